@@ -44,7 +44,10 @@ function plainValues(document: ReturnType<typeof parseDocument>): Pick<YamlFile,
   try {
     return { data: document.toJS({ maxAliasCount: 100 }), issues: [] };
   } catch (error) {
-    const text = { must: `must be YAML without excessive aliases (${(error as Error).message})`, fix: 'write the values out' };
+    const text = {
+      must: `must be YAML without excessive aliases (${(error as Error).message})`,
+      fix: 'write the values out',
+    };
     return { data: undefined, issues: [issue('schema/yaml', 'error', '', text)] };
   }
 }

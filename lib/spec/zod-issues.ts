@@ -20,12 +20,28 @@ function convert(found: ZodIssue, keysAt: (path: readonly PropertyKey[]) => stri
     case 'invalid_type':
       return [typeIssue(path, found)];
     case 'invalid_value':
-      return [schemaIssue('schema/value', path, `must be ${orList(found.values.map(String))}`, found.input, 'use one of them')];
+      return [
+        schemaIssue(
+          'schema/value',
+          path,
+          `must be ${orList(found.values.map(String))}`,
+          found.input,
+          'use one of them',
+        ),
+      ];
     case 'too_small':
     case 'too_big':
       return [rangeIssue(path, found)];
     case 'invalid_union':
-      return [schemaIssue('schema/type', path, found.message || 'has a form that is not known here', found.input, 'see the example in the docs')];
+      return [
+        schemaIssue(
+          'schema/type',
+          path,
+          found.message || 'has a form that is not known here',
+          found.input,
+          'see the example in the docs',
+        ),
+      ];
     default:
       return [schemaIssue('schema/format', path, found.message, found.input, 'mend the value')];
   }

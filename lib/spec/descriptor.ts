@@ -1,0 +1,65 @@
+import { z } from 'zod';
+
+/**
+ * What an environment tells its tools, one per team, in SSM parameter `/slipway/environments/<name>/<team>`.
+ * Unknown keys are ignored, so that an older tool reads a newer environment; a missing key says nothing.
+ */
+export const descriptorSchema = z.looseObject({
+  schemaVersion: z.literal(1),
+  slipwayVersion: z.string().optional(),
+  name: z.string().min(1),
+  team: z.string().min(1),
+  partition: z.string().default('aws'),
+  account: z.string().regex(/^\d{12}$/, 'must be 12 digits'),
+  region: z.string().min(1),
+  executionRoleArn: z.string().min(20),
+  processingRoleArn: z.string().optional(),
+  dataBucket: z.string().min(3),
+  checkpointBucket: z.string().min(3),
+  artifactBucket: z.string().min(3),
+  kmsKeyArn: z.string().optional(),
+  subnetIds: z.array(z.string()).default([]),
+  securityGroupIds: z.array(z.string()).default([]),
+  subnets: z.array(z.looseObject({ id: z.string(), zoneId: z.string() })).optional(),
+  network: z
+    .looseObject({
+      mode: z.string().optional(),
+      packages: z.enum(['none', 'wheels', 'codeartifact']).optional(),
+      wheels: z.string().optional(),
+    })
+    .optional(),
+  fileSystems: z
+    .record(
+      z.string(),
+      z.looseObject({ id: z.string().optional(), fsxLustre: z.string().optional(), efs: z.string().optional() }),
+    )
+    .optional(),
+  external: z.array(z.looseObject({ s3: z.string() })).optional(),
+  trainingImageUri: z.string().optional(),
+  image: z
+    .looseObject({
+      pytorch: z.string().optional(),
+      cuda: z.string().optional(),
+      smp: z.string().optional(),
+      smddp: z.string().optional(),
+    })
+    .optional(),
+  prices: z.record(z.string(), z.number()).optional(),
+  runTableName: z.string().optional(),
+  guardrails: z
+    .looseObject({
+      allowedInstanceTypes: z.array(z.string()).optional(),
+      maxInstancesPerRun: z.number().optional(),
+      maxConcurrentInstances: z.number().optional(),
+      maxCostPerRunUsd: z.number().optional(),
+      maxRuntimeSeconds: z.number().optional(),
+      allowedImages: z.array(z.string()).optional(),
+      requireNetworkIsolation: z.boolean().optional(),
+      allowRemoteDebug: z.boolean().optional(),
+    })
+    .optional(),
+  controlAliasArn: z.string().optional(),
+  driver: z.looseObject({ uri: z.string(), hash: z.string() }).optional(),
+});
+
+export type Descriptor = z.output<typeof descriptorSchema>;

@@ -1,0 +1,95 @@
+import { z } from 'zod';
+import { type Descriptor, descriptorSchema } from './descriptor';
+import { type EnvironmentFile, environmentFileSchema } from './environment-file';
+import { hasErrors, type Issue, issue } from './issue';
+import { applyOverrides } from './overrides';
+import { resolveRun } from './resolve-run';
+import { type RunFile, runFileSchema } from './run-file';
+import type { RunSpec } from './run-spec';
+import { type Position, parseYaml } from './yaml-file';
+import { zodIssues } from './zod-issues';
+
+export interface Loaded<T> {
+  /** Absent when an issue is an error. */
+  value?: T;
+  issues: Issue[];
+  positionOf(path: readonly PropertyKey[]): Position | undefined;
+}
+
+/** Reads the text of a run file: YAML, `--set` overrides, schema, defaults. Never throws. */
+export function loadRun(text: string, overrides: readonly string[] = []): Loaded<RunSpec> {
+  const loaded = loadFile<RunFile>(text, overrides, runFileSchema);
+  return { ...loaded, value: loaded.value && resolveRun(loaded.value) };
+}
+
+/** Reads the text of an environment file. Never throws. */
+export function loadEnvironment(text: string, overrides: readonly string[] = []): Loaded<EnvironmentFile> {
+  return loadFile<EnvironmentFile>(text, overrides, environmentFileSchema);
+}
+
+/** Reads a descriptor (JSON text). Never throws. */
+export function loadDescriptor(text: string): Loaded<Descriptor> {
+  try {
+    return { ...check<Descriptor>(JSON.parse(text), descriptorSchema), positionOf: () => undefined };
+  } catch (error) {
+    const found = issue('schema/json', 'error', '', {
+      must: `must be JSON (${(error as Error).message})`,
+      fix: 'mend the file',
+    });
+    return { issues: [found], positionOf: () => undefined };
+  }
+}
+
+/** Whether a parsed file is an environment file: it has regions and no code. */
+export function isEnvironmentFile(text: string): boolean {
+  const { data } = parseYaml(text);
+  return typeof data === 'object' && data !== null && 'regions' in data && !('code' in data);
+}
+
+function loadFile<T>(text: string, overrides: readonly string[], schema: z.ZodType): Loaded<T> {
+  const file = parseYaml(text);
+  if (hasErrors(file.issues)) return { issues: file.issues, positionOf: file.positionOf };
+  const set = applyOverrides(file.data, overrides);
+  if (hasErrors(set.issues)) return { issues: set.issues, positionOf: file.positionOf };
+  return { ...check<T>(set.data, schema), positionOf: file.positionOf };
+}
+
+function check<T>(data: unknown, schema: z.ZodType): { value?: T; issues: Issue[] } {
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) {
+    const text = { must: 'must be a section of options', got: data, fix: 'write name:, code: and compute:' };
+    return { issues: [issue('schema/type', 'error', '', text)] };
+  }
+  const parsed = schema.safeParse(data, { reportInput: true });
+  if (parsed.success) return { value: parsed.data as T, issues: [] };
+  return { issues: zodIssues(parsed.error, (path) => keysAt(schema, path)) };
+}
+
+/** The keys that the schema allows at `path`; [] where it is no section of fixed keys. */
+function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
+  let node: unknown = schema;
+  for (const segment of path) node = childOf(unwrap(node), segment);
+  const shape = (unwrap(node) as { shape?: Record<string, unknown> } | undefined)?.shape;
+  return shape ? Object.keys(shape) : [];
+}
+
+function unwrap(node: unknown): unknown {
+  let inner = node as { def?: { innerType?: unknown; in?: unknown } } | undefined;
+  while (inner?.def?.innerType ?? inner?.def?.in) inner = (inner.def?.innerType ?? inner.def?.in) as typeof inner;
+  return inner;
+}
+
+function childOf(node: unknown, segment: PropertyKey): unknown {
+  const typed = node as { shape?: Record<string, unknown>; element?: unknown; valueType?: unknown } | undefined;
+  if (typeof segment === 'number') return typed?.element;
+  return typed?.shape?.[String(segment)] ?? typed?.valueType;
+}
+
+/** The JSON Schema of run files or environment files, for editors. */
+export function jsonSchema(kind: 'run' | 'environment', libraries: readonly string[] = []): Record<string, unknown> {
+  const schema = kind === 'run' ? runFileSchema : environmentFileSchema;
+  const json = z.toJSONSchema(schema, { io: 'input' }) as Record<string, unknown>;
+  const distribution = (json.properties as Record<string, { properties?: Record<string, unknown> }>).distribution;
+  if (distribution?.properties && libraries.length > 0)
+    distribution.properties.library = { type: 'string', enum: [...libraries] };
+  return { ...json, title: `Slipway ${kind} file` };
+}

@@ -1,0 +1,217 @@
+import { acceleratorCount, defaultProcessesPerHost, findInstanceType } from '../catalog/instances';
+import { MODELS } from '../catalog/models';
+import type { RunFile } from './run-file';
+import type {
+  Collectives,
+  ComputeSpec,
+  DistributionSpec,
+  Launcher,
+  ModelSpec,
+  RunSpec,
+  TrainingSpec,
+} from './run-spec';
+
+/** Added to maxRuntimeSeconds when a spot run names no maxWaitSeconds. */
+const SPOT_PATIENCE_SECONDS = 86_400;
+/** The default of the quota `Longest run time for a training job`. */
+const DEFAULT_RUNTIME_SECONDS = 432_000;
+
+/** Fills in every default of contract/decisions.md. Total: whatever the schema accepted gives a spec; rules judge it afterwards. */
+export function resolveRun(file: RunFile): RunSpec {
+  const builtin = builtinOf(file.code.source);
+  const compute = resolveCompute(file.compute);
+  const limits = file.limits ?? {};
+  const maxRuntimeSeconds = limits.maxRuntimeSeconds ?? DEFAULT_RUNTIME_SECONDS;
+  const spot = compute.capacity === 'spot';
+  return {
+    name: file.name,
+    kind: file.kind ?? 'training',
+    environment: file.environment,
+    after: file.after ?? [],
+    priority: file.priority ?? 0,
+    tags: file.tags ?? {},
+    model: resolveModel(file),
+    training: resolveTraining(file, compute),
+    progress: { startupMinutes: 30, silenceMinutes: 20, ...file.progress },
+    code: {
+      source: file.code.source,
+      builtin,
+      entryPoint: file.code.entryPoint ?? builtin ?? 'train.py',
+      arguments: file.code.arguments ?? {},
+      requirements: file.code.requirements,
+    },
+    image: { ...file.image, kind: file.image?.kind ?? 'environment' },
+    compute,
+    distribution: resolveDistribution(file, compute),
+    data: (file.data ?? []).map((c) =>
+      builtin && c.s3 && !c.inputMode ? { ...c, inputMode: 'FastFile' as const } : c,
+    ),
+    checkpoints: resolveCheckpoints(file, builtin !== undefined),
+    output: file.output,
+    limits: {
+      ...limits,
+      maxRuntimeSeconds,
+      maxWaitSeconds: limits.maxWaitSeconds ?? (spot ? maxRuntimeSeconds + SPOT_PATIENCE_SECONDS : undefined),
+      maxAttempts: limits.maxAttempts ?? 20,
+      retryInternalErrors: limits.retryInternalErrors ?? 5,
+    },
+    network: {
+      isolation: false,
+      interContainerEncryption: false,
+      efa: usesEfa(compute) ? 'required' : 'off',
+      efaVariables: 'auto',
+      ...file.network,
+    },
+    observability: { metrics: [], profiler: 'off', tensorBoard: false, remoteDebug: false, ...file.observability },
+    hyperparameters: file.hyperparameters ?? {},
+    environmentVariables: file.environmentVariables ?? {},
+    acknowledge: file.acknowledge ?? [],
+    written: file,
+  };
+}
+
+function builtinOf(source: string): RunSpec['code']['builtin'] {
+  return source === 'builtin' || source === 'builtin-tokenize' ? source : undefined;
+}
+
+function resolveCompute(compute: RunFile['compute']): ComputeSpec {
+  return {
+    ...compute,
+    instanceType: compute.instanceType ?? '',
+    instanceCount: compute.instanceCount ?? 1,
+    instanceGroups: compute.instanceGroups ?? [],
+    alternatives: compute.alternatives ?? [],
+    capacity: compute.capacity ?? (compute.trainingPlanArn ? 'training-plan' : 'on-demand'),
+    keepAliveSeconds: compute.keepAliveSeconds ?? 0,
+  };
+}
+
+/** The groups of the cluster; the plain form is one group without a name. */
+export function instanceGroupsOf(
+  compute: ComputeSpec,
+): { name: string; instanceType: string; instanceCount: number }[] {
+  if (compute.instanceGroups.length > 0) return compute.instanceGroups;
+  return [{ name: '', instanceType: compute.instanceType, instanceCount: compute.instanceCount }];
+}
+
+/** The groups whose hosts train: those that `distribution.instanceGroups` names, else all. */
+export function trainingGroupsOf(run: Pick<RunSpec, 'compute'> & { distribution: { instanceGroups: string[] } }) {
+  const groups = instanceGroupsOf(run.compute);
+  const named = run.distribution.instanceGroups;
+  return named.length === 0 ? groups : groups.filter((g) => named.includes(g.name));
+}
+
+/** Ranks of the run: processes per host x hosts that train. */
+export function worldSize(run: Pick<RunSpec, 'compute' | 'distribution'>): number {
+  return trainingGroupsOf(run).reduce((sum, g) => sum + g.instanceCount * run.distribution.processesPerHost, 0);
+}
+
+function usesEfa(compute: ComputeSpec): boolean {
+  const groups = instanceGroupsOf(compute);
+  const hosts = groups.reduce((sum, g) => sum + g.instanceCount, 0);
+  return hosts > 1 && groups.some((g) => (findInstanceType(g.instanceType)?.efaInterfaces ?? 0) > 0);
+}
+
+function resolveDistribution(file: RunFile, compute: ComputeSpec): DistributionSpec {
+  const given = file.distribution ?? {};
+  const imageKind = file.image?.kind ?? 'environment';
+  const library = given.library ?? (builtinOf(file.code.source) ? 'fsdp' : 'custom');
+  const groups = trainingGroupsOf({ compute, distribution: { instanceGroups: given.instanceGroups ?? [] } });
+  const accelerated = groups.some((g) => acceleratorCount(g.instanceType) > 0);
+  const contract = given.contract ?? (library === 'smp-v1' || imageKind === 'huggingface' ? 'toolkit' : 'entrypoint');
+  const collectives = given.collectives ?? 'auto';
+  const launcher = given.launcher ?? defaultLauncher(library, contract, collectives, file, accelerated);
+  const first = groups[0]?.instanceType ?? '';
+  return {
+    library,
+    launcher,
+    collectives: collectives === 'auto' ? defaultCollectives(accelerated) : collectives,
+    collectivesAuto: collectives === 'auto',
+    contract,
+    processesPerHostGiven: given.processesPerHost,
+    processesPerHost: given.processesPerHost ?? (launcher === 'script' ? 1 : defaultProcessesPerHost(first)),
+    parameters: given.parameters ?? {},
+    mpiOptions: given.mpiOptions ?? '',
+    instanceGroups: given.instanceGroups ?? [],
+  };
+}
+
+const TORCHRUN_LIBRARIES = ['fsdp', 'ddp', 'smp-v2', 'deepspeed', 'megatron'];
+
+function defaultLauncher(
+  library: string,
+  contract: string,
+  collectives: string,
+  file: RunFile,
+  accelerated: boolean,
+): Launcher {
+  if (library === 'smp-v1') return 'mpi';
+  if (collectives === 'smddp' && contract === 'toolkit') return 'mpi';
+  if (TORCHRUN_LIBRARIES.includes(library)) return 'torchrun';
+  const entryPoint = file.code.entryPoint ?? 'train.py';
+  return accelerated && entryPoint.endsWith('.py') ? 'torchrun' : 'script';
+}
+
+const defaultCollectives = (accelerated: boolean): Collectives => (accelerated ? 'nccl' : 'gloo');
+
+function resolveTraining(file: RunFile, compute: ComputeSpec): TrainingSpec {
+  const given = file.training ?? {};
+  const { lora, ...rest } = given;
+  return {
+    activationCheckpointing: 'none',
+    activationOffload: false,
+    seed: 1234,
+    ...rest,
+    precision: given.precision ?? defaultPrecision(compute),
+    ...(lora && {
+      lora: { rank: lora.rank, alpha: lora.alpha ?? 2 * lora.rank, targets: lora.targets ?? ['q_proj', 'v_proj'] },
+    }),
+  };
+}
+
+/** bf16 where the type has it; fp16 on older GPUs; fp32 on CPUs. */
+function defaultPrecision(compute: ComputeSpec): TrainingSpec['precision'] {
+  const accelerator = findInstanceType(instanceGroupsOf(compute)[0]?.instanceType ?? '')?.accelerator;
+  if (!accelerator) return 'fp32';
+  return ['Volta', 'Turing', 'Kepler'].includes(accelerator.architecture ?? '') ? 'fp16' : 'bf16';
+}
+
+function resolveModel(file: RunFile): ModelSpec | undefined {
+  const given = file.model;
+  const shape = given?.architecture ?? (given?.preset ? MODELS[given.preset] : undefined);
+  if (!given || !shape) return undefined;
+  return {
+    preset: given.preset,
+    weights: given.weights,
+    architecture: {
+      kvHeads: shape.attentionHeads,
+      headSize: Math.floor(shape.hiddenSize / shape.attentionHeads),
+      gatedMlp: true,
+      tiedEmbeddings: false,
+      ropeTheta: 10_000,
+      normEpsilon: 1e-5,
+      ...definedOnly(shape),
+    },
+  };
+}
+
+/** `undefined` must not overwrite a default. */
+function definedOnly<T extends object>(value: T): T {
+  return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as T;
+}
+
+function resolveCheckpoints(file: RunFile, builtin: boolean): RunSpec['checkpoints'] {
+  const given = file.checkpoints;
+  const { localPath, ...rest } = given ?? {};
+  const fsxChannels = (file.data ?? []).filter((c) => c.fsxLustre);
+  const mode = given?.mode ?? (builtin ? 'direct' : given ? 'managed' : 'none');
+  return {
+    s3: 's3://{checkpointBucket}/runs/{team}/{runId}/',
+    intervalMinutes: 'auto',
+    keep: 3,
+    ...rest,
+    mode,
+    localPath: localPath ?? '/opt/ml/checkpoints',
+    channel: given?.channel ?? (mode === 'fsx' && fsxChannels.length === 1 ? fsxChannels[0]?.channel : undefined),
+  };
+}

@@ -1,0 +1,131 @@
+import type { Architecture, RunFile } from './run-file';
+
+type Section<K extends keyof RunFile> = NonNullable<RunFile[K]>;
+
+export type Library = string;
+export type Launcher = 'torchrun' | 'mpi' | 'script';
+export type Collectives = 'nccl' | 'smddp' | 'gloo';
+export type Contract = 'entrypoint' | 'toolkit';
+export type ImageKind = 'environment' | 'dlc' | 'smp' | 'huggingface' | 'uri';
+export type Capacity = 'on-demand' | 'spot' | 'training-plan';
+export type CheckpointMode = 'direct' | 'managed' | 'fsx' | 'none';
+export type Precision = 'bf16' | 'fp16' | 'fp32' | 'fp8';
+
+export interface InstanceGroup {
+  name: string;
+  instanceType: string;
+  instanceCount: number;
+}
+
+export interface ComputeSpec {
+  /** Empty when `instanceGroups` describes the cluster. */
+  instanceType: string;
+  instanceCount: number;
+  instanceGroups: InstanceGroup[];
+  alternatives: { instanceType: string; instanceCount?: number; trainingPlanArn?: string }[];
+  capacity: Capacity;
+  trainingPlanArn?: string;
+  volumeSizeGiB?: number;
+  keepAliveSeconds: number;
+}
+
+export interface DistributionSpec {
+  library: Library;
+  launcher: Launcher;
+  collectives: Collectives;
+  /** Whether the file left the backend to us. */
+  collectivesAuto: boolean;
+  contract: Contract;
+  /** As the run file says; undefined = one per accelerator. */
+  processesPerHostGiven?: number;
+  /** Processes a host of the taking-part groups runs. */
+  processesPerHost: number;
+  parameters: Record<string, unknown>;
+  mpiOptions: string;
+  /** Names of the groups that take part; empty = all of the cluster. */
+  instanceGroups: string[];
+}
+
+export interface TrainingSpec {
+  sequenceLength?: number;
+  microBatchSize?: number;
+  globalBatchSize?: number;
+  totalTokens?: number;
+  steps?: number;
+  precision: Precision;
+  activationCheckpointing: 'none' | 'selective' | 'full';
+  activationOffload: boolean;
+  seed: number;
+  lora?: { rank: number; alpha: number; targets: string[] };
+}
+
+export interface ModelSpec {
+  preset?: string;
+  weights?: string;
+  architecture: Required<Omit<Architecture, 'experts' | 'expertsPerToken'>> &
+    Pick<Architecture, 'experts' | 'expertsPerToken'>;
+}
+
+export type ChannelSpec = NonNullable<RunFile['data']>[number];
+
+/** A run with every default filled in. Placeholders such as `{dataBucket}` are still in it. */
+export interface RunSpec {
+  name: string;
+  kind: 'training' | 'processing';
+  environment?: string;
+  after: string[];
+  priority: number;
+  tags: Record<string, string>;
+  model?: ModelSpec;
+  training: TrainingSpec;
+  progress: { stepRegex?: string; startupMinutes: number; silenceMinutes: number };
+  code: {
+    source: string;
+    /** Our trainer or tokenise step: `builtin`, `builtin-tokenize`; undefined = the user's own code. */
+    builtin?: 'builtin' | 'builtin-tokenize';
+    entryPoint: string;
+    arguments: NonNullable<Section<'code'>['arguments']>;
+    requirements?: string;
+  };
+  image: { kind: ImageKind; version?: string; uri?: string };
+  compute: ComputeSpec;
+  distribution: DistributionSpec;
+  data: ChannelSpec[];
+  checkpoints: {
+    mode: CheckpointMode;
+    s3: string;
+    localPath: string;
+    channel?: string;
+    intervalMinutes: 'auto' | number;
+    keep: number;
+    committedMarker?: string;
+    startFrom?: string;
+  };
+  output?: { s3: string };
+  limits: {
+    maxRuntimeSeconds: number;
+    maxWaitSeconds?: number;
+    maxPendingSeconds?: number;
+    maxCostUsd?: number;
+    maxAttempts: number;
+    retryInternalErrors: number;
+  };
+  network: {
+    isolation: boolean;
+    interContainerEncryption: boolean;
+    efa: 'required' | 'preferred' | 'off';
+    efaVariables: 'auto' | 'guide-2023';
+  };
+  observability: {
+    metrics: { name: string; regex: string }[];
+    profiler: 'off' | 'pytorch' | 'sagemaker';
+    tensorBoard: boolean;
+    remoteDebug: boolean;
+    mlflow?: { arn: string; experiment?: string };
+  };
+  hyperparameters: Record<string, unknown>;
+  environmentVariables: Record<string, string>;
+  acknowledge: { rule: string; reason: string }[];
+  /** The file as it was read, for rules that ask what was written and what was filled in. */
+  written: RunFile;
+}
