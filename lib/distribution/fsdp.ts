@@ -1,0 +1,93 @@
+import { orList } from '../spec/issue';
+import { worldSize } from '../spec/resolve-run';
+import type { Rule } from '../spec/rule';
+import type { RunSpec } from '../spec/run-spec';
+import { divisorsUpTo, type ParameterKind, parameterFindings } from './parameters';
+import { degree, type ParallelLayout, strategy } from './strategy';
+import { smddpEnvironment, torchrunHyperparameters } from './torchrun';
+
+const AT = 'distribution.parameters';
+const SOURCE = 'https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html';
+
+/** What the built-in trainer knows; own code may be handed anything. */
+const PARAMETERS: Readonly<Record<string, ParameterKind>> = {
+  shard_degree: { type: 'int', min: 1 },
+  replicate_degree: { type: 'int', min: 1 },
+  tensor_parallel_degree: { type: 'int', min: 1 },
+  context_parallel_degree: { type: 'int', min: 1 },
+  expert_parallel_degree: { type: 'int', min: 1 },
+  reshard_after_forward: { type: 'bool' },
+  compile: { type: 'bool' },
+};
+
+const DEGREES = ['tensor_parallel_degree', 'context_parallel_degree'] as const;
+
+/** shard x replicate x TP x CP = world; the shard degree defaults to all that is left. */
+export function fsdpLayout(run: RunSpec): ParallelLayout | undefined {
+  const world = worldSize(run);
+  const tensor = degree(run, 'tensor_parallel_degree', 1);
+  const context = degree(run, 'context_parallel_degree', 1);
+  const rest = world / (tensor * context);
+  const replicateGiven = degree(run, 'replicate_degree', 0);
+  const shard = degree(run, 'shard_degree', replicateGiven > 0 ? rest / replicateGiven : rest);
+  const replicate = rest / shard;
+  if (![rest, shard, replicate].every(Number.isInteger)) return undefined;
+  if (replicateGiven > 0 && replicateGiven !== replicate) return undefined;
+  const expert = degree(run, 'expert_parallel_degree', 1);
+  return { worldSize: world, tensor, pipeline: 1, context, expert, shard, replicate, dataParallel: rest };
+}
+
+const isFsdp = (run: RunSpec) => run.distribution.library === 'fsdp' && run.kind === 'training';
+
+const rules: Rule[] = [
+  {
+    id: 'fsdp/parameters',
+    level: 'error',
+    what: 'The built-in trainer gets only parameters that it knows; degrees are whole numbers.',
+    why: 'An unknown parameter would be ignored.',
+    source: SOURCE,
+    check: (run) => {
+      if (!isFsdp(run)) return [];
+      const given = run.distribution.parameters;
+      const known = run.code.builtin
+        ? given
+        : Object.fromEntries(Object.entries(given).filter(([key]) => key in PARAMETERS));
+      return parameterFindings(known, PARAMETERS, { library: 'the built-in FSDP trainer' });
+    },
+  },
+  {
+    id: 'fsdp/degrees',
+    level: 'error',
+    what: 'shard x replicate x tensor x context = world size.',
+    why: 'The device mesh cannot be built otherwise.',
+    source: SOURCE,
+    check: (run) => {
+      if (!isFsdp(run) || fsdpLayout(run)) return [];
+      const world = worldSize(run);
+      const [key = 'shard_degree'] = [...DEGREES, 'shard_degree', 'replicate_degree'].filter(
+        (k) => k in run.distribution.parameters && world % degree(run, k, 1) !== 0,
+      );
+      const p = (name: string) => degree(run, name, 1);
+      const text = `TP ${p('tensor_parallel_degree')} x CP ${p('context_parallel_degree')} x shard ${p('shard_degree')} x replicate ${p('replicate_degree')}`;
+      return [
+        {
+          path: `${AT}.${key}`,
+          must: `must divide the world size ${world} together with the other degrees`,
+          got: text,
+          fix: `use degrees among ${orList(divisorsUpTo(world, 64))} whose product is ${world}`,
+        },
+      ];
+    },
+  },
+];
+
+export const fsdp = strategy({
+  name: 'fsdp',
+  summary: 'PyTorch FSDP under torchrun: sharded parameters, gradients and optimizer, with TP and CP by device mesh',
+  libraries: ['fsdp'],
+  matches: (library, launcher) => library === 'fsdp' && launcher === 'torchrun',
+  layout: fsdpLayout,
+  hyperparameters: torchrunHyperparameters,
+  environment: smddpEnvironment,
+  rules,
+});

@@ -1,0 +1,23 @@
+import { fullPytorchVersion, fullTransformersVersion, HUGGING_FACE_IMAGES } from '../catalog/images';
+import type { RunSpec } from '../spec/run-spec';
+
+/** PyTorch version of the run's image where the run file says it; undefined for the environment's image and unknown URIs. */
+export function pytorchOfImage(run: RunSpec): string | undefined {
+  const { kind, version, uri } = run.image;
+  if (kind === 'uri')
+    return /\/(?:pytorch-training|pytorch|smdistributed-modelparallel):(\d+\.\d+(?:\.\d+)?)/.exec(uri ?? '')?.[1];
+  if (!version) return undefined;
+  if (kind === 'dlc') return fullPytorchVersion(version) ?? version;
+  if (kind === 'huggingface') return HUGGING_FACE_IMAGES[fullTransformersVersion(version) ?? '']?.pytorch;
+  return kind === 'smp' ? version : undefined;
+}
+
+/** Below 0 when version `a` is older than `b`; missing parts count as 0. */
+export function compareVersions(a: string, b: string): number {
+  const [x, y] = [a, b].map((v) => v.split('.').map(Number)) as [number[], number[]];
+  for (let i = 0; i < 3; i++) {
+    const difference = (x[i] ?? 0) - (y[i] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}

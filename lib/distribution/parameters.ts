@@ -1,0 +1,90 @@
+import { nearest } from '../catalog/nearest';
+import { orList } from '../spec/issue';
+import type { Finding } from '../spec/rule';
+
+/** Type and range of one library parameter. */
+export type ParameterKind =
+  | { type: 'int'; min?: number; max?: number }
+  | { type: 'number'; min?: number; max?: number }
+  | { type: 'bool' }
+  | { type: 'string' }
+  | { type: 'enum'; values: readonly string[] };
+
+export interface ParameterWords {
+  library: string;
+  /** What to do about an unknown key. */
+  unknownFix?: (key: string) => string;
+  path?: string;
+}
+
+/** Every parameter that is unknown, of the wrong type or out of range. */
+export function parameterFindings(
+  given: Readonly<Record<string, unknown>>,
+  known: Readonly<Record<string, ParameterKind>>,
+  words: ParameterWords,
+): Finding[] {
+  const at = words.path ?? 'distribution.parameters';
+  return Object.entries(given).flatMap(([key, value]) => {
+    const path = `${at}.${key}`;
+    const kind = known[key];
+    if (!kind) {
+      const fix = words.unknownFix?.(key) ?? `use ${orList(nearest(key, Object.keys(known)))}, or remove it`;
+      return [{ path, must: `must be a parameter of ${words.library}`, got: key, fix }];
+    }
+    return typeFindings(path, kind, value);
+  });
+}
+
+function typeFindings(path: string, kind: ParameterKind, value: unknown): Finding[] {
+  switch (kind.type) {
+    case 'bool':
+      return typeof value === 'boolean'
+        ? []
+        : [{ path, must: 'must be true or false', got: value, fix: 'use true or false' }];
+    case 'string':
+      return typeof value === 'string' ? [] : [{ path, must: 'must be text', got: value, fix: 'write it in quotes' }];
+    case 'enum':
+      return kind.values.includes(String(value))
+        ? []
+        : [{ path, must: `must be ${orList(kind.values)}`, got: value, fix: 'use one of them' }];
+    default:
+      return numberFindings(path, kind, value);
+  }
+}
+
+function numberFindings(
+  path: string,
+  kind: { type: 'int' | 'number'; min?: number; max?: number },
+  value: unknown,
+): Finding[] {
+  const noun = kind.type === 'int' ? 'a whole number' : 'a number';
+  const range = [
+    kind.min !== undefined && `of at least ${kind.min}`,
+    kind.max !== undefined && `of at most ${kind.max}`,
+  ]
+    .filter(Boolean)
+    .join(' and ');
+  const fits =
+    typeof value === 'number' &&
+    Number.isFinite(value) &&
+    (kind.type === 'number' || Number.isInteger(value)) &&
+    value >= (kind.min ?? Number.NEGATIVE_INFINITY) &&
+    value <= (kind.max ?? Number.POSITIVE_INFINITY);
+  return fits
+    ? []
+    : [
+        {
+          path,
+          must: `must be ${noun} ${range}`.trim(),
+          got: value,
+          fix: `use ${noun}${kind.min !== undefined ? ` from ${kind.min} on` : ''}`,
+        },
+      ];
+}
+
+/** The divisors of `n` that are at most `limit`, ascending. */
+export function divisorsUpTo(n: number, limit: number): number[] {
+  const divisors: number[] = [];
+  for (let d = 1; d <= Math.min(n, limit); d++) if (n % d === 0) divisors.push(d);
+  return divisors;
+}

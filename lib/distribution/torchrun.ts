@@ -1,0 +1,21 @@
+import type { RunSpec } from '../spec/run-spec';
+import { sdkInstanceType, strategy } from './strategy';
+
+/** What the SDK sends for `{"torch_distributed": {"enabled": True}}`. */
+export function torchrunHyperparameters(run: RunSpec): Record<string, unknown> {
+  return { sagemaker_torch_distributed_enabled: true, sagemaker_instance_type: sdkInstanceType(run) };
+}
+
+/** SMDDP finds its instance type here when no toolkit sets it (aws/deep-learning-containers PR 3645). */
+export function smddpEnvironment(run: RunSpec): Record<string, string> {
+  return run.distribution.collectives === 'smddp' ? { SAGEMAKER_INSTANCE_TYPE: run.compute.instanceType } : {};
+}
+
+export const torchrun = strategy({
+  name: 'torchrun',
+  summary: 'own code under torchrun, one process per accelerator',
+  libraries: ['custom'],
+  matches: (library, launcher) => library === 'custom' && launcher === 'torchrun',
+  hyperparameters: torchrunHyperparameters,
+  environment: smddpEnvironment,
+});

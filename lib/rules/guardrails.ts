@@ -1,0 +1,138 @@
+import { orList } from '../spec/issue';
+import { instanceGroupsOf } from '../spec/resolve-run';
+import type { RunSpec } from '../spec/run-spec';
+import { type Finding, type Rule, type RuleContext, when } from './rule';
+
+/** `*` and `?` of a guardrail's pattern. */
+export function matchesPattern(pattern: string, text: string): boolean {
+  const regex = pattern
+    .replace(/[.+^${}()|[\]\\]/g, '\\$&')
+    .replaceAll('*', '.*')
+    .replaceAll('?', '.');
+  return new RegExp(`^${regex}$`).test(text);
+}
+
+const ASK = 'ask the platform team, or launch into another environment';
+
+function instanceTypes(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  const allowed = descriptor?.guardrails?.allowedInstanceTypes;
+  if (!allowed) return [];
+  const named = [
+    ...instanceGroupsOf(run.compute).map((g, i) => ({
+      path:
+        run.compute.instanceGroups.length > 0 ? `compute.instanceGroups[${i}].instanceType` : 'compute.instanceType',
+      type: g.instanceType,
+    })),
+    ...run.compute.alternatives.map((a, i) => ({
+      path: `compute.alternatives[${i}].instanceType`,
+      type: a.instanceType,
+    })),
+  ];
+  return named
+    .filter(({ type }) => type !== '' && !allowed.some((pattern) => matchesPattern(pattern, type)))
+    .map(({ path, type }) => ({
+      path,
+      must: `must be allowed in environment ${descriptor?.name} (${orList(allowed)})`,
+      got: type,
+      fix: ASK,
+    }));
+}
+
+function sizes(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  const rails = descriptor?.guardrails;
+  const instances = instanceGroupsOf(run.compute).reduce((sum, g) => sum + g.instanceCount, 0);
+  const path = run.compute.instanceGroups.length > 0 ? 'compute.instanceGroups' : 'compute.instanceCount';
+  const most = Math.min(
+    rails?.maxInstancesPerRun ?? Number.POSITIVE_INFINITY,
+    rails?.maxConcurrentInstances ?? Number.POSITIVE_INFINITY,
+  );
+  return [
+    ...when(instances > most, {
+      path,
+      must: `must be at most ${most} in environment ${descriptor?.name}`,
+      got: instances,
+      fix: ASK,
+    }),
+    ...when(rails?.maxRuntimeSeconds !== undefined && run.limits.maxRuntimeSeconds > rails.maxRuntimeSeconds, {
+      path: 'limits.maxRuntimeSeconds',
+      must: `must be at most ${rails?.maxRuntimeSeconds} in environment ${descriptor?.name}`,
+      got: run.limits.maxRuntimeSeconds,
+      fix: 'lower it; a longer run is handed over between attempts',
+    }),
+    ...when(rails?.maxCostPerRunUsd !== undefined && (run.limits.maxCostUsd ?? 0) > rails.maxCostPerRunUsd, {
+      path: 'limits.maxCostUsd',
+      must: `must be at most ${rails?.maxCostPerRunUsd} in environment ${descriptor?.name}`,
+      got: run.limits.maxCostUsd,
+      fix: ASK,
+    }),
+  ];
+}
+
+function images(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  const allowed = descriptor?.guardrails?.allowedImages;
+  const { kind, uri } = run.image;
+  if (!allowed || allowed.includes(kind)) return [];
+  const fits = kind === 'uri' && uri !== undefined && allowed.some((prefix) => uri.startsWith(prefix));
+  return when(!fits, {
+    path: kind === 'uri' ? 'image.uri' : 'image.kind',
+    must: `must be allowed in environment ${descriptor?.name} (${orList(allowed)})`,
+    got: uri ?? kind,
+    fix: ASK,
+  });
+}
+
+function switches(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  const rails = descriptor?.guardrails;
+  return [
+    ...when(rails?.requireNetworkIsolation === true && !run.network.isolation, {
+      path: 'network.isolation',
+      must: `must be true in environment ${descriptor?.name}`,
+      got: false,
+      fix: 'add network: { isolation: true }',
+    }),
+    ...when(rails?.allowRemoteDebug === false && run.observability.remoteDebug, {
+      path: 'observability.remoteDebug',
+      must: `must be false in environment ${descriptor?.name}: it opens a shell with the role's credentials`,
+      got: true,
+      fix: 'remove it',
+    }),
+  ];
+}
+
+const SOURCE = 'contract/environment.example.yaml';
+const WHY = 'The control function refuses the launch, whoever calls.';
+
+export const GUARDRAIL_RULES: readonly Rule[] = [
+  {
+    id: 'guardrails/instance-types',
+    level: 'error',
+    what: 'Instance types are among those the environment allows.',
+    why: WHY,
+    source: SOURCE,
+    check: instanceTypes,
+  },
+  {
+    id: 'guardrails/sizes',
+    level: 'error',
+    what: "Instances, run time and cost stay within the environment's limits.",
+    why: WHY,
+    source: SOURCE,
+    check: sizes,
+  },
+  {
+    id: 'guardrails/images',
+    level: 'error',
+    what: 'The image is of an allowed kind.',
+    why: WHY,
+    source: SOURCE,
+    check: images,
+  },
+  {
+    id: 'guardrails/switches',
+    level: 'error',
+    what: 'Network isolation and remote debug follow the environment.',
+    why: WHY,
+    source: SOURCE,
+    check: switches,
+  },
+];

@@ -1,0 +1,200 @@
+import {
+  dlcVersions,
+  fullPytorchVersion,
+  fullTransformersVersion,
+  HUGGING_FACE_IMAGES,
+  PYTORCH_END_OF_PATCH,
+  PYTORCH_PYTHON,
+  SMP_PYTHON,
+} from '../catalog/images';
+import { acceleratorCount, findInstanceType } from '../catalog/instances';
+import { nearest } from '../catalog/nearest';
+import { REGIONS } from '../catalog/regions';
+import { pytorchOfImage } from '../distribution/image-version';
+import { orList } from '../spec/issue';
+import { instanceGroupsOf } from '../spec/resolve-run';
+import type { RunSpec } from '../spec/run-spec';
+import { api, type Finding, type Rule, type RuleContext, when } from './rule';
+
+const DLC_SOURCE = 'aws/deep-learning-containers@e0ecedea6a docs/src/data';
+
+function version(run: RunSpec): Finding[] {
+  const { kind, version: given, uri } = run.image;
+  const path = 'image.version';
+  const known =
+    kind === 'dlc'
+      ? dlcVersions()
+      : kind === 'smp'
+        ? Object.keys(SMP_PYTHON)
+        : kind === 'huggingface'
+          ? Object.keys(HUGGING_FACE_IMAGES)
+          : [];
+  if (kind === 'uri' || kind === 'environment') {
+    return [
+      ...when(kind === 'uri' && uri === undefined, {
+        path: 'image.uri',
+        must: 'must be given with kind uri',
+        fix: 'add the URI of the image',
+      }),
+      ...when(kind === 'environment' && uri !== undefined, {
+        path: 'image.uri',
+        must: 'must go with kind uri',
+        got: uri,
+        fix: 'set kind: uri, or remove it',
+      }),
+      ...when(given !== undefined, { path, must: `must be left out with kind ${kind}`, got: given, fix: 'remove it' }),
+    ];
+  }
+  if (given === undefined)
+    return [{ path, must: `must be given with kind ${kind}`, fix: `use for example "${known[known.length - 1]}"` }];
+  const found =
+    kind === 'dlc'
+      ? fullPytorchVersion(given)
+      : kind === 'huggingface'
+        ? fullTransformersVersion(given)
+        : given in SMP_PYTHON;
+  return [
+    ...when(!found, {
+      path,
+      must: `must be a version that ${kind} images exist for`,
+      got: given,
+      fix: `use ${orList(nearest(given, known, 4))}`,
+    }),
+    ...when(uri !== undefined, {
+      path: 'image.uri',
+      must: 'must go with kind uri',
+      got: uri,
+      fix: 'set kind: uri, or remove it',
+    }),
+  ];
+}
+
+const URI =
+  /^(\d{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?|[a-z0-9][a-z0-9.-]*(:\d+)?)\/[a-z0-9._/-]+(:[A-Za-z0-9._-]{1,128})?(@sha256:[0-9a-f]{64})?$/;
+
+function uriForm(run: RunSpec): Finding[] {
+  const { uri } = run.image;
+  if (run.image.kind !== 'uri' || uri === undefined) return [];
+  const pinned = /[@]sha256:|:[^/]+$/.test(uri);
+  return [
+    ...when(!URI.test(uri), {
+      path: 'image.uri',
+      must: 'must be an image URI such as <account>.dkr.ecr.<region>.amazonaws.com/<repository>@sha256:<digest>',
+      got: uri,
+      fix: 'mend it',
+    }),
+    ...when(URI.test(uri) && !pinned, {
+      path: 'image.uri',
+      level: 'warning',
+      must: 'must name a tag or digest',
+      got: uri,
+      fix: 'pin it by digest',
+    }),
+  ];
+}
+
+function uriRegion(run: RunSpec, { region, descriptor }: RuleContext): Finding[] {
+  const here = region ?? descriptor?.region;
+  const there = /\.dkr\.ecr\.([a-z0-9-]+)\./.exec(run.image.uri ?? '')?.[1];
+  return when(here !== undefined && there !== undefined && here !== there, {
+    path: 'image.uri',
+    level: 'warning',
+    must: `must be in the run's region ${here}: SageMaker pulls from the region of the job`,
+    got: run.image.uri,
+    fix: `push it to ${here}`,
+  });
+}
+
+function processor(run: RunSpec): Finding[] {
+  const types = instanceGroupsOf(run.compute)
+    .map((g) => g.instanceType)
+    .filter((type) => findInstanceType(type));
+  const gpu = types.some((type) => acceleratorCount(type) > 0);
+  const full = fullPytorchVersion(run.image.version ?? '');
+  if (types.length === 0 || gpu) return [];
+  const gpuOnly =
+    run.image.kind === 'smp' ||
+    run.image.kind === 'huggingface' ||
+    (run.image.kind === 'dlc' && full !== undefined && !(full in PYTORCH_PYTHON));
+  return when(gpuOnly, {
+    path: 'image.kind',
+    must: `must have a CPU build for ${types[0]}`,
+    got: `${run.image.kind} ${run.image.version ?? ''}`.trim(),
+    fix: 'use kind dlc up to version "2.8.0", or a GPU type',
+  });
+}
+
+function endOfPatch(run: RunSpec): Finding[] {
+  const pytorch = pytorchOfImage(run);
+  const minor = pytorch?.split('.').slice(0, 2).join('.');
+  if (run.image.kind !== 'dlc' || !pytorch || !minor) return [];
+  const end = PYTORCH_END_OF_PATCH[minor] ?? 'before 2026';
+  return when(end < '2026-11-20' || end === 'before 2026', {
+    path: 'image.version',
+    must: `must be in patch (2.10 or newer); PyTorch ${minor} images were patched until ${end}`,
+    got: run.image.version,
+    fix: 'use "2.13" where the library allows it',
+  });
+}
+
+export const IMAGE_RULES: readonly Rule[] = [
+  {
+    id: 'image/version',
+    level: 'error',
+    what: 'The image kind and its version name an image that exists.',
+    why: 'The pull would fail after the capacity wait.',
+    source: DLC_SOURCE,
+    check: version,
+  },
+  {
+    id: 'image/uri',
+    level: 'error',
+    what: 'An own image is a full URI, pinned.',
+    why: 'CreateTrainingJob refuses others; an unpinned one changes between attempts.',
+    source: api('AlgorithmSpecification'),
+    check: uriForm,
+  },
+  {
+    id: 'image/region',
+    level: 'error',
+    what: 'An own ECR image lies in the region of the run.',
+    why: 'SageMaker pulls from ECR in its region.',
+    source: api('AlgorithmSpecification'),
+    check: uriRegion,
+  },
+  {
+    id: 'image/processor',
+    level: 'error',
+    what: 'The image has a build for the processor of the instance.',
+    why: 'There are no CPU builds of the others.',
+    source: DLC_SOURCE,
+    check: processor,
+  },
+  {
+    id: 'image/end-of-patch',
+    level: 'info',
+    what: 'The image still gets patches.',
+    why: 'Older ones carry known vulnerabilities.',
+    source: DLC_SOURCE,
+    check: endOfPatch,
+  },
+  {
+    id: 'image/registry',
+    level: 'error',
+    what: 'The region has a registry of AWS images.',
+    why: 'The URI cannot be formed.',
+    source: 'facts image-accounts, aws-cdk-lib region-info',
+    check: (run, { region, descriptor }) => {
+      const here = region ?? descriptor?.region;
+      return when(
+        here !== undefined && !(here in REGIONS) && (run.image.kind === 'dlc' || run.image.kind === 'huggingface'),
+        {
+          path: 'image.kind',
+          must: 'must be uri or environment in a region without a known registry of AWS images',
+          got: `${run.image.kind} in ${here}`,
+          fix: `use a region such as ${nearest(here ?? '', Object.keys(REGIONS), 2).join(' or ')}`,
+        },
+      );
+    },
+  },
+];

@@ -1,0 +1,86 @@
+import { nearest } from '../catalog/nearest';
+import { STRATEGIES } from '../distribution';
+import { type Issue, issue, orList } from '../spec/issue';
+import { applyRule, type Rule, type RuleContext } from '../spec/rule';
+import type { RunSpec } from '../spec/run-spec';
+import { CHECKPOINT_RULES } from './checkpoints';
+import { CODE_RULES } from './code';
+import { COMPUTE_RULES } from './compute';
+import { DATA_RULES } from './data';
+import { GUARDRAIL_RULES } from './guardrails';
+import { IMAGE_RULES } from './image';
+import { LAUNCHER_RULES } from './launcher';
+import { LIMIT_RULES } from './limits';
+import { NETWORK_RULES } from './network';
+import { PROCESSING_RULES } from './processing';
+import { TRAINING_RULES } from './training';
+
+/** Every named rule: those of the strategies, and those that belong to none. */
+export const RULES: readonly Rule[] = [
+  ...COMPUTE_RULES,
+  ...CODE_RULES,
+  ...IMAGE_RULES,
+  ...LAUNCHER_RULES,
+  ...STRATEGIES.flatMap((s) => s.rules),
+  ...TRAINING_RULES,
+  ...DATA_RULES,
+  ...CHECKPOINT_RULES,
+  ...LIMIT_RULES,
+  ...NETWORK_RULES,
+  ...PROCESSING_RULES,
+  ...GUARDRAIL_RULES,
+];
+
+const RULE_BY_ID: ReadonlyMap<string, Rule> = new Map(RULES.map((rule) => [rule.id, rule]));
+
+/** Everything that is wrong or worth knowing about a run, all at once, acknowledgements applied. */
+export function checkRun(run: RunSpec, context: RuleContext = {}): Issue[] {
+  const found = RULES.flatMap((rule) => applyRule(rule, run, context));
+  return [...found.map((i) => acknowledged(i, run)), ...acknowledgementIssues(run)];
+}
+
+/** An acknowledged error becomes a warning that prints the reason; an acknowledged warning an info. */
+function acknowledged(found: Issue, run: RunSpec): Issue {
+  const entry = run.acknowledge.find((a) => a.rule === found.rule && a.reason.trim() !== '');
+  if (!entry || !RULE_BY_ID.get(found.rule)?.mayAcknowledge) return found;
+  const level = found.level === 'error' ? 'warning' : 'info';
+  return { ...found, level, message: `${found.message} (acknowledged: ${entry.reason})` };
+}
+
+function acknowledgementIssues(run: RunSpec): Issue[] {
+  return run.acknowledge.flatMap(({ rule, reason }, i) => {
+    const at = `acknowledge[${i}]`;
+    const known = RULE_BY_ID.get(rule);
+    if (!known) {
+      const near = orList(nearest(rule, [...RULE_BY_ID.keys()]));
+      return [
+        issue('acknowledge/unknown-rule', 'error', `${at}.rule`, {
+          must: 'must be the id of a rule',
+          got: rule,
+          fix: `use ${near}`,
+        }),
+      ];
+    }
+    const empty = reason.trim() === '';
+    return [
+      ...(empty
+        ? [
+            issue('acknowledge/reason', 'error', `${at}.reason`, {
+              must: 'must say why',
+              got: reason,
+              fix: 'write the reason',
+            }),
+          ]
+        : []),
+      ...(known.mayAcknowledge
+        ? []
+        : [
+            issue('acknowledge/not-allowed', 'error', `${at}.rule`, {
+              must: 'must be a judgement rule; what the service or a library refuses cannot be acknowledged',
+              got: rule,
+              fix: 'mend the run instead',
+            }),
+          ]),
+    ];
+  });
+}

@@ -1,0 +1,332 @@
+import { findInstanceType } from '../catalog/instances';
+import { MODELS } from '../catalog/models';
+import { nearest } from '../catalog/nearest';
+import { findStrategy } from '../distribution';
+import { trainingInstanceTypes } from '../distribution/strategy';
+import { orList } from '../spec/issue';
+import type { RunSpec } from '../spec/run-spec';
+import { type Finding, guide, type Rule, trainingRule, when } from './rule';
+
+function model(run: RunSpec): Finding[] {
+  const given = run.written.model;
+  if (!given)
+    return when(run.code.builtin === 'builtin', {
+      path: 'model',
+      must: 'must be given for the built-in trainer',
+      fix: 'add model: { preset: llama3-8b }',
+    });
+  const presets = Object.keys(MODELS);
+  return [
+    ...when(given.preset !== undefined && !(given.preset in MODELS), {
+      path: 'model.preset',
+      must: 'must be a preset of the catalog',
+      got: given.preset,
+      fix: `use ${orList(nearest(given.preset ?? '', presets))}, or model.architecture`,
+    }),
+    ...when(given.preset !== undefined && given.architecture !== undefined, {
+      path: 'model.architecture',
+      must: 'must not be given together with model.preset',
+      got: 'both',
+      fix: 'keep one of the two',
+    }),
+    ...when(given.preset === undefined && given.architecture === undefined, {
+      path: 'model',
+      must: 'must name a preset or an architecture',
+      fix: 'add preset: llama3-8b',
+    }),
+  ];
+}
+
+function shape(run: RunSpec): Finding[] {
+  const a = run.written.model?.architecture;
+  if (!a) return [];
+  const at = 'model.architecture';
+  const kvHeads = a.kvHeads ?? a.attentionHeads;
+  return [
+    ...when(a.headSize === undefined && a.hiddenSize % a.attentionHeads !== 0, {
+      path: `${at}.attentionHeads`,
+      must: `must divide hiddenSize ${a.hiddenSize}`,
+      got: a.attentionHeads,
+      fix: 'use a divisor, or give headSize',
+    }),
+    ...when(a.attentionHeads % kvHeads !== 0, {
+      path: `${at}.kvHeads`,
+      must: `must divide the ${a.attentionHeads} attention heads`,
+      got: kvHeads,
+      fix: 'use a divisor',
+    }),
+    ...when((a.experts === undefined) !== (a.expertsPerToken === undefined), {
+      path: a.experts === undefined ? `${at}.expertsPerToken` : `${at}.experts`,
+      must: 'must be given together: experts and expertsPerToken',
+      got: a.experts ?? a.expertsPerToken,
+      fix: 'add the other',
+    }),
+    ...when((a.expertsPerToken ?? 0) > (a.experts ?? Number.POSITIVE_INFINITY), {
+      path: `${at}.expertsPerToken`,
+      must: `must be at most the ${a.experts} experts`,
+      got: a.expertsPerToken,
+      fix: 'lower it',
+    }),
+  ];
+}
+
+function duration(run: RunSpec): Finding[] {
+  const { steps, totalTokens } = run.training;
+  const isBuiltin = run.code.builtin === 'builtin';
+  return [
+    ...when(steps !== undefined && totalTokens !== undefined, {
+      path: 'training.steps',
+      must: 'must not be given together with training.totalTokens',
+      got: `steps ${steps} and totalTokens ${totalTokens}`,
+      fix: 'keep one of the two',
+    }),
+    ...when(isBuiltin && steps === undefined && totalTokens === undefined, {
+      path: 'training',
+      must: 'must say how long to train: totalTokens or steps',
+      fix: 'add totalTokens or steps',
+    }),
+    ...when(isBuiltin && run.training.sequenceLength === undefined, {
+      path: 'training.sequenceLength',
+      must: 'must be given for the built-in trainer',
+      fix: 'add sequenceLength',
+    }),
+    ...when(isBuiltin && run.training.globalBatchSize === undefined, {
+      path: 'training.globalBatchSize',
+      must: 'must be given for the built-in trainer',
+      fix: 'add globalBatchSize (sequences per step)',
+    }),
+  ];
+}
+
+function globalBatch(run: RunSpec): Finding[] {
+  const { globalBatchSize, microBatchSize } = run.training;
+  const layout = findStrategy(run)?.layout(run);
+  if (!globalBatchSize || !layout || layout.dataParallel <= 0) return [];
+  const unit = (microBatchSize ?? 1) * layout.dataParallel;
+  if (globalBatchSize % unit === 0) return [];
+  const below = Math.floor(globalBatchSize / unit) * unit;
+  const choices = [below, below + unit].filter((n) => n > 0);
+  return [
+    {
+      path: 'training.globalBatchSize',
+      must: `must be a multiple of microBatchSize ${microBatchSize ?? 1} x ${layout.dataParallel} data-parallel ranks = ${unit}`,
+      got: globalBatchSize,
+      fix: `use ${orList(choices)}`,
+    },
+  ];
+}
+
+function precision(run: RunSpec): Finding[] {
+  const given = run.written.training?.precision;
+  const types = trainingInstanceTypes(run).flatMap((type) => findInstanceType(type) ?? []);
+  return types.flatMap(({ name, accelerator }) => {
+    if (!accelerator)
+      return when(given === 'fp8' || given === 'fp16', {
+        path: 'training.precision',
+        must: `must be fp32 or bf16 on ${name}, which has no accelerator`,
+        got: given,
+        fix: 'use fp32',
+      });
+    const old = ['Volta', 'Turing', 'Kepler'].includes(accelerator.architecture ?? '');
+    const noFp8 =
+      ['Volta', 'Turing', 'Kepler', 'Ampere'].includes(accelerator.architecture ?? '') ||
+      (accelerator.kind === 'neuron' && !accelerator.fp8DenseTflops);
+    return [
+      ...when(given === 'bf16' && old, {
+        path: 'training.precision',
+        must: `must be fp16 or fp32 on ${name} (${accelerator.model} has no bf16)`,
+        got: given,
+        fix: 'use fp16, or ml.g5, ml.p4d and newer',
+      }),
+      ...when(given === 'fp8' && noFp8, {
+        path: 'training.precision',
+        must: `must be bf16 on ${name} (${accelerator.model} has no fp8)`,
+        got: given,
+        fix: 'use bf16, or ml.p5 and newer',
+      }),
+    ];
+  });
+}
+
+function headDivisibility(run: RunSpec): Finding[] {
+  const layout = findStrategy(run)?.layout(run);
+  const a = run.model?.architecture;
+  if (!layout || !a) return [];
+  const level = run.code.builtin ? ('error' as const) : ('warning' as const);
+  const path = 'distribution.parameters';
+  const broken = (divisor: number, size: number | undefined) =>
+    divisor > 1 && size !== undefined && size % divisor !== 0;
+  return [
+    ...when(broken(layout.tensor, a.attentionHeads), {
+      path,
+      level,
+      must: `must have a tensor degree that divides the ${a.attentionHeads} attention heads`,
+      got: layout.tensor,
+      fix: 'use a divisor',
+    }),
+    ...when(broken(layout.tensor, a.kvHeads), {
+      path,
+      level,
+      must: `must have a tensor degree that divides the ${a.kvHeads} key/value heads`,
+      got: layout.tensor,
+      fix: 'use a divisor',
+    }),
+    ...when(broken(layout.expert, a.experts), {
+      path,
+      level,
+      must: `must have an expert degree that divides the ${a.experts} experts`,
+      got: layout.expert,
+      fix: 'use a divisor',
+    }),
+    ...when(layout.expert > 1 && a.experts === undefined, {
+      path,
+      level,
+      must: 'must have an expert degree of 1 for a model without experts',
+      got: layout.expert,
+      fix: 'remove it',
+    }),
+    ...when(broken(layout.pipeline, a.layers), {
+      path,
+      level,
+      must: `must have a pipeline degree that divides the ${a.layers} layers`,
+      got: layout.pipeline,
+      fix: 'use a divisor',
+    }),
+  ];
+}
+
+/** Tokens of one optimizer step above which loss per token suffers: AWS's best practices for SMP v2. */
+const LARGE_BATCH_TOKENS = 4e6;
+
+const RULES: readonly Rule[] = [
+  {
+    id: 'model/named',
+    level: 'error',
+    what: 'The model is a preset of the catalog or an architecture.',
+    why: 'Trainer and planner need its shape.',
+    source: 'lib/catalog/models.ts',
+    check: model,
+  },
+  {
+    id: 'model/shape',
+    level: 'error',
+    what: 'Heads divide the hidden size, key/value heads divide the heads, experts come with their number per token.',
+    why: 'The tensors cannot be shaped otherwise.',
+    source: 'https://arxiv.org/abs/2305.13245',
+    check: shape,
+  },
+  {
+    id: 'training/duration',
+    level: 'error',
+    what: 'The built-in trainer knows its sequence length, batch and either totalTokens or steps.',
+    why: 'It could not start or would not end.',
+    source: 'contract/run.example.yaml',
+    check: duration,
+  },
+  {
+    id: 'training/global-batch',
+    level: 'error',
+    what: 'globalBatchSize = microBatchSize x data-parallel ranks x whole accumulation steps.',
+    why: 'A remainder would be dropped or change the batch.',
+    source: 'contract/run.example.yaml',
+    check: globalBatch,
+  },
+  {
+    id: 'training/precision',
+    level: 'error',
+    what: 'The hardware has the precision.',
+    why: 'The kernels do not exist or are emulated.',
+    source: 'lib/catalog/accelerated-instances.ts',
+    check: precision,
+  },
+  {
+    id: 'training/divisibility',
+    level: 'warning',
+    what: 'Parallel degrees divide heads, key/value heads, experts and layers.',
+    why: 'TransformerEngine and Megatron assert it; own code may differ.',
+    source: 'NVIDIA TransformerEngine and Megatron-LM sources',
+    check: headDivisibility,
+  },
+  {
+    id: 'training/offload',
+    level: 'warning',
+    what: 'Activation offload goes with activation checkpointing.',
+    why: 'It offloads the inputs of checkpointed layers.',
+    source: guide('model-parallel-core-features-v2-pytorch-activation-offloading'),
+    check: ({ training }) =>
+      when(training.activationOffload && training.activationCheckpointing === 'none', {
+        path: 'training.activationOffload',
+        must: 'must go with activationCheckpointing selective or full',
+        got: true,
+        fix: 'use activationCheckpointing: full',
+      }),
+  },
+  {
+    id: 'training/large-batch',
+    level: 'info',
+    what: 'A step of more than about 4 million tokens converges more slowly per token.',
+    why: 'AWS advises to combine sharding with tensor parallelism, or to lower the batch, above that.',
+    source: guide('model-parallel-best-practices-v2'),
+    check: ({ training: { globalBatchSize = 0, sequenceLength = 0 } }) =>
+      when(globalBatchSize * sequenceLength > LARGE_BATCH_TOKENS, {
+        path: 'training.globalBatchSize',
+        must: 'is best below about 4 million tokens a step',
+        got: `${((globalBatchSize * sequenceLength) / 1e6).toFixed(1)} million`,
+        fix: 'lower it, or use tensor parallelism',
+      }),
+  },
+  {
+    id: 'training/lora',
+    level: 'error',
+    what: 'training.lora is for the built-in trainer, with weights to start from.',
+    why: 'Own code would ignore it; adapters of random weights are of no use.',
+    source: 'contract/run.example.yaml',
+    check: (run) => {
+      if (!run.training.lora) return [];
+      return [
+        ...when(run.code.builtin !== 'builtin', {
+          path: 'training.lora',
+          level: 'warning',
+          must: 'must go with the built-in trainer',
+          got: 'own code',
+          fix: 'remove it, or use source: builtin',
+        }),
+        ...when(run.code.builtin === 'builtin' && !run.model?.weights && !run.checkpoints.startFrom, {
+          path: 'training.lora',
+          must: 'must go with model.weights or checkpoints.startFrom',
+          fix: 'add model.weights',
+        }),
+      ];
+    },
+  },
+  {
+    id: 'training/builtin-library',
+    level: 'error',
+    what: 'The built-in trainer runs fsdp, smp-v2 or deepspeed.',
+    why: 'It has no other backend.',
+    source: 'containers/trainer',
+    check: (run) =>
+      when(run.code.builtin === 'builtin' && !['fsdp', 'smp-v2', 'deepspeed'].includes(run.distribution.library), {
+        path: 'distribution.library',
+        must: 'must be fsdp, smp-v2 or deepspeed for the built-in trainer',
+        got: run.distribution.library,
+        fix: 'use fsdp, or own code',
+      }),
+  },
+  {
+    id: 'training/builtin-data',
+    level: 'error',
+    what: 'The built-in trainer reads tokens from a channel called train.',
+    why: 'It has nothing to train on otherwise.',
+    source: 'containers/README.md',
+    check: (run) =>
+      when(run.code.builtin === 'builtin' && !run.data.some((c) => c.channel === 'train'), {
+        path: 'data',
+        must: 'must have a channel train for the built-in trainer',
+        got: run.data.map((c) => c.channel),
+        fix: 'add - { channel: train, s3: "s3://{dataBucket}/tokens/" }',
+      }),
+  },
+];
+
+export const TRAINING_RULES: readonly Rule[] = RULES.map(trainingRule);

@@ -1,0 +1,41 @@
+import type { Descriptor } from './descriptor';
+import { type Issue, type IssueLevel, type IssueText, issue } from './issue';
+import type { RunSpec } from './run-spec';
+
+/** What a rule may know beside the run itself. Everything is optional: what is not known says nothing. */
+export interface RuleContext {
+  descriptor?: Descriptor;
+  region?: string;
+  /** Whether a path inside the local code folder exists; absent when the code is not a local folder. */
+  codeExists?: (path: string) => boolean;
+  /** Why the code folder cannot be read. */
+  codeProblem?: string;
+}
+
+export interface Finding extends IssueText {
+  /** In the user's own words, e.g. `compute.instanceType`; '' = the file as a whole. */
+  path: string;
+  /** Overrides the rule's level. */
+  level?: IssueLevel;
+}
+
+/** One named check over a resolved run. */
+export interface Rule {
+  /** `<topic>/<name>`, stable: it is what `acknowledge` names. */
+  id: string;
+  level: IssueLevel;
+  /** Judgement rules may be acknowledged; what the service or a library refuses may not. */
+  mayAcknowledge?: true;
+  /** One sentence: what must hold. */
+  what: string;
+  /** Why, and what happens otherwise. */
+  why: string;
+  /** Where it is documented. */
+  source: string;
+  check(run: RunSpec, context: RuleContext): Finding[];
+}
+
+/** The findings of one rule as issues. */
+export function applyRule(rule: Rule, run: RunSpec, context: RuleContext): Issue[] {
+  return rule.check(run, context).map(({ path, level, ...text }) => issue(rule.id, level ?? rule.level, path, text));
+}
