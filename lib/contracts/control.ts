@@ -1,0 +1,151 @@
+import { z } from 'zod';
+import type { Issue } from '../spec/issue';
+
+/** Payloads and answers of the control function. The team is never among them: it comes from the alias that was invoked. */
+
+const runId = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?$/, 'must be a run id such as pretrain-261101090000');
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 digest of 64 hexadecimal digits');
+
+/** One archive that the caller will upload, by its digest. */
+const upload = z.strictObject({
+  sha256,
+  bytes: z
+    .int()
+    .min(1)
+    .max(5 * 1024 ** 3),
+});
+
+const intent = z.strictObject({
+  action: z.literal('start'),
+  /** The run file's text; control reads it again and trusts nothing that was computed elsewhere. */
+  runFile: z.string().min(1).max(200_000),
+  /** `--set` overrides, in order. */
+  overrides: z.array(z.string().max(4096)).max(100).default([]),
+  /** Digest of the code archive; absent when the run brings no code of its own. */
+  code: upload.optional(),
+  requirements: upload.optional(),
+  /** Repeating a start with the same id finds the run that the first one made. */
+  clientRequestId: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1-64 letters, digits, hyphens or underscores'),
+  runId: runId.optional(),
+  /** The caller has seen that the price is not known and goes on. */
+  acceptsUnknownPrice: z.boolean().default(false),
+  confirm: z.literal(false).optional(),
+});
+
+/** Second call of a start: the uploads are there. */
+const confirmation = z.strictObject({ action: z.literal('start'), runId, confirm: z.literal(true) });
+const stop = z.strictObject({ action: z.literal('stop'), runId, reason: z.string().max(512).optional() });
+const resume = z.strictObject({ action: z.literal('resume'), runId });
+const status = z.strictObject({ action: z.literal('status'), runId, timeline: z.boolean().default(false) });
+const list = z.strictObject({ action: z.literal('list'), limit: z.int().min(1).max(200).default(50) });
+
+export const controlRequestSchema = z.union([confirmation, intent, stop, resume, status, list]);
+export type ControlRequest = z.output<typeof controlRequestSchema>;
+export type StartRequest = z.output<typeof intent>;
+export type ConfirmRequest = z.output<typeof confirmation>;
+/** What a caller writes: defaults may be left out. */
+export type ControlPayload = z.input<typeof controlRequestSchema>;
+
+export type RunState =
+  | 'queued'
+  | 'submitting'
+  | 'pending'
+  | 'running'
+  | 'stopping'
+  | 'resuming'
+  | 'completed'
+  | 'failed'
+  | 'stopped';
+export type DesiredState = 'run' | 'stop';
+
+/** A PUT that the caller must make before it confirms; the URL is good for these headers and this digest only. */
+export interface UploadAnswer {
+  key: string;
+  url: string;
+  headers: Record<string, string>;
+  sha256: string;
+}
+
+export interface QuotaAnswer {
+  code: string;
+  name: string;
+  needed: number;
+  limit: number | null;
+  inUse: number | null;
+  verdict: 'enough' | 'short' | 'unknown';
+}
+
+export interface AttemptAnswer {
+  trainingJobName: string;
+  status: string;
+  secondaryStatus: string;
+  firstStep: number | null;
+  lastStep: number | null;
+  reason: string;
+  startedAt: string | null;
+  endedAt: string | null;
+}
+
+export interface TimelineAnswer {
+  at: string;
+  what: string;
+  text: string;
+  evidence: Record<string, unknown>;
+}
+
+export interface StatusAnswer {
+  runId: string;
+  name: string;
+  team: string;
+  state: RunState;
+  desiredState: DesiredState;
+  reason: string;
+  attempts: AttemptAnswer[];
+  committedStep: number | null;
+  step: number | null;
+  loss: number | null;
+  goodput: number | null;
+  spendUsd: number | null;
+  queuePosition: number | null;
+  timeline?: TimelineAnswer[];
+}
+
+/** A refusal is an answer, not an error of the function: exit code 1 of the command line. */
+export interface Refusal {
+  ok: false;
+  issues: Issue[];
+  quota?: QuotaAnswer[];
+}
+
+export interface IntentAnswer {
+  ok: true;
+  runId: string;
+  uploads: UploadAnswer[];
+  issues: Issue[];
+  quota: QuotaAnswer[];
+}
+
+export interface StartAnswer {
+  ok: true;
+  runId: string;
+  state: RunState;
+  queuePosition: number | null;
+  trainingJobName: string | null;
+  trainingJobArn: string | null;
+}
+
+export interface DesiredAnswer {
+  ok: true;
+  runId: string;
+  desiredState: DesiredState;
+}
+
+export type ControlAnswer =
+  | Refusal
+  | IntentAnswer
+  | StartAnswer
+  | DesiredAnswer
+  | ({ ok: true } & StatusAnswer)
+  | { ok: true; runs: StatusAnswer[] };

@@ -1,0 +1,41 @@
+/**
+ * The run table: one DynamoDB table per environment and region. Written by control and reconcile only, always with conditions.
+ *
+ * | runId | item | holds |
+ * |---|---|---|
+ * | run id | `RUN` | the run: intent, state, budgets, current attempt, `version` (optimistic lock) |
+ * | run id | `ATTEMPT#0001` | one attempt, as last seen |
+ * | run id | `EVENT#2026-11-21T12:00:00.000Z#0042` | one line of the timeline, with its evidence |
+ * | `REQUEST#<team>#<client request id>` | `REQUEST` | the run id that this request made: a repeated `start` finds it |
+ *
+ * Both indexes are sparse: only RUN items carry their keys.
+ */
+export const RUN_TABLE_PARTITION_KEY = 'runId';
+export const RUN_TABLE_SORT_KEY = 'item';
+
+/** Runs that are not over. Partition key: the constant `ACTIVE_VALUE`, removed when a run ends. Projection: ALL. */
+export const ACTIVE_INDEX = 'active-runs';
+export const ACTIVE_INDEX_PARTITION_KEY = 'active';
+export const ACTIVE_INDEX_SORT_KEY = 'runId';
+export const ACTIVE_VALUE = 'active';
+
+/** All runs of a team, newest last. Projection: ALL. */
+export const TEAM_INDEX = 'team-runs';
+export const TEAM_INDEX_PARTITION_KEY = 'team';
+export const TEAM_INDEX_SORT_KEY = 'createdAt';
+
+/** Items that hold no state of a live run expire by this attribute (epoch seconds). */
+export const RUN_TABLE_TTL_ATTRIBUTE = 'expiresAt';
+
+export const RUN_ITEM = 'RUN';
+export const REQUEST_ITEM = 'REQUEST';
+export const ATTEMPT_ITEM_PREFIX = 'ATTEMPT#';
+export const EVENT_ITEM_PREFIX = 'EVENT#';
+
+export const attemptItem = (attempt: number): string => `${ATTEMPT_ITEM_PREFIX}${String(attempt).padStart(4, '0')}`;
+
+/** Sorts by time; `sequence` (the version of the run that wrote it, then its place) keeps lines of one instant apart. */
+export const eventItem = (at: string, version: number, place: number): string =>
+  `${EVENT_ITEM_PREFIX}${at}#${String(version).padStart(6, '0')}.${String(place).padStart(2, '0')}`;
+
+export const requestKey = (team: string, clientRequestId: string): string => `REQUEST#${team}#${clientRequestId}`;
