@@ -1,0 +1,64 @@
+import { findStrategy } from '../distribution';
+import { resolvedDeepspeedConfig } from '../distribution/deepspeed';
+import { flagArguments } from '../distribution/strategy';
+import type { JobFile } from '../spec/job-file';
+import { fillPlaceholders, type JobPlan, runPrefixes } from './plan';
+
+/** How often the driver of the first host may restart all processes in place before the job ends. */
+const RESTARTS_IN_PLACE = 3;
+
+function checkpointUri(plan: JobPlan): string {
+  const { mode, s3, localPath, channel } = plan.run.checkpoints;
+  if (mode === 'direct') return fillPlaceholders(s3, plan);
+  if (mode === 'managed') return localPath;
+  return mode === 'fsx' ? `/opt/ml/input/data/${channel}/runs/${plan.descriptor.team}/${plan.runId}` : '';
+}
+
+/** job.json of one attempt: contract/runtime.md. */
+export function jobFile(plan: JobPlan): JobFile {
+  const { run, descriptor } = plan;
+  const strategy = findStrategy(run);
+  const libraryEnvironment = strategy?.environment(run) ?? {};
+  const isDeepspeed = run.distribution.library === 'deepspeed';
+  return {
+    schema: 1,
+    environment: descriptor.name,
+    runId: plan.runId,
+    attempt: plan.attempt,
+    team: descriptor.team,
+    configHash: plan.configHash,
+    launcher: run.distribution.launcher,
+    processesPerHost: run.distribution.processesPerHost,
+    entryPoint: run.code.entryPoint,
+    arguments: [...(strategy?.arguments(run) ?? []), ...flagArguments(run.code.arguments)],
+    env: { ...libraryEnvironment, ...run.environmentVariables },
+    userPinned: Object.keys(run.environmentVariables),
+    efa: run.network.efa,
+    efaVariables: run.network.efaVariables,
+    instanceGroups: run.compute.instanceGroups,
+    trainingGroups: run.distribution.instanceGroups,
+    mpiOptions: run.distribution.mpiOptions,
+    distribution: {
+      library: run.distribution.library,
+      collectives: run.distribution.collectives,
+      parameters: isDeepspeed ? resolvedDeepspeedConfig(run) : run.distribution.parameters,
+    },
+    training: run.training,
+    model: run.model?.architecture ?? null,
+    weights: run.model?.weights ? 'weights' : null,
+    checkpoints: {
+      mode: run.checkpoints.mode,
+      uri: checkpointUri(plan),
+      resumeFrom: plan.resumeFrom,
+      keep: run.checkpoints.keep,
+      intervalMinutes: run.checkpoints.intervalMinutes,
+    },
+    progress: run.progress,
+    digests: { code: plan.code?.sha256 ?? null, requirements: null },
+    requirements: run.code.requirements ?? null,
+    maxRuntimeSeconds: run.limits.maxRuntimeSeconds,
+    heartbeatUri: run.network.isolation ? null : runPrefixes(plan).heartbeat,
+    restartsInPlace: RESTARTS_IN_PLACE,
+    restartSecret: plan.restartSecret,
+  };
+}

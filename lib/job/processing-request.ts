@@ -1,0 +1,93 @@
+import type { CreateProcessingJobCommandInput, ProcessingInput } from '@aws-sdk/client-sagemaker';
+import type { ChannelSpec } from '../spec/run-spec';
+import { imageUri } from './image';
+import { fillPlaceholders, type JobPlan, jobName, runPrefixes } from './plan';
+import { tags } from './training-request';
+
+const BASE = '/opt/ml/processing';
+const CONTAINER_ARGUMENTS = ['-c', 'exec bash "${SAGEMAKER_BASE_DIR:-/opt/ml}/processing/input/driver/launch.sh"'];
+
+/** EBS volume of a processing instance when the run names no size, GiB. */
+const DEFAULT_VOLUME_GIB = 100;
+/** Longest run time that a processing job may have, seconds. */
+const MAX_RUNTIME_SECONDS = 777_600;
+
+/** The exact CreateProcessingJob request of one attempt. */
+export function processingJobRequest(plan: JobPlan): CreateProcessingJobCommandInput {
+  const { run, descriptor } = plan;
+  const isolated = run.network.isolation || run.network.interContainerEncryption || descriptor.subnetIds.length > 0;
+  return {
+    ProcessingJobName: jobName(descriptor.name, plan.runId, plan.attempt),
+    RoleArn: descriptor.processingRoleArn ?? descriptor.executionRoleArn,
+    AppSpecification: {
+      ImageUri: imageUri(run, plan.region, descriptor.trainingImageUri),
+      ContainerEntrypoint: ['/bin/bash'],
+      ContainerArguments: CONTAINER_ARGUMENTS,
+    },
+    Environment: { SLIPWAY_RUN_ID: plan.runId, SLIPWAY_ATTEMPT: String(plan.attempt), ...run.environmentVariables },
+    ProcessingInputs: [
+      ...run.data.map((c) => dataInput(c, plan)),
+      ownInput('driver', plan.driver.uri),
+      ownInput('job', runPrefixes(plan).job),
+      ...(plan.code ? [ownInput('code', plan.code.uri)] : []),
+    ],
+    ProcessingOutputConfig: {
+      Outputs: [
+        {
+          OutputName: 'output',
+          S3Output: {
+            S3Uri: fillPlaceholders(run.output?.s3 ?? '', plan),
+            LocalPath: `${BASE}/output`,
+            S3UploadMode: 'Continuous',
+          },
+        },
+      ],
+      KmsKeyId: descriptor.kmsKeyArn,
+    },
+    ProcessingResources: {
+      ClusterConfig: {
+        InstanceType: run.compute.instanceType as 'ml.m5.xlarge',
+        InstanceCount: run.compute.instanceCount,
+        VolumeSizeInGB: run.compute.volumeSizeGiB ?? DEFAULT_VOLUME_GIB,
+        VolumeKmsKeyId: descriptor.kmsKeyArn,
+      },
+    },
+    StoppingCondition: { MaxRuntimeInSeconds: Math.min(run.limits.maxRuntimeSeconds, MAX_RUNTIME_SECONDS) },
+    ...(isolated && {
+      NetworkConfig: {
+        EnableNetworkIsolation: run.network.isolation,
+        EnableInterContainerTrafficEncryption: run.network.interContainerEncryption,
+        ...(descriptor.subnetIds.length > 0 && {
+          VpcConfig: { Subnets: descriptor.subnetIds, SecurityGroupIds: descriptor.securityGroupIds },
+        }),
+      },
+    }),
+    Tags: tags(plan),
+  };
+}
+
+function dataInput(spec: ChannelSpec, plan: JobPlan): ProcessingInput {
+  return {
+    InputName: spec.channel,
+    S3Input: {
+      S3Uri: fillPlaceholders(spec.s3 ?? '', plan),
+      LocalPath: `${BASE}/input/${spec.channel}`,
+      S3DataType: spec.s3DataType === 'ManifestFile' ? 'ManifestFile' : 'S3Prefix',
+      S3InputMode: spec.inputMode === 'Pipe' ? 'Pipe' : 'File',
+      S3DataDistributionType: spec.s3DataDistribution ?? 'FullyReplicated',
+    },
+  };
+}
+
+function ownInput(name: string, uri: string): ProcessingInput {
+  return {
+    InputName: name,
+    S3Input: {
+      S3Uri: uri,
+      LocalPath: `${BASE}/input/${name}`,
+      S3DataType: 'S3Prefix',
+      S3InputMode: 'File',
+      S3DataDistributionType: 'FullyReplicated',
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import { findStrategy } from '../distribution';
+import { pythonJson } from '../distribution/python-json';
+import type { JobPlan } from './plan';
+
+/**
+ * Hyperparameters of the toolkit contract: the user's, the SDK's script mode keys and the distribution's, each JSON text as Python
+ * writes it. Byte for byte what the SageMaker Python SDK v2 sends.
+ */
+export function toolkitHyperparameters(plan: JobPlan, jobName: string): Record<string, string> {
+  const { run, code } = plan;
+  const submitDirectory = run.network.isolation ? '/opt/ml/input/data/code/sourcedir.tar.gz' : (code?.uri ?? '');
+  const values: Record<string, unknown> = {
+    ...run.hyperparameters,
+    ...run.code.arguments,
+    sagemaker_submit_directory: submitDirectory,
+    sagemaker_program: run.code.entryPoint,
+    sagemaker_container_log_level: 20,
+    sagemaker_job_name: jobName,
+    sagemaker_region: plan.region,
+    ...findStrategy(run)?.hyperparameters(run),
+  };
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, pythonJson(value)]));
+}
+
+/** Hyperparameters of the entrypoint contract are only shown in the console: text stays text. */
+export function plainHyperparameters(plan: JobPlan): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(plan.run.hyperparameters).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? value : pythonJson(value),
+    ]),
+  );
+}

@@ -1,0 +1,168 @@
+import type { CreateTrainingJobCommandInput, MetricDefinition, ResourceConfig, Tag } from '@aws-sdk/client-sagemaker';
+import { findInstanceType } from '../catalog/instances';
+import { instanceGroupsOf } from '../spec/resolve-run';
+import { inputChannels } from './channels';
+import { imageUri } from './image';
+import { fillPlaceholders, type JobPlan, jobName, runPrefixes } from './plan';
+import { plainHyperparameters, toolkitHyperparameters } from './toolkit';
+
+/** contract/runtime.md: the same request starts in a container and in the sandbox, where each instance has its own tree. */
+const CONTAINER_ARGUMENTS = ['-c', 'exec bash "${SAGEMAKER_BASE_DIR:-/opt/ml}/input/data/driver/launch.sh"'];
+
+/** EBS volume of a type without local NVMe when the run names no size, GiB. */
+const DEFAULT_VOLUME_GIB = 100;
+
+/** What the built-in trainer's progress lines give out of the box (contract/runtime.md). */
+const PROGRESS_METRICS: readonly MetricDefinition[] = [
+  { Name: 'slipway:step', Regex: 'slipway \\{"event":"step","step":([0-9]+)' },
+  { Name: 'slipway:loss', Regex: 'slipway \\{"event":"step".*?"loss":([0-9.eE+-]+)' },
+  { Name: 'slipway:tokensPerSecondPerGpu', Regex: 'slipway \\{"event":"step".*?"tokensPerSecondPerGpu":([0-9.eE+-]+)' },
+  { Name: 'slipway:mfu', Regex: 'slipway \\{"event":"step".*?"mfu":([0-9.eE+-]+)' },
+];
+
+/** The exact CreateTrainingJob request of one attempt. */
+export function trainingJobRequest(plan: JobPlan): CreateTrainingJobCommandInput {
+  const { run, descriptor } = plan;
+  const name = jobName(descriptor.name, plan.runId, plan.attempt);
+  const isToolkit = run.distribution.contract === 'toolkit';
+  const hyperparameters = isToolkit ? toolkitHyperparameters(plan, name) : plainHyperparameters(plan);
+  const channels = inputChannels(plan);
+  return {
+    TrainingJobName: name,
+    RoleArn: descriptor.executionRoleArn,
+    AlgorithmSpecification: {
+      TrainingImage: imageUri(run, plan.region, descriptor.trainingImageUri),
+      TrainingInputMode: 'File',
+      ...(!isToolkit && { ContainerEntrypoint: ['/bin/bash'], ContainerArguments: CONTAINER_ARGUMENTS }),
+      MetricDefinitions: metricDefinitions(plan),
+      EnableSageMakerMetricsTimeSeries: true,
+    },
+    ...(Object.keys(hyperparameters).length > 0 && { HyperParameters: hyperparameters }),
+    ...(channels.length > 0 && { InputDataConfig: channels }),
+    OutputDataConfig: {
+      S3OutputPath: runPrefixes(plan).output,
+      KmsKeyId: descriptor.kmsKeyArn,
+      CompressionType: 'NONE',
+    },
+    ResourceConfig: resourceConfig(plan),
+    StoppingCondition: stoppingCondition(plan),
+    ...(descriptor.subnetIds.length > 0 && {
+      VpcConfig: { Subnets: descriptor.subnetIds, SecurityGroupIds: descriptor.securityGroupIds },
+    }),
+    ...(run.checkpoints.mode === 'managed' && {
+      CheckpointConfig: { S3Uri: fillPlaceholders(run.checkpoints.s3, plan), LocalPath: run.checkpoints.localPath },
+    }),
+    ...(run.network.isolation && { EnableNetworkIsolation: true }),
+    ...(run.network.interContainerEncryption && { EnableInterContainerTrafficEncryption: true }),
+    ...(run.compute.capacity === 'spot' && { EnableManagedSpotTraining: true }),
+    Environment: environment(plan),
+    RetryStrategy: { MaximumRetryAttempts: run.limits.retryInternalErrors },
+    ...observability(plan),
+    Tags: tags(plan),
+  };
+}
+
+function metricDefinitions({ run }: JobPlan): MetricDefinition[] {
+  return [...run.observability.metrics.map(({ name, regex }) => ({ Name: name, Regex: regex })), ...PROGRESS_METRICS];
+}
+
+function resourceConfig({ run, descriptor }: JobPlan): ResourceConfig {
+  const { compute } = run;
+  const groups = instanceGroupsOf(compute);
+  const types = [...groups.map((g) => g.instanceType), ...compute.alternatives.map((a) => a.instanceType)];
+  const hasNvme = types.some((type) => (findInstanceType(type)?.localNvmeGB ?? 0) > 0);
+  const volume = compute.volumeSizeGiB ?? (hasNvme ? undefined : DEFAULT_VOLUME_GIB);
+  return {
+    ...cluster(run.compute),
+    ...(volume !== undefined && { VolumeSizeInGB: volume }),
+    ...(!hasNvme && descriptor.kmsKeyArn && { VolumeKmsKeyId: descriptor.kmsKeyArn }),
+    ...(compute.keepAliveSeconds > 0 && { KeepAlivePeriodInSeconds: compute.keepAliveSeconds }),
+    ...(compute.trainingPlanArn && { TrainingPlanArn: compute.trainingPlanArn }),
+  };
+}
+
+function cluster(compute: JobPlan['run']['compute']): ResourceConfig {
+  if (compute.instanceGroups.length > 0) {
+    return {
+      InstanceGroups: compute.instanceGroups.map((g) => ({
+        InstanceGroupName: g.name,
+        InstanceType: g.instanceType as ResourceConfig['InstanceType'],
+        InstanceCount: g.instanceCount,
+      })),
+    };
+  }
+  const InstanceType = compute.instanceType as ResourceConfig['InstanceType'];
+  if (compute.alternatives.length === 0) return { InstanceType, InstanceCount: compute.instanceCount };
+  // The count stands either on every preference or once on ResourceConfig.
+  const onEach = compute.alternatives.some((a) => a.instanceCount !== undefined);
+  const preferences = [
+    { instanceType: compute.instanceType, instanceCount: compute.instanceCount },
+    ...compute.alternatives,
+  ].map((a) => ({
+    InstanceType: a.instanceType as ResourceConfig['InstanceType'],
+    ...(onEach && { InstanceCount: a.instanceCount ?? compute.instanceCount }),
+    ...('trainingPlanArn' in a && a.trainingPlanArn && { TrainingPlanArns: [a.trainingPlanArn] }),
+  }));
+  return {
+    InstancePreferences: preferences,
+    ...(!onEach && { InstanceCount: compute.instanceCount }),
+  } as ResourceConfig;
+}
+
+function stoppingCondition({ run }: JobPlan): CreateTrainingJobCommandInput['StoppingCondition'] {
+  const { maxRuntimeSeconds, maxWaitSeconds, maxPendingSeconds } = run.limits;
+  return {
+    MaxRuntimeInSeconds: maxRuntimeSeconds,
+    ...(maxWaitSeconds !== undefined && { MaxWaitTimeInSeconds: maxWaitSeconds }),
+    ...(maxPendingSeconds !== undefined && { MaxPendingTimeInSeconds: maxPendingSeconds }),
+  };
+}
+
+/** The user's variables last, so that they win. */
+function environment(plan: JobPlan): Record<string, string> {
+  const { run } = plan;
+  const isToolkit = run.distribution.contract === 'toolkit';
+  return {
+    SLIPWAY_RUN_ID: plan.runId,
+    SLIPWAY_ATTEMPT: String(plan.attempt),
+    ...(isToolkit && plan.resumeFrom !== '' && { SLIPWAY_RESUME_FROM: plan.resumeFrom }),
+    ...(isToolkit && toolkitEfa(plan)),
+    ...run.environmentVariables,
+  };
+}
+
+/** The toolkit's own list of EFA types ends at p5: it does not know p5e, p5en and p6 (facts/training-job.md 2.4). */
+function toolkitEfa({ run }: JobPlan): Record<string, string> {
+  const groups = instanceGroupsOf(run.compute);
+  const hosts = groups.reduce((sum, g) => sum + g.instanceCount, 0);
+  const efa = groups.every((g) => (findInstanceType(g.instanceType)?.efaInterfaces ?? 0) > 0);
+  return efa && hosts > 1 && run.network.efa !== 'off' ? { FI_PROVIDER: 'efa' } : {};
+}
+
+function observability(plan: JobPlan): Partial<CreateTrainingJobCommandInput> {
+  const { profiler, tensorBoard, remoteDebug, mlflow } = plan.run.observability;
+  const output = runPrefixes(plan).output;
+  return {
+    ProfilerConfig: profiler === 'sagemaker' ? { S3OutputPath: `${output}profiler/` } : { DisableProfiler: true },
+    ...(tensorBoard && { TensorBoardOutputConfig: { S3OutputPath: `${output}tensorboard/` } }),
+    ...(remoteDebug && { RemoteDebugConfig: { EnableRemoteDebug: true } }),
+    ...(mlflow && {
+      MlflowConfig: {
+        MlflowResourceArn: mlflow.arn,
+        MlflowExperimentName: mlflow.experiment,
+        MlflowRunName: plan.runId,
+      },
+    }),
+  };
+}
+
+/** Cost allocation: the team comes from the descriptor, never from the run file. */
+export function tags(plan: JobPlan): Tag[] {
+  const own = {
+    'slipway:environment': plan.descriptor.name,
+    'slipway:team': plan.descriptor.team,
+    'slipway:run': plan.runId,
+    'slipway:attempt': String(plan.attempt),
+  };
+  return Object.entries({ ...plan.run.tags, ...own }).map(([Key, Value]) => ({ Key, Value }));
+}
