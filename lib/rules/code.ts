@@ -45,6 +45,7 @@ function builtin(run: RunSpec): Finding[] {
     }),
     ...when(run.written.code.entryPoint !== undefined, {
       path: 'code.entryPoint',
+      level: 'warning',
       must: 'must be left out: the built-in code has its own',
       got: run.written.code.entryPoint,
       fix: 'remove it',

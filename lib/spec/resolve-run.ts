@@ -203,7 +203,7 @@ function definedOnly<T extends object>(value: T): T {
 function resolveCheckpoints(file: RunFile, builtin: boolean): RunSpec['checkpoints'] {
   const given = file.checkpoints;
   const { localPath, ...rest } = given ?? {};
-  const fsxChannels = (file.data ?? []).filter((c) => c.fsxLustre);
+  const writable = (file.data ?? []).filter((c) => c.fsxLustre?.access === 'rw');
   const mode = given?.mode ?? (builtin ? 'direct' : given ? 'managed' : 'none');
   return {
     s3: 's3://{checkpointBucket}/runs/{team}/{runId}/',
@@ -212,6 +212,6 @@ function resolveCheckpoints(file: RunFile, builtin: boolean): RunSpec['checkpoin
     ...rest,
     mode,
     localPath: localPath ?? '/opt/ml/checkpoints',
-    channel: given?.channel ?? (mode === 'fsx' && fsxChannels.length === 1 ? fsxChannels[0]?.channel : undefined),
+    channel: given?.channel ?? (mode === 'fsx' && writable.length === 1 ? writable[0]?.channel : undefined),
   };
 }

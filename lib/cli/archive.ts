@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { pack } from 'tar-stream';
+
+export interface Archive {
+  bytes: Buffer;
+  sha256: string;
+}
+
+/** Folders that are never part of a run's code. */
+const LEFT_OUT = new Set([
+  '.git',
+  '__pycache__',
+  'node_modules',
+  '.venv',
+  '.slipway',
+  '.pytest_cache',
+  '.ruff_cache',
+  '.mypy_cache',
+]);
+
+/** Regular files below `folder`, sorted, with forward slashes. Symbolic links to files count as the files. */
+export function filesBelow(folder: string): string[] {
+  const found: string[] = [];
+  const visit = (at: string) => {
+    for (const entry of readdirSync(path.join(folder, at), { withFileTypes: true })) {
+      const name = at === '' ? entry.name : `${at}/${entry.name}`;
+      if (entry.isDirectory() && !LEFT_OUT.has(entry.name)) visit(name);
+      else if (!entry.isDirectory() && !entry.name.endsWith('.pyc') && statSync(path.join(folder, name)).isFile())
+        found.push(name);
+    }
+  };
+  visit('');
+  return found.sort();
+}
+
+/** A .tar.gz of `folder` whose bytes depend on names, contents and the executable bit alone: same code, same digest. */
+export async function archiveFolder(folder: string): Promise<Archive> {
+  const tar = pack();
+  const chunks: Buffer[] = [];
+  tar.on('data', (chunk) => chunks.push(chunk as Buffer));
+  const ended = new Promise<void>((resolve, reject) => {
+    tar.on('end', resolve);
+    tar.on('error', reject);
+  });
+  for (const name of filesBelow(folder)) {
+    const file = path.join(folder, name);
+    const executable = (statSync(file).mode & 0o100) !== 0;
+    tar.entry({ name, mode: executable ? 0o755 : 0o644, mtime: new Date(0), uid: 0, gid: 0 }, readFileSync(file));
+  }
+  tar.finalize();
+  await ended;
+  const bytes = gzipSync(Buffer.concat(chunks), { level: 9 });
+  return { bytes, sha256: sha256(bytes) };
+}
+
+export const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');

@@ -1,0 +1,96 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { jobFile } from '../job/job-file';
+import { type JobPlan, runIdAt, runPrefixes } from '../job/plan';
+import { processingJobRequest } from '../job/processing-request';
+import { trainingJobRequest } from '../job/training-request';
+import type { Descriptor } from '../spec/descriptor';
+import type { RunSpec } from '../spec/run-spec';
+import { type Archive, archiveFolder, sha256 } from './archive';
+import { localDriver } from './driver';
+import { json } from './terminal';
+
+export interface DryRun {
+  plan: JobPlan;
+  request: unknown;
+  /** The code archive that would be uploaded. */
+  archive?: Archive;
+}
+
+/** The request of the first attempt, computed here as the account would. */
+export async function dryRun(
+  run: RunSpec,
+  runFile: string,
+  descriptor: Descriptor,
+  options: { region?: string; runId?: string },
+): Promise<DryRun> {
+  const archive = await codeArchive(run, runFile);
+  const runId = options.runId ?? runIdAt(run.name, new Date());
+  const driver = descriptor.driver ?? localDriverAddress(descriptor);
+  const plan: JobPlan = {
+    run,
+    descriptor,
+    region: options.region ?? descriptor.region,
+    runId,
+    attempt: 1,
+    code: codeAddress(run, descriptor, runId, archive),
+    driver: { uri: driver.uri, hash: driver.hash },
+    configHash: configHash(run),
+    resumeFrom: '',
+    restartSecret: '',
+  };
+  return { plan, request: run.kind === 'processing' ? processingJobRequest(plan) : trainingJobRequest(plan), archive };
+}
+
+/** sha256 over the resolved spec: two files that mean the same have the same hash. */
+export function configHash(run: RunSpec): string {
+  const { written: _written, ...resolved } = run;
+  return sha256(JSON.stringify(resolved));
+}
+
+/** The archive of a local code folder; undefined for built-in code and code that is in S3. */
+export async function codeArchive(run: RunSpec, runFile: string): Promise<Archive | undefined> {
+  if (run.code.builtin || run.code.source.startsWith('s3://')) return undefined;
+  return archiveFolder(path.resolve(path.dirname(runFile), run.code.source));
+}
+
+function codeAddress(
+  run: RunSpec,
+  descriptor: Descriptor,
+  runId: string,
+  archive: Archive | undefined,
+): JobPlan['code'] {
+  if (run.code.source.startsWith('s3://')) return { uri: run.code.source, sha256: null };
+  if (!archive) return undefined;
+  return {
+    uri: `${runPrefixes({ descriptor, runId, attempt: 1 }).code}${codeKey(run, archive)}`,
+    sha256: archive.sha256,
+  };
+}
+
+/** An isolated toolkit job finds its archive by the name that the SDK gives it. */
+function codeKey(run: RunSpec, archive: Archive): string {
+  const named = run.distribution.contract === 'toolkit' && run.network.isolation;
+  return named ? `${archive.sha256}/sourcedir.tar.gz` : `${archive.sha256}.tar.gz`;
+}
+
+function localDriverAddress(descriptor: Descriptor): { uri: string; hash: string } {
+  const { hash } = localDriver();
+  return { uri: `s3://${descriptor.artifactBucket}/drivers/${hash}/`, hash };
+}
+
+/** Writes `request.json` and every object of the job's code, driver and job channels as `s3/<bucket>/<key>`. */
+export function writeDryRun({ plan, request, archive }: DryRun, directory: string): void {
+  writeFile(path.join(directory, 'request.json'), `${json(request)}\n`);
+  const put = (uri: string, bytes: Buffer | string) =>
+    writeFile(path.join(directory, 's3', uri.replace(/^s3:\/\//, '')), bytes);
+  if (archive && plan.code) put(plan.code.uri, archive.bytes);
+  if (plan.run.distribution.contract === 'toolkit' && plan.run.kind === 'training') return;
+  put(`${runPrefixes(plan).job}job.json`, `${json(jobFile(plan))}\n`);
+  for (const file of localDriver().files) put(`${plan.driver.uri}${file.name}`, file.bytes);
+}
+
+function writeFile(file: string, bytes: Buffer | string): void {
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, bytes);
+}

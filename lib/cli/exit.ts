@@ -1,0 +1,23 @@
+import type { Issue } from '../spec/issue';
+
+/** Exit codes of contract/cli.md. */
+export const EXIT = { done: 0, refused: 1, usage: 2, service: 3, runFailed: 4, interrupted: 130 } as const;
+
+/** Wrong usage or an unreadable file: one line, exit 2. */
+export class UsageError extends Error {}
+
+/** Refused by validation, plan, quota or guardrail: every issue, exit 1. `details` joins the JSON document. */
+export class Refusal extends Error {
+  constructor(
+    readonly issues: Issue[],
+    readonly details: Record<string, unknown> = {},
+  ) {
+    super('refused');
+  }
+}
+
+/** A service call that failed after its retries: exit 3. */
+export class ServiceError extends Error {}
+
+/** The run ended Failed: exit 4. */
+export class RunFailed extends Error {}

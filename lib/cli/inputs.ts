@@ -1,0 +1,102 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { checkRun } from '../rules';
+import type { Descriptor } from '../spec/descriptor';
+import { hasErrors, type Issue } from '../spec/issue';
+import { type Loaded, loadDescriptor, loadRun } from '../spec/load';
+import type { RuleContext } from '../spec/rule';
+import type { RunSpec } from '../spec/run-spec';
+import { Refusal, UsageError } from './exit';
+
+/** Options that every verb takes. */
+export interface CommonOptions {
+  environment?: string;
+  region?: string;
+  set?: string[];
+  json?: boolean;
+}
+
+/** Text of a file the user named, or a UsageError in plain words. */
+export function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'no such file' : (error as Error).message;
+    throw new UsageError(`${file}: must be a readable file, got ${reason}; check the path`);
+  }
+}
+
+/** Whether `--environment` names a descriptor file; otherwise it is a name that SSM knows. */
+export const isDescriptorFile = (environment: string | undefined): environment is string =>
+  environment?.endsWith('.json') ?? false;
+
+/** The descriptor in a file; its issues are a refusal of their own. */
+export function readDescriptor(file: string): Descriptor {
+  const loaded = loadDescriptor(readText(file));
+  if (!loaded.value)
+    throw new Refusal(
+      loaded.issues.map((i) => ({ ...i, path: `environment.${i.path}`, message: `${file}: ${i.message}` })),
+    );
+  return loaded.value;
+}
+
+/** Local facts about the run's code, for the rules. */
+export function codeContext(run: RunSpec, runFile: string): Pick<RuleContext, 'codeExists' | 'codeProblem'> {
+  const { source, builtin } = run.code;
+  if (builtin || source.startsWith('s3://')) return {};
+  const folder = path.resolve(path.dirname(runFile), source);
+  if (!existsSync(folder)) return { codeProblem: 'must be a folder that exists, builtin, or an s3:// archive' };
+  if (!statSync(folder).isDirectory()) return { codeProblem: 'must be a folder, not a file' };
+  const root = repositoryOf(runFile);
+  if (path.relative(root, folder).startsWith('..'))
+    return { codeProblem: `must lie in the run file's repository (${root})` };
+  return { codeExists: (name) => isFileInside(folder, name) };
+}
+
+function isFileInside(folder: string, name: string): boolean {
+  const target = path.resolve(folder, name);
+  if (path.relative(folder, target).startsWith('..')) return false;
+  return existsSync(target) && statSync(target).isFile();
+}
+
+/** The folder with .git above the run file, else the run file's own folder. */
+function repositoryOf(runFile: string): string {
+  const start = path.dirname(path.resolve(runFile));
+  for (let folder = start; ; folder = path.dirname(folder)) {
+    if (existsSync(path.join(folder, '.git'))) return folder;
+    if (folder === path.dirname(folder)) return start;
+  }
+}
+
+export interface CheckedRun {
+  text: string;
+  run?: RunSpec;
+  issues: Issue[];
+  positionOf: Loaded<RunSpec>['positionOf'];
+}
+
+/** Reads a run file and applies every rule. The descriptor is used only when the caller has one. */
+export function checkRunFile(file: string, options: CommonOptions, descriptor?: Descriptor): CheckedRun {
+  const text = readText(file);
+  const loaded = loadRun(text, options.set);
+  if (!loaded.value) return { text, issues: loaded.issues, positionOf: loaded.positionOf };
+  const region = options.region ?? descriptor?.region;
+  const context: RuleContext = { descriptor, region, ...codeContext(loaded.value, file) };
+  return {
+    text,
+    run: loaded.value,
+    issues: [...loaded.issues, ...checkRun(loaded.value, context)],
+    positionOf: loaded.positionOf,
+  };
+}
+
+/** As checkRunFile, but errors are a refusal. */
+export function requireRun(
+  file: string,
+  options: CommonOptions,
+  descriptor?: Descriptor,
+): CheckedRun & { run: RunSpec } {
+  const checked = checkRunFile(file, options, descriptor);
+  if (!checked.run || hasErrors(checked.issues)) throw new Refusal(checked.issues);
+  return { ...checked, run: checked.run };
+}

@@ -1,0 +1,76 @@
+import type { Checkpoint, EpochMs } from './record';
+
+/** What Describe said about the job of the current attempt. */
+export type JobObservation =
+  | { kind: 'not-asked' }
+  | { kind: 'absent' }
+  /** Describe failed: nothing is known, and nothing may be concluded. */
+  | { kind: 'unreadable'; error: string }
+  | PresentJob;
+
+export interface PresentJob {
+  kind: 'present';
+  arn: string;
+  /** InProgress, Stopping, Completed, Failed, Stopped, Deleting. */
+  status: string;
+  secondaryStatus: string;
+  failureReason: string;
+  /** By the service's clock. */
+  createdAt: EpochMs;
+  trainingStartedAt?: EpochMs;
+  endedAt?: EpochMs;
+  billableSeconds?: number;
+  /** Whether its tags name this run and this attempt. `unread` = the tags could not be read. */
+  identity: 'ours' | 'foreign' | 'unread';
+}
+
+/** What came back from the create call of this round. */
+export type CreateOutcome =
+  | { kind: 'accepted'; arn: string }
+  /** Timeout, connection reset, 5xx: the job may exist. */
+  | { kind: 'doubtful'; error: string }
+  /** The name is taken, perhaps by our own earlier call. */
+  | { kind: 'exists'; error: string }
+  | { kind: 'throttled'; error: string }
+  /** ResourceLimitExceeded: quota. */
+  | { kind: 'limit'; error: string }
+  | { kind: 'refused'; failureClass: 'access' | 'config'; error: string };
+
+export interface Heartbeat {
+  attempt: number;
+  step: number | null;
+  phase: string;
+  /** When the object was last written, by S3's clock. */
+  writtenAt: EpochMs;
+}
+
+export type CheckpointObservation =
+  | { kind: 'not-asked' }
+  | { kind: 'unreadable'; error: string }
+  | {
+      kind: 'listed';
+      /** Complete ones (COMMITTED.json there, every object there with its size), newest first. */
+      committed: Checkpoint[];
+      /** Have a COMMITTED.json but are not whole. */
+      torn: { uri: string; why: string }[];
+    };
+
+export interface Observed {
+  job: JobObservation;
+  create?: CreateOutcome;
+  heartbeat?: Heartbeat;
+  checkpoints: CheckpointObservation;
+  /** Where the first attempt begins, when `checkpoints.startFrom` is given. */
+  startFrom?: Checkpoint;
+  /** Rungs that the memory check refuses, by id. */
+  rungsThatDoNotFit: string[];
+  /** Ids of notices that were published in this round. */
+  published: string[];
+}
+
+export const NOTHING_OBSERVED: Observed = {
+  job: { kind: 'not-asked' },
+  checkpoints: { kind: 'not-asked' },
+  rungsThatDoNotFit: [],
+  published: [],
+};

@@ -1,0 +1,193 @@
+/**
+ * What the run table holds of one run. Pure data; every write replaces it under a condition on `version`.
+ * All times are epoch milliseconds of our own clock unless the comment says whose clock it is.
+ */
+export type EpochMs = number;
+
+export type RunState =
+  | 'queued'
+  | 'submitting'
+  | 'pending'
+  | 'running'
+  | 'stopping'
+  | 'resuming'
+  | 'completed'
+  | 'failed'
+  | 'stopped';
+
+export const OVER: readonly RunState[] = ['completed', 'failed', 'stopped'];
+
+export type FailureClass =
+  | 'capacity'
+  | 'platform'
+  | 'deleted'
+  | 'hang'
+  | 'planned'
+  | 'checkpoint'
+  | 'data'
+  | 'loss'
+  | 'efa'
+  | 'retry'
+  | 'user-code'
+  | 'memory'
+  | 'config'
+  | 'access'
+  | 'collision'
+  | 'outside-stop';
+
+/** One way to ask for capacity. Rung 0 is the run file as written. */
+export interface Rung {
+  /** `as-written`, `on-demand`. */
+  id: string;
+  instances: { instanceType: string; instanceCount: number }[];
+  usage: 'training' | 'spot' | 'training-plan' | 'processing';
+  /** Of the whole cluster, list or negotiated price; null = not known. */
+  usdPerHour: number | null;
+}
+
+/** What the run file decided once and for all. */
+export interface RunPolicy {
+  maxAttempts: number;
+  maxRuntimeSeconds: number;
+  maxCostUsd: number | null;
+  /** How long the run may wait for capacity in one go before a person is asked. */
+  capacityBudgetSeconds: number;
+  startupMinutes: number;
+  silenceMinutes: number;
+  /** Steps are visible: the built-in trainer, or `progress.stepRegex`. Without it the hang rules alert and never stop. */
+  seesSteps: boolean;
+  /** Committed checkpoints are visible from outside. Without it the no-progress rule alerts and never stops. */
+  seesCommits: boolean;
+  checkpointIntervalSeconds: number;
+  ladder: Rung[];
+}
+
+export interface Checkpoint {
+  uri: string;
+  step: number;
+}
+
+export type StopWhy = 'user' | 'hang' | 'spend';
+
+export interface AttemptStop {
+  why: StopWhy;
+  at: EpochMs;
+  /** When StopTrainingJob was last sent; undefined = not yet. */
+  sentAt?: EpochMs;
+  text: string;
+}
+
+/** The last sign of movement, by the clock of S3 (`at`) and by ours (`seenAt`). */
+export interface Progress {
+  step: number | null;
+  phase: string;
+  /** When the heartbeat object was last written, S3's clock. */
+  beatAt: EpochMs;
+  /** When step or phase last changed, our clock. */
+  movedAt: EpochMs;
+}
+
+export interface Attempt {
+  number: number;
+  jobName: string;
+  /** `intent`: name fixed, existence not yet known. `created`: the job is ours. `ended`: it is over. */
+  phase: 'intent' | 'created' | 'ended';
+  rungId: string;
+  resumeFrom: Checkpoint | null;
+  intentAt: EpochMs;
+  createTries: number;
+  lastCreateAt?: EpochMs;
+  jobArn?: string;
+  /** CreationTime of the job, the service's clock: a reused name has another one. */
+  jobCreatedAt?: EpochMs;
+  acceptedAt?: EpochMs;
+  status: string;
+  secondaryStatus: string;
+  trainingStartedAt?: EpochMs;
+  /** Newest committed step when the attempt began; null = none. */
+  committedAtStart: number | null;
+  progress?: Progress;
+  firstStep: number | null;
+  lastStep: number | null;
+  /** First time the hang rule was met; the stop needs a second look by our own clock. */
+  suspectedHangAt?: EpochMs;
+  stop?: AttemptStop;
+  endedAt?: EpochMs;
+  failureClass?: FailureClass | 'completed' | 'stopped';
+  reason: string;
+  costUsd: number | null;
+}
+
+/** Counters against the limits of lib/lifecycle/budgets.ts. */
+export interface Budgets {
+  /** Attempts that failed; `limits.maxAttempts` bounds it. */
+  failures: number;
+  /** Failed attempts in a row without a newer committed step, whose cause may repeat itself. */
+  stale: number;
+  /** The same for failures that the service itself took the blame for. */
+  stalePlatform: number;
+  /** Failures by class over the whole run. */
+  byClass: Partial<Record<FailureClass, number>>;
+  capacitySince?: EpochMs;
+  capacityTries: number;
+}
+
+export interface Notice {
+  id: string;
+  alert: string;
+  text: string;
+  /** Page in docs/runbooks/. */
+  runbook: string;
+  at: EpochMs;
+}
+
+export interface RunRecord {
+  runId: string;
+  name: string;
+  team: string;
+  environment: string;
+  kind: 'training' | 'processing';
+  configHash: string;
+  version: number;
+  createdAt: EpochMs;
+  state: RunState;
+  desired: 'run' | 'stop';
+  reason: string;
+  /** The caller has confirmed its uploads. */
+  confirmed: boolean;
+  /** The queue has let it start. */
+  admitted: boolean;
+  admittedAt?: EpochMs;
+  priority: number;
+  after: string[];
+  policy: RunPolicy;
+  budgets: Budgets;
+  attempt?: Attempt;
+  rungId: string;
+  notBefore?: EpochMs;
+  committed: Checkpoint | null;
+  /** Committed checkpoints that could not be read; never resumed from again. */
+  badCheckpoints: string[];
+  /** Of ended attempts; null once a price was not known. */
+  spentUsd: number | null;
+  endedAt?: EpochMs;
+  /** Alerts that have been raised and not cleared, so that each is raised once. */
+  alerts: string[];
+  /** Notices that wait to be published. */
+  outbox: Notice[];
+}
+
+export const isOver = (record: Pick<RunRecord, 'state'>): boolean => OVER.includes(record.state);
+
+export const freshBudgets = (): Budgets => ({
+  failures: 0,
+  stale: 0,
+  stalePlatform: 0,
+  byClass: {},
+  capacityTries: 0,
+});
+
+/** The attempt whose job may exist; undefined between attempts. */
+export function liveAttempt(record: RunRecord): Attempt | undefined {
+  return record.attempt && record.attempt.phase !== 'ended' ? record.attempt : undefined;
+}

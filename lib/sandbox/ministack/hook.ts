@@ -1,0 +1,111 @@
+import http from 'node:http';
+import https from 'node:https';
+
+/** Who signed a request. */
+export interface Identity {
+  account: string;
+  /** ARN of the principal; null when the key is unknown, which only matters with enforcement. */
+  arn: string | null;
+  /** Why the credentials are refused (enforcement only). */
+  refused: { code: string; message: string } | null;
+}
+
+/** The signed parts of a request as they arrived, header names in lower case. */
+export interface SignedRequest {
+  accessKeyId: string;
+  sessionToken?: string;
+  method: string;
+  path: string;
+  headers: Record<string, string>;
+}
+
+export interface PermissionQuestion {
+  action: string;
+  resource: string;
+  /** Condition keys of the request, such as `iam:PassedToService`. */
+  context?: Record<string, string | string[]>;
+}
+
+export type Decision = 'Allow' | 'Deny' | 'ImplicitDeny';
+
+export interface BusEvent {
+  Source: string;
+  DetailType: string;
+  Resources: string[];
+  Detail: string;
+}
+
+/** The private route into MiniStack that launcher-source.ts adds: IAM's own evaluation, and events from `aws.*` sources. */
+export class Hook {
+  private readonly agent: http.Agent;
+
+  constructor(
+    private readonly endpoint: string,
+    private readonly token: string,
+    ca?: Buffer,
+  ) {
+    const options = { keepAlive: true, maxSockets: 8 };
+    this.agent = endpoint.startsWith('https') ? new https.Agent({ ...options, ca }) : new http.Agent(options);
+  }
+
+  async ready(): Promise<boolean> {
+    try {
+      return (await this.request('GET', '/_ministack/ready')).status === 200;
+    } catch {
+      return false; // not listening yet
+    }
+  }
+
+  identify(request: SignedRequest, enforce: boolean): Promise<Identity> {
+    return this.call('identify', { ...request, enforce });
+  }
+
+  async authorize(
+    caller: { accessKeyId: string; sessionToken?: string; region: string; secureTransport: boolean },
+    questions: PermissionQuestion[],
+  ): Promise<Decision[]> {
+    const { decisions } = await this.call<{ decisions: Decision[] }>('authorize', { ...caller, questions });
+    return decisions;
+  }
+
+  trusts(
+    roleArn: string,
+    service: string,
+    region: string,
+    context: Record<string, string>,
+  ): Promise<{ exists: boolean; trusted: boolean }> {
+    return this.call('trusts', { roleArn, service, region, context });
+  }
+
+  putEvent(account: string, region: string, entry: BusEvent): Promise<{ FailedEntryCount: number }> {
+    return this.call('put-event', { account, region, entry });
+  }
+
+  close(): void {
+    this.agent.destroy();
+  }
+
+  private async call<T>(name: string, body: unknown): Promise<T> {
+    const { status, text } = await this.request('POST', `/_slipway/${name}`, JSON.stringify(body));
+    if (status !== 200) throw new Error(`sandbox: MiniStack hook ${name} must answer 200, got ${status}: ${text}`);
+    return JSON.parse(text) as T;
+  }
+
+  private request(method: string, path: string, body = ''): Promise<{ status: number; text: string }> {
+    const url = new URL(path, this.endpoint);
+    const client = url.protocol === 'https:' ? https : http;
+    const headers = { 'content-type': 'application/json', 'x-slipway-token': this.token };
+    return new Promise((resolve, reject) => {
+      const request = client.request(url, { method, headers, agent: this.agent }, (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (chunk: string) => {
+          text += chunk;
+        });
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
+      });
+      request.on('error', reject);
+      request.end(body);
+    });
+  }
+}

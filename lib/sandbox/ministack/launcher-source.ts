@@ -1,0 +1,153 @@
+/**
+ * The Python program that starts MiniStack. It runs under the virtual environment's interpreter in place of the `ministack`
+ * script and adds one private route, `POST /_slipway/<call>`, by which our services ask the embedded AWS what a client may not:
+ * who a caller is, what IAM says of an action with its condition keys, whether a role trusts a service, and to put an event
+ * whose source begins with `aws.`. The token that guards the route is taken out of the environment before any Lambda can
+ * inherit it. Private names of MiniStack are used, so its version is pinned (venv.ts).
+ *
+ * Kept as a string so that the program is there both when run from source and from a bundle.
+ */
+export const LAUNCHER_SOURCE = `\
+import hmac
+import json
+import os
+
+TOKEN = os.environ.pop("SLIPWAY_HOOK_TOKEN")
+
+import ministack.app as app_module  # noqa: E402  (the token leaves the environment first)
+from ministack.core import iam_evaluator, responses, sigv4  # noqa: E402
+from ministack.services import eventbridge, iam  # noqa: E402
+
+
+def caller_of(request):
+    """(account, ResolvedCredential) of a request, or (None, {code, message})."""
+    key = request["accessKeyId"]
+    try:
+        account = responses._account_from_sts_session(key) or iam_evaluator.find_iam_access_key_account(key)
+    except iam_evaluator.AmbiguousAccessKeyError:
+        account = None
+    if account is None:
+        account = key if len(key) == 12 and key.isdigit() else os.environ["MINISTACK_ACCOUNT_ID"]
+    found = iam_evaluator.resolve_credential(key, account, request.get("sessionToken") or "")
+    if isinstance(found, iam_evaluator.CredentialResolutionError):
+        return account, {"code": found.code, "message": found.message}
+    return account, found
+
+
+def signature_failure(request, credential):
+    headers = request["headers"]
+    signature = sigv4.parse_header_signature(headers)
+    if isinstance(signature, tuple):
+        return {"code": signature[0], "message": signature[1]}
+    failed = sigv4.request_time_failure(signature) or sigv4.header_signature_failure(
+        signature, credential.secret_access_key, request["method"], request["path"], {}, headers, b"")
+    return {"code": failed[0], "message": failed[1]} if failed else None
+
+
+def identify(request):
+    """Account and principal of a caller; with enforce, its signature must be right too."""
+    account, credential = caller_of(request)
+    refused = credential if isinstance(credential, dict) else None
+    if refused is None and request["enforce"]:
+        refused = signature_failure(request, credential)
+    if refused is not None:
+        return {"account": account, "arn": None, "refused": refused if request["enforce"] else None}
+    return {"account": account, "arn": credential.principal_arn, "refused": None}
+
+
+def authorize(request):
+    """IAM's decision on each {action, resource, context} for the caller: Allow, Deny or ImplicitDeny."""
+    account, credential = caller_of(request)
+    if isinstance(credential, dict):
+        return {"decisions": ["ImplicitDeny" for _ in request["questions"]]}
+    principal = iam_evaluator.resolve_principal(request["accessKeyId"], account, credential)
+    if isinstance(principal, iam_evaluator.AuthError):
+        return {"decisions": ["ImplicitDeny" for _ in request["questions"]]}
+    if principal.policies is None:
+        return {"decisions": ["Allow" for _ in request["questions"]]}
+    decisions = []
+    for question in request["questions"]:
+        context = {key.lower(): value for key, value in question.get("context", {}).items()}
+        context.setdefault("aws:tagkeys", None)
+        asked = iam_evaluator.EvalContext(
+            principal_arn=principal.arn, principal_type=principal.type, principal_account=principal.account,
+            action=question["action"], resource_arn=question["resource"], region=request["region"],
+            source_ip="127.0.0.1", secure_transport=request["secureTransport"],
+            service_context=context, principal_keys=principal.keys)
+        decisions.append(iam_evaluator.evaluate(asked, principal.policies, *principal.limits).decision)
+    return {"decisions": decisions}
+
+
+def trusts(request):
+    """Whether a role exists and lets a service principal assume it, its conditions judged with the given context."""
+    _, _, _, _, account, resource = request["roleArn"].split(":", 5)
+    role = iam._roles.get_scoped(account, None, resource.rsplit("/", 1)[-1])
+    if role is None or role.get("Arn", request["roleArn"]) != request["roleArn"]:
+        return {"exists": False, "trusted": False}
+    document = role.get("AssumeRolePolicyDocument", "{}")
+    statements = (json.loads(document) if isinstance(document, str) else document).get("Statement", [])
+    asked = iam_evaluator.EvalContext(
+        principal_arn=request["service"], principal_type="Service", principal_account=account, action="sts:AssumeRole",
+        resource_arn=request["roleArn"], region=request["region"], source_ip="127.0.0.1", secure_transport=True,
+        service_context={key.lower(): value for key, value in request["context"].items()})
+    decisions = {statement.get("Effect") for statement in (statements if isinstance(statements, list) else [statements])
+                 if names_service(statement, request["service"])
+                 and iam_evaluator._conditions_met(statement.get("Condition", {}), asked)}
+    return {"exists": True, "trusted": "Allow" in decisions and "Deny" not in decisions}
+
+
+def names_service(statement, service):
+    def listed(value):
+        return [value] if isinstance(value, str) else list(value or [])
+
+    principal = statement.get("Principal", {})
+    named = principal == "*" or (isinstance(principal, dict) and service in listed(principal.get("Service")))
+    return named and iam_evaluator._action_matches("sts:AssumeRole", listed(statement.get("Action")),
+                                                   listed(statement.get("NotAction")))
+
+
+def put_event(request):
+    """Put one event; unlike the public call, its source may begin with aws."""
+    responses.set_request_account_id(request["account"])
+    responses.set_request_region(request["region"])
+    _, _, body = eventbridge._put_events({"Entries": [request["entry"]]}, allow_aws_source=True)
+    return json.loads(body)
+
+
+CALLS = {"identify": identify, "authorize": authorize, "trusts": trusts, "put-event": put_event}
+inner = app_module.app
+
+
+async def read_body(receive):
+    chunks, more = [], True
+    while more:
+        message = await receive()
+        chunks.append(message.get("body", b""))
+        more = message.get("more_body", False)
+    return b"".join(chunks)
+
+
+async def answer(scope, receive, send):
+    token = dict(scope["headers"]).get(b"x-slipway-token", b"").decode("latin-1")
+    call = CALLS.get(scope["path"].rsplit("/", 1)[-1])
+    if call is None or not hmac.compare_digest(token, TOKEN):
+        status, reply = 404, {"message": "not found"}
+    else:
+        try:
+            status, reply = 200, call(json.loads(await read_body(receive)))
+        except Exception as error:  # a private name changed or a policy is malformed: say which
+            status, reply = 500, {"message": f"{type(error).__name__}: {error}"}
+    await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", b"application/json")]})
+    await send({"type": "http.response.body", "body": json.dumps(reply).encode()})
+
+
+async def app(scope, receive, send):
+    if scope["type"] == "http" and scope["path"].startswith("/_slipway/"):
+        await answer(scope, receive, send)
+    else:
+        await inner(scope, receive, send)
+
+
+app_module.app = app
+app_module.main()
+`;

@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../free-port';
+import { killGroup } from '../processes';
+import type { Certificate } from './certificate';
+import { Hook } from './hook';
+import { LAUNCHER_SOURCE } from './launcher-source';
+import type { Venv } from './venv';
+
+export interface MiniStackOptions {
+  venv: Venv;
+  /** Folder for its state, objects, temporary files and log. */
+  folder: string;
+  /** Account of callers whose key is not a 12-digit account id. */
+  accountId: string;
+  /** Port; default: a free one. */
+  port?: number;
+  /** Keep tables, stacks and objects over a clean stop; default false. */
+  persist?: boolean;
+  /** Enforce IAM and signatures, over TLS with this certificate; default: neither. */
+  certificate?: Certificate;
+  /** What every Lambda function inherits, besides what MiniStack gives it. */
+  lambdaEnv: Record<string, string>;
+}
+
+export interface MiniStack {
+  endpoint: string;
+  pid: number;
+  logFile: string;
+  hook: Hook;
+  /** Resolves when the process is gone; SIGTERM first, SIGKILL to its group after five seconds. */
+  stop(): Promise<void>;
+}
+
+const READY_TIMEOUT_MS = 30_000;
+/** It does not exit on SIGTERM while a custom resource waits for its answer. */
+const STOP_GRACE_MS = 5_000;
+
+/** Starts MiniStack in its own process group with a minimal environment and waits until it answers. */
+export async function startMiniStack(options: MiniStackOptions): Promise<MiniStack> {
+  const port = options.port ?? (await freePort());
+  const token = randomBytes(24).toString('hex');
+  const logFile = path.join(options.folder, 'ministack.log');
+  const child = launch(options, port, token, logFile);
+  const endpoint = `${options.certificate ? 'https' : 'http'}://127.0.0.1:${port}`;
+  const ca = options.certificate && readFileSync(options.certificate.certFile);
+  const hook = new Hook(endpoint, token, ca);
+  try {
+    await untilReady(child, hook, logFile);
+  } catch (error) {
+    await stopChild(child);
+    throw error;
+  }
+  return { endpoint, pid: child.pid ?? 0, logFile, hook, stop: () => stopChild(child) };
+}
+
+function launch(options: MiniStackOptions, port: number, token: string, logFile: string): ChildProcess {
+  const temporary = path.join(options.folder, 'tmp');
+  mkdirSync(temporary, { recursive: true });
+  const launcher = path.join(options.folder, 'launch.py');
+  writeFileSync(launcher, LAUNCHER_SOURCE);
+  const log = openSync(logFile, 'a');
+  const env = { ...processEnv(options, port, temporary), SLIPWAY_HOOK_TOKEN: token };
+  // A group of its own, so that one signal reaches its Lambda workers too.
+  const child = spawn(options.venv.python, [launcher], { detached: true, stdio: ['ignore', log, log], env });
+  closeSync(log);
+  return child;
+}
+
+function processEnv(options: MiniStackOptions, port: number, temporary: string): Record<string, string> {
+  const { folder, certificate } = options;
+  return {
+    // Lambda functions run on the `node` found here: the one that runs us.
+    PATH: `${path.dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`,
+    LANG: 'C.UTF-8',
+    HOME: folder,
+    TMPDIR: temporary,
+    GATEWAY_PORT: String(port),
+    BIND_HOST: '127.0.0.1',
+    MINISTACK_HOST: '127.0.0.1',
+    MINISTACK_ACCOUNT_ID: options.accountId,
+    IOT_MTLS_ENABLED: '0',
+    SFTP_ENABLED: '0',
+    NODE_NO_WARNINGS: '1',
+    STATE_DIR: path.join(folder, 'state'),
+    S3_DATA_DIR: path.join(folder, 's3'),
+    // Objects always lie on disk: in memory they are kept twice and never given back.
+    S3_PERSIST: '1',
+    ...(options.persist ? { PERSIST_STATE: '1' } : {}),
+    ...(certificate ? tlsEnv(certificate) : {}),
+    ...options.lambdaEnv,
+  };
+}
+
+function tlsEnv({ certFile, keyFile }: Certificate): Record<string, string> {
+  return {
+    AUTH: 'true',
+    USE_SSL: '1',
+    MINISTACK_SSL_CERT: certFile,
+    MINISTACK_SSL_KEY: keyFile,
+    NODE_EXTRA_CA_CERTS: certFile,
+    AWS_CA_BUNDLE: certFile,
+  };
+}
+
+async function untilReady(child: ChildProcess, hook: Hook, logFile: string): Promise<void> {
+  const deadline = Date.now() + READY_TIMEOUT_MS;
+  while (Date.now() < deadline) {
+    if (child.exitCode !== null || child.signalCode !== null) break;
+    if (await hook.ready()) return;
+    await sleep(50);
+  }
+  throw new Error(`sandbox: MiniStack must answer within ${READY_TIMEOUT_MS / 1000} s; see ${logFile}`);
+}
+
+async function stopChild(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined) return;
+  if (child.exitCode === null && child.signalCode === null) {
+    const exited = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGTERM');
+    await Promise.race([exited, sleep(STOP_GRACE_MS, undefined, { ref: false })]);
+  }
+  // Its Lambda workers are in the same group and may outlive it.
+  killGroup(child.pid, 'SIGKILL');
+}

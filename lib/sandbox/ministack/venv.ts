@@ -1,0 +1,68 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** The pinned emulator: the launcher uses private names of this version. Retrieved from PyPI 2026-11-21. */
+export const MINISTACK_VERSION = '1.5.33';
+
+/** Where things lie in a virtual environment that `ensureVenv` made. */
+export interface Venv {
+  python: string;
+  /** Folder of botocore's service models, which our services validate requests with. */
+  botocoreData: string;
+}
+
+/** Reports one line of progress to whoever waits. */
+export type Progress = (message: string) => void;
+
+/**
+ * Makes the emulator's virtual environment in `folder`, once: a finished one of the right version is used as it is, an
+ * unfinished or older one is made anew.
+ * @param python interpreter that creates it, 3.10 or newer
+ */
+export async function ensureVenv(folder: string, python: string, progress: Progress): Promise<Venv> {
+  const marker = path.join(folder, '.slipway-version');
+  if (!existsSync(marker) || readFileSync(marker, 'utf8') !== MINISTACK_VERSION) {
+    await create(folder, python, progress);
+    writeFileSync(marker, MINISTACK_VERSION);
+  }
+  return locate(folder);
+}
+
+async function create(folder: string, python: string, progress: Progress): Promise<void> {
+  progress(`creating ${folder} with MiniStack ${MINISTACK_VERSION} from PyPI (once)`);
+  const making = `${folder}.${process.pid}`;
+  rmSync(making, { recursive: true, force: true });
+  mkdirSync(path.dirname(folder), { recursive: true });
+  try {
+    await run(python, ['-m', 'venv', making]);
+    const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', `ministack==${MINISTACK_VERSION}`];
+    await run(path.join(making, 'bin', 'python'), pip, { maxBuffer: 16 * 1024 * 1024 });
+  } catch (error) {
+    rmSync(making, { recursive: true, force: true });
+    throw new Error(
+      `sandbox: MiniStack ${MINISTACK_VERSION} must be installable with ${python}, got ${lastLine(error)}; check Python 3.10+ and the package index`,
+      { cause: error },
+    );
+  }
+  rmSync(folder, { recursive: true, force: true });
+  renameSync(making, folder);
+}
+
+function lastLine(error: unknown): string {
+  const { stderr, message } = error as { stderr?: string; message: string };
+  return (stderr?.trim() || message).split('\n').at(-1) ?? '';
+}
+
+function locate(folder: string): Venv {
+  const lib = path.join(folder, 'lib');
+  const version = readdirSync(lib).find((name) => name.startsWith('python3'));
+  if (!version) throw new Error(`sandbox: ${lib} must hold a python3 folder; remove ${folder} and start again`);
+  return {
+    python: path.join(folder, 'bin', 'python'),
+    botocoreData: path.join(lib, version, 'site-packages', 'botocore', 'data'),
+  };
+}

@@ -1,0 +1,102 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** A live process with the time it was started, so that a reused id is not mistaken for it. */
+export interface ProcessRef {
+  pid: number;
+  startedAt: string;
+}
+
+/** Signals a whole process group; does nothing when it is gone. */
+export function killGroup(pid: number, signal: NodeJS.Signals): void {
+  sendSignal(-pid, signal);
+}
+
+/** Signals one process; does nothing when it is gone. Returns whether it was there. */
+export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    process.kill(pid, signal);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+    throw error;
+  }
+}
+
+/** When the process began, in the kernel's own words; undefined when there is none (or it is a zombie). */
+export function startTime(pid: number): string | undefined {
+  if (process.platform !== 'linux') return startTimeByPs(pid);
+  try {
+    // Field 3 is the state and field 22 the start time, counted after the command in parentheses, which may hold spaces.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\)\s/s, '')
+      .split(' ');
+    return fields[0] === 'Z' ? undefined : fields[19];
+  } catch {
+    return undefined;
+  }
+}
+
+function startTimeByPs(pid: number): string | undefined {
+  try {
+    return execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function isAlive({ pid, startedAt }: ProcessRef): boolean {
+  return startTime(pid) === startedAt;
+}
+
+/** A process found by its marker. */
+export interface MarkedProcess {
+  pid: number;
+  command: string;
+}
+
+/**
+ * Every process that carries `NAME=value` in its environment. A launcher such as torchrun puts its workers into sessions of
+ * their own, so a process group does not hold all of an instance; the environment they inherit does.
+ * Off Linux, where environments of others cannot be read this way, `ps -E` is asked.
+ */
+export function processesMarked(name: string, value: string): MarkedProcess[] {
+  const marker = `${name}=${value}`;
+  return process.platform === 'linux' ? markedByProc(marker) : markedByPs(marker);
+}
+
+function markedByProc(marker: string): MarkedProcess[] {
+  const found: MarkedProcess[] = [];
+  for (const entry of readdirSync('/proc')) {
+    if (!/^\d+$/.test(entry)) continue;
+    try {
+      const variables = readFileSync(`/proc/${entry}/environ`, 'utf8').split('\0');
+      if (!variables.includes(marker)) continue;
+      const command = readFileSync(`/proc/${entry}/cmdline`, 'utf8').split('\0').join(' ').trim();
+      found.push({ pid: Number(entry), command });
+    } catch {
+      // It ended while we looked, or is not ours to read.
+    }
+  }
+  return found;
+}
+
+function markedByPs(marker: string): MarkedProcess[] {
+  const listing = execFileSync('ps', ['-Eww', '-axo', 'pid=,command='], { encoding: 'utf8', maxBuffer: 1 << 26 });
+  return listing
+    .split('\n')
+    .filter((line) => line.includes(marker))
+    .map((line) => {
+      const [, pid = '0', command = ''] = /^\s*(\d+)\s+(.*)$/.exec(line) ?? [];
+      return { pid: Number(pid), command };
+    });
+}
+
+/** Kills every process with the marker until none is left, since one may fork while we look. */
+export function killMarked(name: string, value: string): void {
+  for (let round = 0; round < 20; round++) {
+    const alive = processesMarked(name, value);
+    if (alive.length === 0) return;
+    for (const { pid } of alive) sendSignal(pid, 'SIGKILL');
+  }
+}

@@ -1,0 +1,79 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import https from 'node:https';
+import type { AddressInfo, Server } from 'node:net';
+import type { Certificate } from '../ministack/certificate';
+import { ServiceError } from './service-error';
+
+/** What a handler answers: a JSON document, or `drop` to close the connection without a word. */
+export type Answer = { status: number; body: unknown } | 'drop';
+
+export type Handler = (request: IncomingMessage, body: Buffer) => Promise<Answer>;
+
+export interface HttpServer {
+  url: string;
+  port: number;
+  close(): Promise<void>;
+}
+
+/** Largest body a service reads; the real ones refuse far smaller requests. */
+const MAX_BODY_BYTES = 16 * 1024 * 1024;
+
+/** Listens on 127.0.0.1, over TLS when there is a certificate. */
+export async function listen(handler: Handler, port = 0, certificate?: Certificate): Promise<HttpServer> {
+  const onRequest = (request: IncomingMessage, response: ServerResponse) => void serve(handler, request, response);
+  const server = certificate
+    ? https.createServer({ key: readFileSync(certificate.keyFile), cert: readFileSync(certificate.certFile) }, onRequest)
+    : http.createServer(onRequest);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', resolve);
+  });
+  const bound = ((server as Server).address() as AddressInfo).port;
+  return { url: `${certificate ? 'https' : 'http'}://127.0.0.1:${bound}`, port: bound, close: () => close(server) };
+}
+
+function close(server: http.Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}
+
+async function serve(handler: Handler, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const answer = await readBody(request)
+    .then((body) => handler(request, body))
+    .catch(errorAnswer);
+  if (answer === 'drop') {
+    request.socket.destroy();
+    return;
+  }
+  const text = answer.body === undefined ? '' : JSON.stringify(answer.body);
+  response.writeHead(answer.status, {
+    'content-type': 'application/x-amz-json-1.1',
+    'content-length': Buffer.byteLength(text),
+    'x-amzn-requestid': randomUUID(),
+  });
+  response.end(text);
+}
+
+/** An error in the services' form; what is no ServiceError is a fault of ours and looks like one of theirs. */
+export function errorAnswer(error: unknown): Answer {
+  if (error instanceof ServiceError) {
+    return { status: error.status, body: { __type: error.code, message: error.message, Message: error.message } };
+  }
+  process.stderr.write(`sandbox: ${error instanceof Error ? error.stack : String(error)}\n`);
+  return { status: 500, body: { __type: 'InternalFailure', message: 'We encountered an internal error. Please try again.' } };
+}
+
+async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MAX_BODY_BYTES) throw new ServiceError('RequestEntityTooLarge', 'The request body is too large', 413);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,14 @@
+/** An error that a service answers with, in the AWS JSON 1.1 form. */
+export class ServiceError extends Error {
+  constructor(
+    /** The `__type` clients branch on. */
+    readonly code: string,
+    message: string,
+    readonly status = 400,
+  ) {
+    super(message);
+    this.name = code;
+  }
+}
+
+export const validationError = (message: string) => new ServiceError('ValidationException', message);
