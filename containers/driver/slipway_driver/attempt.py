@@ -1,0 +1,145 @@
+"""Everything that one host needs before its ranks start, gathered and checked."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Mapping, Tuple
+
+from slipway_driver import sm_environment as sm
+from slipway_driver.cluster import Cluster, read_cluster
+from slipway_driver.code import prepare_code
+from slipway_driver.efa_environment import efa_changes, efa_devices, interface_exists
+from slipway_driver.hosts import read_hosts_file, wait_for_hosts
+from slipway_driver.inventory import inventory
+from slipway_driver.job import Job, read_job
+from slipway_driver.launchers import rank_command, script_command, torchrun_command
+from slipway_driver.paths import Paths
+from slipway_driver.process_environment import (
+    compose,
+    master_port,
+    python_path,
+    rendezvous_variables,
+    slipway_variables,
+)
+
+DRIVER_FOLDER = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A launch that can be started any number of times (restart in place) with the same words."""
+
+    job: Job
+    cluster: Cluster
+    paths: Paths
+    environ: Mapping[str, str]
+    command_of: Callable[[Path], List[str]]
+    folder: Path
+    local_ranks: int
+    devices: int
+    hardware: Mapping[str, Any]
+
+
+def _python_environment(job: Job, paths: Paths, inherited: Mapping[str, str]) -> Dict[str, str]:
+    inherited_path = inherited.get("PYTHONPATH", "")
+    return {"PYTHONPATH": python_path(DRIVER_FOLDER, paths.code, inherited_path)}
+
+
+def _threads(job: Job, hardware: Mapping[str, Any], inherited: Mapping[str, str]) -> Dict[str, str]:
+    """OMP_NUM_THREADS on hosts without accelerators: the cores shared out among the ranks; else the launcher's default of 1."""
+    if "OMP_NUM_THREADS" in inherited or hardware.get("gpus") or job.launcher == "script":
+        return {}
+    return {"OMP_NUM_THREADS": str(max(1, int(hardware["cpus"]) // job.processes_per_host))}
+
+
+def _script(job: Job) -> List[str]:
+    return script_command(job.entry_point, job.builtin_module, job.arguments)
+
+
+def _commands(job: Job, cluster: Cluster, master: str, port: int) -> Tuple[Callable[[Path], List[str]], int]:
+    """The command of this host as a function of the state folder, and how many ranks it starts here."""
+    distributed = job.launcher == "torchrun" and cluster.takes_part
+
+    def command_of(state: Path) -> List[str]:
+        shim = rank_command(str(state), _script(job))
+        if not distributed:
+            return shim
+        return torchrun_command(cluster, job.processes_per_host, master, port, shim)
+
+    return command_of, job.processes_per_host if distributed else 1
+
+
+def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: Callable[[str], None]) -> Attempt:
+    """Reads and checks all that the service and the control plane wrote. Raises DriverError with the reason."""
+    job_file = paths.channel("job") / "job.json"
+    job = read_job(job_file)
+    cluster = read_cluster(paths.config / "resourceconfig.json", job.training_groups)
+    if job.builtin_module is None:
+        prepare_code(paths.channel("code"), job.code_digest, paths.code)
+    for folder in (paths.model, paths.output_data, paths.code):
+        folder.mkdir(parents=True, exist_ok=True)
+
+    known = read_hosts_file(paths.config / "hosts")
+    before = time.monotonic()
+    addresses = wait_for_hosts(cluster.hosts, known)
+    log("all %d hosts resolve after %.1f s" % (len(cluster.hosts), time.monotonic() - before))
+    # On SageMaker the name is what scripts expect; the sandbox's hosts exist only in its file, so there the address is given.
+    master = addresses[cluster.master] if cluster.master in known else cluster.master
+    job_name = inherited.get("TRAINING_JOB_NAME") or job.run_id
+    port = master_port(job_name, shared_machine=bool(known))
+
+    devices = efa_devices()
+    hardware = inventory(devices)
+    environ, lines = compose(
+        inherited,
+        [
+            _sm_variables(job, cluster, paths, hardware, job_name),
+            rendezvous_variables(cluster, addresses, port, master),
+            slipway_variables(job, paths, job_file, started_at),
+            _python_environment(job, paths, inherited),
+            _threads(job, hardware, inherited),
+        ],
+        efa_changes(
+            cluster,
+            devices,
+            interface_exists(cluster.network_interface),
+            inherited,
+            job.user_pinned,
+            job.efa_variables,
+        ),
+        job.env,
+    )
+    for line in lines:
+        log(line)
+    command_of, local_ranks = _commands(job, cluster, master, port)
+    return Attempt(job, cluster, paths, environ, command_of, paths.code, local_ranks, devices, hardware)
+
+
+def _sm_variables(job: Job, cluster: Cluster, paths: Paths, hardware: Mapping[str, Any], job_name: str) -> Dict[str, str]:
+    counts = {"num_cpus": hardware["cpus"], "num_gpus": hardware["gpus"], "num_neurons": hardware["neurons"]}
+    facts = sm.training_environment(
+        cluster,
+        paths,
+        sm.parse_hyperparameters(sm.read_json(paths.config / "hyperparameters.json")),
+        _channels(paths),
+        job.entry_point,
+        job.training_groups,
+        counts,
+        job_name,
+    )
+    return sm.sm_variables(facts, cluster, paths, job.arguments)
+
+
+def _channels(paths: Paths) -> Dict[str, Any]:
+    """The channels: of inputdataconfig.json, or for processing jobs the folders that are there."""
+    if not paths.processing:
+        return sm.read_json(paths.config / "inputdataconfig.json")
+    return {entry.name: {} for entry in sorted(paths.data.iterdir()) if entry.is_dir()}
+
+
+def new_state_folder() -> Path:
+    """A fresh folder in which the ranks of one launch leave their pids and records."""
+    return Path(tempfile.mkdtemp(prefix="slipway-ranks-"))

@@ -1,0 +1,109 @@
+"""resourceconfig.json: the hosts of the job, their order, and which of them train together."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
+
+from slipway_driver.exit_codes import ENVIRONMENT, DriverError
+
+HOMOGENEOUS = "homogeneousCluster"
+
+
+@dataclass(frozen=True)
+class InstanceGroup:
+    name: str
+    instance_type: str
+    hosts: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """All hosts of the job, and those of them that take part in the distributed run."""
+
+    current_host: str
+    instance_type: str
+    current_group: str
+    hosts: Tuple[str, ...]
+    training_hosts: Tuple[str, ...]
+    groups: Tuple[InstanceGroup, ...]
+    network_interface: str
+    raw: Mapping[str, Any]
+
+    @property
+    def takes_part(self) -> bool:
+        return self.current_host in self.training_hosts
+
+    @property
+    def rank(self) -> int:
+        """Index of this host among those that train together; 0 is the master."""
+        return self.training_hosts.index(self.current_host) if self.takes_part else 0
+
+    @property
+    def master(self) -> str:
+        return self.training_hosts[0]
+
+    @property
+    def heterogeneous(self) -> bool:
+        return len(self.groups) > 1
+
+
+def string_sorted(hosts: Sequence[str]) -> Tuple[str, ...]:
+    """Hosts in the service's own order: algo-1, algo-10, algo-2. Every host must derive the same ranks from it."""
+    return tuple(sorted(hosts))
+
+
+def _groups(raw: Mapping[str, Any], hosts: Sequence[str], instance_type: str) -> Tuple[InstanceGroup, ...]:
+    listed: List[Dict[str, Any]] = raw.get("instance_groups") or []
+    if not listed:
+        return (InstanceGroup(HOMOGENEOUS, instance_type, string_sorted(hosts)),)
+    return tuple(
+        InstanceGroup(
+            name=str(group["instance_group_name"]),
+            instance_type=str(group.get("instance_type", "")),
+            hosts=string_sorted(group.get("hosts", [])),
+        )
+        for group in listed
+    )
+
+
+def parse_cluster(raw: Mapping[str, Any], training_groups: Sequence[str]) -> Cluster:
+    """The cluster as this host sees it. `training_groups` empty = every host takes part.
+
+    Raises DriverError (77) when a group does not exist or the current host is not among the hosts.
+    """
+    hosts = string_sorted(raw.get("hosts") or [])
+    current = str(raw.get("current_host", ""))
+    if current not in hosts:
+        raise DriverError(ENVIRONMENT, "resourceconfig.json current_host: must be one of hosts, got %r" % current)
+    instance_type = str(raw.get("current_instance_type", ""))
+    groups = _groups(raw, hosts, instance_type)
+    known = [group.name for group in groups]
+    unknown = [name for name in training_groups if name not in known]
+    if unknown:
+        raise DriverError(
+            ENVIRONMENT,
+            "job.json trainingGroups: must name groups of the job (%s), got %s" % (", ".join(known), ", ".join(unknown)),
+        )
+    taking_part = [group for group in groups if not training_groups or group.name in training_groups]
+    return Cluster(
+        current_host=current,
+        instance_type=instance_type,
+        current_group=str(raw.get("current_group_name") or HOMOGENEOUS),
+        hosts=hosts,
+        training_hosts=string_sorted([host for group in taking_part for host in group.hosts]),
+        groups=groups,
+        network_interface=str(raw.get("network_interface_name") or ""),
+        raw=raw,
+    )
+
+
+def read_cluster(path: Path, training_groups: Sequence[str]) -> Cluster:
+    """The cluster of a resourceconfig.json. Raises DriverError (77) when the file cannot be used."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DriverError(ENVIRONMENT, "%s: must be readable JSON (%s)" % (path, error))
+    return parse_cluster(raw, training_groups)

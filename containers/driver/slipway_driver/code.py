@@ -1,0 +1,84 @@
+"""The user's code: one archive in the `code` channel, checked against its digest before anything of it is touched."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tarfile
+from pathlib import Path, PurePosixPath
+from typing import List, Optional
+
+from slipway_driver.exit_codes import ENVIRONMENT, DriverError
+
+_CHUNK = 1 << 20
+
+
+def sha256_of(path: Path) -> str:
+    """Hexadecimal SHA-256 of a file."""
+    digest = hashlib.sha256()
+    with path.open("rb") as handle:
+        for chunk in iter(lambda: handle.read(_CHUNK), b""):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def bare_digest(digest: str) -> str:
+    """`sha256:<hex>` and `<hex>` are both accepted."""
+    return digest.split(":", 1)[-1].lower()
+
+
+def find_archive(folder: Path) -> Optional[Path]:
+    """The one archive of the channel; None when it holds none. Raises DriverError (77) for several."""
+    found = sorted(path for path in folder.glob("*.tar.gz")) if folder.is_dir() else []
+    if len(found) > 1:
+        raise DriverError(ENVIRONMENT, "channel code: must hold one archive, got %s" % ", ".join(p.name for p in found))
+    return found[0] if found else None
+
+
+def _outside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return path.is_absolute() or ".." in path.parts
+
+
+def unsafe_members(archive: tarfile.TarFile) -> List[str]:
+    """Names in the archive that would leave the folder it is unpacked into, or are no plain file, folder or link."""
+    bad: List[str] = []
+    for member in archive.getmembers():
+        if _outside(member.name) or not (member.isfile() or member.isdir() or member.issym() or member.islnk()):
+            bad.append(member.name)
+        elif member.issym() and _outside(os.path.normpath(str(PurePosixPath(member.name).parent / member.linkname))):
+            bad.append(member.name)
+        elif member.issym() and PurePosixPath(member.linkname).is_absolute():
+            bad.append(member.name)
+        elif member.islnk() and _outside(member.linkname):
+            bad.append(member.name)
+    return bad
+
+
+def unpack(archive: Path, target: Path) -> None:
+    """Unpacks into `target`. Raises DriverError (77) for an archive that is broken or reaches outside."""
+    target.mkdir(parents=True, exist_ok=True)
+    try:
+        with tarfile.open(str(archive), "r:gz") as opened:
+            bad = unsafe_members(opened)
+            if bad:
+                raise DriverError(ENVIRONMENT, "code archive: must stay inside its folder, got %s" % ", ".join(bad[:5]))
+            if hasattr(tarfile, "data_filter"):
+                opened.extractall(str(target), filter="data")
+            else:
+                opened.extractall(str(target))
+    except (OSError, tarfile.TarError) as error:
+        raise DriverError(ENVIRONMENT, "code archive: must be a readable tar.gz (%s)" % error)
+
+
+def prepare_code(channel: Path, digest: Optional[str], target: Path) -> None:
+    """Checks and unpacks the user's code. Raises DriverError (77) unless the archive is the one that was launched."""
+    archive = find_archive(channel)
+    if digest is None:
+        raise DriverError(ENVIRONMENT, "job.json digests.code: must be given for own code; nothing unchecked is started")
+    if archive is None:
+        raise DriverError(ENVIRONMENT, "channel code: must hold the archive %s.tar.gz, got none" % bare_digest(digest))
+    found = sha256_of(archive)
+    if found != bare_digest(digest):
+        raise DriverError(ENVIRONMENT, "code archive: must have digest %s, got %s; launch it again" % (bare_digest(digest), found))
+    unpack(archive, target)

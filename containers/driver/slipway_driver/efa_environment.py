@@ -1,0 +1,109 @@
+"""EFA and NCCL variables by instance type and by what the host really has.
+
+The image bakes FI_PROVIDER=efa and NCCL_PROTO=simple. They are taken away where they harm, unless the user pinned them:
+- FI_PROVIDER=efa without an EFA device makes libfabric, and with older plugins the whole job, fail (aws-ofi-nccl issue 174);
+- NCCL_PROTO=simple on P5 and later only removes the LL and LL128 protocols (NVIDIA discourages setting it at all);
+- on a single host no traffic leaves the host, and neither variable has a use.
+FI_EFA_USE_DEVICE_RDMA is never set: libfabric 1.18 and later decides itself, and the value 1 aborts where the device has no RDMA.
+Sources: aws-ofi-nccl doc/efa-env-var.md v1.21.1, libfabric man fi_efa.7, NCCL env.rst 2.30; retrieved 2026-11-20.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
+
+from slipway_driver.cluster import Cluster
+from slipway_driver.efa_instances import EFA_INSTANCES
+
+#: The set that AWS published in 2023 for p4d, word for word (EC2 user guide, "Get started with EFA and NCCL").
+GUIDE_2023 = {"FI_PROVIDER": "efa", "FI_EFA_USE_DEVICE_RDMA": "1", "NCCL_PROTO": "simple"}
+
+
+class Change(NamedTuple):
+    """One variable that the driver sets (`value`) or takes away (`value` None), and why."""
+
+    name: str
+    value: "str | None"
+    reason: str
+
+
+def efa_devices(root: Path = Path("/dev/infiniband")) -> int:
+    """How many EFA devices the container was given. The instance type alone does not say: a container may have none."""
+    try:
+        return len([entry for entry in os.listdir(str(root)) if entry.startswith("uverbs")])
+    except OSError:
+        return 0
+
+
+def interface_exists(name: str, root: Path = Path("/sys/class/net")) -> bool:
+    return bool(name) and (root / name).exists()
+
+
+def _efa_changes(cluster: Cluster, devices: int, baked: Mapping[str, str]) -> List[Change]:
+    single = len(cluster.training_hosts) == 1
+    known = EFA_INSTANCES.get(cluster.instance_type)
+    changes: List[Change] = []
+    if "FI_PROVIDER" in baked and (single or devices == 0):
+        why = "one host: no traffic leaves it" if single else "no EFA device in the container: libfabric would find no provider"
+        changes.append(Change("FI_PROVIDER", None, why))
+    if "FI_PROVIDER" not in baked and not single and devices > 0:
+        changes.append(Change("FI_PROVIDER", "efa", "%d EFA device(s): another provider must not be picked in silence" % devices))
+    if "NCCL_PROTO" in baked:
+        if single:
+            changes.append(Change("NCCL_PROTO", None, "one host: it only slows NVLink down"))
+        elif known is not None and known.proto_simple_harms:
+            why = "%s: it removes LL and LL128; the plugin forces simple itself where it must" % cluster.instance_type
+            changes.append(Change("NCCL_PROTO", None, why))
+    for name in ("FI_EFA_USE_DEVICE_RDMA", "RDMAV_FORK_SAFE", "FI_EFA_FORK_SAFE"):
+        if name in baked:
+            changes.append(Change(name, None, "libfabric decides it itself since 1.18"))
+    return changes
+
+
+def _network_changes(cluster: Cluster, has_interface: bool, baked: Mapping[str, str]) -> List[Change]:
+    changes: List[Change] = []
+    if has_interface:
+        for name in ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"):
+            changes.append(Change(name, cluster.network_interface, "network_interface_name of resourceconfig.json"))
+    multi = len(cluster.training_hosts) > 1
+    if multi and "NCCL_DEBUG" not in baked:
+        changes.append(Change("NCCL_DEBUG", "INFO", "the EFA verdict reads NCCL's own lines"))
+    if multi and "NCCL_DEBUG_SUBSYS" not in baked:
+        changes.append(Change("NCCL_DEBUG_SUBSYS", "INIT,NET,ENV", "the EFA verdict reads NCCL's own lines"))
+    return changes
+
+
+#: Flight recorder of torch: without a buffer a hang leaves no trace (https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html).
+_FLIGHT_RECORDER = {"TORCH_NCCL_TRACE_BUFFER_SIZE": "20000", "TORCH_NCCL_DUMP_ON_TIMEOUT": "1"}
+
+
+def efa_changes(
+    cluster: Cluster,
+    devices: int,
+    has_interface: bool,
+    baked: Mapping[str, str],
+    pinned: Sequence[str],
+    variables: str,
+) -> Tuple[Change, ...]:
+    """Every change to the inherited environment; a name that the user pinned is never touched."""
+    changes: List[Change] = []
+    if variables == "guide-2023":
+        changes += [Change(name, value, "efaVariables: guide-2023") for name, value in GUIDE_2023.items()]
+    else:
+        changes += _efa_changes(cluster, devices, baked)
+    changes += _network_changes(cluster, has_interface, baked)
+    changes += [Change(name, value, "a hang must leave a trace") for name, value in _FLIGHT_RECORDER.items() if name not in baked]
+    return tuple(change for change in changes if change.name not in pinned)
+
+
+def apply_changes(environ: Dict[str, str], changes: Sequence[Change]) -> List[str]:
+    """Carries the changes out on `environ` and returns one log line for each variable that was taken away."""
+    lines: List[str] = []
+    for change in changes:
+        if change.value is None:
+            lines.append("environment: %s=%s unset (%s)" % (change.name, environ.pop(change.name, ""), change.reason))
+        else:
+            environ[change.name] = change.value
+    return lines

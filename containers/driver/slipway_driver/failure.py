@@ -1,0 +1,54 @@
+"""/opt/ml/output/failure: one line of JSON, then the first real error's last lines, in the 1,024 characters that are kept.
+
+A file that the script wrote itself stays; ours goes after it if there is room.
+Source: https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-output.html (2026-11-20).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Optional, Sequence
+
+LIMIT = 1024
+REASON_LIMIT = 300
+
+
+def failure_text(
+    code: int,
+    kind: str,
+    host: str,
+    rank: Optional[int],
+    step: Optional[int],
+    reason: str,
+    lines: Sequence[str] = (),
+    existing: str = "",
+) -> str:
+    """The whole content of the file. `existing` is what the script has written there."""
+    fields = {"slipway": 1, "class": kind, "code": code, "host": host, "rank": rank, "step": step}
+    fields["reason"] = reason[:REASON_LIMIT]
+    head = json.dumps({name: value for name, value in fields.items() if value is not None}, separators=(",", ":"))
+    existing = existing.rstrip("\n")
+    if existing:
+        together = existing + "\n" + head
+        return together if len(together) <= LIMIT else existing
+    text = head
+    # The end of a traceback says most, so lines are taken from there.
+    kept: "list[str]" = []
+    room = LIMIT - len(text)
+    for line in reversed([line for line in lines if line.strip()]):
+        if len(line) + 1 > room:
+            break
+        kept.insert(0, line)
+        room -= len(line) + 1
+    return "\n".join([text] + kept)
+
+
+def write_failure(path: Path, **fields: "object") -> None:
+    """Writes the failure file. A file system that refuses must not hide the failure itself."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        existing = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+        path.write_text(failure_text(existing=existing, **fields), encoding="utf-8")  # type: ignore[arg-type]
+    except OSError as error:
+        print("the failure file could not be written: %s" % error, flush=True)

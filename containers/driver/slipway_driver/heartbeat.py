@@ -1,0 +1,57 @@
+"""The heartbeat object: its age, not that of the log, decides whether a job lives (contract: runtime, "Heartbeat")."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import Any, Callable, Dict
+
+from slipway_s3 import S3Client, parse_uri
+
+INTERVAL_SECONDS = 60.0
+
+
+class Heartbeat:
+    """Writes `{at, attempt, step, phase, hosts}` every minute from a thread of its own, until `stop`."""
+
+    def __init__(
+        self,
+        uri: str,
+        facts: Callable[[], Dict[str, Any]],
+        log: Callable[[str], None],
+        client: "S3Client | None" = None,
+        interval_seconds: float = INTERVAL_SECONDS,
+    ) -> None:
+        self._bucket, self._key = parse_uri(uri)
+        self._facts = facts
+        self._log = log
+        self._client = client or S3Client()
+        self._interval = interval_seconds
+        self._stopped = threading.Event()
+        self._complained = False
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join(timeout=5.0)
+
+    def beat(self) -> None:
+        """One heartbeat. A failure is said once: training must not end because of it."""
+        body = json.dumps(dict(self._facts(), at=int(time.time())), separators=(",", ":")).encode()
+        try:
+            self._client.put(self._bucket, self._key, body, "application/json")
+            self._complained = False
+        except Exception as error:  # Whatever went wrong, the thread must live on and beat again.
+            if not self._complained:
+                self._log("heartbeat could not be written: %s" % error)
+                self._complained = True
+
+    def _run(self) -> None:
+        while True:
+            self.beat()
+            if self._stopped.wait(self._interval):
+                return

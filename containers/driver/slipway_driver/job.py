@@ -1,0 +1,152 @@
+"""job.json of the `job` channel: what one attempt's driver must know (contract: runtime, "job.json")."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from slipway_driver.exit_codes import ENVIRONMENT, DriverError
+
+LAUNCHERS = ("torchrun", "mpi", "script")
+BUILTIN_MODULES = {"builtin": "slipway_trainer", "builtin-tokenize": "slipway_trainer.tokenize"}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One attempt. Field names follow job.json; what the driver only hands on stays in `raw`."""
+
+    run_id: str
+    attempt: int
+    launcher: str
+    processes_per_host: int
+    entry_point: str
+    arguments: Tuple[str, ...]
+    env: Mapping[str, str]
+    user_pinned: Tuple[str, ...]
+    efa: str
+    efa_variables: str
+    training_groups: Tuple[str, ...]
+    mpi_options: str
+    library: str
+    collectives: str
+    parameters: Mapping[str, Any]
+    checkpoint_mode: str
+    checkpoint_uri: str
+    resume_from: str
+    step_regex: Optional[str]
+    startup_minutes: float
+    silence_minutes: float
+    code_digest: Optional[str]
+    requirements: Optional[str]
+    requirements_digest: Optional[str]
+    max_runtime_seconds: Optional[int]
+    heartbeat_uri: Optional[str]
+    restarts_in_place: int
+    restart_secret: str
+    raw: Mapping[str, Any]
+
+    @property
+    def builtin_module(self) -> Optional[str]:
+        """The module of ours that runs; None for the user's own code."""
+        return BUILTIN_MODULES.get(self.entry_point)
+
+
+_KINDS = {str: "a string", int: "a whole number", float: "a number", list: "a list", dict: "an object"}
+
+
+class _Reader:
+    """Takes typed values out of job.json and collects every complaint, so that all are shown at once."""
+
+    def __init__(self, raw: Mapping[str, Any]) -> None:
+        self.raw = raw
+        self.issues: List[str] = []
+
+    def value(self, path: str, kind: type, default: Any = None, required: bool = False) -> Any:
+        found: Any = self.raw
+        for part in path.split("."):
+            found = found.get(part) if isinstance(found, dict) else None
+        if found is None:
+            if required:
+                self.issues.append("job.json %s: must be %s, got nothing" % (path, _KINDS[kind]))
+            return default
+        accepted = (int, float) if kind is float else kind
+        if not isinstance(found, accepted) or (isinstance(found, bool) and kind in (int, float)):
+            self.issues.append("job.json %s: must be %s, got %s" % (path, _KINDS[kind], json.dumps(found)[:80]))
+            return default
+        return found
+
+    def choice(self, path: str, allowed: Tuple[str, ...], default: str) -> str:
+        found = self.value(path, str, default)
+        if found not in allowed:
+            self.issues.append("job.json %s: must be one of %s, got %s" % (path, ", ".join(allowed), found))
+        return found
+
+    def strings(self, path: str) -> Tuple[str, ...]:
+        found = self.value(path, list, [])
+        if any(not isinstance(item, str) for item in found):
+            self.issues.append("job.json %s: must hold strings only" % path)
+            return ()
+        return tuple(found)
+
+    def variables(self, path: str) -> Dict[str, str]:
+        found = self.value(path, dict, {})
+        if any(not isinstance(item, str) for item in found.values()):
+            self.issues.append("job.json %s: must hold strings only" % path)
+            return {}
+        return dict(found)
+
+
+def parse_job(raw: Mapping[str, Any]) -> Job:
+    """A checked Job. Raises DriverError (77) that names every field that is wrong."""
+    read = _Reader(raw)
+    if raw.get("schema") != 1:
+        read.issues.append("job.json schema: must be 1, got %s; use a driver of the same version" % raw.get("schema"))
+    job = Job(
+        run_id=read.value("runId", str, "", required=True),
+        attempt=read.value("attempt", int, 0, required=True),
+        launcher=read.choice("launcher", LAUNCHERS, "script"),
+        processes_per_host=read.value("processesPerHost", int, 1),
+        entry_point=read.value("entryPoint", str, "", required=True),
+        arguments=read.strings("arguments"),
+        env=read.variables("env"),
+        user_pinned=read.strings("userPinned"),
+        efa=read.choice("efa", ("required", "preferred", "off"), "preferred"),
+        efa_variables=read.choice("efaVariables", ("auto", "guide-2023"), "auto"),
+        training_groups=read.strings("trainingGroups"),
+        mpi_options=read.value("mpiOptions", str, ""),
+        library=read.value("distribution.library", str, "custom"),
+        collectives=read.value("distribution.collectives", str, ""),
+        parameters=read.value("distribution.parameters", dict, {}),
+        checkpoint_mode=read.value("checkpoints.mode", str, "none"),
+        checkpoint_uri=read.value("checkpoints.uri", str, ""),
+        resume_from=read.value("checkpoints.resumeFrom", str, ""),
+        step_regex=read.value("progress.stepRegex", str),
+        startup_minutes=read.value("progress.startupMinutes", float, 30),
+        silence_minutes=read.value("progress.silenceMinutes", float, 20),
+        code_digest=read.value("digests.code", str),
+        requirements=read.value("requirements", str),
+        requirements_digest=read.value("digests.requirements", str),
+        max_runtime_seconds=read.value("maxRuntimeSeconds", int),
+        heartbeat_uri=read.value("heartbeatUri", str),
+        restarts_in_place=read.value("restartsInPlace", int, 0),
+        restart_secret=read.value("restartSecret", str, ""),
+        raw=raw,
+    )
+    if job.processes_per_host < 1:
+        read.issues.append("job.json processesPerHost: must be at least 1, got %d" % job.processes_per_host)
+    if read.issues:
+        raise DriverError(ENVIRONMENT, "; ".join(read.issues))
+    return job
+
+
+def read_job(path: Path) -> Job:
+    """The job of a file. Raises DriverError (77) when it is missing or not JSON."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DriverError(ENVIRONMENT, "%s: must be the job file that the control plane wrote (%s)" % (path, error))
+    if not isinstance(raw, dict):
+        raise DriverError(ENVIRONMENT, "%s: must hold one JSON object" % path)
+    return parse_job(raw)

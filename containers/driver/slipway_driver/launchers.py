@@ -1,0 +1,59 @@
+"""Launch commands as argument lists. Nothing here is ever joined for a shell."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import List, Optional, Sequence
+
+from slipway_driver.cluster import Cluster
+from slipway_driver.exit_codes import ENVIRONMENT, DriverError
+
+RANK_MODULE = "slipway_driver.rank"
+
+
+def script_command(entry_point: str, builtin_module: Optional[str], arguments: Sequence[str], python: str = sys.executable) -> List[str]:
+    """The words that start the user's script: a .py file, a .sh file or a module; or a module of ours."""
+    if builtin_module is not None:
+        return [python, "-u", "-m", builtin_module, *arguments]
+    if entry_point.endswith(".py"):
+        return [python, "-u", entry_point, *arguments]
+    if entry_point.endswith(".sh"):
+        return ["/bin/bash", os.path.join(".", entry_point), *arguments]
+    if re.match(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$", entry_point):
+        return [python, "-u", "-m", entry_point, *arguments]
+    raise DriverError(ENVIRONMENT, "code.entryPoint: must be a .py file, a .sh file or a module, got %s" % entry_point)
+
+
+def rank_command(state_folder: str, script: Sequence[str], python: str = sys.executable) -> List[str]:
+    """`script` under the shim that keeps a rank's output, exit code and first error apart from its neighbours'."""
+    return [python, "-B", "-u", "-m", RANK_MODULE, state_folder, *script]
+
+
+def torchrun_command(
+    cluster: Cluster,
+    processes: int,
+    master_address: str,
+    master_port: int,
+    command: Sequence[str],
+    python: str = sys.executable,
+) -> List[str]:
+    """torchrun with a static rendezvous: no elasticity, every host knows its rank.
+
+    It is given a command of its own (`--no-python`), because each rank runs under our shim.
+    """
+    return [
+        python,
+        "-m",
+        "torch.distributed.run",
+        "--nnodes=%d" % len(cluster.training_hosts),
+        "--nproc-per-node=%d" % processes,
+        "--node-rank=%d" % cluster.rank,
+        "--rdzv-backend=static",
+        "--master-addr=%s" % master_address,
+        "--master-port=%d" % master_port,
+        "--max-restarts=0",
+        "--no-python",
+        *command,
+    ]

@@ -1,0 +1,70 @@
+"""Where the service puts things in the container, for training and for processing jobs.
+
+Source: https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-running-container.html and
+https://docs.aws.amazon.com/sagemaker/latest/dg/build-your-own-processing-container.html (2026-11-20).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Mapping, Optional
+
+DEFAULT_BASE = "/opt/ml"
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Folders of one instance. `base` is /opt/ml on SageMaker and one folder per instance in the sandbox."""
+
+    base: Path
+    processing: bool
+
+    @property
+    def config(self) -> Path:
+        return self.base / "config" if self.processing else self.base / "input" / "config"
+
+    @property
+    def data(self) -> Path:
+        return self.base / "processing" / "input" if self.processing else self.base / "input" / "data"
+
+    @property
+    def output(self) -> Path:
+        return self.base / "output"
+
+    @property
+    def output_data(self) -> Path:
+        return self.base / "processing" / "output" if self.processing else self.base / "output" / "data"
+
+    @property
+    def failure(self) -> Path:
+        # A processing job's ExitMessage is read from another file than a training job's FailureReason.
+        return self.output / ("message" if self.processing else "failure")
+
+    @property
+    def model(self) -> Path:
+        return self.base / "model"
+
+    @property
+    def code(self) -> Path:
+        return self.base / "code"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.base / "checkpoints"
+
+    def channel(self, name: str) -> Path:
+        return self.data / name
+
+    def localised(self, uri: str) -> str:
+        """`uri` with a leading /opt/ml replaced by this instance's own base folder."""
+        if uri == DEFAULT_BASE or uri.startswith(DEFAULT_BASE + "/"):
+            return str(self.base) + uri[len(DEFAULT_BASE) :]
+        return uri
+
+
+def paths_of(environ: Optional[Mapping[str, str]] = None) -> Paths:
+    """The folders of this container, from SAGEMAKER_BASE_DIR (default /opt/ml) and what lies there."""
+    base = Path((os.environ if environ is None else environ).get("SAGEMAKER_BASE_DIR") or DEFAULT_BASE)
+    return Paths(base=base, processing=(base / "config" / "processingjobconfig.json").exists())

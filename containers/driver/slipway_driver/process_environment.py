@@ -1,0 +1,84 @@
+"""The environment that training processes start with: inherited, SM_*, EFA/NCCL, SLIPWAY_*, and the user's own last."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from typing import Dict, Mapping, Optional, Sequence, Tuple
+
+from slipway_driver.cluster import Cluster
+from slipway_driver.efa_environment import Change, apply_changes
+from slipway_driver.job import Job
+from slipway_driver.paths import Paths
+
+MASTER_PORT = 7777
+# Left for the last checkpoint before the service's own limit: 5 % of the runtime, at most 15 minutes.
+DEADLINE_SHARE = 0.05
+DEADLINE_RESERVE_SECONDS = 900.0
+#: What the driver gets for itself and must not hand to scripts.
+DRIVER_ONLY = ("PYTHONDONTWRITEBYTECODE",)
+
+
+def master_port(job_name: str, shared_machine: bool) -> int:
+    """7777 as the toolkit has it. Hosts that share one machine (sandbox) share its ports: there each job gets its own."""
+    if not shared_machine:
+        return MASTER_PORT
+    # Below the usual ephemeral range (32768 and up), and the same on every host of the job without asking anybody.
+    return 20000 + zlib.crc32(job_name.encode()) % 10000
+
+
+def deadline(started_at: float, max_runtime_seconds: Optional[int]) -> Optional[float]:
+    """Epoch seconds before which a checkpoint must be saved and the process gone; None without a limit."""
+    if max_runtime_seconds is None:
+        return None
+    return started_at + max_runtime_seconds - min(DEADLINE_RESERVE_SECONDS, DEADLINE_SHARE * max_runtime_seconds)
+
+
+def slipway_variables(job: Job, paths: Paths, job_file: Path, started_at: float) -> Dict[str, str]:
+    """The SLIPWAY_* variables of the contract. Paths below /opt/ml become this instance's own."""
+    limit = deadline(started_at, job.max_runtime_seconds)
+    variables = {
+        "SLIPWAY_RUN_ID": job.run_id,
+        "SLIPWAY_ATTEMPT": str(job.attempt),
+        "SLIPWAY_CHECKPOINT_URI": paths.localised(job.checkpoint_uri),
+        "SLIPWAY_RESUME_FROM": paths.localised(job.resume_from),
+        "SLIPWAY_JOB_FILE": str(job_file),
+    }
+    if limit is not None:
+        variables["SLIPWAY_DEADLINE"] = str(int(limit))
+    return variables
+
+
+def rendezvous_variables(cluster: Cluster, addresses: Mapping[str, str], port: int, master_name: str) -> Dict[str, str]:
+    """MASTER_ADDR, MASTER_PORT and the SDK v3's names for them. `master_name` is the name or address to connect to."""
+    return {
+        "MASTER_ADDR": master_name,
+        "MASTER_PORT": str(port),
+        "SM_MASTER_ADDR": master_name,
+        "SM_MASTER_PORT": str(port),
+        "SLIPWAY_HOST_ADDRESS": addresses.get(cluster.current_host, ""),
+    }
+
+
+def python_path(driver_folder: Path, code_folder: Path, inherited: str) -> str:
+    """PYTHONPATH of training processes: the user's code, what was inherited, then the driver's folder (our own modules)."""
+    parts = [str(code_folder)] + [part for part in inherited.split(":") if part and part != str(driver_folder)]
+    return ":".join(parts + [str(driver_folder)])
+
+
+def compose(
+    inherited: Mapping[str, str],
+    layers: Sequence[Mapping[str, str]],
+    changes: Sequence[Change],
+    user: Mapping[str, str],
+) -> Tuple[Dict[str, str], Sequence[str]]:
+    """The final environment and the log lines about what was taken away. Later layers win; the user's own come last."""
+    environ = {name: value for name, value in inherited.items() if name not in DRIVER_ONLY}
+    for layer in layers:
+        environ.update(layer)
+    lines = apply_changes(environ, changes)
+    environ.setdefault("PYTHONUNBUFFERED", "1")
+    # A rank that is told to abort after a hang then prints where each of its threads stands.
+    environ.setdefault("PYTHONFAULTHANDLER", "1")
+    environ.update(user)
+    return environ, lines

@@ -1,0 +1,120 @@
+"""The shim that one rank runs under: `python -m slipway_driver.rank STATE_FOLDER COMMAND...`.
+
+It exists because a launcher such as torchrun folds every rank's end into exit code 1, mixes their output and gives them 30 seconds
+after SIGTERM. The shim labels each line with its rank, writes how the rank ended (`rank-<n>.json`), and while the driver stops the
+job it hides the rank's exit code, so that the launcher does not cut off ranks that still save.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import IO, Any, Dict, List, Mapping, Optional
+
+from slipway_driver.errors import ErrorCollector
+
+STOPPING = "stopping"
+TEARDOWN_SECONDS = 5.0
+PR_SET_PDEATHSIG = 1
+#: Where launchers put a process's global and local rank, in the order in which they are believed.
+_RANK_NAMES = (("RANK", "LOCAL_RANK"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"))
+
+
+def ranks_of(environ: Mapping[str, str]) -> "tuple[Optional[int], int]":
+    """(global rank or None, local rank) of this process."""
+    for name, local in _RANK_NAMES:
+        if name in environ and local in environ:
+            return int(environ[name]), int(environ[local])
+    return None, 0
+
+
+def labelled(line: str, rank: Optional[int]) -> str:
+    """A line with its rank in front; progress lines stay as they are, because readers look for them at the start of a line."""
+    if rank is None or line.startswith("slipway {"):
+        return line
+    return "[rank %d] %s" % (rank, line)
+
+
+def die_with_parent() -> None:
+    """From now on this process is killed when its parent dies: a parent that gets SIGKILL cannot take its children along itself."""
+    try:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    except (AttributeError, OSError):
+        pass
+
+
+def _pump(source: "IO[bytes]", rank: Optional[int], errors: Optional[ErrorCollector]) -> None:
+    for raw in iter(source.readline, b""):
+        line = raw.decode("utf-8", "replace").rstrip("\r\n")
+        if errors is not None:
+            errors.feed(line, time.time())
+        try:
+            # One write a line: lines of several ranks share the pipe and must not be cut into each other.
+            os.write(1, (labelled(line, rank) + "\n").encode("utf-8", "replace"))
+        except OSError:
+            errors = errors or ErrorCollector()
+
+
+def _write_record(state: Path, local_rank: int, record: Mapping[str, Any]) -> None:
+    temporary = state / ("rank-%d.json.tmp" % local_rank)
+    temporary.write_text(json.dumps(record), encoding="utf-8")
+    temporary.rename(state / ("rank-%d.json" % local_rank))
+
+
+def _stop_on_teardown(child: "subprocess.Popen[bytes]", state: Path) -> None:
+    """SIGTERM to the shim comes from the launcher, which tears down after another rank failed; the driver signals ranks itself."""
+
+    def on_sigterm(_number: int, _frame: Any) -> None:
+        if (state / STOPPING).exists():
+            return
+        child.terminate()
+        timer = threading.Timer(TEARDOWN_SECONDS, child.kill)
+        timer.daemon = True
+        timer.start()
+
+    signal.signal(signal.SIGTERM, on_sigterm)
+
+
+def run(state: Path, command: List[str], environ: Mapping[str, str]) -> int:
+    """Runs the command as one rank and returns the exit code that the launcher shall see."""
+    die_with_parent()
+    rank, local_rank = ranks_of(environ)
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, preexec_fn=die_with_parent)
+    (state / ("rank-%d.pid" % local_rank)).write_text(str(child.pid), encoding="utf-8")
+    _stop_on_teardown(child, state)
+    errors = ErrorCollector()
+    pumps = [
+        threading.Thread(target=_pump, args=(child.stdout, rank, None), daemon=True),
+        threading.Thread(target=_pump, args=(child.stderr, rank, errors), daemon=True),
+    ]
+    for pump in pumps:
+        pump.start()
+    code = child.wait()
+    for pump in pumps:
+        pump.join(timeout=2.0)  # A grandchild may hold the pipe open for ever.
+    stopping = (state / STOPPING).exists()
+    record: Dict[str, Any] = {
+        "rank": rank if rank is not None else 0,
+        "localRank": local_rank,
+        "code": code,
+        "endedAt": time.time(),
+        "errorAt": errors.at,
+        "summary": errors.summary,
+        "tail": errors.tail if code != 0 else [],
+        "stopped": stopping,
+    }
+    _write_record(state, local_rank, record)
+    if stopping:
+        return 0
+    return 128 - code if code < 0 else code
+
+
+if __name__ == "__main__":
+    sys.exit(run(Path(sys.argv[1]), sys.argv[2:], os.environ))

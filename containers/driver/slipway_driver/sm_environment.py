@@ -1,0 +1,181 @@
+"""The SM_* variables that training scripts written for SageMaker expect.
+
+The service itself sets none of them: they come from the sagemaker-training toolkit and the Python SDK's own driver, whose names
+and formats are kept (https://github.com/aws/sagemaker-training-toolkit, release 5.1.4; sagemaker-python-sdk v3, 2026-08-21).
+The channels of our own plumbing are left out of SM_CHANNELS: a script that walks its channels must meet only its data.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Sequence
+
+from slipway_driver.cluster import Cluster
+from slipway_driver.paths import Paths
+
+PLUMBING_CHANNELS = ("driver", "job", "code")
+LOG_LEVEL_INFO = 20
+
+
+def encoded(value: Any) -> str:
+    """A value as the toolkit writes it into the environment: text as it is, everything else as compact JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def parse_hyperparameters(raw: Mapping[str, str]) -> Dict[str, Any]:
+    """Values arrive as strings; JSON is decoded and everything else kept. Keys of the toolkit's own plumbing are dropped."""
+    decoded: Dict[str, Any] = {}
+    for key, value in raw.items():
+        if key.startswith("sagemaker_") or key in ("_tuning_objective_metric", "default_user_module_name"):
+            continue
+        try:
+            decoded[key] = json.loads(value)
+        except (TypeError, ValueError):
+            decoded[key] = value
+    return decoded
+
+
+def argument_list(values: Mapping[str, Any]) -> List[str]:
+    """Hyperparameters as a command line, the toolkit's way: sorted, `--key value`, `-k value` for one letter."""
+    words: List[str] = []
+    for key in sorted(values):
+        value = values[key]
+        words.append(("-" if len(key) == 1 else "--") + key)
+        if value is None:
+            words.append("")
+        elif isinstance(value, dict):
+            words.append(",".join("%s=%s" % item for item in sorted(value.items())))
+        else:
+            words.append(str(value))
+    return words
+
+
+def read_json(path: Path) -> Dict[str, Any]:
+    """One of the service's config files; an absent file is an empty object (processing jobs have fewer of them)."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+
+
+def module_name(entry_point: str) -> str:
+    """SM_MODULE_NAME: the entry point without `.py`."""
+    return entry_point[:-3] if entry_point.endswith(".py") else entry_point
+
+
+def _groups(cluster: Cluster) -> Dict[str, Any]:
+    listed: Sequence[Mapping[str, Any]] = cluster.raw.get("instance_groups") or [
+        {"instance_group_name": group.name, "instance_type": group.instance_type, "hosts": list(group.hosts)} for group in cluster.groups
+    ]
+    return {str(group["instance_group_name"]): dict(group) for group in listed}
+
+
+def training_environment(
+    cluster: Cluster,
+    paths: Paths,
+    hyperparameters: Mapping[str, Any],
+    channels: Mapping[str, Mapping[str, Any]],
+    entry_point: str,
+    training_groups: Sequence[str],
+    counts: Mapping[str, int],
+    job_name: str,
+) -> Dict[str, Any]:
+    """The facts behind the variables; also what SM_TRAINING_ENV carries. `counts` has num_cpus, num_gpus and num_neurons."""
+    data_channels = {name: config for name, config in channels.items() if name not in PLUMBING_CHANNELS}
+    groups = _groups(cluster)
+    return {
+        "additional_framework_parameters": {},
+        "channel_input_dirs": {name: str(paths.channel(name)) for name in data_channels},
+        "current_host": cluster.current_host,
+        "current_instance_group": cluster.current_group,
+        "current_instance_group_hosts": list(groups.get(cluster.current_group, {}).get("hosts", cluster.hosts)),
+        "current_instance_type": cluster.instance_type,
+        "distribution_hosts": list(cluster.training_hosts) if training_groups else [],
+        "distribution_instance_groups": list(training_groups),
+        "framework_module": None,
+        "hosts": list(cluster.hosts),
+        "hyperparameters": dict(hyperparameters),
+        "input_config_dir": str(paths.config),
+        "input_data_config": data_channels,
+        "input_dir": str(paths.base / "input"),
+        "instance_groups": list(groups),
+        "instance_groups_dict": groups,
+        "is_hetero": cluster.heterogeneous,
+        "is_master": cluster.current_host == cluster.master,
+        "job_name": job_name,
+        "log_level": LOG_LEVEL_INFO,
+        "master_hostname": cluster.master,
+        "model_dir": str(paths.model),
+        "module_dir": str(paths.code),
+        "module_name": module_name(entry_point),
+        "network_interface_name": cluster.network_interface,
+        "num_cpus": counts.get("num_cpus", os.cpu_count() or 1),
+        "num_gpus": counts.get("num_gpus", 0),
+        "num_neurons": counts.get("num_neurons", 0),
+        "output_data_dir": str(paths.output_data),
+        "output_dir": str(paths.output),
+        "output_intermediate_dir": str(paths.output / "intermediate"),
+        "resource_config": dict(cluster.raw),
+        "topology": cluster.raw.get("topology", []),
+        "user_entry_point": entry_point,
+    }
+
+
+#: Variable name -> key of training_environment().
+_PLAIN = {
+    "SM_CURRENT_HOST": "current_host",
+    "SM_CURRENT_INSTANCE_GROUP": "current_instance_group",
+    "SM_CURRENT_INSTANCE_GROUP_HOSTS": "current_instance_group_hosts",
+    "SM_CURRENT_INSTANCE_TYPE": "current_instance_type",
+    "SM_DISTRIBUTION_INSTANCE_GROUPS": "distribution_instance_groups",
+    "SM_FRAMEWORK_MODULE": "framework_module",
+    "SM_FRAMEWORK_PARAMS": "additional_framework_parameters",
+    "SM_HOSTS": "hosts",
+    "SM_HPS": "hyperparameters",
+    "SM_INPUT_CONFIG_DIR": "input_config_dir",
+    "SM_INPUT_DATA_CONFIG": "input_data_config",
+    "SM_INPUT_DIR": "input_dir",
+    "SM_INSTANCE_GROUPS": "instance_groups",
+    "SM_INSTANCE_GROUPS_DICT": "instance_groups_dict",
+    "SM_IS_HETERO": "is_hetero",
+    "SM_LOG_LEVEL": "log_level",
+    "SM_MODEL_DIR": "model_dir",
+    "SM_MODULE_DIR": "module_dir",
+    "SM_MODULE_NAME": "module_name",
+    "SM_NETWORK_INTERFACE_NAME": "network_interface_name",
+    "SM_NUM_CPUS": "num_cpus",
+    "SM_NUM_GPUS": "num_gpus",
+    "SM_NUM_NEURONS": "num_neurons",
+    "SM_OUTPUT_DATA_DIR": "output_data_dir",
+    "SM_OUTPUT_DIR": "output_dir",
+    "SM_OUTPUT_INTERMEDIATE_DIR": "output_intermediate_dir",
+    "SM_RESOURCE_CONFIG": "resource_config",
+    "SM_USER_ENTRY_POINT": "user_entry_point",
+}
+
+
+def sm_variables(facts: Mapping[str, Any], cluster: Cluster, paths: Paths, arguments: Sequence[str]) -> Dict[str, str]:
+    """All SM_* variables of one host. `arguments` are the words that the script is started with."""
+    variables = {name: encoded(facts[key]) for name, key in _PLAIN.items()}
+    variables["SM_CHANNELS"] = encoded(sorted(facts["channel_input_dirs"]))
+    variables["SM_USER_ARGS"] = encoded(list(arguments))
+    variables["SM_TRAINING_ENV"] = encoded(facts)
+    for name, folder in facts["channel_input_dirs"].items():
+        variables["SM_CHANNEL_" + name.upper()] = folder
+    for name, value in facts["hyperparameters"].items():
+        variables["SM_HP_" + name.upper()] = encoded(value)
+    if facts["topology"]:
+        variables["SM_TOPOLOGY"] = encoded(facts["topology"])
+    # Names of the Python SDK v3's own driver.
+    variables["SM_HOST_COUNT"] = str(len(cluster.hosts))
+    variables["SM_CURRENT_HOST_RANK"] = str(cluster.hosts.index(cluster.current_host))
+    variables["SM_SOURCE_DIR"] = str(paths.code)
+    variables["SM_ENTRY_SCRIPT"] = str(facts["user_entry_point"])
+    variables["SM_OUTPUT_FAILURE"] = str(paths.failure)
+    return variables

@@ -1,0 +1,61 @@
+"""Notices that training stands still: a budget before the first step, one between steps, and one for each declared phase."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Mapping, Optional
+
+
+class Watchdog:
+    """Fed with progress events and the time; says when the budget of what is going on has run out.
+
+    `may_stop` False (own code that shows no progress) makes a verdict an alert only: the driver prints it once and goes on.
+    """
+
+    def __init__(self, startup_seconds: float, silence_seconds: float, may_stop: bool, now: float) -> None:
+        self._startup = startup_seconds
+        self._silence = silence_seconds
+        self._may_stop = may_stop
+        self._phases: Dict[str, float] = {}
+        self._since = now
+        self.step: Optional[int] = None
+
+    @property
+    def may_stop(self) -> bool:
+        return self._may_stop
+
+    @property
+    def phase(self) -> str:
+        """What is going on, for the heartbeat."""
+        if self._phases:
+            return max(self._phases, key=lambda name: self._phases[name])
+        return "start" if self.step is None else "train"
+
+    def feed(self, event: Mapping[str, Any], now: float) -> None:
+        kind = event.get("event")
+        if kind == "step":
+            self.step = int(event.get("step", 0))
+            self._may_stop = True
+            self._since = now
+        elif kind == "phase":
+            name = str(event.get("name", "phase"))
+            if event.get("state", "begin") == "end" or event.get("end"):
+                self._phases.pop(name, None)
+            else:
+                self._phases[name] = now + float(event.get("budgetSeconds") or self._silence)
+            self._since = now
+        elif kind in ("checkpoint", "restart"):
+            self._since = now
+
+    def verdict(self, now: float) -> Optional[str]:
+        """The reason why this counts as a hang; None while all is well."""
+        if self._phases:
+            name, end = min(self._phases.items(), key=lambda item: item[1])
+            # Silence counts while the phase's own budget still runs only if that budget is the smaller one.
+            return "phase %s is over its budget" % name if now > end and now - self._since > self._silence else None
+        if self.step is None:
+            if now - self._since > self._startup:
+                return "no first step within %d s" % self._startup
+            return None
+        if now - self._since > self._silence:
+            return "no progress for %d s after step %d" % (now - self._since, self.step)
+        return None

@@ -1,0 +1,189 @@
+"""Requests to S3 with retries: objects, listings and multipart uploads."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import random
+import time
+import xml.etree.ElementTree as ElementTree
+from datetime import datetime, timezone
+from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from slipway_s3.credentials import CredentialSource
+from slipway_s3.endpoint import endpoint_of, region_of
+from slipway_s3.sigv4 import EMPTY_SHA256, canonical_path, canonical_query, signed_headers
+
+ATTEMPTS = 8
+LONGEST_DELAY_SECONDS = 20.0
+TIMEOUT_SECONDS = 60.0
+# 5xx and 503 SlowDown while a prefix is being scaled; 408 and 429 from proxies and emulators.
+RETRIED = (408, 429, 500, 502, 503, 504)
+
+
+class S3Error(Exception):
+    """What S3 answered, with the request id that AWS support asks for. `status` 0: nothing answered."""
+
+    def __init__(self, operation: str, status: int, code: str, request_id: str) -> None:
+        super().__init__("%s: S3 answered %s %s (request id %s)" % (operation, status, code, request_id or "none"))
+        self.status = status
+        self.code = code
+
+
+class Listed(NamedTuple):
+    key: str
+    bytes: int
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def _local_name(tag: str) -> str:
+    return tag.rsplit("}", 1)[-1]
+
+
+def xml_text(body: bytes, name: str) -> str:
+    """Text of the first element called `name`; '' without one. Error bodies and listings carry a namespace or none."""
+    try:
+        for element in ElementTree.fromstring(body).iter():
+            if _local_name(element.tag) == name:
+                return element.text or ""
+    except ElementTree.ParseError:
+        pass
+    return ""
+
+
+def parse_listing(body: bytes) -> Tuple[List[Listed], Optional[str]]:
+    """Objects of one ListObjectsV2 page, and the token of the next page."""
+    objects: List[Listed] = []
+    for element in ElementTree.fromstring(body).iter():
+        if _local_name(element.tag) == "Contents":
+            fields = {_local_name(child.tag): child.text or "" for child in element}
+            objects.append(Listed(fields["Key"], int(fields.get("Size") or 0)))
+    more = xml_text(body, "IsTruncated") == "true"
+    return objects, (xml_text(body, "NextContinuationToken") or None) if more else None
+
+
+class S3Client:
+    """One client may be shared between threads: it holds no connection."""
+
+    def __init__(
+        self,
+        environ: Optional[Mapping[str, str]] = None,
+        log: Callable[[str], None] = lambda line: None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._environ = os.environ if environ is None else environ
+        self._credentials = CredentialSource(self._environ)
+        self._region = region_of(self._environ)
+        self._log = log
+        self._sleep = sleep
+
+    def put(self, bucket: str, key: str, body: bytes, content_type: str = "application/octet-stream") -> None:
+        self._request("PUT", bucket, key, body=body, headers={"content-type": content_type})
+
+    def get(self, bucket: str, key: str, first: int = 0, length: Optional[int] = None) -> bytes:
+        """The object, or `length` bytes of it from byte `first`."""
+        headers = {}
+        if first or length is not None:
+            last = "" if length is None else str(first + length - 1)
+            headers["range"] = "bytes=%d-%s" % (first, last)
+        return self._request("GET", bucket, key, headers=headers).body
+
+    def size(self, bucket: str, key: str) -> Optional[int]:
+        """Size in bytes; None when there is no such object."""
+        try:
+            return int(self._request("HEAD", bucket, key).headers["content-length"])
+        except S3Error as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def delete(self, bucket: str, key: str) -> None:
+        self._request("DELETE", bucket, key)
+
+    def list(self, bucket: str, prefix: str) -> Iterator[Listed]:
+        """Every object below `prefix`, in key order."""
+        token: Optional[str] = None
+        while True:
+            query = {"list-type": "2", "prefix": prefix}
+            if token:
+                query["continuation-token"] = token
+            objects, token = parse_listing(self._request("GET", bucket, "", query=query).body)
+            yield from objects
+            if token is None:
+                return
+
+    def create_upload(self, bucket: str, key: str) -> str:
+        """Starts a multipart upload and returns its id."""
+        return xml_text(self._request("POST", bucket, key, query={"uploads": ""}).body, "UploadId")
+
+    def upload_part(self, bucket: str, key: str, upload_id: str, number: int, body: bytes) -> str:
+        """Sends part `number` (from 1) and returns its ETag."""
+        query = {"partNumber": str(number), "uploadId": upload_id}
+        return self._request("PUT", bucket, key, query=query, body=body).headers["etag"]
+
+    def complete_upload(self, bucket: str, key: str, upload_id: str, etags: Sequence[str]) -> None:
+        parts = "".join(
+            "<Part><PartNumber>%d</PartNumber><ETag>%s</ETag></Part>" % (number, etag) for number, etag in enumerate(etags, start=1)
+        )
+        body = ("<CompleteMultipartUpload>%s</CompleteMultipartUpload>" % parts).encode()
+        answer = self._request("POST", bucket, key, query={"uploadId": upload_id}, body=body)
+        # This call may answer 200 and still carry an error in its body.
+        if xml_text(answer.body, "Code"):
+            raise S3Error("CompleteMultipartUpload " + key, answer.status, xml_text(answer.body, "Code"), "")
+
+    def abort_upload(self, bucket: str, key: str, upload_id: str) -> None:
+        self._request("DELETE", bucket, key, query={"uploadId": upload_id})
+
+    def _request(
+        self,
+        method: str,
+        bucket: str,
+        key: str,
+        query: Optional[Mapping[str, str]] = None,
+        body: bytes = b"",
+        headers: Optional[Mapping[str, str]] = None,
+    ) -> Answer:
+        operation = "%s s3://%s/%s" % (method, bucket, key)
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                answer = self._send(method, bucket, key, query or {}, body, headers or {})
+                if answer.status < 300:
+                    return answer
+                error = S3Error(
+                    operation,
+                    answer.status,
+                    xml_text(answer.body, "Code"),
+                    answer.headers.get("x-amz-request-id", ""),
+                )
+            except (OSError, http.client.HTTPException) as failure:
+                error = S3Error("%s (%s)" % (operation, failure), 0, type(failure).__name__, "")
+            if attempt == ATTEMPTS or (error.status not in RETRIED and error.status != 0):
+                raise error
+            self._log("%s; trying again (%d of %d)" % (error, attempt + 1, ATTEMPTS))
+            self._sleep(min(LONGEST_DELAY_SECONDS, 0.2 * 2**attempt) * random.uniform(0.5, 1.0))
+        raise AssertionError("unreachable")
+
+    def _send(self, method: str, bucket: str, key: str, query: Mapping[str, str], body: bytes, headers: Mapping[str, str]) -> Answer:
+        where = endpoint_of(bucket, self._region, self._environ)
+        path = where.prefix + "/" + canonical_path(key)
+        search = canonical_query(query)
+        digest = hashlib.sha256(body).hexdigest() if body else EMPTY_SHA256
+        signed = signed_headers(
+            method, where.host, path, search, headers, digest, self._credentials.get(), self._region,
+            datetime.now(timezone.utc),
+        )  # fmt: skip
+        kind = http.client.HTTPSConnection if where.tls else http.client.HTTPConnection
+        connection = kind(where.host, timeout=TIMEOUT_SECONDS)
+        try:
+            connection.request(method, path + ("?" + search if search else ""), body=body, headers=signed)
+            answer = connection.getresponse()
+            found: Dict[str, str] = {name.lower(): value for name, value in answer.getheaders()}
+            return Answer(answer.status, found, answer.read())
+        finally:
+            connection.close()

@@ -1,0 +1,38 @@
+"""`python -m slipway_trainer`: trains the run of SLIPWAY_JOB_FILE on this rank."""
+
+import os
+import sys
+
+from slipway_trainer.exits import TrainerError, complain
+from slipway_trainer.fsdp2 import Fsdp2Backend
+from slipway_trainer.layout import resolve_layout
+from slipway_trainer.settings import read_settings
+from slipway_trainer.trainer import Trainer
+from slipway_trainer.world import World
+
+
+def run(words: list[str]) -> int:
+    """The whole life of a rank; returns its exit code. Raises TrainerError for reasons that have a code of their own."""
+    settings = read_settings(words)
+    world = World(settings.collectives, settings.arguments.collective_timeout_seconds)
+    layout = resolve_layout(settings.parallel, world.ranks, settings.architecture, settings.training)
+    trainer = Trainer(settings, world, Fsdp2Backend(settings, layout, world.device), os.environ)
+    trainer.resume()
+    code = trainer.train()
+    trainer.close()
+    world.close()
+    return code
+
+
+def leave(code: int) -> None:
+    """Ends the process at once: after an error, threads of collectives would keep an ordinary exit waiting for ranks that are gone."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    try:
+        leave(run(sys.argv[1:]))
+    except TrainerError as error:
+        leave(complain(error))

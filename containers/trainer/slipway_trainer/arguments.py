@@ -1,0 +1,63 @@
+"""The trainer's own arguments, which a run file gives as `code.arguments`."""
+
+import argparse
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+
+class _Parser(argparse.ArgumentParser):
+    """Collects its complaint instead of leaving, so that it is shown with those about job.json."""
+
+    def __init__(self, issues: list[str], **options: Any) -> None:
+        super().__init__(**options)
+        self._issues = issues
+
+    def error(self, message: str) -> NoReturn:
+        self._issues.append(f"code.arguments: {message}")
+        raise _Stop
+
+
+class _Stop(Exception):
+    pass
+
+
+def _parser(issues: list[str]) -> argparse.ArgumentParser:
+    parser = _Parser(issues, prog="slipway_trainer", description=__doc__, allow_abbrev=False)
+    add = parser.add_argument
+    add("--learning-rate", type=float, default=3e-4, help="highest learning rate, reached after the warm-up")
+    add("--minimum-learning-rate-ratio", type=float, default=0.1, help="last learning rate as a share of the highest")
+    add("--warmup-steps", type=int, default=None, help="default: 1 %% of the steps")
+    add("--schedule", choices=("cosine", "wsd", "constant"), default="cosine", help="after the warm-up; wsd: flat, then linear")
+    add("--decay-share", type=float, default=0.2, help="wsd: the share of the steps in which the rate falls")
+    add("--weight-decay", type=float, default=0.1, help="not applied to norms")
+    add("--beta1", type=float, default=0.9)
+    add("--beta2", type=float, default=0.95)
+    add("--adam-epsilon", type=float, default=1e-8)
+    add("--clip-norm", type=float, default=1.0, help="0 = no clipping")
+    add("--z-loss", type=float, default=0.0, help="weight of the squared log-partition of the softmax")
+    add("--data-channel", default="train", help="channel with the token shards")
+    add("--eval-channel", default="", help="channel with shards to evaluate on")
+    add("--eval-every-steps", type=int, default=0)
+    add("--eval-batches", type=int, default=20)
+    add("--log-every-steps", type=int, default=1)
+    add("--save-every-steps", type=int, default=0, help="instead of an interval in minutes")
+    add(
+        "--loss-spike-factor",
+        type=float,
+        default=0.0,
+        help="leave with 73 when the loss is this many times its recent mean; 0 = off",
+    )
+    add("--loss-chunks", type=int, default=0, help="compute the loss in this many pieces of the sequence; 0 = by vocabulary size")
+    add("--minimum-step-seconds", type=float, default=0.0, help="wait so that a step takes at least this long (demos and tests)")
+    add("--collective-timeout-seconds", type=float, default=600.0, help="until a collective that does not come back ends the job")
+    add("--tensorboard-dir", default="", help="write TensorBoard events here")
+    return parser
+
+
+def parse_arguments(words: Sequence[str], issues: list[str]) -> argparse.Namespace:
+    """The arguments, with complaints added to `issues`. An unknown argument is one: silence would hide a typing error."""
+    parser = _parser(issues)
+    try:
+        return parser.parse_args(list(words))
+    except _Stop:
+        return parser.parse_args([])

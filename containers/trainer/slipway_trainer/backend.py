@@ -1,0 +1,34 @@
+"""What a way to distribute the model must offer the training loop."""
+
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from slipway_trainer.layout import Layout
+
+
+class Backend(Protocol):
+    """One distribution library. The loop never asks which one it has."""
+
+    layout: Layout
+    device: torch.device
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    #: Rank among those that see different samples.
+    data_rank: int
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything that a checkpoint holds of model and optimizer, by stable names, as live (sharded) tensors."""
+
+    def forward_backward(self, tokens_BL: Tensor, targets_BL: Tensor, share: float, last: bool) -> Tensor:
+        """One micro-step: adds gradients of `share` times the mean loss; returns the detached loss. `last`: gradients are synced."""
+
+    def evaluate(self, tokens_BL: Tensor, targets_BL: Tensor) -> Tensor:
+        """Loss without gradients."""
+
+    def clip(self, max_norm: float) -> Tensor:
+        """Clips gradients to `max_norm` (0: only measures) and returns their norm before."""
+
+    def close(self) -> None:
+        """Frees what outlives the process group otherwise."""

@@ -1,0 +1,1 @@
+"""Sharded checkpoints that exist only once they are complete."""

@@ -1,0 +1,105 @@
+"""COMMITTED.json: the record that makes a checkpoint exist, how the newest one is found, and which old ones may go."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from slipway_trainer.checkpoint.store import Listed, Store, Written, write_object
+
+MARKER = "COMMITTED.json"
+SCHEMA = 1
+#: Whatever `keep` says: the last one may turn out to be unreadable.
+LEAST_KEPT = 2
+_STEP = re.compile(r"^step-(\d+)/")
+
+
+@dataclass(frozen=True)
+class Committed:
+    """One complete checkpoint. `folder` is relative to the store; `objects` are names relative to the folder."""
+
+    folder: str
+    step: int
+    record: Mapping[str, Any]
+
+
+def folder_of(step: int) -> str:
+    return f"step-{step}"
+
+
+def committed_record(facts: Mapping[str, Any], objects: Sequence[Written], folder: str) -> dict[str, Any]:
+    """The content of COMMITTED.json. Keys of objects are relative to the checkpoint's folder, so that it may be copied."""
+    listed = [{"key": written.name.removeprefix(folder + "/"), "bytes": written.bytes, "sha256": written.sha256} for written in objects]
+    return {"schema": SCHEMA, **facts, "format": "dcp", "objects": sorted(listed, key=lambda entry: entry["key"])}
+
+
+def write_marker(store: Store, folder: str, record: Mapping[str, Any]) -> None:
+    """The last write of a checkpoint."""
+    write_object(store, f"{folder}/{MARKER}", json.dumps(record, indent=1).encode())
+
+
+def marked_folders(names: Sequence[str]) -> list[tuple[int, str]]:
+    """(step, folder) of every checkpoint with a marker, newest first."""
+    found = []
+    for name in names:
+        step = _STEP.match(name)
+        if step and name == f"{folder_of(int(step.group(1)))}/{MARKER}":
+            found.append((int(step.group(1)), folder_of(int(step.group(1)))))
+    return sorted(found, reverse=True)
+
+
+def parse_record(data: bytes) -> dict[str, Any] | None:
+    """A marker's content; None when it is not one."""
+    try:
+        record = json.loads(data)
+        if record["schema"] != SCHEMA or not isinstance(record["step"], int):
+            return None
+        return record if all("key" in entry and "bytes" in entry for entry in record["objects"]) else None
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def missing_objects(record: Mapping[str, Any], folder: str, sizes: Mapping[str, int]) -> list[str]:
+    """Names of objects that the record lists and the store does not have in that size."""
+    prefix = folder + "/" if folder else ""
+    return [entry["key"] for entry in record["objects"] if sizes.get(prefix + entry["key"]) != entry["bytes"]]
+
+
+def read_checkpoint(store: Store, folder: str, listed: Sequence[Listed]) -> tuple[Committed | None, str]:
+    """The complete checkpoint in a folder, or None and why it is not complete."""
+    name = f"{folder}/{MARKER}" if folder else MARKER
+    sizes = {entry.name: entry.bytes for entry in listed}
+    if name not in sizes:
+        return None, f"{store.uri}/{folder}: has no {MARKER}"
+    record = parse_record(store.read(name))
+    if record is None:
+        return None, f"{store.uri}/{name}: is not a marker that this version can read"
+    missing = missing_objects(record, folder, sizes)
+    if missing:
+        return None, f"{store.uri}/{folder}: {len(missing)} objects are missing or have another size ({', '.join(missing[:3])})"
+    return Committed(folder, record["step"], record), ""
+
+
+def newest_complete(store: Store) -> tuple[Committed | None, list[str]]:
+    """The newest complete checkpoint of a store, and what was wrong with the newer ones."""
+    listed = list(store.list(""))
+    complaints = []
+    for _step, folder in marked_folders([entry.name for entry in listed]):
+        found, complaint = read_checkpoint(store, folder, listed)
+        if found is not None:
+            return found, complaints
+        complaints.append(complaint)
+    return None, complaints
+
+
+def to_delete(names: Sequence[str], keep: int) -> list[str]:
+    """Folders of complete checkpoints beyond the newest `keep`; never one of the newest two. Torn ones are left for inspection."""
+    return [folder for _step, folder in marked_folders(names)[max(LEAST_KEPT, keep) :]]
+
+
+def delete_checkpoint(store: Store, folder: str) -> None:
+    """The marker first: a checkpoint that is half deleted must not count as complete."""
+    store.delete(f"{folder}/{MARKER}")
+    for entry in list(store.list(folder + "/")):
+        store.delete(entry.name)

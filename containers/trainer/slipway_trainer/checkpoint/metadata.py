@@ -1,0 +1,50 @@
+"""Reading DCP's `.metadata`, which is a pickle: only the classes that DCP itself writes there may be built.
+
+Whoever can write into the checkpoint prefix could otherwise run code on every trainer.
+"""
+
+import io
+import pickle
+from typing import Any
+
+from torch.distributed.checkpoint.metadata import Metadata
+
+from slipway_trainer.exits import CheckpointFailed
+
+#: Module -> names. Dtypes and layouts are reached through torch's own small reducers.
+ALLOWED = {
+    "torch.distributed.checkpoint.metadata": {
+        "Metadata",
+        "MetadataIndex",
+        "TensorStorageMetadata",
+        "TensorProperties",
+        "ChunkStorageMetadata",
+        "StorageMeta",
+        "_MEM_FORMAT_ENCODING",
+    },
+    "torch.distributed.checkpoint.filesystem": {"_StorageInfo"},
+    "torch": {
+        "Size", "float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2",
+        "int64", "int32", "int16", "int8", "uint8", "bool", "strided", "device",
+    },
+    "torch.serialization": {"_get_layout"},
+    "collections": {"OrderedDict"},
+}  # fmt: skip
+
+
+class _AllowListed(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if name in ALLOWED.get(module, ()):
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"{module}.{name} has no place in checkpoint metadata")
+
+
+def read_metadata(data: bytes) -> Metadata:
+    """The metadata of a checkpoint. Raises CheckpointFailed for anything but DCP's own classes."""
+    try:
+        found = _AllowListed(io.BytesIO(data)).load()
+    except Exception as error:  # A hostile or torn pickle may raise anything.
+        raise CheckpointFailed(f".metadata: refused or not readable ({error})") from error
+    if not isinstance(found, Metadata):
+        raise CheckpointFailed(f".metadata: must hold DCP's Metadata, got {type(found).__name__}")
+    return found

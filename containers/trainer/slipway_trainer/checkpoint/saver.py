@@ -1,0 +1,101 @@
+"""Saves in the background, one at a time, and keeps the store tidy."""
+
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
+
+from slipway_trainer.checkpoint.committed import delete_checkpoint, folder_of, to_delete
+from slipway_trainer.checkpoint.reader import ObjectStoreReader, TensorsOnlyPlanner
+from slipway_trainer.checkpoint.staging import Staging
+from slipway_trainer.checkpoint.store import Store
+from slipway_trainer.checkpoint.writer import ObjectStoreWriter
+from slipway_trainer.exits import CheckpointFailed
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A finished save. `seconds_blocked`: how long training stood still for it."""
+
+    step: int
+    uri: str
+    seconds_blocked: float
+    seconds_total: float
+
+
+class CheckpointSaver:
+    """Writes checkpoints of one run. Every rank calls every method, in the same order."""
+
+    def __init__(self, store: Store, keep: int, group: dist.ProcessGroup, pinned: bool) -> None:
+        self._store, self._keep = store, keep
+        # A group of its own: its collectives run in the background, beside those of training.
+        self._group = group
+        self._rank = dist.get_rank()
+        self._staging = Staging(pinned)
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
+        self._running: Future[Saved] | None = None
+
+    def start(self, step: int, state: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> Saved | None:
+        """Copies the state and begins to write it. Returns the save before it, which it waits for."""
+        before = self.wait()
+        began = time.monotonic()
+        snapshot = self._staging.copy(dict(state))
+        blocked = time.monotonic() - began
+        self._running = self._pool.submit(self._write, step, snapshot, facts, began, blocked)
+        return before
+
+    def finished(self) -> Saved | None:
+        """The running save if it has ended meanwhile; at most once for each save."""
+        return self.wait() if self._running is not None and self._running.done() else None
+
+    def wait(self) -> Saved | None:
+        """Waits for the running save. Raises CheckpointFailed when it failed."""
+        if self._running is None:
+            return None
+        running, self._running = self._running, None
+        try:
+            return running.result()
+        except CheckpointFailed:
+            raise
+        except Exception as error:
+            raise CheckpointFailed(f"a checkpoint could not be written: {error}") from error
+
+    def _write(self, step: int, snapshot: dict[str, Any], facts: Mapping[str, Any], began: float, blocked: float) -> Saved:
+        folder = folder_of(step)
+        dcp.save(
+            snapshot,
+            storage_writer=ObjectStoreWriter(self._store, folder, facts, self._rank),
+            planner=DefaultSavePlanner(),
+            process_group=self._group,
+        )
+        if self._rank == 0:
+            self._tidy()
+        return Saved(step, f"{self._store.uri}/{folder}", blocked, time.monotonic() - began)
+
+    def _tidy(self) -> None:
+        """Deletes what `keep` no longer asks for. A refusal shows at the first deletion, not silently as a growing bill."""
+        for folder in to_delete([entry.name for entry in self._store.list("")], self._keep):
+            delete_checkpoint(self._store, folder)
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def load(store: Store, folder: str, state: Mapping[str, torch.Tensor], group: dist.ProcessGroup) -> set[str]:
+    """Loads a checkpoint into the live tensors of `state`; returns the names that the checkpoint does not have."""
+    reader = ObjectStoreReader(store, folder)
+    stored = reader.read_metadata().state_dict_metadata
+    wanted = {name: tensor for name, tensor in state.items() if name in stored}
+    try:
+        dcp.load(wanted, storage_reader=reader, planner=TensorsOnlyPlanner(), process_group=group)
+    except CheckpointFailed:
+        raise
+    except Exception as error:
+        raise CheckpointFailed(f"{store.uri}/{folder}: could not be read: {error}") from error
+    return set(state) - set(wanted)

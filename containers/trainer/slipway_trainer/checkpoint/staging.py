@@ -1,0 +1,23 @@
+"""Copies of sharded tensors in host memory, so that training can go on while they are written."""
+
+from typing import Any
+
+import torch
+from torch.distributed._state_dict_utils import _copy_state_dict, _create_cpu_state_dict
+
+
+class Staging:
+    """Host buffers that are made once and used by every save; pinned where there is a GPU to copy from.
+
+    The two helpers are DCP's own (its async_save uses them). They keep each tensor's sharding, which a plain copy would lose.
+    """
+
+    def __init__(self, pinned: bool) -> None:
+        self._pinned = pinned
+        self._buffers: dict[str, Any] | None = None
+
+    def copy(self, state: dict[str, torch.Tensor]) -> dict[str, Any]:
+        """A snapshot of `state`. Valid until the next call."""
+        if self._buffers is None or self._buffers.keys() != state.keys():
+            self._buffers = _create_cpu_state_dict(state, pin_memory=self._pinned)
+        return _copy_state_dict(state, self._buffers)

@@ -1,0 +1,186 @@
+"""Where checkpoint objects live: a folder (file system, sandbox) or a prefix in S3. Names use forward slashes and are relative."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from slipway_s3 import S3Client, parse_uri
+
+PART_BYTES = 64 << 20
+# Parts of one object that travel at once; with one object a rank, hosts send eight times as many.
+PARALLEL_PARTS = 4
+
+
+class Listed(NamedTuple):
+    name: str
+    bytes: int
+
+
+class Written(NamedTuple):
+    """One finished object."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+class ObjectWriter(Protocol):
+    """Takes an object's bytes in order. The object appears under its name only with `close`."""
+
+    def write(self, data: bytes) -> None: ...
+    def close(self) -> Written: ...
+    def abort(self) -> None: ...
+
+
+class Store(Protocol):
+    uri: str
+
+    def open(self, name: str) -> ObjectWriter: ...
+    def read(self, name: str, first: int = 0, length: int | None = None) -> bytes: ...
+    def size(self, name: str) -> int | None: ...
+    def list(self, prefix: str) -> Iterator[Listed]: ...
+    def delete(self, name: str) -> None: ...
+
+
+def write_object(store: Store, name: str, data: bytes) -> Written:
+    """A whole object at once."""
+    writer = store.open(name)
+    writer.write(data)
+    return writer.close()
+
+
+class _FolderWriter:
+    def __init__(self, root: Path, name: str) -> None:
+        self._name, self._target = name, root / name
+        self._target.parent.mkdir(parents=True, exist_ok=True)
+        self._temporary = self._target.with_name(self._target.name + ".tmp")
+        self._file = self._temporary.open("wb")
+        self._digest, self._bytes = hashlib.sha256(), 0
+
+    def write(self, data: bytes) -> None:
+        self._file.write(data)
+        self._digest.update(data)
+        self._bytes += len(data)
+
+    def close(self) -> Written:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._temporary.rename(self._target)
+        return Written(self._name, self._bytes, self._digest.hexdigest())
+
+    def abort(self) -> None:
+        self._file.close()
+        self._temporary.unlink(missing_ok=True)
+
+
+class FolderStore:
+    """Objects as files below a folder that all ranks see."""
+
+    def __init__(self, root: str) -> None:
+        self._root = Path(root)
+        self.uri = str(self._root)
+
+    def open(self, name: str) -> ObjectWriter:
+        return _FolderWriter(self._root, name)
+
+    def read(self, name: str, first: int = 0, length: int | None = None) -> bytes:
+        with (self._root / name).open("rb") as handle:
+            handle.seek(first)
+            return handle.read() if length is None else handle.read(length)
+
+    def size(self, name: str) -> int | None:
+        path = self._root / name
+        return path.stat().st_size if path.is_file() else None
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        start = self._root / prefix
+        for path in sorted(start.rglob("*")) if start.is_dir() else []:
+            if path.is_file() and not path.name.endswith(".tmp"):
+                yield Listed(path.relative_to(self._root).as_posix(), path.stat().st_size)
+
+    def delete(self, name: str) -> None:
+        path = self._root / name
+        path.unlink(missing_ok=True)
+        if path.parent != self._root and path.parent.is_dir() and not any(path.parent.iterdir()):
+            path.parent.rmdir()
+
+
+class _S3Writer:
+    """Small objects in one request; larger ones as a multipart upload whose parts travel while the next is filled."""
+
+    def __init__(self, client: S3Client, bucket: str, key: str, name: str) -> None:
+        self._client, self._bucket, self._key, self._name = client, bucket, key, name
+        self._buffer = bytearray()
+        self._digest, self._bytes = hashlib.sha256(), 0
+        self._upload_id = ""
+        self._parts: list[Future[str]] = []
+        self._pool: ThreadPoolExecutor | None = None
+
+    def write(self, data: bytes) -> None:
+        self._digest.update(data)
+        self._bytes += len(data)
+        self._buffer += data
+        while len(self._buffer) >= PART_BYTES:
+            self._send(bytes(self._buffer[:PART_BYTES]))
+            del self._buffer[:PART_BYTES]
+
+    def _send(self, part: bytes) -> None:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(PARALLEL_PARTS, thread_name_prefix="s3-part")
+            self._upload_id = self._client.create_upload(self._bucket, self._key)
+        if len(self._parts) >= PARALLEL_PARTS:
+            # Never more than this many parts in memory.
+            self._parts[-PARALLEL_PARTS].result()
+        number = len(self._parts) + 1
+        self._parts.append(self._pool.submit(self._client.upload_part, self._bucket, self._key, self._upload_id, number, part))
+
+    def close(self) -> Written:
+        if self._pool is None:
+            self._client.put(self._bucket, self._key, bytes(self._buffer))
+        else:
+            if self._buffer:
+                self._send(bytes(self._buffer))
+            etags = [part.result() for part in self._parts]
+            self._pool.shutdown()
+            self._client.complete_upload(self._bucket, self._key, self._upload_id, etags)
+        return Written(self._name, self._bytes, self._digest.hexdigest())
+
+    def abort(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._client.abort_upload(self._bucket, self._key, self._upload_id)
+
+
+class S3Store:
+    """Objects below a prefix of a bucket."""
+
+    def __init__(self, uri: str, client: S3Client | None = None) -> None:
+        self.uri = uri.rstrip("/")
+        self._bucket, key = parse_uri(self.uri)
+        self._prefix = key + "/" if key else ""
+        self._client = client or S3Client(log=lambda line: print(line, flush=True))
+
+    def open(self, name: str) -> ObjectWriter:
+        return _S3Writer(self._client, self._bucket, self._prefix + name, name)
+
+    def read(self, name: str, first: int = 0, length: int | None = None) -> bytes:
+        return self._client.get(self._bucket, self._prefix + name, first, length)
+
+    def size(self, name: str) -> int | None:
+        return self._client.size(self._bucket, self._prefix + name)
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        for found in self._client.list(self._bucket, self._prefix + prefix):
+            yield Listed(found.key[len(self._prefix) :], found.bytes)
+
+    def delete(self, name: str) -> None:
+        self._client.delete(self._bucket, self._prefix + name)
+
+
+def open_store(uri: str) -> Store:
+    """The store behind `s3://bucket/prefix` or a path."""
+    return S3Store(uri) if uri.startswith("s3://") else FolderStore(uri)

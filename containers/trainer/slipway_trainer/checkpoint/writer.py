@@ -1,0 +1,106 @@
+"""A DCP storage writer over a Store: one object per rank, `.metadata` after them, COMMITTED.json last.
+
+The layout is DCP's own (`__<rank>_0.distcp` with one torch.save blob per shard), so that other tools can read it.
+"""
+
+import io
+import os
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch.distributed.checkpoint.filesystem import _StorageInfo
+from torch.distributed.checkpoint.metadata import Metadata, StorageMeta
+from torch.distributed.checkpoint.planner import SavePlan, SavePlanner, WriteItemType
+from torch.distributed.checkpoint.storage import StorageWriter, WriteResult
+from torch.futures import Future
+
+from slipway_trainer.checkpoint.committed import MARKER, committed_record, write_marker
+from slipway_trainer.checkpoint.store import Store, Written, write_object
+
+METADATA = ".metadata"
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """Where a shard was written, with the finished object it is in. Only on the way from a rank to the coordinator."""
+
+    offset: int
+    length: int
+    written: Written | None
+
+
+class ObjectStoreWriter(StorageWriter):
+    """Writes one checkpoint into `folder`. `facts` are the coordinator's fields of COMMITTED.json."""
+
+    def __init__(self, store: Store, folder: str, facts: Mapping[str, Any], rank: int) -> None:
+        self._store, self._folder, self._facts, self._rank = store, folder, facts, rank
+
+    def reset(self, checkpoint_id: str | os.PathLike | None = None) -> None:
+        """One writer serves one checkpoint."""
+
+    def set_up_storage_writer(self, is_coordinator: bool, *_args: Any, **_kwargs: Any) -> None:
+        if is_coordinator:
+            # A step that is written again after a resume must not look complete meanwhile.
+            self._store.delete(f"{self._folder}/{MARKER}")
+
+    def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
+        return plan
+
+    def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
+        return plans
+
+    def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
+        results: list[WriteResult] = []
+        if plan.items:
+            results = self._write_items(plan, planner)
+        future: Future[list[WriteResult]] = Future()
+        future.set_result(results)
+        return future
+
+    def _write_items(self, plan: SavePlan, planner: SavePlanner) -> list[WriteResult]:
+        writer = self._store.open(f"{self._folder}/{self._file}")
+        results, offset = [], 0
+        try:
+            for item in plan.items:
+                if item.type == WriteItemType.BYTE_IO:
+                    raise TypeError(f"{item.index.fqn}: only tensors belong into a checkpoint")
+                blob = io.BytesIO()
+                torch.save(planner.resolve_data(item).detach().cpu(), blob)
+                data = blob.getbuffer()
+                writer.write(data)
+                results.append(WriteResult(item.index, len(data), _Placed(offset, len(data), None)))
+                offset += len(data)
+            written = writer.close()
+        except BaseException:
+            writer.abort()
+            raise
+        return [replace(result, storage_data=replace(result.storage_data, written=written)) for result in results]
+
+    @property
+    def _file(self) -> str:
+        return f"__{self._rank}_0.distcp"
+
+    def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
+        """On the coordinator, when every rank has written: metadata, then the marker."""
+        flat = [result for of_rank in results for result in of_rank]
+        prefix = self._folder + "/"
+        metadata.storage_data = {
+            result.index: _StorageInfo(
+                result.storage_data.written.name.removeprefix(prefix), result.storage_data.offset, result.storage_data.length
+            )
+            for result in flat
+        }
+        metadata.storage_meta = None
+        objects = {result.storage_data.written.name: result.storage_data.written for result in flat}
+        last = write_object(self._store, f"{self._folder}/{METADATA}", pickle.dumps(metadata))
+        write_marker(self._store, self._folder, committed_record(self._facts, [*objects.values(), last], self._folder))
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike) -> bool:
+        return True
+
+    def storage_meta(self) -> StorageMeta | None:
+        return None

@@ -1,0 +1,44 @@
+"""First values of the parameters, the same whatever the layout.
+
+Each parameter has a generator of its own, seeded by the run's seed and the parameter's name; every rank makes the whole parameter and
+keeps its part. So 1, 4 and 400 ranks start from the same model, and nothing is sent.
+"""
+
+import hashlib
+import math
+
+import torch
+from torch import nn
+from torch.distributed.tensor import DTensor, distribute_tensor
+
+STANDARD_DEVIATION = 0.02
+
+
+def generator_for(name: str, seed: int, device: torch.device) -> torch.Generator:
+    """A generator that depends on nothing but the parameter's name and the seed."""
+    digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
+    return torch.Generator(device=device).manual_seed(int.from_bytes(digest[:8], "big") >> 1)
+
+
+def first_values(name: str, size: torch.Size, layers: int, seed: int, device: torch.device) -> torch.Tensor:
+    """A whole parameter in float32: norms are one; matrices normal, those that end a residual branch smaller by sqrt(2 layers)."""
+    if len(size) == 1:
+        return torch.ones(size, device=device)
+    deviation = STANDARD_DEVIATION
+    if name.endswith(("o_proj.weight", "down_proj.weight")):
+        deviation /= math.sqrt(2 * layers)
+    values = torch.empty(size, device=device)
+    return values.normal_(0.0, deviation, generator=generator_for(name, seed, device))
+
+
+@torch.no_grad()
+def initialise(model: nn.Module, layers: int, seed: int, device: torch.device) -> None:
+    """Fills every parameter in place, sharded or not."""
+    for name, parameter in model.named_parameters():
+        whole = first_values(name, parameter.shape, layers, seed, device)
+        if isinstance(parameter, DTensor):
+            # src_data_rank=None: every rank has the whole tensor already and only cuts its part out.
+            part = distribute_tensor(whole, parameter.device_mesh, parameter.placements, src_data_rank=None)
+            parameter.to_local().copy_(part.to_local())
+        else:
+            parameter.copy_(whole)

@@ -1,0 +1,44 @@
+"""AdamW, with its state made before the first step so that a checkpoint can be loaded into it."""
+
+import argparse
+
+import torch
+from torch import Tensor, nn
+
+#: Per-parameter tensors of AdamW, as torch names them.
+MOMENTS = ("exp_avg", "exp_avg_sq")
+
+
+def build_optimizer(model: nn.Module, arguments: argparse.Namespace, fused: bool) -> torch.optim.AdamW:
+    """AdamW over the parameters that train; weight decay on matrices only. Its state exists at once, as zeros."""
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    groups = [
+        {"params": [parameter for parameter in trained if parameter.dim() > 1], "weight_decay": arguments.weight_decay},
+        {"params": [parameter for parameter in trained if parameter.dim() <= 1], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(
+        [group for group in groups if group["params"]],
+        lr=arguments.learning_rate,
+        betas=(arguments.beta1, arguments.beta2),
+        eps=arguments.adam_epsilon,
+        fused=fused,
+    )
+    for parameter in trained:
+        # The step counter lives beside the parameter when the fused kernel reads it, else on the host.
+        step = torch.zeros((), dtype=torch.float32, device=parameter.device if fused else "cpu")
+        optimizer.state[parameter] = {"step": step} | {name: torch.zeros_like(parameter) for name in MOMENTS}
+    return optimizer
+
+
+def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimizer's tensors under stable names: `optimizer.<parameter>.<state>`."""
+    return {
+        f"optimizer.{name}.{kind}": value
+        for name, parameter in model.named_parameters()
+        for kind, value in optimizer.state.get(parameter, {}).items()
+    }
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate

@@ -1,0 +1,68 @@
+"""Which sample comes when: a pure function of (seed, position), so that the whole data state is one number.
+
+Positions run over all epochs. Within an epoch they are a permutation of the samples, made by a Feistel network: any position's sample
+is known without building or storing the permutation.
+"""
+
+import hashlib
+
+ROUNDS = 6
+
+
+def _mix(value: int, key: int, mask: int) -> int:
+    # A multiply-xorshift hash (the constant is the golden ratio in 64 bits); quality, not secrecy, is what is needed.
+    value = (value ^ key) * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF
+    value ^= value >> 29
+    value = value * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
+    return (value ^ value >> 32) & mask
+
+
+def _round_keys(seed: int, epoch: int) -> list[int]:
+    digest = hashlib.sha256(f"{seed}/{epoch}".encode()).digest() + hashlib.sha256(f"{epoch}/{seed}".encode()).digest()
+    return [int.from_bytes(digest[8 * index : 8 * index + 8], "big") for index in range(ROUNDS)]
+
+
+def permuted(index: int, count: int, keys: list[int]) -> int:
+    """Where `index` of `count` goes in the permutation of these keys."""
+    half_bits = max(1, ((count - 1).bit_length() + 1) // 2)
+    mask = (1 << half_bits) - 1
+    # The network permutes a power of four that is at most 4 * count; walking on from what falls outside stays a permutation.
+    while True:
+        left, right = index >> half_bits, index & mask
+        for key in keys:
+            left, right = right, left ^ _mix(right, key, mask)
+        index = left << half_bits | right
+        if index < count:
+            return index
+
+
+class SampleOrder:
+    """The order of `count` samples for one seed."""
+
+    def __init__(self, count: int, seed: int) -> None:
+        if count < 1:
+            raise ValueError("there must be at least one sample")
+        self.count = count
+        self.seed = seed
+        self._epoch = -1
+        self._keys: list[int] = []
+
+    def epoch(self, position: int) -> int:
+        """How often all samples have been seen before this position."""
+        return position // self.count
+
+    def sample(self, position: int) -> int:
+        """The sample at a position."""
+        epoch = self.epoch(position)
+        if epoch != self._epoch:
+            self._epoch, self._keys = epoch, _round_keys(self.seed, epoch)
+        return permuted(position % self.count, self.count, self._keys)
+
+
+def positions_of_rank(step: int, micro_step: int, rank: int, ranks: int, micro_batch: int, global_batch: int) -> range:
+    """Positions that data-parallel `rank` of `ranks` trains on in one micro-step.
+
+    Step s covers positions [s * global_batch, (s + 1) * global_batch) whatever the number of ranks.
+    """
+    start = step * global_batch + (micro_step * ranks + rank) * micro_batch
+    return range(start, start + micro_batch)

@@ -1,0 +1,34 @@
+"""Activation checkpointing: none, selective (keep matrix products and attention, recompute the cheap rest) or full."""
+
+from functools import partial
+
+import torch
+from torch import nn
+from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+
+_aten = torch.ops.aten
+#: Results worth their memory: recomputing them costs a matrix product.
+_KEPT = {
+    _aten.mm.default,
+    _aten._scaled_dot_product_efficient_attention.default,
+    _aten._scaled_dot_product_flash_attention.default,
+    _aten._scaled_dot_product_flash_attention_for_cpu.default,
+}
+
+
+def _policy(_context, operation, *_args, **_kwargs) -> CheckpointPolicy:
+    return CheckpointPolicy.MUST_SAVE if operation in _KEPT else CheckpointPolicy.PREFER_RECOMPUTE
+
+
+def _recomputed(forward, *, selective: bool, arguments: tuple) -> torch.Tensor:
+    contexts = partial(create_selective_checkpoint_contexts, _policy) if selective else None
+    options = {"context_fn": contexts} if contexts is not None else {}
+    return checkpoint(forward, *arguments, use_reentrant=False, preserve_rng_state=False, **options)
+
+
+def apply_recompute(block: nn.Module, mode: str) -> None:
+    """Makes `block` drop its inner activations and compute them again in the backward pass. Parameter names stay as they are."""
+    if mode == "none":
+        return
+    inner = block.forward
+    block.forward = lambda *arguments: _recomputed(inner, selective=mode == "selective", arguments=arguments)

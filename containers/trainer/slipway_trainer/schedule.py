@@ -1,0 +1,23 @@
+"""Learning rate as a pure function of the step, so that a resumed run needs no scheduler state."""
+
+import math
+
+
+def warmup_steps(asked: int | None, steps: int) -> int:
+    """Steps of the warm-up; 1 % of all unless asked otherwise."""
+    return asked if asked is not None else max(1, steps // 100)
+
+
+def learning_rate(step: int, steps: int, highest: float, warmup: int, kind: str, last_ratio: float, decay_share: float) -> float:
+    """The rate of `step` (from 0) of `steps`: linear warm-up, then cosine, wsd (flat, then linear down) or constant."""
+    if step < warmup:
+        return highest * (step + 1) / warmup
+    lowest = highest * last_ratio
+    if kind == "constant":
+        return highest
+    if kind == "wsd":
+        falling = max(1, int(steps * decay_share))
+        done = min(1.0, max(0.0, (step - (steps - falling)) / falling))
+        return highest + (lowest - highest) * done
+    done = min(1.0, (step - warmup) / max(1, steps - warmup))
+    return lowest + (highest - lowest) * 0.5 * (1.0 + math.cos(math.pi * done))

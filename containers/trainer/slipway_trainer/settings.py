@@ -1,0 +1,228 @@
+"""What to train and how: job.json plus the trainer's own arguments, checked once."""
+
+import argparse
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from slipway_trainer.arguments import parse_arguments
+from slipway_trainer.exits import Settings
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Shape of a decoder-only transformer; the fields of job.json's `model`, in Python's spelling."""
+
+    layers: int
+    hidden_size: int
+    attention_heads: int
+    kv_heads: int
+    head_size: int
+    ffn_hidden_size: int
+    vocabulary_size: int
+    gated_mlp: bool
+    tied_embeddings: bool
+    rope_theta: float = 10_000.0
+    norm_epsilon: float = 1e-5
+    experts: int = 0
+    experts_per_token: int = 0
+
+
+@dataclass(frozen=True)
+class Lora:
+    rank: int
+    alpha: float
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Training:
+    """The `training` section. Batch sizes count sequences."""
+
+    sequence_length: int
+    micro_batch_size: int
+    global_batch_size: int
+    steps: int
+    precision: str
+    activation_checkpointing: str
+    activation_offload: bool
+    seed: int
+    lora: Lora | None
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """Where checkpoints go and how many stay. `uri` empty = none are written."""
+
+    uri: str
+    resume_from: str
+    keep: int
+    interval_minutes: float | None
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """Degrees of parallelism; data parallelism takes what the others leave."""
+
+    replicate: int = 1
+    tensor: int = 1
+    context: int = 1
+    expert: int = 1
+    #: None = all ranks that the other degrees leave.
+    shard: int | None = None
+    reshard_after_forward: bool = True
+    compile: bool = False
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Everything the trainer knows of its run."""
+
+    architecture: Architecture
+    training: Training
+    checkpoints: Checkpoints
+    parallel: Parallel
+    arguments: argparse.Namespace
+    library: str
+    collectives: str
+    weights: str | None
+    run_id: str
+    attempt: int
+    config_hash: str
+    code_digest: str | None
+    image_uri: str
+    deadline: float | None
+    job: Mapping[str, Any] = field(repr=False)
+
+
+class _Section:
+    """Typed look-ups in one section of job.json that remember what is wrong."""
+
+    def __init__(self, name: str, values: Mapping[str, Any] | None, issues: list[str]) -> None:
+        self.name, self.values, self.issues = name, values or {}, issues
+
+    def count(self, key: str, default: int | None = None) -> int:
+        found = self.values.get(key, default)
+        if isinstance(found, bool) or not isinstance(found, int) or found < 1:
+            self.issues.append(f"{self.name}.{key}: must be a whole number of at least 1, got {found}; state it in the run file")
+            return 1
+        return found
+
+
+def _architecture(raw: Mapping[str, Any] | None, issues: list[str]) -> Architecture:
+    section = _Section("model", raw, issues)
+    values = section.values
+    heads = section.count("attentionHeads")
+    hidden = section.count("hiddenSize")
+    kv_heads = section.count("kvHeads", heads)
+    if heads % kv_heads != 0:
+        issues.append(f"model.kvHeads: must divide the {heads} attention heads, got {kv_heads}")
+    return Architecture(
+        layers=section.count("layers"),
+        hidden_size=hidden,
+        attention_heads=heads,
+        kv_heads=kv_heads,
+        head_size=section.count("headSize", max(1, hidden // heads)),
+        ffn_hidden_size=section.count("ffnHiddenSize"),
+        vocabulary_size=section.count("vocabularySize"),
+        gated_mlp=bool(values.get("gatedMlp", True)),
+        tied_embeddings=bool(values.get("tiedEmbeddings", False)),
+        rope_theta=float(values.get("ropeTheta") or 10_000.0),
+        norm_epsilon=float(values.get("normEpsilon") or 1e-5),
+        experts=int(values.get("experts") or 0),
+        experts_per_token=int(values.get("expertsPerToken") or 0),
+    )
+
+
+def _steps(section: _Section, tokens_per_step: int, issues: list[str]) -> int:
+    """`steps`, or as many as `totalTokens` fill, the last one included."""
+    if section.values.get("steps") is not None:
+        return section.count("steps")
+    total = section.values.get("totalTokens")
+    if not isinstance(total, (int, float)) or total <= 0:
+        issues.append("training.steps: must be given, or totalTokens; got neither")
+        return 1
+    return max(1, -(-int(total) // tokens_per_step))
+
+
+def _training(raw: Mapping[str, Any] | None, issues: list[str]) -> Training:
+    section = _Section("training", raw, issues)
+    length, batch = section.count("sequenceLength"), section.count("globalBatchSize")
+    lora = section.values.get("lora")
+    return Training(
+        sequence_length=length,
+        micro_batch_size=section.count("microBatchSize", 1),
+        global_batch_size=batch,
+        steps=_steps(section, length * batch, issues),
+        precision=str(section.values.get("precision", "bf16")),
+        activation_checkpointing=str(section.values.get("activationCheckpointing", "none")),
+        activation_offload=bool(section.values.get("activationOffload", False)),
+        seed=int(section.values.get("seed", 1234)),
+        lora=Lora(int(lora["rank"]), float(lora["alpha"]), tuple(lora["targets"])) if lora else None,
+    )
+
+
+def _parallel(parameters: Mapping[str, Any]) -> Parallel:
+    shard = parameters.get("shard_degree")
+    return Parallel(
+        replicate=int(parameters.get("replicate_degree", 1)),
+        tensor=int(parameters.get("tensor_parallel_degree", 1)),
+        context=int(parameters.get("context_parallel_degree", 1)),
+        expert=int(parameters.get("expert_parallel_degree", 1)),
+        shard=int(shard) if shard is not None else None,
+        reshard_after_forward=bool(parameters.get("reshard_after_forward", True)),
+        compile=bool(parameters.get("compile", False)),
+    )
+
+
+def _checkpoints(job: Mapping[str, Any], environ: Mapping[str, str]) -> Checkpoints:
+    raw = job.get("checkpoints") or {}
+    interval = raw.get("intervalMinutes", "auto")
+    wanted = raw.get("mode", "none") != "none"
+    return Checkpoints(
+        uri=environ.get("SLIPWAY_CHECKPOINT_URI", raw.get("uri") or "") if wanted else "",
+        resume_from=environ.get("SLIPWAY_RESUME_FROM", raw.get("resumeFrom") or ""),
+        keep=int(raw.get("keep", 3)),
+        interval_minutes=None if interval == "auto" else float(interval),
+    )
+
+
+def resolve_settings(job: Mapping[str, Any], words: Sequence[str], environ: Mapping[str, str]) -> RunSettings:
+    """Checked settings. Raises Settings with every complaint."""
+    issues: list[str] = []
+    distribution = job.get("distribution") or {}
+    settings = RunSettings(
+        architecture=_architecture(job.get("model"), issues),
+        training=_training(job.get("training"), issues),
+        checkpoints=_checkpoints(job, environ),
+        parallel=_parallel(distribution.get("parameters") or {}),
+        arguments=parse_arguments(words, issues),
+        library=str(distribution.get("library", "fsdp")),
+        collectives=str(distribution.get("collectives", "auto")),
+        weights=job.get("weights"),
+        run_id=environ.get("SLIPWAY_RUN_ID", str(job.get("runId", ""))),
+        attempt=int(environ.get("SLIPWAY_ATTEMPT", job.get("attempt", 1))),
+        config_hash=str(job.get("configHash", "")),
+        code_digest=(job.get("digests") or {}).get("code"),
+        image_uri=environ.get("SLIPWAY_IMAGE_URI", ""),
+        deadline=float(environ["SLIPWAY_DEADLINE"]) if environ.get("SLIPWAY_DEADLINE") else None,
+        job=job,
+    )
+    if issues:
+        raise Settings(issues)
+    return settings
+
+
+def read_settings(words: Sequence[str], environ: Mapping[str, str] = os.environ) -> RunSettings:
+    """Settings of the job file that the driver names in SLIPWAY_JOB_FILE."""
+    path = environ.get("SLIPWAY_JOB_FILE")
+    if not path:
+        raise Settings(["environment variable SLIPWAY_JOB_FILE is not set; the driver must set it"])
+    try:
+        job = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise Settings([f"{path}: must be a readable job file ({error})"]) from error
+    return resolve_settings(job, words, environ)

@@ -1,0 +1,1 @@
+"""Text in, token shards out: the data preparation step, on one host or many."""

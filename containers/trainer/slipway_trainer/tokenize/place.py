@@ -1,0 +1,64 @@
+"""Where the tokenise step reads and writes: in a processing job, or in a training job."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from slipway_trainer.exits import Settings
+
+PLUMBING = ("driver", "job", "code")
+
+
+@dataclass(frozen=True)
+class Place:
+    """This host's input and output. `output_uri` is where the service copies the output, '' when unknown."""
+
+    input: Path
+    output: Path
+    output_uri: str
+    host: int
+    hosts: int
+    #: The service has split the input files over the hosts already.
+    sharded: bool
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+
+
+def _distribution(config: Mapping[str, Any], channel: str) -> str:
+    for entry in config.get("ProcessingInputs", []):
+        if entry.get("InputName") == channel:
+            return str((entry.get("S3Input") or {}).get("S3DataDistributionType", ""))
+    return ""
+
+
+def _output_uri(config: Mapping[str, Any]) -> str:
+    outputs = (config.get("ProcessingOutputConfig") or {}).get("Outputs", [])
+    return str((outputs[0].get("S3Output") or {}).get("S3Uri", "")) if outputs else ""
+
+
+def find_place(base: Path, channel: str, environ: Mapping[str, str]) -> Place:
+    """The place of this host. Raises Settings when the channel is not there."""
+    processing = _read(base / "config" / "processingjobconfig.json")
+    config = base / "config" if processing else base / "input" / "config"
+    data = base / "processing" / "input" if processing else base / "input" / "data"
+    resources = _read(config / "resourceconfig.json")
+    hosts = sorted(resources.get("hosts") or ["algo-1"])
+    current = str(resources.get("current_host", hosts[0]))
+    names = sorted(entry.name for entry in data.iterdir() if entry.is_dir()) if data.is_dir() else []
+    own = [name for name in names if name not in PLUMBING]
+    chosen = channel or (own[0] if len(own) == 1 else "")
+    if chosen not in names:
+        raise Settings([f"--data-channel: must name an input of the job ({', '.join(own) or 'it has none'}), got {channel or 'nothing'}"])
+    if processing:
+        kind, output, uri = _distribution(processing, chosen), base / "processing" / "output", _output_uri(processing)
+    else:
+        described = _read(config / "inputdataconfig.json").get(chosen) or {}
+        kind, output, uri = str(described.get("S3DistributionType", "")), Path(environ.get("SM_MODEL_DIR", base / "model")), ""
+    return Place(data / chosen, output, uri, hosts.index(current), len(hosts), sharded=kind == "ShardedByS3Key")

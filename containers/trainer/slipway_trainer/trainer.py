@@ -1,0 +1,265 @@
+"""The training loop: steps, saves, and the ways to leave."""
+
+import math
+import time
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from slipway_trainer import exits, progress
+from slipway_trainer.backend import Backend
+from slipway_trainer.batches import Batches, channel_folder
+from slipway_trainer.checkpoint.interval import SHORTEST_MINUTES, auto_interval_minutes
+from slipway_trainer.checkpoint.resume import find_resume
+from slipway_trainer.checkpoint.saver import CheckpointSaver, Saved, load
+from slipway_trainer.checkpoint.store import open_store
+from slipway_trainer.departure import Departure
+from slipway_trainer.optimizer import set_learning_rate
+from slipway_trainer.schedule import learning_rate, warmup_steps
+from slipway_trainer.settings import RunSettings
+from slipway_trainer.world import World
+
+#: Until a phase that the trainer announces may be silent.
+PHASE_SECONDS = {"load": 1800, "save": 1800, "eval": 1800}
+RECENT_LOSSES = 50
+
+
+class Trainer:
+    """One run on one rank."""
+
+    def __init__(self, settings: RunSettings, world: World, backend: Backend, environ: Mapping[str, str]) -> None:
+        self.settings, self.world, self.backend = settings, world, backend
+        training = settings.training
+        vocabulary = settings.architecture.vocabulary_size
+        ranks = backend.layout.data_ranks
+        folder = channel_folder(settings.arguments.data_channel, dict(environ))
+        self.batches = Batches(Path(folder), training, vocabulary, backend.data_rank, ranks)
+        self.step = 0
+        self.tokens_per_step = training.global_batch_size * training.sequence_length
+        self._warmup = warmup_steps(settings.arguments.warmup_steps, training.steps)
+        self._departure = Departure(settings.deadline)
+        self._departure.listen()
+        uri = settings.checkpoints.uri
+        self._store = open_store(uri) if uri else None
+        self._saver = (
+            CheckpointSaver(self._store, settings.checkpoints.keep, world.saving, world.device.type == "cuda")
+            if self._store is not None
+            else None
+        )
+        self._interval_minutes = settings.checkpoints.interval_minutes or SHORTEST_MINUTES
+        self._saved_at = time.monotonic()
+        self._last_save: Saved | None = None
+        self._save_blocked_seconds = 0.0
+        self._recent: list[float] = []
+
+    # -- state
+
+    def _random_state(self) -> dict[str, Tensor]:
+        """Random generators of this rank, by names that other ranks do not use."""
+        states = {f"random.cpu.{self.world.rank}": torch.get_rng_state()}
+        if self.world.device.type == "cuda":
+            states[f"random.cuda.{self.world.rank}"] = torch.cuda.get_rng_state(self.world.device)
+        return states
+
+    def _facts(self) -> dict[str, Any]:
+        """The fields of COMMITTED.json that this rank knows."""
+        settings = self.settings
+        return {
+            "runId": settings.run_id,
+            "attempt": settings.attempt,
+            "step": self.step,
+            "tokens": self.step * self.tokens_per_step,
+            "epoch": self.batches.epoch(self.step),
+            "savedAt": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "configHash": settings.config_hash,
+            "codeDigest": settings.code_digest,
+            "imageUri": settings.image_uri,
+            "worldSize": self.world.ranks,
+            "layout": self.backend.layout.committed(),
+            "data": {"seed": settings.training.seed, "nextSample": self.step * settings.training.global_batch_size},
+        }
+
+    def resume(self) -> None:
+        """Continues from the newest complete checkpoint, if there is one."""
+        self._phase("load", begin=True)
+        found, complaints = find_resume(self._store, self.settings.checkpoints.resume_from)
+        # Every rank must load the same one, whatever each of them saw of the store.
+        chosen = self.world.from_first((found.store.uri, found.committed.folder, found.committed.step) if found else None)
+        if self.world.rank == 0:
+            for complaint in complaints:
+                print(f"checkpoint passed over: {complaint}", flush=True)
+        if chosen is None:
+            if self.settings.checkpoints.resume_from:
+                raise exits.CheckpointFailed(f"{self.settings.checkpoints.resume_from}: no complete checkpoint to resume from")
+        else:
+            self._load(*chosen)
+        self._phase("load", begin=False)
+
+    def _load(self, uri: str, folder: str, step: int) -> None:
+        random = self._random_state()
+        missing = load(open_store(uri), folder, self.backend.state() | random, self.world.saving)
+        unexpected = {name for name in missing if not name.startswith("random.")}
+        if unexpected:
+            raise exits.CheckpointFailed(
+                f"{uri}/{folder}: lacks {len(unexpected)} tensors of this model ({', '.join(sorted(unexpected)[:3])})"
+            )
+        if not missing:
+            torch.set_rng_state(random[f"random.cpu.{self.world.rank}"])
+            if self.world.device.type == "cuda":
+                torch.cuda.set_rng_state(random[f"random.cuda.{self.world.rank}"], self.world.device)
+        self.step = step
+        if self.world.rank == 0:
+            progress.say("resume", step=step, uri=f"{uri}/{folder}".rstrip("/"))
+
+    # -- saving
+
+    def _save(self, wait: bool) -> None:
+        if self._saver is None:
+            return
+        self._report_save(self._saver.start(self.step, self.backend.state() | self._random_state(), self._facts()))
+        self._saved_at = time.monotonic()
+        if wait:
+            self._phase("save", begin=True)
+            self._report_save(self._saver.wait())
+            self._phase("save", begin=False)
+
+    def _report_save(self, saved: Saved | None) -> None:
+        if saved is None:
+            return
+        self._last_save = saved
+        self._save_blocked_seconds += saved.seconds_blocked
+        if self.settings.checkpoints.interval_minutes is None:
+            self._interval_minutes = auto_interval_minutes(saved.seconds_blocked, self.world.hosts)
+        if self.world.rank == 0:
+            progress.say(
+                "checkpoint",
+                step=saved.step,
+                uri=saved.uri,
+                secondsBlocked=round(saved.seconds_blocked, 3),
+                secondsTotal=round(saved.seconds_total, 3),
+            )
+
+    def _save_due(self) -> bool:
+        every = self.settings.arguments.save_every_steps
+        if every:
+            return self.step % every == 0
+        return time.monotonic() - self._saved_at >= 60.0 * self._interval_minutes
+
+    def _phase(self, name: str, begin: bool) -> None:
+        if self.world.rank == 0:
+            budget = PHASE_SECONDS[name] if begin else None
+            progress.say("phase", name=name, state="begin" if begin else "end", budgetSeconds=budget)
+
+    # -- stepping
+
+    def train(self) -> int:
+        """Trains to the last step or until it must leave; returns the exit code."""
+        training = self.settings.training
+        step_seconds = 0.0
+        while self.step < training.steps:
+            began = time.monotonic()
+            self._one_step()
+            self._pad_step(began)
+            step_seconds = time.monotonic() - began
+            code = self._between_steps(step_seconds)
+            if code is not None:
+                return code
+        if self._last_save is None or self._last_save.step != self.step:
+            self._save(wait=True)
+        return 0
+
+    def _between_steps(self, step_seconds: float) -> int | None:
+        """Saves when it is time; the exit code when the run must leave before its last step."""
+        if self._saver is not None:
+            self._report_save(self._saver.finished())
+        save_seconds = self._last_save.seconds_total if self._last_save else 0.0
+        due = self._departure.due(step_seconds, save_seconds)
+        # Decided by all ranks together: one that saves alone would wait for ever.
+        asked, due, save = self.world.agree([self._departure.asked, due, self._save_due() and self.world.rank == 0])
+        if self.step >= self.settings.training.steps:
+            return None
+        if asked or due:
+            self._save(wait=True)
+            return exits.HAND_OVER if due and not asked else exits.TRY_AGAIN
+        if save:
+            self._save(wait=False)
+        return None
+
+    def _one_step(self) -> None:
+        arguments, training = self.settings.arguments, self.settings.training
+        began = time.monotonic()
+        rate = learning_rate(
+            self.step,
+            training.steps,
+            arguments.learning_rate,
+            self._warmup,
+            arguments.schedule,
+            arguments.minimum_learning_rate_ratio,
+            arguments.decay_share,
+        )
+        set_learning_rate(self.backend.optimizer, rate)
+        loss, data_seconds = self._accumulate()
+        norm = self.backend.clip(arguments.clip_norm)
+        mean = self.world.mean(loss)
+        self._check_loss(mean, float(norm))
+        self.backend.optimizer.step()
+        self.backend.optimizer.zero_grad()
+        self.step += 1
+        if self.world.rank == 0 and (self.step % arguments.log_every_steps == 0 or self.step == training.steps):
+            self._say_step(mean, float(norm), rate, time.monotonic() - began, data_seconds)
+
+    def _accumulate(self) -> tuple[Tensor, float]:
+        """Gradients of one global batch; the mean loss of this rank, and the seconds spent waiting for data."""
+        count = self.batches.micro_steps
+        total = torch.zeros((), device=self.world.device)
+        waited = 0.0
+        for micro_step in range(count):
+            began = time.monotonic()
+            tokens_BL, targets_BL = self.batches.micro_batch(self.step, micro_step, self.world.device)
+            waited += time.monotonic() - began
+            total += self.backend.forward_backward(tokens_BL, targets_BL, 1.0 / count, last=micro_step == count - 1)
+        return total / count, waited
+
+    def _check_loss(self, loss: float, norm: float) -> None:
+        """Before the optimizer step, so that a bad update never reaches a checkpoint."""
+        if not math.isfinite(loss) or not math.isfinite(norm):
+            raise exits.LossFailed(f"step {self.step + 1}: loss {loss} and gradient norm {norm} must be finite")
+        factor = self.settings.arguments.loss_spike_factor
+        if factor and len(self._recent) == RECENT_LOSSES and loss > factor * sum(self._recent) / RECENT_LOSSES:
+            raise exits.LossFailed(f"step {self.step + 1}: loss {loss:.4f} is more than {factor} times its recent mean")
+        self._recent = (self._recent + [loss])[-RECENT_LOSSES:]
+
+    def _say_step(self, loss: float, norm: float, rate: float, seconds: float, data_seconds: float) -> None:
+        numbers = progress.step_numbers(
+            self.settings.architecture, self.settings.training, self.world.ranks, seconds, self.world.device_name
+        )
+        memory = None
+        if self.world.device.type == "cuda":
+            memory = round(torch.cuda.max_memory_reserved(self.world.device) / 2**30, 2)
+        progress.say(
+            "step",
+            step=self.step,
+            loss=loss,
+            tokens=self.step * self.tokens_per_step,
+            **numbers,
+            learningRate=rate,
+            gradientNorm=norm,
+            dataSeconds=round(data_seconds, 4),
+            saveBlockedSeconds=round(self._save_blocked_seconds, 3),
+            memoryGiB=memory,
+        )
+        self._save_blocked_seconds = 0.0
+
+    def _pad_step(self, began: float) -> None:
+        wanted = self.settings.arguments.minimum_step_seconds - (time.monotonic() - began)
+        if wanted > 0:
+            time.sleep(wanted)
+
+    def close(self) -> None:
+        if self._saver is not None:
+            self._saver.close()
+        self.backend.close()

@@ -1,0 +1,58 @@
+"""The process group of a run, and small agreements between its ranks."""
+
+import os
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+# Coordination of checkpoints may wait for slow storage, not for a hung GPU.
+SIDE_TIMEOUT = timedelta(minutes=45)
+
+
+class World:
+    """Ranks, the device of this one, and two host-side groups beside the training group."""
+
+    def __init__(self, collectives: str, timeout_seconds: float) -> None:
+        self.local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+        on_gpu = torch.cuda.is_available() and collectives != "gloo"
+        self.device = torch.device("cuda", self.local_rank) if on_gpu else torch.device("cpu")
+        if on_gpu:
+            torch.cuda.set_device(self.device)
+        backend = "nccl" if on_gpu else "gloo"
+        dist.init_process_group(backend, timeout=timedelta(seconds=timeout_seconds))
+        self.rank, self.ranks = dist.get_rank(), dist.get_world_size()
+        # Decisions of the training thread, and the background thread of the saver: each needs a group of its own.
+        self.control = dist.new_group(backend="gloo", timeout=SIDE_TIMEOUT)
+        self.saving = dist.new_group(backend="gloo", timeout=SIDE_TIMEOUT)
+
+    @property
+    def hosts(self) -> int:
+        return max(1, self.ranks // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+
+    @property
+    def device_name(self) -> str:
+        return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "cpu"
+
+    def agree(self, flags: Sequence[bool]) -> list[bool]:
+        """Whether any rank raised each flag; the same answer everywhere."""
+        together = torch.tensor([int(flag) for flag in flags], dtype=torch.int32)
+        dist.all_reduce(together, op=dist.ReduceOp.MAX, group=self.control)
+        return [bool(flag) for flag in together.tolist()]
+
+    def from_first(self, value: Any) -> Any:
+        """Rank 0's value, on every rank."""
+        box = [value]
+        dist.broadcast_object_list(box, src=0, group=self.control)
+        return box[0]
+
+    def mean(self, value: torch.Tensor) -> float:
+        """Mean over all ranks of a scalar."""
+        total = value.detach().float().clone()
+        dist.all_reduce(total)
+        return float(total) / self.ranks
+
+    def close(self) -> None:
+        dist.destroy_process_group()

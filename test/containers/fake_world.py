@@ -1,0 +1,178 @@
+"""A job on this machine: one folder tree and one driver process per host, as the service would start them."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+TINY = {
+    "layers": 2, "hiddenSize": 32, "attentionHeads": 4, "kvHeads": 2, "ffnHiddenSize": 64,
+    "vocabularySize": 257, "gatedMlp": True, "tiedEmbeddings": False,
+}  # fmt: skip
+
+
+def job_json(**changes: Any) -> dict[str, Any]:
+    """A job file of schema 1; `changes` replace its sections."""
+    job: dict[str, Any] = {
+        "schema": 1,
+        "environment": "test",
+        "runId": "tiny-261121120000",
+        "attempt": 1,
+        "team": "default",
+        "configHash": "abc",
+        "launcher": "script",
+        "processesPerHost": 1,
+        "entryPoint": "train.py",
+        "arguments": [],
+        "env": {},
+        "userPinned": [],
+        "efa": "preferred",
+        "efaVariables": "auto",
+        "instanceGroups": [],
+        "trainingGroups": [],
+        "mpiOptions": "",
+        "distribution": {"library": "custom", "collectives": "gloo", "parameters": {}},
+        "training": {},
+        "model": None,
+        "weights": None,
+        "checkpoints": {"mode": "none", "uri": "", "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"},
+        "progress": {"startupMinutes": 30, "silenceMinutes": 20},
+        "digests": {"code": None, "requirements": None},
+        "requirements": None,
+        "maxRuntimeSeconds": 3600,
+        "heartbeatUri": None,
+        "restartsInPlace": 0,
+        "restartSecret": "secret",
+    }
+    return job | changes
+
+
+def install_driver(channel: Path) -> None:
+    """The driver channel as the stack publishes it: the driver's files and both of our packages, side by side."""
+    channel.mkdir(parents=True)
+    shutil.copy(REPOSITORY / "containers/driver/launch.sh", channel / "launch.sh")
+    for package in ("driver/slipway_driver", "driver/slipway_s3", "trainer/slipway_trainer"):
+        source = REPOSITORY / "containers" / package
+        shutil.copytree(source, channel / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def pack_code(channel: Path, files: dict[str, str]) -> str:
+    """The user's code as the one archive of its channel; returns its digest."""
+    channel.mkdir(parents=True)
+    source = channel.parent / "code-source"
+    for name, text in files.items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(text)
+    archive = channel / "archive.tar.gz"
+    with tarfile.open(archive, "w:gz") as opened:
+        for name in files:
+            opened.add(source / name, arcname=name)
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    archive.rename(channel / f"{digest}.tar.gz")
+    return digest
+
+
+class FakeWorld:
+    """Hosts of one job below `root`. Addresses are loopback ones, so that hosts are told apart without root rights."""
+
+    def __init__(self, root: Path, hosts: int, job: dict[str, Any], code: dict[str, str] | None = None,
+                 hyperparameters: dict[str, str] | None = None, name: str = "test-job-a001",
+                 groups: list[dict[str, Any]] | None = None) -> None:  # fmt: skip
+        self.root, self.job, self.name = root, job, name
+        self.hosts = [f"algo-{number + 1}" for number in range(hosts)]
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        for host in self.hosts:
+            self._prepare(host, dict(job), code, hyperparameters or {}, groups)
+
+    def base(self, host: str) -> Path:
+        return self.root / host
+
+    def _prepare(self, host: str, job: dict[str, Any], code: dict[str, str] | None, hyperparameters: dict[str, str],
+                 groups: list[dict[str, Any]] | None) -> None:  # fmt: skip
+        base = self.base(host)
+        config, data = base / "input/config", base / "input/data"
+        config.mkdir(parents=True)
+        install_driver(data / "driver")
+        if code is not None:
+            job["digests"] = {**job["digests"], "code": job["digests"]["code"] or pack_code(data / "code", code)}
+        (data / "job").mkdir()
+        (data / "job/job.json").write_text(json.dumps(job))
+        resources: dict[str, Any] = {
+            "current_host": host, "current_instance_type": "ml.m5.large", "current_group_name": "homogeneousCluster",
+            "hosts": self.hosts, "network_interface_name": "lo",
+        }  # fmt: skip
+        if groups:
+            own = next(group for group in groups if host in group["hosts"])
+            resources |= {"instance_groups": groups, "current_group_name": own["instance_group_name"]}
+        (config / "resourceconfig.json").write_text(json.dumps(resources))
+        (config / "hyperparameters.json").write_text(json.dumps(hyperparameters))
+        lines = [f"127.0.{7}.{number + 1} {name}" for number, name in enumerate(self.hosts)]
+        (config / "hosts").write_text("\n".join(lines) + "\n")
+        self._describe_channels(host)
+
+    def _describe_channels(self, host: str) -> None:
+        data = self.base(host) / "input/data"
+        described = {
+            entry.name: {"TrainingInputMode": "File", "S3DistributionType": "FullyReplicated", "RecordWrapperType": "None"}
+            for entry in sorted(data.iterdir())
+            if entry.is_dir() and entry.name != "code-source"
+        }
+        (self.base(host) / "input/config/inputdataconfig.json").write_text(json.dumps(described))
+
+    def add_channel(self, name: str, source: Path) -> None:
+        for host in self.hosts:
+            (self.base(host) / "input/data" / name).symlink_to(source)
+            self._describe_channels(host)
+
+    def start(self, environ: dict[str, str] | None = None) -> None:
+        for host in self.hosts:
+            variables = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+            variables["PATH"] = f"{Path(sys.executable).parent}:{variables['PATH']}"
+            variables |= {"SAGEMAKER_BASE_DIR": str(self.base(host)), "TRAINING_JOB_NAME": self.name, "AWS_REGION": "us-west-2"}
+            log = (self.base(host) / "log").open("wb")
+            self.processes[host] = subprocess.Popen(
+                ["/bin/bash", "-c", 'exec bash "${SAGEMAKER_BASE_DIR:-/opt/ml}/input/data/driver/launch.sh"'],
+                env=variables | (environ or {}), stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
+
+    def wait(self, seconds: float = 120.0) -> list[int]:
+        """Exit codes in the order of the hosts. On a timeout everything is killed and the test fails with the logs."""
+        deadline = time.monotonic() + seconds
+        try:
+            return [self.processes[host].wait(max(0.1, deadline - time.monotonic())) for host in self.hosts]
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError("the job did not end in time:\n" + "\n".join(self.log(host) for host in self.hosts)) from None
+
+    def kill(self) -> None:
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+    def log(self, host: str) -> str:
+        return (self.base(host) / "log").read_text(errors="replace")
+
+    def events(self, host: str, kind: str) -> list[dict[str, Any]]:
+        """Progress events of one kind in a host's log."""
+        found = [json.loads(line[len("slipway ") :]) for line in self.log(host).splitlines() if line.startswith("slipway {")]
+        return [event for event in found if event["event"] == kind]
+
+    def failure(self, host: str) -> dict[str, Any]:
+        """The first line of the failure file."""
+        return json.loads((self.base(host) / "output/failure").read_text().splitlines()[0])
+
+    def wait_for(self, host: str, text: str, seconds: float = 60.0) -> None:
+        """Waits until a host's log holds `text`."""
+        deadline = time.monotonic() + seconds
+        while text not in self.log(host):
+            if time.monotonic() > deadline or self.processes[host].poll() is not None and text not in self.log(host):
+                raise AssertionError(f"{text!r} never came:\n{self.log(host)}")
+            time.sleep(0.05)

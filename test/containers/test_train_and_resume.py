@@ -1,0 +1,142 @@
+"""The built-in trainer under the driver: two hosts with two ranks each train, are killed, and continue bit for bit."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from fake_world import TINY, FakeWorld, job_json
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+STEPS = 12
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Real text, the standard library's own sources, as token shards."""
+    from slipway_trainer.tokenize.documents import documents, input_files
+    from slipway_trainer.tokenize.shard_writer import ShardWriter, fingerprint, new_index
+    from slipway_trainer.tokenize.tokenizers import ByteTokenizer
+
+    folder = tmp_path_factory.mktemp("shards")
+    text = Path(os.__file__).parent / "json"
+    tokenizer = ByteTokenizer()
+    files = [path for path in input_files(text) if path.suffix == ".py"]
+    writer = ShardWriter(folder, 0, new_index(tokenizer, fingerprint(files, text, tokenizer, 20_000)), 20_000)
+    writer.write_all(documents(files, (0, 0), "text"), tokenizer)
+    assert len(writer.index["shards"]) >= 2
+    return folder
+
+
+def training_job(checkpoints: Path, **changes: object) -> dict:
+    job = job_json(
+        launcher="torchrun",
+        processesPerHost=2,
+        entryPoint="builtin",
+        arguments=["--learning-rate", "0.003", "--warmup-steps", "2", "--save-every-steps", "4"],
+        distribution={"library": "fsdp", "collectives": "gloo", "parameters": {}},
+        training={"sequenceLength": 64, "microBatchSize": 1, "globalBatchSize": 8, "steps": STEPS, "precision": "fp32",
+                  "activationCheckpointing": "none", "activationOffload": False, "seed": 7},
+        model=TINY,
+        checkpoints={"mode": "direct", "uri": str(checkpoints), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"},
+    )  # fmt: skip
+    return job | changes
+
+
+def losses(world: FakeWorld) -> dict[int, float]:
+    return {event["step"]: event["loss"] for event in world.events("algo-1", "step")}
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[int, float]:
+    root = tmp_path_factory.mktemp("uninterrupted")
+    world = FakeWorld(root, 2, training_job(root / "checkpoints"))
+    world.add_channel("train", shards)
+    world.start()
+    assert world.wait() == [0, 0], world.log("algo-1")
+    found = losses(world)
+    assert sorted(found) == list(range(1, STEPS + 1))
+    assert found[STEPS] < found[1]
+    record = json.loads((root / "checkpoints/step-12/COMMITTED.json").read_text())
+    assert record["worldSize"] == 4 and record["data"] == {"seed": 7, "nextSample": 96}
+    assert [entry["key"] for entry in record["objects"]] == [".metadata", *(f"__{rank}_0.distcp" for rank in range(4))]
+    return found
+
+
+def test_a_killed_run_continues_bit_for_bit(shards: Path, tmp_path: Path, uninterrupted: dict[int, float]) -> None:
+    slow = training_job(tmp_path / "checkpoints")
+    slow["arguments"] = [*slow["arguments"], "--minimum-step-seconds", "0.3"]
+    first = FakeWorld(tmp_path / "first", 2, slow)
+    first.add_channel("train", shards)
+    first.start()
+    first.wait_for("algo-1", '"event":"step","step":6')
+    os.killpg(first.processes["algo-2"].pid, signal.SIGKILL)
+    codes = first.wait()
+    assert codes == [75, -signal.SIGKILL]
+    assert first.failure("algo-1")["class"] == "peer-lost"
+
+    resumed_from = tmp_path / "checkpoints/step-4"
+    assert (resumed_from / "COMMITTED.json").exists()
+    second = training_job(tmp_path / "checkpoints", attempt=2)
+    second["checkpoints"]["resumeFrom"] = str(resumed_from)
+    world = FakeWorld(tmp_path / "second", 2, second, name="test-job-a002")
+    world.add_channel("train", shards)
+    world.start()
+    assert world.wait() == [0, 0], world.log("algo-1")
+    assert world.events("algo-1", "resume")[0]["step"] == 4
+    assert losses(world) == {step: loss for step, loss in uninterrupted.items() if step > 4}
+
+
+def test_sigterm_saves_and_asks_to_be_tried_again(shards: Path, tmp_path: Path) -> None:
+    job = training_job(tmp_path / "checkpoints")
+    job["arguments"] = ["--minimum-step-seconds", "0.3", "--save-every-steps", "1000"]
+    world = FakeWorld(tmp_path / "world", 2, job)
+    world.add_channel("train", shards)
+    world.start()
+    world.wait_for("algo-1", '"event":"step","step":2')
+    for process in world.processes.values():
+        process.send_signal(signal.SIGTERM)
+    assert world.wait(60) == [75, 75], world.log("algo-1")
+    saved = world.events("algo-1", "checkpoint")
+    assert len(saved) == 1
+    assert (Path(saved[0]["uri"]) / "COMMITTED.json").exists()
+
+
+def test_a_near_deadline_hands_over_after_a_checkpoint(shards: Path, tmp_path: Path) -> None:
+    job = training_job(tmp_path / "checkpoints", maxRuntimeSeconds=20)
+    job["arguments"] = ["--minimum-step-seconds", "1.5", "--save-every-steps", "1000"]
+    job["training"]["steps"] = 1000
+    world = FakeWorld(tmp_path / "world", 1, job)
+    world.add_channel("train", shards)
+    world.start()
+    assert world.wait(60) == [76], world.log("algo-1")
+    assert world.failure("algo-1")["class"] == "hand-over"
+    assert len(world.events("algo-1", "checkpoint")) == 1
+
+
+def test_fails_with_72_when_a_shard_is_cut_short(shards: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    for path in shards.iterdir():
+        (broken / path.name).write_bytes(path.read_bytes())
+    next(broken.glob("*.bin")).write_bytes(b"ab")
+    world = FakeWorld(tmp_path / "world", 1, training_job(tmp_path / "checkpoints"))
+    world.add_channel("train", broken)
+    world.start()
+    assert world.wait(60) == [72], world.log("algo-1")
+    assert "another size than the index says" in world.failure("algo-1")["reason"]
+
+
+def test_fails_with_77_that_prints_every_factor_of_a_wrong_layout(shards: Path, tmp_path: Path) -> None:
+    job = training_job(tmp_path / "checkpoints")
+    job["training"]["globalBatchSize"] = 3
+    world = FakeWorld(tmp_path / "world", 1, job)
+    world.add_channel("train", shards)
+    world.start()
+    assert world.wait(60) == [77], world.log("algo-1")
+    assert "microBatchSize 1 x 2 data-parallel ranks = 2, got 3" in world.failure("algo-1")["reason"]
+
+
