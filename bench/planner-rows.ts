@@ -1,0 +1,242 @@
+import { findAccelerator } from '../lib/catalog/accelerators';
+import type { AttentionKernel, Kernels, LayoutInput, PlanPrecision, Recompute, Stack } from '../lib/planner/layout';
+import { type PlannerConstants, planLayout } from '../lib/planner/plan';
+
+/** A row in the schema of bench/README.md; unknown is null. */
+export interface Row {
+  id: string;
+  source?: string | null;
+  quality?: string | null;
+  use: string[];
+  tags: string[];
+  eval_group?: string;
+  model: {
+    name: string;
+    params_b: number | null;
+    layers: number | null;
+    hidden: number | null;
+    heads: number | null;
+    kv_heads: number | null;
+    ffn: number | null;
+    vocab: number | null;
+    seq_len: number | null;
+    mlp_matrices: number | null;
+    tied_embeddings: boolean | null;
+  };
+  hardware: {
+    gpu: string;
+    gpus_per_node: number | null;
+    nodes: number | null;
+    num_gpus: number | null;
+    network_gbps: number | null;
+  };
+  parallel: {
+    strategy: string | null;
+    dp_shard: number | null;
+    dp_replicate: number | null;
+    tp: number | null;
+    pp: number | null;
+    cp: number | null;
+    vpp: number | null;
+    ep: number | null;
+    sequence_parallel: boolean | null;
+    activation_checkpointing: string | null;
+    offload: string | null;
+    zero_stage: number | null;
+  };
+  batch: { micro_batch_per_gpu: number | null; global_batch_seqs: number | null; grad_accum: number | null };
+  precision: string | null;
+  collectives: string | null;
+  result: {
+    tokens_per_s_per_gpu: number | null;
+    step_time_s: number | null;
+    peak_mem_gb: number | null;
+    peak_mem_kind: string | null;
+    oom: boolean | null;
+  };
+  derived: { peak_mem_gib?: number };
+}
+
+/** Vocabulary of GPT-2 padded to 128, which rows without one were measured with. */
+const USUAL_VOCABULARY = 51_200;
+/** Width of a head when only the hidden size is known. */
+const USUAL_HEAD = 128;
+
+const RECOMPUTE: Readonly<Record<string, Recompute>> = {
+  none: 'none',
+  full: 'full',
+  selective: 'core',
+  selective_op: 'op',
+  selective_block: 'block',
+  selective_layer2: 'block',
+};
+
+/** The layout a row describes, or the reason why it is skipped. `recompute` undefined: the row does not say. */
+export function layoutOfRow(row: Row): { layout: LayoutInput; recomputeKnown: boolean } | string {
+  const { model: m, hardware: h, parallel: p, batch: b } = row;
+  if (row.tags.includes('moe') || (p.ep ?? 1) > 1) return 'mixture of experts is out of scope';
+  if ((p.strategy ?? '').includes('lora')) return 'LoRA is out of scope';
+  if (!m.layers || !m.hidden || !m.ffn || !m.seq_len) return 'the model shape or sequence length is not given';
+  const found = findAccelerator(h.gpu);
+  if (!found) return `unknown accelerator ${h.gpu}`;
+  const gpusPerNode = h.gpus_per_node ?? 8;
+  const world = h.num_gpus ?? (h.nodes ? h.nodes * gpusPerNode : undefined);
+  if (!world) return 'the number of GPUs is not given';
+  const degrees = degreesOf(row, world);
+  if (typeof degrees === 'string') return degrees;
+  const software = softwareOf(row);
+  const heads = m.heads ?? usualHeads(m.hidden, degrees.tensor);
+  const microBatch = b.micro_batch_per_gpu ?? 1;
+  const zeroStage = (p.zero_stage ?? 0) as LayoutInput['zeroStage'];
+  const dataParallel = degrees.shard * degrees.replicate;
+  const globalBatch = b.global_batch_seqs ?? microBatch * dataParallel * (b.grad_accum ?? 1);
+  const offload = p.offload ?? 'none';
+  const known = p.activation_checkpointing ? RECOMPUTE[p.activation_checkpointing] : undefined;
+  const compiled = software.kernels === 'compiled';
+  const precision = precisionOf(row.precision);
+  return {
+    recomputeKnown: known !== undefined,
+    layout: {
+      model: {
+        layers: m.layers,
+        hidden: m.hidden,
+        heads,
+        kvHeads: m.kv_heads ?? heads,
+        headSize: m.hidden / heads,
+        ffn: m.ffn,
+        mlpMatrices: m.mlp_matrices ?? 3,
+        vocabulary: m.vocab ?? USUAL_VOCABULARY,
+        tiedEmbeddings: m.tied_embeddings ?? false,
+        experts: 1,
+        expertsPerToken: 1,
+      },
+      accelerator: found.accelerator,
+      nodes: Math.max(1, Math.ceil(world / gpusPerNode)),
+      gpusPerNode: Math.min(gpusPerNode, world),
+      networkGbps: h.network_gbps ?? found.usualNetworkGbps,
+      ...degrees,
+      virtualStages: p.vpp ?? 1,
+      expert: 1,
+      zeroStage,
+      microBatch,
+      globalBatch,
+      sequence: m.seq_len,
+      precision,
+      // Torch's per-operation checkpointing is what "selective" means for FSDP.
+      recompute: known === 'core' && software.stack === 'fsdp' ? 'op' : (known ?? 'none'),
+      sequenceParallel: p.sequence_parallel ?? (software.stack === 'megatron' || software.stack === 'fsdp'),
+      offloadOptimizer: offload.includes('optimizer'),
+      offloadParameters: offload.includes('params'),
+      offloadActivations: offload.includes('activations'),
+      ...software,
+      fusedLoss: /liger|chunk/.test(p.strategy ?? ''),
+      overlapsTensor: software.stack === 'megatron' || /asynctp/.test(p.strategy ?? '') || compiled,
+      collectives: row.collectives === 'smddp' ? 'smddp' : 'nccl',
+      optimizerBytes: /adam8/.test(p.strategy ?? '') ? 2 : 8,
+      optimizerInBackward: /optinbwd|adam8/.test(p.strategy ?? ''),
+    },
+  };
+}
+
+/** Heads near the usual width, divisible by the tensor degree. */
+const usualHeads = (hidden: number, tensor: number) => Math.max(1, Math.round(hidden / USUAL_HEAD / tensor)) * tensor;
+
+type Degrees = Pick<LayoutInput, 'shard' | 'replicate' | 'tensor' | 'pipeline' | 'context'>;
+
+/** Degrees of the row; some recipes count the context ranks among the shards. */
+function degreesOf(row: Row, world: number): Degrees | string {
+  const p = row.parallel;
+  const tensor = p.tp ?? 1;
+  const pipeline = p.pp ?? 1;
+  const context = p.cp ?? 1;
+  const rest = world / (tensor * pipeline * context);
+  if (!Number.isInteger(rest)) return `tp ${tensor} x pp ${pipeline} x cp ${context} does not divide ${world} GPUs`;
+  const zero = p.zero_stage ?? 0;
+  const shard = p.dp_shard ?? (zero > 0 ? rest : 1);
+  const fitted = [shard, shard / context].find((s) => Number.isInteger(rest / s) && s >= 1);
+  const own = fitted && Number.isInteger(fitted) ? fitted : zero > 0 ? rest : 1;
+  return { shard: own, replicate: rest / own, tensor, pipeline, context };
+}
+
+function precisionOf(precision: string | null): PlanPrecision {
+  if (!precision) return 'bf16';
+  if (/fp8|fp4/.test(precision)) return 'fp8';
+  if (precision === 'bf16_pure') return 'bf16-pure';
+  return precision === 'fp16' || precision === 'fp32' ? precision : 'bf16';
+}
+
+/** Library and kernels from the strategy's name; what was current for the hardware where it is silent. */
+function softwareOf(row: Row): { stack: Stack; kernels: Kernels; attention: AttentionKernel } {
+  const s = row.parallel.strategy ?? '';
+  const stack = stackOf(s, row);
+  const kernels = kernelsOf(s, stack);
+  return { stack, kernels, attention: attentionOf(s, stack) };
+}
+
+function stackOf(s: string, row: Row): Stack {
+  if (/jax|maxtext/.test(s)) return 'jax';
+  if (/^zero|deepspeed_zero/.test(s)) return 'deepspeed';
+  if (/fsdp|hsdp|single|ddp|smp_v|mics/.test(s)) return 'fsdp';
+  if (/core|distopt|bridge/.test(s)) return 'megatron';
+  if (/^3d_zero|^tp_/.test(s) && /H100|H200|B200|B300/.test(row.hardware.gpu)) return 'nanotron';
+  if (/megatron|^3d/.test(s)) return 'megatron-legacy';
+  return 'fsdp';
+}
+
+function kernelsOf(s: string, stack: Stack): Kernels {
+  if (/compile/.test(s) || /adam8|optinbwd|kernel=ac$/.test(s)) return 'compiled';
+  if (stack === 'megatron' || stack === 'jax') return 'fused';
+  if (/RMS kernel/.test(s)) return 'fused';
+  return 'eager';
+}
+
+function attentionOf(s: string, stack: Stack): AttentionKernel {
+  if (/flash_attentionv1/.test(s)) return 'flash1';
+  if (/flash/.test(s)) return 'flash';
+  if (/kernel=torch/.test(s)) return 'unfused';
+  if (/kernel=fused/.test(s)) return 'fused';
+  return stack === 'megatron-legacy' || /1\.11/.test(s) ? 'fused' : 'flash';
+}
+
+/** One line of the batch's output. */
+export interface Prediction {
+  id: string;
+  stepSeconds: number | null;
+  tokensPerSecondPerGpu: number | null;
+  peakMemoryGiB: number | null;
+  fits: 'fits' | 'tight' | 'oom' | null;
+  interval80: [number, number] | null;
+  skipped?: string;
+}
+
+const LEAST_FIRST: readonly Recompute[] = ['none', 'core', 'full'];
+
+/** Plans a row. When it does not say what was recomputed: the least that fits, as its authors will have chosen. */
+export function predictRow(row: Row, k?: PlannerConstants): Prediction {
+  const skip = (skipped: string): Prediction => ({
+    id: row.id,
+    stepSeconds: null,
+    tokensPerSecondPerGpu: null,
+    peakMemoryGiB: null,
+    fits: null,
+    interval80: null,
+    skipped,
+  });
+  const mapped = layoutOfRow(row);
+  if (typeof mapped === 'string') return skip(mapped);
+  const choices = mapped.recomputeKnown ? [mapped.layout.recompute] : LEAST_FIRST;
+  let plan = planLayout({ ...mapped.layout, recompute: choices[0] ?? 'none' }, k);
+  for (const recompute of choices.slice(1)) {
+    if (typeof plan === 'string' || plan.fits !== 'oom') break;
+    plan = planLayout({ ...mapped.layout, recompute }, k);
+  }
+  if (typeof plan === 'string') return skip(plan);
+  return {
+    id: row.id,
+    stepSeconds: plan.step.total,
+    tokensPerSecondPerGpu: plan.tokensPerSecondPerGpu,
+    peakMemoryGiB: plan.memoryGiB.total,
+    fits: plan.fits,
+    interval80: plan.interval80,
+  };
+}

@@ -1,0 +1,79 @@
+import { type Accelerator, findInstanceType } from './instances';
+
+/** An accelerator and the network its machines usually have, by the short names that published measurements use. */
+export interface NamedAccelerator {
+  accelerator: Accelerator;
+  /** Gb/s of a machine of eight when a measurement does not say. */
+  usualNetworkGbps: number;
+}
+
+/** Instance types that carry an accelerator of that short name. */
+const SAGEMAKER_TYPES: Readonly<Record<string, string>> = {
+  'V100-32GB': 'ml.p3dn.24xlarge',
+  'A100-40GB': 'ml.p4d.24xlarge',
+  'A100-80GB': 'ml.p4de.24xlarge',
+  'H100-80GB': 'ml.p5.48xlarge',
+  'H200-141GB': 'ml.p5en.48xlarge',
+  'B200-180GB': 'ml.p6-b200.48xlarge',
+  'B300-288GB': 'ml.p6-b300.48xlarge',
+  'A10G-24GB': 'ml.g5.48xlarge',
+  'L4-24GB': 'ml.g6.48xlarge',
+  'L40S-48GB': 'ml.g6e.48xlarge',
+};
+
+/** Machines of eight outside AWS: NVIDIA DGX A100 has 8 x 200 Gb/s, DGX H100 / H200 / B200 8 x 400, DGX B300 8 x 800. */
+const USUAL_NETWORK_GBPS: Readonly<Record<string, number>> = {
+  'V100-32GB': 100,
+  'A100-40GB': 1600,
+  'A100-80GB': 1600,
+  'B300-288GB': 6400,
+  'A10G-24GB': 100,
+  'L4-24GB': 100,
+  'L40S-48GB': 400,
+};
+
+/**
+ * GPUs of published measurements that no SageMaker type has.
+ * H100-96GB: the part of torchtitan's tables, HBM2e at 2.4 TB/s, 500 W instead of 700 W; the matmul peak is scaled by 0.9 for the
+ * power cap (https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3_h100_202412_torchtitan.md, retrieved 2026-11-20).
+ * A800-80GB: an A100 with NVLink at 400 GB/s (NVIDIA A800 data sheet).
+ */
+const OTHER: Readonly<Record<string, Accelerator>> = {
+  'H100-96GB': {
+    kind: 'gpu',
+    model: 'NVIDIA H100 96GB (500 W)',
+    architecture: 'Hopper',
+    count: 8,
+    memoryGiB: 95,
+    bf16DenseTflops: 989 * 0.9,
+    fp8DenseTflops: 1979 * 0.9,
+    memoryBandwidthGBs: 2400,
+    nvlinkGBs: 900,
+  },
+  'A800-80GB': {
+    kind: 'gpu',
+    model: 'NVIDIA A800 80GB',
+    architecture: 'Ampere',
+    count: 8,
+    memoryGiB: 80,
+    bf16DenseTflops: 312,
+    memoryBandwidthGBs: 2039,
+    nvlinkGBs: 400,
+  },
+};
+
+/** Short names this table answers to. */
+export const ACCELERATOR_NAMES: readonly string[] = [...Object.keys(SAGEMAKER_TYPES), ...Object.keys(OTHER)];
+
+/** The accelerator of a short name such as `H100-80GB`; `A100` and the like mean the largest of that family. */
+export function findAccelerator(name: string): NamedAccelerator | undefined {
+  const exact = lookUp(name);
+  if (exact) return exact;
+  const family = ACCELERATOR_NAMES.filter((n) => n.startsWith(`${name.split('-')[0]}-`));
+  return family.length > 0 ? lookUp(family[family.length - 1] ?? '') : undefined;
+}
+
+function lookUp(name: string): NamedAccelerator | undefined {
+  const accelerator = OTHER[name] ?? findInstanceType(SAGEMAKER_TYPES[name] ?? '')?.accelerator;
+  return accelerator && { accelerator, usualNetworkGbps: USUAL_NETWORK_GBPS[name] ?? 3200 };
+}

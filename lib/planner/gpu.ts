@@ -1,0 +1,64 @@
+import type { Accelerator } from '../catalog/instances';
+import type { Constants } from './constants';
+
+/** What one GPU can do, in SI units. */
+export interface Gpu {
+  hopperOrLater: boolean;
+  /** Dense peak the utilisation is reckoned against. */
+  peakFlops: number;
+  /** What large products reach in bf16 / fp16, and in fp8. */
+  matmulFlops: number;
+  fp8Flops: number;
+  /** Attention kernels, of the same ceiling. */
+  attentionFlops: number;
+  tunedAttentionFlops: number;
+  memoryBytesPerSecond: number;
+  memoryGiB: number;
+  /** What one GPU receives in a ring inside the node. */
+  linkBytesPerSecond: number;
+  hostBytesPerSecond: number;
+}
+
+/**
+ * Share of the dense peak that the best large product reaches: A100 271 of 312, H100 / H200 794 of 989, B200 1745 of 2250 TFLOPS;
+ * fp8 H100 1403 of 1979, B200 3433 of 4500 (https://github.com/stas00/ml-engineering, accelerator benchmarks, retrieved 2026-11-20).
+ */
+const CEILING: Readonly<Record<string, { bf16: number; fp8: number }>> = {
+  Ampere: { bf16: 0.87, fp8: 0.7 },
+  Hopper: { bf16: 0.8, fp8: 0.71 },
+  Blackwell: { bf16: 0.78, fp8: 0.76 },
+};
+const OTHER_CEILING = { bf16: 0.8, fp8: 0.7 };
+
+/** Bus bandwidth of a ring over the sum of both directions of NVLink: 235 of 600 (A100), 361 of 900 (H200), 690 of 1800 (B200). */
+const RING_SHARE_OF_NVLINK = 0.4;
+/** GPUs joined by PCIe 4.0 x16 without NVLink reach about 20 GB/s in a ring. */
+const PCIE_RING_BYTES = 20e9;
+
+/** Speeds of `accelerator` under the fitted efficiencies; undefined when it has no known matrix peak. */
+export function gpuOf(accelerator: Accelerator, k: Constants): Gpu | undefined {
+  const peak = (accelerator.bf16DenseTflops ?? accelerator.fp16DenseTflops ?? 0) * 1e12;
+  if (peak === 0) return undefined;
+  const architecture = accelerator.architecture ?? '';
+  const ceiling = CEILING[architecture] ?? OTHER_CEILING;
+  const matmul = peak * ceiling.bf16 * (architecture === 'Blackwell' ? k.blackwell : 1);
+  const hopperOrLater = architecture === 'Hopper' || architecture === 'Blackwell';
+  const fp8Peak = accelerator.fp8DenseTflops ? accelerator.fp8DenseTflops * 1e12 : 0;
+  const attention = matmul * (hopperOrLater ? k.flashHopper : k.flashAmpere);
+  return {
+    hopperOrLater,
+    peakFlops: peak,
+    matmulFlops: matmul * (hopperOrLater ? k.gemmHopper : k.gemmAmpere),
+    fp8Flops:
+      fp8Peak > 0
+        ? fp8Peak * ceiling.fp8 * k.gemmFp8 * (architecture === 'Blackwell' ? k.blackwell : 1)
+        : matmul * k.gemmAmpere,
+    attentionFlops: attention,
+    tunedAttentionFlops: hopperOrLater ? attention * k.flashTuned : attention,
+    memoryBytesPerSecond: (accelerator.memoryBandwidthGBs ?? 600) * 1e9 * k.memoryEfficiency,
+    memoryGiB: accelerator.memoryGiB,
+    linkBytesPerSecond: accelerator.nvlinkGBs ? accelerator.nvlinkGBs * 1e9 * RING_SHARE_OF_NVLINK : PCIE_RING_BYTES,
+    // PCIe 4.0 x16 on Ampere and before, PCIe 5.0 x16 after; about 80 % of the line rate reaches the copy.
+    hostBytesPerSecond: hopperOrLater ? 50e9 : 25e9,
+  };
+}

@@ -1,0 +1,99 @@
+import type { Accelerator } from '../catalog/instances';
+
+/** Shape of a decoder-only transformer as the planner needs it. */
+export interface PlanModel {
+  layers: number;
+  hidden: number;
+  heads: number;
+  kvHeads: number;
+  headSize: number;
+  ffn: number;
+  /** Matrices of the feed-forward block: 3 gated, 2 plain. */
+  mlpMatrices: number;
+  vocabulary: number;
+  tiedEmbeddings: boolean;
+  experts: number;
+  expertsPerToken: number;
+}
+
+/** What runs the kernels: it decides memory traffic, host overhead and what overlaps. */
+export type Stack = 'fsdp' | 'deepspeed' | 'megatron' | 'megatron-legacy' | 'nanotron' | 'jax' | 'smp-v1';
+
+/** eager: one kernel per operation; compiled: fused by a compiler; fused: hand-fused blocks (Transformer Engine, Megatron). */
+export type Kernels = 'eager' | 'compiled' | 'fused';
+
+/** flash: tiled attention without the score matrix; fused: score matrix in memory, fused softmax; unfused: plain operations. */
+export type AttentionKernel = 'flash' | 'flash1' | 'fused' | 'unfused';
+
+/**
+ * What is recomputed in the backward pass. full: each block; block: every second block; op: half of the matrix products of each
+ * block (torch selective checkpointing); core: attention between its projections.
+ */
+export type Recompute = 'none' | 'full' | 'block' | 'op' | 'core';
+
+export type PlanPrecision = 'bf16' | 'fp16' | 'fp32' | 'fp8' | 'bf16-pure';
+
+/** One way to run one model on one cluster. Plain numbers; every degree at least 1. */
+export interface LayoutInput {
+  model: PlanModel;
+  accelerator: Accelerator;
+  nodes: number;
+  gpusPerNode: number;
+  /** Gb/s of one node. */
+  networkGbps: number;
+  /** Ranks over which sharded state lives, context ranks not counted. */
+  shard: number;
+  replicate: number;
+  tensor: number;
+  pipeline: number;
+  virtualStages: number;
+  context: number;
+  expert: number;
+  /** 0 nothing sharded; 1 optimizer; 2 and gradients; 3 and parameters. */
+  zeroStage: 0 | 1 | 2 | 3;
+  microBatch: number;
+  /** Sequences of one optimizer step over the whole cluster. */
+  globalBatch: number;
+  sequence: number;
+  precision: PlanPrecision;
+  recompute: Recompute;
+  sequenceParallel: boolean;
+  offloadOptimizer: boolean;
+  offloadParameters: boolean;
+  offloadActivations: boolean;
+  stack: Stack;
+  kernels: Kernels;
+  attention: AttentionKernel;
+  /** Loss without materialised logits (Liger, chunked cross-entropy). */
+  fusedLoss: boolean;
+  /** Tensor-parallel communication hidden behind the products it feeds. */
+  overlapsTensor: boolean;
+  collectives: 'nccl' | 'smddp';
+  /** Bytes a parameter's optimizer state takes; 8 for Adam in fp32 beside the master copy. */
+  optimizerBytes: number;
+  /** Gradients are consumed as they are made (optimizer in backward). */
+  optimizerInBackward: boolean;
+}
+
+export const worldSizeOf = (l: LayoutInput) => l.nodes * l.gpusPerNode;
+
+/** Micro-batches of one step; whole by layoutProblem. */
+export const microBatchesOf = (l: LayoutInput) =>
+  Math.max(1, Math.round(l.globalBatch / (l.microBatch * l.shard * l.replicate)));
+
+/** Why this layout cannot run at all, or undefined. Uneven pipeline stages are no reason: they run. */
+export function layoutProblem(l: LayoutInput): string | undefined {
+  const product = l.shard * l.replicate * l.tensor * l.pipeline * l.context;
+  const world = worldSizeOf(l);
+  if (product !== world) {
+    return `shard ${l.shard} x replicate ${l.replicate} x tensor ${l.tensor} x pipeline ${l.pipeline} x context ${l.context} is ${product}, the cluster has ${world} GPUs`;
+  }
+  if (l.pipeline > l.model.layers) return `pipeline ${l.pipeline} exceeds the ${l.model.layers} layers`;
+  if (l.model.heads % l.tensor !== 0 && l.tensor > 1)
+    return `tensor ${l.tensor} does not divide ${l.model.heads} heads`;
+  if (l.sequence % l.context !== 0) return `context ${l.context} does not divide sequence ${l.sequence}`;
+  if (l.microBatch * l.shard * l.replicate > l.globalBatch) {
+    return `micro-batch ${l.microBatch} x ${l.shard * l.replicate} data-parallel ranks exceeds the global batch ${l.globalBatch}`;
+  }
+  return undefined;
+}

@@ -1,0 +1,180 @@
+import { tokensPerRank } from './compute';
+import { type LayoutInput, microBatchesOf } from './layout';
+import type { MemoryConstants } from './memory-constants';
+import { embeddingParameters, layerParameters } from './model-size';
+
+const GIB = 2 ** 30;
+
+/** GiB by component on the fullest GPU; `total` is what the allocator has reserved, CUDA context and NCCL's own buffers not counted. */
+export interface MemoryGiB {
+  parameters: number;
+  gradients: number;
+  optimizer: number;
+  activations: number;
+  logits: number;
+  /** Gathered parameters and whole gradients of the blocks in work. */
+  working: number;
+  /** Buffers of communication and workspaces. */
+  buffers: number;
+  /** What the allocator holds beyond what lives. */
+  fragmentation: number;
+  total: number;
+}
+
+/** Bytes per parameter and over how many ranks each kind of state is divided. */
+interface StateBytes {
+  parameters: number;
+  gradients: number;
+  optimizer: number;
+}
+
+/** Memory of one layout. The first and the last pipeline stage are reckoned both; the fuller one counts. */
+export function memoryOf(l: LayoutInput, k: MemoryConstants): MemoryGiB {
+  const first = stageMemory(l, k, true);
+  if (l.pipeline === 1) return first;
+  const last = stageMemory(l, k, false);
+  return last.total > first.total ? last : first;
+}
+
+function stageMemory(l: LayoutInput, k: MemoryConstants, isFirst: boolean): MemoryGiB {
+  const m = l.model;
+  const layers = stageLayers(l, isFirst);
+  const tables = l.pipeline > 1 ? 1 : m.tiedEmbeddings ? 1 : 2;
+  const local = (layers * layerParameters(m) + tables * embeddingParameters(m)) / l.tensor;
+  const state = stateBytes(l, k);
+  const ranks = l.shard * l.context;
+  const zero = l.zeroStage;
+  const parameters = l.offloadParameters ? 0 : (state.parameters * local) / (zero >= 3 ? ranks : 1);
+  const gradients = (state.gradients * local) / (zero >= 2 ? ranks : 1);
+  const optimizer = l.offloadOptimizer ? 0 : (state.optimizer * local) / (zero >= 1 ? ranks : 1);
+  const held = heldActivations(l, k, layers, isFirst);
+  const logits = isFirst && l.pipeline > 1 ? 0 : logitBytes(l, k);
+  const working = workingBytes(l, k, ranks);
+  const buffers =
+    k.bufferGiB * GIB + 4 * tokensPerRank(l) * m.hidden + (l.stack === 'deepspeed' ? k.deepspeedBufferGiB * GIB : 0);
+  return peak(
+    l,
+    k,
+    { parameters, gradients, optimizer, activations: held.all, logits, working, buffers },
+    held.oneBlock,
+  );
+}
+
+/** Blocks of the fullest inner stage, or of the last one. */
+function stageLayers(l: LayoutInput, isFirst: boolean): number {
+  const most = Math.ceil(l.model.layers / l.pipeline);
+  return isFirst ? most : Math.max(1, l.model.layers - most * (l.pipeline - 1));
+}
+
+/** Parameters, gradients and optimizer state by precision and library. */
+function stateBytes(l: LayoutInput, k: MemoryConstants): StateBytes {
+  const o = l.optimizerBytes;
+  if (l.precision === 'bf16-pure') return { parameters: 2, gradients: l.optimizerInBackward ? 0 : 2, optimizer: o / 2 };
+  if (l.precision === 'fp32') return { parameters: 4, gradients: 4, optimizer: o };
+  if (l.stack === 'fsdp' || l.stack === 'jax') {
+    return l.zeroStage >= 3
+      ? { parameters: 4, gradients: 4, optimizer: o }
+      : { parameters: 4, gradients: 4, optimizer: o };
+  }
+  if (l.stack === 'deepspeed')
+    return { parameters: 2, gradients: l.precision === 'fp16' ? 2 : k.deepspeedBf16GradientBytes, optimizer: 4 + o };
+  if (l.stack === 'megatron') return { parameters: 2, gradients: 4, optimizer: 4 + o };
+  if (l.stack === 'nanotron') return { parameters: 2, gradients: 6, optimizer: 4 + o };
+  // Megatron of 2021 and Megatron-DeepSpeed: fp16 gradients beside the fp32 master copies; bf16 accumulates in fp32 as well.
+  return l.precision === 'fp16'
+    ? { parameters: 2, gradients: 4, optimizer: 4 + o }
+    : { parameters: 2, gradients: 6, optimizer: 4 + o };
+}
+
+/** Bytes one token leaves behind in one block when nothing is recomputed. */
+function blockBytesPerToken(l: LayoutInput, k: MemoryConstants): { all: number; core: number } {
+  const m = l.model;
+  const t = l.tensor;
+  const kvShare = m.kvHeads / m.heads;
+  const q = m.heads * m.headSize;
+  const whole = (8 * m.hidden) / (l.sequenceParallel ? t : 1);
+  const heads = (q * (4 + 4 * kvShare)) / t;
+  const dropout = l.stack === 'megatron-legacy' ? (2 * m.hidden) / (l.sequenceParallel ? t : 1) : 0;
+  const wide = ((m.mlpMatrices === 3 ? (l.kernels === 'eager' ? 8 : 6) : 4) * m.ffn * m.expertsPerToken) / t;
+  const scores =
+    l.attention === 'fused' || l.attention === 'unfused'
+      ? ((l.attention === 'unfused' ? 9 : 5) * m.heads * l.sequence) / t
+      : 0;
+  const scale =
+    l.kernels === 'eager' ? k.activationEager : l.kernels === 'compiled' ? k.activationCompiled : k.activationFused;
+  const legacy = l.stack === 'megatron-legacy' ? 1 : scale;
+  return { all: (whole + heads + dropout + wide) * legacy + scores, core: scores };
+}
+
+/** What is kept of each block, and all of one block. */
+function heldActivations(
+  l: LayoutInput,
+  k: MemoryConstants,
+  layers: number,
+  isFirst: boolean,
+): { all: number; oneBlock: number } {
+  const tokens = tokensPerRank(l);
+  const block = blockBytesPerToken(l, k);
+  const input = (2 * l.model.hidden) / (l.sequenceParallel ? l.tensor : 1);
+  const oneBlock = tokens * block.all;
+  const perBlock = tokens * keptPerToken(l, block, input);
+  const inFlight = isFirst ? Math.min(microBatchesOf(l), l.pipeline) : 1;
+  const interleave = l.virtualStages > 1 && isFirst ? 1 + (l.pipeline - 1) / (l.pipeline * l.virtualStages) : 1;
+  return { all: perBlock * layers * inFlight * interleave, oneBlock: l.recompute === 'none' ? 0 : oneBlock };
+}
+
+function keptPerToken(l: LayoutInput, block: { all: number; core: number }, input: number): number {
+  const stored = l.offloadActivations ? 0 : input;
+  switch (l.recompute) {
+    case 'full':
+      return stored;
+    case 'block':
+      return (stored + block.all) / 2;
+    case 'op':
+      return stored + (block.all - block.core - stored) * 0.6;
+    case 'core':
+      return block.all - block.core;
+    default:
+      return block.all;
+  }
+}
+
+/** Logits in 16 bit, their fp32 copy and the gradients of both; a fused loss keeps none. */
+function logitBytes(l: LayoutInput, k: MemoryConstants): number {
+  if (l.fusedLoss) return 0;
+  const perLogit = l.kernels === 'compiled' ? k.logitBytesCompiled : k.logitBytes;
+  return (perLogit * tokensPerRank(l) * l.model.vocabulary) / l.tensor;
+}
+
+/** ZeRO-3 and FSDP: the block in work and the one fetched ahead, and the whole gradient of one block. */
+function workingBytes(l: LayoutInput, k: MemoryConstants, ranks: number): number {
+  if (l.zeroStage !== 3 || ranks === 1) return 0;
+  const unit = Math.max(layerParameters(l.model), embeddingParameters(l.model)) / l.tensor;
+  return unit * k.workingBytesPerParameter;
+}
+
+type Parts = Omit<MemoryGiB, 'fragmentation' | 'total'>;
+
+/**
+ * The peak is the worse of two moments: the backward pass begins (all activations, no whole gradients yet where they are sharded and
+ * nothing was accumulated), or it ends (all gradients, one block's activations).
+ */
+function peak(l: LayoutInput, k: MemoryConstants, bytes: Parts, oneBlock: number): MemoryGiB {
+  const waits = l.zeroStage >= 2 && microBatchesOf(l) === 1;
+  const early = bytes.activations + Math.max(bytes.logits, oneBlock) + (waits ? 0 : bytes.gradients);
+  const late = bytes.gradients + oneBlock;
+  const live = bytes.parameters + bytes.optimizer + bytes.working + bytes.buffers + Math.max(early, late);
+  const lateWins = late > early;
+  const total = live * (1 + k.fragmentation);
+  return {
+    parameters: bytes.parameters / GIB,
+    gradients: (waits && !lateWins ? 0 : bytes.gradients) / GIB,
+    optimizer: bytes.optimizer / GIB,
+    activations: (lateWins ? oneBlock : bytes.activations + Math.max(0, oneBlock - bytes.logits)) / GIB,
+    logits: (lateWins ? 0 : bytes.logits) / GIB,
+    working: bytes.working / GIB,
+    buffers: bytes.buffers / GIB,
+    fragmentation: (total - live) / GIB,
+    total: total / GIB,
+  };
+}

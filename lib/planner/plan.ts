@@ -1,0 +1,84 @@
+import { CONSTANTS, type Constants } from './constants';
+import { gpuOf } from './gpu';
+import { type LayoutInput, layoutProblem, microBatchesOf, worldSizeOf } from './layout';
+import { type MemoryGiB, memoryOf } from './memory';
+import { MEMORY_CONSTANTS, type MemoryConstants } from './memory-constants';
+import { modelFlopsPerToken } from './model-size';
+import { type StepSeconds, stepSeconds } from './step-time';
+
+export type Fits = 'fits' | 'tight' | 'oom';
+
+/** What one layout needs and does. */
+export interface LayoutPlan {
+  fits: Fits;
+  memoryGiB: MemoryGiB;
+  /** What the allocator may reserve on one GPU. */
+  availableGiB: number;
+  step: StepSeconds;
+  microBatches: number;
+  tokensPerSecondPerGpu: number;
+  modelTflopsPerGpu: number;
+  hardwareTflopsPerGpu: number;
+  /** Model FLOPs over the dense bf16 peak. */
+  mfu: number;
+  /** 80 % interval of tokensPerSecondPerGpu. */
+  interval80: [low: number, high: number];
+}
+
+export interface PlannerConstants {
+  time: Constants;
+  memory: MemoryConstants;
+}
+
+export const PLANNER_CONSTANTS: PlannerConstants = { time: CONSTANTS, memory: MEMORY_CONSTANTS };
+
+/** CUDA context of one process (0.5 GiB) and, beside other GPUs, NCCL's buffers outside the allocator. */
+const CONTEXT_GIB = 0.6;
+const NCCL_GIB = 0.8;
+/** Reserved memory above this share of the available memory makes the allocator retry and the step slow down. */
+const TIGHT_SHARE = 0.93;
+
+/** Memory, step time and utilisation of one layout; a string says why it cannot run. */
+export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTANTS): LayoutPlan | string {
+  const problem = layoutProblem(l);
+  if (problem) return problem;
+  const gpu = gpuOf(l.accelerator, k.time);
+  if (!gpu) return `${l.accelerator.model} has no known matrix throughput`;
+  const memoryGiB = memoryOf(l, k.memory);
+  const availableGiB = gpu.memoryGiB - CONTEXT_GIB - (worldSizeOf(l) > 1 ? NCCL_GIB : 0);
+  const step = stepSeconds(l, gpu, k.time);
+  const tokensPerSecondPerGpu = (l.globalBatch * l.sequence) / step.total / worldSizeOf(l);
+  const flops = tokensPerSecondPerGpu * modelFlopsPerToken(l.model, l.sequence);
+  return {
+    fits: verdict(memoryGiB.total, availableGiB),
+    memoryGiB,
+    availableGiB,
+    step,
+    microBatches: microBatchesOf(l),
+    tokensPerSecondPerGpu,
+    modelTflopsPerGpu: flops / 1e12,
+    hardwareTflopsPerGpu: (flops / 1e12) * hardwareShare(l),
+    mfu: flops / gpu.peakFlops,
+    interval80: [tokensPerSecondPerGpu * 0.88, tokensPerSecondPerGpu * 1.12],
+  };
+}
+
+function verdict(total: number, available: number): Fits {
+  if (total > available) return 'oom';
+  return total > TIGHT_SHARE * available ? 'tight' : 'fits';
+}
+
+/** Executed over model FLOPs: recomputed blocks run one more forward pass, a third of their training FLOPs. */
+function hardwareShare(l: LayoutInput): number {
+  const all = modelFlopsPerToken(l.model, l.sequence);
+  const head = 6 * l.model.vocabulary * l.model.hidden;
+  const attention = 12 * l.model.layers * l.model.heads * l.model.headSize * l.sequence;
+  const extra = {
+    none: 0,
+    full: all - head,
+    block: (all - head) / 2,
+    op: (all - head - attention) / 2,
+    core: attention,
+  }[l.recompute];
+  return 1 + extra / 3 / all;
+}
