@@ -65,7 +65,12 @@ export interface RunPolicy {
 export interface Checkpoint {
   uri: string;
   step: number;
+  /** The attempt that wrote it; null where nothing says so (an own script's marker). A later attempt may write the same folder anew. */
+  attempt: number | null;
 }
+
+/** What tells one writing of a checkpoint from another. */
+export const checkpointKey = ({ uri, attempt }: Checkpoint): string => `${uri}@${attempt ?? ''}`;
 
 export type StopWhy = 'user' | 'hang' | 'spend';
 
@@ -104,7 +109,7 @@ export interface Attempt {
   status: string;
   secondaryStatus: string;
   trainingStartedAt?: EpochMs;
-  /** Newest committed step when the attempt began; null = none. */
+  /** Newest usable committed step when the attempt began; null = none. */
   committedAtStart: number | null;
   progress?: Progress;
   firstStep: number | null;
@@ -166,7 +171,7 @@ export interface RunRecord {
   rungId: string;
   notBefore?: EpochMs;
   committed: Checkpoint | null;
-  /** Committed checkpoints that could not be read; never resumed from again. */
+  /** Keys of committed checkpoints that could not be read; never resumed from again. */
   badCheckpoints: string[];
   /** Of ended attempts; null once a price was not known. */
   spentUsd: number | null;

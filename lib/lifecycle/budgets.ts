@@ -1,0 +1,142 @@
+import { type Backoff, backoffSeconds } from './backoff';
+import type { Verdict } from './classify';
+import type { Budgets, EpochMs, FailureClass, RunRecord } from './record';
+
+/** What a failure class costs and how often it may come. */
+interface ClassPolicy {
+  /** Counts against `limits.maxAttempts`. */
+  burnsAttempt: boolean;
+  /** Counts towards the crash-loop breaker: as a failure that may repeat itself, or as one the service took the blame for. */
+  breaker: 'stale' | 'stale-platform' | 'none';
+  /** How often it may end an attempt of this run; undefined = as often as the other limits let it. */
+  mostPerRun?: number;
+  /** Resumed only when the attempt itself committed something new. */
+  onlyAfterProgress?: true;
+  /** Never resumed: a person must act first. */
+  needsPerson?: true;
+  backoff: Backoff;
+  /** Page in docs/runbooks/. */
+  runbook: string;
+}
+
+const AT_ONCE: Backoff = { firstSeconds: 0, mostSeconds: 0 };
+/** The first restart is immediate; from the second without progress on it waits. */
+const RESTART: Backoff = { firstSeconds: 60, mostSeconds: 900 };
+const STORAGE: Backoff = { firstSeconds: 120, mostSeconds: 1800 };
+const CAPACITY: Backoff = { firstSeconds: 300, mostSeconds: 3600 };
+
+export const CLASS_POLICY: Readonly<Record<FailureClass, ClassPolicy>> = {
+  capacity: { burnsAttempt: false, breaker: 'none', backoff: CAPACITY, runbook: 'capacity' },
+  planned: { burnsAttempt: false, breaker: 'stale', backoff: AT_ONCE, runbook: 'no-progress' },
+  platform: { burnsAttempt: true, breaker: 'stale-platform', backoff: RESTART, runbook: 'platform' },
+  deleted: { burnsAttempt: true, breaker: 'stale-platform', backoff: RESTART, runbook: 'job-deleted' },
+  hang: { burnsAttempt: true, breaker: 'stale', backoff: RESTART, runbook: 'hang' },
+  checkpoint: { burnsAttempt: true, breaker: 'stale', backoff: STORAGE, runbook: 'checkpoint' },
+  data: { burnsAttempt: true, breaker: 'stale-platform', backoff: STORAGE, runbook: 'data' },
+  retry: { burnsAttempt: true, breaker: 'stale', backoff: RESTART, runbook: 'no-progress' },
+  loss: { burnsAttempt: true, breaker: 'stale', mostPerRun: 2, backoff: AT_ONCE, runbook: 'loss' },
+  efa: { burnsAttempt: true, breaker: 'stale', mostPerRun: 1, backoff: AT_ONCE, runbook: 'efa' },
+  'user-code': {
+    burnsAttempt: true,
+    breaker: 'stale',
+    onlyAfterProgress: true,
+    backoff: RESTART,
+    runbook: 'user-code',
+  },
+  memory: { burnsAttempt: true, breaker: 'none', needsPerson: true, backoff: AT_ONCE, runbook: 'memory' },
+  config: { burnsAttempt: true, breaker: 'none', needsPerson: true, backoff: AT_ONCE, runbook: 'config' },
+  access: { burnsAttempt: false, breaker: 'none', needsPerson: true, backoff: AT_ONCE, runbook: 'access' },
+  collision: { burnsAttempt: false, breaker: 'none', needsPerson: true, backoff: AT_ONCE, runbook: 'collision' },
+  'outside-stop': { burnsAttempt: false, breaker: 'none', backoff: AT_ONCE, runbook: 'outside-stop' },
+};
+
+/** Attempts in a row without a newer committed step after which a failure that may repeat itself stops the run. */
+export const STALE_LIMIT = 2;
+/** The same where the service or the storage failed: at 2,000 nodes two in a row are ordinary luck, five are not. */
+export const STALE_PLATFORM_LIMIT = 5;
+
+export type NextStep = { kind: 'resume'; delaySeconds: number } | { kind: 'fail'; why: string; runbook: string };
+
+export interface Judgement {
+  budgets: Budgets;
+  next: NextStep;
+  /** The rule would have stopped the run but cannot see progress: tell somebody instead. */
+  alert?: string;
+}
+
+/**
+ * What follows a failed attempt: counters and the next step.
+ * @param madeProgress a newer checkpoint was committed during the attempt
+ * @param trained the attempt reached training: one that never did says nothing about the code
+ */
+export function judge(
+  record: RunRecord,
+  verdict: Verdict,
+  seen: { madeProgress: boolean; trained: boolean },
+  now: EpochMs,
+): Judgement {
+  const policy = CLASS_POLICY[verdict.failureClass];
+  const budgets = count(record.budgets, verdict.failureClass, seen, now);
+  const fail = (why: string, runbook = policy.runbook): Judgement => ({
+    budgets,
+    next: { kind: 'fail', why, runbook },
+  });
+  if (policy.needsPerson) return fail(verdict.reason);
+  if (policy.onlyAfterProgress && !seen.madeProgress) {
+    return fail(`${verdict.reason}; nothing new was committed since it started, so the same would happen again`);
+  }
+  if (policy.mostPerRun !== undefined && (budgets.byClass[verdict.failureClass] ?? 0) > policy.mostPerRun) {
+    return fail(`${verdict.reason}; it happened more than ${policy.mostPerRun} times in this run`);
+  }
+  if (budgets.failures >= record.policy.maxAttempts) {
+    return fail(
+      `${verdict.reason}; limits.maxAttempts (${record.policy.maxAttempts}) failed attempts are used up`,
+      'attempts',
+    );
+  }
+  if (verdict.failureClass === 'capacity') return judgeCapacity(record, budgets, verdict, now);
+  return judgeStale(record, budgets, verdict, policy);
+}
+
+function judgeStale(record: RunRecord, budgets: Budgets, verdict: Verdict, policy: ClassPolicy): Judgement {
+  const tries = policy.breaker === 'stale-platform' ? budgets.stalePlatform : budgets.stale;
+  const limit = policy.breaker === 'stale-platform' ? STALE_PLATFORM_LIMIT : STALE_LIMIT;
+  const tripped = policy.breaker !== 'none' && tries >= limit;
+  const why = `${verdict.reason}; ${tries} attempts in a row committed nothing new (crash loop)`;
+  if (tripped && record.policy.seesCommits) {
+    return { budgets, next: { kind: 'fail', why, runbook: 'no-progress' } };
+  }
+  const delaySeconds = backoffSeconds(policy.backoff, tries - 1, record.runId);
+  return { budgets, next: { kind: 'resume', delaySeconds }, ...(tripped && { alert: why }) };
+}
+
+function judgeCapacity(record: RunRecord, budgets: Budgets, verdict: Verdict, now: EpochMs): Judgement {
+  const waitedSeconds = (now - (budgets.capacitySince ?? now)) / 1000;
+  if (waitedSeconds >= record.policy.capacityBudgetSeconds) {
+    const hours = Math.round(waitedSeconds / 360) / 10;
+    const why = `${verdict.reason}; waited ${hours} h for capacity, the budget of this run`;
+    return { budgets, next: { kind: 'fail', why, runbook: 'capacity' } };
+  }
+  const delaySeconds = backoffSeconds(CAPACITY, budgets.capacityTries, record.runId);
+  return { budgets, next: { kind: 'resume', delaySeconds } };
+}
+
+function count(
+  before: Budgets,
+  failureClass: FailureClass,
+  seen: { madeProgress: boolean; trained: boolean },
+  now: EpochMs,
+): Budgets {
+  const { burnsAttempt, breaker } = CLASS_POLICY[failureClass];
+  const counts = seen.trained || failureClass !== 'planned';
+  const start = seen.madeProgress ? { stale: 0, stalePlatform: 0 } : before;
+  const isCapacity = failureClass === 'capacity';
+  return {
+    failures: before.failures + (burnsAttempt ? 1 : 0),
+    stale: start.stale + (breaker === 'stale' && counts && !seen.madeProgress ? 1 : 0),
+    stalePlatform: start.stalePlatform + (breaker === 'stale-platform' && !seen.madeProgress ? 1 : 0),
+    byClass: { ...before.byClass, [failureClass]: (before.byClass[failureClass] ?? 0) + 1 },
+    capacitySince: isCapacity ? (before.capacitySince ?? now) : undefined,
+    capacityTries: isCapacity ? before.capacityTries + 1 : 0,
+  };
+}

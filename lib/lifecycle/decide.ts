@@ -1,0 +1,95 @@
+import type { Action, Move } from './action';
+import { NO_MOVE } from './action';
+import { failRun, stopRun } from './end-run';
+import { finishAttempt, reused, vanished } from './finish';
+import { intendAttempt, settleIntent } from './launch';
+import type { Observed, PresentJob } from './observed';
+import { type Attempt, type EpochMs, isOver, liveAttempt, type Notice, type RunRecord } from './record';
+import { watchJob } from './watch';
+
+/** A start whose uploads are never confirmed is given up after this long. */
+const CONFIRM_WITHIN_MS = 3_600_000;
+/** Describe may not yet show a job that was accepted a moment ago. */
+const SETTLE_MS = 600_000;
+/** CreationTime of one job as two answers of the service may round it. */
+const SAME_JOB_MS = 1000;
+
+/**
+ * What to do about one run, from what is written (`record`) and what is seen (`observed`). Pure: the same arguments give the same
+ * actions, and after they were carried out the same observation gives none.
+ *
+ * `save` stands first and must succeed (condition on `previousVersion`) before the rest is done. Every effect can be derived
+ * again from the record and a new observation, so that a caller may die between any two of them.
+ */
+export function decide(record: RunRecord, observed: Observed, now: EpochMs): Action[] {
+  const wanted = isOver(record) ? NO_MOVE : chooseMove(record, observed, now);
+  return toActions(record, wanted, observed);
+}
+
+function chooseMove(record: RunRecord, observed: Observed, now: EpochMs): Move {
+  const attempt = liveAttempt(record);
+  if (attempt) return moveAttempt(record, attempt, observed, now);
+  if (record.desired === 'stop') return stopRun('stopped before the next attempt started', now);
+  if (!record.confirmed) return unconfirmed(record, now);
+  if (!record.admitted || isWaiting(record, now)) return NO_MOVE;
+  return intendAttempt(record, observed, now);
+}
+
+function moveAttempt(record: RunRecord, attempt: Attempt, observed: Observed, now: EpochMs): Move {
+  const { job } = observed;
+  if (attempt.phase === 'intent') {
+    const holds = record.desired === 'run' && (isWaiting(record, now) || !record.admitted);
+    const idle = job.kind === 'absent' && observed.create === undefined;
+    return holds && idle ? NO_MOVE : settleIntent(record, attempt, observed, now);
+  }
+  if (job.kind === 'absent') {
+    const isFresh = now - (attempt.acceptedAt ?? attempt.intentAt) < SETTLE_MS && attempt.status === '';
+    return isFresh ? NO_MOVE : vanished(record, attempt, observed, now);
+  }
+  if (job.kind !== 'present') return NO_MOVE;
+  if (!isSameJob(attempt, job)) return reused(record, attempt, job, now);
+  const isLive = ['InProgress', 'Stopping', 'Deleting'].includes(job.status);
+  if (isLive) return watchJob(record, attempt, job, observed, now);
+  return finishAttempt(record, attempt, job, observed, now);
+}
+
+const isWaiting = (record: RunRecord, now: EpochMs): boolean =>
+  record.notBefore !== undefined && record.notBefore > now;
+
+const isSameJob = (attempt: Attempt, job: PresentJob): boolean =>
+  attempt.jobCreatedAt === undefined || Math.abs(attempt.jobCreatedAt - job.createdAt) <= SAME_JOB_MS;
+
+function unconfirmed(record: RunRecord, now: EpochMs): Move {
+  if (now - record.createdAt < CONFIRM_WITHIN_MS) return NO_MOVE;
+  return failRun(record, 'the uploads of this start were never confirmed', 'upload', now);
+}
+
+/** One save when anything changed, then the calls, then the notices that wait in the outbox. */
+function toActions(record: RunRecord, wanted: Move, observed: Observed): Action[] {
+  const fresh = wanted.notices.filter((n) => !record.alerts.includes(n.id));
+  const outbox = [...record.outbox.filter((n) => !observed.published.includes(n.id)), ...fresh];
+  const changes: Partial<RunRecord> = {
+    ...wanted.changes,
+    ...(outbox.length !== record.outbox.length || fresh.length > 0 ? { outbox } : {}),
+    ...(fresh.length > 0 && { alerts: [...record.alerts, ...fresh.map((n) => n.id)] }),
+  };
+  const next: RunRecord = { ...record, ...changes, version: record.version + 1 };
+  const isChanged = wanted.events.length > 0 || differs(record, changes);
+  const save: Action[] = isChanged
+    ? [{ do: 'save', record: next, previousVersion: record.version, events: wanted.events }]
+    : [];
+  return [...save, ...wanted.effects, ...outbox.map(notifyAction)];
+}
+
+const notifyAction = (notice: Notice): Action => ({ do: 'notify', notice, evidence: { alert: notice.alert } });
+
+function differs(record: RunRecord, changes: Partial<RunRecord>): boolean {
+  return Object.entries(changes).some(([key, value]) => !isEqual(record[key as keyof RunRecord], value));
+}
+
+function isEqual(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...keys].every((key) => isEqual((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]));
+}

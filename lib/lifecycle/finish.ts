@@ -1,0 +1,180 @@
+import { changeAttempt, type Evidence, type Move, move } from './action';
+import { judge } from './budgets';
+import { classify, type Verdict } from './classify';
+import { completeRun, failRun, stopRun } from './end-run';
+import { rungAfterCapacityFailure } from './ladder';
+import type { Observed, PresentJob } from './observed';
+import type { Attempt, EpochMs, RunRecord } from './record';
+import { blamedCheckpoint, newestCommitted } from './resume';
+import { event, notice } from './say';
+import { addUsd, attemptCostUsd } from './spend';
+import { madeProgress } from './watch';
+
+/** A job that is over: book it, judge it, and say what comes next. */
+export function finishAttempt(
+  record: RunRecord,
+  attempt: Attempt,
+  job: PresentJob,
+  observed: Observed,
+  now: EpochMs,
+): Move {
+  if (job.status === 'Completed') return complete(record, attempt, job, observed, now);
+  const progress = madeProgress(record, attempt, observed);
+  if (progress === undefined) return waitForListing(record, attempt, observed, now);
+  const verdict = classify(job, attempt);
+  const evidence = evidenceOf(job, verdict, progress);
+  const ended = endAttempt(record, attempt, job, verdict.failureClass, verdict.reason, observed, now);
+  if (verdict.failureClass === 'outside-stop') {
+    const said = notice(record, 'outside-stop', attempt.jobName, verdict.reason, 'outside-stop', now);
+    const stopped = withChanges({ ...ended, desired: 'stop' }, stopRun(verdict.reason, now, evidence));
+    return { ...stopped, notices: [said] };
+  }
+  if (record.desired === 'stop') {
+    const why = attempt.stop?.why === 'user' ? attempt.stop.text : `stopped as asked; ${verdict.reason}`;
+    return withChanges(ended, stopRun(why, now, evidence));
+  }
+  if (attempt.stop?.why === 'spend') {
+    const said = notice(record, 'spend-cap', attempt.jobName, attempt.stop.text, 'spend', now);
+    return { ...withChanges(ended, stopRun(attempt.stop.text, now, evidence)), notices: [said] };
+  }
+  return goOn(record, { ...attempt, ...ended.attempt }, verdict, ended, observed, progress, evidence, now);
+}
+
+function complete(record: RunRecord, attempt: Attempt, job: PresentJob, observed: Observed, now: EpochMs): Move {
+  const ended = endAttempt(record, attempt, job, 'completed', 'completed', observed, now);
+  return withChanges(ended, completeRun(record, now, { jobName: attempt.jobName, status: job.status }));
+}
+
+/** Judging without the list of checkpoints would take progress for a crash loop. */
+function waitForListing(record: RunRecord, attempt: Attempt, observed: Observed, now: EpochMs): Move {
+  const { checkpoints } = observed;
+  const why = checkpoints.kind === 'unreadable' ? checkpoints.error : 'they were not listed';
+  const text = `${attempt.jobName} is over, but its checkpoints cannot be read: ${why}`;
+  return move({ notices: [notice(record, 'checkpoints-unreadable', attempt.jobName, text, 'checkpoint', now)] });
+}
+
+function evidenceOf(job: PresentJob, verdict: Verdict, progress: boolean): Evidence {
+  return {
+    status: job.status,
+    secondaryStatus: job.secondaryStatus,
+    failureReason: job.failureReason.slice(0, 1024),
+    failureClass: verdict.failureClass,
+    signature: verdict.signature,
+    ...(verdict.exitCode !== undefined && { exitCode: verdict.exitCode }),
+    committedNew: progress,
+  };
+}
+
+function endAttempt(
+  record: RunRecord,
+  attempt: Attempt,
+  job: PresentJob,
+  failureClass: Attempt['failureClass'],
+  reason: string,
+  observed: Observed,
+  now: EpochMs,
+): Partial<RunRecord> & { attempt: Attempt } {
+  const trainingStartedAt = job.trainingStartedAt ?? attempt.trainingStartedAt;
+  const endedAt = job.endedAt ?? now;
+  const costUsd = attemptCostUsd(record, { ...attempt, trainingStartedAt }, endedAt, job.billableSeconds);
+  const step = observed.heartbeat?.attempt === attempt.number ? observed.heartbeat.step : null;
+  const ended: Attempt = {
+    ...attempt,
+    phase: 'ended',
+    jobArn: job.arn,
+    jobCreatedAt: attempt.jobCreatedAt ?? job.createdAt,
+    status: job.status,
+    secondaryStatus: job.secondaryStatus,
+    trainingStartedAt,
+    firstStep: attempt.firstStep ?? step,
+    lastStep: step ?? attempt.lastStep,
+    endedAt,
+    failureClass,
+    reason,
+    costUsd,
+  };
+  return { attempt: ended, committed: newestCommitted(record, observed), spentUsd: addUsd(record.spentUsd, costUsd) };
+}
+
+const withChanges = (ended: Partial<RunRecord>, ending: Move): Move => ({
+  ...ending,
+  changes: { ...ended, ...ending.changes },
+});
+
+function goOn(
+  record: RunRecord,
+  attempt: Attempt,
+  verdict: Verdict,
+  ended: Partial<RunRecord>,
+  observed: Observed,
+  progress: boolean,
+  evidence: Evidence,
+  now: EpochMs,
+): Move {
+  // An attempt that a person stopped and resumed says nothing about the code.
+  const trained = attempt.trainingStartedAt !== undefined && attempt.stop?.why !== 'user';
+  const judgement = judge(record, verdict, { madeProgress: progress, trained }, now);
+  const { budgets, next } = judgement;
+  const over = event(now, 'attempt-ended', `attempt ${attempt.number} ended: ${verdict.reason}`, {
+    ...evidence,
+    budgets,
+  });
+  if (next.kind === 'fail') {
+    const failed = failRun(record, next.why, next.runbook, now, evidence);
+    return { ...failed, changes: { ...ended, budgets, ...failed.changes }, events: [over, ...failed.events] };
+  }
+  const isCapacity = verdict.failureClass === 'capacity';
+  const blamed = verdict.failureClass === 'checkpoint' ? blamedCheckpoint(attempt, progress) : undefined;
+  return move({
+    changes: {
+      ...ended,
+      budgets,
+      state: 'resuming',
+      reason: verdict.reason,
+      notBefore: next.delaySeconds > 0 ? now + next.delaySeconds * 1000 : undefined,
+      ...(isCapacity && { rungId: rungAfterCapacityFailure(record, observed.rungsThatDoNotFit) }),
+      ...(blamed && { badCheckpoints: [...record.badCheckpoints, blamed] }),
+    },
+    events: [over],
+    notices: judgement.alert
+      ? [
+          notice(
+            record,
+            'no-progress',
+            attempt.jobName,
+            `${judgement.alert}; not stopped, as progress cannot be seen`,
+            'no-progress',
+            now,
+          ),
+        ]
+      : [],
+  });
+}
+
+/** The job was there and is not any more: somebody deleted it. Its name is never used again; the next attempt has its own. */
+export function vanished(record: RunRecord, attempt: Attempt, observed: Observed, now: EpochMs): Move {
+  const progress = madeProgress(record, attempt, observed);
+  if (progress === undefined) return waitForListing(record, attempt, observed, now);
+  const reason = `${attempt.jobName} does not exist any more; somebody deleted it`;
+  const verdict: Verdict = { failureClass: 'deleted', reason, signature: 'deleted' };
+  const ended: Partial<RunRecord> & { attempt: Attempt } = {
+    attempt: { ...attempt, phase: 'ended', endedAt: now, failureClass: 'deleted', reason, status: 'Deleted' },
+    committed: newestCommitted(record, observed),
+  };
+  if (record.desired === 'stop') return withChanges(ended, stopRun(`stopped as asked; ${reason}`, now));
+  return goOn(record, ended.attempt, verdict, ended, observed, progress, { jobArn: attempt.jobArn ?? null }, now);
+}
+
+/** A job of our name that is not the one we made: its creation time differs, so the name was freed and taken again. */
+export function reused(record: RunRecord, attempt: Attempt, job: PresentJob, now: EpochMs): Move {
+  const why = `the job named ${attempt.jobName} is not the one this run created; the name was deleted and taken again`;
+  const failed = failRun(record, why, 'collision', now, {
+    arn: job.arn,
+    createdAt: job.createdAt,
+    ours: attempt.jobCreatedAt,
+  });
+  return {
+    ...failed,
+    changes: { ...changeAttempt(record, { phase: 'ended', endedAt: now, reason: why }), ...failed.changes },
+  };
+}

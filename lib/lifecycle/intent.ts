@@ -1,0 +1,92 @@
+import type { TimelineEvent } from './action';
+import { AS_WRITTEN } from './ladder';
+import { type EpochMs, freshBudgets, isOver, type RunPolicy, type RunRecord } from './record';
+import { event } from './say';
+
+/** What a person asked for, as a new version of the record. */
+export interface IntentChange {
+  record: RunRecord;
+  events: TimelineEvent[];
+}
+
+export interface NewRun {
+  runId: string;
+  name: string;
+  team: string;
+  environment: string;
+  kind: RunRecord['kind'];
+  configHash: string;
+  priority: number;
+  after: string[];
+  policy: RunPolicy;
+}
+
+/** A run that waits for its uploads. */
+export function newRun(run: NewRun, now: EpochMs): RunRecord {
+  return {
+    ...run,
+    version: 1,
+    createdAt: now,
+    state: 'submitting',
+    desired: 'run',
+    reason: 'waiting for its uploads',
+    confirmed: false,
+    admitted: false,
+    budgets: freshBudgets(),
+    rungId: AS_WRITTEN,
+    committed: null,
+    badCheckpoints: [],
+    spentUsd: 0,
+    alerts: [],
+    outbox: [],
+  };
+}
+
+/** The uploads are there: the run joins the queue. Undefined when it already has. */
+export function confirmRun(record: RunRecord, now: EpochMs): IntentChange | undefined {
+  if (record.confirmed || isOver(record)) return undefined;
+  const next: RunRecord = { ...record, confirmed: true, state: 'queued', reason: 'waiting in the queue' };
+  return changed(next, event(now, 'run-confirmed', 'uploads confirmed; joined the queue'));
+}
+
+/** Somebody wants the run to stop. Undefined when nothing is left to stop. */
+export function askStop(record: RunRecord, why: string, now: EpochMs): IntentChange | undefined {
+  if (isOver(record) || record.desired === 'stop') return undefined;
+  const next: RunRecord = { ...record, desired: 'stop', reason: why, notBefore: undefined };
+  return changed(next, event(now, 'stop-asked', why));
+}
+
+/**
+ * Somebody wants the run to go on. While its job is still stopping, the next attempt follows it. A run that had ended joins the
+ * queue again with fresh budgets: a person has looked at it. Undefined when it is going on already.
+ */
+export function askResume(record: RunRecord, now: EpochMs): IntentChange | undefined {
+  if (record.state === 'completed') return undefined;
+  if (!isOver(record)) {
+    if (record.desired === 'run') return undefined;
+    return changed({ ...record, desired: 'run' }, event(now, 'resume-asked', 'resume asked while stopping'));
+  }
+  const next: RunRecord = {
+    ...record,
+    desired: 'run',
+    state: record.confirmed ? 'queued' : 'submitting',
+    reason: 'resumed; waiting in the queue',
+    admitted: false,
+    budgets: freshBudgets(),
+    notBefore: undefined,
+    endedAt: undefined,
+    alerts: [],
+  };
+  return changed(next, event(now, 'resume-asked', 'resume asked; budgets start afresh', { from: record.state }));
+}
+
+/** The queue lets a run start. */
+export function admitRun(record: RunRecord, why: string, now: EpochMs): IntentChange {
+  const next: RunRecord = { ...record, admitted: true, admittedAt: now, state: 'submitting', reason: why };
+  return changed(next, event(now, 'run-admitted', why));
+}
+
+const changed = (record: RunRecord, line: TimelineEvent): IntentChange => ({
+  record: { ...record, version: record.version + 1 },
+  events: [line],
+});

@@ -1,0 +1,204 @@
+import { changeAttempt, type Effect, type Move, move, NO_MOVE } from './action';
+import { CLASS_POLICY, judge } from './budgets';
+import { failRun, stopRun } from './end-run';
+import type { CreateOutcome, Observed } from './observed';
+import type { Attempt, Checkpoint, EpochMs, RunRecord } from './record';
+import { chooseResume } from './resume';
+import { event, notice } from './say';
+import { spendRefusal } from './spend';
+
+/** Reads after writes of the service may lag: an absent job is believed absent this long after the last create. */
+const CONSISTENCY_PAUSE_MS = 5000;
+/** A stop waits this long for a create whose answer never came: the job might still appear. */
+const DOUBT_MS = 300_000;
+const THROTTLED_PAUSE_MS = 2000;
+
+/** `<environment>-<runId>-a001`; the same as lib/job gives, which this module may not import (a test compares the two). */
+export function attemptJobName(environment: string, runId: string, attempt: number): string {
+  return `${environment}-${runId}-a${String(attempt).padStart(3, '0')}`;
+}
+
+/** A new attempt: its number, name, rung and checkpoint are written down before anything is created. */
+export function intendAttempt(record: RunRecord, observed: Observed, now: EpochMs): Move {
+  const refusal = spendRefusal(record, record.rungId);
+  if (refusal) return failRun(record, refusal, 'spend', now);
+  if (observed.rungsThatDoNotFit.includes(record.rungId)) {
+    return failRun(record, `the memory check refuses ${record.rungId}`, 'memory', now);
+  }
+  const choice = chooseResume(record, observed);
+  if (choice.kind === 'refuse') return failRun(record, choice.why, 'checkpoint', now);
+  if (choice.kind === 'wait') return waitForCheckpoints(record, choice.why, now);
+  const resumeFrom = choice.kind === 'from' ? choice.checkpoint : null;
+  const number = (record.attempt?.number ?? 0) + 1;
+  const attempt = newAttempt(record, number, resumeFrom, now);
+  const from = resumeFrom ? `from step ${resumeFrom.step}` : 'from the beginning';
+  const passedOver = choice.kind === 'from' ? choice.passedOver : [];
+  return move({
+    changes: { attempt, state: number === 1 ? 'submitting' : 'resuming', reason: `attempt ${number} ${from}` },
+    events: [
+      event(now, 'attempt-intended', `attempt ${number} will start ${from} as ${attempt.jobName}`, {
+        resumeFrom,
+        passedOver,
+        rung: attempt.rungId,
+      }),
+    ],
+    effects: [createEffect(attempt)],
+  });
+}
+
+function newAttempt(record: RunRecord, number: number, resumeFrom: Checkpoint | null, now: EpochMs): Attempt {
+  return {
+    number,
+    jobName: attemptJobName(record.environment, record.runId, number),
+    phase: 'intent',
+    rungId: record.rungId,
+    resumeFrom,
+    intentAt: now,
+    createTries: 1,
+    lastCreateAt: now,
+    status: '',
+    secondaryStatus: '',
+    committedAtStart: resumeFrom?.step ?? null,
+    firstStep: null,
+    lastStep: null,
+    reason: '',
+    costUsd: null,
+  };
+}
+
+const createEffect = (attempt: Attempt): Effect => ({
+  do: 'create',
+  jobName: attempt.jobName,
+  attempt: attempt.number,
+  rungId: attempt.rungId,
+  resumeFrom: attempt.resumeFrom,
+  evidence: { tries: attempt.createTries },
+});
+
+function waitForCheckpoints(record: RunRecord, why: string, now: EpochMs): Move {
+  const alert = notice(record, 'checkpoints-unreadable', String(record.attempt?.number ?? 0), why, 'checkpoint', now);
+  return move({ notices: [alert] });
+}
+
+/**
+ * An attempt whose job may or may not exist: name fixed, answer missing or doubtful. The name is never changed to get past an
+ * error; Describe decides, and what it shows is adopted only when its tags are ours.
+ */
+export function settleIntent(record: RunRecord, attempt: Attempt, observed: Observed, now: EpochMs): Move {
+  const { job } = observed;
+  if (job.kind === 'present') {
+    if (job.identity === 'ours') return adopt(record, attempt, job.arn, job.createdAt, 'job-adopted', now);
+    if (job.identity === 'unread') return cannotTell(record, attempt, now);
+    const why = `a job named ${attempt.jobName} exists that is not this attempt's; it was left alone`;
+    return { ...failRun(record, why, 'collision', now, { arn: job.arn, createdAt: job.createdAt }), effects: [] };
+  }
+  if (observed.create) return settleOutcome(record, attempt, observed.create, observed, now);
+  if (job.kind !== 'absent') return NO_MOVE;
+  const sinceCreate = now - (attempt.lastCreateAt ?? 0);
+  if (record.desired === 'stop') {
+    // A run that is back in the queue was told no: nothing can appear any more.
+    if (record.state !== 'queued' && sinceCreate < DOUBT_MS) return NO_MOVE;
+    return endUncreated(record, attempt, stopRun('stopped before a job was created', now), now);
+  }
+  if (sinceCreate < CONSISTENCY_PAUSE_MS) return NO_MOVE;
+  return createAgain(record, attempt, now);
+}
+
+function cannotTell(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
+  const text = `a job named ${attempt.jobName} exists, but its tags cannot be read to see whose it is`;
+  return move({ notices: [notice(record, 'tags-unreadable', attempt.jobName, text, 'access', now)] });
+}
+
+function createAgain(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
+  const again = { ...attempt, createTries: attempt.createTries + 1, lastCreateAt: now };
+  return move({
+    changes: { attempt: again },
+    events: [
+      event(now, 'create-again', `no job named ${attempt.jobName} exists; creating it under the same name`, {
+        tries: again.createTries,
+      }),
+    ],
+    effects: [createEffect(again)],
+    notices:
+      again.createTries === 10
+        ? [notice(record, 'create-keeps-failing', attempt.jobName, 'ten creates gave no job', 'platform', now)]
+        : [],
+  });
+}
+
+function settleOutcome(
+  record: RunRecord,
+  attempt: Attempt,
+  outcome: CreateOutcome,
+  observed: Observed,
+  now: EpochMs,
+): Move {
+  // An earlier create whose answer was lost may have made the job: a refusal of this one proves nothing about that.
+  const isAbsent = observed.job.kind === 'absent';
+  switch (outcome.kind) {
+    case 'accepted':
+      return adopt(record, attempt, outcome.arn, undefined, 'job-created', now);
+    case 'limit':
+      return isAbsent ? waitForQuota(record, attempt, outcome.error, now) : NO_MOVE;
+    case 'refused': {
+      if (!isAbsent) return NO_MOVE;
+      const { runbook } = CLASS_POLICY[outcome.failureClass];
+      return endUncreated(record, attempt, failRun(record, `create was refused: ${outcome.error}`, runbook, now), now);
+    }
+    case 'throttled':
+      return record.notBefore !== undefined && record.notBefore > now
+        ? NO_MOVE
+        : move({ changes: { notBefore: now + THROTTLED_PAUSE_MS } });
+    default:
+      // Doubtful or taken: Describe of the next round decides.
+      return NO_MOVE;
+  }
+}
+
+function adopt(
+  record: RunRecord,
+  attempt: Attempt,
+  arn: string,
+  jobCreatedAt: EpochMs | undefined,
+  what: 'job-adopted' | 'job-created',
+  now: EpochMs,
+): Move {
+  const text =
+    what === 'job-created'
+      ? `job ${attempt.jobName} was created`
+      : `job ${attempt.jobName} exists and its tags are ours; adopted`;
+  return move({
+    changes: {
+      ...changeAttempt(record, { phase: 'created', jobArn: arn, jobCreatedAt, acceptedAt: now }),
+      state: attempt.number === 1 ? 'pending' : 'resuming',
+    },
+    events: [event(now, what, text, { arn, tries: attempt.createTries })],
+  });
+}
+
+/** The quota is used up: the run goes back to the queue, no attempt is burnt, and the name stays the attempt's own. */
+function waitForQuota(record: RunRecord, attempt: Attempt, error: string, now: EpochMs): Move {
+  const verdict = { failureClass: 'capacity' as const, reason: `quota is used up: ${error}`, signature: 'quota' };
+  const { budgets, next } = judge(record, verdict, { madeProgress: false, trained: false }, now);
+  if (next.kind === 'fail') return endUncreated(record, attempt, failRun(record, next.why, next.runbook, now), now);
+  return move({
+    changes: {
+      budgets,
+      state: 'queued',
+      admitted: false,
+      notBefore: now + next.delaySeconds * 1000,
+      reason: verdict.reason,
+    },
+    events: [
+      event(now, 'quota-wait', verdict.reason, { tries: budgets.capacityTries, delaySeconds: next.delaySeconds }),
+    ],
+  });
+}
+
+function endUncreated(record: RunRecord, attempt: Attempt, ending: Move, now: EpochMs): Move {
+  const reason = ending.changes.reason ?? attempt.reason;
+  return {
+    ...ending,
+    changes: { ...changeAttempt(record, { phase: 'ended', endedAt: now, reason }), ...ending.changes },
+  };
+}

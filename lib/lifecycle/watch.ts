@@ -1,0 +1,112 @@
+import { changeAttempt, type Effect, type Move, move } from './action';
+import { judgeHang, nextProgress } from './hang';
+import type { Observed, PresentJob } from './observed';
+import type { Attempt, AttemptStop, EpochMs, Notice, RunRecord, RunState } from './record';
+import { committedSince, newestCommitted } from './resume';
+import { event, notice } from './say';
+import { judgeSpend } from './spend';
+
+/** StopTrainingJob is sent again when the job still runs this long after it: the first call may have been lost. */
+const STOP_AGAIN_MS = 180_000;
+const CAPACITY_ALARM_MS = 3_600_000;
+
+/** A job that is alive: copy what is seen, stop it when somebody or something wants it stopped. */
+export function watchJob(record: RunRecord, attempt: Attempt, job: PresentJob, observed: Observed, now: EpochMs): Move {
+  const seen = see(attempt, job, observed, now);
+  const committed = newestCommitted(record, observed);
+  const newCommit = committed !== null && committed.step > (record.committed?.step ?? -1);
+  const { stop, suspectedHangAt, alerts } = wantsStop(record, seen, job, newCommit, now);
+  const isNewStop = stop !== undefined && attempt.stop === undefined;
+  const sends = stop !== undefined && job.status === 'InProgress' && isDue(stop, now);
+  const next: Attempt = { ...seen, suspectedHangAt, ...(stop && { stop: sends ? { ...stop, sentAt: now } : stop }) };
+  const state = stateOf(next, job);
+  return move({
+    changes: { ...changeAttempt(record, next), committed, state, reason: reasonOf(record, next, job) },
+    events: [
+      ...statusEvents(attempt, job, now),
+      ...(newCommit
+        ? [event(now, 'checkpoint-committed', `step ${committed.step} is committed`, { ...committed })]
+        : []),
+      ...(isNewStop ? [event(now, 'stop-decided', stop.text, { why: stop.why, progress: seen.progress ?? null })] : []),
+    ],
+    effects: sends ? [stopEffect(next, stop)] : [],
+    notices: [...alerts, ...capacityAlarm(record, attempt, job, now)],
+  });
+}
+
+function see(attempt: Attempt, job: PresentJob, observed: Observed, now: EpochMs): Attempt {
+  const progress = nextProgress(attempt, observed.heartbeat, now);
+  const step = progress?.step ?? null;
+  return {
+    ...attempt,
+    status: job.status,
+    secondaryStatus: job.secondaryStatus,
+    jobCreatedAt: attempt.jobCreatedAt ?? job.createdAt,
+    trainingStartedAt: job.trainingStartedAt ?? attempt.trainingStartedAt,
+    progress,
+    firstStep: attempt.firstStep ?? step,
+    lastStep: step ?? attempt.lastStep,
+  };
+}
+
+interface StopWish {
+  stop?: AttemptStop;
+  suspectedHangAt?: EpochMs;
+  alerts: Notice[];
+}
+
+/** First wish wins and stays: an attempt is stopped for one reason, which its end is judged by. */
+function wantsStop(record: RunRecord, attempt: Attempt, job: PresentJob, newCommit: boolean, now: EpochMs): StopWish {
+  if (attempt.stop) return { stop: attempt.stop, alerts: [] };
+  if (record.desired === 'stop') return { stop: { why: 'user', at: now, text: 'stopped as asked' }, alerts: [] };
+  const spend = judgeSpend(record, attempt, newCommit, now);
+  if (spend.kind === 'stop') return { stop: { why: 'spend', at: now, text: spend.text }, alerts: [] };
+  const hang = judgeHang(attempt, job, record.policy, now);
+  if (hang.kind === 'moving') return { alerts: [] };
+  const suspectedHangAt = attempt.suspectedHangAt ?? now;
+  if (hang.kind === 'suspected') return { suspectedHangAt, alerts: [] };
+  if (hang.maySee) return { suspectedHangAt, stop: { why: 'hang', at: now, text: hang.text }, alerts: [] };
+  const text = `${hang.text}; progress cannot be seen from outside, so it was not stopped`;
+  return { suspectedHangAt, alerts: [notice(record, 'hang-suspected', attempt.jobName, text, 'hang', now)] };
+}
+
+const isDue = (stop: AttemptStop, now: EpochMs): boolean =>
+  stop.sentAt === undefined || now - stop.sentAt >= STOP_AGAIN_MS;
+
+const stopEffect = (attempt: Attempt, stop: AttemptStop): Effect => ({
+  do: 'stop',
+  jobName: attempt.jobName,
+  why: stop.why,
+  evidence: { text: stop.text, decidedAt: stop.at },
+});
+
+function stateOf(attempt: Attempt, job: PresentJob): RunState {
+  if (attempt.stop || job.status === 'Stopping') return 'stopping';
+  if (job.secondaryStatus === 'Training' || job.secondaryStatus === 'Uploading') return 'running';
+  const began = attempt.number > 1 || attempt.trainingStartedAt !== undefined;
+  return began ? 'resuming' : 'pending';
+}
+
+function reasonOf(record: RunRecord, attempt: Attempt, job: PresentJob): string {
+  if (attempt.stop) return attempt.stop.text;
+  return job.secondaryStatus === 'Training' ? '' : record.reason;
+}
+
+function statusEvents(attempt: Attempt, job: PresentJob, now: EpochMs) {
+  if (attempt.status === job.status && attempt.secondaryStatus === job.secondaryStatus) return [];
+  const text = `${attempt.jobName} is ${job.status} / ${job.secondaryStatus}`;
+  return [event(now, 'job-status', text, { status: job.status, secondaryStatus: job.secondaryStatus })];
+}
+
+function capacityAlarm(record: RunRecord, attempt: Attempt, job: PresentJob, now: EpochMs): Notice[] {
+  const waits = job.secondaryStatus === 'Starting' || job.secondaryStatus === 'Pending';
+  const since = attempt.acceptedAt ?? attempt.intentAt;
+  if (!waits || now - since < CAPACITY_ALARM_MS) return [];
+  const text = `${attempt.jobName} has waited more than an hour for capacity`;
+  return [notice(record, 'capacity-wait', attempt.jobName, text, 'capacity', now)];
+}
+
+/** Whether the attempt committed anything new; undefined when that cannot be seen now and must be waited for. */
+export function madeProgress(record: RunRecord, attempt: Attempt, observed: Observed): boolean | undefined {
+  return record.policy.seesCommits ? committedSince(record, attempt, observed) : false;
+}
