@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
+
 from fake_world import TINY, FakeWorld, job_json
 
 pytest.importorskip("torch")
@@ -138,5 +139,3 @@ def test_fails_with_77_that_prints_every_factor_of_a_wrong_layout(shards: Path, 
     world.start()
     assert world.wait(60) == [77], world.log("algo-1")
     assert "microBatchSize 1 x 2 data-parallel ranks = 2, got 3" in world.failure("algo-1")["reason"]
-
-

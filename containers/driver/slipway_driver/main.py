@@ -156,6 +156,8 @@ class HostRun:
         first = first_real(records)
         if first is not None:
             return classify(first, oom_kills() > self._oom_before)
+        if not records and self._supervisor is not None and self._supervisor.stopping:
+            return Failure(TRY_AGAIN, class_of(TRY_AGAIN), None, "asked to stop before the ranks had started", [])
         if launcher_code == 0 or len(records) >= self._attempt.local_ranks:
             return Failure(DONE, class_of(DONE), None, "", [])
         code = 128 - launcher_code if launcher_code < 0 else launcher_code

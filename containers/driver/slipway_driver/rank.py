@@ -86,9 +86,14 @@ def run(state: Path, command: List[str], environ: Mapping[str, str]) -> int:
     """Runs the command as one rank and returns the exit code that the launcher shall see."""
     die_with_parent()
     rank, local_rank = ranks_of(environ)
+    if (state / STOPPING).exists():
+        return 0
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, preexec_fn=die_with_parent)
     (state / ("rank-%d.pid" % local_rank)).write_text(str(child.pid), encoding="utf-8")
     _stop_on_teardown(child, state)
+    if (state / STOPPING).exists():
+        # The driver began to stop between the two lines above and has not seen this rank.
+        child.terminate()
     errors = ErrorCollector()
     pumps = [
         threading.Thread(target=_pump, args=(child.stdout, rank, None), daemon=True),

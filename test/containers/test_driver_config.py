@@ -1,0 +1,167 @@
+"""What the driver reads: job.json, resourceconfig.json, the hosts file, the code archive."""
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from fake_world import job_json
+from slipway_driver.cluster import parse_cluster
+from slipway_driver.code import prepare_code, sha256_of
+from slipway_driver.exit_codes import DriverError
+from slipway_driver.hosts import parse_hosts_file, wait_for_hosts
+from slipway_driver.job import parse_job
+from slipway_driver.paths import Paths
+
+
+def resources(hosts: list[str], current: str = "algo-1", **changes: object) -> dict:
+    return {"current_host": current, "current_instance_type": "ml.m5.large", "hosts": hosts, **changes}
+
+
+def test_ranks_follow_the_string_order_of_hosts() -> None:
+    hosts = [f"algo-{number}" for number in range(1, 12)]
+    assert parse_cluster(resources(hosts, "algo-10"), ()).rank == 1
+    assert parse_cluster(resources(hosts, "algo-11"), ()).rank == 2
+    assert parse_cluster(resources(hosts, "algo-2"), ()).rank == 3
+    assert parse_cluster(resources(hosts, "algo-2"), ()).master == "algo-1"
+
+
+def test_three_hundred_hosts_get_three_hundred_ranks_whatever_order_they_are_listed_in() -> None:
+    hosts = [f"algo-{number}" for number in range(1, 301)]
+    ranks = [parse_cluster(resources(hosts[::-1], host), ()).rank for host in hosts]
+    assert sorted(ranks) == list(range(300))
+    assert {parse_cluster(resources(hosts, host), ()).master for host in hosts} == {"algo-1"}
+
+
+GROUPS = [
+    {"instance_group_name": "gpu", "instance_type": "ml.p4d.24xlarge", "hosts": ["algo-3", "algo-2"]},
+    {"instance_group_name": "cpu", "instance_type": "ml.c5.18xlarge", "hosts": ["algo-1"]},
+]
+
+
+def test_only_the_training_groups_have_ranks() -> None:
+    inside = parse_cluster(resources(["algo-1", "algo-2", "algo-3"], "algo-3", instance_groups=GROUPS), ("gpu",))
+    assert (inside.takes_part, inside.rank, inside.master, inside.training_hosts) == (True, 1, "algo-2", ("algo-2", "algo-3"))
+    outside = parse_cluster(resources(["algo-1", "algo-2", "algo-3"], "algo-1", instance_groups=GROUPS), ("gpu",))
+    assert (outside.takes_part, outside.rank) == (False, 0)
+
+
+def test_fails_with_77_for_a_group_that_the_job_does_not_have() -> None:
+    with pytest.raises(DriverError, match=r"must name groups of the job \(gpu, cpu\), got tpu") as raised:
+        parse_cluster(resources(["algo-1", "algo-2", "algo-3"], instance_groups=GROUPS), ("tpu",))
+    assert raised.value.code == 77
+
+
+def test_every_wrong_field_of_a_job_file_is_named_at_once() -> None:
+    with pytest.raises(DriverError) as raised:
+        parse_job(job_json(launcher="slurm", processesPerHost="8", env={"A": 1}, schema=2, runId=None))
+    for part in ("schema: must be 1, got 2", "launcher: must be one of torchrun, mpi, script, got slurm",
+                 "processesPerHost: must be a whole number", "env: must hold strings only", "runId: must be a string"):  # fmt: skip
+        assert part in raised.value.reason
+
+
+def test_the_hosts_file_gives_every_name_its_first_address() -> None:
+    found = parse_hosts_file("# sandbox\n127.0.1.1 algo-1 master\n127.0.1.2\talgo-2 # second\n127.0.9.9 algo-1\n\n")
+    assert found == {"algo-1": "127.0.1.1", "master": "127.0.1.1", "algo-2": "127.0.1.2"}
+
+
+class Clock:
+    """Time that passes only when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.sleeps: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.sleeps.append(seconds)
+        self.now += seconds
+
+
+def test_names_that_resolve_late_are_waited_for_with_growing_pauses() -> None:
+    clock = Clock()
+
+    def resolve(host: str) -> str:
+        if host == "algo-2" and clock.now < 100:
+            raise OSError("no such name")
+        return "10.0.0.1"
+
+    found = wait_for_hosts(["algo-1", "algo-2"], {}, resolve, lambda: clock.now, clock.sleep)
+    assert found == {"algo-1": "10.0.0.1", "algo-2": "10.0.0.1"}
+    assert clock.sleeps[:7] == [0.5, 1, 2, 4, 8, 16, 20]
+
+
+def test_fails_with_75_when_a_name_does_not_resolve_for_15_minutes() -> None:
+    clock = Clock()
+
+    def resolve(host: str) -> str:
+        raise OSError("no such name")
+
+    with pytest.raises(DriverError, match="no address for algo-2") as raised:
+        wait_for_hosts(["algo-1", "algo-2"], {"algo-1": "127.0.0.1"}, resolve, lambda: clock.now, clock.sleep)
+    assert raised.value.code == 75
+    assert 860 <= clock.now <= 900
+
+
+def test_paths_below_opt_ml_become_the_instance_s_own() -> None:
+    paths = Paths(Path("/tmp/one"), processing=False)
+    assert paths.localised("/opt/ml/checkpoints") == "/tmp/one/checkpoints"
+    assert paths.localised("/opt/mlx") == "/opt/mlx"
+    assert paths.localised("s3://b/opt/ml/x") == "s3://b/opt/ml/x"
+
+
+def archive(path: Path, members: list[tarfile.TarInfo]) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w:gz") as opened:
+        for member in members:
+            opened.addfile(member, io.BytesIO(b"x" * member.size))
+    return sha256_of(path)
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname, info.size = kind, link, 1 if kind == tarfile.REGTYPE else 0
+    return info
+
+
+def test_code_with_the_right_digest_is_unpacked(tmp_path: Path) -> None:
+    members = [member("train.py"), member("pkg/a.py"), member("pkg/b.py", tarfile.SYMTYPE, "a.py")]
+    digest = archive(tmp_path / "channel/x.tar.gz", members)
+    prepare_code(tmp_path / "channel", "sha256:" + digest, tmp_path / "code")
+    assert (tmp_path / "code/pkg/b.py").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        member("../outside"),
+        member("/etc/passwd"),
+        member("pkg/../../outside"),
+        member("link", tarfile.SYMTYPE, "/etc"),
+        member("pkg/link", tarfile.SYMTYPE, "../../etc"),
+        member("hard", tarfile.LNKTYPE, "../outside"),
+        member("pipe", tarfile.FIFOTYPE),
+        member("device", tarfile.CHRTYPE),
+    ],
+    ids=lambda info: info.name,
+)
+def test_fails_with_77_and_unpacks_nothing_when_an_archive_reaches_outside(tmp_path: Path, bad: tarfile.TarInfo) -> None:
+    digest = archive(tmp_path / "channel/x.tar.gz", [member("train.py"), bad])
+    with pytest.raises(DriverError, match="must stay inside its folder") as raised:
+        prepare_code(tmp_path / "channel", digest, tmp_path / "code")
+    assert raised.value.code == 77
+    assert list((tmp_path / "code").iterdir()) == []
+
+
+def test_fails_with_77_when_the_digest_is_another(tmp_path: Path) -> None:
+    archive(tmp_path / "channel/x.tar.gz", [member("train.py")])
+    with pytest.raises(DriverError, match="must have digest 00, got [0-9a-f]{64}"):
+        prepare_code(tmp_path / "channel", "sha256:00", tmp_path / "code")
+    assert not (tmp_path / "code").exists()
+
+
+@pytest.mark.parametrize(("digest", "message"), [(None, "must be given for own code"), ("ab", "must hold the archive ab.tar.gz")])
+def test_fails_with_77_without_a_digest_or_without_an_archive(tmp_path: Path, digest: str | None, message: str) -> None:
+    (tmp_path / "channel").mkdir()
+    with pytest.raises(DriverError, match=message):
+        prepare_code(tmp_path / "channel", digest, tmp_path / "code")

@@ -1,0 +1,153 @@
+"""Judgements of the driver: the first real error, the failure file, the watchdog."""
+
+import json
+from typing import Any
+
+import pytest
+
+from slipway_driver.errors import ErrorCollector, classify, first_real
+from slipway_driver.failure import failure_text
+from slipway_driver.memory import parse_oom_kills
+from slipway_driver.progress import ProgressReader
+from slipway_driver.watchdog import Watchdog
+
+TRACEBACK = """Traceback (most recent call last):
+  File "train.py", line 3, in <module>
+    main()
+ValueError: the learning rate must be positive
+"""
+GLOO_LOST = """Traceback (most recent call last):
+  File "train.py", line 9, in <module>
+    dist.all_reduce(x)
+RuntimeError: [../gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:4711
+"""
+NCCL_TIMEOUT = """[rank3]:[E1121 ProcessGroupNCCL.cpp:616] [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=42)
+"""
+
+
+def record(rank: int, code: int, stderr: str = "", at: float = 10.0, stopped: bool = False) -> dict[str, Any]:
+    collector = ErrorCollector()
+    for line in stderr.splitlines():
+        collector.feed(line, at)
+    return {"rank": rank, "localRank": rank, "code": code, "endedAt": at + 1, "errorAt": collector.at, "summary": collector.summary,
+            "tail": collector.tail, "stopped": stopped}  # fmt: skip
+
+
+def test_the_first_real_error_wins_over_earlier_noise() -> None:
+    records = [record(0, 1, GLOO_LOST, at=5), record(1, 1, TRACEBACK, at=6), record(2, -15, at=7), record(3, 0)]
+    found = first_real(records)
+    assert found is not None and found["rank"] == 1
+    end = classify(found, out_of_memory=False)
+    assert (end.code, end.kind, end.reason) == (1, "user-code", "ValueError: the learning rate must be positive")
+
+
+def test_of_two_real_errors_the_earlier_is_shown() -> None:
+    other = TRACEBACK.replace("learning rate", "batch size")
+    found = first_real([record(0, 1, TRACEBACK, at=9), record(1, 1, other, at=8)])
+    assert found is not None and found["summary"].startswith("ValueError: the batch size")
+
+
+def test_a_rank_s_own_code_of_the_contract_wins_over_other_tracebacks() -> None:
+    found = first_real([record(0, 1, TRACEBACK, at=5), record(1, 72, "slipway_trainer: error: shard 3 is missing", at=9)])
+    assert found is not None
+    end = classify(found, out_of_memory=False)
+    assert (end.code, end.kind, end.reason) == (72, "data", "slipway_trainer: error: shard 3 is missing")
+
+
+@pytest.mark.parametrize(
+    ("found", "out_of_memory", "code", "kind"),
+    [
+        (record(0, 1, GLOO_LOST), False, 75, "peer-lost"),
+        (record(0, -6, NCCL_TIMEOUT), False, 70, "hang"),
+        (record(0, 1, "RuntimeError: Timed out waiting 600000ms for recv operation to complete"), False, 70, "hang"),
+        (record(0, -9), True, 137, "host-memory"),
+        (record(0, -9), False, 137, "user-code"),
+        (record(0, -11, "Segmentation fault (core dumped)"), False, 139, "user-code"),
+        (record(0, 3), False, 3, "user-code"),
+        (record(0, 76), False, 76, "hand-over"),
+    ],
+)
+def test_exit_codes_by_class(found: dict[str, Any], out_of_memory: bool, code: int, kind: str) -> None:
+    end = classify(found, out_of_memory)
+    assert (end.code, end.kind) == (code, kind)
+
+
+def test_of_a_chain_of_exceptions_the_last_is_the_summary_and_all_are_kept() -> None:
+    chained = TRACEBACK + "\nThe above exception was the direct cause of the following exception:\n\n" + TRACEBACK.replace(
+        "ValueError: the learning rate must be positive", "my.package.ConfigError: bad file"
+    )  # fmt: skip
+    found = record(0, 1, chained)
+    assert found["summary"] == "my.package.ConfigError: bad file"
+    assert "ValueError: the learning rate must be positive" in found["tail"]
+
+
+def test_the_failure_file_fits_in_1024_characters_and_keeps_the_end_of_the_traceback() -> None:
+    lines = [f"  line {number} " + "x" * 50 for number in range(100)] + ["ValueError: at the end"]
+    text = failure_text(1, "user-code", "algo-3", 17, 1200, "ValueError: at the end", lines)
+    assert len(text) <= 1024
+    head, *rest = text.split("\n")
+    assert json.loads(head) == {"slipway": 1, "class": "user-code", "code": 1, "host": "algo-3", "rank": 17, "step": 1200,
+                                "reason": "ValueError: at the end"}  # fmt: skip
+    assert rest[-1] == "ValueError: at the end"
+    assert len(rest) > 5
+
+
+def test_a_failure_file_of_the_script_stays_and_ours_goes_after_it() -> None:
+    text = failure_text(1, "user-code", "algo-1", 0, None, "bad", existing="my own words\n")
+    assert text.split("\n")[0] == "my own words"
+    assert json.loads(text.split("\n")[1])["code"] == 1
+
+
+def test_a_failure_file_of_the_script_that_leaves_no_room_stays_alone() -> None:
+    assert failure_text(1, "user-code", "algo-1", 0, None, "bad", existing="x" * 1000) == "x" * 1000
+
+
+def watchdog(may_stop: bool = True) -> Watchdog:
+    return Watchdog(startup_seconds=100, silence_seconds=20, may_stop=may_stop, now=0)
+
+
+def test_silence_before_the_first_step_has_a_budget_of_its_own() -> None:
+    dog = watchdog()
+    assert dog.verdict(99) is None
+    assert dog.verdict(101) == "no first step within 100 s"
+
+
+def test_silence_between_steps_is_a_hang() -> None:
+    dog = watchdog()
+    dog.feed({"event": "step", "step": 3}, 50)
+    assert dog.verdict(69) is None
+    assert dog.verdict(71) == "no progress for 21 s after step 3"
+
+
+def test_a_declared_phase_has_its_own_budget() -> None:
+    dog = watchdog()
+    dog.feed({"event": "step", "step": 3}, 50)
+    dog.feed({"event": "phase", "name": "eval", "state": "begin", "budgetSeconds": 300}, 51)
+    assert dog.phase == "eval"
+    assert dog.verdict(340) is None
+    assert dog.verdict(352) == "phase eval is over its budget"
+    dog.feed({"event": "phase", "name": "eval", "state": "end"}, 360)
+    assert dog.verdict(379) is None
+    assert dog.verdict(381) is not None
+
+
+def test_own_code_that_shows_no_progress_is_only_watched_until_its_first_step() -> None:
+    dog = watchdog(may_stop=False)
+    assert dog.verdict(101) is not None and not dog.may_stop
+    dog.feed({"event": "step", "step": 1}, 102)
+    assert dog.may_stop
+
+
+def test_steps_are_read_from_progress_lines_and_from_the_run_file_s_expression() -> None:
+    reader = ProgressReader(r"step=(\d+)")
+    assert reader.read('slipway {"event":"step","step":4}') == {"event": "step", "step": 4}
+    assert reader.read("[rank 0] step=17 loss=2") == {"event": "step", "step": 17}
+    assert reader.read("slipway {broken") is None
+    assert reader.read("loss=2") is None
+    assert ProgressReader(None).read("step=17") is None
+
+
+def test_the_oom_counter_is_read_from_both_cgroup_versions() -> None:
+    assert parse_oom_kills("low 0\nhigh 0\nmax 12\noom 3\noom_kill 2\n") == 2
+    assert parse_oom_kills("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n") == 1
+    assert parse_oom_kills("") == 0
