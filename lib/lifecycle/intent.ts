@@ -58,10 +58,10 @@ export function askStop(record: RunRecord, why: string, now: EpochMs): IntentCha
 
 /**
  * Somebody wants the run to go on. While its job is still stopping, the next attempt follows it. A run that had ended joins the
- * queue again with fresh budgets: a person has looked at it. Undefined when it is going on already.
+ * queue again with fresh budgets: a person has looked at it. Undefined when it is going on already, is completed, or never had its uploads.
  */
 export function askResume(record: RunRecord, now: EpochMs): IntentChange | undefined {
-  if (record.state === 'completed') return undefined;
+  if (record.state === 'completed' || !record.confirmed) return undefined;
   if (!isOver(record)) {
     if (record.desired === 'run') return undefined;
     return changed({ ...record, desired: 'run' }, event(now, 'resume-asked', 'resume asked while stopping'));
@@ -69,7 +69,7 @@ export function askResume(record: RunRecord, now: EpochMs): IntentChange | undef
   const next: RunRecord = {
     ...record,
     desired: 'run',
-    state: record.confirmed ? 'queued' : 'submitting',
+    state: 'queued',
     reason: 'resumed; waiting in the queue',
     admitted: false,
     budgets: freshBudgets(),

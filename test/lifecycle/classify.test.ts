@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest';
+import { classify, failureFile, signatureOf } from '../../lib/lifecycle/classify';
+import type { FailureClass } from '../../lib/lifecycle/record';
+import { attempt, failedJob, job, T0 } from './support/records';
+
+const file = (code: number, failureClass: string) =>
+  `AlgorithmError: , exit code: ${code}\n{"slipway":1,"class":"${failureClass}","code":${code},"host":"algo-3","rank":17,"step":1200,"reason":"x"}\nTraceback`;
+
+test.each<[string, FailureClass]>([
+  [file(70, 'hang'), 'hang'],
+  [file(71, 'checkpoint'), 'checkpoint'],
+  [file(72, 'data'), 'data'],
+  [file(73, 'loss'), 'loss'],
+  [file(74, 'efa'), 'efa'],
+  [file(75, 'retry'), 'retry'],
+  [file(76, 'deadline'), 'planned'],
+  [file(77, 'digest'), 'config'],
+  [file(1, 'user'), 'user-code'],
+  ['AlgorithmError: Exit Code: 70', 'hang'],
+  ['AlgorithmError: ExecuteUserScriptError: ValueError: bad hyperparameter\nExitCode 1', 'user-code'],
+  ['AlgorithmError: CUDA out of memory. Tried to allocate 2.00 GiB, exit code: 1', 'user-code'],
+  ['AlgorithmError: exit code: 137', 'platform'],
+  ['AlgorithmError: Out of memory: Killed process 311 (python), exit code: 137', 'memory'],
+  ['AlgorithmError: [Rank 3] NCCL error: remote process exited or there was a network error, exit code: 1', 'platform'],
+  ['AlgorithmError: RuntimeError: Connection closed by peer [10.0.0.4]:29400, exit code: 1', 'platform'],
+  ['InternalServerError: We encountered an internal error. Please try again.', 'platform'],
+  [
+    'CapacityError: Unable to provision requested ML compute capacity. Please retry using a different ML instance type.',
+    'capacity',
+  ],
+  ['ClientError: Please use an instance type with more memory, or reduce the size of the training data', 'config'],
+  ['ClientError: Data download failed: AccessDenied for s3://bucket/key', 'access'],
+  ['ClientError: CannotPullContainerError: image not found', 'access'],
+  ['ClientError: No space left on device', 'config'],
+  ['', 'user-code'],
+])('%s', (reason, failureClass) => {
+  expect(classify(failedJob(reason), attempt()).failureClass).toBe(failureClass);
+});
+
+describe('Stopped', () => {
+  const stopped = (secondaryStatus: string, failureReason = '') =>
+    job({ status: 'Stopped', secondaryStatus, failureReason });
+
+  test('at the run-time limit is a planned hand-over', () => {
+    expect(classify(stopped('MaxRuntimeExceeded'), attempt()).failureClass).toBe('planned');
+  });
+
+  test('for want of spot capacity is capacity', () => {
+    expect(classify(stopped('MaxWaitTimeExceeded'), attempt()).failureClass).toBe('capacity');
+  });
+
+  test.each([
+    ['hang', 'hang'],
+    ['user', 'planned'],
+    ['spend', 'planned'],
+  ] as const)('by our own stop (%s) is %s', (why, failureClass) => {
+    const own = attempt({ stop: { why, at: T0, text: 'because' } });
+    expect(classify(stopped('Stopped'), own)).toMatchObject({ failureClass, reason: 'because' });
+  });
+
+  test('by nobody we know is a stop from outside', () => {
+    expect(classify(stopped('Stopped'), attempt()).failureClass).toBe('outside-stop');
+  });
+});
+
+describe('failure file', () => {
+  test('that the service cut in the middle still gives code and class', () => {
+    expect(failureFile('AlgorithmError: {"slipway":1,"class":"hang","code":70,"reason":"all ranks wai')).toMatchObject({
+      code: 70,
+      failureClass: 'hang',
+    });
+  });
+
+  test('that is no JSON of ours says nothing', () => {
+    expect(failureFile('AlgorithmError: {"other":1}')).toEqual({});
+  });
+});
+
+test('signatures of one failure on different hosts and steps are equal', () => {
+  expect(signatureOf('algo-3 rank 17 step 1200 at 0x7f3a: boom 2026-11-21T12:00:00Z')).toBe(
+    signatureOf('algo-12 rank 4 step 90 at 0x11: boom 2026-11-22T01:10:09Z'),
+  );
+});
