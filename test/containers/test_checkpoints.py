@@ -1,0 +1,223 @@
+"""Checkpoints: complete or absent, whatever dies when; safe to read; never too few kept."""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+from collections import OrderedDict
+from pathlib import Path
+
+import pytest
+
+from fake_s3 import FakeS3
+from fake_world import REPOSITORY
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+from slipway_s3.client import S3Client  # noqa: E402
+from slipway_trainer.checkpoint import store as stores  # noqa: E402
+from slipway_trainer.checkpoint.committed import newest_complete, to_delete  # noqa: E402
+from slipway_trainer.checkpoint.interval import auto_interval_minutes  # noqa: E402
+from slipway_trainer.checkpoint.metadata import read_metadata  # noqa: E402
+from slipway_trainer.checkpoint.resume import find_resume  # noqa: E402
+from slipway_trainer.checkpoint.store import FolderStore, S3Store, Store, write_object  # noqa: E402
+from slipway_trainer.exits import CheckpointFailed  # noqa: E402
+
+#: One rank that saves tensors whose value is the step, and dies at the asked point of the save of step 2.
+SAVE = """
+import os, sys, torch, torch.distributed as dist
+from slipway_trainer.checkpoint import committed, writer
+from slipway_trainer.checkpoint.saver import CheckpointSaver, load
+from slipway_trainer.checkpoint.store import open_store
+uri, stage = sys.argv[1:]
+dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
+store = open_store(uri)
+saver = CheckpointSaver(store, keep=2, group=dist.new_group(backend="gloo"), pinned=False)
+def die(*_args, **_kwargs):
+    os.kill(os.getpid(), 9)
+def save(step):
+    state = {f"model.w{n}": torch.full((64,), float(step)) for n in range(4)}
+    saver.start(step, state, {"runId": "r", "attempt": 1, "step": step, "tokens": step})
+    state["model.w0"].zero_()  # the copy was taken: what training does next must not show
+    saver.wait()
+save(1)
+if stage == "in-shard":
+    original, seen = torch.save, []
+    def save_and_die(value, blob):
+        original(value, blob)
+        seen.append(1)
+        if len(seen) == 2:
+            die()
+    writer.torch.save = save_and_die
+elif stage == "before-metadata":
+    writer.ObjectStoreWriter.finish = die
+elif stage == "before-marker":
+    writer.write_marker = die
+elif stage == "in-tidy":
+    from slipway_trainer.checkpoint import saver as module
+    module.delete_checkpoint = die
+save(2)
+save(3)
+saver.close()
+os._exit(0)
+"""
+
+
+def run_save(uri: str, stage: str, environ: dict[str, str] | None = None) -> int:
+    path = f"{REPOSITORY}/containers/driver:{REPOSITORY}/containers/trainer"
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(SAVE), uri, stage], env=os.environ | {"PYTHONPATH": path} | (environ or {}), check=False
+    ).returncode
+
+
+@pytest.mark.parametrize(("stage", "complete"), [("in-shard", 1), ("before-metadata", 1), ("before-marker", 1), ("in-tidy", 3)])
+def test_a_save_that_is_killed_leaves_the_one_before_as_the_newest(tmp_path: Path, stage: str, complete: int) -> None:
+    assert run_save(str(tmp_path), stage) == -signal.SIGKILL
+    found, complaints = newest_complete(FolderStore(str(tmp_path)))
+    assert found is not None and found.step == complete
+    assert complaints == []
+
+
+def test_saves_that_are_left_alone_keep_the_newest_two_of_the_live_values(tmp_path: Path) -> None:
+    assert run_save(str(tmp_path), "never") == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-2", "step-3"]
+    record = json.loads((tmp_path / "step-3/COMMITTED.json").read_text())
+    assert record["format"] == "dcp"
+    for entry in record["objects"]:
+        assert (tmp_path / "step-3" / entry["key"]).stat().st_size == entry["bytes"]
+    from torch.distributed.checkpoint import FileSystemReader
+    from torch.distributed.checkpoint.state_dict_loader import load
+
+    state = {f"model.w{number}": torch.zeros(64) for number in range(4)}
+    load(state, storage_reader=FileSystemReader(tmp_path / "step-3"), no_dist=True)
+    assert all(torch.equal(value, torch.full((64,), 3.0)) for value in state.values()), "DCP's own reader must read it too"
+
+
+def test_the_same_bytes_go_to_s3(tmp_path: Path) -> None:
+    s3 = FakeS3()
+    try:
+        assert run_save("s3://bucket/runs/x", "never", s3.environ) == 0
+        assert sorted({path.split("/")[4] for path in s3.objects}) == ["step-2", "step-3"]
+        store = S3Store("s3://bucket/runs/x", S3Client(s3.environ))
+        found, _ = newest_complete(store)
+        assert found is not None and found.step == 3
+        marker = max(number for number, request in enumerate(s3.requests) if "step-3/COMMITTED.json" in request and "PUT" in request)
+        shards = [number for number, request in enumerate(s3.requests) if "step-3/" in request and "PUT" in request]
+        assert marker == max(shards), "the marker must be the last write"
+    finally:
+        s3.close()
+
+
+def test_fails_with_the_checkpoint_error_when_deleting_is_denied(tmp_path: Path) -> None:
+    s3 = FakeS3()
+    s3.fault = lambda method, path, query: 403 if method == "DELETE" else None
+    try:
+        assert run_save("s3://bucket/runs/x", "never", s3.environ) == 1
+        assert not any(path.endswith("COMMITTED.json") for path in s3.objects)
+    finally:
+        s3.close()
+
+
+def test_a_large_object_travels_in_parts_and_an_aborted_one_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "PART_BYTES", 1000)
+    s3 = FakeS3()
+    try:
+        store = S3Store("s3://bucket/p", S3Client(s3.environ))
+        data = os.urandom(10_500)
+        writer = store.open("big")
+        for start in range(0, len(data), 700):
+            writer.write(data[start : start + 700])
+        assert writer.close().bytes == 10_500
+        assert s3.objects["/bucket/p/big"] == data
+        aborted = store.open("gone")
+        aborted.write(data)
+        aborted.abort()
+        assert "/bucket/p/gone" not in s3.objects and s3.uploads == {}
+    finally:
+        s3.close()
+
+
+def fake_checkpoint(store: Store, step: int, objects: dict[str, bytes] | None = None) -> None:
+    listed = {"a": b"aa", "b": b"bbb"} if objects is None else objects
+    for name, data in listed.items():
+        write_object(store, f"step-{step}/{name}", data)
+    record = {"schema": 1, "step": step, "objects": [{"key": name, "bytes": len(data)} for name, data in listed.items()]}
+    write_object(store, f"step-{step}/COMMITTED.json", json.dumps(record).encode())
+
+
+@pytest.mark.parametrize("damage", ["missing shard", "short shard", "torn marker", "no marker", "marker of another schema"])
+def test_a_damaged_checkpoint_is_passed_over_and_said(tmp_path: Path, damage: str) -> None:
+    store = FolderStore(str(tmp_path))
+    fake_checkpoint(store, 5)
+    fake_checkpoint(store, 10)
+    target = tmp_path / "step-10"
+    if damage == "missing shard":
+        (target / "a").unlink()
+    elif damage == "short shard":
+        (target / "b").write_bytes(b"b")
+    elif damage == "torn marker":
+        (target / "COMMITTED.json").write_text('{"schema": 1, "st')
+    elif damage == "no marker":
+        (target / "COMMITTED.json").unlink()
+    else:
+        (target / "COMMITTED.json").write_text('{"schema": 2, "step": 10, "objects": []}')
+    found, complaints = newest_complete(store)
+    assert found is not None and found.step == 5
+    assert len(complaints) == (0 if damage == "no marker" else 1)
+
+
+def test_the_newer_of_the_run_s_own_and_the_named_checkpoint_is_resumed(tmp_path: Path) -> None:
+    own, other = FolderStore(str(tmp_path / "own")), FolderStore(str(tmp_path / "other"))
+    fake_checkpoint(other, 7)
+    named = str(tmp_path / "other/step-7")
+    found, _ = find_resume(own, named)
+    assert found is not None and (found.committed.step, found.committed.folder) == (7, "")
+    fake_checkpoint(own, 9)
+    found, _ = find_resume(own, named)
+    assert found is not None and (found.committed.step, found.store.uri) == (9, own.uri)
+
+
+def test_old_checkpoints_go_but_never_the_newest_two() -> None:
+    names = [f"step-{step}/COMMITTED.json" for step in (10, 9, 100, 30)] + ["step-200/a", "step-5x/COMMITTED.json"]
+    assert to_delete(names, keep=3) == ["step-9"]
+    assert to_delete(names, keep=0) == ["step-10", "step-9"]
+
+
+def hostile() -> bytes:
+    class Evil:
+        def __reduce__(self):
+            return os.system, ("true",)
+
+    return pickle.dumps(Evil())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [hostile(), b"", b"garbage", pickle.dumps({"a": 1}), pickle.dumps(OrderedDict()), pickle.dumps(torch.nn.Linear(1, 1))],
+    ids=["code", "empty", "garbage", "dict", "allowed class, wrong object", "module"],
+)
+def test_fails_on_metadata_that_is_not_dcp_s_own(data: bytes) -> None:
+    with pytest.raises(CheckpointFailed, match=r"\.metadata"):
+        read_metadata(data)
+
+
+def test_metadata_that_dcp_wrote_is_read_for_every_dtype(tmp_path: Path) -> None:
+    from torch.distributed.checkpoint import FileSystemWriter
+    from torch.distributed.checkpoint.state_dict_saver import save
+
+    kinds = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.uint8, torch.bool)
+    save({str(kind): torch.zeros(3, dtype=kind) for kind in kinds}, storage_writer=FileSystemWriter(tmp_path), no_dist=True)
+    data = (tmp_path / ".metadata").read_bytes()
+    assert len(read_metadata(data).state_dict_metadata) == len(kinds)
+    with pytest.raises(CheckpointFailed):
+        read_metadata(data[: len(data) // 2])
+
+
+def test_the_interval_grows_with_the_cost_and_shrinks_with_the_hosts() -> None:
+    assert auto_interval_minutes(0.0, 8) == 10
+    assert auto_interval_minutes(1e6, 8) == 60
+    assert auto_interval_minutes(3.0, 64) < auto_interval_minutes(3.0, 16) < auto_interval_minutes(20.0, 16)

@@ -1,0 +1,167 @@
+"""The tokenise step: shards of real files, restartable, on several hosts, as a processing job under the driver."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fake_world import REPOSITORY, install_driver, job_json
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+from slipway_trainer.exits import DataFailed  # noqa: E402
+from slipway_trainer.shards import TokenStream, read_index  # noqa: E402
+from slipway_trainer.tokenize.documents import documents, input_files, share  # noqa: E402
+from slipway_trainer.tokenize.shard_writer import ShardWriter, fingerprint, new_index, usable  # noqa: E402
+from slipway_trainer.tokenize.tokenizers import ByteTokenizer  # noqa: E402
+
+TEXTS = {"a.txt": "first", "b/c.txt": "sécond", "d.jsonl": '{"text": "third"}\n\n{"text": "fourth"}\n', ".hidden": "no"}
+
+
+def write_texts(folder: Path) -> Path:
+    for name, text in TEXTS.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def writer_for(texts: Path, output: Path, shard_tokens: int) -> tuple[ShardWriter, list[Path]]:
+    files = input_files(texts)
+    tokenizer = ByteTokenizer()
+    return ShardWriter(output, 0, new_index(tokenizer, fingerprint(files, texts, tokenizer, shard_tokens)), shard_tokens), files
+
+
+def tokens_of(folder: Path) -> list[int]:
+    index = read_index(folder)
+    total = sum(shard.tokens for shard in index.shards)
+    return TokenStream(index, total - 1).sample(0).tolist()
+
+
+def test_every_document_comes_out_in_order_with_an_end_token(tmp_path: Path) -> None:
+    writer, files = writer_for(write_texts(tmp_path / "in"), tmp_path / "out", 8)
+    writer.write_all(documents(files, (0, 0), "text"), ByteTokenizer())
+    expected: list[int] = []
+    for text in ("first", "sécond", "third", "fourth"):
+        expected += [*text.encode(), 256]
+    assert tokens_of(tmp_path / "out") == expected
+    assert [shard["tokens"] for shard in writer.index["shards"]] == [14, 13]
+    assert writer.index["complete"] is True
+
+
+class Interrupted(Exception):
+    pass
+
+
+def test_a_restart_repeats_no_finished_shard(tmp_path: Path) -> None:
+    texts = write_texts(tmp_path / "in")
+    whole, files = writer_for(texts, tmp_path / "whole", 5)
+    whole.write_all(documents(files, (0, 0), "text"), ByteTokenizer())
+
+    def until_third():
+        for number, document in enumerate(documents(files, (0, 0), "text")):
+            if number == 2:
+                raise Interrupted
+            yield document
+
+    broken, _ = writer_for(texts, tmp_path / "out", 5)
+    with pytest.raises(Interrupted):
+        broken.write_all(until_third(), ByteTokenizer())
+    before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("*.bin")}
+    assert len(before) == 2
+
+    again, _ = writer_for(texts, tmp_path / "out", 5)
+    found = json.loads(again.index_path.read_text())
+    assert usable(found, again.index["fingerprint"])
+    again.index = found
+    again.write_all(documents(files, tuple(found["next"]), "text"), ByteTokenizer())
+    assert {name: (tmp_path / "out" / name).stat().st_mtime_ns for name in before} == before
+    assert tokens_of(tmp_path / "out") == tokens_of(tmp_path / "whole")
+
+
+def test_an_index_of_other_input_is_not_continued(tmp_path: Path) -> None:
+    texts = write_texts(tmp_path / "in")
+    first, _ = writer_for(texts, tmp_path / "out", 5)
+    (texts / "a.txt").write_text("changed text")
+    second, _ = writer_for(texts, tmp_path / "out", 5)
+    assert not usable(first.index, second.index["fingerprint"])
+
+
+def test_hosts_that_see_every_file_share_them_out(tmp_path: Path) -> None:
+    files = input_files(write_texts(tmp_path))
+    shares = [share(files, host, 2) for host in range(2)]
+    assert sorted(shares[0] + shares[1]) == files
+    assert not set(shares[0]) & set(shares[1])
+
+
+def test_large_vocabularies_are_written_as_32_bit(tmp_path: Path) -> None:
+    class Wide(ByteTokenizer):
+        vocabulary_size = 100_000
+
+        def encode(self, text: bytes) -> list[int]:
+            return [70_000 + byte for byte in text]
+
+    writer = ShardWriter(tmp_path, 0, new_index(Wide(), "x"), 3)
+    texts = write_texts(tmp_path / "in")
+    writer.write_all(documents([texts / "a.txt"], (0, 0), "text"), Wide())
+    assert tokens_of(tmp_path) == [70_000 + byte for byte in b"first"] + [256]
+
+
+def test_fails_when_an_index_names_a_shard_that_is_not_there(tmp_path: Path) -> None:
+    writer, files = writer_for(write_texts(tmp_path / "in"), tmp_path / "out", 5)
+    writer.write_all(documents(files, (0, 0), "text"), ByteTokenizer())
+    next((tmp_path / "out").glob("*.bin")).unlink()
+    with pytest.raises(DataFailed, match="1 of 4 shards are missing"):
+        read_index(tmp_path / "out")
+
+
+def processing_host(root: Path, host: str, hosts: list[str], texts: Path, distribution: str) -> Path:
+    base = root / host
+    (base / "config").mkdir(parents=True)
+    inputs = base / "processing/input"
+    install_driver(inputs / "driver")
+    (inputs / "job").mkdir()
+    job = job_json(entryPoint="builtin-tokenize", arguments=["--tokenizer", "byte", "--shard-tokens", "20"])
+    (inputs / "job/job.json").write_text(json.dumps(job))
+    (inputs / "raw").symlink_to(texts)
+    config = {"ProcessingInputs": [{"InputName": "raw", "S3Input": {"S3DataDistributionType": distribution}}]}
+    (base / "config/processingjobconfig.json").write_text(json.dumps(config))
+    (base / "config/resourceconfig.json").write_text(json.dumps({"current_host": host, "hosts": hosts}))
+    (base / "config/hosts").write_text("".join(f"127.0.7.{number + 1} {name}\n" for number, name in enumerate(hosts)))
+    return base
+
+
+def test_two_hosts_of_a_processing_job_write_one_data_set(tmp_path: Path) -> None:
+    texts = write_texts(tmp_path / "in")
+    merged = tmp_path / "merged"
+    merged.mkdir()
+    for host in ("algo-1", "algo-2"):
+        base = processing_host(tmp_path, host, ["algo-1", "algo-2"], texts, "FullyReplicated")
+        environ = os.environ | {"SAGEMAKER_BASE_DIR": str(base), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+        done = subprocess.run(
+            ["bash", str(base / "processing/input/driver/launch.sh")], env=environ, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        for path in (base / "processing/output").iterdir():
+            assert not (merged / path.name).exists()
+            path.rename(merged / path.name)
+    assert sorted(tokens_of(merged)) == sorted(token for text in ("first", "sécond", "third", "fourth") for token in [*text.encode(), 256])
+
+
+def test_a_processing_job_that_fails_leaves_its_message(tmp_path: Path) -> None:
+    base = processing_host(tmp_path, "algo-1", ["algo-1"], write_texts(tmp_path / "in"), "FullyReplicated")
+    (base / "processing/input/raw").rename(base / "processing/input/other")
+    job = base / "processing/input/job/job.json"
+    job.write_text(json.dumps(json.loads(job.read_text()) | {"arguments": ["--data-channel", "raw"]}))
+    environ = os.environ | {"SAGEMAKER_BASE_DIR": str(base), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", str(base / "processing/input/driver/launch.sh")], env=environ, capture_output=True, check=False)
+    assert done.returncode == 77
+    assert "must name an input of the job (other), got raw" in (base / "output/message").read_text()
+
+
+def test_the_packages_hold_no_file_over_300_lines() -> None:
+    long = [path.name for path in (REPOSITORY / "containers").rglob("*.py") if len(path.read_text(encoding="utf-8").splitlines()) > 300]
+    assert long == []

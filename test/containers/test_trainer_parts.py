@@ -1,0 +1,99 @@
+"""Pure parts of the trainer: sample order, schedule, settings, layout, numbers."""
+
+import pytest
+
+from fake_world import TINY, job_json
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+from slipway_trainer.exits import Settings  # noqa: E402
+from slipway_trainer.layout import resolve_layout  # noqa: E402
+from slipway_trainer.model import Transformer, parameter_count  # noqa: E402
+from slipway_trainer.order import SampleOrder, positions_of_rank  # noqa: E402
+from slipway_trainer.progress import flops_per_token, peak_tflops  # noqa: E402
+from slipway_trainer.schedule import learning_rate  # noqa: E402
+from slipway_trainer.settings import Parallel, resolve_settings  # noqa: E402
+
+TRAINING = {"sequenceLength": 64, "microBatchSize": 1, "globalBatchSize": 8, "steps": 10, "precision": "fp32", "seed": 7}
+
+
+def settings(**changes):
+    job = job_json(training=TRAINING, model=TINY) | changes
+    return resolve_settings(job, job["arguments"], {})
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 64, 65, 1000, 4097])
+def test_an_epoch_is_a_permutation(count: int) -> None:
+    order = SampleOrder(count, seed=3)
+    first = [order.sample(position) for position in range(count)]
+    second = [order.sample(position) for position in range(count, 2 * count)]
+    assert sorted(first) == list(range(count)) == sorted(second)
+    assert count < 7 or first != second != list(range(count))
+
+
+def test_the_order_looks_random_and_depends_on_the_seed() -> None:
+    orders = [[SampleOrder(10_000, seed).sample(position) for position in range(10_000)] for seed in (1, 2)]
+    assert orders[0] != orders[1]
+    # A shuffled order moves a sample by a third of the length on average.
+    moved = sum(abs(sample - position) for position, sample in enumerate(orders[0])) / 10_000
+    assert 0.30 < moved / 10_000 < 0.37
+    assert sum(a + 1 == b for a, b in zip(orders[0], orders[0][1:], strict=False)) < 10
+
+
+@pytest.mark.parametrize(("ranks", "micro_batch"), [(1, 1), (1, 8), (2, 2), (4, 1), (8, 1)])
+def test_a_step_covers_the_same_samples_for_every_number_of_ranks(ranks: int, micro_batch: int) -> None:
+    micro_steps = 8 // (ranks * micro_batch)
+    seen = [
+        position
+        for rank in range(ranks)
+        for micro_step in range(micro_steps)
+        for position in positions_of_rank(5, micro_step, rank, ranks, micro_batch, 8)
+    ]
+    assert sorted(seen) == list(range(40, 48))
+
+
+def test_schedules_warm_up_and_come_down() -> None:
+    cosine = [learning_rate(step, 100, 1.0, 10, "cosine", 0.1, 0.2) for step in range(101)]
+    assert cosine[0] == pytest.approx(0.1) and cosine[9] == 1.0 and cosine[100] == pytest.approx(0.1)
+    assert cosine[55] == pytest.approx(0.55)
+    wsd = [learning_rate(step, 100, 1.0, 10, "wsd", 0.1, 0.2) for step in range(101)]
+    assert wsd[10:80] == [1.0] * 70 and wsd[90] == pytest.approx(0.55) and wsd[100] == pytest.approx(0.1)
+    assert learning_rate(99, 100, 1.0, 0, "constant", 0.1, 0.2) == 1.0
+
+
+def test_total_tokens_become_steps_rounded_up() -> None:
+    training = {key: value for key, value in TRAINING.items() if key != "steps"}
+    assert settings(training=training | {"totalTokens": 512 * 10 + 1}).training.steps == 11
+
+
+def test_every_wrong_setting_is_named_at_once() -> None:
+    with pytest.raises(Settings) as raised:
+        settings(model=TINY | {"layers": 0, "kvHeads": 3}, training=TRAINING | {"globalBatchSize": None}, arguments=["--lerning-rate", "1"])
+    for part in ("model.layers: must be", "model.kvHeads: must divide", "training.globalBatchSize: must be", "--lerning-rate"):
+        assert part in str(raised.value)
+
+
+def test_a_layout_that_does_not_fit_prints_every_factor() -> None:
+    found = settings()
+    with pytest.raises(Settings, match="replicate 3 x shard 1 x context 1 x tensor 1 must be the 4 ranks of the job, got 3"):
+        resolve_layout(Parallel(replicate=3), 4, found.architecture, found.training)
+    layout = resolve_layout(Parallel(replicate=2), 4, found.architecture, found.training)
+    assert layout.committed() == {"dpShard": 2, "dpReplicate": 2, "tp": 1, "pp": 1, "cp": 1}
+
+
+@pytest.mark.parametrize("changes", [{}, {"gatedMlp": False}, {"tiedEmbeddings": True}, {"kvHeads": 4}, {"headSize": 16}])
+def test_parameters_are_counted_as_the_model_has_them(changes: dict) -> None:
+    shape = settings(model=TINY | changes).architecture
+    assert parameter_count(shape)[0] == sum(parameter.numel() for parameter in Transformer(shape).parameters())
+
+
+def test_the_flop_formula_gives_58_gigaflops_for_8b_at_8k() -> None:
+    llama = TINY | {"layers": 32, "hiddenSize": 4096, "attentionHeads": 32, "kvHeads": 8, "ffnHiddenSize": 14336, "vocabularySize": 128256}
+    shape = settings(model=llama).architecture
+    assert flops_per_token(shape, 8192) == pytest.approx(57.9e9, rel=0.002)
+
+
+def test_no_mfu_for_a_device_whose_peak_is_unknown() -> None:
+    assert peak_tflops("NVIDIA H100 80GB HBM3") == 989.4
+    assert peak_tflops("cpu") is None
