@@ -1,0 +1,4 @@
+export * from './judge';
+export * from './need';
+export * from './table';
+export * from './usage';

@@ -1,0 +1,74 @@
+import type { QuotaNeed } from './need';
+
+/** An applied limit as Service Quotas gave it, or why there is none. A limit that could not be read is never guessed. */
+export type AppliedLimit = { value: number; code?: string } | { unknown: string };
+
+/** Applied limits by quota name. */
+export type Limits = ReadonlyMap<string, AppliedLimit>;
+
+/** What live jobs and warm pools hold, by quota name; a pool that is not named holds nothing. */
+export type Usage = ReadonlyMap<string, number>;
+
+export type QuotaVerdict = 'enough' | 'short' | 'unknown';
+
+export interface QuotaRow extends QuotaNeed {
+  /** null: not known. */
+  limit: number | null;
+  /** null: not looked at, or a limit on each job alone. */
+  inUse: number | null;
+  verdict: QuotaVerdict;
+  /** Why it is short or not known; '' when there is enough. */
+  reason: string;
+}
+
+/** The deploy's gate: what is needed against the applied limit, whatever is in use now. */
+export function judgeForDeploy(needs: readonly QuotaNeed[], limits: Limits): QuotaRow[] {
+  return needs.map((need) => judge(need, limits.get(need.name), null));
+}
+
+/**
+ * The launch's gate: what is needed against what is free.
+ * @param usage what is in use; `unknown` says why it could not be read
+ */
+export function judgeForLaunch(
+  needs: readonly QuotaNeed[],
+  limits: Limits,
+  usage: Usage | { unknown: string },
+): QuotaRow[] {
+  return needs.map((need) => {
+    if (need.kind === 'per-job') return judge(need, limits.get(need.name), null);
+    if ('unknown' in usage) return withoutUsage(need, limits.get(need.name), usage.unknown);
+    return judge(need, limits.get(need.name), usage.get(need.name) ?? 0);
+  });
+}
+
+/** `refuse`: above a limit, waiting does not help. `wait`: above what is free. `unknown`: a limit could not be read. */
+export type LaunchOutcome = 'start' | 'wait' | 'refuse' | 'unknown';
+
+/** What a launch may do, given its rows (contract/decisions.md, "quota: refused or queued"). */
+export function launchOutcome(rows: readonly QuotaRow[]): LaunchOutcome {
+  if (rows.some((row) => row.limit !== null && row.needed > row.limit)) return 'refuse';
+  if (rows.some((row) => row.verdict === 'short')) return 'wait';
+  return rows.some((row) => row.verdict === 'unknown') ? 'unknown' : 'start';
+}
+
+export const shortRows = (rows: readonly QuotaRow[]): QuotaRow[] => rows.filter((row) => row.verdict === 'short');
+
+/** Free units of a pool; usage above the limit (seen in real accounts) reads as nothing free. */
+export const freeOf = (limit: number, inUse: number): number => Math.max(0, limit - inUse);
+
+function judge(need: QuotaNeed, limit: AppliedLimit | undefined, inUse: number | null): QuotaRow {
+  if (!limit || 'unknown' in limit)
+    return { ...need, limit: null, inUse, verdict: 'unknown', reason: limit?.unknown ?? 'the limit was not read' };
+  const row = { ...need, code: need.code ?? limit.code, limit: limit.value, inUse };
+  if (need.needed > limit.value)
+    return { ...row, verdict: 'short', reason: `needs ${need.needed}, the limit is ${limit.value}` };
+  const free = freeOf(limit.value, inUse ?? 0);
+  if (need.needed > free) return { ...row, verdict: 'short', reason: `needs ${need.needed}, ${free} are free` };
+  return { ...row, verdict: 'enough', reason: '' };
+}
+
+function withoutUsage(need: QuotaNeed, limit: AppliedLimit | undefined, why: string): QuotaRow {
+  const row = judge(need, limit, null);
+  return row.verdict === 'enough' ? { ...row, verdict: 'unknown', reason: `what is in use is not known: ${why}` } : row;
+}

@@ -1,0 +1,158 @@
+import { findInstanceType } from '../catalog/instances';
+import { generalQuota, instanceQuota, QUOTA, type QuotaRef, type QuotaUsage } from '../catalog/quotas';
+import type { QuotaRequirement } from '../spec/environment-file';
+import { instanceGroupsOf } from '../spec/resolve-run';
+import type { RunSpec } from '../spec/run-spec';
+
+/** One quota that a run or an environment touches, and how much of it. */
+export interface QuotaNeed extends QuotaRef {
+  needed: number;
+  unit: 'instances' | 'seconds' | 'GiB';
+  /** `pool`: what is in use counts against the limit. `per-job`: the limit is on each job alone. */
+  kind: 'pool' | 'per-job';
+  /** What asks for it, in the user's own words: `compute.instanceCount`. */
+  wantedBy: string;
+}
+
+/** Quotas on processing jobs that have no name in `QUOTA`. Source: quota-codes.ts. */
+const PROCESSING = { perJob: 'L-A5D63399', runtime: 'L-EA47BDD3', volume: 'L-D7BEE2A3' } as const;
+
+/** EBS volume that a request carries when the run names none (lib/job), GiB. */
+const DEFAULT_VOLUME_GIB = 100;
+
+type Pool = 'training' | 'spot' | 'processing';
+
+/** Codes of the quotas that are not about one type, by what a job is charged to. */
+const TOTALS: Readonly<Record<Pool, { across: string; perJob: string; runtime: string; volume: string }>> = {
+  training: {
+    across: QUOTA.instancesAcrossTraining,
+    perJob: QUOTA.instancesPerTraining,
+    runtime: QUOTA.longestRunSeconds,
+    volume: QUOTA.ebsVolumeGiB,
+  },
+  spot: {
+    across: QUOTA.instancesAcrossSpot,
+    perJob: QUOTA.instancesPerSpot,
+    runtime: QUOTA.longestRunSeconds,
+    volume: QUOTA.ebsVolumeGiB,
+  },
+  processing: { across: QUOTA.instancesAcrossProcessing, ...PROCESSING },
+};
+
+/** Every quota that one run touches (facts: SageMaker quotas that gate a job). Types given as alternatives count too. */
+export function runQuotaNeeds(run: RunSpec): QuotaNeed[] {
+  const pool = poolOf(run);
+  const hosts = instancesByType(run);
+  const total = mostInstances(run);
+  const at = run.compute.instanceGroups.length > 0 ? 'compute.instanceGroups' : 'compute.instanceCount';
+  const usages: QuotaUsage[] = run.compute.keepAliveSeconds > 0 ? [pool, 'warm-pool'] : [pool];
+  return [
+    ...usages.flatMap((usage) => [...hosts].map(([type, count]) => instances(instanceQuota(type, usage), count, at))),
+    instances(generalQuota(TOTALS[pool].across), total, at),
+    { ...generalQuota(TOTALS[pool].perJob), needed: total, unit: 'instances', kind: 'per-job', wantedBy: at },
+    {
+      ...generalQuota(TOTALS[pool].runtime),
+      needed: run.limits.maxRuntimeSeconds,
+      unit: 'seconds',
+      kind: 'per-job',
+      wantedBy: 'limits.maxRuntimeSeconds',
+    },
+    ...volumeNeed(run, pool),
+  ];
+}
+
+/**
+ * What an environment must be able to hold: each entry of `quotas.require` beside the others, and each of its runs alone.
+ * @param maxInstancesPerRun guardrail; a required count above it is spread over several jobs
+ */
+export function environmentQuotaNeeds(
+  required: readonly QuotaRequirement[],
+  runs: readonly RunSpec[] = [],
+  maxInstancesPerRun = Number.POSITIVE_INFINITY,
+): QuotaNeed[] {
+  const beside = sumNeeds(required.flatMap((r, i) => requirementNeeds(r, `quotas.require[${i}]`, maxInstancesPerRun)));
+  return largestNeeds([...beside, ...runs.flatMap(runQuotaNeeds)]);
+}
+
+/** The larger of two needs of the same quota: for runs that need not run side by side. */
+export function largestNeeds(needs: readonly QuotaNeed[]): QuotaNeed[] {
+  return merge(needs, (a, b) => (b.needed > a.needed ? b : a));
+}
+
+/** Needs side by side: pools add up, limits on one job do not. */
+function sumNeeds(needs: readonly QuotaNeed[]): QuotaNeed[] {
+  return merge(needs, (a, b) => {
+    if (a.kind === 'per-job') return b.needed > a.needed ? b : a;
+    return { ...a, needed: a.needed + b.needed, wantedBy: `${a.wantedBy}, ${b.wantedBy}` };
+  });
+}
+
+function merge(needs: readonly QuotaNeed[], join: (a: QuotaNeed, b: QuotaNeed) => QuotaNeed): QuotaNeed[] {
+  const byName = new Map<string, QuotaNeed>();
+  for (const need of needs) {
+    const before = byName.get(need.name);
+    byName.set(need.name, before ? join(before, need) : need);
+  }
+  return [...byName.values()];
+}
+
+function requirementNeeds(required: QuotaRequirement, wantedBy: string, maxPerRun: number): QuotaNeed[] {
+  const { instanceType, count, usage } = required;
+  const type = instances(instanceQuota(instanceType, usage), count, wantedBy);
+  // A warm pool is a part of the training quota: it asks for no instance of its own.
+  if (usage === 'warm-pool') return [type];
+  return [
+    type,
+    instances(generalQuota(TOTALS[usage].across), count, wantedBy),
+    {
+      ...generalQuota(TOTALS[usage].perJob),
+      needed: Math.min(count, maxPerRun),
+      unit: 'instances',
+      kind: 'per-job',
+      wantedBy,
+    },
+  ];
+}
+
+function instances(quota: QuotaRef, needed: number, wantedBy: string): QuotaNeed {
+  return { ...quota, needed, unit: 'instances', kind: 'pool', wantedBy };
+}
+
+function poolOf(run: RunSpec): Pool {
+  if (run.kind === 'processing') return 'processing';
+  return run.compute.capacity === 'spot' ? 'spot' : 'training';
+}
+
+/** Most instances of each type that any choice among the alternatives takes. */
+function instancesByType({ compute }: RunSpec): Map<string, number> {
+  const count = new Map<string, number>();
+  for (const group of instanceGroupsOf(compute))
+    count.set(group.instanceType, (count.get(group.instanceType) ?? 0) + group.instanceCount);
+  for (const other of compute.alternatives)
+    count.set(
+      other.instanceType,
+      Math.max(count.get(other.instanceType) ?? 0, other.instanceCount ?? compute.instanceCount),
+    );
+  return count;
+}
+
+function mostInstances({ compute }: RunSpec): number {
+  const first = instanceGroupsOf(compute).reduce((sum, group) => sum + group.instanceCount, 0);
+  return Math.max(first, ...compute.alternatives.map((a) => a.instanceCount ?? compute.instanceCount));
+}
+
+/** Types with instance store have no EBS volume. */
+function volumeNeed(run: RunSpec, pool: Pool): QuotaNeed[] {
+  const types = [...instancesByType(run).keys()];
+  if (types.every((type) => (findInstanceType(type)?.localNvmeGB ?? 0) > 0)) return [];
+  const needed = run.compute.volumeSizeGiB ?? DEFAULT_VOLUME_GIB;
+  return [
+    {
+      ...generalQuota(TOTALS[pool].volume),
+      needed,
+      unit: 'GiB',
+      kind: 'per-job',
+      wantedBy: 'compute.volumeSizeGiB',
+    },
+  ];
+}

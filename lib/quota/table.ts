@@ -1,0 +1,43 @@
+import type { QuotaRow } from './judge';
+
+const COLUMNS = ['quota', 'code', 'limit', 'in use', 'needed', 'verdict'] as const;
+
+/** The rows as a text table; short and unknown ones first. */
+export function quotaTable(rows: readonly QuotaRow[]): string {
+  const order = { short: 0, unknown: 1, enough: 2 };
+  const sorted = [...rows].sort((a, b) => order[a.verdict] - order[b.verdict]);
+  const cells = [[...COLUMNS], ...sorted.map(cellsOf)];
+  const widths = COLUMNS.map((_, column) => Math.max(...cells.map((line) => (line[column] ?? '').length)));
+  return cells
+    .map((line) =>
+      line
+        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+function cellsOf(row: QuotaRow): string[] {
+  const verdict = row.verdict === 'enough' ? row.verdict : `${row.verdict}: ${row.reason}`;
+  return [row.name, row.code ?? '-', text(row.limit), text(row.inUse), String(row.needed), verdict];
+}
+
+const text = (value: number | null): string => (value === null ? '-' : String(value));
+
+/** One shortfall in a line: name, code, limit, needed. */
+export function quotaSentence(row: QuotaRow): string {
+  const code = row.code ? ` (${row.code})` : '';
+  const used = row.inUse ? `, ${row.inUse} in use` : '';
+  return `${row.name}${code}: limit ${text(row.limit)}${used}, needed ${row.needed}`;
+}
+
+/** The AWS CLI command that asks for the increase; undefined when the code is not known. */
+export function increaseCommand(row: QuotaRow, region: string): string | undefined {
+  if (!row.code) return undefined;
+  const desired = row.needed + (row.inUse ?? 0);
+  return (
+    `aws service-quotas request-service-quota-increase --service-code sagemaker --quota-code ${row.code} ` +
+    `--desired-value ${desired} --region ${region}`
+  );
+}
