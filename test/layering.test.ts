@@ -34,7 +34,10 @@ const MAY_IMPORT: Record<string, readonly [modules: string[], packages: RegExp]>
   constructs: [[...PURE, 'contracts'], /^(node:|aws-cdk-lib($|\/)|constructs$|cdk-nag$|@cdklabs\/)/],
   handlers: [[...PURE, 'contracts'], /^(node:|@aws-sdk\/|@aws-lambda-powertools\/|zod$|aws-lambda$)/],
   sandbox: [[...PURE, 'contracts'], /^(node:|@aws-sdk\/|@smithy\/|yaml$|zod$)/],
-  cli: [[...PURE, 'contracts', 'sandbox'], /^(node:|@aws-sdk\/|commander$|picocolors$|@clack\/|cli-table3$|yaml$)/],
+  cli: [
+    [...PURE, 'contracts', 'sandbox'],
+    /^(node:|@aws-sdk\/|commander$|picocolors$|tar-stream$|@clack\/|cli-table3$|yaml$)/,
+  ],
 };
 
 /** A type of the SDK is a fact about a request, so `job` may name one; it may not bring the client itself along. */

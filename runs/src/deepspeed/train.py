@@ -1,0 +1,1 @@
+"""Your DeepSpeed script goes here; see containers/examples."""

@@ -1,0 +1,1 @@
+"""Your Megatron entry point goes here; see containers/examples."""

@@ -1,0 +1,1 @@
+"""Your preparation script goes here."""

@@ -1,0 +1,1 @@
+"""Your SMP v1 script goes here; see containers/examples."""

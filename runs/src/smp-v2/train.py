@@ -1,0 +1,1 @@
+"""Your SMP v2 script goes here; see containers/examples."""

@@ -1,0 +1,1 @@
+"""Your script goes here; see containers/examples."""

@@ -1,0 +1,10 @@
+// Writes schema/run.schema.json and schema/environment.schema.json; test/spec/schema.test.ts fails when they are stale.
+import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+
+const root = path.resolve(import.meta.dirname, '..');
+for (const kind of ['run', 'environment']) {
+  const text = execFileSync(process.execPath, [path.join(root, 'dist/cli/slipway.mjs'), 'schema', kind], { encoding: 'utf8' });
+  writeFileSync(path.join(root, 'schema', `${kind}.schema.json`), text);
+}

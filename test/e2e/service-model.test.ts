@@ -1,0 +1,58 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { processingJobRequest } from '../../lib/job/processing-request';
+import { trainingJobRequest } from '../../lib/job/training-request';
+import { loadRun } from '../../lib/spec/load';
+import type { RunSpec } from '../../lib/spec/run-spec';
+import { validRunFiles } from '../support/arbitrary-runs';
+import { DESCRIPTOR } from '../support/runs';
+
+const ROOT = path.join(__dirname, '../..');
+const PYTHON = path.join(ROOT, '.slipway/python/bin/python');
+
+function requestOf(run: RunSpec): object {
+  const plan = {
+    run,
+    descriptor: DESCRIPTOR,
+    region: 'us-west-2',
+    runId: `${run.name}-261121120000`,
+    attempt: 1,
+    code: { uri: 's3://artifact-bucket/runs/nlp/x/code/0.tar.gz', sha256: '0' },
+    driver: { uri: 's3://artifact-bucket/drivers/0/', hash: '0' },
+    configHash: '0',
+    resumeFrom: '',
+    restartSecret: '',
+  };
+  return run.kind === 'processing' ? processingJobRequest(plan) : trainingJobRequest(plan);
+}
+
+/** Lines of botocore's verdict on the requests; the last one counts them. */
+function verdict(requests: object[]): string[] {
+  const folder = mkdtempSync(path.join(tmpdir(), 'slipway-model-'));
+  try {
+    const file = path.join(folder, 'requests.jsonl');
+    writeFileSync(file, requests.map((r) => JSON.stringify(r)).join('\n'));
+    const out = execFileSync(PYTHON, [path.join(__dirname, 'validate_requests.py'), file], { encoding: 'utf8' });
+    return out.trim().split('\n');
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+test.skipIf(!existsSync(PYTHON))('requests of 1,000 generated run files fit the service model', () => {
+  const seed = Date.now() % 2 ** 31;
+  const runs = fc
+    .sample(validRunFiles, { numRuns: 1000, seed })
+    .flatMap((file) => loadRun(JSON.stringify(file)).value ?? []);
+  expect(verdict(runs.map(requestOf)), `seed ${seed}`).toEqual(['1000 requests']);
+});
+
+test.skipIf(!existsSync(PYTHON))('requests of every file in runs/ fit the service model', () => {
+  const files = readdirSync(path.join(ROOT, 'runs')).filter((f) => f.endsWith('.yaml'));
+  const runs = files.flatMap((f) => loadRun(readFileSync(path.join(ROOT, 'runs', f), 'utf8')).value ?? []);
+  expect(verdict(runs.map(requestOf))).toEqual([`${files.length} requests`]);
+});

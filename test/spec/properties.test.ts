@@ -1,0 +1,37 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { checkRun } from '../../lib/rules';
+import { loadRun } from '../../lib/spec/load';
+import { mutatedRunFiles, validRunFiles } from '../support/arbitrary-runs';
+
+test('generated valid run files have no errors', () => {
+  fc.assert(
+    fc.property(validRunFiles, (file) => {
+      const loaded = loadRun(JSON.stringify(file));
+      const issues = loaded.value ? checkRun(loaded.value) : loaded.issues;
+      expect(issues.filter((i) => i.level === 'error')).toEqual([]);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('mutated run files give issues in our form, never an exception', () => {
+  fc.assert(
+    fc.property(mutatedRunFiles, (file) => {
+      const loaded = loadRun(JSON.stringify(file));
+      const issues = loaded.value ? checkRun(loaded.value) : loaded.issues;
+      for (const found of issues) expect(found.message).toMatch(/; /);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('any text is either read or refused', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.string({ unit: 'grapheme' })), (text) => {
+      const { value, issues } = loadRun(text);
+      expect(value === undefined).toBe(issues.some((i) => i.level === 'error'));
+    }),
+    { numRuns: 500 },
+  );
+});

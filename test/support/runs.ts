@@ -1,0 +1,44 @@
+import { checkRun } from '../../lib/rules';
+import type { Descriptor } from '../../lib/spec/descriptor';
+import type { Issue } from '../../lib/spec/issue';
+import { loadRun } from '../../lib/spec/load';
+import type { RuleContext } from '../../lib/spec/rule';
+import type { RunSpec } from '../../lib/spec/run-spec';
+
+/** A valid run of own code on two p4d; tests change what they are about. */
+export const BASE = {
+  name: 'base',
+  code: { source: './src' },
+  compute: { instanceType: 'ml.p4d.24xlarge', instanceCount: 2 },
+};
+
+/** The resolved run of a file given as plain values (JSON is YAML). */
+export function runOf(file: object): RunSpec {
+  const loaded = loadRun(JSON.stringify(file));
+  if (!loaded.value) throw new Error(JSON.stringify(loaded.issues));
+  return loaded.value;
+}
+
+/** Issues of the rules whose id begins with `prefix`. */
+export function issuesOf(file: object, prefix: string, context: RuleContext = {}): Issue[] {
+  return checkRun(runOf(file), context).filter((i) => i.rule.startsWith(prefix));
+}
+
+export const DESCRIPTOR: Descriptor = {
+  schemaVersion: 1,
+  name: 'research',
+  team: 'nlp',
+  partition: 'aws',
+  account: '111122223333',
+  region: 'us-west-2',
+  executionRoleArn: 'arn:aws:iam::111122223333:role/slipway-research-us-west-2-nlp-execution',
+  processingRoleArn: 'arn:aws:iam::111122223333:role/slipway-research-us-west-2-nlp-processing',
+  dataBucket: 'data-bucket',
+  checkpointBucket: 'checkpoint-bucket',
+  artifactBucket: 'artifact-bucket',
+  kmsKeyArn: 'arn:aws:kms:us-west-2:111122223333:key/11111111-2222-3333-4444-555555555555',
+  subnetIds: ['subnet-0aaa'],
+  securityGroupIds: ['sg-0ccc'],
+  trainingImageUri: '111122223333.dkr.ecr.us-west-2.amazonaws.com/slipway-research:abc',
+  driver: { uri: 's3://artifact-bucket/drivers/0f3a9c/', hash: '0f3a9c' },
+};
