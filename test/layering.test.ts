@@ -30,9 +30,10 @@ const MAY_IMPORT: Record<string, readonly [modules: string[], packages: RegExp]>
   lifecycle: [['catalog', 'spec'], /^$/],
   queue: [['catalog', 'spec', 'quota'], /^$/],
   report: [['catalog', 'spec', 'planner', 'search', 'quota', 'lifecycle'], /^echarts($|\/)/],
+  aws: [['catalog', 'spec', 'quota'], /^@aws-sdk\//],
   contracts: [['spec'], /^zod$/],
   constructs: [[...PURE, 'contracts'], /^(node:|aws-cdk-lib($|\/)|constructs$|cdk-nag$|@cdklabs\/)/],
-  handlers: [[...PURE, 'contracts'], /^(node:|@aws-sdk\/|@aws-lambda-powertools\/|zod$|aws-lambda$)/],
+  handlers: [[...PURE, 'contracts', 'aws'], /^(node:|@aws-sdk\/|@aws-lambda-powertools\/|zod$|aws-lambda$)/],
   sandbox: [[...PURE, 'contracts'], /^(node:|@aws-sdk\/|@smithy\/|yaml$|zod$)/],
   cli: [
     [...PURE, 'contracts', 'sandbox'],

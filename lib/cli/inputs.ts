@@ -27,8 +27,7 @@ export function readText(file: string): string {
 }
 
 /** Whether `--environment` names a descriptor file; otherwise it is a name that SSM knows. */
-export const isDescriptorFile = (environment: string | undefined): environment is string =>
-  environment?.endsWith('.json') ?? false;
+export const isDescriptorFile = (environment: string | undefined): boolean => environment?.endsWith('.json') ?? false;
 
 /** The descriptor in a file; its issues are a refusal of their own. */
 export function readDescriptor(file: string): Descriptor {

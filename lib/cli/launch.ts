@@ -25,7 +25,7 @@ export async function launch(file: string, options: LaunchOptions, terminal: Ter
 }
 
 async function printDryRun(file: string, options: LaunchOptions, terminal: Terminal): Promise<number> {
-  if (!isDescriptorFile(options.environment)) {
+  if (!options.environment || !isDescriptorFile(options.environment)) {
     throw new UsageError(
       `--environment: must be a descriptor file (.json) for --dry-run without an account, got ${options.environment ?? 'nothing'}; name one`,
     );

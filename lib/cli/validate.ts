@@ -20,7 +20,8 @@ function findIssues(
   const text = readText(file);
   if (isEnvironmentFile(text)) return loadEnvironment(text, options.set);
   // A name would need a service call; offline only a descriptor file says something about the environment.
-  const descriptor = isDescriptorFile(options.environment) ? readDescriptor(options.environment) : undefined;
+  const descriptor =
+    options.environment && isDescriptorFile(options.environment) ? readDescriptor(options.environment) : undefined;
   return checkRunFile(file, options, descriptor);
 }
 

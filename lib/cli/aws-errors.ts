@@ -1,0 +1,45 @@
+import { ServiceError } from './exit';
+
+interface AwsError {
+  name?: string;
+  message?: string;
+  code?: string;
+  $metadata?: { httpStatusCode?: number };
+}
+
+const CREDENTIALS = [
+  'CredentialsProviderError',
+  'ExpiredTokenException',
+  'ExpiredToken',
+  'UnrecognizedClientException',
+  'InvalidClientTokenId',
+  'TokenProviderError',
+];
+const DENIED = ['AccessDeniedException', 'AccessDenied', 'UnauthorizedOperation', 'AuthorizationError', 'Forbidden'];
+const UNREACHABLE = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ECONNRESET', 'ETIMEDOUT', 'TimeoutError'];
+
+/** A failed call in words: what was asked, what went wrong, what to do. The service's own message stays in it. */
+export function serviceError(doing: string, error: unknown): ServiceError {
+  const { name = '', code = '', message = String(error) } = (error ?? {}) as AwsError;
+  const words = explain(name, code, message);
+  return new ServiceError(`${doing}: ${words}`, { cause: error });
+}
+
+function explain(name: string, code: string, message: string): string {
+  if (CREDENTIALS.includes(name)) return `must have valid AWS credentials, got ${message}; sign in, or set AWS_PROFILE`;
+  if (DENIED.includes(name)) return `must be permitted, got ${message}; ask the platform team for the permission`;
+  if (UNREACHABLE.includes(code) || UNREACHABLE.includes(name)) {
+    return `must reach the service, got ${code || name}; check the network, the region and AWS_ENDPOINT_URL`;
+  }
+  return `failed, got ${name ? `${name}: ` : ''}${message}; try again`;
+}
+
+/** Runs one service call; what it throws becomes a ServiceError that says what was being done. */
+export async function calling<T>(doing: string, call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    if (error instanceof ServiceError) throw error;
+    throw serviceError(doing, error);
+  }
+}

@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CloudWatchLogsClient, type FilteredLogEvent, FilterLogEventsCommand } from '@aws-sdk/client-cloudwatch-logs';
+import { calling } from './aws-errors';
+import { EXIT, UsageError } from './exit';
+import type { CommonOptions } from './inputs';
+import { runTarget } from './run-target';
+import { readStatus } from './status';
+import type { Terminal } from './terminal';
+
+const GROUP = '/aws/sagemaker/TrainingJobs';
+
+export interface LogOptions extends CommonOptions {
+  follow?: boolean;
+  node?: string;
+  errors?: boolean;
+  since?: string;
+}
+
+interface Line {
+  at: string;
+  attempt: number;
+  host: string;
+  message: string;
+}
+
+/** `slipway logs RUN`: lines of all attempts and hosts in the order of time. */
+export async function logs(runId: string, options: LogOptions, terminal: Terminal): Promise<number> {
+  const since = sinceMillis(options.since, Date.now());
+  const descriptor = await runTarget(options);
+  const client = new CloudWatchLogsClient({ region: descriptor.region });
+  const seen = new Set<string>();
+  for (;;) {
+    const { attempts, state } = await readStatus(descriptor, runId);
+    const jobs = attempts.map((a) => a.trainingJobName);
+    const events = (await Promise.all(jobs.map((job, i) => eventsOf(client, job, i + 1, since, options.node)))).flat();
+    const fresh = events.filter((e) => !seen.has(e.id)).sort((a, b) => a.line.at.localeCompare(b.line.at));
+    for (const { id, line } of pick(fresh, options)) {
+      seen.add(id);
+      terminal.out(options.json ? JSON.stringify(line) : `${line.at} ${line.host} ${line.message}`);
+    }
+    if (!options.follow || ['completed', 'failed', 'stopped'].includes(state)) return EXIT.done;
+    await sleep(2000);
+  }
+}
+
+interface Event {
+  id: string;
+  line: Line;
+}
+
+async function eventsOf(
+  client: CloudWatchLogsClient,
+  job: string,
+  attempt: number,
+  since: number | undefined,
+  node: string | undefined,
+): Promise<Event[]> {
+  const prefix = node === undefined ? `${job}/` : `${job}/algo-${node.replace(/^algo-/, '')}-`;
+  const events: FilteredLogEvent[] = [];
+  let token: string | undefined;
+  do {
+    const page = await calling(`reading the log of ${job}`, () =>
+      client.send(
+        new FilterLogEventsCommand({
+          logGroupName: GROUP,
+          logStreamNamePrefix: prefix,
+          startTime: since,
+          nextToken: token,
+        }),
+      ),
+    );
+    events.push(...(page.events ?? []));
+    token = page.nextToken;
+  } while (token);
+  return events.map((e) => ({
+    id: e.eventId ?? `${e.logStreamName} ${e.timestamp} ${e.message}`,
+    line: {
+      at: new Date(e.timestamp ?? 0).toISOString(),
+      attempt,
+      host: /\/(algo-\d+)/.exec(e.logStreamName ?? '')?.[1] ?? '',
+      message: (e.message ?? '').trimEnd(),
+    },
+  }));
+}
+
+/** Lines that tell an error, not the noise that follows one. */
+const ERROR_LINE = /\b(Traceback|Error\b|Exception\b|error:|FATAL|CUDA out of memory|Segmentation fault)/;
+
+/** With `--errors`: the first error line over all hosts and the nine lines after it on the same host. */
+function pick(events: Event[], options: LogOptions): Event[] {
+  if (!options.errors) return events;
+  const first = events.findIndex((e) => ERROR_LINE.test(e.line.message) && !e.line.message.startsWith('slipway {'));
+  const found = events[first];
+  if (!found) return [];
+  return events
+    .slice(first)
+    .filter((e) => e.line.host === found.line.host && e.line.attempt === found.line.attempt)
+    .slice(0, 10);
+}
+
+/** `--since 30m`, `2h`, `1d` or an ISO time, as epoch milliseconds. */
+export function sinceMillis(text: string | undefined, now: number): number | undefined {
+  if (text === undefined) return undefined;
+  const relative = /^(\d+)([smhd])$/.exec(text);
+  const unit = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[relative?.[2] ?? ''];
+  if (relative && unit) return now - Number(relative[1]) * unit;
+  const absolute = Date.parse(text);
+  if (Number.isNaN(absolute))
+    throw new UsageError(`--since: must be a time or a span such as 30m, 2h or 1d, got ${text}; write one of them`);
+  return absolute;
+}

@@ -1,0 +1,103 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SageMakerClient } from '@aws-sdk/client-sagemaker';
+import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
+import { readAppliedLimits } from '../aws/applied-limits';
+import { readUsage } from '../aws/live-usage';
+import { findOpenRequest, type IncreaseRequest, requestIncrease } from '../aws/quota-increase';
+import {
+  environmentQuotaNeeds,
+  increaseCommand,
+  judgeForLaunch,
+  type QuotaNeed,
+  type QuotaRow,
+  quotaTable,
+  runQuotaNeeds,
+  shortRows,
+} from '../quota';
+import { resolveEnvironments } from '../spec/environment-file';
+import { isEnvironmentFile, loadEnvironment } from '../spec/load';
+import { callRegion } from './environment';
+import { EXIT, Refusal, UsageError } from './exit';
+import { type CommonOptions, readText, requireRun } from './inputs';
+import { json, type Terminal } from './terminal';
+
+export interface QuotaOptions extends CommonOptions {
+  request?: boolean;
+}
+
+/** `slipway quota FILE`: every quota that a run or an environment touches. */
+export async function quota(file: string, options: QuotaOptions, terminal: Terminal): Promise<number> {
+  const region = callRegion(options);
+  const rows = await quotaRows(needsOf(file, options, region), region);
+  const client = new ServiceQuotasClient({ region });
+  const short = shortRows(rows).filter((r) => r.code !== undefined);
+  const requests = options.request ? await fileAll(client, short) : await openRequests(client, short);
+  if (options.json) terminal.out(json({ region, quotas: rows.map(quotaJson), requests }));
+  else printQuotas(rows, requests, region, options.request ?? false, terminal);
+  return EXIT.done;
+}
+
+/** Needs, limits and usage of one region, judged for a launch now. */
+export async function quotaRows(needs: readonly QuotaNeed[], region: string): Promise<QuotaRow[]> {
+  const client = new ServiceQuotasClient({ region, maxAttempts: 5, retryMode: 'adaptive' });
+  const limits = await readAppliedLimits(client, needs, (ms) => sleep(ms));
+  const usage = await readUsage(new SageMakerClient({ region })).catch((error: Error) => ({
+    unknown: `${error.name}: ${error.message}`,
+  }));
+  return judgeForLaunch(needs, limits, usage);
+}
+
+export const quotaJson = (row: QuotaRow) => ({
+  code: row.code ?? '',
+  name: row.name,
+  needed: row.needed,
+  limit: row.limit,
+  inUse: row.inUse,
+  verdict: row.verdict,
+  ...(row.reason && { reason: row.reason }),
+});
+
+function needsOf(file: string, options: CommonOptions, region: string): QuotaNeed[] {
+  const text = readText(file);
+  if (!isEnvironmentFile(text)) return runQuotaNeeds(requireRun(file, options).run);
+  const loaded = loadEnvironment(text, options.set);
+  if (!loaded.value) throw new Refusal(loaded.issues);
+  const environment = resolveEnvironments(loaded.value).find((e) => e.region === region);
+  if (!environment)
+    throw new UsageError(
+      `--region: must be a region of ${file}, got ${region}; use one of ${Object.keys(loaded.value.regions).join(', ')}`,
+    );
+  return environmentQuotaNeeds(environment.quotas.require, [], environment.guardrails.maxInstancesPerRun);
+}
+
+async function fileAll(client: ServiceQuotasClient, short: readonly QuotaRow[]): Promise<IncreaseRequest[]> {
+  const filed: IncreaseRequest[] = [];
+  for (const row of short) filed.push(await requestIncrease(client, row.code ?? '', row.needed + (row.inUse ?? 0)));
+  return filed;
+}
+
+async function openRequests(client: ServiceQuotasClient, short: readonly QuotaRow[]): Promise<IncreaseRequest[]> {
+  const found: IncreaseRequest[] = [];
+  for (const { code = '' } of short) {
+    const open = await findOpenRequest(client, code).catch(() => undefined);
+    if (open) found.push({ code, desired: open.desired, state: 'open', detail: open.status });
+  }
+  return found;
+}
+
+function printQuotas(
+  rows: QuotaRow[],
+  requests: IncreaseRequest[],
+  region: string,
+  asked: boolean,
+  terminal: Terminal,
+): void {
+  terminal.out(quotaTable(rows));
+  for (const r of requests) terminal.err(`${r.code}: increase to ${r.desired} ${r.state} (${r.detail})`);
+  if (asked) return;
+  const open = new Set(requests.map((r) => r.code));
+  for (const row of shortRows(rows).filter((r) => !open.has(r.code ?? ''))) {
+    const command = increaseCommand(row, region);
+    if (command) terminal.err(`to ask for ${row.name}: ${command}`);
+  }
+}

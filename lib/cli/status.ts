@@ -1,0 +1,58 @@
+import pc from 'picocolors';
+import type { StatusAnswer } from '../contracts/control';
+import type { Descriptor } from '../spec/descriptor';
+import { callControl } from './control-client';
+import { EXIT } from './exit';
+import type { CommonOptions } from './inputs';
+import { runTarget } from './run-target';
+import { json, type Terminal } from './terminal';
+import { waitForEnd } from './wait';
+
+export interface StatusOptions extends CommonOptions {
+  wait?: boolean;
+}
+
+type Status = { ok: true } & StatusAnswer;
+
+export const readStatus = (descriptor: Descriptor, runId: string): Promise<Status> =>
+  callControl<Status>(descriptor, { action: 'status', runId }) as Promise<Status>;
+
+/** `slipway status RUN`. */
+export async function status(runId: string, options: StatusOptions, terminal: Terminal): Promise<number> {
+  const descriptor = await runTarget(options);
+  if (options.wait) return waitForEnd(descriptor, runId, options, terminal);
+  const answer = await readStatus(descriptor, runId);
+  if (options.json) terminal.out(json(withoutOk(answer)));
+  else terminal.out(statusText(answer, descriptor));
+  return EXIT.done;
+}
+
+export function withoutOk({ ok: _ok, ...rest }: Status): StatusAnswer {
+  return rest;
+}
+
+const number = (value: number | null, digits = 0) => (value === null ? '-' : value.toFixed(digits));
+
+/** One screen about a run. */
+export function statusText(run: StatusAnswer, descriptor: Descriptor): string {
+  const position = run.queuePosition === null ? '' : `, place ${run.queuePosition} in the queue`;
+  const lines = [
+    `${pc.bold(run.runId)}  ${run.state}${position}${run.reason ? `: ${run.reason}` : ''}`,
+    `step ${number(run.step)}   committed ${number(run.committedStep)}   loss ${number(run.loss, 4)}   goodput ${run.goodput === null ? '-' : `${(100 * run.goodput).toFixed(1)} %`}   spend ${run.spendUsd === null ? '-' : `$${run.spendUsd.toFixed(2)}`}`,
+    ...run.attempts.map(
+      (a) =>
+        `  ${a.trainingJobName}  ${a.status} (${a.secondaryStatus})  steps ${number(a.firstStep)}-${number(a.lastStep)}${a.reason ? `  ${a.reason}` : ''}`,
+    ),
+  ];
+  const last = run.attempts[run.attempts.length - 1];
+  return last ? [...lines, ...links(descriptor, last.trainingJobName)].join('\n') : lines.join('\n');
+}
+
+function links({ region }: Descriptor, job: string): string[] {
+  const console = `https://${region}.console.aws.amazon.com`;
+  const group = encodeURIComponent(encodeURIComponent('/aws/sagemaker/TrainingJobs')).replaceAll('%', '$');
+  return [
+    `  job   ${console}/sagemaker/home?region=${region}#/jobs/${job}`,
+    `  logs  ${console}/cloudwatch/home?region=${region}#logsV2:log-groups/log-group/${group}$3FlogStreamNameFilter$3D${job}`,
+  ];
+}

@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RunState, StatusAnswer } from '../contracts/control';
+import type { Descriptor } from '../spec/descriptor';
+import { EXIT, ServiceError } from './exit';
+import { readStatus, withoutOk } from './status';
+import { json, type Terminal } from './terminal';
+
+const ENDED: readonly RunState[] = ['completed', 'failed', 'stopped'];
+/** Failed status calls in a row before waiting gives up; the run itself goes on. */
+const PATIENCE = 10;
+
+export interface WaitOptions {
+  json?: boolean;
+  /** Seconds between two looks. */
+  everySeconds?: number;
+}
+
+/** Follows a run until it ends: a line a change on stderr, the last status on stdout. */
+export async function waitForEnd(
+  descriptor: Descriptor,
+  runId: string,
+  options: WaitOptions,
+  terminal: Terminal,
+): Promise<number> {
+  const every = (options.everySeconds ?? Number(process.env.SLIPWAY_POLL_SECONDS ?? 10)) * 1000;
+  let said = '';
+  for (let failures = 0; ; await sleep(every)) {
+    const status = await look(descriptor, runId);
+    if (!status) {
+      failures += 1;
+      if (failures >= PATIENCE)
+        throw new ServiceError(
+          `waiting for ${runId}: the launcher did not answer ${PATIENCE} times; the run goes on, try slipway status ${runId} --wait`,
+        );
+      continue;
+    }
+    failures = 0;
+    const line = progressLine(status);
+    if (line !== said) terminal.err(line);
+    said = line;
+    if (!ENDED.includes(status.state)) continue;
+    if (options.json) terminal.out(json(status));
+    return status.state === 'completed' ? EXIT.done : EXIT.runFailed;
+  }
+}
+
+async function look(descriptor: Descriptor, runId: string): Promise<StatusAnswer | undefined> {
+  try {
+    return withoutOk(await readStatus(descriptor, runId));
+  } catch (error) {
+    if (error instanceof ServiceError) return undefined;
+    throw error;
+  }
+}
+
+function progressLine(run: StatusAnswer): string {
+  const attempt = run.attempts.length > 0 ? `, attempt ${run.attempts.length}` : '';
+  const step = run.step === null ? '' : `, step ${run.step}`;
+  const committed = run.committedStep === null ? '' : `, committed ${run.committedStep}`;
+  return `${run.runId}: ${run.state}${attempt}${step}${committed}${run.reason ? ` (${run.reason})` : ''}`;
+}
