@@ -41,7 +41,8 @@ export function parseBody(body: Buffer): Record<string, unknown> {
   if (body.length === 0) return {};
   try {
     const parsed: unknown = JSON.parse(body.toString('utf8'));
-    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as Record<string, unknown>;
+    if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed))
+      return parsed as Record<string, unknown>;
   } catch {
     // Answered below, like any other body that is not an object.
   }

@@ -24,7 +24,10 @@ const MAX_BODY_BYTES = 16 * 1024 * 1024;
 export async function listen(handler: Handler, port = 0, certificate?: Certificate): Promise<HttpServer> {
   const onRequest = (request: IncomingMessage, response: ServerResponse) => void serve(handler, request, response);
   const server = certificate
-    ? https.createServer({ key: readFileSync(certificate.keyFile), cert: readFileSync(certificate.certFile) }, onRequest)
+    ? https.createServer(
+        { key: readFileSync(certificate.keyFile), cert: readFileSync(certificate.certFile) },
+        onRequest,
+      )
     : http.createServer(onRequest);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -64,7 +67,10 @@ export function errorAnswer(error: unknown): Answer {
     return { status: error.status, body: { __type: error.code, message: error.message, Message: error.message } };
   }
   process.stderr.write(`sandbox: ${error instanceof Error ? error.stack : String(error)}\n`);
-  return { status: 500, body: { __type: 'InternalFailure', message: 'We encountered an internal error. Please try again.' } };
+  return {
+    status: 500,
+    body: { __type: 'InternalFailure', message: 'We encountered an internal error. Please try again.' },
+  };
 }
 
 async function readBody(request: IncomingMessage): Promise<Buffer> {

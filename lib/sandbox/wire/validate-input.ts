@@ -42,7 +42,9 @@ function nested(model: ServiceModel, shape: Shape, value: unknown, at: string): 
 function structure(model: ServiceModel, shape: Shape, value: Record<string, unknown>, at: string): string[] {
   const prefix = at === '' ? '' : `${at}.`;
   const missing = (shape.required ?? []).filter((name) => value[name] === undefined || value[name] === null);
-  const present = Object.entries(shape.members ?? {}).filter(([name]) => value[name] !== undefined && value[name] !== null);
+  const present = Object.entries(shape.members ?? {}).filter(
+    ([name]) => value[name] !== undefined && value[name] !== null,
+  );
   return [
     ...missing.map(
       (name) => `Value null at '${prefix}${lowerFirst(name)}' failed to satisfy constraint: Member must not be null`,
@@ -55,7 +57,9 @@ function structure(model: ServiceModel, shape: Shape, value: Record<string, unkn
 
 function mapKey(shape: Shape | undefined, name: string, at: string): string[] {
   const broken = shape ? constraintsOn(shape, name) : [];
-  return broken.map((c) => `Value '${name}' at '${at}' failed to satisfy constraint: Map keys must satisfy constraint: [${c}]`);
+  return broken.map(
+    (c) => `Value '${name}' at '${at}' failed to satisfy constraint: Map keys must satisfy constraint: [${c}]`,
+  );
 }
 
 function constraintsOn(shape: Shape, value: unknown): string[] {

@@ -1,0 +1,95 @@
+import type { IncomingMessage } from 'node:http';
+import { z } from 'zod';
+import { type FaultSpec, faultSchema } from './faults/fault';
+import type { FaultPlan } from './faults/fault-plan';
+import type { IncreaseRequests } from './quotas/increase-requests';
+import type { QuotaStore } from './quotas/quota-store';
+import type { Answer } from './wire/http-server';
+
+export const ADMIN_PREFIX = '/_slipway/';
+
+export interface AdminDeps {
+  faults: FaultPlan;
+  quotas: QuotaStore;
+  increases: IncreaseRequests;
+  /** Account of calls that name none. */
+  accountId: string;
+}
+
+type Parameters = Record<string, string>;
+type Route = [method: string, path: RegExp, act: (parameters: Parameters, body: unknown) => unknown];
+
+const quotaBody = z.strictObject({ value: z.number().nonnegative().nullable(), name: z.string().optional() });
+const decisionBody = z.strictObject({
+  region: z.string(),
+  code: z.string().optional(),
+  decision: z.enum(['APPROVED', 'DENIED']).default('APPROVED'),
+});
+
+/** What is no part of AWS: the sandbox's own calls for faults and quotas, described in docs/sandbox.md. */
+export class Admin {
+  private readonly routes: Route[];
+
+  constructor({ faults, quotas, increases, accountId }: AdminDeps) {
+    const accountOf = (p: Parameters) => p.account ?? accountId;
+    this.routes = [
+      ['GET', /^faults$/, () => ({ faults: faults.list() })],
+      ['POST', /^faults$/, (_, body) => faults.add(faultSchema.parse(body) as FaultSpec)],
+      ['DELETE', /^faults$/, () => faults.clear()],
+      ['DELETE', /^faults\/(?<id>[^/]+)$/, (p) => found(faults.remove(p.id ?? ''))],
+      ['GET', /^quotas\/(?<region>[^/]+)$/, (p) => ({ quotas: quotas.rows(accountOf(p), p.region ?? '') })],
+      [
+        'POST',
+        /^quotas\/approve$/,
+        (p, body) => {
+          const { region, code, decision } = decisionBody.parse(body);
+          return { requests: increases.decide(accountOf(p), region, decision, code) };
+        },
+      ],
+      [
+        'PUT',
+        /^quotas\/(?<region>[^/]+)\/(?<code>[^/]+)$/,
+        (p, body) => {
+          const { value, name } = quotaBody.parse(body);
+          const [account, region, code] = [accountOf(p), p.region ?? '', p.code ?? ''];
+          return value === null
+            ? found(quotas.remove(account, region, code))
+            : quotas.set(account, region, code, value, name);
+        },
+      ],
+    ];
+  }
+
+  readonly handle = async (request: IncomingMessage, body: Buffer): Promise<Answer> => {
+    const url = new URL(request.url ?? '/', 'http://sandbox');
+    const path = url.pathname.slice(ADMIN_PREFIX.length);
+    for (const [method, pattern, act] of this.routes) {
+      const match = pattern.exec(path);
+      if (!match || method !== request.method) continue;
+      return perform(() => act({ ...Object.fromEntries(url.searchParams), ...match.groups }, parse(body)));
+    }
+    return { status: 404, body: { message: `no such call: ${request.method} ${url.pathname}` } };
+  };
+}
+
+class NotFound extends Error {}
+
+function found(there: boolean): void {
+  if (!there) throw new NotFound('there is none');
+}
+
+function parse(body: Buffer): unknown {
+  return body.length === 0 ? undefined : JSON.parse(body.toString('utf8'));
+}
+
+function perform(act: () => unknown): Answer {
+  try {
+    const result = act();
+    return result === undefined ? { status: 204, body: undefined } : { status: 200, body: result };
+  } catch (error) {
+    if (error instanceof NotFound) return { status: 404, body: { message: error.message } };
+    if (error instanceof z.ZodError) return { status: 400, body: { message: z.prettifyError(error) } };
+    if (error instanceof SyntaxError) return { status: 400, body: { message: `body must be JSON: ${error.message}` } };
+    throw error;
+  }
+}

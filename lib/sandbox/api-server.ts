@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Authority } from './authority';
+import type { FaultTarget } from './faults/fault';
+import type { FaultPlan } from './faults/fault-plan';
+import { type ApiCall, credentialScope, parseBody, target } from './wire/api-call';
+import { type Answer, errorAnswer } from './wire/http-server';
+import { ServiceError } from './wire/service-error';
+import type { ServiceModel } from './wire/service-model';
+import { validateInput } from './wire/validate-input';
+
+/** One service: its model, which judges requests, and its operations. */
+export interface Service {
+  model: ServiceModel;
+  operations: Readonly<Record<string, (call: ApiCall) => unknown>>;
+}
+
+/** Answers calls of the JSON 1.1 APIs, by the prefix of X-Amz-Target, and lets planned faults strike them. */
+export class ApiServer {
+  constructor(
+    private readonly services: Readonly<Record<string, Service>>,
+    private readonly authority: Authority,
+    private readonly faults: FaultPlan,
+  ) {}
+
+  readonly handle = async (request: IncomingMessage, body: Buffer): Promise<Answer> => {
+    const call = await this.callOf(request, body);
+    const at: FaultTarget = { region: call.region, operation: call.operation, jobName: jobNameOf(call) };
+    if (this.faults.strike('throttling', at)) throw new ServiceError('ThrottlingException', 'Rate exceeded');
+    const slow = this.faults.strike('slow-response', at);
+    const fault = this.faults.strike('call-error', at);
+    const error = fault && new ServiceError(fault.code, fault.message, fault.status);
+    if (error && !fault.committed) throw error;
+    const answer = await this.perform(call).catch(errorAnswer);
+    if (error) throw error;
+    if (slow) await sleep(slow.seconds * 1000);
+    return this.faults.strike('response-lost', at) ? 'drop' : answer;
+  };
+
+  private async perform(call: ApiCall): Promise<Answer> {
+    const service = this.services[call.service];
+    const operation = service?.operations[call.operation];
+    if (!service || !operation) {
+      const message = `the sandbox does not implement ${call.service}.${call.operation}`;
+      throw new ServiceError('UnknownOperationException', message, 404);
+    }
+    await this.authority.requireAllowed(call);
+    validateInput(service.model, call.operation, call.input);
+    return { status: 200, body: await operation(call) };
+  }
+
+  private async callOf(request: IncomingMessage, body: Buffer): Promise<ApiCall> {
+    const { accessKeyId, region } = credentialScope(request.headers);
+    const { service, operation } = target(request.headers);
+    const headers = flatHeaders(request, body);
+    const sessionToken = headers['x-amz-security-token'];
+    const signed = { accessKeyId, sessionToken, method: request.method ?? '', path: request.url ?? '/', headers };
+    const { account, caller } = await this.authority.identify(signed);
+    return { service, operation, input: parseBody(body), region, account, caller };
+  }
+}
+
+/** Headers by lower-case name, with the digest of the body that the signature covers when the client did not send it. */
+function flatHeaders(request: IncomingMessage, body: Buffer): Record<string, string> {
+  const digest = createHash('sha256').update(body).digest('hex');
+  const sent = Object.entries(request.headers).map(([name, value]) => [name, String(value)]);
+  // A client's own digest counts only when it is right; a wrong one makes the signature wrong.
+  return { ...Object.fromEntries(sent), 'x-amz-content-sha256': digest };
+}
+
+function jobNameOf({ input }: ApiCall): string | undefined {
+  const name = input.TrainingJobName ?? input.ProcessingJobName;
+  return name === undefined ? undefined : String(name);
+}

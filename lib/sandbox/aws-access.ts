@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs';
+import https from 'node:https';
+import { CloudWatchLogsClient } from '@aws-sdk/client-cloudwatch-logs';
+import { S3Client } from '@aws-sdk/client-s3';
+import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts';
+
+/** Credentials of a role, as the container credentials endpoint hands them out. */
+export interface RoleCredentials {
+  accessKeyId: string;
+  secretAccessKey: string;
+  sessionToken: string;
+  expiration: Date;
+}
+
+/** How long before they run out credentials are replaced. */
+const RENEW_BEFORE_MS = 5 * 60_000;
+const SESSION_SECONDS = 3600;
+
+/** Clients of the embedded AWS, under the sandbox's own name or a role's. */
+export class AwsAccess {
+  private readonly agent?: https.Agent;
+
+  /** @param certFile authority of the endpoint's certificate, when it has one */
+  constructor(
+    private readonly endpoint: string,
+    certFile?: string,
+  ) {
+    if (certFile) this.agent = new https.Agent({ ca: readFileSync(certFile), keepAlive: true });
+  }
+
+  /** Credentials of `roleArn`, renewed before they run out; the session is named as the service names it. */
+  roleCredentials(roleArn: string, region: string): () => Promise<RoleCredentials> {
+    let held: Promise<RoleCredentials> | undefined;
+    let renewAt = 0;
+    return () => {
+      if (!held || Date.now() > renewAt) {
+        renewAt = Date.now() + SESSION_SECONDS * 1000 - RENEW_BEFORE_MS;
+        held = this.assume(roleArn, region);
+        held.catch(() => {
+          held = undefined;
+        });
+      }
+      return held;
+    };
+  }
+
+  s3(region: string, credentials: () => Promise<RoleCredentials>): S3Client {
+    return new S3Client({ ...this.options(region), credentials, forcePathStyle: true });
+  }
+
+  logs(region: string, credentials: () => Promise<RoleCredentials>): CloudWatchLogsClient {
+    return new CloudWatchLogsClient({ ...this.options(region), credentials });
+  }
+
+  close(): void {
+    this.agent?.destroy();
+  }
+
+  private options(region: string) {
+    return { endpoint: this.endpoint, region, ...(this.agent ? { requestHandler: { httpsAgent: this.agent } } : {}) };
+  }
+
+  private async assume(roleArn: string, region: string): Promise<RoleCredentials> {
+    // The account's root stands for the service principal: our services judge the role's trust themselves.
+    const account = roleArn.split(':')[4] ?? '';
+    const sts = new STSClient({
+      ...this.options(region),
+      credentials: { accessKeyId: account, secretAccessKey: 'test' },
+    });
+    const request = { RoleArn: roleArn, RoleSessionName: 'SageMaker', DurationSeconds: SESSION_SECONDS };
+    const { Credentials: granted } = await sts.send(new AssumeRoleCommand(request));
+    sts.destroy();
+    if (!granted) throw new Error(`sts: AssumeRole of ${roleArn} must return credentials`);
+    return {
+      accessKeyId: granted.AccessKeyId ?? '',
+      secretAccessKey: granted.SecretAccessKey ?? '',
+      sessionToken: granted.SessionToken ?? '',
+      expiration: granted.Expiration ?? new Date(Date.now() + SESSION_SECONDS * 1000),
+    };
+  }
+}

@@ -1,0 +1,68 @@
+import {
+  concerns,
+  type FaultKind,
+  type FaultOf,
+  type FaultSpec,
+  type FaultTarget,
+  faultSchema,
+  type PlannedFault,
+} from './fault';
+
+/** A fault as the plan lists it. */
+export interface FaultEntry {
+  id: string;
+  fault: PlannedFault;
+  /** Whether it can still strike. */
+  armed: boolean;
+  /** Each time it struck: milliseconds since the epoch, and what it struck. */
+  hits: { at: number; target: FaultTarget }[];
+}
+
+/** The faults that are planned and what they have done. */
+export class FaultPlan {
+  private readonly entries: FaultEntry[] = [];
+  private added = 0;
+
+  /** @throws ZodError when the document is no fault */
+  add(spec: FaultSpec): FaultEntry {
+    this.added += 1;
+    const entry: FaultEntry = { id: `fault-${this.added}`, fault: faultSchema.parse(spec), armed: true, hits: [] };
+    this.entries.push(entry);
+    return entry;
+  }
+
+  list(): readonly FaultEntry[] {
+    return this.entries;
+  }
+
+  remove(id: string): boolean {
+    const at = this.entries.findIndex((entry) => entry.id === id);
+    if (at >= 0) this.entries.splice(at, 1);
+    return at >= 0;
+  }
+
+  clear(): void {
+    this.entries.length = 0;
+  }
+
+  /** The first armed fault of a kind that concerns the target, counted as struck. */
+  strike<K extends FaultKind>(kind: K, target: FaultTarget): FaultOf<K> | undefined {
+    const entry = this.armed([kind], target)[0];
+    if (!entry) return undefined;
+    this.claim(entry, target);
+    return entry.fault as FaultOf<K>;
+  }
+
+  /** The armed faults of the given kinds that concern the target, for a job to watch out for while it trains. */
+  armed(kinds: readonly FaultKind[], target: FaultTarget): FaultEntry[] {
+    return this.entries.filter((e) => e.armed && kinds.includes(e.fault.kind) && concerns(e.fault, target));
+  }
+
+  /** Counts a watched fault as struck; false when another job was faster. */
+  claim(entry: FaultEntry, target: FaultTarget): boolean {
+    if (!entry.armed || !this.entries.includes(entry)) return false;
+    entry.hits.push({ at: Date.now(), target });
+    if (entry.fault.times !== null && entry.hits.length >= entry.fault.times) entry.armed = false;
+    return true;
+  }
+}

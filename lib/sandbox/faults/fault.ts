@@ -1,0 +1,116 @@
+import { z } from 'zod';
+
+/** When a fault of a running job strikes: on the first of the conditions named; at once when none is. */
+const trigger = {
+  /** Seconds (of the wall clock) after the job began to train. */
+  afterSeconds: z.number().nonnegative().optional(),
+  /** A regular expression that a line of any instance's output matches. */
+  logMatches: z.string().optional(),
+  /** The step of a `slipway {"event":"step",...}` line, reached or passed. */
+  step: z.number().int().nonnegative().optional(),
+};
+
+const common = {
+  /** How many times it strikes; null: until it is removed. */
+  times: z.number().int().positive().nullable().default(1),
+  /** Job it concerns; `*` stands for any characters. Default: any. */
+  jobName: z.string().optional(),
+  /** Default: any. */
+  region: z.string().optional(),
+};
+
+const onCall = { ...common, operation: z.string().default('*') };
+
+/** Number of the instance, 1 is algo-1. Absent: every instance. */
+const host = z.number().int().positive().optional();
+
+/** A regular expression over command lines; absent: every process of the instance. */
+const processPattern = z.string().optional();
+
+/**
+ * The faults that can be planned. Calls: `throttling`, `call-error`, `response-lost`, `slow-response`. Jobs: `capacity-error`,
+ * `pending`, `state-delay`, `internal-error`, `spot-interruption`, `instance-killed`, `instance-frozen`.
+ */
+export const faultSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('throttling'), ...onCall }),
+  z.strictObject({
+    kind: z.literal('call-error'),
+    ...onCall,
+    code: z.string().default('InternalFailure'),
+    message: z.string().default('We encountered an internal error. Please try again.'),
+    status: z.number().int().min(400).max(599).default(500),
+    /** Whether the call takes effect before the error is answered. */
+    committed: z.boolean().default(false),
+  }),
+  z.strictObject({ kind: z.literal('response-lost'), ...onCall }),
+  z.strictObject({ kind: z.literal('slow-response'), ...onCall, seconds: z.number().positive() }),
+  z.strictObject({
+    kind: z.literal('capacity-error'),
+    ...common,
+    instanceType: z.string().optional(),
+    /** Seconds that the job stays Pending before it fails. */
+    seconds: z.number().nonnegative().default(0),
+  }),
+  z.strictObject({
+    kind: z.literal('pending'),
+    ...common,
+    instanceType: z.string().optional(),
+    /** Seconds until capacity is there; null: never. */
+    seconds: z.number().nonnegative().nullable(),
+  }),
+  z.strictObject({ kind: z.literal('state-delay'), ...common, state: z.string(), seconds: z.number().positive() }),
+  z.strictObject({
+    kind: z.literal('internal-error'),
+    ...common,
+    state: z.enum(['Starting', 'Downloading', 'Training', 'Uploading']).default('Training'),
+    ...trigger,
+  }),
+  z.strictObject({ kind: z.literal('spot-interruption'), ...common, ...trigger }),
+  z.strictObject({
+    kind: z.literal('instance-killed'),
+    ...common,
+    ...trigger,
+    host,
+    process: processPattern,
+    /** platform: the machine is gone (InternalServerError); container: only its processes are (AlgorithmError, 137). */
+    as: z.enum(['platform', 'container']).default('platform'),
+  }),
+  z.strictObject({
+    kind: z.literal('instance-frozen'),
+    ...common,
+    ...trigger,
+    host,
+    process: processPattern,
+    /** Seconds until the processes go on; absent: never. */
+    seconds: z.number().positive().optional(),
+  }),
+]);
+
+export type FaultSpec = z.input<typeof faultSchema>;
+export type PlannedFault = z.output<typeof faultSchema>;
+export type FaultKind = PlannedFault['kind'];
+export type FaultOf<K extends FaultKind> = Extract<PlannedFault, { kind: K }>;
+
+/** The call or job that a fault may strike. */
+export interface FaultTarget {
+  region: string;
+  jobName?: string;
+  operation?: string;
+  instanceType?: string;
+  state?: string;
+}
+
+/** Whether a planned fault concerns the target: what it does not name, it does not ask. */
+export function concerns(fault: PlannedFault, target: FaultTarget): boolean {
+  if (fault.region !== undefined && fault.region !== target.region) return false;
+  if (fault.jobName !== undefined && !globMatches(fault.jobName, target.jobName)) return false;
+  if ('operation' in fault && !globMatches(fault.operation, target.operation)) return false;
+  if ('instanceType' in fault && fault.instanceType && fault.instanceType !== target.instanceType) return false;
+  return !('state' in fault) || target.state === undefined || fault.state === target.state;
+}
+
+function globMatches(glob: string, value: string | undefined): boolean {
+  if (value === undefined) return false;
+  const source = glob.split('*').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  return new RegExp(`^${source.join('.*')}$`).test(value);
+}

@@ -1,0 +1,75 @@
+import type { CreateTrainingJobCommandInput } from '@aws-sdk/client-sagemaker';
+import type { PermissionQuestion } from './ministack/hook';
+import { instanceTypesOf } from './sagemaker/request-rules';
+import type { ApiCall } from './wire/api-call';
+
+type Context = NonNullable<PermissionQuestion['context']>;
+
+/** Operations that IAM knows no resource for. Source: Service Authorization Reference, retrieved 2026-11-21. */
+const WITHOUT_RESOURCE = /^(List(TrainingJobs|ProcessingJobs|Service|AWSDefault|Requested)|Get)/;
+
+/**
+ * What IAM has to allow for a call: the operation on its resource with the condition keys of the request, the tags of a new
+ * resource, and PassRole of the role with `iam:PassedToService`.
+ */
+export function permissionQuestions(call: ApiCall, partition: string): PermissionQuestion[] {
+  const prefix = call.service === 'SageMaker' ? 'sagemaker' : 'servicequotas';
+  const resource = resourceOf(call, partition);
+  const own = { action: `${prefix}:${call.operation}`, resource, context: contextOf(call) };
+  const questions: PermissionQuestion[] = [own];
+  if (call.operation.startsWith('Create')) {
+    if (tagsOf(call).length > 0) questions.push({ ...own, action: 'sagemaker:AddTags' });
+    const passed = { 'iam:PassedToService': 'sagemaker.amazonaws.com', 'iam:AssociatedResourceArn': resource };
+    questions.push({ action: 'iam:PassRole', resource: String(call.input.RoleArn), context: passed });
+  }
+  return questions;
+}
+
+function resourceOf(call: ApiCall, partition: string): string {
+  const { input } = call;
+  if (call.service !== 'SageMaker') {
+    const quota = `arn:${partition}:servicequotas:${call.region}:${call.account}:${input.ServiceCode}/${input.QuotaCode}`;
+    return WITHOUT_RESOURCE.test(call.operation) ? '*' : quota;
+  }
+  if (WITHOUT_RESOURCE.test(call.operation)) return '*';
+  if (input.ResourceArn !== undefined) return String(input.ResourceArn);
+  const [type, name] =
+    input.TrainingJobName === undefined
+      ? ['processing-job', input.ProcessingJobName]
+      : ['training-job', input.TrainingJobName];
+  return `arn:${partition}:sagemaker:${call.region}:${call.account}:${type}/${String(name).toLowerCase()}`;
+}
+
+const tagsOf = (call: ApiCall) => (call.input.Tags ?? []) as { Key: string; Value: string }[];
+
+/** Condition keys of a request: https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsagemaker.html, 2026-11-21. */
+function contextOf(call: ApiCall): Context {
+  const context: Context = {};
+  const tags = tagsOf(call);
+  for (const { Key, Value } of tags) context[`aws:RequestTag/${Key}`] = Value;
+  if (tags.length > 0) context['aws:TagKeys'] = tags.map((tag) => tag.Key);
+  if (call.operation === 'CreateTrainingJob') Object.assign(context, trainingContext(call.input));
+  if (call.service !== 'SageMaker' && call.input.ServiceCode !== undefined) {
+    context['servicequotas:service'] = String(call.input.ServiceCode);
+  }
+  return context;
+}
+
+function trainingContext(input: Record<string, unknown>): Context {
+  const request = input as unknown as CreateTrainingJobCommandInput;
+  const config = request.ResourceConfig ?? {};
+  const keys: Record<string, string | string[] | number | boolean | undefined> = {
+    'sagemaker:InstanceTypes': instanceTypesOf(config),
+    'sagemaker:VpcSubnets': request.VpcConfig?.Subnets,
+    'sagemaker:VpcSecurityGroupIds': request.VpcConfig?.SecurityGroupIds,
+    'sagemaker:KeepAlivePeriod': config.KeepAlivePeriodInSeconds,
+    'sagemaker:VolumeKmsKey': config.VolumeKmsKeyId,
+    'sagemaker:OutputKmsKey': request.OutputDataConfig?.KmsKeyId,
+    'sagemaker:NetworkIsolation': request.EnableNetworkIsolation ?? false,
+    'sagemaker:InterContainerTrafficEncryption': request.EnableInterContainerTrafficEncryption ?? false,
+    'sagemaker:MaxRuntimeInSeconds': request.StoppingCondition?.MaxRuntimeInSeconds,
+    'sagemaker:EnableRemoteDebug': request.RemoteDebugConfig?.EnableRemoteDebug,
+  };
+  const present = Object.entries(keys).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(present.map(([key, value]) => [key, Array.isArray(value) ? value : String(value)]));
+}

@@ -1,0 +1,61 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdir, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import type { S3Client } from '@aws-sdk/client-s3';
+import type { OutputDataConfig } from '@aws-sdk/client-sagemaker';
+import { filesBelow } from './checkpoint-sync';
+import { inParallel, parseS3Uri, uploadFile } from './s3-transfer';
+
+const run = promisify(execFile);
+const PARALLEL = 8;
+
+export interface ArtifactContext {
+  s3: S3Client;
+  jobName: string;
+  output: OutputDataConfig;
+  /** Base folders of the instances, in the order of their numbers: of two files of one name the later one stays. */
+  bases: readonly string[];
+  /** Scratch folder of the job. */
+  scratch: string;
+}
+
+/** The two folders that outlive a job. */
+export type ArtifactPart = 'model' | 'output';
+
+/** Uploads what the instances left in `model` and `output`, as archives or, with CompressionType NONE, file by file. */
+export async function uploadArtifacts(context: ArtifactContext, parts: readonly ArtifactPart[]): Promise<void> {
+  const loose = context.output.CompressionType === 'NONE';
+  for (const part of parts) {
+    const union = path.join(context.scratch, part);
+    await merge(context.bases, loose && part === 'output' ? path.join('output', 'data') : part, union);
+    const files = await filesBelow(union);
+    if (files.length === 0) continue;
+    if (loose) await uploadFolder(context, union, files, part === 'output' ? 'data' : part);
+    else await uploadArchive(context, union, `${part}.tar.gz`);
+  }
+}
+
+/** Node names are no part of the path: several instances writing one name overwrite each other, as on SageMaker. */
+async function merge(bases: readonly string[], folder: string, into: string): Promise<void> {
+  await rm(into, { recursive: true, force: true });
+  await mkdir(into, { recursive: true });
+  for (const base of bases) await cp(path.join(base, folder), into, { recursive: true, force: true });
+}
+
+async function uploadFolder(context: ArtifactContext, folder: string, files: string[], name: string): Promise<void> {
+  await inParallel(files, PARALLEL, (file) => upload(context, path.join(folder, file), `${name}/${file}`));
+}
+
+async function uploadArchive(context: ArtifactContext, folder: string, name: string): Promise<void> {
+  const archive = path.join(context.scratch, name);
+  await run('tar', ['-czf', archive, '-C', folder, '.']);
+  await upload(context, archive, name);
+}
+
+function upload({ s3, jobName, output }: ArtifactContext, file: string, name: string): Promise<void> {
+  const { bucket, key } = parseS3Uri(output.S3OutputPath ?? '');
+  const folder = key.replace(/\/$/, '');
+  const target = [folder, jobName, 'output', name].filter((part) => part !== '').join('/');
+  return uploadFile(s3, file, { bucket, key: target }, output.KmsKeyId);
+}

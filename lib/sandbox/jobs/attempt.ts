@@ -1,0 +1,151 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { S3Client } from '@aws-sdk/client-s3';
+import type { AwsAccess, RoleCredentials } from '../aws-access';
+import type { CredentialEndpoint } from '../credential-endpoint';
+import { loopbackAddresses } from './addresses';
+import type { Cluster } from './cluster';
+import { Fleet } from './fleet';
+import { hostsFile } from './instance-files';
+import { LogWriter } from './log-writer';
+import type { InstanceStart } from './running-instance';
+
+/** What all jobs of a sandbox share. */
+export interface JobHost {
+  aws: AwsAccess;
+  credentialEndpoint: CredentialEndpoint;
+  /** Folder of the trees of running jobs. */
+  jobsFolder: string;
+  /** Folder of their temporary files; a short path. */
+  temporaryFolder: string;
+  /** Folder that stands for EFS and FSx file systems, by id. */
+  fileSystemsFolder: string;
+  /** Environment of every container: endpoints, PATH. The request's own wins. */
+  containerEnv: Record<string, string>;
+  /** Keep the trees of finished jobs. */
+  keepFiles: boolean;
+}
+
+export interface AttemptSpec {
+  jobName: string;
+  region: string;
+  roleArn: string;
+  cluster: Cluster;
+  command: [string, ...string[]];
+  /** Variables on top of the host's. */
+  environment: Record<string, string>;
+  /** Files of an instance, by path below its base folder. */
+  files: (host: string) => Record<string, string>;
+  /** Folders of an instance, below its base folder. */
+  folders: readonly string[];
+  /** Containers of an isolated job get no credentials. */
+  networkIsolation: boolean;
+  logGroup: string;
+  onLine: (host: string, line: string) => void;
+}
+
+/** Characters of the failure file that become the reason. */
+const FAILURE_CHARS = 1024;
+let attempts = 0;
+
+/** One attempt of a job: the trees of its instances, their processes, their logs. */
+export class Attempt {
+  readonly credentials: () => Promise<RoleCredentials>;
+  readonly s3: S3Client;
+  fleet?: Fleet;
+  private readonly number = ++attempts;
+  private readonly folder: string;
+  private readonly writers: LogWriter[] = [];
+  private revoke?: () => void;
+
+  constructor(
+    private readonly host: JobHost,
+    private readonly spec: AttemptSpec,
+  ) {
+    this.folder = path.join(host.jobsFolder, spec.region, `${spec.jobName}-${this.number}`);
+    this.credentials = host.aws.roleCredentials(spec.roleArn, spec.region);
+    this.s3 = host.aws.s3(spec.region, this.credentials);
+  }
+
+  /** What stands for /opt/ml on one instance. */
+  baseOf(host: string): string {
+    return path.join(this.folder, host);
+  }
+
+  private temporaryOf(host: string): string {
+    return path.join(this.host.temporaryFolder, `${this.number}-${host}`);
+  }
+
+  get scratch(): string {
+    return path.join(this.folder, 'scratch');
+  }
+
+  async prepare(): Promise<void> {
+    await rm(this.folder, { recursive: true, force: true });
+    const hosts = this.spec.cluster.instances.map((instance) => instance.host);
+    const addresses = hostsFile(loopbackAddresses(this.number, hosts));
+    for (const host of hosts) {
+      for (const folder of ['input/config', 'home', ...this.spec.folders]) {
+        await mkdir(path.join(this.baseOf(host), folder), { recursive: true });
+      }
+      await mkdir(this.temporaryOf(host), { recursive: true });
+      const files = { 'input/config/hosts': addresses, ...this.spec.files(host) };
+      for (const [file, text] of Object.entries(files)) await writeFile(path.join(this.baseOf(host), file), text);
+    }
+  }
+
+  /** Starts the entrypoint on every instance. */
+  start(): Fleet {
+    const logs = this.host.aws.logs(this.spec.region, this.credentials);
+    const epoch = Date.now();
+    const secret = this.spec.networkIsolation
+      ? undefined
+      : this.host.credentialEndpoint.offer(this.credentials, this.spec.roleArn);
+    this.revoke = secret?.revoke;
+    const starts = this.spec.cluster.instances.map(({ host }): InstanceStart => {
+      const writer = new LogWriter(logs, this.spec.logGroup, `${this.spec.jobName}/${host}-${epoch}`);
+      this.writers.push(writer);
+      const onLine = (line: string) => {
+        writer.write(line);
+        this.spec.onLine(host, line);
+      };
+      const folder = this.baseOf(host);
+      const env = { ...this.variables(host), ...secret?.env };
+      return { host, command: this.spec.command, folder, env, marker: folder, onLine };
+    });
+    this.fleet = new Fleet(starts);
+    return this.fleet;
+  }
+
+  private variables(host: string): Record<string, string> {
+    const folder = this.baseOf(host);
+    return {
+      LANG: 'C.UTF-8',
+      HOME: path.join(folder, 'home'),
+      TMPDIR: this.temporaryOf(host),
+      ...this.host.containerEnv,
+      ...this.spec.environment,
+      AWS_REGION: this.spec.region,
+      AWS_DEFAULT_REGION: this.spec.region,
+      SAGEMAKER_BASE_DIR: folder,
+    };
+  }
+
+  /** What an instance wrote into `output/failure`. */
+  async failureText(host: string): Promise<string> {
+    const file = path.join(this.baseOf(host), 'output', 'failure');
+    return existsSync(file) ? (await readFile(file, 'utf8')).slice(0, FAILURE_CHARS) : '';
+  }
+
+  /** Ends what is still running, writes the last log lines and removes the trees. */
+  async close(): Promise<void> {
+    await this.fleet?.kill();
+    this.revoke?.();
+    await Promise.all(this.writers.map((writer) => writer.close()));
+    this.s3.destroy();
+    const trees = this.spec.cluster.instances.map(({ host }) => this.temporaryOf(host));
+    if (!this.host.keepFiles) trees.push(this.folder);
+    await Promise.all(trees.map((tree) => rm(tree, { recursive: true, force: true, maxRetries: 3 })));
+  }
+}

@@ -1,0 +1,103 @@
+import type { Dirent } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { S3Client } from '@aws-sdk/client-s3';
+import { relativeTo } from './channel-files';
+import { deleteObject, downloadObject, inParallel, listKeys, parseS3Uri, uploadFile } from './s3-transfer';
+
+const PARALLEL = 8;
+/** How often the folder is compared with what was uploaded. */
+const INTERVAL_MS = 1000;
+
+/** Copies everything below the checkpoint address into `folder`, as the service does on every instance before it starts. */
+export async function restoreCheckpoints(
+  s3: S3Client,
+  uri: string,
+  folder: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const location = parseS3Uri(uri);
+  const keys = await listKeys(s3, location);
+  await inParallel(keys, PARALLEL, (key) =>
+    downloadObject(s3, { ...location, key }, path.join(folder, relativeTo(location.key, key)), signal),
+  );
+}
+
+/** Keeps S3 equal to one instance's checkpoint folder: uploads what is new or changed, deletes what was deleted. */
+export class CheckpointSync {
+  private readonly uploaded = new Map<string, string>();
+  private timer?: NodeJS.Timeout;
+  private running: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly s3: S3Client,
+    private readonly uri: string,
+    private readonly folder: string,
+    private readonly onError: (error: Error) => void,
+  ) {}
+
+  /** Takes what the folder holds now (the restored checkpoints) as known, then watches it. */
+  async start(): Promise<void> {
+    for (const [file, version] of await versions(this.folder)) this.uploaded.set(file, version);
+    this.timer = setInterval(() => {
+      this.running = this.running.then(() => this.once());
+    }, INTERVAL_MS);
+  }
+
+  /** Stops watching, after a last comparison when `flush`. */
+  async stop(flush: boolean): Promise<void> {
+    clearInterval(this.timer);
+    await this.running;
+    if (flush) await this.once();
+  }
+
+  private async once(): Promise<void> {
+    try {
+      await this.compare();
+    } catch (error) {
+      this.onError(error as Error);
+    }
+  }
+
+  private async compare(): Promise<void> {
+    const now = await versions(this.folder);
+    const changed = [...now].filter(([file, version]) => this.uploaded.get(file) !== version);
+    await inParallel(changed, PARALLEL, async ([file, version]) => {
+      await uploadFile(this.s3, path.join(this.folder, file), this.at(file));
+      this.uploaded.set(file, version);
+    });
+    for (const file of [...this.uploaded.keys()].filter((known) => !now.has(known))) {
+      await deleteObject(this.s3, this.at(file));
+      this.uploaded.delete(file);
+    }
+  }
+
+  private at(file: string) {
+    const { bucket, key } = parseS3Uri(this.uri);
+    return { bucket, key: `${key.replace(/\/$/, '')}/${file}`.replace(/^\//, '') };
+  }
+}
+
+/** Every file of a folder with its size and time of change. */
+async function versions(folder: string): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  for (const file of await filesBelow(folder)) {
+    const { size, mtimeMs } = await stat(path.join(folder, file));
+    found.set(file, `${size}:${mtimeMs}`);
+  }
+  return found;
+}
+
+/** Paths of all files below a folder, relative to it, with forward slashes; none when the folder is not there. */
+export async function filesBelow(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(ignoreMissing);
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)).split(path.sep).join('/'))
+    .sort();
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): Dirent[] {
+  if (error.code === 'ENOENT') return [];
+  throw error;
+}

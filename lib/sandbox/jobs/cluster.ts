@@ -1,0 +1,79 @@
+import type { InstanceGroup, ResourceConfig } from '@aws-sdk/client-sagemaker';
+
+/** One instance of a job. */
+export interface Instance {
+  /** `algo-1`, `algo-2`, ... */
+  host: string;
+  instanceType: string;
+  group: string;
+}
+
+export interface Cluster {
+  instances: Instance[];
+  /** Groups in the order of the request; one, `homogeneousCluster`, where the request has none. */
+  groups: { name: string; instanceType: string; hosts: string[] }[];
+  instanceType?: string;
+  instanceCount: number;
+}
+
+/** Name the service gives the only group of a job without instance groups. */
+export const SINGLE_GROUP = 'homogeneousCluster';
+
+/** The instances of groups in the order of the request, numbered through. */
+export function clusterOf(groups: readonly { name: string; instanceType: string; count: number }[]): Cluster {
+  const instances: Instance[] = groups.flatMap(({ name, instanceType, count }) =>
+    Array.from({ length: count }, () => ({ host: '', instanceType, group: name })),
+  );
+  instances.forEach((instance, index) => {
+    instance.host = `algo-${index + 1}`;
+  });
+  return {
+    instances,
+    groups: groups.map(({ name, instanceType }) => ({
+      name,
+      instanceType,
+      hosts: instances.filter((i) => i.group === name).map((i) => i.host),
+    })),
+    instanceType: groups.length === 1 ? groups[0]?.instanceType : undefined,
+    instanceCount: instances.length,
+  };
+}
+
+/** One way in which a request may be satisfied. */
+export interface ClusterOption {
+  cluster: Cluster;
+  /** Types that need capacity, with their counts. */
+  demands: { instanceType: string; count: number }[];
+}
+
+/** The clusters a ResourceConfig accepts, in the order in which the service tries them. */
+export function clusterOptions(config: ResourceConfig): ClusterOption[] {
+  if (config.InstancePreferences?.length) {
+    return config.InstancePreferences.map((preference) =>
+      option([single(preference.InstanceType, preference.InstanceCount ?? config.InstanceCount)]),
+    );
+  }
+  if (config.InstanceGroups?.length) return [option(config.InstanceGroups.map(groupOf))];
+  return [option([single(config.InstanceType, config.InstanceCount)])];
+}
+
+const single = (instanceType: string | undefined, count: number | undefined) => ({
+  name: SINGLE_GROUP,
+  instanceType: instanceType ?? '',
+  count: count ?? 1,
+});
+
+const groupOf = (group: InstanceGroup) => ({
+  name: group.InstanceGroupName ?? '',
+  instanceType: group.InstanceType ?? '',
+  count: group.InstanceCount ?? 0,
+});
+
+function option(groups: { name: string; instanceType: string; count: number }[]): ClusterOption {
+  const counts = new Map<string, number>();
+  for (const { instanceType, count } of groups) counts.set(instanceType, (counts.get(instanceType) ?? 0) + count);
+  return {
+    cluster: clusterOf(groups),
+    demands: [...counts].map(([instanceType, count]) => ({ instanceType, count })),
+  };
+}

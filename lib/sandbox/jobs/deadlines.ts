@@ -1,0 +1,57 @@
+import { findInstanceType } from '../../catalog/instances';
+import { DEFAULT_RUNTIME_SECONDS, instanceTypesOf } from '../sagemaker/request-rules';
+import { type TrainingJob, usedMsUntil } from '../sagemaker/training-job';
+import type { RunControl } from './run-control';
+
+/** Ends a job at the limits of its StoppingCondition. All three are totals over the attempts of the job. */
+export class Deadlines {
+  private readonly wait?: NodeJS.Timeout;
+  private runtime?: NodeJS.Timeout;
+  private pending?: NodeJS.Timeout;
+  private pendingMs = 0;
+  private pendingSince?: number;
+
+  constructor(
+    private readonly job: TrainingJob,
+    private readonly control: RunControl,
+    private readonly secondsPerLimitSecond: number,
+  ) {
+    const limit = job.request.StoppingCondition?.MaxWaitTimeInSeconds;
+    if (limit !== undefined) this.wait = this.after(limit, 0, () => control.end({ kind: 'max-wait' }));
+  }
+
+  /** The instances are in use from now on, or no longer. */
+  inUse(inUse: boolean): void {
+    clearTimeout(this.runtime);
+    if (!inUse) return;
+    const limit = this.job.request.StoppingCondition?.MaxRuntimeInSeconds ?? DEFAULT_RUNTIME_SECONDS;
+    const used = usedMsUntil(this.job, Date.now());
+    this.runtime = this.after(limit, used, () => this.control.end({ kind: 'max-runtime' }));
+  }
+
+  /** The job waits for capacity from now on, or no longer. The limit holds for accelerated types only. */
+  waiting(waiting: boolean): void {
+    clearTimeout(this.pending);
+    if (this.pendingSince !== undefined) this.pendingMs += Date.now() - this.pendingSince;
+    this.pendingSince = waiting ? Date.now() : undefined;
+    const limit = this.job.request.StoppingCondition?.MaxPendingTimeInSeconds;
+    if (!waiting || limit === undefined || !isAccelerated(this.job)) return;
+    this.pending = this.after(limit, this.pendingMs, () => this.control.end({ kind: 'max-pending' }));
+  }
+
+  clear(): void {
+    for (const timer of [this.wait, this.runtime, this.pending]) clearTimeout(timer);
+  }
+
+  private after(limitSeconds: number, elapsedMs: number, then: () => void): NodeJS.Timeout | undefined {
+    const ms = limitSeconds * 1000 * this.secondsPerLimitSecond - elapsedMs;
+    // setTimeout takes at most 2^31 ms, 24.8 days: no sandbox job lives as long.
+    return ms > 2 ** 31 - 1 ? undefined : setTimeout(then, Math.max(0, ms));
+  }
+}
+
+function isAccelerated(job: TrainingJob): boolean {
+  return instanceTypesOf(job.request.ResourceConfig ?? {}).some(
+    (type) => findInstanceType(type)?.accelerator !== undefined,
+  );
+}

@@ -1,0 +1,95 @@
+import type { FaultOf, FaultTarget } from '../faults/fault';
+import type { FaultEntry, FaultPlan } from '../faults/fault-plan';
+import type { Fleet } from './fleet';
+import type { RunControl } from './run-control';
+
+type RunningFault = FaultOf<'internal-error' | 'spot-interruption' | 'instance-killed' | 'instance-frozen'>;
+
+const POLL_MS = 50;
+const STEP_LINE = /^slipway (\{.*\})\s*$/;
+
+/** Lets planned faults strike a job while it trains: by time, by step or by a line of its output. */
+export class FaultWatch {
+  private readonly startedAt = Date.now();
+  private readonly timer: NodeJS.Timeout;
+  private step = -1;
+  private readonly lines = new Map<FaultEntry, boolean>();
+
+  constructor(
+    private readonly plan: FaultPlan,
+    private readonly target: FaultTarget,
+    private readonly fleet: Fleet,
+    private readonly control: RunControl,
+    private readonly say: (message: string) => void,
+  ) {
+    this.timer = setInterval(() => this.look(), POLL_MS);
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+  }
+
+  /** Sees one line of an instance's output. */
+  onLine(line: string): void {
+    this.step = Math.max(this.step, stepOf(line));
+    for (const entry of this.watched()) {
+      const { logMatches } = entry.fault as RunningFault;
+      if (logMatches !== undefined && new RegExp(logMatches).test(line)) this.lines.set(entry, true);
+    }
+    this.look();
+  }
+
+  private watched(): FaultEntry[] {
+    const kinds = ['internal-error', 'spot-interruption', 'instance-killed', 'instance-frozen'] as const;
+    return this.plan.armed(kinds, { ...this.target, state: 'Training' });
+  }
+
+  private look(): void {
+    for (const entry of this.watched()) {
+      if (this.isDue(entry) && this.plan.claim(entry, this.target)) {
+        this.lines.delete(entry);
+        this.strike(entry.fault as RunningFault);
+      }
+    }
+  }
+
+  private isDue(entry: FaultEntry): boolean {
+    const { afterSeconds, step, logMatches } = entry.fault as RunningFault;
+    if (logMatches !== undefined && this.lines.get(entry)) return true;
+    if (step !== undefined && this.step >= step) return true;
+    if (afterSeconds !== undefined) return Date.now() - this.startedAt >= afterSeconds * 1000;
+    return step === undefined && logMatches === undefined;
+  }
+
+  private strike(fault: RunningFault): void {
+    this.say(`fault ${fault.kind} strikes at step ${this.step}`);
+    if (fault.kind === 'internal-error') this.control.end({ kind: 'internal-error' });
+    else if (fault.kind === 'spot-interruption') this.control.end({ kind: 'spot' });
+    else this.strikeInstances(fault);
+  }
+
+  private strikeInstances(fault: FaultOf<'instance-killed' | 'instance-frozen'>): void {
+    const pattern = fault.process === undefined ? undefined : new RegExp(fault.process);
+    const hit = this.fleet.instances.filter((i) => fault.host === undefined || i.host === `algo-${fault.host}`);
+    if (fault.kind === 'instance-frozen') {
+      for (const instance of hit) instance.freeze(true, pattern);
+      if (fault.seconds !== undefined)
+        setTimeout(() => hit.forEach((i) => void i.freeze(false, pattern)), fault.seconds * 1000);
+      return;
+    }
+    // A machine that is gone is the platform's fault, whatever its processes' exit codes say.
+    if (fault.as === 'platform') this.control.end({ kind: 'internal-error' });
+    for (const instance of hit) instance.kill(pattern);
+  }
+}
+
+function stepOf(line: string): number {
+  const found = STEP_LINE.exec(line);
+  if (!found) return -1;
+  try {
+    const { event, step } = JSON.parse(found[1] ?? '') as { event?: string; step?: number };
+    return event === 'step' && typeof step === 'number' ? step : -1;
+  } catch {
+    return -1;
+  }
+}

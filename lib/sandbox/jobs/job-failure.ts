@@ -1,0 +1,29 @@
+/** First word of a FailureReason; what comes after it is no contract. */
+export type FailureFamily = 'AlgorithmError' | 'ClientError' | 'CapacityError' | 'InternalServerError';
+
+/** FailureReason holds at most this many characters. */
+const MAX_REASON = 1024;
+
+/** Why a job fails, as FailureReason will say it. */
+export class JobFailure extends Error {
+  constructor(
+    readonly family: FailureFamily,
+    detail: string,
+  ) {
+    super(`${family}: ${detail}`.slice(0, MAX_REASON));
+  }
+}
+
+export const internalError = () =>
+  new JobFailure('InternalServerError', 'We encountered an internal error. Please try again.');
+
+export const capacityError = () =>
+  new JobFailure(
+    'CapacityError',
+    'Unable to provision requested ML compute capacity. Please retry using a different ML instance type.',
+  );
+
+/** The container of one instance left with `exitCode`; `written` is what it put into /opt/ml/output/failure. */
+export function algorithmError(written: string, exitCode: number): JobFailure {
+  return new JobFailure('AlgorithmError', written ? `${written}, exit code: ${exitCode}` : `, exit code: ${exitCode}`);
+}

@@ -1,0 +1,87 @@
+/** Why a running job has to leave what it is doing. */
+export type Ending =
+  | { kind: 'stop' }
+  | { kind: 'max-runtime' }
+  | { kind: 'max-wait' }
+  | { kind: 'max-pending' }
+  /** The sandbox itself is going down: no more state, no more uploads. */
+  | { kind: 'shutdown' }
+  /** These two end an attempt; the job may begin another. */
+  | { kind: 'spot' }
+  | { kind: 'internal-error' };
+
+const PASSING: readonly Ending['kind'][] = ['spot', 'internal-error'];
+
+/** Thrown out of whatever a job waits for when it must end. */
+export class Ended extends Error {
+  constructor(readonly ending: Ending) {
+    super(ending.kind);
+  }
+}
+
+/** Carries the word that a job must end to whatever it is doing. The first final word stays. */
+export class RunControl {
+  private final?: Ending;
+  private passing?: Ending;
+  private controller = new AbortController();
+
+  get ending(): Ending | undefined {
+    return this.final ?? this.passing;
+  }
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  end(ending: Ending): void {
+    if (ending.kind === 'shutdown') this.final = ending;
+    if (this.final && this.final !== ending) return;
+    if (!PASSING.includes(ending.kind)) this.final = ending;
+    else if (this.passing) return;
+    else this.passing = ending;
+    this.controller.abort();
+  }
+
+  /** Ready for the next attempt, unless the job as a whole was told to end. */
+  clearPassing(): void {
+    if (this.final) return;
+    this.passing = undefined;
+    this.controller = new AbortController();
+  }
+
+  /** Waits for `work`, but no longer than until the job must end. */
+  async race<T>(work: Promise<T>): Promise<T> {
+    const { signal } = this;
+    this.throwIfEnded();
+    let onAbort = () => {};
+    const ended = new Promise<never>((_, reject) => {
+      onAbort = () => reject(new Ended(this.ending ?? { kind: 'stop' }));
+      signal.addEventListener('abort', onAbort, { once: true });
+    });
+    // When the job ends first, nobody waits for a failure of the work any more.
+    work.catch(() => {});
+    try {
+      return await Promise.race([work, ended]);
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  /** Sleeps on the wall clock; null sleeps until the job must end. */
+  async sleep(seconds: number | null): Promise<void> {
+    if (seconds === 0) return;
+    let timer: NodeJS.Timeout | undefined;
+    const elapsed = new Promise<void>((resolve) => {
+      if (seconds !== null) timer = setTimeout(resolve, seconds * 1000);
+    });
+    try {
+      await this.race(elapsed);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  throwIfEnded(): void {
+    if (this.ending) throw new Ended(this.ending);
+  }
+}

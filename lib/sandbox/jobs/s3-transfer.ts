@@ -1,0 +1,87 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  type S3Client,
+} from '@aws-sdk/client-s3';
+
+export interface S3Location {
+  bucket: string;
+  /** Key or key prefix, without a leading slash. */
+  key: string;
+}
+
+/** Bucket and key of `s3://bucket/key` (or the https form). */
+export function parseS3Uri(uri: string): S3Location {
+  const found = /^(?:s3|https):\/\/([^/]+)\/?(.*)$/s.exec(uri);
+  if (!found) throw new Error(`S3 address must be s3://bucket/key, got ${uri}`);
+  return { bucket: found[1] ?? '', key: found[2] ?? '' };
+}
+
+/** Keys below a prefix, in the order S3 lists them, without the empty objects that stand for folders. */
+export async function listKeys(s3: S3Client, { bucket, key }: S3Location): Promise<string[]> {
+  const keys: string[] = [];
+  let ContinuationToken: string | undefined;
+  do {
+    const found = await s3.send(new ListObjectsV2Command({ Bucket: bucket, Prefix: key, ContinuationToken }));
+    for (const object of found.Contents ?? []) {
+      if (object.Key && !(object.Key.endsWith('/') && object.Size === 0)) keys.push(object.Key);
+    }
+    ContinuationToken = found.NextContinuationToken;
+  } while (ContinuationToken);
+  return keys;
+}
+
+export async function downloadObject(
+  s3: S3Client,
+  from: S3Location,
+  file: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  await mkdir(path.dirname(file), { recursive: true });
+  const request = new GetObjectCommand({ Bucket: from.bucket, Key: from.key });
+  const { Body } = await s3.send(request, { abortSignal: signal });
+  await pipeline(Body as Readable, createWriteStream(file), { signal });
+}
+
+export async function readObject(s3: S3Client, from: S3Location): Promise<string> {
+  const { Body } = await s3.send(new GetObjectCommand({ Bucket: from.bucket, Key: from.key }));
+  return (await Body?.transformToString()) ?? '';
+}
+
+/** @param kmsKeyId key of the object's encryption; default: the bucket's own */
+export async function uploadFile(s3: S3Client, file: string, to: S3Location, kmsKeyId?: string): Promise<void> {
+  const { size } = await stat(file);
+  await s3.send(
+    new PutObjectCommand({
+      Bucket: to.bucket,
+      Key: to.key,
+      Body: createReadStream(file),
+      ContentLength: size,
+      ...(kmsKeyId ? { ServerSideEncryption: 'aws:kms', SSEKMSKeyId: kmsKeyId } : {}),
+    }),
+  );
+}
+
+export async function deleteObject(s3: S3Client, at: S3Location): Promise<void> {
+  await s3.send(new DeleteObjectCommand({ Bucket: at.bucket, Key: at.key }));
+}
+
+/** Runs `work` over the items, at most `width` at a time. */
+export async function inParallel<T>(
+  items: readonly T[],
+  width: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const queue = items.values();
+  const worker = async () => {
+    for (const item of queue) await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(width, items.length) }, worker));
+}

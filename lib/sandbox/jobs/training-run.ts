@@ -1,0 +1,281 @@
+import type { FaultPlan } from '../faults/fault-plan';
+import { enter, isTerminal, setInUse, type TrainingJob } from '../sagemaker/training-job';
+import type { TimeScale } from '../time-scale';
+import { uploadArtifacts } from './artifacts';
+import type { Attempt, JobHost } from './attempt';
+import { downloadChannels } from './channels';
+import { CheckpointSync, restoreCheckpoints } from './checkpoint-sync';
+import { type Cluster, clusterOptions } from './cluster';
+import { Deadlines } from './deadlines';
+import { FaultWatch } from './fault-watch';
+import type { Fleet } from './fleet';
+import { algorithmError, capacityError, internalError, JobFailure } from './job-failure';
+import { Ended, type Ending, RunControl } from './run-control';
+import { trainingAttempt } from './training-attempt';
+
+/** What a run needs besides its job. */
+export interface RunServices {
+  host: JobHost;
+  faults: FaultPlan;
+  time: TimeScale;
+  /** Command of an image whose request has no ContainerEntrypoint. */
+  imageCommand: (image: string) => [string, ...string[]] | undefined;
+  /** Called after every change of state. */
+  changed: (job: TrainingJob) => void;
+}
+
+/** How an attempt ended: the job is over, or begins another. */
+type Outcome = { over: true; failure?: JobFailure; ending?: Ending } | { over: false };
+
+/**
+ * Takes one training job from Starting to its end: capacity, instances, channels, processes, artifacts; again after a spot
+ * interruption, and after an internal error while the RetryStrategy allows it.
+ */
+export class TrainingRun {
+  readonly control = new RunControl();
+  readonly finished: Promise<void>;
+  private readonly deadlines: Deadlines;
+  private retries = 0;
+  private watch?: FaultWatch;
+
+  constructor(
+    private readonly job: TrainingJob,
+    private readonly services: RunServices,
+  ) {
+    this.deadlines = new Deadlines(job, this.control, services.time.secondsPerLimitSecond);
+    this.finished = this.execute();
+  }
+
+  /** Asked to stop: the state says so at once, the processes follow. */
+  stop(): void {
+    this.enter('Stopping');
+    this.control.end({ kind: 'stop' });
+  }
+
+  private async execute(): Promise<void> {
+    let outcome: Outcome;
+    do {
+      outcome = await this.attemptOnce();
+      this.control.clearPassing();
+    } while (!outcome.over);
+    this.deadlines.clear();
+    if (outcome.ending?.kind !== 'shutdown') this.finish(outcome);
+  }
+
+  private async attemptOnce(): Promise<Outcome> {
+    const held: { attempt?: Attempt } = {};
+    try {
+      const cluster = await this.acquire();
+      held.attempt = trainingAttempt(this.job, cluster, this.services, (host, line) => this.onLine(host, line));
+      await this.runOn(held.attempt, cluster);
+      return { over: true };
+    } catch (error) {
+      return this.outcomeOf(error);
+    } finally {
+      await held.attempt?.close();
+      this.setInUse(false);
+    }
+  }
+
+  private outcomeOf(error: unknown): Outcome {
+    if (error instanceof Ended) {
+      const { ending } = error;
+      if (ending.kind === 'spot') return this.again('Interrupted');
+      if (ending.kind === 'internal-error') return this.retry(internalError());
+      return { over: true, ending };
+    }
+    if (error instanceof JobFailure) {
+      return error.family === 'InternalServerError' ? this.retry(error) : { over: true, failure: error };
+    }
+    const { stack } = error as Error;
+    process.stderr.write(`sandbox: job ${this.job.name}: ${stack ?? String(error)}\n`);
+    return { over: true, failure: internalError() };
+  }
+
+  private retry(failure: JobFailure): Outcome {
+    if (this.retries >= (this.job.request.RetryStrategy?.MaximumRetryAttempts ?? 0)) return { over: true, failure };
+    this.retries += 1;
+    return this.again('Restarting');
+  }
+
+  private again(status: 'Interrupted' | 'Restarting'): Outcome {
+    if (this.job.secondaryStatus !== status) this.enter(status);
+    this.enter('Starting');
+    return { over: false };
+  }
+
+  private finish(outcome: { failure?: JobFailure; ending?: Ending }): void {
+    this.job.endedAt = Date.now();
+    this.job.failureReason = outcome.failure?.message;
+    const kind = outcome.ending?.kind;
+    if (outcome.failure) this.enter('Failed', outcome.failure.message);
+    else if (kind === 'max-runtime') this.enter('MaxRuntimeExceeded');
+    else if (kind === 'max-wait') this.enter('MaxWaitTimeExceeded');
+    else if (kind) this.enter('Stopped', kind === 'max-pending' ? 'MaxPendingTimeInSeconds exceeded' : undefined);
+    else this.enter('Completed');
+  }
+
+  /** Waits until one of the clusters that the request accepts has capacity. */
+  private async acquire(): Promise<Cluster> {
+    await this.hold('Starting', this.services.time.startingSeconds);
+    const options = clusterOptions(this.job.request.ResourceConfig ?? {});
+    let waitSeconds: number | null | undefined;
+    for (const { cluster, demands } of options) {
+      const blocked = this.capacityOf(demands.map((demand) => demand.instanceType));
+      if (blocked === undefined) return this.granted(cluster);
+      if (waitSeconds === undefined) waitSeconds = blocked.seconds;
+      if (blocked.refused && options.length === 1) {
+        await this.pend(blocked.seconds);
+        throw capacityError();
+      }
+    }
+    await this.pend(waitSeconds ?? null);
+    const first = options[0];
+    if (!first) throw internalError();
+    return this.granted(first.cluster);
+  }
+
+  private granted(cluster: Cluster): Cluster {
+    this.job.cluster = cluster;
+    return cluster;
+  }
+
+  private capacityOf(types: readonly string[]): { seconds: number | null; refused: boolean } | undefined {
+    for (const instanceType of types) {
+      const refused = this.services.faults.strike('capacity-error', { ...this.target, instanceType });
+      if (refused) return { seconds: refused.seconds, refused: true };
+      const pending = this.services.faults.strike('pending', { ...this.target, instanceType });
+      if (pending) return { seconds: pending.seconds, refused: false };
+    }
+    return undefined;
+  }
+
+  private async pend(seconds: number | null): Promise<void> {
+    if (seconds === 0) return;
+    this.enter('Pending');
+    this.deadlines.waiting(true);
+    try {
+      await this.control.sleep(seconds);
+    } finally {
+      this.deadlines.waiting(false);
+    }
+  }
+
+  private async runOn(attempt: Attempt, cluster: Cluster): Promise<void> {
+    this.enter('Downloading');
+    this.setInUse(true);
+    await attempt.prepare();
+    await this.hold('Downloading', this.services.time.downloadingSeconds);
+    await this.control.race(this.download(attempt, cluster));
+    const syncs = await this.checkpointSyncs(attempt, cluster);
+    this.enter('Training');
+    const fleet = attempt.start();
+    const trained = await this.train(fleet, attempt).then(
+      () => undefined,
+      (error: Error) => error,
+    );
+    await this.leave(fleet);
+    const flush = this.control.ending?.kind !== 'shutdown';
+    await Promise.all(syncs.map((sync) => sync.stop(flush)));
+    if (flush) await this.upload(attempt, cluster, trained);
+    if (trained) throw trained;
+    this.control.throwIfEnded();
+  }
+
+  private async download(attempt: Attempt, cluster: Cluster): Promise<void> {
+    const { request, region } = this.job;
+    const { signal } = this.control;
+    const baseOf = (host: string) => attempt.baseOf(host);
+    const fileSystems = this.services.host.fileSystemsFolder;
+    const mode = request.AlgorithmSpecification?.TrainingInputMode ?? 'File';
+    const context = { s3: attempt.s3, region, cluster, baseOf, fileSystems, signal };
+    await downloadChannels(request.InputDataConfig ?? [], mode, context);
+    const uri = request.CheckpointConfig?.S3Uri;
+    if (!uri) return;
+    for (const { host } of cluster.instances) {
+      await restoreCheckpoints(attempt.s3, uri, `${baseOf(host)}/checkpoints`, signal);
+    }
+  }
+
+  private async checkpointSyncs(attempt: Attempt, cluster: Cluster): Promise<CheckpointSync[]> {
+    const uri = this.job.request.CheckpointConfig?.S3Uri;
+    if (!uri) return [];
+    const syncs = cluster.instances.map(
+      ({ host }) =>
+        new CheckpointSync(attempt.s3, uri, `${attempt.baseOf(host)}/checkpoints`, (error) => this.say(error.message)),
+    );
+    for (const sync of syncs) await sync.start();
+    return syncs;
+  }
+
+  private async train(fleet: Fleet, attempt: Attempt): Promise<void> {
+    this.watch = new FaultWatch(this.services.faults, this.target, fleet, this.control, (message) => this.say(message));
+    try {
+      const exit = await this.control.race(fleet.decided);
+      if (exit.exitCode !== 0) throw algorithmError(await attempt.failureText(exit.host), exit.exitCode);
+    } finally {
+      this.watch.stop();
+    }
+  }
+
+  /** Ends the processes that are left, with the grace that the reason for leaving gives them. */
+  private async leave(fleet: Fleet): Promise<void> {
+    const kind = this.control.ending?.kind;
+    if (kind === 'internal-error' || kind === 'shutdown') return fleet.kill();
+    if (kind === 'spot') this.enter('Interrupted');
+    else if (kind && this.job.status !== 'Stopping') this.enter('Stopping');
+    return fleet.stop(this.services.time.stopGraceSeconds);
+  }
+
+  /** Uploads the model and the output; of a failed attempt the output only, and then its own failure stays the reason. */
+  private async upload(attempt: Attempt, cluster: Cluster, failed: Error | undefined): Promise<void> {
+    const kind = this.control.ending?.kind;
+    if (kind === 'spot' || kind === 'internal-error') return;
+    if (this.job.status === 'InProgress') this.enter('Uploading');
+    const bases = cluster.instances.map(({ host }) => attempt.baseOf(host));
+    const output = this.job.request.OutputDataConfig ?? { S3OutputPath: undefined };
+    const context = { s3: attempt.s3, jobName: this.job.name, output, bases, scratch: attempt.scratch };
+    await uploadArtifacts(context, failed instanceof JobFailure ? ['output'] : ['model', 'output']).catch(
+      (error: Error) => {
+        if (!failed) throw new JobFailure('ClientError', `Artifact upload failed: ${error.message}`);
+        this.say(`artifact upload failed: ${error.message}`);
+      },
+    );
+  }
+
+  /** Stays in a state for its usual time, or longer when a fault says so; fails there when a fault says so. */
+  private async hold(state: 'Starting' | 'Downloading', seconds: number): Promise<void> {
+    const delay = this.services.faults.strike('state-delay', { ...this.target, state });
+    await this.control.sleep(seconds + (delay?.seconds ?? 0));
+    const fault = this.services.faults.strike('internal-error', { ...this.target, state });
+    if (fault) throw internalError();
+  }
+
+  private onLine(_host: string, line: string): void {
+    this.watch?.onLine(line);
+    for (const { Name, Regex } of this.job.request.AlgorithmSpecification?.MetricDefinitions ?? []) {
+      const found = new RegExp(Regex ?? '').exec(line)?.[1];
+      const value = found === undefined ? Number.NaN : Number(found);
+      if (Name && !Number.isNaN(value)) this.job.finalMetrics[Name] = { value, at: Date.now() };
+    }
+  }
+
+  private setInUse(inUse: boolean): void {
+    setInUse(this.job, inUse, Date.now());
+    this.deadlines.inUse(inUse);
+  }
+
+  private enter(status: Parameters<typeof enter>[1], message?: string): void {
+    if (isTerminal(this.job)) return;
+    enter(this.job, status, Date.now(), message);
+    this.services.changed(this.job);
+  }
+
+  private get target() {
+    return { region: this.job.region, jobName: this.job.name };
+  }
+
+  private say(message: string): void {
+    process.stderr.write(`sandbox: job ${this.job.name}: ${message}\n`);
+  }
+}

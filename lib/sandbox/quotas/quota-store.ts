@@ -1,0 +1,103 @@
+import { CPU_INSTANCE_TYPES } from '../../catalog/cpu-instances';
+import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, instanceQuota, QUOTA, type QuotaUsage } from '../../catalog/quotas';
+
+export interface QuotaRow {
+  code: string;
+  name: string;
+  /** AWS's default value, whatever was applied since. */
+  defaultValue: number;
+  /** The applied value. */
+  value: number;
+}
+
+/**
+ * What a new sandbox account may use: four instances of every CPU type, none of an accelerated one, no warm pools, and AWS's
+ * default totals (catalog/quota-codes.ts). Real accounts differ from each other in the same way.
+ */
+const CPU_INSTANCES_APPLIED = 4;
+
+/** Totals that have no default in the facts; large enough not to be in the way. */
+const TOTAL_WITHOUT_FACT = 20;
+const PROCESSING_RUNTIME_SECONDS = 432_000;
+const PROCESSING_VOLUME_GIB = 1024;
+
+const WITHOUT_FACT: Readonly<Record<string, number>> = {
+  'L-EA47BDD3': PROCESSING_RUNTIME_SECONDS,
+  'L-D7BEE2A3': PROCESSING_VOLUME_GIB,
+};
+
+function generalRows(): QuotaRow[] {
+  return Object.entries(GENERAL_QUOTAS).map(([code, { name, default: known }]) => {
+    const value = known ?? WITHOUT_FACT[code] ?? TOTAL_WITHOUT_FACT;
+    return { code, name, defaultValue: value, value };
+  });
+}
+
+function instanceRows(): QuotaRow[] {
+  const cpu = new Set<string>(CPU_INSTANCE_TYPES);
+  return Object.entries(INSTANCE_QUOTA_CODES).flatMap(([type, codes]) =>
+    (Object.entries(codes) as [QuotaUsage, string][]).map(([usage, code]) => {
+      const value = cpu.has(type) && usage !== 'warm-pool' ? CPU_INSTANCES_APPLIED : 0;
+      return { code, name: instanceQuota(type, usage).name, defaultValue: 0, value };
+    }),
+  );
+}
+
+/** The SageMaker quotas of every account and Region, as Service Quotas shows them and CreateTrainingJob obeys them. */
+export class QuotaStore {
+  private readonly tables = new Map<string, Map<string, QuotaRow>>();
+
+  /** @param applied values by quota code that every account and Region begins with */
+  constructor(private readonly applied: Readonly<Record<string, number>> = {}) {}
+
+  rows(account: string, region: string): QuotaRow[] {
+    return [...this.table(account, region).values()];
+  }
+
+  find(account: string, region: string, code: string): QuotaRow | undefined {
+    return this.table(account, region).get(code);
+  }
+
+  /** The row of a quota on one instance type; by name, since newer types have rows whose codes no list holds. */
+  findByName(account: string, region: string, name: string): QuotaRow | undefined {
+    return this.rows(account, region).find((row) => row.name === name);
+  }
+
+  /** Applies a value, or makes the row when the Region has none yet. */
+  set(account: string, region: string, code: string, value: number, name?: string): QuotaRow {
+    const table = this.table(account, region);
+    const row = table.get(code) ?? { code, name: name ?? code, defaultValue: 0, value };
+    const changed = { ...row, value, name: name ?? row.name };
+    table.set(code, changed);
+    return changed;
+  }
+
+  /** Takes a row away: this Region does not offer it. */
+  remove(account: string, region: string, code: string): boolean {
+    return this.table(account, region).delete(code);
+  }
+
+  private table(account: string, region: string): Map<string, QuotaRow> {
+    const key = `${account}/${region}`;
+    let table = this.tables.get(key);
+    if (!table) {
+      const rows = [...generalRows(), ...instanceRows()];
+      table = new Map(rows.map((row) => [row.code, { ...row, value: this.applied[row.code] ?? row.value }]));
+      this.tables.set(key, table);
+    }
+    return table;
+  }
+}
+
+/** Codes of the account-wide quotas that a job obeys, by how it uses instances. */
+export const TOTALS: Readonly<
+  Record<'training' | 'spot' | 'processing', { across: string; perJob: string; runtime: string }>
+> = {
+  training: {
+    across: QUOTA.instancesAcrossTraining,
+    perJob: QUOTA.instancesPerTraining,
+    runtime: QUOTA.longestRunSeconds,
+  },
+  spot: { across: QUOTA.instancesAcrossSpot, perJob: QUOTA.instancesPerSpot, runtime: QUOTA.longestRunSeconds },
+  processing: { across: QUOTA.instancesAcrossProcessing, perJob: 'L-A5D63399', runtime: 'L-EA47BDD3' },
+};

@@ -1,0 +1,120 @@
+import type { TrainingJob } from './training-job';
+import { isTerminal, usedMsUntil } from './training-job';
+
+const seconds = (ms: number | undefined) => (ms === undefined ? undefined : ms / 1000);
+const text = (ms: number | undefined) => (ms === undefined ? undefined : String(ms));
+
+/** S3 address of the model that a job leaves behind. */
+export function modelArtifacts(job: TrainingJob): string {
+  const output = job.request.OutputDataConfig;
+  const base = `${(output?.S3OutputPath ?? '').replace(/\/$/, '')}/${job.name}/output`;
+  return output?.CompressionType === 'NONE' ? `${base}/model/` : `${base}/model.tar.gz`;
+}
+
+/** What DescribeTrainingJob answers: the request, without tags and session chaining, and the state. */
+export function describeTrainingJob(job: TrainingJob, now: number): object {
+  const { SessionChainingConfig: _, ResourceConfig, ...request } = job.request;
+  const used = Math.round(usedMsUntil(job, now) / 1000);
+  return {
+    ...request,
+    ResourceConfig: { ...ResourceConfig, ...selected(job) },
+    TrainingJobArn: job.arn,
+    ModelArtifacts: { S3ModelArtifacts: modelArtifacts(job) },
+    TrainingJobStatus: job.status,
+    SecondaryStatus: job.secondaryStatus,
+    SecondaryStatusTransitions: transitions(job).map(({ StartTime, EndTime, ...rest }) => ({
+      ...rest,
+      StartTime: seconds(StartTime),
+      EndTime: seconds(EndTime),
+    })),
+    FailureReason: job.failureReason,
+    CreationTime: seconds(job.createdAt),
+    TrainingStartTime: seconds(job.startedAt),
+    TrainingEndTime: seconds(job.endedAt),
+    LastModifiedTime: seconds(job.modifiedAt),
+    TrainingTimeInSeconds: job.startedAt === undefined ? undefined : used,
+    BillableTimeInSeconds: job.startedAt !== undefined && isTerminal(job) ? used : undefined,
+    WarmPoolStatus: warmPoolStatus(job),
+    FinalMetricDataList: metrics(job),
+    ProfilingStatus: job.request.ProfilerConfig && !job.request.ProfilerConfig.DisableProfiler ? 'Enabled' : 'Disabled',
+  };
+}
+
+function selected(job: TrainingJob): object {
+  if (!job.request.ResourceConfig?.InstancePreferences || !job.cluster) return {};
+  return { SelectedInstanceType: job.cluster.instanceType, SelectedInstanceCount: job.cluster.instanceCount };
+}
+
+function transitions(job: TrainingJob) {
+  return job.transitions.map((t) => ({
+    Status: t.status,
+    StartTime: t.startedAt,
+    EndTime: t.endedAt,
+    StatusMessage: t.message,
+  }));
+}
+
+function metrics(job: TrainingJob) {
+  const list = Object.entries(job.finalMetrics).map(([MetricName, { value, at }]) => ({
+    MetricName,
+    Value: value,
+    Timestamp: at / 1000,
+  }));
+  return list.length > 0 ? list : undefined;
+}
+
+/** WarmPoolStatus as Describe and List show it. */
+export function warmPoolStatus(job: TrainingJob): object | undefined {
+  const pool = job.warmPool;
+  if (!pool) return undefined;
+  return {
+    Status: pool.status,
+    ReusedByJob: pool.reusedBy,
+    ResourceRetainedBillableTimeInSeconds: pool.retainedSeconds,
+  };
+}
+
+/** One row of ListTrainingJobs: neither instance type nor count, as in the service. */
+export function trainingJobSummary(job: TrainingJob): object {
+  return {
+    TrainingJobName: job.name,
+    TrainingJobArn: job.arn,
+    CreationTime: seconds(job.createdAt),
+    TrainingEndTime: seconds(job.endedAt),
+    LastModifiedTime: seconds(job.modifiedAt),
+    TrainingJobStatus: job.status,
+    SecondaryStatus: job.secondaryStatus,
+    WarmPoolStatus: warmPoolStatus(job),
+    TrainingPlanArn: job.request.ResourceConfig?.TrainingPlanArn,
+  };
+}
+
+/** `detail` of the event SageMaker puts on the bus at a change of state: times are epoch-millisecond strings, tags an object. */
+export function trainingEventDetail(job: TrainingJob): object {
+  const { request } = job;
+  return {
+    TrainingJobName: job.name,
+    TrainingJobArn: job.arn,
+    TrainingJobStatus: job.status,
+    SecondaryStatus: job.secondaryStatus,
+    HyperParameters: request.HyperParameters,
+    AlgorithmSpecification: request.AlgorithmSpecification,
+    RoleArn: request.RoleArn,
+    InputDataConfig: request.InputDataConfig,
+    OutputDataConfig: request.OutputDataConfig,
+    ResourceConfig: request.ResourceConfig,
+    VpcConfig: request.VpcConfig,
+    StoppingCondition: request.StoppingCondition,
+    CreationTime: text(job.createdAt),
+    TrainingStartTime: text(job.startedAt),
+    TrainingEndTime: text(job.endedAt),
+    LastModifiedTime: text(job.modifiedAt),
+    SecondaryStatusTransitions: transitions(job).map(({ StartTime, EndTime, ...rest }) => ({
+      ...rest,
+      StartTime: text(StartTime),
+      EndTime: text(EndTime),
+    })),
+    FailureReason: job.failureReason,
+    Tags: job.tags,
+  };
+}

@@ -1,0 +1,141 @@
+import type { Channel, ResourceConfig } from '@aws-sdk/client-sagemaker';
+import { findInstanceType } from '../../catalog/instances';
+import { validationError } from '../wire/service-error';
+import type { TrainingRequest } from './training-job';
+
+/** 28 days: StoppingCondition.MaxRuntimeInSeconds, @aws-sdk/client-sagemaker 3.1142.0. */
+const MAX_RUNTIME_SECONDS = 2_419_200;
+
+/** Runtime of a job that names none: one day. */
+export const DEFAULT_RUNTIME_SECONDS = 86_400;
+
+/**
+ * What the service refuses although each field is well formed; its model says so in prose only.
+ * Source: @aws-sdk/client-sagemaker 3.1142.0, documentation of the fields, retrieved 2026-11-20.
+ * @throws ServiceError ValidationException at the first rule broken, as the service does
+ */
+export function requireSaneTrainingRequest(request: TrainingRequest): void {
+  requireAlgorithm(request);
+  const config = request.ResourceConfig;
+  if (!config) throw validationError('ResourceConfig is required for a training job.');
+  requireInstances(config, request.EnableManagedSpotTraining === true);
+  requireStorage(config);
+  requireStoppingCondition(request);
+  requireChannels(request.InputDataConfig ?? [], config);
+}
+
+function requireAlgorithm({ AlgorithmSpecification: algorithm }: TrainingRequest): void {
+  if (!algorithm) throw validationError('AlgorithmSpecification is required for a training job.');
+  const { TrainingImage, AlgorithmName } = algorithm;
+  if ((TrainingImage === undefined) === (AlgorithmName === undefined)) {
+    throw validationError('You must specify either TrainingImage or AlgorithmName, and not both.');
+  }
+}
+
+function requireInstances(config: ResourceConfig, spot: boolean): void {
+  if (config.SelectedInstanceType !== undefined || config.SelectedInstanceCount !== undefined) {
+    throw validationError('SelectedInstanceType and SelectedInstanceCount cannot be set in a request.');
+  }
+  const forms = [config.InstanceType, config.InstanceGroups?.length, config.InstancePreferences?.length].filter(
+    Boolean,
+  );
+  if (forms.length !== 1) {
+    throw validationError(
+      'Specify exactly one of InstanceType, InstanceGroups and InstancePreferences in ResourceConfig.',
+    );
+  }
+  if (config.InstanceType && config.InstanceCount === undefined) {
+    throw validationError('InstanceCount is required together with InstanceType.');
+  }
+  if (config.InstanceGroups && config.InstanceCount !== undefined) {
+    throw validationError('InstanceCount cannot be set together with InstanceGroups.');
+  }
+  if (config.InstancePreferences) requirePreferences(config, spot);
+  if (config.KeepAlivePeriodInSeconds && (spot || config.InstanceGroups)) {
+    throw validationError('KeepAlivePeriodInSeconds is not supported with managed spot training or instance groups.');
+  }
+}
+
+function requirePreferences(config: ResourceConfig, spot: boolean): void {
+  if (spot || config.InstancePlacementConfig) {
+    throw validationError(
+      'InstancePreferences cannot be used with EnableManagedSpotTraining or InstancePlacementConfig.',
+    );
+  }
+  const preferences = config.InstancePreferences ?? [];
+  const counted = preferences.filter((p) => p.InstanceCount !== undefined).length;
+  const once = config.InstanceCount !== undefined;
+  if (once ? counted > 0 : counted !== preferences.length) {
+    throw validationError('Set InstanceCount either on every InstancePreference or once in ResourceConfig.');
+  }
+  if (config.TrainingPlanArn && preferences.some((p) => p.TrainingPlanArns)) {
+    throw validationError('TrainingPlanArn cannot be set together with TrainingPlanArns of an InstancePreference.');
+  }
+}
+
+function requireStorage(config: ResourceConfig): void {
+  const types = instanceTypesOf(config);
+  const onInstance = types.filter((type) => (findInstanceType(type)?.localNvmeGB ?? 0) > 0);
+  if (config.VolumeKmsKeyId && onInstance.length > 0) {
+    throw validationError(
+      `VolumeKmsKeyId is not supported for instance type ${onInstance[0]}, which uses local storage.`,
+    );
+  }
+  if (config.VolumeSizeInGB === undefined && onInstance.length < types.length) {
+    throw validationError('VolumeSizeInGB is required for instance types without local storage.');
+  }
+}
+
+/** Every instance type a ResourceConfig names. */
+export function instanceTypesOf(config: ResourceConfig): string[] {
+  const named = [
+    config.InstanceType,
+    ...[...(config.InstanceGroups ?? []), ...(config.InstancePreferences ?? [])].map((g) => g.InstanceType),
+  ];
+  return named.filter((type): type is NonNullable<typeof type> => type !== undefined);
+}
+
+function requireStoppingCondition(request: TrainingRequest): void {
+  const condition = request.StoppingCondition;
+  if (!condition) throw validationError('StoppingCondition is required for a training job.');
+  const runtime = condition.MaxRuntimeInSeconds ?? DEFAULT_RUNTIME_SECONDS;
+  if (runtime > MAX_RUNTIME_SECONDS) {
+    throw validationError(`MaxRuntimeInSeconds must be at most ${MAX_RUNTIME_SECONDS}, got ${runtime}.`);
+  }
+  const wait = condition.MaxWaitTimeInSeconds;
+  if (request.EnableManagedSpotTraining && wait === undefined) {
+    throw validationError('MaxWaitTimeInSeconds is required when EnableManagedSpotTraining is true.');
+  }
+  if (wait !== undefined && !request.EnableManagedSpotTraining && !request.RetryStrategy) {
+    throw validationError('MaxWaitTimeInSeconds is only supported with EnableManagedSpotTraining or RetryStrategy.');
+  }
+  if (wait !== undefined && wait < runtime) {
+    throw validationError(
+      `Invalid MaxWaitTimeInSeconds. It must be present and be greater than or equal to MaxRuntimeInSeconds (${runtime}).`,
+    );
+  }
+}
+
+function requireChannels(channels: readonly Channel[], config: ResourceConfig): void {
+  const names = channels.map((channel) => channel.ChannelName);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw validationError(`Duplicate channel name '${twice}' in InputDataConfig.`);
+  for (const channel of channels) requireDataSource(channel);
+  const grouped = channels.filter((c) => c.DataSource?.S3DataSource?.InstanceGroupNames?.length).length;
+  const s3 = channels.filter((c) => c.DataSource?.S3DataSource).length;
+  if (grouped > 0 && (!config.InstanceGroups || grouped !== s3)) {
+    throw validationError('InstanceGroupNames must be set for every channel or for none, and needs InstanceGroups.');
+  }
+}
+
+function requireDataSource(channel: Channel): void {
+  const source = channel.DataSource;
+  const sources = [source?.S3DataSource, source?.FileSystemDataSource, source?.DatasetSource].filter(Boolean);
+  if (sources.length !== 1) {
+    throw validationError(`Channel '${channel.ChannelName}' must have exactly one data source.`);
+  }
+  const type = source?.S3DataSource?.S3DataType;
+  if (channel.InputMode === 'FastFile' && type !== undefined && type !== 'S3Prefix') {
+    throw validationError(`Channel '${channel.ChannelName}': input mode FastFile supports S3DataType S3Prefix only.`);
+  }
+}

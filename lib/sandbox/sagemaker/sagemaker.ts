@@ -1,0 +1,61 @@
+import type { Authority } from '../authority';
+import type { FaultPlan } from '../faults/fault-plan';
+import type { JobHost } from '../jobs/attempt';
+import type { Hook } from '../ministack/hook';
+import type { QuotaStore } from '../quotas/quota-store';
+import type { TimeScale } from '../time-scale';
+import type { ApiCall } from '../wire/api-call';
+import { trainingEventDetail } from './describe-training';
+import { JobStore } from './job-store';
+import { TagOperations } from './tags';
+import type { TrainingJob } from './training-job';
+import { TrainingOperations } from './training-operations';
+import { WarmPools } from './warm-pools';
+
+export interface SageMakerDeps {
+  quotas: QuotaStore;
+  authority: Authority;
+  faults: FaultPlan;
+  host: JobHost;
+  time: TimeScale;
+  hook: Hook;
+  imageCommands: readonly { image: RegExp; command: [string, ...string[]] }[];
+}
+
+/** The SageMaker service of the sandbox: training jobs, processing jobs and their tags. */
+export class SageMaker {
+  readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>>;
+  private readonly training: TrainingOperations;
+  private readonly warmPools: WarmPools;
+
+  constructor(deps: SageMakerDeps) {
+    const { quotas, authority, faults, host, time } = deps;
+    const jobs = new JobStore<TrainingJob>();
+    this.warmPools = new WarmPools(jobs, quotas, time.secondsPerLimitSecond);
+    const imageCommand = (image: string) => deps.imageCommands.find((known) => known.image.test(image))?.command;
+    const changed = (job: TrainingJob) => announce(deps.hook, job);
+    const run = { host, faults, time, imageCommand, changed };
+    this.training = new TrainingOperations({ jobs, quotas, authority, warmPools: this.warmPools, run });
+    const tags = new TagOperations((arn) => jobs.findByArn(arn));
+    this.operations = { ...this.training.operations, ...tags.operations };
+  }
+
+  /** Ends every job that runs. */
+  async shutdown(): Promise<void> {
+    this.warmPools.close();
+    await this.training.shutdown();
+  }
+}
+
+/** Puts the event of a changed state on the default bus. Events are hints: one that is lost is only noted. */
+function announce(hook: Hook, job: TrainingJob): void {
+  const entry = {
+    Source: 'aws.sagemaker',
+    DetailType: 'SageMaker Training Job State Change',
+    Resources: [job.arn],
+    Detail: JSON.stringify(trainingEventDetail(job)),
+  };
+  hook.putEvent(job.account, job.region, entry).catch((error: Error) => {
+    process.stderr.write(`sandbox: no event for ${job.name}: ${error.message}\n`);
+  });
+}

@@ -1,0 +1,136 @@
+import type { CreateTrainingJobCommandInput, SecondaryStatus, TrainingJobStatus } from '@aws-sdk/client-sagemaker';
+import type { Cluster } from '../jobs/cluster';
+
+/** The request as the service keeps it; tags live beside it. */
+export type TrainingRequest = Omit<CreateTrainingJobCommandInput, 'Tags'>;
+
+/** One entry of SecondaryStatusTransitions; times in milliseconds since the epoch. */
+export interface Transition {
+  status: SecondaryStatus;
+  startedAt: number;
+  endedAt?: number;
+  message: string;
+}
+
+export type WarmPoolState = 'Available' | 'InUse' | 'Reused' | 'Terminated';
+
+export interface WarmPool {
+  status: WarmPoolState;
+  reusedBy?: string;
+  /** Since when the instances wait for another job, and until when at most. */
+  availableAt?: number;
+  retainedSeconds?: number;
+}
+
+/** Everything the service knows of a training job. Times are milliseconds since the epoch. */
+export interface TrainingJob {
+  account: string;
+  region: string;
+  name: string;
+  arn: string;
+  request: TrainingRequest;
+  tags: Record<string, string>;
+  status: TrainingJobStatus;
+  secondaryStatus: SecondaryStatus;
+  transitions: Transition[];
+  createdAt: number;
+  modifiedAt: number;
+  startedAt?: number;
+  endedAt?: number;
+  failureReason?: string;
+  /** The instances it runs on; with InstancePreferences only known once one of them had capacity. */
+  cluster?: Cluster;
+  /** Milliseconds of use, the current stretch excluded. */
+  usedMs: number;
+  useBeganAt?: number;
+  warmPool?: WarmPool;
+  finalMetrics: Record<string, { value: number; at: number }>;
+}
+
+const MESSAGES: Partial<Record<SecondaryStatus, string>> = {
+  Starting: 'Starting the training job',
+  Pending: 'Training job waiting for capacity',
+  Downloading: 'Downloading the training image and input data',
+  Training: 'Training image download completed. Training in progress.',
+  Uploading: 'Uploading generated training model',
+  Completed: 'Training job completed',
+  Stopping: 'Stopping the training job',
+  Stopped: 'Training job stopped',
+  Interrupted: 'Training job interrupted',
+  Restarting: 'Restarting the training job',
+  MaxRuntimeExceeded: 'Training job runtime exceeded MaxRuntimeInSeconds provided',
+  MaxWaitTimeExceeded: 'Training job wait time exceeded MaxWaitTimeInSeconds provided',
+};
+
+/** A job that was accepted a moment ago. */
+export function newTrainingJob(
+  place: { account: string; region: string; partition: string },
+  request: TrainingRequest,
+  tags: Record<string, string>,
+  now: number,
+): TrainingJob {
+  const { account, region, partition } = place;
+  const name = request.TrainingJobName ?? '';
+  const job: TrainingJob = {
+    account,
+    region,
+    name,
+    arn: `arn:${partition}:sagemaker:${region}:${account}:training-job/${name.toLowerCase()}`,
+    request,
+    tags,
+    status: 'InProgress',
+    secondaryStatus: 'Starting',
+    transitions: [],
+    createdAt: now,
+    modifiedAt: now,
+    usedMs: 0,
+    finalMetrics: {},
+  };
+  enter(job, 'Starting', now);
+  return job;
+}
+
+/** Moves the job to a secondary status and closes the one before. */
+export function enter(job: TrainingJob, status: SecondaryStatus, now: number, message?: string): void {
+  const last = job.transitions.at(-1);
+  if (last && last.endedAt === undefined) last.endedAt = now;
+  job.secondaryStatus = status;
+  job.status = statusOf(status);
+  job.transitions.push({ status, startedAt: now, message: message ?? MESSAGES[status] ?? '' });
+  if (isTerminal(job)) lastTransition(job).endedAt = now;
+  job.modifiedAt = now;
+}
+
+function lastTransition(job: TrainingJob): Transition {
+  const last = job.transitions.at(-1);
+  if (!last) throw new Error(`training job ${job.name} must have a transition`);
+  return last;
+}
+
+const STATUS_OF: Partial<Record<SecondaryStatus, TrainingJobStatus>> = {
+  Completed: 'Completed',
+  Failed: 'Failed',
+  Stopping: 'Stopping',
+  Stopped: 'Stopped',
+  MaxRuntimeExceeded: 'Stopped',
+  MaxWaitTimeExceeded: 'Stopped',
+};
+
+const statusOf = (secondary: SecondaryStatus): TrainingJobStatus => STATUS_OF[secondary] ?? 'InProgress';
+
+/** Whether the job is over. */
+export function isTerminal(job: { status: string }): boolean {
+  return job.status === 'Completed' || job.status === 'Failed' || job.status === 'Stopped';
+}
+
+/** Milliseconds the instances were in use until `now`; waiting and repair do not count. */
+export function usedMsUntil(job: TrainingJob, now: number): number {
+  return job.usedMs + (job.useBeganAt === undefined ? 0 : now - job.useBeganAt);
+}
+
+/** Starts or ends a stretch of use. */
+export function setInUse(job: TrainingJob, inUse: boolean, now: number): void {
+  job.usedMs = usedMsUntil(job, now);
+  job.useBeganAt = inUse ? now : undefined;
+  if (inUse) job.startedAt ??= now;
+}

@@ -1,0 +1,164 @@
+import { type Authority, partitionOf } from '../authority';
+import { clusterOptions } from '../jobs/cluster';
+import type { RunServices } from '../jobs/training-run';
+import { TrainingRun } from '../jobs/training-run';
+import { requireWithinLimits } from '../quotas/limit-check';
+import type { QuotaStore } from '../quotas/quota-store';
+import type { ApiCall } from '../wire/api-call';
+import { ServiceError, validationError } from '../wire/service-error';
+import { describeTrainingJob, trainingJobSummary } from './describe-training';
+import type { JobStore } from './job-store';
+import { listPage } from './list-jobs';
+import { DEFAULT_RUNTIME_SECONDS, requireSaneTrainingRequest } from './request-rules';
+import { tagMap } from './tags';
+import { isTerminal, newTrainingJob, type TrainingJob, type TrainingRequest } from './training-job';
+import { kindOf, trainingUsage } from './usage';
+import type { WarmPools } from './warm-pools';
+
+export interface TrainingDeps {
+  jobs: JobStore<TrainingJob>;
+  quotas: QuotaStore;
+  authority: Authority;
+  warmPools: WarmPools;
+  run: RunServices;
+}
+
+/** The training job operations of the SageMaker API. */
+export class TrainingOperations {
+  private readonly runs = new Map<string, TrainingRun>();
+
+  readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>> = {
+    CreateTrainingJob: (call) => this.create(call),
+    DescribeTrainingJob: (call) => describeTrainingJob(this.require(call), Date.now()),
+    ListTrainingJobs: (call) => this.list(call),
+    StopTrainingJob: (call) => this.stop(call),
+    UpdateTrainingJob: (call) => this.update(call),
+    DeleteTrainingJob: (call) => this.delete(call),
+  };
+
+  constructor(private readonly deps: TrainingDeps) {}
+
+  /** Ends every job without a trace of it in the jobs' states: the sandbox goes down. */
+  async shutdown(): Promise<void> {
+    const runs = [...this.runs.values()];
+    for (const run of runs) run.control.end({ kind: 'shutdown' });
+    await Promise.all(runs.map((run) => run.finished));
+  }
+
+  private async create(call: ApiCall): Promise<unknown> {
+    const { Tags, ...request } = call.input as unknown as TrainingRequest & { Tags?: { Key: string; Value: string }[] };
+    requireSaneTrainingRequest(request);
+    const { account, region } = call;
+    const place = { account, region, partition: partitionOf(region) };
+    const job = newTrainingJob(place, request, tagMap(Tags), Date.now());
+    await this.deps.authority.requireServiceTrust(request.RoleArn ?? '', call, job.arn);
+    // From here on nothing is awaited, so that two calls cannot both find the name or the quota free.
+    this.requireFreeName(job);
+    this.requireQuota(job);
+    this.deps.jobs.add(job);
+    this.deps.run.changed(job);
+    this.start(job);
+    return { TrainingJobArn: job.arn };
+  }
+
+  private requireFreeName(job: TrainingJob): void {
+    const existing = this.deps.jobs.find(job.account, job.region, job.name);
+    if (!existing) return;
+    throw new ServiceError(
+      'ResourceInUse',
+      'Training job names must be unique within an AWS account and region, and a training job with this name already ' +
+        `exists (${existing.arn})`,
+    );
+  }
+
+  private requireQuota(job: TrainingJob): void {
+    const { account, region, request } = job;
+    const pool = this.deps.warmPools.matching(job);
+    const others = this.deps.jobs.in(account, region).filter((other) => other !== pool);
+    const kind = kindOf(job);
+    // No source says what preferences must hold; every one is checked, since any of them may be the one that is billed.
+    for (const { demands } of clusterOptions(request.ResourceConfig ?? {})) {
+      requireWithinLimits(this.deps.quotas, {
+        account,
+        region,
+        kind,
+        demands,
+        maxRuntimeSeconds: request.StoppingCondition?.MaxRuntimeInSeconds ?? DEFAULT_RUNTIME_SECONDS,
+        volumeGiB: request.ResourceConfig?.VolumeSizeInGB,
+        usage: trainingUsage(others, kind),
+      });
+    }
+  }
+
+  private start(job: TrainingJob): void {
+    const warm = this.deps.warmPools.claim(job);
+    const run = new TrainingRun(job, warm ? this.warmServices() : this.deps.run);
+    this.runs.set(job.arn, run);
+    void run.finished.then(() => {
+      if (this.runs.get(job.arn) === run) this.runs.delete(job.arn);
+      this.deps.warmPools.retain(job);
+    });
+  }
+
+  /** Instances of a warm pool are there at once. */
+  private warmServices(): RunServices {
+    return { ...this.deps.run, time: { ...this.deps.run.time, startingSeconds: 0 } };
+  }
+
+  private list(call: ApiCall): unknown {
+    const pool = call.input.WarmPoolStatusEquals;
+    const plan = call.input.TrainingPlanArnEquals;
+    const { items, nextToken } = listPage(
+      this.deps.jobs.in(call.account, call.region),
+      call.input,
+      (job) =>
+        (!pool || job.warmPool?.status === pool) && (!plan || job.request.ResourceConfig?.TrainingPlanArn === plan),
+    );
+    return { TrainingJobSummaries: items.map(trainingJobSummary), NextToken: nextToken };
+  }
+
+  private stop(call: ApiCall): unknown {
+    const job = this.require(call);
+    if (isTerminal(job)) {
+      throw validationError(`The request was rejected because the training job is in status ${job.status}.`);
+    }
+    if (job.status !== 'Stopping') this.runs.get(job.arn)?.stop();
+    return {};
+  }
+
+  private update(call: ApiCall): unknown {
+    const job = this.require(call);
+    const { ProfilerConfig, ProfilerRuleConfigurations, ResourceConfig, RemoteDebugConfig } =
+      call.input as TrainingRequest;
+    if (RemoteDebugConfig && !['Downloading', 'Training'].includes(job.secondaryStatus)) {
+      throw validationError('RemoteDebugConfig can be updated only while the job is Downloading or Training.');
+    }
+    if (ResourceConfig?.KeepAlivePeriodInSeconds !== undefined) {
+      this.deps.warmPools.setKeepAlive(job, ResourceConfig.KeepAlivePeriodInSeconds);
+    }
+    const changes = { ProfilerConfig, ProfilerRuleConfigurations, RemoteDebugConfig };
+    const given = Object.entries(changes).filter(([, value]) => value !== undefined);
+    job.request = { ...job.request, ...Object.fromEntries(given) };
+    job.modifiedAt = Date.now();
+    return { TrainingJobArn: job.arn };
+  }
+
+  private delete(call: ApiCall): unknown {
+    const job = this.deps.jobs.find(call.account, call.region, String(call.input.TrainingJobName));
+    if (!job) throw new ServiceError('ResourceNotFound', 'Requested resource not found.');
+    if (!isTerminal(job) || job.warmPool?.status === 'Available') {
+      throw new ServiceError(
+        'ResourceInUse',
+        `Training job ${job.name} is in status ${job.status} or retains a warm pool and cannot be deleted.`,
+      );
+    }
+    this.deps.jobs.remove(job);
+    return {};
+  }
+
+  private require(call: ApiCall): TrainingJob {
+    const job = this.deps.jobs.find(call.account, call.region, String(call.input.TrainingJobName));
+    if (!job) throw validationError('Requested resource not found.');
+    return job;
+  }
+}

@@ -1,0 +1,102 @@
+import { instanceQuota } from '../../catalog/quotas';
+import type { QuotaStore } from '../quotas/quota-store';
+import type { JobStore } from './job-store';
+import type { TrainingJob } from './training-job';
+import { warmPoolUsage } from './usage';
+
+/**
+ * Instances kept after a job for the next one that asks for the same (facts: Developer Guide, train-warm-pools). Without warm
+ * pool quota there is no pool and nobody is told.
+ */
+export class WarmPools {
+  private readonly timers = new Map<string, NodeJS.Timeout>();
+
+  constructor(
+    private readonly jobs: JobStore<TrainingJob>,
+    private readonly quotas: QuotaStore,
+    private readonly secondsPerLimitSecond: number,
+  ) {}
+
+  /** The job whose waiting instances `job` could use. */
+  matching(job: TrainingJob): TrainingJob | undefined {
+    if (!keepAlive(job)) return undefined;
+    const same = signature(job);
+    return this.jobs
+      .in(job.account, job.region)
+      .find((other) => other.warmPool?.status === 'Available' && signature(other) === same);
+  }
+
+  /** Takes over the matching pool. Returns whether there was one. */
+  claim(job: TrainingJob): boolean {
+    const pool = this.matching(job);
+    if (pool) {
+      this.end(pool, 'Reused');
+      if (pool.warmPool) pool.warmPool.reusedBy = job.name;
+    }
+    if (keepAlive(job) && this.hasQuota(job)) job.warmPool = { status: 'InUse' };
+    return pool !== undefined;
+  }
+
+  /** At the end of a job: keeps its instances, after success, a stop, or an error of the user's side. */
+  retain(job: TrainingJob): void {
+    if (job.warmPool?.status !== 'InUse') return;
+    if (!job.startedAt || /^(InternalServerError|CapacityError)/.test(job.failureReason ?? '') || !keepAlive(job)) {
+      job.warmPool = undefined;
+      return;
+    }
+    job.warmPool = { status: 'Available', availableAt: Date.now() };
+    this.endAfter(job, keepAlive(job));
+  }
+
+  /** UpdateTrainingJob: a new period counts from when the pool became available; 0 ends it. */
+  setKeepAlive(job: TrainingJob, seconds: number): void {
+    job.request = {
+      ...job.request,
+      ResourceConfig: { ...job.request.ResourceConfig, KeepAlivePeriodInSeconds: seconds },
+    };
+    if (job.warmPool?.status === 'Available') this.endAfter(job, seconds);
+  }
+
+  close(): void {
+    for (const timer of this.timers.values()) clearTimeout(timer);
+  }
+
+  private endAfter(job: TrainingJob, seconds: number): void {
+    clearTimeout(this.timers.get(job.arn));
+    const until = (job.warmPool?.availableAt ?? Date.now()) + seconds * 1000 * this.secondsPerLimitSecond;
+    const left = until - Date.now();
+    if (left <= 0) this.end(job, 'Terminated');
+    else this.timers.set(job.arn, setTimeout(() => this.end(job, 'Terminated'), left).unref());
+  }
+
+  private end(job: TrainingJob, status: 'Reused' | 'Terminated'): void {
+    clearTimeout(this.timers.get(job.arn));
+    const since = job.warmPool?.availableAt ?? Date.now();
+    job.warmPool = { ...job.warmPool, status, retainedSeconds: Math.round((Date.now() - since) / 1000) };
+  }
+
+  private hasQuota(job: TrainingJob): boolean {
+    const type = job.request.ResourceConfig?.InstanceType ?? '';
+    const row = this.quotas.findByName(job.account, job.region, instanceQuota(type, 'warm-pool').name);
+    const held = warmPoolUsage(this.jobs.in(job.account, job.region)).byType.get(type) ?? 0;
+    return (row?.value ?? 0) >= held + (job.request.ResourceConfig?.InstanceCount ?? 0);
+  }
+}
+
+const keepAlive = (job: TrainingJob) => job.request.ResourceConfig?.KeepAlivePeriodInSeconds ?? 0;
+
+/** What must be the same for one job to run on the instances of another. */
+function signature({ request }: TrainingJob): string {
+  const config = request.ResourceConfig;
+  return JSON.stringify([
+    request.RoleArn,
+    config?.InstanceType,
+    config?.InstanceCount,
+    config?.VolumeKmsKeyId,
+    config?.VolumeSizeInGB,
+    request.VpcConfig?.SecurityGroupIds,
+    request.VpcConfig?.Subnets,
+    request.EnableInterContainerTrafficEncryption ?? false,
+    request.EnableNetworkIsolation ?? false,
+  ]);
+}

@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs';
+import http from 'node:http';
+import https from 'node:https';
+import type { FaultSpec } from './faults/fault';
+import type { FaultEntry } from './faults/fault-plan';
+import type { IncreaseRequest } from './quotas/increase-requests';
+import type { QuotaRow } from './quotas/quota-store';
+
+/** The sandbox's own calls (docs/sandbox.md) from TypeScript: plan faults, set quotas, decide increase requests. */
+export class SandboxAdmin {
+  /** @param endpoint that of the sandbox's SageMaker service. @param certFile its authority, in auth mode */
+  constructor(
+    private readonly endpoint: string,
+    private readonly certFile?: string,
+  ) {}
+
+  /** Plans a fault; it strikes when what it waits for happens. */
+  fault(spec: FaultSpec): Promise<FaultEntry> {
+    return this.call('POST', 'faults', spec);
+  }
+
+  async faults(): Promise<FaultEntry[]> {
+    return (await this.call<{ faults: FaultEntry[] }>('GET', 'faults')).faults;
+  }
+
+  removeFault(id: string): Promise<void> {
+    return this.call('DELETE', `faults/${id}`);
+  }
+
+  clearFaults(): Promise<void> {
+    return this.call('DELETE', 'faults');
+  }
+
+  async quotas(region: string): Promise<QuotaRow[]> {
+    return (await this.call<{ quotas: QuotaRow[] }>('GET', `quotas/${region}`)).quotas;
+  }
+
+  /** @param value applied from now on; null takes the row away, as in a Region that does not offer it */
+  setQuota(region: string, code: string, value: number | null, name?: string): Promise<QuotaRow> {
+    return this.call('PUT', `quotas/${region}/${code}`, { value, name });
+  }
+
+  /** Decides the open increase requests of a Region, or those of one quota. */
+  async decideIncreases(
+    region: string,
+    decision: 'APPROVED' | 'DENIED' = 'APPROVED',
+    code?: string,
+  ): Promise<IncreaseRequest[]> {
+    const body = { region, decision, code };
+    return (await this.call<{ requests: IncreaseRequest[] }>('POST', 'quotas/approve', body)).requests;
+  }
+
+  private call<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const url = new URL(`/_slipway/${path}`, this.endpoint);
+    const options = this.certFile ? { method, ca: readFileSync(this.certFile) } : { method };
+    return new Promise((resolve, reject) => {
+      const client = url.protocol === 'https:' ? https : http;
+      const request = client.request(url, options, (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (chunk: string) => {
+          text += chunk;
+        });
+        response.on('end', () => {
+          if ((response.statusCode ?? 500) < 300) resolve((text === '' ? undefined : JSON.parse(text)) as T);
+          else reject(new Error(`sandbox: ${method} ${url.pathname} answered ${response.statusCode}: ${text}`));
+        });
+      });
+      request.on('error', reject).end(body === undefined ? undefined : JSON.stringify(body));
+    });
+  }
+}

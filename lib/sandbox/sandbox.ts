@@ -1,0 +1,248 @@
+import { mkdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { ADMIN_PREFIX, Admin } from './admin';
+import { ApiServer } from './api-server';
+import { Authority } from './authority';
+import { AwsAccess } from './aws-access';
+import { CredentialEndpoint } from './credential-endpoint';
+import { clientEnv, containerEnv, endpointEnv } from './environment';
+import { FaultPlan } from './faults/fault-plan';
+import type { JobHost } from './jobs/attempt';
+import { type Certificate, ensureCertificate } from './ministack/certificate';
+import { type MiniStack, startMiniStack } from './ministack/ministack';
+import { ensureVenv, type Progress, type Venv } from './ministack/venv';
+import { IncreaseRequests } from './quotas/increase-requests';
+import { QuotaStore } from './quotas/quota-store';
+import { ServiceQuotas } from './quotas/service-quotas';
+import {
+  cleanUpAfterCrash,
+  processRef,
+  removeRunRecord,
+  requireNotRunning,
+  SANDBOX_MARKER,
+  writeRunRecord,
+} from './run-file';
+import { SageMaker } from './sagemaker/sagemaker';
+import { temporaryRoot } from './temporary-root';
+import { DEFAULT_TIME_SCALE, type TimeScale } from './time-scale';
+import { type Answer, type HttpServer, listen } from './wire/http-server';
+import { loadServiceModel } from './wire/service-model';
+
+export interface SandboxOptions {
+  /**
+   * Folder of everything the sandbox writes.
+   * @default .slipway in the working folder
+   */
+  stateDir?: string;
+  /**
+   * Virtual environment of MiniStack; made when it is not there.
+   * @default venv in the state folder
+   */
+  venvDir?: string;
+  /**
+   * Interpreter that makes the virtual environment, 3.10 or newer.
+   * @default python3
+   */
+  python?: string;
+  /**
+   * Interpreter whose folder comes first on the PATH of jobs, for example of an environment with torch.
+   * @default - the machine's python3
+   */
+  pythonBin?: string;
+  /**
+   * Enforce IAM and signatures, over TLS with a self-signed certificate.
+   * @default false
+   */
+  auth?: boolean;
+  /**
+   * Keep MiniStack's state over a clean stop.
+   * @default false
+   */
+  persist?: boolean;
+  /** @default 000000000000 */
+  accountId?: string;
+  /**
+   * Region of the clients' environment.
+   * @default us-east-1
+   */
+  region?: string;
+  /**
+   * Applied quotas by code, in every Region.
+   * @default - four instances of CPU types, none of accelerated ones, AWS's default totals
+   */
+  quotas?: Record<string, number>;
+  /** @default - DEFAULT_TIME_SCALE */
+  time?: Partial<TimeScale>;
+  /**
+   * What images run whose request has no ContainerEntrypoint: the first whose pattern matches the image.
+   * @default - such jobs fail with a ClientError
+   */
+  imageCommands?: { image: RegExp; command: [string, ...string[]] }[];
+  /**
+   * Keep the folders of finished jobs.
+   * @default false
+   */
+  keepJobFiles?: boolean;
+  /** @default - nothing is said */
+  progress?: Progress;
+}
+
+export interface Sandbox {
+  endpoints: { aws: string; sagemaker: string; serviceQuotas: string };
+  /** Environment of any AWS client that shall talk to the sandbox and to nothing else. */
+  env: Record<string, string>;
+  stateDir: string;
+  /** Process id of MiniStack, the leader of its process group. */
+  ministackPid: number;
+  /** Ends jobs, services and MiniStack; nothing keeps running. */
+  stop(): Promise<void>;
+}
+
+/** Starts the embedded AWS: MiniStack, and our SageMaker and Service Quotas services beside it. */
+export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  const settings = withDefaults(options);
+  const { stateDir, progress } = settings;
+  requireNotRunning(stateDir);
+  const venv = await ensureVenv(settings.venvDir, settings.python, progress);
+  cleanUpAfterCrash(stateDir);
+  mkdirSync(stateDir, { recursive: true });
+  const certificate = settings.auth ? await ensureCertificate(path.join(stateDir, 'tls')) : undefined;
+  progress('starting the SageMaker and Service Quotas services');
+  const building = new Building();
+  try {
+    return await build(settings, venv, certificate, building);
+  } catch (error) {
+    await building.undo();
+    throw error;
+  }
+}
+
+type Settings = ReturnType<typeof withDefaults>;
+
+function withDefaults(options: SandboxOptions) {
+  const stateDir = path.resolve(options.stateDir ?? '.slipway');
+  return {
+    ...options,
+    stateDir,
+    venvDir: path.resolve(options.venvDir ?? path.join(stateDir, 'venv')),
+    python: options.python ?? 'python3',
+    auth: options.auth ?? false,
+    accountId: options.accountId ?? '000000000000',
+    region: options.region ?? 'us-east-1',
+    time: { ...DEFAULT_TIME_SCALE, ...options.time },
+    progress: options.progress ?? (() => {}),
+  };
+}
+
+/** What was started so far, ended in reverse order. */
+class Building {
+  private readonly steps: (() => Promise<void> | void)[] = [];
+
+  add(undo: () => Promise<void> | void): void {
+    this.steps.push(undo);
+  }
+
+  async undo(): Promise<void> {
+    for (const step of this.steps.splice(0).reverse()) await step();
+  }
+}
+
+async function build(settings: Settings, venv: Venv, certificate: Certificate | undefined, building: Building) {
+  // The services listen before MiniStack starts, because its Lambda functions inherit their address; they answer after it.
+  const door: { handle?: (...args: Parameters<Parameters<typeof listen>[0]>) => Promise<Answer> } = {};
+  const server = await listen(
+    async (request, body) => door.handle?.(request, body) ?? { status: 503, body: { message: 'starting' } },
+    0,
+    certificate,
+  );
+  building.add(() => server.close());
+  settings.progress('starting MiniStack');
+  const ministack = await startMiniStack({
+    venv,
+    folder: path.join(settings.stateDir, 'ministack'),
+    accountId: settings.accountId,
+    persist: settings.persist,
+    certificate,
+    lambdaEnv: endpointEnv(server.url),
+  });
+  building.add(() => ministack.hook.close());
+  building.add(() => ministack.stop());
+  door.handle = await openServices(settings, venv, ministack, server, certificate, building);
+  const endpoints = { aws: ministack.endpoint, sagemaker: server.url, serviceQuotas: server.url };
+  const env = clientEnv({
+    ...settings,
+    aws: ministack.endpoint,
+    services: server.url,
+    certFile: certificate?.certFile,
+  });
+  const { stateDir, auth } = settings;
+  const processes = { owner: processRef(process.pid), ministack: processRef(ministack.pid) };
+  writeRunRecord(stateDir, { ...processes, endpoints, env, auth, startedAt: new Date().toISOString() });
+  building.add(() => removeRunRecord(stateDir));
+  return { endpoints, env, stateDir, ministackPid: ministack.pid, stop: () => building.undo() };
+}
+
+async function openServices(
+  settings: Settings,
+  venv: Venv,
+  ministack: MiniStack,
+  server: HttpServer,
+  certificate: Certificate | undefined,
+  building: Building,
+) {
+  const faults = new FaultPlan();
+  const quotas = new QuotaStore(settings.quotas);
+  const increases = new IncreaseRequests(quotas);
+  const authority = new Authority(ministack.hook, settings.auth);
+  const host = await openJobHost(settings, ministack, server, certificate, building);
+  const sagemaker = new SageMaker({
+    quotas,
+    authority,
+    faults,
+    host,
+    time: settings.time,
+    hook: ministack.hook,
+    imageCommands: settings.imageCommands ?? [],
+  });
+  building.add(() => sagemaker.shutdown());
+  const services = {
+    SageMaker: { model: loadServiceModel(venv.botocoreData, 'sagemaker'), operations: sagemaker.operations },
+    ServiceQuotasV20190624: {
+      model: loadServiceModel(venv.botocoreData, 'service-quotas'),
+      operations: new ServiceQuotas(quotas, increases).operations,
+    },
+  };
+  const api = new ApiServer(services, authority, faults);
+  const admin = new Admin({ faults, quotas, increases, accountId: settings.accountId });
+  return (...[request, body]: Parameters<typeof api.handle>) =>
+    request.url?.startsWith(ADMIN_PREFIX) ? admin.handle(request, body) : api.handle(request, body);
+}
+
+async function openJobHost(
+  settings: Settings,
+  ministack: MiniStack,
+  server: HttpServer,
+  certificate: Certificate | undefined,
+  building: Building,
+): Promise<JobHost> {
+  const aws = new AwsAccess(ministack.endpoint, certificate?.certFile);
+  building.add(() => aws.close());
+  const temporaryFolder = temporaryRoot(settings.stateDir);
+  building.add(() => rm(temporaryFolder, { recursive: true, force: true }));
+  const credentialEndpoint = await CredentialEndpoint.open();
+  building.add(() => credentialEndpoint.close());
+  const places = { aws: ministack.endpoint, services: server.url, certFile: certificate?.certFile };
+  return {
+    aws,
+    credentialEndpoint,
+    jobsFolder: path.join(settings.stateDir, 'jobs'),
+    temporaryFolder,
+    fileSystemsFolder: path.join(settings.stateDir, 'filesystems'),
+    containerEnv: {
+      ...containerEnv({ ...places, pythonBin: settings.pythonBin }),
+      [SANDBOX_MARKER]: settings.stateDir,
+    },
+    keepFiles: settings.keepJobFiles ?? false,
+  };
+}

@@ -1,0 +1,23 @@
+import { validationError } from './service-error';
+
+export interface Page<T> {
+  items: T[];
+  /** Absent on the last page. */
+  nextToken?: string;
+}
+
+/** One page of a list, by the `MaxResults` and `NextToken` of the request. The token says where the next page begins. */
+export function page<T>(all: readonly T[], input: Record<string, unknown>, defaultSize: number): Page<T> {
+  const size = Number(input.MaxResults ?? defaultSize);
+  const start = input.NextToken === undefined ? 0 : decode(String(input.NextToken));
+  const end = start + size;
+  return { items: all.slice(start, end), nextToken: end < all.length ? encode(end) : undefined };
+}
+
+const encode = (start: number) => Buffer.from(`from:${start}`).toString('base64url');
+
+function decode(token: string): number {
+  const found = /^from:(\d+)$/.exec(Buffer.from(token, 'base64url').toString('utf8'));
+  if (!found) throw validationError('The pagination token is not valid');
+  return Number(found[1]);
+}
