@@ -4,6 +4,7 @@
  * | runId | item | holds |
  * |---|---|---|
  * | run id | `RUN` | the run: intent, state, budgets, current attempt, `version` (optimistic lock) |
+ * | run id | `INTENT` | what the run file decided: resolved spec, code, driver and image, never changed |
  * | run id | `ATTEMPT#0001` | one attempt, as last seen |
  * | run id | `EVENT#2026-11-21T12:00:00.000Z#0042` | one line of the timeline, with its evidence |
  * | `REQUEST#<team>#<client request id>` | `REQUEST` | the run id that this request made: a repeated `start` finds it |
@@ -28,6 +29,7 @@ export const TEAM_INDEX_SORT_KEY = 'createdAt';
 export const RUN_TABLE_TTL_ATTRIBUTE = 'expiresAt';
 
 export const RUN_ITEM = 'RUN';
+export const INTENT_ITEM = 'INTENT';
 export const REQUEST_ITEM = 'REQUEST';
 export const ATTEMPT_ITEM_PREFIX = 'ATTEMPT#';
 export const EVENT_ITEM_PREFIX = 'EVENT#';

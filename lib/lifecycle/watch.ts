@@ -24,6 +24,7 @@ export function watchJob(record: RunRecord, attempt: Attempt, job: PresentJob, o
     changes: { ...changeAttempt(record, next), committed, state, reason: reasonOf(record, next, job) },
     events: [
       ...statusEvents(attempt, job, now),
+      ...progressEvents(attempt, seen),
       ...(newCommit
         ? [event(now, 'checkpoint-committed', `step ${committed.step} is committed`, { ...committed })]
         : []),
@@ -96,6 +97,18 @@ function statusEvents(attempt: Attempt, job: PresentJob, now: EpochMs) {
   if (attempt.status === job.status && attempt.secondaryStatus === job.secondaryStatus) return [];
   const text = `${attempt.jobName} is ${job.status} / ${job.secondaryStatus}`;
   return [event(now, 'job-status', text, { status: job.status, secondaryStatus: job.secondaryStatus })];
+}
+
+/** What the ledger needs: when steps began, and when a declared phase did. */
+function progressEvents(before: Attempt, seen: Attempt) {
+  const { progress } = seen;
+  if (!progress || progress === before.progress) return [];
+  const at = progress.movedAt;
+  if (before.firstStep === null && seen.firstStep !== null) {
+    return [event(at, 'first-step', `step ${seen.firstStep}`, { step: seen.firstStep })];
+  }
+  if (progress.phase === before.progress?.phase) return [];
+  return [event(at, 'phase', `phase ${progress.phase || 'train'}`, { phase: progress.phase, step: progress.step })];
 }
 
 function capacityAlarm(record: RunRecord, attempt: Attempt, job: PresentJob, now: EpochMs): Notice[] {

@@ -1,0 +1,87 @@
+import { z } from 'zod';
+
+/**
+ * Properties of our custom resources: what a construct writes and a handler reads. CloudFormation hands every scalar over as a
+ * string. Old templates come back in updates and deletions, so that a property is never renamed or made required later.
+ */
+
+const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
+
+/** Text that holds JSON of one shape. */
+const json = <T extends z.ZodType>(shape: T) =>
+  z.string().transform((text, context): z.output<T> => {
+    const parsed = shape.safeParse(parseJson(text), { reportInput: true });
+    if (parsed.success) return parsed.data;
+    context.issues.push({ code: 'custom', message: `must hold ${z.prettifyError(parsed.error)}`, input: text });
+    return z.NEVER;
+  });
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export const QUOTA_PREFLIGHT_TYPE = 'Custom::SlipwayQuotaPreflight';
+
+/** One quota and how much of it the environment needs; the shape of quota/need.ts. */
+export const quotaNeedSchema = z.object({
+  code: z.string().optional(),
+  name: z.string().min(1),
+  needed: z.number().nonnegative(),
+  unit: z.enum(['instances', 'seconds', 'GiB']),
+  kind: z.enum(['pool', 'per-job']),
+  wantedBy: z.string(),
+});
+
+export const quotaPreflightSchema = z.looseObject({
+  environment: z.string().min(1),
+  needs: json(z.array(quotaNeedSchema)),
+  enforce: z.enum(['fail', 'warn', 'off']),
+  requestIncrease: flag,
+});
+export type QuotaPreflightProperties = z.output<typeof quotaPreflightSchema>;
+
+export const DRIVER_PUBLISH_TYPE = 'Custom::SlipwayDriver';
+
+/** The archive that synth writes: every file of the driver and the trainer as text, by its key below `drivers/<hash>/`. */
+export const driverArchiveSchema = z.object({
+  hash: z.string().regex(/^[0-9a-f]{12}$/),
+  files: z.array(z.object({ name: z.string().min(1), text: z.string() })).min(1),
+});
+export type DriverArchive = z.output<typeof driverArchiveSchema>;
+
+export const driverPublishSchema = z.looseObject({
+  sourceBucket: z.string().min(3),
+  sourceKey: z.string().min(1),
+  bucket: z.string().min(3),
+  hash: z.string().regex(/^[0-9a-f]{12}$/),
+});
+
+export const GUARD_TYPE = 'Custom::SlipwayGuard';
+
+/** `delete`: refuses the deletion of the stack. `replace`: refuses an update whose fingerprint differs. */
+export const guardSchema = z.looseObject({
+  guards: z.enum(['delete', 'replace']),
+  environment: z.string().min(1),
+  /** `replace`: hash over what, when it changes, makes CloudFormation replace role, network or key. */
+  fingerprint: z.string().optional(),
+});
+
+export const LOG_RETENTION_TYPE = 'Custom::SlipwaySharedLogRetention';
+
+export const logRetentionSchema = z.looseObject({
+  logGroupNames: json(z.array(z.string().min(1)).min(1)),
+  retentionDays: z.coerce.number().int().positive(),
+});
+
+export const IMAGE_BUILD_TYPE = 'Custom::SlipwayTrainingImage';
+
+export const imageBuildSchema = z.looseObject({
+  projectName: z.string().min(1),
+  repositoryName: z.string().min(1),
+  /** Content hash of everything that goes into the image: one tag, one build. */
+  tag: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,127}$/),
+});

@@ -1,0 +1,57 @@
+import { type ControlAnswer, type ControlRequest, controlRequestSchema } from '../../contracts/control';
+import { findTeamOfAlias } from '../../contracts/launcher';
+import { formatPath, type Issue, issue } from '../../spec/issue';
+import { confirmStart } from './confirm';
+import type { ControlDeps } from './deps';
+import { resumeRun, stopRun } from './desired';
+import { refusal } from './own-run';
+import { startRun } from './start';
+import { listRuns, statusOf } from './status';
+
+/**
+ * The function that people invoke, through one alias per team: start, stop, resume, status, list.
+ *
+ * It only writes what is wanted; reconcile makes it so. The team is that of the alias that was invoked, never of the payload.
+ * Every write has a condition, so that two calls at once end as one after the other; a repeated start is found by its request id.
+ * A refusal is an answer with issues; only what the caller cannot mend is thrown.
+ */
+export async function onRequest(
+  deps: ControlDeps,
+  payload: unknown,
+  invokedFunctionArn: string,
+): Promise<ControlAnswer> {
+  const team = findTeamOfAlias(invokedFunctionArn);
+  if (!team) {
+    const must = 'must be invoked through the alias of a team (team-<name>)';
+    return refusal(
+      issue('control/alias', 'error', '', {
+        must,
+        got: invokedFunctionArn,
+        fix: 'use controlAliasArn of the descriptor',
+      }),
+    );
+  }
+  const parsed = controlRequestSchema.safeParse(payload, { reportInput: true });
+  if (!parsed.success) return refusal(...parsed.error.issues.map(payloadIssue));
+  return dispatch(deps, team, parsed.data);
+}
+
+function dispatch(deps: ControlDeps, team: string, request: ControlRequest): Promise<ControlAnswer> {
+  switch (request.action) {
+    case 'start':
+      return request.confirm ? confirmStart(deps, team, request) : startRun(deps, team, request);
+    case 'stop':
+      return stopRun(deps, team, request);
+    case 'resume':
+      return resumeRun(deps, team, request);
+    case 'status':
+      return statusOf(deps, team, request);
+    case 'list':
+      return listRuns(deps, team, request);
+  }
+}
+
+function payloadIssue(found: { path: PropertyKey[]; message: string; input?: unknown }): Issue {
+  const text = { must: found.message, fix: 'use a command line of the same version as the environment' };
+  return issue('control/payload', 'error', formatPath(found.path), text);
+}

@@ -1,0 +1,23 @@
+import type { S3Client } from '@aws-sdk/client-s3';
+import type { SQSClient } from '@aws-sdk/client-sqs';
+import type { SSMClient } from '@aws-sdk/client-ssm';
+import type { UploadAnswer } from '../../contracts/control';
+import type { LimitReader } from '../shared/limit-reader';
+import type { RunStore } from '../shared/run-store';
+import type { S3Place } from '../shared/s3-uri';
+
+export interface ControlDeps {
+  environment: string;
+  region: string;
+  queueUrl: string;
+  ssm: SSMClient;
+  s3: S3Client;
+  sqs: SQSClient;
+  store: RunStore;
+  limits: LimitReader;
+  /** A PUT of exactly these bytes, good for an hour. */
+  presign(place: S3Place, upload: { sha256: string; bytes: number }): Promise<Pick<UploadAnswer, 'url' | 'headers'>>;
+  now(): Date;
+  /** 64 hexadecimal digits that nobody can guess. */
+  randomSecret(): string;
+}

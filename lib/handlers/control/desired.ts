@@ -1,0 +1,45 @@
+import type { DesiredAnswer, Refusal } from '../../contracts/control';
+import { askResume, askStop } from '../../lifecycle/intent';
+import { isOver, type RunRecord } from '../../lifecycle/record';
+import { issue } from '../../spec/issue';
+import { sendMessage } from '../shared/queue';
+import { changeRun } from './change-run';
+import type { ControlDeps } from './deps';
+import { findOwnRun, refusal } from './own-run';
+
+/** Writes that the run shall stop. Stopping what is over is no error: it is stopped. */
+export async function stopRun(
+  deps: ControlDeps,
+  team: string,
+  request: { runId: string; reason?: string },
+): Promise<DesiredAnswer | Refusal> {
+  const own = await findOwnRun(deps, team, request.runId);
+  if ('ok' in own) return own;
+  const why = `stop asked by team ${team}${request.reason ? `: ${request.reason}` : ''}`;
+  const record = await changeRun(deps, own, (r) => askStop(r, why, deps.now().getTime()));
+  return wake(deps, record);
+}
+
+/** Writes that the run shall go on, from its newest committed checkpoint. */
+export async function resumeRun(
+  deps: ControlDeps,
+  team: string,
+  request: { runId: string },
+): Promise<DesiredAnswer | Refusal> {
+  const own = await findOwnRun(deps, team, request.runId);
+  if ('ok' in own) return own;
+  if (own.state === 'completed' || (isOver(own) && !own.confirmed)) {
+    const must = 'must be a run that is not completed and whose code was uploaded';
+    const text = { must, got: `${own.runId}, ${own.state}`, fix: 'launch it again' };
+    return refusal(issue('run/not-resumable', 'error', '', text));
+  }
+  const record = await changeRun(deps, own, (r) => askResume(r, deps.now().getTime()));
+  return wake(deps, record);
+}
+
+async function wake(deps: ControlDeps, record: RunRecord): Promise<DesiredAnswer> {
+  const message =
+    record.state === 'queued' ? ({ kind: 'admit' } as const) : ({ kind: 'run', runId: record.runId } as const);
+  await sendMessage(deps.sqs, deps.queueUrl, message, `${record.runId}/${record.version}`);
+  return { ok: true, runId: record.runId, desiredState: record.desired };
+}

@@ -1,0 +1,101 @@
+import type { AttemptAnswer, Refusal, RunState, StatusAnswer, TimelineAnswer } from '../../contracts/control';
+import type { TimelineEvent } from '../../lifecycle/action';
+import { ledger } from '../../lifecycle/ledger';
+import type { Attempt, EpochMs, RunRecord } from '../../lifecycle/record';
+import { addUsd, attemptCostUsd } from '../../lifecycle/spend';
+import { queueOrder } from '../../queue/order';
+import { isQueued, queuedRun, runningRun } from '../shared/queue-runs';
+import type { ControlDeps } from './deps';
+import { findOwnRun } from './own-run';
+
+/** Everything that is known of one run. */
+export async function statusOf(
+  deps: ControlDeps,
+  team: string,
+  request: { runId: string; timeline: boolean },
+): Promise<({ ok: true } & StatusAnswer) | Refusal> {
+  const own = await findOwnRun(deps, team, request.runId);
+  if ('ok' in own) return own;
+  const [attempts, timeline, active] = await Promise.all([
+    deps.store.attempts(own.runId),
+    deps.store.timeline(own.runId),
+    isQueued(own) ? deps.store.active() : [],
+  ]);
+  const now = deps.now().getTime();
+  return {
+    ok: true,
+    ...answer(own, attempts, queuePositions(active, now), now),
+    goodput: ledger(timeline, now).goodput,
+    ...(request.timeline && { timeline: timeline.map(timelineAnswer) }),
+  };
+}
+
+/** The newest runs of the team. Goodput is left to `status`: it needs the whole timeline. */
+export async function listRuns(
+  deps: ControlDeps,
+  team: string,
+  request: { limit: number },
+): Promise<{ ok: true; runs: StatusAnswer[] }> {
+  const [runs, active] = await Promise.all([deps.store.ofTeam(team, request.limit), deps.store.active()]);
+  const now = deps.now().getTime();
+  const positions = queuePositions(active, now);
+  return { ok: true, runs: runs.map((run) => answer(run, run.attempt ? [run.attempt] : [], positions, now)) };
+}
+
+/** Places in the queue, 1 = next, over all teams. */
+function queuePositions(active: readonly RunRecord[], now: EpochMs): Map<string, number> {
+  const running = active.filter((r) => r.admitted).map((r) => runningRun(r, {}));
+  const order = queueOrder(
+    active.filter(isQueued).map((r) => queuedRun(r, {})),
+    running,
+    {},
+    now,
+  );
+  return new Map(order.map((run, i) => [run.runId, i + 1]));
+}
+
+function answer(
+  record: RunRecord,
+  attempts: readonly Attempt[],
+  positions: ReadonlyMap<string, number>,
+  now: EpochMs,
+): StatusAnswer {
+  const live = record.attempt?.phase === 'created' ? record.attempt : undefined;
+  return {
+    runId: record.runId,
+    name: record.name,
+    team: record.team,
+    state: record.state satisfies RunState,
+    desiredState: record.desired,
+    reason: record.reason,
+    attempts: attempts.map(attemptAnswer),
+    committedStep: record.committed?.step ?? null,
+    step: record.attempt?.progress?.step ?? record.attempt?.lastStep ?? null,
+    loss: null,
+    goodput: null,
+    spendUsd: live ? addUsd(record.spentUsd, attemptCostUsd(record, live, now)) : record.spentUsd,
+    queuePosition: positions.get(record.runId) ?? null,
+  };
+}
+
+function attemptAnswer(attempt: Attempt): AttemptAnswer {
+  return {
+    trainingJobName: attempt.jobName,
+    status: attempt.status,
+    secondaryStatus: attempt.secondaryStatus,
+    firstStep: attempt.firstStep,
+    lastStep: attempt.lastStep,
+    reason: attempt.reason,
+    startedAt: isoOf(attempt.trainingStartedAt),
+    endedAt: isoOf(attempt.endedAt),
+  };
+}
+
+const isoOf = (at: EpochMs | undefined): string | null => (at === undefined ? null : new Date(at).toISOString());
+
+const timelineAnswer = ({ at, what, text, evidence }: TimelineEvent): TimelineAnswer => ({
+  at: new Date(at).toISOString(),
+  what,
+  text,
+  evidence,
+});

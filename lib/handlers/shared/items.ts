@@ -1,0 +1,95 @@
+import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import {
+  ACTIVE_INDEX_PARTITION_KEY,
+  ACTIVE_VALUE,
+  attemptItem,
+  eventItem,
+  INTENT_ITEM,
+  REQUEST_ITEM,
+  RUN_ITEM,
+  RUN_TABLE_PARTITION_KEY,
+  RUN_TABLE_SORT_KEY,
+  RUN_TABLE_TTL_ATTRIBUTE,
+  requestKey,
+  TEAM_INDEX_PARTITION_KEY,
+  TEAM_INDEX_SORT_KEY,
+} from '../../contracts/run-table';
+import type { TimelineEvent } from '../../lifecycle/action';
+import { type Attempt, isOver, type RunRecord } from '../../lifecycle/record';
+import type { RunSpec } from '../../spec/run-spec';
+
+export type Item = Record<string, AttributeValue>;
+
+/** What a run was made from. Written once, with the run, and never changed. */
+export interface RunIntent {
+  spec: RunSpec;
+  /** Where the code archive is and what it must hash to; null for built-in code. */
+  code: { uri: string; sha256: string | null; bytes: number | null } | null;
+  driver: { uri: string; hash: string };
+  /** Random; the restart secret of each attempt is derived from it. */
+  secret: string;
+  /** The image that the environment had built when the run was made. */
+  trainingImageUri: string | null;
+}
+
+/** A start that repeats a client request id within a week finds the run of the first one. */
+const REQUEST_LIFE_SECONDS = 7 * 86_400;
+
+const text = (value: string): AttributeValue => ({ S: value });
+const number = (value: number): AttributeValue => ({ N: String(value) });
+const key = (runId: string, item: string): Item => ({
+  [RUN_TABLE_PARTITION_KEY]: text(runId),
+  [RUN_TABLE_SORT_KEY]: text(item),
+});
+
+export const runKey = (runId: string): Item => key(runId, RUN_ITEM);
+export const intentKey = (runId: string): Item => key(runId, INTENT_ITEM);
+export const requestItemKey = (team: string, id: string): Item => key(requestKey(team, id), REQUEST_ITEM);
+
+/**
+ * The RUN item. The document is the record as JSON; what indexes, conditions and people in the console need stands beside it.
+ * A run leaves the index of active runs when it is over and nobody waits to be told.
+ */
+export function runItem(record: RunRecord): Item {
+  const isActive = !isOver(record) || record.outbox.length > 0;
+  return {
+    ...runKey(record.runId),
+    version: number(record.version),
+    state: text(record.state),
+    desired: text(record.desired),
+    runName: text(record.name),
+    [TEAM_INDEX_PARTITION_KEY]: text(record.team),
+    [TEAM_INDEX_SORT_KEY]: text(new Date(record.createdAt).toISOString()),
+    ...(isActive && { [ACTIVE_INDEX_PARTITION_KEY]: text(ACTIVE_VALUE) }),
+    document: text(JSON.stringify(record)),
+  };
+}
+
+export const intentItem = (runId: string, intent: RunIntent): Item => ({
+  ...intentKey(runId),
+  document: text(JSON.stringify(intent)),
+});
+
+export const requestItem = (team: string, id: string, runId: string, nowMs: number): Item => ({
+  ...requestItemKey(team, id),
+  madeRun: text(runId),
+  [RUN_TABLE_TTL_ATTRIBUTE]: number(Math.floor(nowMs / 1000) + REQUEST_LIFE_SECONDS),
+});
+
+export const attemptItemOf = (runId: string, attempt: Attempt): Item => ({
+  ...key(runId, attemptItem(attempt.number)),
+  document: text(JSON.stringify(attempt)),
+});
+
+export const eventItemOf = (runId: string, version: number, place: number, line: TimelineEvent): Item => ({
+  ...key(runId, eventItem(new Date(line.at).toISOString(), version, place)),
+  document: text(JSON.stringify(line)),
+});
+
+/** The document of an item, as it was written by this module. */
+export function documentOf<T>(item: Item): T {
+  const { document } = item;
+  if (!document?.S)
+    throw new Error(`item ${JSON.stringify(item[RUN_TABLE_SORT_KEY])} of the run table has no document`);
+  return JSON.parse(document.S) as T;
+}

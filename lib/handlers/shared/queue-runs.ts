@@ -1,0 +1,26 @@
+import { isOver, type RunRecord } from '../../lifecycle/record';
+import type { PoolNeeds, QueuedRun, RunningRun } from '../../queue/run';
+
+/** Waits for the queue to let it start. */
+export const isQueued = (record: RunRecord): boolean =>
+  !isOver(record) && record.confirmed && !record.admitted && record.desired === 'run';
+
+/** Holds capacity, or is about to. */
+export const holdsCapacity = (record: RunRecord): boolean => !isOver(record) && record.admitted;
+
+export function runningRun(record: RunRecord, needs: PoolNeeds): RunningRun {
+  const rung = record.policy.ladder.find((r) => r.id === record.rungId);
+  const instances = (rung?.instances ?? []).reduce((sum, i) => sum + i.instanceCount, 0);
+  return { runId: record.runId, team: record.team, instances, needs };
+}
+
+export function queuedRun(record: RunRecord, needs: PoolNeeds): QueuedRun {
+  return {
+    ...runningRun(record, needs),
+    name: record.name,
+    priority: record.priority,
+    queuedAt: record.createdAt,
+    after: record.after,
+    notBefore: record.notBefore,
+  };
+}

@@ -1,0 +1,154 @@
+import type { TimelineEvent } from './action';
+import type { EpochMs } from './record';
+
+/** Every second of a run belongs to one of these. */
+export const CAUSES = [
+  'queued',
+  'pending',
+  'startup',
+  'warmup',
+  'step',
+  'save',
+  'eval',
+  'lost',
+  'hang',
+  'gap',
+  'stopped',
+] as const;
+export type Cause = (typeof CAUSES)[number];
+
+export interface Ledger {
+  seconds: Record<Cause, number>;
+  totalSeconds: number;
+  /** Seconds of kept steps over all seconds since the first job was created; null before there is one. */
+  goodput: number | null;
+}
+
+interface Span {
+  from: EpochMs;
+  to: EpochMs;
+  cause: Cause;
+}
+
+const CAUSE_OF_PHASE: Readonly<Record<string, Cause>> = {
+  save: 'save',
+  eval: 'eval',
+  compile: 'warmup',
+  load: 'warmup',
+};
+const CAUSE_OF_STATUS: Readonly<Record<string, Cause>> = {
+  Starting: 'pending',
+  Pending: 'pending',
+  Downloading: 'startup',
+  Training: 'warmup',
+  Interrupted: 'gap',
+  Restarting: 'gap',
+  Uploading: 'save',
+};
+
+/** The cause that begins with a line of the timeline; undefined when the line changes none. */
+function causeAfter(line: TimelineEvent, before: Cause): Cause | undefined {
+  switch (line.what) {
+    case 'run-intended':
+    case 'run-confirmed':
+      return 'queued';
+    case 'resume-asked':
+      return before === 'stopped' ? 'queued' : undefined;
+    case 'quota-wait':
+    case 'run-admitted':
+      return 'pending';
+    case 'attempt-ended':
+      return 'gap';
+    case 'run-stopped':
+    case 'run-failed':
+    case 'run-completed':
+      return 'stopped';
+    case 'job-status':
+      return CAUSE_OF_STATUS[String(line.evidence.secondaryStatus)];
+    case 'first-step':
+      return 'step';
+    case 'phase':
+      return CAUSE_OF_PHASE[String(line.evidence.phase)] ?? 'step';
+    default:
+      return undefined;
+  }
+}
+
+/**
+ * Books every second from the first line to `until` to one cause. Steps after the last commit of an attempt that failed are lost;
+ * those after the last movement of one that hung are the hang. Exact to the time between two observations.
+ */
+export function ledger(timeline: readonly TimelineEvent[], until: EpochMs): Ledger {
+  const lines = [...timeline].sort((a, b) => a.at - b.at);
+  const seconds = Object.fromEntries(CAUSES.map((cause) => [cause, 0])) as Record<Cause, number>;
+  const spans = rebookLost(spansOf(lines, until), lines);
+  for (const { from, to, cause } of spans) seconds[cause] += (to - from) / 1000;
+  const createdAt = lines.find((l) => l.what === 'job-created' || l.what === 'job-adopted')?.at;
+  const totalSeconds = spans.reduce((sum, s) => sum + (s.to - s.from) / 1000, 0);
+  return { seconds, totalSeconds, goodput: createdAt === undefined ? null : goodput(seconds, createdAt, lines, until) };
+}
+
+function goodput(
+  seconds: Record<Cause, number>,
+  createdAt: EpochMs,
+  lines: readonly TimelineEvent[],
+  until: EpochMs,
+): number | null {
+  const last = lines[lines.length - 1];
+  const end = last && ['run-completed', 'run-failed', 'run-stopped'].includes(last.what) ? last.at : until;
+  const wall = (end - createdAt) / 1000;
+  return wall > 0 ? seconds.step / wall : null;
+}
+
+function spansOf(lines: readonly TimelineEvent[], until: EpochMs): Span[] {
+  const spans: Span[] = [];
+  let cause: Cause = 'queued';
+  let from = lines[0]?.at ?? until;
+  for (const line of lines) {
+    const next = causeAfter(line, cause);
+    if (next === undefined) continue;
+    spans.push({ from, to: line.at, cause });
+    cause = next;
+    from = line.at;
+  }
+  // A run that has ended is not on the clock any more.
+  const end = cause === 'stopped' && lines[lines.length - 1]?.what !== 'resume-asked' ? from : until;
+  spans.push({ from, to: Math.max(from, end), cause });
+  return spans.filter((s) => s.to > s.from);
+}
+
+/** Productive spans between the last commit and the end of a failed attempt are booked again. */
+function rebookLost(spans: readonly Span[], lines: readonly TimelineEvent[]): Span[] {
+  let result = [...spans];
+  let began = Number.NEGATIVE_INFINITY;
+  let movedAt: EpochMs | undefined;
+  for (const line of lines) {
+    if (line.what === 'attempt-intended') began = line.at;
+    if (line.what === 'checkpoint-committed') began = line.at;
+    if (line.what === 'stop-decided' && line.evidence.why === 'hang') {
+      movedAt = (line.evidence.progress as { movedAt?: EpochMs } | null)?.movedAt;
+    }
+    if (line.what !== 'attempt-ended') continue;
+    result = rebook(result, began, line.at, 'lost');
+    if (line.evidence.failureClass === 'hang' && movedAt !== undefined)
+      result = rebook(result, movedAt, line.at, 'hang');
+    movedAt = undefined;
+  }
+  return result;
+}
+
+const REBOOKED: readonly Cause[] = ['step', 'save', 'eval', 'lost'];
+
+function rebook(spans: readonly Span[], from: EpochMs, to: EpochMs, cause: Cause): Span[] {
+  return spans.flatMap((span) => {
+    const start = Math.max(span.from, from);
+    const end = Math.min(span.to, to);
+    if (start >= end || !REBOOKED.includes(span.cause)) return [span];
+    const parts: Span[] = [
+      { from: span.from, to: start, cause: span.cause },
+      { from: start, to: end, cause },
+      { from: end, to: span.to, cause: span.cause },
+    ];
+    return parts.filter((p) => p.to > p.from);
+  });
+}
