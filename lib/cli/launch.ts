@@ -1,7 +1,13 @@
+import type { Descriptor } from '../spec/descriptor';
+import { confirmCost } from './confirm';
 import { dryRun, writeDryRun } from './dry-run';
+import { findDescriptor } from './environment';
 import { EXIT, UsageError } from './exit';
-import { type CommonOptions, isDescriptorFile, readDescriptor, requireRun } from './inputs';
+import { type CheckedRun, type CommonOptions, isDescriptorFile, requireRun } from './inputs';
+import { preflightRun } from './preflight';
+import { submit } from './submit';
 import { issueLine, json, type Terminal } from './terminal';
+import { waitForEnd } from './wait';
 
 export interface LaunchOptions extends CommonOptions {
   dryRun?: boolean;
@@ -13,28 +19,57 @@ export interface LaunchOptions extends CommonOptions {
 
 const RUN_ID = /^[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?$/;
 
-/** `slipway launch FILE`. */
+/** `slipway launch FILE`: validate, preflight, show the cost, ask, upload the code, submit. */
 export async function launch(file: string, options: LaunchOptions, terminal: Terminal): Promise<number> {
   if (options.runId !== undefined && !RUN_ID.test(options.runId)) {
     throw new UsageError(
       `--run-id: must be 1-45 lower-case letters, digits or inner hyphens, got ${options.runId}; leave it out to have one made`,
     );
   }
-  if (!options.dryRun) throw new UsageError('launch without --dry-run: not supported yet; use --dry-run');
-  return printDryRun(file, options, terminal);
+  const descriptor = await environmentOf(file, options);
+  const checked = requireRun(file, options, descriptor);
+  for (const found of checked.issues) terminal.err(issueLine(found, file, checked.positionOf));
+  if (options.dryRun) return printDryRun(file, checked, descriptor, options, terminal);
+  return submitRun(file, checked, descriptor, options, terminal);
 }
 
-async function printDryRun(file: string, options: LaunchOptions, terminal: Terminal): Promise<number> {
-  if (!options.environment || !isDescriptorFile(options.environment)) {
-    throw new UsageError(
-      `--environment: must be a descriptor file (.json) for --dry-run without an account, got ${options.environment ?? 'nothing'}; name one`,
-    );
-  }
-  const descriptor = readDescriptor(options.environment);
-  const { run, issues, positionOf } = requireRun(file, options, descriptor);
-  for (const found of issues) terminal.err(issueLine(found, file, positionOf));
+/** `--environment` wins over `environment:` of the run file. */
+async function environmentOf(file: string, options: LaunchOptions): Promise<Descriptor> {
+  if (options.environment && isDescriptorFile(options.environment)) return findDescriptor(options);
+  return findDescriptor(options, options.environment ? undefined : requireRun(file, options).run.environment);
+}
+
+type Checked = CheckedRun & { run: NonNullable<CheckedRun['run']> };
+
+async function printDryRun(
+  file: string,
+  { run }: Checked,
+  descriptor: Descriptor,
+  options: LaunchOptions,
+  terminal: Terminal,
+): Promise<number> {
   const result = await dryRun(run, file, descriptor, options);
   terminal.out(json(result.request));
   if (options.out) writeDryRun(result, options.out);
   return EXIT.done;
+}
+
+async function submitRun(
+  file: string,
+  checked: Checked,
+  descriptor: Descriptor,
+  options: LaunchOptions,
+  terminal: Terminal,
+): Promise<number> {
+  await preflightRun(checked.run, descriptor, terminal);
+  const acceptsUnknownPrice = await confirmCost(checked.run, descriptor, options.yes ?? false, terminal);
+  const started = await submit(checked, file, descriptor, { ...options, acceptsUnknownPrice }, terminal);
+  const { ok: _ok, ...answer } = started;
+  if (!options.wait) {
+    if (options.json) terminal.out(json(answer));
+    else terminal.err(`${answer.runId}: ${answer.state}; slipway status ${answer.runId} --wait follows it`);
+    return EXIT.done;
+  }
+  terminal.err(`${answer.runId}: ${answer.state}`);
+  return waitForEnd(descriptor, answer.runId, options, terminal);
 }

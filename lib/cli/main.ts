@@ -1,7 +1,11 @@
 import { Command, CommanderError, Option } from 'commander';
 import type { CommonOptions } from './inputs';
 import type { LaunchOptions } from './launch';
+import type { LogOptions } from './logs';
+import type { QuotaOptions } from './quota';
 import { reportError } from './report-error';
+import type { SandboxOptions } from './sandbox';
+import type { StatusOptions } from './status';
 import { processTerminal, type Terminal } from './terminal';
 
 const collect = (value: string, previous: string[] = []) => [...previous, value];
@@ -59,7 +63,82 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
     .action(async (file: string, options: LaunchOptions) =>
       done(await (await import('./launch.js')).launch(file, options, terminal)),
     );
+  verb(
+    'preflight <file>',
+    'check quotas and what the account must hold',
+    'slipway preflight runs/llama2-13b.yaml --environment research',
+  ).action(async (file: string, options: CommonOptions) =>
+    done(await (await import('./preflight.js')).preflight(file, options, terminal)),
+  );
+  verb(
+    'quota <file>',
+    'every quota that a run or an environment touches',
+    'slipway quota environments/research.yaml --region us-west-2',
+  )
+    .option('--request', 'file the increases that are needed, once')
+    .action(async (file: string, options: QuotaOptions) =>
+      done(await (await import('./quota.js')).quota(file, options, terminal)),
+    );
+  runVerbs(verb, terminal, done);
+  sandboxVerb(root, terminal, done);
   return root;
+}
+
+type Verb = (name: string, description: string, example: string) => Command;
+
+/** Verbs on runs that were launched. */
+function runVerbs(verb: Verb, terminal: Terminal, done: (code: number) => void): void {
+  verb(
+    'status <run>',
+    'state, attempts, step, last committed checkpoint, spend',
+    'slipway status llama2-13b-261101090000',
+  )
+    .option('--wait', 'follow the run until it ends')
+    .action(async (run: string, options: StatusOptions) =>
+      done(await (await import('./status.js')).status(run, options, terminal)),
+    );
+  verb('list', 'the runs of the team', 'slipway list --environment research').action(async (options: CommonOptions) =>
+    done(await (await import('./list.js')).list(options, terminal)),
+  );
+  verb(
+    'logs <run>',
+    'lines of all attempts and hosts in the order of time',
+    'slipway logs llama2-13b-261101090000 --errors',
+  )
+    .option('--follow', 'go on until the run ends')
+    .option('--node <n>', 'one host only')
+    .option('--errors', 'the first error over all hosts')
+    .option('--since <time>', '30m, 2h, 1d, or an ISO time')
+    .action(async (run: string, options: LogOptions) =>
+      done(await (await import('./logs.js')).logs(run, options, terminal)),
+    );
+  verb('stop <run>', 'save a checkpoint and stop', 'slipway stop llama2-13b-261101090000').action(
+    async (run: string, options: CommonOptions) =>
+      done(await (await import('./desired.js')).stop(run, options, terminal)),
+  );
+  verb(
+    'resume <run>',
+    'continue from the newest committed checkpoint',
+    'slipway resume llama2-13b-261101090000',
+  ).action(async (run: string, options: CommonOptions) =>
+    done(await (await import('./desired.js')).resume(run, options, terminal)),
+  );
+}
+
+function sandboxVerb(root: Command, terminal: Terminal, done: (code: number) => void): void {
+  root
+    .command('sandbox <action>')
+    .description('start, stop or show the embedded AWS: MiniStack with our SageMaker and Service Quotas')
+    .addHelpText('after', '\nExample:\n  eval "$(slipway sandbox start)"')
+    .option('--state-dir <dir>', 'folder of everything it writes; default .slipway')
+    .option('--python <file>', 'interpreter that jobs run with')
+    .option('--auth', 'enforce IAM and signatures, over TLS')
+    .option('--persist', 'keep the state over a stop')
+    .option('--region <region>', "region of the clients' environment")
+    .option('--json', 'print one JSON document on stdout')
+    .action(async (action: string, options: SandboxOptions) =>
+      done(await (await import('./sandbox.js')).sandbox(action, options, terminal)),
+    );
 }
 
 /** Runs the command line and returns its exit code; errors are reported here and nowhere else. */

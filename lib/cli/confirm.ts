@@ -1,0 +1,56 @@
+import { confirm, isCancel } from '@clack/prompts';
+import { findPrice } from '../catalog/prices';
+import type { Descriptor } from '../spec/descriptor';
+import { issue } from '../spec/issue';
+import { instanceGroupsOf } from '../spec/resolve-run';
+import type { RunSpec } from '../spec/run-spec';
+import { Refusal, UsageError } from './exit';
+import type { Terminal } from './terminal';
+
+/** USD of a cluster for one hour; undefined when a price is not known. */
+export function clusterUsdPerHour(run: RunSpec, descriptor: Descriptor): { usd: number; notes: string[] } | undefined {
+  let usd = 0;
+  const notes = new Set<string>();
+  for (const group of instanceGroupsOf(run.compute)) {
+    const price = findPrice(group.instanceType, descriptor.region, descriptor.prices);
+    if (!price) return undefined;
+    usd += price.usdPerHour * group.instanceCount;
+    notes.add(`${group.instanceType}: ${price.note}`);
+  }
+  return { usd, notes: [...notes] };
+}
+
+/** Shows what the run may cost and asks; answers whether an unknown price was accepted. */
+export async function confirmCost(
+  run: RunSpec,
+  descriptor: Descriptor,
+  yes: boolean,
+  terminal: Terminal,
+): Promise<boolean> {
+  const price = clusterUsdPerHour(run, descriptor);
+  const hours = run.limits.maxRuntimeSeconds / 3600;
+  if (price) {
+    const longest = price.usd * hours;
+    terminal.err(
+      `cost: $${price.usd.toFixed(2)} an hour, $${longest.toFixed(0)} for an attempt of maxRuntimeSeconds (${hours.toFixed(1)} h)${run.limits.maxCostUsd ? `; the run stops at $${run.limits.maxCostUsd}` : ''}`,
+    );
+    for (const note of price.notes) terminal.err(`  ${note}`);
+  } else {
+    terminal.err('cost: not known for this instance type and region');
+    if (yes && run.limits.maxCostUsd === undefined) throw new Refusal([unknownPrice()]);
+  }
+  if (!yes) await ask(price === undefined);
+  return price === undefined;
+}
+
+const unknownPrice = () =>
+  issue('limits/unknown-price', 'error', 'limits.maxCostUsd', {
+    must: 'must be given with --yes when the price is not known',
+    fix: 'add limits.maxCostUsd, put the rate into `prices` of the environment, or launch without --yes',
+  });
+
+async function ask(unknown: boolean): Promise<void> {
+  if (!process.stdin.isTTY) throw new UsageError('launch: must be confirmed, got no terminal to ask on; add --yes');
+  const answer = await confirm({ message: unknown ? 'Launch at an unknown price?' : 'Launch?', initialValue: false });
+  if (isCancel(answer) || !answer) throw new UsageError('launch: not confirmed; nothing was started');
+}

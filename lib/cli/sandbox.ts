@@ -1,0 +1,86 @@
+import path from 'node:path';
+import { sandboxStatus, serveSandbox, startDetached } from '../sandbox/daemon';
+import { stopSandbox } from '../sandbox/run-file';
+import { EXIT, ServiceError, UsageError } from './exit';
+import { json, type Terminal } from './terminal';
+
+export interface SandboxOptions {
+  stateDir?: string;
+  python?: string;
+  auth?: boolean;
+  persist?: boolean;
+  json?: boolean;
+  region?: string;
+}
+
+/** `slipway sandbox start|stop|status`; `serve` is what `start` runs in its own process. */
+export async function sandbox(action: string, options: SandboxOptions, terminal: Terminal): Promise<number> {
+  const stateDir = path.resolve(options.stateDir ?? '.slipway');
+  switch (action) {
+    case 'start':
+      return start(stateDir, options, terminal);
+    case 'stop':
+      return stop(stateDir, options, terminal);
+    case 'status':
+      return status(stateDir, options, terminal);
+    case 'serve':
+      await serveSandbox({
+        stateDir,
+        pythonBin: options.python,
+        auth: options.auth,
+        persist: options.persist,
+        region: options.region,
+      });
+      return EXIT.done;
+    default:
+      throw new UsageError(`sandbox: must be start, stop or status, got ${action}; use one of them`);
+  }
+}
+
+async function start(stateDir: string, options: SandboxOptions, terminal: Terminal): Promise<number> {
+  const flags = [
+    ...(options.python ? ['--python', path.resolve(options.python)] : []),
+    ...(options.auth ? ['--auth'] : []),
+    ...(options.persist ? ['--persist'] : []),
+    ...(options.region ? ['--region', options.region] : []),
+  ];
+  terminal.err('starting the embedded AWS (the first start installs MiniStack)');
+  const command: [string, ...string[]] = [
+    process.execPath,
+    process.argv[1] ?? '',
+    'sandbox',
+    'serve',
+    '--state-dir',
+    stateDir,
+    ...flags,
+  ];
+  const record = await startDetached(stateDir, command).catch((error: Error) => {
+    throw new ServiceError(error.message);
+  });
+  if (options.json) terminal.out(json({ endpoints: record.endpoints, env: record.env, pid: record.owner.pid }));
+  else for (const [name, value] of Object.entries(record.env)) terminal.out(`export ${name}=${value}`);
+  return EXIT.done;
+}
+
+async function stop(stateDir: string, options: SandboxOptions, terminal: Terminal): Promise<number> {
+  const stopped = await stopSandbox(stateDir);
+  if (options.json) terminal.out(json({ stopped }));
+  else terminal.err(stopped ? 'stopped' : 'was not running');
+  return EXIT.done;
+}
+
+function status(stateDir: string, options: SandboxOptions, terminal: Terminal): number {
+  const record = sandboxStatus(stateDir);
+  const answer = {
+    running: record !== undefined,
+    ...(record && { endpoints: record.endpoints, env: record.env, pid: record.owner.pid, startedAt: record.startedAt }),
+  };
+  if (options.json) terminal.out(json(answer));
+  else
+    terminal.out(
+      record
+        ? `running since ${record.startedAt}, process ${record.owner.pid}: ${Object.values(record.endpoints).join(' ')}`
+        : 'not running',
+    );
+  return EXIT.done;
+}
