@@ -91,6 +91,35 @@ def test_a_killed_run_continues_bit_for_bit(shards: Path, tmp_path: Path, uninte
     assert losses(world) == {step: loss for step, loss in uninterrupted.items() if step > 4}
 
 
+def test_a_killed_rank_restarts_every_rank_in_place_bit_for_bit(shards: Path, tmp_path: Path, uninterrupted: dict[int, float]) -> None:
+    job = training_job(tmp_path / "checkpoints", restartsInPlace=2)
+    job["arguments"] = [*job["arguments"], "--minimum-step-seconds", "0.3"]
+    world = FakeWorld(tmp_path / "world", 2, job, name="in-place-a001")
+    world.add_channel("train", shards)
+    world.start()
+    world.wait_for("algo-1", '"event":"step","step":6')
+    victim = next(pid for pid in descendants(world.processes["algo-2"].pid) if "slipway_trainer" in command_line(pid))
+    os.kill(victim, signal.SIGKILL)
+    assert world.wait() == [0, 0], world.log("algo-1")
+    assert [event["round"] for event in world.events("algo-1", "restart")] == [1]
+    after = world.events("algo-1", "resume")[0]["step"]
+    assert after in (4, 8)
+    assert losses(world) == uninterrupted
+
+
+def descendants(pid: int) -> list[int]:
+    found = []
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        found += [*descendants(int(child)), int(child)]
+    return found
+
+
+def command_line(pid: int) -> str:
+    words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    # The shim and the launcher carry the same words; the rank itself is `python -u -m slipway_trainer`.
+    return words[3].decode() if len(words) > 3 else ""
+
+
 def test_sigterm_saves_and_asks_to_be_tried_again(shards: Path, tmp_path: Path) -> None:
     job = training_job(tmp_path / "checkpoints")
     job["arguments"] = ["--minimum-step-seconds", "0.3", "--save-every-steps", "1000"]

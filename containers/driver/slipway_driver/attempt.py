@@ -12,6 +12,7 @@ from slipway_driver import sm_environment as sm
 from slipway_driver.cluster import Cluster, read_cluster
 from slipway_driver.code import prepare_code
 from slipway_driver.efa_environment import efa_changes, efa_devices, interface_exists
+from slipway_driver.exit_codes import ENVIRONMENT, DriverError
 from slipway_driver.hosts import read_hosts_file, wait_for_hosts
 from slipway_driver.inventory import inventory
 from slipway_driver.job import Job, read_job
@@ -24,6 +25,7 @@ from slipway_driver.process_environment import (
     rendezvous_variables,
     slipway_variables,
 )
+from slipway_driver.requirements import install_requirements
 
 DRIVER_FOLDER = Path(__file__).resolve().parent.parent
 
@@ -72,13 +74,21 @@ def _commands(job: Job, cluster: Cluster, master: str, port: int) -> Tuple[Calla
     return command_of, job.processes_per_host if distributed else 1
 
 
+def _refuse_unknown_parts(job: Job) -> None:
+    if job.launcher == "mpi":
+        raise DriverError(ENVIRONMENT, "distribution.launcher: mpi is not supported yet; use torchrun")
+
+
 def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: Callable[[str], None]) -> Attempt:
     """Reads and checks all that the service and the control plane wrote. Raises DriverError with the reason."""
     job_file = paths.channel("job") / "job.json"
     job = read_job(job_file)
+    _refuse_unknown_parts(job)
     cluster = read_cluster(paths.config / "resourceconfig.json", job.training_groups)
     if job.builtin_module is None:
         prepare_code(paths.channel("code"), job.code_digest, paths.code)
+        if job.requirements:
+            install_requirements(paths.code / job.requirements, job.requirements_digest, paths.channel("wheels"), inherited, log)
     for folder in (paths.model, paths.output_data, paths.code):
         folder.mkdir(parents=True, exist_ok=True)
 

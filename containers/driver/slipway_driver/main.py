@@ -2,196 +2,133 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
-import shutil
 import signal
-import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Union
 
-from slipway_driver.attempt import Attempt, new_state_folder, prepare
-from slipway_driver.efa_verdict import EfaVerdict, refusal
-from slipway_driver.errors import Failure, classify, first_real
-from slipway_driver.exit_codes import DONE, EFA, HANG, TRY_AGAIN, DriverError, class_of
+from slipway_driver.attempt import Attempt, prepare
+from slipway_driver.errors import Failure
+from slipway_driver.exit_codes import DONE, DriverError, class_of
 from slipway_driver.failure import write_failure
-from slipway_driver.hang import dump_ranks
 from slipway_driver.heartbeat import Heartbeat
-from slipway_driver.memory import oom_kills
+from slipway_driver.host_run import HostRun
+from slipway_driver.log import log, say
+from slipway_driver.newest_checkpoint import newest_checkpoint
 from slipway_driver.paths import Paths, paths_of
-from slipway_driver.progress import ProgressReader, progress_line
-from slipway_driver.supervisor import Supervisor, read_records
-from slipway_driver.watchdog import Watchdog
+from slipway_driver.peers import Alone, Coordinator, Member
+from slipway_driver.progress import progress_line
+from slipway_driver.restart_policy import Report
 
 # A host that only lost its peer waits, so that the host with the real error is the first to fail.
 PEER_GRACE_SECONDS = 10.0
-_print_lock = threading.Lock()
+Peers = Union[Alone, Coordinator, Member]
 
 
-def say(line: str) -> None:
-    """One whole line on stdout; threads share it."""
-    with _print_lock:
-        sys.stdout.write(line + "\n")
-        sys.stdout.flush()
+def peers_of(attempt: Attempt) -> Peers:
+    """Whom this host agrees with about restarts in place."""
+    job, cluster = attempt.job, attempt.cluster
+
+    def newest() -> str:
+        return newest_checkpoint(attempt.environ["SLIPWAY_CHECKPOINT_URI"]) or attempt.environ["SLIPWAY_RESUME_FROM"]
+
+    if not cluster.takes_part or len(cluster.training_hosts) == 1 or job.restarts_in_place == 0 or not job.restart_secret:
+        return Alone(job.restarts_in_place if cluster.takes_part and len(cluster.training_hosts) == 1 else 0, newest)
+    port = int(attempt.environ["MASTER_PORT"]) + 1
+    own = attempt.environ["SLIPWAY_HOST_ADDRESS"]
+    if cluster.rank == 0:
+        others = [host for host in cluster.training_hosts if host != cluster.current_host]
+        return Coordinator(cluster.current_host, others, own, port, job.restart_secret, job.restarts_in_place, log, newest)
+    return Member(cluster.current_host, attempt.environ["MASTER_ADDR"], port, own, job.restart_secret, log)
 
 
-def log(line: str) -> None:
-    say("slipway-driver: " + line)
-
-
-def watchdog_of(attempt: Attempt, now: float) -> Watchdog:
-    """Budgets of the run file, or SLIPWAY_WATCHDOG_SECONDS for all of them."""
-    job = attempt.job
-    override = attempt.environ.get("SLIPWAY_WATCHDOG_SECONDS")
-    startup = float(override) if override else job.startup_minutes * 60
-    silence = float(override) if override else job.silence_minutes * 60
-    shows_progress = job.builtin_module is not None or job.step_regex is not None
-    return Watchdog(startup, silence, may_stop=shows_progress, now=now)
-
-
-class HostRun:
-    """One launch on this host with everything that listens to it."""
+class Driver:
+    """Rounds of one attempt on this host, until all is done or a restart no longer helps."""
 
     def __init__(self, attempt: Attempt) -> None:
         self._attempt = attempt
-        self._first_host = attempt.cluster.rank == 0 and attempt.cluster.takes_part
-        self._reader = ProgressReader(attempt.job.step_regex)
-        self._watchdog = watchdog_of(attempt, time.monotonic())
-        hosts = len(attempt.cluster.training_hosts)
-        self._efa = EfaVerdict(hosts, attempt.cluster.instance_type, attempt.devices)
-        self._efa_told = False
-        self._alerted = False
-        self._ended: Optional[Failure] = None
-        self._oom_before = oom_kills()
-        self._lock = threading.Lock()
-        self._state = new_state_folder()
-        self._supervisor: Optional[Supervisor] = None
+        self._peers = peers_of(attempt)
+        self._round = 0
+        self._run = HostRun(attempt, self._peers.end_asked)
 
     @property
     def step(self) -> Optional[int]:
-        return self._watchdog.step
+        return self._run.step
 
     def facts(self) -> Dict[str, Any]:
         """What the heartbeat says."""
-        return {
-            "attempt": self._attempt.job.attempt,
-            "step": self._watchdog.step,
-            "phase": self._watchdog.phase,
-            "hosts": len(self._attempt.cluster.hosts),
-        }
-
-    def run(self) -> Failure:
-        """Starts the ranks and returns how they ended; code 0 when all is well."""
-        attempt = self._attempt
-        self._supervisor = Supervisor(
-            attempt.command_of(self._state), attempt.environ, attempt.folder, self._state, attempt.local_ranks, self._on_line
-        )
-        try:
-            launcher_code = self._supervisor.wait(self._poll)
-            self._tell_efa()
-            return self._outcome(launcher_code)
-        finally:
-            shutil.rmtree(str(self._state), ignore_errors=True)
+        return self._run.facts()
 
     def stop(self) -> None:
-        """SIGTERM came: every rank gets it, and the time to save."""
-        if self._supervisor is not None:
-            log("SIGTERM: the ranks have 100 s to save and leave")
-            self._supervisor.stop()
+        self._run.stop()
 
-    def _on_line(self, line: str) -> None:
-        say(line)
-        self._efa.feed(line)
-        event = self._reader.read(line)
-        if event is None:
-            return
-        with self._lock:
-            self._watchdog.feed(event, time.monotonic())
-        if event["event"] == "step":
-            self._tell_efa()
+    def run(self) -> Failure:
+        """How this host ends; code 0 when all is well."""
+        try:
+            while True:
+                end = self._run.run()
+                report = Report(self._attempt.cluster.current_host, end.code, end.kind, end.reason[:300], self._run.step)
+                if self._run.stopping or end.code == DONE:
+                    self._peers.finish(report)
+                    return end
+                decision, resume_from = self._peers.settle(report)
+                if not decision.restart:
+                    if self._attempt.job.restarts_in_place:
+                        log("no restart in place: %s" % decision.why)
+                    return end
+                self._next_round(decision.cause, resume_from)
+        finally:
+            self._peers.close()
 
-    def _tell_efa(self) -> None:
-        """The verdict, once, from the first host; a refusal ends the job."""
-        if self._efa_told or self._attempt.job.efa == "off":
-            return
-        self._efa_told = True
-        report = self._efa.report()
-        if self._first_host:
-            say(progress_line("efa", **report))
-            target = self._attempt.paths.output_data / "efa.json"
-            target.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    def _next_round(self, cause: Report, resume_from: str) -> None:
+        self._round += 1
+        say(progress_line("restart", round=self._round, host=cause.host, reason=cause.reason, resumeFrom=resume_from))
+        environ = dict(self._attempt.environ, SLIPWAY_RESUME_FROM=resume_from, SLIPWAY_RESTART=str(self._round))
+        self._attempt = dataclasses.replace(self._attempt, environ=environ)
+        self._run = HostRun(self._attempt, self._peers.end_asked)
 
-    def _poll(self) -> None:
-        supervisor = self._supervisor
-        if supervisor is None or supervisor.stopping or self._ended is not None:
-            return
-        if self._efa.settled:
-            reason = refusal(self._attempt.job.efa, self._efa.verdict)
-            if reason:
-                self._tell_efa()
-                self._end(Failure(EFA, class_of(EFA), None, reason, self._efa.report()["evidence"][-5:]))
-                return
-        # Only rank 0 prints steps, so only its host can see that nothing moves.
-        with self._lock:
-            hang = self._watchdog.verdict(time.monotonic()) if self._first_host else None
-        if hang and self._watchdog.may_stop:
-            say(progress_line("hang", reason=hang, step=self.step))
-            dump_ranks(self._state, log)
-            self._end(Failure(HANG, class_of(HANG), None, hang, []))
-        elif hang and not self._alerted:
-            self._alerted = True
-            say(progress_line("hang", reason=hang, step=self.step, alertOnly=True))
 
-    def _end(self, failure: Failure) -> None:
-        self._ended = failure
-        if self._supervisor is not None:
-            self._supervisor.kill()
-
-    def _outcome(self, launcher_code: int) -> Failure:
-        if self._ended is not None:
-            return self._ended
-        records = read_records(self._state)
-        first = first_real(records)
-        if first is not None:
-            return classify(first, oom_kills() > self._oom_before)
-        if not records and self._supervisor is not None and self._supervisor.stopping:
-            return Failure(TRY_AGAIN, class_of(TRY_AGAIN), None, "asked to stop before the ranks had started", [])
-        if launcher_code == 0 or len(records) >= self._attempt.local_ranks:
-            return Failure(DONE, class_of(DONE), None, "", [])
-        code = 128 - launcher_code if launcher_code < 0 else launcher_code
-        return Failure(code, class_of(code), None, "the launcher ended with %d before its ranks had started" % code, [])
+def _start_heartbeat(attempt: Attempt, driver: Driver) -> Optional[Heartbeat]:
+    uri = attempt.job.heartbeat_uri
+    if not uri or attempt.cluster.rank != 0 or not attempt.cluster.takes_part:
+        return None
+    heartbeat = Heartbeat(uri, driver.facts, log)
+    heartbeat.start()
+    return heartbeat
 
 
 def _run_attempt(paths: Paths, started_at: float) -> int:
     attempt = prepare(paths, os.environ, started_at, log)
     cluster, job = attempt.cluster, attempt.job
     say(progress_line("inventory", host=cluster.current_host, rank=cluster.rank, **attempt.hardware))
-    log(
-        "run %s attempt %d: host %d of %d (%s), %s, %d process(es) here; ready after %.1f s"
-        % (job.run_id, job.attempt, cluster.rank, len(cluster.training_hosts), cluster.current_host, job.launcher,
-           attempt.local_ranks, time.time() - started_at)
-    )  # fmt: skip
-    host_run = HostRun(attempt)
-    signal.signal(signal.SIGTERM, lambda _number, _frame: threading.Thread(target=host_run.stop).start())
-    beats = cluster.rank == 0 and cluster.takes_part and job.heartbeat_uri
-    heartbeat = Heartbeat(job.heartbeat_uri, host_run.facts, log) if beats and job.heartbeat_uri else None
-    if heartbeat:
-        heartbeat.start()
+    where = "host %d of %d (%s)" % (cluster.rank, len(cluster.training_hosts), cluster.current_host)
+    how = "%s, %d process(es) here" % (job.launcher, attempt.local_ranks)
+    log("run %s attempt %d: %s, %s; ready after %.1f s" % (job.run_id, job.attempt, where, how, time.time() - started_at))
+    driver = Driver(attempt)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: threading.Thread(target=driver.stop).start())
+    heartbeat = _start_heartbeat(attempt, driver)
     try:
-        end = host_run.run()
+        end = driver.run()
     finally:
         if heartbeat:
             heartbeat.stop()
-    if end.code == TRY_AGAIN and end.kind == "peer-lost":
+    _say_end(end, driver, paths, cluster.current_host)
+    return end.code
+
+
+def _say_end(end: Failure, driver: Driver, paths: Paths, host: str) -> None:
+    """The failure file and the last progress line."""
+    if end.kind == "peer-lost":
         time.sleep(PEER_GRACE_SECONDS)
     if end.code != DONE:
-        fields: Dict[str, Any] = {"host": cluster.current_host, "rank": end.rank, "step": host_run.step}
+        fields: Dict[str, Any] = {"host": host, "rank": end.rank, "step": driver.step}
         write_failure(paths.failure, code=end.code, kind=end.kind, reason=end.reason, lines=end.lines, **fields)
     reason = {"reason": end.reason} if end.reason else {}
-    say(progress_line("exit", code=end.code, **{"class": end.kind}, host=cluster.current_host, **reason))
-    return end.code
+    say(progress_line("exit", code=end.code, **{"class": end.kind}, host=host, **reason))
 
 
 def main() -> int:
@@ -201,8 +138,8 @@ def main() -> int:
     try:
         return _run_attempt(paths, started_at)
     except DriverError as error:
-        kind = class_of(error.code)
-        write_failure(paths.failure, code=error.code, kind=kind, host=_host_name(paths), rank=None, step=None, reason=error.reason)
+        kind, host = class_of(error.code), _host_name(paths)
+        write_failure(paths.failure, code=error.code, kind=kind, host=host, rank=None, step=None, reason=error.reason)
         say(progress_line("exit", code=error.code, **{"class": kind}, reason=error.reason))
         return error.code
 

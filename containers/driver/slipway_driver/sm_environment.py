@@ -169,7 +169,9 @@ def sm_variables(facts: Mapping[str, Any], cluster: Cluster, paths: Paths, argum
     for name, folder in facts["channel_input_dirs"].items():
         variables["SM_CHANNEL_" + name.upper()] = folder
     for name, value in facts["hyperparameters"].items():
+        # The toolkit keeps dashes, which no shell can name; the Python SDK v3 turns them into underscores. Scripts exist for both.
         variables["SM_HP_" + name.upper()] = encoded(value)
+        variables["SM_HP_" + name.upper().replace("-", "_")] = encoded(value)
     if facts["topology"]:
         variables["SM_TOPOLOGY"] = encoded(facts["topology"])
     # Names of the Python SDK v3's own driver.

@@ -1,4 +1,4 @@
-"""AWS Signature Version 4 for S3 requests.
+"""AWS Signature Version 4, for S3 and services that sign alike.
 
 Source: https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html (2026-11-20), whose worked examples are in
 the tests. Nothing here logs: a signature or a token must not reach a message.
@@ -43,6 +43,7 @@ def signed_headers(
     credentials: Credentials,
     region: str,
     now: datetime,
+    service: str = "s3",
 ) -> Dict[str, str]:
     """`headers` plus what authenticates them. `path` and `query` are already encoded; `now` is in UTC."""
     stamp = now.strftime("%Y%m%dT%H%M%SZ")
@@ -53,10 +54,10 @@ def signed_headers(
     names = ";".join(sorted(sent))
     lines = "".join("%s:%s\n" % (name, sent[name]) for name in sorted(sent))
     request = "\n".join([method, path, query, lines, names, payload_sha256])
-    scope = "/".join([stamp[:8], region, "s3", "aws4_request"])
+    scope = "/".join([stamp[:8], region, service, "aws4_request"])
     to_sign = "\n".join([ALGORITHM, stamp, scope, hashlib.sha256(request.encode()).hexdigest()])
     key = _keyed(("AWS4" + credentials.secret_key).encode(), stamp[:8])
-    for part in (region, "s3", "aws4_request"):
+    for part in (region, service, "aws4_request"):
         key = _keyed(key, part)
     signature = hmac.new(key, to_sign.encode(), hashlib.sha256).hexdigest()
     sent["authorization"] = "%s Credential=%s/%s,SignedHeaders=%s,Signature=%s" % (

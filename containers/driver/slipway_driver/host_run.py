@@ -1,0 +1,155 @@
+"""One launch on one host, with everything that listens to it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+import time
+from typing import Any, Callable, Dict, Optional
+
+from slipway_driver.attempt import Attempt, new_state_folder
+from slipway_driver.efa_verdict import EfaVerdict, refusal
+from slipway_driver.errors import Failure, classify, first_real
+from slipway_driver.exit_codes import DONE, EFA, HANG, TRY_AGAIN, class_of
+from slipway_driver.hang import dump_ranks
+from slipway_driver.log import log, say
+from slipway_driver.memory import oom_kills
+from slipway_driver.progress import ProgressReader, progress_line
+from slipway_driver.supervisor import Supervisor, read_records
+from slipway_driver.watchdog import Watchdog
+
+
+def watchdog_of(attempt: Attempt, now: float) -> Watchdog:
+    """Budgets of the run file, or SLIPWAY_WATCHDOG_SECONDS for all of them."""
+    job = attempt.job
+    override = attempt.environ.get("SLIPWAY_WATCHDOG_SECONDS")
+    startup = float(override) if override else job.startup_minutes * 60
+    silence = float(override) if override else job.silence_minutes * 60
+    shows_progress = job.builtin_module is not None or job.step_regex is not None
+    return Watchdog(startup, silence, may_stop=shows_progress, now=now)
+
+
+class HostRun:
+    """One round: from the start of the ranks to their end."""
+
+    def __init__(self, attempt: Attempt, end_asked: Callable[[], Optional[str]]) -> None:
+        self._attempt = attempt
+        self._end_asked = end_asked
+        self._first_host = attempt.cluster.rank == 0 and attempt.cluster.takes_part
+        self._reader = ProgressReader(attempt.job.step_regex)
+        self._watchdog = watchdog_of(attempt, time.monotonic())
+        hosts = len(attempt.cluster.training_hosts)
+        self._efa = EfaVerdict(hosts, attempt.cluster.instance_type, attempt.devices)
+        self._efa_told = False
+        self._alerted = False
+        self._ended: Optional[Failure] = None
+        self._oom_before = oom_kills()
+        self._lock = threading.Lock()
+        self._state = new_state_folder()
+        self._supervisor: Optional[Supervisor] = None
+
+    @property
+    def stopping(self) -> bool:
+        """Whether SIGTERM has come."""
+        return self._supervisor is not None and self._supervisor.stopping
+
+    @property
+    def step(self) -> Optional[int]:
+        return self._watchdog.step
+
+    def facts(self) -> Dict[str, Any]:
+        """What the heartbeat says."""
+        return {
+            "attempt": self._attempt.job.attempt,
+            "step": self._watchdog.step,
+            "phase": self._watchdog.phase,
+            "hosts": len(self._attempt.cluster.hosts),
+        }
+
+    def run(self) -> Failure:
+        """Starts the ranks and returns how they ended; code 0 when all is well."""
+        attempt = self._attempt
+        self._supervisor = Supervisor(
+            attempt.command_of(self._state), attempt.environ, attempt.folder, self._state, attempt.local_ranks, self._on_line
+        )
+        try:
+            launcher_code = self._supervisor.wait(self._poll)
+            self._tell_efa()
+            return self._outcome(launcher_code)
+        finally:
+            shutil.rmtree(str(self._state), ignore_errors=True)
+
+    def stop(self) -> None:
+        """SIGTERM came: every rank gets it, and the time to save."""
+        if self._supervisor is not None:
+            log("SIGTERM: the ranks have 100 s to save and leave")
+            self._supervisor.stop()
+
+    def _on_line(self, line: str) -> None:
+        say(line)
+        self._efa.feed(line)
+        event = self._reader.read(line)
+        if event is None:
+            return
+        with self._lock:
+            self._watchdog.feed(event, time.monotonic())
+        if event["event"] == "step":
+            self._tell_efa()
+
+    def _tell_efa(self) -> None:
+        """The verdict, once, from the first host; a refusal ends the job."""
+        if self._efa_told or self._attempt.job.efa == "off":
+            return
+        self._efa_told = True
+        report = self._efa.report()
+        if self._first_host:
+            say(progress_line("efa", **report))
+            target = self._attempt.paths.output_data / "efa.json"
+            target.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+
+    def _poll(self) -> None:
+        supervisor = self._supervisor
+        if supervisor is None or supervisor.stopping or self._ended is not None:
+            return
+        if self._efa.settled:
+            reason = refusal(self._attempt.job.efa, self._efa.verdict)
+            if reason:
+                self._tell_efa()
+                self._end(Failure(EFA, class_of(EFA), None, reason, self._efa.report()["evidence"][-5:]))
+                return
+        asked = self._end_asked()
+        if asked is not None:
+            if asked == class_of(HANG):
+                dump_ranks(self._state, log)
+            self._end(Failure(TRY_AGAIN, "peer-lost", None, "another host's ranks ended: %s" % asked, []))
+            return
+        # Only rank 0 prints steps, so only its host can see that nothing moves.
+        with self._lock:
+            hang = self._watchdog.verdict(time.monotonic()) if self._first_host else None
+        if hang and self._watchdog.may_stop:
+            say(progress_line("hang", reason=hang, step=self.step))
+            dump_ranks(self._state, log)
+            self._end(Failure(HANG, class_of(HANG), None, hang, []))
+        elif hang and not self._alerted:
+            self._alerted = True
+            say(progress_line("hang", reason=hang, step=self.step, alertOnly=True))
+
+    def _end(self, failure: Failure) -> None:
+        self._ended = failure
+        if self._supervisor is not None:
+            self._supervisor.kill()
+
+    def _outcome(self, launcher_code: int) -> Failure:
+        if self._ended is not None:
+            return self._ended
+        records = read_records(self._state)
+        first = first_real(records)
+        if first is not None:
+            return classify(first, oom_kills() > self._oom_before)
+        if not records and self._supervisor is not None and self._supervisor.stopping:
+            return Failure(TRY_AGAIN, class_of(TRY_AGAIN), None, "asked to stop before the ranks had started", [])
+        if launcher_code == 0 or len(records) >= self._attempt.local_ranks:
+            return Failure(DONE, class_of(DONE), None, "", [])
+        code = 128 - launcher_code if launcher_code < 0 else launcher_code
+        return Failure(code, class_of(code), None, "the launcher ended with %d before its ranks had started" % code, [])

@@ -1,0 +1,120 @@
+"""Authenticated messages between the drivers of a job: JSON lines over TCP, each with a code that only holders of the secret can make.
+
+Both sides prove that they know job.json's restartSecret before anything else is read, and the session's key depends on fresh numbers of
+both, so that nothing recorded can be played back. Contents are not encrypted: they hold no secrets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+import socket
+from typing import Any, Dict, Optional
+
+LONGEST_LINE = 1 << 16
+HANDSHAKE_SECONDS = 10.0
+
+
+class PeerLost(Exception):
+    """The other side is gone, or is not who it must be."""
+
+
+def _code(key: bytes, *parts: str) -> str:
+    return hmac.new(key, "|".join(parts).encode("utf-8"), hashlib.sha256).hexdigest()
+
+
+class _Lines:
+    """Whole lines from a socket, with a limit on their length."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._held = b""
+
+    def read(self) -> str:
+        while b"\n" not in self._held:
+            if len(self._held) > LONGEST_LINE:
+                raise PeerLost("a line is too long")
+            data = self._connection.recv(4096)
+            if not data:
+                raise PeerLost("the connection was closed")
+            self._held += data
+        line, _, self._held = self._held.partition(b"\n")
+        return line.decode("utf-8", "replace")
+
+
+class PeerChannel:
+    """One authenticated connection. `send` and `receive` may be used from different threads."""
+
+    def __init__(self, connection: socket.socket, lines: _Lines, key: bytes, side: str, name: str) -> None:
+        self._connection, self._lines, self._key, self._side = connection, lines, key, side
+        self.name = name
+        self._sent = self._received = 0
+
+    def send(self, message: Dict[str, Any]) -> None:
+        text = json.dumps(message, separators=(",", ":"))
+        code = _code(self._key, self._side, str(self._sent), text)
+        self._sent += 1
+        try:
+            self._connection.sendall((code + " " + text + "\n").encode("utf-8"))
+        except OSError as error:
+            raise PeerLost(str(error))
+
+    def receive(self) -> Dict[str, Any]:
+        """The next message; waits for it. Raises PeerLost."""
+        try:
+            line = self._lines.read()
+        except OSError as error:
+            raise PeerLost(str(error))
+        code, _, text = line.partition(" ")
+        other = "client" if self._side == "server" else "server"
+        if not hmac.compare_digest(code, _code(self._key, other, str(self._received), text)):
+            raise PeerLost("a message was not signed with the job's secret")
+        self._received += 1
+        return dict(json.loads(text))
+
+    def close(self) -> None:
+        try:
+            self._connection.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self._connection.close()
+
+
+def _session_key(secret: str, server_nonce: str, client_nonce: str) -> bytes:
+    return hmac.new(secret.encode("utf-8"), (server_nonce + client_nonce).encode("ascii", "replace"), hashlib.sha256).digest()
+
+
+def accept(connection: socket.socket, secret: str) -> PeerChannel:
+    """The server's side of the handshake. Raises PeerLost for a client that does not know the secret."""
+    connection.settimeout(HANDSHAKE_SECONDS)
+    lines = _Lines(connection)
+    nonce = secrets.token_hex(16)
+    try:
+        connection.sendall((nonce + "\n").encode())
+        name, client_nonce, proof = (lines.read().split(" ") + ["", "", ""])[:3]
+        key = _session_key(secret, nonce, client_nonce)
+        if not hmac.compare_digest(proof, _code(key, "hello", name)):
+            raise PeerLost("a client did not know the job's secret")
+        connection.sendall((_code(key, "welcome", name) + "\n").encode())
+        connection.settimeout(None)
+    except (OSError, PeerLost) as error:
+        connection.close()
+        raise PeerLost(str(error))
+    return PeerChannel(connection, lines, key, "server", name)
+
+
+def connect(address: str, port: int, name: str, secret: str, bind_to: Optional[str] = None) -> PeerChannel:
+    """The client's side. Raises PeerLost for a server that does not know the secret, OSError when nobody listens."""
+    source = (bind_to, 0) if bind_to else None
+    connection = socket.create_connection((address, port), timeout=HANDSHAKE_SECONDS, source_address=source)
+    lines = _Lines(connection)
+    nonce = lines.read()
+    client_nonce = secrets.token_hex(16)
+    key = _session_key(secret, nonce, client_nonce)
+    connection.sendall(("%s %s %s\n" % (name, client_nonce, _code(key, "hello", name))).encode("utf-8"))
+    if not hmac.compare_digest(lines.read(), _code(key, "welcome", name)):
+        raise PeerLost("the server does not know the job's secret")
+    connection.settimeout(None)
+    return PeerChannel(connection, lines, key, "client", name)

@@ -1,0 +1,61 @@
+"""Python packages that the user's code asks for: from wheels in a channel, from CodeArtifact, or from the image's own index."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Callable, Dict, List, Mapping, Optional, Tuple
+
+from slipway_driver.code import bare_digest, sha256_of
+from slipway_driver.codeartifact import index_url
+from slipway_driver.exit_codes import ENVIRONMENT, DriverError
+
+# The toolkit's own variable: the repository to install from.
+REPOSITORY_VARIABLE = "CA_REPOSITORY_ARN"
+INSTALL_SECONDS = 1800.0
+
+
+def install_command(file: Path, wheels: Optional[Path], python: str = sys.executable) -> List[str]:
+    """pip's words. With wheels nothing else is asked: a container without internet would wait for every index to time out."""
+    words = [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--requirement", str(file)]
+    if wheels is not None:
+        words += ["--no-index", "--find-links", str(wheels)]
+    return words
+
+
+def install_environment(inherited: Mapping[str, str], wheels: Optional[Path]) -> Tuple[Dict[str, str], str]:
+    """pip's environment, and where packages come from in words. The token of an index never stands on the command line."""
+    environ = dict(inherited)
+    if wheels is not None:
+        return environ, "the wheels of channel %s" % wheels.name
+    repository = inherited.get(REPOSITORY_VARIABLE)
+    if repository:
+        environ["PIP_INDEX_URL"] = index_url(repository, inherited)
+        return environ, "CodeArtifact"
+    return environ, "the index that pip is configured for"
+
+
+def install_requirements(
+    file: Path, digest: Optional[str], wheels_channel: Path, inherited: Mapping[str, str], log: Callable[[str], None]
+) -> None:
+    """Installs a requirements file. Raises DriverError (77) when it is not there, not what was launched, or cannot be installed."""
+    if not file.is_file():
+        raise DriverError(ENVIRONMENT, "code.requirements: must be a file of the code archive, got %s" % file.name)
+    if digest is not None and sha256_of(file) != bare_digest(digest):
+        raise DriverError(ENVIRONMENT, "code.requirements: must have digest %s; launch it again" % bare_digest(digest))
+    wheels = wheels_channel if wheels_channel.is_dir() else None
+    environ, origin = install_environment(inherited, wheels)
+    log("installing %s from %s" % (file.name, origin))
+    try:
+        done = subprocess.run(
+            install_command(file, wheels), env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=INSTALL_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise DriverError(ENVIRONMENT, "code.requirements: could not be installed from %s within %d s" % (origin, INSTALL_SECONDS))
+    lines = done.stdout.decode("utf-8", "replace").splitlines()
+    for line in lines:
+        log("pip: " + line)
+    if done.returncode != 0:
+        errors = [line for line in lines if line.startswith("ERROR")] or lines[-1:]
+        raise DriverError(ENVIRONMENT, "code.requirements: could not be installed from %s: %s" % (origin, " ".join(errors)[:400]))

@@ -1,0 +1,186 @@
+"""Restart in place: who may ask for it, when it is granted, and whole jobs that live through a failure in the same containers."""
+
+import signal
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from fake_world import FakeWorld, job_json
+from slipway_driver.newest_checkpoint import newest_checkpoint, newest_step
+from slipway_driver.peer_channel import PeerChannel, PeerLost, accept, connect
+from slipway_driver.restart_policy import Report, decide
+
+
+def report(host: str = "algo-1", kind: str = "user-code", step: int | None = 5) -> Report:
+    return Report(host, 1, kind, "reason of " + host, step)
+
+
+@pytest.mark.parametrize(
+    ("reports", "missing", "left", "ends", "restart", "why"),
+    [
+        ([report()], [], 3, [], True, ""),
+        ([report(step=None)], [], 3, [], False, "it failed before the first step"),
+        ([report()], ["algo-2"], 3, [], False, "no answer from algo-2"),
+        ([report()], [], 0, [], False, "no restarts are left"),
+        ([report(kind="loss")], [], 3, [], False, "a restart does not mend: loss"),
+        ([report(), report("algo-2", "hand-over")], [], 3, [], False, "a restart does not mend: hand-over"),
+        ([report(step=5)], [], 3, [5], False, "no step beyond the 5 of the start before"),
+        ([report(step=6)], [], 3, [5], True, ""),
+        ([report(kind="hang", step=6)], [], 1, [2, 5], True, ""),
+    ],
+)
+def test_restarts_are_granted_only_while_they_can_help(reports, missing, left, ends, restart, why) -> None:
+    decision = decide(reports, missing, left, ends)
+    assert (decision.restart, decision.why) == (restart, why)
+
+
+def test_the_cause_is_the_host_that_failed_for_a_reason_of_its_own() -> None:
+    reports = [report("algo-1", "peer-lost"), report("algo-3", "user-code"), report("algo-2", "peer-lost")]
+    assert decide(reports, [], 1, []).cause.host == "algo-3"
+
+
+def pair(server_secret: str, client_secret: str) -> "tuple[PeerChannel | Exception, PeerChannel | Exception]":
+    found: list[PeerChannel | Exception] = []
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        try:
+            found.append(accept(listening.accept()[0], server_secret))
+        except Exception as error:
+            found.append(error)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        client: PeerChannel | Exception = connect("127.0.0.1", listening.getsockname()[1], "algo-2", client_secret)
+    except Exception as error:
+        client = error
+    thread.join(5)
+    listening.close()
+    return found[0], client
+
+
+def test_messages_pass_in_both_directions_between_holders_of_the_secret() -> None:
+    server, client = pair("secret", "secret")
+    assert isinstance(server, PeerChannel) and isinstance(client, PeerChannel)
+    assert server.name == "algo-2"
+    client.send({"a": 'line\nbreak "quoted"'})
+    client.send({"b": 2})
+    server.send({"c": 3})
+    assert [server.receive(), server.receive(), client.receive()] == [{"a": 'line\nbreak "quoted"'}, {"b": 2}, {"c": 3}]
+
+
+def test_fails_for_a_client_without_the_secret() -> None:
+    server, client = pair("secret", "guess")
+    assert isinstance(server, PeerLost) and "did not know" in str(server)
+    assert isinstance(client, (PeerLost, OSError))
+
+
+def test_fails_on_a_message_that_was_changed_or_played_back() -> None:
+    server, client = pair("secret", "secret")
+    assert isinstance(server, PeerChannel) and isinstance(client, PeerChannel)
+    lines: list[bytes] = []
+    real = client._connection
+
+    class Tap:
+        def sendall(self, data: bytes) -> None:
+            lines.append(data)
+            real.sendall(data)
+
+    client._connection = Tap()  # type: ignore[assignment]
+    client.send({"restart": True})
+    assert server.receive() == {"restart": True}
+    real.sendall(lines[0])
+    with pytest.raises(PeerLost, match="not signed"):
+        server.receive()
+
+
+def test_the_newest_marked_checkpoint_is_found(tmp_path: Path) -> None:
+    assert newest_step(["step-9/COMMITTED.json", "step-10/COMMITTED.json", "step-11/a", "x/step-12/COMMITTED.json"]) == 10
+    assert newest_checkpoint(str(tmp_path)) == newest_checkpoint("") == ""
+    (tmp_path / "step-4").mkdir()
+    (tmp_path / "step-4/COMMITTED.json").write_text("{}")
+    assert newest_checkpoint(str(tmp_path)) == str(tmp_path / "step-4")
+
+
+#: Steps until 6; on the host named in FAIL_HOST it fails once (or always) after step 3. Others wait until they are ended.
+SCRIPT = """
+import json, os, pathlib, sys, time
+host, mark = os.environ["SM_CURRENT_HOST"], pathlib.Path(os.environ["SM_MODEL_DIR"]) / "failed"
+checkpoints = pathlib.Path(os.environ["SLIPWAY_CHECKPOINT_URI"])
+first = int(os.environ["SLIPWAY_RESUME_FROM"].rsplit("-", 1)[-1] or 0) if os.environ["SLIPWAY_RESUME_FROM"] else 0
+for step in range(first + 1, 7):
+    print("slipway " + json.dumps({"event": "step", "step": step}), flush=True)
+    if host == "algo-1" and step == 2:
+        (checkpoints / "step-2").mkdir(parents=True, exist_ok=True)
+        (checkpoints / "step-2/COMMITTED.json").write_text("{}")
+    time.sleep(0.1)
+    if step == 3 and host == "algo-2" and os.environ["FAIL"] != "peer" and (not mark.exists() or os.environ["FAIL"] == "always"):
+        mark.write_text("")
+        time.sleep(0.5)
+        raise RuntimeError("a passing trouble")
+    if step == 4 and host == "algo-1" and os.environ["FAIL"] == "peer":
+        time.sleep(1)
+        raise RuntimeError("the other host is gone")
+    if step == 4 and host == "algo-1" and ("SLIPWAY_RESTART" not in os.environ or os.environ["FAIL"] == "always"):
+        time.sleep(600)
+print("finished in round", os.environ.get("SLIPWAY_RESTART", "0"), flush=True)
+"""
+
+
+def restarting_world(tmp_path: Path, fail: str, restarts: int = 3) -> FakeWorld:
+    checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    job = job_json(env={"FAIL": fail}, restartsInPlace=restarts, checkpoints=checkpoints)
+    (tmp_path / "checkpoints").mkdir()
+    return FakeWorld(tmp_path / "world", 2, job, {"train.py": SCRIPT}, name=f"restart-{tmp_path.name}")
+
+
+def test_all_hosts_start_again_from_the_newest_checkpoint_after_one_failed(tmp_path: Path) -> None:
+    world = restarting_world(tmp_path, "once")
+    world.start()
+    assert world.wait(40) == [0, 0], world.log("algo-1") + world.log("algo-2")
+    for host in world.hosts:
+        assert "finished in round 1" in world.log(host)
+        restart = world.events(host, "restart")[0]
+        assert (restart["round"], restart["host"], restart["reason"]) == (1, "algo-2", "RuntimeError: a passing trouble")
+        assert restart["resumeFrom"] == str(tmp_path / "checkpoints/step-2")
+        assert [event["step"] for event in world.events(host, "step")][-4:] == [3, 4, 5, 6]
+
+
+def test_a_failure_that_comes_back_without_progress_ends_the_job_with_its_cause(tmp_path: Path) -> None:
+    world = restarting_world(tmp_path, "always")
+    world.start()
+    codes = world.wait(60)
+    assert codes[1] == 1, world.log("algo-2")
+    assert codes[0] == 75
+    assert len(world.events("algo-2", "restart")) == 1
+    assert "no step beyond" in world.log("algo-2")
+    assert world.failure("algo-2")["reason"] == "RuntimeError: a passing trouble"
+
+
+def test_no_restart_while_a_host_is_gone(tmp_path: Path) -> None:
+    world = restarting_world(tmp_path, "peer")
+    world.start()
+    world.wait_for("algo-1", '"step": 4')
+    world.processes["algo-2"].kill()
+    assert world.wait(40) == [1, -signal.SIGKILL]
+    assert world.events("algo-1", "restart") == []
+    assert "no restart in place: no answer from algo-2" in world.log("algo-1")
+
+
+def test_one_host_restarts_by_itself(tmp_path: Path) -> None:
+    script = """
+import os, pathlib, sys
+mark = pathlib.Path(os.environ["SM_MODEL_DIR"]) / "failed"
+print('slipway {"event":"step","step":1}', flush=True)
+if not mark.exists():
+    mark.write_text("")
+    sys.exit(5)
+print("finished")
+"""
+    world = FakeWorld(tmp_path, 1, job_json(restartsInPlace=1), {"train.py": script})
+    world.start()
+    assert world.wait(20) == [0], world.log("algo-1")
+    assert "finished" in world.log("algo-1")
