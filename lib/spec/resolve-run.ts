@@ -44,7 +44,7 @@ export function resolveRun(file: RunFile): RunSpec {
     compute,
     distribution: resolveDistribution(file, compute),
     data: (file.data ?? []).map((c) =>
-      builtin && c.s3 && !c.inputMode ? { ...c, inputMode: 'FastFile' as const } : c,
+      builtin === 'builtin' && c.s3 && !c.inputMode ? { ...c, inputMode: 'FastFile' as const } : c,
     ),
     checkpoints: resolveCheckpoints(file, builtin !== undefined),
     output: file.output,
