@@ -92,7 +92,6 @@ export function layoutOfRow(row: Row): { layout: LayoutInput; recomputeKnown: bo
   const globalBatch = b.global_batch_seqs ?? microBatch * dataParallel * (b.grad_accum ?? 1);
   const offload = p.offload ?? 'none';
   const known = p.activation_checkpointing ? RECOMPUTE[p.activation_checkpointing] : undefined;
-  const compiled = software.kernels === 'compiled';
   const precision = precisionOf(row.precision);
   return {
     recomputeKnown: known !== undefined,
@@ -115,7 +114,7 @@ export function layoutOfRow(row: Row): { layout: LayoutInput; recomputeKnown: bo
       gpusPerNode: Math.min(gpusPerNode, world),
       networkGbps: h.network_gbps ?? found.usualNetworkGbps,
       ...degrees,
-      virtualStages: p.vpp ?? 1,
+      virtualStages: p.vpp ?? usualVirtualStages(m.layers, degrees.pipeline, software.stack),
       expert: 1,
       zeroStage,
       microBatch,
@@ -129,8 +128,18 @@ export function layoutOfRow(row: Row): { layout: LayoutInput; recomputeKnown: bo
       offloadParameters: offload.includes('params'),
       offloadActivations: offload.includes('activations'),
       ...software,
-      fusedLoss: /liger|chunk/.test(p.strategy ?? ''),
-      overlapsTensor: software.stack === 'megatron' || /asynctp/.test(p.strategy ?? '') || compiled,
+      // torchtune computes its loss in chunks, Liger in one kernel with the head.
+      fusedLoss: /liger|chunk|^single/.test(p.strategy ?? ''),
+      overlapsTensor: software.stack === 'megatron' || /asynctp/.test(p.strategy ?? ''),
+      autocast:
+        software.attention === 'flash1' &&
+        software.stack === 'fsdp' &&
+        m.mlp_matrices === 3 &&
+        !offload.includes('params'),
+      gathersLogits:
+        software.stack === 'megatron-legacy' && m.mlp_matrices === 3 && (p.strategy ?? '').includes('kernel='),
+      gradientBytes: gradientBytesOf(software.stack, precision, p.strategy ?? ''),
+      prefetchesShards: !/fairscale|1\.11/.test(p.strategy ?? ''),
       collectives: row.collectives === 'smddp' ? 'smddp' : 'nccl',
       optimizerBytes: /adam8/.test(p.strategy ?? '') ? 2 : 8,
       optimizerInBackward: /optinbwd|adam8/.test(p.strategy ?? ''),
@@ -140,6 +149,17 @@ export function layoutOfRow(row: Row): { layout: LayoutInput; recomputeKnown: bo
 
 /** Heads near the usual width, divisible by the tensor degree. */
 const usualHeads = (hidden: number, tensor: number) => Math.max(1, Math.round(hidden / USUAL_HEAD / tensor)) * tensor;
+
+/** Megatron-Core interleaves as finely as its perf recipes do when a row is silent: about two blocks a chunk. */
+function usualVirtualStages(layers: number, pipeline: number, stack: Stack): number {
+  const blocks = layers / pipeline;
+  if (stack !== 'megatron' || pipeline === 1 || !Number.isInteger(blocks)) return 1;
+  return blocks % 2 === 0 ? blocks / 2 : blocks;
+}
+
+/** BLOOM's optimizer kept bf16 and fp32 gradients; newer code of the same shape keeps 16 bit only. */
+const gradientBytesOf = (stack: Stack, precision: PlanPrecision, strategy: string) =>
+  stack === 'megatron-legacy' && precision === 'bf16' && !strategy.includes('kernel=') ? 6 : 2;
 
 type Degrees = Pick<LayoutInput, 'shard' | 'replicate' | 'tensor' | 'pipeline' | 'context'>;
 
@@ -170,7 +190,7 @@ function softwareOf(row: Row): { stack: Stack; kernels: Kernels; attention: Atte
   const s = row.parallel.strategy ?? '';
   const stack = stackOf(s, row);
   const kernels = kernelsOf(s, stack);
-  return { stack, kernels, attention: attentionOf(s, stack) };
+  return { stack, kernels, attention: attentionOf(s, stack, row.model.mlp_matrices === 3) };
 }
 
 function stackOf(s: string, row: Row): Stack {
@@ -190,12 +210,15 @@ function kernelsOf(s: string, stack: Stack): Kernels {
   return 'eager';
 }
 
-function attentionOf(s: string, stack: Stack): AttentionKernel {
+function attentionOf(s: string, stack: Stack, llama: boolean): AttentionKernel {
   if (/flash_attentionv1/.test(s)) return 'flash1';
   if (/flash/.test(s)) return 'flash';
+  // FSDP1 without further words is of the time before FlashAttention-2.
+  if (/^fsdp_(full_shard|shard_grad_op)$/.test(s)) return 'flash1';
   if (/kernel=torch/.test(s)) return 'unfused';
   if (/kernel=fused/.test(s)) return 'fused';
-  return stack === 'megatron-legacy' || /1\.11/.test(s) ? 'fused' : 'flash';
+  // Megatron-style code for Llama models is younger than FlashAttention; for GPT and BLOOM it is older.
+  return (stack === 'megatron-legacy' && !llama) || /1\.11/.test(s) ? 'fused' : 'flash';
 }
 
 /** One line of the batch's output. */
@@ -209,7 +232,18 @@ export interface Prediction {
   skipped?: string;
 }
 
-const LEAST_FIRST: readonly Recompute[] = ['none', 'core', 'full'];
+const LEAST_FIRST: readonly Recompute[] = ['core', 'op', 'full'];
+/** A row without recompute setting did run: an estimate this far over the memory still counts as "nothing recomputed". */
+const BENEFIT_OF_DOUBT = 1.1;
+
+function leastRecompute(layout: LayoutInput, k?: PlannerConstants): ReturnType<typeof planLayout> {
+  let plan = planLayout({ ...layout, recompute: 'none' }, k);
+  for (const recompute of LEAST_FIRST) {
+    if (typeof plan === 'string' || plan.memoryGiB.total <= BENEFIT_OF_DOUBT * plan.availableGiB) break;
+    plan = planLayout({ ...layout, recompute }, k);
+  }
+  return plan;
+}
 
 /** Plans a row. When it does not say what was recomputed: the least that fits, as its authors will have chosen. */
 export function predictRow(row: Row, k?: PlannerConstants): Prediction {
@@ -224,12 +258,7 @@ export function predictRow(row: Row, k?: PlannerConstants): Prediction {
   });
   const mapped = layoutOfRow(row);
   if (typeof mapped === 'string') return skip(mapped);
-  const choices = mapped.recomputeKnown ? [mapped.layout.recompute] : LEAST_FIRST;
-  let plan = planLayout({ ...mapped.layout, recompute: choices[0] ?? 'none' }, k);
-  for (const recompute of choices.slice(1)) {
-    if (typeof plan === 'string' || plan.fits !== 'oom') break;
-    plan = planLayout({ ...mapped.layout, recompute }, k);
-  }
+  const plan = mapped.recomputeKnown ? planLayout(mapped.layout, k) : leastRecompute(mapped.layout, k);
   if (typeof plan === 'string') return skip(plan);
   return {
     id: row.id,

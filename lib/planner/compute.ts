@@ -46,7 +46,7 @@ function gemmSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
   const weights = (m.hidden * (2 * q + 2 * kv) + active * m.mlpMatrices * m.hidden * m.ffn) / t;
   const columns = (2 * q + 2 * kv + active * m.mlpMatrices * m.ffn) / t + m.hidden * (2 + 2 * active);
   const bytes = l.precision === 'fp8' ? 1.5 : 2;
-  const rate = gemmRate(l, gpu, k);
+  const rate = gemmRate(l, gpu, k) / (1 + k.gemmTokens / tokens);
   return (
     (2 * tokens * weights) / rate +
     (bytes * (weights + tokens * columns)) / gpu.memoryBytesPerSecond +
@@ -57,8 +57,12 @@ function gemmSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
 function gemmRate(l: LayoutInput, gpu: Gpu, k: Constants): number {
   if (l.precision === 'fp32') return gpu.matmulFlops / 2;
   const rate = l.precision === 'fp8' ? gpu.fp8Flops : gpu.matmulFlops;
-  return isLegacy(l) ? rate * k.legacyGemm : rate;
+  const aligned = isAligned(l) ? 1 : k.misalignedGemm;
+  return isLegacy(l) ? rate * k.legacyGemm * aligned : rate * aligned;
 }
+
+/** Tensor cores want each operand's row to fill 128-byte lines: 64 elements of 16 bit. */
+const isAligned = (l: LayoutInput) => (l.model.hidden / l.tensor) % 64 === 0 && (l.model.ffn / l.tensor) % 32 === 0;
 
 /** Half the score matrix is masked; tiled kernels skip it. Heads narrower than 128 fill the tensor cores less. */
 function attentionSeconds(l: LayoutInput, gpu: Gpu, k: Constants): { forward: number; backward: number } {
@@ -66,8 +70,8 @@ function attentionSeconds(l: LayoutInput, gpu: Gpu, k: Constants): { forward: nu
   const tokens = tokensPerRank(l);
   const full = (4 * tokens * l.sequence * m.heads * m.headSize) / l.tensor;
   if (l.attention === 'flash' || l.attention === 'flash1') {
-    const tuned = l.kernels === 'fused' || l.stack === 'jax';
-    const kernel = l.attention === 'flash1' ? 0.6 : 1;
+    const tuned = l.kernels === 'fused' || l.stack === 'jax' || l.fusedLoss;
+    const kernel = l.attention === 'flash1' ? k.flash1 : 1;
     const heads = (m.headSize / (m.headSize + 24)) * (152 / 128);
     const rate = (tuned ? gpu.tunedAttentionFlops : gpu.attentionFlops) * kernel * Math.min(1, heads);
     const forward = full / 2 / rate;
@@ -81,10 +85,18 @@ function attentionSeconds(l: LayoutInput, gpu: Gpu, k: Constants): { forward: nu
 }
 
 function trafficScale(l: LayoutInput, k: Constants): number {
-  if (isLegacy(l)) return k.trafficLegacy;
+  if (isLegacy(l) && l.kernels === 'eager') return k.trafficLegacy;
   if (l.kernels === 'eager') return k.trafficEager;
   return l.kernels === 'compiled' ? k.trafficCompiled : k.trafficFused;
 }
+
+/** An RMSNorm written as plain operations casts to fp32 and passes six times: 34 bytes an element against 4, and a block has two. */
+const PLAIN_RMS_NORM_BYTES = 2 * 30;
+export const hasPlainRmsNorm = (l: LayoutInput) =>
+  l.kernels === 'eager' &&
+  l.model.mlpMatrices === 3 &&
+  l.stack !== 'nanotron' &&
+  !(l.stack === 'deepspeed' && l.fusedLoss);
 
 /** Bytes that norms, residuals, rotary embedding and activation functions move in one forward block. */
 function trafficBytes(l: LayoutInput, k: Constants): number {
@@ -96,7 +108,9 @@ function trafficBytes(l: LayoutInput, k: Constants): number {
   const elements = tokens * (dense + wide);
   const cast =
     l.precision === 'fp8' ? k.fp8CastTraffic * tokens * (2 * m.hidden + (m.mlpMatrices * m.ffn) / l.tensor) : 0;
-  return 2 * elements * trafficScale(l, k) + cast;
+  const share = l.sequenceParallel ? l.tensor : 1;
+  const norms = hasPlainRmsNorm(l) ? (PLAIN_RMS_NORM_BYTES * tokens * m.hidden) / share : 0;
+  return 2 * elements * trafficScale(l, k) + norms + cast;
 }
 
 /** Logits, loss and the head's product, forward and backward, of one micro-batch on the stage that has them. */

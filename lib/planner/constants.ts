@@ -34,41 +34,11 @@ export interface Constants {
   jitterPerDoubling: number;
   cpuAdamParametersPerSecond: number;
   legacyGemm: number;
+  gemmTokens: number;
+  misalignedGemm: number;
+  gatherLossPerNode: number;
+  flash1: number;
+  accumulationTraffic: number;
 }
 
-export const CONSTANTS: Constants = {
-  gemmAmpere: 0.92,
-  gemmHopper: 0.85,
-  gemmFp8: 0.8,
-  blackwell: 1,
-  gemmTailSeconds: 4e-6,
-  memoryEfficiency: 0.85,
-  flashAmpere: 0.6,
-  flashHopper: 0.42,
-  flashTuned: 1.4,
-  fusedSoftmaxPasses: 6,
-  unfusedPasses: 12,
-  trafficEager: 1.2,
-  trafficCompiled: 0.7,
-  trafficFused: 0.7,
-  trafficLegacy: 1.2,
-  fp8CastTraffic: 3,
-  lossBytesPerLogit: 24,
-  wireEfficiency: 0.75,
-  latencyInside: 60e-6,
-  latencyAcross: 200e-6,
-  latencyPerNode: 20e-6,
-  overlapCost: 0.12,
-  deepspeedOverlapCost: 0.4,
-  tensorExposed: 0.5,
-  tensorExposedLegacy: 1,
-  contextExposed: 0.3,
-  pipelineExposed: 0.8,
-  gradientExposed: 0.2,
-  gradientExposedLegacy: 1,
-  reduceBytes: 3,
-  stepSeconds: 0.02,
-  jitterPerDoubling: 0.005,
-  cpuAdamParametersPerSecond: 0.6e9,
-  legacyGemm: 0.95,
-};
+export { FITTED as CONSTANTS } from './fitted';

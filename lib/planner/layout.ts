@@ -66,11 +66,22 @@ export interface LayoutInput {
   attention: AttentionKernel;
   /** Loss without materialised logits (Liger, chunked cross-entropy). */
   fusedLoss: boolean;
+  /** The residual stream is kept in fp32 and cast for each product (torch.autocast), as Hugging Face models under FSDP1 do. */
+  autocast: boolean;
+  /** The head gathers its logits over the tensor ranks instead of computing a vocabulary-parallel loss. */
+  gathersLogits: boolean;
   /** Tensor-parallel communication hidden behind the products it feeds. */
   overlapsTensor: boolean;
+  /** Gathers of sharded parameters run ahead of the blocks that need them; FSDP before PyTorch 2 did not do that. */
+  prefetchesShards: boolean;
   collectives: 'nccl' | 'smddp';
   /** Bytes a parameter's optimizer state takes; 8 for Adam in fp32 beside the master copy. */
   optimizerBytes: number;
+  /**
+   * Bytes Megatron-style libraries keep of each gradient: Megatron-Core 4 by default, 2 with bf16 reduction as NVIDIA's performance
+   * recipes do; Megatron-DeepSpeed 2 in fp16, 6 in bf16 (16-bit and fp32).
+   */
+  gradientBytes: number;
   /** Gradients are consumed as they are made (optimizer in backward). */
   optimizerInBackward: boolean;
 }

@@ -3,6 +3,11 @@ export interface MemoryConstants {
   activationEager: number;
   activationCompiled: number;
   activationFused: number;
+  activationLegacy: number;
+  plainNormBytes: number;
+  keptByOp: number;
+  recomputedBlock: number;
+  gradientsAtPeak: number;
   logitBytes: number;
   logitBytesCompiled: number;
   workingBytesPerParameter: number;
@@ -12,15 +17,4 @@ export interface MemoryConstants {
   fragmentation: number;
 }
 
-export const MEMORY_CONSTANTS: MemoryConstants = {
-  activationEager: 1.0,
-  activationCompiled: 0.9,
-  activationFused: 0.95,
-  logitBytes: 10,
-  logitBytesCompiled: 8,
-  workingBytesPerParameter: 8,
-  bufferGiB: 0.8,
-  deepspeedBufferGiB: 4,
-  deepspeedBf16GradientBytes: 4,
-  fragmentation: 0.05,
-};
+export { FITTED_MEMORY as MEMORY_CONSTANTS } from './fitted-memory';

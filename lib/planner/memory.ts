@@ -1,4 +1,4 @@
-import { tokensPerRank } from './compute';
+import { hasPlainRmsNorm, tokensPerRank } from './compute';
 import { type LayoutInput, microBatchesOf } from './layout';
 import type { MemoryConstants } from './memory-constants';
 import { embeddingParameters, layerParameters } from './model-size';
@@ -78,32 +78,50 @@ function stateBytes(l: LayoutInput, k: MemoryConstants): StateBytes {
   }
   if (l.stack === 'deepspeed')
     return { parameters: 2, gradients: l.precision === 'fp16' ? 2 : k.deepspeedBf16GradientBytes, optimizer: 4 + o };
-  if (l.stack === 'megatron') return { parameters: 2, gradients: 4, optimizer: 4 + o };
+  if (l.stack === 'megatron') return { parameters: 2, gradients: l.gradientBytes, optimizer: 4 + o };
   if (l.stack === 'nanotron') return { parameters: 2, gradients: 6, optimizer: 4 + o };
-  // Megatron of 2021 and Megatron-DeepSpeed: fp16 gradients beside the fp32 master copies; bf16 accumulates in fp32 as well.
-  return l.precision === 'fp16'
-    ? { parameters: 2, gradients: 4, optimizer: 4 + o }
-    : { parameters: 2, gradients: 6, optimizer: 4 + o };
+  // Megatron-DeepSpeed: an fp32 gradient stays beside each optimizer state.
+  return { parameters: 2, gradients: l.gradientBytes, optimizer: (l.zeroStage >= 1 ? 8 : 6) + o };
 }
 
-/** Bytes one token leaves behind in one block when nothing is recomputed. */
-function blockBytesPerToken(l: LayoutInput, k: MemoryConstants): { all: number; core: number } {
+/** Of one token in one block: everything, the part no product makes, and the score matrix alone. */
+interface BlockBytes {
+  all: number;
+  cheap: number;
+  core: number;
+}
+
+/** Bytes one token leaves behind in one block when nothing is recomputed; `core` is the share of the score matrix. */
+function blockBytesPerToken(l: LayoutInput, k: MemoryConstants): BlockBytes {
   const m = l.model;
-  const t = l.tensor;
-  const kvShare = m.kvHeads / m.heads;
-  const q = m.heads * m.headSize;
-  const whole = (8 * m.hidden) / (l.sequenceParallel ? t : 1);
-  const heads = (q * (4 + 4 * kvShare)) / t;
-  const dropout = l.stack === 'megatron-legacy' ? (2 * m.hidden) / (l.sequenceParallel ? t : 1) : 0;
-  const wide = ((m.mlpMatrices === 3 ? (l.kernels === 'eager' ? 8 : 6) : 4) * m.ffn * m.expertsPerToken) / t;
-  const scores =
-    l.attention === 'fused' || l.attention === 'unfused'
-      ? ((l.attention === 'unfused' ? 9 : 5) * m.heads * l.sequence) / t
-      : 0;
-  const scale =
-    l.kernels === 'eager' ? k.activationEager : l.kernels === 'compiled' ? k.activationCompiled : k.activationFused;
-  const legacy = l.stack === 'megatron-legacy' ? 1 : scale;
-  return { all: (whole + heads + dropout + wide) * legacy + scores, core: scores };
+  const whole = ((8 + (l.stack === 'megatron-legacy' ? 2 : 0)) * m.hidden) / normRanks(l);
+  const heads = (4 * (m.heads + m.kvHeads) * m.headSize) / l.tensor;
+  const wide = (mlpBytes(l) * m.ffn * m.expertsPerToken) / l.tensor;
+  const core =
+    l.attention === 'flash' || l.attention === 'flash1'
+      ? 0
+      : ((l.attention === 'unfused' ? 9 : 5) * m.heads * l.sequence) / l.tensor;
+  const norms = plainNormBytes(l, k);
+  return { all: (whole + heads + wide) * activationScale(l, k) + norms + core, cheap: norms + core, core };
+}
+
+/** Ranks over which norms and residuals are divided. */
+const normRanks = (l: LayoutInput) => (l.sequenceParallel ? l.tensor : 1);
+
+/** Gate, up, their activation and product; a fused kernel keeps only its inputs and recomputes the rest. */
+const mlpBytes = (l: LayoutInput) =>
+  l.model.mlpMatrices === 3 ? (l.kernels === 'eager' || l.stack === 'megatron-legacy' ? 8 : 6) : 4;
+
+function activationScale(l: LayoutInput, k: MemoryConstants): number {
+  if (l.kernels === 'compiled') return k.activationCompiled;
+  if (l.kernels === 'fused') return k.activationFused;
+  return l.stack === 'megatron-legacy' ? k.activationLegacy : k.activationEager;
+}
+
+/** Plain RMSNorms and rotary embeddings keep their fp32 copies. */
+function plainNormBytes(l: LayoutInput, k: MemoryConstants): number {
+  if (!hasPlainRmsNorm(l)) return 0;
+  return (k.plainNormBytes * l.model.hidden) / normRanks(l);
 }
 
 /** What is kept of each block, and all of one block. */
@@ -115,15 +133,18 @@ function heldActivations(
 ): { all: number; oneBlock: number } {
   const tokens = tokensPerRank(l);
   const block = blockBytesPerToken(l, k);
-  const input = (2 * l.model.hidden) / (l.sequenceParallel ? l.tensor : 1);
+  const input = ((l.autocast ? 4 : 2) * l.model.hidden) / normRanks(l);
   const oneBlock = tokens * block.all;
-  const perBlock = tokens * keptPerToken(l, block, input);
+  const perBlock = tokens * keptPerToken(l, k, block, input);
   const inFlight = isFirst ? Math.min(microBatchesOf(l), l.pipeline) : 1;
   const interleave = l.virtualStages > 1 && isFirst ? 1 + (l.pipeline - 1) / (l.pipeline * l.virtualStages) : 1;
-  return { all: perBlock * layers * inFlight * interleave, oneBlock: l.recompute === 'none' ? 0 : oneBlock };
+  return {
+    all: perBlock * layers * inFlight * interleave,
+    oneBlock: l.recompute === 'none' ? 0 : k.recomputedBlock * oneBlock,
+  };
 }
 
-function keptPerToken(l: LayoutInput, block: { all: number; core: number }, input: number): number {
+function keptPerToken(l: LayoutInput, k: MemoryConstants, block: BlockBytes, input: number): number {
   const stored = l.offloadActivations ? 0 : input;
   switch (l.recompute) {
     case 'full':
@@ -131,7 +152,7 @@ function keptPerToken(l: LayoutInput, block: { all: number; core: number }, inpu
     case 'block':
       return (stored + block.all) / 2;
     case 'op':
-      return stored + (block.all - block.core - stored) * 0.6;
+      return stored + Math.max(0, block.all - block.cheap - stored) * k.keptByOp;
     case 'core':
       return block.all - block.core;
     default:
@@ -143,14 +164,16 @@ function keptPerToken(l: LayoutInput, block: { all: number; core: number }, inpu
 function logitBytes(l: LayoutInput, k: MemoryConstants): number {
   if (l.fusedLoss) return 0;
   const perLogit = l.kernels === 'compiled' ? k.logitBytesCompiled : k.logitBytes;
-  return (perLogit * tokensPerRank(l) * l.model.vocabulary) / l.tensor;
+  // A loss in plain operations on fp32 logits keeps twice as much; where the head gathers them, no rank holds only a share.
+  const plain = l.autocast ? 2.5 : l.gathersLogits ? 2 : 1;
+  return (plain * perLogit * tokensPerRank(l) * l.model.vocabulary) / (l.gathersLogits ? 1 : l.tensor);
 }
 
 /** ZeRO-3 and FSDP: the block in work and the one fetched ahead, and the whole gradient of one block. */
 function workingBytes(l: LayoutInput, k: MemoryConstants, ranks: number): number {
   if (l.zeroStage !== 3 || ranks === 1) return 0;
   const unit = Math.max(layerParameters(l.model), embeddingParameters(l.model)) / l.tensor;
-  return unit * k.workingBytesPerParameter;
+  return unit * k.workingBytesPerParameter * (l.autocast ? 2 : 1);
 }
 
 type Parts = Omit<MemoryGiB, 'fragmentation' | 'total'>;
@@ -161,14 +184,15 @@ type Parts = Omit<MemoryGiB, 'fragmentation' | 'total'>;
  */
 function peak(l: LayoutInput, k: MemoryConstants, bytes: Parts, oneBlock: number): MemoryGiB {
   const waits = l.zeroStage >= 2 && microBatchesOf(l) === 1;
-  const early = bytes.activations + Math.max(bytes.logits, oneBlock) + (waits ? 0 : bytes.gradients);
+  const early =
+    bytes.activations + Math.max(bytes.logits, oneBlock) + (waits ? k.gradientsAtPeak : 1) * bytes.gradients;
   const late = bytes.gradients + oneBlock;
   const live = bytes.parameters + bytes.optimizer + bytes.working + bytes.buffers + Math.max(early, late);
   const lateWins = late > early;
   const total = live * (1 + k.fragmentation);
   return {
     parameters: bytes.parameters / GIB,
-    gradients: (waits && !lateWins ? 0 : bytes.gradients) / GIB,
+    gradients: ((waits && !lateWins ? k.gradientsAtPeak : 1) * bytes.gradients) / GIB,
     optimizer: bytes.optimizer / GIB,
     activations: (lateWins ? oneBlock : bytes.activations + Math.max(0, oneBlock - bytes.logits)) / GIB,
     logits: (lateWins ? 0 : bytes.logits) / GIB,

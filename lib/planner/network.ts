@@ -34,6 +34,8 @@ export interface Network {
   latencyInside: number;
   latencyAcross: number;
   latencyPerNode: number;
+  /** How much slower a gather gets with each node beyond the first. */
+  lossPerNode: number;
 }
 
 /**
@@ -51,6 +53,7 @@ export function networkOf(l: LayoutInput, gpu: Gpu, k: Constants): Network {
     latencyInside: k.latencyInside,
     latencyAcross: k.latencyAcross,
     latencyPerNode: smddp ? 0 : k.latencyPerNode,
+    lossPerNode: l.stack === 'deepspeed' || l.stack === 'megatron-legacy' ? k.gatherLossPerNode : 0,
   };
 }
 
@@ -60,7 +63,7 @@ export function gatherSeconds(bytes: number, group: Group, net: Network): number
   const inside = group.perNode > 1 ? (((group.perNode - 1) / group.perNode) * bytes) / net.linkBytesPerSecond : 0;
   if (group.nodes <= 1) return saturated(inside, net.latencyInside);
   const share = net.nodeBytesPerSecond * (group.perNode / net.gpusPerNode);
-  const across = (((group.nodes - 1) / group.nodes) * bytes) / share;
+  const across = (((group.nodes - 1) / group.nodes) * bytes * (1 + net.lossPerNode * (group.nodes - 1))) / share;
   return saturated(Math.max(inside, across), net.latencyAcross + net.latencyPerNode * (group.nodes - 1));
 }
 

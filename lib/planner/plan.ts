@@ -32,11 +32,13 @@ export interface PlannerConstants {
 
 export const PLANNER_CONSTANTS: PlannerConstants = { time: CONSTANTS, memory: MEMORY_CONSTANTS };
 
-/** CUDA context of one process (0.5 GiB) and, beside other GPUs, NCCL's buffers outside the allocator. */
+/** CUDA context of one process, and NCCL's buffers for each kind of group it talks to; both lie outside the allocator. */
 const CONTEXT_GIB = 0.6;
-const NCCL_GIB = 0.8;
+const NCCL_GIB_PER_GROUP = 0.6;
 /** Reserved memory above this share of the available memory makes the allocator retry and the step slow down. */
 const TIGHT_SHARE = 0.93;
+/** Share of the available memory that tensors can really fill. */
+const LIVE_SHARE = 0.985;
 
 /** Memory, step time and utilisation of one layout; a string says why it cannot run. */
 export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTANTS): LayoutPlan | string {
@@ -45,12 +47,12 @@ export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTAN
   const gpu = gpuOf(l.accelerator, k.time);
   if (!gpu) return `${l.accelerator.model} has no known matrix throughput`;
   const memoryGiB = memoryOf(l, k.memory);
-  const availableGiB = gpu.memoryGiB - CONTEXT_GIB - (worldSizeOf(l) > 1 ? NCCL_GIB : 0);
+  const availableGiB = gpu.memoryGiB - CONTEXT_GIB - NCCL_GIB_PER_GROUP * groupKinds(l);
   const step = stepSeconds(l, gpu, k.time);
   const tokensPerSecondPerGpu = (l.globalBatch * l.sequence) / step.total / worldSizeOf(l);
   const flops = tokensPerSecondPerGpu * modelFlopsPerToken(l.model, l.sequence);
   return {
-    fits: verdict(memoryGiB.total, availableGiB),
+    fits: verdict(memoryGiB, availableGiB),
     memoryGiB,
     availableGiB,
     step,
@@ -63,9 +65,14 @@ export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTAN
   };
 }
 
-function verdict(total: number, available: number): Fits {
-  if (total > available) return 'oom';
-  return total > TIGHT_SHARE * available ? 'tight' : 'fits';
+/** Kinds of communication group a rank belongs to. */
+const groupKinds = (l: LayoutInput) =>
+  [l.tensor, l.pipeline, l.context, l.shard, l.replicate].reduce((kinds, size) => kinds + (size > 1 ? 1 : 0), 0);
+
+/** The allocator gives back what it holds in vain before it fails: only what lives must fit, the rest makes it tight. */
+function verdict(memory: MemoryGiB, available: number): Fits {
+  if (memory.total - memory.fragmentation > LIVE_SHARE * available) return 'oom';
+  return memory.total > TIGHT_SHARE * available ? 'tight' : 'fits';
 }
 
 /** Executed over model FLOPs: recomputed blocks run one more forward pass, a third of their training FLOPs. */

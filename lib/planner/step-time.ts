@@ -70,13 +70,14 @@ export function stepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSeconds
   const hop = pipelineSeconds(l, net, k);
   const bubbles = (l.pipeline - 1) / l.virtualStages;
   const gradients = gradientSeconds(l, net, k, stage);
+  const accumulate = accumulationSeconds(l, gpu, k);
   const optimizer = optimizerSeconds(l, gpu);
   const offload = offloadSeconds(l, gpu, k);
   const times = micro * layers;
   const parts = {
     matmul: times * block.matmul,
     attention: times * block.attention,
-    elementwise: times * block.elementwise,
+    elementwise: times * block.elementwise + micro * accumulate,
     recompute: times * block.recompute,
     head: micro * headWait,
     tensorParallel: times * block.tensorParallel,
@@ -173,7 +174,7 @@ function shardSeconds(l: LayoutInput, net: Network, k: Constants, forward: numbe
   const parameters = layerParameters(l.model) / l.tensor;
   const gather = gatherSeconds(2 * parameters, group, net);
   const scatter = gatherSeconds(reduceBytesOf(l, k) * parameters, group, net);
-  const tax = l.stack === 'deepspeed' ? k.deepspeedOverlapCost : k.overlapCost;
+  const tax = l.prefetchesShards ? (l.stack === 'deepspeed' ? k.deepspeedOverlapCost : k.overlapCost) : 1;
   return added(forward, gather, tax) + added(backward, gather + scatter, tax);
 }
 
@@ -189,8 +190,7 @@ function gradientSeconds(l: LayoutInput, net: Network, k: Constants, stage: numb
   let seconds = 0;
   if (l.zeroStage < 3) {
     const group = groupOf(size * l.replicate, stride, l.gpusPerNode);
-    const bytes = l.stack === 'megatron' || l.stack === 'nanotron' ? 3 : 2;
-    seconds = reduceSeconds(bytes * local, group, net);
+    seconds = gatherSeconds(gradientBytes(l) * local, group, net);
   } else if (l.replicate > 1) {
     const group = groupOf(l.replicate, stride * size, l.gpusPerNode);
     seconds = reduceSeconds((reduceBytesOf(l, k) * local) / size, group, net);
@@ -199,12 +199,30 @@ function gradientSeconds(l: LayoutInput, net: Network, k: Constants, stage: numb
   return legacy ? k.gradientExposedLegacy * seconds : added(hidden, seconds, k.gradientExposed);
 }
 
+/**
+ * Bytes per parameter that cross the group once a step: gradients reduced whole (twice their size) or scattered (once), and the new
+ * 16-bit parameters gathered. Megatron-DeepSpeed and nanotron keep bf16 gradients in fp32.
+ */
+function gradientBytes(l: LayoutInput): number {
+  if (l.zeroStage === 0) return l.stack === 'nanotron' ? 8 : 4;
+  if (l.stack === 'megatron') return 4;
+  return l.precision === 'fp16' ? 6 : 10;
+}
+
 /** Activations to the next stage and their gradients back, for each virtual stage. */
 function pipelineSeconds(l: LayoutInput, net: Network, k: Constants): number {
   if (l.pipeline === 1) return 0;
   const ranksOfStage = worldSizeOf(l) / l.pipeline;
   const bytes = (2 * tokensPerRank(l) * l.model.hidden) / l.tensor;
   return 2 * l.virtualStages * sendSeconds(bytes, ranksOfStage >= l.gpusPerNode, net) * k.pipelineExposed;
+}
+
+/** Adding a micro-batch's gradients to those of the step: they are read and written in the precision they are kept in. */
+function accumulationSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
+  if (l.zeroStage >= 2 || microBatchesOf(l) === 1) return 0;
+  const local = totalParameters(l.model) / (l.tensor * l.pipeline);
+  const bytes = l.stack === 'nanotron' ? 10 : 2 + 2 * Math.min(4, l.gradientBytes);
+  return (k.accumulationTraffic * bytes * local) / gpu.memoryBytesPerSecond;
 }
 
 /** Bytes Adam moves per parameter: gradient, two moments, master and copy, read and written. */

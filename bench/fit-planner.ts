@@ -1,0 +1,125 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import type { Constants } from '../lib/planner/constants';
+import { MEMORY_CONSTANTS } from '../lib/planner/memory-constants';
+import { fitConstants, type Prior } from './least-squares';
+import { TIME_PRIORS } from './planner-priors';
+import { predictRow, type Row } from './planner-rows';
+import { groupBy, inScope, isStrict, mean, median } from './planner-score';
+
+const NAMES = Object.keys(TIME_PRIORS) as (keyof Constants)[];
+const PRIORS: readonly Prior[] = NAMES.map((n) => TIME_PRIORS[n]);
+
+const toConstants = (values: readonly number[]): Constants =>
+  Object.fromEntries(NAMES.map((n, i) => [n, values[i]])) as unknown as Constants;
+
+const QUALITY_WEIGHT: Readonly<Record<string, number>> = { A: 1, B: 0.8, C: 0.4 };
+
+/** Sources count by the fourth root of their size beside each row's own quality, so that no table dominates. */
+export function weightsOf(rows: readonly Row[]): Map<Row, number> {
+  const weights = new Map<Row, number>();
+  for (const [, group] of groupBy(rows, (r) => r.source ?? '')) {
+    for (const row of group) {
+      const own = (QUALITY_WEIGHT[row.quality ?? 'C'] ?? 0.4) * (isStrict(row) ? 1 : 0.35);
+      weights.set(row, own * group.length ** -0.3);
+    }
+  }
+  return weights;
+}
+
+export function errorsOf(rows: readonly Row[], constants: Constants): number[] {
+  const k = { time: constants, memory: MEMORY_CONSTANTS };
+  return rows.map((row) => {
+    const p = predictRow(row, k);
+    const measured = row.result.tokens_per_s_per_gpu;
+    return p.tokensPerSecondPerGpu && measured ? Math.log(p.tokensPerSecondPerGpu / measured) : 0;
+  });
+}
+
+export function fitOn(rows: readonly Row[], iterations?: number): Constants {
+  const weights = weightsOf(rows);
+  const values = fitConstants(
+    PRIORS,
+    (at) => {
+      const errors = errorsOf(rows, toConstants(at));
+      return rows.map((row, i) => ({ error: errors[i] ?? 0, weight: weights.get(row) ?? 1 }));
+    },
+    iterations,
+  );
+  return toConstants(values);
+}
+
+export function report(title: string, rows: readonly Row[], errors: readonly number[]): void {
+  console.log(`\n${title}`);
+  const at = new Map(rows.map((row, i) => [row, errors[i] ?? 0]));
+  const ape = (r: Row) => Math.abs(Math.expm1(at.get(r) ?? 0));
+  const macro: number[] = [];
+  const strict = rows.filter(isStrict);
+  for (const [source, group] of groupBy(strict, (r) => r.source ?? '')) {
+    macro.push(mean(group.map(ape)));
+    const bias = 100 * median(group.map((r) => at.get(r) ?? 0));
+    console.log(
+      `${source.slice(0, 48).padEnd(50)}${String(group.length).padStart(4)} bias ${bias.toFixed(1).padStart(6)}  mape ${(100 * mean(group.map(ape))).toFixed(1)}`,
+    );
+  }
+  const all = strict.map(ape);
+  const loose = rows.filter((r) => !isStrict(r)).map(ape);
+  console.log(
+    `pooled median ${(100 * median(all)).toFixed(2)}  macro ${(100 * mean(macro)).toFixed(2)}  within 20 % ${((100 * all.filter((x) => x <= 0.2).length) / all.length).toFixed(1)}  loose median ${(100 * median(loose)).toFixed(1)}`,
+  );
+}
+
+/** Rows the constants may be fitted to: free licence or facts of a paper, not out of scope, answered by the planner. */
+export const fitRows = (rows: readonly Row[]) =>
+  rows.filter((r) => inScope(r) && r.result.tokens_per_s_per_gpu && !predictRow(r).skipped);
+
+function main(): void {
+  const { values } = parseArgs({
+    options: { bench: { type: 'string' }, write: { type: 'boolean' }, cv: { type: 'boolean' } },
+  });
+  const folder = values.bench ?? process.env.SLIPWAY_BENCH_ROWS ?? path.join(__dirname, '..', '..', 'shared', 'bench');
+  const read = (name: string): Row[] => JSON.parse(readFileSync(path.join(folder, name), 'utf8')).rows;
+  const rows = fitRows(read('published-runs.json'));
+  const fitted = fitOn(rows);
+  for (const n of NAMES) console.log(n.padEnd(30), fitted[n].toPrecision(4), '  prior', TIME_PRIORS[n].value);
+  report('fitted on all sources', rows, errorsOf(rows, fitted));
+  const check = fitRows(read('published-runs-noncommercial.json'));
+  report('never fitted (non-commercial)', check, errorsOf(check, fitted));
+  if (values.cv) crossValidate(rows);
+  if (values.write) writeConstants(fitted);
+}
+
+/** Each source predicted by constants that never saw it. */
+function crossValidate(rows: readonly Row[]): void {
+  const errors = new Map<Row, number>();
+  for (const [source, group] of groupBy(rows, (r) => r.source ?? '')) {
+    const fitted = fitOn(
+      rows.filter((r) => r.source !== source),
+      12,
+    );
+    const held = errorsOf(group, fitted);
+    group.forEach((row, i) => {
+      errors.set(row, held[i] ?? 0);
+    });
+  }
+  report(
+    'leaving whole sources out',
+    rows,
+    rows.map((r) => errors.get(r) ?? 0),
+  );
+}
+
+function writeConstants(fitted: Constants): void {
+  const lines = NAMES.map((n) => `  ${n}: ${Number(fitted[n].toPrecision(4))},`);
+  const text = `import type { Constants } from './constants';
+
+/** Written by bench/fit-planner.ts from the published rows whose licence allows it; what each name means is in constants.ts. */
+export const FITTED: Constants = {
+${lines.join('\n')}
+};
+`;
+  writeFileSync(path.join(__dirname, '..', 'lib', 'planner', 'fitted.ts'), text);
+}
+
+if (process.argv[1]?.endsWith('fit-planner.ts')) main();
