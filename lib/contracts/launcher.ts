@@ -17,6 +17,7 @@ export const ENV_NOTIFICATION_TOPIC_ARN = 'SLIPWAY_NOTIFICATION_TOPIC_ARN';
 export const ENV_EVENT_BUS_NAME = 'SLIPWAY_EVENT_BUS_NAME';
 /** Reconcile: queue shares as JSON, `{"nlp": 2, "speech": 1}`; a team that is not named has 1. */
 export const ENV_TEAM_SHARES = 'SLIPWAY_TEAM_SHARES';
+export const teamSharesSchema = z.record(z.string(), z.number().positive());
 
 /** Alias of `control` for one team; the function takes the team from it and from nothing else. */
 export const controlAliasName = (team: string): string => `team-${team}`;

@@ -28,7 +28,7 @@ const CLASS_BY_EXIT_CODE: Readonly<Record<number, FailureClass>> = {
  * matches `CapacityError`; read 2026-11-20). The text is no contract of the service, so every one is only a first guess.
  */
 const CAPACITY = /CapacityError|insufficient capacity|Unable to provision requested ML compute capacity/i;
-const SERVICE_FAULT = /^\s*InternalServerError|internal (server )?error|hardware failure|host maintenance/i;
+const SERVICE_FAULT = /^\s*InternalServerError|hardware failure|host maintenance/i;
 const ACCESS =
   /AccessDenied|access denied|not authorized|UnauthorizedOperation|Forbidden|KMS|CannotPull|no basic auth credentials|assume(d)? role|could not assume/i;
 /** What a rank says when another host went away: the cause lies elsewhere, and no other cause was found. */
@@ -36,6 +36,8 @@ const PEER_LOST =
   /remote process exited|connection (reset|closed) by (remote )?peer|broken pipe|unhandled system error|socket timeout|uncorrectable ECC|\bXid\b|NVLink error|GPU has fallen off the bus/i;
 const HOST_MEMORY =
   /out of memory: kill|oom-kill|OOMKilled|OutOfMemoryError: Please use an instance type with more memory/i;
+/** Words of the driver for ends that have no exit code of their own (containers/driver). */
+const CLASS_BY_WORD: Readonly<Record<string, FailureClass>> = { 'peer-lost': 'platform', 'host-memory': 'memory' };
 /** Left by SIGKILL without the kernel's out-of-memory line: the host or its operator ended it. */
 const KILLED_EXIT_CODES = new Set([137, 143, -9]);
 
@@ -96,13 +98,17 @@ export function classify(job: PresentJob, attempt: Attempt): Verdict {
   const exitCode = exitCodeOf(reason);
   const byCode = exitCode === undefined ? undefined : CLASS_BY_EXIT_CODE[exitCode];
   if (byCode) return verdict(byCode, describe(byCode, reason), exitCode);
+  const own = failureFile(reason).failureClass;
+  const byWord = own === undefined ? undefined : CLASS_BY_WORD[own];
+  if (byWord) return verdict(byWord, describe(byWord, reason), exitCode);
   if (HOST_MEMORY.test(reason)) return verdict('memory', `host memory ran out: ${shorten(reason)}`, exitCode);
   if (SERVICE_FAULT.test(reason)) return verdict('platform', `the service failed: ${shorten(reason)}`, exitCode);
   if (/^\s*ClientError/.test(reason))
     return verdict(ACCESS.test(reason) ? 'access' : 'config', `the service refused: ${shorten(reason)}`, exitCode);
   if (exitCode !== undefined && KILLED_EXIT_CODES.has(exitCode))
     return verdict('platform', `a host was lost: ${shorten(reason)}`, exitCode);
-  if (PEER_LOST.test(reason))
+  // The driver has looked for a lost peer itself; only where nobody looked does the text decide.
+  if (own === undefined && PEER_LOST.test(reason))
     return verdict('platform', `a host or its network was lost: ${shorten(reason)}`, exitCode);
   return verdict('user-code', `the training code failed: ${shorten(reason)}`, exitCode);
 }
@@ -124,6 +130,8 @@ function classifyStopped(
 }
 
 const WORDS: Partial<Record<FailureClass, string>> = {
+  platform: 'a host was lost',
+  memory: 'host memory ran out',
   hang: 'training stood still',
   checkpoint: 'a checkpoint could not be written or read',
   data: 'training data could not be read',

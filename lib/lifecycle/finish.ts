@@ -77,7 +77,8 @@ function endAttempt(
   const trainingStartedAt = job.trainingStartedAt ?? attempt.trainingStartedAt;
   const endedAt = job.endedAt ?? now;
   const costUsd = attemptCostUsd(record, { ...attempt, trainingStartedAt }, endedAt, job.billableSeconds);
-  const step = observed.heartbeat?.attempt === attempt.number ? observed.heartbeat.step : null;
+  const beat = observed.heartbeat?.attempt === attempt.number ? observed.heartbeat.step : null;
+  const step = job.lastStep ?? beat;
   const ended: Attempt = {
     ...attempt,
     phase: 'ended',
@@ -86,7 +87,7 @@ function endAttempt(
     status: job.status,
     secondaryStatus: job.secondaryStatus,
     trainingStartedAt,
-    firstStep: attempt.firstStep ?? step,
+    firstStep: attempt.firstStep ?? (step === null ? null : (attempt.resumeFrom?.step ?? 0) + 1),
     lastStep: step ?? attempt.lastStep,
     endedAt,
     failureClass,

@@ -20,6 +20,8 @@ export interface PresentJob {
   trainingStartedAt?: EpochMs;
   endedAt?: EpochMs;
   billableSeconds?: number;
+  /** Last value of the metric `slipway:step`. */
+  lastStep?: number;
   /** Whether its tags name this run and this attempt. `unread` = the tags could not be read. */
   identity: 'ours' | 'foreign' | 'unread';
 }
@@ -60,8 +62,8 @@ export interface Observed {
   create?: CreateOutcome;
   heartbeat?: Heartbeat;
   checkpoints: CheckpointObservation;
-  /** Where the first attempt begins, when `checkpoints.startFrom` is given. */
-  startFrom?: Checkpoint;
+  /** Where the first attempt begins, when `checkpoints.startFrom` is given; `missing` says why there is nothing to begin from. */
+  startFrom?: Checkpoint | { missing: string };
   /** Rungs that the memory check refuses, by id. */
   rungsThatDoNotFit: string[];
   /** Ids of notices that were published in this round. */

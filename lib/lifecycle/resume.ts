@@ -23,6 +23,9 @@ export function chooseResume(record: RunRecord, observed: Observed): ResumeChoic
       why: `step ${record.committed.step} was committed, but no complete checkpoint is left under its prefix`,
     };
   }
+  if (observed.startFrom && 'missing' in observed.startFrom) {
+    return { kind: 'refuse', why: `checkpoints.startFrom: ${observed.startFrom.missing}` };
+  }
   if (observed.startFrom) return { kind: 'from', checkpoint: observed.startFrom, passedOver: [] };
   return { kind: 'start', why: 'nothing was committed yet' };
 }

@@ -81,6 +81,14 @@ describe('launch', () => {
     expect(run(admitted(), seeing({ startFrom: other }, [100])).record.attempt?.resumeFrom).toEqual(checkpoint(100));
   });
 
+  test('fails: startFrom without a complete checkpoint does not silently begin at the beginning', () => {
+    const after = run(admitted(), seeing({ startFrom: { missing: 'run other has no complete checkpoint' } }));
+    expect(after.record).toMatchObject({
+      state: 'failed',
+      reason: 'checkpoints.startFrom: run other has no complete checkpoint',
+    });
+  });
+
   test('fails: a rung that the memory check refuses', () => {
     expect(run(admitted(), seeing({ rungsThatDoNotFit: ['as-written'] })).record).toMatchObject({ state: 'failed' });
   });

@@ -1,0 +1,88 @@
+import { PutEventsCommand } from '@aws-sdk/client-eventbridge';
+import { StopProcessingJobCommand, StopTrainingJobCommand } from '@aws-sdk/client-sagemaker';
+import { PublishCommand } from '@aws-sdk/client-sns';
+import { EVENT_DETAIL_TYPE, EVENT_SOURCE } from '../../contracts/launcher';
+import type { Effect } from '../../lifecycle/action';
+import type { Notice, RunRecord } from '../../lifecycle/record';
+import { createJob } from './create-job';
+import type { ReconcileDeps } from './deps';
+import { describeError } from './describe';
+import type { Carried, Subject } from './observe';
+
+/** Does what was decided and written down. Returns what was learnt by doing it. */
+export async function act(deps: ReconcileDeps, subject: Subject, effects: readonly Effect[]): Promise<Carried> {
+  const carried: Carried = { published: [] };
+  for (const effect of effects) {
+    if (effect.do === 'create') carried.create = await createJob(deps, subject, effect);
+    if (effect.do === 'stop') await stopJob(deps, subject.record, effect.jobName);
+    if (effect.do === 'notify' && (await publish(deps, subject.record, effect.notice))) {
+      carried.published.push(effect.notice.id);
+    }
+  }
+  return carried;
+}
+
+/** A job that is over cannot be stopped: that is what was wanted. Any other error is left to the next round, which sends it again. */
+async function stopJob(deps: ReconcileDeps, record: RunRecord, jobName: string): Promise<void> {
+  try {
+    if (record.kind === 'processing') {
+      await deps.sagemaker.send(new StopProcessingJobCommand({ ProcessingJobName: jobName }));
+    } else {
+      await deps.sagemaker.send(new StopTrainingJobCommand({ TrainingJobName: jobName }));
+    }
+  } catch (error) {
+    deps.log('warn', 'stop was not accepted', { runId: record.runId, jobName, error: describeError(error) });
+  }
+}
+
+async function publish(deps: ReconcileDeps, record: RunRecord, notice: Notice): Promise<boolean> {
+  const Message = [
+    notice.text,
+    '',
+    `team ${record.team}, environment ${record.environment}, state ${record.state}`,
+    record.attempt ? `job ${record.attempt.jobName}` : 'no job yet',
+    record.committed ? `committed step ${record.committed.step}` : 'nothing committed yet',
+    `next step: docs/runbooks/${notice.runbook}.md`,
+  ].join('\n');
+  try {
+    const Subject = `Slipway: ${notice.text}`.replace(/[^\x20-\x7e]/g, '?').slice(0, 100);
+    await deps.sns.send(new PublishCommand({ TopicArn: deps.topicArn, Subject, Message }));
+    return true;
+  } catch (error) {
+    // It stays in the outbox, and the run in the index, until it is published.
+    deps.log('error', 'a notice was not published', {
+      runId: record.runId,
+      notice: notice.id,
+      error: describeError(error),
+    });
+    return false;
+  }
+}
+
+/** Tells the bus that a run changed its state. A hint like every event: what was lost is seen by status. */
+export async function announce(deps: ReconcileDeps, before: RunRecord, after: RunRecord): Promise<void> {
+  if (before.state === after.state) return;
+  const detail = {
+    runId: after.runId,
+    team: after.team,
+    environment: after.environment,
+    state: after.state,
+    previousState: before.state,
+    reason: after.reason,
+    attempt: after.attempt?.number ?? null,
+    jobName: after.attempt?.jobName ?? null,
+    committedStep: after.committed?.step ?? null,
+  };
+  const entry = {
+    Source: EVENT_SOURCE,
+    DetailType: EVENT_DETAIL_TYPE,
+    EventBusName: deps.eventBusName,
+    Detail: JSON.stringify(detail),
+  };
+  try {
+    const { FailedEntryCount } = await deps.events.send(new PutEventsCommand({ Entries: [entry] }));
+    if (FailedEntryCount) deps.log('warn', 'the bus refused an event', detail);
+  } catch (error) {
+    deps.log('warn', 'an event was not sent', { ...detail, error: describeError(error) });
+  }
+}

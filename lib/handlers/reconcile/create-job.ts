@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto';
+import { PutObjectCommand } from '@aws-sdk/client-s3';
+import { CreateProcessingJobCommand, CreateTrainingJobCommand } from '@aws-sdk/client-sagemaker';
+import { jobFile } from '../../job/job-file';
+import { type JobPlan, runPrefixes } from '../../job/plan';
+import { processingJobRequest } from '../../job/processing-request';
+import { trainingJobRequest } from '../../job/training-request';
+import type { Effect } from '../../lifecycle/action';
+import { runOnRung } from '../../lifecycle/ladder';
+import type { CreateOutcome } from '../../lifecycle/observed';
+import type { Checkpoint } from '../../lifecycle/record';
+import type { RunSpec } from '../../spec/run-spec';
+import { bucketAndKey } from '../shared/s3-uri';
+import { createOutcomeOf } from './create-outcome';
+import type { ReconcileDeps } from './deps';
+import { describeError } from './describe';
+import type { Subject } from './observe';
+
+type CreateEffect = Extract<Effect, { do: 'create' }>;
+
+/** Writes job.json and makes the one create call of this round. Whatever comes of it is an observation, never an exception. */
+export async function createJob(deps: ReconcileDeps, subject: Subject, effect: CreateEffect): Promise<CreateOutcome> {
+  const plan = planOf(deps, subject, effect);
+  const written = await writeJobFile(deps, plan);
+  if (written) return written;
+  try {
+    if (plan.run.kind === 'processing') {
+      const { ProcessingJobArn } = await deps.sagemakerOnce.send(
+        new CreateProcessingJobCommand(processingJobRequest(plan)),
+      );
+      return { kind: 'accepted', arn: ProcessingJobArn ?? '' };
+    }
+    const { TrainingJobArn } = await deps.sagemakerOnce.send(new CreateTrainingJobCommand(trainingJobRequest(plan)));
+    return { kind: 'accepted', arn: TrainingJobArn ?? '' };
+  } catch (error) {
+    return createOutcomeOf(error);
+  }
+}
+
+/** The toolkit contract has no job channel. A file that cannot be written is a refusal before anything was created. */
+async function writeJobFile(deps: ReconcileDeps, plan: JobPlan): Promise<CreateOutcome | undefined> {
+  if (plan.run.distribution.contract === 'toolkit' && plan.run.kind === 'training') return undefined;
+  const place = bucketAndKey(`${runPrefixes(plan).job}job.json`);
+  try {
+    const Body = `${JSON.stringify(jobFile(plan), null, 2)}\n`;
+    await deps.s3.send(new PutObjectCommand({ ...place, Body, ContentType: 'application/json' }));
+    return undefined;
+  } catch (error) {
+    const outcome = createOutcomeOf(error);
+    // Nothing was created, so a doubtful write is simply made again in a later round.
+    return outcome.kind === 'refused' ? outcome : { kind: 'throttled', error: `job.json: ${describeError(error)}` };
+  }
+}
+
+/** Code, driver, image and spec are those of the run; role, network and buckets those of the descriptor of the day. */
+export function planOf(deps: Pick<ReconcileDeps, 'region'>, subject: Subject, effect: CreateEffect): JobPlan {
+  const { record, intent, descriptor } = subject;
+  const run = runOnRung(intent.spec, effect.rungId);
+  return {
+    run,
+    descriptor: { ...descriptor, trainingImageUri: intent.trainingImageUri ?? descriptor.trainingImageUri },
+    region: deps.region,
+    runId: record.runId,
+    attempt: effect.attempt,
+    ...(intent.code && { code: { uri: intent.code.uri, sha256: intent.code.sha256 } }),
+    driver: intent.driver,
+    configHash: record.configHash,
+    resumeFrom: resumeAddress(run, effect.resumeFrom),
+    restartSecret: createHash('sha256').update(`${intent.secret}/${record.runId}/${effect.attempt}`).digest('hex'),
+  };
+}
+
+/** Where the container finds the checkpoint: in S3, or below the local path that the service restores the prefix to. */
+function resumeAddress(run: RunSpec, from: Checkpoint | null): string {
+  if (!from) return '';
+  const uri = from.uri.replace(/\/$/, '');
+  if (run.checkpoints.mode !== 'managed') return uri;
+  return `${run.checkpoints.localPath.replace(/\/$/, '')}/${uri.slice(uri.lastIndexOf('/') + 1)}`;
+}

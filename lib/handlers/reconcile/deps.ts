@@ -1,0 +1,31 @@
+import type { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import type { S3Client } from '@aws-sdk/client-s3';
+import type { SageMakerClient } from '@aws-sdk/client-sagemaker';
+import type { SNSClient } from '@aws-sdk/client-sns';
+import type { SQSClient } from '@aws-sdk/client-sqs';
+import type { SSMClient } from '@aws-sdk/client-ssm';
+import type { LimitReader } from '../shared/limit-reader';
+import type { RunStore } from '../shared/run-store';
+
+export interface ReconcileDeps {
+  environment: string;
+  region: string;
+  queueUrl: string;
+  topicArn: string;
+  eventBusName: string;
+  /** Queue shares by team. */
+  shares: Record<string, number>;
+  /** Reads of the service: repeated by the SDK at will. */
+  sagemaker: SageMakerClient;
+  /** The create calls: never repeated by the SDK. */
+  sagemakerOnce: SageMakerClient;
+  s3: S3Client;
+  ssm: SSMClient;
+  sqs: SQSClient;
+  sns: SNSClient;
+  events: EventBridgeClient;
+  store: RunStore;
+  limits: LimitReader;
+  now(): Date;
+  log(level: 'info' | 'warn' | 'error', message: string, details: Record<string, unknown>): void;
+}

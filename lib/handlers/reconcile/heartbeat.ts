@@ -1,0 +1,21 @@
+import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import type { Heartbeat } from '../../lifecycle/observed';
+import { bucketAndKey } from '../shared/s3-uri';
+
+/** The newest heartbeat of a run; undefined when there is none or it cannot be read: silence is judged by age, not by errors. */
+export async function readHeartbeat(s3: S3Client, uri: string): Promise<Heartbeat | undefined> {
+  try {
+    const { Body, LastModified } = await s3.send(new GetObjectCommand(bucketAndKey(uri)));
+    if (!Body || !LastModified) return undefined;
+    const beat = JSON.parse(await Body.transformToString()) as Record<string, unknown>;
+    if (typeof beat.attempt !== 'number') return undefined;
+    return {
+      attempt: beat.attempt,
+      step: typeof beat.step === 'number' ? beat.step : null,
+      phase: typeof beat.phase === 'string' ? beat.phase : '',
+      writtenAt: LastModified.getTime(),
+    };
+  } catch {
+    return undefined;
+  }
+}

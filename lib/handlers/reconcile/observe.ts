@@ -1,0 +1,84 @@
+import { fillPlaceholders, runPrefixes } from '../../job/plan';
+import { type CheckpointObservation, NOTHING_OBSERVED, type Observed } from '../../lifecycle/observed';
+import { type Attempt, type Checkpoint, isOver, liveAttempt, type RunRecord } from '../../lifecycle/record';
+import type { Descriptor } from '../../spec/descriptor';
+import type { RunIntent } from '../shared/items';
+import { listCheckpoints } from './checkpoints';
+import type { ReconcileDeps } from './deps';
+import { describeJob } from './describe';
+import { readHeartbeat } from './heartbeat';
+
+/** What was learnt in an earlier round of the same invocation. */
+export type Carried = Pick<Observed, 'create' | 'published'>;
+
+/** A run with what its observation needs beside the record. */
+export interface Subject {
+  record: RunRecord;
+  intent: RunIntent;
+  descriptor: Descriptor;
+}
+
+/** Looks at everything that a decision on this run may turn on, and at nothing else. */
+export async function observe(deps: ReconcileDeps, subject: Subject, carried: Carried): Promise<Observed> {
+  const { record } = subject;
+  if (isOver(record)) return { ...NOTHING_OBSERVED, ...carried };
+  const attempt = liveAttempt(record);
+  const job =
+    attempt && !isAccepted(carried) ? await describeJob(deps.sagemaker, record, attempt) : NOTHING_OBSERVED.job;
+  const isCreated = attempt?.phase === 'created';
+  const [heartbeat, checkpoints, startFrom] = await Promise.all([
+    isCreated ? readHeartbeat(deps.s3, prefixesOf(subject).heartbeat) : undefined,
+    isCreated || mayLaunch(record, attempt) ? ownCheckpoints(deps, subject) : NOTHING_OBSERVED.checkpoints,
+    mayLaunch(record, attempt) ? findStart(deps, subject) : undefined,
+  ]);
+  return { ...NOTHING_OBSERVED, job, heartbeat, checkpoints, startFrom, ...carried };
+}
+
+/** A fresh Describe might not show it yet; the answer of the create call is better evidence. */
+const isAccepted = (carried: Carried): boolean => carried.create?.kind === 'accepted';
+
+const mayLaunch = (record: RunRecord, attempt: Attempt | undefined): boolean =>
+  attempt === undefined && record.admitted && record.desired === 'run';
+
+const prefixesOf = ({ record, descriptor }: Subject) =>
+  runPrefixes({ descriptor, runId: record.runId, attempt: record.attempt?.number ?? 1 });
+
+/** Where the control plane finds the run's checkpoints; undefined when they are not in S3. */
+function checkpointPrefix({ record, intent, descriptor }: Subject): string | undefined {
+  const { mode, s3 } = intent.spec.checkpoints;
+  if (mode !== 'direct' && mode !== 'managed') return undefined;
+  return withSlash(fillPlaceholders(s3, { descriptor, runId: record.runId }));
+}
+
+async function ownCheckpoints(deps: ReconcileDeps, subject: Subject): Promise<CheckpointObservation> {
+  const prefix = checkpointPrefix(subject);
+  const { builtin } = subject.intent.spec.code;
+  const marker = builtin ? undefined : subject.intent.spec.checkpoints.committedMarker;
+  // Without a place or a marker nothing can be seen; the script finds its own checkpoints.
+  if (!prefix || !subject.record.policy.seesCommits) return { kind: 'listed', committed: [], torn: [] };
+  return listCheckpoints(deps.s3, prefix, marker);
+}
+
+/** `checkpoints.startFrom`: another run of the team, one checkpoint, or a prefix with several. */
+async function findStart(deps: ReconcileDeps, subject: Subject): Promise<Observed['startFrom']> {
+  const { startFrom } = subject.intent.spec.checkpoints;
+  if (startFrom === undefined) return undefined;
+  const prefix = startFrom.startsWith('s3://') ? withSlash(startFrom) : await prefixOfRun(deps, subject, startFrom);
+  if (!prefix) return { missing: `${startFrom} is no run of team ${subject.record.team} with checkpoints in S3` };
+  const folder = /^(.*\/)step-\d+\/$/.exec(prefix);
+  const listed = await listCheckpoints(deps.s3, folder?.[1] ?? prefix);
+  if (listed.kind !== 'listed') return { missing: `${startFrom} cannot be listed` };
+  const found = folder ? listed.committed.find((c) => c.uri === prefix) : listed.committed[0];
+  return found ? asStart(found) : { missing: `${startFrom} has no complete checkpoint` };
+}
+
+/** A run that begins where another was counts its steps on, but has committed nothing itself. */
+const asStart = (checkpoint: Checkpoint): Checkpoint => ({ ...checkpoint, attempt: null });
+
+async function prefixOfRun(deps: ReconcileDeps, subject: Subject, runId: string): Promise<string | undefined> {
+  const [other, intent] = await Promise.all([deps.store.find(runId), deps.store.findIntent(runId)]);
+  if (!other || !intent || other.team !== subject.record.team) return undefined;
+  return checkpointPrefix({ record: other, intent, descriptor: subject.descriptor });
+}
+
+const withSlash = (uri: string): string => (uri.endsWith('/') ? uri : `${uri}/`);

@@ -1,0 +1,61 @@
+import type { Action, Effect } from '../../lifecycle/action';
+import { decide } from '../../lifecycle/decide';
+import { isOver, type RunRecord } from '../../lifecycle/record';
+import { readDescriptor } from '../shared/descriptors';
+import { sendMessage } from '../shared/queue';
+import { act, announce } from './act';
+import type { ReconcileDeps } from './deps';
+import { type Carried, observe, type Subject } from './observe';
+
+/** End of an attempt, choice of a checkpoint, create, adoption, first look, notices: what is left after these is for the next tick. */
+const MOST_ROUNDS = 8;
+
+/**
+ * Brings one run as far as it goes now: look, decide, write, do, and look again until nothing more is wanted.
+ * Safe to call at any time, any number of times, from several places at once: a write that somebody else was faster with is
+ * thrown away and the run is read again.
+ */
+export async function reconcileRun(deps: ReconcileDeps, runId: string): Promise<void> {
+  let carried: Carried = { published: [] };
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    const subject = await load(deps, runId);
+    if (!subject) return deps.log('warn', 'no such run', { runId });
+    const observed = await observe(deps, subject, carried);
+    const actions = decide(subject.record, observed, deps.now().getTime());
+    const done = await carryOut(deps, subject, actions);
+    if (done === 'nothing-more') return;
+    carried = done === 'lost-race' ? { published: [] } : done;
+  }
+  deps.log('info', 'left for the next tick', { runId });
+}
+
+async function load(deps: ReconcileDeps, runId: string): Promise<Subject | undefined> {
+  const [record, intent] = await Promise.all([deps.store.find(runId), deps.store.findIntent(runId)]);
+  if (!record || !intent) return undefined;
+  return { record, intent, descriptor: await readDescriptor(deps.ssm, deps.environment, record.team) };
+}
+
+async function carryOut(
+  deps: ReconcileDeps,
+  subject: Subject,
+  actions: readonly Action[],
+): Promise<Carried | 'nothing-more' | 'lost-race'> {
+  const save = actions.find((a) => a.do === 'save');
+  if (save) {
+    if (!(await deps.store.save(save.record, save.previousVersion, save.events))) return 'lost-race';
+    for (const line of save.events)
+      deps.log('info', line.text, { runId: save.record.runId, what: line.what, ...line.evidence });
+    await announce(deps, subject.record, save.record);
+    if (freesCapacity(subject.record, save.record)) {
+      await sendMessage(deps.sqs, deps.queueUrl, { kind: 'admit' }, `${save.record.runId}/${save.record.version}`);
+    }
+  }
+  const effects = actions.filter((a): a is Effect => a.do !== 'save');
+  const carried = await act(deps, { ...subject, record: save?.record ?? subject.record }, effects);
+  const hasLearnt = carried.create !== undefined || carried.published.length > 0;
+  return save || hasLearnt ? carried : 'nothing-more';
+}
+
+/** A run that ended, or went back to the queue, may let another one start. */
+const freesCapacity = (before: RunRecord, after: RunRecord): boolean =>
+  (isOver(after) && !isOver(before)) || (before.admitted && !after.admitted);

@@ -1,0 +1,108 @@
+import {
+  jobEventSchema,
+  messageGroup,
+  queueEventSchema,
+  type RunMessage,
+  runMessageSchema,
+  tickSchema,
+} from '../../contracts/launcher';
+import { sendMessage } from '../shared/queue';
+import { admitRuns } from './admit-runs';
+import type { ReconcileDeps } from './deps';
+import { describeError } from './describe';
+import { reconcileRun } from './reconcile-run';
+
+export interface QueueAnswer {
+  batchItemFailures: { itemIdentifier: string }[];
+}
+
+/**
+ * The only function that creates and stops jobs. No person may invoke it.
+ *
+ * Three kinds of events: the schedule (every 5 minutes, the truth), a job's change of state (a hint), and messages of the FIFO
+ * queue, one group per run. The first two only put messages into the queue; the messages do the work, so that one bad run is
+ * repeated alone and never delays another. Every event may come twice, late, out of order or never.
+ */
+export async function onEvent(deps: ReconcileDeps, event: unknown): Promise<QueueAnswer | undefined> {
+  const queue = queueEventSchema.safeParse(event);
+  if (queue.success) return onMessages(deps, queue.data.Records);
+  if (tickSchema.safeParse(event).success) return onTick(deps);
+  const change = jobEventSchema.safeParse(event);
+  if (change.success) return onJobEvent(deps, change.data);
+  throw new Error(
+    'the event must be the tick, a job state change or messages of the run queue; check what invokes this function',
+  );
+}
+
+/** One message per active run, and one for the queue of runs. */
+async function onTick(deps: ReconcileDeps): Promise<undefined> {
+  const minute = Math.floor(deps.now().getTime() / 60_000);
+  const active = await deps.store.active();
+  deps.log('info', 'tick', { active: active.length });
+  await sendMessage(deps.sqs, deps.queueUrl, { kind: 'admit' }, `tick/${minute}`);
+  for (const { runId } of active) await sendMessage(deps.sqs, deps.queueUrl, { kind: 'run', runId }, `tick/${minute}`);
+}
+
+async function onJobEvent(deps: ReconcileDeps, event: { detail: Record<string, unknown> }): Promise<undefined> {
+  const { TrainingJobName, ProcessingJobName, TrainingJobStatus, ProcessingJobStatus, SecondaryStatus } = event.detail;
+  const name = String(TrainingJobName ?? ProcessingJobName ?? '');
+  const runId = runIdOf(deps.environment, name);
+  if (!runId) return;
+  const status = `${TrainingJobStatus ?? ProcessingJobStatus}/${SecondaryStatus ?? ''}`;
+  await sendMessage(deps.sqs, deps.queueUrl, { kind: 'run', runId }, `${name}/${status}`);
+}
+
+/** The run of a job name; undefined for a job that is not of this environment. */
+export function runIdOf(environment: string, jobName: string): string | undefined {
+  const prefix = `${environment}-`;
+  if (!jobName.startsWith(prefix)) return undefined;
+  return /^(.+)-a\d{3,}$/.exec(jobName.slice(prefix.length))?.[1];
+}
+
+interface QueueRecord {
+  messageId: string;
+  body: string;
+}
+
+/** A failed message fails the later ones of its group too, so that the queue keeps their order; other groups go on. */
+async function onMessages(deps: ReconcileDeps, records: readonly QueueRecord[]): Promise<QueueAnswer> {
+  const failed: QueueAnswer['batchItemFailures'] = [];
+  const stuck = new Set<string>();
+  for (const record of records) {
+    const message = parseMessage(deps, record);
+    if (!message) continue;
+    const group = messageGroup(message);
+    if (stuck.has(group) || !(await handled(deps, message))) {
+      stuck.add(group);
+      failed.push({ itemIdentifier: record.messageId });
+    }
+  }
+  return { batchItemFailures: failed };
+}
+
+async function handled(deps: ReconcileDeps, message: RunMessage): Promise<boolean> {
+  try {
+    if (message.kind === 'admit') await admitRuns(deps);
+    else await reconcileRun(deps, message.runId);
+    return true;
+  } catch (error) {
+    deps.log('error', 'a message failed and will come again', { ...message, error: describeError(error) });
+    return false;
+  }
+}
+
+/** What nobody can read is said once and dropped: repeating it would block its group for ever. */
+function parseMessage(deps: ReconcileDeps, { body, messageId }: QueueRecord): RunMessage | undefined {
+  const parsed = runMessageSchema.safeParse(safeJson(body));
+  if (parsed.success) return parsed.data;
+  deps.log('error', 'a message that cannot be read was dropped', { messageId, body: body.slice(0, 200) });
+  return undefined;
+}
+
+function safeJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
