@@ -192,3 +192,51 @@ def test_fails_with_77_for_a_job_file_that_cannot_be_used(tmp_path: Path, broken
     world.start()
     assert world.wait() == [77]
     assert world.failure("algo-1")["class"] == "environment"
+
+
+def test_a_rank_that_floods_its_log_is_cut_down_and_its_progress_is_not(tmp_path: Path) -> None:
+    script = 'for n in range(20000):\n    print(\'noise\', n)\nprint(\'slipway {"event":"step","step":1}\')\n'
+    world = FakeWorld(tmp_path, 1, job_json(), {"train.py": script})
+    world.start()
+    assert world.wait(30) == [0]
+    assert 2000 <= world.log("algo-1").count("noise") < 3000
+    assert [event["step"] for event in world.events("algo-1", "step")] == [1]
+
+
+def test_fails_with_74_when_efa_is_required_and_nccl_uses_sockets(tmp_path: Path) -> None:
+    script = "import time\nprint('algo-1:1:1 [0] NCCL INFO Using network Socket', flush=True)\ntime.sleep(60)\n"
+    world = FakeWorld(tmp_path, 2, job_json(efa="required"), {"train.py": script})
+    world.start()
+    assert world.wait(30) == [74, 74], world.log("algo-1")
+    verdict = json.loads((world.base("algo-1") / "output/data/efa.json").read_text())
+    assert verdict["verdict"] == "sockets"
+    assert world.events("algo-1", "efa")[0]["verdict"] == "sockets"
+    assert world.failure("algo-2")["class"] == "efa"
+
+
+def wheel(folder: Path) -> None:
+    """A wheel of one module, made by hand: nothing is fetched."""
+    import zipfile
+
+    folder.mkdir(parents=True)
+    info = "tiny_slipway_fixture-1.0.dist-info"
+    with zipfile.ZipFile(folder / "tiny_slipway_fixture-1.0-py3-none-any.whl", "w") as opened:
+        opened.writestr("tiny_slipway_fixture.py", "VALUE = 42\n")
+        opened.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny-slipway-fixture\nVersion: 1.0\n")
+        opened.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        opened.writestr(f"{info}/RECORD", "")
+
+
+@pytest.mark.parametrize(("wanted", "code"), [("tiny-slipway-fixture==1.0", 0), ("tiny-slipway-fixture==2.0", 77)])
+def test_requirements_come_from_the_wheels_channel_and_nowhere_else(tmp_path: Path, wanted: str, code: int) -> None:
+    wheel(tmp_path / "wheels")
+    files = {"train.py": "import tiny_slipway_fixture as t\nprint('value', t.VALUE)\n", "requirements.txt": wanted}
+    world = FakeWorld(tmp_path / "world", 1, job_json(requirements="requirements.txt"), files)
+    world.add_channel("wheels", tmp_path / "wheels")
+    target = tmp_path / "site"
+    world.start({"PIP_TARGET": str(target), "PYTHONPATH": str(target), "PIP_INDEX_URL": "http://127.0.0.1:1/"})
+    assert world.wait(60) == [code], world.log("algo-1")
+    if code == 0:
+        assert "value 42" in world.log("algo-1")
+    else:
+        assert "could not be installed from the wheels of channel wheels: ERROR" in world.failure("algo-1")["reason"]

@@ -7,6 +7,7 @@ job it hides the rank's exit code, so that the launcher does not cut off ranks t
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -19,8 +20,11 @@ from pathlib import Path
 from typing import IO, Any, Dict, List, Mapping, Optional
 
 from slipway_driver.errors import ErrorCollector
+from slipway_driver.progress import PREFIX
 
 STOPPING = "stopping"
+BURST_LINES = 2000
+LINES_PER_SECOND = 50.0
 TEARDOWN_SECONDS = 5.0
 PR_SET_PDEATHSIG = 1
 #: Where launchers put a process's global and local rank, in the order in which they are believed.
@@ -37,7 +41,7 @@ def ranks_of(environ: Mapping[str, str]) -> "tuple[Optional[int], int]":
 
 def labelled(line: str, rank: Optional[int]) -> str:
     """A line with its rank in front; progress lines stay as they are, because readers look for them at the start of a line."""
-    if rank is None or line.startswith("slipway {"):
+    if rank is None or line.startswith(PREFIX):
         return line
     return "[rank %d] %s" % (rank, line)
 
@@ -50,16 +54,53 @@ def die_with_parent() -> None:
         pass
 
 
+class LineBudget:
+    """How many lines a rank may print: a burst, then so many a second. A rank in a loop must not bury the log, or its price."""
+
+    def __init__(self, burst: int = BURST_LINES, per_second: float = LINES_PER_SECOND) -> None:
+        self._burst, self._per_second = float(burst), per_second
+        self._left, self._at = float(burst), 0.0
+        self.dropped = 0
+
+    def admit(self, now: float) -> bool:
+        """Whether a line may be printed now; counts it as dropped if not."""
+        self._left = min(self._burst, self._left + (now - self._at) * self._per_second)
+        self._at = now
+        if self._left < 1.0:
+            self.dropped += 1
+            return False
+        self._left -= 1.0
+        return True
+
+    def take_dropped(self) -> int:
+        """How many lines were dropped since the last call."""
+        dropped, self.dropped = self.dropped, 0
+        return dropped
+
+
 def _pump(source: "IO[bytes]", rank: Optional[int], errors: Optional[ErrorCollector]) -> None:
+    budget = LineBudget()
     for raw in iter(source.readline, b""):
         line = raw.decode("utf-8", "replace").rstrip("\r\n")
         if errors is not None:
             errors.feed(line, time.time())
-        try:
-            # One write a line: lines of several ranks share the pipe and must not be cut into each other.
-            os.write(1, (labelled(line, rank) + "\n").encode("utf-8", "replace"))
-        except OSError:
-            errors = errors or ErrorCollector()
+        if line.startswith(PREFIX) or budget.admit(time.monotonic()):
+            _say_dropped(budget, rank)
+            _write_line(line, rank)
+    _say_dropped(budget, rank)
+
+
+def _say_dropped(budget: LineBudget, rank: Optional[int]) -> None:
+    dropped = budget.take_dropped()
+    if dropped:
+        _write_line("(%d lines left out: more than %d a second)" % (dropped, LINES_PER_SECOND), rank)
+
+
+def _write_line(line: str, rank: Optional[int]) -> None:
+    # One write a line: lines of several ranks share the pipe and must not be cut into each other. A driver that is gone is no reason
+    # to stop reading: the rank would block.
+    with contextlib.suppress(OSError):
+        os.write(1, (labelled(line, rank) + "\n").encode("utf-8", "replace"))
 
 
 def _write_record(state: Path, local_rank: int, record: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, Mapping, Sequence
 
 from slipway_driver.cluster import Cluster
 from slipway_driver.paths import Paths
@@ -39,21 +39,6 @@ def parse_hyperparameters(raw: Mapping[str, str]) -> Dict[str, Any]:
         except (TypeError, ValueError):
             decoded[key] = value
     return decoded
-
-
-def argument_list(values: Mapping[str, Any]) -> List[str]:
-    """Hyperparameters as a command line, the toolkit's way: sorted, `--key value`, `-k value` for one letter."""
-    words: List[str] = []
-    for key in sorted(values):
-        value = values[key]
-        words.append(("-" if len(key) == 1 else "--") + key)
-        if value is None:
-            words.append("")
-        elif isinstance(value, dict):
-            words.append(",".join("%s=%s" % item for item in sorted(value.items())))
-        else:
-            words.append(str(value))
-    return words
 
 
 def read_json(path: Path) -> Dict[str, Any]:
@@ -103,6 +88,7 @@ def training_environment(
         "hyperparameters": dict(hyperparameters),
         "input_config_dir": str(paths.config),
         "input_data_config": data_channels,
+        "input_data_dir": str(paths.data),
         "input_dir": str(paths.base / "input"),
         "instance_groups": list(groups),
         "instance_groups_dict": groups,
@@ -140,6 +126,7 @@ _PLAIN = {
     "SM_HPS": "hyperparameters",
     "SM_INPUT_CONFIG_DIR": "input_config_dir",
     "SM_INPUT_DATA_CONFIG": "input_data_config",
+    "SM_INPUT_DATA_DIR": "input_data_dir",
     "SM_INPUT_DIR": "input_dir",
     "SM_INSTANCE_GROUPS": "instance_groups",
     "SM_INSTANCE_GROUPS_DICT": "instance_groups_dict",
