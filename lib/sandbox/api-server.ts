@@ -27,7 +27,7 @@ export class ApiServer {
   readonly handle = async (request: IncomingMessage, body: Buffer): Promise<Answer> => {
     const call = await this.callOf(request, body);
     const at: FaultTarget = { region: call.region, operation: call.operation, jobName: jobNameOf(call) };
-    if (this.faults.strike('throttling', at)) throw new ServiceError('ThrottlingException', 'Rate exceeded');
+    if (this.faults.strike('throttling', at)) throw throttled(call.service);
     const slow = this.faults.strike('slow-response', at);
     const fault = this.faults.strike('call-error', at);
     const error = fault && new ServiceError(fault.code, fault.message, fault.status);
@@ -59,6 +59,12 @@ export class ApiServer {
     const { account, caller } = await this.authority.identify(signed);
     return { service, operation, input: parseBody(body), region, account, caller };
   }
+}
+
+/** Each service has a name of its own for the same refusal. */
+function throttled(service: string): ServiceError {
+  const code = service === 'SageMaker' ? 'ThrottlingException' : 'TooManyRequestsException';
+  return new ServiceError(code, 'Rate exceeded', service === 'SageMaker' ? 400 : 429);
 }
 
 /** Headers by lower-case name, with the digest of the body that the signature covers when the client did not send it. */

@@ -2,6 +2,7 @@ import type { FaultOf, FaultTarget } from '../faults/fault';
 import type { FaultEntry, FaultPlan } from '../faults/fault-plan';
 import type { Fleet } from './fleet';
 import type { RunControl } from './run-control';
+import type { RunningInstance } from './running-instance';
 
 type RunningFault = FaultOf<'internal-error' | 'spot-interruption' | 'instance-killed' | 'instance-frozen'>;
 
@@ -46,7 +47,8 @@ export class FaultWatch {
 
   private look(): void {
     for (const entry of this.watched()) {
-      if (this.isDue(entry) && this.plan.claim(entry, this.target)) {
+      // A fault on processes that are not there yet waits for them.
+      if (this.isDue(entry) && this.hasVictims(entry.fault as RunningFault) && this.plan.claim(entry, this.target)) {
         this.lines.delete(entry);
         this.strike(entry.fault as RunningFault);
       }
@@ -61,6 +63,17 @@ export class FaultWatch {
     return step === undefined && logMatches === undefined;
   }
 
+  private hasVictims(fault: RunningFault): boolean {
+    const onInstances = fault.kind === 'instance-killed' || fault.kind === 'instance-frozen';
+    if (!onInstances || fault.process === undefined) return true;
+    const pattern = new RegExp(fault.process);
+    return this.hit(fault).some((instance) => instance.processes(pattern).length > 0);
+  }
+
+  private hit(fault: FaultOf<'instance-killed' | 'instance-frozen'>): RunningInstance[] {
+    return this.fleet.instances.filter((i) => fault.host === undefined || i.host === `algo-${fault.host}`);
+  }
+
   private strike(fault: RunningFault): void {
     this.say(`fault ${fault.kind} strikes at step ${this.step}`);
     if (fault.kind === 'internal-error') this.control.end({ kind: 'internal-error' });
@@ -70,7 +83,7 @@ export class FaultWatch {
 
   private strikeInstances(fault: FaultOf<'instance-killed' | 'instance-frozen'>): void {
     const pattern = fault.process === undefined ? undefined : new RegExp(fault.process);
-    const hit = this.fleet.instances.filter((i) => fault.host === undefined || i.host === `algo-${fault.host}`);
+    const hit = this.hit(fault);
     if (fault.kind === 'instance-frozen') {
       for (const instance of hit) instance.freeze(true, pattern);
       if (fault.seconds !== undefined)

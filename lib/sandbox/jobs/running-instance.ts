@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { finished } from 'node:stream/promises';
-import { killGroup, killMarked, processesMarked, sendSignal } from '../processes';
+import { killGroup, killMarked, type MarkedProcess, processesMarked, sendSignal } from '../processes';
 
 /** Every process of an instance inherits this variable with the instance's own value. */
 export const INSTANCE_MARKER = 'SLIPWAY_SANDBOX_INSTANCE';
@@ -75,8 +75,13 @@ export class RunningInstance {
     return this.signal(frozen ? 'SIGSTOP' : 'SIGCONT', pattern);
   }
 
+  /** The processes of the instance whose command line matches, or all. */
+  processes(pattern?: RegExp): MarkedProcess[] {
+    return processesMarked(INSTANCE_MARKER, this.start.marker).filter((p) => !pattern || pattern.test(p.command));
+  }
+
   private signal(signal: NodeJS.Signals, pattern?: RegExp): number {
-    const hit = processesMarked(INSTANCE_MARKER, this.start.marker).filter((p) => !pattern || pattern.test(p.command));
+    const hit = this.processes(pattern);
     for (const { pid } of hit) sendSignal(pid, signal);
     return hit.length;
   }

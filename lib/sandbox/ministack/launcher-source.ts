@@ -2,7 +2,7 @@
  * The Python program that starts MiniStack. It runs under the virtual environment's interpreter in place of the `ministack`
  * script and adds one private route, `POST /_slipway/<call>`, by which our services ask the embedded AWS what a client may not:
  * who a caller is, what IAM says of an action with its condition keys, whether a role trusts a service, and to put an event
- * whose source begins with `aws.`. The token that guards the route is taken out of the environment before any Lambda can
+ * whose source begins with `aws.`. It also makes FilterLogEvents honour a stream prefix. The token that guards the route is taken out of the environment before any Lambda can
  * inherit it. Private names of MiniStack are used, so its version is pinned (venv.ts).
  *
  * Kept as a string so that the program is there both when run from source and from a bundle.
@@ -16,7 +16,7 @@ TOKEN = os.environ.pop("SLIPWAY_HOOK_TOKEN")
 
 import ministack.app as app_module  # noqa: E402  (the token leaves the environment first)
 from ministack.core import iam_evaluator, responses, sigv4  # noqa: E402
-from ministack.services import eventbridge, iam  # noqa: E402
+from ministack.services import cloudwatch_logs, eventbridge, iam  # noqa: E402
 
 
 def caller_of(request):
@@ -114,6 +114,17 @@ def put_event(request):
     return json.loads(body)
 
 
+def filter_by_stream_prefix(data, whole=cloudwatch_logs._filter_log_events):
+    """FilterLogEvents, which of itself ignores logStreamNamePrefix."""
+    prefix = data.get("logStreamNamePrefix")
+    group = cloudwatch_logs._resolve_log_group_name(data)
+    if not prefix or group not in cloudwatch_logs._log_groups:
+        return whole(data)
+    names = [name for name in cloudwatch_logs._log_groups[group]["streams"] if name.startswith(prefix)]
+    return whole({**data, "logStreamNames": names or [prefix]})
+
+
+cloudwatch_logs._filter_log_events = filter_by_stream_prefix
 CALLS = {"identify": identify, "authorize": authorize, "trusts": trusts, "put-event": put_event}
 inner = app_module.app
 

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -24,19 +25,49 @@ export type Progress = (message: string) => void;
  * @param python interpreter that creates it, 3.10 or newer
  */
 export async function ensureVenv(folder: string, python: string, progress: Progress): Promise<Venv> {
-  const marker = path.join(folder, '.slipway-version');
-  if (!existsSync(marker) || readFileSync(marker, 'utf8') !== MINISTACK_VERSION) {
-    await create(folder, python, progress);
-    writeFileSync(marker, MINISTACK_VERSION);
-  }
+  if (!isReady(folder)) await withLock(`${folder}.lock`, () => createOnce(folder, python, progress));
   return locate(folder);
+}
+
+const markerOf = (folder: string) => path.join(folder, '.slipway-version');
+
+const isReady = (folder: string) =>
+  existsSync(markerOf(folder)) && readFileSync(markerOf(folder), 'utf8') === MINISTACK_VERSION;
+
+/** A lock this old was left by a process that died. */
+const STALE_LOCK_MS = 300_000;
+
+/** Several processes may want the same environment at once; one makes it and the others wait. */
+async function withLock(lock: string, work: () => Promise<void>): Promise<void> {
+  mkdirSync(path.dirname(lock), { recursive: true });
+  while (!tryLock(lock)) await sleep(200);
+  try {
+    await work();
+  } finally {
+    rmSync(lock, { recursive: true, force: true });
+  }
+}
+
+function tryLock(lock: string): boolean {
+  try {
+    mkdirSync(lock);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
+    if (age > STALE_LOCK_MS) rmSync(lock, { recursive: true, force: true });
+    return false;
+  }
+}
+
+async function createOnce(folder: string, python: string, progress: Progress): Promise<void> {
+  if (!isReady(folder)) await create(folder, python, progress);
 }
 
 async function create(folder: string, python: string, progress: Progress): Promise<void> {
   progress(`creating ${folder} with MiniStack ${MINISTACK_VERSION} from PyPI (once)`);
-  const making = `${folder}.${process.pid}`;
+  const making = `${folder}.making`;
   rmSync(making, { recursive: true, force: true });
-  mkdirSync(path.dirname(folder), { recursive: true });
   try {
     await run(python, ['-m', 'venv', making]);
     const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', `ministack==${MINISTACK_VERSION}`];
@@ -48,6 +79,7 @@ async function create(folder: string, python: string, progress: Progress): Promi
       { cause: error },
     );
   }
+  writeFileSync(markerOf(making), MINISTACK_VERSION);
   rmSync(folder, { recursive: true, force: true });
   renameSync(making, folder);
 }
