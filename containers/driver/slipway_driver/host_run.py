@@ -46,13 +46,14 @@ class HostRun:
         self._ended: Optional[Failure] = None
         self._oom_before = oom_kills()
         self._lock = threading.Lock()
+        self._stop_asked = threading.Event()
         self._state = new_state_folder()
         self._supervisor: Optional[Supervisor] = None
 
     @property
     def stopping(self) -> bool:
         """Whether SIGTERM has come."""
-        return self._supervisor is not None and self._supervisor.stopping
+        return self._stop_asked.is_set()
 
     @property
     def step(self) -> Optional[int]:
@@ -73,6 +74,9 @@ class HostRun:
         self._supervisor = Supervisor(
             attempt.command_of(self._state), attempt.environ, attempt.folder, self._state, attempt.local_ranks, self._on_line
         )
+        if self._stop_asked.is_set():
+            # It came before there was anything to stop.
+            self.stop()
         try:
             launcher_code = self._supervisor.wait(self._poll)
             self._tell_efa()
@@ -82,6 +86,7 @@ class HostRun:
 
     def stop(self) -> None:
         """SIGTERM came: every rank gets it, and the time to save."""
+        self._stop_asked.set()
         if self._supervisor is not None:
             log("SIGTERM: the ranks have 100 s to save and leave")
             self._supervisor.stop()

@@ -53,6 +53,7 @@ class Driver:
         self._attempt = attempt
         self._peers = peers_of(attempt)
         self._round = 0
+        self._stopped = False
         self._run = HostRun(attempt, self._peers.end_asked)
 
     @property
@@ -64,6 +65,8 @@ class Driver:
         return self._run.facts()
 
     def stop(self) -> None:
+        """SIGTERM came; also for a round that is only about to begin."""
+        self._stopped = True
         self._run.stop()
 
     def run(self) -> Failure:
@@ -90,6 +93,8 @@ class Driver:
         environ = dict(self._attempt.environ, SLIPWAY_RESUME_FROM=resume_from, SLIPWAY_RESTART=str(self._round))
         self._attempt = dataclasses.replace(self._attempt, environ=environ)
         self._run = HostRun(self._attempt, self._peers.end_asked)
+        if self._stopped:
+            self._run.stop()
 
 
 def _start_heartbeat(attempt: Attempt, driver: Driver) -> Optional[Heartbeat]:
