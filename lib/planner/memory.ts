@@ -1,7 +1,7 @@
 import { hasPlainRmsNorm, tokensPerRank } from './compute';
 import { type LayoutInput, microBatchesOf } from './layout';
 import type { MemoryConstants } from './memory-constants';
-import { embeddingParameters, layerParameters } from './model-size';
+import { blockParametersPerExpertRank, embeddingParameters, layerParameters } from './model-size';
 
 const GIB = 2 ** 30;
 
@@ -172,7 +172,7 @@ function logitBytes(l: LayoutInput, k: MemoryConstants): number {
 /** ZeRO-3 and FSDP: the block in work and the one fetched ahead, and the whole gradient of one block. */
 function workingBytes(l: LayoutInput, k: MemoryConstants, ranks: number): number {
   if (l.zeroStage !== 3 || ranks === 1) return 0;
-  const unit = Math.max(layerParameters(l.model), embeddingParameters(l.model)) / l.tensor;
+  const unit = Math.max(blockParametersPerExpertRank(l.model, l.expert), embeddingParameters(l.model)) / l.tensor;
   return unit * k.workingBytesPerParameter * (l.autocast ? 2 : 1);
 }
 

@@ -7,6 +7,10 @@ const mlpParameters = (m: PlanModel) => m.mlpMatrices * m.hidden * m.ffn;
 /** Parameters of one block; norms are left out (below 0.01 %). */
 export const layerParameters = (m: PlanModel) => attentionParameters(m) + m.experts * mlpParameters(m);
 
+/** Parameters of one block that one rank gathers: experts are divided over the expert-parallel ranks. */
+export const blockParametersPerExpertRank = (m: PlanModel, expert: number) =>
+  attentionParameters(m) + (m.experts / expert) * mlpParameters(m);
+
 /** Parameters of one block that one token meets. */
 export const activeLayerParameters = (m: PlanModel) => attentionParameters(m) + m.expertsPerToken * mlpParameters(m);
 

@@ -2,7 +2,7 @@ import { blockSeconds, headSeconds, tokensPerRank } from './compute';
 import type { Constants } from './constants';
 import type { Gpu } from './gpu';
 import { type LayoutInput, microBatchesOf, worldSizeOf } from './layout';
-import { layerParameters, totalParameters } from './model-size';
+import { blockParametersPerExpertRank, totalParameters } from './model-size';
 import { gatherSeconds, groupOf, type Network, networkOf, reduceSeconds, sendSeconds } from './network';
 
 /** Where the seconds of one step go. The parts add up to `total`. */
@@ -17,6 +17,7 @@ export interface StepSeconds {
   contextParallel: number;
   pipelineParallel: number;
   bubble: number;
+  expertParallel: number;
   /** AllGather and ReduceScatter of sharded parameters, or the gradients' reduction, as far as nothing hides them. */
   dataParallel: number;
   optimizer: number;
@@ -40,6 +41,7 @@ interface Block {
   recompute: number;
   tensorParallel: number;
   contextParallel: number;
+  expertParallel: number;
   dataParallel: number;
   offload: number;
   host: number;
@@ -54,6 +56,7 @@ export function stepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSeconds
   const layers = Math.ceil(l.model.layers / l.pipeline);
   const layersOfLast = l.model.layers - layers * (l.pipeline - 1);
   const perBlock =
+    block.expertParallel +
     block.matmul +
     block.attention +
     block.elementwise +
@@ -84,6 +87,7 @@ export function stepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSeconds
     contextParallel: times * block.contextParallel,
     pipelineParallel: micro * hop,
     bubble: bubbles * (stage + hop),
+    expertParallel: times * block.expertParallel,
     dataParallel: times * block.dataParallel + gradients,
     optimizer,
     offload: times * block.offload + offload,
@@ -95,6 +99,7 @@ export function stepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSeconds
 /** Stragglers: a step waits for the slowest rank, and each doubling of the nodes finds a slower one. */
 function withJitter(parts: Omit<StepSeconds, 'total'>, l: LayoutInput, k: Constants): StepSeconds {
   const sum =
+    parts.expertParallel +
     parts.matmul +
     parts.attention +
     parts.elementwise +
@@ -133,6 +138,7 @@ function blockOf(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Block {
     recompute,
     tensorParallel,
     contextParallel,
+    expertParallel: expertSeconds(l, net),
     dataParallel: shardSeconds(l, net, k, forward, backward),
     offload: activationOffloadSeconds(l, gpu, forward, backward),
     host,
@@ -163,6 +169,15 @@ function contextSeconds(l: LayoutInput, net: Network, k: Constants, attentionFor
   return 3 * added(attentionForward, ring, k.contextExposed);
 }
 
+/** Tokens travel to their experts and back, forward and backward; each rank keeps the share that stays with it. */
+function expertSeconds(l: LayoutInput, net: Network): number {
+  if (l.expert === 1) return 0;
+  const group = groupOf(l.expert, l.tensor, l.gpusPerNode);
+  const bytes = (2 * tokensPerRank(l) * l.model.expertsPerToken * l.model.hidden) / l.tensor;
+  const away = (bytes * (l.expert - 1)) / l.expert;
+  return 4 * sendSeconds(away, group.nodes > 1, net);
+}
+
 /** Ranks that hold the shards of one replica: data-parallel and context ranks together. */
 export const shardGroupSize = (l: LayoutInput) => l.shard * l.context;
 
@@ -171,7 +186,7 @@ function shardSeconds(l: LayoutInput, net: Network, k: Constants, forward: numbe
   const size = shardGroupSize(l);
   if (l.zeroStage !== 3 || size === 1) return 0;
   const group = groupOf(size, l.tensor, l.gpusPerNode);
-  const parameters = layerParameters(l.model) / l.tensor;
+  const parameters = blockParametersPerExpertRank(l.model, l.expert) / l.tensor;
   const gather = gatherSeconds(2 * parameters, group, net);
   const scatter = gatherSeconds(reduceBytesOf(l, k) * parameters, group, net);
   const tax = l.prefetchesShards ? (l.stack === 'deepspeed' ? k.deepspeedOverlapCost : k.overlapCost) : 1;

@@ -1,0 +1,162 @@
+import { findPrice, type Price } from '../catalog/prices';
+import type { Issue } from '../spec/issue';
+import { issue } from '../spec/issue';
+import { instanceGroupsOf } from '../spec/resolve-run';
+import type { RunSpec } from '../spec/run-spec';
+import { type Advice, adviceFor } from './advice';
+import { type CheckpointPlan, checkpointPlan, expectedGoodput } from './failures';
+import type { LayoutInput } from './layout';
+import { worldSizeOf } from './layout';
+import { layoutOfRun } from './layout-of-run';
+import type { MemoryGiB } from './memory';
+import { totalParameters } from './model-size';
+import { type Fits, type LayoutPlan, planLayout } from './plan';
+import type { StepSeconds } from './step-time';
+
+/** What a plan needs to know of the place the run is launched into. */
+export interface PlanFacts {
+  region: string;
+  /** The environment's own rates, USD per instance-hour. */
+  prices?: Readonly<Record<string, number>>;
+}
+
+export type Interval = [low: number, high: number];
+
+/** What `slipway plan --json` prints, and what the screen and the page are drawn from. */
+export interface RunPlan {
+  fits: Fits;
+  /** GiB by component on the fullest GPU, their total, and what a GPU has to give. */
+  memoryGiB: MemoryGiB & { available: number };
+  stepSeconds: number;
+  tokensPerSecond: number;
+  tokensPerSecondPerGpu: number;
+  modelTflopsPerGpu: number;
+  hardwareTflopsPerGpu: number;
+  mfu: number;
+  parameters: number;
+  /** Steps and tokens of the whole run; null when the run names neither. */
+  steps: number | null;
+  tokens: number | null;
+  /** Training hours without failures; null when the run has no end. */
+  hours: number | null;
+  /** The same with saves, failures and restarts. */
+  wallHours: number | null;
+  /** Dollars of the whole run by capacity kind; null = no price known, `note` says what is. */
+  usd: { onDemand: number | null; perHour: number | null; basis: Price['basis'] | null; note: string };
+  interval80: {
+    tokensPerSecondPerGpu: Interval;
+    stepSeconds: Interval;
+    hours: Interval | null;
+    usd: Interval | null;
+  };
+  breakdown: StepSeconds;
+  checkpoint: CheckpointPlan;
+  /** Share of the wall time in steps that are kept. */
+  goodput: number;
+  gpus: number;
+  microBatches: number;
+  layout: LayoutInput;
+  assumptions: string[];
+  advice: Advice[];
+}
+
+/** The plan of a run, or the issues that keep it from being made. */
+export function planRun(run: RunSpec, facts: PlanFacts): RunPlan | Issue[] {
+  const mapped = layoutOfRun(run);
+  if (Array.isArray(mapped)) return mapped;
+  const { layout, assumptions } = mapped;
+  const plan = planLayout(layout);
+  if (typeof plan === 'string') {
+    return [
+      issue('plan/layout', 'error', 'distribution.parameters', {
+        must: 'must describe a layout that can run',
+        got: plan,
+        fix: 'change the degrees or the batch sizes',
+      }),
+    ];
+  }
+  return {
+    ...describe(run, facts, layout, plan),
+    assumptions,
+    advice: adviceFor(layout, plan, run.distribution.library),
+  };
+}
+
+function describe(
+  run: RunSpec,
+  facts: PlanFacts,
+  layout: LayoutInput,
+  plan: LayoutPlan,
+): Omit<RunPlan, 'assumptions' | 'advice'> {
+  const parameters = totalParameters(layout.model);
+  const gpus = worldSizeOf(layout);
+  const checkpoint = checkpointPlan(parameters, layout.nodes, layout.gpusPerNode, layout.networkGbps);
+  const goodput = expectedGoodput(checkpoint, layout.nodes);
+  const { steps, tokens } = lengthOf(run, layout);
+  const hours = steps === null ? null : (steps * plan.step.total) / 3600;
+  const wallHours = hours === null ? null : hours / goodput;
+  const usd = dollars(run, facts, wallHours);
+  const slow = plan.tokensPerSecondPerGpu / plan.interval80[0];
+  const fast = plan.tokensPerSecondPerGpu / plan.interval80[1];
+  const around = (value: number | null): Interval | null => (value === null ? null : [value * fast, value * slow]);
+  return {
+    fits: plan.fits,
+    memoryGiB: { ...plan.memoryGiB, available: plan.availableGiB },
+    stepSeconds: plan.step.total,
+    tokensPerSecond: plan.tokensPerSecondPerGpu * gpus,
+    tokensPerSecondPerGpu: plan.tokensPerSecondPerGpu,
+    modelTflopsPerGpu: plan.modelTflopsPerGpu,
+    hardwareTflopsPerGpu: plan.hardwareTflopsPerGpu,
+    mfu: plan.mfu,
+    parameters,
+    steps,
+    tokens,
+    hours,
+    wallHours,
+    usd,
+    interval80: {
+      tokensPerSecondPerGpu: plan.interval80,
+      stepSeconds: [plan.step.total * fast, plan.step.total * slow],
+      hours: around(hours),
+      usd: around(usd.onDemand),
+    },
+    breakdown: plan.step,
+    checkpoint,
+    goodput,
+    gpus,
+    microBatches: plan.microBatches,
+    layout,
+  };
+}
+
+/** Steps and tokens of the whole run, by whichever of the two it names. */
+function lengthOf(run: RunSpec, layout: LayoutInput): { steps: number | null; tokens: number | null } {
+  const tokensPerStep = layout.globalBatch * layout.sequence;
+  const { steps, totalTokens } = run.training;
+  if (steps !== undefined) return { steps, tokens: steps * tokensPerStep };
+  if (totalTokens !== undefined) return { steps: Math.ceil(totalTokens / tokensPerStep), tokens: totalTokens };
+  return { steps: null, tokens: null };
+}
+
+/** Dollars of every host of the cluster for `hours`. */
+function dollars(run: RunSpec, facts: PlanFacts, hours: number | null): RunPlan['usd'] {
+  const groups = instanceGroupsOf(run.compute);
+  const prices = groups.map((g) => findPrice(g.instanceType, facts.region, facts.prices));
+  const unknown = groups.filter((_, i) => prices[i] === undefined).map((g) => g.instanceType);
+  if (unknown.length > 0) {
+    return {
+      onDemand: null,
+      perHour: null,
+      basis: null,
+      note: `no price known for ${unknown.join(', ')} in ${facts.region}`,
+    };
+  }
+  const perHour = groups.reduce((sum, g, i) => sum + g.instanceCount * (prices[i]?.usdPerHour ?? 0), 0);
+  const [first] = prices;
+  return {
+    onDemand: hours === null ? null : hours * perHour,
+    perHour,
+    basis: first?.basis ?? null,
+    note: first?.note ?? '',
+  };
+}
