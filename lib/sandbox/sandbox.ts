@@ -164,6 +164,7 @@ async function build(settings: Settings, venv: Venv, certificate: Certificate | 
     accountId: settings.accountId,
     persist: settings.persist,
     certificate,
+    jobMarker: `${SANDBOX_MARKER}=${settings.stateDir}`,
     lambdaEnv: endpointEnv(server.url),
   });
   building.add(() => ministack.hook.close());

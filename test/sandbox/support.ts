@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import https from 'node:https';
 import os from 'node:os';
 import path from 'node:path';
 import { CloudWatchLogsClient, FilterLogEventsCommand } from '@aws-sdk/client-cloudwatch-logs';
@@ -50,9 +51,15 @@ export interface Lab {
   close(): Promise<void>;
 }
 
-export function clientOptions(sandbox: Sandbox, endpoint: string, region = 'us-east-1') {
+export function clientOptions(sandbox: Pick<Sandbox, 'env'>, endpoint: string, region = 'us-east-1') {
   const { AWS_ACCESS_KEY_ID: accessKeyId = '', AWS_SECRET_ACCESS_KEY: secretAccessKey = '' } = sandbox.env;
   return { endpoint, region, credentials: { accessKeyId, secretAccessKey }, maxAttempts: 1 };
+}
+
+/** What a client needs besides to trust the certificate of a sandbox with enforcement. */
+export function tlsOptions(sandbox: Sandbox) {
+  const ca = readFileSync(sandbox.env.AWS_CA_BUNDLE ?? '');
+  return { requestHandler: { httpsAgent: new https.Agent({ ca }) } };
 }
 
 export function temporaryFolder(): string {

@@ -5,14 +5,22 @@
  * whose source begins with `aws.`. It also makes FilterLogEvents honour a stream prefix. The token that guards the route is taken out of the environment before any Lambda can
  * inherit it. Private names of MiniStack are used, so its version is pinned (venv.ts).
  *
+ * It also watches the process that started it: when that one is killed, no job and no Lambda worker is left behind.
+ *
  * Kept as a string so that the program is there both when run from source and from a bundle.
  */
 export const LAUNCHER_SOURCE = `\
+import glob
 import hmac
 import json
 import os
+import signal
+import threading
+import time
 
 TOKEN = os.environ.pop("SLIPWAY_HOOK_TOKEN")
+MARKER = os.environ.pop("SLIPWAY_JOB_MARKER").encode()
+OWNER = os.getppid()
 
 import ministack.app as app_module  # noqa: E402  (the token leaves the environment first)
 from ministack.core import iam_evaluator, responses, sigv4  # noqa: E402
@@ -159,6 +167,21 @@ async def app(scope, receive, send):
         await inner(scope, receive, send)
 
 
+def end_with_owner():
+    """When the process that started us is gone without a word, ends its jobs, then this process group."""
+    while os.getppid() == OWNER:
+        time.sleep(0.5)
+    for environment in glob.glob("/proc/[0-9]*/environ"):
+        try:
+            with open(environment, "rb") as file:
+                if MARKER in file.read().split(b"\\0"):
+                    os.kill(int(environment.split("/")[2]), signal.SIGKILL)
+        except OSError:
+            continue  # it ended by itself, or is not ours
+    os.killpg(0, signal.SIGKILL)
+
+
+threading.Thread(target=end_with_owner, daemon=True).start()
 app_module.app = app
 app_module.main()
 `;

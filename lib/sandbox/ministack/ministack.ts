@@ -22,6 +22,8 @@ export interface MiniStackOptions {
   persist?: boolean;
   /** Enforce IAM and signatures, over TLS with this certificate; default: neither. */
   certificate?: Certificate;
+  /** `NAME=value` in the environment of every process of a job, ended when our own process is killed. */
+  jobMarker: string;
   /** What every Lambda function inherits, besides what MiniStack gives it. */
   lambdaEnv: Record<string, string>;
 }
@@ -63,7 +65,11 @@ function launch(options: MiniStackOptions, port: number, token: string, logFile:
   const launcher = path.join(options.folder, 'launch.py');
   writeFileSync(launcher, LAUNCHER_SOURCE);
   const log = openSync(logFile, 'a');
-  const env = { ...processEnv(options, port, temporary), SLIPWAY_HOOK_TOKEN: token };
+  const env = {
+    ...processEnv(options, port, temporary),
+    SLIPWAY_HOOK_TOKEN: token,
+    SLIPWAY_JOB_MARKER: options.jobMarker,
+  };
   // A group of its own, so that one signal reaches its Lambda workers too.
   const child = spawn(options.venv.python, [launcher], { detached: true, stdio: ['ignore', log, log], env });
   closeSync(log);
