@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { checkRun } from '../rules';
+import { checkSalvaged } from '../rules/salvaged';
 import type { Descriptor } from '../spec/descriptor';
 import { hasErrors, type Issue } from '../spec/issue';
 import { type Loaded, loadDescriptor, loadRun } from '../spec/load';
@@ -78,9 +79,14 @@ export interface CheckedRun {
 export function checkRunFile(file: string, options: CommonOptions, descriptor?: Descriptor): CheckedRun {
   const text = readText(file);
   const loaded = loadRun(text, options.set);
-  if (!loaded.value) return { text, issues: loaded.issues, positionOf: loaded.positionOf };
+  const run = loaded.value ?? loaded.salvaged?.run;
+  if (!run) return { text, issues: loaded.issues, positionOf: loaded.positionOf };
   const region = options.region ?? descriptor?.region;
-  const context: RuleContext = { descriptor, region, ...codeContext(loaded.value, file) };
+  const context: RuleContext = { descriptor, region, ...codeContext(run, file) };
+  if (!loaded.value) {
+    const others = checkSalvaged(run, loaded.salvaged?.removed ?? [], context);
+    return { text, issues: [...loaded.issues, ...others], positionOf: loaded.positionOf };
+  }
   return {
     text,
     run: loaded.value,

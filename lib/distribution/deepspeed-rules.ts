@@ -145,6 +145,7 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
   rule({
     id: 'deepspeed/stage',
     level: 'error',
+    isLocal: true,
     what: 'zero_optimization.stage is 0, 1, 2 or 3.',
     why: 'DeepSpeed ends at initialize() otherwise.',
     find: (_run, { zero }) =>

@@ -96,6 +96,7 @@ export const SMP_V1_RULES: readonly Rule[] = [
   rule({
     id: 'smp-v1/parameters',
     level: 'error',
+    isLocal: true,
     what: 'distribution.parameters holds parameters of SMP v1, each of its own type and range.',
     why: 'The SDK checks some of them, the library the others after its instances have started.',
     source: API,
@@ -439,7 +440,8 @@ export const SMP_V1_RULES: readonly Rule[] = [
   }),
   rule({
     id: 'smp-v1/prescaled-batch',
-    level: 'info',
+    level: 'warning',
+    mayAcknowledge: true,
     what: 'prescaled_batch is recommended with pipeline and tensor parallelism.',
     why: 'The ranks of a tensor-parallel group then share one batch instead of each reading its own; the batch per group is what you set.',
     source: `${GUIDE}model-parallel-best-practices.html`,

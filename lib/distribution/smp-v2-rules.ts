@@ -91,6 +91,7 @@ export const SMP_V2_RULES: readonly Rule[] = [
   rule({
     id: 'smp-v2/parameters',
     level: 'error',
+    isLocal: true,
     what: 'distribution.parameters holds only the nine parameters of SMP v2, each of its own type and range.',
     why: 'No SDK checks them: an unknown key, or one of SMP v1, is passed on and silently ignored.',
     source: REFERENCE,

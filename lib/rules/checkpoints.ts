@@ -107,6 +107,7 @@ const RULES: readonly Rule[] = [
   {
     id: 'checkpoints/local-path',
     level: 'error',
+    isLocal: true,
     what: 'localPath is an absolute path of its own, for mode managed.',
     why: 'SageMaker syncs exactly this folder.',
     source: guide('model-checkpoints'),
@@ -183,6 +184,7 @@ const RULES: readonly Rule[] = [
   {
     id: 'checkpoints/start-from',
     level: 'error',
+    isLocal: true,
     what: 'startFrom is a run id or an S3 address.',
     why: 'Nothing else can be found.',
     source: 'contract/run.example.yaml',

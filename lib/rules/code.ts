@@ -111,6 +111,7 @@ export const CODE_RULES: readonly Rule[] = [
   {
     id: 'code/folder',
     level: 'error',
+    isLocal: true,
     what: 'The code folder, its entry point and its requirements exist.',
     why: 'The job would end after its instances have started.',
     source: 'contract/run.example.yaml',
@@ -127,6 +128,7 @@ export const CODE_RULES: readonly Rule[] = [
   {
     id: 'code/archive',
     level: 'error',
+    isLocal: true,
     what: 'Code in S3 is a .tar.gz.',
     why: 'Driver and toolkit unpack nothing else.',
     source: guide('your-algorithms-training-algo'),
@@ -171,8 +173,9 @@ export const CODE_RULES: readonly Rule[] = [
     },
   },
   {
-    id: 'code/retry-metrics',
+    id: 'progress/step-regex',
     level: 'error',
+    isLocal: true,
     what: 'progress.stepRegex is a regular expression with one group.',
     why: 'The group is the step.',
     source: api('MetricDefinition'),

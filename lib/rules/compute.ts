@@ -20,7 +20,7 @@ function namedTypes(run: RunSpec): { path: string; type: string }[] {
 /** AWS's guide pages still give one hour, the service model six. */
 const DOCUMENTED_KEEP_ALIVE_SECONDS = 3600;
 
-function oneForm({ compute }: RunSpec): Finding[] {
+function oneForm({ compute, written }: RunSpec): Finding[] {
   const plain = compute.instanceType !== '';
   const groups = compute.instanceGroups.length > 0;
   if (!plain && !groups)
@@ -31,12 +31,21 @@ function oneForm({ compute }: RunSpec): Finding[] {
         fix: 'add instanceType: ml.p4d.24xlarge, or instanceGroups',
       },
     ];
-  return when(plain && groups, {
-    path: 'compute.instanceGroups',
-    must: 'must not be given together with compute.instanceType',
-    got: compute.instanceGroups.map((g) => g.name),
-    fix: 'keep one of the two',
-  });
+  const counted = written.compute.instanceCount !== undefined && groups;
+  return [
+    ...when(counted, {
+      path: 'compute.instanceCount',
+      must: 'must not be given together with instanceGroups, which have counts of their own',
+      got: compute.instanceCount,
+      fix: 'remove it',
+    }),
+    ...when(plain && groups, {
+      path: 'compute.instanceGroups',
+      must: 'must not be given together with compute.instanceType',
+      got: compute.instanceGroups.map((g) => g.name),
+      fix: 'keep one of the two',
+    }),
+  ];
 }
 
 function groupNames({ compute }: RunSpec): Finding[] {
@@ -159,6 +168,7 @@ export const COMPUTE_RULES: readonly Rule[] = [
   {
     id: 'compute/instance-type',
     level: 'error',
+    isLocal: true,
     what: 'Every instance type exists for SageMaker training.',
     why: 'CreateTrainingJob refuses others.',
     source: api('ResourceConfig'),
@@ -175,6 +185,7 @@ export const COMPUTE_RULES: readonly Rule[] = [
   {
     id: 'compute/group-names',
     level: 'error',
+    isLocal: true,
     what: 'Group names are unique.',
     why: 'Channels and the distribution name groups.',
     source: api('InstanceGroup'),
@@ -203,6 +214,23 @@ export const COMPUTE_RULES: readonly Rule[] = [
     why: 'On the others no EBS volume exists; the size is ignored.',
     source: api('ResourceConfig'),
     check: volume,
+  },
+  {
+    id: 'compute/training-plan-region',
+    level: 'error',
+    what: 'A training plan belongs to the region of the run.',
+    why: 'Its capacity is in one zone of that region.',
+    source: guide('reserve-capacity-with-training-plans'),
+    check: ({ compute }, { region, descriptor }) => {
+      const here = region ?? descriptor?.region;
+      const there = compute.trainingPlanArn?.split(':')[3];
+      return when(here !== undefined && there !== undefined && here !== there, {
+        path: 'compute.trainingPlanArn',
+        must: `must be a plan of ${here}`,
+        got: compute.trainingPlanArn,
+        fix: `launch into ${there}, or use a plan of ${here}`,
+      });
+    },
   },
   {
     id: 'compute/volume-beyond-quota',
@@ -267,6 +295,7 @@ export const COMPUTE_RULES: readonly Rule[] = [
   {
     id: 'compute/legacy-type',
     level: 'warning',
+    isLocal: true,
     what: 'ml.p2 types are deprecated.',
     why: 'No image from PyTorch 1.13 on runs on them.',
     source: 'aws/sagemaker-python-sdk v2.257.6 image_uris.py',

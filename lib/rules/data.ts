@@ -221,6 +221,7 @@ export const DATA_RULES: readonly Rule[] = [
   {
     id: 'data/source',
     level: 'error',
+    isLocal: true,
     what: 'A channel has one source.',
     why: 'The API takes one of S3 and a file system.',
     source: api('DataSource'),
@@ -229,6 +230,7 @@ export const DATA_RULES: readonly Rule[] = [
   {
     id: 'data/fastfile',
     level: 'error',
+    isLocal: true,
     what: 'FastFile reads S3 prefixes only.',
     why: 'Manifests are not supported by the mount.',
     source: guide('model-access-training-data'),
@@ -261,6 +263,7 @@ export const DATA_RULES: readonly Rule[] = [
   {
     id: 'data/file-system',
     level: 'error',
+    isLocal: true,
     what: 'A file system channel has an absolute directory and no S3 options.',
     why: 'The API refuses the others.',
     source: api('FileSystemDataSource'),
@@ -285,6 +288,7 @@ export const DATA_RULES: readonly Rule[] = [
   {
     id: 'data/placeholders',
     level: 'error',
+    isLocal: true,
     what: 'Only known placeholders are used.',
     why: 'An unknown one would become part of the address.',
     source: 'contract/run.example.yaml',
@@ -308,7 +312,7 @@ export const DATA_RULES: readonly Rule[] = [
   },
   {
     id: 'data/fastfile-prefix',
-    level: 'info',
+    level: 'warning',
     what: 'A FastFile prefix ends in /.',
     why: 'FastFile needs whole folders.',
     source: guide('model-access-training-data'),

@@ -124,23 +124,30 @@ function processor(run: RunSpec): Finding[] {
   });
 }
 
+/** The day the table of patches was read. */
+const FACTS_DATE = '2026-11-20';
+
 function endOfPatch(run: RunSpec): Finding[] {
   const pytorch = pytorchOfImage(run);
   const minor = pytorch?.split('.').slice(0, 2).join('.');
   if (run.image.kind !== 'dlc' || !pytorch || !minor) return [];
-  const end = PYTORCH_END_OF_PATCH[minor] ?? 'before 2026';
-  return when(end < '2026-11-20' || end === 'before 2026', {
-    path: 'image.version',
-    must: `must be in patch (2.10 or newer); PyTorch ${minor} images were patched until ${end}`,
-    got: run.image.version,
-    fix: 'use "2.13" where the library allows it',
-  });
+  const end = PYTORCH_END_OF_PATCH[minor];
+  if (end !== undefined && end >= FACTS_DATE) return [];
+  return [
+    {
+      path: 'image.version',
+      must: `must be in patch, which is PyTorch 2.10 or newer (${minor} got its last one ${end ? `on ${end}` : 'before 2026'})`,
+      got: run.image.version,
+      fix: 'use "2.13" where the library allows it, or acknowledge image/end-of-patch',
+    },
+  ];
 }
 
 export const IMAGE_RULES: readonly Rule[] = [
   {
     id: 'image/version',
     level: 'error',
+    isLocal: true,
     what: 'The image kind and its version name an image that exists.',
     why: 'The pull would fail after the capacity wait.',
     source: DLC_SOURCE,
@@ -149,6 +156,7 @@ export const IMAGE_RULES: readonly Rule[] = [
   {
     id: 'image/uri',
     level: 'error',
+    isLocal: true,
     what: 'An own image is a full URI, pinned.',
     why: 'CreateTrainingJob refuses others; an unpinned one changes between attempts.',
     source: api('AlgorithmSpecification'),
@@ -172,7 +180,8 @@ export const IMAGE_RULES: readonly Rule[] = [
   },
   {
     id: 'image/end-of-patch',
-    level: 'info',
+    level: 'warning',
+    mayAcknowledge: true,
     what: 'The image still gets patches.',
     why: 'Older ones carry known vulnerabilities.',
     source: DLC_SOURCE,

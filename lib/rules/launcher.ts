@@ -167,6 +167,7 @@ const RULES: readonly Rule[] = [
   {
     id: 'distribution/library',
     level: 'error',
+    isLocal: true,
     what: 'The library is one that a strategy serves.',
     why: 'Nothing would start it.',
     source: guide('distributed-training'),

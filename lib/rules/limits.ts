@@ -199,6 +199,23 @@ function metrics(run: RunSpec): Finding[] {
 
 export const LIMIT_RULES: readonly Rule[] = [
   {
+    id: 'queue/after',
+    level: 'error',
+    isLocal: true,
+    what: '`after` names run ids, or latest:<run name>.',
+    why: 'The run would wait for ever.',
+    source: 'contract/run.example.yaml',
+    check: ({ after }) =>
+      after.flatMap((id, i) =>
+        when(!/^(latest:[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?|[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?)$/.test(id), {
+          path: `after[${i}]`,
+          must: 'must be a run id or latest:<run name>',
+          got: id,
+          fix: 'take the id from slipway list',
+        }),
+      ),
+  },
+  {
     id: 'limits/spot-wait',
     level: 'error',
     what: 'maxWaitSeconds goes with spot and includes the run time.',
@@ -216,7 +233,8 @@ export const LIMIT_RULES: readonly Rule[] = [
   },
   {
     id: 'limits/longest-run',
-    level: 'info',
+    level: 'warning',
+    mayAcknowledge: true,
     what: 'A longer run than five days needs a higher quota.',
     why: 'The default of L-33A961FD is 432,000 s.',
     source: guide('regions-quotas'),
@@ -231,6 +249,7 @@ export const LIMIT_RULES: readonly Rule[] = [
   {
     id: 'limits/hyperparameters',
     level: 'error',
+    isLocal: true,
     what: 'At most 100 hyperparameters, names up to 256, values up to 2500 characters without line breaks.',
     why: 'CreateTrainingJob refuses the others.',
     source: api(),
@@ -239,6 +258,7 @@ export const LIMIT_RULES: readonly Rule[] = [
   {
     id: 'limits/environment-variables',
     level: 'error',
+    isLocal: true,
     what: 'At most 100 environment variables, values up to 512 characters.',
     why: 'CreateTrainingJob refuses the others.',
     source: api(),
@@ -247,6 +267,7 @@ export const LIMIT_RULES: readonly Rule[] = [
   {
     id: 'limits/tags',
     level: 'error',
+    isLocal: true,
     what: 'At most 50 tags; aws: and slipway: are taken.',
     why: 'CreateTrainingJob refuses the others; the team tag decides cost allocation.',
     source: api('Tag'),
@@ -255,6 +276,7 @@ export const LIMIT_RULES: readonly Rule[] = [
   {
     id: 'limits/metrics',
     level: 'error',
+    isLocal: true,
     what: 'Metric definitions are regular expressions with one group, names are unique.',
     why: 'A bad one is refused, or gives no values.',
     source: api('MetricDefinition'),

@@ -83,7 +83,8 @@ export const NETWORK_RULES: readonly Rule[] = [
   },
   {
     id: 'network/pinned-efa-variables',
-    level: 'info',
+    level: 'warning',
+    mayAcknowledge: true,
     what: 'EFA and NCCL variables of the run file win over ours.',
     why: 'A value that was right for p4d harms p5 and later.',
     source: 'facts/efa.md',
@@ -122,6 +123,7 @@ export const NETWORK_RULES: readonly Rule[] = [
   {
     id: 'observability/profiler',
     level: 'warning',
+    isLocal: true,
     what: 'profiler: sagemaker uses a service that is closed to new customers.',
     why: 'Debugger was closed on 2026-07-30.',
     source: guide('debugger-availability-change'),

@@ -202,6 +202,7 @@ const RULES: readonly Rule[] = [
   {
     id: 'model/named',
     level: 'error',
+    isLocal: true,
     what: 'The model is a preset of the catalog or an architecture.',
     why: 'Trainer and planner need its shape.',
     source: 'lib/catalog/models.ts',
@@ -210,6 +211,7 @@ const RULES: readonly Rule[] = [
   {
     id: 'model/shape',
     level: 'error',
+    isLocal: true,
     what: 'Heads divide the hidden size, key/value heads divide the heads, experts come with their number per token.',
     why: 'The tensors cannot be shaped otherwise.',
     source: 'https://arxiv.org/abs/2305.13245',
@@ -263,7 +265,8 @@ const RULES: readonly Rule[] = [
   },
   {
     id: 'training/large-batch',
-    level: 'info',
+    level: 'warning',
+    mayAcknowledge: true,
     what: 'A step of more than about 4 million tokens converges more slowly per token.',
     why: 'AWS advises to combine sharding with tensor parallelism, or to lower the batch, above that.',
     source: guide('model-parallel-best-practices-v2'),

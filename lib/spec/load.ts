@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Descriptor, descriptorSchema } from './descriptor';
 import { type EnvironmentFile, environmentFileSchema } from './environment-file';
-import { hasErrors, type Issue, issue } from './issue';
+import { formatPath, hasErrors, type Issue, issue } from './issue';
 import { applyOverrides } from './overrides';
 import { resolveRun } from './resolve-run';
 import { type RunFile, runFileSchema } from './run-file';
@@ -16,10 +16,46 @@ export interface Loaded<T> {
   positionOf(path: readonly PropertyKey[]): Position | undefined;
 }
 
+export interface LoadedRun extends Loaded<RunSpec> {
+  /** The run without the values that the schema refused, so that rules can judge the rest; absent when nothing is left. */
+  salvaged?: { run: RunSpec; removed: string[] };
+}
+
 /** Reads the text of a run file: YAML, `--set` overrides, schema, defaults. Never throws. */
-export function loadRun(text: string, overrides: readonly string[] = []): Loaded<RunSpec> {
-  const loaded = loadFile<RunFile>(text, overrides, runFileSchema);
-  return { ...loaded, value: loaded.value && resolveRun(loaded.value) };
+export function loadRun(text: string, overrides: readonly string[] = []): LoadedRun {
+  const { data, ...loaded } = loadFile<RunFile>(text, overrides, runFileSchema);
+  if (loaded.value) return { ...loaded, value: resolveRun(loaded.value) };
+  return { issues: loaded.issues, positionOf: loaded.positionOf, salvaged: salvage(data) };
+}
+
+/** Takes away what the schema refuses, until the rest is a run file. */
+function salvage(data: unknown): LoadedRun['salvaged'] {
+  const copy: unknown = structuredClone(data);
+  const removed: string[] = [];
+  // Each round removes at least one value; a required one that is missing ends it.
+  for (let round = 0; round < 5; round++) {
+    const parsed = runFileSchema.safeParse(copy);
+    if (parsed.success) return { run: resolveRun(parsed.data), removed };
+    const paths = parsed.error.issues.flatMap((i) =>
+      i.code === 'unrecognized_keys' ? i.keys.map((k) => [...i.path, k]) : [i.path],
+    );
+    const taken = paths.filter((path) => removeAt(copy, path));
+    if (taken.length === 0) return undefined;
+    removed.push(...taken.map(formatPath));
+  }
+  return undefined;
+}
+
+/** Whether there was a value at `path` to remove. List entries stay in place, so that the paths of the others hold. */
+function removeAt(root: unknown, path: readonly PropertyKey[]): boolean {
+  const last = path[path.length - 1];
+  const parent = path
+    .slice(0, -1)
+    .reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], root);
+  if (last === undefined || typeof parent !== 'object' || parent === null || Array.isArray(parent) || !(last in parent))
+    return false;
+  delete (parent as Record<PropertyKey, unknown>)[last];
+  return true;
 }
 
 /** Reads the text of an environment file. Never throws. */
@@ -46,12 +82,12 @@ export function isEnvironmentFile(text: string): boolean {
   return typeof data === 'object' && data !== null && 'regions' in data && !('code' in data);
 }
 
-function loadFile<T>(text: string, overrides: readonly string[], schema: z.ZodType): Loaded<T> {
+function loadFile<T>(text: string, overrides: readonly string[], schema: z.ZodType): Loaded<T> & { data?: unknown } {
   const file = parseYaml(text);
   if (hasErrors(file.issues)) return { issues: file.issues, positionOf: file.positionOf };
   const set = applyOverrides(file.data, overrides);
   if (hasErrors(set.issues)) return { issues: set.issues, positionOf: file.positionOf };
-  return { ...check<T>(set.data, schema), positionOf: file.positionOf };
+  return { ...check<T>(set.data, schema), data: set.data, positionOf: file.positionOf };
 }
 
 function check<T>(data: unknown, schema: z.ZodType): { value?: T; issues: Issue[] } {

@@ -26,6 +26,8 @@ export interface Rule {
   level: IssueLevel;
   /** Judgement rules may be acknowledged; what the service or a library refuses may not. */
   mayAcknowledge?: true;
+  /** Its finding depends on the one value that it names, so that it holds whatever else in the file is wrong. */
+  isLocal?: true;
   /** One sentence: what must hold. */
   what: string;
   /** Why, and what happens otherwise. */

@@ -1,0 +1,146 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { program } from '../../lib/cli/main';
+import { runCli } from '../support/run-cli';
+import { DESCRIPTOR } from '../support/runs';
+
+let folder: string;
+const at = (name: string) => path.join(folder, name);
+const write = (name: string, text: string) => {
+  writeFileSync(at(name), text);
+  return at(name);
+};
+
+const RUN =
+  'name: a\ncode: { source: builtin }\nmodel: { preset: llama3-8b }\ntraining: { sequenceLength: 128, globalBatchSize: 16, steps: 2 }\ncompute: { instanceType: ml.p5.48xlarge, instanceCount: 2 }\ndata: [{ channel: train, s3: "s3://{dataBucket}/t/" }]\n';
+
+beforeAll(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'slipway-cli-'));
+  write('run.yaml', RUN);
+  write('environment.json', JSON.stringify(DESCRIPTOR));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test('the verbs and their options are what scripts rely on', () => {
+  const commands = program({ out: () => {}, err: () => {} }, () => {}).commands;
+  const options = Object.fromEntries(commands.map((c) => [c.name(), c.options.map((o) => o.long).join(' ')]));
+  const common = '--environment --region --set --json';
+  expect(options).toMatchObject({
+    init: common,
+    schema: common,
+    validate: common,
+    launch: `${common} --dry-run --out --run-id --yes --wait`,
+    preflight: common,
+    quota: `${common} --request`,
+    status: `${common} --wait`,
+    list: common,
+    logs: `${common} --follow --node --errors --since`,
+    stop: common,
+    resume: common,
+  });
+});
+
+describe('validate', () => {
+  test('a valid file is exit 0 and says so on stderr', async () => {
+    const { code, stdout, stderr } = await runCli('validate', at('run.yaml'));
+    expect([code, stdout]).toEqual([0, '']);
+    expect(stderr).toContain('valid');
+  });
+
+  test('fails: every mistake with its line and column, exit 1', async () => {
+    const file = write('bad.yaml', RUN.replace('ml.p5.48xlarge', 'ml.p5.48xlarg').replace('steps: 2', 'steps: 0'));
+    const { code, stderr } = await runCli('validate', file);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`${file}:4:62: `);
+    expect(stderr).toContain('training.steps: must be at least 1, got 0');
+    expect(stderr).toContain('compute.instanceType: must be a SageMaker training instance type');
+    expect(stderr).not.toContain('training: must say how long to train');
+  });
+
+  test('an environment file is told by its content', async () => {
+    const file = write('env.yaml', 'name: research\nregions: { us-west-2: {} }\nteams: { TOO-BIG: {} }\n');
+    const { code, stdout } = await runCli('validate', file, '--json');
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout).issues[0].path).toContain('teams');
+  });
+
+  test('--set is applied before validation', async () => {
+    expect((await runCli('validate', at('run.yaml'), '--set', 'compute.instanceCount=0')).code).toBe(1);
+  });
+});
+
+describe('wrong usage is exit 2, one line, no stack trace', () => {
+  test.each([
+    [['validate', '/no/such/file.yaml'], /must be a readable file, got no such file/],
+    [['frobnicate'], /unknown command/],
+    [['validate'], /missing required argument/],
+    [['validate', 'x', '--nope'], /unknown option/],
+    [['schema', 'job'], /must be run or environment, got job/],
+    [['sandbox', 'dance'], /must be start, stop or status, got dance/],
+    [['logs', 'x', '--since', 'soon'], /--since: must be a time or a span/],
+    [['resume', 'x', '--set', 'training.steps=3'], /--set checkpoints.startFrom=x/],
+  ])('fails: %j', async (args, message) => {
+    const { code, stdout, stderr } = await runCli(...args);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toMatch(/\n\s+at /);
+  });
+});
+
+describe('launch --dry-run', () => {
+  const launch = (...more: string[]) =>
+    runCli('launch', at('run.yaml'), '--environment', at('environment.json'), '--run-id', 'r1', '--dry-run', ...more);
+
+  test('prints the request and nothing else on stdout', async () => {
+    const { code, stdout } = await launch();
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      TrainingJobName: 'research-r1-a001',
+      AlgorithmSpecification: { ContainerEntrypoint: ['/bin/bash'] },
+    });
+    expect((await launch('--json')).stdout).toBe(stdout);
+  });
+
+  test('--out writes every object of the channels', async () => {
+    await launch('--out', at('out'));
+    const job = JSON.parse(readFileSync(at('out/s3/artifact-bucket/runs/nlp/r1/job/1/job.json'), 'utf8'));
+    expect(job).toMatchObject({
+      schema: 1,
+      runId: 'r1',
+      attempt: 1,
+      team: 'nlp',
+      launcher: 'torchrun',
+      entryPoint: 'builtin',
+      processesPerHost: 8,
+    });
+    expect(readFileSync(at('out/s3/artifact-bucket/drivers/0f3a9c/launch.sh'), 'utf8')).toContain('bash');
+  });
+
+  test('fails: a refusal prints {ok: false, issues} with --json, exit 1', async () => {
+    const { code, stdout } = await launch('--json', '--set', 'compute.instanceType=ml.nope');
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ ok: false, issues: [{ rule: 'compute/instance-type' }] });
+  });
+
+  test('fails: a descriptor that is none', async () => {
+    const { code, stderr } = await runCli(
+      'launch',
+      at('run.yaml'),
+      '--environment',
+      write('broken.json', '{"schemaVersion":1}'),
+      '--dry-run',
+    );
+    expect(code).toBe(1);
+    expect(stderr).toContain('executionRoleArn');
+  });
+});
+
+test('the same code gives the same archive, whatever its dates', async () => {
+  const { archiveFolder } = await import('../../lib/cli/archive.js');
+  const source = path.join(__dirname, '../fixtures/conformance/sdk-v2/src');
+  const [first, second] = [await archiveFolder(source), await archiveFolder(source)];
+  expect(first.sha256).toBe(second.sha256);
+  expect(first.bytes.length).toBeGreaterThan(100);
+});
