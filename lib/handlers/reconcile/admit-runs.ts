@@ -7,6 +7,7 @@ import { type QuotaNeed, runQuotaNeeds } from '../../quota';
 import { readDescriptor } from '../shared/descriptors';
 import { sendMessage } from '../shared/queue';
 import { holdsCapacity, isQueued, queuedRun, runningRun } from '../shared/queue-runs';
+import { announce } from './act';
 import type { ReconcileDeps } from './deps';
 import { describeError } from './describe';
 import { othersUsage } from './others-usage';
@@ -117,6 +118,7 @@ async function findWanted(deps: ReconcileDeps, run: RunRecord, wanted: string): 
 async function letStart(deps: ReconcileDeps, run: RunRecord, now: number): Promise<void> {
   const { record, events } = admitRun(run, 'admitted by the queue', now);
   if (!(await deps.store.save(record, run.version, events))) return;
+  await announce(deps, run, record);
   const message = { kind: 'run', runId: run.runId } as const;
   await sendMessage(deps.sqs, deps.queueUrl, message, `${run.runId}/${record.version}`);
 }

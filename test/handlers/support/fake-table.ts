@@ -1,0 +1,63 @@
+import {
+  type AttributeValue,
+  DynamoDBClient,
+  GetItemCommand,
+  QueryCommand,
+  TransactionCanceledException,
+  type TransactWriteItem,
+  TransactWriteItemsCommand,
+} from '@aws-sdk/client-dynamodb';
+import { mockClient } from 'aws-sdk-client-mock';
+
+type Item = Record<string, AttributeValue>;
+const idOf = (key: Item): string => `${key.runId?.S}|${key.item?.S}`;
+
+/** The run table in memory, behind the SDK's client: conditions and indexes as the store uses them. */
+export function fakeTable() {
+  const items = new Map<string, Item>();
+  const mock = mockClient(DynamoDBClient);
+  let writes = 0;
+  mock.on(GetItemCommand).callsFake((input) => ({ Item: items.get(idOf(input.Key)) }));
+  mock.on(TransactWriteItemsCommand).callsFake((input) => {
+    const puts: NonNullable<TransactWriteItem['Put']>[] = input.TransactItems.map((t: TransactWriteItem) => t.Put);
+    const reasons = puts.map((put) => (holds(put) ? {} : { Code: 'ConditionalCheckFailed' }));
+    if (reasons.some((r) => 'Code' in r)) {
+      throw new TransactionCanceledException({ message: 'cancelled', $metadata: {}, CancellationReasons: reasons });
+    }
+    for (const put of puts) if (put.Item) items.set(idOf(put.Item), put.Item);
+    writes += 1;
+    return {};
+  });
+  mock.on(QueryCommand).callsFake((input) => ({ Items: matching(input) }));
+
+  function holds({
+    Item,
+    ConditionExpression,
+    ExpressionAttributeValues,
+  }: NonNullable<TransactWriteItem['Put']>): boolean {
+    const before = items.get(idOf(Item ?? {}));
+    if (ConditionExpression === undefined) return true;
+    if (ConditionExpression.startsWith('attribute_not_exists')) return before === undefined;
+    return before?.version?.N === ExpressionAttributeValues?.[':previous']?.N;
+  }
+
+  function matching(input: {
+    IndexName?: string;
+    ExpressionAttributeValues: Item;
+    Limit?: number;
+    ScanIndexForward?: boolean;
+  }) {
+    const values = input.ExpressionAttributeValues;
+    const all = [...items.values()];
+    if (input.IndexName === 'active-runs') return all.filter((i) => i.active?.S === values[':value']?.S);
+    if (input.IndexName === 'team-runs') {
+      const runs = all.filter((i) => i.team?.S === values[':value']?.S);
+      return runs.sort((a, b) => ((a.createdAt?.S ?? '') < (b.createdAt?.S ?? '') ? 1 : -1)).slice(0, input.Limit);
+    }
+    return all
+      .filter((i) => i.runId?.S === values[':run']?.S && i.item?.S?.startsWith(values[':prefix']?.S ?? ''))
+      .sort((a, b) => ((a.item?.S ?? '') < (b.item?.S ?? '') ? -1 : 1));
+  }
+
+  return { client: new DynamoDBClient({ region: 'us-west-2' }), mock, items, writes: () => writes };
+}
