@@ -1,5 +1,5 @@
 import { CONSTANTS, type Constants } from './constants';
-import { gpuOf } from './gpu';
+import { type Gpu, gpuOf } from './gpu';
 import { type LayoutInput, layoutProblem, microBatchesOf, worldSizeOf } from './layout';
 import { type MemoryGiB, memoryOf } from './memory';
 import { MEMORY_CONSTANTS, type MemoryConstants } from './memory-constants';
@@ -47,14 +47,14 @@ export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTAN
   const gpu = gpuOf(l.accelerator, k.time);
   if (!gpu) return `${l.accelerator.model} has no known matrix throughput`;
   const memoryGiB = memoryOf(l, k.memory);
-  const availableGiB = gpu.memoryGiB - CONTEXT_GIB - NCCL_GIB_PER_GROUP * groupKinds(l);
+  const available = availableGiB(l, gpu);
   const step = stepSeconds(l, gpu, k.time);
   const tokensPerSecondPerGpu = (l.globalBatch * l.sequence) / step.total / worldSizeOf(l);
   const flops = tokensPerSecondPerGpu * modelFlopsPerToken(l.model, l.sequence);
   return {
-    fits: verdict(memoryGiB, availableGiB),
+    fits: memoryVerdict(memoryGiB, available),
     memoryGiB,
-    availableGiB,
+    availableGiB: available,
     step,
     microBatches: microBatchesOf(l),
     tokensPerSecondPerGpu,
@@ -65,12 +65,16 @@ export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTAN
   };
 }
 
+/** What the allocator of one rank may reserve. */
+export const availableGiB = (l: LayoutInput, gpu: Gpu) =>
+  gpu.memoryGiB - CONTEXT_GIB - NCCL_GIB_PER_GROUP * groupKinds(l);
+
 /** Kinds of communication group a rank belongs to. */
 const groupKinds = (l: LayoutInput) =>
   [l.tensor, l.pipeline, l.context, l.shard, l.replicate].reduce((kinds, size) => kinds + (size > 1 ? 1 : 0), 0);
 
 /** The allocator gives back what it holds in vain before it fails: only what lives must fit, the rest makes it tight. */
-function verdict(memory: MemoryGiB, available: number): Fits {
+export function memoryVerdict(memory: MemoryGiB, available: number): Fits {
   if (memory.total - memory.fragmentation > LIVE_SHARE * available) return 'oom';
   return memory.total > TIGHT_SHARE * available ? 'tight' : 'fits';
 }

@@ -1,0 +1,35 @@
+import type { LayoutInput } from '../planner/layout';
+
+type Parameters = Record<string, unknown>;
+
+const WRITERS: Readonly<Record<string, (l: LayoutInput) => Parameters>> = {
+  fsdp: (l) => ({
+    shard_degree: l.shard,
+    replicate_degree: l.replicate,
+    tensor_parallel_degree: l.tensor,
+    context_parallel_degree: l.context,
+  }),
+  // SMP v2 counts the context ranks among the shards.
+  'smp-v2': (l) => ({
+    hybrid_shard_degree: l.shard * l.context,
+    tensor_parallel_degree: l.tensor,
+    context_parallel_degree: l.context,
+  }),
+  'smp-v1': (l) => ({
+    pipeline_parallel_degree: l.pipeline,
+    tensor_parallel_degree: l.tensor,
+    ...(l.zeroStage === 3 && { sharded_data_parallel_degree: l.shard }),
+  }),
+  megatron: (l) => ({
+    'tensor-model-parallel-size': l.tensor,
+    'pipeline-model-parallel-size': l.pipeline,
+    'context-parallel-size': l.context,
+    ...(l.pipeline > 1 &&
+      l.virtualStages > 1 && {
+        'num-layers-per-virtual-pipeline-stage': l.model.layers / l.pipeline / l.virtualStages,
+      }),
+  }),
+};
+
+/** The degrees of a layout as `distribution.parameters` of a library; what the library has no name for stays as it is. */
+export const parametersOf = (library: string, layout: LayoutInput): Parameters => WRITERS[library]?.(layout) ?? {};

@@ -1,0 +1,176 @@
+import { type Gpu, gpuOf } from '../planner/gpu';
+import { type LayoutInput, layoutProblem, type Recompute, worldSizeOf } from '../planner/layout';
+import { memoryOf } from '../planner/memory';
+import type { Fits } from '../planner/plan';
+import { availableGiB, memoryVerdict, PLANNER_CONSTANTS, type PlannerConstants } from '../planner/plan';
+import { stepSeconds } from '../planner/step-time';
+import { paretoFront } from './pareto';
+
+/** What is varied around a base layout; a list left out keeps the base's value. */
+export interface SearchSpace {
+  /** Clusters to try: hardware, size and rent. Left out: the base's own. */
+  clusters?: readonly ClusterChoice[];
+  tensor?: readonly number[];
+  pipeline?: readonly number[];
+  virtualStages?: readonly number[];
+  context?: readonly number[];
+  /** Shard degrees; the rest of the ranks are replicas. */
+  shard?: readonly number[];
+  microBatch?: readonly number[];
+  recompute?: readonly Recompute[];
+  offloadActivations?: readonly boolean[];
+}
+
+export interface ClusterChoice {
+  name: string;
+  cluster: Pick<LayoutInput, 'accelerator' | 'nodes' | 'gpusPerNode' | 'networkGbps'>;
+  /** USD an hour of the whole cluster; undefined = unknown. */
+  usdPerHour?: number;
+}
+
+export interface SearchLimits {
+  /** Rules of a library as a predicate: undefined = allowed, else why not. Layouts that fail are counted, not planned. */
+  refuses?: (layout: LayoutInput) => string | undefined;
+  /** Hours and dollars of the whole run, checked when `steps` is given. */
+  steps?: number;
+  maxHours?: number;
+  maxUsd?: number;
+  /** Nodes the quota allows. */
+  maxNodes?: number;
+  /** Layouts to hand back of each order. @default 20 */
+  keep?: number;
+}
+
+export interface Found {
+  layout: LayoutInput;
+  cluster: string;
+  fits: Fits;
+  memoryGiB: number;
+  stepSeconds: number;
+  tokensPerSecondPerGpu: number;
+  /** Dollars of one step; null = price unknown. */
+  usdPerStep: number | null;
+}
+
+export interface SearchResult {
+  /** Layouts looked at, impossible and refused ones counted too. */
+  considered: number;
+  refused: number;
+  outOfMemory: number;
+  /** Fitting layouts, fastest first, at most `limits.keep`. */
+  byTime: Found[];
+  /** Fitting layouts with a known price, cheapest first. */
+  byCost: Found[];
+  /** Neither faster nor cheaper exists. */
+  pareto: Found[];
+}
+
+const KEPT = 20;
+
+/** Plans every layout of the space; memory first, because most fail there. */
+export function searchLayouts(
+  base: LayoutInput,
+  space: SearchSpace,
+  limits: SearchLimits = {},
+  k: PlannerConstants = PLANNER_CONSTANTS,
+): SearchResult {
+  const found: Found[] = [];
+  const counts = { considered: 0, refused: 0, outOfMemory: 0 };
+  const own: ClusterChoice = { name: 'base', cluster: base };
+  for (const choice of space.clusters ?? [own]) {
+    const { accelerator, nodes, gpusPerNode, networkGbps } = choice.cluster;
+    if (limits.maxNodes !== undefined && nodes > limits.maxNodes) continue;
+    const gpu = gpuOf(accelerator, k.time);
+    if (!gpu) continue;
+    const start = { ...base, accelerator, nodes, gpusPerNode, networkGbps };
+    for (const layout of layoutsOf(start, space)) {
+      counts.considered += 1;
+      const one = judge(layout, gpu, choice, limits, k);
+      if (one === 'refused') counts.refused += 1;
+      else if (one === 'oom') counts.outOfMemory += 1;
+      else if (one) found.push(one);
+    }
+  }
+  const priced = found.filter((f) => f.usdPerStep !== null);
+  const cost = (f: Found) => f.usdPerStep ?? Number.POSITIVE_INFINITY;
+  return {
+    ...counts,
+    byTime: [...found].sort((a, b) => a.stepSeconds - b.stepSeconds).slice(0, limits.keep ?? KEPT),
+    byCost: [...priced].sort((a, b) => cost(a) - cost(b)).slice(0, limits.keep ?? KEPT),
+    pareto: paretoFront(priced, (f) => f.stepSeconds, cost),
+  };
+}
+
+/** One layout: refused, out of memory, beyond a limit (undefined), or found. */
+function judge(
+  layout: LayoutInput,
+  gpu: Gpu,
+  choice: ClusterChoice,
+  limits: SearchLimits,
+  k: PlannerConstants,
+): Found | 'refused' | 'oom' | undefined {
+  if (layoutProblem(layout) !== undefined || limits.refuses?.(layout) !== undefined) return 'refused';
+  const memory = memoryOf(layout, k.memory);
+  const fits = memoryVerdict(memory, availableGiB(layout, gpu));
+  if (fits === 'oom') return 'oom';
+  const seconds = stepSeconds(layout, gpu, k.time).total;
+  const usdPerStep = choice.usdPerHour === undefined ? null : (choice.usdPerHour * seconds) / 3600;
+  if (breaksLimit(seconds, usdPerStep, limits)) return undefined;
+  return {
+    layout,
+    cluster: choice.name,
+    fits,
+    memoryGiB: memory.total,
+    stepSeconds: seconds,
+    tokensPerSecondPerGpu: (layout.globalBatch * layout.sequence) / seconds / worldSizeOf(layout),
+    usdPerStep,
+  };
+}
+
+function breaksLimit(seconds: number, usdPerStep: number | null, limits: SearchLimits): boolean {
+  if (limits.steps === undefined) return false;
+  if (limits.maxHours !== undefined && (limits.steps * seconds) / 3600 > limits.maxHours) return true;
+  return limits.maxUsd !== undefined && (usdPerStep === null || limits.steps * usdPerStep > limits.maxUsd);
+}
+
+/** Every layout of the space whose degrees multiply to the cluster. */
+function* layoutsOf(start: LayoutInput, space: SearchSpace): Generator<LayoutInput> {
+  const world = worldSizeOf(start);
+  for (const tensor of space.tensor ?? [start.tensor]) {
+    for (const pipeline of space.pipeline ?? [start.pipeline]) {
+      for (const context of space.context ?? [start.context]) {
+        const ranks = world / (tensor * pipeline * context);
+        if (!Number.isInteger(ranks)) continue;
+        yield* batchesOf({ ...start, tensor, pipeline, context }, ranks, space);
+      }
+    }
+  }
+}
+
+function* batchesOf(start: LayoutInput, ranks: number, space: SearchSpace): Generator<LayoutInput> {
+  const shards = start.zeroStage === 0 ? [1] : (space.shard ?? [ranks]).filter((s) => ranks % s === 0);
+  const stages =
+    start.pipeline === 1
+      ? [1]
+      : (space.virtualStages ?? [start.virtualStages]).filter((v) => (start.model.layers / start.pipeline) % v === 0);
+  for (const shard of shards) {
+    for (const microBatch of space.microBatch ?? [start.microBatch]) {
+      if (start.globalBatch % (microBatch * ranks) !== 0) continue;
+      for (const virtualStages of stages) {
+        for (const recompute of space.recompute ?? [start.recompute]) {
+          for (const offloadActivations of space.offloadActivations ?? [start.offloadActivations]) {
+            yield {
+              ...start,
+              shard,
+              replicate: ranks / shard,
+              microBatch,
+              virtualStages,
+              recompute,
+              offloadActivations,
+            };
+          }
+        }
+      }
+    }
+  }
+}

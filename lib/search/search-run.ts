@@ -1,0 +1,210 @@
+import { findInstanceType } from '../catalog/instances';
+import { findPrice } from '../catalog/prices';
+import type { LayoutInput } from '../planner/layout';
+import { layoutOfRun } from '../planner/layout-of-run';
+import type { Fits } from '../planner/plan';
+import type { PlanFacts } from '../planner/plan-run';
+import { hasErrors, type Issue } from '../spec/issue';
+import { instanceGroupsOf } from '../spec/resolve-run';
+import type { RunSpec, TrainingSpec } from '../spec/run-spec';
+import { parametersOf } from './parameters-of';
+import { type ClusterChoice, type Found, type SearchLimits, type SearchResult, searchLayouts } from './search-layouts';
+import { spaceAround } from './spaces';
+
+export interface RunSearchOptions {
+  /** Libraries to try. @default - the run's own */
+  libraries?: readonly string[];
+  /** Clusters to try. @default - the run's own */
+  clusters?: readonly { instanceType: string; instanceCount: number }[];
+  maxHours?: number;
+  maxUsd?: number;
+  /** Instances the quota allows of a type; undefined = not known, no limit. */
+  quotaOf?: (instanceType: string) => number | undefined;
+  /** Rules over a candidate as a run; candidates with errors are left out. */
+  check?: (candidate: RunSpec) => Issue[];
+}
+
+/** One layout in the words of a run file. */
+export interface Candidate {
+  distribution: { library: string; parameters: Record<string, unknown> };
+  training: Pick<TrainingSpec, 'microBatchSize' | 'globalBatchSize' | 'activationCheckpointing' | 'activationOffload'>;
+  compute: { instanceType: string; instanceCount: number };
+  fits: Fits;
+  memoryGiB: number;
+  stepSeconds: number;
+  tokensPerSecondPerGpu: number;
+  /** Dollars of the whole run, or of a thousand steps when the run has no end; null = price unknown. */
+  usd: number | null;
+}
+
+export interface RunSearchResult {
+  considered: number;
+  refused: number;
+  outOfMemory: number;
+  /** Fastest first. */
+  candidates: Candidate[];
+  /** Cheapest first. */
+  byCost: Candidate[];
+  /** Neither faster nor cheaper exists. */
+  pareto: Candidate[];
+}
+
+const SHOWN = 20;
+/** Candidates of each order that the rules get to see. */
+const CHECKED = 400;
+const STEPS_WITHOUT_END = 1000;
+
+/** Searches around a run; issues when no layout of it can be planned at all. */
+export function searchRun(run: RunSpec, facts: PlanFacts, options: RunSearchOptions = {}): RunSearchResult | Issue[] {
+  const steps = stepsOf(run);
+  const results: { library: string; result: SearchResult }[] = [];
+  const problems: Issue[] = [];
+  for (const library of options.libraries ?? [run.distribution.library]) {
+    const mapped = layoutOfRun(plainRun(run, library));
+    if (Array.isArray(mapped)) problems.push(...mapped);
+    else results.push({ library, result: searchOne(mapped.layout, run, facts, options, steps) });
+  }
+  if (results.length === 0) return problems;
+  return merge(run, results, options, steps ?? STEPS_WITHOUT_END);
+}
+
+/** The run with another library keeps no parameters of its own one; every degree is searched anyway. */
+function plainRun(run: RunSpec, library: string): RunSpec {
+  const own = library === run.distribution.library;
+  const zero3 = library === 'deepspeed' ? { zero_optimization: { stage: 3 } } : {};
+  const optimizer = library === 'megatron' ? { 'use-distributed-optimizer': true, 'sequence-parallel': true } : {};
+  const parameters = own ? run.distribution.parameters : { ...zero3, ...optimizer };
+  return {
+    ...run,
+    distribution: { ...run.distribution, library, launcher: own ? run.distribution.launcher : 'torchrun', parameters },
+  };
+}
+
+function stepsOf(run: RunSpec): number | undefined {
+  const { steps, totalTokens, sequenceLength, globalBatchSize } = run.training;
+  if (steps !== undefined) return steps;
+  if (totalTokens === undefined || !sequenceLength || !globalBatchSize) return undefined;
+  return Math.ceil(totalTokens / (sequenceLength * globalBatchSize));
+}
+
+function searchOne(
+  base: LayoutInput,
+  run: RunSpec,
+  facts: PlanFacts,
+  options: RunSearchOptions,
+  steps?: number,
+): SearchResult {
+  const clusters = options.clusters ?? instanceGroupsOf(run.compute).slice(0, 1);
+  const choices = clusters.flatMap(({ instanceType, instanceCount }): ClusterChoice[] => {
+    const type = findInstanceType(instanceType);
+    const quota = options.quotaOf?.(instanceType);
+    if (type?.accelerator?.kind !== 'gpu' || (quota !== undefined && instanceCount > quota)) return [];
+    const price = findPrice(instanceType, facts.region, facts.prices)?.usdPerHour;
+    return [
+      {
+        name: `${instanceCount} ${instanceType}`,
+        cluster: {
+          accelerator: type.accelerator,
+          nodes: instanceCount,
+          gpusPerNode: type.accelerator.count,
+          networkGbps: type.networkGbps ?? 25,
+        },
+        usdPerHour: price === undefined ? undefined : price * instanceCount,
+      },
+    ];
+  });
+  const limits: SearchLimits = { steps, maxHours: options.maxHours, maxUsd: options.maxUsd, keep: CHECKED };
+  // The degrees worth trying depend on the cluster.
+  const parts = choices.map((choice) => {
+    const there = { ...base, ...choice.cluster };
+    return searchLayouts(there, { ...spaceAround(there), clusters: [choice] }, limits);
+  });
+  return {
+    considered: sum(parts, (p) => p.considered),
+    refused: sum(parts, (p) => p.refused),
+    outOfMemory: sum(parts, (p) => p.outOfMemory),
+    byTime: parts.flatMap((p) => p.byTime),
+    byCost: parts.flatMap((p) => p.byCost),
+    pareto: parts.flatMap((p) => p.pareto),
+  };
+}
+
+const sum = <T>(items: readonly T[], of: (item: T) => number) => items.reduce((total, item) => total + of(item), 0);
+
+function merge(
+  run: RunSpec,
+  results: readonly { library: string; result: SearchResult }[],
+  options: RunSearchOptions,
+  steps: number,
+): RunSearchResult {
+  const all = (pick: (r: SearchResult) => readonly Found[]) =>
+    results.flatMap(({ library, result }) => pick(result).map((found) => candidateOf(run, library, found, steps)));
+  const cost = (c: Candidate) => c.usd ?? Number.POSITIVE_INFINITY;
+  const fastest = all((r) => r.byTime).sort((a, b) => a.stepSeconds - b.stepSeconds);
+  const cheapest = all((r) => r.byCost).sort((a, b) => cost(a) - cost(b));
+  const pareto = accepted(
+    run,
+    all((r) => r.pareto),
+    options,
+  ).sort((a, b) => a.stepSeconds - b.stepSeconds);
+  let best = Number.POSITIVE_INFINITY;
+  return {
+    considered: sum(results, (r) => r.result.considered),
+    refused: sum(results, (r) => r.result.refused),
+    outOfMemory: sum(results, (r) => r.result.outOfMemory),
+    candidates: accepted(run, fastest, options),
+    byCost: accepted(run, cheapest, options),
+    pareto: pareto.filter((c) => {
+      const better = cost(c) < best;
+      if (better) best = cost(c);
+      return better;
+    }),
+  };
+}
+
+/** The first candidates in which the rules find no error. */
+function accepted(run: RunSpec, candidates: readonly Candidate[], options: RunSearchOptions): Candidate[] {
+  const kept: Candidate[] = [];
+  for (const candidate of candidates) {
+    if (kept.length >= SHOWN) break;
+    if (!options.check || !hasErrors(options.check(candidateRun(run, candidate)))) kept.push(candidate);
+  }
+  return kept;
+}
+
+/** The run a candidate stands for. */
+export function candidateRun(run: RunSpec, candidate: Candidate): RunSpec {
+  const { library, parameters } = candidate.distribution;
+  const plain = plainRun(run, library);
+  return {
+    ...plain,
+    training: { ...run.training, ...candidate.training },
+    compute: { ...run.compute, ...candidate.compute, instanceGroups: [] },
+    distribution: {
+      ...plain.distribution,
+      parameters: { ...plain.distribution.parameters, ...parameters },
+      instanceGroups: [],
+    },
+  };
+}
+
+function candidateOf(run: RunSpec, library: string, found: Found, steps: number): Candidate {
+  const { layout } = found;
+  const [count = '1', instanceType = ''] = found.cluster.split(' ');
+  const selective = layout.recompute === 'op' || layout.recompute === 'core' || layout.recompute === 'block';
+  return {
+    distribution: { library, parameters: parametersOf(library, layout) },
+    training: {
+      microBatchSize: layout.microBatch,
+      globalBatchSize: run.training.globalBatchSize ?? layout.globalBatch,
+      activationCheckpointing: selective ? 'selective' : layout.recompute === 'full' ? 'full' : 'none',
+      activationOffload: layout.offloadActivations,
+    },
+    compute: { instanceType, instanceCount: Number(count) },
+    fits: found.fits,
+    memoryGiB: found.memoryGiB,
+    stepSeconds: found.stepSeconds,
+    tokensPerSecondPerGpu: found.tokensPerSecondPerGpu,
+    usd: found.usdPerStep === null ? null : found.usdPerStep * steps,
+  };
+}

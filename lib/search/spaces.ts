@@ -1,0 +1,42 @@
+import type { LayoutInput, Recompute } from '../planner/layout';
+import { worldSizeOf } from '../planner/layout';
+import type { SearchSpace } from './search-layouts';
+
+const divisors = (n: number): number[] => {
+  const list: number[] = [];
+  for (let d = 1; d <= n; d++) if (n % d === 0) list.push(d);
+  return list;
+};
+
+/** Powers of two and three times a power of two up to `limit`: the batch sizes people use. */
+const handyNumbers = (limit: number): number[] =>
+  Array.from({ length: limit }, (_, i) => i + 1).filter((n) =>
+    [1, 3].some((f) => n % f === 0 && Math.log2(n / f) % 1 === 0),
+  );
+
+const RECOMPUTE: readonly Recompute[] = ['none', 'core', 'op', 'full'];
+const LARGEST_MICRO_BATCH = 64;
+const LARGEST_PIPELINE = 64;
+const LARGEST_CONTEXT = 16;
+
+/** Everything worth trying around a layout within its library: degrees that divide the model and the cluster, batches, recompute, offload. */
+export function spaceAround(base: LayoutInput): SearchSpace {
+  const world = worldSizeOf(base);
+  const megatron = base.stack === 'megatron' || base.stack === 'megatron-legacy' || base.stack === 'nanotron';
+  const divides = divisors(world);
+  const tensorAllowed = base.stack !== 'deepspeed';
+  return {
+    tensor: tensorAllowed ? divides.filter((t) => t <= base.gpusPerNode && base.model.heads % t === 0) : [1],
+    pipeline: megatron ? divides.filter((p) => p <= LARGEST_PIPELINE && base.model.layers % p === 0) : [1],
+    virtualStages: megatron ? divisors(base.model.layers).filter((v) => v <= 12) : [1],
+    context:
+      base.stack === 'fsdp' || base.stack === 'megatron'
+        ? divides.filter((c) => c <= LARGEST_CONTEXT && base.sequence % c === 0)
+        : [1],
+    // Megatron and ZeRO shard over all data-parallel ranks; only FSDP and its like choose.
+    ...(base.stack === 'fsdp' && base.zeroStage === 3 ? { shard: divides } : {}),
+    microBatch: handyNumbers(LARGEST_MICRO_BATCH),
+    recompute: base.stack === 'fsdp' ? RECOMPUTE.filter((r) => r !== 'core') : RECOMPUTE.filter((r) => r !== 'op'),
+    offloadActivations: [false, true],
+  };
+}
