@@ -1,0 +1,61 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { BUCKET, bashJob, type Lab, openLab, run } from './support';
+
+const execute = promisify(execFile);
+const ROOT = path.join(__dirname, '..', '..');
+
+/** boto3 and the AWS CLI, made once for this checkout. */
+const CLIENTS = path.join(ROOT, '.slipway', 'clients');
+const PACKAGES = ['boto3==1.44.5', 'awscli==1.46.3'];
+let lab: Lab;
+
+beforeAll(async () => {
+  if (!existsSync(path.join(CLIENTS, 'bin', 'aws'))) {
+    await execute('python3', ['-m', 'venv', CLIENTS]);
+    await execute(path.join(CLIENTS, 'bin', 'python'), ['-m', 'pip', 'install', '--quiet', ...PACKAGES]);
+  }
+  lab = await openLab();
+}, 180_000);
+
+afterAll(() => lab.close());
+
+async function inClients(program: string, args: string[]): Promise<unknown> {
+  const env = { ...lab.sandbox.env, PATH: process.env.PATH, HOME: lab.sandbox.stateDir };
+  return JSON.parse((await execute(path.join(CLIENTS, 'bin', program), args, { env })).stdout);
+}
+
+test('boto3 runs a job to its logs, lists it, reads its tags and the quotas', async () => {
+  const seen = await inClients('python', [path.join(ROOT, 'scripts', 'sandbox-clients.py'), lab.roleArn, BUCKET]);
+
+  expect(seen).toEqual({
+    status: 'Completed',
+    transitions: ['Starting', 'Downloading', 'Training', 'Uploading', 'Completed'],
+    created: expect.stringMatching(/^\d{4}-/),
+    logs: ['hello from from-boto3', 'hello from from-boto3'],
+    listed: ['from-boto3'],
+    tags: [{ Key: 'team', Value: 'a' }],
+    refused: 'ResourceInUse',
+    quota: 'ml.p5.48xlarge for training job usage',
+    quotas: (await lab.admin.quotas('us-east-1')).length,
+  });
+});
+
+test('the AWS CLI lists and describes a job and reads a quota', async () => {
+  await run(lab, bashJob(lab, 'for-cli', 'true'));
+  const aws = (...args: string[]) => inClients('aws', [...args, '--output', 'json']);
+
+  expect(await aws('sagemaker', 'list-training-jobs', '--name-contains', 'for-cli')).toMatchObject({
+    TrainingJobSummaries: [{ TrainingJobName: 'for-cli', TrainingJobStatus: 'Completed' }],
+  });
+  expect(await aws('sagemaker', 'describe-training-job', '--training-job-name', 'for-cli')).toMatchObject({
+    SecondaryStatus: 'Completed',
+    ResourceConfig: { InstanceType: 'ml.m5.large' },
+  });
+  expect(
+    await aws('service-quotas', 'get-service-quota', '--service-code', 'sagemaker', '--quota-code', 'L-00C91CB5'),
+  ).toMatchObject({ Quota: { QuotaName: 'Number of instances across all training jobs' } });
+});
