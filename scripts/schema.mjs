@@ -5,6 +5,8 @@ import path from 'node:path';
 
 const root = path.resolve(import.meta.dirname, '..');
 for (const kind of ['run', 'environment']) {
-  const text = execFileSync(process.execPath, [path.join(root, 'dist/cli/slipway.mjs'), 'schema', kind], { encoding: 'utf8' });
+  const text = execFileSync(process.execPath, [path.join(root, 'dist/cli/slipway.mjs'), 'schema', kind], {
+    encoding: 'utf8',
+  });
   writeFileSync(path.join(root, 'schema', `${kind}.schema.json`), text);
 }

@@ -5,6 +5,8 @@ import { issue } from '../spec/issue';
 import { instanceGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import { Refusal, UsageError } from './exit';
+import { findPlan } from './plan';
+import { planText } from './plan-text';
 import type { Terminal } from './terminal';
 
 /** USD of a cluster for one hour; undefined when a price is not known. */
@@ -35,12 +37,29 @@ export async function confirmCost(
       `cost: $${price.usd.toFixed(2)} an hour, $${longest.toFixed(0)} for an attempt of maxRuntimeSeconds (${hours.toFixed(1)} h)${run.limits.maxCostUsd ? `; the run stops at $${run.limits.maxCostUsd}` : ''}`,
     );
     for (const note of price.notes) terminal.err(`  ${note}`);
+    showPlan(run, descriptor, terminal);
   } else {
     terminal.err('cost: not known for this instance type and region');
     if (yes && run.limits.maxCostUsd === undefined) throw new Refusal([unknownPrice()]);
   }
   if (!yes) await ask(price === undefined);
   return price === undefined;
+}
+
+/** What the planner expects, for runs whose model it knows. A run that cannot fit is refused before it costs anything. */
+function showPlan(run: RunSpec, descriptor: Descriptor, terminal: Terminal): void {
+  const plan = findPlan(run, { region: descriptor.region, prices: descriptor.prices });
+  if (!plan) return;
+  terminal.err(planText(run, plan));
+  if (plan.fits !== 'oom') return;
+  const fix = plan.advice.map((a) => a.change).join(', or ') || 'use more instances, or a smaller batch';
+  throw new Refusal([
+    issue('plan/memory', 'error', 'training', {
+      must: `must fit the ${plan.memoryGiB.available.toFixed(0)} GiB of one GPU`,
+      got: `${plan.memoryGiB.total.toFixed(0)} GiB`,
+      fix,
+    }),
+  ]);
 }
 
 const unknownPrice = () =>

@@ -2,6 +2,7 @@ import { Command, CommanderError, Option } from 'commander';
 import type { CommonOptions } from './inputs';
 import type { LaunchOptions } from './launch';
 import type { LogOptions } from './logs';
+import type { PlanOptions } from './plan';
 import type { QuotaOptions } from './quota';
 import { reportError } from './report-error';
 import type { SandboxOptions } from './sandbox';
@@ -49,6 +50,13 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
     'slipway validate runs/llama2-13b.yaml',
   ).action(async (file: string, options: CommonOptions) =>
     done((await import('./validate.js')).validate(file, options, terminal)),
+  );
+  verb(
+    'plan <file>',
+    'memory fit, step time, hours and dollars before launch',
+    'slipway plan runs/llama3-8b-fsdp.yaml --set compute.instanceCount=8',
+  ).action(async (file: string, options: PlanOptions) =>
+    done(await (await import('./plan.js')).plan(file, options, terminal)),
   );
   verb(
     'launch <file>',

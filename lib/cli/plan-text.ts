@@ -1,0 +1,61 @@
+import pc from 'picocolors';
+import type { RunPlan } from '../planner/plan-run';
+import type { RunSpec } from '../spec/run-spec';
+import { textTable } from './text-table';
+
+const VERDICT = { fits: pc.green('fits'), tight: pc.yellow('tight'), oom: pc.red('does not fit') };
+
+const round = (value: number, digits = 0) =>
+  value.toLocaleString('en-US', { maximumFractionDigits: digits, minimumFractionDigits: digits });
+const range = ([low, high]: [number, number], digits = 0) => `${round(low, digits)}-${round(high, digits)}`;
+const dollars = (value: number) => `$${round(value)}`;
+
+/** One screen that a person understands. */
+export function planText(run: RunSpec, plan: RunPlan): string {
+  const { memoryGiB, interval80, usd } = plan;
+  const rows = [
+    ['memory', `${VERDICT[plan.fits]}: ${round(memoryGiB.total, 1)} of ${round(memoryGiB.available, 1)} GiB a GPU`],
+    ['', memoryParts(memoryGiB)],
+    ['step', `${round(plan.stepSeconds, 2)} s (80 %: ${range(interval80.stepSeconds, 2)})`],
+    [
+      'speed',
+      `${round(plan.tokensPerSecondPerGpu)} tokens/s/GPU (80 %: ${range(interval80.tokensPerSecondPerGpu)}), ${round(plan.tokensPerSecond)} tokens/s`,
+    ],
+    ['', `${round(plan.modelTflopsPerGpu)} model TFLOPS/GPU, MFU ${round(100 * plan.mfu, 1)} %`],
+    ['time', timeText(plan)],
+    [
+      'cost',
+      usd.onDemand === null
+        ? `not known: ${usd.note}`
+        : `${dollars(usd.onDemand)}${interval80.usd ? ` (80 %: ${range(interval80.usd)})` : ''}; ${usd.note}`,
+    ],
+    ['checkpoints', checkpointText(plan)],
+  ];
+  return [
+    `${pc.bold(run.name)}: ${round(plan.parameters / 1e9, 1)} B parameters on ${plan.gpus} GPUs`,
+    textTable(['', ''], rows).split('\n').slice(1).join('\n'),
+    ...plan.assumptions.map((a) => pc.dim(`assumed: ${a}`)),
+    ...plan.advice.map(
+      (a) =>
+        `${pc.cyan('try')} ${a.change}: ${a.why} (${round(a.memoryGiB, 1)} GiB, ${round(a.tokensPerSecondPerGpu)} tokens/s/GPU, ${a.fits})`,
+    ),
+  ].join('\n');
+}
+
+function memoryParts(memory: RunPlan['memoryGiB']): string {
+  return Object.entries(memory)
+    .filter(([name, value]) => !['total', 'available'].includes(name) && value >= 0.05)
+    .sort(([, a], [, b]) => b - a)
+    .map(([name, value]) => `${name} ${round(value, 1)}`)
+    .join(', ');
+}
+
+function timeText({ hours, wallHours, goodput, steps, tokens }: RunPlan): string {
+  if (hours === null || wallHours === null) return 'no end given: name training.steps or training.totalTokens';
+  const long = wallHours > 48 ? `${round(wallHours / 24, 1)} days` : `${round(wallHours, 1)} hours`;
+  return `${long} (${round(steps ?? 0)} steps, ${round((tokens ?? 0) / 1e9, 2)} B tokens), expected goodput ${round(100 * goodput, 1)} %`;
+}
+
+function checkpointText({ checkpoint }: RunPlan): string {
+  return `${round(checkpoint.sizeGiB, 1)} GiB every ${round(checkpoint.intervalMinutes)} minutes, ${round(checkpoint.saveSeconds)} s to write`;
+}
