@@ -1,5 +1,4 @@
-import type { Action, Move } from './action';
-import { NO_MOVE } from './action';
+import { type Action, changeAttempt, type Move, move, NO_MOVE } from './action';
 import { failRun, stopRun } from './end-run';
 import { finishAttempt, reused, vanished } from './finish';
 import { intendAttempt, settleIntent } from './launch';
@@ -11,6 +10,8 @@ import { watchJob } from './watch';
 const CONFIRM_WITHIN_MS = 3_600_000;
 /** Describe may not yet show a job that was accepted a moment ago. */
 const SETTLE_MS = 600_000;
+/** A job that was there and is not is asked for again this much later before it counts as deleted. */
+const SECOND_LOOK_MS = 60_000;
 /** CreationTime of one job as two answers of the service may round it. */
 const SAME_JOB_MS = 1000;
 
@@ -42,15 +43,19 @@ function moveAttempt(record: RunRecord, attempt: Attempt, observed: Observed, no
     const idle = job.kind === 'absent' && observed.create === undefined;
     return holds && idle ? NO_MOVE : settleIntent(record, attempt, observed, now);
   }
-  if (job.kind === 'absent') {
-    const isFresh = now - (attempt.acceptedAt ?? attempt.intentAt) < SETTLE_MS && attempt.status === '';
-    return isFresh ? NO_MOVE : vanished(record, attempt, observed, now);
-  }
+  if (job.kind === 'absent') return moveAbsent(record, attempt, observed, now);
   if (job.kind !== 'present') return NO_MOVE;
   if (!isSameJob(attempt, job)) return reused(record, attempt, job, now);
   const isLive = ['InProgress', 'Stopping', 'Deleting'].includes(job.status);
   if (isLive) return watchJob(record, attempt, job, observed, now);
   return finishAttempt(record, attempt, job, observed, now);
+}
+
+function moveAbsent(record: RunRecord, attempt: Attempt, observed: Observed, now: EpochMs): Move {
+  const isFresh = now - (attempt.acceptedAt ?? attempt.intentAt) < SETTLE_MS && attempt.status === '';
+  if (isFresh) return NO_MOVE;
+  if (attempt.absentSince === undefined) return move({ changes: changeAttempt(record, { absentSince: now }) });
+  return now - attempt.absentSince < SECOND_LOOK_MS ? NO_MOVE : vanished(record, attempt, observed, now);
 }
 
 const isWaiting = (record: RunRecord, now: EpochMs): boolean =>

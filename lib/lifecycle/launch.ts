@@ -1,11 +1,13 @@
 import { changeAttempt, type Effect, type Move, move, NO_MOVE } from './action';
 import { CLASS_POLICY, judge } from './budgets';
 import { failRun, stopRun } from './end-run';
+import { vanished } from './finish';
 import type { CreateOutcome, Observed } from './observed';
 import type { Attempt, Checkpoint, EpochMs, RunRecord } from './record';
 import { chooseResume } from './resume';
 import { event, notice } from './say';
 import { spendRefusal } from './spend';
+import { madeProgress } from './watch';
 
 /** Reads after writes of the service may lag: an absent job is believed absent this long after the last create. */
 const CONSISTENCY_PAUSE_MS = 5000;
@@ -101,7 +103,10 @@ export function settleIntent(record: RunRecord, attempt: Attempt, observed: Obse
     return endUncreated(record, attempt, stopRun('stopped before a job was created', now), now);
   }
   if (sinceCreate < CONSISTENCY_PAUSE_MS) return NO_MOVE;
-  return createAgain(record, attempt, now);
+  const hasRun = madeProgress(record, attempt, observed);
+  if (hasRun === undefined) return NO_MOVE;
+  // What it committed shows that it ran; absent now, it was deleted, and its name is not used again.
+  return hasRun ? vanished(record, attempt, observed, now) : createAgain(record, attempt, now);
 }
 
 function cannotTell(record: RunRecord, attempt: Attempt, now: EpochMs): Move {

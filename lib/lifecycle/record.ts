@@ -116,6 +116,8 @@ export interface Attempt {
   lastStep: number | null;
   /** First time the hang rule was met; the stop needs a second look by our own clock. */
   suspectedHangAt?: EpochMs;
+  /** First time Describe did not know a job that it had known: one wrong answer must not start a second job. */
+  absentSince?: EpochMs;
   stop?: AttemptStop;
   endedAt?: EpochMs;
   failureClass?: FailureClass | 'completed' | 'stopped';

@@ -40,6 +40,7 @@ function see(attempt: Attempt, job: PresentJob, observed: Observed, now: EpochMs
   const step = progress?.step ?? null;
   return {
     ...attempt,
+    absentSince: undefined,
     status: job.status,
     secondaryStatus: job.secondaryStatus,
     jobCreatedAt: attempt.jobCreatedAt ?? job.createdAt,

@@ -160,7 +160,9 @@ describe('a create whose answer is doubtful', () => {
 
 describe('a name that was freed', () => {
   test('a job that vanished is a new attempt under a new name, never the same name again', () => {
-    const after = run(running(), seeing({ job: { kind: 'absent' } }, [100]));
+    const first = run(running(), seeing({ job: { kind: 'absent' } }, [100]), T0 + HOUR - MINUTE);
+    expect(first.record.attempt).toMatchObject({ phase: 'created' });
+    const after = run(first.record, seeing({ job: { kind: 'absent' } }, [100]));
     expect(after.record).toMatchObject({ state: 'resuming', attempt: { phase: 'ended', failureClass: 'deleted' } });
     const next = run(after.record, seeing({}, [100]));
     expect(next.effects).toMatchObject([{ do: 'create', attempt: 2, resumeFrom: { step: 100 } }]);

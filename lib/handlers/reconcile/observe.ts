@@ -26,9 +26,12 @@ export async function observe(deps: ReconcileDeps, subject: Subject, carried: Ca
   const job =
     attempt && !isAccepted(carried) ? await describeJob(deps.sagemaker, record, attempt) : NOTHING_OBSERVED.job;
   const isCreated = attempt?.phase === 'created';
+  const mayHaveRun = job.kind === 'absent';
   const [heartbeat, checkpoints, startFrom] = await Promise.all([
     isCreated ? readHeartbeat(deps.s3, prefixesOf(subject).heartbeat) : undefined,
-    isCreated || mayLaunch(record, attempt) ? ownCheckpoints(deps, subject) : NOTHING_OBSERVED.checkpoints,
+    isCreated || mayHaveRun || mayLaunch(record, attempt)
+      ? ownCheckpoints(deps, subject)
+      : NOTHING_OBSERVED.checkpoints,
     mayLaunch(record, attempt) ? findStart(deps, subject) : undefined,
   ]);
   return { ...NOTHING_OBSERVED, job, heartbeat, checkpoints, startFrom, ...carried };
