@@ -1,3 +1,4 @@
+import { checkEnvironment } from '../rules/environment';
 import { hasErrors, type Issue } from '../spec/issue';
 import { isEnvironmentFile, type Loaded, loadEnvironment } from '../spec/load';
 import { EXIT } from './exit';
@@ -18,7 +19,10 @@ function findIssues(
   options: CommonOptions,
 ): { issues: Issue[]; positionOf: Loaded<unknown>['positionOf'] } {
   const text = readText(file);
-  if (isEnvironmentFile(text)) return loadEnvironment(text, options.set);
+  if (isEnvironmentFile(text)) {
+    const loaded = loadEnvironment(text, options.set);
+    return { ...loaded, issues: [...loaded.issues, ...(loaded.value ? checkEnvironment(loaded.value) : [])] };
+  }
   // A name would need a service call; offline only a descriptor file says something about the environment.
   const descriptor =
     options.environment && isDescriptorFile(options.environment) ? readDescriptor(options.environment) : undefined;
