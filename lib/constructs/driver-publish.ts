@@ -1,0 +1,68 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Duration } from 'aws-cdk-lib';
+import type * as s3 from 'aws-cdk-lib/aws-s3';
+import { Asset } from 'aws-cdk-lib/aws-s3-assets';
+import { Construct } from 'constructs';
+import { DRIVER_PUBLISH_TYPE, type DriverArchive } from '../contracts/custom-resources';
+import { driverArchive } from './driver-files';
+import { HandlerFunction } from './handler-function';
+import { HandlerResource } from './handler-resource';
+
+export interface DriverPublishProps {
+  readonly artifactBucket: s3.IBucket;
+}
+
+/**
+ * Publishes the driver and the built-in trainer under `drivers/<hash>/` of the artifact bucket, where no user can write.
+ * Files of earlier releases stay: a run resumes with the driver that it began with.
+ */
+export class DriverPublish extends Construct {
+  /** `s3://.../drivers/<hash>/`. */
+  public readonly uri: string;
+  public readonly hash: string;
+
+  constructor(scope: Construct, id: string, props: DriverPublishProps) {
+    super(scope, id);
+    const archive = driverArchive();
+    const asset = this.makeAsset(archive);
+    const onEvent = new HandlerFunction(this, 'Function', {
+      handler: 'driver-publish',
+      description: 'Copies driver and trainer into the artifact bucket',
+      timeout: Duration.minutes(2),
+    });
+    onEvent.allow({ actions: ['s3:GetObject'], resources: [asset.bucket.arnForObjects(asset.s3ObjectKey)] });
+    onEvent.allow({
+      actions: ['s3:PutObject'],
+      resources: [props.artifactBucket.arnForObjects('drivers/*')],
+      wildcard: 'The files of each release lie under their hash.',
+    });
+    props.artifactBucket.encryptionKey?.grantEncryptDecrypt(onEvent.role);
+    const published = new HandlerResource(this, 'Files', {
+      resourceType: DRIVER_PUBLISH_TYPE,
+      onEvent,
+      serviceTimeout: Duration.minutes(5),
+      properties: {
+        sourceBucket: asset.s3BucketName,
+        sourceKey: asset.s3ObjectKey,
+        bucket: props.artifactBucket.bucketName,
+        hash: archive.hash,
+      },
+    });
+    this.uri = published.resource.getAttString('Uri');
+    this.hash = archive.hash;
+  }
+
+  /** Synth stages the file at once, so that the temporary one can go. */
+  private makeAsset(archive: DriverArchive): Asset {
+    const folder = mkdtempSync(path.join(tmpdir(), 'slipway-driver-'));
+    const file = path.join(folder, 'driver.json');
+    writeFileSync(file, JSON.stringify(archive));
+    try {
+      return new Asset(this, 'Archive', { path: file });
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import { Stack } from 'aws-cdk-lib';
+import * as iam from 'aws-cdk-lib/aws-iam';
+import { Construct } from 'constructs';
+import {
+  type AccessContext,
+  auditorStatements,
+  ciStatements,
+  platformAdminStatements,
+  researcherStatements,
+} from './access-policy';
+import { allow, type ExactStatement } from './statement';
+import type { TrainingLauncher } from './training-launcher';
+import type { TrainingStorage } from './training-storage';
+
+export interface EnvironmentAccessProps {
+  readonly environment: string;
+  readonly storage: TrainingStorage;
+  readonly launcher: TrainingLauncher;
+  /** Who may act for a team, by team; a team without principals gets no role. */
+  readonly teams: Readonly<Record<string, readonly string[]>>;
+  /** @default - no role */
+  readonly platformAdmins?: readonly string[];
+  /** @default - no role */
+  readonly auditors?: readonly string[];
+  /** @default - no role */
+  readonly ci?: readonly string[];
+}
+
+/** Roles that people and pipelines take on: one per team, and one per persona that the environment names principals for. */
+export class EnvironmentAccess extends Construct {
+  /** Role by team or persona; absent where nobody may take it on. */
+  public readonly roles: Readonly<Record<string, iam.Role>>;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    private readonly props: EnvironmentAccessProps,
+  ) {
+    super(scope, id);
+    const context = this.context();
+    const teams = Object.entries(props.teams).map(
+      ([team, who]) => [`${team}-researcher`, who, researcherStatements(context, team)] as const,
+    );
+    const personas = [
+      ['platform-admin', props.platformAdmins ?? [], platformAdminStatements(context)],
+      ['auditor', props.auditors ?? [], auditorStatements(context)],
+      ['ci', props.ci ?? [], ciStatements(context)],
+    ] as const;
+    this.roles = Object.fromEntries(
+      [...teams, ...personas].flatMap(([name, who, statements]) =>
+        who.length === 0 ? [] : [[name, this.role(name, who, statements)] as const],
+      ),
+    );
+  }
+
+  private role(name: string, principals: readonly string[], statements: readonly ExactStatement[]): iam.Role {
+    const { environment } = this.props;
+    const role = new iam.Role(this, name, {
+      roleName: `slipway-${environment}-${Stack.of(this).region}-${name}`,
+      description: `Slipway ${environment}: ${name}`,
+      assumedBy: new iam.CompositePrincipal(...principals.map((arn) => new iam.ArnPrincipal(arn))),
+    });
+    for (const statement of statements) allow(role, statement);
+    return role;
+  }
+
+  private context(): AccessContext {
+    const { partition, region, account } = Stack.of(this);
+    const { storage, launcher, environment } = this.props;
+    return {
+      partition,
+      region,
+      account,
+      environment,
+      dataBucketArn: storage.dataBucket.bucketArn,
+      checkpointBucketArn: storage.checkpointBucket.bucketArn,
+      artifactBucketArn: storage.artifactBucket.bucketArn,
+      keyArn: storage.key.keyArn,
+      runTableArn: launcher.table.tableArn,
+      aliasArns: Object.fromEntries(Object.entries(launcher.aliases).map(([team, alias]) => [team, alias.functionArn])),
+    };
+  }
+}

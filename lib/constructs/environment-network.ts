@@ -1,0 +1,50 @@
+import { Stack } from 'aws-cdk-lib';
+import { Construct } from 'constructs';
+import type { EnvironmentSpec } from '../spec/environment-file';
+import { TrainingNetwork } from './training-network';
+
+/** The network of an environment file: made, named, or none. */
+export class EnvironmentNetwork extends Construct {
+  /** Empty: jobs run without a VPC. */
+  public readonly subnetIds: string[];
+  public readonly securityGroupIds: string[];
+  /** Subnets with their zone ids; undefined where they are not known. */
+  public readonly subnets?: { id: string; zoneId: string }[];
+
+  private readonly zoneIds: readonly string[];
+
+  constructor(scope: Construct, id: string, spec: EnvironmentSpec) {
+    super(scope, id);
+    const { mode, existing, availabilityZoneIds } = spec.network;
+    this.zoneIds = availabilityZoneIds === 'all' ? [] : availabilityZoneIds;
+    if (mode === 'vpc-locked' || mode === 'vpc-nat') {
+      const made = this.make(spec, mode);
+      this.subnetIds = made.subnetIds;
+      this.securityGroupIds = made.securityGroupIds;
+      this.subnets = made.subnets;
+    } else {
+      this.subnetIds = mode === 'existing' ? (existing?.subnetIds ?? []) : [];
+      this.securityGroupIds = mode === 'existing' ? (existing?.securityGroupIds ?? []) : [];
+    }
+  }
+
+  /** The subnet in a zone, where zones were given by id. */
+  subnetOfZone(zoneId: string): string | undefined {
+    const index = this.zoneIds.indexOf(zoneId);
+    return index < 0 ? undefined : this.subnetIds[index];
+  }
+
+  private make(spec: EnvironmentSpec, mode: 'vpc-locked' | 'vpc-nat'): TrainingNetwork {
+    const places = [...(spec.storage.external ?? []).map(({ s3 }) => s3), spec.network.wheels ?? ''].filter(Boolean);
+    return new TrainingNetwork(this, 'Vpc', {
+      prefix: `slipway-${spec.name}`,
+      mode,
+      availabilityZoneIds: this.zoneIds.length > 0 ? this.zoneIds : undefined,
+      foreignBucketArns: places.map(
+        (s3) => `arn:${Stack.of(this).partition}:s3:::${s3.replace(/^s3:\/\//, '').split('/')[0]}`,
+      ),
+      usesCodeArtifact: spec.network.packages === 'codeartifact',
+      allowsRemoteDebug: spec.guardrails.allowRemoteDebug,
+    });
+  }
+}

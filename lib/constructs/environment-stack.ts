@@ -1,0 +1,233 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { CfnElement, CfnOutput, Stack, type StackProps, Tags } from 'aws-cdk-lib';
+import type { Construct } from 'constructs';
+import { environmentQuotaNeeds } from '../quota';
+import type { EnvironmentSpec } from '../spec/environment-file';
+import type { RunSpec } from '../spec/run-spec';
+import { baseImageUri } from './base-image';
+import { DriverPublish } from './driver-publish';
+import { EnvironmentAccess } from './environment-access';
+import { EnvironmentNetwork } from './environment-network';
+import { Guards } from './guards';
+import { LustreFileSystem } from './lustre-file-system';
+import { Observability } from './observability';
+import { packageRoot } from './package-root';
+import { QuotaPreflight } from './quota-preflight';
+import { isSandbox } from './sandbox-context';
+import { SpendGuard } from './spend-guard';
+import { TeamDescriptor } from './team-descriptor';
+import { TrainingImage } from './training-image';
+import { runTableName, TrainingLauncher } from './training-launcher';
+import { TrainingRoles } from './training-roles';
+import { TrainingStorage } from './training-storage';
+
+export interface EnvironmentStackProps extends StackProps {
+  /** One environment in one Region, as `resolveEnvironments` gives it. */
+  readonly spec: EnvironmentSpec;
+  /** The runs that `spec.runs` names; their needs count in the quota check. @default - none */
+  readonly runs?: readonly RunSpec[];
+}
+
+/**
+ * A training environment in one Region. The quota check comes first: nothing stateful is made when it refuses. It provisions
+ * and starts no training.
+ *
+ * ```ts
+ * new EnvironmentStack(app, 'Training', { spec, env: { account: '111122223333', region: 'us-west-2' } });
+ * ```
+ */
+export class EnvironmentStack extends Stack {
+  public readonly preflight: QuotaPreflight;
+  public readonly guards: Guards;
+  public readonly network: EnvironmentNetwork;
+  public readonly storage: TrainingStorage;
+  public readonly roles: TrainingRoles;
+  public readonly launcher: TrainingLauncher;
+  public readonly access: EnvironmentAccess;
+  public readonly observability: Observability;
+  /** Image that jobs run by default. */
+  public readonly imageUri: string;
+
+  private readonly spec: EnvironmentSpec;
+  private readonly prefix: string;
+
+  constructor(scope: Construct, id: string, props: EnvironmentStackProps) {
+    super(scope, id, { description: `Slipway environment ${props.spec.name}`, ...props });
+    this.spec = props.spec;
+    this.prefix = `slipway-${this.spec.name}`;
+    this.preflight = this.makePreflight(props.runs ?? []);
+    this.guards = this.makeGuards();
+    this.network = new EnvironmentNetwork(this, 'Network', this.spec);
+    this.storage = this.makeStorage();
+    const image = this.makeImage();
+    this.imageUri = image?.imageUri ?? this.spec.image.uri ?? '';
+    this.roles = this.makeRoles(image);
+    this.launcher = this.makeLauncher();
+    this.access = this.makeAccess();
+    this.observability = new Observability(this, 'Observability', {
+      environment: this.spec.name,
+      launcher: this.launcher,
+    });
+    this.makeSpendGuard();
+    this.writeDescriptors(new DriverPublish(this, 'Driver', { artifactBucket: this.storage.artifactBucket }));
+    this.orderResources();
+    Tags.of(this).add('slipway:environment', this.spec.name);
+  }
+
+  private makePreflight(runs: readonly RunSpec[]): QuotaPreflight {
+    const { name, quotas, guardrails } = this.spec;
+    return new QuotaPreflight(this, 'Preflight', {
+      environment: name,
+      needs: environmentQuotaNeeds(quotas.require, runs, guardrails.maxInstancesPerRun),
+      enforce: quotas.enforce,
+      requestIncrease: quotas.requestIncrease,
+    });
+  }
+
+  private makeGuards(): Guards {
+    const { name, network, teams, storage } = this.spec;
+    return new Guards(this, 'Guards', {
+      environment: name,
+      runTableName: runTableName(name),
+      replacedBy: {
+        mode: network.mode,
+        existing: network.existing,
+        zones: network.availabilityZoneIds,
+        teams: Object.keys(teams).sort(),
+        adopt: storage.adopt,
+      },
+    });
+  }
+
+  private makeStorage(): TrainingStorage {
+    const { retain, adopt, checkpointExpirationDays } = this.spec.storage;
+    return new TrainingStorage(this, 'Storage', { prefix: this.prefix, retain, adopt, checkpointExpirationDays });
+  }
+
+  private makeImage(): TrainingImage | undefined {
+    const { image, storage } = this.spec;
+    if (image.uri) return undefined;
+    return new TrainingImage(this, 'Image', {
+      repositoryName: this.prefix,
+      baseImageUri: baseImageUri(image.base, this.region),
+      key: this.storage.key,
+      retain: storage.retain,
+    });
+  }
+
+  private makeRoles(image: TrainingImage | undefined): TrainingRoles {
+    const { name, teams, storage, guardrails, network } = this.spec;
+    return new TrainingRoles(this, 'Roles', {
+      environment: name,
+      teams: Object.keys(teams),
+      storage: this.storage,
+      network: this.network,
+      repositoryName: image && this.prefix,
+      allowedImages: guardrails.allowedImages,
+      external: [...(storage.external ?? []), ...(network.wheels ? [{ s3: network.wheels }] : [])],
+      codeArtifact: network.packages === 'codeartifact' ? network.codeArtifact : undefined,
+      allowsRemoteDebug: guardrails.allowRemoteDebug,
+    });
+  }
+
+  private makeLauncher(): TrainingLauncher {
+    const { name, teams, storage, notifications } = this.spec;
+    return new TrainingLauncher(this, 'Launcher', {
+      environment: name,
+      storage: this.storage,
+      roles: this.roles,
+      shares: Object.fromEntries(Object.entries(teams).map(([team, { share }]) => [team, share])),
+      notificationEmails: notifications.emails,
+      retain: storage.retain,
+      adopt: storage.adopt,
+    });
+  }
+
+  private makeAccess(): EnvironmentAccess {
+    const { name, teams, access } = this.spec;
+    return new EnvironmentAccess(this, 'Access', {
+      environment: name,
+      storage: this.storage,
+      launcher: this.launcher,
+      teams: Object.fromEntries(Object.entries(teams).map(([team, { principals }]) => [team, principals])),
+      ...access,
+    });
+  }
+
+  private makeSpendGuard(): void {
+    const { name, budget } = this.spec;
+    if (!budget || isSandbox(this)) return;
+    const { monthlyUsd, thresholdsPercent, emails } = budget;
+    new SpendGuard(this, 'Spend', { environment: name, monthlyUsd, thresholdsPercent, emails: emails ?? [] });
+  }
+
+  private writeDescriptors(driver: DriverPublish): void {
+    const fileSystems = this.fileSystems();
+    for (const [team, roles] of Object.entries(this.roles.teams)) {
+      const { storage, network, name, guardrails, prices } = this.spec;
+      const { parameterName } = new TeamDescriptor(this, `Descriptor-${team}`, {
+        descriptor: {
+          schemaVersion: 1,
+          slipwayVersion: packageVersion(),
+          name,
+          team,
+          partition: this.partition,
+          account: this.account,
+          region: this.region,
+          executionRoleArn: roles.execution.roleArn,
+          processingRoleArn: roles.processing.roleArn,
+          dataBucket: this.storage.dataBucket.bucketName,
+          checkpointBucket: this.storage.checkpointBucket.bucketName,
+          artifactBucket: this.storage.artifactBucket.bucketName,
+          kmsKeyArn: this.storage.key.keyArn,
+          subnetIds: this.network.subnetIds,
+          securityGroupIds: this.network.securityGroupIds,
+          subnets: this.network.subnets,
+          network: { mode: network.mode, packages: network.packages, wheels: network.wheels },
+          fileSystems,
+          external: storage.external,
+          trainingImageUri: this.imageUri,
+          prices,
+          runTableName: this.launcher.table.tableName,
+          guardrails,
+          controlAliasArn: this.launcher.aliases[team]?.functionArn,
+          driver: { uri: driver.uri, hash: driver.hash },
+        },
+      });
+      new CfnOutput(this, `DescriptorOf${team}`, { value: parameterName, description: `Descriptor of team ${team}` });
+    }
+  }
+
+  private fileSystems(): Record<string, { id?: string; fsxLustre?: string; efs?: string }> {
+    const { fsxLustre, fileSystems, retain } = this.spec.storage;
+    const subnetId = fsxLustre && this.network.subnetOfZone(fsxLustre.zoneId);
+    if (!fsxLustre || !subnetId || isSandbox(this)) return { ...fileSystems };
+    const made = new LustreFileSystem(this, 'Lustre', {
+      subnetId,
+      securityGroupIds: this.network.securityGroupIds,
+      sizeGiB: fsxLustre.sizeGiB,
+      throughputMBpsPerTiB: fsxLustre.throughputMBpsPerTiB,
+      key: this.storage.key,
+      dataBucket: this.storage.dataBucket,
+      retain,
+    });
+    const own = { id: made.fileSystemId, fsxLustre: made.fileSystemId, directoryPath: `/${made.mountName}` };
+    return { fsx: own, ...fileSystems };
+  }
+
+  /** The quota check before everything, the guard of the deletion after everything. */
+  private orderResources(): void {
+    const others = this.node.children.filter((child) => child !== this.preflight && child !== this.guards);
+    const stateful = others.filter((child) => !CfnElement.isCfnElement(child));
+    this.preflight.gate(this.guards, ...stateful);
+    for (const guarded of [this.network, this.storage, this.roles])
+      guarded.node.addDependency(this.guards.replaceGuard);
+    for (const child of stateful) this.guards.deleteGuard.node.addDependency(child);
+  }
+}
+
+function packageVersion(): string {
+  const file = JSON.parse(readFileSync(path.join(packageRoot(), 'package.json'), 'utf8')) as { version: string };
+  return file.version;
+}

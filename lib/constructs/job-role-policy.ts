@@ -1,0 +1,271 @@
+import { REGIONS } from '../catalog/regions';
+import type { ExactStatement } from './statement';
+
+/** What the roles of one team's jobs are made from. All values may be tokens. */
+export interface JobRoleContext {
+  readonly partition: string;
+  readonly account: string;
+  readonly region: string;
+  /** Name of the environment: jobs are called `<environment>-...`. */
+  readonly environment: string;
+  readonly team: string;
+  readonly dataBucketArn: string;
+  readonly checkpointBucketArn: string;
+  readonly artifactBucketArn: string;
+  readonly keyArn: string;
+  /** Name of the environment's own image repository. @default - it has none */
+  readonly repositoryName?: string;
+  /** Kinds and URI prefixes of allowed images. @default - every kind, and every repository of this account */
+  readonly allowedImages?: readonly string[];
+  /** Subnets and groups of jobs; empty: jobs run without a VPC. */
+  readonly subnetIds: readonly string[];
+  readonly securityGroupIds: readonly string[];
+  /** Data outside the environment. @default - none */
+  readonly external?: readonly { readonly s3: string; readonly access?: string; readonly kmsKeyArn?: string }[];
+  /** @default - none */
+  readonly codeArtifact?: { readonly domain: string; readonly repository: string };
+  /** Whether a shell in the container is allowed. @default false */
+  readonly allowsRemoteDebug?: boolean;
+}
+
+/** Repositories of the Deep Learning Containers with PyTorch: lib/catalog/images.ts names the same. */
+const DLC_REPOSITORIES = ['pytorch', 'pytorch-training', 'huggingface-pytorch-training'];
+const SMP_REPOSITORY = 'smdistributed-modelparallel';
+
+/**
+ * Role of a team's training containers: reads data, driver, job files and code, writes its own checkpoints and outputs.
+ * Deleting is for the checkpoint prefix alone: the checkpoint library renames by copy and delete.
+ */
+export function executionStatements(context: JobRoleContext): ExactStatement[] {
+  const own = `runs/${context.team}`;
+  const checkpoints = `${context.checkpointBucketArn}/${own}/*`;
+  return [
+    ...sharedStatements(context, 'TrainingJobs'),
+    list(context.checkpointBucketArn, [own, `${own}/*`]),
+    {
+      actions: ['s3:GetObject', 's3:PutObject', 's3:DeleteObject', ...MULTIPART],
+      resources: [checkpoints],
+      wildcard: 'The objects of all runs of one team.',
+    },
+  ];
+}
+
+/**
+ * Role of a team's processing containers: as above, but what it makes goes into the data bucket, where it may add and replace
+ * (old versions stay) and not delete.
+ */
+export function processingStatements(context: JobRoleContext): ExactStatement[] {
+  return [
+    ...sharedStatements(context, 'ProcessingJobs'),
+    {
+      actions: ['s3:PutObject', ...MULTIPART],
+      resources: [`${context.dataBucketArn}/*`],
+      wildcard: 'The run file names the prefix that prepared data goes to.',
+    },
+  ];
+}
+
+const MULTIPART = ['s3:AbortMultipartUpload', 's3:ListMultipartUploadParts'];
+
+function sharedStatements(context: JobRoleContext, logFamily: string): ExactStatement[] {
+  const own = `runs/${context.team}`;
+  return [
+    ...imageStatements(context),
+    ...logStatements(context, logFamily),
+    list(context.dataBucketArn),
+    list(context.artifactBucketArn, ['drivers', 'drivers/*', own, `${own}/*`]),
+    {
+      actions: ['s3:GetObject'],
+      resources: [
+        `${context.dataBucketArn}/*`,
+        `${context.artifactBucketArn}/drivers/*`,
+        `${context.artifactBucketArn}/${own}/*`,
+      ],
+      wildcard: "Data is shared by the teams; drivers and a team's own runs are prefixes.",
+    },
+    {
+      actions: ['s3:PutObject', ...MULTIPART],
+      resources: [`${context.artifactBucketArn}/${own}/*/output/*`],
+      wildcard: 'The outputs of all runs of one team; job files and code of the same runs stay out of reach.',
+    },
+    ...keyStatements(context),
+    ...networkStatements(context),
+    ...(context.external ?? []).flatMap((place) => externalStatements(place, context)),
+    ...packageStatements(context),
+    ...debugStatements(context),
+  ];
+}
+
+/** Listing of a bucket, or of some prefixes of it. */
+function list(bucketArn: string, prefixes?: readonly string[]): ExactStatement {
+  const conditions = prefixes && { StringLike: { 's3:prefix': [...prefixes] } };
+  return { actions: ['s3:ListBucket'], resources: [bucketArn], conditions };
+}
+
+function imageStatements(context: JobRoleContext): ExactStatement[] {
+  return [
+    {
+      actions: ['ecr:GetAuthorizationToken'],
+      resources: ['*'],
+      wildcard: 'The token is for the registry: the action has no resource type.',
+    },
+    {
+      actions: ['ecr:BatchCheckLayerAvailability', 'ecr:GetDownloadUrlForLayer', 'ecr:BatchGetImage'],
+      resources: imageRepositories(context),
+      wildcard: 'Without guardrails.allowedImages any image of this account may be used.',
+    },
+  ];
+}
+
+/** ARNs of the repositories that jobs may pull from. */
+export function imageRepositories(context: JobRoleContext): string[] {
+  const { partition, region, account, allowedImages } = context;
+  const arn = (owner: string, name: string) => `arn:${partition}:ecr:${region}:${owner}:repository/${name}`;
+  const facts = REGIONS[region];
+  const allows = (kind: string) => !allowedImages || allowedImages.includes(kind);
+  const dlc = DLC_REPOSITORIES.filter((name) => allows(name.startsWith('huggingface') ? 'huggingface' : 'dlc'));
+  const named = (allowedImages ?? []).flatMap((prefix) => {
+    const found = /^(\d{12})\.dkr\.ecr\.([a-z0-9-]+)\.[a-z.]+\/([^:@]+)/.exec(prefix);
+    return found ? [`arn:${partition}:ecr:${found[2]}:${found[1]}:repository/${found[3]}`] : [];
+  });
+  return [
+    ...(context.repositoryName && allowedImages && allows('environment') ? [arn(account, context.repositoryName)] : []),
+    ...(allowedImages ? named : [arn(account, '*')]),
+    ...(facts ? dlc.map((name) => arn(facts.dlcAccount, name)) : []),
+    ...(facts?.smpAccount && allows('smp') ? [arn(facts.smpAccount, SMP_REPOSITORY)] : []),
+  ];
+}
+
+function logStatements({ partition, region, account, environment }: JobRoleContext, family: string): ExactStatement[] {
+  const group = `arn:${partition}:logs:${region}:${account}:log-group:/aws/sagemaker/${family}`;
+  return [
+    { actions: ['logs:CreateLogGroup', 'logs:DescribeLogStreams'], resources: [group] },
+    {
+      actions: ['logs:CreateLogStream', 'logs:PutLogEvents'],
+      resources: [`${group}:log-stream:${environment}-*`],
+      wildcard: "The streams of this environment's jobs in the group that SageMaker shares between all jobs.",
+    },
+    {
+      actions: ['cloudwatch:PutMetricData'],
+      resources: ['*'],
+      conditions: { StringEquals: { 'cloudwatch:namespace': [`/aws/sagemaker/${family}`, 'Slipway'] } },
+      wildcard: 'The action has no resource type; the namespace is fixed by the condition.',
+    },
+  ];
+}
+
+function keyStatements({ keyArn, region, partition }: JobRoleContext): ExactStatement[] {
+  const suffix = partition === 'aws-cn' ? 'amazonaws.com.cn' : 'amazonaws.com';
+  return [
+    {
+      actions: ['kms:Decrypt', 'kms:GenerateDataKey'],
+      resources: [keyArn],
+      conditions: { StringEquals: { 'kms:ViaService': `s3.${region}.${suffix}` } },
+    },
+    // Volumes: SageMaker hands the key on to the instances' disks.
+    {
+      actions: ['kms:CreateGrant'],
+      resources: [keyArn],
+      conditions: { Bool: { 'kms:GrantIsForAWSResource': 'true' } },
+    },
+    { actions: ['kms:DescribeKey'], resources: [keyArn] },
+  ];
+}
+
+/** Network interfaces that SageMaker makes in the VPC with this role: in the environment's subnets and group only. */
+function networkStatements(context: JobRoleContext): ExactStatement[] {
+  const { partition, region, account, subnetIds, securityGroupIds } = context;
+  if (subnetIds.length === 0) return [];
+  const arn = (kind: string, id: string) => `arn:${partition}:ec2:${region}:${account}:${kind}/${id}`;
+  const subnets = subnetIds.map((id) => arn('subnet', id));
+  const interfaces = arn('network-interface', '*');
+  return [
+    {
+      actions: [
+        'ec2:DescribeDhcpOptions',
+        'ec2:DescribeNetworkInterfaces',
+        'ec2:DescribeSecurityGroups',
+        'ec2:DescribeSubnets',
+        'ec2:DescribeVpcs',
+      ],
+      resources: ['*'],
+      wildcard: 'Describe actions of EC2 have no resource type.',
+    },
+    {
+      actions: ['ec2:CreateNetworkInterface'],
+      resources: [interfaces, ...subnets, ...securityGroupIds.map((id) => arn('security-group', id))],
+      wildcard: 'An interface has no id before it is made; subnets and groups are named.',
+    },
+    {
+      actions: [
+        'ec2:CreateNetworkInterfacePermission',
+        'ec2:DeleteNetworkInterface',
+        'ec2:DeleteNetworkInterfacePermission',
+      ],
+      resources: [interfaces],
+      conditions: { ArnEquals: { 'ec2:Subnet': subnets } },
+      wildcard: 'Interfaces are made per job; the condition holds them to the subnets of the environment.',
+    },
+  ];
+}
+
+function externalStatements(
+  place: { readonly s3: string; readonly access?: string; readonly kmsKeyArn?: string },
+  { partition }: JobRoleContext,
+): ExactStatement[] {
+  const [bucket = '', ...rest] = place.s3.replace(/^s3:\/\//, '').split('/');
+  const prefix = rest.join('/');
+  const bucketArn = `arn:${partition}:s3:::${bucket}`;
+  const writes = place.access === 'read-write' ? ['s3:PutObject', ...MULTIPART] : [];
+  return [
+    list(bucketArn, prefix === '' ? undefined : [`${prefix}*`]),
+    {
+      actions: ['s3:GetObject', ...writes],
+      resources: [`${bucketArn}/${prefix}*`],
+      wildcard: 'The prefix that storage.external names.',
+    },
+    ...(place.kmsKeyArn
+      ? [
+          {
+            actions: ['kms:Decrypt', ...(writes.length > 0 ? ['kms:GenerateDataKey'] : [])],
+            resources: [place.kmsKeyArn],
+          },
+        ]
+      : []),
+  ];
+}
+
+function packageStatements({ codeArtifact, partition, region, account }: JobRoleContext): ExactStatement[] {
+  if (!codeArtifact) return [];
+  const { domain, repository } = codeArtifact;
+  const arn = `arn:${partition}:codeartifact:${region}:${account}`;
+  return [
+    { actions: ['codeartifact:GetAuthorizationToken'], resources: [`${arn}:domain/${domain}`] },
+    {
+      actions: ['codeartifact:GetRepositoryEndpoint', 'codeartifact:ReadFromRepository'],
+      resources: [`${arn}:repository/${domain}/${repository}`],
+    },
+    {
+      actions: ['sts:GetServiceBearerToken'],
+      resources: ['*'],
+      conditions: { StringEquals: { 'sts:AWSServiceName': 'codeartifact.amazonaws.com' } },
+      wildcard: 'The action has no resource type; the service is fixed by the condition.',
+    },
+  ];
+}
+
+function debugStatements({ allowsRemoteDebug }: JobRoleContext): ExactStatement[] {
+  if (!allowsRemoteDebug) return [];
+  return [
+    {
+      actions: [
+        'ssmmessages:CreateControlChannel',
+        'ssmmessages:CreateDataChannel',
+        'ssmmessages:OpenControlChannel',
+        'ssmmessages:OpenDataChannel',
+      ],
+      resources: ['*'],
+      wildcard: 'guardrails.allowRemoteDebug is on, and the Session Manager channels have no resource type.',
+    },
+  ];
+}

@@ -1,0 +1,115 @@
+import type { ExactStatement } from './statement';
+
+/** What control and reconcile work with. All values may be tokens. */
+export interface LauncherContext {
+  readonly partition: string;
+  readonly account: string;
+  readonly region: string;
+  readonly environment: string;
+  readonly runTableArn: string;
+  readonly queueArn: string;
+  readonly checkpointBucketArn: string;
+  readonly artifactBucketArn: string;
+  readonly keyArn: string;
+}
+
+const TRANSACT = ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:UpdateItem', 'dynamodb:ConditionCheckItem'];
+
+/**
+ * Control writes intent and signs uploads with its own right to put them; it creates no job and passes no role.
+ */
+export function controlStatements(context: LauncherContext): ExactStatement[] {
+  const { artifactBucketArn } = context;
+  return [
+    ...sharedStatements(context),
+    {
+      actions: ['s3:PutObject', 's3:GetObject'],
+      resources: [`${artifactBucketArn}/runs/*/run.yaml`, `${artifactBucketArn}/runs/*/code/*`],
+      wildcard: 'Run file and code of every run: the team comes from the alias that was invoked.',
+    },
+  ];
+}
+
+/** Reconcile alone creates and stops jobs, and passes the roles of jobs to SageMaker and to nobody else. */
+export function reconcileStatements(
+  context: LauncherContext,
+  passableRoleArns: readonly string[],
+  topicArn: string,
+): ExactStatement[] {
+  const { partition, region, account, environment, artifactBucketArn, checkpointBucketArn } = context;
+  const sagemaker = (kind: string, name: string) => `arn:${partition}:sagemaker:${region}:${account}:${kind}/${name}`;
+  const training = sagemaker('training-job', `${environment}-*`);
+  const processing = sagemaker('processing-job', `${environment}-*`);
+  const named = 'Jobs are named after the environment that they belong to.';
+  return [
+    ...sharedStatements(context),
+    { actions: ['sagemaker:DescribeTrainingJob', 'sagemaker:StopTrainingJob'], resources: [training], wildcard: named },
+    {
+      actions: ['sagemaker:CreateTrainingJob'],
+      resources: [training, sagemaker('training-plan', '*')],
+      wildcard: `${named} The run file names the training plan.`,
+    },
+    {
+      actions: ['sagemaker:CreateProcessingJob', 'sagemaker:DescribeProcessingJob', 'sagemaker:StopProcessingJob'],
+      resources: [processing],
+      wildcard: named,
+    },
+    { actions: ['sagemaker:AddTags', 'sagemaker:ListTags'], resources: [training, processing], wildcard: named },
+    {
+      actions: ['sagemaker:ListTrainingJobs', 'sagemaker:ListProcessingJobs'],
+      resources: ['*'],
+      wildcard: 'Listing jobs has no resource type.',
+    },
+    {
+      actions: ['sagemaker:DescribeTrainingJob', 'sagemaker:DescribeProcessingJob'],
+      resources: [sagemaker('training-job', '*'), sagemaker('processing-job', '*')],
+      wildcard: 'Jobs of others hold quota too: what is free is only known when all of them are read.',
+    },
+    {
+      actions: ['iam:PassRole'],
+      resources: [...passableRoleArns],
+      conditions: { StringEquals: { 'iam:PassedToService': 'sagemaker.amazonaws.com' } },
+    },
+    {
+      actions: ['s3:PutObject'],
+      resources: [`${artifactBucketArn}/runs/*/job/*`],
+      wildcard: 'job.json of each attempt of each run.',
+    },
+    {
+      actions: ['s3:ListBucket'],
+      resources: [checkpointBucketArn],
+      conditions: { StringLike: { 's3:prefix': ['runs/*'] } },
+    },
+    {
+      actions: ['s3:GetObject'],
+      resources: [`${checkpointBucketArn}/runs/*/COMMITTED.json`, `${checkpointBucketArn}/runs/*/heartbeat.json`],
+      wildcard: 'Markers and heartbeats of every run; the weights stay out of reach.',
+    },
+    { actions: ['sns:Publish'], resources: [topicArn] },
+    { actions: ['events:PutEvents'], resources: [`arn:${partition}:events:${region}:${account}:event-bus/default`] },
+  ];
+}
+
+function sharedStatements(context: LauncherContext): ExactStatement[] {
+  const { partition, region, account, environment, runTableArn, queueArn, keyArn } = context;
+  return [
+    { actions: TRANSACT, resources: [runTableArn] },
+    {
+      actions: ['dynamodb:Query'],
+      resources: [runTableArn, `${runTableArn}/index/*`],
+      wildcard: 'The two indexes of the table.',
+    },
+    { actions: ['sqs:SendMessage'], resources: [queueArn] },
+    {
+      actions: ['ssm:GetParameter'],
+      resources: [`arn:${partition}:ssm:${region}:${account}:parameter/slipway/environments/${environment}/*`],
+      wildcard: "The descriptors of the environment's teams.",
+    },
+    {
+      actions: ['servicequotas:GetServiceQuota'],
+      resources: [`arn:${partition}:servicequotas:${region}:${account}:sagemaker/*`],
+      wildcard: 'Which quotas matter is known when a run is there.',
+    },
+    { actions: ['kms:Decrypt', 'kms:GenerateDataKey', 'kms:DescribeKey'], resources: [keyArn] },
+  ];
+}

@@ -1,0 +1,149 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { Duration, RemovalPolicy, Validations } from 'aws-cdk-lib';
+import * as codebuild from 'aws-cdk-lib/aws-codebuild';
+import * as ecr from 'aws-cdk-lib/aws-ecr';
+import type * as kms from 'aws-cdk-lib/aws-kms';
+import * as logs from 'aws-cdk-lib/aws-logs';
+import { Asset } from 'aws-cdk-lib/aws-s3-assets';
+import { Construct } from 'constructs';
+import { IMAGE_BUILD_TYPE } from '../contracts/custom-resources';
+import { HandlerFunction } from './handler-function';
+import { HandlerResource } from './handler-resource';
+import { IMAGE_BUILD_SPEC } from './image-build-spec';
+import { packageRoot } from './package-root';
+import { isSandbox } from './sandbox-context';
+import { allow } from './statement';
+
+/** Images beyond this many are the oldest ones; a run that still uses one has its digest in the run table. */
+const MOST_IMAGES = 200;
+/** A base image of 20 GB is pulled, built on and pushed in less. */
+const BUILD_TIMEOUT = Duration.minutes(55);
+
+export interface TrainingImageProps {
+  /** Name of the repository, `slipway-research`. */
+  readonly repositoryName: string;
+  /** URI of the image to build on, best with a digest. */
+  readonly baseImageUri: string;
+  /** Folder with the Dockerfile. @default - containers/training of this package */
+  readonly directory?: string;
+  readonly key: kms.IKey;
+  /** Whether the repository survives the stack. @default true */
+  readonly retain?: boolean;
+}
+
+/**
+ * The environment's image: built in the account by CodeBuild when its content hash is new, without a local Docker. A build
+ * costs about half a dollar; the repository what is stored. In the embedded AWS nothing is built and a fixed name is given.
+ */
+export class TrainingImage extends Construct {
+  public readonly repository: ecr.Repository;
+  /** Image by digest. */
+  public readonly imageUri: string;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    private readonly props: TrainingImageProps,
+  ) {
+    super(scope, id);
+    const retain = props.retain ?? true;
+    this.repository = new ecr.Repository(this, 'Repository', {
+      repositoryName: props.repositoryName,
+      imageTagMutability: ecr.TagMutability.IMMUTABLE,
+      imageScanOnPush: true,
+      lifecycleRules: [
+        { description: 'layers of failed pushes', tagStatus: ecr.TagStatus.UNTAGGED, maxImageAge: Duration.days(7) },
+        { description: 'oldest images', tagStatus: ecr.TagStatus.ANY, maxImageCount: MOST_IMAGES },
+      ],
+      removalPolicy: retain ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY,
+      emptyOnDelete: retain ? undefined : true,
+    });
+    this.imageUri = isSandbox(this) ? `${this.repository.repositoryUri}:sandbox` : this.build();
+  }
+
+  private build(): string {
+    const directory = this.props.directory ?? path.join(packageRoot(), 'containers', 'training');
+    if (!existsSync(path.join(directory, 'Dockerfile')))
+      throw new Error(`${this.node.path}: directory must hold a Dockerfile, got ${directory}; name another one`);
+    const source = new Asset(this, 'Source', { path: directory });
+    const tag = contentTag(source.assetHash, this.props.baseImageUri);
+    const project = this.makeProject(source);
+    const handlers = this.makeHandlers(project);
+    const built = new HandlerResource(this, 'Build', {
+      resourceType: IMAGE_BUILD_TYPE,
+      ...handlers,
+      queryInterval: Duration.seconds(30),
+      totalTimeout: Duration.minutes(59),
+      serviceTimeout: Duration.hours(1),
+      properties: { projectName: project.projectName, repositoryName: this.repository.repositoryName, tag },
+    });
+    // The first build needs the project's permissions, not only the project.
+    built.node.addDependency(project);
+    return `${this.repository.repositoryUri}@${built.resource.getAttString('Digest')}`;
+  }
+
+  private makeProject(source: Asset): codebuild.Project {
+    const logGroup = new logs.LogGroup(this, 'BuildLogs', {
+      retention: logs.RetentionDays.THREE_MONTHS,
+      removalPolicy: RemovalPolicy.DESTROY,
+    });
+    const project = new codebuild.Project(this, 'Project', {
+      description: `Builds ${this.props.repositoryName}`,
+      source: codebuild.Source.s3({ bucket: source.bucket, path: source.s3ObjectKey }),
+      buildSpec: codebuild.BuildSpec.fromObjectToYaml(IMAGE_BUILD_SPEC),
+      encryptionKey: this.props.key,
+      timeout: BUILD_TIMEOUT,
+      logging: { cloudWatch: { logGroup } },
+      environment: {
+        buildImage: codebuild.LinuxBuildImage.STANDARD_7_0,
+        computeType: codebuild.ComputeType.LARGE,
+        privileged: true,
+      },
+      environmentVariables: {
+        REPOSITORY_URI: { value: this.repository.repositoryUri },
+        BASE_IMAGE: { value: this.props.baseImageUri },
+        IMAGE_TAG: { value: 'none' },
+      },
+    });
+    this.grantPulls(project);
+    Validations.of(project).acknowledge({
+      id: 'AwsSolutions-CB3',
+      reason: 'docker build needs privileged mode; the project runs our Dockerfile only and nobody else may change it.',
+    });
+    return project;
+  }
+
+  private grantPulls(project: codebuild.Project): void {
+    this.repository.grantPullPush(project);
+    const base = baseRepositoryArn(this.props.baseImageUri);
+    if (base && project.role) ecr.Repository.fromRepositoryArn(this, 'Base', base).grantPull(project);
+  }
+
+  private makeHandlers(project: codebuild.Project): { onEvent: HandlerFunction; isComplete: HandlerFunction } {
+    const handler = (id: string, entry: string, description: string) => {
+      const made = new HandlerFunction(this, id, { handler: 'image-build', entry, description });
+      allow(made.role, { actions: ['ecr:BatchGetImage'], resources: [this.repository.repositoryArn] });
+      return made;
+    };
+    const onEvent = handler('Start', 'handler', 'Starts the build of an image whose content hash is new');
+    const isComplete = handler('Wait', 'isCompleteHandler', 'Says whether the image is in the registry');
+    onEvent.allow({ actions: ['codebuild:StartBuild'], resources: [project.projectArn] });
+    isComplete.allow({ actions: ['codebuild:BatchGetBuilds'], resources: [project.projectArn] });
+    return { onEvent, isComplete };
+  }
+}
+
+/** One tag for everything that goes in: folder, base, build steps. */
+function contentTag(sourceHash: string, baseImageUri: string): string {
+  const parts = [sourceHash, baseImageUri, JSON.stringify(IMAGE_BUILD_SPEC)];
+  return createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 24);
+}
+
+function baseRepositoryArn(uri: string): string | undefined {
+  const found = /^(\d{12})\.dkr\.ecr\.([a-z0-9-]+)\.(amazonaws\.com(?:\.cn)?)\/([^:@]+)/.exec(uri);
+  if (!found) return undefined;
+  const partition = found[3] === 'amazonaws.com.cn' ? 'aws-cn' : 'aws';
+  return `arn:${partition}:ecr:${found[2]}:${found[1]}:repository/${found[4]}`;
+}

@@ -1,0 +1,213 @@
+import { Duration, Stack } from 'aws-cdk-lib';
+import type * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
+import * as events from 'aws-cdk-lib/aws-events';
+import * as targets from 'aws-cdk-lib/aws-events-targets';
+import * as iam from 'aws-cdk-lib/aws-iam';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
+import { SqsDestination } from 'aws-cdk-lib/aws-lambda-destinations';
+import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
+import * as sns from 'aws-cdk-lib/aws-sns';
+import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
+import * as sqs from 'aws-cdk-lib/aws-sqs';
+import { Construct } from 'constructs';
+import {
+  controlAliasName,
+  ENV_ENVIRONMENT,
+  ENV_NOTIFICATION_TOPIC_ARN,
+  ENV_RUN_QUEUE_URL,
+  ENV_RUN_TABLE,
+  ENV_TEAM_SHARES,
+  TICK,
+} from '../contracts/launcher';
+import { HandlerFunction } from './handler-function';
+import { controlStatements, type LauncherContext, reconcileStatements } from './launcher-policy';
+import { runTable } from './run-table';
+import type { TrainingRoles } from './training-roles';
+import type { TrainingStorage } from './training-storage';
+
+/** How often the truth is read, whatever events came. */
+const TICK_EVERY = Duration.minutes(5);
+const RECONCILE_TIMEOUT = Duration.minutes(2);
+/** Lambda asks for six times the function's timeout. */
+const VISIBILITY = Duration.minutes(12);
+const MAX_RECEIVES = 5;
+
+export interface TrainingLauncherProps {
+  readonly environment: string;
+  readonly storage: Pick<TrainingStorage, 'checkpointBucket' | 'artifactBucket' | 'key'>;
+  readonly roles: TrainingRoles;
+  /** Queue share by team. */
+  readonly shares: Readonly<Record<string, number>>;
+  /** Who is told when a run needs a person. @default - nobody */
+  readonly notificationEmails?: readonly string[];
+  /** Whether the run table survives the stack. @default true */
+  readonly retain?: boolean;
+  /** Whether the run table of an earlier stack is taken over. @default false */
+  readonly adopt?: boolean;
+}
+
+/**
+ * Launches training jobs and keeps runs going: `control`, which people invoke through one alias per team and which only
+ * writes intent, and `reconcile`, which alone creates and stops jobs. Costs cents a month without runs.
+ */
+export class TrainingLauncher extends Construct {
+  public readonly table: dynamodb.ITable;
+  public readonly topic: sns.Topic;
+  public readonly queue: sqs.Queue;
+  public readonly runDeadLetters: sqs.Queue;
+  public readonly eventDeadLetters: sqs.Queue;
+  public readonly control: HandlerFunction;
+  public readonly reconcile: HandlerFunction;
+  /** The alias of control by team. */
+  public readonly aliases: Readonly<Record<string, lambda.Alias>>;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    private readonly props: TrainingLauncherProps,
+  ) {
+    super(scope, id);
+    this.table = runTable(this, 'Runs', {
+      tableName: runTableName(props.environment),
+      key: props.storage.key,
+      retain: props.retain ?? true,
+      adopt: props.adopt ?? false,
+    });
+    this.topic = this.makeTopic();
+    this.runDeadLetters = this.makeQueue('RunDeadLetters', true);
+    this.eventDeadLetters = this.makeQueue('EventDeadLetters', false);
+    this.queue = this.makeQueue('RunQueue', true, this.runDeadLetters);
+    this.control = this.makeControl();
+    this.aliases = this.makeAliases();
+    this.reconcile = this.makeReconcile();
+    this.feedReconcile();
+  }
+
+  /** Lets `grantee` start, stop and look at runs of one team. */
+  grantLaunch(team: string, grantee: iam.IGrantable): iam.Grant {
+    const alias = this.aliases[team];
+    if (!alias)
+      throw new Error(`${this.node.path}: team must be one of ${Object.keys(this.aliases).join(', ')}, got ${team}`);
+    return iam.Grant.addToPrincipal({ grantee, actions: ['lambda:InvokeFunction'], resourceArns: [alias.functionArn] });
+  }
+
+  private makeTopic(): sns.Topic {
+    const topic = new sns.Topic(this, 'Notifications', {
+      displayName: `Slipway ${this.props.environment}`,
+      masterKey: this.props.storage.key,
+      enforceSSL: true,
+    });
+    for (const email of this.props.notificationEmails ?? []) topic.addSubscription(new EmailSubscription(email));
+    return topic;
+  }
+
+  private makeQueue(id: string, fifo: boolean, deadLetters?: sqs.Queue): sqs.Queue {
+    return new sqs.Queue(this, id, {
+      fifo: fifo || undefined,
+      encryption: sqs.QueueEncryption.SQS_MANAGED,
+      enforceSSL: true,
+      visibilityTimeout: VISIBILITY,
+      retentionPeriod: Duration.days(14),
+      deadLetterQueue: deadLetters && { queue: deadLetters, maxReceiveCount: MAX_RECEIVES },
+    });
+  }
+
+  private makeControl(): HandlerFunction {
+    const control = new HandlerFunction(this, 'Control', {
+      handler: 'control',
+      functionName: `slipway-${this.props.environment}-control`,
+      description: `Slipway ${this.props.environment}: start, stop, resume and status of runs`,
+      timeout: Duration.seconds(60),
+      memorySize: 512,
+      environment: this.sharedEnvironment(),
+    });
+    for (const statement of controlStatements(this.context())) control.allow(statement);
+    return control;
+  }
+
+  private makeAliases(): Record<string, lambda.Alias> {
+    const version = this.control.function.currentVersion;
+    return Object.fromEntries(
+      Object.keys(this.props.roles.teams).map((team) => [
+        team,
+        new lambda.Alias(this, `Alias-${team}`, { aliasName: controlAliasName(team), version }),
+      ]),
+    );
+  }
+
+  private makeReconcile(): HandlerFunction {
+    const reconcile = new HandlerFunction(this, 'Reconcile', {
+      handler: 'reconcile',
+      functionName: `slipway-${this.props.environment}-reconcile`,
+      description: `Slipway ${this.props.environment}: creates, watches and stops the jobs of runs`,
+      timeout: RECONCILE_TIMEOUT,
+      memorySize: 512,
+      environment: {
+        ...this.sharedEnvironment(),
+        [ENV_NOTIFICATION_TOPIC_ARN]: this.topic.topicArn,
+        [ENV_TEAM_SHARES]: JSON.stringify(this.props.shares),
+      },
+    });
+    const statements = reconcileStatements(this.context(), this.props.roles.passableArns, this.topic.topicArn);
+    for (const statement of statements) reconcile.allow(statement);
+    reconcile.function.configureAsyncInvoke({
+      onFailure: new SqsDestination(this.eventDeadLetters),
+      maxEventAge: Duration.hours(1),
+      retryAttempts: 2,
+    });
+    return reconcile;
+  }
+
+  /** Three ways in: a message per run, SageMaker's own events, and the schedule that needs neither. */
+  private feedReconcile(): void {
+    const { environment } = this.props;
+    this.reconcile.function.addEventSource(
+      new SqsEventSource(this.queue, { batchSize: 1, reportBatchItemFailures: true }),
+    );
+    const target = (event?: events.RuleTargetInput) =>
+      new targets.LambdaFunction(this.reconcile.function, { event, deadLetterQueue: this.eventDeadLetters });
+    for (const kind of ['Training', 'Processing']) {
+      new events.Rule(this, `${kind}JobEvents`, {
+        description: `Slipway ${environment}: state changes of its ${kind.toLowerCase()} jobs`,
+        eventPattern: {
+          source: ['aws.sagemaker'],
+          detailType: [`SageMaker ${kind} Job State Change`],
+          detail: { [`${kind}JobName`]: events.Match.prefix(`${environment}-`) },
+        },
+        targets: [target()],
+      });
+    }
+    new events.Rule(this, 'Tick', {
+      description: `Slipway ${environment}: reads the truth again`,
+      schedule: events.Schedule.rate(TICK_EVERY),
+      targets: [target(events.RuleTargetInput.fromObject(TICK))],
+    });
+  }
+
+  private sharedEnvironment(): Record<string, string> {
+    return {
+      [ENV_ENVIRONMENT]: this.props.environment,
+      [ENV_RUN_TABLE]: this.table.tableName,
+      [ENV_RUN_QUEUE_URL]: this.queue.queueUrl,
+    };
+  }
+
+  private context(): LauncherContext {
+    const { partition, region, account } = Stack.of(this);
+    const { storage, environment } = this.props;
+    return {
+      partition,
+      region,
+      account,
+      environment,
+      runTableArn: this.table.tableArn,
+      queueArn: this.queue.queueArn,
+      checkpointBucketArn: storage.checkpointBucket.bucketArn,
+      artifactBucketArn: storage.artifactBucket.bucketArn,
+      keyArn: storage.key.keyArn,
+    };
+  }
+}
+
+/** Name of the run table of an environment. */
+export const runTableName = (environment: string): string => `slipway-${environment}-runs`;

@@ -1,0 +1,88 @@
+import { Stack } from 'aws-cdk-lib';
+import * as iam from 'aws-cdk-lib/aws-iam';
+import { Construct } from 'constructs';
+import { executionStatements, type JobRoleContext, processingStatements } from './job-role-policy';
+import { allow, type ExactStatement } from './statement';
+import type { TrainingStorage } from './training-storage';
+
+export interface TrainingRolesProps
+  extends Pick<
+    JobRoleContext,
+    'environment' | 'repositoryName' | 'allowedImages' | 'external' | 'codeArtifact' | 'allowsRemoteDebug'
+  > {
+  /** Names of the teams; each gets roles and prefixes of its own. */
+  readonly teams: readonly string[];
+  readonly storage: Pick<TrainingStorage, 'dataBucket' | 'checkpointBucket' | 'artifactBucket' | 'key'>;
+  /** @default - jobs run without a VPC */
+  readonly network?: { readonly subnetIds: readonly string[]; readonly securityGroupIds: readonly string[] };
+}
+
+/** The roles of one team's jobs. */
+export interface TeamRoles {
+  readonly execution: iam.Role;
+  readonly processing: iam.Role;
+}
+
+/**
+ * Roles that SageMaker takes on for jobs: one for training and one for processing per team. Per team and not per run, because
+ * warm pools are only used again under the same role.
+ */
+export class TrainingRoles extends Construct {
+  public readonly teams: Readonly<Record<string, TeamRoles>>;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    private readonly props: TrainingRolesProps,
+  ) {
+    super(scope, id);
+    this.teams = Object.fromEntries(props.teams.map((team) => [team, this.rolesOf(team)]));
+  }
+
+  /** ARNs of all roles that may be passed to SageMaker. */
+  get passableArns(): string[] {
+    return Object.values(this.teams).flatMap(({ execution, processing }) => [execution.roleArn, processing.roleArn]);
+  }
+
+  private rolesOf(team: string): TeamRoles {
+    const context = this.contextOf(team);
+    return {
+      execution: this.role(team, 'execution', 'training-job', executionStatements(context)),
+      processing: this.role(team, 'processing', 'processing-job', processingStatements(context)),
+    };
+  }
+
+  private role(team: string, use: string, jobKind: string, statements: readonly ExactStatement[]): iam.Role {
+    const { partition, region, account } = Stack.of(this);
+    const { environment } = this.props;
+    // Only jobs of this environment: nobody else's job may borrow the role through the service.
+    const jobs = `arn:${partition}:sagemaker:${region}:${account}:${jobKind}/${environment}-*`;
+    const role = new iam.Role(this, `${team}-${use}`, {
+      roleName: `slipway-${environment}-${region}-${team}-${use}`,
+      description: `Slipway ${environment}: ${jobKind}s of team ${team}`,
+      assumedBy: new iam.ServicePrincipal('sagemaker.amazonaws.com', {
+        conditions: { StringEquals: { 'aws:SourceAccount': account }, ArnLike: { 'aws:SourceArn': jobs } },
+      }),
+    });
+    for (const statement of statements) allow(role, statement);
+    return role;
+  }
+
+  private contextOf(team: string): JobRoleContext {
+    const { partition, region, account } = Stack.of(this);
+    const { storage, network, ...rest } = this.props;
+    return {
+      ...rest,
+      partition,
+      region,
+      account,
+      team,
+      dataBucketArn: storage.dataBucket.bucketArn,
+      checkpointBucketArn: storage.checkpointBucket.bucketArn,
+      artifactBucketArn: storage.artifactBucket.bucketArn,
+      keyArn: storage.key.keyArn,
+      subnetIds: network?.subnetIds ?? [],
+      securityGroupIds: network?.securityGroupIds ?? [],
+    };
+  }
+}

@@ -1,0 +1,148 @@
+import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import * as iam from 'aws-cdk-lib/aws-iam';
+import * as kms from 'aws-cdk-lib/aws-kms';
+import * as s3 from 'aws-cdk-lib/aws-s3';
+import * as ssm from 'aws-cdk-lib/aws-ssm';
+import { Construct } from 'constructs';
+
+/** Days after which replaced and deleted versions go: checkpoints are overwritten and pruned a lot. */
+const NONCURRENT_DAYS = 7;
+const INCOMPLETE_UPLOAD_DAYS = 3;
+const ACCESS_LOG_DAYS = 365;
+
+/** Tag of a checkpoint's objects that were never committed; only these expire. */
+export const LEFTOVER_TAG = { key: 'slipway', value: 'leftover' } as const;
+
+export interface TrainingStorageProps {
+  /** Prefix of names, `slipway-research`; account, Region and purpose are added. */
+  readonly prefix: string;
+  /** Whether buckets and key survive the stack. @default true */
+  readonly retain?: boolean;
+  /** Days until objects of checkpoints that were never committed go. Committed ones never expire. @default 90 */
+  readonly checkpointExpirationDays?: number;
+  /** Whether buckets and key that an earlier stack left are taken over instead of made. @default false */
+  readonly adopt?: boolean;
+}
+
+type Purpose = 'data' | 'checkpoints' | 'artifacts';
+
+/**
+ * Three buckets (data, checkpoints, artifacts), one bucket for their access logs, and the key that encrypts them: TLS only, no
+ * public path, versioned. Costs the key (1 USD a month) and what is stored.
+ *
+ * A creation that is rolled back takes its empty buckets with it, so that deploying again works; a later update or deletion
+ * never does (RETAIN_ON_UPDATE_OR_DELETE).
+ */
+export class TrainingStorage extends Construct {
+  public readonly key: kms.IKey;
+  public readonly dataBucket: s3.IBucket;
+  public readonly checkpointBucket: s3.IBucket;
+  public readonly artifactBucket: s3.IBucket;
+
+  private readonly removalPolicy: RemovalPolicy;
+  private readonly logBucket?: s3.Bucket;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    private readonly props: TrainingStorageProps,
+  ) {
+    super(scope, id);
+    this.removalPolicy = props.retain === false ? RemovalPolicy.DESTROY : RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE;
+    if (!props.adopt) this.logBucket = this.makeLogBucket();
+    this.key = props.adopt ? this.adoptKey() : this.makeKey();
+    this.dataBucket = this.bucket('Data', 'data', []);
+    this.checkpointBucket = this.bucket('Checkpoints', 'checkpoints', [this.leftoverRule()]);
+    this.artifactBucket = this.bucket('Artifacts', 'artifacts', []);
+  }
+
+  private bucketName(purpose: Purpose | 'access-logs'): string {
+    const { account, region } = Stack.of(this);
+    return `${this.props.prefix}-${account}-${region}-${purpose}`;
+  }
+
+  private bucket(id: string, purpose: Purpose, rules: s3.LifecycleRule[]): s3.IBucket {
+    const bucketName = this.bucketName(purpose);
+    if (this.props.adopt) return s3.Bucket.fromBucketAttributes(this, id, { bucketName, encryptionKey: this.key });
+    return new s3.Bucket(this, id, {
+      bucketName,
+      encryption: s3.BucketEncryption.KMS,
+      encryptionKey: this.key,
+      bucketKeyEnabled: true,
+      enforceSSL: true,
+      minimumTLSVersion: 1.2,
+      blockPublicAccess: s3.BlockPublicAccess.BLOCK_ALL,
+      objectOwnership: s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+      versioned: true,
+      removalPolicy: this.removalPolicy,
+      serverAccessLogsBucket: this.logBucket,
+      serverAccessLogsPrefix: `${purpose}/`,
+      lifecycleRules: [
+        {
+          id: 'old-versions',
+          noncurrentVersionExpiration: Duration.days(NONCURRENT_DAYS),
+          abortIncompleteMultipartUploadAfter: Duration.days(INCOMPLETE_UPLOAD_DAYS),
+        },
+        ...rules,
+      ],
+    });
+  }
+
+  private leftoverRule(): s3.LifecycleRule {
+    return {
+      id: 'leftovers',
+      tagFilters: { [LEFTOVER_TAG.key]: LEFTOVER_TAG.value },
+      expiration: Duration.days(this.props.checkpointExpirationDays ?? 90),
+    };
+  }
+
+  /** Server access logs cannot be delivered into a bucket with a key of one's own. */
+  private makeLogBucket(): s3.Bucket {
+    return new s3.Bucket(this, 'AccessLogs', {
+      bucketName: this.bucketName('access-logs'),
+      encryption: s3.BucketEncryption.S3_MANAGED,
+      enforceSSL: true,
+      minimumTLSVersion: 1.2,
+      blockPublicAccess: s3.BlockPublicAccess.BLOCK_ALL,
+      objectOwnership: s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+      removalPolicy: this.removalPolicy,
+      lifecycleRules: [{ id: 'expire', expiration: Duration.days(ACCESS_LOG_DAYS) }],
+    });
+  }
+
+  private makeKey(): kms.Key {
+    const key = new kms.Key(this, 'Key', {
+      description: `${this.props.prefix}: training data, checkpoints, run table, notifications`,
+      enableKeyRotation: true,
+      removalPolicy: this.removalPolicy,
+    });
+    const account = Stack.of(this).account;
+    for (const service of ['cloudwatch', 'events', 'budgets']) {
+      // Alarms, rules and budgets publish to the encrypted topic.
+      key.addToResourcePolicy(
+        new iam.PolicyStatement({
+          sid: `Topic${service}`,
+          principals: [new iam.ServicePrincipal(`${service}.amazonaws.com`)],
+          actions: ['kms:Decrypt', 'kms:GenerateDataKey*'],
+          resources: ['*'],
+          conditions: { StringEquals: { 'aws:SourceAccount': account } },
+        }),
+      );
+    }
+    // A later stack of the same name finds the key by this parameter: a key has no name of its own.
+    const parameter = new ssm.StringParameter(this, 'KeyParameter', {
+      parameterName: keyParameter(this.props.prefix),
+      stringValue: key.keyArn,
+      description: 'Key of the buckets that stay when the stack goes',
+    });
+    parameter.applyRemovalPolicy(this.removalPolicy);
+    return key;
+  }
+
+  private adoptKey(): kms.IKey {
+    const arn = ssm.StringParameter.valueForStringParameter(this, keyParameter(this.props.prefix));
+    return kms.Key.fromKeyArn(this, 'Key', arn);
+  }
+}
+
+const keyParameter = (prefix: string): string => `/slipway/storage/${prefix}/key`;

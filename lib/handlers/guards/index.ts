@@ -1,0 +1,23 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { SageMakerClient } from '@aws-sdk/client-sagemaker';
+import type { CdkCustomResourceEvent } from 'aws-lambda';
+import { requireEnv } from '../../contracts/env';
+import { ENV_RUN_TABLE } from '../../contracts/launcher';
+import { clientSettings } from '../shared/clients';
+import { type GuardDeps, onEvent } from './guards';
+
+/** Clients and the table's name from the environment of the function. Throws when a name is missing. */
+export function guardDeps(env: NodeJS.ProcessEnv): GuardDeps {
+  return {
+    dynamo: new DynamoDBClient(clientSettings),
+    sagemaker: new SageMakerClient(clientSettings),
+    tableName: requireEnv(env, ENV_RUN_TABLE),
+  };
+}
+
+let deps: GuardDeps | undefined;
+
+export const handler = (event: CdkCustomResourceEvent) => {
+  deps ??= guardDeps(process.env);
+  return onEvent(deps, event);
+};

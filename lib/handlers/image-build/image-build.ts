@@ -1,0 +1,75 @@
+import { BatchGetBuildsCommand, type CodeBuildClient, StartBuildCommand } from '@aws-sdk/client-codebuild';
+import { BatchGetImageCommand, type ECRClient } from '@aws-sdk/client-ecr';
+import type {
+  CdkCustomResourceEvent,
+  CdkCustomResourceIsCompleteEvent,
+  CdkCustomResourceIsCompleteResponse,
+  CdkCustomResourceResponse,
+} from 'aws-lambda';
+import { imageBuildSchema } from '../../contracts/custom-resources';
+import { parseProperties } from '../shared/custom-resource';
+
+export interface ImageBuildDeps {
+  codebuild: CodeBuildClient;
+  ecr: ECRClient;
+}
+
+/** What onEvent hands to isComplete beside the event itself. */
+export interface BuildInFlight {
+  BuildId?: string;
+}
+
+/**
+ * Builds the environment's image once per content hash. The tag is the hash: a tag that is there needs no build, so that a
+ * deploy after a failure, or a return to older inputs, builds nothing twice. The framework asks isComplete until the build is
+ * over. Delete leaves the images: attempts of live runs hold digests.
+ */
+export async function onEvent(
+  deps: ImageBuildDeps,
+  event: CdkCustomResourceEvent,
+): Promise<CdkCustomResourceResponse & BuildInFlight> {
+  if (event.RequestType === 'Delete') return { PhysicalResourceId: event.PhysicalResourceId };
+  const { projectName, repositoryName, tag } = parseProperties(imageBuildSchema, event);
+  const PhysicalResourceId = `image-${repositoryName}`;
+  if (await findDigest(deps, repositoryName, tag)) return { PhysicalResourceId };
+  const { build } = await deps.codebuild.send(
+    new StartBuildCommand({
+      projectName,
+      // A repeated event finds the build of the first one.
+      idempotencyToken: `${event.RequestId}`.slice(0, 64),
+      environmentVariablesOverride: [{ name: 'IMAGE_TAG', value: tag, type: 'PLAINTEXT' }],
+    }),
+  );
+  return { PhysicalResourceId, BuildId: build?.id };
+}
+
+/** Whether the image is in the registry; throws with the build's log link when the build failed. */
+export async function isComplete(
+  deps: ImageBuildDeps,
+  event: CdkCustomResourceIsCompleteEvent & BuildInFlight,
+): Promise<CdkCustomResourceIsCompleteResponse> {
+  if (event.RequestType === 'Delete') return { IsComplete: true };
+  const { repositoryName, tag } = parseProperties(imageBuildSchema, event as unknown as CdkCustomResourceEvent);
+  const digest = await findDigest(deps, repositoryName, tag);
+  if (digest) return { IsComplete: true, Data: { Digest: digest } };
+  await requireRunning(deps, event.BuildId);
+  return { IsComplete: false };
+}
+
+async function requireRunning({ codebuild }: ImageBuildDeps, id: string | undefined): Promise<void> {
+  const { builds } = await codebuild.send(new BatchGetBuildsCommand({ ids: [id ?? ''] }));
+  const build = builds?.[0];
+  if (build?.buildStatus === 'IN_PROGRESS') return;
+  const phase = build?.phases?.find((p) => p.phaseStatus && p.phaseStatus !== 'SUCCEEDED');
+  const why = phase?.contexts?.map((context) => context.message).join(' ') ?? '';
+  throw new Error(
+    `image: the build must succeed and push its tag, got ${build?.buildStatus ?? 'no build'} in ` +
+      `${phase?.phaseType ?? 'an unknown phase'}: ${why}; read ${build?.logs?.deepLink ?? `build ${id}`}`,
+  );
+}
+
+/** Digest of a tag; undefined when the repository does not hold it. */
+async function findDigest({ ecr }: ImageBuildDeps, repositoryName: string, tag: string): Promise<string | undefined> {
+  const { images } = await ecr.send(new BatchGetImageCommand({ repositoryName, imageIds: [{ imageTag: tag }] }));
+  return images?.[0]?.imageId?.imageDigest;
+}

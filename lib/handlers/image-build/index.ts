@@ -1,0 +1,16 @@
+import { CodeBuildClient } from '@aws-sdk/client-codebuild';
+import { ECRClient } from '@aws-sdk/client-ecr';
+import type { CdkCustomResourceEvent, CdkCustomResourceIsCompleteEvent } from 'aws-lambda';
+import { clientSettings } from '../shared/clients';
+import { type BuildInFlight, type ImageBuildDeps, isComplete, onEvent } from './image-build';
+
+let held: ImageBuildDeps | undefined;
+
+function deps(): ImageBuildDeps {
+  held ??= { codebuild: new CodeBuildClient(clientSettings), ecr: new ECRClient(clientSettings) };
+  return held;
+}
+
+/** The framework asks with the answer of onEvent merged into the event, and marks no call: the build id tells them apart. */
+export const handler = (event: CdkCustomResourceEvent) => onEvent(deps(), event);
+export const isCompleteHandler = (event: CdkCustomResourceIsCompleteEvent & BuildInFlight) => isComplete(deps(), event);

@@ -1,0 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
+import type { CdkCustomResourceEvent } from 'aws-lambda';
+import { requireEnv } from '../../contracts/env';
+import type { PreflightDeps } from './deps';
+import { onEvent } from './quota-preflight';
+
+/** Clients and the Region from the environment of the function. Throws when a name is missing. */
+export function preflightDeps(env: NodeJS.ProcessEnv): PreflightDeps {
+  return {
+    // Throttling is answered by waiting: the service allows five reads a second for the whole account.
+    quotas: new ServiceQuotasClient({ maxAttempts: 8, retryMode: 'adaptive' }),
+    region: requireEnv(env, 'AWS_REGION'),
+    clock: { now: () => Date.now(), sleep: (ms) => sleep(ms) },
+    log: (message) => console.log(message),
+  };
+}
+
+let deps: PreflightDeps | undefined;
+
+export const handler = (event: CdkCustomResourceEvent) => {
+  deps ??= preflightDeps(process.env);
+  return onEvent(deps, event);
+};

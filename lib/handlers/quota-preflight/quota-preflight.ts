@@ -1,0 +1,67 @@
+import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
+import { type QuotaPreflightProperties, quotaPreflightSchema } from '../../contracts/custom-resources';
+import { increaseCommand, judgeForDeploy, type QuotaRow, quotaSentence, quotaTable, shortRows } from '../../quota';
+import { parseProperties } from '../shared/custom-resource';
+import { ServiceQuotaReader } from '../shared/limit-reader';
+import type { PreflightDeps } from './deps';
+import { findCodes } from './find-codes';
+import { requestIncreases } from './request-increase';
+
+/** Shortfalls that the reason of a refused deploy names; the log has them all. CloudFormation cuts reasons short. */
+const NAMED_IN_REASON = 5;
+
+/**
+ * Gate of a deploy: compares what the environment needs with the applied limits of this Region.
+ *
+ * Create and update check; an update only comes when the needs changed. Delete does nothing. A limit that cannot be read is
+ * reported and does not stop the deploy: a launch checks again. Repeating an event is harmless: nothing is written but the
+ * increase requests that were asked for, and those at most once per quota.
+ */
+export async function onEvent(deps: PreflightDeps, event: CdkCustomResourceEvent): Promise<CdkCustomResourceResponse> {
+  if (event.RequestType === 'Delete') return { PhysicalResourceId: event.PhysicalResourceId };
+  const properties = parseProperties(quotaPreflightSchema, event);
+  const PhysicalResourceId = `quota-preflight-${properties.environment}`;
+  if (properties.enforce === 'off' || properties.needs.length === 0) {
+    const why = properties.enforce === 'off' ? 'quotas.enforce is off' : 'the environment names no instances';
+    return { PhysicalResourceId, Data: { Summary: `not checked: ${why}` } };
+  }
+  const rows = await check(deps, properties);
+  const short = shortRows(rows);
+  if (short.length > 0) await handleShortfall(deps, properties, short);
+  return { PhysicalResourceId, Data: { Summary: summary(rows, deps.clock.now()) } };
+}
+
+async function check(deps: PreflightDeps, { needs }: QuotaPreflightProperties): Promise<QuotaRow[]> {
+  const known = await findCodes(deps, needs);
+  const limits = await new ServiceQuotaReader(deps.quotas, deps.clock).read(known);
+  const rows = judgeForDeploy(known, limits);
+  for (const line of quotaTable(rows).split('\n')) deps.log(line);
+  return rows;
+}
+
+async function handleShortfall(deps: PreflightDeps, properties: QuotaPreflightProperties, short: QuotaRow[]) {
+  for (const row of short) deps.log(increaseCommand(row, deps.region) ?? `${row.name}: no code is known`);
+  const requested = properties.requestIncrease ? await requestIncreases(deps, short) : [];
+  for (const line of requested) deps.log(line);
+  if (properties.enforce === 'fail') throw new Error(refusal(deps.region, properties, short, requested));
+}
+
+function refusal(region: string, properties: QuotaPreflightProperties, short: QuotaRow[], requested: string[]): string {
+  const named = short.slice(0, NAMED_IN_REASON).map(quotaSentence);
+  const more = short.length > named.length ? `; ${short.length - named.length} more in the log` : '';
+  const first = short.map((row) => increaseCommand(row, region)).find((command) => command !== undefined);
+  const fix = requested.length > 0 ? `requests: ${requested.join('; ')}` : `request the increase: ${first}`;
+  return (
+    `quotas: must cover what environment ${properties.environment} needs in ${region}, ` +
+    `got ${short.length} too small: ${named.join('; ')}${more}; ${fix} ` +
+    `(all of them: slipway quota ${properties.environment} --region ${region} --request), then deploy again`
+  );
+}
+
+function summary(rows: readonly QuotaRow[], now: number): string {
+  const count = (verdict: QuotaRow['verdict']) => rows.filter((row) => row.verdict === verdict).length;
+  return (
+    `${count('enough')} enough, ${count('short')} short, ${count('unknown')} unknown at ${new Date(now).toISOString()}; ` +
+    'a deploy checks again only when the needs change, slipway preflight at any time'
+  );
+}
