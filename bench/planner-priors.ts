@@ -55,8 +55,6 @@ export const MEMORY_PRIORS: Readonly<Record<keyof MemoryConstants, Prior>> = {
   activationLegacy: prior(1, 0.1, 0.7, 1.4),
   plainNormBytes: prior(22, 0.2, 10, 32),
   keptByOp: prior(0.42, 0.1, 0.25, 0.8),
-  recomputedBlock: prior(1.2, 0.1, 1, 2),
-  gradientsAtPeak: prior(0.5, 0.4, 0.1, 1),
   logitBytes: prior(9, 0.1, 6, 16),
   logitBytesCompiled: prior(11, 0.1, 6, 16),
   workingBytesPerParameter: prior(8, 0.15, 4, 16),

@@ -114,7 +114,7 @@ export function layoutOfRow(row: Row): { layout: LayoutInput; recomputeKnown: bo
       gpusPerNode: Math.min(gpusPerNode, world),
       networkGbps: h.network_gbps ?? found.usualNetworkGbps,
       ...degrees,
-      virtualStages: p.vpp ?? usualVirtualStages(m.layers, degrees.pipeline, software.stack),
+      virtualStages: p.vpp ?? usualVirtualStages(degrees.pipeline, software.stack),
       expert: 1,
       zeroStage,
       microBatch,
@@ -150,12 +150,8 @@ export function layoutOfRow(row: Row): { layout: LayoutInput; recomputeKnown: bo
 /** Heads near the usual width, divisible by the tensor degree. */
 const usualHeads = (hidden: number, tensor: number) => Math.max(1, Math.round(hidden / USUAL_HEAD / tensor)) * tensor;
 
-/** Megatron-Core interleaves as finely as its perf recipes do when a row is silent: about two blocks a chunk. */
-function usualVirtualStages(layers: number, pipeline: number, stack: Stack): number {
-  const blocks = layers / pipeline;
-  if (stack !== 'megatron' || pipeline === 1 || !Number.isInteger(blocks)) return 1;
-  return blocks % 2 === 0 ? blocks / 2 : blocks;
-}
+/** Megatron-Core's published recipes interleave, mostly five to twelve times; a silent row is taken as one of them. */
+const usualVirtualStages = (pipeline: number, stack: Stack) => (stack === 'megatron' && pipeline > 1 ? 5 : 1);
 
 /** BLOOM's optimizer kept bf16 and fp32 gradients; newer code of the same shape keeps 16 bit only. */
 const gradientBytesOf = (stack: Stack, precision: PlanPrecision, strategy: string) =>
@@ -237,12 +233,18 @@ const LEAST_FIRST: readonly Recompute[] = ['core', 'op', 'full'];
 const BENEFIT_OF_DOUBT = 1.1;
 
 function leastRecompute(layout: LayoutInput, k?: PlannerConstants): ReturnType<typeof planLayout> {
-  let plan = planLayout({ ...layout, recompute: 'none' }, k);
+  const whole = planLayout({ ...layout, recompute: 'none' }, k);
+  let plan = whole;
   for (const recompute of LEAST_FIRST) {
     if (typeof plan === 'string' || plan.memoryGiB.total <= BENEFIT_OF_DOUBT * plan.availableGiB) break;
     plan = planLayout({ ...layout, recompute }, k);
   }
-  return plan;
+  if (typeof plan === 'string' || typeof whole === 'string') return plan;
+  // Whoever must recompute fills the memory there is.
+  const least = plan === whole ? 0 : plan.memoryGiB.total;
+  const total = Math.max(least, Math.min(whole.memoryGiB.total, plan.availableGiB));
+  const fits = plan.fits === 'oom' && total <= plan.availableGiB ? 'tight' : plan.fits;
+  return { ...plan, fits, memoryGiB: { ...plan.memoryGiB, total } };
 }
 
 /** Plans a row. When it does not say what was recomputed: the least that fits, as its authors will have chosen. */

@@ -39,11 +39,13 @@ const PCIE_RING_BYTES = 20e9;
 export function gpuOf(accelerator: Accelerator, k: Constants): Gpu | undefined {
   const peak = (accelerator.bf16DenseTflops ?? accelerator.fp16DenseTflops ?? 0) * 1e12;
   if (peak === 0) return undefined;
-  const architecture = accelerator.architecture ?? '';
+  // `Blackwell Ultra` is a Blackwell.
+  const architecture = (accelerator.architecture ?? '').split(' ')[0] ?? '';
   const ceiling = CEILING[architecture] ?? OTHER_CEILING;
   const matmul = peak * ceiling.bf16 * (architecture === 'Blackwell' ? k.blackwell : 1);
   const hopperOrLater = architecture === 'Hopper' || architecture === 'Blackwell';
-  const fp8Peak = accelerator.fp8DenseTflops ? accelerator.fp8DenseTflops * 1e12 : 0;
+  // From Hopper on, fp8 runs at twice the rate of bf16 where the catalog has no figure.
+  const fp8Peak = accelerator.fp8DenseTflops ? accelerator.fp8DenseTflops * 1e12 : hopperOrLater ? 2 * peak : 0;
   const attention = matmul * (hopperOrLater ? k.flashHopper : k.flashAmpere);
   return {
     hopperOrLater,

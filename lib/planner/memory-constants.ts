@@ -6,8 +6,6 @@ export interface MemoryConstants {
   activationLegacy: number;
   plainNormBytes: number;
   keptByOp: number;
-  recomputedBlock: number;
-  gradientsAtPeak: number;
   logitBytes: number;
   logitBytesCompiled: number;
   workingBytesPerParameter: number;

@@ -44,20 +44,15 @@ function stageMemory(l: LayoutInput, k: MemoryConstants, isFirst: boolean): Memo
   const state = stateBytes(l, k);
   const ranks = l.shard * l.context;
   const zero = l.zeroStage;
-  const parameters = l.offloadParameters ? 0 : (state.parameters * local) / (zero >= 3 ? ranks : 1);
+  const parameters = l.offloadParameters && zero >= 3 ? 0 : (state.parameters * local) / (zero >= 3 ? ranks : 1);
   const gradients = (state.gradients * local) / (zero >= 2 ? ranks : 1);
   const optimizer = l.offloadOptimizer ? 0 : (state.optimizer * local) / (zero >= 1 ? ranks : 1);
   const held = heldActivations(l, k, layers, isFirst);
   const logits = isFirst && l.pipeline > 1 ? 0 : logitBytes(l, k);
-  const working = workingBytes(l, k, ranks);
+  const working = Math.min(workingBytes(l, k, ranks), state.parameters * local * (1 - 1 / ranks));
   const buffers =
     k.bufferGiB * GIB + 4 * tokensPerRank(l) * m.hidden + (l.stack === 'deepspeed' ? k.deepspeedBufferGiB * GIB : 0);
-  return peak(
-    l,
-    k,
-    { parameters, gradients, optimizer, activations: held.all, logits, working, buffers },
-    held.oneBlock,
-  );
+  return peak(k, { parameters, gradients, optimizer, activations: held.all, logits, working, buffers }, held.oneBlock);
 }
 
 /** Blocks of the fullest inner stage, or of the last one. */
@@ -81,7 +76,7 @@ function stateBytes(l: LayoutInput, k: MemoryConstants): StateBytes {
   if (l.stack === 'megatron') return { parameters: 2, gradients: l.gradientBytes, optimizer: 4 + o };
   if (l.stack === 'nanotron') return { parameters: 2, gradients: 6, optimizer: 4 + o };
   // Megatron-DeepSpeed: an fp32 gradient stays beside each optimizer state.
-  return { parameters: 2, gradients: l.gradientBytes, optimizer: (l.zeroStage >= 1 ? 8 : 6) + o };
+  return { parameters: 2, gradients: l.gradientBytes, optimizer: 8 + o };
 }
 
 /** Of one token in one block: everything, the part no product makes, and the score matrix alone. */
@@ -124,7 +119,7 @@ function plainNormBytes(l: LayoutInput, k: MemoryConstants): number {
   return (k.plainNormBytes * l.model.hidden) / normRanks(l);
 }
 
-/** What is kept of each block, and all of one block. */
+/** What is kept of each block, and what the block in work needs beside it when it is recomputed. */
 function heldActivations(
   l: LayoutInput,
   k: MemoryConstants,
@@ -140,7 +135,7 @@ function heldActivations(
   const interleave = l.virtualStages > 1 && isFirst ? 1 + (l.pipeline - 1) / (l.pipeline * l.virtualStages) : 1;
   return {
     all: perBlock * layers * inFlight * interleave,
-    oneBlock: l.recompute === 'none' ? 0 : k.recomputedBlock * oneBlock,
+    oneBlock: Math.max(0, oneBlock - perBlock),
   };
 }
 
@@ -178,27 +173,20 @@ function workingBytes(l: LayoutInput, k: MemoryConstants, ranks: number): number
 
 type Parts = Omit<MemoryGiB, 'fragmentation' | 'total'>;
 
-/**
- * The peak is the worse of two moments: the backward pass begins (all activations, no whole gradients yet where they are sharded and
- * nothing was accumulated), or it ends (all gradients, one block's activations).
- */
-function peak(l: LayoutInput, k: MemoryConstants, bytes: Parts, oneBlock: number): MemoryGiB {
-  const waits = l.zeroStage >= 2 && microBatchesOf(l) === 1;
-  const early =
-    bytes.activations + Math.max(bytes.logits, oneBlock) + (waits ? k.gradientsAtPeak : 1) * bytes.gradients;
-  const late = bytes.gradients + oneBlock;
-  const live = bytes.parameters + bytes.optimizer + bytes.working + bytes.buffers + Math.max(early, late);
-  const lateWins = late > early;
-  const total = live * (1 + k.fragmentation);
+/** The peak is the start of the backward pass: all that is kept, and the logits or the first recomputed block on top. */
+function peak(k: MemoryConstants, bytes: Parts, oneBlock: number): MemoryGiB {
+  const activations = bytes.activations + Math.max(0, oneBlock - bytes.logits);
+  const live =
+    bytes.parameters + bytes.gradients + bytes.optimizer + bytes.working + bytes.buffers + bytes.logits + activations;
   return {
     parameters: bytes.parameters / GIB,
-    gradients: ((waits && !lateWins ? k.gradientsAtPeak : 1) * bytes.gradients) / GIB,
+    gradients: bytes.gradients / GIB,
     optimizer: bytes.optimizer / GIB,
-    activations: (lateWins ? oneBlock : bytes.activations + Math.max(0, oneBlock - bytes.logits)) / GIB,
-    logits: (lateWins ? 0 : bytes.logits) / GIB,
+    activations: activations / GIB,
+    logits: bytes.logits / GIB,
     working: bytes.working / GIB,
     buffers: bytes.buffers / GIB,
-    fragmentation: (total - live) / GIB,
-    total: total / GIB,
+    fragmentation: (live * k.fragmentation) / GIB,
+    total: (live * (1 + k.fragmentation)) / GIB,
   };
 }

@@ -46,8 +46,8 @@ export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTAN
   if (problem) return problem;
   const gpu = gpuOf(l.accelerator, k.time);
   if (!gpu) return `${l.accelerator.model} has no known matrix throughput`;
-  const memoryGiB = memoryOf(l, k.memory);
   const available = availableGiB(l, gpu);
+  const memoryGiB = withinReach(memoryOf(l, k.memory), available);
   const step = stepSeconds(l, gpu, k.time);
   const tokensPerSecondPerGpu = (l.globalBatch * l.sequence) / step.total / worldSizeOf(l);
   const flops = tokensPerSecondPerGpu * modelFlopsPerToken(l.model, l.sequence);
@@ -69,9 +69,16 @@ export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTAN
 export const availableGiB = (l: LayoutInput, gpu: Gpu) =>
   gpu.memoryGiB - CONTEXT_GIB - NCCL_GIB_PER_GROUP * groupKinds(l);
 
+/** Near the limit the allocator gives back what it holds in vain, so that the reservation stops at what there is. */
+export function withinReach(memory: MemoryGiB, available: number): MemoryGiB {
+  const live = memory.total - memory.fragmentation;
+  if (memory.total <= available || live > LIVE_SHARE * available) return memory;
+  return { ...memory, fragmentation: available - live, total: available };
+}
+
 /** Kinds of communication group a rank belongs to. */
 const groupKinds = (l: LayoutInput) =>
-  [l.tensor, l.pipeline, l.context, l.shard, l.replicate].reduce((kinds, size) => kinds + (size > 1 ? 1 : 0), 0);
+  [l.tensor, l.pipeline, l.context, l.shard * l.replicate].reduce((kinds, size) => kinds + (size > 1 ? 1 : 0), 0);
 
 /** The allocator gives back what it holds in vain before it fails: only what lives must fit, the rest makes it tight. */
 export function memoryVerdict(memory: MemoryGiB, available: number): Fits {

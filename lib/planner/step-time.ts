@@ -47,8 +47,18 @@ interface Block {
   host: number;
 }
 
-/** Seconds of one optimizer step. */
+/**
+ * Seconds of one optimizer step. Where gathers slow down with the cluster, twice the nodes at half the micro-batch are never counted
+ * slower than half of them would be: the larger cluster could always leave half of itself idle.
+ */
 export function stepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSeconds {
+  const here = plainStepSeconds(l, gpu, k);
+  if (l.stack !== 'deepspeed' || l.nodes < 4 || l.nodes % 2 !== 0 || l.shard % 2 !== 0) return here;
+  const half = stepSeconds({ ...l, nodes: l.nodes / 2, shard: l.shard / 2, microBatch: 2 * l.microBatch }, gpu, k);
+  return half.total < here.total ? half : here;
+}
+
+function plainStepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSeconds {
   const net = networkOf(l, gpu, k);
   const block = blockOf(l, gpu, net, k);
   const head = headSeconds(l, gpu, k);

@@ -2,7 +2,7 @@ import { type Gpu, gpuOf } from '../planner/gpu';
 import { type LayoutInput, layoutProblem, type Recompute, worldSizeOf } from '../planner/layout';
 import { memoryOf } from '../planner/memory';
 import type { Fits } from '../planner/plan';
-import { availableGiB, memoryVerdict, PLANNER_CONSTANTS, type PlannerConstants } from '../planner/plan';
+import { availableGiB, memoryVerdict, PLANNER_CONSTANTS, type PlannerConstants, withinReach } from '../planner/plan';
 import { stepSeconds } from '../planner/step-time';
 import { paretoFront } from './pareto';
 
@@ -110,8 +110,9 @@ function judge(
   k: PlannerConstants,
 ): Found | 'refused' | 'oom' | undefined {
   if (layoutProblem(layout) !== undefined || limits.refuses?.(layout) !== undefined) return 'refused';
-  const memory = memoryOf(layout, k.memory);
-  const fits = memoryVerdict(memory, availableGiB(layout, gpu));
+  const available = availableGiB(layout, gpu);
+  const memory = withinReach(memoryOf(layout, k.memory), available);
+  const fits = memoryVerdict(memory, available);
   if (fits === 'oom') return 'oom';
   const seconds = stepSeconds(layout, gpu, k.time).total;
   const usdPerStep = choice.usdPerHour === undefined ? null : (choice.usdPerHour * seconds) / 3600;
@@ -159,6 +160,8 @@ function* batchesOf(start: LayoutInput, ranks: number, space: SearchSpace): Gene
       for (const virtualStages of stages) {
         for (const recompute of space.recompute ?? [start.recompute]) {
           for (const offloadActivations of space.offloadActivations ?? [start.offloadActivations]) {
+            // Only inputs of recomputed blocks are offloaded.
+            if (offloadActivations && recompute === 'none') continue;
             yield {
               ...start,
               shard,
