@@ -176,9 +176,9 @@ export async function keys(lab: Lab, prefix: string): Promise<string[]> {
 }
 
 /** Log lines of a job, as `algo-1: text`. */
-export async function logLines(lab: Lab, name: string): Promise<string[]> {
+export async function logLines(lab: Lab, name: string, kind = 'TrainingJobs'): Promise<string[]> {
   const { events } = await lab.logs.send(
-    new FilterLogEventsCommand({ logGroupName: '/aws/sagemaker/TrainingJobs', logStreamNamePrefix: `${name}/` }),
+    new FilterLogEventsCommand({ logGroupName: `/aws/sagemaker/${kind}`, logStreamNamePrefix: `${name}/` }),
   );
   return (events ?? []).map(
     ({ logStreamName, message }) => `${logStreamName?.split('/')[1]?.replace(/-\d{10,}$/, '')}: ${message}`,

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { OutputDataConfig } from '@aws-sdk/client-sagemaker';
-import { filesBelow } from './checkpoint-sync';
+import { filesBelow } from './folder-sync';
 import { inParallel, parseS3Uri, uploadFile } from './s3-transfer';
 
 const run = promisify(execFile);

@@ -35,8 +35,10 @@ export interface AttemptSpec {
   command: [string, ...string[]];
   /** Variables on top of the host's. */
   environment: Record<string, string>;
-  /** Files of an instance, by path below its base folder. */
+  /** Files in the configuration folder of an instance, by name. */
   files: (host: string) => Record<string, string>;
+  /** Folder of the files of the service, below the base folder: `input/config` for training. */
+  configFolder: string;
   /** Folders of an instance, below its base folder. */
   folders: readonly string[];
   /** Containers of an isolated job get no credentials. */
@@ -45,8 +47,8 @@ export interface AttemptSpec {
   onLine: (host: string, line: string) => void;
 }
 
-/** Characters of the failure file that become the reason. */
-const FAILURE_CHARS = 1024;
+/** Characters that Describe shows of what a container wrote. */
+const LAST_WORDS_CHARS = 1024;
 let attempts = 0;
 
 /** One attempt of a job: the trees of its instances, their processes, their logs. */
@@ -86,12 +88,13 @@ export class Attempt {
     const hosts = this.spec.cluster.instances.map((instance) => instance.host);
     const addresses = hostsFile(loopbackAddresses(this.number, hosts));
     for (const host of hosts) {
-      for (const folder of ['input/config', 'home', ...this.spec.folders]) {
+      for (const folder of [this.spec.configFolder, 'home', ...this.spec.folders]) {
         await mkdir(path.join(this.baseOf(host), folder), { recursive: true });
       }
       await mkdir(this.temporaryOf(host), { recursive: true });
-      const files = { 'input/config/hosts': addresses, ...this.spec.files(host) };
-      for (const [file, text] of Object.entries(files)) await writeFile(path.join(this.baseOf(host), file), text);
+      const config = path.join(this.baseOf(host), this.spec.configFolder);
+      const files = { hosts: addresses, ...this.spec.files(host) };
+      for (const [file, text] of Object.entries(files)) await writeFile(path.join(config, file), text);
     }
   }
 
@@ -132,10 +135,10 @@ export class Attempt {
     };
   }
 
-  /** What an instance wrote into `output/failure`. */
-  async failureText(host: string): Promise<string> {
-    const file = path.join(this.baseOf(host), 'output', 'failure');
-    return existsSync(file) ? (await readFile(file, 'utf8')).slice(0, FAILURE_CHARS) : '';
+  /** What an instance wrote into `output/failure`, or for processing into `output/message`. */
+  async lastWords(host: string, file: 'failure' | 'message'): Promise<string> {
+    const written = path.join(this.baseOf(host), 'output', file);
+    return existsSync(written) ? (await readFile(written, 'utf8')).slice(0, LAST_WORDS_CHARS) : '';
   }
 
   /** Ends what is still running, writes the last log lines and removes the trees. */

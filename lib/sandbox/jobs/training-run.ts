@@ -1,28 +1,35 @@
+import path from 'node:path';
 import type { FaultPlan } from '../faults/fault-plan';
 import { enter, isTerminal, setInUse, type TrainingJob } from '../sagemaker/training-job';
 import type { TimeScale } from '../time-scale';
 import { uploadArtifacts } from './artifacts';
 import type { Attempt, JobHost } from './attempt';
-import { downloadChannels } from './channels';
-import { CheckpointSync, restoreCheckpoints } from './checkpoint-sync';
+
+import { Capacity } from './capacity';
 import { type Cluster, clusterOptions } from './cluster';
+import type { Command } from './container-command';
 import { Deadlines } from './deadlines';
 import { FaultWatch } from './fault-watch';
 import type { Fleet } from './fleet';
-import { algorithmError, capacityError, internalError, JobFailure } from './job-failure';
+import { FolderSync, restoreCheckpoints } from './folder-sync';
+import { channelInput } from './input-source';
+import { downloadInputs } from './inputs';
+import { algorithmError, internalError, JobFailure } from './job-failure';
 import { Ended, type Ending, RunControl } from './run-control';
-import { trainingAttempt } from './training-attempt';
+import { checkpointFolder, trainingAttempt } from './training-attempt';
 
-/** What a run needs besides its job. */
-export interface RunServices {
+/** What the run of a job needs besides the job. */
+export interface JobServices<T> {
   host: JobHost;
   faults: FaultPlan;
   time: TimeScale;
   /** Command of an image whose request has no ContainerEntrypoint. */
-  imageCommand: (image: string) => [string, ...string[]] | undefined;
+  imageCommand: (image: string) => Command | undefined;
   /** Called after every change of state. */
-  changed: (job: TrainingJob) => void;
+  changed: (job: T) => void;
 }
+
+export type RunServices = JobServices<TrainingJob>;
 
 /** How an attempt ended: the job is over, or begins another. */
 type Outcome = { over: true; failure?: JobFailure; ending?: Ending } | { over: false };
@@ -119,46 +126,12 @@ export class TrainingRun {
   private async acquire(): Promise<Cluster> {
     await this.hold('Starting', this.services.time.startingSeconds);
     const options = clusterOptions(this.job.request.ResourceConfig ?? {});
-    let waitSeconds: number | null | undefined;
-    for (const { cluster, demands } of options) {
-      const blocked = this.capacityOf(demands.map((demand) => demand.instanceType));
-      if (blocked === undefined) return this.granted(cluster);
-      if (waitSeconds === undefined) waitSeconds = blocked.seconds;
-      if (blocked.refused && options.length === 1) {
-        await this.pend(blocked.seconds);
-        throw capacityError();
-      }
-    }
-    await this.pend(waitSeconds ?? null);
-    const first = options[0];
-    if (!first) throw internalError();
-    return this.granted(first.cluster);
-  }
-
-  private granted(cluster: Cluster): Cluster {
-    this.job.cluster = cluster;
-    return cluster;
-  }
-
-  private capacityOf(types: readonly string[]): { seconds: number | null; refused: boolean } | undefined {
-    for (const instanceType of types) {
-      const refused = this.services.faults.strike('capacity-error', { ...this.target, instanceType });
-      if (refused) return { seconds: refused.seconds, refused: true };
-      const pending = this.services.faults.strike('pending', { ...this.target, instanceType });
-      if (pending) return { seconds: pending.seconds, refused: false };
-    }
-    return undefined;
-  }
-
-  private async pend(seconds: number | null): Promise<void> {
-    if (seconds === 0) return;
-    this.enter('Pending');
-    this.deadlines.waiting(true);
-    try {
-      await this.control.sleep(seconds);
-    } finally {
-      this.deadlines.waiting(false);
-    }
+    const capacity = new Capacity(this.services.faults, this.control, this.target);
+    this.job.cluster = await capacity.acquire(options, (waits) => {
+      if (waits) this.enter('Pending');
+      this.deadlines.waiting(waits);
+    });
+    return this.job.cluster;
   }
 
   private async runOn(attempt: Attempt, cluster: Cluster): Promise<void> {
@@ -186,24 +159,24 @@ export class TrainingRun {
     const { request, region } = this.job;
     const { signal } = this.control;
     const baseOf = (host: string) => attempt.baseOf(host);
-    const fileSystems = this.services.host.fileSystemsFolder;
     const mode = request.AlgorithmSpecification?.TrainingInputMode ?? 'File';
-    const context = { s3: attempt.s3, region, cluster, baseOf, fileSystems, signal };
-    await downloadChannels(request.InputDataConfig ?? [], mode, context);
+    const inputs = (request.InputDataConfig ?? []).map((channel) => channelInput(channel, mode));
+    const fileSystems = this.services.host.fileSystemsFolder;
+    await downloadInputs(inputs, { s3: attempt.s3, region, cluster, baseOf, fileSystems, signal });
     const uri = request.CheckpointConfig?.S3Uri;
     if (!uri) return;
     for (const { host } of cluster.instances) {
-      await restoreCheckpoints(attempt.s3, uri, `${baseOf(host)}/checkpoints`, signal);
+      await restoreCheckpoints(attempt.s3, uri, path.join(baseOf(host), checkpointFolder(request)), signal);
     }
   }
 
-  private async checkpointSyncs(attempt: Attempt, cluster: Cluster): Promise<CheckpointSync[]> {
+  private async checkpointSyncs(attempt: Attempt, cluster: Cluster): Promise<FolderSync[]> {
     const uri = this.job.request.CheckpointConfig?.S3Uri;
     if (!uri) return [];
-    const syncs = cluster.instances.map(
-      ({ host }) =>
-        new CheckpointSync(attempt.s3, uri, `${attempt.baseOf(host)}/checkpoints`, (error) => this.say(error.message)),
-    );
+    const syncs = cluster.instances.map(({ host }) => {
+      const folder = path.join(attempt.baseOf(host), checkpointFolder(this.job.request));
+      return new FolderSync(attempt.s3, { uri, folder, deletes: true }, (error) => this.say(error.message));
+    });
     for (const sync of syncs) await sync.start();
     return syncs;
   }
@@ -212,7 +185,7 @@ export class TrainingRun {
     this.watch = new FaultWatch(this.services.faults, this.target, fleet, this.control, (message) => this.say(message));
     try {
       const exit = await this.control.race(fleet.decided);
-      if (exit.exitCode !== 0) throw algorithmError(await attempt.failureText(exit.host), exit.exitCode);
+      if (exit.exitCode !== 0) throw algorithmError(await attempt.lastWords(exit.host, 'failure'), exit.exitCode);
     } finally {
       this.watch.stop();
     }

@@ -7,6 +7,8 @@ import type { TimeScale } from '../time-scale';
 import type { ApiCall } from '../wire/api-call';
 import { trainingEventDetail } from './describe-training';
 import { JobStore } from './job-store';
+import { type ProcessingJob, processingEventDetail } from './processing-job';
+import { ProcessingOperations } from './processing-operations';
 import { TagOperations } from './tags';
 import type { TrainingJob } from './training-job';
 import { TrainingOperations } from './training-operations';
@@ -26,6 +28,7 @@ export interface SageMakerDeps {
 export class SageMaker {
   readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>>;
   private readonly training: TrainingOperations;
+  private readonly processing: ProcessingOperations;
   private readonly warmPools: WarmPools;
 
   constructor(deps: SageMakerDeps) {
@@ -33,27 +36,36 @@ export class SageMaker {
     const jobs = new JobStore<TrainingJob>();
     this.warmPools = new WarmPools(jobs, quotas, time.secondsPerLimitSecond);
     const imageCommand = (image: string) => deps.imageCommands.find((known) => known.image.test(image))?.command;
-    const changed = (job: TrainingJob) => announce(deps.hook, job);
-    const run = { host, faults, time, imageCommand, changed };
-    this.training = new TrainingOperations({ jobs, quotas, authority, warmPools: this.warmPools, run });
-    const tags = new TagOperations((arn) => jobs.findByArn(arn));
-    this.operations = { ...this.training.operations, ...tags.operations };
+    const shared = { host, faults, time, imageCommand };
+    const training = {
+      ...shared,
+      changed: (job: TrainingJob) => announce(deps.hook, job, 'Training', trainingEventDetail(job)),
+    };
+    this.training = new TrainingOperations({ jobs, quotas, authority, warmPools: this.warmPools, run: training });
+    const processingJobs = new JobStore<ProcessingJob>();
+    const processing = {
+      ...shared,
+      changed: (job: ProcessingJob) => announce(deps.hook, job, 'Processing', processingEventDetail(job)),
+    };
+    this.processing = new ProcessingOperations({ jobs: processingJobs, quotas, authority, run: processing });
+    const tags = new TagOperations((arn) => jobs.findByArn(arn) ?? processingJobs.findByArn(arn));
+    this.operations = { ...this.training.operations, ...this.processing.operations, ...tags.operations };
   }
 
   /** Ends every job that runs. */
   async shutdown(): Promise<void> {
     this.warmPools.close();
-    await this.training.shutdown();
+    await Promise.all([this.training.shutdown(), this.processing.shutdown()]);
   }
 }
 
 /** Puts the event of a changed state on the default bus. Events are hints: one that is lost is only noted. */
-function announce(hook: Hook, job: TrainingJob): void {
+function announce(hook: Hook, job: TrainingJob | ProcessingJob, kind: 'Training' | 'Processing', detail: object): void {
   const entry = {
     Source: 'aws.sagemaker',
-    DetailType: 'SageMaker Training Job State Change',
+    DetailType: `SageMaker ${kind} Job State Change`,
     Resources: [job.arn],
-    Detail: JSON.stringify(trainingEventDetail(job)),
+    Detail: JSON.stringify(detail),
   };
   hook.putEvent(job.account, job.region, entry).catch((error: Error) => {
     process.stderr.write(`sandbox: no event for ${job.name}: ${error.message}\n`);

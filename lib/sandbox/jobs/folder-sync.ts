@@ -2,7 +2,7 @@ import type { Dirent } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { S3Client } from '@aws-sdk/client-s3';
-import { relativeTo } from './channel-files';
+import { relativeTo } from './input-files';
 import { deleteObject, downloadObject, inParallel, listKeys, parseS3Uri, uploadFile } from './s3-transfer';
 
 const PARALLEL = 8;
@@ -23,22 +23,30 @@ export async function restoreCheckpoints(
   );
 }
 
-/** Keeps S3 equal to one instance's checkpoint folder: uploads what is new or changed, deletes what was deleted. */
-export class CheckpointSync {
+/** A folder of an instance and its place in S3. */
+export interface SyncedFolder {
+  uri: string;
+  folder: string;
+  /** Whether a file that is deleted here is deleted there: so with checkpoints, not with the output of processing jobs. */
+  deletes: boolean;
+  kmsKeyId?: string;
+}
+
+/** Keeps S3 equal to a folder while a job runs: uploads what is new or changed, deletes what was deleted. */
+export class FolderSync {
   private readonly uploaded = new Map<string, string>();
   private timer?: NodeJS.Timeout;
   private running: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly s3: S3Client,
-    private readonly uri: string,
-    private readonly folder: string,
+    private readonly synced: SyncedFolder,
     private readonly onError: (error: Error) => void,
   ) {}
 
   /** Takes what the folder holds now (the restored checkpoints) as known, then watches it. */
   async start(): Promise<void> {
-    for (const [file, version] of await versions(this.folder)) this.uploaded.set(file, version);
+    for (const [file, version] of await versions(this.synced.folder)) this.uploaded.set(file, version);
     this.timer = setInterval(() => {
       this.running = this.running.then(() => this.once());
     }, INTERVAL_MS);
@@ -60,12 +68,13 @@ export class CheckpointSync {
   }
 
   private async compare(): Promise<void> {
-    const now = await versions(this.folder);
+    const now = await versions(this.synced.folder);
     const changed = [...now].filter(([file, version]) => this.uploaded.get(file) !== version);
     await inParallel(changed, PARALLEL, async ([file, version]) => {
-      await uploadFile(this.s3, path.join(this.folder, file), this.at(file));
+      await uploadFile(this.s3, path.join(this.synced.folder, file), this.at(file), this.synced.kmsKeyId);
       this.uploaded.set(file, version);
     });
+    if (!this.synced.deletes) return;
     for (const file of [...this.uploaded.keys()].filter((known) => !now.has(known))) {
       await deleteObject(this.s3, this.at(file));
       this.uploaded.delete(file);
@@ -73,7 +82,7 @@ export class CheckpointSync {
   }
 
   private at(file: string) {
-    const { bucket, key } = parseS3Uri(this.uri);
+    const { bucket, key } = parseS3Uri(this.synced.uri);
     return { bucket, key: `${key.replace(/\/$/, '')}/${file}`.replace(/^\//, '') };
   }
 }

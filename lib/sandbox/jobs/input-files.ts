@@ -1,22 +1,21 @@
 import path from 'node:path';
 import type { S3Client } from '@aws-sdk/client-s3';
-import type { Channel } from '@aws-sdk/client-sagemaker';
 import type { Cluster } from './cluster';
+import type { InputSource } from './input-source';
 import { JobFailure } from './job-failure';
 import { listKeys, parseS3Uri, readObject, type S3Location } from './s3-transfer';
 
-/** One object of a channel and where it goes below the channel's folder. */
-export interface ChannelFile {
+/** One object of an input and where it goes below the input's folder. */
+export interface InputFile {
   from: S3Location;
   relativePath: string;
 }
 
-/** The objects of an S3 channel. */
-export async function channelFiles(s3: S3Client, channel: Channel, region: string): Promise<ChannelFile[]> {
-  const source = channel.DataSource?.S3DataSource;
-  const uri = source?.S3Uri ?? '';
+/** The objects of an S3 input. */
+export async function inputFiles(s3: S3Client, input: InputSource, region: string): Promise<InputFile[]> {
+  const uri = input.s3Uri ?? '';
   const files =
-    source?.S3DataType === 'S3Prefix' ? await prefixFiles(s3, uri) : await manifestFiles(s3, uri, source?.S3DataType);
+    input.s3DataType === 'S3Prefix' ? await prefixFiles(s3, uri) : await manifestFiles(s3, uri, input.s3DataType);
   if (files.length === 0) {
     throw new JobFailure(
       'ClientError',
@@ -27,7 +26,7 @@ export async function channelFiles(s3: S3Client, channel: Channel, region: strin
   return files;
 }
 
-async function prefixFiles(s3: S3Client, uri: string): Promise<ChannelFile[]> {
+async function prefixFiles(s3: S3Client, uri: string): Promise<InputFile[]> {
   const location = parseS3Uri(uri);
   const keys = await listKeys(s3, location);
   return keys.map((key) => ({ from: { ...location, key }, relativePath: relativeTo(location.key, key) }));
@@ -40,7 +39,7 @@ export function relativeTo(prefix: string, key: string): string {
 }
 
 /** The objects a manifest names: `[{"prefix": "s3://bucket/folder/"}, "one", "two", ...]`. */
-async function manifestFiles(s3: S3Client, uri: string, type: string | undefined): Promise<ChannelFile[]> {
+async function manifestFiles(s3: S3Client, uri: string, type: string | undefined): Promise<InputFile[]> {
   if (type !== 'ManifestFile') {
     throw new JobFailure(
       'ClientError',
@@ -51,7 +50,7 @@ async function manifestFiles(s3: S3Client, uri: string, type: string | undefined
 }
 
 /** @throws JobFailure when the text is no manifest */
-export function parseManifest(text: string, uri: string): ChannelFile[] {
+export function parseManifest(text: string, uri: string): InputFile[] {
   const broken = () =>
     new JobFailure('ClientError', `Data download failed: Manifest file ${uri} is not in valid format`);
   let entries: unknown;
@@ -66,14 +65,13 @@ export function parseManifest(text: string, uri: string): ChannelFile[] {
   return names.map((name: string) => ({ from: parseS3Uri(`${prefix}${name}`), relativePath: name }));
 }
 
-/** The hosts that get a channel: those of its instance groups, or all. */
-export function hostsOfChannel(channel: Channel, cluster: Cluster): string[] {
-  const groups = channel.DataSource?.S3DataSource?.InstanceGroupNames;
-  const taking = cluster.instances.filter((instance) => !groups?.length || groups.includes(instance.group));
+/** The hosts that take an input: those of its instance groups, or all. */
+export function hostsOfInput(input: InputSource, cluster: Cluster): string[] {
+  const taking = cluster.instances.filter(({ group }) => !input.groups?.length || input.groups.includes(group));
   return taking.map((instance) => instance.host);
 }
 
-/** Which hosts get the file number `index` of a channel: all, or one in turn when the channel is sharded. */
+/** Which hosts get the file number `index` of an input: all, or one in turn when the input is sharded. */
 export function consumers(index: number, hosts: readonly string[], distribution: string | undefined): string[] {
   if (distribution !== 'ShardedByS3Key') return [...hosts];
   const host = hosts[index % hosts.length];

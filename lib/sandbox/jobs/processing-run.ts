@@ -1,0 +1,155 @@
+import path from 'node:path';
+import { clusterConfig, type ProcessingJob } from '../sagemaker/processing-job';
+import type { Attempt } from './attempt';
+import { Capacity } from './capacity';
+import { type Cluster, processingClusterOptions } from './cluster';
+import { FaultWatch } from './fault-watch';
+import { FolderSync } from './folder-sync';
+import { outputFolder, processingInput } from './input-source';
+import { downloadInputs } from './inputs';
+import { algorithmError, internalError, JobFailure } from './job-failure';
+import { processingAttempt } from './processing-attempt';
+import { Ended, RunControl } from './run-control';
+import type { JobServices } from './training-run';
+
+/** Runtime of a processing job that names none: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_ProcessingStoppingCondition.html, 2026-11-21. */
+const DEFAULT_RUNTIME_SECONDS = 86_400;
+
+/** Takes one processing job from its acceptance to its end. Unlike a training job it has one attempt. */
+export class ProcessingRun {
+  readonly control = new RunControl();
+  readonly finished: Promise<void>;
+  private watch?: FaultWatch;
+  private limit?: NodeJS.Timeout;
+
+  constructor(
+    private readonly job: ProcessingJob,
+    private readonly services: JobServices<ProcessingJob>,
+  ) {
+    this.finished = this.execute();
+  }
+
+  stop(): void {
+    this.set('Stopping');
+    this.control.end({ kind: 'stop' });
+  }
+
+  private async execute(): Promise<void> {
+    const held: { attempt?: Attempt } = {};
+    const error = await this.runOnce(held).then(
+      () => undefined,
+      (thrown: Error) => thrown,
+    );
+    clearTimeout(this.limit);
+    await held.attempt?.close();
+    this.finish(error);
+  }
+
+  private finish(error: Error | undefined): void {
+    if (this.control.ending?.kind === 'shutdown') return;
+    this.job.endedAt = Date.now();
+    const stopped = error instanceof Ended && error.ending.kind === 'stop';
+    if (error && !stopped) this.job.failureReason = this.reasonOf(error).message;
+    this.set(stopped ? 'Stopped' : error ? 'Failed' : 'Completed');
+  }
+
+  private reasonOf(error: Error): JobFailure {
+    if (error instanceof JobFailure) return error;
+    if (error instanceof Ended && error.ending.kind === 'max-runtime') {
+      return new JobFailure('ClientError', 'Job exceeded its maximum runtime limit');
+    }
+    if (!(error instanceof Ended)) process.stderr.write(`sandbox: job ${this.job.name}: ${error.stack}\n`);
+    return internalError();
+  }
+
+  private async runOnce(held: { attempt?: Attempt }): Promise<void> {
+    const { faults, time } = this.services;
+    const capacity = new Capacity(faults, this.control, this.target);
+    await this.control.sleep(time.startingSeconds);
+    const options = processingClusterOptions(clusterConfig(this.job.request));
+    const cluster = await capacity.acquire(options, () => {});
+    this.job.cluster = cluster;
+    const attempt = processingAttempt(this.job, cluster, this.services, (line) => this.watch?.onLine(line));
+    held.attempt = attempt;
+    this.begin();
+    await attempt.prepare();
+    await this.control.race(this.download(attempt, cluster));
+    await this.process(attempt, cluster);
+  }
+
+  /** The clock of MaxRuntime starts with the instances. */
+  private begin(): void {
+    this.job.startedAt = Date.now();
+    const seconds = this.job.request.StoppingCondition?.MaxRuntimeInSeconds ?? DEFAULT_RUNTIME_SECONDS;
+    const ms = seconds * 1000 * this.services.time.secondsPerLimitSecond;
+    if (ms < 2 ** 31) this.limit = setTimeout(() => this.control.end({ kind: 'max-runtime' }), ms);
+    this.set('InProgress');
+  }
+
+  private async download(attempt: Attempt, cluster: Cluster): Promise<void> {
+    const inputs = (this.job.request.ProcessingInputs ?? []).map(processingInput);
+    await downloadInputs(
+      inputs.filter((input) => input !== undefined),
+      {
+        s3: attempt.s3,
+        region: this.job.region,
+        cluster,
+        baseOf: (host) => attempt.baseOf(host),
+        fileSystems: this.services.host.fileSystemsFolder,
+        signal: this.control.signal,
+      },
+    );
+  }
+
+  private async process(attempt: Attempt, cluster: Cluster): Promise<void> {
+    const failures: Error[] = [];
+    const outputs = this.outputs(attempt, cluster, (error) => failures.push(error));
+    for (const { sync, continuous } of outputs) if (continuous) await sync.start();
+    const fleet = attempt.start();
+    this.watch = new FaultWatch(this.services.faults, this.target, fleet, this.control, (message) => this.say(message));
+    const exit = await this.control.race(fleet.decided).catch((error: Error) => error);
+    this.watch.stop();
+    const abrupt = this.control.ending?.kind === 'internal-error' || this.control.ending?.kind === 'shutdown';
+    await (abrupt ? fleet.kill() : fleet.stop(this.services.time.stopGraceSeconds));
+    const done = !(exit instanceof Error) && exit.exitCode === 0;
+    for (const { sync, continuous } of outputs) await sync.stop(done || (continuous && !abrupt));
+    await this.readMessage(attempt, cluster);
+    if (exit instanceof Error) throw exit;
+    if (!done) throw algorithmError(this.job.exitMessage ?? '', exit.exitCode);
+    if (failures[0]) throw new JobFailure('ClientError', `Output upload failed: ${failures[0].message}`);
+    this.control.throwIfEnded();
+  }
+
+  /** What a container wrote into `output/message`; of several, that of the first. */
+  private async readMessage(attempt: Attempt, cluster: Cluster): Promise<void> {
+    const messages = await Promise.all(cluster.instances.map(({ host }) => attempt.lastWords(host, 'message')));
+    this.job.exitMessage = messages.find((message) => message !== '');
+  }
+
+  private outputs(attempt: Attempt, cluster: Cluster, failed: (error: Error) => void) {
+    const kmsKeyId = this.job.request.ProcessingOutputConfig?.KmsKeyId;
+    const own = (this.job.request.ProcessingOutputConfig?.Outputs ?? []).filter((o) => o.S3Output && !o.AppManaged);
+    return cluster.instances.flatMap(({ host }) =>
+      own.map((output) => {
+        const folder = path.join(attempt.baseOf(host), outputFolder(output));
+        const synced = { uri: output.S3Output?.S3Uri ?? '', folder, deletes: false, kmsKeyId };
+        const continuous = output.S3Output?.S3UploadMode === 'Continuous';
+        return { sync: new FolderSync(attempt.s3, synced, failed), continuous };
+      }),
+    );
+  }
+
+  private set(status: ProcessingJob['status']): void {
+    this.job.status = status;
+    this.job.modifiedAt = Date.now();
+    this.services.changed(this.job);
+  }
+
+  private get target() {
+    return { region: this.job.region, jobName: this.job.name };
+  }
+
+  private say(message: string): void {
+    process.stderr.write(`sandbox: job ${this.job.name}: ${message}\n`);
+  }
+}

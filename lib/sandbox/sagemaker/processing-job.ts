@@ -1,0 +1,91 @@
+import type { CreateProcessingJobCommandInput, ProcessingJobStatus } from '@aws-sdk/client-sagemaker';
+import type { Cluster } from '../jobs/cluster';
+
+/** The request as the service keeps it; tags live beside it. */
+export type ProcessingRequest = Omit<CreateProcessingJobCommandInput, 'Tags'>;
+
+/** Everything the service knows of a processing job. Times are milliseconds since the epoch. */
+export interface ProcessingJob {
+  account: string;
+  region: string;
+  name: string;
+  arn: string;
+  request: ProcessingRequest;
+  tags: Record<string, string>;
+  status: ProcessingJobStatus;
+  cluster?: Cluster;
+  createdAt: number;
+  modifiedAt: number;
+  startedAt?: number;
+  endedAt?: number;
+  failureReason?: string;
+  exitMessage?: string;
+}
+
+/** The instances a request asks for; the service's model has made sure that it says. */
+export const clusterConfig = (request: ProcessingRequest) =>
+  request.ProcessingResources?.ClusterConfig ?? { VolumeSizeInGB: 0 };
+
+/** A job that was accepted a moment ago. */
+export function newProcessingJob(
+  place: { account: string; region: string; partition: string },
+  request: ProcessingRequest,
+  tags: Record<string, string>,
+  now: number,
+): ProcessingJob {
+  const { account, region, partition } = place;
+  const name = request.ProcessingJobName ?? '';
+  const arn = `arn:${partition}:sagemaker:${region}:${account}:processing-job/${name.toLowerCase()}`;
+  return { account, region, name, arn, request, tags, status: 'InProgress', createdAt: now, modifiedAt: now };
+}
+
+const seconds = (ms: number | undefined) => (ms === undefined ? undefined : ms / 1000);
+const text = (ms: number | undefined) => (ms === undefined ? undefined : String(ms));
+
+/** What DescribeProcessingJob answers. */
+export function describeProcessingJob(job: ProcessingJob): object {
+  const { ProcessingResources, ...request } = job.request;
+  const config = ProcessingResources?.ClusterConfig;
+  const selected = config?.InstancePreferences &&
+    job.cluster && { SelectedInstanceType: job.cluster.instanceType, SelectedInstanceCount: job.cluster.instanceCount };
+  return {
+    ...request,
+    ProcessingResources: { ClusterConfig: { ...config, ...selected } },
+    ...state(job),
+    ProcessingStartTime: seconds(job.startedAt),
+    ProcessingEndTime: seconds(job.endedAt),
+    LastModifiedTime: seconds(job.modifiedAt),
+    CreationTime: seconds(job.createdAt),
+  };
+}
+
+/** One row of ListProcessingJobs. */
+export function processingJobSummary(job: ProcessingJob): object {
+  return {
+    ProcessingJobName: job.name,
+    ...state(job),
+    CreationTime: seconds(job.createdAt),
+    ProcessingEndTime: seconds(job.endedAt),
+    LastModifiedTime: seconds(job.modifiedAt),
+  };
+}
+
+/** `detail` of the event at a change of state. */
+export function processingEventDetail(job: ProcessingJob): object {
+  return {
+    ...job.request,
+    ...state(job),
+    CreationTime: text(job.createdAt),
+    ProcessingStartTime: text(job.startedAt),
+    ProcessingEndTime: text(job.endedAt),
+    LastModifiedTime: text(job.modifiedAt),
+    Tags: job.tags,
+  };
+}
+
+const state = (job: ProcessingJob) => ({
+  ProcessingJobArn: job.arn,
+  ProcessingJobStatus: job.status,
+  FailureReason: job.failureReason,
+  ExitMessage: job.exitMessage,
+});

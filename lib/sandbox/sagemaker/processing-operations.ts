@@ -1,0 +1,129 @@
+import { type Authority, partitionOf } from '../authority';
+import { processingClusterOptions } from '../jobs/cluster';
+import { ProcessingRun } from '../jobs/processing-run';
+import type { JobServices } from '../jobs/training-run';
+import { requireWithinLimits } from '../quotas/limit-check';
+import type { QuotaStore } from '../quotas/quota-store';
+import type { ApiCall } from '../wire/api-call';
+import { ServiceError, validationError } from '../wire/service-error';
+import type { JobStore } from './job-store';
+import { listPage } from './list-jobs';
+import {
+  clusterConfig,
+  describeProcessingJob,
+  newProcessingJob,
+  type ProcessingJob,
+  type ProcessingRequest,
+  processingJobSummary,
+} from './processing-job';
+import { tagMap } from './tags';
+import { isTerminal } from './training-job';
+import { sumUsage } from './usage';
+
+export interface ProcessingDeps {
+  jobs: JobStore<ProcessingJob>;
+  quotas: QuotaStore;
+  authority: Authority;
+  run: JobServices<ProcessingJob>;
+}
+
+/** Every path of a container that the service fills or reads lies below this one. */
+const LOCAL_ROOT = '/opt/ml/processing/';
+
+/** The processing job operations of the SageMaker API. */
+export class ProcessingOperations {
+  private readonly runs = new Map<string, ProcessingRun>();
+
+  readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>> = {
+    CreateProcessingJob: (call) => this.create(call),
+    DescribeProcessingJob: (call) => describeProcessingJob(this.require(call)),
+    ListProcessingJobs: (call) => {
+      const { items, nextToken } = listPage(this.deps.jobs.in(call.account, call.region), call.input);
+      return { ProcessingJobSummaries: items.map(processingJobSummary), NextToken: nextToken };
+    },
+    StopProcessingJob: (call) => this.stop(call),
+  };
+
+  constructor(private readonly deps: ProcessingDeps) {}
+
+  /** Ends every job that runs: the sandbox goes down. */
+  async shutdown(): Promise<void> {
+    const runs = [...this.runs.values()];
+    for (const run of runs) run.control.end({ kind: 'shutdown' });
+    await Promise.all(runs.map((run) => run.finished));
+  }
+
+  private async create(call: ApiCall): Promise<unknown> {
+    const { Tags, ...request } = call.input as unknown as ProcessingRequest & {
+      Tags?: { Key: string; Value: string }[];
+    };
+    requireSaneRequest(request);
+    const { account, region } = call;
+    const job = newProcessingJob(
+      { account, region, partition: partitionOf(region) },
+      request,
+      tagMap(Tags),
+      Date.now(),
+    );
+    await this.deps.authority.requireServiceTrust(request.RoleArn ?? '', call, job.arn);
+    // From here on nothing is awaited, so that two calls cannot both find the name or the quota free.
+    if (this.deps.jobs.find(account, region, job.name)) {
+      throw new ServiceError('ResourceInUse', `Job name must be unique, and arn ${job.arn} already exists.`);
+    }
+    this.requireQuota(job);
+    this.deps.jobs.add(job);
+    const run = new ProcessingRun(job, this.deps.run);
+    this.runs.set(job.arn, run);
+    void run.finished.then(() => this.runs.delete(job.arn));
+    this.deps.run.changed(job);
+    return { ProcessingJobArn: job.arn };
+  }
+
+  private requireQuota(job: ProcessingJob): void {
+    const { account, region, request } = job;
+    const live = this.deps.jobs.in(account, region).filter((other) => !isTerminal(other));
+    const held = live.flatMap((other) => processingClusterOptions(clusterConfig(other.request))[0]?.demands ?? []);
+    for (const { demands } of processingClusterOptions(clusterConfig(request))) {
+      requireWithinLimits(this.deps.quotas, {
+        account,
+        region,
+        kind: 'processing',
+        demands,
+        maxRuntimeSeconds: request.StoppingCondition?.MaxRuntimeInSeconds ?? 0,
+        volumeGiB: clusterConfig(request).VolumeSizeInGB,
+        usage: sumUsage(held),
+      });
+    }
+  }
+
+  private stop(call: ApiCall): unknown {
+    const job = this.require(call);
+    if (isTerminal(job)) {
+      throw validationError(`The request was rejected because the processing job is in status ${job.status}.`);
+    }
+    if (job.status !== 'Stopping') this.runs.get(job.arn)?.stop();
+    return {};
+  }
+
+  private require(call: ApiCall): ProcessingJob {
+    const job = this.deps.jobs.find(call.account, call.region, String(call.input.ProcessingJobName));
+    if (!job) throw validationError('Could not find requested job with name: ' + String(call.input.ProcessingJobName));
+    return job;
+  }
+}
+
+function requireSaneRequest(request: ProcessingRequest): void {
+  const config = clusterConfig(request);
+  if (Boolean(config.InstanceType) === Boolean(config.InstancePreferences?.length)) {
+    throw validationError('Specify exactly one of InstanceType and InstancePreferences in ClusterConfig.');
+  }
+  const inputs = (request.ProcessingInputs ?? [])
+    .filter((input) => !input.AppManaged)
+    .map((input) => input.S3Input?.LocalPath);
+  const outputs = (request.ProcessingOutputConfig?.Outputs ?? [])
+    .filter((output) => !output.AppManaged)
+    .map((output) => output.S3Output?.LocalPath);
+  const outside = [...inputs, ...outputs].filter((localPath) => !localPath?.startsWith(LOCAL_ROOT));
+  if (outside.length > 0)
+    throw validationError(`LocalPath must begin with ${LOCAL_ROOT}, got ${outside[0] ?? 'none'}.`);
+}
