@@ -1,0 +1,122 @@
+import { CustomChart, LineChart, ScatterChart } from 'echarts/charts';
+import { GridComponent, MarkLineComponent } from 'echarts/components';
+import { type EChartsCoreOption, init, use } from 'echarts/core';
+import { SVGRenderer } from 'echarts/renderers';
+import { escapeHtml, Html, html } from './html';
+import { color } from './style';
+
+use([CustomChart, LineChart, ScatterChart, GridComponent, MarkLineComponent, SVGRenderer]);
+
+export interface ChartProps {
+  /** Unique on the page: ids inside the drawing begin with it. */
+  id: string;
+  /** What the drawing shows, for those who do not see it. */
+  title: string;
+  description: string;
+  heights: { wide: number; narrow: number };
+  option: (isNarrow: boolean) => EChartsCoreOption;
+}
+
+/** Two drawings of the same numbers: shrinking the wide one to a phone would make its text unreadable. */
+const WIDTHS = { wide: 960, narrow: 380 } as const;
+
+/** A chart drawn when the page is written: plain SVG, no script. */
+export function chart(props: ChartProps): Html {
+  const draw = (size: 'wide' | 'narrow') => new Html(drawing(props, size));
+  return html`<figure>
+${draw('wide')}
+${draw('narrow')}
+</figure>
+`;
+}
+
+function drawing({ id, title, description, heights, option }: ChartProps, size: 'wide' | 'narrow'): string {
+  const [width, height] = [WIDTHS[size], heights[size]];
+  const canvas = init(null, null, { renderer: 'svg', ssr: true, width, height });
+  try {
+    canvas.setOption({ ...BASE, ...option(size === 'narrow') });
+    return labelled(canvas.renderToSVGString(), { name: `${id}-${size}`, size, title, description, width, height });
+  } finally {
+    canvas.dispose();
+  }
+}
+
+const BASE: EChartsCoreOption = {
+  animation: false,
+  useUTC: true,
+  backgroundColor: 'transparent',
+  textStyle: { fontFamily: 'sans-serif', color: color('ink') },
+};
+
+interface Label {
+  name: string;
+  size: string;
+  title: string;
+  description: string;
+  width: number;
+  height: number;
+}
+
+/**
+ * The library numbers its ids from a counter of the process; ours are stable and differ between drawings. Its classes and styles
+ * are for hovering, which a page without script does not have.
+ */
+function labelled(svg: string, { name, size, title, description, width, height }: Label): string {
+  const open =
+    `<svg class="${size}" role="img" aria-labelledby="${name}-title ${name}-desc" viewBox="0 0 ${width} ${height}" xmlns="http://www.w3.org/2000/svg">` +
+    `<title id="${name}-title">${escapeHtml(title)}</title><desc id="${name}-desc">${escapeHtml(description)}</desc>`;
+  return svg
+    .replace(/^<svg[^>]*>/, open)
+    .replace(/<style[^>]*>[\s\S]*?<\/style>/g, '')
+    .replace(/ (class="zr\d+-cls-\d+"|pointer-events="visible")/g, '')
+    .replace(/\bzr\d+-/g, `${name}-`);
+}
+
+/** Grid and axes that the charts share; `nameGap` leaves room for the axis names. */
+export const grid = (isNarrow: boolean, overrides: Record<string, unknown> = {}) => ({
+  left: isNarrow ? 48 : 64,
+  right: isNarrow ? 14 : 24,
+  top: 30,
+  bottom: 44,
+  ...overrides,
+});
+
+interface AxisProps {
+  name: string;
+  type?: 'value' | 'time' | 'category' | 'log';
+  isNarrow: boolean;
+  [option: string]: unknown;
+}
+
+/** An axis in the page's colours; its name stands at the end of a horizontal axis and above a vertical one. */
+function axis({ name, type = 'value', isNarrow, axisLabel, ...more }: AxisProps): Record<string, unknown> {
+  return {
+    type,
+    name,
+    nameTextStyle: { color: color('muted'), fontSize: 12 },
+    axisLine: { lineStyle: { color: color('rule') } },
+    axisTick: { lineStyle: { color: color('rule') } },
+    splitLine: { lineStyle: { color: color('rule') } },
+    axisLabel: { color: color('muted'), fontSize: 12, hideOverlap: true, ...(axisLabel as object | undefined) },
+    splitNumber: isNarrow ? 3 : 6,
+    ...more,
+  };
+}
+
+export const xAxis = (props: AxisProps) =>
+  axis({ nameLocation: 'middle', nameGap: 28, splitLine: { show: false }, ...props });
+
+export const yAxis = (props: AxisProps) =>
+  axis({
+    nameLocation: 'end',
+    nameGap: 12,
+    splitNumber: 4,
+    axisLine: { show: false },
+    ...props,
+    nameTextStyle: {
+      color: color('muted'),
+      fontSize: 12,
+      align: 'left',
+      padding: [0, 0, 0, props.isNarrow ? -40 : -56],
+    },
+  });

@@ -1,0 +1,76 @@
+/** Stands where a number is not known. */
+export const UNKNOWN = '–';
+
+/** Groups of three and at most `digits` decimals: 12,345.6. */
+export function number(value: number | null | undefined, digits = 0): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return UNKNOWN;
+  return value.toLocaleString('en-US', { maximumFractionDigits: digits, minimumFractionDigits: 0 });
+}
+
+/** As many decimals as tell two losses or rates apart: 4 below 10, 1 below 1,000, else none. */
+export function precise(value: number | null | undefined): string {
+  if (value === null || value === undefined) return UNKNOWN;
+  const size = Math.abs(value);
+  return number(value, size < 10 ? 4 : size < 1000 ? 1 : 0);
+}
+
+/** US dollars; four decimals below a dollar, because a small run costs cents. */
+export function usd(value: number | null | undefined): string {
+  if (value === null || value === undefined) return UNKNOWN;
+  const digits = value !== 0 && Math.abs(value) < 1 ? 4 : 2;
+  return `$${value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
+}
+
+/** A share of one as per cent. */
+export const percent = (share: number | null | undefined, digits = 1): string =>
+  share === null || share === undefined ? UNKNOWN : `${number(100 * share, digits)} %`;
+
+/** 3 d 4 h, 2 h 10 min, 4 min 20 s, 12.3 s: the two largest units. */
+export function duration(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return UNKNOWN;
+  if (seconds < 60) return `${number(seconds, seconds < 10 ? 2 : 1)} s`;
+  const whole = Math.round(seconds);
+  const units: [number, string][] = [
+    [Math.floor(whole / 86_400), 'd'],
+    [Math.floor((whole % 86_400) / 3600), 'h'],
+    [Math.floor((whole % 3600) / 60), 'min'],
+    [whole % 60, 's'],
+  ];
+  const first = units.findIndex(([count]) => count > 0);
+  return units
+    .slice(first, first + 2)
+    .filter(([count]) => count > 0)
+    .map(([count, unit]) => `${count} ${unit}`)
+    .join(' ');
+}
+
+const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+
+/** Binary units, one decimal: 1.5 GiB. */
+export function bytes(value: number | null | undefined): string {
+  if (value === null || value === undefined) return UNKNOWN;
+  const power = value < 1 ? 0 : Math.min(BYTE_UNITS.length - 1, Math.floor(Math.log2(value) / 10));
+  return `${number(value / 1024 ** power, power === 0 ? 0 : 1)} ${BYTE_UNITS[power]}`;
+}
+
+/** An ISO time as 2026-11-21 13:15:22 (UTC is said once on the page). */
+export function time(iso: string | null | undefined): string {
+  if (!iso) return UNKNOWN;
+  const at = new Date(iso);
+  return Number.isNaN(at.getTime()) ? UNKNOWN : at.toISOString().slice(0, 19).replace('T', ' ');
+}
+
+/** Short numbers for axes: 1.2k, 3.4M. */
+export function short(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 1e9) return `${number(value / 1e9, 1)}B`;
+  if (size >= 1e6) return `${number(value / 1e6, 1)}M`;
+  if (size >= 1e4) return `${number(value / 1e3, 1)}k`;
+  return number(value, size < 1 ? 4 : 2);
+}
+
+/** `tensorParallel` as `Tensor parallel`. */
+export function words(key: string): string {
+  const spaced = key.replace(/([a-z0-9])([A-Z])/g, (_, a: string, b: string) => `${a} ${b.toLowerCase()}`);
+  return spaced.charAt(0).toUpperCase() + spaced.slice(1);
+}

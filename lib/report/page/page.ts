@@ -1,0 +1,55 @@
+import { Html, html, type Part } from './html';
+import { STYLE } from './style';
+
+export interface PageProps {
+  title: string;
+  header: Part;
+  sections: readonly Section[];
+  /** Where the numbers come from and when they were read. */
+  footer: Part;
+}
+
+export interface Section {
+  /** Anchor; letters and hyphens. */
+  id: string;
+  title: string;
+  body: Part;
+}
+
+/** What a section says when nothing is known, instead of an empty chart. */
+export const unknown = (what: string, why = ''): Html => html`<p class="unknown">${what}${why && `: ${why}`}</p>`;
+
+/**
+ * One self-contained page: no script, no font, no picture from elsewhere. The policy in its head makes that a promise that the
+ * browser keeps, also for names that somebody might have meant as markup.
+ */
+export function page({ title, header, sections, footer }: PageProps): string {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<style>${new Html(STYLE)}</style>
+</head>
+<body>
+<main>
+<header>
+${header}
+<nav aria-label="Sections">${sections.map((s) => html`<a href="#${s.id}">${s.title}</a> `)}</nav>
+</header>
+${sections.map(sectionHtml)}
+<footer>${footer}</footer>
+</main>
+</body>
+</html>
+`.text;
+}
+
+const sectionHtml = ({ id, title, body }: Section): Html => html`<section id="${id}" aria-labelledby="${id}-title">
+<h2 id="${id}-title">${title}</h2>
+${body}
+</section>
+`;

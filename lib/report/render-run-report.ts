@@ -1,0 +1,34 @@
+import { time } from './page/format';
+import { html } from './page/html';
+import { page } from './page/page';
+import { attemptsSection } from './run/attempts';
+import { checkpointsSection } from './run/checkpoints';
+import { costSection } from './run/cost';
+import { decisionsSection } from './run/decisions';
+import { efaSection } from './run/efa';
+import { goodputSection } from './run/goodput';
+import { lossSection } from './run/loss';
+import { quotasSection } from './run/quotas';
+import type { RunReport } from './run/run-report';
+import { summary } from './run/summary';
+import { throughputSection } from './run/throughput';
+
+/** One self-contained HTML page about a run. It shows what the report holds and nothing else; what is absent is said to be. */
+export function renderRunReport(report: RunReport): string {
+  return page({
+    title: `${report.runId}: run report`,
+    header: summary(report),
+    sections: [
+      attemptsSection,
+      lossSection,
+      throughputSection,
+      goodputSection,
+      checkpointsSection,
+      costSection,
+      quotasSection,
+      efaSection,
+      decisionsSection,
+    ].map((section) => section(report)),
+    footer: html`Written by <code>slipway report</code> from the run’s record, its log and its buckets as of ${time(report.readAt)} UTC.`,
+  });
+}

@@ -1,0 +1,151 @@
+import { chart, grid, xAxis } from '../page/chart';
+import { duration, number, time, UNKNOWN } from '../page/format';
+import { type Html, html } from '../page/html';
+import { type Section, unknown } from '../page/page';
+import { legend, word } from '../page/parts';
+import { color } from '../page/style';
+import { table } from '../page/table';
+import type { ReportAttempt, RunReport } from './run-report';
+
+const WAITING = { name: 'waiting and starting', color: color('wait') };
+const OUTCOMES: readonly { status: string; name: string; color: string }[] = [
+  { status: 'Completed', name: 'completed', color: color('good') },
+  { status: 'Failed', name: 'failed', color: color('bad') },
+  { status: 'Stopped', name: 'stopped', color: color('warn') },
+  { status: '', name: 'running', color: color('c1') },
+];
+const RUNNING = { name: 'running', color: color('c1') };
+
+const outcomeOf = (attempt: ReportAttempt) => OUTCOMES.find((o) => o.status === attempt.status) ?? RUNNING;
+
+/** When each attempt waited, trained and ended, and when its checkpoints were committed. */
+export function attemptsSection(report: RunReport): Section {
+  const title = 'Attempts';
+  if (report.attempts.length === 0) return { id: 'attempts', title, body: unknown('No attempt was made yet') };
+  return { id: 'attempts', title, body: html`${timelineChart(report)}${attemptsTable(report)}` };
+}
+
+interface Bar {
+  row: number;
+  from: number;
+  to: number;
+  color: string;
+}
+
+function barsOf(attempts: readonly ReportAttempt[], readAt: string): Bar[] {
+  return attempts.flatMap((attempt, row) => {
+    const end = Date.parse(attempt.endedAt ?? readAt);
+    const began = attempt.startedAt === null ? end : Date.parse(attempt.startedAt);
+    const bars: Bar[] = [];
+    if (attempt.intendedAt !== null && Date.parse(attempt.intendedAt) < began)
+      bars.push({ row, from: Date.parse(attempt.intendedAt), to: began, color: WAITING.color });
+    if (began < end) bars.push({ row, from: began, to: end, color: outcomeOf(attempt).color });
+    return bars;
+  });
+}
+
+function timelineChart(report: RunReport): Html | undefined {
+  const bars = barsOf(report.attempts, report.readAt);
+  if (bars.length === 0) return undefined;
+  const marks = (report.checkpoints ?? []).flatMap(({ savedAt, attempt }) => {
+    const row = report.attempts.findIndex((a) => a.number === attempt);
+    return savedAt === null || row < 0 ? [] : [[Date.parse(savedAt), row]];
+  });
+  const height = 64 + 30 * report.attempts.length;
+  const shown = new Set(report.attempts.map((a) => outcomeOf(a).name));
+  return html`${legend([
+    { text: WAITING.name, color: WAITING.color },
+    ...OUTCOMES.filter((o) => shown.has(o.name)).map((o) => ({ text: o.name, color: o.color })),
+    ...(marks.length > 0 ? [{ text: 'checkpoint committed', color: color('ink'), drawn: 'mark' as const }] : []),
+  ])}${chart({
+    id: 'attempts-chart',
+    title: 'Timeline of attempts',
+    description: report.attempts.map(sentence).join('. '),
+    heights: { wide: height, narrow: height },
+    option: (isNarrow) => timelineOption(report.attempts, bars, marks, isNarrow),
+  })}`;
+}
+
+function timelineOption(attempts: readonly ReportAttempt[], bars: Bar[], marks: number[][], isNarrow: boolean) {
+  return {
+    grid: grid(isNarrow, { left: isNarrow ? 32 : 84, top: 8 }),
+    xAxis: xAxis({ name: 'UTC', type: 'time', isNarrow, min: 'dataMin', max: 'dataMax' }),
+    yAxis: {
+      type: 'category',
+      inverse: true,
+      data: attempts.map((a) => (isNarrow ? String(a.number) : `attempt ${a.number}`)),
+      axisLabel: { color: color('muted'), fontSize: 12 },
+      axisLine: { show: false },
+      axisTick: { show: false },
+    },
+    series: [
+      {
+        type: 'custom',
+        silent: true,
+        clip: true,
+        encode: { x: [0, 1], y: 2 },
+        data: bars.map((b) => [b.from, b.to, b.row]),
+        renderItem: (params: { dataIndex: number }, api: BarApi) => barShape(bars[params.dataIndex], api),
+      },
+      {
+        type: 'scatter',
+        silent: true,
+        symbol: 'diamond',
+        symbolSize: 9,
+        itemStyle: { color: color('ink'), borderColor: color('card'), borderWidth: 1.5 },
+        data: marks,
+      },
+    ],
+  };
+}
+
+interface BarApi {
+  coord(point: [number, number]): [number, number];
+}
+
+const BAR_HEIGHT = 18;
+
+/** One rectangle; at least two pixels wide, so that an attempt that died at once still shows. */
+function barShape(bar: Bar | undefined, api: BarApi) {
+  if (!bar) return null;
+  const [x, y] = api.coord([bar.from, bar.row]);
+  const [end] = api.coord([bar.to, bar.row]);
+  const shape = { x, y: y - BAR_HEIGHT / 2, width: Math.max(2, end - x), height: BAR_HEIGHT };
+  return { type: 'rect', shape, style: { fill: bar.color } };
+}
+
+const sentence = (a: ReportAttempt): string =>
+  `Attempt ${a.number} ${outcomeOf(a).name}${a.firstStep === null ? '' : `, steps ${stepsOf(a)}`}`;
+
+const stepsOf = ({ firstStep, lastStep }: ReportAttempt): string =>
+  firstStep === null ? UNKNOWN : `${number(firstStep)}–${number(lastStep)}`;
+
+function attemptsTable({ attempts, readAt }: RunReport): Html {
+  return table({
+    caption: 'Every attempt, in the service’s own words; times in UTC',
+    layout: 'cards',
+    columns: [
+      { head: 'Attempt', kind: 'fixed' },
+      { head: 'Status' },
+      { head: 'Steps', kind: 'num' },
+      { head: 'Training began', kind: 'fixed' },
+      { head: 'Waited', kind: 'num' },
+      { head: 'Trained', kind: 'num' },
+      { head: 'Reason', kind: 'long' },
+      { head: 'Training job', kind: 'long' },
+    ],
+    rows: attempts.map((a) => [
+      `attempt ${a.number}`,
+      html`${word(a.status || UNKNOWN, outcomeOf(a).color)}${a.secondaryStatus !== a.status && html`<br>${a.secondaryStatus}`}`,
+      stepsOf(a),
+      time(a.startedAt),
+      duration(secondsBetween(a.intendedAt, a.startedAt)),
+      duration(secondsBetween(a.startedAt, a.endedAt ?? readAt)),
+      a.reason,
+      html`<code>${a.trainingJobName}</code>`,
+    ]),
+  });
+}
+
+const secondsBetween = (from: string | null, to: string | null): number | null =>
+  from === null || to === null ? null : (Date.parse(to) - Date.parse(from)) / 1000;

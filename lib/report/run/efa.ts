@@ -1,0 +1,82 @@
+import { number, UNKNOWN } from '../page/format';
+import { type Html, html } from '../page/html';
+import { type Section, unknown } from '../page/page';
+import { word } from '../page/parts';
+import { color } from '../page/style';
+import { table } from '../page/table';
+import type { ReportEfa, RunReport } from './run-report';
+
+interface Verdict {
+  text: string;
+  meaning: string;
+  color: string;
+}
+
+const VERDICTS: Readonly<Record<string, Verdict>> = {
+  'efa+gdr': { text: 'EFA with GPUDirect RDMA', meaning: 'traffic went GPU to GPU over EFA', color: color('good') },
+  efa: { text: 'EFA without GPUDirect', meaning: 'traffic went over EFA through host memory', color: color('warn') },
+  sockets: { text: 'TCP sockets', meaning: 'EFA did not carry the traffic', color: color('bad') },
+  'single-host': { text: 'single host', meaning: 'no traffic between hosts', color: color('muted') },
+  unknown: { text: 'unknown', meaning: 'NCCL did not say which network it used', color: color('warn') },
+};
+
+/** Whether EFA carried the traffic, from NCCL's own lines. */
+export function efaSection(report: RunReport): Section {
+  const title = 'EFA';
+  const { efa } = report;
+  if (!efa) return { id: 'efa', title, body: unknown('The verdict was not read', report.missing.efa) };
+  if (efa.length === 0)
+    return {
+      id: 'efa',
+      title,
+      body: unknown('No attempt has given a verdict (it comes with the first step; none with efa: off)'),
+    };
+  return { id: 'efa', title, body: html`${efaTable(efa)}${efa.map(evidence)}` };
+}
+
+const efaTable = (efa: readonly ReportEfa[]): Html =>
+  table({
+    caption: 'Verdict of each attempt, from what NCCL and libfabric printed',
+    layout: 'cards',
+    columns: [
+      { head: 'Attempt', kind: 'fixed' },
+      { head: 'Verdict' },
+      { head: 'Interfaces', kind: 'num' },
+      { head: 'Provider' },
+      { head: 'aws-ofi-nccl' },
+      { head: 'libfabric' },
+      { head: 'NCCL' },
+      { head: 'Bus bandwidth', kind: 'num' },
+    ],
+    rows: efa.map((e) => [
+      `attempt ${e.attempt}`,
+      verdictCell(e.verdict),
+      interfacesText(e),
+      e.provider ?? UNKNOWN,
+      e.plugin ?? UNKNOWN,
+      e.libfabric ?? UNKNOWN,
+      e.nccl ?? UNKNOWN,
+      bandwidthText(e),
+    ]),
+  });
+
+function verdictCell(verdict: string): Html {
+  const known = VERDICTS[verdict];
+  return known ? html`${word(known.text, known.color)}<br>${known.meaning}` : html`${verdict}`;
+}
+
+function interfacesText({ interfaces, devices, expectedInterfaces }: ReportEfa): string {
+  const seen = interfaces ?? devices;
+  return expectedInterfaces ? `${number(seen)} of ${number(expectedInterfaces)}` : number(seen);
+}
+
+function bandwidthText({ busBandwidthGBps, expectedGBps }: ReportEfa): string {
+  if (busBandwidthGBps === null || busBandwidthGBps === undefined) return UNKNOWN;
+  const expected = expectedGBps ? ` of ${number(expectedGBps, 1)}` : '';
+  return `${number(busBandwidthGBps, 1)}${expected} GB/s`;
+}
+
+const evidence = (e: ReportEfa): Html | undefined =>
+  e.evidence.length === 0
+    ? undefined
+    : html`<details><summary>Evidence of attempt ${e.attempt}: ${e.evidence.length} lines of its log</summary><pre>${e.evidence.join('\n')}</pre></details>`;

@@ -1,0 +1,110 @@
+import { chart, grid, xAxis, yAxis } from '../page/chart';
+import { number, precise, short } from '../page/format';
+import { type Html, html } from '../page/html';
+import { type Section, unknown } from '../page/page';
+import { type LegendEntry, legend } from '../page/parts';
+import { color, seriesColor } from '../page/style';
+import type { ReportStep, RunReport } from './run-report';
+
+/** Loss over steps, one colour an attempt: a resumed attempt is seen to start again from its checkpoint. */
+export function lossSection(report: RunReport): Section {
+  const title = 'Loss';
+  if (!report.steps) return { id: 'loss', title, body: unknown('Losses were not read', report.missing.steps) };
+  const seen = report.steps.filter((s) => s.loss !== undefined);
+  if (seen.length === 0) return { id: 'loss', title, body: unknown('No step has printed a loss') };
+  return { id: 'loss', title, body: lossCharts(report, seen) };
+}
+
+/** Steps of each attempt, in the order of attempts. */
+export function byAttempt(steps: readonly ReportStep[]): Map<number, ReportStep[]> {
+  const groups = new Map<number, ReportStep[]>();
+  for (const step of steps) groups.set(step.attempt, [...(groups.get(step.attempt) ?? []), step]);
+  return new Map([...groups].sort(([a], [b]) => a - b));
+}
+
+/** Attempts keep their colour over all charts of the page. */
+export const attemptLegend = (groups: ReadonlyMap<number, unknown>): LegendEntry[] =>
+  [...groups.keys()].map((attempt) => ({ text: `attempt ${attempt}`, color: seriesColor(attempt - 1) }));
+
+/** The first steps dwarf what follows; when the rest spans less than a third of the whole range, it is drawn again by itself. */
+const TAIL = { fromShare: 0.25, atMostOfRange: 1 / 3 } as const;
+
+function lossCharts(report: RunReport, seen: readonly ReportStep[]): Html {
+  const tail = tailOf(seen);
+  const first = lossChart({ report, seen, id: 'loss-chart', title: 'Loss over steps' });
+  if (!tail) return first;
+  const title = `Loss from step ${number(tail[0]?.step)} on`;
+  return html`${first}<p class="note">${title}, on its own scale:</p>${lossChart({ report, seen: tail, id: 'loss-tail-chart', title })}`;
+}
+
+function tailOf(seen: readonly ReportStep[]): ReportStep[] | undefined {
+  const ordered = seen.map((s) => s.step).sort((a, b) => a - b);
+  const from = ordered[Math.floor(ordered.length * TAIL.fromShare)] ?? 0;
+  const tail = seen.filter((s) => s.step >= from);
+  return tail.length > 20 && rangeOf(tail) < TAIL.atMostOfRange * rangeOf(seen) ? tail : undefined;
+}
+
+function rangeOf(steps: readonly ReportStep[]): number {
+  const losses = steps.flatMap((s) => s.loss ?? []);
+  return losses.reduce((a, b) => Math.max(a, b)) - losses.reduce((a, b) => Math.min(a, b));
+}
+
+interface LossChartProps {
+  report: RunReport;
+  seen: readonly ReportStep[];
+  id: string;
+  title: string;
+}
+
+function lossChart({ report, seen, id, title }: LossChartProps): Html {
+  const groups = byAttempt(seen);
+  const from = Math.min(...[...groups.values()].map((steps) => steps[0]?.step ?? 0));
+  const commits = [...new Set((report.checkpoints ?? []).map((c) => c.step))].filter((step) => step >= from);
+  const mark: LegendEntry[] =
+    commits.length > 0 ? [{ text: 'committed checkpoint', color: color('muted'), drawn: 'line' }] : [];
+  return html`${legend([...attemptLegend(groups), ...mark])}${chart({
+    id,
+    title,
+    description: [...groups].map(([attempt, steps]) => sentence(attempt, steps)).join('. '),
+    heights: { wide: 340, narrow: 280 },
+    option: (isNarrow) => ({
+      grid: grid(isNarrow),
+      xAxis: xAxis({ name: 'step', isNarrow, min: 'dataMin', max: 'dataMax', axisLabel: { formatter: short } }),
+      yAxis: yAxis({ name: 'loss', isNarrow, scale: true, axisLabel: { formatter: short } }),
+      series: [...groups].map(([attempt, steps], i) => ({
+        ...attemptLine(
+          attempt,
+          steps.map((s) => [s.step, s.loss ?? 0]),
+        ),
+        ...(i === 0 && { markLine: commitLines(commits) }),
+      })),
+    }),
+  })}`;
+}
+
+/** A line of one attempt; thinned to what the drawing can show without losing its peaks. */
+export const attemptLine = (attempt: number, data: number[][]) => ({
+  type: 'line',
+  name: `attempt ${attempt}`,
+  data,
+  silent: true,
+  sampling: 'lttb',
+  showSymbol: data.length < 3,
+  symbol: 'circle',
+  symbolSize: 6,
+  lineStyle: { width: 2, color: seriesColor(attempt - 1) },
+  itemStyle: { color: seriesColor(attempt - 1) },
+});
+
+const commitLines = (steps: readonly number[]) => ({
+  silent: true,
+  symbol: 'none',
+  label: { show: false },
+  lineStyle: { color: color('muted'), type: 'dashed', width: 1, opacity: steps.length > 40 ? 0.3 : 0.7 },
+  data: steps.map((step) => ({ xAxis: step })),
+});
+
+function sentence(attempt: number, steps: readonly ReportStep[]): string {
+  const [first, last] = [steps[0], steps[steps.length - 1]];
+  return `Attempt ${attempt}: ${precise(first?.loss)} at step ${number(first?.step)} to ${precise(last?.loss)} at step ${number(last?.step)}`;
+}

@@ -1,0 +1,123 @@
+import type { Ledger } from '../../lifecycle/ledger';
+import type { QuotaRow } from '../../quota';
+
+/**
+ * Everything that is known of one run, as numbers: what `slipway report --json` prints and what the page shows. A part that is
+ * `undefined` could not be read; `missing` says why. An empty list was read and is empty. Times are ISO 8601 in UTC.
+ */
+export interface RunReport {
+  runId: string;
+  name: string;
+  team: string;
+  environment: string;
+  region: string;
+  state: string;
+  /** Why it is in this state; '' when there is nothing to say. */
+  reason: string;
+  /** When the numbers were read. */
+  readAt: string;
+  /** Newest step that was seen, newest committed step. */
+  step: number | null;
+  committedStep: number | null;
+  /** Share of kept steps in the time since the first job was created, 0-1. */
+  goodput: number | null;
+  /** What the launcher has booked against the run, USD at the environment's prices. */
+  spendUsd: number | null;
+  attempts: ReportAttempt[];
+  steps?: ReportStep[];
+  checkpoints?: ReportCheckpoint[];
+  ledger?: Ledger;
+  timeline?: ReportEvent[];
+  quotas?: QuotaRow[];
+  cost?: ReportCost;
+  efa?: ReportEfa[];
+  /** Why a part could not be read, by the part's name. */
+  missing: Partial<Record<ReportPart, string>>;
+}
+
+export type ReportPart = 'steps' | 'checkpoints' | 'timeline' | 'quotas' | 'cost' | 'efa';
+
+export interface ReportInstances {
+  instanceType: string;
+  count: number;
+}
+
+export interface ReportAttempt {
+  /** From 1. */
+  number: number;
+  trainingJobName: string;
+  /** The service's own words; '' before a job exists. */
+  status: string;
+  secondaryStatus: string;
+  firstStep: number | null;
+  lastStep: number | null;
+  reason: string;
+  /** When the attempt was decided, training began, and it ended. */
+  intendedAt: string | null;
+  startedAt: string | null;
+  endedAt: string | null;
+  /** What the job ran on; undefined = the job could not be described. */
+  instances?: ReportInstances[];
+  isSpot?: boolean;
+  /** BillableTimeInSeconds of the job; null while it runs. */
+  billableSeconds?: number | null;
+}
+
+/** One `step` line of rank 0; what a script does not print is absent. */
+export interface ReportStep {
+  attempt: number;
+  at: string;
+  step: number;
+  loss?: number;
+  tokens?: number;
+  tokensPerSecondPerGpu?: number;
+  mfu?: number;
+  stepSeconds?: number;
+}
+
+/** One committed checkpoint: what the trainer said, what the launcher saw, what lies in the bucket. */
+export interface ReportCheckpoint {
+  step: number;
+  attempt: number | null;
+  savedAt: string | null;
+  uri: string | null;
+  /** In the bucket now, complete or not; null = the bucket was not listed. */
+  isKept: boolean | null;
+  objects: number | null;
+  sizeBytes: number | null;
+  worldSize: number | null;
+  /** Time that training stood still for the save, and until it was committed. */
+  blockedSeconds: number | null;
+  totalSeconds: number | null;
+}
+
+export interface ReportEvent {
+  at: string;
+  what: string;
+  text: string;
+  evidence: Record<string, unknown>;
+}
+
+/** Billed time of each attempt at on-demand list prices of the instance types that it named. */
+export interface ReportCost {
+  prices: { instanceType: string; usdPerHour: number | null; note: string }[];
+  attempts: { number: number; instances: ReportInstances[]; seconds: number | null; usd: number | null }[];
+  /** null when one part of it is not known. */
+  totalUsd: number | null;
+}
+
+/** The `efa` line of one attempt (contract: efa.json). */
+export interface ReportEfa {
+  attempt: number;
+  verdict: string;
+  devices?: number;
+  interfaces?: number | null;
+  expectedInterfaces?: number | null;
+  provider?: string | null;
+  plugin?: string | null;
+  libfabric?: string | null;
+  nccl?: string | null;
+  busBandwidthGBps?: number | null;
+  expectedGBps?: number | null;
+  evidence: string[];
+}

@@ -1,0 +1,61 @@
+import { acceleratorCount } from '../../catalog/instances';
+import { chart, grid, xAxis, yAxis } from '../page/chart';
+import { number, percent, precise, short } from '../page/format';
+import { type Html, html } from '../page/html';
+import { type Section, unknown } from '../page/page';
+import { legend } from '../page/parts';
+import { attemptLegend, attemptLine, byAttempt } from './loss';
+import type { ReportStep, RunReport } from './run-report';
+
+/** Tokens per second over time: gaps are the time in which nothing was trained. */
+export function throughputSection(report: RunReport): Section {
+  const title = 'Throughput';
+  if (!report.steps) return { id: 'throughput', title, body: unknown('Throughput was not read', report.missing.steps) };
+  const seen = report.steps.filter((s) => s.tokensPerSecondPerGpu !== undefined);
+  if (seen.length === 0) return { id: 'throughput', title, body: unknown('No step has printed its throughput') };
+  return { id: 'throughput', title, body: html`${throughputChart(report, seen)}${medians(report, seen)}` };
+}
+
+/** CPU jobs count processes, which is what the trainer divides by there. */
+function unitOf({ attempts }: RunReport): string {
+  const types = attempts.flatMap((a) => a.instances ?? []).map((i) => i.instanceType);
+  return types.length > 0 && types.every((t) => acceleratorCount(t) === 0) ? 'process' : 'GPU';
+}
+
+function throughputChart(report: RunReport, seen: readonly ReportStep[]): Html {
+  const groups = byAttempt(seen);
+  return html`${legend(attemptLegend(groups))}${chart({
+    id: 'throughput-chart',
+    title: `Tokens per second per ${unitOf(report)} over time`,
+    description: [...groups]
+      .map(([attempt, steps]) => `Attempt ${attempt}: median ${precise(median(steps.map(rateOf)))}`)
+      .join('. '),
+    heights: { wide: 280, narrow: 250 },
+    option: (isNarrow) => ({
+      grid: grid(isNarrow),
+      xAxis: xAxis({ name: 'UTC', type: 'time', isNarrow, min: 'dataMin', max: 'dataMax' }),
+      yAxis: yAxis({ name: `tokens/s per ${unitOf(report)}`, isNarrow, min: 0, axisLabel: { formatter: short } }),
+      series: [...groups].map(([attempt, steps]) =>
+        attemptLine(
+          attempt,
+          steps.map((s) => [Date.parse(s.at), rateOf(s)]),
+        ),
+      ),
+    }),
+  })}`;
+}
+
+const rateOf = (step: ReportStep): number => step.tokensPerSecondPerGpu ?? 0;
+
+function medians(report: RunReport, seen: readonly ReportStep[]): Html {
+  const mfus = seen.flatMap((s) => (s.mfu === undefined ? [] : [s.mfu]));
+  const mfu = mfus.length > 0 ? `, model FLOPs utilisation ${percent(median(mfus))}` : '';
+  return html`<p class="note">Median ${precise(median(seen.map(rateOf)))} tokens/s per ${unitOf(report)}${mfu}, over ${number(seen.length)} printed steps.</p>`;
+}
+
+/** The middle one of an odd number of values, else the mean of the two in the middle; the list is not empty. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length / 2;
+  return ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2;
+}

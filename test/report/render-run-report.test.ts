@@ -1,0 +1,200 @@
+import { describe, expect, test } from 'vitest';
+import { renderRunReport } from '../../lib/report/render-run-report';
+import type { RunReport } from '../../lib/report/run/run-report';
+import { bareReport, runReport, sectionOf, textOf } from './support';
+
+const page = renderRunReport(runReport());
+const shown = (id: string, from = page) => textOf(sectionOf(from, id));
+
+describe('the page', () => {
+  test('asks nothing of the network and runs no script', () => {
+    expect(page.match(/<(script|link|img|iframe|object|image)\b/gi)).toBeNull();
+    expect(page.match(/\b(src|href)="(?!#)|url\((?!#)|@import/g)).toBeNull();
+    expect(page.match(/content="default-src[^"]*"/)?.[0]).toBe(
+      `content="default-src 'none'; style-src 'unsafe-inline'"`,
+    );
+  });
+
+  test('is the same for the same numbers, whatever was drawn before', () => {
+    const again = renderRunReport(runReport()).split('\n');
+    expect(again.filter((line, i) => line !== page.split('\n')[i])).toEqual([]);
+  });
+
+  test('has no id twice', () => {
+    const ids = [...page.matchAll(/\bid="([^"]+)"/g)].map((m) => m[1]);
+    expect(ids.filter((id, i) => ids.indexOf(id) !== i)).toEqual([]);
+  });
+
+  test('describes every drawing in words, and names every table', () => {
+    const drawings = [...page.matchAll(/<svg[^>]*>/g)].map((m) => m[0]);
+    expect(drawings.length).toBeGreaterThan(6);
+    for (const drawing of drawings) expect(drawing).toMatch(/role="img".*aria-(label|labelledby)="[^"]+"/);
+    expect(page.match(/<title/g)?.length).toBeGreaterThan(drawings.length);
+    expect(page.match(/<caption>/g)?.length).toBe(page.match(/<table/g)?.length);
+  });
+
+  test('links to every section that it has', () => {
+    const links = [...page.matchAll(/href="#([^"]+)"/g)].map((m) => m[1]);
+    expect(links).toEqual([...page.matchAll(/<section id="([^"]+)"/g)].map((m) => m[1]));
+  });
+});
+
+describe('what the sections say', () => {
+  test.each([
+    [
+      'attempts',
+      'attempt 2 Stopped 1,401–2,893 2026-11-18 11:23:08 15 min 2 h 32 min no progress for 1200 s after step 2893',
+    ],
+    ['loss', 'attempt 1 attempt 2 attempt 3 committed checkpoint'],
+    ['throughput', 'Median 6,483 tokens/s per GPU, model FLOPs utilisation 38.4 %, over 415 printed steps.'],
+    ['goodput', 'lost steps steps after the last checkpoint of a failed attempt 9 min 27 s 2 %'],
+    ['checkpoints', '4,000 3 2026-11-18 15:51:54 yes 89.8 GiB 130 128 2.99 s 42.7 s'],
+    ['checkpoints', '3,400 3 2026-11-18 15:00:52 removed – – –'],
+    ['cost', '2 16 × ml.p5.48xlarge 2 h 32 min $2,566.16'],
+    ['cost', 'all $6,509.64'],
+    ['quotas', 'ml.p5.48xlarge for training job usage L-82E1C851 16 24 16 short needs 16, 8 are free'],
+    ['quotas', 'Longest run time for a training job L-33A961FD 5 d 5 d per job enough'],
+    [
+      'efa',
+      'attempt 2 EFA without GPUDirect traffic went over EFA through host memory 32 of 32 efa 1.17.3 2.1.0 2.27.7',
+    ],
+    ['decisions', '2026-11-18 08:02:11 run-intended start asked by team nlp'],
+  ])('%s: %s', (id, text) => {
+    expect(shown(id)).toContain(text);
+  });
+
+  test('every figure of the ledger is the one in the report', () => {
+    const report = runReport();
+    report.ledger = { seconds: { ...zeros(report), step: 75, lost: 25 }, totalSeconds: 100, goodput: 0.75 };
+    expect(shown('goodput', renderRunReport(report))).toMatch(
+      /steps that were kept.* 1 min 15 s 75 %.*lost.* 25 s 25 %/,
+    );
+  });
+
+  test('the loss is drawn for every attempt, with a line for every committed step', () => {
+    const drawn = sectionOf(page, 'loss');
+    for (const n of [1, 2, 3]) expect(drawn).toContain(`stroke="var(--c${n})"`);
+    const wide = drawn.slice(drawn.indexOf('<svg class="wide"'), drawn.indexOf('</svg>'));
+    expect(wide.match(/stroke-dasharray/g)).toHaveLength(20);
+  });
+
+  test('losses that hardly move after a steep start are drawn again on their own scale', () => {
+    expect(shown('loss')).toContain('Loss from step 1,030 on, on its own scale');
+    const flat = { ...runReport() };
+    flat.steps = flat.steps?.map((s, i) => ({ ...s, loss: 10 - i / 100 }));
+    expect(shown('loss', renderRunReport(flat))).not.toContain('own scale');
+  });
+
+  test('a run on CPU instances speaks of processes', () => {
+    const report = runReport();
+    for (const attempt of report.attempts) attempt.instances = [{ instanceType: 'ml.c5.xlarge', count: 2 }];
+    expect(shown('throughput', renderRunReport(report))).toContain('tokens/s per process');
+  });
+});
+
+describe('what is not known', () => {
+  const sections: [string, string][] = [
+    ['attempts', 'No attempt was made yet'],
+    ['loss', 'Losses were not read'],
+    ['throughput', 'Throughput was not read'],
+    ['goodput', 'The timeline was not read'],
+    ['checkpoints', 'Checkpoints were not read'],
+    ['cost', 'The jobs were not read'],
+    ['quotas', 'Quotas were not read'],
+    ['efa', 'The verdict was not read'],
+    ['decisions', 'The timeline was not read'],
+  ];
+
+  test.each(sections)('%s says so and shows no number', (id, text) => {
+    const said = shown(id, renderRunReport(bareReport()));
+    expect(said).toContain(text);
+    expect(said.replace(/^.*?<h2/, '')).not.toMatch(/\d/);
+    expect(sectionOf(renderRunReport(bareReport()), id)).not.toContain('<svg');
+  });
+
+  test('the reason stands beside it', () => {
+    const report = { ...bareReport(), missing: { steps: 'logs:FilterLogEvents is not permitted' } };
+    expect(shown('loss', renderRunReport(report))).toContain(
+      'Losses were not read: logs:FilterLogEvents is not permitted',
+    );
+  });
+
+  test('read and empty is something else than not read', () => {
+    const report: RunReport = { ...bareReport(), steps: [], checkpoints: [], efa: [], quotas: [], timeline: [] };
+    const empty = renderRunReport(report);
+    expect(shown('loss', empty)).toContain('No step has printed a loss');
+    expect(shown('checkpoints', empty)).toContain('No committed checkpoint was seen');
+    expect(shown('efa', empty)).toContain('No attempt has given a verdict');
+  });
+
+  test('a price that no source has leaves the sum open', () => {
+    const report = runReport();
+    const instances = [{ instanceType: 'ml.trn3.48xlarge', count: 4 }];
+    report.cost = {
+      prices: [{ instanceType: 'ml.trn3.48xlarge', usdPerHour: null, note: 'no source has a price' }],
+      attempts: [{ number: 1, instances, seconds: 3600, usd: null }],
+      totalUsd: null,
+    };
+    expect(shown('cost', renderRunReport(report))).toMatch(
+      /1 4 × ml.trn3.48xlarge 1 h –.*all not known.*no source has a price/,
+    );
+  });
+
+  test('steps without loss or throughput leave only those drawings out', () => {
+    const report = { ...runReport(), steps: [{ attempt: 1, at: '2026-11-18T09:10:00.000Z', step: 1, loss: 3.5 }] };
+    const few = renderRunReport(report);
+    expect(sectionOf(few, 'loss')).toContain('<svg');
+    expect(shown('throughput', few)).toContain('No step has printed its throughput');
+  });
+
+  test('an attempt that is still running is drawn up to the time of reading', () => {
+    const report = runReport();
+    const last = report.attempts[2];
+    if (last)
+      Object.assign(last, { endedAt: null, status: 'InProgress', secondaryStatus: 'Training', billableSeconds: null });
+    expect(shown('attempts', renderRunReport(report))).toContain(
+      'InProgress Training 2,801–4,000 2026-11-18 14:05:22 10 min 1 h 52 min',
+    );
+  });
+});
+
+describe('text of users', () => {
+  const hostile = `"><script>alert('x')</script><svg onload=x>`;
+
+  test('can never become markup, wherever it stands', () => {
+    const report = runReport();
+    Object.assign(report, {
+      runId: hostile,
+      team: hostile,
+      environment: hostile,
+      region: hostile,
+      state: hostile,
+      reason: hostile,
+    });
+    for (const a of report.attempts)
+      Object.assign(a, { trainingJobName: hostile, status: hostile, secondaryStatus: `${hostile}2`, reason: hostile });
+    for (const e of report.timeline ?? [])
+      Object.assign(e, { what: hostile, text: hostile, evidence: { [hostile]: hostile } });
+    for (const e of report.efa ?? [])
+      Object.assign(e, {
+        verdict: hostile,
+        provider: hostile,
+        plugin: hostile,
+        libfabric: hostile,
+        nccl: hostile,
+        evidence: [hostile],
+      });
+    for (const q of report.quotas ?? []) Object.assign(q, { name: hostile, code: hostile, reason: hostile });
+    for (const p of report.cost?.prices ?? []) Object.assign(p, { instanceType: hostile, note: hostile });
+    for (const a of report.cost?.attempts ?? []) a.instances = [{ instanceType: hostile, count: 1 }];
+    report.missing = { checkpoints: hostile, cost: hostile };
+    const page = renderRunReport(report);
+    expect(page.match(/<script|<svg onload/gi)).toBeNull();
+    expect(page.match(/&lt;script&gt;alert\(&#39;x&#39;\)&lt;\/script&gt;/g)?.length).toBeGreaterThan(50);
+  });
+});
+
+const zeros = (report: RunReport) => {
+  if (!report.ledger) throw new Error('the fixture has a ledger');
+  return Object.fromEntries(Object.keys(report.ledger.seconds).map((c) => [c, 0])) as typeof report.ledger.seconds;
+};
