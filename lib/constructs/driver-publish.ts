@@ -38,7 +38,8 @@ export class DriverPublish extends Construct {
       resources: [props.artifactBucket.arnForObjects('drivers/*')],
       wildcard: 'The files of each release lie under their hash.',
     });
-    props.artifactBucket.encryptionKey?.grantEncryptDecrypt(onEvent.role);
+    const key = props.artifactBucket.encryptionKey;
+    if (key) onEvent.allow({ actions: ['kms:Decrypt', 'kms:GenerateDataKey'], resources: [key.keyArn] });
     const published = new HandlerResource(this, 'Files', {
       resourceType: DRIVER_PUBLISH_TYPE,
       onEvent,

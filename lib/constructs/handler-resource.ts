@@ -65,10 +65,22 @@ function acknowledgeFramework(provider: Construct, handlers: readonly lambda.Fun
     id: 'AwsSolutions-L1',
     reason: 'The runtime of the provider framework comes with the pinned aws-cdk-lib release.',
   });
-  const versions = handlers.map((handler) => `${handler.functionArn}:*`);
+  const waiter = ['framework-isComplete', 'framework-onTimeout'].flatMap(
+    (name) => (provider.node.tryFindChild(name) as lambda.Function | undefined) ?? [],
+  );
+  if (waiter.length > 0) acknowledgeWaiter(provider);
+  const versions = [...handlers, ...waiter].map((handler) => `${handler.functionArn}:*`);
   acknowledgeResources(
     provider.node.scope ?? provider,
     versions,
     'The framework may invoke any version of this one function.',
   );
+}
+
+function acknowledgeWaiter(provider: Construct): void {
+  for (const id of ['AwsSolutions-SF1', 'AwsSolutions-SF2'])
+    Validations.of(provider).acknowledge({
+      id,
+      reason: 'The waiter only asks the function again; what it asked and heard is in the logs of the functions.',
+    });
 }

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { Duration, RemovalPolicy, Validations } from 'aws-cdk-lib';
 import * as codebuild from 'aws-cdk-lib/aws-codebuild';
 import * as ecr from 'aws-cdk-lib/aws-ecr';
+import * as iam from 'aws-cdk-lib/aws-iam';
 import type * as kms from 'aws-cdk-lib/aws-kms';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { Asset } from 'aws-cdk-lib/aws-s3-assets';
@@ -79,7 +80,6 @@ export class TrainingImage extends Construct {
       serviceTimeout: Duration.hours(1),
       properties: { projectName: project.projectName, repositoryName: this.repository.repositoryName, tag },
     });
-    // The first build needs the project's permissions, not only the project.
     built.node.addDependency(project);
     return `${this.repository.repositoryUri}@${built.resource.getAttString('Digest')}`;
   }
@@ -89,8 +89,12 @@ export class TrainingImage extends Construct {
       retention: logs.RetentionDays.THREE_MONTHS,
       removalPolicy: RemovalPolicy.DESTROY,
     });
+    const role = this.makeBuildRole(source, logGroup);
     const project = new codebuild.Project(this, 'Project', {
       description: `Builds ${this.props.repositoryName}`,
+      // The role is complete as it is; the CDK would add reports, which a build of an image has none of.
+      role: role.withoutPolicyUpdates(),
+      grantReportGroupPermissions: false,
       source: codebuild.Source.s3({ bucket: source.bucket, path: source.s3ObjectKey }),
       buildSpec: codebuild.BuildSpec.fromObjectToYaml(IMAGE_BUILD_SPEC),
       encryptionKey: this.props.key,
@@ -107,7 +111,8 @@ export class TrainingImage extends Construct {
         IMAGE_TAG: { value: 'none' },
       },
     });
-    this.grantPulls(project);
+    // The first build needs the permissions, not only the role.
+    project.node.addDependency(role);
     Validations.of(project).acknowledge({
       id: 'AwsSolutions-CB3',
       reason: 'docker build needs privileged mode; the project runs our Dockerfile only and nobody else may change it.',
@@ -115,10 +120,26 @@ export class TrainingImage extends Construct {
     return project;
   }
 
-  private grantPulls(project: codebuild.Project): void {
-    this.repository.grantPullPush(project);
+  private makeBuildRole(source: Asset, logGroup: logs.LogGroup): iam.Role {
+    const role = new iam.Role(this, 'BuildRole', { assumedBy: new iam.ServicePrincipal('codebuild.amazonaws.com') });
+    logGroup.grantWrite(role);
+    const { bucket, s3ObjectKey } = source;
+    const pull = ['ecr:BatchCheckLayerAvailability', 'ecr:GetDownloadUrlForLayer', 'ecr:BatchGetImage'];
+    const push = ['ecr:PutImage', 'ecr:InitiateLayerUpload', 'ecr:UploadLayerPart', 'ecr:CompleteLayerUpload'];
     const base = baseRepositoryArn(this.props.baseImageUri);
-    if (base && project.role) ecr.Repository.fromRepositoryArn(this, 'Base', base).grantPull(project);
+    allow(role, {
+      actions: ['s3:GetObject', 's3:GetObjectVersion'],
+      resources: [bucket.arnForObjects(s3ObjectKey)],
+    });
+    allow(role, {
+      actions: ['ecr:GetAuthorizationToken'],
+      resources: ['*'],
+      wildcard: 'The token is for the registry: the action has no resource type.',
+    });
+    allow(role, { actions: [...pull, ...push], resources: [this.repository.repositoryArn] });
+    if (base) allow(role, { actions: pull, resources: [base] });
+    allow(role, { actions: ['kms:Decrypt', 'kms:GenerateDataKey'], resources: [this.props.key.keyArn] });
+    return role;
   }
 
   private makeHandlers(project: codebuild.Project): { onEvent: HandlerFunction; isComplete: HandlerFunction } {

@@ -1,4 +1,4 @@
-import { Duration, Stack } from 'aws-cdk-lib';
+import { Duration, Stack, Validations } from 'aws-cdk-lib';
 import type * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as events from 'aws-cdk-lib/aws-events';
 import * as targets from 'aws-cdk-lib/aws-events-targets';
@@ -76,6 +76,10 @@ export class TrainingLauncher extends Construct {
     this.topic = this.makeTopic();
     this.runDeadLetters = this.makeQueue('RunDeadLetters', true);
     this.eventDeadLetters = this.makeQueue('EventDeadLetters', false);
+    Validations.of(this.eventDeadLetters).acknowledge({
+      id: 'AwsSolutions-SQS3',
+      reason: 'It is the dead-letter queue of the event rules and of asynchronous invocations.',
+    });
     this.queue = this.makeQueue('RunQueue', true, this.runDeadLetters);
     this.control = this.makeControl();
     this.aliases = this.makeAliases();
