@@ -2,7 +2,9 @@
 
 import os
 import sys
+from pathlib import Path
 
+from slipway_trainer.batches import channel_folder
 from slipway_trainer.exits import TrainerError, complain
 from slipway_trainer.fsdp2 import Fsdp2Backend
 from slipway_trainer.layout import resolve_layout
@@ -16,9 +18,12 @@ def run(words: list[str]) -> int:
     settings = read_settings(words)
     world = World(settings.collectives, settings.arguments.collective_timeout_seconds)
     layout = resolve_layout(settings.parallel, world.ranks, settings.architecture, settings.training)
-    trainer = Trainer(settings, world, Fsdp2Backend(settings, layout, world.device), os.environ)
+    weights = channel_folder(settings.weights, dict(os.environ)) if settings.weights else None
+    trainer = Trainer(settings, world, Fsdp2Backend(settings, layout, world.device, weights), os.environ)
     trainer.resume()
     code = trainer.train()
+    if code == 0 and settings.arguments.export_weights:
+        trainer.export(Path(os.environ["SM_MODEL_DIR"]))
     trainer.close()
     world.close()
     return code

@@ -1,45 +1,69 @@
-"""The default backend: FSDP2 (`fully_shard`), with a replicated dimension (HSDP) when asked. PyTorch 2.6 and later."""
+"""The default backend: FSDP2 (`fully_shard`) over a mesh of replicate x shard x context x tensor ranks. PyTorch 2.6 and later."""
 
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
-from torch.distributed.tensor import DTensor
 
+from slipway_trainer.context_parallel import ContextParallel
+from slipway_trainer.gradients import clip_gradients
 from slipway_trainer.initialise import initialise
-from slipway_trainer.layout import Layout, build_mesh
+from slipway_trainer.layout import Layout, build_mesh, context_ranks, data_rank
+from slipway_trainer.lora import apply_lora
 from slipway_trainer.loss import chunks_for, loss_over
 from slipway_trainer.model import Transformer
 from slipway_trainer.optimizer import build_optimizer, optimizer_tensors
 from slipway_trainer.recompute import apply_recompute
 from slipway_trainer.settings import RunSettings
+from slipway_trainer.tensor_parallel import apply_tensor_parallel
+from slipway_trainer.weights import load_weights
 
-_COMPUTE = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32, "fp8": torch.bfloat16}
+_COMPUTE = {"bf16": torch.bfloat16, "fp32": torch.float32}
 
 
 class Fsdp2Backend:
     """Parameters, gradients and optimizer state sharded over the data-parallel ranks; compute in the run's precision."""
 
-    def __init__(self, settings: RunSettings, layout: Layout, device: torch.device) -> None:
+    def __init__(self, settings: RunSettings, layout: Layout, device: torch.device, weights: Path | None = None) -> None:
         self._settings = settings
         self.layout = layout
         self.device = device
         self.mesh = build_mesh(layout, device.type)
-        self.data_rank = self.mesh["replicate"].get_local_rank() * layout.shard + self.mesh["shard"].get_local_rank()
+        self.data_rank = data_rank(layout, dist.get_rank())
+        self._context = self._context_parallel()
         with torch.device("meta"):
-            model = Transformer(settings.architecture)
-        self._shard(model)
+            model = Transformer(settings.architecture, self._context)
+            if settings.training.lora is not None:
+                apply_lora(model, settings.training.lora)
+        self._distribute(model)
         model.to_empty(device=device)
         initialise(model, settings.architecture.layers, settings.training.seed, device)
+        if weights is not None:
+            load_weights(model, weights)
         self.model = model
         self.optimizer = build_optimizer(model, settings.arguments, fused=device.type == "cuda")
 
-    def _shard(self, model: Transformer) -> None:
+    def _context_parallel(self) -> ContextParallel | None:
+        if self.layout.context == 1:
+            return None
+        group, _ = dist.new_subgroups_by_enumeration(context_ranks(self.layout))
+        return ContextParallel(group, dist.get_rank(group), self.layout.context)
+
+    def _data_mesh(self) -> DeviceMesh:
+        """The ranks over which FSDP shards. The mesh joins `shard` and `context`: ranks that share a sequence average gradients too."""
+        return self.mesh["shard"] if self.layout.replicate == 1 else self.mesh["replicate", "shard"]
+
+    def _distribute(self, model: Transformer) -> None:
         training, parallel = self._settings.training, self._settings.parallel
-        mesh = self.mesh["replicate", "shard"] if self.layout.replicate > 1 else self.mesh["shard"]
+        mesh = self._data_mesh()
         policy = MixedPrecisionPolicy(param_dtype=_COMPUTE[training.precision], reduce_dtype=torch.float32)
         for block in model.blocks.values():
+            if self.layout.tensor > 1:
+                apply_tensor_parallel(block, self.mesh["tensor"])
             apply_recompute(block, training.activation_checkpointing)
             if parallel.compile:
                 block.compile()
@@ -63,6 +87,8 @@ class Fsdp2Backend:
         return self._loss(tokens_BL, targets_BL)
 
     def _loss(self, tokens_BL: Tensor, targets_BL: Tensor) -> Tensor:
+        if self._context is not None:
+            tokens_BL, targets_BL = self._context.part(tokens_BL), self._context.part(targets_BL)
         arguments = self._settings.arguments
         chunks = chunks_for(arguments.loss_chunks, targets_BL.numel(), self._settings.architecture.vocabulary_size)
         with self._offload():
@@ -75,8 +101,7 @@ class Fsdp2Backend:
         return torch.autograd.graph.save_on_cpu(pin_memory=self.device.type == "cuda")
 
     def clip(self, max_norm: float) -> Tensor:
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), max_norm if max_norm > 0 else float("inf"))
-        return norm.full_tensor() if isinstance(norm, DTensor) else norm
+        return clip_gradients(self.model.parameters(), max_norm)
 
     def close(self) -> None:
         """Nothing outlives the process group."""

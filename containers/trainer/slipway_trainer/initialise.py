@@ -9,7 +9,8 @@ import math
 
 import torch
 from torch import nn
-from torch.distributed.tensor import DTensor, distribute_tensor
+
+from slipway_trainer.sharding import fill
 
 STANDARD_DEVIATION = 0.02
 
@@ -24,6 +25,9 @@ def first_values(name: str, size: torch.Size, layers: int, seed: int, device: to
     """A whole parameter in float32: norms are one; matrices normal, those that end a residual branch smaller by sqrt(2 layers)."""
     if len(size) == 1:
         return torch.ones(size, device=device)
+    if name.endswith("lora_b"):
+        # An adapter begins as nothing, so that the first step starts from the base model.
+        return torch.zeros(size, device=device)
     deviation = STANDARD_DEVIATION
     if name.endswith(("o_proj.weight", "down_proj.weight")):
         deviation /= math.sqrt(2 * layers)
@@ -31,14 +35,7 @@ def first_values(name: str, size: torch.Size, layers: int, seed: int, device: to
     return values.normal_(0.0, deviation, generator=generator_for(name, seed, device))
 
 
-@torch.no_grad()
 def initialise(model: nn.Module, layers: int, seed: int, device: torch.device) -> None:
     """Fills every parameter in place, sharded or not."""
     for name, parameter in model.named_parameters():
-        whole = first_values(name, parameter.shape, layers, seed, device)
-        if isinstance(parameter, DTensor):
-            # src_data_rank=None: every rank has the whole tensor already and only cuts its part out.
-            part = distribute_tensor(whole, parameter.device_mesh, parameter.placements, src_data_rank=None)
-            parameter.to_local().copy_(part.to_local())
-        else:
-            parameter.copy_(whole)
+        fill(parameter, first_values(name, parameter.shape, layers, seed, device))

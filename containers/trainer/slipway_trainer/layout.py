@@ -33,11 +33,12 @@ class Layout:
 
 def resolve_layout(parallel: Parallel, ranks: int, shape: Architecture, training: Training) -> Layout:
     """The layout of `ranks` ranks. Raises Settings that prints every factor."""
-    others = parallel.replicate * parallel.tensor * parallel.context
-    shard = parallel.shard if parallel.shard is not None else ranks // others
-    layout = Layout(parallel.replicate, shard, parallel.context, parallel.tensor)
+    others = parallel.tensor * parallel.context
+    shard = parallel.shard if parallel.shard is not None else ranks // (others * (parallel.replicate or 1))
+    replicate = parallel.replicate if parallel.replicate is not None else ranks // (others * max(1, shard))
+    layout = Layout(replicate, shard, parallel.context, parallel.tensor)
     issues = []
-    if shard < 1 or layout.ranks != ranks:
+    if min(shard, replicate) < 1 or layout.ranks != ranks:
         issues.append(
             f"distribution.parameters: replicate {layout.replicate} x shard {shard} x context {layout.context} x tensor "
             f"{layout.tensor} must be the {ranks} ranks of the job, got {layout.ranks}"
@@ -53,12 +54,36 @@ def resolve_layout(parallel: Parallel, ranks: int, shape: Architecture, training
             f"tensor_parallel_degree: must divide {shape.attention_heads} heads, {shape.kv_heads} KV heads and ffnHiddenSize "
             f"{shape.ffn_hidden_size}, got {layout.tensor}"
         )
+    if layout.tensor > 1 and shape.experts:
+        issues.append("tensor_parallel_degree: with a mixture of experts must be 1: not supported yet")
+    if training.sequence_length % (2 * layout.context):
+        issues.append(
+            f"context_parallel_degree: twice the degree must divide sequenceLength {training.sequence_length}, got {layout.context}"
+        )
     if issues:
         raise Settings(issues)
     return layout
 
 
 def build_mesh(layout: Layout, device_type: str) -> DeviceMesh:
-    """A mesh with all four dimensions, tensor innermost: its ranks talk most and sit on one host."""
-    sizes = (layout.replicate, layout.shard, layout.context, layout.tensor)
-    return init_device_mesh(device_type, sizes, mesh_dim_names=("replicate", "shard", "context", "tensor"))
+    """A mesh of replicate x (shard x context) x tensor, tensor innermost: its ranks talk most and sit on one host.
+
+    FSDP shards over shard and context together, so they are one dimension here; within it neighbours share a sequence.
+    """
+    sizes = (layout.replicate, layout.shard * layout.context, layout.tensor)
+    return init_device_mesh(device_type, sizes, mesh_dim_names=("replicate", "shard", "tensor"))
+
+
+def context_ranks(layout: Layout) -> list[list[int]]:
+    """Global ranks that share sequences, one list per group. Every rank must make every group."""
+    groups = []
+    for outer in range(layout.replicate * layout.shard):
+        for inner in range(layout.tensor):
+            first = outer * layout.context * layout.tensor + inner
+            groups.append([first + number * layout.tensor for number in range(layout.context)])
+    return groups
+
+
+def data_rank(layout: Layout, rank: int) -> int:
+    """Which of the data-parallel ranks a global rank is: the same for all that share a sequence or a matrix."""
+    return rank // (layout.context * layout.tensor)

@@ -10,13 +10,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from slipway_trainer.context_parallel import ContextParallel
+from slipway_trainer.feed_forward import ExpertMixture, FeedForward
 from slipway_trainer.settings import Architecture
 
 
-def rope_tables(length: int, head_size: int, theta: float, device: torch.device) -> tuple[Tensor, Tensor]:
+def rope_tables(positions_L: Tensor, head_size: int, theta: float) -> tuple[Tensor, Tensor]:
     """Cosine and sine of rotary positions, each (L, E), in float32."""
-    half = torch.arange(0, head_size, 2, dtype=torch.float32, device=device) / head_size
-    angles = torch.outer(torch.arange(length, dtype=torch.float32, device=device), 1.0 / theta**half)
+    half = torch.arange(0, head_size, 2, dtype=torch.float32, device=positions_L.device) / head_size
+    angles = torch.outer(positions_L.float(), 1.0 / theta**half)
     angles = torch.cat((angles, angles), dim=-1)
     return angles.cos(), angles.sin()
 
@@ -45,9 +47,10 @@ class RmsNorm(nn.Module):
 class Attention(nn.Module):
     """Causal self-attention with grouped key/value heads."""
 
-    def __init__(self, shape: Architecture) -> None:
+    def __init__(self, shape: Architecture, context: ContextParallel | None) -> None:
         super().__init__()
         self.head_size = shape.head_size
+        self.context = context
         queries, keys = shape.attention_heads * shape.head_size, shape.kv_heads * shape.head_size
         self.q_proj = nn.Linear(shape.hidden_size, queries, bias=False)
         self.k_proj = nn.Linear(shape.hidden_size, keys, bias=False)
@@ -62,35 +65,23 @@ class Attention(nn.Module):
         q_BHLE = rotate(self._heads(self.q_proj(x_BLD)), cos_LE, sin_LE)
         k_BKLE = rotate(self._heads(self.k_proj(x_BLD)), cos_LE, sin_LE)
         v_BKLE = self._heads(self.v_proj(x_BLD))
-        grouped = q_BHLE.size(1) != k_BKLE.size(1)
-        mixed_BHLE = F.scaled_dot_product_attention(q_BHLE, k_BKLE, v_BKLE, is_causal=True, enable_gqa=grouped)
+        if self.context is not None:
+            mixed_BHLE = self.context.attention(q_BHLE, k_BKLE, v_BKLE)
+        else:
+            grouped = q_BHLE.size(1) != k_BKLE.size(1)
+            mixed_BHLE = F.scaled_dot_product_attention(q_BHLE, k_BKLE, v_BKLE, is_causal=True, enable_gqa=grouped)
         return self.o_proj(mixed_BHLE.transpose(1, 2).flatten(2))
-
-
-class FeedForward(nn.Module):
-    """SwiGLU with three matrices, or GELU with two."""
-
-    def __init__(self, hidden_size: int, inner_size: int, gated: bool) -> None:
-        super().__init__()
-        self.gate_proj = nn.Linear(hidden_size, inner_size, bias=False) if gated else None
-        self.up_proj = nn.Linear(hidden_size, inner_size, bias=False)
-        self.down_proj = nn.Linear(inner_size, hidden_size, bias=False)
-
-    def forward(self, x_BLD: Tensor) -> Tensor:
-        up_BLF = self.up_proj(x_BLD)
-        inner_BLF = F.gelu(up_BLF) if self.gate_proj is None else F.silu(self.gate_proj(x_BLD)) * up_BLF
-        return self.down_proj(inner_BLF)
 
 
 class Block(nn.Module):
     """One layer: attention and feed-forward, each behind a norm and around a residual."""
 
-    def __init__(self, shape: Architecture, feed_forward: Callable[[], nn.Module]) -> None:
+    def __init__(self, shape: Architecture, feed_forward: nn.Module, context: ContextParallel | None) -> None:
         super().__init__()
         self.attention_norm = RmsNorm(shape.hidden_size, shape.norm_epsilon)
-        self.attention = Attention(shape)
+        self.attention = Attention(shape, context)
         self.mlp_norm = RmsNorm(shape.hidden_size, shape.norm_epsilon)
-        self.mlp = feed_forward()
+        self.mlp = feed_forward
 
     def forward(self, x_BLD: Tensor, cos_LE: Tensor, sin_LE: Tensor) -> Tensor:
         x_BLD = x_BLD + self.attention(self.attention_norm(x_BLD), cos_LE, sin_LE)
@@ -100,25 +91,38 @@ class Block(nn.Module):
 class Transformer(nn.Module):
     """Token ids in; logits out, or with targets the loss, so that the head's logits never need to exist all at once."""
 
-    def __init__(self, shape: Architecture) -> None:
+    def __init__(self, shape: Architecture, context: ContextParallel | None = None) -> None:
         super().__init__()
-        self.shape = shape
+        self.shape, self.context = shape, context
         self.embed = nn.Embedding(shape.vocabulary_size, shape.hidden_size)
-        dense = lambda: FeedForward(shape.hidden_size, shape.ffn_hidden_size, shape.gated_mlp)  # noqa: E731
-        self.blocks = nn.ModuleDict({str(index): Block(shape, dense) for index in range(shape.layers)})
+        self.blocks = nn.ModuleDict({str(index): Block(shape, _feed_forward(shape), context) for index in range(shape.layers)})
         self.norm = RmsNorm(shape.hidden_size, shape.norm_epsilon)
         self.head = nn.Linear(shape.hidden_size, shape.vocabulary_size, bias=False)
         if shape.tied_embeddings:
             self.head.weight = self.embed.weight
 
     def forward(self, tokens_BL: Tensor, loss: Callable[[nn.Module, Tensor], Tensor] | None = None) -> Tensor:
-        """Logits (B, L, V), or what `loss(head, hidden states)` makes of the last hidden states."""
+        """Logits (B, L, V), or what `loss(head, hidden states)` makes of the last hidden states.
+
+        With context parallelism the tokens are this rank's part of the sequence.
+        """
         x_BLD = self.embed(tokens_BL)
-        cos_LE, sin_LE = rope_tables(tokens_BL.size(1), self.shape.head_size, self.shape.rope_theta, tokens_BL.device)
+        cos_LE, sin_LE = rope_tables(self._positions(tokens_BL), self.shape.head_size, self.shape.rope_theta)
         for block in self.blocks.values():
             x_BLD = block(x_BLD, cos_LE, sin_LE)
         x_BLD = self.norm(x_BLD)
         return self.head(x_BLD) if loss is None else loss(self.head, x_BLD)
+
+    def _positions(self, tokens_BL: Tensor) -> Tensor:
+        if self.context is None:
+            return torch.arange(tokens_BL.size(1), device=tokens_BL.device)
+        return self.context.positions(tokens_BL.size(1) * self.context.ranks, tokens_BL.device)
+
+
+def _feed_forward(shape: Architecture) -> nn.Module:
+    if shape.experts:
+        return ExpertMixture(shape)
+    return FeedForward(shape.hidden_size, shape.ffn_hidden_size, shape.gated_mlp)
 
 
 def parameter_count(shape: Architecture) -> tuple[int, int]:

@@ -4,6 +4,7 @@ import argparse
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 
 #: Per-parameter tensors of AdamW, as torch names them.
 MOMENTS = ("exp_avg", "exp_avg_sq")
@@ -12,12 +13,13 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 def build_optimizer(model: nn.Module, arguments: argparse.Namespace, fused: bool) -> torch.optim.AdamW:
     """AdamW over the parameters that train; weight decay on matrices only. Its state exists at once, as zeros."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    groups = [
-        {"params": [parameter for parameter in trained if parameter.dim() > 1], "weight_decay": arguments.weight_decay},
-        {"params": [parameter for parameter in trained if parameter.dim() <= 1], "weight_decay": 0.0},
-    ]
+    groups: dict[tuple[bool, int], list[nn.Parameter]] = {}
+    for parameter in trained:
+        # By device mesh too: one fused operation cannot take parameters of several meshes.
+        mesh = id(parameter.device_mesh) if isinstance(parameter, DTensor) else 0
+        groups.setdefault((parameter.dim() > 1, mesh), []).append(parameter)
     optimizer = torch.optim.AdamW(
-        [group for group in groups if group["params"]],
+        [{"params": held, "weight_decay": arguments.weight_decay if decays else 0.0} for (decays, _mesh), held in groups.items()],
         lr=arguments.learning_rate,
         betas=(arguments.beta1, arguments.beta2),
         eps=arguments.adam_epsilon,

@@ -11,6 +11,9 @@ from typing import Any
 from slipway_trainer.arguments import parse_arguments
 from slipway_trainer.exits import Settings
 
+LIBRARIES = ("fsdp", "ddp")
+PRECISIONS = ("bf16", "fp32")
+
 
 @dataclass(frozen=True)
 class Architecture:
@@ -67,11 +70,11 @@ class Checkpoints:
 class Parallel:
     """Degrees of parallelism; data parallelism takes what the others leave."""
 
-    replicate: int = 1
+    #: None = all ranks that the other degrees leave; at most one of `replicate` and `shard` may be None.
+    replicate: int | None = 1
     tensor: int = 1
     context: int = 1
     expert: int = 1
-    #: None = all ranks that the other degrees leave.
     shard: int | None = None
     reshard_after_forward: bool = True
     compile: bool = False
@@ -165,10 +168,12 @@ def _training(raw: Mapping[str, Any] | None, issues: list[str]) -> Training:
     )
 
 
-def _parallel(parameters: Mapping[str, Any]) -> Parallel:
-    shard = parameters.get("shard_degree")
+def _parallel(library: str, parameters: Mapping[str, Any]) -> Parallel:
+    """Degrees of the run file. Plain data parallelism is a model that is replicated and not sharded."""
+    shard = 1 if library == "ddp" else parameters.get("shard_degree")
+    replicate = parameters.get("replicate_degree", None if library == "ddp" else 1)
     return Parallel(
-        replicate=int(parameters.get("replicate_degree", 1)),
+        replicate=int(replicate) if replicate is not None else None,
         tensor=int(parameters.get("tensor_parallel_degree", 1)),
         context=int(parameters.get("context_parallel_degree", 1)),
         expert=int(parameters.get("expert_parallel_degree", 1)),
@@ -198,7 +203,7 @@ def resolve_settings(job: Mapping[str, Any], words: Sequence[str], environ: Mapp
         architecture=_architecture(job.get("model"), issues),
         training=_training(job.get("training"), issues),
         checkpoints=_checkpoints(job, environ),
-        parallel=_parallel(distribution.get("parameters") or {}),
+        parallel=_parallel(str(distribution.get("library", "fsdp")), distribution.get("parameters") or {}),
         arguments=parse_arguments(words, issues),
         library=str(distribution.get("library", "fsdp")),
         collectives=str(distribution.get("collectives", "auto")),
@@ -211,9 +216,25 @@ def resolve_settings(job: Mapping[str, Any], words: Sequence[str], environ: Mapp
         deadline=float(environ["SLIPWAY_DEADLINE"]) if environ.get("SLIPWAY_DEADLINE") else None,
         job=job,
     )
+    issues += _unsupported(settings)
     if issues:
         raise Settings(issues)
     return settings
+
+
+def _unsupported(settings: RunSettings) -> list[str]:
+    """What a run file may say and this trainer cannot do: refused, never ignored."""
+    refused = [
+        (settings.library not in LIBRARIES, "distribution.library", " or ".join(LIBRARIES), settings.library),
+        (settings.training.precision not in PRECISIONS, "training.precision", " or ".join(PRECISIONS), settings.training.precision),
+        (settings.collectives == "smddp", "distribution.collectives", "nccl or gloo", "smddp"),
+        (settings.parallel.expert != 1, "expert_parallel_degree", "1", settings.parallel.expert),
+    ]
+    return [
+        f"{option}: must be {allowed} for the built-in trainer, got {found}; not supported yet"
+        for wrong, option, allowed, found in refused
+        if wrong
+    ]
 
 
 def read_settings(words: Sequence[str], environ: Mapping[str, str] = os.environ) -> RunSettings:

@@ -21,6 +21,7 @@ from slipway_trainer.departure import Departure
 from slipway_trainer.optimizer import set_learning_rate
 from slipway_trainer.schedule import learning_rate, warmup_steps
 from slipway_trainer.settings import RunSettings
+from slipway_trainer.weights import export_weights
 from slipway_trainer.world import World
 
 #: Until a phase that the trainer announces may be silent.
@@ -37,7 +38,8 @@ class Trainer:
         vocabulary = settings.architecture.vocabulary_size
         ranks = backend.layout.data_ranks
         folder = channel_folder(settings.arguments.data_channel, dict(environ))
-        self.batches = Batches(Path(folder), training, vocabulary, backend.data_rank, ranks)
+        self.batches = Batches(folder, training, vocabulary, backend.data_rank, ranks)
+        self._evaluation = self._eval_batches(environ)
         self.step = 0
         self.tokens_per_step = training.global_batch_size * training.sequence_length
         self._warmup = warmup_steps(settings.arguments.warmup_steps, training.steps)
@@ -55,6 +57,15 @@ class Trainer:
         self._last_save: Saved | None = None
         self._save_blocked_seconds = 0.0
         self._recent: list[float] = []
+
+    def _eval_batches(self, environ: Mapping[str, str]) -> Batches | None:
+        """Batches of the evaluation channel, if there is one. The same samples every time, so that losses can be compared."""
+        name = self.settings.arguments.eval_channel
+        if not name:
+            return None
+        shape, layout = self.settings.architecture, self.backend.layout
+        folder = channel_folder(name, dict(environ))
+        return Batches(folder, self.settings.training, shape.vocabulary_size, self.backend.data_rank, layout.data_ranks)
 
     # -- state
 
@@ -172,6 +183,14 @@ class Trainer:
             self._save(wait=True)
         return 0
 
+    def export(self, folder: Path) -> None:
+        """Writes the weights in published form."""
+        training = self.settings.training
+        dtype = torch.bfloat16 if training.precision == "bf16" else torch.float32
+        self._phase("save", begin=True)
+        export_weights(self.backend.model, folder, self.settings.architecture, training.sequence_length, dtype, self.world.rank)
+        self._phase("save", begin=False)
+
     def _between_steps(self, step_seconds: float) -> int | None:
         """Saves when it is time; the exit code when the run must leave before its last step."""
         if self._saver is not None:
@@ -182,6 +201,8 @@ class Trainer:
         asked, due, save = self.world.agree([self._departure.asked, due, self._save_due() and self.world.rank == 0])
         if self.step >= self.settings.training.steps:
             return None
+        if self._evaluation is not None and self.step % max(1, self.settings.arguments.eval_every_steps) == 0:
+            self.evaluate()
         if asked or due:
             self._save(wait=True)
             return exits.HAND_OVER if due and not asked else exits.TRY_AGAIN
@@ -223,6 +244,21 @@ class Trainer:
             waited += time.monotonic() - began
             total += self.backend.forward_backward(tokens_BL, targets_BL, 1.0 / count, last=micro_step == count - 1)
         return total / count, waited
+
+    def evaluate(self) -> float:
+        """Mean loss over the first batches of the evaluation channel."""
+        assert self._evaluation is not None
+        self._phase("eval", begin=True)
+        total = torch.zeros((), device=self.world.device)
+        count = self.settings.arguments.eval_batches
+        for number in range(count):
+            step, micro_step = divmod(number, self._evaluation.micro_steps)
+            total += self.backend.evaluate(*self._evaluation.micro_batch(step, micro_step, self.world.device))
+        mean = self.world.mean(total / count)
+        if self.world.rank == 0:
+            progress.say("eval", step=self.step, loss=mean)
+        self._phase("eval", begin=False)
+        return mean
 
     def _check_loss(self, loss: float, norm: float) -> None:
         """Before the optimizer step, so that a bad update never reaches a checkpoint."""

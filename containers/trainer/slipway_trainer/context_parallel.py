@@ -1,0 +1,76 @@
+"""Context parallelism: each rank holds part of every sequence and gathers keys and values for attention.
+
+A sequence is cut into 2 * ranks pieces; rank r holds pieces r and 2 * ranks - 1 - r, so that causal attention costs every rank the same
+(the scheme of Llama 3, arXiv 2407.21783 section 3.3.2). Shape suffixes as in model.py; S is the part of L that a rank holds.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import Tensor
+from torch.nn.attention.bias import causal_lower_right
+
+
+class _Gather(torch.autograd.Function):
+    """Parts of all ranks, stacked in a new first dimension; in the backward pass each rank gets the sum of its part's gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, part: Tensor, group: dist.ProcessGroup) -> Tensor:
+        ctx.group = group
+        parts = part.new_empty((dist.get_world_size(group), *part.shape))
+        dist.all_gather_into_tensor(parts.flatten(0, 1), part.contiguous(), group=group)
+        return parts
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        own = gradient.new_empty(gradient.shape[1:])
+        dist.reduce_scatter_tensor(own, gradient.contiguous().flatten(0, 1), group=ctx.group)
+        return own, None
+
+
+@dataclass(frozen=True)
+class ContextParallel:
+    """The ranks that share a sequence, and which of them this is."""
+
+    group: dist.ProcessGroup
+    rank: int
+    ranks: int
+
+    def _pieces(self) -> tuple[int, int]:
+        return self.rank, 2 * self.ranks - 1 - self.rank
+
+    def part(self, x_BL: Tensor) -> Tensor:
+        """This rank's positions of a tensor whose second dimension is the sequence."""
+        pieces = x_BL.chunk(2 * self.ranks, dim=1)
+        first, second = self._pieces()
+        return torch.cat((pieces[first], pieces[second]), dim=1)
+
+    def positions(self, length: int, device: torch.device) -> Tensor:
+        """The positions that this rank holds, in the order in which it holds them."""
+        return self.part(torch.arange(length, device=device).unsqueeze(0)).squeeze(0)
+
+    def _whole(self, x_BKSE: Tensor) -> Tensor:
+        """Keys or values of the whole sequence in order; gradients flow back to the ranks that hold them."""
+        parts = _Gather.apply(x_BKSE, self.group)
+        pieces = [piece for part in parts for piece in part.chunk(2, dim=2)]
+        order = sorted(range(len(pieces)), key=lambda index: self._piece_of(index // 2, index % 2))
+        return torch.cat([pieces[index] for index in order], dim=2)
+
+    def _piece_of(self, rank: int, half: int) -> int:
+        return rank if half == 0 else 2 * self.ranks - 1 - rank
+
+    def attention(self, q_BHSE: Tensor, k_BKSE: Tensor, v_BKSE: Tensor) -> Tensor:
+        """Causal attention of this rank's queries over the whole sequence."""
+        k_BKLE, v_BKLE = self._whole(k_BKSE), self._whole(v_BKSE)
+        size = q_BHSE.size(2) // 2
+        mixed = []
+        for q_BHPE, piece in zip(q_BHSE.chunk(2, dim=2), self._pieces(), strict=True):
+            seen = (piece + 1) * size
+            mask = causal_lower_right(size, seen)
+            grouped = q_BHPE.size(1) != k_BKLE.size(1)
+            keys_BKSE, values_BKSE = k_BKLE[:, :, :seen], v_BKLE[:, :, :seen]
+            mixed.append(F.scaled_dot_product_attention(q_BHPE, keys_BKSE, values_BKSE, attn_mask=mask, enable_gqa=grouped))
+        return torch.cat(mixed, dim=2)

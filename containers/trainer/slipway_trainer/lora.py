@@ -1,0 +1,42 @@
+"""Low-rank adapters: the base matrix stays frozen, two thin ones train (arXiv 2106.09685)."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from slipway_trainer.exits import Settings
+from slipway_trainer.settings import Lora
+
+
+class LoraLinear(nn.Linear):
+    """A linear layer with an adapter. `weight` keeps its name, so that weights load as into a plain layer."""
+
+    def __init__(self, base: nn.Linear, rank: int, alpha: float) -> None:
+        super().__init__(base.in_features, base.out_features, bias=False, device=base.weight.device)
+        self.weight.requires_grad_(False)
+        self.lora_a = nn.Parameter(torch.empty(rank, base.in_features, device=base.weight.device))
+        self.lora_b = nn.Parameter(torch.empty(base.out_features, rank, device=base.weight.device))
+        self.scale = alpha / rank
+
+    def forward(self, x_BLD: Tensor) -> Tensor:
+        return F.linear(x_BLD, self.weight) + F.linear(F.linear(x_BLD, self.lora_a), self.lora_b) * self.scale
+
+
+def apply_lora(model: nn.Module, lora: Lora) -> None:
+    """Freezes the model and gives every layer named in `targets` an adapter. Raises Settings for names that do not occur."""
+    model.requires_grad_(False)
+    found: set[str] = set()
+    for module in list(model.modules()):
+        for name, child in list(module.named_children()):
+            if name in lora.targets and isinstance(child, nn.Linear):
+                setattr(module, name, LoraLinear(child, lora.rank, lora.alpha))
+                found.add(name)
+    unknown = sorted(set(lora.targets) - found)
+    if unknown:
+        linear = sorted({name.rsplit(".", 1)[-1] for name, module in model.named_modules() if isinstance(module, nn.Linear)})
+        raise Settings([f"training.lora.targets: must name layers of the model ({', '.join(linear)}), got {', '.join(unknown)}"])
+
+
+def merged(weight: Tensor, lora_a: Tensor, lora_b: Tensor, scale: float) -> Tensor:
+    """The matrix that does the same without an adapter."""
+    return weight + (lora_b @ lora_a) * scale

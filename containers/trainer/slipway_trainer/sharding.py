@@ -1,0 +1,31 @@
+"""From whole tensors to the part that a rank holds, and back."""
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
+from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
+
+
+def local_slices(parameter: Tensor) -> tuple[slice, ...]:
+    """Which part of the whole tensor this rank holds.
+
+    torch has no public function for this that also knows the order in which FSDP and tensor parallelism cut the same dimension.
+    """
+    if not isinstance(parameter, DTensor):
+        return tuple(slice(0, size) for size in parameter.shape)
+    sizes, offsets = compute_local_shape_and_global_offset(parameter.shape, parameter.device_mesh, parameter.placements)
+    return tuple(slice(offset, offset + size) for offset, size in zip(offsets, sizes, strict=True))
+
+
+@torch.no_grad()
+def fill(parameter: nn.Parameter, whole: Tensor) -> None:
+    """Copies this rank's part of `whole` into the parameter."""
+    local = parameter.to_local() if isinstance(parameter, DTensor) else parameter
+    if local.numel():
+        local.copy_(whole[local_slices(parameter)])
+
+
+@torch.no_grad()
+def gathered(parameter: Tensor) -> Tensor:
+    """The whole tensor; every rank must call this at the same time."""
+    return parameter.full_tensor() if isinstance(parameter, DTensor) else parameter.detach()

@@ -1,0 +1,148 @@
+"""Every way to lay the model out trains the same model: losses equal those of one process, written as a plain loop."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rank_world import TRAINING, events, losses_of, run_ranks, trainer_job, write_shards
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_shards(tmp_path_factory.mktemp("data") / "train")
+
+
+def plain_losses(shards: Path, steps: int, **model_changes: Any) -> list[float]:
+    """The reference: no sharding, no backend, torch's own AdamW, clipping and cross entropy over whole batches."""
+    from slipway_trainer.batches import Batches
+    from slipway_trainer.initialise import initialise
+    from slipway_trainer.model import Transformer
+    from slipway_trainer.schedule import learning_rate
+    from slipway_trainer.settings import resolve_settings
+
+    job = trainer_job(model=model_changes, training={"steps": steps})
+    settings = resolve_settings(job, job["arguments"], {})
+    model = Transformer(settings.architecture)
+    initialise(model, settings.architecture.layers, settings.training.seed, torch.device("cpu"))
+    matrices = [parameter for parameter in model.parameters() if parameter.dim() > 1]
+    others = [parameter for parameter in model.parameters() if parameter.dim() <= 1]
+    groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.95), eps=1e-8)
+    batches = Batches(shards, settings.training, settings.architecture.vocabulary_size, 0, 1)
+    found = []
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(step, steps, 0.01, 1, "cosine", 0.1, 0.2)
+        rows = [batches.micro_batch(step, micro, torch.device("cpu")) for micro in range(batches.micro_steps)]
+        tokens, targets = (torch.cat(parts) for parts in zip(*rows, strict=True))
+        loss = torch.nn.functional.cross_entropy(model(tokens).flatten(0, 1), targets.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        found.append(float(loss.detach()))
+    return found
+
+
+@pytest.fixture(scope="module")
+def reference(shards: Path) -> list[float]:
+    found = plain_losses(shards, TRAINING["steps"])
+    assert found[-1] < found[0] - 0.5, "the reference itself must learn"
+    return found
+
+
+LAYOUTS: list[tuple[str, int, dict[str, Any]]] = [
+    ("one process", 1, {}),
+    ("fully sharded", 2, {}),
+    ("parameters kept after forward", 2, {"parameters": {"reshard_after_forward": False}}),
+    ("replicated only", 2, {"library": "ddp"}),
+    ("hybrid sharded", 4, {"parameters": {"replicate_degree": 2}}),
+    ("tensor parallel", 2, {"parameters": {"tensor_parallel_degree": 2}}),
+    ("tensor parallel, sharded", 4, {"parameters": {"tensor_parallel_degree": 2}}),
+    ("context parallel", 2, {"parameters": {"context_parallel_degree": 2}}),
+    ("context parallel, replicated", 4, {"parameters": {"context_parallel_degree": 2, "replicate_degree": 2}}),
+    ("one accumulation step less", 2, {"training": {"microBatchSize": 2}}),
+    ("full recomputation", 2, {"training": {"activationCheckpointing": "full"}}),
+    ("selective recomputation", 2, {"training": {"activationCheckpointing": "selective"}}),
+    ("activations offloaded", 1, {"training": {"activationOffload": True}}),
+    ("loss in pieces", 2, {"arguments": ["--loss-chunks", "4"]}),
+]
+
+
+@pytest.mark.parametrize(("ranks", "changes"), [(ranks, changes) for _, ranks, changes in LAYOUTS], ids=[name for name, _, _ in LAYOUTS])
+def test_losses_equal_those_of_a_plain_loop(tmp_path: Path, shards: Path, reference: list[float], ranks: int, changes: dict) -> None:
+    found = losses_of(tmp_path, ranks, trainer_job(**changes), {"train": shards})
+    assert found == pytest.approx(reference, abs=1e-5)
+
+
+def test_fifty_steps_on_two_ranks_stay_within_1e_5(tmp_path: Path, shards: Path) -> None:
+    found = losses_of(tmp_path, 2, trainer_job(training={"steps": 50}), {"train": shards})
+    assert found == pytest.approx(plain_losses(shards, 50), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "model", [{"gatedMlp": False, "tiedEmbeddings": True}, {"experts": 4, "expertsPerToken": 2}], ids=["gpt", "mixtral"]
+)
+def test_other_families_train_the_same_sharded(tmp_path: Path, shards: Path, model: dict) -> None:
+    found = losses_of(tmp_path, 2, trainer_job(model=model), {"train": shards})
+    assert found == pytest.approx(plain_losses(shards, TRAINING["steps"], **model), abs=1e-5)
+
+
+def test_bf16_follows_fp32(tmp_path: Path, shards: Path, reference: list[float]) -> None:
+    found = losses_of(tmp_path, 2, trainer_job(training={"precision": "bf16"}), {"train": shards})
+    assert found == pytest.approx(reference, abs=0.05)
+    assert found != pytest.approx(reference, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_compiled_blocks_train_the_same(tmp_path: Path, shards: Path, reference: list[float]) -> None:
+    job = trainer_job(parameters={"compile": True}, training={"activationCheckpointing": "selective"})
+    assert losses_of(tmp_path, 1, job, {"train": shards}) == pytest.approx(reference, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [((4, {}), (2, {})), ((2, {}), (4, {"parameters": {"tensor_parallel_degree": 2}})), ((2, {"library": "ddp"}), (1, {}))],
+    ids=["4 to 2 ranks", "sharded to tensor parallel", "replicated to one"],
+)
+def test_a_run_continues_in_another_layout(tmp_path: Path, shards: Path, reference: list[float], first: tuple, second: tuple) -> None:
+    checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    save = ["--save-every-steps", "3"]
+    whole = trainer_job(checkpoints=checkpoints, arguments=save, **first[1])
+    code, output = run_ranks(tmp_path / "first", first[0], whole, {"train": shards})
+    assert code == 0, output
+    (tmp_path / "checkpoints/step-6/COMMITTED.json").unlink()
+    rest = trainer_job(checkpoints=checkpoints, arguments=save, **second[1])
+    code, output = run_ranks(tmp_path / "second", second[0], rest, {"train": shards})
+    assert code == 0, output
+    assert events(output, "resume")[0]["step"] == 3
+    assert [event["loss"] for event in events(output, "step")] == pytest.approx(reference[3:], abs=1e-5)
+
+
+def test_evaluation_uses_the_same_samples_every_time(tmp_path: Path, shards: Path) -> None:
+    job = trainer_job(arguments=["--eval-channel", "heldout", "--eval-every-steps", "2", "--eval-batches", "3"])
+    code, output = run_ranks(tmp_path, 2, job, {"train": shards, "heldout": write_shards(tmp_path / "heldout", 2000, seed=2)})
+    assert code == 0, output
+    found = events(output, "eval")
+    assert [event["step"] for event in found] == [2, 4]
+    assert found[1]["loss"] < found[0]["loss"]
+    phases = [(event["name"], event["state"]) for event in events(output, "phase")]
+    assert phases.count(("eval", "begin")) == phases.count(("eval", "end")) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"library": "deepspeed"}, "distribution.library: must be fsdp or ddp"),
+        ({"training": {"precision": "fp8"}}, "training.precision: must be bf16 or fp32"),
+        ({"parameters": {"expert_parallel_degree": 2}}, "expert_parallel_degree: must be 1"),
+        ({"training": {"lora": {"rank": 2, "alpha": 4, "targets": ["no_proj"]}}}, "must name layers of the model"),
+    ],
+)
+def test_fails_with_77_for_what_it_cannot_do(tmp_path: Path, shards: Path, changes: dict, message: str) -> None:
+    code, output = run_ranks(tmp_path, 1, trainer_job(**changes), {"train": shards})
+    assert code == 77
+    assert message in output
