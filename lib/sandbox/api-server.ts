@@ -6,6 +6,7 @@ import type { FaultTarget } from './faults/fault';
 import type { FaultPlan } from './faults/fault-plan';
 import { type ApiCall, credentialScope, parseBody, target } from './wire/api-call';
 import { type Answer, errorAnswer } from './wire/http-server';
+import type { RateLimits } from './wire/rate-limits';
 import { ServiceError } from './wire/service-error';
 import type { ServiceModel } from './wire/service-model';
 import { validateInput } from './wire/validate-input';
@@ -22,12 +23,14 @@ export class ApiServer {
     private readonly services: Readonly<Record<string, Service>>,
     private readonly authority: Authority,
     private readonly faults: FaultPlan,
+    private readonly rates: RateLimits,
   ) {}
 
   readonly handle = async (request: IncomingMessage, body: Buffer): Promise<Answer> => {
     const call = await this.callOf(request, body);
     const at: FaultTarget = { region: call.region, operation: call.operation, jobName: jobNameOf(call) };
-    if (this.faults.strike('throttling', at)) throw throttled(call.service);
+    const withinRate = this.rates.take(call.account, call.region, call.operation, Date.now());
+    if (!withinRate || this.faults.strike('throttling', at)) throw throttled(call.service);
     const slow = this.faults.strike('slow-response', at);
     const fault = this.faults.strike('call-error', at);
     const error = fault && new ServiceError(fault.code, fault.message, fault.status);

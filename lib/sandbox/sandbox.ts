@@ -12,6 +12,7 @@ import type { JobHost } from './jobs/attempt';
 import { type Certificate, ensureCertificate } from './ministack/certificate';
 import { type MiniStack, startMiniStack } from './ministack/ministack';
 import { ensureVenv, type Progress, type Venv } from './ministack/venv';
+import { forgetServices, restoreServices, saveServices } from './persistence';
 import { IncreaseRequests } from './quotas/increase-requests';
 import { QuotaStore } from './quotas/quota-store';
 import { ServiceQuotas } from './quotas/service-quotas';
@@ -27,6 +28,7 @@ import { SageMaker } from './sagemaker/sagemaker';
 import { temporaryRoot } from './temporary-root';
 import { DEFAULT_TIME_SCALE, type TimeScale } from './time-scale';
 import { type Answer, type HttpServer, listen } from './wire/http-server';
+import { RATES, RateLimits } from './wire/rate-limits';
 import { loadServiceModel } from './wire/service-model';
 
 export interface SandboxOptions {
@@ -56,10 +58,15 @@ export interface SandboxOptions {
    */
   auth?: boolean;
   /**
-   * Keep MiniStack's state over a clean stop.
+   * Keep all state over a clean stop; jobs that run then fail.
    * @default false
    */
   persist?: boolean;
+  /**
+   * Refuse calls above the published rates (one CreateTrainingJob a second, five GetServiceQuota a second).
+   * @default false
+   */
+  rateLimits?: boolean;
   /** @default 000000000000 */
   accountId?: string;
   /**
@@ -206,7 +213,10 @@ async function openServices(
     hook: ministack.hook,
     imageCommands: settings.imageCommands ?? [],
   });
-  building.add(() => sagemaker.shutdown());
+  building.add(async () => {
+    await sagemaker.shutdown();
+    if (settings.persist) saveServices(settings.stateDir, { sagemaker, quotas, increases });
+  });
   const services = {
     SageMaker: { model: loadServiceModel(venv.botocoreData, 'sagemaker'), operations: sagemaker.operations },
     ServiceQuotasV20190624: {
@@ -214,7 +224,10 @@ async function openServices(
       operations: new ServiceQuotas(quotas, increases).operations,
     },
   };
-  const api = new ApiServer(services, authority, faults);
+  const kept = { sagemaker, quotas, increases };
+  if (settings.persist) restoreServices(settings.stateDir, kept);
+  else forgetServices(settings.stateDir);
+  const api = new ApiServer(services, authority, faults, new RateLimits(settings.rateLimits ? RATES : {}));
   const admin = new Admin({ faults, quotas, increases, accountId: settings.accountId });
   return (...[request, body]: Parameters<typeof api.handle>) =>
     request.url?.startsWith(ADMIN_PREFIX) ? admin.handle(request, body) : api.handle(request, body);

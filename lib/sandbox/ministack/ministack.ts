@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../free-port';
@@ -61,6 +61,9 @@ export async function startMiniStack(options: MiniStackOptions): Promise<MiniSta
 
 function launch(options: MiniStackOptions, port: number, token: string, logFile: string): ChildProcess {
   const temporary = path.join(options.folder, 'tmp');
+  // What an earlier sandbox kept is read at the start whether it is wanted or not.
+  const stale = options.persist ? ['tmp'] : ['tmp', 'state', 's3'];
+  for (const name of stale) rmSync(path.join(options.folder, name), { recursive: true, force: true });
   mkdirSync(temporary, { recursive: true });
   const launcher = path.join(options.folder, 'launch.py');
   writeFileSync(launcher, LAUNCHER_SOURCE);

@@ -55,6 +55,14 @@ export class IncreaseRequests {
     return request;
   }
 
+  snapshot(): IncreaseRequest[] {
+    return [...this.requests];
+  }
+
+  restore(snapshot: readonly IncreaseRequest[]): void {
+    this.requests.push(...snapshot);
+  }
+
   find(account: string, region: string, id: string): IncreaseRequest | undefined {
     return this.list(account, region).find((r) => r.id === id);
   }

@@ -107,7 +107,7 @@ export class ProcessingOperations {
 
   private require(call: ApiCall): ProcessingJob {
     const job = this.deps.jobs.find(call.account, call.region, String(call.input.ProcessingJobName));
-    if (!job) throw validationError('Could not find requested job with name: ' + String(call.input.ProcessingJobName));
+    if (!job) throw validationError(`Could not find requested job with name: ${call.input.ProcessingJobName}`);
     return job;
   }
 }

@@ -1,6 +1,7 @@
 import type { Authority } from '../authority';
 import type { FaultPlan } from '../faults/fault-plan';
 import type { JobHost } from '../jobs/attempt';
+import { internalError } from '../jobs/job-failure';
 import type { Hook } from '../ministack/hook';
 import type { QuotaStore } from '../quotas/quota-store';
 import type { TimeScale } from '../time-scale';
@@ -10,7 +11,7 @@ import { JobStore } from './job-store';
 import { type ProcessingJob, processingEventDetail } from './processing-job';
 import { ProcessingOperations } from './processing-operations';
 import { TagOperations } from './tags';
-import type { TrainingJob } from './training-job';
+import { enter, isTerminal, type TrainingJob } from './training-job';
 import { TrainingOperations } from './training-operations';
 import { WarmPools } from './warm-pools';
 
@@ -27,13 +28,15 @@ export interface SageMakerDeps {
 /** The SageMaker service of the sandbox: training jobs, processing jobs and their tags. */
 export class SageMaker {
   readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>>;
+  private readonly trainingJobs = new JobStore<TrainingJob>();
+  private readonly processingJobs = new JobStore<ProcessingJob>();
   private readonly training: TrainingOperations;
   private readonly processing: ProcessingOperations;
   private readonly warmPools: WarmPools;
 
   constructor(deps: SageMakerDeps) {
     const { quotas, authority, faults, host, time } = deps;
-    const jobs = new JobStore<TrainingJob>();
+    const { trainingJobs: jobs, processingJobs } = this;
     this.warmPools = new WarmPools(jobs, quotas, time.secondsPerLimitSecond);
     const imageCommand = (image: string) => deps.imageCommands.find((known) => known.image.test(image))?.command;
     const shared = { host, faults, time, imageCommand };
@@ -42,7 +45,6 @@ export class SageMaker {
       changed: (job: TrainingJob) => announce(deps.hook, job, 'Training', trainingEventDetail(job)),
     };
     this.training = new TrainingOperations({ jobs, quotas, authority, warmPools: this.warmPools, run: training });
-    const processingJobs = new JobStore<ProcessingJob>();
     const processing = {
       ...shared,
       changed: (job: ProcessingJob) => announce(deps.hook, job, 'Processing', processingEventDetail(job)),
@@ -52,11 +54,35 @@ export class SageMaker {
     this.operations = { ...this.training.operations, ...this.processing.operations, ...tags.operations };
   }
 
+  snapshot(): { training: TrainingJob[]; processing: ProcessingJob[] } {
+    return { training: this.trainingJobs.all(), processing: this.processingJobs.all() };
+  }
+
+  /** Takes jobs of an earlier sandbox back; those that ran when it stopped have lost their instances. */
+  restore(snapshot: ReturnType<SageMaker['snapshot']>): void {
+    for (const job of snapshot.training) this.trainingJobs.add(lostWithSandbox(job));
+    for (const job of snapshot.processing) {
+      const failureReason = isTerminal(job) ? job.failureReason : internalError().message;
+      this.processingJobs.add({ ...job, status: isTerminal(job) ? job.status : 'Failed', failureReason });
+    }
+  }
+
   /** Ends every job that runs. */
   async shutdown(): Promise<void> {
     this.warmPools.close();
     await Promise.all([this.training.shutdown(), this.processing.shutdown()]);
   }
+}
+
+function lostWithSandbox(job: TrainingJob): TrainingJob {
+  if (!isTerminal(job)) {
+    job.failureReason = internalError().message;
+    job.endedAt = Date.now();
+    enter(job, 'Failed', job.endedAt, job.failureReason);
+  }
+  // The timers of its warm pool ended with the sandbox.
+  if (job.warmPool?.status === 'Available') job.warmPool = { ...job.warmPool, status: 'Terminated' };
+  return job;
 }
 
 /** Puts the event of a changed state on the default bus. Events are hints: one that is lost is only noted. */
