@@ -241,7 +241,8 @@ function leastRecompute(layout: LayoutInput, k?: PlannerConstants): ReturnType<t
   }
   if (typeof plan === 'string' || typeof whole === 'string') return plan;
   // Whoever must recompute fills the memory there is.
-  const least = plan === whole ? 0 : plan.memoryGiB.total;
+  const doubted = plan.memoryGiB.total <= BENEFIT_OF_DOUBT * plan.availableGiB;
+  const least = doubted ? Math.min(plan.memoryGiB.total, plan.availableGiB) : plan.memoryGiB.total;
   const total = Math.max(least, Math.min(whole.memoryGiB.total, plan.availableGiB));
   const fits = plan.fits === 'oom' && total <= plan.availableGiB ? 'tight' : plan.fits;
   return { ...plan, fits, memoryGiB: { ...plan.memoryGiB, total } };

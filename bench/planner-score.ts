@@ -60,32 +60,5 @@ export function groupBy<T>(items: readonly T[], key: (item: T) => string): Map<s
   return groups;
 }
 
-const percent = (value: number, digits = 1) => `${(100 * value).toFixed(digits)} %`;
-const ape = (error: number) => Math.abs(Math.expm1(error));
-
 /** Strict rows: everything known but perhaps the recompute setting. */
 export const isStrict = (row: Row) => row.use.includes('throughput') || row.use.includes('throughput_ac_unknown');
-
-/** The accuracy table in Markdown. */
-export function accuracyTable(rows: readonly Row[]): string {
-  const scored = rows.filter(inScope).map((row) => scoreRow(row));
-  const strict = scored.filter((s) => isStrict(s.row) && s.speedError !== undefined);
-  const lines = ['| source | rows | median error | mean error | within 20 % |', '|---|---|---|---|---|'];
-  const macro: number[] = [];
-  for (const [source, group] of groupBy(strict, (s) => s.row.source ?? '')) {
-    const errors = group.map((s) => ape(s.speedError ?? 0));
-    macro.push(mean(errors));
-    const near = errors.filter((e) => e <= 0.2).length / errors.length;
-    const bias = Math.expm1(median(group.map((s) => s.speedError ?? 0)));
-    lines.push(
-      `| ${source} | ${group.length} | ${bias >= 0 ? '+' : ''}${percent(bias)} | ${percent(mean(errors))} | ${percent(near, 0)} |`,
-    );
-  }
-  const all = strict.map((s) => ape(s.speedError ?? 0));
-  lines.push(
-    '',
-    `Pooled median ${percent(median(all))}, macro-average ${percent(mean(macro))}, within 20 % ${percent(all.filter((e) => e <= 0.2).length / all.length)}.`,
-    '',
-  );
-  return lines.join('\n');
-}

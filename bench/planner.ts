@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { predictRow, type Row } from './planner-rows';
-import { accuracyTable } from './planner-score';
+import { accuracyTable } from './planner-table';
 
 /**
  * `bench:planner -- --rows FILE --out FILE` answers each row of FILE with one JSON object a line.

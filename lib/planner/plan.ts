@@ -1,5 +1,6 @@
 import { CONSTANTS, type Constants } from './constants';
 import { type Gpu, gpuOf } from './gpu';
+import { interval80 } from './interval';
 import { type LayoutInput, layoutProblem, microBatchesOf, worldSizeOf } from './layout';
 import { type MemoryGiB, memoryOf } from './memory';
 import { MEMORY_CONSTANTS, type MemoryConstants } from './memory-constants';
@@ -61,7 +62,7 @@ export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTAN
     modelTflopsPerGpu: flops / 1e12,
     hardwareTflopsPerGpu: (flops / 1e12) * hardwareShare(l),
     mfu: flops / gpu.peakFlops,
-    interval80: [tokensPerSecondPerGpu * 0.88, tokensPerSecondPerGpu * 1.12],
+    interval80: interval80(tokensPerSecondPerGpu, l, step),
   };
 }
 

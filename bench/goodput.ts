@@ -1,0 +1,104 @@
+/**
+ * Expected goodput by discrete-event simulation with the real `decide`: `npm run -s bench:goodput -- [--json] [--constants FILE]
+ * [--events FILE]`. Prints Slipway beside what most teams have today, under the same failures. Exit code 1 when a target is missed.
+ */
+import { createWriteStream, readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { type Constants, constantsSchema, RATES, type Rate } from './goodput/constants';
+import { failuresOf } from './goodput/failures';
+import type { Log, LogLine, Policy, RunResult } from './goodput/result';
+import { SlipwaySimulation } from './goodput/slipway';
+import { simulateToday } from './goodput/today';
+
+interface Row {
+  policy: Policy;
+  rate: Rate;
+  nodes: number;
+  /** Mean over the seeds: seconds of kept steps over seconds since the first create. */
+  goodput: number;
+  /** Mean number of new attempts and restarts in place. */
+  restarts: number;
+  wastedNodeHours: number;
+  /** Mean number of times that a person had to resume the run. */
+  personNeeded: number;
+}
+
+const TARGETS: readonly { rate: Rate; nodes: number; least: number }[] = [
+  { rate: 'llama3', nodes: 64, least: 0.99 },
+  { rate: 'llama3', nodes: 512, least: 0.965 },
+  { rate: 'rsc1-job', nodes: 64, least: 0.98 },
+  { rate: 'rsc1-job', nodes: 512, least: 0.9 },
+];
+
+function simulate(
+  constants: Constants,
+  policy: Policy,
+  rate: Rate,
+  nodes: number,
+  write: (line: LogLine) => void,
+): Row {
+  const results: RunResult[] = [];
+  for (let seed = 1; seed <= constants.seeds; seed++) {
+    const failures = failuresOf(constants, rate, nodes, seed);
+    const log: Log = (at, event, detail = {}) =>
+      write({ policy, rate, nodes, seed, at: Math.round(at), event, detail });
+    results.push(
+      policy === 'today'
+        ? simulateToday(constants, failures, log)
+        : new SlipwaySimulation(constants, failures, nodes, log).run(),
+    );
+  }
+  const mean = (of: (r: RunResult) => number) => results.reduce((sum, r) => sum + of(r), 0) / results.length;
+  return {
+    policy,
+    rate,
+    nodes,
+    goodput: round(
+      mean((r) => r.productiveSeconds / r.wallSeconds),
+      4,
+    ),
+    restarts: round(
+      mean((r) => r.restarts),
+      1,
+    ),
+    wastedNodeHours: round((mean((r) => r.wallSeconds - r.productiveSeconds) / 3600) * nodes, 0),
+    personNeeded: round(
+      mean((r) => r.personNeeded),
+      2,
+    ),
+  };
+}
+
+const round = (value: number, digits: number): number => Number(value.toFixed(digits));
+
+function main(): number {
+  const { values } = parseArgs({
+    options: { json: { type: 'boolean' }, constants: { type: 'string' }, events: { type: 'string' } },
+  });
+  const constants = constantsSchema.parse(values.constants ? JSON.parse(readFileSync(values.constants, 'utf8')) : {});
+  const events = values.events ? createWriteStream(values.events) : undefined;
+  const write = (line: LogLine) => void events?.write(`${JSON.stringify(line)}\n`);
+  const rows = RATES.flatMap((rate) =>
+    constants.nodes.flatMap((nodes) =>
+      (['slipway', 'today'] as const).map((policy) => simulate(constants, policy, rate, nodes, write)),
+    ),
+  );
+  events?.end();
+  const targets = TARGETS.flatMap((target) => {
+    const row = rows.find((r) => r.policy === 'slipway' && r.rate === target.rate && r.nodes === target.nodes);
+    return row ? [{ ...target, goodput: row.goodput, met: row.goodput >= target.least }] : [];
+  });
+  print(values.json ?? false, rows, targets, constants);
+  return targets.every((t) => t.met) ? 0 : 1;
+}
+
+function print(asJson: boolean, rows: readonly Row[], targets: readonly object[], constants: Constants): void {
+  if (asJson) {
+    console.log(JSON.stringify({ rows, targets, constants }, null, 1));
+    return;
+  }
+  console.table(rows);
+  console.table(targets);
+}
+
+process.exitCode = main();

@@ -1,0 +1,85 @@
+import { z } from 'zod';
+
+/**
+ * What the simulation assumes, unless `--constants FILE` says otherwise (any subset of these names, as JSON).
+ *
+ * Rates per 1,000 node-days: Llama 3 405B, 419 unplanned interruptions in 54 days on 2,048 nodes of 8 H100 (arXiv 2407.21783) = 3.8;
+ * Meta RSC-1, 6.5 node failures, jobs measured to fail 3.7 times as often (arXiv 2410.21680) = 24.05. Read 2026-11-20.
+ * Shares: of the 354 interruptions of Llama 3 whose cause facts name, 258 were of a node (GPU, HBM, maintenance, corruption),
+ * 54 software, 35 network, 7 hangs. What makes jobs fail more often than nodes is no node failure: under the RSC-1 job rate the
+ * nodes keep their own 6.5 and the rest is shared among process, network and hang as above.
+ */
+const kinds = z.strictObject({ process: z.number(), node: z.number(), network: z.number(), hang: z.number() });
+
+export const constantsSchema = z.strictObject({
+  days: z.number().positive().default(30),
+  seeds: z.int().positive().default(20),
+  nodes: z.array(z.int().positive()).default([8, 64, 512, 2048]),
+  failuresPer1000NodeDays: z
+    .strictObject({ llama3: z.number().nonnegative(), 'rsc1-job': z.number().nonnegative() })
+    .default({ llama3: 3.8, 'rsc1-job': 24.05 }),
+  shares: z.strictObject({ llama3: kinds, 'rsc1-job': kinds }).default({
+    llama3: { node: 258 / 354, process: 54 / 354, network: 35 / 354, hang: 7 / 354 },
+    'rsc1-job': {
+      node: 6.5 / 24.05,
+      process: (1 - 6.5 / 24.05) * (54 / 96),
+      network: (1 - 6.5 / 24.05) * (35 / 96),
+      hang: (1 - 6.5 / 24.05) * (7 / 96),
+    },
+  }),
+  /** From the create call to the first instruction of the container, beside waiting for capacity. */
+  newAttemptMinutes: z.number().nonnegative().default(15),
+  restartInPlaceMinutes: z.number().nonnegative().default(3),
+  checkpointLoadMinutes: z.number().nonnegative().default(5),
+  /** Lognormal wait for capacity of a new attempt. */
+  capacityWait: z
+    .strictObject({ medianMinutes: z.number().nonnegative(), sigma: z.number().nonnegative() })
+    .default({ medianMinutes: 1, sigma: 1 }),
+  /** From a save's start to its COMMITTED.json; training goes on meanwhile. */
+  saveUploadSeconds: z.number().nonnegative().default(60),
+  /** A dead rank or host ends its peers' step at once. */
+  crashDetectionSeconds: z.number().nonnegative().default(30),
+  /** Share of hangs that no collective notices, because no rank waits in one. */
+  silentHangShare: z.number().min(0).max(1).default(0.1),
+  /** Until a person resumes a run that needs one. */
+  personMinutes: z.number().nonnegative().default(60),
+  maxRuntimeSeconds: z.number().positive().default(432_000),
+  slipway: z
+    .strictObject({
+      saveBlockedSeconds: z.number().nonnegative(),
+      /** NCCL timeout of the trainer, silence budget of the driver's watchdog: the product's defaults. */
+      collectiveTimeoutSeconds: z.number().positive(),
+      silenceMinutes: z.number().positive(),
+      restartsInPlace: z.int().nonnegative(),
+      shortestIntervalMinutes: z.number().positive(),
+      longestIntervalMinutes: z.number().positive(),
+      maxAttempts: z.int().positive(),
+    })
+    .default({
+      saveBlockedSeconds: 5,
+      collectiveTimeoutSeconds: 600,
+      silenceMinutes: 20,
+      restartsInPlace: 3,
+      shortestIntervalMinutes: 10,
+      longestIntervalMinutes: 60,
+      maxAttempts: 100_000,
+    }),
+  today: z
+    .strictObject({
+      saveBlockedSeconds: z.number().nonnegative(),
+      intervalMinutes: z.number().positive(),
+      collectiveTimeoutSeconds: z.number().positive(),
+      /** A hang that no collective notices lasts until somebody looks. */
+      personNoticesHangMinutes: z.number().positive(),
+    })
+    .default({
+      saveBlockedSeconds: 60,
+      intervalMinutes: 60,
+      collectiveTimeoutSeconds: 1800,
+      personNoticesHangMinutes: 480,
+    }),
+});
+
+export type Constants = z.output<typeof constantsSchema>;
+export type Rate = keyof Constants['failuresPer1000NodeDays'];
+export const RATES: readonly Rate[] = ['llama3', 'rsc1-job'];

@@ -1,0 +1,58 @@
+import type { Constants, Rate } from './constants';
+
+export type FailureKind = keyof Constants['shares']['llama3'];
+
+export interface Failure {
+  /** Seconds after the start. */
+  at: number;
+  kind: FailureKind;
+  /** A hang that no collective notices. */
+  silent: boolean;
+  /** Wait for capacity, should this failure cost the job, seconds. */
+  capacityWaitSeconds: number;
+}
+
+/** A stream of numbers in [0, 1) that depends on the seed alone (mulberry32). */
+export function randomStream(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Failures of one run, in order: a Poisson process of the rate, kinds by their shares. Both policies meet the same ones. */
+export function failuresOf(constants: Constants, rate: Rate, nodes: number, seed: number): Failure[] {
+  const random = randomStream(seed * 7919 + nodes * 31 + (rate === 'llama3' ? 1 : 2));
+  const meanSeconds = meanSecondsBetween(constants, rate, nodes);
+  const failures: Failure[] = [];
+  const exponential = () => -Math.log(1 - random()) * meanSeconds;
+  for (let at = exponential(); at < constants.days * 86_400; at += exponential()) {
+    const kind = pickKind(constants.shares[rate], random());
+    const { medianMinutes, sigma } = constants.capacityWait;
+    const capacityWaitSeconds = 60 * medianMinutes * Math.exp(sigma * normal(random));
+    failures.push({ at, kind, silent: kind === 'hang' && random() < constants.silentHangShare, capacityWaitSeconds });
+  }
+  return failures;
+}
+
+export function meanSecondsBetween(constants: Constants, rate: Rate, nodes: number): number {
+  return (86_400 * 1000) / (constants.failuresPer1000NodeDays[rate] * nodes);
+}
+
+function pickKind(shares: Constants['shares']['llama3'], at: number): FailureKind {
+  const kinds = Object.entries(shares) as [FailureKind, number][];
+  const total = kinds.reduce((sum, [, share]) => sum + share, 0);
+  let left = at * total;
+  for (const [kind, share] of kinds) {
+    if (left < share) return kind;
+    left -= share;
+  }
+  return 'node';
+}
+
+function normal(random: () => number): number {
+  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+}

@@ -1,0 +1,310 @@
+import type { Action } from '../../lib/lifecycle/action';
+import { decide } from '../../lib/lifecycle/decide';
+import { admitRun, askResume, confirmRun, newRun } from '../../lib/lifecycle/intent';
+import type { Observed, PresentJob } from '../../lib/lifecycle/observed';
+import { type Attempt, isOver, type RunRecord } from '../../lib/lifecycle/record';
+import type { Constants } from './constants';
+import { type Failure, meanSecondsBetween } from './failures';
+import type { Log, RunResult } from './result';
+import { Training } from './training';
+
+const EPOCH = Date.UTC(2026, 0, 1);
+const TICK_SECONDS = 300;
+/** The driver beats once a minute. */
+const BEAT_SECONDS = 60;
+/** The service's own time to end a job that was told to stop. */
+const STOP_SECONDS = 120;
+
+/** What happens to the job of the current attempt, and when. */
+interface Job {
+  name: string;
+  attempt: number;
+  startsAt: number;
+  stepsAt: number;
+  leavesAt: number;
+  restartsLeft: number;
+  /** Position when steps last began: the driver restarts in place only after a step beyond it. */
+  beganAt: number;
+  /** Steps stand still since; undefined = they do not. */
+  stuckSince?: number;
+  /** How and when the job ends, once that is certain. */
+  ending?: { at: number; status: 'Failed' | 'Stopped'; reason: string };
+}
+
+/**
+ * One run under Slipway on a virtual clock. The control plane is the real `decide`, called at every tick and job event; what it
+ * observes and what its actions do is simulated here: the driver's restart in place, its watchdogs, the trainer's saves.
+ */
+export class SlipwaySimulation {
+  private readonly training: Training;
+  private readonly horizon: number;
+  private record: RunRecord;
+  private job: Job | undefined;
+  private now = 0;
+  private nextFailure = 0;
+  private capacityWait = 0;
+  private restarts = 0;
+  private personNeeded = 0;
+  private personAt: number | undefined;
+
+  constructor(
+    private readonly constants: Constants,
+    private readonly failures: readonly Failure[],
+    nodes: number,
+    private readonly log: Log,
+  ) {
+    this.horizon = constants.days * 86_400;
+    this.training = new Training({
+      blockedSeconds: constants.slipway.saveBlockedSeconds,
+      intervalSeconds: saveIntervalSeconds(constants, nodes),
+      uploadSeconds: constants.saveUploadSeconds,
+    });
+    this.record = startedRecord(constants);
+  }
+
+  run(): RunResult {
+    this.reconcile();
+    let tick = TICK_SECONDS;
+    while (this.now < this.horizon) {
+      const next = Math.min(this.nextEventAt(), tick, this.horizon);
+      this.now = next;
+      this.training.advance(next);
+      this.happen();
+      if (next >= tick) tick += TICK_SECONDS;
+      this.reconcile();
+    }
+    return {
+      productiveSeconds: this.training.position,
+      wallSeconds: this.horizon,
+      restarts: this.restarts,
+      personNeeded: this.personNeeded,
+    };
+  }
+
+  private nextEventAt(): number {
+    const { job } = this;
+    const failure = this.failures[this.nextFailure]?.at ?? Number.POSITIVE_INFINITY;
+    const times = [
+      failure,
+      this.personAt,
+      job?.ending?.at,
+      job && this.isWaitingForSteps(job) ? job.stepsAt : undefined,
+    ];
+    const leaves = job && !job.ending && job.stuckSince === undefined ? job.leavesAt : undefined;
+    return Math.min(
+      ...[...times, leaves].filter((t) => t !== undefined && t > this.now).map(Number),
+      Number.POSITIVE_INFINITY,
+    );
+  }
+
+  private isWaitingForSteps(job: Job): boolean {
+    return !job.ending && job.stuckSince === undefined && !this.training.stepping;
+  }
+
+  /** Whatever is due now, to the job and to the people. */
+  private happen(): void {
+    const { job } = this;
+    if (job && this.isWaitingForSteps(job) && this.now >= job.stepsAt) {
+      this.training.begin(this.now);
+      job.beganAt = this.training.position;
+    }
+    if (job && !job.ending && this.training.stepping && this.now >= job.leavesAt) this.handOver(job);
+    for (; (this.failures[this.nextFailure]?.at ?? this.horizon) <= this.now; this.nextFailure++) {
+      const failure = this.failures[this.nextFailure];
+      if (failure) this.strike(failure);
+    }
+    if (this.personAt !== undefined && this.now >= this.personAt) this.personResumes();
+  }
+
+  /** The driver leaves before its deadline, after a checkpoint: exit code 76. */
+  private handOver(job: Job): void {
+    const at = this.training.saveAndLeave(this.now);
+    job.ending = { at, status: 'Failed', reason: failureFile('hand-over', 76) };
+  }
+
+  /** Only a training job can be struck: before that nothing of it can be lost, and its start is restarted by the service. */
+  private strike(failure: Failure): void {
+    const { job } = this;
+    if (!job || job.ending || !this.training.stepping) return;
+    const position = this.training.position;
+    this.capacityWait = failure.capacityWaitSeconds;
+    this.log(this.now, failure.kind, { silent: failure.silent, position, committed: this.training.committed });
+    this.training.lose(this.now);
+    if (failure.silent) {
+      job.stuckSince = this.now;
+      return;
+    }
+    const { crashDetectionSeconds, slipway } = this.constants;
+    const isSlow = failure.kind === 'hang' || failure.kind === 'network';
+    const noticedAt = this.now + (isSlow ? slipway.collectiveTimeoutSeconds : crashDetectionSeconds);
+    if (failure.kind === 'node') {
+      job.ending = { at: noticedAt, status: 'Failed', reason: 'InternalServerError: hardware failure' };
+    } else if (job.restartsLeft > 0 && position > job.beganAt) {
+      this.restartInPlace(job, noticedAt);
+    } else {
+      const reason = failure.kind === 'process' ? failureFile('user-code', 1) : failureFile('hang', 70);
+      job.ending = { at: noticedAt, status: 'Failed', reason };
+    }
+  }
+
+  private restartInPlace(job: Job, noticedAt: number): void {
+    const { restartInPlaceMinutes, checkpointLoadMinutes } = this.constants;
+    job.restartsLeft -= 1;
+    job.stepsAt = noticedAt + 60 * (restartInPlaceMinutes + checkpointLoadMinutes);
+    this.restarts += 1;
+    this.log(noticedAt, 'restart-in-place', { stepsAt: job.stepsAt, restartsLeft: job.restartsLeft });
+  }
+
+  /** The watchdog in the container ends a job that stands still; the platform's is behind it. */
+  private watchdog(job: Job): void {
+    const silence = this.constants.slipway.silenceMinutes * 60;
+    if (job.stuckSince === undefined || job.ending || this.now < job.stuckSince + silence) return;
+    job.ending = { at: this.now, status: 'Failed', reason: failureFile('hang', 70) };
+  }
+
+  private personResumes(): void {
+    this.personAt = undefined;
+    const resumed = askResume(this.record, this.ms());
+    if (!resumed) return;
+    this.record = admitRun(resumed.record, 'admitted', this.ms()).record;
+    this.log(this.now, 'person-resumed', {});
+  }
+
+  private reconcile(): void {
+    if (this.job) this.watchdog(this.job);
+    for (let round = 0; round < 8; round++) {
+      const actions = decide(this.record, this.observe(), this.ms());
+      if (actions.length === 0) break;
+      for (const action of actions) this.carryOut(action);
+    }
+    if (isOver(this.record) && this.personAt === undefined) {
+      this.personNeeded += 1;
+      this.personAt = this.now + this.constants.personMinutes * 60;
+      this.log(this.now, 'person-needed', { reason: this.record.reason });
+    }
+  }
+
+  private carryOut(action: Action): void {
+    switch (action.do) {
+      case 'save':
+        this.record = action.record;
+        for (const e of action.events) if (e.what === 'attempt-ended') this.log(this.now, e.what, { text: e.text });
+        return;
+      case 'create':
+        return this.create(action.jobName, action.attempt);
+      case 'stop':
+        if (this.job && !this.job.ending)
+          this.job.ending = { at: this.now + STOP_SECONDS, status: 'Stopped', reason: '' };
+        return;
+      case 'notify':
+        this.record = { ...this.record, outbox: [] };
+    }
+  }
+
+  private create(name: string, attempt: number): void {
+    const { newAttemptMinutes, checkpointLoadMinutes, maxRuntimeSeconds, slipway, saveUploadSeconds } = this.constants;
+    const startsAt = this.now + this.capacityWait + newAttemptMinutes * 60;
+    const loads = this.training.committed > 0 ? checkpointLoadMinutes * 60 : 0;
+    const leavesAt = startsAt + maxRuntimeSeconds - slipway.saveBlockedSeconds - 2 * saveUploadSeconds;
+    this.job = {
+      name,
+      attempt,
+      startsAt,
+      stepsAt: startsAt + loads,
+      leavesAt,
+      restartsLeft: slipway.restartsInPlace,
+      beganAt: 0,
+    };
+    if (attempt > 1) this.restarts += 1;
+  }
+
+  private observe(): Observed {
+    const attempt = this.record.attempt;
+    const { committed } = this.training;
+    const checkpoints =
+      committed > 0
+        ? [{ uri: `s3://c/step-${Math.floor(committed)}/`, step: Math.floor(committed), attempt: null }]
+        : [];
+    return {
+      job: attempt && attempt.phase !== 'ended' ? this.describe() : { kind: 'not-asked' },
+      heartbeat: this.beat(attempt),
+      checkpoints: { kind: 'listed', committed: checkpoints, torn: [] },
+      rungsThatDoNotFit: [],
+      published: [],
+    };
+  }
+
+  private describe(): PresentJob {
+    const { job } = this;
+    if (!job) throw new Error('a job that was never created is described');
+    const hasStarted = this.now >= job.startsAt;
+    const isOverNow = job.ending !== undefined && this.now >= job.ending.at;
+    const status = isOverNow ? (job.ending?.status ?? 'Failed') : 'InProgress';
+    return {
+      kind: 'present',
+      arn: job.name,
+      status,
+      secondaryStatus: isOverNow ? status : hasStarted ? 'Training' : 'Starting',
+      failureReason: isOverNow ? (job.ending?.reason ?? '') : '',
+      createdAt: 0,
+      trainingStartedAt: hasStarted ? this.ms(job.startsAt) : undefined,
+      endedAt: isOverNow ? this.ms() : undefined,
+      identity: 'ours',
+    };
+  }
+
+  private beat(attempt: Attempt | undefined): Observed['heartbeat'] {
+    const { job } = this;
+    if (!job || !attempt || job.attempt !== attempt.number || this.now < job.startsAt) return undefined;
+    const step = this.training.stepping || job.stuckSince !== undefined ? Math.floor(this.training.position) : null;
+    return {
+      attempt: job.attempt,
+      step,
+      phase: step === null ? 'load' : 'train',
+      writtenAt: this.ms(this.now - BEAT_SECONDS / 2),
+    };
+  }
+
+  private ms(seconds = this.now): number {
+    return EPOCH + Math.round(seconds * 1000);
+  }
+}
+
+const failureFile = (word: string, code: number): string =>
+  `AlgorithmError: {"slipway":1,"class":"${word}","code":${code},"reason":"simulated"}, exit code: ${code}`;
+
+/** `checkpoints.intervalMinutes: auto` as the trainer computes it: Young and Daly, at the RSC-1 job rate whatever the real one is. */
+function saveIntervalSeconds(constants: Constants, nodes: number): number {
+  const { saveBlockedSeconds, shortestIntervalMinutes, longestIntervalMinutes } = constants.slipway;
+  const best = Math.sqrt(2 * saveBlockedSeconds * meanSecondsBetween(constants, 'rsc1-job', nodes));
+  return Math.min(longestIntervalMinutes * 60, Math.max(shortestIntervalMinutes * 60, best));
+}
+
+function startedRecord(constants: Constants): RunRecord {
+  const run = newRun(
+    {
+      runId: 'simulated-260101000000',
+      name: 'simulated',
+      team: 'default',
+      environment: 'bench',
+      kind: 'training',
+      configHash: '',
+      priority: 0,
+      after: [],
+      policy: {
+        maxAttempts: constants.slipway.maxAttempts,
+        maxRuntimeSeconds: constants.maxRuntimeSeconds,
+        maxCostUsd: null,
+        capacityBudgetSeconds: 7 * 86_400,
+        startupMinutes: 30,
+        silenceMinutes: constants.slipway.silenceMinutes,
+        seesSteps: true,
+        seesCommits: true,
+        checkpointIntervalSeconds: 1800,
+        ladder: [{ id: 'as-written', instances: [], usage: 'training', usdPerHour: null }],
+      },
+    },
+    EPOCH,
+  );
+  return admitRun(confirmRun(run, EPOCH)?.record ?? run, 'admitted', EPOCH).record;
+}

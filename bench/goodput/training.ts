@@ -1,0 +1,82 @@
+/** What a training job does between two events: steps, blocked saves, commits. Times and positions in seconds. */
+export interface SavePolicy {
+  blockedSeconds: number;
+  intervalSeconds: number;
+  /** From a save's start to its commit. */
+  uploadSeconds: number;
+}
+
+export class Training {
+  /** Seconds of steps that are done, kept or not. */
+  position = 0;
+  /** Of these, what the newest commit holds. */
+  committed = 0;
+  private at = 0;
+  private isStepping = false;
+  private blockedUntil = 0;
+  private saveAt = Number.POSITIVE_INFINITY;
+  private pending: { position: number; commitAt: number } | undefined;
+
+  constructor(private readonly policy: SavePolicy) {}
+
+  get stepping(): boolean {
+    return this.isStepping;
+  }
+
+  /** Steps begin at `at`, from the newest commit. */
+  begin(at: number): void {
+    this.advance(at);
+    this.position = this.committed;
+    this.isStepping = true;
+    this.saveAt = at + this.policy.intervalSeconds;
+    this.pending = undefined;
+  }
+
+  /** Steps end at `at`; what was not committed is lost. A save that is still travelling is lost too. */
+  lose(at: number): void {
+    this.stop(at);
+    this.position = this.committed;
+  }
+
+  /** Steps stand still at `at` and nobody knows yet. */
+  stop(at: number): void {
+    this.advance(at);
+    this.isStepping = false;
+    this.saveAt = Number.POSITIVE_INFINITY;
+    this.pending = undefined;
+  }
+
+  /** A save that is waited for, as before a planned hand-over. Returns when it is committed. */
+  saveAndLeave(at: number): number {
+    this.advance(at);
+    const done = at + this.policy.blockedSeconds + this.policy.uploadSeconds;
+    this.committed = this.position;
+    this.stop(at);
+    return done;
+  }
+
+  /** Lives through the time up to `at`. */
+  advance(at: number): void {
+    while (this.at < at) {
+      const next = Math.min(at, this.saveAt, this.pending?.commitAt ?? Number.POSITIVE_INFINITY);
+      this.step(next);
+      if (this.pending && next >= this.pending.commitAt) {
+        this.committed = Math.max(this.committed, this.pending.position);
+        this.pending = undefined;
+      }
+      if (next >= this.saveAt) this.save(next);
+    }
+  }
+
+  private save(at: number): void {
+    // One save travels at a time: the next one waits for the one before.
+    this.pending ??= { position: this.position, commitAt: at + this.policy.blockedSeconds + this.policy.uploadSeconds };
+    this.blockedUntil = at + this.policy.blockedSeconds;
+    this.saveAt = this.blockedUntil + this.policy.intervalSeconds;
+  }
+
+  private step(to: number): void {
+    if (this.isStepping) this.position += Math.max(0, to - Math.max(this.at, Math.min(this.blockedUntil, to)));
+    this.at = to;
+  }
+}

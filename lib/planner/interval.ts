@@ -1,0 +1,30 @@
+import type { LayoutInput } from './layout';
+import type { StepSeconds } from './step-time';
+
+/**
+ * Half width of the 80 % interval in ln(tokens per second), from the errors on whole sources that the constants had never seen
+ * (`bench/fit-planner.ts --cv`): kernels alone are known to 9 %; what communication adds is known worse, and so are libraries whose
+ * versions differ most.
+ */
+const KERNELS = 0.09;
+const COMMUNICATION = 0.25;
+const LIBRARY: Readonly<Partial<Record<LayoutInput['stack'], number>>> = {
+  'megatron-legacy': 0.05,
+  nanotron: 0.05,
+  'smp-v1': 0.05,
+  deepspeed: 0.12,
+};
+
+/** 80 % interval around `tokensPerSecond`. */
+export function interval80(tokensPerSecond: number, l: LayoutInput, step: StepSeconds): [low: number, high: number] {
+  const communication =
+    step.tensorParallel +
+    step.dataParallel +
+    step.pipelineParallel +
+    step.bubble +
+    step.contextParallel +
+    step.expertParallel +
+    step.offload;
+  const half = KERNELS + (COMMUNICATION * communication) / step.total + (LIBRARY[l.stack] ?? 0);
+  return [tokensPerSecond * Math.exp(-half), tokensPerSecond * Math.exp(half)];
+}
