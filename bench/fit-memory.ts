@@ -30,13 +30,17 @@ export function memoryCases(rows: readonly Row[]): Case[] {
   });
 }
 
+/** A plan that promises too much memory costs a launch; one that promises too little only some speed. */
+const TOO_LOW = 2;
+const tooLowCounts = (error: number) => (error < 0 ? TOO_LOW * error : error);
+
 /** ln(predicted / measured); for a row that only fitted or not, how far the prediction is on the wrong side. */
 export function memoryErrors(cases: readonly Case[], memory: MemoryConstants): number[] {
   return cases.map((c) => {
     const mapped = layoutOfRow(c.row);
     const plan = typeof mapped === 'string' ? mapped : planLayout(mapped.layout, { time: CONSTANTS, memory });
     if (typeof plan === 'string') return 0;
-    if (c.peakGiB) return Math.log(plan.memoryGiB.total / c.peakGiB);
+    if (c.peakGiB) return tooLowCounts(Math.log(plan.memoryGiB.total / c.peakGiB));
     const side = Math.log((plan.memoryGiB.total - plan.memoryGiB.fragmentation) / plan.availableGiB);
     return c.oom ? Math.min(0, side - 0.01) : Math.max(0, side + 0.03);
   });

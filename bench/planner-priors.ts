@@ -50,7 +50,8 @@ export const TIME_PRIORS: Readonly<Record<keyof Constants, Prior>> = {
 /** The same for the memory model. */
 export const MEMORY_PRIORS: Readonly<Record<keyof MemoryConstants, Prior>> = {
   activationEager: prior(1, 0.1, 0.6, 1.6),
-  activationCompiled: prior(0.9, 0.1, 0.6, 1.4),
+  activationPlainMlp: prior(1, 0.1, 0.6, 1.6),
+  activationCompiled: prior(0.95, 0.05, 0.6, 1.4),
   activationFused: prior(0.95, 0.15, 0.6, 1.4),
   activationLegacy: prior(1, 0.1, 0.7, 1.4),
   plainNormBytes: prior(22, 0.2, 10, 32),
@@ -58,8 +59,8 @@ export const MEMORY_PRIORS: Readonly<Record<keyof MemoryConstants, Prior>> = {
   logitBytes: prior(9, 0.1, 6, 16),
   logitBytesCompiled: prior(11, 0.1, 6, 16),
   workingBytesPerParameter: prior(8, 0.15, 4, 16),
-  bufferGiB: prior(0.8, 0.3, 0.4, 3),
+  bufferGiB: prior(1, 0.3, 0.4, 3),
   deepspeedBufferGiB: prior(4, 0.3, 1, 8),
   deepspeedBf16GradientBytes: prior(4, 0.3, 2, 6),
-  fragmentation: prior(0.05, 0.3, 0.01, 0.07),
+  fragmentation: prior(0.07, 0.3, 0.02, 0.1),
 };

@@ -1,6 +1,7 @@
 /** Named figures of the memory model. */
 export interface MemoryConstants {
   activationEager: number;
+  activationPlainMlp: number;
   activationCompiled: number;
   activationFused: number;
   activationLegacy: number;

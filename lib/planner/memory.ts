@@ -110,7 +110,8 @@ const mlpBytes = (l: LayoutInput) =>
 function activationScale(l: LayoutInput, k: MemoryConstants): number {
   if (l.kernels === 'compiled') return k.activationCompiled;
   if (l.kernels === 'fused') return k.activationFused;
-  return l.stack === 'megatron-legacy' ? k.activationLegacy : k.activationEager;
+  if (l.stack === 'megatron-legacy') return k.activationLegacy;
+  return l.model.mlpMatrices === 3 ? k.activationEager : k.activationPlainMlp;
 }
 
 /** Plain RMSNorms and rotary embeddings keep their fp32 copies. */
@@ -132,9 +133,11 @@ function heldActivations(
   const oneBlock = tokens * block.all;
   const perBlock = tokens * keptPerToken(l, k, block, input);
   const inFlight = isFirst ? Math.min(microBatchesOf(l), l.pipeline) : 1;
+  // Each micro-batch in flight also keeps what the stage received and what it sends on.
+  const stageEnds = l.pipeline > 1 ? 2 * tokens * input : 0;
   const interleave = l.virtualStages > 1 && isFirst ? 1 + (l.pipeline - 1) / (l.pipeline * l.virtualStages) : 1;
   return {
-    all: perBlock * layers * inFlight * interleave,
+    all: (perBlock * layers * interleave + stageEnds) * inFlight,
     oneBlock: Math.max(0, oneBlock - perBlock),
   };
 }
