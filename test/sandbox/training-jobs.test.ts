@@ -119,6 +119,59 @@ test('with CompressionType NONE the files go to S3 as they are', async () => {
   expect(await keys(lab, 'out/loose/')).toEqual(['out/loose/output/data/log', 'out/loose/output/model/a/b']);
 });
 
+test('instance groups share one job; a channel goes to the groups it names', async () => {
+  await put(lab, 'grouped/x', 'x');
+  const request = bashJob(
+    lab,
+    'groups',
+    'cd $SAGEMAKER_BASE_DIR; grep -o \'"current_group_name":"[^"]*"\' input/config/resourceconfig.json; ls input/data/*',
+  );
+  request.ResourceConfig = {
+    InstanceGroups: ['one', 'two'].map((InstanceGroupName) => ({
+      InstanceGroupName,
+      InstanceType: 'ml.m5.large',
+      InstanceCount: 1,
+    })),
+    VolumeSizeInGB: 10,
+  };
+  const source = { S3DataType: 'S3Prefix' as const, S3Uri: `s3://${BUCKET}/grouped/`, InstanceGroupNames: ['two'] };
+  request.InputDataConfig = [{ ChannelName: 'c', DataSource: { S3DataSource: source } }];
+
+  await run(lab, request);
+
+  const lines = await logLines(lab, 'groups');
+  expect(lines).toContain('algo-1: "current_group_name":"one"');
+  expect(lines).toContain('algo-2: "current_group_name":"two"');
+  expect(lines.filter((line) => line.endsWith(': x'))).toEqual(['algo-2: x']);
+});
+
+test('a file system channel is a folder that jobs share', async () => {
+  const onFileSystem = (name: string, script: string) => {
+    const request = bashJob(lab, name, script);
+    const source = {
+      FileSystemId: 'fs-0123456789abcdef0',
+      FileSystemAccessMode: 'rw' as const,
+      FileSystemType: 'FSxLustre' as const,
+      DirectoryPath: '/fsx/data',
+    };
+    request.InputDataConfig = [{ ChannelName: 'shared', DataSource: { FileSystemDataSource: source } }];
+    return request;
+  };
+
+  await run(lab, onFileSystem('writes', 'echo kept > $SAGEMAKER_BASE_DIR/input/data/shared/f'));
+  await run(lab, onFileSystem('reads', 'cat $SAGEMAKER_BASE_DIR/input/data/shared/f'));
+
+  expect(await logLines(lab, 'reads')).toEqual(['algo-1: kept']);
+});
+
+test('an isolated job gets no credentials', async () => {
+  const request = { ...bashJob(lab, 'isolated', 'env | grep -c AWS_CONTAINER || true'), EnableNetworkIsolation: true };
+
+  await run(lab, request);
+
+  expect(await logLines(lab, 'isolated')).toEqual(['algo-1: 0']);
+});
+
 test('fails: one bad exit fails the job with the failure file as its reason, and the others are stopped', async () => {
   const script = `cd $SAGEMAKER_BASE_DIR; if grep -q '"current_host":"algo-2"' input/config/resourceconfig.json; then echo "out of luck" > output/failure; exit 3; else exec sleep 600; fi`;
   const job = await run(lab, bashJob(lab, 'bad', script, 2));
