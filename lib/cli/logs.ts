@@ -1,13 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CloudWatchLogsClient, type FilteredLogEvent, FilterLogEventsCommand } from '@aws-sdk/client-cloudwatch-logs';
-import { calling } from './aws-errors';
+import { CloudWatchLogsClient } from '@aws-sdk/client-cloudwatch-logs';
 import { EXIT, UsageError } from './exit';
 import type { CommonOptions } from './inputs';
+import { readJobLog } from './job-logs';
 import { runTarget } from './run-target';
 import { readStatus } from './status';
 import type { Terminal } from './terminal';
-
-const GROUP = '/aws/sagemaker/TrainingJobs';
 
 export interface LogOptions extends CommonOptions {
   follow?: boolean;
@@ -50,37 +48,13 @@ interface Event {
 
 async function eventsOf(
   client: CloudWatchLogsClient,
-  job: string,
+  trainingJobName: string,
   attempt: number,
   since: number | undefined,
   node: string | undefined,
 ): Promise<Event[]> {
-  const prefix = node === undefined ? `${job}/` : `${job}/algo-${node.replace(/^algo-/, '')}-`;
-  const events: FilteredLogEvent[] = [];
-  let token: string | undefined;
-  do {
-    const page = await calling(`reading the log of ${job}`, () =>
-      client.send(
-        new FilterLogEventsCommand({
-          logGroupName: GROUP,
-          logStreamNamePrefix: prefix,
-          startTime: since,
-          nextToken: token,
-        }),
-      ),
-    );
-    events.push(...(page.events ?? []));
-    token = page.nextToken;
-  } while (token);
-  return events.map((e) => ({
-    id: e.eventId ?? `${e.logStreamName} ${e.timestamp} ${e.message}`,
-    line: {
-      at: new Date(e.timestamp ?? 0).toISOString(),
-      attempt,
-      host: /\/(algo-\d+)/.exec(e.logStreamName ?? '')?.[1] ?? '',
-      message: (e.message ?? '').trimEnd(),
-    },
-  }));
+  const events = await readJobLog(client, { trainingJobName, since, node });
+  return events.map(({ id, at, host, message }) => ({ id, line: { at, attempt, host, message } }));
 }
 
 /** Lines that tell an error, not the noise that follows one. */

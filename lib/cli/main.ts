@@ -4,6 +4,7 @@ import type { LaunchOptions } from './launch';
 import type { LogOptions } from './logs';
 import type { PlanOptions } from './plan';
 import type { QuotaOptions } from './quota';
+import type { ReportOptions } from './report';
 import { reportError } from './report-error';
 import type { SandboxOptions } from './sandbox';
 import type { StatusOptions } from './status';
@@ -119,6 +120,15 @@ function runVerbs(verb: Verb, terminal: Terminal, done: (code: number) => void):
     .option('--since <time>', '30m, 2h, 1d, or an ISO time')
     .action(async (run: string, options: LogOptions) =>
       done(await (await import('./logs.js')).logs(run, options, terminal)),
+    );
+  verb(
+    'report <run>',
+    'timeline, loss, throughput, goodput, checkpoints, spend and EFA verdict of a run',
+    'slipway report llama2-13b-261101090000 --html report.html',
+  )
+    .option('--html <out>', 'also write the report as one page that opens offline')
+    .action(async (run: string, options: ReportOptions) =>
+      done(await (await import('./report.js')).report(run, options, terminal)),
     );
   verb('stop <run>', 'save a checkpoint and stop', 'slipway stop llama2-13b-261101090000').action(
     async (run: string, options: CommonOptions) =>

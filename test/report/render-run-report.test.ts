@@ -48,7 +48,7 @@ describe('what the sections say', () => {
     ['loss', 'attempt 1 attempt 2 attempt 3 committed checkpoint'],
     ['throughput', 'Median 6,483 tokens/s per GPU, model FLOPs utilisation 38.4 %, over 415 printed steps.'],
     ['goodput', 'lost steps steps after the last checkpoint of a failed attempt 9 min 27 s 2 %'],
-    ['checkpoints', '4,000 3 2026-11-18 15:51:54 yes 89.8 GiB 130 128 2.99 s 42.7 s'],
+    ['checkpoints', '4,000 3 2026-11-18 15:51:54 complete 89.8 GiB 130 128 2.99 s 42.7 s'],
     ['checkpoints', '3,400 3 2026-11-18 15:00:52 removed – – –'],
     ['cost', '2 16 × ml.p5.48xlarge 2 h 32 min $2,566.16'],
     ['cost', 'all $6,509.64'],

@@ -48,7 +48,7 @@ const checkpointTable = (caption: string, rows: readonly ReportCheckpoint[]) =>
       number(c.step),
       number(c.attempt),
       time(c.savedAt),
-      keptText(c),
+      c.inBucket ?? UNKNOWN,
       bytes(c.sizeBytes),
       number(c.objects),
       number(c.worldSize),
@@ -56,5 +56,3 @@ const checkpointTable = (caption: string, rows: readonly ReportCheckpoint[]) =>
       duration(c.totalSeconds),
     ]),
   });
-
-const keptText = ({ isKept }: ReportCheckpoint): string => (isKept === null ? UNKNOWN : isKept ? 'yes' : 'removed');

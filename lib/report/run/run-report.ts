@@ -81,8 +81,8 @@ export interface ReportCheckpoint {
   attempt: number | null;
   savedAt: string | null;
   uri: string | null;
-  /** In the bucket now, complete or not; null = the bucket was not listed. */
-  isKept: boolean | null;
+  /** Whether it lies in the bucket now, with every object that it lists; null = the bucket was not listed. */
+  inBucket: 'complete' | 'incomplete' | 'removed' | null;
   objects: number | null;
   sizeBytes: number | null;
   worldSize: number | null;

@@ -1,0 +1,123 @@
+import { CloudWatchLogsClient } from '@aws-sdk/client-cloudwatch-logs';
+import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import {
+  DescribeTrainingJobCommand,
+  type DescribeTrainingJobCommandOutput,
+  SageMakerClient,
+} from '@aws-sdk/client-sagemaker';
+import type { StatusAnswer } from '../contracts/control';
+import { type QuotaRow, runQuotaNeeds } from '../quota';
+import type { JobFacts, Read, RunSources } from '../report/read/assemble';
+import type { LogLine } from '../report/read/log-lines';
+import type { Descriptor } from '../spec/descriptor';
+import { loadRun } from '../spec/load';
+import { calling } from './aws-errors';
+import { committedCheckpoints } from './committed-checkpoints';
+import { callControl } from './control-client';
+import { ServiceError } from './exit';
+import { readJobLog } from './job-logs';
+import { quotaRows } from './quota';
+
+/** Only progress lines; everything else that a job prints would be megabytes. */
+const PROGRESS_LINES = '"slipway {"';
+
+/**
+ * Everything that the report is made of. The launcher must answer; any other source may fail, and then the report says why that part
+ * is not known.
+ * @param overrides `--set` options of the launch, for the quotas
+ */
+export async function readSources(
+  descriptor: Descriptor,
+  runId: string,
+  overrides: readonly string[],
+  now: Date,
+): Promise<RunSources> {
+  const status = await callControl<{ ok: true } & StatusAnswer>(descriptor, {
+    action: 'status',
+    runId,
+    timeline: true,
+  });
+  const jobs = status.attempts.map((a) => a.trainingJobName);
+  const facts = await attempt(() => jobFacts(descriptor, status));
+  const [lines, checkpoints, quotas] = await Promise.all([
+    attempt(() => progressLines(descriptor, jobs)),
+    attempt(() => committedCheckpoints(descriptor, runId)),
+    attempt(() => quotasOf(descriptor, runId, [...overrides, ...instanceOverrides(facts.value ?? [])])),
+  ]);
+  const { name: environment, region } = descriptor;
+  return { status, environment, region, readAt: now.toISOString(), lines, checkpoints, jobs: facts, quotas };
+}
+
+/** A source that fails on its own. Only what a call can answer is caught: a mistake of ours still shows. */
+async function attempt<T>(read: () => Promise<T>): Promise<Read<T>> {
+  try {
+    return { value: await read() };
+  } catch (error) {
+    if (error instanceof ServiceError) return { why: error.message };
+    throw error;
+  }
+}
+
+async function progressLines({ region }: Descriptor, jobs: readonly string[]): Promise<LogLine[]> {
+  const client = new CloudWatchLogsClient({ region });
+  const perJob = await Promise.all(
+    jobs.map(async (trainingJobName, i) => {
+      const events = await readJobLog(client, { trainingJobName, pattern: PROGRESS_LINES });
+      return events.map(({ at, message }) => ({ at, attempt: i + 1, message }));
+    }),
+  );
+  return perJob.flat();
+}
+
+/** Attempts whose job was never created have nothing to describe. */
+async function jobFacts({ region }: Descriptor, { attempts }: StatusAnswer): Promise<JobFacts[]> {
+  const client = new SageMakerClient({ region });
+  const created = attempts.filter((a) => a.status !== '');
+  return Promise.all(
+    created.map(async ({ trainingJobName }) => {
+      const job = await calling(`describing ${trainingJobName}`, () =>
+        client.send(new DescribeTrainingJobCommand({ TrainingJobName: trainingJobName })),
+      );
+      return factsOf(trainingJobName, job);
+    }),
+  );
+}
+
+function factsOf(trainingJobName: string, job: DescribeTrainingJobCommandOutput): JobFacts {
+  return {
+    trainingJobName,
+    instances: instancesOf(job.ResourceConfig),
+    isSpot: job.EnableManagedSpotTraining ?? false,
+    billableSeconds: job.BillableTimeInSeconds ?? null,
+  };
+}
+
+/** With alternatives the service says which one it selected. */
+function instancesOf(config: DescribeTrainingJobCommandOutput['ResourceConfig']): JobFacts['instances'] {
+  if (config?.InstanceGroups?.length)
+    return config.InstanceGroups.map((g) => ({ instanceType: g.InstanceType ?? '', count: g.InstanceCount ?? 0 }));
+  const selected = config as { SelectedInstanceType?: string; SelectedInstanceCount?: number } | undefined;
+  const instanceType = selected?.SelectedInstanceType ?? config?.InstanceType;
+  const count = selected?.SelectedInstanceCount ?? config?.InstanceCount;
+  return instanceType && count ? [{ instanceType, count }] : [];
+}
+
+/** What the last job ran on goes before what the run file says: `--set` at the launch is not in the file. */
+function instanceOverrides(jobs: readonly JobFacts[]): string[] {
+  const [only, ...others] = jobs[jobs.length - 1]?.instances ?? [];
+  if (!only || others.length > 0) return [];
+  return [`compute.instanceType=${only.instanceType}`, `compute.instanceCount=${only.count}`];
+}
+
+async function quotasOf(descriptor: Descriptor, runId: string, overrides: readonly string[]): Promise<QuotaRow[]> {
+  const { artifactBucket: Bucket, team, region } = descriptor;
+  const Key = `runs/${team}/${runId}/run.yaml`;
+  const text = await calling(`reading s3://${Bucket}/${Key}`, async () => {
+    const { Body } = await new S3Client({ region }).send(new GetObjectCommand({ Bucket, Key }));
+    return (await Body?.transformToString()) ?? '';
+  });
+  const { value, issues } = loadRun(text, overrides);
+  if (!value)
+    throw new ServiceError(`reading s3://${Bucket}/${Key}: must be a run file, got ${issues[0]?.message ?? ''}`);
+  return quotaRows(runQuotaNeeds(value), region);
+}

@@ -1,0 +1,73 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import pc from 'picocolors';
+import { assembleReport } from '../report/read/assemble';
+import type { RunReport } from '../report/run/run-report';
+import { EXIT, UsageError } from './exit';
+import type { CommonOptions } from './inputs';
+import { readSources } from './report-sources';
+import { runTarget } from './run-target';
+import { json, type Terminal } from './terminal';
+import { textTable } from './text-table';
+
+export interface ReportOptions extends CommonOptions {
+  html?: string;
+}
+
+/** `slipway report RUN`: the numbers of a run; with `--html` also as a page. */
+export async function report(runId: string, options: ReportOptions, terminal: Terminal): Promise<number> {
+  const descriptor = await runTarget(options);
+  const sources = await readSources(descriptor, runId, options.set ?? [], new Date());
+  const found = assembleReport(sources);
+  if (options.html) await writePage(options.html, found, terminal);
+  terminal.out(options.json ? json(found) : reportText(found));
+  return EXIT.done;
+}
+
+async function writePage(file: string, found: RunReport, terminal: Terminal): Promise<void> {
+  const { renderRunReport } = await import('../report/render-run-report.js');
+  try {
+    writeFileSync(file, renderRunReport(found));
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code;
+    if (reason === undefined) throw error;
+    throw new UsageError(`--html: must be a file that can be written, got ${file} (${reason}); name another one`);
+  }
+  terminal.err(`wrote ${path.resolve(file)}`);
+}
+
+const or = (value: number | null | undefined, text: (known: number) => string) =>
+  value === null || value === undefined ? '-' : text(value);
+const dollars = (usd: number) => `$${usd.toFixed(2)}`;
+
+/** One screen about a run: its state, its attempts, what it cost, and what could not be read. */
+export function reportText(run: RunReport): string {
+  const losses = (run.steps ?? []).flatMap((s) => s.loss ?? []);
+  const loss = `${or(losses[0], (l) => l.toFixed(4))} -> ${or(losses[losses.length - 1], (l) => l.toFixed(4))}`;
+  const cost = or(run.cost?.totalUsd, dollars);
+  return [
+    `${pc.bold(run.runId)}  ${run.state}${run.reason && run.reason !== run.state ? `: ${run.reason}` : ''}`,
+    `step ${or(run.step, String)}   committed ${or(run.committedStep, String)}   loss ${loss}   goodput ${or(run.goodput, (g) => `${(100 * g).toFixed(1)} %`)}   at list prices ${cost}`,
+    '',
+    textTable(
+      ['attempt', 'status', 'steps', 'began', 'ended', 'USD', 'reason'],
+      run.attempts.map((a) => attemptCells(a, run)),
+    ),
+    ...Object.entries(run.missing).map(([part, why]) => pc.yellow(`not known: ${part}: ${why}`)),
+  ].join('\n');
+}
+
+function attemptCells(attempt: RunReport['attempts'][number], { cost }: RunReport): string[] {
+  const usd = cost?.attempts.find((c) => c.number === attempt.number)?.usd;
+  return [
+    String(attempt.number),
+    attempt.status || '-',
+    `${or(attempt.firstStep, String)}-${or(attempt.lastStep, String)}`,
+    minute(attempt.startedAt),
+    minute(attempt.endedAt),
+    or(usd, dollars),
+    attempt.reason,
+  ];
+}
+
+const minute = (iso: string | null): string => (iso === null ? '-' : iso.slice(0, 16).replace('T', ' '));

@@ -1,0 +1,143 @@
+import { ledger } from '../../lifecycle/ledger';
+import type { QuotaRow } from '../../quota';
+import type { ReportAttempt, ReportEvent, ReportInstances, ReportPart, ReportStep, RunReport } from '../run/run-report';
+import { checkpointList, type ListedCheckpoint } from './checkpoint-list';
+import { listPriceCost } from './list-price-cost';
+import { type LogLine, type Progress, progressOf } from './log-lines';
+
+/** What was read from one source, or why it was not; both when only a part of it could be read. */
+export interface Read<T> {
+  value?: T;
+  why?: string;
+}
+
+/** What the launcher answers about a run; the fields of a `status` answer that the report needs. */
+export interface RunStatus {
+  runId: string;
+  name: string;
+  team: string;
+  state: string;
+  reason: string;
+  attempts: readonly {
+    trainingJobName: string;
+    status: string;
+    secondaryStatus: string;
+    firstStep: number | null;
+    lastStep: number | null;
+    reason: string;
+    startedAt: string | null;
+    endedAt: string | null;
+  }[];
+  committedStep: number | null;
+  step: number | null;
+  goodput: number | null;
+  spendUsd: number | null;
+  timeline?: readonly ReportEvent[];
+}
+
+/** What DescribeTrainingJob says of one job. */
+export interface JobFacts {
+  trainingJobName: string;
+  instances: ReportInstances[];
+  isSpot: boolean;
+  billableSeconds: number | null;
+}
+
+export interface RunSources {
+  status: RunStatus;
+  environment: string;
+  region: string;
+  readAt: string;
+  lines: Read<readonly LogLine[]>;
+  checkpoints: Read<readonly ListedCheckpoint[]>;
+  jobs: Read<readonly JobFacts[]>;
+  quotas: Read<QuotaRow[]>;
+}
+
+/** Joins what was read into one report. Nothing is filled in: a source that is missing leaves its parts out and says why. */
+export function assembleReport(sources: RunSources): RunReport {
+  const { status, readAt, region } = sources;
+  const progress = sources.lines.value && progressOf(sources.lines.value);
+  const timeline = status.timeline ? [...status.timeline] : undefined;
+  const attempts = attemptsOf(sources, progress?.steps ?? []);
+  const lastStep = progress?.steps[progress.steps.length - 1]?.step ?? null;
+  return {
+    runId: status.runId,
+    name: status.name,
+    team: status.team,
+    environment: sources.environment,
+    region,
+    state: status.state,
+    reason: status.reason,
+    readAt,
+    step: status.step ?? lastStep,
+    committedStep: status.committedStep,
+    goodput: status.goodput,
+    spendUsd: status.spendUsd,
+    attempts,
+    steps: progress?.steps,
+    checkpoints: checkpointsOf(sources, progress),
+    ledger: timeline && ledgerOf(timeline, readAt),
+    timeline,
+    quotas: sources.quotas.value,
+    cost: sources.jobs.value && listPriceCost(attempts, region, readAt),
+    efa: progress?.efa,
+    missing: missingOf(sources),
+  };
+}
+
+const checkpointsOf = ({ status, checkpoints }: RunSources, progress: Progress | undefined) =>
+  checkpoints.value || progress || status.timeline
+    ? checkpointList({
+        saves: progress?.saves ?? [],
+        timeline: status.timeline ?? [],
+        listed: checkpoints.value,
+      })
+    : undefined;
+
+const ledgerOf = (timeline: readonly ReportEvent[], readAt: string) =>
+  ledger(
+    timeline.map((e) => ({ ...e, at: Date.parse(e.at) })),
+    Date.parse(readAt),
+  );
+
+function attemptsOf({ status, jobs }: RunSources, steps: readonly ReportStep[]): ReportAttempt[] {
+  return status.attempts.map((a, i): ReportAttempt => {
+    const number = i + 1;
+    const job = jobs.value?.find((j) => j.trainingJobName === a.trainingJobName);
+    const seen = steps.filter((s) => s.attempt === number).map((s) => s.step);
+    return {
+      number,
+      trainingJobName: a.trainingJobName,
+      status: a.status,
+      secondaryStatus: a.secondaryStatus,
+      firstStep: a.firstStep ?? (seen.length > 0 ? least(seen) : null),
+      lastStep: a.lastStep ?? (seen.length > 0 ? most(seen) : null),
+      reason: a.reason,
+      intendedAt: intendedAt(status.timeline ?? [], a.trainingJobName),
+      startedAt: a.startedAt,
+      endedAt: a.endedAt,
+      ...(job && { instances: job.instances, isSpot: job.isSpot, billableSeconds: job.billableSeconds }),
+    };
+  });
+}
+
+// Not Math.min(...): a run has more steps than a call may have arguments.
+const least = (values: readonly number[]): number => values.reduce((a, b) => Math.min(a, b));
+const most = (values: readonly number[]): number => values.reduce((a, b) => Math.max(a, b));
+
+/** The decision names the job in its sentence. */
+const intendedAt = (timeline: readonly ReportEvent[], jobName: string): string | null =>
+  timeline.find((e) => e.what === 'attempt-intended' && e.text.endsWith(` as ${jobName}`))?.at ?? null;
+
+function missingOf({ status, lines, checkpoints, jobs, quotas }: RunSources): RunReport['missing'] {
+  const why: [ReportPart, string | undefined][] = [
+    ['steps', lines.why],
+    ['efa', lines.why],
+    ['checkpoints', checkpoints.why],
+    ['cost', jobs.why],
+    ['quotas', quotas.why],
+    ['timeline', status.timeline ? undefined : 'the launcher sent none'],
+  ];
+  return Object.fromEntries(why.filter(([, text]) => text !== undefined));
+}

@@ -1,0 +1,86 @@
+import type { ReportCheckpoint, ReportEvent } from '../run/run-report';
+import type { SaveLine } from './log-lines';
+
+/** One COMMITTED.json in the bucket, and whether all that it lists is there. */
+export interface ListedCheckpoint {
+  step: number;
+  attempt: number | null;
+  uri: string;
+  savedAt: string | null;
+  objects: number;
+  sizeBytes: number;
+  worldSize: number | null;
+  isComplete: boolean;
+}
+
+export interface CheckpointSources {
+  saves: readonly SaveLine[];
+  timeline: readonly ReportEvent[];
+  /** undefined = the bucket was not listed. */
+  listed?: readonly ListedCheckpoint[];
+}
+
+/**
+ * The committed checkpoints of a run by step, from three witnesses: the trainer's lines, the launcher's timeline, the bucket. A
+ * later writing of the same step replaces an earlier one; what lies in the bucket has the last word.
+ */
+export function checkpointList({ saves, timeline, listed }: CheckpointSources): ReportCheckpoint[] {
+  const found = new Map<number, ReportCheckpoint>();
+  const removed = listed === undefined ? null : ('removed' as const);
+  for (const save of [...saves].sort((a, b) => a.at.localeCompare(b.at)))
+    found.set(save.step, { ...blank(save.step, removed), ...facts(save), savedAt: save.at });
+  for (const commit of commitsOf(timeline))
+    if (isNews(found.get(commit.step), commit)) found.set(commit.step, { ...blank(commit.step, removed), ...commit });
+  for (const there of listed ?? []) {
+    const before = found.get(there.step);
+    const same = before?.attempt === there.attempt ? before : undefined;
+    found.set(there.step, { ...(same ?? blank(there.step, removed)), ...bucketFacts(there, same) });
+  }
+  return [...found.values()].sort((a, b) => a.step - b.step);
+}
+
+const blank = (step: number, inBucket: ReportCheckpoint['inBucket']): ReportCheckpoint => ({
+  step,
+  attempt: null,
+  savedAt: null,
+  uri: null,
+  inBucket,
+  objects: null,
+  sizeBytes: null,
+  worldSize: null,
+  blockedSeconds: null,
+  totalSeconds: null,
+});
+
+const facts = ({ attempt, uri, blockedSeconds, totalSeconds }: SaveLine) => ({
+  attempt,
+  uri,
+  blockedSeconds,
+  totalSeconds,
+});
+
+type Commit = Pick<ReportCheckpoint, 'step' | 'attempt' | 'uri' | 'savedAt'>;
+
+/** `checkpoint-committed` lines; their time is when the launcher saw the checkpoint. */
+function commitsOf(timeline: readonly ReportEvent[]): Commit[] {
+  return timeline.flatMap(({ at, what, evidence }) => {
+    if (what !== 'checkpoint-committed' || typeof evidence.step !== 'number') return [];
+    const attempt = typeof evidence.attempt === 'number' ? evidence.attempt : null;
+    const uri = typeof evidence.uri === 'string' ? evidence.uri : null;
+    return [{ step: evidence.step, attempt, uri, savedAt: at }];
+  });
+}
+
+/** The trainer's own line of the same writing is more exact than what was seen from outside. */
+const isNews = (before: ReportCheckpoint | undefined, commit: Commit): boolean =>
+  before === undefined || (commit.attempt !== null && (before.attempt ?? 0) < commit.attempt);
+
+const bucketFacts = (there: ListedCheckpoint, same: ReportCheckpoint | undefined) => ({
+  attempt: there.attempt,
+  uri: there.uri,
+  savedAt: same?.savedAt ?? there.savedAt,
+  inBucket: there.isComplete ? ('complete' as const) : ('incomplete' as const),
+  objects: there.objects,
+  sizeBytes: there.sizeBytes,
+  worldSize: there.worldSize,
+});

@@ -1,0 +1,96 @@
+import type { ReportEfa, ReportStep } from '../run/run-report';
+
+/** One line of a job's log. */
+export interface LogLine {
+  /** ISO 8601. */
+  at: string;
+  attempt: number;
+  message: string;
+}
+
+/** A `checkpoint` line: the trainer prints it when the checkpoint is committed. */
+export interface SaveLine {
+  attempt: number;
+  at: string;
+  step: number;
+  uri: string | null;
+  blockedSeconds: number | null;
+  totalSeconds: number | null;
+}
+
+export interface Progress {
+  steps: ReportStep[];
+  saves: SaveLine[];
+  efa: ReportEfa[];
+}
+
+const PREFIX = 'slipway {';
+
+type Fields = Record<string, unknown>;
+
+/** The object of a progress line (`slipway {json}`); undefined for every other line. Never throws: the text is a user's. */
+export function parseProgressLine(message: string): Fields | undefined {
+  if (!message.startsWith(PREFIX)) return undefined;
+  try {
+    const parsed = JSON.parse(message.slice(PREFIX.length - 1)) as Fields;
+    return typeof parsed.event === 'string' ? parsed : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What the progress lines of all attempts say, in the order of time. */
+export function progressOf(lines: readonly LogLine[]): Progress {
+  const steps: ReportStep[] = [];
+  const saves: SaveLine[] = [];
+  const efa = new Map<number, ReportEfa>();
+  for (const line of [...lines].sort((a, b) => a.at.localeCompare(b.at))) {
+    const fields = parseProgressLine(line.message.trimEnd());
+    if (fields?.event === 'step') steps.push(...stepOf(line, fields));
+    if (fields?.event === 'checkpoint') saves.push(...saveOf(line, fields));
+    // The last verdict of an attempt counts: one that restarted in place gives another.
+    if (fields?.event === 'efa') efa.set(line.attempt, efaOf(line, fields));
+  }
+  return { steps, saves, efa: [...efa.values()].sort((a, b) => a.attempt - b.attempt) };
+}
+
+const numberOf = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+function stepOf({ attempt, at }: LogLine, f: Fields): ReportStep[] {
+  const step = numberOf(f.step);
+  if (step === undefined) return [];
+  const rest = {
+    loss: numberOf(f.loss),
+    tokens: numberOf(f.tokens),
+    tokensPerSecondPerGpu: numberOf(f.tokensPerSecondPerGpu),
+    mfu: numberOf(f.mfu),
+    stepSeconds: numberOf(f.stepSeconds),
+  };
+  const known = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
+  return [{ attempt, at, step, ...known }];
+}
+
+function saveOf({ attempt, at }: LogLine, f: Fields): SaveLine[] {
+  const step = numberOf(f.step);
+  if (step === undefined) return [];
+  const [blockedSeconds, totalSeconds] = [numberOf(f.secondsBlocked) ?? null, numberOf(f.secondsTotal) ?? null];
+  return [{ attempt, at, step, uri: textOf(f.uri) ?? null, blockedSeconds, totalSeconds }];
+}
+
+const efaOf = ({ attempt }: LogLine, f: Fields): ReportEfa => ({
+  attempt,
+  verdict: textOf(f.verdict) ?? 'unknown',
+  devices: numberOf(f.devices),
+  interfaces: numberOf(f.interfaces) ?? null,
+  expectedInterfaces: numberOf(f.expectedInterfaces) ?? null,
+  provider: textOf(f.provider) ?? null,
+  plugin: textOf(f.plugin) ?? null,
+  libfabric: textOf(f.libfabric) ?? null,
+  nccl: textOf(f.nccl) ?? null,
+  busBandwidthGBps: numberOf(f.busBandwidthGBps) ?? null,
+  expectedGBps: numberOf(f.expectedGBps) ?? null,
+  evidence: Array.isArray(f.evidence) ? f.evidence.filter((line) => typeof line === 'string') : [],
+});
