@@ -1,0 +1,192 @@
+// One environment on the embedded AWS, through the same programs that a platform team and a researcher use.
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { adminOf } from '../../lib/sandbox/testing';
+import { type Deployed, deployedSandbox } from './support/deployed';
+import { ROOT } from './support/sandbox';
+
+const ENVIRONMENT = 'name: e2e\nregions: { us-west-2: {} }\nstorage: { retain: false }\nquotas: { enforce: "off" }\n';
+/** Codes of what the runs below need: p4d, m5.xlarge, totals, per job. */
+const QUOTAS = { 'L-09B4A649': 64, 'L-CCE2AFA6': 8, 'L-00C91CB5': 64, 'L-622CFD70': 64 };
+const BUCKET = 'slipway-e2e-000000000000-us-west-2-data';
+
+let deployed: Deployed;
+beforeAll(async () => {
+  deployed = await deployedSandbox(ENVIRONMENT, QUOTAS);
+});
+afterAll(() => deployed?.end());
+
+const runFile = (name: string) => path.join(ROOT, 'runs', name);
+
+async function describedJob(name: string): Promise<Record<string, unknown>> {
+  for (let tries = 0; tries < 100; tries++) {
+    try {
+      return (await deployed.aws('sagemaker', 'describe-training-job', '--training-job-name', name)) as Record<
+        string,
+        unknown
+      >;
+    } catch {
+      await sleep(200);
+    }
+  }
+  throw new Error(`${name} was never created`);
+}
+
+/** What Describe gives back of a request: everything but tags, and with its own fields left out. */
+function ofRequest(described: Record<string, unknown>, request: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.keys(request)
+      .filter((key) => key !== 'Tags')
+      .map((key) => [key, described[key]]),
+  );
+}
+
+test('the stack is there and the descriptor names what it made', async () => {
+  const stacks = (await deployed.aws('cloudformation', 'describe-stacks', '--stack-name', 'Slipway-e2e-us-west-2')) as {
+    Stacks: { StackStatus: string }[];
+  };
+  expect(stacks.Stacks[0]?.StackStatus).toMatch(/^(CREATE|UPDATE)_COMPLETE$/);
+  const parameter = (await deployed.aws('ssm', 'get-parameter', '--name', '/slipway/environments/e2e/default')) as {
+    Parameter: { Value: string };
+  };
+  expect(JSON.parse(parameter.Parameter.Value)).toMatchObject({
+    name: 'e2e',
+    team: 'default',
+    region: 'us-west-2',
+    dataBucket: BUCKET,
+  });
+  writeFileSync(path.join(deployed.folder, 'descriptor.json'), parameter.Parameter.Value);
+});
+
+describe('the request that reaches SageMaker is the one that --dry-run prints', () => {
+  test.each([
+    ['smp-v2', 'llama2-7b-smp-v2.yaml'],
+    ['smddp', 'ddp-smddp-allreduce.yaml'],
+    ['fsdp', 'llama3-8b-fsdp.yaml'],
+  ])('%s', async (library, file) => {
+    const id = `request-${library}`;
+    const small = [
+      '--set',
+      'compute.instanceType=ml.p4d.24xlarge',
+      '--set',
+      'compute.alternatives=',
+      '--set',
+      'distribution.parameters.shard_degree=',
+    ];
+    const set = library === 'fsdp' ? [...small, '--set', 'image.kind=dlc', '--set', 'image.version=2.13'] : [];
+    await deployed.aws('s3api', 'put-object', '--bucket', BUCKET, '--key', 'llama3-tokens/x');
+    const launched = JSON.parse(
+      await deployed.slipway('launch', runFile(file), '--yes', '--json', '--run-id', id, ...set),
+    ) as { runId: string };
+    const descriptor = path.join(deployed.folder, 'descriptor.json');
+    const cli = path.join(ROOT, 'dist/cli/slipway.mjs');
+    const dryRun = await deployed.call(process.execPath, [
+      cli,
+      'launch',
+      runFile(file),
+      '--environment',
+      descriptor,
+      '--run-id',
+      launched.runId,
+      '--dry-run',
+      ...set,
+    ]);
+    const request = JSON.parse(dryRun) as Record<string, unknown>;
+    const described = await describedJob(`e2e-${id}-a001`);
+    const { TrainingJobName: _name, ...expected } = Object.fromEntries(
+      Object.entries(request).filter(([key]) => key !== 'Tags'),
+    );
+    const { TrainingJobName: _described, ...actual } = ofRequest(described, request);
+    expect(actual).toEqual(expected);
+    await deployed.slipway('stop', id);
+  });
+});
+
+describe('a run that comes back', () => {
+  const losses = async (runId: string) => {
+    const lines = (await deployed.slipway('logs', runId, '--json'))
+      .trim()
+      .split('\n')
+      .map((l) => (JSON.parse(l) as { message: string }).message);
+    const steps = lines
+      .filter((m) => m.startsWith('slipway {"event":"step"'))
+      .map((m) => JSON.parse(m.slice(8)) as { step: number; loss: number });
+    return new Map(steps.map((s) => [s.step, s.loss]));
+  };
+
+  beforeAll(async () => {
+    const folder = execFileSync('python3', ['-c', 'import os; print(os.path.dirname(os.__file__))'], {
+      encoding: 'utf8',
+    }).trim();
+    const files = readdirSync(folder)
+      .filter((f) => f.endsWith('.py'))
+      .slice(0, 20);
+    for (const f of files) writeFileSync(path.join(deployed.folder, f), readFileSync(path.join(folder, f)));
+    const aws = path.join(ROOT, '.slipway/python/bin/aws');
+    await deployed.call(aws, [
+      's3',
+      'cp',
+      deployed.folder,
+      `s3://${BUCKET}/demo-raw/`,
+      '--recursive',
+      '--exclude',
+      '*',
+      '--include',
+      '*.py',
+      '--no-progress',
+    ]);
+    await deployed.slipway('launch', runFile('demo-tokenize.yaml'), '--yes', '--wait');
+  });
+
+  test('resumes as a second attempt with the losses of an undisturbed run, bit for bit', async () => {
+    await adminOf(deployed).fault({
+      kind: 'instance-killed',
+      jobName: 'e2e-disturbed-*',
+      host: 2,
+      step: 14,
+      as: 'container',
+    });
+    const set = ['--set', 'training.steps=24', '--set', 'code.arguments.save-every-steps=6'];
+    const status = JSON.parse(
+      await deployed.slipway(
+        'launch',
+        runFile('demo.yaml'),
+        '--yes',
+        '--wait',
+        '--json',
+        '--run-id',
+        'disturbed',
+        ...set,
+      ),
+    ) as {
+      state: string;
+      committedStep: number;
+      attempts: { status: string; firstStep: number; lastStep: number }[];
+    };
+    expect(status).toMatchObject({ state: 'completed', committedStep: 24 });
+    expect(status.attempts.map((a) => a.status)).toEqual(['Failed', 'Completed']);
+    await deployed.slipway('launch', runFile('demo.yaml'), '--yes', '--wait', '--run-id', 'undisturbed', ...set);
+    const [disturbed, undisturbed] = [await losses('disturbed'), await losses('undisturbed')];
+    expect(undisturbed.size).toBe(24);
+    expect([...disturbed].sort((a, b) => a[0] - b[0])).toEqual([...undisturbed].sort((a, b) => a[0] - b[0]));
+  });
+});
+
+test('nothing is left running after the sandbox has ended', async () => {
+  const folder = deployed.folder;
+  await deployed.end();
+  const left = readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && belongsTo(pid, folder));
+  expect(left).toEqual([]);
+});
+
+/** Whether a process carries the folder in its command line or environment. */
+function belongsTo(pid: string, folder: string): boolean {
+  try {
+    return ['cmdline', 'environ'].some((file) => readFileSync(`/proc/${pid}/${file}`, 'utf8').includes(folder));
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,42 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { ROOT, type TestSandbox, testSandbox } from './sandbox';
+
+const CDK = path.join(ROOT, 'node_modules/.bin/cdk');
+const CLI = path.join(ROOT, 'dist/cli/slipway.mjs');
+
+export interface Deployed extends TestSandbox {
+  cdk(...args: string[]): Promise<string>;
+  /** The command line as users call it; answers stdout. */
+  slipway(...args: string[]): Promise<string>;
+  aws(...args: string[]): Promise<unknown>;
+}
+
+/** An environment `e2e` without guardrails, deployed into one region by the real CDK CLI. */
+export async function deployedSandbox(environment: string, quotas: Record<string, number>): Promise<Deployed> {
+  const sandbox = await testSandbox({ quotas, time: { stopGraceSeconds: 5 } });
+  try {
+    const file = path.join(sandbox.folder, 'e2e.yaml');
+    writeFileSync(file, environment);
+    const assembly = path.join(sandbox.folder, 'cdk.out');
+    const cdk = (...args: string[]) => sandbox.call(CDK, args);
+    await Promise.all([
+      cdk('bootstrap', 'aws://000000000000/us-west-2', '--app', ''),
+      cdk('synth', '--quiet', '--output', assembly, '-c', `environment=${file}`, '-c', 'sandbox=1'),
+    ]);
+    await cdk('deploy', '--all', '--app', assembly, '--method=direct', '--require-approval', 'never');
+    return {
+      ...sandbox,
+      cdk,
+      slipway: (...args) =>
+        sandbox.call(process.execPath, [CLI, ...args, '--environment', 'e2e', '--region', 'us-west-2']),
+      aws: async (...args) =>
+        JSON.parse(
+          (await sandbox.call(path.join(ROOT, '.slipway/python/bin/aws'), [...args, '--output', 'json'])) || 'null',
+        ),
+    };
+  } catch (error) {
+    await sandbox.end();
+    throw error;
+  }
+}
