@@ -109,11 +109,16 @@ export class SlipwaySimulation {
       job.beganAt = this.training.position;
     }
     if (job && !job.ending && this.training.stepping && this.now >= job.leavesAt) this.handOver(job);
-    for (; (this.failures[this.nextFailure]?.at ?? this.horizon) <= this.now; this.nextFailure++) {
-      const failure = this.failures[this.nextFailure];
-      if (failure) this.strike(failure);
+    for (let due = this.dueFailure(); due; due = this.dueFailure()) {
+      this.nextFailure += 1;
+      this.strike(due);
     }
     if (this.personAt !== undefined && this.now >= this.personAt) this.personResumes();
+  }
+
+  private dueFailure(): Failure | undefined {
+    const failure = this.failures[this.nextFailure];
+    return failure && failure.at <= this.now ? failure : undefined;
   }
 
   /** The driver leaves before its deadline, after a checkpoint: exit code 76. */
@@ -191,7 +196,8 @@ export class SlipwaySimulation {
         for (const e of action.events) if (e.what === 'attempt-ended') this.log(this.now, e.what, { text: e.text });
         return;
       case 'create':
-        return this.create(action.jobName, action.attempt);
+        this.create(action.jobName, action.attempt);
+        return;
       case 'stop':
         if (this.job && !this.job.ending)
           this.job.ending = { at: this.now + STOP_SECONDS, status: 'Stopped', reason: '' };
