@@ -49,7 +49,7 @@ function threatOf(
 
 function refusal(what: string, live: string[]): string {
   const more = live.length > NAMED ? ` and ${live.length - NAMED} more` : '';
-  return `${what} must not hit live runs, got ${live.slice(0, NAMED).join(', ')}${more}; stop them (slipway stop RUN) or wait, then deploy again`;
+  return `${what} must not hit live runs, got ${live.slice(0, NAMED).join(', ')}${more}; stop them (slipway stop RUN) or wait, then try again`;
 }
 
 /** Ids in the index of active runs; none when the table or its index is not there (yet, or any more). */

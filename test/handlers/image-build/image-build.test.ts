@@ -1,0 +1,92 @@
+import { BatchGetBuildsCommand, CodeBuildClient, StartBuildCommand } from '@aws-sdk/client-codebuild';
+import { BatchGetImageCommand, ECRClient } from '@aws-sdk/client-ecr';
+import { mockClient } from 'aws-sdk-client-mock';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type BuildInFlight, isComplete, onEvent } from '../../../lib/handlers/image-build/image-build';
+import { resourceEvents } from '../../support/custom-resource-events';
+
+const codebuild = mockClient(CodeBuildClient);
+const ecr = mockClient(ECRClient);
+const deps = { codebuild: new CodeBuildClient({ region: 'us-west-2' }), ecr: new ECRClient({ region: 'us-west-2' }) };
+const events = resourceEvents('Custom::SlipwayTrainingImage', {
+  projectName: 'project',
+  repositoryName: 'slipway-research',
+  tag: 'abc123',
+});
+const waiting = (type: 'create' | 'update' | 'delete', more: BuildInFlight = {}) =>
+  ({ ...events[type](), ...more }) as unknown as Parameters<typeof isComplete>[1];
+
+beforeEach(() => {
+  codebuild.reset();
+  ecr.reset();
+  ecr.on(BatchGetImageCommand).resolves({ images: [] });
+  codebuild.on(StartBuildCommand).resolves({ build: { id: 'project:1' } });
+});
+
+const pushed = () =>
+  ecr.on(BatchGetImageCommand).resolves({ images: [{ imageId: { imageTag: 'abc123', imageDigest: 'sha256:d' } }] });
+
+describe('create and update', () => {
+  test('a new content hash starts one build, the same one for a repeated event', async () => {
+    expect(await onEvent(deps, events.create())).toEqual({
+      PhysicalResourceId: 'image-slipway-research',
+      BuildId: 'project:1',
+    });
+    expect(codebuild.commandCalls(StartBuildCommand)[0]?.args[0].input).toEqual({
+      projectName: 'project',
+      idempotencyToken: 'request-1',
+      environmentVariablesOverride: [{ name: 'IMAGE_TAG', value: 'abc123', type: 'PLAINTEXT' }],
+    });
+  });
+
+  test('a hash that is in the registry builds nothing', async () => {
+    pushed();
+    await onEvent(deps, events.update());
+    expect(codebuild.calls()).toHaveLength(0);
+  });
+
+  test('fails: a build that cannot be started', async () => {
+    codebuild.on(StartBuildCommand).rejects(new Error('limit of builds'));
+    await expect(onEvent(deps, events.create())).rejects.toThrow('limit of builds');
+  });
+
+  test('fails: malformed properties', async () => {
+    await expect(onEvent(deps, events.create({ tag: 'A B' }))).rejects.toThrow(/tag: /);
+  });
+});
+
+describe('waiting', () => {
+  test('goes on while the build runs', async () => {
+    codebuild.on(BatchGetBuildsCommand, { ids: ['project:1'] }).resolves({ builds: [{ buildStatus: 'IN_PROGRESS' }] });
+    expect(await isComplete(deps, waiting('create', { BuildId: 'project:1' }))).toEqual({ IsComplete: false });
+  });
+
+  test('ends with the digest when the tag is there', async () => {
+    pushed();
+    expect(await isComplete(deps, waiting('create'))).toEqual({ IsComplete: true, Data: { Digest: 'sha256:d' } });
+  });
+
+  test('fails: a failed build names its phase, its message and its log', async () => {
+    codebuild.on(BatchGetBuildsCommand).resolves({
+      builds: [
+        {
+          buildStatus: 'FAILED',
+          phases: [
+            { phaseType: 'INSTALL', phaseStatus: 'SUCCEEDED' },
+            { phaseType: 'BUILD', phaseStatus: 'FAILED', contexts: [{ message: 'exit status 1' }] },
+          ],
+          logs: { deepLink: 'https://console.example/log' },
+        },
+      ],
+    });
+    await expect(isComplete(deps, waiting('create', { BuildId: 'project:1' }))).rejects.toThrow(
+      'image: the build must succeed and push its tag, got FAILED in BUILD: exit status 1; read https://console.example/log',
+    );
+  });
+});
+
+test('delete leaves the images: live runs hold their digests', async () => {
+  expect(await onEvent(deps, events.delete())).toEqual({ PhysicalResourceId: 'physical-1' });
+  expect(await isComplete(deps, waiting('delete'))).toEqual({ IsComplete: true });
+  expect([...codebuild.calls(), ...ecr.calls()]).toHaveLength(0);
+});
