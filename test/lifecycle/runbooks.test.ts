@@ -1,0 +1,27 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { CLASS_POLICY } from '../../lib/lifecycle/budgets';
+
+const ROOT = path.join(__dirname, '..', '..');
+const PAGES = path.join(ROOT, 'docs', 'runbooks');
+const pageOf = (runbook: string) => path.join(PAGES, `${runbook}.md`);
+
+test.each(Object.entries(CLASS_POLICY))('failure class %s has its page', (_, { runbook }) => {
+  expect(existsSync(pageOf(runbook))).toBe(true);
+});
+
+test('every page that the lifecycle names exists, and every page is named', () => {
+  const sources = readdirSync(path.join(ROOT, 'lib', 'lifecycle')).map((f) =>
+    readFileSync(path.join(ROOT, 'lib', 'lifecycle', f), 'utf8'),
+  );
+  const text = sources.join('\n');
+  const pages = readdirSync(PAGES)
+    .filter((f) => f !== 'README.md')
+    .map((f) => f.replace('.md', ''));
+  const calls = [...text.matchAll(/(?:failRun|notice)\((?:[^()]|\([^()]*\))*?'([a-z-]+)',\s*now/g)].map(
+    (m) => m[1] ?? '',
+  );
+  expect(calls.filter((name) => !pages.includes(name))).toEqual([]);
+  expect(pages.filter((name) => !text.includes(`'${name}'`))).toEqual([]);
+});
