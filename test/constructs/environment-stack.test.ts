@@ -1,0 +1,231 @@
+import { CfnResource, Validations } from 'aws-cdk-lib';
+import { Match, Template } from 'aws-cdk-lib/assertions';
+import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import { AwsSolutionsChecks } from 'cdk-nag';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { EnvironmentStack } from '../../lib/constructs';
+import { ENV, resourcesOf, SYNTH_MS, specOf, type TemplateResource, testApp } from './support/app';
+
+vi.setConfig({ testTimeout: SYNTH_MS });
+
+const RESEARCH = {
+  quotas: { require: [{ instanceType: 'ml.p4d.24xlarge', count: 64, usage: 'training' }] },
+  teams: { nlp: { principals: ['arn:aws:iam::111122223333:role/nlp'], share: 2 }, speech: {} },
+  access: {
+    platformAdmins: ['arn:aws:iam::111122223333:role/admin'],
+    auditors: ['arn:aws:iam::111122223333:role/auditor'],
+    ci: ['arn:aws:iam::111122223333:role/ci'],
+  },
+  guardrails: { maxInstancesPerRun: 16, allowRemoteDebug: true },
+  budget: { monthlyUsd: 1000, emails: ['a@example.com'] },
+  notifications: { emails: ['a@example.com'] },
+  network: { availabilityZoneIds: ['usw2-az1', 'usw2-az2'] },
+  storage: {
+    fsxLustre: { sizeGiB: 1200, zoneId: 'usw2-az2' },
+    external: [{ s3: 's3://lake/tokens/', kmsKeyArn: 'arn:aws:kms:us-west-2:444455556666:key/k' }],
+  },
+};
+
+function stackOf(more: object = {}, context: Record<string, unknown> = {}): EnvironmentStack {
+  return new EnvironmentStack(testApp(context), 'Slipway', { spec: specOf({ ...RESEARCH, ...more }), env: ENV });
+}
+
+/** Types that hold data or cost money by existing; nothing of them may be there when a quota is short. */
+const STATEFUL = [
+  'AWS::S3::Bucket',
+  'AWS::KMS::Key',
+  'AWS::DynamoDB::Table',
+  'AWS::EC2::VPC',
+  'AWS::EC2::VPCEndpoint',
+  'AWS::FSx::FileSystem',
+  'AWS::ECR::Repository',
+  'AWS::SQS::Queue',
+  'AWS::SNS::Topic',
+  'AWS::Budgets::Budget',
+];
+/** What the embedded AWS cannot deploy (facts of the emulator). */
+const NOT_IN_SANDBOX = [
+  'AWS::EC2::SecurityGroupIngress',
+  'AWS::EC2::SecurityGroupEgress',
+  'AWS::EC2::FlowLog',
+  'AWS::FSx::FileSystem',
+  'AWS::FSx::DataRepositoryAssociation',
+  'AWS::Budgets::Budget',
+  'Custom::VpcRestrictDefaultSG',
+  'Custom::SlipwayTrainingImage',
+];
+
+describe('the template of a real account', () => {
+  let template: Template;
+  let resources: Record<string, TemplateResource>;
+  const idsOf = (type: string) => Object.keys(resources).filter((id) => resources[id]?.Type === type);
+  const idOf = (type: string, part = '') => idsOf(type).find((id) => id.includes(part)) ?? '';
+
+  beforeAll(() => {
+    template = Template.fromStack(stackOf());
+    resources = resourcesOf(template);
+  }, SYNTH_MS);
+
+  test.each(STATEFUL)('every %s waits for the quota check', (type) => {
+    const gate = idOf('Custom::SlipwayQuotaPreflight');
+    expect(idsOf(type).length).toBeGreaterThan(0);
+    for (const id of idsOf(type)) expect([id, resources[id]?.DependsOn]).toEqual([id, expect.arrayContaining([gate])]);
+  });
+
+  test('the quota check waits for nothing but its own function', () => {
+    const gate = resources[idOf('Custom::SlipwayQuotaPreflight')];
+    expect(gate?.DependsOn?.every((id) => id.startsWith('Preflight'))).toBe(true);
+  });
+
+  test('the check knows what is required, and how much of it', () => {
+    const needs = JSON.parse(String(resources[idOf('Custom::SlipwayQuotaPreflight')]?.Properties.needs));
+    expect(needs.map((n: { code: string; needed: number }) => [n.code, n.needed])).toEqual([
+      ['L-09B4A649', 64],
+      ['L-00C91CB5', 64],
+      ['L-622CFD70', 16],
+    ]);
+  });
+
+  test.each([
+    'AWS::S3::Bucket',
+    'AWS::KMS::Key',
+    'AWS::DynamoDB::Table',
+    'AWS::FSx::FileSystem',
+    'AWS::ECR::Repository',
+  ])('%s outlives updates and deletions, and not a creation that was rolled back', (type) => {
+    for (const id of idsOf(type))
+      expect(resources[id]).toMatchObject({ DeletionPolicy: 'RetainExceptOnCreate', UpdateReplacePolicy: 'Retain' });
+  });
+
+  test('the guard of the deletion is asked before anything goes', () => {
+    const guard = resources[idOf('Custom::SlipwayGuard', 'Delete')];
+    const stateful = STATEFUL.flatMap(idsOf).concat(idsOf('AWS::Lambda::Alias'), idsOf('AWS::Events::Rule'));
+    expect(guard?.DependsOn).toEqual(expect.arrayContaining(stateful));
+  });
+
+  test.each(['AWS::EC2::Subnet', 'AWS::EC2::SecurityGroup', 'AWS::KMS::Key'])(
+    'the guard of replacements is asked before a %s is replaced',
+    (type) => {
+      const guard = idOf('Custom::SlipwayGuard', 'Replace');
+      for (const id of idsOf(type)) expect(resources[id]?.DependsOn).toEqual(expect.arrayContaining([guard]));
+    },
+  );
+
+  test("the guard of replacements is asked before a job's role is replaced", () => {
+    const guard = idOf('Custom::SlipwayGuard', 'Replace');
+    const roles = idsOf('AWS::IAM::Role').filter((id) => id.startsWith('Roles'));
+    expect(roles).toHaveLength(4);
+    for (const id of roles) expect(resources[id]?.DependsOn).toEqual(expect.arrayContaining([guard]));
+  });
+
+  test('each team has its descriptor with names and no secret', () => {
+    template.hasResourceProperties('AWS::SSM::Parameter', { Name: '/slipway/environments/research/nlp' });
+    template.hasResourceProperties('AWS::SSM::Parameter', { Name: '/slipway/environments/research/speech' });
+  });
+
+  test.each(NOT_IN_SANDBOX)('%s is there', (type) => {
+    expect(idsOf(type).length).toBeGreaterThan(0);
+  });
+
+  test('no custom resource can hang for long: each says how long it may take', () => {
+    const custom = Object.entries(resources).filter(([, r]) => r.Type.startsWith('Custom::Slipway'));
+    for (const [id, r] of custom) expect([id, Number(r.Properties.ServiceTimeout)]).toEqual([id, expect.any(Number)]);
+    expect(custom).toHaveLength(6);
+  });
+
+  test('jobs carry the tag that the budget counts', () => {
+    template.hasResourceProperties('AWS::Budgets::Budget', {
+      Budget: { CostFilters: { TagKeyValue: ['user:slipway:environment$research'], Region: ['us-west-2'] } },
+    });
+  });
+
+  test('only teams with principals get a role to take on; the personas get theirs', () => {
+    const names = idsOf('AWS::IAM::Role').flatMap((id) => (resources[id]?.Properties.RoleName as string) ?? []);
+    expect(
+      names.filter((n) => n.startsWith('slipway-')).map((n) => n.replace('slipway-research-us-west-2-', '')),
+    ).toEqual(
+      expect.arrayContaining([
+        'nlp-researcher',
+        'platform-admin',
+        'auditor',
+        'ci',
+        'nlp-execution',
+        'speech-processing',
+      ]),
+    );
+    expect(names).not.toContain('slipway-research-us-west-2-speech-researcher');
+  });
+});
+
+describe('the template for the embedded AWS', () => {
+  const sandbox = () => resourcesOf(Template.fromStack(stackOf({}, { sandbox: '1' })));
+
+  test('holds none of the types that it does not know, and everything else', () => {
+    const types = new Set(Object.values(sandbox()).map((r) => r.Type));
+    for (const type of NOT_IN_SANDBOX) expect([type, types.has(type)]).toEqual([type, false]);
+    for (const type of STATEFUL.filter((t) => !NOT_IN_SANDBOX.includes(t)))
+      expect([type, types.has(type)]).toEqual([type, true]);
+    expect(types.has('Custom::SlipwayQuotaPreflight')).toBe(true);
+  });
+});
+
+describe('choices of the environment file', () => {
+  test('retain: false lets everything go with the stack', () => {
+    const template = Template.fromStack(stackOf({ storage: { retain: false } }));
+    template.allResources('AWS::S3::Bucket', { DeletionPolicy: 'Delete' });
+    template.allResources('AWS::DynamoDB::Table', { DeletionPolicy: 'Delete' });
+  });
+
+  test('adopt: true makes no bucket, no table and no key, and finds the key by its parameter', () => {
+    const template = Template.fromStack(stackOf({ storage: { adopt: true } }));
+    template.resourceCountIs('AWS::S3::Bucket', 0);
+    template.resourceCountIs('AWS::DynamoDB::Table', 0);
+    template.resourceCountIs('AWS::KMS::Key', 0);
+    template.hasParameter('*', { Default: '/slipway/storage/slipway-research/key' });
+  });
+
+  test('network.mode: none gives jobs no VPC and their roles no right to make interfaces', () => {
+    const template = Template.fromStack(stackOf({ network: { mode: 'none' }, storage: {} }));
+    template.resourceCountIs('AWS::EC2::VPC', 0);
+    expect(JSON.stringify(template.toJSON())).not.toContain('ec2:CreateNetworkInterface');
+  });
+
+  test('a named image is neither built nor kept in a repository', () => {
+    const uri = '111122223333.dkr.ecr.us-west-2.amazonaws.com/own:1';
+    const template = Template.fromStack(stackOf({ image: { uri } }));
+    template.resourceCountIs('AWS::ECR::Repository', 0);
+    template.resourceCountIs('AWS::CodeBuild::Project', 0);
+    template.hasResourceProperties('AWS::SSM::Parameter', {
+      Name: '/slipway/environments/research/nlp',
+      Value: { 'Fn::Join': ['', Match.arrayWith([Match.stringLikeRegexp(uri)])] },
+    });
+  });
+});
+
+describe('checks at synth', () => {
+  test('AwsSolutions and the built-in validation find nothing', () => {
+    const app = testApp();
+    new EnvironmentStack(app, 'Slipway', { spec: specOf(RESEARCH), env: ENV });
+    Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
+    expect(() => app.synth()).not.toThrow();
+  });
+
+  test('fails: a property that CloudFormation does not have', () => {
+    const app = testApp();
+    const stack = new EnvironmentStack(app, 'Slipway', { spec: specOf(), env: ENV });
+    new CfnResource(stack, 'Wrong', { type: 'AWS::S3::Bucket', properties: { Nonsense: 1 } });
+    expect(() => app.synth()).toThrow(/Nonsense/);
+  });
+
+  test('fails: a statement with a wildcard that nobody gave a reason for', () => {
+    const app = testApp();
+    const stack = new EnvironmentStack(app, 'Slipway', { spec: specOf(RESEARCH), env: ENV });
+    stack.roles.teams.nlp?.execution.addToPrincipalPolicy(anyObject());
+    Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
+    expect(() => app.synth()).toThrow(/IAM5\[Resource::arn:aws:s3:::other/);
+  });
+});
+
+function anyObject(): PolicyStatement {
+  return new PolicyStatement({ actions: ['s3:GetObject'], resources: ['arn:aws:s3:::other/*'] });
+}

@@ -1,0 +1,70 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { App, Stack } from 'aws-cdk-lib';
+import type { EnvironmentSpec } from '../../../lib/spec/environment-file';
+import { resolveEnvironments } from '../../../lib/spec/environment-file';
+import { loadEnvironment } from '../../../lib/spec/load';
+
+const ROOT = path.join(__dirname, '..', '..', '..');
+const HANDLERS = [
+  'control',
+  'reconcile',
+  'quota-preflight',
+  'driver-publish',
+  'guards',
+  'image-build',
+  'log-retention',
+];
+
+/** The bundles that the constructs deploy, made when a fresh clone has none yet. */
+export function ensureHandlers(): void {
+  if (HANDLERS.every((name) => existsSync(path.join(ROOT, 'dist', 'handlers', name, 'index.js')))) return;
+  execFileSync(process.execPath, ['scripts/build.mjs', 'handlers'], { cwd: ROOT, stdio: 'inherit' });
+}
+
+/** Limit of hooks and tests that synthesise: seconds when idle, a minute when the machine is busy. */
+export const SYNTH_MS = 180_000;
+
+export const ENV = { account: '111122223333', region: 'us-west-2' };
+
+/** An app with the feature flags of cdk.json, as the CLI passes them. */
+export function testApp(context: Record<string, unknown> = {}): App {
+  ensureHandlers();
+  const file = JSON.parse(readFileSync(path.join(ROOT, 'cdk.json'), 'utf8')) as { context: Record<string, unknown> };
+  return new App({ context: { ...file.context, ...context }, analyticsReporting: false });
+}
+
+export function testStack(context: Record<string, unknown> = {}): Stack {
+  return new Stack(testApp(context), 'Test', { env: ENV });
+}
+
+/** The environment of one region, from plain values. */
+export function specOf(more: object = {}): EnvironmentSpec {
+  const loaded = loadEnvironment(JSON.stringify({ name: 'research', regions: { 'us-west-2': {} }, ...more }));
+  if (!loaded.value) throw new Error(JSON.stringify(loaded.issues));
+  const [spec] = resolveEnvironments(loaded.value);
+  if (!spec) throw new Error('no region');
+  return spec;
+}
+
+export interface TemplateResource {
+  Type: string;
+  Properties: Record<string, unknown>;
+  DependsOn?: string[];
+  DeletionPolicy?: string;
+  UpdateReplacePolicy?: string;
+}
+
+/** Resources of a template by logical id. */
+export function resourcesOf(template: { toJSON(): Record<string, unknown> }): Record<string, TemplateResource> {
+  return template.toJSON().Resources as Record<string, TemplateResource>;
+}
+
+/** The statements of the policy attached to one role, found by a part of the role's logical id. */
+export function statementsOf(resources: Record<string, TemplateResource>, role: string): Record<string, unknown>[] {
+  const found = Object.entries(resources).filter(([id, r]) => r.Type === 'AWS::IAM::Policy' && id.includes(role));
+  const [policy] = found;
+  if (!policy || found.length > 1) throw new Error(`one policy expected for ${role}, got ${found.map(([id]) => id)}`);
+  return (policy[1].Properties.PolicyDocument as { Statement: Record<string, unknown>[] }).Statement;
+}
