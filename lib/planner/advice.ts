@@ -143,25 +143,61 @@ function faster(l: LayoutInput, library: string): Candidate[] {
 
 /** What to change first: to make it fit when it does not, else to make it at least 2 % faster; the best first, three at most. */
 export function adviceFor(layout: LayoutInput, plan: LayoutPlan, library: string): Advice[] {
-  const fitting = plan.fits === 'oom';
-  const candidates = fitting ? smaller(layout, library) : faster(layout, library);
-  const tried = candidates.flatMap((c): Advice[] => {
+  return plan.fits === 'oom' ? untilItFits(layout, plan, library) : whatIsFaster(layout, plan, library);
+}
+
+const SHOWN = 3;
+
+function tried(layout: LayoutInput, candidates: readonly Candidate[]): Advice[] {
+  return candidates.flatMap((c): Advice[] => {
     const next = planLayout({ ...layout, ...c.layout });
-    if (typeof next === 'string') return [];
-    return [
-      {
-        change: c.change,
-        why: c.why,
-        memoryGiB: next.memoryGiB.total,
-        stepSeconds: next.step.total,
-        tokensPerSecondPerGpu: next.tokensPerSecondPerGpu,
-        fits: next.fits,
-      },
-    ];
+    return typeof next === 'string' ? [] : [adviceOf(c, next)];
   });
-  const useful = tried.filter((a) =>
-    fitting ? a.memoryGiB < plan.memoryGiB.total : a.fits !== 'oom' && a.stepSeconds < 0.98 * plan.step.total,
-  );
-  const rank = (a: Advice) => (a.fits === 'oom' ? 1e9 + a.memoryGiB : a.stepSeconds);
-  return useful.sort((a, b) => rank(a) - rank(b)).slice(0, 3);
+}
+
+const adviceOf = (c: Candidate, next: LayoutPlan): Advice => ({
+  change: c.change,
+  why: c.why,
+  memoryGiB: next.memoryGiB.total,
+  stepSeconds: next.step.total,
+  tokensPerSecondPerGpu: next.tokensPerSecondPerGpu,
+  fits: next.fits,
+});
+
+function whatIsFaster(layout: LayoutInput, plan: LayoutPlan, library: string): Advice[] {
+  return tried(layout, faster(layout, library))
+    .filter((a) => a.fits !== 'oom' && a.stepSeconds < 0.98 * plan.step.total)
+    .sort((a, b) => a.stepSeconds - b.stepSeconds)
+    .slice(0, SHOWN);
+}
+
+/** Single changes that make it fit, fastest first; when none does, the most helpful changes together. */
+function untilItFits(layout: LayoutInput, plan: LayoutPlan, library: string): Advice[] {
+  const single = tried(layout, smaller(layout, library)).filter((a) => a.fits !== 'oom');
+  if (single.length > 0) return single.sort((a, b) => a.stepSeconds - b.stepSeconds).slice(0, SHOWN);
+  const together = combined(layout, plan, library);
+  return together ? [together] : [];
+}
+
+/** Changes to take together before giving up. */
+const MOST_CHANGES = 6;
+
+function combined(layout: LayoutInput, plan: LayoutPlan, library: string): Advice | undefined {
+  const changes: Candidate[] = [];
+  let current = layout;
+  let reached = plan;
+  while (changes.length < MOST_CHANGES && reached.fits === 'oom') {
+    const [best] = smaller(current, library)
+      .flatMap((candidate) => {
+        const next = planLayout({ ...current, ...candidate.layout });
+        return typeof next === 'string' ? [] : [{ candidate, next }];
+      })
+      .sort((a, b) => a.next.memoryGiB.total - b.next.memoryGiB.total);
+    if (!best || best.next.memoryGiB.total >= reached.memoryGiB.total) break;
+    changes.push(best.candidate);
+    current = { ...current, ...best.candidate.layout };
+    reached = best.next;
+  }
+  if (changes.length === 0) return undefined;
+  return adviceOf({ change: changes.map((c) => c.change).join(', '), why: 'together', layout: {} }, reached);
 }

@@ -85,7 +85,7 @@ function attentionSeconds(l: LayoutInput, gpu: Gpu, k: Constants): { forward: nu
 }
 
 function trafficScale(l: LayoutInput, k: Constants): number {
-  if (isLegacy(l) && l.kernels === 'eager') return k.trafficLegacy;
+  if (isLegacy(l)) return k.trafficLegacy;
   if (l.kernels === 'eager') return k.trafficEager;
   return l.kernels === 'compiled' ? k.trafficCompiled : k.trafficFused;
 }

@@ -133,8 +133,8 @@ function heldActivations(
   const oneBlock = tokens * block.all;
   const perBlock = tokens * keptPerToken(l, k, block, input);
   const inFlight = isFirst ? Math.min(microBatchesOf(l), l.pipeline) : 1;
-  // Each micro-batch in flight also keeps what the stage received and what it sends on.
-  const stageEnds = l.pipeline > 1 ? 2 * tokens * input : 0;
+  // Each micro-batch in flight also keeps what the stage received (or embedded) and what it hands on.
+  const stageEnds = 2 * tokens * input;
   const interleave = l.virtualStages > 1 && isFirst ? 1 + (l.pipeline - 1) / (l.pipeline * l.virtualStages) : 1;
   return {
     all: (perBlock * layers * interleave + stageEnds) * inFlight,

@@ -48,17 +48,32 @@ interface Block {
 }
 
 /**
- * Seconds of one optimizer step. Where gathers slow down with the cluster, twice the nodes at half the micro-batch are never counted
- * slower than half of them would be: the larger cluster could always leave half of itself idle.
+ * Seconds of one optimizer step. More nodes at the same batch are never counted slower than half of them would be: the larger
+ * cluster could always leave half of itself idle.
  */
 export function stepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSeconds {
   const here = plainStepSeconds(l, gpu, k);
-  if (l.stack !== 'deepspeed' || l.nodes < 4 || l.nodes % 2 !== 0 || l.shard % 2 !== 0) return here;
-  const half = stepSeconds({ ...l, nodes: l.nodes / 2, shard: l.shard / 2, microBatch: 2 * l.microBatch }, gpu, k);
-  return half.total < here.total ? half : here;
+  // Half the nodes compute twice as long, which alone rules them out for nearly every layout.
+  const compute = here.matmul + here.attention + here.elementwise + here.recompute;
+  if (l.nodes < 4 || l.nodes % 2 !== 0 || 2 * compute >= here.total) return here;
+  return halves(l)
+    .map((half) => stepSeconds(half, gpu, k))
+    .reduce((best, half) => (half.total < best.total ? half : best), here);
 }
 
-function plainStepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSeconds {
+/** The same step on half the nodes: more micro-batches, or larger ones. */
+function halves(l: LayoutInput): LayoutInput[] {
+  const fewer = [
+    ...(l.shard % 2 === 0 ? [{ shard: l.shard / 2 }] : []),
+    ...(l.replicate % 2 === 0 ? [{ replicate: l.replicate / 2 }] : []),
+  ];
+  return fewer.flatMap((ranks) =>
+    [l.microBatch, 2 * l.microBatch].map((microBatch) => ({ ...l, ...ranks, nodes: l.nodes / 2, microBatch })),
+  );
+}
+
+/** The same without looking at smaller clusters: equal but for layouts that wait for the network most of the time. */
+export function plainStepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSeconds {
   const net = networkOf(l, gpu, k);
   const block = blockOf(l, gpu, net, k);
   const head = headSeconds(l, gpu, k);
@@ -139,8 +154,9 @@ function blockOf(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Block {
   const contextParallel = contextSeconds(l, net, k, b.attentionForward);
   const forward = b.gemmForward + b.attentionForward + b.trafficForward + tensorParallel / 3 + contextParallel / 3;
   const backward = matmul + attention + elementwise + recompute + tensorParallel + contextParallel - forward;
-  const launches = 1 + 2 + again.traffic;
-  const host = Math.max(0, launches * b.launchForward - forward - backward);
+  // A pass takes at least the time that launching its kernels takes.
+  const idleForward = Math.max(0, b.launchForward - forward);
+  const idleBackward = Math.max(0, (2 + again.traffic) * b.launchForward - backward);
   return {
     matmul,
     attention,
@@ -149,9 +165,9 @@ function blockOf(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Block {
     tensorParallel,
     contextParallel,
     expertParallel: expertSeconds(l, net),
-    dataParallel: shardSeconds(l, net, k, forward, backward),
-    offload: activationOffloadSeconds(l, gpu, forward, backward),
-    host,
+    dataParallel: shardSeconds(l, net, k, forward + idleForward, backward + idleBackward),
+    offload: activationOffloadSeconds(l, gpu, forward + idleForward, backward + idleBackward),
+    host: idleForward + idleBackward,
   };
 }
 

@@ -3,7 +3,7 @@ import { type LayoutInput, layoutProblem, type Recompute, worldSizeOf } from '..
 import { memoryOf } from '../planner/memory';
 import type { Fits } from '../planner/plan';
 import { availableGiB, memoryVerdict, PLANNER_CONSTANTS, type PlannerConstants, withinReach } from '../planner/plan';
-import { stepSeconds } from '../planner/step-time';
+import { plainStepSeconds, stepSeconds } from '../planner/step-time';
 import { paretoFront } from './pareto';
 
 /** What is varied around a base layout; a list left out keeps the base's value. */
@@ -91,13 +91,38 @@ export function searchLayouts(
       else if (one) found.push(one);
     }
   }
+  return { ...counts, ...ordered(found, limits.keep ?? KEPT, k) };
+}
+
+const costOf = (f: Found) => f.usdPerStep ?? Number.POSITIVE_INFINITY;
+
+/** The best of each order, with the step time a plan of them shows. */
+function ordered(
+  found: readonly Found[],
+  keep: number,
+  k: PlannerConstants,
+): Pick<SearchResult, 'byTime' | 'byCost' | 'pareto'> {
   const priced = found.filter((f) => f.usdPerStep !== null);
-  const cost = (f: Found) => f.usdPerStep ?? Number.POSITIVE_INFINITY;
+  const refine = (list: readonly Found[]) => list.map((f) => refined(f, k));
+  const bySeconds = (a: Found, b: Found) => a.stepSeconds - b.stepSeconds;
+  const byDollars = (a: Found, b: Found) => costOf(a) - costOf(b);
   return {
-    ...counts,
-    byTime: [...found].sort((a, b) => a.stepSeconds - b.stepSeconds).slice(0, limits.keep ?? KEPT),
-    byCost: [...priced].sort((a, b) => cost(a) - cost(b)).slice(0, limits.keep ?? KEPT),
-    pareto: paretoFront(priced, (f) => f.stepSeconds, cost),
+    byTime: refine([...found].sort(bySeconds).slice(0, keep)).sort(bySeconds),
+    byCost: refine([...priced].sort(byDollars).slice(0, keep)).sort(byDollars),
+    pareto: paretoFront(refine(paretoFront(priced, (f) => f.stepSeconds, costOf)), (f) => f.stepSeconds, costOf),
+  };
+}
+
+function refined(found: Found, k: PlannerConstants): Found {
+  const gpu = gpuOf(found.layout.accelerator, k.time);
+  if (!gpu) return found;
+  const seconds = stepSeconds(found.layout, gpu, k.time).total;
+  const faster = found.stepSeconds / seconds;
+  return {
+    ...found,
+    stepSeconds: seconds,
+    tokensPerSecondPerGpu: found.tokensPerSecondPerGpu * faster,
+    usdPerStep: found.usdPerStep === null ? null : found.usdPerStep / faster,
   };
 }
 
@@ -114,7 +139,7 @@ function judge(
   const memory = withinReach(memoryOf(layout, k.memory), available);
   const fits = memoryVerdict(memory, available);
   if (fits === 'oom') return 'oom';
-  const seconds = stepSeconds(layout, gpu, k.time).total;
+  const seconds = plainStepSeconds(layout, gpu, k.time).total;
   const usdPerStep = choice.usdPerHour === undefined ? null : (choice.usdPerHour * seconds) / 3600;
   if (breaksLimit(seconds, usdPerStep, limits)) return undefined;
   return {
