@@ -11,7 +11,7 @@ const FILE: RunFile = {
   training: {
     sequenceLength: 8192,
     microBatchSize: 1,
-    globalBatchSize: 256,
+    globalBatchSize: 512,
     totalTokens: 1e10,
     activationCheckpointing: 'full',
   },
