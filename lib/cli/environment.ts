@@ -1,4 +1,4 @@
-import { GetParametersByPathCommand, SSMClient } from '@aws-sdk/client-ssm';
+import { GetParameterCommand, GetParametersByPathCommand, SSMClient } from '@aws-sdk/client-ssm';
 import type { Descriptor } from '../spec/descriptor';
 import { loadDescriptor } from '../spec/load';
 import { calling } from './aws-errors';
@@ -26,17 +26,39 @@ export async function findDescriptor(options: CommonOptions, fallback?: string):
     );
   if (isDescriptorFile(wanted)) return readDescriptor(wanted);
   const [name = '', team] = wanted.split('/');
-  const all = await readDescriptors(name, callRegion(options));
-  const found = team ? all.filter((d) => d.team === team) : all;
-  if (found.length === 1 && found[0]) return found[0];
-  const teams = all.map((d) => `${name}/${d.team}`).join(', ');
-  if (all.length === 0) {
-    throw new UsageError(
-      `--environment: must be an environment of ${callRegion(options)}, got ${wanted}; deploy it first, or name another region`,
-    );
-  }
-  throw new UsageError(`--environment: must name one team, got ${wanted}; use ${teams}`);
+  const region = callRegion(options);
+  return team ? readTeamDescriptor(name, team, region) : onlyDescriptor(name, region);
 }
+
+/** The descriptor of one team, by its exact name: what a researcher's role may read. */
+async function readTeamDescriptor(name: string, team: string, region: string): Promise<Descriptor> {
+  const ssm = new SSMClient({ region });
+  const answer = await calling(`reading environment ${name}/${team} in ${region}`, async () => {
+    try {
+      return await ssm.send(new GetParameterCommand({ Name: `${ROOT}/${name}/${team}` }));
+    } catch (error) {
+      if ((error as Error).name === 'ParameterNotFound') return undefined;
+      throw error;
+    }
+  });
+  const found = loadDescriptor(answer?.Parameter?.Value ?? '').value;
+  if (!found) throw notThere(`${name}/${team}`, region);
+  return found;
+}
+
+/** The only descriptor of an environment that the caller can read. */
+async function onlyDescriptor(name: string, region: string): Promise<Descriptor> {
+  const all = await readDescriptors(name, region);
+  if (all.length === 1 && all[0]) return all[0];
+  if (all.length === 0) throw notThere(name, region);
+  const teams = all.map((d) => `${name}/${d.team}`).join(', ');
+  throw new UsageError(`--environment: must name one team, got ${name}; use ${teams}`);
+}
+
+const notThere = (wanted: string, region: string) =>
+  new UsageError(
+    `--environment: must be an environment of ${region}, got ${wanted}; deploy it first, or name another region`,
+  );
 
 /** The descriptors of an environment that the caller may read. */
 export async function readDescriptors(name: string, region: string): Promise<Descriptor[]> {

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { ROOT, type TestSandbox, testSandbox } from './sandbox';
+import type { SandboxOptions } from '../../../lib/sandbox/testing';
+import { type Outcome, ROOT, type TestSandbox, testSandbox } from './sandbox';
 
 const CDK = path.join(ROOT, 'node_modules/.bin/cdk');
 const CLI = path.join(ROOT, 'dist/cli/slipway.mjs');
@@ -9,12 +10,18 @@ export interface Deployed extends TestSandbox {
   cdk(...args: string[]): Promise<string>;
   /** The command line as users call it; answers stdout. */
   slipway(...args: string[]): Promise<string>;
+  /** The same with credentials of somebody else; any exit code. */
+  slipwayAs(credentials: Record<string, string>, ...args: string[]): Promise<Outcome>;
   aws(...args: string[]): Promise<unknown>;
 }
 
 /** An environment `e2e` without guardrails, deployed into one region by the real CDK CLI. */
-export async function deployedSandbox(environment: string, quotas: Record<string, number>): Promise<Deployed> {
-  const sandbox = await testSandbox({ quotas, time: { stopGraceSeconds: 5 } });
+export async function deployedSandbox(
+  environment: string,
+  quotas: Record<string, number>,
+  options: SandboxOptions = {},
+): Promise<Deployed> {
+  const sandbox = await testSandbox({ quotas, time: { stopGraceSeconds: 5 }, ...options });
   try {
     const file = path.join(sandbox.folder, 'e2e.yaml');
     writeFileSync(file, environment);
@@ -30,6 +37,12 @@ export async function deployedSandbox(environment: string, quotas: Record<string
       cdk,
       slipway: (...args) =>
         sandbox.call(process.execPath, [CLI, ...args, '--environment', 'e2e', '--region', 'us-west-2']),
+      slipwayAs: (credentials, ...args) =>
+        sandbox.tryCall(
+          process.execPath,
+          [CLI, ...args, '--environment', 'e2e/default', '--region', 'us-west-2'],
+          credentials,
+        ),
       aws: async (...args) =>
         JSON.parse(
           (await sandbox.call(path.join(ROOT, '.slipway/python/bin/aws'), [...args, '--output', 'json'])) || 'null',

@@ -1,0 +1,173 @@
+// The same path with IAM enforced (signatures, TLS): every call is made under the role that makes it on AWS. A statement that is
+// taken away makes the path fail where that role needs it.
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Deployed, deployedSandbox } from './support/deployed';
+import { ROOT } from './support/sandbox';
+
+const ENVIRONMENT = `name: e2e
+regions: { us-west-2: {} }
+storage: { retain: false }
+quotas: { enforce: fail, require: [{ instanceType: ml.m5.xlarge, count: 2 }] }
+teams: { default: { principals: ["arn:aws:iam::000000000000:root"] } }
+`;
+const QUOTAS = { 'L-CCE2AFA6': 8, 'L-00C91CB5': 8, 'L-622CFD70': 8 };
+const ROLE = 'slipway-e2e-us-west-2';
+const DATA = 'slipway-e2e-000000000000-us-west-2-data';
+
+interface Statement {
+  Action: string | string[];
+  Resource: string | string[];
+}
+
+let deployed: Deployed;
+let researcher: Record<string, string>;
+beforeAll(async () => {
+  deployed = await deployedSandbox(ENVIRONMENT, QUOTAS, { auth: true });
+  researcher = await assumed(`${ROLE}-default-researcher`);
+  await upload();
+});
+afterAll(() => deployed?.end());
+
+/** Credentials of a role, as environment variables. */
+async function assumed(role: string): Promise<Record<string, string>> {
+  const arn = `arn:aws:iam::000000000000:role/${role}`;
+  const { Credentials: c } = (await deployed.aws(
+    'sts',
+    'assume-role',
+    '--role-arn',
+    arn,
+    '--role-session-name',
+    'e2e',
+  )) as {
+    Credentials: { AccessKeyId: string; SecretAccessKey: string; SessionToken: string };
+  };
+  return {
+    AWS_ACCESS_KEY_ID: c.AccessKeyId,
+    AWS_SECRET_ACCESS_KEY: c.SecretAccessKey,
+    AWS_SESSION_TOKEN: c.SessionToken,
+  };
+}
+
+/** Raw text for the tokenise step, put there by the account's owner. */
+async function upload(): Promise<void> {
+  const folder = path.join(ROOT, 'lib/rules');
+  for (const file of readdirSync(folder)) {
+    await deployed.aws(
+      's3api',
+      'put-object',
+      '--bucket',
+      DATA,
+      '--key',
+      `demo-raw/${file.replace(/\.ts$/, '.txt')}`,
+      '--body',
+      path.join(folder, file),
+    );
+  }
+}
+
+const run = (name: string) => path.join(ROOT, 'runs', name);
+const short = ['--set', 'training.steps=8', '--set', 'code.arguments.save-every-steps=2'];
+
+/** Takes one action away from the inline policies of a role while `body` runs. */
+async function without(role: string, action: string, body: () => Promise<void>): Promise<void> {
+  const { PolicyNames } = (await deployed.aws('iam', 'list-role-policies', '--role-name', role)) as {
+    PolicyNames: string[];
+  };
+  const before: [string, string][] = [];
+  for (const name of PolicyNames) {
+    const { PolicyDocument } = (await deployed.aws(
+      'iam',
+      'get-role-policy',
+      '--role-name',
+      role,
+      '--policy-name',
+      name,
+    )) as {
+      PolicyDocument: { Statement: Statement[] };
+    };
+    before.push([name, JSON.stringify(PolicyDocument)]);
+    const Statement = PolicyDocument.Statement.flatMap((s) => {
+      const actions = [s.Action].flat().filter((a) => a !== action);
+      return actions.length === 0 ? [] : [{ ...s, Action: actions }];
+    });
+    await put(role, name, JSON.stringify({ ...PolicyDocument, Statement }));
+  }
+  expect(
+    before.some(([, text]) => text.includes(action)),
+    `${role} must have ${action} to take away`,
+  ).toBe(true);
+  try {
+    await body();
+  } finally {
+    for (const [name, text] of before) await put(role, name, text);
+  }
+}
+
+const put = (role: string, name: string, document: string) =>
+  deployed.aws('iam', 'put-role-policy', '--role-name', role, '--policy-name', name, '--policy-document', document);
+
+const launch = (file: string, id: string, ...more: string[]) =>
+  deployed.slipwayAs(researcher, 'launch', run(file), '--yes', '--wait', '--json', '--run-id', id, ...more);
+
+describe('with IAM enforced', () => {
+  test('preflight, data preparation and a run go through under the roles themselves', async () => {
+    const preflight = await deployed.slipwayAs(
+      researcher,
+      'preflight',
+      run('demo.yaml'),
+      '--json',
+      '--set',
+      'image.kind=dlc',
+      '--set',
+      'image.version=2.8',
+    );
+    expect(preflight.code, preflight.stdout + preflight.stderr).toBe(0);
+    const tokens = await launch('demo-tokenize.yaml', 'tokens');
+    expect(tokens.code, tokens.stderr).toBe(0);
+    const done = await launch('demo.yaml', 'allowed', ...short);
+    expect(done.code, done.stderr).toBe(0);
+    expect(JSON.parse(done.stdout)).toMatchObject({ state: 'completed', committedStep: 8 });
+  });
+
+  test('a researcher may not create a job past the launcher', async () => {
+    const request = path.join(deployed.folder, 'request.json');
+    await deployed.call(process.execPath, ['-e', `require('fs').writeFileSync(${JSON.stringify(request)}, '{}')`]);
+    const denied = await deployed.tryCall(
+      path.join(ROOT, '.slipway/python/bin/aws'),
+      ['sagemaker', 'stop-training-job', '--training-job-name', 'e2e-allowed-a001'],
+      researcher,
+    );
+    expect(denied.stderr).toContain('sagemaker:StopTrainingJob');
+  });
+
+  test("without the researcher's lambda:InvokeFunction, launch is denied and says so", async () => {
+    await without(`${ROLE}-default-researcher`, 'lambda:InvokeFunction', async () => {
+      const denied = await launch('demo.yaml', 'denied-invoke', ...short);
+      expect(denied.code).toBe(3);
+      expect(denied.stderr).toContain('lambda:InvokeFunction');
+    });
+  });
+
+  test("without the trainer's s3:PutObject, the run fails with the checkpoint class and the denial", async () => {
+    await without(`${ROLE}-default-execution`, 's3:PutObject', async () => {
+      const denied = await launch('demo.yaml', 'denied-put', ...short, '--set', 'limits.maxAttempts=1');
+      expect(denied.code).toBe(4);
+      expect(denied.stderr).toMatch(/AccessDenied|403/);
+    });
+  });
+
+  test("without the trainer's s3:DeleteObject, old checkpoints stay and the run says why", async () => {
+    await without(`${ROLE}-default-execution`, 's3:DeleteObject', async () => {
+      await launch('demo.yaml', 'denied-delete', ...short);
+      const { stdout } = await deployed.slipwayAs(researcher, 'logs', 'denied-delete');
+      expect(stdout).toMatch(/s3:DeleteObject|AccessDenied/);
+    });
+  });
+});
+
+test('the policies that were tested are the ones in the template', () => {
+  const source = readFileSync(path.join(ROOT, 'lib/constructs/job-role-policy.ts'), 'utf8');
+  expect(source).toContain("'s3:DeleteObject'");
+});
