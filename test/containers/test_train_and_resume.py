@@ -67,19 +67,25 @@ def uninterrupted(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> dic
     return found
 
 
-def test_a_killed_run_continues_bit_for_bit(shards: Path, tmp_path: Path, uninterrupted: dict[int, float]) -> None:
-    slow = training_job(tmp_path / "checkpoints")
+def test_killed_ranks_and_killed_hosts_continue_bit_for_bit(shards: Path, tmp_path: Path, uninterrupted: dict[int, float]) -> None:
+    """A rank dies: every rank starts again in place. Then a host dies: the job ends, and a second one takes over."""
+    slow = training_job(tmp_path / "checkpoints", restartsInPlace=2)
     slow["arguments"] = [*slow["arguments"], "--minimum-step-seconds", "0.3"]
     first = FakeWorld(tmp_path / "first", 2, slow)
     first.add_channel("train", shards)
     first.start()
     first.wait_for("algo-1", '"event":"step","step":6')
+    victim = next(pid for pid in descendants(first.processes["algo-2"].pid) if "slipway_trainer" in command_line(pid))
+    os.kill(victim, signal.SIGKILL)
+    first.wait_for("algo-1", '"event":"step","step":10')
     os.killpg(first.processes["algo-2"].pid, signal.SIGKILL)
-    codes = first.wait()
-    assert codes == [75, -signal.SIGKILL]
+    assert first.wait() == [75, -signal.SIGKILL], first.log("algo-1")
     assert first.failure("algo-1")["class"] == "peer-lost"
+    assert [event["round"] for event in first.events("algo-1", "restart")] == [1]
+    assert first.events("algo-1", "resume")[0]["step"] in (4, 8)
+    assert losses(first).items() <= uninterrupted.items()
 
-    resumed_from = tmp_path / "checkpoints/step-4"
+    resumed_from = tmp_path / "checkpoints/step-8"
     assert (resumed_from / "COMMITTED.json").exists()
     second = training_job(tmp_path / "checkpoints", attempt=2)
     second["checkpoints"]["resumeFrom"] = str(resumed_from)
@@ -87,24 +93,8 @@ def test_a_killed_run_continues_bit_for_bit(shards: Path, tmp_path: Path, uninte
     world.add_channel("train", shards)
     world.start()
     assert world.wait() == [0, 0], world.log("algo-1")
-    assert world.events("algo-1", "resume")[0]["step"] == 4
-    assert losses(world) == {step: loss for step, loss in uninterrupted.items() if step > 4}
-
-
-def test_a_killed_rank_restarts_every_rank_in_place_bit_for_bit(shards: Path, tmp_path: Path, uninterrupted: dict[int, float]) -> None:
-    job = training_job(tmp_path / "checkpoints", restartsInPlace=2)
-    job["arguments"] = [*job["arguments"], "--minimum-step-seconds", "0.3"]
-    world = FakeWorld(tmp_path / "world", 2, job, name="in-place-a001")
-    world.add_channel("train", shards)
-    world.start()
-    world.wait_for("algo-1", '"event":"step","step":6')
-    victim = next(pid for pid in descendants(world.processes["algo-2"].pid) if "slipway_trainer" in command_line(pid))
-    os.kill(victim, signal.SIGKILL)
-    assert world.wait() == [0, 0], world.log("algo-1")
-    assert [event["round"] for event in world.events("algo-1", "restart")] == [1]
-    after = world.events("algo-1", "resume")[0]["step"]
-    assert after in (4, 8)
-    assert losses(world) == uninterrupted
+    assert world.events("algo-1", "resume")[0]["step"] == 8
+    assert losses(world) == {step: loss for step, loss in uninterrupted.items() if step > 8}
 
 
 def descendants(pid: int) -> list[int]:
@@ -121,7 +111,7 @@ def command_line(pid: int) -> str:
 
 
 def test_sigterm_saves_and_asks_to_be_tried_again(shards: Path, tmp_path: Path) -> None:
-    job = training_job(tmp_path / "checkpoints")
+    job = training_job(tmp_path / "checkpoints", processesPerHost=1)
     job["arguments"] = ["--minimum-step-seconds", "0.3", "--save-every-steps", "1000"]
     world = FakeWorld(tmp_path / "world", 2, job)
     world.add_channel("train", shards)
@@ -136,7 +126,7 @@ def test_sigterm_saves_and_asks_to_be_tried_again(shards: Path, tmp_path: Path) 
 
 
 def test_a_near_deadline_hands_over_after_a_checkpoint(shards: Path, tmp_path: Path) -> None:
-    job = training_job(tmp_path / "checkpoints", maxRuntimeSeconds=20)
+    job = training_job(tmp_path / "checkpoints", maxRuntimeSeconds=15, processesPerHost=1)
     job["arguments"] = ["--minimum-step-seconds", "1.5", "--save-every-steps", "1000"]
     job["training"]["steps"] = 1000
     world = FakeWorld(tmp_path / "world", 1, job)
@@ -153,7 +143,7 @@ def test_fails_with_72_when_a_shard_is_cut_short(shards: Path, tmp_path: Path) -
     for path in shards.iterdir():
         (broken / path.name).write_bytes(path.read_bytes())
     next(broken.glob("*.bin")).write_bytes(b"ab")
-    world = FakeWorld(tmp_path / "world", 1, training_job(tmp_path / "checkpoints"))
+    world = FakeWorld(tmp_path / "world", 1, training_job(tmp_path / "checkpoints", processesPerHost=1))
     world.add_channel("train", broken)
     world.start()
     assert world.wait(60) == [72], world.log("algo-1")

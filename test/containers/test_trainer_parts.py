@@ -19,7 +19,8 @@ TRAINING = {"sequenceLength": 64, "microBatchSize": 1, "globalBatchSize": 8, "st
 
 
 def settings(**changes):
-    job = job_json(training=TRAINING, model=TINY) | changes
+    distribution = {"library": "fsdp", "collectives": "gloo", "parameters": {}}
+    job = job_json(training=TRAINING, model=TINY, distribution=distribution) | changes
     return resolve_settings(job, job["arguments"], {})
 
 

@@ -8,7 +8,8 @@ from torch import Tensor
 from slipway_trainer.exits import DataFailed, Settings
 from slipway_trainer.order import SampleOrder, positions_of_rank
 from slipway_trainer.settings import Training
-from slipway_trainer.shards import TokenStream, read_index
+from slipway_trainer.shard_format import read_index
+from slipway_trainer.shards import TokenStream
 
 
 class Batches:

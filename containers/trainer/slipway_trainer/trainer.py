@@ -3,7 +3,6 @@
 import math
 import time
 from collections.abc import Mapping
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +12,14 @@ from torch import Tensor
 from slipway_trainer import exits, progress
 from slipway_trainer.backend import Backend
 from slipway_trainer.batches import Batches, channel_folder
-from slipway_trainer.checkpoint.interval import SHORTEST_MINUTES, auto_interval_minutes
-from slipway_trainer.checkpoint.resume import find_resume
-from slipway_trainer.checkpoint.saver import CheckpointSaver, Saved, load
-from slipway_trainer.checkpoint.store import open_store
 from slipway_trainer.departure import Departure
 from slipway_trainer.optimizer import set_learning_rate
+from slipway_trainer.saves import Saves
 from slipway_trainer.schedule import learning_rate, warmup_steps
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.weights import export_weights
 from slipway_trainer.world import World
 
-#: Until a phase that the trainer announces may be silent.
-PHASE_SECONDS = {"load": 1800, "save": 1800, "eval": 1800}
 RECENT_LOSSES = 50
 
 
@@ -45,17 +39,7 @@ class Trainer:
         self._warmup = warmup_steps(settings.arguments.warmup_steps, training.steps)
         self._departure = Departure(settings.deadline)
         self._departure.listen()
-        uri = settings.checkpoints.uri
-        self._store = open_store(uri) if uri else None
-        self._saver = (
-            CheckpointSaver(self._store, settings.checkpoints.keep, world.saving, world.device.type == "cuda")
-            if self._store is not None
-            else None
-        )
-        self._interval_minutes = settings.checkpoints.interval_minutes or SHORTEST_MINUTES
-        self._saved_at = time.monotonic()
-        self._last_save: Saved | None = None
-        self._save_blocked_seconds = 0.0
+        self._saves = Saves(settings, world, backend)
         self._recent: list[float] = []
 
     def _eval_batches(self, environ: Mapping[str, str]) -> Batches | None:
@@ -67,105 +51,27 @@ class Trainer:
         folder = channel_folder(name, dict(environ))
         return Batches(folder, self.settings.training, shape.vocabulary_size, self.backend.data_rank, layout.data_ranks)
 
-    # -- state
-
-    def _random_state(self) -> dict[str, Tensor]:
-        """Random generators of this rank, by names that other ranks do not use."""
-        states = {f"random.cpu.{self.world.rank}": torch.get_rng_state()}
-        if self.world.device.type == "cuda":
-            states[f"random.cuda.{self.world.rank}"] = torch.cuda.get_rng_state(self.world.device)
-        return states
-
     def _facts(self) -> dict[str, Any]:
-        """The fields of COMMITTED.json that this rank knows."""
-        settings = self.settings
+        """The fields of COMMITTED.json that change with the step."""
+        training = self.settings.training
         return {
-            "runId": settings.run_id,
-            "attempt": settings.attempt,
             "step": self.step,
             "tokens": self.step * self.tokens_per_step,
             "epoch": self.batches.epoch(self.step),
-            "savedAt": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "configHash": settings.config_hash,
-            "codeDigest": settings.code_digest,
-            "imageUri": settings.image_uri,
-            "worldSize": self.world.ranks,
-            "layout": self.backend.layout.committed(),
-            "data": {"seed": settings.training.seed, "nextSample": self.step * settings.training.global_batch_size},
+            "data": {"seed": training.seed, "nextSample": self.step * training.global_batch_size},
         }
 
     def resume(self) -> None:
         """Continues from the newest complete checkpoint, if there is one."""
-        self._phase("load", begin=True)
-        found, complaints = find_resume(self._store, self.settings.checkpoints.resume_from)
-        # Every rank must load the same one, whatever each of them saw of the store.
-        chosen = self.world.from_first((found.store.uri, found.committed.folder, found.committed.step) if found else None)
-        if self.world.rank == 0:
-            for complaint in complaints:
-                print(f"checkpoint passed over: {complaint}", flush=True)
-        if chosen is None:
-            if self.settings.checkpoints.resume_from:
-                raise exits.CheckpointFailed(f"{self.settings.checkpoints.resume_from}: no complete checkpoint to resume from")
-        else:
-            self._load(*chosen)
-        self._phase("load", begin=False)
-
-    def _load(self, uri: str, folder: str, step: int) -> None:
-        random = self._random_state()
-        missing = load(open_store(uri), folder, self.backend.state() | random, self.world.saving)
-        unexpected = {name for name in missing if not name.startswith("random.")}
-        if unexpected:
-            raise exits.CheckpointFailed(
-                f"{uri}/{folder}: lacks {len(unexpected)} tensors of this model ({', '.join(sorted(unexpected)[:3])})"
-            )
-        if not missing:
-            torch.set_rng_state(random[f"random.cpu.{self.world.rank}"])
-            if self.world.device.type == "cuda":
-                torch.cuda.set_rng_state(random[f"random.cuda.{self.world.rank}"], self.world.device)
-        self.step = step
-        if self.world.rank == 0:
-            progress.say("resume", step=step, uri=f"{uri}/{folder}".rstrip("/"))
-
-    # -- saving
-
-    def _save(self, wait: bool) -> None:
-        if self._saver is None:
+        record = self._saves.resume()
+        if record is None:
             return
-        self._report_save(self._saver.start(self.step, self.backend.state() | self._random_state(), self._facts()))
-        self._saved_at = time.monotonic()
-        if wait:
-            self._phase("save", begin=True)
-            self._report_save(self._saver.wait())
-            self._phase("save", begin=False)
-
-    def _report_save(self, saved: Saved | None) -> None:
-        if saved is None:
-            return
-        self._last_save = saved
-        self._save_blocked_seconds += saved.seconds_blocked
-        if self.settings.checkpoints.interval_minutes is None:
-            self._interval_minutes = auto_interval_minutes(saved.seconds_blocked, self.world.hosts)
-        if self.world.rank == 0:
-            progress.say(
-                "checkpoint",
-                step=saved.step,
-                uri=saved.uri,
-                secondsBlocked=round(saved.seconds_blocked, 3),
-                secondsTotal=round(saved.seconds_total, 3),
+        self.step = int(record["step"])
+        expected, found = self._facts()["data"], record.get("data")
+        if found != expected:
+            raise exits.Settings(
+                [f"training: seed and globalBatchSize must be those of the checkpoint, whose data position is {found}, got {expected}"]
             )
-
-    def _save_due(self) -> bool:
-        every = self.settings.arguments.save_every_steps
-        if every:
-            return self.step % every == 0
-        return time.monotonic() - self._saved_at >= 60.0 * self._interval_minutes
-
-    def _phase(self, name: str, begin: bool) -> None:
-        if self.world.rank == 0:
-            budget = PHASE_SECONDS[name] if begin else None
-            progress.say("phase", name=name, state="begin" if begin else "end", budgetSeconds=budget)
-
-    # -- stepping
 
     def train(self) -> int:
         """Trains to the last step or until it must leave; returns the exit code."""
@@ -179,35 +85,33 @@ class Trainer:
             code = self._between_steps(step_seconds)
             if code is not None:
                 return code
-        if self._last_save is None or self._last_save.step != self.step:
-            self._save(wait=True)
+        if self._saves.last_step != self.step:
+            self._saves.save(self._facts(), wait=True)
         return 0
 
     def export(self, folder: Path) -> None:
         """Writes the weights in published form."""
         training = self.settings.training
         dtype = torch.bfloat16 if training.precision == "bf16" else torch.float32
-        self._phase("save", begin=True)
+        self.world.announce("save", begin=True)
         export_weights(self.backend.model, folder, self.settings.architecture, training.sequence_length, dtype, self.world.rank)
-        self._phase("save", begin=False)
+        self.world.announce("save", begin=False)
 
     def _between_steps(self, step_seconds: float) -> int | None:
         """Saves when it is time; the exit code when the run must leave before its last step."""
-        if self._saver is not None:
-            self._report_save(self._saver.finished())
-        save_seconds = self._last_save.seconds_total if self._last_save else 0.0
-        due = self._departure.due(step_seconds, save_seconds)
+        self._saves.collect()
+        due = self._departure.due(step_seconds, self._saves.seconds)
         # Decided by all ranks together: one that saves alone would wait for ever.
-        asked, due, save = self.world.agree([self._departure.asked, due, self._save_due() and self.world.rank == 0])
+        asked, due, save = self.world.agree([self._departure.asked, due, self._saves.due(self.step) and self.world.rank == 0])
         if self.step >= self.settings.training.steps:
             return None
         if self._evaluation is not None and self.step % max(1, self.settings.arguments.eval_every_steps) == 0:
             self.evaluate()
         if asked or due:
-            self._save(wait=True)
+            self._saves.save(self._facts(), wait=True)
             return exits.HAND_OVER if due and not asked else exits.TRY_AGAIN
         if save:
-            self._save(wait=False)
+            self._saves.save(self._facts(), wait=False)
         return None
 
     def _one_step(self) -> None:
@@ -248,7 +152,7 @@ class Trainer:
     def evaluate(self) -> float:
         """Mean loss over the first batches of the evaluation channel."""
         assert self._evaluation is not None
-        self._phase("eval", begin=True)
+        self.world.announce("eval", begin=True)
         total = torch.zeros((), device=self.world.device)
         count = self.settings.arguments.eval_batches
         for number in range(count):
@@ -257,7 +161,7 @@ class Trainer:
         mean = self.world.mean(total / count)
         if self.world.rank == 0:
             progress.say("eval", step=self.step, loss=mean)
-        self._phase("eval", begin=False)
+        self.world.announce("eval", begin=False)
         return mean
 
     def _check_loss(self, loss: float, norm: float) -> None:
@@ -285,10 +189,9 @@ class Trainer:
             learningRate=rate,
             gradientNorm=norm,
             dataSeconds=round(data_seconds, 4),
-            saveBlockedSeconds=round(self._save_blocked_seconds, 3),
+            saveBlockedSeconds=round(self._saves.take_blocked_seconds(), 3),
             memoryGiB=memory,
         )
-        self._save_blocked_seconds = 0.0
 
     def _pad_step(self, began: float) -> None:
         wanted = self.settings.arguments.minimum_step_seconds - (time.monotonic() - began)
@@ -296,6 +199,5 @@ class Trainer:
             time.sleep(wanted)
 
     def close(self) -> None:
-        if self._saver is not None:
-            self._saver.close()
+        self._saves.close()
         self.backend.close()

@@ -8,6 +8,10 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from slipway_trainer.progress import say
+
+#: Until a phase that the trainer announces may be silent.
+PHASE_SECONDS = {"load": 1800, "save": 1800, "eval": 1800}
 # Coordination of checkpoints may wait for slow storage, not for a hung GPU.
 SIDE_TIMEOUT = timedelta(minutes=45)
 
@@ -53,6 +57,11 @@ class World:
         total = value.detach().float().clone()
         dist.all_reduce(total)
         return float(total) / self.ranks
+
+    def announce(self, phase: str, begin: bool) -> None:
+        """Tells the watchdog that a phase without steps begins or ends."""
+        if self.rank == 0:
+            say("phase", name=phase, state="begin" if begin else "end", budgetSeconds=PHASE_SECONDS[phase] if begin else None)
 
     def close(self) -> None:
         dist.destroy_process_group()

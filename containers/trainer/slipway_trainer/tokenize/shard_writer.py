@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from slipway_trainer.shards import SCHEMA
+from slipway_trainer.shard_format import SCHEMA
 from slipway_trainer.tokenize.documents import Document
 from slipway_trainer.tokenize.tokenizers import Tokenizer
 

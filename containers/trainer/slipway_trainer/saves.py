@@ -1,0 +1,144 @@
+"""When checkpoints are written, what is in them, and the one that a start continues from."""
+
+import time
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from slipway_trainer import progress
+from slipway_trainer.backend import Backend
+from slipway_trainer.checkpoint.interval import SHORTEST_MINUTES, auto_interval_minutes
+from slipway_trainer.checkpoint.resume import find_resume
+from slipway_trainer.checkpoint.saver import CheckpointSaver, Saved, load
+from slipway_trainer.checkpoint.store import open_store
+from slipway_trainer.exits import CheckpointFailed
+from slipway_trainer.settings import RunSettings
+from slipway_trainer.world import World
+
+
+class Saves:
+    """The checkpoints of one run, on one rank. Without a checkpoint URI nothing is written and nothing found."""
+
+    def __init__(self, settings: RunSettings, world: World, backend: Backend) -> None:
+        self._settings, self._world, self._backend = settings, world, backend
+        uri = settings.checkpoints.uri
+        self._store = open_store(uri) if uri else None
+        pinned = world.device.type == "cuda"
+        keep = settings.checkpoints.keep
+        self._saver = CheckpointSaver(self._store, keep, world.saving, pinned) if self._store is not None else None
+        self._interval_minutes = settings.checkpoints.interval_minutes or SHORTEST_MINUTES
+        self._began_at = time.monotonic()
+        self._last: Saved | None = None
+        self._blocked_seconds = 0.0
+
+    @property
+    def last_step(self) -> int | None:
+        """The step of the newest save that has finished."""
+        return self._last.step if self._last else None
+
+    @property
+    def seconds(self) -> float:
+        """How long the last save took from beginning to end."""
+        return self._last.seconds_total if self._last else 0.0
+
+    def take_blocked_seconds(self) -> float:
+        """For how long saves have kept training waiting since the last call."""
+        blocked, self._blocked_seconds = self._blocked_seconds, 0.0
+        return blocked
+
+    def due(self, step: int) -> bool:
+        """Whether it is time to save after this step."""
+        every = self._settings.arguments.save_every_steps
+        if every:
+            return step % every == 0
+        return time.monotonic() - self._began_at >= 60.0 * self._interval_minutes
+
+    def save(self, facts: Mapping[str, Any], wait: bool) -> None:
+        """Begins to write a checkpoint; with `wait` also ends it."""
+        if self._saver is None:
+            return
+        state = self._backend.state() | self._random_state()
+        self._report(self._saver.start(facts["step"], state, self._run_facts() | facts))
+        self._began_at = time.monotonic()
+        if wait:
+            self._world.announce("save", begin=True)
+            self._report(self._saver.wait())
+            self._world.announce("save", begin=False)
+
+    def collect(self) -> None:
+        """Reports a save that has ended meanwhile; raises what went wrong with it."""
+        if self._saver is not None:
+            self._report(self._saver.finished())
+
+    def resume(self) -> Mapping[str, Any] | None:
+        """Loads the newest complete checkpoint and returns its record; None when there is none to continue from."""
+        self._world.announce("load", begin=True)
+        resume_from = self._settings.checkpoints.resume_from
+        found, complaints = find_resume(self._store, resume_from)
+        # Every rank must load the same one, whatever each of them saw of the store.
+        chosen = self._world.from_first((found.store.uri, found.committed.folder, dict(found.committed.record)) if found else None)
+        if self._world.rank == 0:
+            for complaint in complaints:
+                print(f"checkpoint passed over: {complaint}", flush=True)
+        if chosen is None and resume_from:
+            raise CheckpointFailed(f"{resume_from}: no complete checkpoint to resume from")
+        if chosen is not None:
+            self._load(*chosen)
+        self._world.announce("load", begin=False)
+        return chosen[2] if chosen is not None else None
+
+    def _load(self, uri: str, folder: str, record: Mapping[str, Any]) -> None:
+        random = self._random_state()
+        missing = load(open_store(uri), folder, self._backend.state() | random, self._world.saving)
+        lacking = sorted(name for name in missing if not name.startswith("random."))
+        if lacking:
+            raise CheckpointFailed(f"{uri}/{folder}: lacks {len(lacking)} tensors of this model ({', '.join(lacking[:3])})")
+        if not missing:
+            # Another number of ranks has no states of its own here; nothing in this trainer draws after the start.
+            self._restore_random_state(random)
+        if self._world.rank == 0:
+            progress.say("resume", step=record["step"], uri=f"{uri}/{folder}".rstrip("/"))
+
+    def _random_state(self) -> dict[str, Tensor]:
+        """Random generators of this rank, by names that other ranks do not use."""
+        states = {f"random.cpu.{self._world.rank}": torch.get_rng_state()}
+        if self._world.device.type == "cuda":
+            states[f"random.cuda.{self._world.rank}"] = torch.cuda.get_rng_state(self._world.device)
+        return states
+
+    def _restore_random_state(self, states: Mapping[str, Tensor]) -> None:
+        torch.set_rng_state(states[f"random.cpu.{self._world.rank}"])
+        if self._world.device.type == "cuda":
+            torch.cuda.set_rng_state(states[f"random.cuda.{self._world.rank}"], self._world.device)
+
+    def _run_facts(self) -> dict[str, Any]:
+        """The fields of COMMITTED.json that are the same for the whole attempt, and the time."""
+        settings = self._settings
+        return {
+            "runId": settings.run_id,
+            "attempt": settings.attempt,
+            "savedAt": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "configHash": settings.config_hash,
+            "codeDigest": settings.code_digest,
+            "imageUri": settings.image_uri,
+            "worldSize": self._world.ranks,
+            "layout": self._backend.layout.committed(),
+        }
+
+    def _report(self, saved: Saved | None) -> None:
+        if saved is None:
+            return
+        self._last = saved
+        self._blocked_seconds += saved.seconds_blocked
+        if self._settings.checkpoints.interval_minutes is None:
+            self._interval_minutes = auto_interval_minutes(saved.seconds_blocked, self._world.hosts)
+        if self._world.rank == 0:
+            blocked, total = round(saved.seconds_blocked, 3), round(saved.seconds_total, 3)
+            progress.say("checkpoint", step=saved.step, uri=saved.uri, secondsBlocked=blocked, secondsTotal=total)
+
+    def close(self) -> None:
+        if self._saver is not None:
+            self._saver.close()

@@ -1,0 +1,39 @@
+"""Promises about the sources themselves."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from fake_world import REPOSITORY
+
+DRIVER = sorted((REPOSITORY / "containers/driver").rglob("*.py"))
+ALL = sorted((REPOSITORY / "containers").rglob("*.py"))
+#: Top-level packages that the driver may import: of Python 3.8's standard library, and ours.
+STANDARD = {
+    "__future__", "contextlib", "ctypes", "dataclasses", "datetime", "hashlib", "hmac", "http", "json", "os", "pathlib", "platform",
+    "queue", "random", "re", "secrets", "shutil", "signal", "socket", "subprocess", "sys", "tarfile", "tempfile", "threading", "time",
+    "typing", "urllib", "xml", "zlib", "slipway_driver", "slipway_s3",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", DRIVER, ids=lambda path: path.name)
+def test_the_driver_is_python_3_8_and_imports_only_the_standard_library(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
+    imported = {alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {(node.module or "").split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert imported <= STANDARD
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda path: path.name)
+def test_files_and_functions_stay_short_and_documented(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    assert len(text.splitlines()) <= 300
+    assert ast.get_docstring(tree) or path.name == "__main__.py"
+    long = [
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and (node.end_lineno or 0) - node.lineno >= 60
+    ]
+    assert long == []
