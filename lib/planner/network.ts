@@ -44,15 +44,22 @@ export interface Network {
  */
 const SMDDP_WIRE_GAIN = 0.9 / 0.8;
 
+/**
+ * Half of the bandwidth is reached at messages of 1.0 ms on p4de and 0.36 ms on p5, whose network is eight times as fast
+ * (nccl-tests of awslabs/awsome-distributed-ai, two nodes): latency goes with the square root.
+ */
+const REFERENCE_GBPS = 3200;
+
 export function networkOf(l: LayoutInput, gpu: Gpu, k: Constants): Network {
   const smddp = l.collectives === 'smddp';
+  const slower = Math.sqrt(REFERENCE_GBPS / l.networkGbps);
   return {
     linkBytesPerSecond: gpu.linkBytesPerSecond,
     nodeBytesPerSecond: (l.networkGbps / 8) * 1e9 * k.wireEfficiency * (smddp ? SMDDP_WIRE_GAIN : 1),
     gpusPerNode: l.gpusPerNode,
     latencyInside: k.latencyInside,
-    latencyAcross: k.latencyAcross,
-    latencyPerNode: smddp ? 0 : k.latencyPerNode,
+    latencyAcross: k.latencyAcross * slower,
+    latencyPerNode: smddp ? 0 : k.latencyPerNode * slower,
     lossPerNode: l.stack === 'deepspeed' || l.stack === 'megatron-legacy' ? k.gatherLossPerNode : 0,
   };
 }
