@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import type { PlanReport } from '../../lib/report/plan/plan-report';
 import type { RunReport } from '../../lib/report/run/run-report';
 
 const FIXTURES = path.join(__dirname, '..', 'fixtures', 'report');
 
-/** A fresh copy, so that a test may change it. */
-export const runReport = (): RunReport =>
-  JSON.parse(readFileSync(path.join(FIXTURES, 'run-report.json'), 'utf8')) as RunReport;
+const read = (name: string): unknown => JSON.parse(readFileSync(path.join(FIXTURES, name), 'utf8'));
+
+/** Fresh copies, so that a test may change them. */
+export const runReport = (): RunReport => read('run-report.json') as RunReport;
+export const planReport = (): PlanReport => read('plan-report.json') as PlanReport;
 
 /** A run of which nothing but its id and state is known. */
 export const bareReport = (): RunReport => ({

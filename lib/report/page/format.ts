@@ -21,13 +21,18 @@ export function usd(value: number | null | undefined): string {
   return `$${value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
 }
 
+/** Estimates need no cents: whole dollars from 100 on. */
+export const roughUsd = (value: number | null | undefined): string =>
+  value !== null && value !== undefined && Math.abs(value) >= 100 ? `$${number(value)}` : usd(value);
+
 /** A share of one as per cent. */
 export const percent = (share: number | null | undefined, digits = 1): string =>
   share === null || share === undefined ? UNKNOWN : `${number(100 * share, digits)} %`;
 
-/** 3 d 4 h, 2 h 10 min, 4 min 20 s, 12.3 s: the two largest units. */
+/** 3 d 4 h, 2 h 10 min, 4 min 20 s, 12.3 s, 8.1 ms: the two largest units. */
 export function duration(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return UNKNOWN;
+  if (seconds > 0 && seconds < 0.1) return `${number(1000 * seconds, 1)} ms`;
   if (seconds < 60) return `${number(seconds, seconds < 10 ? 2 : 1)} s`;
   const whole = Math.round(seconds);
   const units: [number, string][] = [

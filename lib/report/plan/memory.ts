@@ -1,0 +1,40 @@
+import { number, percent, words } from '../page/format';
+import { html } from '../page/html';
+import type { Section } from '../page/page';
+import { swatch } from '../page/parts';
+import { stackBar } from '../page/stack-bar';
+import { seriesColor } from '../page/style';
+import { table } from '../page/table';
+import type { PlanReport } from './plan-report';
+
+/** Names that say more than the planner's own. */
+const NAMES: Readonly<Record<string, string>> = {
+  logits: 'Logits and loss',
+  working: 'Blocks gathered for work',
+  buffers: 'Communication buffers',
+  fragmentation: 'Held by the allocator in vain',
+};
+
+/** Memory of the fullest GPU by component, against what it has to give. */
+export function memorySection({ plan }: PlanReport): Section {
+  const { total, available, ...components } = plan.memoryGiB;
+  const parts = Object.entries(components)
+    .filter(([, value]) => value > 0)
+    .map(([name, value], i) => ({ name: NAMES[name] ?? words(name), value, color: seriesColor(i) }));
+  return {
+    id: 'memory',
+    title: 'Memory',
+    body: html`${stackBar({
+      title: 'Memory of the fullest GPU by component',
+      description: parts.map((p) => `${p.name}: ${number(p.value, 1)} GiB`).join('. '),
+      parts,
+      limit: available,
+    })}${table({
+      caption: 'The fullest GPU by component, as a share of what the allocator may reserve (the upright line)',
+      layout: 'slim',
+      columns: [{ head: 'Component' }, { head: 'GiB', kind: 'num' }, { head: 'Share', kind: 'num' }],
+      rows: parts.map((p) => [html`${swatch(p.color)}${p.name}`, number(p.value, 2), percent(p.value / available)]),
+      foot: ['all', `${number(total, 2)} of ${number(available, 2)}`, percent(total / available)],
+    })}`,
+  };
+}

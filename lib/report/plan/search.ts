@@ -1,0 +1,129 @@
+import { chart, grid, xAxis, yAxis } from '../page/chart';
+import { duration, number, roughUsd, short } from '../page/format';
+import { type Html, html } from '../page/html';
+import { type Section, unknown } from '../page/page';
+import { legend, word } from '../page/parts';
+import { color } from '../page/style';
+import { table } from '../page/table';
+import type { PlanReport, PlanSearch } from './plan-report';
+
+type Candidate = PlanSearch['candidates'][number];
+
+const TONES = { fits: color('good'), tight: color('warn'), oom: color('bad') } as const;
+/** Rows of the table where there is no front. */
+const SHOWN = 10;
+
+/** The layouts that the search found: time against cost, and the best ones in the run file's words. */
+export function searchSection(report: PlanReport): Section {
+  const title = 'Other layouts';
+  const { search } = report;
+  if (!search) return { id: 'search', title, body: unknown('No search was asked for (--search)') };
+  const looked = html`<p class="note">${number(search.considered)} layouts considered in ${duration(search.seconds)}.</p>`;
+  if (search.candidates.length === 0)
+    return { id: 'search', title, body: html`${unknown('No layout fits under the constraints')}${looked}` };
+  const drawn = [...search.candidates, ...search.pareto].some((c) => c.usd !== null) && paretoChart(report, search);
+  return { id: 'search', title, body: html`${drawn}${candidateTables(report, search)}${looked}` };
+}
+
+const point = (c: Candidate) => [c.stepSeconds, c.usd];
+const priced = (all: readonly Candidate[]) => all.filter((c) => c.usd !== null);
+
+/** The search leaves failures out and prices a run without an end by the thousand steps; so must the run beside it. */
+const STEPS_WITHOUT_END = 1000;
+
+function runPoint({ plan }: PlanReport): number[][] {
+  const { perHour } = plan.usd;
+  if (perHour === null) return [];
+  const hours = plan.hours ?? (STEPS_WITHOUT_END * plan.stepSeconds) / 3600;
+  return [[plan.stepSeconds, hours * perHour]];
+}
+
+const costName = ({ plan }: PlanReport): string => (plan.hours === null ? 'USD of 1,000 steps' : 'USD of the run');
+
+function paretoChart(report: PlanReport, search: PlanSearch): Html {
+  const front = priced(search.pareto).sort((a, b) => a.stepSeconds - b.stepSeconds);
+  const here = runPoint(report);
+  return html`${legend([
+    { text: 'layout', color: color('c1') },
+    { text: 'neither faster nor cheaper exists', color: color('c3') },
+    ...(here.length > 0 ? [{ text: 'this run', color: color('c2'), drawn: 'mark' as const }] : []),
+  ])}${chart({
+    id: 'search-chart',
+    title: 'Cost over step time of the layouts found',
+    description: front.map((c) => `${layoutText(c)}: ${duration(c.stepSeconds)} a step, ${roughUsd(c.usd)}`).join('. '),
+    heights: { wide: 320, narrow: 280 },
+    option: (isNarrow) => ({
+      grid: grid(isNarrow),
+      xAxis: xAxis({ name: 'seconds a step', isNarrow, scale: true, axisLabel: { formatter: short } }),
+      yAxis: yAxis({ name: costName(report), isNarrow, scale: true, axisLabel: { formatter: short } }),
+      series: [
+        scatter(priced(search.candidates).map(point), 'circle', 7, color('c1')),
+        frontLine(front),
+        scatter(here, 'diamond', 14, color('c2')),
+      ],
+    }),
+  })}`;
+}
+
+const scatter = (data: unknown[], symbol: string, symbolSize: number, fill: string) => ({
+  type: 'scatter',
+  silent: true,
+  symbol,
+  symbolSize,
+  itemStyle: { color: fill, borderColor: color('card'), borderWidth: 1 },
+  data,
+});
+
+const frontLine = (front: readonly Candidate[]) => ({
+  type: 'line',
+  silent: true,
+  symbol: 'circle',
+  symbolSize: 8,
+  lineStyle: { color: color('c3'), width: 2 },
+  itemStyle: { color: color('c3') },
+  data: front.map(point),
+});
+
+const candidateTable = (caption: string, cost: string, candidates: readonly Candidate[]): Html =>
+  table({
+    caption,
+    layout: 'cards',
+    columns: [
+      { head: 'Layout', kind: 'long' },
+      { head: 'Memory', kind: 'num' },
+      { head: 'Step', kind: 'num' },
+      { head: 'Tokens/s per GPU', kind: 'num' },
+      { head: cost, kind: 'num' },
+      { head: 'Verdict' },
+    ],
+    rows: candidates.map((c) => [
+      layoutText(c),
+      `${number(c.memoryGiB, 1)} GiB`,
+      duration(c.stepSeconds),
+      number(c.tokensPerSecondPerGpu),
+      roughUsd(c.usd),
+      word(c.fits, TONES[c.fits]),
+    ]),
+  });
+
+/** The front first, because one of it is what a reader will take; without prices there is none. */
+function candidateTables(report: PlanReport, { pareto, candidates }: PlanSearch): Html {
+  const cost = costName(report);
+  const fastest = (rows: readonly Candidate[]) =>
+    candidateTable('Fastest layouts, in the run file’s words; cost without failures', cost, rows);
+  if (pareto.length === 0) return fastest(candidates.slice(0, SHOWN));
+  return html`${candidateTable('Layouts that none beats in both time and cost, in the run file’s words; cost without failures', cost, pareto)}<details><summary>The ${candidates.length} fastest</summary>${fastest(candidates)}</details>`;
+}
+
+/** What sets a candidate apart, as short as it goes. Degrees of one say nothing. */
+function layoutText({ distribution, training, compute }: Candidate): string {
+  const degrees = Object.entries(distribution.parameters).filter(([, value]) => value !== 1 && value !== undefined);
+  return [
+    `${compute.instanceCount} × ${compute.instanceType}`,
+    distribution.library,
+    ...degrees.map(([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : value}`),
+    `micro-batch ${training.microBatchSize}`,
+    `checkpointing ${training.activationCheckpointing}`,
+    ...(training.activationOffload ? ['activation offload'] : []),
+  ].join(', ');
+}
