@@ -199,10 +199,11 @@ export class EnvironmentStack extends Stack {
     }
   }
 
-  private fileSystems(): Record<string, { id?: string; fsxLustre?: string; efs?: string }> {
+  /** Undefined when there are none: an empty list would forbid every other one. */
+  private fileSystems(): Record<string, { id?: string; fsxLustre?: string; efs?: string }> | undefined {
     const { fsxLustre, fileSystems, retain } = this.spec.storage;
     const subnetId = fsxLustre && this.network.subnetOfZone(fsxLustre.zoneId);
-    if (!fsxLustre || !subnetId || isSandbox(this)) return { ...fileSystems };
+    if (!fsxLustre || !subnetId || isSandbox(this)) return fileSystems;
     const made = new LustreFileSystem(this, 'Lustre', {
       subnetId,
       securityGroupIds: this.network.securityGroupIds,

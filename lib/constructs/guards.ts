@@ -46,6 +46,17 @@ export class Guards extends Construct {
       resources: [`arn:${partition}:dynamodb:${region}:${account}:table/${props.runTableName}/index/${ACTIVE_INDEX}`],
     });
     onEvent.allow({
+      actions: ['kms:Decrypt'],
+      resources: [`arn:${partition}:kms:${region}:${account}:key/*`],
+      conditions: {
+        StringEquals: {
+          'kms:ViaService': `dynamodb.${region}.${Stack.of(this).urlSuffix}`,
+          'kms:EncryptionContext:aws:dynamodb:tableName': props.runTableName,
+        },
+      },
+      wildcard: "The key is made after the guard; the condition holds it to this table's.",
+    });
+    onEvent.allow({
       actions: ['sagemaker:ListTrainingJobs'],
       resources: ['*'],
       wildcard: 'Listing jobs has no resource type.',

@@ -14,6 +14,15 @@ export interface LauncherContext {
 }
 
 const TRANSACT = ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:UpdateItem', 'dynamodb:ConditionCheckItem'];
+/** The table's and the buckets' key is used in the name of the caller. */
+const KEY_USE = [
+  'kms:Decrypt',
+  'kms:Encrypt',
+  'kms:ReEncryptFrom',
+  'kms:ReEncryptTo',
+  'kms:GenerateDataKey',
+  'kms:DescribeKey',
+];
 
 /**
  * Control writes intent and signs uploads with its own right to put them; it creates no job and passes no role.
@@ -43,7 +52,7 @@ export function reconcileStatements(
   const named = 'Jobs are named after the environment that they belong to.';
   return [
     ...sharedStatements(context),
-    { actions: ['sagemaker:DescribeTrainingJob', 'sagemaker:StopTrainingJob'], resources: [training], wildcard: named },
+    { actions: ['sagemaker:StopTrainingJob'], resources: [training], wildcard: named },
     {
       actions: ['sagemaker:CreateTrainingJob'],
       resources: [training, sagemaker('training-plan', '*')],
@@ -56,13 +65,13 @@ export function reconcileStatements(
     },
     { actions: ['sagemaker:AddTags', 'sagemaker:ListTags'], resources: [training, processing], wildcard: named },
     {
-      actions: ['sagemaker:ListTrainingJobs', 'sagemaker:ListProcessingJobs'],
+      actions: ['sagemaker:ListTrainingJobs'],
       resources: ['*'],
       wildcard: 'Listing jobs has no resource type.',
     },
     {
-      actions: ['sagemaker:DescribeTrainingJob', 'sagemaker:DescribeProcessingJob'],
-      resources: [sagemaker('training-job', '*'), sagemaker('processing-job', '*')],
+      actions: ['sagemaker:DescribeTrainingJob'],
+      resources: [sagemaker('training-job', '*')],
       wildcard: 'Jobs of others hold quota too: what is free is only known when all of them are read.',
     },
     {
@@ -110,6 +119,6 @@ function sharedStatements(context: LauncherContext): ExactStatement[] {
       resources: [`arn:${partition}:servicequotas:${region}:${account}:sagemaker/*`],
       wildcard: 'Which quotas matter is known when a run is there.',
     },
-    { actions: ['kms:Decrypt', 'kms:GenerateDataKey', 'kms:DescribeKey'], resources: [keyArn] },
+    { actions: KEY_USE, resources: [keyArn] },
   ];
 }

@@ -3,6 +3,7 @@ import * as iam from 'aws-cdk-lib/aws-iam';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import * as s3 from 'aws-cdk-lib/aws-s3';
 import * as ssm from 'aws-cdk-lib/aws-ssm';
+import { S3_SERVER_ACCESS_LOGS_USE_BUCKET_POLICY } from 'aws-cdk-lib/cx-api';
 import { Construct } from 'constructs';
 
 /** Days after which replaced and deleted versions go: checkpoints are overwritten and pruned a lot. */
@@ -48,6 +49,8 @@ export class TrainingStorage extends Construct {
     private readonly props: TrainingStorageProps,
   ) {
     super(scope, id);
+    // An app without this flag would have access logs delivered through ACLs, which these buckets do not have.
+    this.node.setContext(S3_SERVER_ACCESS_LOGS_USE_BUCKET_POLICY, true);
     this.removalPolicy = props.retain === false ? RemovalPolicy.DESTROY : RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE;
     if (!props.adopt) this.logBucket = this.makeLogBucket();
     this.key = props.adopt ? this.adoptKey() : this.makeKey();

@@ -49,7 +49,17 @@ const SHARED = [
     actions: ['servicequotas:GetServiceQuota'],
     resources: ['arn:aws:servicequotas:us-west-2:111122223333:sagemaker/*'],
   },
-  { actions: ['kms:Decrypt', 'kms:GenerateDataKey', 'kms:DescribeKey'], resources: ['KEY'] },
+  {
+    actions: [
+      'kms:Decrypt',
+      'kms:Encrypt',
+      'kms:ReEncryptFrom',
+      'kms:ReEncryptTo',
+      'kms:GenerateDataKey',
+      'kms:DescribeKey',
+    ],
+    resources: ['KEY'],
+  },
 ];
 
 test('control may do exactly this: it writes intent and signs uploads', () => {
@@ -62,10 +72,7 @@ test('control may do exactly this: it writes intent and signs uploads', () => {
 test('reconcile may do exactly this: it alone makes and stops jobs, and passes roles to SageMaker only', () => {
   expect(bare(reconcileStatements(CONTEXT, ['ROLE'], 'TOPIC'))).toEqual([
     ...SHARED,
-    {
-      actions: ['sagemaker:DescribeTrainingJob', 'sagemaker:StopTrainingJob'],
-      resources: [`${SM}:training-job/research-*`],
-    },
+    { actions: ['sagemaker:StopTrainingJob'], resources: [`${SM}:training-job/research-*`] },
     { actions: ['sagemaker:CreateTrainingJob'], resources: [`${SM}:training-job/research-*`, `${SM}:training-plan/*`] },
     {
       actions: ['sagemaker:CreateProcessingJob', 'sagemaker:DescribeProcessingJob', 'sagemaker:StopProcessingJob'],
@@ -75,10 +82,10 @@ test('reconcile may do exactly this: it alone makes and stops jobs, and passes r
       actions: ['sagemaker:AddTags', 'sagemaker:ListTags'],
       resources: [`${SM}:training-job/research-*`, `${SM}:processing-job/research-*`],
     },
-    { actions: ['sagemaker:ListTrainingJobs', 'sagemaker:ListProcessingJobs'], resources: ['*'] },
+    { actions: ['sagemaker:ListTrainingJobs'], resources: ['*'] },
     {
-      actions: ['sagemaker:DescribeTrainingJob', 'sagemaker:DescribeProcessingJob'],
-      resources: [`${SM}:training-job/*`, `${SM}:processing-job/*`],
+      actions: ['sagemaker:DescribeTrainingJob'],
+      resources: [`${SM}:training-job/*`],
     },
     {
       actions: ['iam:PassRole'],

@@ -1,0 +1,65 @@
+// The packed npm package in an empty CDK app: what a user of the library gets, and nothing of this checkout.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ROOT } from './support/sandbox';
+
+const APP = `
+const { App } = require('aws-cdk-lib');
+const { EnvironmentStack, loadEnvironment, resolveEnvironments } = require('slipway');
+const file = 'name: packed\\nregions: { us-west-2: {} }\\nnetwork: { availabilityZoneIds: [usw2-az1, usw2-az2] }\\n';
+const app = new App({ outdir: 'cdk.out' });
+for (const spec of resolveEnvironments(loadEnvironment(file).value))
+  new EnvironmentStack(app, 'Packed', { spec, env: { account: '111122223333', region: spec.region } });
+app.synth();
+`;
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'slipway-package-'));
+  const npm = (args: string[], cwd: string) => execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: 'pipe' });
+  const [packed] = JSON.parse(npm(['pack', '--json', '--ignore-scripts', '--pack-destination', folder], ROOT)) as {
+    filename: string;
+  }[];
+  const { dependencies } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>;
+  };
+  const cdk = ['aws-cdk-lib', 'constructs'].map((name) => [name, dependencies[name]]);
+  writeFileSync(
+    path.join(folder, 'package.json'),
+    JSON.stringify({
+      name: 'empty-app',
+      private: true,
+      dependencies: { ...Object.fromEntries(cdk), slipway: `file:${packed?.filename}` },
+    }),
+  );
+  npm(['install', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'], folder);
+  writeFileSync(path.join(folder, 'app.js'), APP);
+  execFileSync(process.execPath, ['app.js'], { cwd: folder, stdio: 'pipe' });
+});
+afterAll(() => {
+  if (folder) rmSync(folder, { recursive: true, force: true });
+});
+
+test('synthesises an environment with the functions that came with it, bundling nothing', () => {
+  const template = JSON.parse(readFileSync(path.join(folder, 'cdk.out', 'Packed.template.json'), 'utf8')) as {
+    Resources: Record<string, { Type: string; Properties: Record<string, unknown> }>;
+  };
+  const resources = Object.values(template.Resources);
+  const named = resources.filter((r) => r.Type === 'AWS::Lambda::Function').map((r) => r.Properties.FunctionName);
+  expect(named).toEqual(expect.arrayContaining(['slipway-packed-control', 'slipway-packed-reconcile']));
+  expect(resources.some((r) => r.Type === 'Custom::SlipwayQuotaPreflight')).toBe(true);
+});
+
+test('the driver that it publishes is the one of this checkout', () => {
+  const assets = readdirSync(path.join(folder, 'cdk.out')).filter((n) => /^asset\.[0-9a-f]+\.json$/.test(n));
+  const archives = assets.map((n) => JSON.parse(readFileSync(path.join(folder, 'cdk.out', n), 'utf8')));
+  const names = archives.flatMap((a: { files: { name: string }[] }) => a.files.map((f) => f.name));
+  expect(names).toEqual(expect.arrayContaining(['launch.sh', 'slipway_driver/main.py', 'slipway_trainer/trainer.py']));
+});
+
+test('only one copy of aws-cdk-lib is installed beside it', () => {
+  expect(readdirSync(path.join(folder, 'node_modules', 'slipway'))).not.toContain('node_modules');
+});
