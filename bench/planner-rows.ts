@@ -228,14 +228,19 @@ export interface Prediction {
   skipped?: string;
 }
 
-const LEAST_FIRST: readonly Recompute[] = ['core', 'op', 'full'];
+/** What each library can recompute, the least first; FSDP1 and DeepSpeed know whole blocks only. */
+function recomputesOf(l: LayoutInput): readonly Recompute[] {
+  if (l.stack === 'deepspeed' || (l.stack === 'fsdp' && l.attention === 'flash1')) return ['full'];
+  return l.stack === 'fsdp' || l.stack === 'jax' ? ['op', 'full'] : ['core', 'op', 'full'];
+}
+
 /** A row without recompute setting did run: an estimate this far over the memory still counts as "nothing recomputed". */
 const BENEFIT_OF_DOUBT = 1.1;
 
 function leastRecompute(layout: LayoutInput, k?: PlannerConstants): ReturnType<typeof planLayout> {
   const whole = planLayout({ ...layout, recompute: 'none' }, k);
   let plan = whole;
-  for (const recompute of LEAST_FIRST) {
+  for (const recompute of recomputesOf(layout)) {
     if (typeof plan === 'string' || plan.memoryGiB.total <= BENEFIT_OF_DOUBT * plan.availableGiB) break;
     plan = planLayout({ ...layout, recompute }, k);
   }
