@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
-import { type FaultSpec, faultSchema } from './faults/fault';
-import type { FaultPlan } from './faults/fault-plan';
+import type { FaultDesk } from './faults/fault-desk';
 import type { IncreaseRequests } from './quotas/increase-requests';
 import type { QuotaStore } from './quotas/quota-store';
 import type { Answer } from './wire/http-server';
@@ -9,7 +8,7 @@ import type { Answer } from './wire/http-server';
 export const ADMIN_PREFIX = '/_slipway/';
 
 export interface AdminDeps {
-  faults: FaultPlan;
+  faults: FaultDesk;
   quotas: QuotaStore;
   increases: IncreaseRequests;
   /** Account of calls that name none. */
@@ -33,16 +32,16 @@ export class Admin {
   constructor({ faults, quotas, increases, accountId }: AdminDeps) {
     const accountOf = (p: Parameters) => p.account ?? accountId;
     this.routes = [
-      ['GET', /^faults$/, () => ({ faults: faults.list() })],
-      ['POST', /^faults$/, (_, body) => faults.add(faultSchema.parse(body) as FaultSpec)],
+      ['GET', /^faults$/, async () => ({ faults: await faults.list() })],
+      ['POST', /^faults$/, (_, body) => faults.add(body)],
       ['DELETE', /^faults$/, () => faults.clear()],
-      ['DELETE', /^faults\/(?<id>[^/]+)$/, (p) => found(faults.remove(p.id ?? ''))],
+      ['DELETE', /^faults\/(?<id>[^/]+)$/, (p) => faults.remove(p.id ?? '').then(found)],
       ['GET', /^quotas\/(?<region>[^/]+)$/, (p) => ({ quotas: quotas.rows(accountOf(p), p.region ?? '') })],
       [
         'POST',
         /^quotas\/approve$/,
         (p, body) => {
-          const { region, code, decision } = decisionBody.parse(body);
+          const { region, code, decision } = decisionBody.parse(body, { reportInput: true });
           return { requests: increases.decide(accountOf(p), region, decision, code) };
         },
       ],
@@ -50,7 +49,7 @@ export class Admin {
         'PUT',
         /^quotas\/(?<region>[^/]+)\/(?<code>[^/]+)$/,
         (p, body) => {
-          const { value, name } = quotaBody.parse(body);
+          const { value, name } = quotaBody.parse(body, { reportInput: true });
           const [account, region, code] = [accountOf(p), p.region ?? '', p.code ?? ''];
           return value === null
             ? found(quotas.remove(account, region, code))
@@ -72,6 +71,11 @@ export class Admin {
   };
 }
 
+/** `seconds: must ..., got -1`. */
+function sentence({ path, message, input }: z.core.$ZodIssue): string {
+  return `${path.join('.') || 'the document'}: ${message}, got ${JSON.stringify(input)}`;
+}
+
 class NotFound extends Error {}
 
 function found(there: boolean): void {
@@ -82,13 +86,13 @@ function parse(body: Buffer): unknown {
   return body.length === 0 ? undefined : JSON.parse(body.toString('utf8'));
 }
 
-function perform(act: () => unknown): Answer {
+async function perform(act: () => unknown): Promise<Answer> {
   try {
-    const result = act();
+    const result = await act();
     return result === undefined ? { status: 204, body: undefined } : { status: 200, body: result };
   } catch (error) {
     if (error instanceof NotFound) return { status: 404, body: { message: error.message } };
-    if (error instanceof z.ZodError) return { status: 400, body: { message: z.prettifyError(error) } };
+    if (error instanceof z.ZodError) return { status: 400, body: { message: error.issues.map(sentence).join('; ') } };
     if (error instanceof SyntaxError) return { status: 400, body: { message: `body must be JSON: ${error.message}` } };
     throw error;
   }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import https from 'node:https';
 import { CloudWatchLogsClient } from '@aws-sdk/client-cloudwatch-logs';
 import { S3Client } from '@aws-sdk/client-s3';
-import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts';
+import type { Hook } from './ministack/hook';
 
 /** Credentials of a role, as the container credentials endpoint hands them out. */
 export interface RoleCredentials {
@@ -23,19 +23,20 @@ export class AwsAccess {
   /** @param certFile authority of the endpoint's certificate, when it has one */
   constructor(
     private readonly endpoint: string,
+    private readonly hook: Hook,
     certFile?: string,
   ) {
     if (certFile) this.agent = new https.Agent({ ca: readFileSync(certFile), keepAlive: true });
   }
 
   /** Credentials of `roleArn`, renewed before they run out; the session is named as the service names it. */
-  roleCredentials(roleArn: string, region: string): () => Promise<RoleCredentials> {
+  roleCredentials(roleArn: string): () => Promise<RoleCredentials> {
     let held: Promise<RoleCredentials> | undefined;
     let renewAt = 0;
     return () => {
       if (!held || Date.now() > renewAt) {
         renewAt = Date.now() + SESSION_SECONDS * 1000 - RENEW_BEFORE_MS;
-        held = this.assume(roleArn, region);
+        held = this.assume(roleArn);
         held.catch(() => {
           held = undefined;
         });
@@ -60,22 +61,9 @@ export class AwsAccess {
     return { endpoint: this.endpoint, region, ...(this.agent ? { requestHandler: { httpsAgent: this.agent } } : {}) };
   }
 
-  private async assume(roleArn: string, region: string): Promise<RoleCredentials> {
-    // The account's root stands for the service principal: our services judge the role's trust themselves.
-    const account = roleArn.split(':')[4] ?? '';
-    const sts = new STSClient({
-      ...this.options(region),
-      credentials: { accessKeyId: account, secretAccessKey: 'test' },
-    });
-    const request = { RoleArn: roleArn, RoleSessionName: 'SageMaker', DurationSeconds: SESSION_SECONDS };
-    const { Credentials: granted } = await sts.send(new AssumeRoleCommand(request));
-    sts.destroy();
-    if (!granted) throw new Error(`sts: AssumeRole of ${roleArn} must return credentials`);
-    return {
-      accessKeyId: granted.AccessKeyId ?? '',
-      secretAccessKey: granted.SecretAccessKey ?? '',
-      sessionToken: granted.SessionToken ?? '',
-      expiration: granted.Expiration ?? new Date(Date.now() + SESSION_SECONDS * 1000),
-    };
+  private async assume(roleArn: string): Promise<RoleCredentials> {
+    // The role's trust in the service was judged when the job was created (Authority), with the job's ARN as its source.
+    const granted = await this.hook.assume(roleArn, 'SageMaker', SESSION_SECONDS);
+    return { ...granted, expiration: new Date(Date.now() + SESSION_SECONDS * 1000) };
   }
 }

@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
-import type { FaultSpec } from './faults/fault';
+import type { AwsFault, FaultSpec, PlannedFault } from './faults/fault';
 import type { FaultEntry } from './faults/fault-plan';
 import type { IncreaseRequest } from './quotas/increase-requests';
 import type { QuotaRow } from './quotas/quota-store';
+
+type AnyFaultEntry = FaultEntry<PlannedFault | AwsFault>;
 
 /** The sandbox's own calls (docs/sandbox.md) from TypeScript: plan faults, set quotas, decide increase requests. */
 export class SandboxAdmin {
@@ -15,12 +17,12 @@ export class SandboxAdmin {
   ) {}
 
   /** Plans a fault; it strikes when what it waits for happens. */
-  fault(spec: FaultSpec): Promise<FaultEntry> {
+  fault(spec: FaultSpec): Promise<AnyFaultEntry> {
     return this.call('POST', 'faults', spec);
   }
 
-  async faults(): Promise<FaultEntry[]> {
-    return (await this.call<{ faults: FaultEntry[] }>('GET', 'faults')).faults;
+  async faults(): Promise<AnyFaultEntry[]> {
+    return (await this.call<{ faults: AnyFaultEntry[] }>('GET', 'faults')).faults;
   }
 
   removeFault(id: string): Promise<void> {

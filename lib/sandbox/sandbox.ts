@@ -7,6 +7,7 @@ import { Authority } from './authority';
 import { AwsAccess } from './aws-access';
 import { CredentialEndpoint } from './credential-endpoint';
 import { clientEnv, containerEnv, endpointEnv } from './environment';
+import { FaultDesk } from './faults/fault-desk';
 import { FaultPlan } from './faults/fault-plan';
 import type { JobHost } from './jobs/attempt';
 import { type Certificate, ensureCertificate } from './ministack/certificate';
@@ -228,7 +229,12 @@ async function openServices(
   if (settings.persist) restoreServices(settings.stateDir, kept);
   else forgetServices(settings.stateDir);
   const api = new ApiServer(services, authority, faults, new RateLimits(settings.rateLimits ? RATES : {}));
-  const admin = new Admin({ faults, quotas, increases, accountId: settings.accountId });
+  const admin = new Admin({
+    faults: new FaultDesk(faults, ministack.hook),
+    quotas,
+    increases,
+    accountId: settings.accountId,
+  });
   return (...[request, body]: Parameters<typeof api.handle>) =>
     request.url?.startsWith(ADMIN_PREFIX) ? admin.handle(request, body) : api.handle(request, body);
 }
@@ -240,7 +246,7 @@ async function openJobHost(
   certificate: Certificate | undefined,
   building: Building,
 ): Promise<JobHost> {
-  const aws = new AwsAccess(ministack.endpoint, certificate?.certFile);
+  const aws = new AwsAccess(ministack.endpoint, ministack.hook, certificate?.certFile);
   building.add(() => aws.close());
   const temporaryFolder = temporaryRoot(settings.stateDir);
   building.add(() => rm(temporaryFolder, { recursive: true, force: true }));

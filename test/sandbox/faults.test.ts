@@ -1,8 +1,23 @@
+import { DescribeLogGroupsCommand } from '@aws-sdk/client-cloudwatch-logs';
+import { CreateRoleCommand, GetRoleCommand } from '@aws-sdk/client-iam';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { processesMarked } from '../../lib/sandbox/processes';
 import { SANDBOX_MARKER } from '../../lib/sandbox/run-file';
 import type { FaultSpec } from '../../lib/sandbox/testing';
-import { bashJob, create, describeJob, finished, inState, type Lab, logLines, openLab, run, statesOf } from './support';
+import {
+  BUCKET,
+  bashJob,
+  create,
+  describeJob,
+  finished,
+  inState,
+  type Lab,
+  logLines,
+  openLab,
+  put,
+  run,
+  statesOf,
+} from './support';
 
 let lab: Lab;
 /** ml.p5.48xlarge for training job usage. */
@@ -188,6 +203,86 @@ test('a state can be made to last', async () => {
 
   const downloading = done.SecondaryStatusTransitions?.find((t) => t.Status === 'Downloading');
   expect((downloading?.EndTime?.getTime() ?? 0) - (downloading?.StartTime?.getTime() ?? 0)).toBeGreaterThanOrEqual(500);
+});
+
+test('an internal error may come while the model is uploaded', async () => {
+  await plan({ kind: 'internal-error', jobName: 'late', state: 'Uploading' });
+
+  const failed = await run(lab, job('late', 'true'));
+
+  expect(statesOf(failed)).toEqual(['Starting', 'Downloading', 'Training', 'Uploading', 'Failed']);
+  expect(failed.FailureReason).toMatch(/^InternalServerError: /);
+});
+
+test('a full disk makes writes fail until there is room again', async () => {
+  await plan({
+    kind: 'disk-full',
+    jobName: 'disk',
+    logMatches: 'ready',
+    process: '^python3',
+    bytes: 4096,
+    seconds: 0.5,
+  });
+  const lines = [
+    'import time; print("ready", flush=True); time.sleep(0.3)',
+    'f = open("x", "wb", 0); f.write(b"0" * 4096)',
+    'try: f.write(b"1")',
+    'except OSError as error: print(error.strerror, flush=True)',
+    'time.sleep(0.8); f.write(b"1"); print("room", flush=True)',
+  ];
+  await put(lab, 'program/fill.py', lines.join('\n'));
+  const request = job('disk', 'exec python3 $SAGEMAKER_BASE_DIR/input/data/code/fill.py');
+  request.InputDataConfig = [
+    { ChannelName: 'code', DataSource: { S3DataSource: { S3DataType: 'S3Prefix', S3Uri: `s3://${BUCKET}/program/` } } },
+  ];
+
+  const done = await run(lab, request);
+
+  expect(await logLines(lab, 'disk')).toEqual(['algo-1: ready', 'algo-1: File too large', 'algo-1: room']);
+  expect(done.TrainingJobStatus).toBe('Completed');
+});
+
+test('calls to the other services can be made to fail: of one role, one method, one path', async () => {
+  await plan({ kind: 'aws-error', service: 's3', method: 'PUT', path: '/slow/', code: 'SlowDown', status: 503 });
+  await plan({
+    kind: 'aws-error',
+    service: 's3',
+    role: '^trainer$',
+    method: 'PUT',
+    code: 'AccessDenied',
+    status: 403,
+    times: null,
+  });
+
+  await expect(put(lab, 'slow/x', 'x')).rejects.toMatchObject({ name: 'SlowDown', $metadata: { httpStatusCode: 503 } });
+  await put(lab, 'slow/x', 'x');
+  const failed = await run(lab, job('denied', 'echo x > $SAGEMAKER_BASE_DIR/model/m'));
+
+  expect(failed.FailureReason).toMatch(/^ClientError: Artifact upload failed: Injected by the fault plan/);
+  const [slow, denied] = await lab.admin.faults();
+  expect(slow).toMatchObject({
+    armed: false,
+    hits: [{ target: { service: 's3', method: 'PUT', path: '/lab/slow/x' } }],
+  });
+  expect(denied).toMatchObject({ armed: true, hits: [{ target: { role: 'trainer' } }] });
+});
+
+test('a call of JSON and of query services is refused in its own form, also after it took effect', async () => {
+  await plan({ kind: 'aws-error', service: 'iam', operation: '^CreateRole$', code: 'ServiceFailure', committed: true });
+  await plan({
+    kind: 'aws-error',
+    service: 'logs',
+    operation: 'DescribeLogGroups',
+    code: 'ThrottlingException',
+    status: 400,
+  });
+  const role = new CreateRoleCommand({ RoleName: 'made', AssumeRolePolicyDocument: '{"Statement":[]}' });
+
+  await expect(lab.iam.send(role)).rejects.toMatchObject({ name: 'ServiceFailureException' });
+  await expect(lab.logs.send(new DescribeLogGroupsCommand({}))).rejects.toMatchObject({ name: 'ThrottlingException' });
+
+  expect((await lab.iam.send(new GetRoleCommand({ RoleName: 'made' }))).Role?.RoleName).toBe('made');
+  expect((await lab.logs.send(new DescribeLogGroupsCommand({}))).logGroups?.length).toBeGreaterThan(0);
 });
 
 test('the plan lists what was planned and what it struck, and forgets what is removed', async () => {

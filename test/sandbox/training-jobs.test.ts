@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { GetObjectCommand } from '@aws-sdk/client-s3';
 import { StopTrainingJobCommand } from '@aws-sdk/client-sagemaker';
+import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { INSTANCE_MARKER } from '../../lib/sandbox/jobs/running-instance';
 import { processesMarked } from '../../lib/sandbox/processes';
@@ -11,6 +12,7 @@ import { eventually } from '../../lib/sandbox/testing';
 import {
   BUCKET,
   bashJob,
+  clientOptions,
   create,
   finished,
   inState,
@@ -76,6 +78,20 @@ test('an instance sees its channels, hyperparameters, hosts and variables, and c
     'algo-1: sees arn:aws:sagemaker:us-east-1:000000000000:training-job/sees blue sky',
     `algo-1: "RoleArn":"${lab.roleArn}"`,
   ]);
+});
+
+test('the credentials of a container are a session of the role, named as SageMaker names it', async () => {
+  const request = bashJob(lab, 'who', 'curl -s $AWS_CONTAINER_CREDENTIALS_FULL_URI > $SAGEMAKER_BASE_DIR/model/own');
+  request.OutputDataConfig = { S3OutputPath: `s3://${BUCKET}/out`, CompressionType: 'NONE' };
+  await run(lab, request);
+  const own = JSON.parse(await read(lab, 'out/who/output/model/own'));
+  const credentials = { accessKeyId: own.AccessKeyId, secretAccessKey: own.SecretAccessKey, sessionToken: own.Token };
+
+  const sts = new STSClient({ ...clientOptions(lab.sandbox, lab.sandbox.endpoints.aws), credentials });
+  const { Arn } = await sts.send(new GetCallerIdentityCommand({}));
+
+  expect(Arn).toBe('arn:aws:sts::000000000000:assumed-role/trainer/SageMaker');
+  expect(Date.parse(own.Expiration)).toBeGreaterThan(Date.now());
 });
 
 test('ShardedByS3Key gives each object to one instance, a manifest names its objects', async () => {

@@ -1,17 +1,9 @@
-import {
-  concerns,
-  type FaultKind,
-  type FaultOf,
-  type FaultSpec,
-  type FaultTarget,
-  faultSchema,
-  type PlannedFault,
-} from './fault';
+import { concerns, type FaultKind, type FaultOf, type FaultTarget, type PlannedFault } from './fault';
 
 /** A fault as the plan lists it. */
-export interface FaultEntry {
+export interface FaultEntry<F = PlannedFault> {
   id: string;
-  fault: PlannedFault;
+  fault: F;
   /** Whether it can still strike. */
   armed: boolean;
   /** Each time it struck: milliseconds since the epoch, and what it struck. */
@@ -23,10 +15,13 @@ export class FaultPlan {
   private readonly entries: FaultEntry[] = [];
   private added = 0;
 
-  /** @throws ZodError when the document is no fault */
-  add(spec: FaultSpec): FaultEntry {
+  nextId(): string {
     this.added += 1;
-    const entry: FaultEntry = { id: `fault-${this.added}`, fault: faultSchema.parse(spec), armed: true, hits: [] };
+    return `fault-${this.added}`;
+  }
+
+  add(fault: PlannedFault): FaultEntry {
+    const entry: FaultEntry = { id: this.nextId(), fault, armed: true, hits: [] };
     this.entries.push(entry);
     return entry;
   }

@@ -1,11 +1,23 @@
 import { z } from 'zod';
 
+/** A regular expression that is searched for. */
+const pattern = z.string().refine(isPattern, 'must be a regular expression').optional();
+
+function isPattern(source: string): boolean {
+  try {
+    new RegExp(source);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** When a fault of a running job strikes: on the first of the conditions named; at once when none is. */
 const trigger = {
   /** Seconds (of the wall clock) after the job began to train. */
   afterSeconds: z.number().nonnegative().optional(),
   /** A regular expression that a line of any instance's output matches. */
-  logMatches: z.string().optional(),
+  logMatches: pattern,
   /** The step of a `slipway {"event":"step",...}` line, reached or passed. */
   step: z.number().int().nonnegative().optional(),
 };
@@ -24,12 +36,34 @@ const onCall = { ...common, operation: z.string().default('*') };
 /** Number of the instance, 1 is algo-1. Absent: every instance. */
 const host = z.number().int().positive().optional();
 
-/** A regular expression over command lines; absent: every process of the instance. */
-const processPattern = z.string().optional();
+/** A fault on calls to MiniStack's services. `code` absent: the call is only late. */
+export const awsFaultSchema = z.strictObject({
+  kind: z.literal('aws-error'),
+  times: common.times,
+  region: common.region,
+  /** Signing name: `s3`, `dynamodb`, `kms`, `sns`, ... */
+  service: z.string(),
+  /** Of X-Amz-Target or Action; S3 and Lambda calls have none, there `method` and `path` tell. */
+  operation: pattern,
+  method: pattern,
+  /** Bucket and key, for S3. */
+  path: pattern,
+  /** Name of the role that calls. */
+  role: pattern,
+  code: z.string().optional(),
+  message: z.string().optional(),
+  status: z.number().int().min(400).max(599).default(500),
+  /** Whether the call takes effect before the error is answered. */
+  committed: z.boolean().default(false),
+  /** How late the answer comes. */
+  seconds: z.number().nonnegative().default(0),
+});
+export type AwsFault = z.output<typeof awsFaultSchema>;
 
 /**
  * The faults that can be planned. Calls: `throttling`, `call-error`, `response-lost`, `slow-response`. Jobs: `capacity-error`,
- * `pending`, `state-delay`, `internal-error`, `spot-interruption`, `instance-killed`, `instance-frozen`.
+ * `pending`, `state-delay`, `internal-error`, `spot-interruption`, `instance-killed`, `instance-frozen`,
+ * `disk-full`.
  */
 export const faultSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('throttling'), ...onCall }),
@@ -58,7 +92,12 @@ export const faultSchema = z.discriminatedUnion('kind', [
     /** Seconds until capacity is there; null: never. */
     seconds: z.number().nonnegative().nullable(),
   }),
-  z.strictObject({ kind: z.literal('state-delay'), ...common, state: z.string(), seconds: z.number().positive() }),
+  z.strictObject({
+    kind: z.literal('state-delay'),
+    ...common,
+    state: z.enum(['Starting', 'Downloading', 'Uploading']),
+    seconds: z.number().positive(),
+  }),
   z.strictObject({
     kind: z.literal('internal-error'),
     ...common,
@@ -71,7 +110,8 @@ export const faultSchema = z.discriminatedUnion('kind', [
     ...common,
     ...trigger,
     host,
-    process: processPattern,
+    /** Over command lines; absent: every process of the instance. */
+    process: pattern,
     /** platform: the machine is gone (InternalServerError); container: only its processes are (AlgorithmError, 137). */
     as: z.enum(['platform', 'container']).default('platform'),
   }),
@@ -80,13 +120,28 @@ export const faultSchema = z.discriminatedUnion('kind', [
     ...common,
     ...trigger,
     host,
-    process: processPattern,
+    /** Over command lines; absent: every process of the instance. */
+    process: pattern,
     /** Seconds until the processes go on; absent: never. */
+    seconds: z.number().positive().optional(),
+  }),
+  z.strictObject({
+    kind: z.literal('disk-full'),
+    ...common,
+    ...trigger,
+    host,
+    process: pattern,
+    /** No file may grow beyond this size. */
+    bytes: z.number().int().nonnegative().default(0),
+    /** Seconds until there is room again; absent: never. */
     seconds: z.number().positive().optional(),
   }),
 ]);
 
-export type FaultSpec = z.input<typeof faultSchema>;
+/** Any fault that can be planned. */
+export const anyFaultSchema = z.discriminatedUnion('kind', [...faultSchema.options, awsFaultSchema]);
+
+export type FaultSpec = z.input<typeof anyFaultSchema>;
 export type PlannedFault = z.output<typeof faultSchema>;
 export type FaultKind = PlannedFault['kind'];
 export type FaultOf<K extends FaultKind> = Extract<PlannedFault, { kind: K }>;

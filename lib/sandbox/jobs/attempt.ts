@@ -66,7 +66,7 @@ export class Attempt {
     private readonly spec: AttemptSpec,
   ) {
     this.folder = path.join(host.jobsFolder, spec.region, `${spec.jobName}-${this.number}`);
-    this.credentials = host.aws.roleCredentials(spec.roleArn, spec.region);
+    this.credentials = host.aws.roleCredentials(spec.roleArn);
     this.s3 = host.aws.s3(spec.region, this.credentials);
   }
 

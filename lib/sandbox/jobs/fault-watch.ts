@@ -4,7 +4,12 @@ import type { Fleet } from './fleet';
 import type { RunControl } from './run-control';
 import type { RunningInstance } from './running-instance';
 
-type RunningFault = FaultOf<'internal-error' | 'spot-interruption' | 'instance-killed' | 'instance-frozen'>;
+/** Faults that strike a job while it trains. */
+const KINDS = ['internal-error', 'spot-interruption', 'instance-killed', 'instance-frozen', 'disk-full'] as const;
+
+type RunningFault = FaultOf<(typeof KINDS)[number]>;
+
+type InstanceFault = FaultOf<'instance-killed' | 'instance-frozen' | 'disk-full'>;
 
 const POLL_MS = 50;
 const STEP_LINE = /^slipway (\{.*\})\s*$/;
@@ -41,8 +46,7 @@ export class FaultWatch {
   }
 
   private watched(): FaultEntry[] {
-    const kinds = ['internal-error', 'spot-interruption', 'instance-killed', 'instance-frozen'] as const;
-    return this.plan.armed(kinds, { ...this.target, state: 'Training' });
+    return this.plan.armed(KINDS, { ...this.target, state: 'Training' });
   }
 
   private look(): void {
@@ -64,13 +68,13 @@ export class FaultWatch {
   }
 
   private hasVictims(fault: RunningFault): boolean {
-    const onInstances = fault.kind === 'instance-killed' || fault.kind === 'instance-frozen';
-    if (!onInstances || fault.process === undefined) return true;
+    if (fault.kind === 'internal-error' || fault.kind === 'spot-interruption' || fault.process === undefined)
+      return true;
     const pattern = new RegExp(fault.process);
     return this.hit(fault).some((instance) => instance.processes(pattern).length > 0);
   }
 
-  private hit(fault: FaultOf<'instance-killed' | 'instance-frozen'>): RunningInstance[] {
+  private hit(fault: InstanceFault): RunningInstance[] {
     return this.fleet.instances.filter((i) => fault.host === undefined || i.host === `algo-${fault.host}`);
   }
 
@@ -81,18 +85,23 @@ export class FaultWatch {
     else this.strikeInstances(fault);
   }
 
-  private strikeInstances(fault: FaultOf<'instance-killed' | 'instance-frozen'>): void {
+  private strikeInstances(fault: InstanceFault): void {
     const pattern = fault.process === undefined ? undefined : new RegExp(fault.process);
     const hit = this.hit(fault);
-    if (fault.kind === 'instance-frozen') {
-      for (const instance of hit) instance.freeze(true, pattern);
-      if (fault.seconds !== undefined)
-        setTimeout(() => hit.forEach((i) => void i.freeze(false, pattern)), fault.seconds * 1000);
+    if (fault.kind === 'instance-killed') {
+      // A machine that is gone is the platform's fault, whatever its processes' exit codes say.
+      if (fault.as === 'platform') this.control.end({ kind: 'internal-error' });
+      for (const instance of hit) instance.kill(pattern);
       return;
     }
-    // A machine that is gone is the platform's fault, whatever its processes' exit codes say.
-    if (fault.as === 'platform') this.control.end({ kind: 'internal-error' });
-    for (const instance of hit) instance.kill(pattern);
+    const afflict = (on: boolean) => {
+      for (const instance of hit) {
+        if (fault.kind === 'instance-frozen') instance.freeze(on, pattern);
+        else instance.limitFileSize(on ? fault.bytes : 'unlimited', pattern);
+      }
+    };
+    afflict(true);
+    if (fault.seconds !== undefined) setTimeout(() => afflict(false), fault.seconds * 1000).unref();
   }
 }
 

@@ -5,6 +5,7 @@ import { Capacity } from './capacity';
 import { type Cluster, processingClusterOptions } from './cluster';
 import { FaultWatch } from './fault-watch';
 import { FolderSync } from './folder-sync';
+import { holdState } from './hold-state';
 import { outputFolder, processingInput } from './input-source';
 import { downloadInputs } from './inputs';
 import { algorithmError, internalError, JobFailure } from './job-failure';
@@ -65,7 +66,7 @@ export class ProcessingRun {
   private async runOnce(held: { attempt?: Attempt }): Promise<void> {
     const { faults, time } = this.services;
     const capacity = new Capacity(faults, this.control, this.target);
-    await this.control.sleep(time.startingSeconds);
+    await holdState('Starting', time.startingSeconds, { faults, control: this.control, target: this.target });
     const options = processingClusterOptions(clusterConfig(this.job.request));
     const cluster = await capacity.acquire(options, () => {});
     this.job.cluster = cluster;

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { finished } from 'node:stream/promises';
 import { killGroup, killMarked, type MarkedProcess, processesMarked, sendSignal } from '../processes';
@@ -43,12 +43,12 @@ export class RunningInstance {
   private readonly child: ChildProcess;
 
   constructor(private readonly start: InstanceStart) {
-    const [command, ...args] = start.command;
-    this.child = spawn(command, args, {
+    // One pipe for both outputs keeps their lines in the order in which they were written.
+    this.child = spawn('/bin/sh', ['-c', 'exec "$@" 2>&1', 'sh', ...start.command], {
       cwd: start.folder,
       env: { ...start.env, [INSTANCE_MARKER]: start.marker },
       detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'ignore'],
     });
     this.exited = this.waitForExit();
   }
@@ -75,6 +75,16 @@ export class RunningInstance {
     return this.signal(frozen ? 'SIGSTOP' : 'SIGCONT', pattern);
   }
 
+  /**
+   * Lets no file that the processes write grow beyond so many bytes, as on a disk that is full: the write fails. Needs `prlimit`
+   * of util-linux.
+   */
+  limitFileSize(bytes: number | 'unlimited', pattern?: RegExp): void {
+    for (const { pid } of this.processes(pattern)) {
+      spawnSync('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`], { stdio: 'ignore' });
+    }
+  }
+
   /** The processes of the instance whose command line matches, or all. */
   processes(pattern?: RegExp): MarkedProcess[] {
     return processesMarked(INSTANCE_MARKER, this.start.marker).filter((p) => !pattern || pattern.test(p.command));
@@ -92,7 +102,7 @@ export class RunningInstance {
   }
 
   private async waitForExit(): Promise<InstanceExit> {
-    const output = [this.child.stdout, this.child.stderr].map((stream) => this.forwardLines(stream));
+    const output = this.forwardLines(this.child.stdout);
     const exitCode = await new Promise<number>((resolve) => {
       this.child.once('error', (error) => {
         this.start.onLine(`exec ${this.start.command[0]}: ${error.message}`);
@@ -101,7 +111,7 @@ export class RunningInstance {
       this.child.once('exit', (code, signal) => resolve(code ?? 128 + (SIGNAL_NUMBERS[signal ?? ''] ?? 0)));
     });
     this.killAll();
-    await Promise.race([Promise.all(output), new Promise((resolve) => setTimeout(resolve, OUTPUT_GRACE_MS).unref())]);
+    await Promise.race([output, new Promise((resolve) => setTimeout(resolve, OUTPUT_GRACE_MS).unref())]);
     return { host: this.host, exitCode };
   }
 

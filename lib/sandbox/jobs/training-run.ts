@@ -12,6 +12,7 @@ import { Deadlines } from './deadlines';
 import { FaultWatch } from './fault-watch';
 import type { Fleet } from './fleet';
 import { FolderSync, restoreCheckpoints } from './folder-sync';
+import { holdState } from './hold-state';
 import { channelInput } from './input-source';
 import { downloadInputs } from './inputs';
 import { algorithmError, internalError, JobFailure } from './job-failure';
@@ -205,6 +206,7 @@ export class TrainingRun {
     const kind = this.control.ending?.kind;
     if (kind === 'spot' || kind === 'internal-error') return;
     if (this.job.status === 'InProgress') this.enter('Uploading');
+    if (!failed) await this.hold('Uploading', 0);
     const bases = cluster.instances.map(({ host }) => attempt.baseOf(host));
     const output = this.job.request.OutputDataConfig ?? { S3OutputPath: undefined };
     const context = { s3: attempt.s3, jobName: this.job.name, output, bases, scratch: attempt.scratch };
@@ -216,12 +218,8 @@ export class TrainingRun {
     );
   }
 
-  /** Stays in a state for its usual time, or longer when a fault says so; fails there when a fault says so. */
-  private async hold(state: 'Starting' | 'Downloading', seconds: number): Promise<void> {
-    const delay = this.services.faults.strike('state-delay', { ...this.target, state });
-    await this.control.sleep(seconds + (delay?.seconds ?? 0));
-    const fault = this.services.faults.strike('internal-error', { ...this.target, state });
-    if (fault) throw internalError();
+  private hold(state: Parameters<typeof holdState>[0], seconds: number): Promise<void> {
+    return holdState(state, seconds, { faults: this.services.faults, control: this.control, target: this.target });
   }
 
   private onLine(_host: string, line: string): void {

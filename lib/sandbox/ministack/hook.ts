@@ -1,5 +1,13 @@
 import http from 'node:http';
 import https from 'node:https';
+import type { AwsFault } from '../faults/fault';
+import type { FaultEntry } from '../faults/fault-plan';
+
+export interface SessionCredentials {
+  accessKeyId: string;
+  secretAccessKey: string;
+  sessionToken: string;
+}
 
 /** Who signed a request. */
 export interface Identity {
@@ -79,6 +87,24 @@ export class Hook {
 
   putEvent(account: string, region: string, entry: BusEvent): Promise<{ FailedEntryCount: number }> {
     return this.call('put-event', { account, region, entry });
+  }
+
+  addFault(entry: { id: string; fault: AwsFault }): Promise<FaultEntry<AwsFault>> {
+    return this.call('add-fault', entry);
+  }
+
+  async listFaults(): Promise<FaultEntry<AwsFault>[]> {
+    return (await this.call<{ faults: FaultEntry<AwsFault>[] }>('list-faults', {})).faults;
+  }
+
+  /** Forgets one fault, or all. Returns how many there were. */
+  async removeFaults(id?: string): Promise<number> {
+    return (await this.call<{ removed: number }>('remove-faults', { id })).removed;
+  }
+
+  /** Credentials of a role's session, for a service whose trust was judged before. */
+  assume(roleArn: string, sessionName: string, seconds: number): Promise<SessionCredentials> {
+    return this.call('assume', { roleArn, sessionName, seconds });
   }
 
   close(): void {

@@ -24,7 +24,8 @@ OWNER = os.getppid()
 
 import ministack.app as app_module  # noqa: E402  (the token leaves the environment first)
 from ministack.core import iam_evaluator, responses, sigv4  # noqa: E402
-from ministack.services import cloudwatch_logs, eventbridge, iam  # noqa: E402
+from ministack.services import cloudwatch_logs, eventbridge, iam, sts  # noqa: E402
+from slipway_faults import AwsFaults, read_body  # noqa: E402
 
 
 def caller_of(request):
@@ -114,6 +115,20 @@ def names_service(statement, service):
                                                    listed(statement.get("NotAction")))
 
 
+def assume(request):
+    """A session of a role for a service whose trust was judged by trusts(): AssumeRole itself knows no aws:SourceArn."""
+    role, name, seconds = request["roleArn"], request["sessionName"], request["seconds"]
+    account = role.split(":")[4]
+    key, secret, token = sts._gen_session_access_key(), sts._gen_secret(), sts._gen_session_token()
+    responses.set_request_account_id(account)
+    sts.register_session(key, {
+        "Arn": sts._assumed_role_arn(role, name)[0], "UserId": f"{sts._role_id(role)}:{name}", "SecretAccessKey": secret,
+        "SessionToken": token, "Expiration": time.time() + seconds, "AccountId": account, "PrincipalType": "AssumedRole",
+        "SourceAccessKeyId": account, "SourcePrincipalArn": f"arn:aws:iam::{account}:root", "SessionTags": [],
+        "SessionPolicies": None})
+    return {"accessKeyId": key, "secretAccessKey": secret, "sessionToken": token}
+
+
 def put_event(request):
     """Put one event; unlike the public call, its source may begin with aws."""
     responses.set_request_account_id(request["account"])
@@ -133,17 +148,10 @@ def filter_by_stream_prefix(data, whole=cloudwatch_logs._filter_log_events):
 
 
 cloudwatch_logs._filter_log_events = filter_by_stream_prefix
-CALLS = {"identify": identify, "authorize": authorize, "trusts": trusts, "put-event": put_event}
+faults = AwsFaults()
+CALLS = {"identify": identify, "authorize": authorize, "trusts": trusts, "assume": assume, "put-event": put_event,
+         "add-fault": faults.add, "list-faults": faults.list, "remove-faults": faults.remove}
 inner = app_module.app
-
-
-async def read_body(receive):
-    chunks, more = [], True
-    while more:
-        message = await receive()
-        chunks.append(message.get("body", b""))
-        more = message.get("more_body", False)
-    return b"".join(chunks)
 
 
 async def answer(scope, receive, send):
@@ -161,10 +169,12 @@ async def answer(scope, receive, send):
 
 
 async def app(scope, receive, send):
-    if scope["type"] == "http" and scope["path"].startswith("/_slipway/"):
+    if scope["type"] != "http" or scope["path"].startswith("/_ministack/"):
+        await inner(scope, receive, send)
+    elif scope["path"].startswith("/_slipway/"):
         await answer(scope, receive, send)
     else:
-        await inner(scope, receive, send)
+        await faults.answer(scope, receive, send, inner)
 
 
 def end_with_owner():

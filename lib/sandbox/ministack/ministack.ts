@@ -7,6 +7,7 @@ import { freePort } from '../free-port';
 import { killGroup } from '../processes';
 import type { Certificate } from './certificate';
 import { Hook } from './hook';
+import { LAUNCHER_FAULTS_SOURCE } from './launcher-faults-source';
 import { LAUNCHER_SOURCE } from './launcher-source';
 import type { Venv } from './venv';
 
@@ -67,6 +68,7 @@ function launch(options: MiniStackOptions, port: number, token: string, logFile:
   mkdirSync(temporary, { recursive: true });
   const launcher = path.join(options.folder, 'launch.py');
   writeFileSync(launcher, LAUNCHER_SOURCE);
+  writeFileSync(path.join(options.folder, 'slipway_faults.py'), LAUNCHER_FAULTS_SOURCE);
   const log = openSync(logFile, 'a');
   const env = {
     ...processEnv(options, port, temporary),

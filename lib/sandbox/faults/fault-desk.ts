@@ -1,0 +1,31 @@
+import type { Hook } from '../ministack/hook';
+import { type AwsFault, anyFaultSchema, type PlannedFault } from './fault';
+import type { FaultEntry, FaultPlan } from './fault-plan';
+
+/** Takes in faults and hands each to where it strikes: our services and jobs, or MiniStack. */
+export class FaultDesk {
+  constructor(
+    private readonly plan: FaultPlan,
+    private readonly hook: Hook,
+  ) {}
+
+  /** @throws ZodError when the document is no fault */
+  async add(document: unknown): Promise<FaultEntry<PlannedFault | AwsFault>> {
+    const fault = anyFaultSchema.parse(document, { reportInput: true });
+    return fault.kind === 'aws-error' ? this.hook.addFault({ id: this.plan.nextId(), fault }) : this.plan.add(fault);
+  }
+
+  async list(): Promise<FaultEntry<PlannedFault | AwsFault>[]> {
+    return [...this.plan.list(), ...(await this.hook.listFaults())];
+  }
+
+  /** Returns whether there was such a fault. */
+  async remove(id: string): Promise<boolean> {
+    return this.plan.remove(id) || (await this.hook.removeFaults(id)) > 0;
+  }
+
+  async clear(): Promise<void> {
+    this.plan.clear();
+    await this.hook.removeFaults();
+  }
+}
