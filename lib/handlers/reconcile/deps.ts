@@ -27,5 +27,6 @@ export interface ReconcileDeps {
   store: RunStore;
   limits: LimitReader;
   now(): Date;
+  sleep(milliseconds: number): Promise<void>;
   log(level: 'info' | 'warn' | 'error', message: string, details: Record<string, unknown>): void;
 }

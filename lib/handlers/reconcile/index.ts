@@ -46,6 +46,7 @@ export function reconcileDeps(env: NodeJS.ProcessEnv): ReconcileDeps {
     store: new RunStore(new DynamoDBClient(clientSettings), tableName),
     limits: new ServiceQuotaReader(new ServiceQuotasClient(clientSettings), clock),
     now: () => new Date(),
+    sleep: clock.sleep,
     log: (level, message, details) => logger[level](message, details),
   };
 }

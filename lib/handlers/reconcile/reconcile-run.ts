@@ -1,5 +1,7 @@
 import type { Action, Effect } from '../../lifecycle/action';
+import { type Backoff, backoffSeconds } from '../../lifecycle/backoff';
 import { decide } from '../../lifecycle/decide';
+import type { CreateOutcome } from '../../lifecycle/observed';
 import { isOver, type RunRecord } from '../../lifecycle/record';
 import { readDescriptor } from '../shared/descriptors';
 import { sendMessage } from '../shared/queue';
@@ -7,8 +9,13 @@ import { act, announce } from './act';
 import type { ReconcileDeps } from './deps';
 import { type Carried, observe, type Subject } from './observe';
 
+/** Waits within one invocation after a doubtful create: longer than reads of the service lag behind, 42 s together. */
+const MOST_PAUSES = 3;
+const PAUSE: Backoff = { firstSeconds: 8, mostSeconds: 28 };
+const DOUBTFUL: readonly CreateOutcome['kind'][] = ['doubtful', 'throttled', 'exists'];
+
 /** End of an attempt, choice of a checkpoint, create, adoption, first look, notices: what is left after these is for the next tick. */
-const MOST_ROUNDS = 8;
+const MOST_ROUNDS = 16;
 
 /**
  * Brings one run as far as it goes now: look, decide, write, do, and look again until nothing more is wanted.
@@ -17,16 +24,34 @@ const MOST_ROUNDS = 8;
  */
 export async function reconcileRun(deps: ReconcileDeps, runId: string): Promise<void> {
   let carried: Carried = { published: [] };
+  const doubt = { open: false, pauses: 0 };
   for (let round = 0; round < MOST_ROUNDS; round++) {
     const subject = await load(deps, runId);
     if (!subject) return deps.log('warn', 'no such run', { runId });
     const observed = await observe(deps, subject, carried);
-    const actions = decide(subject.record, observed, deps.now().getTime());
-    const done = await carryOut(deps, subject, actions);
-    if (done === 'nothing-more') return;
-    carried = done === 'lost-race' ? { published: [] } : done;
+    const done = await carryOut(deps, subject, decide(subject.record, observed, deps.now().getTime()));
+    carried = typeof done === 'string' ? { published: [] } : done;
+    if (carried.create) doubt.open = DOUBTFUL.includes(carried.create.kind);
+    if (done === 'nothing-more' && !(await pauseInDoubt(deps, subject.record, doubt))) return;
   }
   deps.log('info', 'left for the next tick', { runId });
+}
+
+/**
+ * A create that was throttled or whose answer was lost is looked at again within seconds instead of at the next tick. This run
+ * alone waits, in its own group of the queue.
+ * @returns false when there is nothing to wait for
+ */
+async function pauseInDoubt(
+  deps: ReconcileDeps,
+  record: RunRecord,
+  doubt: { open: boolean; pauses: number },
+): Promise<boolean> {
+  if (!doubt.open || record.attempt?.phase !== 'intent' || doubt.pauses === MOST_PAUSES) return false;
+  doubt.pauses += 1;
+  doubt.open = false;
+  await deps.sleep(backoffSeconds(PAUSE, doubt.pauses, record.runId) * 1000);
+  return true;
 }
 
 async function load(deps: ReconcileDeps, runId: string): Promise<Subject | undefined> {

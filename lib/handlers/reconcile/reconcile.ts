@@ -36,11 +36,12 @@ export async function onEvent(deps: ReconcileDeps, event: unknown): Promise<Queu
 
 /** One message per active run, and one for the queue of runs. */
 async function onTick(deps: ReconcileDeps): Promise<undefined> {
-  const minute = Math.floor(deps.now().getTime() / 60_000);
+  // Two ticks at once may become one, a later one never: what it would have seen may be new.
+  const once = `tick/${deps.now().getTime()}`;
   const active = await deps.store.active();
   deps.log('info', 'tick', { active: active.length });
-  await sendMessage(deps.sqs, deps.queueUrl, { kind: 'admit' }, `tick/${minute}`);
-  for (const { runId } of active) await sendMessage(deps.sqs, deps.queueUrl, { kind: 'run', runId }, `tick/${minute}`);
+  await sendMessage(deps.sqs, deps.queueUrl, { kind: 'admit' }, once);
+  for (const { runId } of active) await sendMessage(deps.sqs, deps.queueUrl, { kind: 'run', runId }, once);
 }
 
 async function onJobEvent(deps: ReconcileDeps, event: { detail: Record<string, unknown> }): Promise<undefined> {

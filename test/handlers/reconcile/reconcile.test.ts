@@ -34,10 +34,18 @@ describe('launch', () => {
     expect((await world.store.timeline(runId)).map((e) => e.what)).toContain('job-adopted');
   });
 
-  test('a create that never arrived is made again under the same name by the next tick', async () => {
-    world.sagemaker.failCreate('refuse-before');
+  test('a create that never arrived is made again under the same name within seconds', async () => {
+    world.sagemaker.failCreate('refuse-before', 'refuse-before');
+    const before = world.now();
     const runId = await world.launch();
-    expect(world.sagemaker.jobs.size).toBe(0);
+    expect([...world.sagemaker.jobs.keys()]).toEqual([nameOf(runId)]);
+    expect(world.now() - before).toBeLessThan(60_000);
+  });
+
+  test('a create that never arrives is left to the next tick after three pauses', async () => {
+    world.sagemaker.failCreate(...Array(4).fill('refuse-before'));
+    const runId = await world.launch();
+    expect(world.sagemaker.calls.create).toBe(4);
     await world.tick();
     expect([...world.sagemaker.jobs.keys()]).toEqual([nameOf(runId)]);
   });

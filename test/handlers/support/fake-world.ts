@@ -103,6 +103,9 @@ export function fakeWorld() {
     sagemakerOnce: sagemaker.client,
     sns: new SNSClient({ region: 'us-west-2' }),
     events: new EventBridgeClient({ region: 'us-west-2' }),
+    sleep: async (milliseconds) => {
+      now += milliseconds;
+    },
     log: (level, message) => logged.push(`${level}: ${message}`),
   };
   const ask = (payload: ControlPayload, alias = ALIAS) => onRequest(control, payload, alias);

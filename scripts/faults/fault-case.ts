@@ -1,0 +1,34 @@
+import type { Status, World } from './world';
+
+/** What a case saw: timeline lines and calls, for the reader of the result. */
+export interface Seen {
+  lines: string[];
+}
+
+export interface FaultCase {
+  /** Number in the table of faults (docs/faults.md). */
+  n: number;
+  name: string;
+  /** How it was injected. */
+  injected: string;
+  /** Throws with what was expected and what was seen instead. */
+  run(world: World, seen: Seen): Promise<void>;
+}
+
+/** Keeps the timeline of a run as what was seen. */
+export function remember(seen: Seen, status: Status): void {
+  const attempts = status.attempts.map((a) =>
+    `${a.trainingJobName}: ${a.status} / ${a.secondaryStatus} ${a.reason}`.trim(),
+  );
+  seen.lines.push(...status.timeline.map((t) => `${t.what}: ${t.text}`), ...attempts);
+}
+
+export function expectEqual(what: string, actual: unknown, expected: unknown): void {
+  const [got, wanted] = [JSON.stringify(actual), JSON.stringify(expected)];
+  if (got !== wanted) throw new Error(`${what}: must be ${wanted}, got ${got}`);
+}
+
+export function expectSaid(status: Status, what: string): void {
+  const said = status.timeline.map((t) => t.what);
+  if (!said.includes(what)) throw new Error(`timeline: must have ${what}, got ${said.join(', ')}`);
+}

@@ -1,0 +1,158 @@
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { S3Client } from '@aws-sdk/client-s3';
+import { ListTrainingJobsCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
+import type { StatusAnswer } from '../../lib/contracts/control';
+import { TICK } from '../../lib/contracts/launcher';
+import { adminOf, type FaultSpec, type Sandbox, startSandbox } from '../../lib/sandbox/testing';
+
+const run = promisify(execFile);
+const ROOT = path.resolve(__dirname, '../..');
+export const REGION = 'us-west-2';
+const ENVIRONMENT = `name: faults\nregions: { ${REGION}: {} }\nstorage: { retain: false }\nquotas: { enforce: "off" }\n`;
+/** Room for several runs at once: m5.xlarge, and the totals. */
+const QUOTAS = { 'L-CCE2AFA6': 40, 'L-00C91CB5': 40, 'L-622CFD70': 40 };
+
+export type Status = StatusAnswer & { timeline: { at: string; what: string; text: string }[] };
+
+/** One environment in the sandbox, reached as people and the service reach it: command line, Lambda, the fault plan's HTTP calls. */
+export class World {
+  readonly bucket = `slipway-faults-000000000000-${REGION}-checkpoints`;
+  private constructor(
+    readonly sandbox: Sandbox,
+    readonly folder: string,
+    readonly sagemaker: SageMakerClient,
+    readonly s3: S3Client,
+    private readonly lambda: LambdaClient,
+  ) {}
+
+  static async open(say: (text: string) => void): Promise<World> {
+    const folder = mkdtempSync(path.join(tmpdir(), 'slipway-faults-'));
+    const sandbox = await startSandbox({
+      stateDir: path.join(folder, 'state'),
+      venvDir: path.join(ROOT, '.slipway/venv'),
+      pythonBin: path.join(ROOT, '.slipway/python/bin/python'),
+      region: REGION,
+      quotas: QUOTAS,
+      time: { stopGraceSeconds: 5 },
+      progress: say,
+    });
+    const credentials = {
+      accessKeyId: sandbox.env.AWS_ACCESS_KEY_ID ?? '',
+      secretAccessKey: sandbox.env.AWS_SECRET_ACCESS_KEY ?? '',
+    };
+    const aws = { region: REGION, credentials, endpoint: sandbox.endpoints.aws };
+    const world = new World(
+      sandbox,
+      folder,
+      new SageMakerClient({ ...aws, endpoint: sandbox.endpoints.sagemaker }),
+      new S3Client({ ...aws, forcePathStyle: true }),
+      new LambdaClient(aws),
+    );
+    await world.deploy(say);
+    return world;
+  }
+
+  private async deploy(say: (text: string) => void): Promise<void> {
+    const file = path.join(this.folder, 'faults.yaml');
+    writeFileSync(file, ENVIRONMENT);
+    mkdirSync(path.join(this.folder, 'runs'));
+    cpSync(path.join(__dirname, 'script'), path.join(this.folder, 'runs/script'), { recursive: true });
+    const assembly = path.join(this.folder, 'cdk.out');
+    const cdk = (...args: string[]) => this.call(path.join(ROOT, 'node_modules/.bin/cdk'), args);
+    say('cdk bootstrap, synth, deploy');
+    await cdk('bootstrap', `aws://000000000000/${REGION}`, '--app', '');
+    await cdk('synth', '--quiet', '--output', assembly, '-c', `environment=${file}`, '-c', 'sandbox=1');
+    await cdk('deploy', '--all', '--app', assembly, '--method=direct', '--require-approval', 'never');
+  }
+
+  private async call(program: string, args: readonly string[]): Promise<string> {
+    const env = { PATH: process.env.PATH ?? '', HOME: this.folder, NODE_NO_WARNINGS: '1', ...this.sandbox.env };
+    return (await run(program, args, { env, maxBuffer: 1 << 26, cwd: ROOT })).stdout;
+  }
+
+  slipway(...args: string[]): Promise<string> {
+    const cli = path.join(ROOT, 'dist/cli/slipway.mjs');
+    return this.call(process.execPath, [cli, ...args, '--environment', 'faults', '--region', REGION]);
+  }
+
+  /** A run of scripts/faults/script; the run id is `name`. */
+  async launch(name: string, options: { env?: Record<string, string>; more?: string } = {}): Promise<void> {
+    const file = path.join(this.folder, `runs/${name}.yaml`);
+    const lines = [
+      `name: ${name}`,
+      'code: { source: ./script, entryPoint: train.py }',
+      'compute: { instanceType: ml.m5.xlarge, instanceCount: 1 }',
+      'distribution: { launcher: script }',
+      'checkpoints: { mode: managed, committedMarker: "step-*/DONE" }',
+      `environmentVariables: ${JSON.stringify(options.env ?? {})}`,
+      options.more ?? 'limits: { maxRuntimeSeconds: 3600, maxAttempts: 4, retryInternalErrors: 1 }',
+    ];
+    writeFileSync(file, `${lines.join('\n')}\n`);
+    await this.slipway('launch', file, '--yes', '--json', '--run-id', name);
+  }
+
+  /** Plans a fault by the sandbox's HTTP call. */
+  async fault(spec: FaultSpec): Promise<{ id: string }> {
+    return adminOf(this.sandbox).fault(spec);
+  }
+
+  async hits(id: string): Promise<number> {
+    return (await adminOf(this.sandbox).faults()).find((f) => f.id === id)?.hits.length ?? 0;
+  }
+
+  /** What the schedule does every five minutes. */
+  tick(): Promise<unknown> {
+    return this.invoke(TICK);
+  }
+
+  invoke(payload: unknown): Promise<unknown> {
+    const FunctionName = 'slipway-faults-reconcile';
+    return this.lambda.send(new InvokeCommand({ FunctionName, Payload: JSON.stringify(payload) }));
+  }
+
+  async status(name: string): Promise<Status> {
+    const payload = { action: 'status', runId: name, timeline: true };
+    const command = new InvokeCommand({
+      FunctionName: 'slipway-faults-control',
+      Qualifier: 'team-default',
+      Payload: JSON.stringify(payload),
+    });
+    const { Payload } = await this.lambda.send(command);
+    return JSON.parse(Buffer.from(Payload ?? []).toString()) as Status;
+  }
+
+  /** Waits until the run looks as wanted. Ticks now and then, so that a lost event costs seconds here and not minutes. */
+  async until(name: string, wanted: (status: Status) => boolean, seconds = 60): Promise<Status> {
+    const end = Date.now() + seconds * 1000;
+    let status = await this.status(name);
+    for (let turn = 1; !wanted(status) && Date.now() < end; turn++) {
+      await sleep(500);
+      if (turn % 8 === 0) await this.tick();
+      status = await this.status(name);
+    }
+    return status;
+  }
+
+  over(name: string, seconds = 60): Promise<Status> {
+    return this.until(name, (s) => ['completed', 'failed', 'stopped'].includes(s.state), seconds);
+  }
+
+  /** Names of all training jobs that this run ever had. */
+  async jobs(name: string): Promise<string[]> {
+    const { TrainingJobSummaries = [] } = await this.sagemaker.send(
+      new ListTrainingJobsCommand({ NameContains: `faults-${name}-a`, MaxResults: 100 }),
+    );
+    return TrainingJobSummaries.map((j) => j.TrainingJobName ?? '').sort();
+  }
+
+  async close(): Promise<void> {
+    await this.sandbox.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
