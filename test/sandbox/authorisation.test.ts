@@ -182,6 +182,32 @@ test('fails: a role that SageMaker may not assume', async () => {
   });
 });
 
+test('the conditions of a trust policy are judged with the job as the source', async () => {
+  await allow('launcher', [CREATE, READ, { ...PASS, Resource: '*' }]);
+  const trusting = async (name: string, source: string) => {
+    const Condition = { StringEquals: { 'aws:SourceAccount': ACCOUNT }, ArnLike: { 'aws:SourceArn': source } };
+    const service = {
+      Effect: 'Allow',
+      Principal: { Service: 'sagemaker.amazonaws.com' },
+      Action: 'sts:AssumeRole',
+      Condition,
+    };
+    const AssumeRolePolicyDocument = JSON.stringify({ Version: '2012-10-17', Statement: [service] });
+    await iam.send(new CreateRoleCommand({ RoleName: name, AssumeRolePolicyDocument }));
+  };
+  await trusting('for-research', `${JOBS}/research-*`);
+  await trusting('for-others', `${JOBS}/other-*`);
+
+  await create({ ...request('research-4'), RoleArn: roleArnOf('for-research') });
+  const refused = create({ ...request('research-5'), RoleArn: roleArnOf('for-others') });
+
+  await expect(refused).rejects.toMatchObject({
+    name: 'ValidationException',
+    message: expect.stringContaining('for-others'),
+  });
+  expect((await finished('research-4')).TrainingJobStatus).toBe('Completed');
+});
+
 test('a job reads its data with the permissions of its own role', async () => {
   const withData = (name: string): CreateTrainingJobCommandInput => ({
     ...request(name),
