@@ -163,7 +163,7 @@ function logitBytes(l: LayoutInput, k: MemoryConstants): number {
   if (l.fusedLoss) return 0;
   const perLogit = l.kernels === 'compiled' ? k.logitBytesCompiled : k.logitBytes;
   // A loss in plain operations on fp32 logits keeps twice as much; where the head gathers them, no rank holds only a share.
-  const plain = l.autocast ? 2.5 : l.gathersLogits ? 2 : 1;
+  const plain = l.autocast ? 2.5 : l.gathersLogits ? 2.25 : 1;
   return (plain * perLogit * tokensPerRank(l) * l.model.vocabulary) / (l.gathersLogits ? 1 : l.tensor);
 }
 
