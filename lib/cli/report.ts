@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import pc from 'picocolors';
+import { usd } from '../report/page/format';
 import { assembleReport } from '../report/read/assemble';
 import type { RunReport } from '../report/run/run-report';
 import { EXIT, UsageError } from './exit';
@@ -38,13 +39,12 @@ async function writePage(file: string, found: RunReport, terminal: Terminal): Pr
 
 const or = (value: number | null | undefined, text: (known: number) => string) =>
   value === null || value === undefined ? '-' : text(value);
-const dollars = (usd: number) => `$${usd.toFixed(2)}`;
 
 /** One screen about a run: its state, its attempts, what it cost, and what could not be read. */
 export function reportText(run: RunReport): string {
   const losses = (run.steps ?? []).flatMap((s) => s.loss ?? []);
   const loss = `${or(losses[0], (l) => l.toFixed(4))} -> ${or(losses[losses.length - 1], (l) => l.toFixed(4))}`;
-  const cost = or(run.cost?.totalUsd, dollars);
+  const cost = or(run.cost?.totalUsd, usd);
   return [
     `${pc.bold(run.runId)}  ${run.state}${run.reason && run.reason !== run.state ? `: ${run.reason}` : ''}`,
     `step ${or(run.step, String)}   committed ${or(run.committedStep, String)}   loss ${loss}   goodput ${or(run.goodput, (g) => `${(100 * g).toFixed(1)} %`)}   at list prices ${cost}`,
@@ -58,14 +58,14 @@ export function reportText(run: RunReport): string {
 }
 
 function attemptCells(attempt: RunReport['attempts'][number], { cost }: RunReport): string[] {
-  const usd = cost?.attempts.find((c) => c.number === attempt.number)?.usd;
+  const found = cost?.attempts.find((c) => c.number === attempt.number);
   return [
     String(attempt.number),
     attempt.status || '-',
     `${or(attempt.firstStep, String)}-${or(attempt.lastStep, String)}`,
     minute(attempt.startedAt),
     minute(attempt.endedAt),
-    or(usd, dollars),
+    or(found?.usd, usd),
     attempt.reason,
   ];
 }

@@ -254,8 +254,12 @@ describe('slipway report', () => {
   test('prints a screen for people', async () => {
     const { stdout, code } = await runCli('report', RUN, '--environment', environment);
     expect(code).toBe(0);
-    expect(stdout).toContain('step 40   committed 40   loss 5.0000 -> 3.0000   goodput 50.0 %   at list prices $0.14');
-    expect(stdout).toMatch(/^1 +Failed +1-1 +2026-11-21 12:10 +2026-11-21 12:16 +\$0\.07 +AlgorithmError: host lost$/m);
+    expect(stdout).toContain(
+      'step 40   committed 40   loss 5.0000 -> 3.0000   goodput 50.0 %   at list prices $0.1380',
+    );
+    expect(stdout).toMatch(
+      /^1 +Failed +1-1 +2026-11-21 12:10 +2026-11-21 12:16 +\$0\.0690 +AlgorithmError: host lost$/m,
+    );
   });
 
   test('writes the page with --html and says where', async () => {

@@ -45,7 +45,7 @@ describe('what the sections say', () => {
       'attempts',
       'attempt 2 Stopped 1,401–2,893 2026-11-18 11:23:08 15 min 2 h 32 min no progress for 1200 s after step 2893',
     ],
-    ['loss', 'attempt 1 attempt 2 attempt 3 committed checkpoint'],
+    ['loss', 'attempt 1 attempt 2 attempt 3 last step of an attempt that did not finish committed checkpoint'],
     ['throughput', 'Median 6,483 tokens/s per GPU, model FLOPs utilisation 38.4 %, over 415 printed steps.'],
     ['goodput', 'lost steps steps after the last checkpoint of a failed attempt 9 min 27 s 2 %'],
     ['checkpoints', '4,000 3 2026-11-18 15:51:54 complete 89.8 GiB 130 128 2.99 s 42.7 s'],
@@ -83,6 +83,21 @@ describe('what the sections say', () => {
     const flat = { ...runReport() };
     flat.steps = flat.steps?.map((s, i) => ({ ...s, loss: 10 - i / 100 }));
     expect(shown('loss', renderRunReport(flat))).not.toContain('own scale');
+  });
+
+  test('a hundred thousand steps are drawn in seconds, thinned to what can be seen', () => {
+    const many = Array.from({ length: 100_000 }, (_, i) => ({
+      attempt: 1 + Math.floor(i / 50_000),
+      at: new Date(Date.UTC(2026, 10, 1) + i * 5000).toISOString(),
+      step: i + 1,
+      loss: 2 + 8 / (1 + i / 100),
+      tokensPerSecondPerGpu: 6000 + (i % 7),
+    }));
+    const began = performance.now();
+    const large = renderRunReport({ ...runReport(), steps: many });
+    expect(performance.now() - began).toBeLessThan(15_000);
+    expect(large.length).toBeLessThan(500_000);
+    expect(shown('throughput', large)).toContain('over 100,000 printed steps');
   });
 
   test('a run on CPU instances speaks of processes', () => {

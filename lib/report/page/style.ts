@@ -89,7 +89,7 @@ tbody th{font-weight:600}
 table.slim{width:auto;min-width:min(100%,36rem)}
 tfoot th,tfoot td{font-weight:600;border-top:2px solid var(--rule)}
 .num{text-align:right;white-space:nowrap}
-.long{min-width:12rem;overflow-wrap:anywhere}
+.long{min-width:9rem;overflow-wrap:anywhere}
 .fixed{white-space:nowrap}
 code,pre{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:.8125rem}
 pre{overflow-x:auto;margin:.5rem 0;padding:.625rem;border:1px solid var(--rule);border-radius:.25rem}

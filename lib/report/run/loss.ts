@@ -18,7 +18,11 @@ export function lossSection(report: RunReport): Section {
 /** Steps of each attempt, in the order of attempts. */
 export function byAttempt(steps: readonly ReportStep[]): Map<number, ReportStep[]> {
   const groups = new Map<number, ReportStep[]>();
-  for (const step of steps) groups.set(step.attempt, [...(groups.get(step.attempt) ?? []), step]);
+  for (const step of steps) {
+    const group = groups.get(step.attempt);
+    if (group) group.push(step);
+    else groups.set(step.attempt, [step]);
+  }
   return new Map([...groups].sort(([a], [b]) => a - b));
 }
 
@@ -62,7 +66,11 @@ function lossChart({ report, seen, id, title }: LossChartProps): Html {
   const commits = [...new Set((report.checkpoints ?? []).map((c) => c.step))].filter((step) => step >= from);
   const mark: LegendEntry[] =
     commits.length > 0 ? [{ text: 'committed checkpoint', color: color('muted'), drawn: 'line' }] : [];
-  return html`${legend([...attemptLegend(groups), ...mark])}${chart({
+  const breaks: LegendEntry[] =
+    groups.size > 1
+      ? [{ text: 'last step of an attempt that did not finish', color: color('ink'), drawn: 'mark' }]
+      : [];
+  return html`${legend([...attemptLegend(groups), ...breaks, ...mark])}${chart({
     id,
     title,
     description: [...groups].map(([attempt, steps]) => sentence(attempt, steps)).join('. '),
@@ -71,16 +79,33 @@ function lossChart({ report, seen, id, title }: LossChartProps): Html {
       grid: grid(isNarrow),
       xAxis: xAxis({ name: 'step', isNarrow, min: 'dataMin', max: 'dataMax', axisLabel: { formatter: short } }),
       yAxis: yAxis({ name: 'loss', isNarrow, scale: true, axisLabel: { formatter: short } }),
-      series: [...groups].map(([attempt, steps], i) => ({
-        ...attemptLine(
-          attempt,
-          steps.map((s) => [s.step, s.loss ?? 0]),
-        ),
-        ...(i === 0 && { markLine: commitLines(commits) }),
-      })),
+      series: [
+        ...[...groups].map(([attempt, steps], i) => ({
+          ...attemptLine(attempt, steps.map(point)),
+          ...(i === 0 && { markLine: commitLines(commits) }),
+        })),
+        lastSteps([...groups].slice(0, -1)),
+      ],
     }),
   })}`;
 }
+
+const point = (s: ReportStep): number[] => [s.step, s.loss ?? 0];
+
+/** Where an attempt broke off: a resumed one repeats its losses to the bit and would hide that there was more. */
+const lastSteps = (groups: readonly [number, ReportStep[]][]) => ({
+  type: 'scatter',
+  silent: true,
+  z: 5,
+  symbol: 'diamond',
+  symbolSize: 11,
+  data: groups.flatMap(([attempt, steps]) =>
+    steps.slice(-1).map((last) => ({
+      value: point(last),
+      itemStyle: { color: seriesColor(attempt - 1), borderColor: color('ink'), borderWidth: 1.5 },
+    })),
+  ),
+});
 
 /** A line of one attempt; thinned to what the drawing can show without losing its peaks. */
 export const attemptLine = (attempt: number, data: number[][]) => ({
