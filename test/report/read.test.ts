@@ -87,6 +87,11 @@ describe('checkpoints', () => {
     expect(row).toMatchObject({ attempt: 2, savedAt: at(40), blockedSeconds: null, inBucket: 'complete' });
   });
 
+  test('a writing that only the bucket knows of does not inherit the times of another attempt', () => {
+    const [row] = checkpointList({ saves: [save], timeline: [], listed: [{ ...listed, attempt: 2 }] });
+    expect(row).toMatchObject({ attempt: 2, savedAt: at(2), blockedSeconds: null, totalSeconds: null });
+  });
+
   test.each([
     [undefined, null],
     [[], 'removed'],
