@@ -225,7 +225,7 @@ const SMDDP_TAX = 9 / 24;
 function overlapTax(l: LayoutInput, k: Constants): number {
   if (!l.prefetchesShards) return 1;
   const tax = l.stack === 'deepspeed' ? k.deepspeedOverlapCost : k.overlapCost;
-  return l.collectives === 'smddp' ? tax - (1 - SMDDP_TAX) * Math.min(tax, k.overlapCost) : tax;
+  return l.collectives === 'smddp' && l.nodes > 1 ? tax - (1 - SMDDP_TAX) * Math.min(tax, k.overlapCost) : tax;
 }
 
 const reduceBytesOf = (l: LayoutInput, k: Constants) =>

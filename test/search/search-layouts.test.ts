@@ -37,18 +37,16 @@ const megatron70b = layout({
 test('a 70B model on 64 ml.p5.48xlarge is searched in under a second', () => {
   const space = { ...spaceAround(megatron70b), microBatch: [1, 2, 4, 8], offloadActivations: [false, true] };
   searchLayouts(megatron70b, space);
-  const started = performance.now();
+  // The best of ten: other test files run beside this one.
+  let best = Number.POSITIVE_INFINITY;
   let considered = 0;
-  let once = Number.POSITIVE_INFINITY;
   for (let i = 0; i < 10; i++) {
     const before = performance.now();
-    considered += searchLayouts(megatron70b, space).considered;
-    once = Math.min(once, performance.now() - before);
+    considered = searchLayouts(megatron70b, space).considered;
+    best = Math.min(best, performance.now() - before);
   }
-  const perSecond = (1000 * considered) / (performance.now() - started);
-  expect(once).toBeLessThan(1000);
-  // Half of the target of an idle core: test files run side by side.
-  expect(perSecond).toBeGreaterThan(50_000);
+  expect(best).toBeLessThan(1000);
+  expect((1000 * considered) / best).toBeGreaterThan(100_000);
 });
 
 test('what is found fits, can run and is what a plan of it says', () => {
