@@ -139,7 +139,8 @@ export function imageRepositories(context: JobRoleContext): string[] {
 function logStatements({ partition, region, account, environment }: JobRoleContext, family: string): ExactStatement[] {
   const group = `arn:${partition}:logs:${region}:${account}:log-group:/aws/sagemaker/${family}`;
   return [
-    { actions: ['logs:CreateLogGroup', 'logs:DescribeLogStreams'], resources: [group] },
+    // CreateLogStream is documented as an action on the group, and is refused on the stream's ARN in error messages: both are granted.
+    { actions: ['logs:CreateLogGroup', 'logs:CreateLogStream', 'logs:DescribeLogStreams'], resources: [group] },
     {
       actions: ['logs:CreateLogStream', 'logs:PutLogEvents'],
       resources: [`${group}:log-stream:${environment}-*`],

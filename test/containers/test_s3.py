@@ -157,3 +157,10 @@ def test_listings_without_a_namespace_are_read_too() -> None:
     objects, token = parse_listing(b"<L><IsTruncated>false</IsTruncated><Contents><Key>k</Key><Size>3</Size></Contents></L>")
     assert [tuple(found) for found in objects] == [("k", 3)]
     assert token is None
+
+
+def test_an_error_survives_the_pickle_by_which_ranks_tell_each_other():
+    import pickle
+
+    error = S3Error("PUT s3://b/k", 403, "AccessDenied", "R1")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error) == "PUT s3://b/k: S3 answered 403 AccessDenied (request id R1)"

@@ -1,6 +1,6 @@
 // The same path with IAM enforced (signatures, TLS): every call is made under the role that makes it on AWS. A statement that is
 // taken away makes the path fail where that role needs it.
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Deployed, deployedSandbox } from './support/deployed';
@@ -154,20 +154,15 @@ describe('with IAM enforced', () => {
     await without(`${ROLE}-default-execution`, 's3:PutObject', async () => {
       const denied = await launch('demo.yaml', 'denied-put', ...short, '--set', 'limits.maxAttempts=1');
       expect(denied.code).toBe(4);
-      expect(denied.stderr).toMatch(/AccessDenied|403/);
+      expect(denied.stderr).toMatch(/a checkpoint could not be written.*403/);
     });
   });
 
-  test("without the trainer's s3:DeleteObject, old checkpoints stay and the run says why", async () => {
+  test("without the trainer's s3:DeleteObject, a save cannot take its old marker away and the run says so", async () => {
     await without(`${ROLE}-default-execution`, 's3:DeleteObject', async () => {
-      await launch('demo.yaml', 'denied-delete', ...short);
-      const { stdout } = await deployed.slipwayAs(researcher, 'logs', 'denied-delete');
-      expect(stdout).toMatch(/s3:DeleteObject|AccessDenied/);
+      const denied = await launch('demo.yaml', 'denied-delete', ...short, '--set', 'limits.maxAttempts=1');
+      expect(denied.code).toBe(4);
+      expect(denied.stderr).toMatch(/a checkpoint could not be written.*403/);
     });
   });
-});
-
-test('the policies that were tested are the ones in the template', () => {
-  const source = readFileSync(path.join(ROOT, 'lib/constructs/job-role-policy.ts'), 'utf8');
-  expect(source).toContain("'s3:DeleteObject'");
 });

@@ -26,9 +26,15 @@ class S3Error(Exception):
     """What S3 answered, with the request id that AWS support asks for. `status` 0: nothing answered."""
 
     def __init__(self, operation: str, status: int, code: str, request_id: str) -> None:
-        super().__init__("%s: S3 answered %s %s (request id %s)" % (operation, status, code, request_id or "none"))
+        # The arguments themselves, so that the error survives the pickle by which ranks tell each other of it.
+        super().__init__(operation, status, code, request_id)
+        self.operation = operation
         self.status = status
         self.code = code
+        self.request_id = request_id
+
+    def __str__(self) -> str:
+        return "%s: S3 answered %s %s (request id %s)" % (self.operation, self.status, self.code, self.request_id or "none")
 
 
 class Listed(NamedTuple):

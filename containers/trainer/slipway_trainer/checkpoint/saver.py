@@ -9,6 +9,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
 
 from slipway_trainer.checkpoint.committed import delete_checkpoint, folder_of, to_delete
@@ -17,6 +18,14 @@ from slipway_trainer.checkpoint.staging import Staging
 from slipway_trainer.checkpoint.store import Store
 from slipway_trainer.checkpoint.writer import ObjectStoreWriter
 from slipway_trainer.exits import CheckpointFailed
+
+
+def first_reason(error: BaseException) -> str:
+    """One line of a failure. DCP hands every rank the failures of all of them, each with its stack."""
+    if isinstance(error, CheckpointException) and error.failures:
+        rank, (cause, _) = min(error.failures.items(), key=lambda item: item[0])
+        return f"rank {rank}: {cause}"
+    return str(error)
 
 
 @dataclass(frozen=True)
@@ -63,8 +72,8 @@ class CheckpointSaver:
             return running.result()
         except CheckpointFailed:
             raise
-        except Exception as error:
-            raise CheckpointFailed(f"a checkpoint could not be written: {error}") from error
+        except (Exception, CheckpointException) as error:
+            raise CheckpointFailed(f"a checkpoint could not be written: {first_reason(error)}") from error
 
     def _write(self, step: int, snapshot: dict[str, Any], facts: Mapping[str, Any], began: float, blocked: float) -> Saved:
         folder = folder_of(step)
@@ -96,6 +105,6 @@ def load(store: Store, folder: str, state: Mapping[str, torch.Tensor], group: di
         dcp.load(wanted, storage_reader=reader, planner=TensorsOnlyPlanner(), process_group=group)
     except CheckpointFailed:
         raise
-    except Exception as error:
-        raise CheckpointFailed(f"{store.uri}/{folder}: could not be read: {error}") from error
+    except (Exception, CheckpointException) as error:
+        raise CheckpointFailed(f"{store.uri}/{folder}: could not be read: {first_reason(error)}") from error
     return set(state) - set(wanted)
