@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { checkEnvironment } from '../rules/environment';
+import { checkEnvironmentSupport } from '../rules/environment-support';
 import { type EnvironmentFile, type EnvironmentSpec, resolveEnvironments } from '../spec/environment-file';
 import { hasErrors, type Issue } from '../spec/issue';
 import { type Loaded, loadEnvironment, loadRun } from '../spec/load';
@@ -54,7 +55,8 @@ function readEnvironment(file: string, read: EnvironmentsRead): void {
   const text = readText(file, read.problems);
   if (text === undefined) return;
   const loaded = loadEnvironment(text);
-  const issues = [...loaded.issues, ...(loaded.value ? checkEnvironment(loaded.value) : [])];
+  const rules = loaded.value ? [...checkEnvironment(loaded.value), ...checkEnvironmentSupport(loaded.value)] : [];
+  const issues = [...loaded.issues, ...rules];
   read.problems.push(...lines(file, issues, loaded));
   if (!loaded.value || hasErrors(issues)) return;
   const runs = readRuns(file, loaded.value, read.problems);

@@ -1,0 +1,51 @@
+import { type EnvironmentFile, type EnvironmentSpec, resolveEnvironments } from '../spec/environment-file';
+import { type Issue, issue } from '../spec/issue';
+
+/** What an environment file asks for and this release does not make. Each finding once, whatever the number of regions. */
+export function checkEnvironmentSupport(file: EnvironmentFile): Issue[] {
+  const found = resolveEnvironments(file).flatMap((spec) => [...lustre(spec), ...image(spec), ...runs(spec)]);
+  return found.filter((a, i) => found.findIndex((b) => b.message === a.message) === i);
+}
+
+/** A file system lies in one zone: the subnet of that zone is only known when zones are given by id. */
+function lustre({ network: { mode, availabilityZoneIds: zones }, storage: { fsxLustre } }: EnvironmentSpec): Issue[] {
+  if (!fsxLustre || (zones !== 'all' && zones.includes(fsxLustre.zoneId) && mode.startsWith('vpc-'))) return [];
+  const isOurs = mode.startsWith('vpc-');
+  return [
+    issue('environment/support', 'error', 'storage.fsxLustre.zoneId', {
+      must: isOurs
+        ? 'must be one of network.availabilityZoneIds'
+        : `must lie in a network that the stack makes, which mode ${mode} does not`,
+      got: fsxLustre.zoneId,
+      fix: isOurs
+        ? `write network: { availabilityZoneIds: [${fsxLustre.zoneId}, ...] }`
+        : 'use mode: vpc-locked, or name an existing file system under storage.fileSystems',
+    }),
+  ];
+}
+
+function image({ image: { base, build, uri } }: EnvironmentSpec): Issue[] {
+  if (uri || (build && base !== 'cuda')) return [];
+  const must = build ? 'the full build is not supported yet' : 'must be true without image.uri';
+  return [
+    issue('environment/support', 'error', build ? 'image.base' : 'image.build', {
+      must,
+      got: build ? base : build,
+      fix: 'use base: pytorch-2.13 or smp-2.8.0, or name an image with image.uri',
+    }),
+  ];
+}
+
+function runs(spec: EnvironmentSpec): Issue[] {
+  return spec.runs.flatMap(({ submit }, i) =>
+    submit === 'manual'
+      ? []
+      : [
+          issue('environment/support', 'error', `runs[${i}].submit`, {
+            must: 'must be manual: submission by a deploy is not supported yet',
+            got: submit,
+            fix: 'launch it with slipway launch',
+          }),
+        ],
+  );
+}

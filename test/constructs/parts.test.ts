@@ -1,0 +1,150 @@
+// Each construct alone in somebody else's stack.
+import { Stack } from 'aws-cdk-lib';
+import { Match, Template } from 'aws-cdk-lib/assertions';
+import * as kms from 'aws-cdk-lib/aws-kms';
+import { describe, expect, test, vi } from 'vitest';
+import { localDriver } from '../../lib/cli/driver';
+import {
+  environmentQuotaNeeds,
+  Guards,
+  QuotaPreflight,
+  SpendGuard,
+  TrainingImage,
+  TrainingNetwork,
+} from '../../lib/constructs';
+import { driverArchive } from '../../lib/constructs/driver-files';
+import { resourcesOf, SYNTH_MS, statementsOf, testStack } from './support/app';
+
+vi.setConfig({ testTimeout: SYNTH_MS });
+
+const NEEDS = environmentQuotaNeeds([{ instanceType: 'ml.p4d.24xlarge', count: 2, usage: 'training' }]);
+const READS = {
+  Action: ['servicequotas:GetServiceQuota', 'servicequotas:ListServiceQuotas'],
+  Effect: 'Allow',
+  Resource: '*',
+};
+const WRITES = {
+  Action: ['logs:CreateLogStream', 'logs:PutLogEvents'],
+  Effect: 'Allow',
+  Resource: Match.anyValue(),
+};
+
+describe('QuotaPreflight', () => {
+  const preflight = (requestIncrease: boolean) => {
+    const stack = testStack();
+    const made = new QuotaPreflight(stack, 'Preflight', { environment: 'research', needs: NEEDS, requestIncrease });
+    const network = new TrainingNetwork(stack, 'Network', { prefix: 'x' });
+    made.gate(network);
+    return Template.fromStack(stack);
+  };
+
+  test('reads quotas, and nothing else', () => {
+    const statements = statementsOf(resourcesOf(preflight(false)), 'PreflightFunction');
+    expect(statements).toEqual([{ ...WRITES, Resource: expect.anything() }, READS]);
+  });
+
+  test('may ask for more only when it is told to', () => {
+    const text = JSON.stringify(statementsOf(resourcesOf(preflight(true)), 'PreflightFunction'));
+    expect(text).toContain('servicequotas:RequestServiceQuotaIncrease');
+    expect(text).toContain('AWSServiceRoleForServiceQuotas');
+  });
+
+  test('what it gates depends on it', () => {
+    preflight(false).hasResource('AWS::EC2::VPC', {
+      DependsOn: Match.arrayWith([Match.stringLikeRegexp('^PreflightCheck')]),
+    });
+  });
+});
+
+describe('Guards', () => {
+  const fingerprint = (replacedBy: unknown) => {
+    const stack = testStack();
+    new Guards(stack, 'Guards', { environment: 'research', runTableName: 'runs', replacedBy });
+    const guards = Object.values(resourcesOf(Template.fromStack(stack))).filter(
+      (r) => r.Type === 'Custom::SlipwayGuard',
+    );
+    return guards.find((r) => r.Properties.guards === 'replace')?.Properties.fingerprint;
+  };
+
+  test('another network is another fingerprint, the same one is the same', () => {
+    expect(fingerprint({ mode: 'vpc-locked' })).toBe(fingerprint({ mode: 'vpc-locked' }));
+    expect(fingerprint({ mode: 'vpc-locked' })).not.toBe(fingerprint({ mode: 'vpc-nat' }));
+  });
+});
+
+describe('TrainingImage', () => {
+  const BASE = '763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch:2.13.0-cu133-amzn2023-sagemaker';
+  const templateOf = (baseImageUri = BASE, context = {}) => {
+    const stack = testStack(context);
+    const image = new TrainingImage(stack, 'Image', {
+      repositoryName: 'slipway-research',
+      baseImageUri,
+      key: new kms.Key(stack, 'Key'),
+    });
+    return { template: Template.fromStack(stack), uri: Stack.of(image).resolve(image.imageUri) };
+  };
+  const tagOf = (template: Template) =>
+    Object.values(resourcesOf(template)).find((r) => r.Type === 'Custom::SlipwayTrainingImage')?.Properties.tag;
+
+  test('tags cannot be moved, pushes are scanned, and the image is named by its digest', () => {
+    const { template, uri } = templateOf();
+    template.hasResourceProperties('AWS::ECR::Repository', {
+      ImageTagMutability: 'IMMUTABLE',
+      ImageScanningConfiguration: { ScanOnPush: true },
+    });
+    expect(JSON.stringify(uri)).toContain('Digest');
+  });
+
+  test('the tag is the hash of what goes in: another base is another image', () => {
+    expect(tagOf(templateOf().template)).toBe(tagOf(templateOf().template));
+    expect(tagOf(templateOf().template)).not.toBe(tagOf(templateOf(`${BASE}-v2`).template));
+  });
+
+  test('the build pulls the base and its own repository, and pushes to its own alone', () => {
+    const statements = statementsOf(resourcesOf(templateOf().template), 'ImageBuildRole');
+    const push = statements.filter((s) => JSON.stringify(s.Action).includes('ecr:PutImage'));
+    expect(push).toHaveLength(1);
+    expect(push[0]?.Resource).toEqual({ 'Fn::GetAtt': [expect.stringMatching(/^ImageRepository/), 'Arn'] });
+    expect(statements).toContainEqual({
+      Action: ['ecr:BatchCheckLayerAvailability', 'ecr:BatchGetImage', 'ecr:GetDownloadUrlForLayer'],
+      Effect: 'Allow',
+      Resource: 'arn:aws:ecr:us-west-2:763104351884:repository/pytorch',
+    });
+  });
+
+  test('fails: a folder without a Dockerfile is named', () => {
+    const stack = testStack();
+    const props = { repositoryName: 'own', baseImageUri: BASE, key: new kms.Key(stack, 'Key'), directory: '/nowhere' };
+    expect(() => new TrainingImage(stack, 'Image', props)).toThrow(
+      'Test/Image: directory must hold a Dockerfile, got /nowhere; name another one',
+    );
+  });
+});
+
+describe('SpendGuard', () => {
+  test('one notification per threshold, to everybody', () => {
+    const stack = testStack();
+    new SpendGuard(stack, 'Spend', {
+      environment: 'research',
+      monthlyUsd: 100,
+      thresholdsPercent: [80],
+      emails: ['a@b.c'],
+    });
+    Template.fromStack(stack).hasResourceProperties('AWS::Budgets::Budget', {
+      Budget: { BudgetName: 'slipway-research-us-west-2', BudgetLimit: { Amount: 100, Unit: 'USD' } },
+      NotificationsWithSubscribers: [
+        {
+          Notification: { Threshold: 80, NotificationType: 'ACTUAL' },
+          Subscribers: [{ Address: 'a@b.c', SubscriptionType: 'EMAIL' }],
+        },
+      ],
+    });
+  });
+});
+
+test('constructs and command line agree on the hash of the driver', () => {
+  const { hash, files } = driverArchive();
+  const local = localDriver();
+  expect(files.map((f) => f.name).sort()).toEqual(local.files.map((f) => f.name).sort());
+  expect(hash).toBe(local.hash);
+});
