@@ -36,7 +36,7 @@ const MAY_IMPORT: Record<string, readonly [modules: string[], packages: RegExp]>
   handlers: [[...PURE, 'contracts', 'aws'], /^(node:|@aws-sdk\/|@aws-lambda-powertools\/|zod$|aws-lambda$)/],
   sandbox: [[...PURE, 'contracts'], /^(node:|@aws-sdk\/|@smithy\/|yaml$|zod$)/],
   cli: [
-    [...PURE, 'contracts', 'sandbox'],
+    [...PURE, 'contracts', 'aws', 'sandbox'],
     /^(node:|@aws-sdk\/|commander$|picocolors$|tar-stream$|@clack\/|cli-table3$|yaml$)/,
   ],
 };

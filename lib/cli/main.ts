@@ -56,9 +56,13 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
     'plan <file>',
     'memory fit, step time, hours and dollars before launch',
     'slipway plan runs/llama3-8b-fsdp.yaml --set compute.instanceCount=8',
-  ).action(async (file: string, options: PlanOptions) =>
-    done(await (await import('./plan.js')).plan(file, options, terminal)),
-  );
+  )
+    .option('--search', "find faster and cheaper layouts inside the run's library")
+    .option('--search-libraries <a,b>', 'search in these libraries too')
+    .option('--html <file>', 'draw memory, step time, scaling and Pareto front')
+    .action(async (file: string, options: PlanOptions) =>
+      done(await (await import('./plan.js')).plan(file, options, terminal)),
+    );
   verb(
     'launch <file>',
     'validate, plan, preflight, upload and submit a run',

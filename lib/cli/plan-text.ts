@@ -1,6 +1,7 @@
 import pc from 'picocolors';
 import type { RunPlan } from '../planner/plan-run';
 import type { RunSpec } from '../spec/run-spec';
+import type { Search } from './plan';
 import { textTable } from './text-table';
 
 const VERDICT = { fits: pc.green('fits'), tight: pc.yellow('tight'), oom: pc.red('does not fit') };
@@ -58,4 +59,26 @@ function timeText({ hours, wallHours, goodput, steps, tokens }: RunPlan): string
 
 function checkpointText({ checkpoint }: RunPlan): string {
   return `${round(checkpoint.sizeGiB, 1)} GiB every ${round(checkpoint.intervalMinutes)} minutes, ${round(checkpoint.saveSeconds)} s to write`;
+}
+
+/** How many candidates fit on one screen. */
+const SHOWN = 8;
+
+/** The fastest layouts that a search found, in the words of a run file. */
+export function searchText({ considered, seconds, candidates, pareto }: Search): string {
+  const cheap = new Set(pareto);
+  const rows = candidates
+    .slice(0, SHOWN)
+    .map((c) => [
+      `${round(c.tokensPerSecondPerGpu)}`,
+      round(c.stepSeconds, 2),
+      `${round(c.memoryGiB, 1)} GiB`,
+      c.usd === null ? '-' : dollars(c.usd),
+      cheap.has(c) ? 'yes' : '',
+      `${c.distribution.library} ${JSON.stringify(c.distribution.parameters)} ${JSON.stringify(c.training)}`,
+    ]);
+  return [
+    `${round(considered)} layouts in ${seconds} s; the fastest:`,
+    textTable(['tokens/s/GPU', 'step s', 'memory', 'cost', 'Pareto', 'layout'], rows),
+  ].join('\n');
 }

@@ -1,14 +1,29 @@
+import { writeFileSync } from 'node:fs';
+import { performance } from 'node:perf_hooks';
 import { type PlanFacts, planRun, type RunPlan } from '../planner/plan-run';
+import type { PlanReport } from '../report/plan/plan-report';
+import { renderPlanPage } from '../report/render-plan-page';
+import { checkRun } from '../rules';
+import { searchRun } from '../search/search-run';
+import { instanceGroupsOf } from '../spec/resolve-run';
+import type { RunSpec } from '../spec/run-spec';
 import { findDescriptor } from './environment';
-import { EXIT, Refusal } from './exit';
+import { EXIT, Refusal, UsageError } from './exit';
 import { type CommonOptions, requireRun } from './inputs';
-import { planText } from './plan-text';
+import { scalingOf } from './plan-scaling';
+import { planText, searchText } from './plan-text';
 import { json, type Terminal } from './terminal';
 
 /** Prices are looked up for this region when neither option nor environment names one. */
 const PRICE_REGION = 'us-west-2';
 
-export type PlanOptions = CommonOptions;
+export interface PlanOptions extends CommonOptions {
+  search?: boolean;
+  searchLibraries?: string;
+  html?: string;
+}
+
+export type Search = NonNullable<PlanReport['search']>;
 
 /** `slipway plan FILE`: will it fit, how fast, how much. Offline unless `--environment` is a name. */
 export async function plan(file: string, options: PlanOptions, terminal: Terminal): Promise<number> {
@@ -16,8 +31,11 @@ export async function plan(file: string, options: PlanOptions, terminal: Termina
   const facts = await planFacts(options);
   const result = planRun(run, facts);
   if (Array.isArray(result)) throw new Refusal(result);
-  if (options.json) terminal.out(json(result));
-  else terminal.out(planText(run, result));
+  const search =
+    options.search || options.searchLibraries ? searchAround(run, facts, options.searchLibraries) : undefined;
+  if (options.html) writePage(options.html, run, facts, result, search);
+  if (options.json) terminal.out(json(search ? { ...result, search } : result));
+  else terminal.out([planText(run, result), ...(search ? [searchText(search)] : [])].join('\n\n'));
   return result.fits === 'oom' ? EXIT.refused : EXIT.done;
 }
 
@@ -25,6 +43,37 @@ export async function plan(file: string, options: PlanOptions, terminal: Termina
 async function planFacts(options: PlanOptions): Promise<PlanFacts> {
   const descriptor = options.environment === undefined ? undefined : await findDescriptor(options);
   return { region: options.region ?? descriptor?.region ?? PRICE_REGION, prices: descriptor?.prices };
+}
+
+/** Layouts around the run, refused by the same rules that a launch applies. */
+function searchAround(run: RunSpec, facts: PlanFacts, libraries: string | undefined): Search {
+  const started = performance.now();
+  const found = searchRun(run, facts, {
+    libraries: libraries?.split(',').map((name) => name.trim()),
+    check: (candidate) => checkRun(candidate, { region: facts.region }),
+  });
+  if (Array.isArray(found)) throw new Refusal(found);
+  const seconds = Math.round(performance.now() - started) / 1000;
+  return { considered: found.considered, seconds, candidates: found.candidates, pareto: found.pareto };
+}
+
+function writePage(file: string, run: RunSpec, facts: PlanFacts, result: RunPlan, search: Search | undefined): void {
+  const page = renderPlanPage({
+    name: run.name,
+    library: run.distribution.library,
+    instances: instanceGroupsOf(run.compute).map((g) => ({ instanceType: g.instanceType, count: g.instanceCount })),
+    region: facts.region,
+    plan: result,
+    scaling: scalingOf(run, facts),
+    search,
+  });
+  try {
+    writeFileSync(file, page);
+  } catch (error) {
+    throw new UsageError(
+      `--html: must be a file that can be written, got ${file} (${(error as Error).message}); name another one`,
+    );
+  }
 }
 
 /** The plan of a run that names a model; undefined for runs whose shape is not known. */

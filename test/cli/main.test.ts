@@ -31,6 +31,8 @@ test('the verbs and their options are what scripts rely on', () => {
     init: common,
     schema: common,
     validate: common,
+    plan: `${common} --search --search-libraries --html`,
+    report: `${common} --html`,
     launch: `${common} --dry-run --out --run-id --yes --wait`,
     preflight: common,
     quota: `${common} --request`,
