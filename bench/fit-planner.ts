@@ -16,13 +16,13 @@ const toConstants = (values: readonly number[]): Constants =>
 
 const QUALITY_WEIGHT: Readonly<Record<string, number>> = { A: 1, B: 0.8, C: 0.4 };
 
-/** Sources count by the fourth root of their size beside each row's own quality, so that no table dominates. */
+/** A row of a large table counts less than one of a small table, so that no source dominates. */
 export function weightsOf(rows: readonly Row[]): Map<Row, number> {
   const weights = new Map<Row, number>();
   for (const [, group] of groupBy(rows, (r) => r.source ?? '')) {
     for (const row of group) {
       const own = (QUALITY_WEIGHT[row.quality ?? 'C'] ?? 0.4) * (isStrict(row) ? 1 : 0.35);
-      weights.set(row, own * group.length ** -0.3);
+      weights.set(row, own * group.length ** -0.2);
     }
   }
   return weights;

@@ -55,7 +55,7 @@ export function fitConstants(
   const pull = (at: readonly number[]) =>
     at.map((x, i) => (x - Math.log(priors[i]?.value ?? 1)) / (priors[i]?.spread ?? 1));
   // The prior counts as one residual of the usual size of an error.
-  const PRIOR_UNIT = 0.05;
+  const PRIOR_UNIT = 0.03;
   const evaluate = (at: readonly number[]) =>
     residuals(valuesOf(at))
       .map((r) => r.error * r.weight * huberWeight(r.error))
