@@ -139,8 +139,12 @@ export function imageRepositories(context: JobRoleContext): string[] {
 function logStatements({ partition, region, account, environment }: JobRoleContext, family: string): ExactStatement[] {
   const group = `arn:${partition}:logs:${region}:${account}:log-group:/aws/sagemaker/${family}`;
   return [
-    // CreateLogStream is documented as an action on the group, and is refused on the stream's ARN in error messages: both are granted.
-    { actions: ['logs:CreateLogGroup', 'logs:CreateLogStream', 'logs:DescribeLogStreams'], resources: [group] },
+    // CreateLogStream is documented as an action on the group, PutLogEvents as one on the stream; evaluators differ in which ARN
+    // they ask for, so both are named. The group's own ARN covers no stream of another environment.
+    {
+      actions: ['logs:CreateLogGroup', 'logs:CreateLogStream', 'logs:DescribeLogStreams', 'logs:PutLogEvents'],
+      resources: [group],
+    },
     {
       actions: ['logs:CreateLogStream', 'logs:PutLogEvents'],
       resources: [`${group}:log-stream:${environment}-*`],

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import type { StatusAnswer } from '../../lib/contracts/control';
+import type { RunReport } from '../../lib/report/run/run-report';
 import { REGIONS } from './deploy';
 import type { Demo } from './main';
 import { screen } from './screen';
@@ -70,7 +71,13 @@ function credentials({ sandbox }: Demo) {
 /** Launches the demo run, kills an instance in mid-training, waits until it is done, writes the report. */
 export async function trainThroughCrash(demo: Demo): Promise<Trained> {
   screen.step(6, `launch a small GPT on two instances; one of them dies after step ${CRASH_STEP}`);
-  await demo.admin.fault({ kind: 'instance-killed', jobName: 'demo-demo-*-a001', host: 2, step: CRASH_STEP, as: 'container' });
+  await demo.admin.fault({
+    kind: 'instance-killed',
+    jobName: 'demo-demo-*-a001',
+    host: 2,
+    step: CRASH_STEP,
+    as: 'container',
+  });
   const launched = await slipway(
     demo,
     'launch',
@@ -83,11 +90,8 @@ export async function trainThroughCrash(demo: Demo): Promise<Trained> {
   screen.step(7, 'report');
   const html = path.join(demo.folder, 'report.html');
   const report = await slipway(demo, 'report', ['report', status.runId, '--html', html, '--json']);
-  const numbers = JSON.parse(report.stdout) as {
-    loss: { step: number; loss: number }[];
-    checkpoints: { step: number }[];
-  };
-  const losses = numbers.loss;
+  const numbers = JSON.parse(report.stdout) as Pick<RunReport, 'steps' | 'checkpoints'>;
+  const losses = (numbers.steps ?? []).flatMap((s) => s.loss ?? []);
   const trained = {
     run: {
       runId: status.runId,
@@ -101,8 +105,8 @@ export async function trainThroughCrash(demo: Demo): Promise<Trained> {
         reason,
       })),
     },
-    committedSteps: numbers.checkpoints.map((c) => c.step),
-    loss: { first: losses[0]?.loss ?? Number.NaN, last: losses[losses.length - 1]?.loss ?? Number.NaN },
+    committedSteps: (numbers.checkpoints ?? []).map((c) => c.step),
+    loss: { first: losses[0] ?? Number.NaN, last: losses[losses.length - 1] ?? Number.NaN },
   };
   for (const a of trained.run.attempts)
     screen.detail(
