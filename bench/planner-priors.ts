@@ -31,6 +31,7 @@ export const TIME_PRIORS: Readonly<Record<keyof Constants, Prior>> = {
   deepspeedOverlapCost: prior(0.4, 0.4, 0.05, 1),
   tensorExposed: prior(0.5, 0.3, 0.1, 1.2),
   tensorExposedLegacy: prior(1, 0.2, 0.5, 1.5),
+  tensorExposedEngine: prior(1.3, 0.1, 0.7, 4),
   contextExposed: prior(0.3, 0.4, 0.02, 1),
   pipelineExposed: prior(0.8, 0.4, 0.1, 2),
   gradientExposed: prior(0.2, 0.5, 0.02, 1),

@@ -55,6 +55,8 @@ export interface Constants {
   /** Tensor-parallel communication that nothing hides: with overlap, and without. */
   tensorExposed: number;
   tensorExposedLegacy: number;
+  /** The same under DeepSpeed's 3D engine with ZeRO, over what moving the bytes takes: launches and waits between small kernels add to it. */
+  tensorExposedEngine: number;
   contextExposed: number;
   pipelineExposed: number;
   /** Reduction of gradients that the backward pass does not hide: with overlap, and without. */

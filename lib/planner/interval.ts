@@ -9,7 +9,7 @@ import type { StepSeconds } from './step-time';
 const KERNELS = 0.09;
 const COMMUNICATION = 0.25;
 const LIBRARY: Readonly<Partial<Record<LayoutInput['stack'], number>>> = {
-  'megatron-legacy': 0.05,
+  'megatron-legacy': 0.03,
   nanotron: 0.05,
   'smp-v1': 0.05,
   deepspeed: 0.12,

@@ -181,7 +181,8 @@ function tensorSeconds(l: LayoutInput, net: Network, k: Constants, again: number
   const bytes = 2 * tokensPerRank(l) * l.model.hidden;
   const group = groupOf(l.tensor, 1, l.gpusPerNode);
   const one = reduceSeconds(bytes, group, net);
-  const exposed = l.overlapsTensor ? k.tensorExposed : k.tensorExposedLegacy;
+  const engine = l.stack === 'megatron-legacy' && l.zeroStage > 0;
+  const exposed = l.overlapsTensor ? k.tensorExposed : engine ? k.tensorExposedEngine : k.tensorExposedLegacy;
   return (4 + 2 * again) * one * exposed;
 }
 
