@@ -106,13 +106,6 @@ export const TRAINING_CASES: readonly FaultCase[] = [
     { ...KILLED, times: 2 } as FaultSpec,
     {},
   ),
-  comesBack(
-    13,
-    'rank-frozen',
-    'SIGSTOP of the script at step 33',
-    { kind: 'instance-frozen', step: 33, process: 'train\\.py' },
-    { SLIPWAY_WATCHDOG_SECONDS: '6' },
-  ),
   {
     n: 11,
     name: 'user-code-without-progress',

@@ -32,11 +32,13 @@ async function runCase(world: World, { n, name, injected, run }: FaultCase): Pro
 async function main(): Promise<number> {
   const { values } = parseArgs({ options: { json: { type: 'boolean' }, only: { type: 'string' } } });
   const only = values.only?.split(',').map(Number);
-  const waiting = CASES.filter((c) => only?.includes(c.n) ?? true);
+  const wanted = CASES.filter((c) => only?.includes(c.n) ?? true);
+  const beside = wanted.filter((c) => !c.alone);
+  const alone = wanted.filter((c) => c.alone);
   const say = (text: string) => process.stderr.write(`${text}\n`);
   const world = await World.open(say);
   const results: Result[] = [];
-  const worker = async () => {
+  const work = async (waiting: FaultCase[]) => {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
       const result = await runCase(world, next);
       results.push(result);
@@ -44,7 +46,8 @@ async function main(): Promise<number> {
     }
   };
   try {
-    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    await Promise.all(Array.from({ length: AT_ONCE }, () => work(beside)));
+    await work(alone);
   } finally {
     await world.close();
   }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { S3Client } from '@aws-sdk/client-s3';
 import { ListTrainingJobsCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
@@ -29,6 +30,7 @@ export class World {
     readonly sagemaker: SageMakerClient,
     readonly s3: S3Client,
     private readonly lambda: LambdaClient,
+    private readonly dynamodb: DynamoDBClient,
   ) {}
 
   static async open(say: (text: string) => void): Promise<World> {
@@ -53,6 +55,7 @@ export class World {
       new SageMakerClient({ ...aws, endpoint: sandbox.endpoints.sagemaker }),
       new S3Client({ ...aws, forcePathStyle: true }),
       new LambdaClient(aws),
+      new DynamoDBClient(aws),
     );
     await world.deploy(say);
     return world;
@@ -143,12 +146,32 @@ export class World {
     return this.until(name, (s) => ['completed', 'failed', 'stopped'].includes(s.state), seconds);
   }
 
+  /** Notices of a run that wait to be published. */
+  async outbox(name: string): Promise<number> {
+    const Key = { runId: { S: name }, item: { S: 'RUN' } };
+    const { Item } = await this.dynamodb.send(
+      new GetItemCommand({ TableName: 'slipway-faults-runs', Key, ConsistentRead: true }),
+    );
+    return (JSON.parse(Item?.document?.S ?? '{"outbox":[]}') as { outbox: unknown[] }).outbox.length;
+  }
+
+  removeFault(id: string): Promise<void> {
+    return adminOf(this.sandbox).removeFault(id);
+  }
+
   /** Names of all training jobs that this run ever had. */
   async jobs(name: string): Promise<string[]> {
     const { TrainingJobSummaries = [] } = await this.sagemaker.send(
       new ListTrainingJobsCommand({ NameContains: `faults-${name}-a`, MaxResults: 100 }),
     );
     return TrainingJobSummaries.map((j) => j.TrainingJobName ?? '').sort();
+  }
+
+  async jobStatuses(name: string): Promise<string[]> {
+    const { TrainingJobSummaries = [] } = await this.sagemaker.send(
+      new ListTrainingJobsCommand({ NameContains: `faults-${name}-a`, MaxResults: 100 }),
+    );
+    return TrainingJobSummaries.map((j) => j.TrainingJobStatus ?? '');
   }
 
   async close(): Promise<void> {

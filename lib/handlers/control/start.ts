@@ -66,6 +66,10 @@ async function writeIntent(
     const record = recordOf(deps, team, run, runId, descriptor.prices, now.getTime());
     const line = event(now.getTime(), 'run-intended', `start asked by team ${team}`, { configHash: record.configHash });
     if (await deps.store.create(record, intent, request.clientRequestId, line)) return { runId, intent };
+    // The write may have taken effect although its answer was lost: then the request is known now.
+    const known = await deps.store.findRequest(team, request.clientRequestId);
+    const own = known === undefined ? undefined : await deps.store.findIntent(known);
+    if (known !== undefined && own) return { runId: known, intent: own };
     if (request.runId) return undefined;
   }
   return undefined;

@@ -31,6 +31,8 @@ export async function reconcileRun(deps: ReconcileDeps, runId: string): Promise<
     const observed = await observe(deps, subject, carried);
     const done = await carryOut(deps, subject, decide(subject.record, observed, deps.now().getTime()));
     carried = typeof done === 'string' ? { published: [] } : done;
+    // A write whose answer was lost looks like a lost race, and its effect was not done.
+    if (done === 'lost-race') doubt.open = true;
     if (carried.create) doubt.open = DOUBTFUL.includes(carried.create.kind);
     if (done === 'nothing-more' && !(await pauseInDoubt(deps, subject.record, doubt))) return;
   }

@@ -23,6 +23,17 @@ def save(step: int) -> None:
     (folder / "DONE").write_text("done")
 
 
+def stand_still(step: int) -> None:
+    """Once, in the first round of the first attempt: a read that never returns, or a long phase that says so."""
+    first = os.environ.get("SLIPWAY_ATTEMPT") == "1" and not os.environ.get("SLIPWAY_RESTART")
+    if first and step == int(os.environ.get("HANG_AT", "0")):
+        time.sleep(3600)
+    if first and step == int(os.environ.get("QUIET_AT", "0")):
+        print('slipway {"event":"phase","name":"eval","state":"begin","budgetSeconds":60}', flush=True)
+        time.sleep(12)
+        print('slipway {"event":"phase","name":"eval","state":"end"}', flush=True)
+
+
 def main() -> None:
     steps = int(os.environ.get("STEPS", "20"))
     seconds = float(os.environ.get("STEP_SECONDS", "0.1"))
@@ -32,6 +43,7 @@ def main() -> None:
     print(f"resumed from step {resumed}", flush=True)
     for step in range(resumed + 1, steps + 1):
         time.sleep(seconds)
+        stand_still(step)
         print("slipway " + json.dumps({"event": "step", "step": step, "loss": 1.0 / step}, separators=(",", ":")), flush=True)
         if step % 5 == 0:
             save(step)

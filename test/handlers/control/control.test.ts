@@ -72,6 +72,15 @@ describe('start', () => {
     expect(await world.ask(start())).toMatchObject({ ok: true, runId: 'runId' in first ? first.runId : '' });
   });
 
+  test('whose write took effect without an answer is not taken for somebody else', async () => {
+    const create = world.store.create.bind(world.store);
+    world.store.create = async (...args) => {
+      await create(...args);
+      return create(...args);
+    };
+    expect(await world.ask(start({ runId: 'mine' }))).toMatchObject({ ok: true, runId: 'mine' });
+  });
+
   test('of the same name in the same second takes the next free second', async () => {
     await world.ask(start());
     expect(await world.ask(start({ clientRequestId: 'r2' }))).toMatchObject({ runId: 'pretrain-261121120001' });
