@@ -5,7 +5,7 @@ import type { Construct } from 'constructs';
 import { environmentQuotaNeeds } from '../quota';
 import type { EnvironmentSpec } from '../spec/environment-file';
 import type { RunSpec } from '../spec/run-spec';
-import { baseImageUri } from './base-image';
+import { baseImageContents, baseImageUri } from './base-image';
 import { DriverPublish } from './driver-publish';
 import { EnvironmentAccess } from './environment-access';
 import { EnvironmentNetwork } from './environment-network';
@@ -165,7 +165,7 @@ export class EnvironmentStack extends Stack {
   private writeDescriptors(driver: DriverPublish): void {
     const fileSystems = this.fileSystems();
     for (const [team, roles] of Object.entries(this.roles.teams)) {
-      const { storage, network, name, guardrails, prices } = this.spec;
+      const { storage, network, name, guardrails, prices, image } = this.spec;
       const { parameterName } = new TeamDescriptor(this, `Descriptor-${team}`, {
         descriptor: {
           schemaVersion: 1,
@@ -188,6 +188,7 @@ export class EnvironmentStack extends Stack {
           fileSystems,
           external: storage.external,
           trainingImageUri: this.imageUri,
+          image: image.uri ? undefined : baseImageContents(image.base),
           prices,
           runTableName: this.launcher.table.tableName,
           guardrails,

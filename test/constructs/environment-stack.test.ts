@@ -123,6 +123,10 @@ describe('the template of a real account', () => {
     template.hasResourceProperties('AWS::SSM::Parameter', { Name: '/slipway/environments/research/speech' });
   });
 
+  test('the descriptor says what the image holds', () => {
+    expect(JSON.stringify(resources[idOf('AWS::SSM::Parameter', 'Descriptornlp')])).toContain('2.13.0');
+  });
+
   test.each(NOT_IN_SANDBOX)('%s is there', (type) => {
     expect(idsOf(type).length).toBeGreaterThan(0);
   });
