@@ -59,5 +59,12 @@ export const messageGroup = (message: RunMessage): string => (message.kind === '
 
 /** Lambda's event of the queue; failed messages are answered as `batchItemFailures`. */
 export const queueEventSchema = z.looseObject({
-  Records: z.array(z.looseObject({ messageId: z.string(), body: z.string(), eventSource: z.literal('aws:sqs') })),
+  Records: z.array(
+    z.looseObject({
+      messageId: z.string(),
+      body: z.string(),
+      receiptHandle: z.string().optional(),
+      eventSource: z.literal('aws:sqs'),
+    }),
+  ),
 });

@@ -6,7 +6,7 @@ import {
   runMessageSchema,
   tickSchema,
 } from '../../contracts/launcher';
-import { sendMessage } from '../shared/queue';
+import { comeAgainSoon, sendMessage } from '../shared/queue';
 import { admitRuns } from './admit-runs';
 import type { ReconcileDeps } from './deps';
 import { describeError } from './describe';
@@ -63,6 +63,7 @@ export function runIdOf(environment: string, jobName: string): string | undefine
 interface QueueRecord {
   messageId: string;
   body: string;
+  receiptHandle?: string;
 }
 
 /** A failed message fails the later ones of its group too, so that the queue keeps their order; other groups go on. */
@@ -73,7 +74,7 @@ async function onMessages(deps: ReconcileDeps, records: readonly QueueRecord[]):
     const message = parseMessage(deps, record);
     if (!message) continue;
     const group = messageGroup(message);
-    if (stuck.has(group) || !(await handled(deps, message))) {
+    if (stuck.has(group) || !(await handled(deps, message, record.receiptHandle))) {
       stuck.add(group);
       failed.push({ itemIdentifier: record.messageId });
     }
@@ -81,14 +82,24 @@ async function onMessages(deps: ReconcileDeps, records: readonly QueueRecord[]):
   return { batchItemFailures: failed };
 }
 
-async function handled(deps: ReconcileDeps, message: RunMessage): Promise<boolean> {
+async function handled(deps: ReconcileDeps, message: RunMessage, receiptHandle?: string): Promise<boolean> {
   try {
     if (message.kind === 'admit') await admitRuns(deps);
     else await reconcileRun(deps, message.runId);
     return true;
   } catch (error) {
     deps.log('error', 'a message failed and will come again', { ...message, error: describeError(error) });
+    if (receiptHandle) await again(deps, receiptHandle);
     return false;
+  }
+}
+
+/** The queue's own wait is minutes; without this shorter one the message simply comes later. */
+async function again(deps: ReconcileDeps, receiptHandle: string): Promise<void> {
+  try {
+    await comeAgainSoon(deps.sqs, deps.queueUrl, receiptHandle);
+  } catch (error) {
+    deps.log('warn', 'a failed message waits for the timeout of the queue', { error: describeError(error) });
   }
 }
 

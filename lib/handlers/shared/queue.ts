@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import { SendMessageCommand, type SQSClient } from '@aws-sdk/client-sqs';
+import { ChangeMessageVisibilityCommand, SendMessageCommand, type SQSClient } from '@aws-sdk/client-sqs';
 import { messageGroup, type RunMessage } from '../../contracts/launcher';
+
+const AGAIN_SECONDS = 20;
 
 /**
  * Sends one message to the FIFO queue.
@@ -15,6 +17,17 @@ export async function sendMessage(sqs: SQSClient, queueUrl: string, message: Run
       MessageDeduplicationId: createHash('sha256')
         .update(`${messageGroup(message)}/${once}`)
         .digest('hex'),
+    }),
+  );
+}
+
+/** Lets a failed message come again soon: until then its group, all of this run, stands still. */
+export async function comeAgainSoon(sqs: SQSClient, queueUrl: string, receiptHandle: string): Promise<void> {
+  await sqs.send(
+    new ChangeMessageVisibilityCommand({
+      QueueUrl: queueUrl,
+      ReceiptHandle: receiptHandle,
+      VisibilityTimeout: AGAIN_SECONDS,
     }),
   );
 }

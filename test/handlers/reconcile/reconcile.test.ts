@@ -1,6 +1,7 @@
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { DescribeTrainingJobCommand, StopTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import { PublishCommand } from '@aws-sdk/client-sns';
+import { ChangeMessageVisibilityCommand } from '@aws-sdk/client-sqs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { reconcileDeps } from '../../../lib/handlers/reconcile';
 import { onEvent, runIdOf } from '../../../lib/handlers/reconcile/reconcile';
@@ -212,13 +213,16 @@ describe('services that fail', () => {
     };
     const answer = await onEvent(world.reconcile, {
       Records: [
-        { messageId: '1', body: body(bad), eventSource: 'aws:sqs' },
+        { messageId: '1', body: body(bad), receiptHandle: 'handle-1', eventSource: 'aws:sqs' },
         { messageId: '2', body: body(good), eventSource: 'aws:sqs' },
         { messageId: '3', body: body(bad), eventSource: 'aws:sqs' },
       ],
     });
     expect(answer).toEqual({ batchItemFailures: [{ itemIdentifier: '1' }, { itemIdentifier: '3' }] });
     expect((await real(good))?.state).toBe('running');
+    expect(world.sqs.commandCalls(ChangeMessageVisibilityCommand).map((c) => c.args[0].input)).toEqual([
+      { QueueUrl: 'https://queue', ReceiptHandle: 'handle-1', VisibilityTimeout: 20 },
+    ]);
   });
 });
 
