@@ -49,16 +49,24 @@ export function memoryErrors(cases: readonly Case[], memory: MemoryConstants): n
 /** A run that fitted near the limit says more than its small error does. */
 const LABEL_WEIGHT = 2.5;
 
+/** Few rows have a measured peak: priors count more than in the fit of times. */
+const PRIOR_UNIT = 0.06;
+
 export function fitMemory(cases: readonly Case[]): MemoryConstants {
   const sizes = new Map([...groupBy(cases, (c) => c.row.source ?? '')].map(([s, g]) => [s, g.length]));
   const weight = (c: Case) =>
-    (sizes.get(c.row.source ?? '') ?? 1) ** -0.4 * (c.row.quality === 'C' ? 0.5 : 1) * (c.peakGiB ? 1 : LABEL_WEIGHT);
+    (sizes.get(c.row.source ?? '') ?? 1) ** -0.4 *
+    (c.row.quality === 'C' ? 0.5 : 1) *
+    (/assumed/.test(c.row.notes ?? '') ? 0.3 : 1) *
+    (c.peakGiB ? 1 : LABEL_WEIGHT);
   const values = fitConstants(
     NAMES.map((n) => MEMORY_PRIORS[n]),
     (at) => {
       const errors = memoryErrors(cases, toConstants(at));
       return cases.map((c, i) => ({ error: errors[i] ?? 0, weight: weight(c) }));
     },
+    40,
+    PRIOR_UNIT,
   );
   return toConstants(values);
 }

@@ -43,23 +43,23 @@ function eliminate(a: number[][], b: number[], from: number, row: number): void 
 
 /**
  * Levenberg-Marquardt in the logarithm of each constant, residuals robust by Huber's weights, constants held to their priors.
+ * @param priorUnit how much one standard deviation from a prior counts, in units of a log error
  * @param residuals log errors and the weight of each, at given constants
  */
 export function fitConstants(
   priors: readonly Prior[],
   residuals: (values: readonly number[]) => { error: number; weight: number }[],
   iterations = 40,
+  priorUnit = 0.03,
 ): number[] {
   let logs = priors.map((p) => Math.log(p.value));
   const valuesOf = (at: readonly number[]) => at.map((x) => Math.exp(x));
   const pull = (at: readonly number[]) =>
     at.map((x, i) => (x - Math.log(priors[i]?.value ?? 1)) / (priors[i]?.spread ?? 1));
-  // The prior counts as one residual of the usual size of an error.
-  const PRIOR_UNIT = 0.03;
   const evaluate = (at: readonly number[]) =>
     residuals(valuesOf(at))
       .map((r) => r.error * r.weight * huberWeight(r.error))
-      .concat(pull(at).map((x) => x * PRIOR_UNIT));
+      .concat(pull(at).map((x) => x * priorUnit));
   const cost = (r: readonly number[]) => r.reduce((sum, x) => sum + x * x, 0);
   let current = evaluate(logs);
   let damping = 1e-3;

@@ -55,6 +55,7 @@ export interface Row {
     oom: boolean | null;
   };
   derived: { peak_mem_gib?: number };
+  notes?: string | null;
 }
 
 /** Vocabulary of GPT-2 padded to 128, which rows without one were measured with. */
@@ -141,7 +142,8 @@ export function layoutOfRow(row: Row): { layout: LayoutInput; recomputeKnown: bo
       gradientBytes: gradientBytesOf(software.stack, precision, p.strategy ?? ''),
       prefetchesShards: !/fairscale|1\.11/.test(p.strategy ?? ''),
       collectives: row.collectives === 'smddp' ? 'smddp' : 'nccl',
-      optimizerBytes: /adam8/.test(p.strategy ?? '') ? 2 : 8,
+      // 8-bit moments, but those of the embeddings stay in fp32, as bitsandbytes does: 5.5 of 8 bytes in a 3B model.
+      optimizerBytes: /adam8/.test(p.strategy ?? '') ? 5.5 : 8,
       optimizerInBackward: /optinbwd|adam8/.test(p.strategy ?? ''),
     },
   };
@@ -191,6 +193,8 @@ function softwareOf(row: Row): { stack: Stack; kernels: Kernels; attention: Atte
 
 function stackOf(s: string, row: Row): Stack {
   if (/jax|maxtext/.test(s)) return 'jax';
+  // Megatron's own FSDP runs Megatron's kernels.
+  if (/megatron_fsdp/.test(s)) return 'megatron';
   if (/^zero|deepspeed_zero/.test(s)) return 'deepspeed';
   if (/fsdp|hsdp|single|ddp|smp_v|mics/.test(s)) return 'fsdp';
   if (/core|distopt|bridge/.test(s)) return 'megatron';
