@@ -1,0 +1,39 @@
+# The environment's image for `base: cuda`: everything built over a plain nvidia/cuda image (Ubuntu, x86_64). BASE_IMAGE names it with
+# the digest of the lock file; a runtime image is enough, NCCL comes with PyTorch's wheel. GDRCopy is left out: only GPU-initiated
+# networking needs it.
+ARG BASE_IMAGE
+
+FROM ${BASE_IMAGE} AS build
+ARG PYTORCH_VERSION=2.13.0
+COPY scripts /opt/slipway/build
+RUN bash /opt/slipway/build/system-packages.sh gcc libc6-dev python3 python3-venv \
+    && bash /opt/slipway/build/build-hostname-shim.sh /opt/slipway/lib \
+    && bash /opt/slipway/build/install-pytorch.sh /opt/venv
+
+FROM ${BASE_IMAGE}
+ARG BASE_IMAGE
+ARG PYTORCH_VERSION=2.13.0
+# The release in AWS's own PyTorch 2.13 image; EFA_INSTALLER_SHA256 holds the build to a file.
+ARG EFA_INSTALLER_VERSION=1.49.0
+ARG EFA_INSTALLER_SHA256=
+COPY scripts /opt/slipway/build
+# ssh is for the mpi launcher; Triton needs a C compiler when torch.compile runs.
+RUN bash /opt/slipway/build/system-packages.sh --purge ca-certificates curl gcc libc6-dev openssh-client openssh-server python3 python3-dev \
+    && bash /opt/slipway/build/install-efa.sh \
+    && bash /opt/slipway/build/nccl-settings.sh \
+    && rm -rf /var/lib/apt/lists/* \
+    && mkdir -p /run/sshd
+COPY --from=build /opt/venv /opt/venv
+COPY --from=build /opt/slipway/lib /opt/slipway/lib
+ENV PATH=/opt/venv/bin:/opt/amazon/openmpi/bin:/opt/amazon/efa/bin:${PATH} \
+    LD_LIBRARY_PATH=/opt/amazon/ofi-nccl/lib:/opt/amazon/efa/lib:/opt/amazon/openmpi/lib:/usr/local/cuda/lib64:${LD_LIBRARY_PATH}
+# Variables of AWS's guide as asked; the driver takes back what harms on the instance type at hand (docs/decisions/0004).
+ENV FI_PROVIDER=efa \
+    NCCL_PROTO=simple
+# A failed self-test ends the build. versions.json stays in the image.
+RUN python3 /opt/slipway/build/self_test.py --output /opt/slipway/versions.json \
+    && rm -r /opt/slipway/build
+LABEL org.opencontainers.image.title="slipway training image" \
+      org.opencontainers.image.base.name="${BASE_IMAGE}" \
+      io.slipway.pytorch="${PYTORCH_VERSION}" \
+      io.slipway.efa-installer="${EFA_INSTALLER_VERSION}"

@@ -1,0 +1,171 @@
+"""Self-test of the environment's image, run as the last step of its build. Standard library, Python 3.8+; needs no GPU or EFA device.
+
+Prints one JSON object with the versions found and writes it to `--output`. Every reason why jobs on EFA would fail, or would fall
+back to sockets without a word, goes to standard error, all of them together, and ends the build with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+#: Names that NCCL or an NGC image opens; plugin 1.15 renamed its file, installer 1.44 moved it.
+PLUGIN_NAMES = ("libnccl-net-ofi.so", "libnccl-net.so", "libnccl-net-aws-ofi.so")
+#: Libraries of the host's driver: mounted when a job starts, absent while an image is built.
+DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
+#: The plugin from 1.13 on refuses EFA below this (aws-ofi-nccl release notes).
+LEAST_LIBFABRIC = (1, 22)
+BAKED = {"FI_PROVIDER": "efa", "NCCL_PROTO": "simple"}
+TORCH_PROBE = (
+    "import json, torch\n"
+    "nccl = torch.cuda.nccl.version() if torch.version.cuda else None\n"
+    "print(json.dumps({'pytorch': torch.__version__, 'cuda': torch.version.cuda, 'nccl': nccl}))"
+)
+
+
+class Report(NamedTuple):
+    """`versions`: what was found; `problems`: why the build must end."""
+
+    versions: Dict[str, Optional[str]]
+    problems: List[str]
+
+
+def loader_folders(environ: Mapping[str, str], cache: str) -> List[Path]:
+    """Folders that the dynamic loader searches: LD_LIBRARY_PATH, then those of `ldconfig -p` (`cache`)."""
+    named = [Path(entry) for entry in environ.get("LD_LIBRARY_PATH", "").split(":") if entry]
+    cached = [Path(found).parent for found in re.findall(r"=> (\S+)", cache)]
+    return list(dict.fromkeys(named + cached))
+
+
+def find_plugin(folders: Sequence[Path]) -> Optional[Path]:
+    """The plugin as NCCL would find it; a plugin outside these folders is as good as none."""
+    candidates = (folder / name for name in PLUGIN_NAMES for folder in folders)
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def missing_libraries(ldd: str) -> List[str]:
+    """Libraries that `ldd` does not find, without those that the host's driver brings."""
+    return [name for name in re.findall(r"^\s*(\S+) => not found", ldd, re.MULTILINE) if name not in DRIVER_LIBRARIES]
+
+
+def plugin_version(content: bytes) -> Optional[str]:
+    """Version from the line that the plugin logs first (`Initializing aws-ofi-nccl X`, `Using` up to 1.6)."""
+    found = re.search(rb"(?:Initializing|Using) aws-ofi-nccl (\d[\w.\-]*)", content)
+    return found.group(1).decode() if found else None
+
+
+def libfabric_version(output: str) -> Optional[str]:
+    """Version from `fi_info --version`."""
+    found = re.search(r"libfabric: *(\d\S*)", output)
+    return found.group(1) if found else None
+
+
+def is_too_old(libfabric: str) -> bool:
+    """Whether the plugin would refuse this libfabric (`2.4.0amzn5.0` counts as 2.4)."""
+    major, minor = (re.findall(r"\d+", libfabric) + ["0", "0"])[:2]
+    return (int(major), int(minor)) < LEAST_LIBFABRIC
+
+
+def run(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+    """Runs `command`; one that does not exist answers like a shell would, with 127."""
+    try:
+        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    except OSError as error:
+        return subprocess.CompletedProcess(command, 127, str(error))
+
+
+def load_problem(library: Path) -> Optional[str]:
+    """Why `library` cannot be loaded; None where it can, or where only the host's driver is missing."""
+    try:
+        ctypes.CDLL(str(library))
+        return None
+    except OSError as error:
+        missing = missing_libraries(run(["ldd", str(library)]).stdout)
+        if missing:
+            return "%s: its libraries must be on the loader's path, got none for %s" % (library, ", ".join(missing))
+        return None if any(name in str(error) for name in DRIVER_LIBRARIES) else "%s: must load, got %s" % (library, error)
+
+
+def check_plugin(folders: Sequence[Path]) -> Report:
+    """The NCCL plugin: there, loadable, and with the CUDA runtime under the name that it opens."""
+    plugin = find_plugin(folders)
+    if plugin is None:
+        return Report({"plugin": None}, ["libnccl-net-ofi.so: must be on the loader's path (LD_LIBRARY_PATH, ldconfig), got none there"])
+    content = plugin.read_bytes()
+    problem = load_problem(plugin)
+    problems = [problem] if problem else []
+    if b"libcudart.so\0" in content and not any((folder / "libcudart.so").exists() for folder in folders):
+        problems.append("libcudart.so: must be on the loader's path, because the plugin opens that name, got none there")
+    return Report({"plugin": plugin_version(content), "pluginFile": str(plugin)}, problems)
+
+
+def check_libfabric() -> Report:
+    """`fi_info` runs, and its libfabric is one that the plugin takes."""
+    answer = run(["fi_info", "--version"])
+    version = libfabric_version(answer.stdout)
+    if answer.returncode != 0 or version is None:
+        got = "exit %d: %s" % (answer.returncode, answer.stdout.strip()[:300])
+        return Report({"libfabric": None}, ["fi_info --version: must run, got %s" % got])
+    least = "%d.%d" % LEAST_LIBFABRIC
+    problems = ["libfabric: must be %s or later for the plugin, got %s" % (least, version)] if is_too_old(version) else []
+    return Report({"libfabric": version}, problems)
+
+
+def check_torch(python: str) -> Report:
+    """PyTorch imports under the Python that will run the ranks, and is a build with CUDA."""
+    answer = run([python, "-c", TORCH_PROBE])
+    if answer.returncode != 0:
+        return Report({"pytorch": None}, ["import torch: must work with %s, got %s" % (python, answer.stdout.strip()[-300:])])
+    found = json.loads(answer.stdout.strip().splitlines()[-1])
+    nccl = ".".join(str(part) for part in found["nccl"]) if isinstance(found["nccl"], list) else found["nccl"]
+    problems = [] if found["cuda"] else ["torch: must be a build with CUDA, got %s without" % found["pytorch"]]
+    return Report({"pytorch": found["pytorch"], "cuda": found["cuda"], "nccl": nccl}, problems)
+
+
+def check_variables(environ: Mapping[str, str]) -> Report:
+    """The variables that this image promises to bake."""
+    wrong = [name for name, value in BAKED.items() if environ.get(name) != value]
+    return Report({}, ["%s: must be %s in the image, got %s" % (name, BAKED[name], environ.get(name)) for name in wrong])
+
+
+def check_shim(path: Path) -> Report:
+    """The hostname shim, where one was built, answers the name that it is given."""
+    if not path.is_file():
+        return Report({"hostnameShim": None}, [])
+    environ = dict(os.environ, LD_PRELOAD=str(path), SM_CURRENT_HOST="algo-17")
+    script = "import socket; print(socket.gethostname())"
+    probe = subprocess.run([sys.executable, "-c", script], env=environ, stdout=subprocess.PIPE, check=False)
+    name = probe.stdout.decode().strip()
+    return Report({"hostnameShim": str(path)}, [] if name == "algo-17" else ["%s: must answer algo-17, got %r" % (path, name)])
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs all checks; 0 when the image is fit."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--output", type=Path, required=True, help="file for the versions")
+    parser.add_argument("--python", default="python3", help="Python that runs the ranks")
+    parser.add_argument("--shim", type=Path, default=Path("/opt/slipway/lib/libslipway-hostname.so"))
+    options = parser.parse_args(arguments)
+    folders = loader_folders(os.environ, run(["ldconfig", "-p"]).stdout)
+    checks = [check_plugin(folders), check_libfabric(), check_torch(options.python), check_variables(os.environ), check_shim(options.shim)]
+    versions = {name: value for check in checks for name, value in check.versions.items()}
+    problems = [problem for check in checks for problem in check.problems]
+    text = json.dumps(versions, sort_keys=True)
+    print(text)
+    for problem in problems:
+        print("self-test: " + problem, file=sys.stderr)
+    if not problems:
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(text + "\n", encoding="utf-8")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
