@@ -1,8 +1,10 @@
+import { refuseUnsupported } from '../rules/support';
 import type { Descriptor } from '../spec/descriptor';
+import { hasErrors } from '../spec/issue';
 import { confirmCost } from './confirm';
 import { dryRun, writeDryRun } from './dry-run';
 import { findDescriptor } from './environment';
-import { EXIT, UsageError } from './exit';
+import { EXIT, Refusal, UsageError } from './exit';
 import { type CheckedRun, type CommonOptions, isDescriptorFile, requireRun } from './inputs';
 import { preflightRun } from './preflight';
 import { submit } from './submit';
@@ -61,6 +63,8 @@ async function submitRun(
   options: LaunchOptions,
   terminal: Terminal,
 ): Promise<number> {
+  const issues = refuseUnsupported(checked.issues);
+  if (hasErrors(issues)) throw new Refusal(issues);
   await preflightRun(checked.run, descriptor, terminal);
   const acceptsUnknownPrice = await confirmCost(checked.run, descriptor, options.yes ?? false, terminal);
   const started = await submit(checked, file, descriptor, { ...options, acceptsUnknownPrice }, terminal);

@@ -1,4 +1,5 @@
 import { checkEnvironment } from '../rules/environment';
+import { checkEnvironmentSupport } from '../rules/environment-support';
 import { hasErrors, type Issue } from '../spec/issue';
 import { isEnvironmentFile, type Loaded, loadEnvironment } from '../spec/load';
 import { EXIT } from './exit';
@@ -21,7 +22,13 @@ function findIssues(
   const text = readText(file);
   if (isEnvironmentFile(text)) {
     const loaded = loadEnvironment(text, options.set);
-    return { ...loaded, issues: [...loaded.issues, ...(loaded.value ? checkEnvironment(loaded.value) : [])] };
+    return {
+      ...loaded,
+      issues: [
+        ...loaded.issues,
+        ...(loaded.value ? [...checkEnvironment(loaded.value), ...checkEnvironmentSupport(loaded.value)] : []),
+      ],
+    };
   }
   // A name would need a service call; offline only a descriptor file says something about the environment.
   const descriptor =

@@ -13,6 +13,7 @@ import { LAUNCHER_RULES } from './launcher';
 import { LIMIT_RULES } from './limits';
 import { NETWORK_RULES } from './network';
 import { PROCESSING_RULES } from './processing';
+import { SUPPORT_RULES } from './support';
 import { TRAINING_RULES } from './training';
 
 /** Every named rule: those of the strategies, and those that belong to none. */
@@ -29,6 +30,7 @@ export const RULES: readonly Rule[] = [
   ...NETWORK_RULES,
   ...PROCESSING_RULES,
   ...GUARDRAIL_RULES,
+  ...SUPPORT_RULES,
 ];
 
 const RULE_BY_ID: ReadonlyMap<string, Rule> = new Map(RULES.map((rule) => [rule.id, rule]));

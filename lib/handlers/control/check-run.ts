@@ -3,6 +3,7 @@ import { jobName } from '../../job/plan';
 import { ladderOf } from '../../lifecycle/ladder';
 import { judgeForDeploy, type QuotaRow, runQuotaNeeds } from '../../quota';
 import { checkRun } from '../../rules';
+import { refuseUnsupported } from '../../rules/support';
 import type { Descriptor } from '../../spec/descriptor';
 import { hasErrors, type Issue, issue } from '../../spec/issue';
 import { loadRun } from '../../spec/load';
@@ -29,7 +30,7 @@ export async function checkStart(
   const rows = await quotaRows(run, limits);
   const issues = [
     ...loaded.issues,
-    ...checkRun(run, { descriptor, region }),
+    ...refuseUnsupported(checkRun(run, { descriptor, region })),
     ...codeIssues(run, request),
     ...nameIssues(request, descriptor),
     ...priceIssues(run, request, descriptor, region),

@@ -1,0 +1,137 @@
+import type { Issue } from '../spec/issue';
+import type { RunSpec } from '../spec/run-spec';
+import { type Finding, type Rule, trainingRule, when } from './rule';
+
+/**
+ * What the contract knows and this version does not do yet. `validate` warns, so that a file can be checked before its feature is
+ * there; a launch refuses (`refuseUnsupported`), because the job would end itself with code 77 after its instances have started.
+ */
+const PREFIX = 'not-supported/';
+const WHY = 'The driver or the built-in trainer would refuse it after the instances have started.';
+const SOURCE = 'containers/README.md';
+
+const notYet = (path: string, what: string, got: unknown, fix: string): Finding => ({
+  path,
+  must: `${what} is not supported yet`,
+  got,
+  fix,
+});
+
+function trainer(run: RunSpec): Finding[] {
+  if (run.code.builtin !== 'builtin') return [];
+  const { library, collectives, parameters } = run.distribution;
+  const expert = parameters.expert_parallel_degree;
+  const tensor = parameters.tensor_parallel_degree;
+  return [
+    ...when(
+      !['fsdp', 'ddp'].includes(library),
+      notYet(
+        'distribution.library',
+        `${library} in the built-in trainer`,
+        library,
+        'use fsdp, or own code (containers/examples)',
+      ),
+    ),
+    ...when(
+      collectives === 'smddp',
+      notYet(
+        'distribution.collectives',
+        'smddp in the built-in trainer',
+        collectives,
+        'use nccl, or own code (containers/examples)',
+      ),
+    ),
+    ...when(
+      ['fp8', 'fp16'].includes(run.training.precision),
+      notYet(
+        'training.precision',
+        `${run.training.precision} in the built-in trainer`,
+        run.training.precision,
+        'use bf16',
+      ),
+    ),
+    ...when(
+      typeof expert === 'number' && expert > 1,
+      notYet(
+        'distribution.parameters.expert_parallel_degree',
+        'expert parallelism in the built-in trainer',
+        expert,
+        'use 1',
+      ),
+    ),
+    ...when(
+      typeof tensor === 'number' && tensor > 1 && run.model?.architecture.experts !== undefined,
+      notYet(
+        'distribution.parameters.tensor_parallel_degree',
+        'tensor parallelism with experts in the built-in trainer',
+        tensor,
+        'use 1',
+      ),
+    ),
+    ...when(
+      run.observability.tensorBoard,
+      notYet(
+        'observability.tensorBoard',
+        'tensorBoard in the built-in trainer',
+        true,
+        'remove it; slipway report draws the loss',
+      ),
+    ),
+    ...when(
+      run.observability.mlflow !== undefined,
+      notYet('observability.mlflow', 'mlflow in the built-in trainer', run.observability.mlflow?.arn, 'remove it'),
+    ),
+  ];
+}
+
+const RULES: readonly Rule[] = [
+  {
+    id: `${PREFIX}mpi-entrypoint`,
+    level: 'warning',
+    what: 'MPI under the entrypoint contract is not supported yet.',
+    why: WHY,
+    source: SOURCE,
+    check: ({ distribution }) =>
+      when(
+        distribution.launcher === 'mpi' && distribution.contract === 'entrypoint',
+        notYet(
+          'distribution.launcher',
+          'mpi under the entrypoint contract',
+          'mpi',
+          'use contract toolkit, or torchrun',
+        ),
+      ),
+  },
+  {
+    id: `${PREFIX}code-in-s3`,
+    level: 'warning',
+    what: 'Code in S3 under the entrypoint contract is not supported yet.',
+    why: 'The driver starts no code without a digest, and none is known of an archive that is already in S3.',
+    source: SOURCE,
+    check: ({ code, distribution }) =>
+      when(
+        code.source.startsWith('s3://') && distribution.contract === 'entrypoint',
+        notYet(
+          'code.source',
+          'an archive in S3 under the entrypoint contract',
+          code.source,
+          'name a local folder, or use contract toolkit',
+        ),
+      ),
+  },
+  {
+    id: `${PREFIX}trainer`,
+    level: 'warning',
+    what: 'Some settings are not supported yet by the built-in trainer.',
+    why: WHY,
+    source: SOURCE,
+    check: trainer,
+  },
+];
+
+export const SUPPORT_RULES: readonly Rule[] = RULES.map(trainingRule);
+
+/** The issues as a launch takes them: what is not supported yet stops it. */
+export function refuseUnsupported(issues: readonly Issue[]): Issue[] {
+  return issues.map((found) => (found.rule.startsWith(PREFIX) ? { ...found, level: 'error' } : found));
+}
