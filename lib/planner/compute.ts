@@ -92,6 +92,8 @@ function trafficScale(l: LayoutInput, k: Constants): number {
 
 /** An RMSNorm written as plain operations casts to fp32 and passes six times: 34 bytes an element against 4, and a block has two. */
 const PLAIN_RMS_NORM_BYTES = 2 * 30;
+/** A rotary embedding in plain operations: halves turned and joined, two products, a sum; 18 bytes an element of queries and keys. */
+const PLAIN_ROTARY_BYTES = 18;
 export const hasPlainRmsNorm = (l: LayoutInput) =>
   l.kernels === 'eager' &&
   l.model.mlpMatrices === 3 &&
@@ -109,7 +111,8 @@ function trafficBytes(l: LayoutInput, k: Constants): number {
   const cast =
     l.precision === 'fp8' ? k.fp8CastTraffic * tokens * (2 * m.hidden + (m.mlpMatrices * m.ffn) / l.tensor) : 0;
   const share = l.sequenceParallel ? l.tensor : 1;
-  const norms = hasPlainRmsNorm(l) ? (PLAIN_RMS_NORM_BYTES * tokens * m.hidden) / share : 0;
+  const rotated = (PLAIN_ROTARY_BYTES * (m.heads + m.kvHeads) * m.headSize) / l.tensor;
+  const norms = hasPlainRmsNorm(l) ? tokens * ((PLAIN_RMS_NORM_BYTES * m.hidden) / share + rotated) : 0;
   return 2 * elements * trafficScale(l, k) + norms + cast;
 }
 
