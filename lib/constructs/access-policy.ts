@@ -114,7 +114,11 @@ function jobLogs({ partition, region, account, environment }: AccessContext): Ex
     (family) => `arn:${partition}:logs:${region}:${account}:log-group:/aws/sagemaker/${family}`,
   );
   return [
-    { actions: ['logs:DescribeLogStreams', 'logs:FilterLogEvents', 'logs:StartLiveTail'], resources: groups },
+    {
+      actions: ['logs:DescribeLogStreams', 'logs:FilterLogEvents', 'logs:StartLiveTail'],
+      resources: groups.flatMap((group) => [group, `${group}:*`]),
+      wildcard: 'Two log groups: actions on a group are judged with the ending :*.',
+    },
     {
       actions: ['logs:GetLogEvents'],
       resources: groups.map((group) => `${group}:log-stream:${environment}-*`),

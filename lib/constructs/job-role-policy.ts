@@ -139,15 +139,16 @@ export function imageRepositories(context: JobRoleContext): string[] {
 function logStatements({ partition, region, account, environment }: JobRoleContext, family: string): ExactStatement[] {
   const group = `arn:${partition}:logs:${region}:${account}:log-group:/aws/sagemaker/${family}`;
   return [
+    {
+      actions: ['logs:CreateLogGroup', 'logs:DescribeLogStreams'],
+      resources: [group, `${group}:*`],
+      wildcard: 'One log group: evaluators differ in whether its ARN ends with :*.',
+    },
     // CreateLogStream is documented as an action on the group, PutLogEvents as one on the stream; evaluators differ in which ARN
     // they ask for, so both are named. The group's own ARN covers no stream of another environment.
     {
-      actions: ['logs:CreateLogGroup', 'logs:CreateLogStream', 'logs:DescribeLogStreams', 'logs:PutLogEvents'],
-      resources: [group],
-    },
-    {
       actions: ['logs:CreateLogStream', 'logs:PutLogEvents'],
-      resources: [`${group}:log-stream:${environment}-*`],
+      resources: [group, `${group}:log-stream:${environment}-*`],
       wildcard: "The streams of this environment's jobs in the group that SageMaker shares between all jobs.",
     },
     {

@@ -124,7 +124,10 @@ export class Observability extends Construct {
     });
     onEvent.allow({
       actions: ['logs:CreateLogGroup', 'logs:PutRetentionPolicy'],
-      resources: SHARED_LOG_GROUPS.map((name) => `arn:${partition}:logs:${region}:${account}:log-group:${name}`),
+      resources: SHARED_LOG_GROUPS.map(
+        (name) => `arn:${partition}:logs:${region}:${account}:log-group:${name}`,
+      ).flatMap((group) => [group, `${group}:*`]),
+      wildcard: 'Two log groups: actions on a group are judged with the ending :*.',
     });
     new HandlerResource(this, 'SharedLogs', {
       resourceType: LOG_RETENTION_TYPE,

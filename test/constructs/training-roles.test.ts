@@ -42,8 +42,8 @@ const SHARED = [
       `${ECR}:763104351884:repository/pytorch-training`,
     ],
   },
-  { actions: ['logs:CreateLogGroup', 'logs:DescribeLogStreams'], resources: [LOGS] },
-  { actions: ['logs:CreateLogStream', 'logs:PutLogEvents'], resources: [`${LOGS}:log-stream:research-*`] },
+  { actions: ['logs:CreateLogGroup', 'logs:DescribeLogStreams'], resources: [LOGS, `${LOGS}:*`] },
+  { actions: ['logs:CreateLogStream', 'logs:PutLogEvents'], resources: [LOGS, `${LOGS}:log-stream:research-*`] },
   {
     actions: ['cloudwatch:PutMetricData'],
     resources: ['*'],

@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest';
+import {
+  type AccessContext,
+  auditorStatements,
+  ciStatements,
+  platformAdminStatements,
+  researcherStatements,
+} from '../../lib/constructs/access-policy';
+
+const CONTEXT: AccessContext = {
+  partition: 'aws',
+  account: '111122223333',
+  region: 'us-west-2',
+  environment: 'research',
+  dataBucketArn: 'arn:aws:s3:::data',
+  checkpointBucketArn: 'arn:aws:s3:::checkpoints',
+  artifactBucketArn: 'arn:aws:s3:::artifacts',
+  keyArn: 'arn:aws:kms:us-west-2:111122223333:key/k',
+  runTableArn: 'arn:aws:dynamodb:us-west-2:111122223333:table/runs',
+  aliasArns: { nlp: 'arn:control:team-nlp', speech: 'arn:control:team-speech' },
+};
+type Statements = ReturnType<typeof ciStatements>;
+const allowing = (statements: Statements, action: string) => statements.filter((s) => s.actions.includes(action));
+const resourcesOf = (statements: Statements, action: string) =>
+  allowing(statements, action).flatMap((s) => s.resources);
+
+describe('a researcher', () => {
+  const statements = researcherStatements(CONTEXT, 'nlp');
+
+  test("invokes the own team's alias and no other", () => {
+    expect(resourcesOf(statements, 'lambda:InvokeFunction')).toEqual(['arn:control:team-nlp']);
+  });
+
+  test("reads shared data and the own team's runs", () => {
+    expect(resourcesOf(statements, 's3:GetObject')).toEqual([
+      'arn:aws:s3:::data/*',
+      'arn:aws:s3:::checkpoints/runs/nlp/*',
+      'arn:aws:s3:::artifacts/runs/nlp/*',
+    ]);
+  });
+
+  test("writes into the team's own place and nowhere else: not driver, not job files", () => {
+    expect(resourcesOf(statements, 's3:PutObject')).toEqual(['arn:aws:s3:::data/teams/nlp/*']);
+    expect(allowing(statements, 's3:DeleteObject')).toEqual([]);
+  });
+
+  test("reads the own team's descriptor", () => {
+    expect(resourcesOf(statements, 'ssm:GetParameter')).toEqual([
+      'arn:aws:ssm:us-west-2:111122223333:parameter/slipway/environments/research/nlp',
+    ]);
+  });
+});
+
+test('the platform team invokes every alias and keeps the shared data', () => {
+  const statements = platformAdminStatements(CONTEXT);
+  expect(resourcesOf(statements, 'lambda:InvokeFunction')).toEqual(['arn:control:team-nlp', 'arn:control:team-speech']);
+  expect(resourcesOf(statements, 's3:DeleteObject')).toEqual(['arn:aws:s3:::data/*']);
+});
+
+test('an auditor sees what happened and no data, and starts nothing', () => {
+  const statements = auditorStatements(CONTEXT);
+  expect(resourcesOf(statements, 'dynamodb:Query')).toContain(CONTEXT.runTableArn);
+  for (const action of ['s3:GetObject', 's3:PutObject', 'lambda:InvokeFunction', 'dynamodb:PutItem'])
+    expect([action, allowing(statements, action)]).toEqual([action, []]);
+});
+
+test('a pipeline checks and spends nothing', () => {
+  const actions = ciStatements(CONTEXT).flatMap((s) => s.actions);
+  expect(actions.filter((a) => !/:(Get|List|Describe)/.test(a))).toEqual([]);
+  expect(actions).not.toContain('s3:GetObject');
+});
+
+test('nobody may create a job or pass a role, and no action is a wildcard', () => {
+  const all = [
+    ...researcherStatements(CONTEXT, 'nlp'),
+    ...platformAdminStatements(CONTEXT),
+    ...auditorStatements(CONTEXT),
+    ...ciStatements(CONTEXT),
+  ];
+  const actions = all.flatMap((s) => s.actions);
+  expect(actions.filter((a) => /Create(Training|Processing)Job|PassRole|\*/.test(a))).toEqual([]);
+  for (const s of all.filter((x) => x.resources.some((r) => r.includes('*')))) expect(s.wildcard).toMatch(/\.$/);
+});
