@@ -1,4 +1,5 @@
 import { findAccelerator } from '../lib/catalog/accelerators';
+import { MODELS } from '../lib/catalog/models';
 import type { AttentionKernel, Kernels, LayoutInput, PlanPrecision, Recompute, Stack } from '../lib/planner/layout';
 import { type PlannerConstants, planLayout } from '../lib/planner/plan';
 
@@ -62,6 +63,8 @@ export interface Row {
 const USUAL_VOCABULARY = 51_200;
 /** Width of a head when only the hidden size is known. */
 const USUAL_HEAD = 128;
+/** Sequence length of rows without one. */
+const USUAL_SEQUENCE = 4096;
 
 const RECOMPUTE: Readonly<Record<string, Recompute>> = {
   none: 'none',
@@ -74,15 +77,15 @@ const RECOMPUTE: Readonly<Record<string, Recompute>> = {
 
 /** The layout a row describes, or the reason why it is skipped. `recompute` undefined: the row does not say. */
 export function layoutOfRow(row: Row): { layout: LayoutInput; recomputeKnown: boolean } | string {
-  const { model: m, hardware: h, parallel: p, batch: b } = row;
+  const { hardware: h, parallel: p, batch: b } = row;
+  const m = completed(row.model);
   if (row.tags.includes('moe') || (p.ep ?? 1) > 1) return 'mixture of experts is out of scope';
   if ((p.strategy ?? '').includes('lora')) return 'LoRA is out of scope';
   if (!m.layers || !m.hidden || !m.ffn || !m.seq_len) return 'the model shape or sequence length is not given';
   const found = findAccelerator(h.gpu);
   if (!found) return `unknown accelerator ${h.gpu}`;
   const gpusPerNode = h.gpus_per_node ?? 8;
-  const world = h.num_gpus ?? (h.nodes ? h.nodes * gpusPerNode : undefined);
-  if (!world) return 'the number of GPUs is not given';
+  const world = h.num_gpus ?? (h.nodes ? h.nodes * gpusPerNode : leastWorld(row, gpusPerNode));
   const degrees = degreesOf(row, world);
   if (typeof degrees === 'string') return degrees;
   const software = softwareOf(row);
@@ -161,12 +164,51 @@ const gradientBytesOf = (stack: Stack, precision: PlanPrecision, strategy: strin
 
 type Degrees = Pick<LayoutInput, 'shard' | 'replicate' | 'tensor' | 'pipeline' | 'context'>;
 
+/** Where a row does not say how many GPUs there were: one node, or as many as its degrees need. */
+function leastWorld(row: Row, gpusPerNode: number): number {
+  const p = row.parallel;
+  return Math.max(gpusPerNode, (p.tp ?? 1) * (p.pp ?? 1) * (p.cp ?? 1) * (p.dp_shard ?? 1) * (p.dp_replicate ?? 1));
+}
+
+/** Tensor, pipeline and context degrees; where none is given and the batch is too small for the GPUs, a node each and the rest context. */
+function modelDegrees(row: Row, world: number): { tensor: number; pipeline: number; context: number } {
+  const p = row.parallel;
+  const batch = row.batch.global_batch_seqs ?? world;
+  const silent = p.tp === null && p.pp === null;
+  if (!silent || world <= batch) return { tensor: p.tp ?? 1, pipeline: p.pp ?? 1, context: p.cp ?? 1 };
+  const tensor = Math.min(8, world / batch);
+  return { tensor, pipeline: 1, context: Math.max(1, world / batch / tensor) };
+}
+
+/** A shape with what follows from the rest: blocks from the parameter count, everything from a name the catalog knows. */
+function completed(m: Row['model']): Row['model'] {
+  const shape = MODELS[m.name];
+  const seq = m.seq_len ?? USUAL_SEQUENCE;
+  if (!m.hidden && shape) {
+    return {
+      ...m,
+      seq_len: seq,
+      layers: shape.layers,
+      hidden: shape.hiddenSize,
+      heads: shape.attentionHeads,
+      kv_heads: shape.kvHeads,
+      ffn: shape.ffnHiddenSize,
+      vocab: shape.vocabularySize,
+      mlp_matrices: shape.gatedMlp ? 3 : 2,
+      tied_embeddings: shape.tiedEmbeddings,
+    };
+  }
+  if (m.layers || !m.params_b || !m.hidden || !m.ffn) return { ...m, seq_len: seq };
+  const embeddings = (m.tied_embeddings ? 1 : 2) * (m.vocab ?? USUAL_VOCABULARY) * m.hidden;
+  const block =
+    m.hidden * (2 * m.hidden + (2 * m.hidden * (m.kv_heads ?? 1)) / (m.heads ?? 1) + (m.mlp_matrices ?? 3) * m.ffn);
+  return { ...m, seq_len: seq, layers: Math.max(1, Math.round((m.params_b * 1e9 - embeddings) / block)) };
+}
+
 /** Degrees of the row; some recipes count the context ranks among the shards. */
 function degreesOf(row: Row, world: number): Degrees | string {
   const p = row.parallel;
-  const tensor = p.tp ?? 1;
-  const pipeline = p.pp ?? 1;
-  const context = p.cp ?? 1;
+  const { tensor, pipeline, context } = modelDegrees(row, world);
   const rest = world / (tensor * pipeline * context);
   if (!Number.isInteger(rest)) return `tp ${tensor} x pp ${pipeline} x cp ${context} does not divide ${world} GPUs`;
   const zero = p.zero_stage ?? 0;

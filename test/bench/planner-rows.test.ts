@@ -1,0 +1,115 @@
+import { expect, test } from 'vitest';
+import { layoutOfRow, predictRow, type Row } from '../../bench/planner-rows';
+
+/** A hand-made row in the schema of the published measurements. */
+function row(
+  changes: {
+    parallel?: Partial<Row['parallel']>;
+    batch?: Partial<Row['batch']>;
+    model?: Partial<Row['model']>;
+    hardware?: Partial<Row['hardware']>;
+    tags?: string[];
+  } = {},
+): Row {
+  return {
+    id: 'hand-made',
+    use: ['throughput'],
+    tags: changes.tags ?? [],
+    model: {
+      name: 'made-7b',
+      params_b: 6.7,
+      layers: 32,
+      hidden: 4096,
+      heads: 32,
+      kv_heads: 32,
+      ffn: 11008,
+      vocab: 32000,
+      seq_len: 4096,
+      mlp_matrices: 3,
+      tied_embeddings: false,
+      ...changes.model,
+    },
+    hardware: { gpu: 'H100-80GB', gpus_per_node: 8, nodes: 4, num_gpus: 32, network_gbps: null, ...changes.hardware },
+    parallel: {
+      strategy: 'fsdp2_full_shard',
+      dp_shard: 32,
+      dp_replicate: 1,
+      tp: 1,
+      pp: 1,
+      cp: 1,
+      vpp: null,
+      ep: null,
+      sequence_parallel: null,
+      activation_checkpointing: 'full',
+      offload: 'none',
+      zero_stage: 3,
+      ...changes.parallel,
+    },
+    batch: { micro_batch_per_gpu: 1, global_batch_seqs: 64, grad_accum: null, ...changes.batch },
+    precision: 'bf16',
+    collectives: 'nccl',
+    result: { tokens_per_s_per_gpu: null, step_time_s: null, peak_mem_gb: null, peak_mem_kind: null, oom: null },
+    derived: {},
+  };
+}
+
+test('a row is answered with figures that belong together', () => {
+  const p = predictRow(row());
+  expect(p.skipped).toBeUndefined();
+  expect((64 * 4096) / (p.stepSeconds ?? 0) / 32 / (p.tokensPerSecondPerGpu ?? 1)).toBeCloseTo(1, 9);
+  expect(p.fits).toBe('fits');
+  const [low, high] = p.interval80 ?? [0, 0];
+  expect(low < (p.tokensPerSecondPerGpu ?? 0) && (p.tokensPerSecondPerGpu ?? 0) < high).toBe(true);
+});
+
+test('a row judged out of memory still gets its figures', () => {
+  const p = predictRow(
+    row({
+      batch: { micro_batch_per_gpu: 32, global_batch_seqs: 1024 },
+      parallel: { activation_checkpointing: 'none' },
+    }),
+  );
+  expect(p.fits).toBe('oom');
+  expect(p.peakMemoryGiB).toBeGreaterThan(80);
+  expect(p.tokensPerSecondPerGpu).toBeGreaterThan(0);
+});
+
+test.each<[string, Row, string]>([
+  ['mixture of experts', row({ tags: ['moe'] }), 'mixture of experts is out of scope'],
+  ['LoRA', row({ parallel: { strategy: 'fsdp_full_shard_lora' } }), 'LoRA is out of scope'],
+  ['an unknown accelerator', row({ hardware: { gpu: 'TPU-v5' } }), 'unknown accelerator TPU-v5'],
+  ['degrees that do not divide', row({ parallel: { tp: 3 } }), 'tp 3 x pp 1 x cp 1 does not divide 32 GPUs'],
+  [
+    'a batch smaller than the ranks',
+    row({ batch: { global_batch_seqs: 16 } }),
+    'micro-batch 1 x 32 data-parallel ranks exceeds the global batch 16',
+  ],
+])('fails: %s is skipped with a reason', (_name, given, reason) => {
+  expect(predictRow(given).skipped).toBe(reason);
+});
+
+test('context ranks may be counted among the shards', () => {
+  const mapped = layoutOfRow(row({ parallel: { cp: 2, dp_shard: 32 } }));
+  expect(typeof mapped === 'string' ? mapped : mapped.layout).toMatchObject({ shard: 16, replicate: 1, context: 2 });
+});
+
+test('what a row does not say is taken as what was usual', () => {
+  const mapped = layoutOfRow(
+    row({ model: { vocab: null, layers: null }, hardware: { num_gpus: null, nodes: null }, parallel: { dp_shard: 8 } }),
+  );
+  if (typeof mapped === 'string') throw new Error(mapped);
+  expect(mapped.layout).toMatchObject({ nodes: 1, networkGbps: 3200, model: { vocabulary: 51200, layers: 31 } });
+});
+
+test('a row without a recompute setting recomputes no more than it must', () => {
+  const silent = (micro_batch_per_gpu: number) =>
+    predictRow(
+      row({
+        parallel: { activation_checkpointing: null },
+        batch: { micro_batch_per_gpu, global_batch_seqs: 32 * micro_batch_per_gpu },
+      }),
+    );
+  const none = predictRow(row({ parallel: { activation_checkpointing: 'none' }, batch: { global_batch_seqs: 32 } }));
+  expect(silent(1).tokensPerSecondPerGpu).toBe(none.tokensPerSecondPerGpu);
+  expect(silent(8).fits).not.toBe('oom');
+});
