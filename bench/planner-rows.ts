@@ -1,7 +1,7 @@
 import { findAccelerator } from '../lib/catalog/accelerators';
-import { MODELS } from '../lib/catalog/models';
 import type { AttentionKernel, Kernels, LayoutInput, PlanPrecision, Recompute, Stack } from '../lib/planner/layout';
 import { type PlannerConstants, planLayout } from '../lib/planner/plan';
+import { completed, USUAL_VOCABULARY } from './planner-row-model';
 
 /** A row in the schema of bench/README.md; unknown is null. */
 export interface Row {
@@ -59,12 +59,8 @@ export interface Row {
   notes?: string | null;
 }
 
-/** Vocabulary of GPT-2 padded to 128, which rows without one were measured with. */
-const USUAL_VOCABULARY = 51_200;
 /** Width of a head when only the hidden size is known. */
 const USUAL_HEAD = 128;
-/** Sequence length of rows without one. */
-const USUAL_SEQUENCE = 4096;
 
 const RECOMPUTE: Readonly<Record<string, Recompute>> = {
   none: 'none',
@@ -170,39 +166,14 @@ function leastWorld(row: Row, gpusPerNode: number): number {
   return Math.max(gpusPerNode, (p.tp ?? 1) * (p.pp ?? 1) * (p.cp ?? 1) * (p.dp_shard ?? 1) * (p.dp_replicate ?? 1));
 }
 
-/** Tensor, pipeline and context degrees; where none is given and the batch is too small for the GPUs, a node each and the rest context. */
+/** Tensor, pipeline and context degrees; Megatron rows that give none and have a small batch: tensor in a node, the rest context. */
 function modelDegrees(row: Row, world: number): { tensor: number; pipeline: number; context: number } {
   const p = row.parallel;
   const batch = row.batch.global_batch_seqs ?? world;
-  const silent = p.tp === null && p.pp === null;
+  const silent = p.tp === null && p.pp === null && /core|distopt/.test(p.strategy ?? '');
   if (!silent || world <= batch) return { tensor: p.tp ?? 1, pipeline: p.pp ?? 1, context: p.cp ?? 1 };
   const tensor = Math.min(8, world / batch);
   return { tensor, pipeline: 1, context: Math.max(1, world / batch / tensor) };
-}
-
-/** A shape with what follows from the rest: blocks from the parameter count, everything from a name the catalog knows. */
-function completed(m: Row['model']): Row['model'] {
-  const shape = MODELS[m.name];
-  const seq = m.seq_len ?? USUAL_SEQUENCE;
-  if (!m.hidden && shape) {
-    return {
-      ...m,
-      seq_len: seq,
-      layers: shape.layers,
-      hidden: shape.hiddenSize,
-      heads: shape.attentionHeads,
-      kv_heads: shape.kvHeads,
-      ffn: shape.ffnHiddenSize,
-      vocab: shape.vocabularySize,
-      mlp_matrices: shape.gatedMlp ? 3 : 2,
-      tied_embeddings: shape.tiedEmbeddings,
-    };
-  }
-  if (m.layers || !m.params_b || !m.hidden || !m.ffn) return { ...m, seq_len: seq };
-  const embeddings = (m.tied_embeddings ? 1 : 2) * (m.vocab ?? USUAL_VOCABULARY) * m.hidden;
-  const block =
-    m.hidden * (2 * m.hidden + (2 * m.hidden * (m.kv_heads ?? 1)) / (m.heads ?? 1) + (m.mlp_matrices ?? 3) * m.ffn);
-  return { ...m, seq_len: seq, layers: Math.max(1, Math.round((m.params_b * 1e9 - embeddings) / block)) };
 }
 
 /** Degrees of the row; some recipes count the context ranks among the shards. */
