@@ -1,5 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
+/** Tests that start the embedded AWS: minutes, so they are not among those one runs all day. */
+const SANDBOX_TESTS = ['test/sandbox/*.test.ts'];
+
 export default defineConfig({
   test: {
     projects: [
@@ -7,7 +10,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/e2e/**'],
+          exclude: ['test/e2e/**', ...SANDBOX_TESTS],
           // The first synth of a process takes 2-8 s on two cores.
           testTimeout: 30_000,
         },
@@ -15,7 +18,7 @@ export default defineConfig({
       {
         test: {
           name: 'e2e',
-          include: ['test/e2e/**/*.test.ts'],
+          include: ['test/e2e/**/*.test.ts', ...SANDBOX_TESTS],
           testTimeout: 600_000,
           hookTimeout: 600_000,
           fileParallelism: false,

@@ -30,14 +30,15 @@ export async function readAppliedLimits(
   const coded = distinct.filter((q) => q.code !== undefined);
   for (const [i, quota] of coded.entries()) {
     if (i > 0 && i % CALLS_PER_SECOND === 0) await pause(1000);
-    limits.set(quota.name, await readOne(client, quota.code ?? ''));
+    limits.set(quota.name, await readAppliedLimit(client, quota.code ?? ''));
   }
   const uncoded = distinct.filter((q) => q.code === undefined).map((q) => q.name);
   if (uncoded.length > 0) await readByName(client, uncoded, limits);
   return limits;
 }
 
-async function readOne(client: ServiceQuotasClient, code: string): Promise<AppliedLimit> {
+/** The applied limit behind one code, or why it is not known. */
+export async function readAppliedLimit(client: ServiceQuotasClient, code: string): Promise<AppliedLimit> {
   try {
     const { Quota } = await client.send(new GetServiceQuotaCommand({ ServiceCode: 'sagemaker', QuotaCode: code }));
     if (Quota?.Value === undefined || Quota.ErrorReason)
@@ -70,6 +71,6 @@ async function readByName(
 function reasonOf(error: unknown): string {
   const { name, message } = error as { name?: string; message?: string };
   if (name === 'NoSuchResourceException') return 'the region has no such quota, or no value was ever applied';
-  if (name === 'AccessDeniedException') return 'servicequotas:GetServiceQuota is not permitted';
+  if (name === 'AccessDeniedException') return `servicequotas:GetServiceQuota is not permitted (${message})`;
   return `${name ?? 'error'}: ${message ?? String(error)}`;
 }

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { jobFile } from '../job/job-file';
-import { type JobPlan, runIdAt, runPrefixes } from '../job/plan';
+import { codeUri, configText, type JobPlan, runIdAt, runPrefixes } from '../job/plan';
 import { processingJobRequest } from '../job/processing-request';
 import { trainingJobRequest } from '../job/training-request';
 import type { Descriptor } from '../spec/descriptor';
@@ -35,17 +35,11 @@ export async function dryRun(
     attempt: 1,
     code: codeAddress(run, descriptor, runId, archive),
     driver: { uri: driver.uri, hash: driver.hash },
-    configHash: configHash(run),
+    configHash: sha256(configText(run)),
     resumeFrom: '',
     restartSecret: '',
   };
   return { plan, request: run.kind === 'processing' ? processingJobRequest(plan) : trainingJobRequest(plan), archive };
-}
-
-/** sha256 over the resolved spec: two files that mean the same have the same hash. */
-export function configHash(run: RunSpec): string {
-  const { written: _written, ...resolved } = run;
-  return sha256(JSON.stringify(resolved));
 }
 
 /** The archive of a local code folder; undefined for built-in code and code that is in S3. */
@@ -62,16 +56,7 @@ function codeAddress(
 ): JobPlan['code'] {
   if (run.code.source.startsWith('s3://')) return { uri: run.code.source, sha256: null };
   if (!archive) return undefined;
-  return {
-    uri: `${runPrefixes({ descriptor, runId, attempt: 1 }).code}${codeKey(run, archive)}`,
-    sha256: archive.sha256,
-  };
-}
-
-/** An isolated toolkit job finds its archive by the name that the SDK gives it. */
-function codeKey(run: RunSpec, archive: Archive): string {
-  const named = run.distribution.contract === 'toolkit' && run.network.isolation;
-  return named ? `${archive.sha256}/sourcedir.tar.gz` : `${archive.sha256}.tar.gz`;
+  return { uri: codeUri({ descriptor, runId }, run, archive.sha256), sha256: archive.sha256 };
 }
 
 function localDriverAddress(descriptor: Descriptor): { uri: string; hash: string } {

@@ -45,6 +45,18 @@ export function runPrefixes(plan: Pick<JobPlan, 'descriptor' | 'runId' | 'attemp
   };
 }
 
+/** Where the code archive of a run is uploaded. An isolated toolkit job finds it by the name that the SDK gives it. */
+export function codeUri(plan: Pick<JobPlan, 'descriptor' | 'runId'>, run: RunSpec, sha256: string): string {
+  const isNamed = run.distribution.contract === 'toolkit' && run.network.isolation;
+  const key = isNamed ? `${sha256}/sourcedir.tar.gz` : `${sha256}.tar.gz`;
+  return `${runPrefixes({ ...plan, attempt: 1 }).code}${key}`;
+}
+
+/** What a run's configuration hash is taken over: two files that mean the same give the same text. */
+export function configText({ written: _written, ...resolved }: RunSpec): string {
+  return JSON.stringify(resolved);
+}
+
 /** Fills `{dataBucket}`, `{checkpointBucket}`, `{team}`, `{runId}` and `{fsx}` in. */
 export function fillPlaceholders(text: string, plan: Pick<JobPlan, 'descriptor' | 'runId'>): string {
   const { descriptor } = plan;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { StartRequest } from '../../contracts/control';
-import { runPrefixes } from '../../job/plan';
+import { codeUri, configText } from '../../job/plan';
 import { newRun } from '../../lifecycle/intent';
 import { policyOf } from '../../lifecycle/ladder';
 import type { RunRecord } from '../../lifecycle/record';
@@ -35,9 +35,7 @@ export function recordOf(
 }
 
 /** sha256 over the resolved spec: two files that mean the same have the same hash. */
-function configHash({ written: _written, ...resolved }: RunSpec): string {
-  return createHash('sha256').update(JSON.stringify(resolved)).digest('hex');
-}
+const configHash = (run: RunSpec): string => createHash('sha256').update(configText(run)).digest('hex');
 
 /** What every attempt of the run is made from. */
 export function intentOf(
@@ -49,9 +47,8 @@ export function intentOf(
 ): RunIntent {
   if (!descriptor.driver)
     throw new Error(`the descriptor of environment ${descriptor.name} names no driver; deploy it again`);
-  const prefix = runPrefixes({ descriptor, runId, attempt: 0 }).code;
   const code = request.code && {
-    uri: `${prefix}${codeKey(run, request.code.sha256)}`,
+    uri: codeUri({ descriptor, runId }, run, request.code.sha256),
     sha256: request.code.sha256,
     bytes: request.code.bytes,
   };
@@ -63,10 +60,4 @@ export function intentOf(
     secret: deps.randomSecret(),
     trainingImageUri: descriptor.trainingImageUri ?? null,
   };
-}
-
-/** An isolated toolkit job finds its archive by the name that the SDK gives it. */
-function codeKey(run: RunSpec, sha256: string): string {
-  const isNamed = run.distribution.contract === 'toolkit' && run.network.isolation;
-  return isNamed ? `${sha256}/sourcedir.tar.gz` : `${sha256}.tar.gz`;
 }

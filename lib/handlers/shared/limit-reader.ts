@@ -1,4 +1,5 @@
-import { GetServiceQuotaCommand, type ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
+import type { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
+import { readAppliedLimit } from '../../aws/applied-limits';
 import type { AppliedLimit, Limits, QuotaNeed } from '../../quota';
 
 /** Applied limits change rarely; the service allows few reads a second. */
@@ -32,20 +33,9 @@ export class ServiceQuotaReader implements LimitReader {
     const cached = this.cache.get(code);
     if (cached && this.clock.now() - cached.at < CACHE_MS) return cached.limit;
     if (this.cache.size > 0) await this.clock.sleep(PAUSE_MS);
-    const limit = await this.ask(code);
+    const limit = await readAppliedLimit(this.client, code);
     // What could not be read is asked for again by the next caller.
     if ('value' in limit) this.cache.set(code, { limit, at: this.clock.now() });
     return limit;
-  }
-
-  private async ask(code: string): Promise<AppliedLimit> {
-    try {
-      const { Quota } = await this.client.send(
-        new GetServiceQuotaCommand({ ServiceCode: 'sagemaker', QuotaCode: code }),
-      );
-      return Quota?.Value === undefined ? { unknown: 'the service gave no value' } : { value: Quota.Value, code };
-    } catch (error) {
-      return { unknown: `${(error as Error).name}: ${(error as Error).message}` };
-    }
   }
 }

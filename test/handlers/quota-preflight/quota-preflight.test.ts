@@ -109,7 +109,7 @@ describe('create', () => {
     quotas.on(GetServiceQuotaCommand).rejects(denied);
     const answer = await onEvent(deps(), events([P4D]).create());
     expect(answer.Data?.Summary).toMatch(/^0 enough, 0 short, 1 unknown/);
-    expect(logged.join('\n')).toContain('unknown: AccessDeniedException: not authorized');
+    expect(logged.join('\n')).toContain('unknown: servicequotas:GetServiceQuota is not permitted (not authorized');
   });
 
   test('at most five reads a second', async () => {
