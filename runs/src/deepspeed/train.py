@@ -1,1 +1,0 @@
-"""Your DeepSpeed script goes here; see containers/examples."""

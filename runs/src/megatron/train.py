@@ -1,1 +1,0 @@
-"""Your Megatron entry point goes here; see containers/examples."""

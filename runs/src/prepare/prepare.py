@@ -1,1 +1,0 @@
-"""Your preparation script goes here."""

@@ -1,1 +1,0 @@
-"""Your SMP v1 script goes here; see containers/examples."""

@@ -1,1 +1,0 @@
-"""Your SMP v2 script goes here; see containers/examples."""

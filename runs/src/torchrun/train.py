@@ -1,1 +1,0 @@
-"""Your script goes here; see containers/examples."""
