@@ -64,7 +64,10 @@ function causeAfter(line: TimelineEvent, before: Cause): Cause | undefined {
     case 'run-completed':
       return 'stopped';
     case 'job-status':
-      return CAUSE_OF_STATUS[String(line.evidence.secondaryStatus)];
+      // Training says nothing new of a job that is stepping already.
+      return line.evidence.secondaryStatus === 'Training' && before === 'step'
+        ? undefined
+        : CAUSE_OF_STATUS[String(line.evidence.secondaryStatus)];
     case 'first-step':
       return 'step';
     case 'phase':

@@ -206,6 +206,12 @@ describe('the report', () => {
     expect(assembleReport(sources).ledger?.totalSeconds).toBe(58);
   });
 
+  test('books steps from the second of the first one in the log, not from when the launcher looked', () => {
+    const unread = assembleReport({ ...sources, lines: { why: 'no log' } });
+    expect(unread.ledger?.seconds.step).toBe(0);
+    expect(assembleReport(sources).ledger?.seconds.step).toBe(59 - 12);
+  });
+
   test('leaves out what was not read and says why', () => {
     const report = assembleReport({ ...sources, lines: { why: 'no log' } });
     expect(report.steps).toBeUndefined();

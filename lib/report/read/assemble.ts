@@ -61,6 +61,7 @@ export function assembleReport(sources: RunSources): RunReport {
   const timeline = status.timeline ? [...status.timeline] : undefined;
   const attempts = attemptsOf(sources, progress?.steps ?? []);
   const lastStep = progress?.steps[progress.steps.length - 1]?.step ?? null;
+  const booked = timeline && ledgerOf(withFirstSteps(timeline, progress?.steps ?? []), readAt);
   return {
     runId: status.runId,
     name: status.name,
@@ -72,12 +73,12 @@ export function assembleReport(sources: RunSources): RunReport {
     readAt,
     step: status.step ?? lastStep,
     committedStep: status.committedStep,
-    goodput: status.goodput,
+    goodput: booked?.goodput ?? status.goodput,
     spendUsd: status.spendUsd,
     attempts,
     steps: progress?.steps,
     checkpoints: checkpointsOf(sources, progress),
-    ledger: timeline && ledgerOf(timeline, readAt),
+    ledger: booked,
     timeline,
     quotas: sources.quotas.value,
     cost: sources.jobs.value && listPriceCost(attempts, region, readAt),
@@ -94,6 +95,22 @@ const checkpointsOf = ({ status, checkpoints }: RunSources, progress: Progress |
         listed: checkpoints.value,
       })
     : undefined;
+
+/**
+ * The launcher books the first step when it sees one, at events and every few minutes; the log knows the second. Its time is added
+ * for each attempt, so that short attempts are not booked as warm-up.
+ */
+function withFirstSteps(timeline: readonly ReportEvent[], steps: readonly ReportStep[]): ReportEvent[] {
+  const firsts = new Map<number, ReportStep>();
+  for (const step of steps) if (!firsts.has(step.attempt)) firsts.set(step.attempt, step);
+  const added = [...firsts.values()].map((s) => ({
+    at: s.at,
+    what: 'first-step',
+    text: `step ${s.step}`,
+    evidence: { step: s.step },
+  }));
+  return [...timeline, ...added];
+}
 
 const ledgerOf = (timeline: readonly ReportEvent[], readAt: string) =>
   ledger(
