@@ -1,0 +1,100 @@
+"""Plain PyTorch DDP under any launcher that sets RANK, LOCAL_RANK and WORLD_SIZE; resumes from its own newest checkpoint.
+
+Nothing here knows Slipway: `progress.stepRegex: "step=(\\d+)"` reads the log, checkpoints.mode managed carries /opt/ml/checkpoints.
+Under mpirun with SMDDP (`--backend smddp`) the ranks come from Open MPI's variables. Channel `train` holds flat token files (*.bin).
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--backend", default="nccl" if torch.cuda.is_available() else "gloo")
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--sequence-length", type=int, default=128)
+    parser.add_argument("--vocab-size", type=int, default=50257)
+    parser.add_argument("--width", type=int, default=256)
+    parser.add_argument("--learning-rate", type=float, default=1e-3)
+    parser.add_argument("--max-steps", type=int, default=0, help="0: whole epochs")
+    parser.add_argument("--save-every", type=int, default=100)
+    parser.add_argument("--token-dtype", default="uint16")
+    parser.add_argument("--checkpoints", type=Path, default=Path("/opt/ml/checkpoints"))
+    return parser.parse_known_args()[0]
+
+
+def dataset(args):
+    paths = sorted(Path(os.environ["SM_CHANNEL_TRAIN"]).glob("*.bin"))
+    tokens = np.concatenate([np.fromfile(path, dtype=args.token_dtype) for path in paths]).astype(np.int64)
+    length = args.sequence_length + 1
+    return TensorDataset(torch.from_numpy(tokens[: len(tokens) // length * length].reshape(-1, length)))
+
+
+def resume(folder, state):
+    """Loads the newest checkpoint into `state`'s objects; the step it was saved at, 0 without one."""
+    newest = max(folder.glob("step-*.pt"), key=lambda path: int(path.stem[5:]), default=None)
+    if newest is None:
+        return 0
+    saved = torch.load(newest, map_location="cpu", weights_only=True)
+    for name, holder in state.items():
+        holder.load_state_dict(saved[name])
+    return int(newest.stem[5:])
+
+
+def save(folder, step, state):
+    """Written beside and renamed: a checkpoint that exists is whole."""
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / f"step-{step}.part"
+    torch.save({name: holder.state_dict() for name, holder in state.items()}, part)
+    part.rename(folder / f"step-{step}.pt")
+
+
+def main():
+    args = arguments()
+    if args.backend == "smddp":
+        import smdistributed.dataparallel.torch.torch_smddp  # noqa: F401  (registers the backend)
+    dist.init_process_group(args.backend)
+    local_rank = int(os.environ.get("LOCAL_RANK", os.environ.get("OMPI_COMM_WORLD_LOCAL_RANK", "0")))
+    device = torch.device("cuda", local_rank) if torch.cuda.is_available() else torch.device("cpu")
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    torch.manual_seed(42)
+    model = nn.Sequential(nn.Embedding(args.vocab_size, args.width), nn.Linear(args.width, args.vocab_size)).to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=args.learning_rate)
+    state = {"model": model, "optimizer": optimizer}
+    done = resume(args.checkpoints, state)
+    ranks = DistributedDataParallel(model, device_ids=[device.index] if device.type == "cuda" else None)
+
+    data = dataset(args)
+    sampler = DistributedSampler(data, drop_last=True)
+    loader = DataLoader(data, batch_size=args.batch_size, sampler=sampler, drop_last=True)
+    step = 0
+    for epoch in range(args.epochs):
+        sampler.set_epoch(epoch)
+        for (tokens,) in loader:
+            step += 1
+            if step <= done or (args.max_steps and step > args.max_steps):
+                continue
+            logits = ranks(tokens[:, :-1].to(device))
+            loss = nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].to(device).flatten())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if dist.get_rank() == 0:
+                print(f"step={step} loss={loss.item():.4f}", flush=True)
+                if step % args.save_every == 0:
+                    save(args.checkpoints, step, state)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
