@@ -1,5 +1,6 @@
 """The examples against stubs that hold the contracts of their libraries; FSDP, DDP and gloo are the real ones, on CPU."""
 
+import ast
 import json
 import os
 import re
@@ -7,6 +8,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -181,16 +183,32 @@ def test_smp_v2_resumes_from_the_runs_checkpoint(job: Job) -> None:
     assert len(losses(out)) == 3
 
 
-def test_context_parts_cover_the_sequence_and_balance_its_causal_cost() -> None:
-    import ast
+def taken_from(script: str, name: str, namespace: dict) -> Any:
+    """One function or class of a script that cannot be imported as a whole."""
+    parsed = ast.parse((EXAMPLES / script).read_text()).body
+    node = next(node for node in parsed if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == name)
+    exec(ast.unparse(node), namespace)
+    return namespace[name]
 
+
+@pytest.mark.parametrize("script", ["smp-v1/pretrain.py", "smp-v2/train.py"])
+def test_token_blocks_are_read_in_order_and_never_across_files(job: Job, script: str) -> None:
     import torch
 
-    source = (EXAMPLES / "smp-v2/train.py").read_text()
-    function = next(node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == "context_part")
-    namespace: dict = {"torch": torch}
-    exec(ast.unparse(function), namespace)
-    parts = [namespace["context_part"](torch.arange(16).reshape(1, 16), 4, rank)[0].tolist() for rank in range(4)]
+    names = {"np": np, "torch": torch, "Path": Path, "Dataset": object}
+    (job.folder / "own").mkdir()
+    for number, tokens in enumerate([range(1000, 1010), range(2000, 2003), range(3000, 3008)]):
+        np.array(tokens, dtype="uint16").tofile(job.folder / "own" / ("%d.bin" % number))
+    blocks = taken_from(script, "TokenBlocks", names)(job.folder / "own", 4, "uint16")
+    firsts = [[1000, 1001, 1002, 1003], [1004, 1005, 1006, 1007], [3000, 3001, 3002, 3003], [3004, 3005, 3006, 3007]]
+    assert [blocks[index].tolist() for index in range(len(blocks))] == firsts
+
+
+def test_context_parts_cover_the_sequence_and_balance_its_causal_cost() -> None:
+    import torch
+
+    context_part = taken_from("smp-v2/train.py", "context_part", {"torch": torch})
+    parts = [context_part(torch.arange(16).reshape(1, 16), 4, rank)[0].tolist() for rank in range(4)]
     assert sorted(sum(parts, [])) == list(range(16))
     assert {sum(part) for part in parts} == {30}
 

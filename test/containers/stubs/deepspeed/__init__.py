@@ -50,7 +50,7 @@ def initialize(args=None, model=None, optimizer=None, model_parameters=None, con
     assert dist.is_initialized(), "init_distributed comes before initialize"
     assert (optimizer is None) == ("optimizer" in config), "the optimizer comes from the script or from the configuration"
     stage = config.get("zero_optimization", {}).get("stage", 0)
-    assert stage < 3 or zero.INITS, "ZeRO-3 builds the model under deepspeed.zero.Init"
+    assert stage < 3 or any(zero.INITS), "ZeRO-3 builds the model under deepspeed.zero.Init"
     numbers = [value for value in config.values() if value == "auto"]
     assert not numbers, '"auto" is for integrations: DeepSpeed itself wants numbers'
     record("deepspeed.initialize", config=config, model_parameters=model_parameters is not None)
