@@ -3,6 +3,7 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from '../../lib/sandbox/testing';
 import { type Deployed, deployedSandbox } from './support/deployed';
 import { ROOT } from './support/sandbox';
 
@@ -15,6 +16,7 @@ teams: { default: { principals: ["arn:aws:iam::000000000000:root"] } }
 const QUOTAS = { 'L-CCE2AFA6': 8, 'L-00C91CB5': 8, 'L-622CFD70': 8 };
 const ROLE = 'slipway-e2e-us-west-2';
 const DATA = 'slipway-e2e-000000000000-us-west-2-data';
+const CHECKPOINTS = 'slipway-e2e-000000000000-us-west-2-checkpoints';
 
 interface Statement {
   Action: string | string[];
@@ -108,6 +110,24 @@ async function without(role: string, action: string, body: () => Promise<void>):
 const put = (role: string, name: string, document: string) =>
   deployed.aws('iam', 'put-role-policy', '--role-name', role, '--policy-name', name, '--policy-document', document);
 
+/** Until the bucket holds a committed checkpoint of the run. */
+async function untilCommitted(runId: string): Promise<void> {
+  await eventually(
+    async () => {
+      const found = (await deployed.aws(
+        's3api',
+        'list-objects-v2',
+        '--bucket',
+        CHECKPOINTS,
+        '--prefix',
+        `runs/default/${runId}/`,
+      )) as { Contents?: { Key: string }[] } | null;
+      return found?.Contents?.some((o) => o.Key.endsWith('COMMITTED.json')) ?? false;
+    },
+    { timeoutSeconds: 120, intervalSeconds: 1, what: `a committed checkpoint of ${runId}` },
+  );
+}
+
 const launch = (file: string, id: string, ...more: string[]) =>
   deployed.slipwayAs(researcher, 'launch', run(file), '--yes', '--wait', '--json', '--run-id', id, ...more);
 
@@ -129,6 +149,26 @@ describe('with IAM enforced', () => {
     const done = await launch('demo.yaml', 'allowed', ...short);
     expect(done.code, done.stderr).toBe(0);
     expect(JSON.parse(done.stdout)).toMatchObject({ state: 'completed', committedStep: 8 });
+  });
+
+  test('stop is asked by the researcher and done by reconcile, after a checkpoint', async () => {
+    const started = await deployed.slipwayAs(
+      researcher,
+      'launch',
+      run('demo.yaml'),
+      '--yes',
+      '--run-id',
+      'stopped',
+      '--set',
+      'training.steps=2000',
+      '--set',
+      'code.arguments.save-every-steps=2',
+    );
+    expect(started.code, started.stderr).toBe(0);
+    await untilCommitted('stopped');
+    expect((await deployed.slipwayAs(researcher, 'stop', 'stopped')).code).toBe(0);
+    const ended = await deployed.slipwayAs(researcher, 'status', 'stopped', '--wait', '--json');
+    expect(JSON.parse(ended.stdout)).toMatchObject({ state: 'stopped', desiredState: 'stop' });
   });
 
   test('a researcher may not create a job past the launcher', async () => {
