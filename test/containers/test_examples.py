@@ -1,5 +1,6 @@
 """The examples against stubs that hold the contracts of their libraries; FSDP, DDP and gloo are the real ones, on CPU."""
 
+import argparse
 import ast
 import json
 import os
@@ -313,3 +314,33 @@ def test_preparation_writes_below_the_hosts_own_name(job: Job) -> None:
     places = {"SM_CHANNEL_RAW": str(job.folder / "raw"), "SM_OUTPUT_DATA_DIR": str(job.folder / "out"), "SM_CURRENT_HOST": "algo-3"}
     assert job.run("prepare/prepare.py", **places) == "files=2 lines=5 kept=3\n"
     assert (job.folder / "out/algo-3/deep/a.txt").read_text() == "one\ntwo\n"
+
+
+class StrictParser(argparse.ArgumentParser):
+    """Refuses what a script would pass over in silence."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        found, unknown = super().parse_known_args(args, namespace)
+        assert unknown == []
+        return found, unknown
+
+
+def runs_of_examples() -> list:
+    yaml = pytest.importorskip("yaml", reason="run files are YAML")
+    runs = [(path.stem, yaml.safe_load(path.read_text())["code"]) for path in sorted((REPOSITORY / "runs").glob("*.yaml"))]
+    return [(name, code) for name, code in runs if "containers/examples" in code["source"]]
+
+
+def test_every_run_file_of_an_example_names_a_script_that_takes_its_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    runs = runs_of_examples()
+    assert len(runs) >= 20
+    strict = argparse.Namespace(ArgumentParser=StrictParser)
+    for name, code in runs:
+        script = Path(code["source"]).name + "/" + code.get("entryPoint", "train.py")
+        words = [word for key, value in code.get("arguments", {}).items() for word in ("--" + key, str(value))]
+        monkeypatch.setattr(sys, "argv", [script, *words])
+        assert (EXAMPLES / script).is_file(), name
+        if "def arguments" in (EXAMPLES / script).read_text():
+            taken_from(script, "arguments", {"argparse": strict, "torch": torch, "Path": Path})()
