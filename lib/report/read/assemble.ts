@@ -61,7 +61,8 @@ export function assembleReport(sources: RunSources): RunReport {
   const timeline = status.timeline ? [...status.timeline] : undefined;
   const attempts = attemptsOf(sources, progress?.steps ?? []);
   const lastStep = progress?.steps[progress.steps.length - 1]?.step ?? null;
-  const booked = timeline && ledgerOf(withFirstSteps(timeline, progress?.steps ?? []), readAt);
+  const firsts = firstStepEvents(timeline ?? [], progress?.steps ?? [], attempts);
+  const booked = timeline && ledgerOf([...timeline, ...firsts], readAt);
   return {
     runId: status.runId,
     name: status.name,
@@ -73,7 +74,7 @@ export function assembleReport(sources: RunSources): RunReport {
     readAt,
     step: status.step ?? lastStep,
     committedStep: status.committedStep,
-    goodput: booked?.goodput ?? status.goodput,
+    goodput: booked && firsts.length > 0 ? booked.goodput : status.goodput,
     spendUsd: status.spendUsd,
     attempts,
     steps: progress?.steps,
@@ -96,20 +97,33 @@ const checkpointsOf = ({ status, checkpoints }: RunSources, progress: Progress |
       })
     : undefined;
 
+const ENDINGS = ['run-completed', 'run-failed', 'run-stopped'];
+
 /**
- * The launcher books the first step when it sees one, at events and every few minutes; the log knows the second. Its time is added
- * for each attempt, so that short attempts are not booked as warm-up.
+ * The launcher books the first step when it sees one, at events and every few minutes; the log knows the second. The first step of
+ * each attempt that was booked later or never, as a line of the timeline: short attempts are not booked as warm-up then.
  */
-function withFirstSteps(timeline: readonly ReportEvent[], steps: readonly ReportStep[]): ReportEvent[] {
-  const firsts = new Map<number, ReportStep>();
-  for (const step of steps) if (!firsts.has(step.attempt)) firsts.set(step.attempt, step);
-  const added = [...firsts.values()].map((s) => ({
-    at: s.at,
-    what: 'first-step',
-    text: `step ${s.step}`,
-    evidence: { step: s.step },
-  }));
-  return [...timeline, ...added];
+function firstStepEvents(
+  timeline: readonly ReportEvent[],
+  steps: readonly ReportStep[],
+  attempts: readonly ReportAttempt[],
+): ReportEvent[] {
+  const ended = timeline.find((e) => ENDINGS.includes(e.what))?.at;
+  return attempts.flatMap(({ number, startedAt, endedAt }) => {
+    const first = steps.find((s) => s.attempt === number);
+    if (
+      !first ||
+      startedAt === null ||
+      first.at < startedAt ||
+      first.at > (endedAt ?? first.at) ||
+      first.at > (ended ?? first.at)
+    )
+      return [];
+    const isBooked = timeline.some((e) => e.what === 'first-step' && e.at >= startedAt && e.at <= first.at);
+    return isBooked
+      ? []
+      : [{ at: first.at, what: 'first-step', text: `step ${first.step}`, evidence: { step: first.step } }];
+  });
 }
 
 const ledgerOf = (timeline: readonly ReportEvent[], readAt: string) =>
