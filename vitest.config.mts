@@ -13,6 +13,7 @@ export default defineConfig({
           exclude: ['test/e2e/**', ...SANDBOX_TESTS],
           // The first synth of a process takes 2-8 s on two cores.
           testTimeout: 30_000,
+          retry: process.env.CI ? 1 : 0,
         },
       },
       {
