@@ -40,7 +40,8 @@ function vitest(project) {
 function pytest(python) {
   const first = pytestOnce(python, 'pytest', []);
   // Ranks are real processes on a machine that others may keep busy; a test that fails twice has failed.
-  const last = first.ok || !process.env.CI ? first : pytestOnce(python, 'pytest, the failed ones again', ['--last-failed']);
+  const last =
+    first.ok || !process.env.CI ? first : pytestOnce(python, 'pytest, the failed ones again', ['--last-failed']);
   add(first.passed + (first === last ? 0 : last.passed), last.failed, first.skipped);
   return last.ok;
 }
