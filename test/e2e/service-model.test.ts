@@ -17,7 +17,8 @@ const PYTHON = path.join(ROOT, '.slipway/python/bin/python');
 function requestOf(run: RunSpec): object {
   const plan = {
     run,
-    descriptor: DESCRIPTOR,
+    // {fsx} of a run file is the environment's file system.
+    descriptor: { ...DESCRIPTOR, fileSystems: { scratch: { fsxLustre: 'fs-0123456789abcdef0' } } },
     region: 'us-west-2',
     runId: `${run.name}-261121120000`,
     attempt: 1,
