@@ -140,7 +140,7 @@ test('instance groups share one job; a channel goes to the groups it names', asy
   const request = bashJob(
     lab,
     'groups',
-    'cd $SAGEMAKER_BASE_DIR; grep -o \'"current_group_name":"[^"]*"\' input/config/resourceconfig.json; ls input/data/*',
+    'cd $SAGEMAKER_BASE_DIR; grep -o \'"current_group_name":"[^"]*"\' input/config/resourceconfig.json; find input/data -type f -exec basename {} +',
   );
   request.ResourceConfig = {
     InstanceGroups: ['one', 'two'].map((InstanceGroupName) => ({
@@ -153,8 +153,9 @@ test('instance groups share one job; a channel goes to the groups it names', asy
   const source = { S3DataType: 'S3Prefix' as const, S3Uri: `s3://${BUCKET}/grouped/`, InstanceGroupNames: ['two'] };
   request.InputDataConfig = [{ ChannelName: 'c', DataSource: { S3DataSource: source } }];
 
-  await run(lab, request);
+  const job = await run(lab, request);
 
+  expect(job.TrainingJobStatus).toBe('Completed');
   const lines = await logLines(lab, 'groups');
   expect(lines).toContain('algo-1: "current_group_name":"one"');
   expect(lines).toContain('algo-2: "current_group_name":"two"');
