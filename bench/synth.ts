@@ -1,6 +1,6 @@
 // `tsx bench/synth.ts`: how long `node dist/bin/app.js` takes for an environment of two regions, beside an app of one
-// stack with one empty resource on the same aws-cdk-lib. Medians of several runs, taken in turns. `--check`
-// fails when the synthesis itself is above the limit; cdk-nag and the built-in validation of both templates come on top.
+// stack with one empty resource on the same aws-cdk-lib. Medians of several runs, taken in turns. `--check` fails when a
+// synthesis with every check is above the limit. The first one of a template, which validates it, stands in its own line.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -41,6 +41,7 @@ try {
   const empty = path.join(folder, 'empty.js');
   writeFileSync(empty, EMPTY);
   const ours: number[] = [];
+  const firsts: number[] = [];
   const unchecked: number[] = [];
   const peers: number[] = [];
   const uncheckedPeers: number[] = [];
@@ -48,6 +49,8 @@ try {
     peers.push(secondsOf(empty, context, folder));
     uncheckedPeers.push(secondsOf(empty, context, folder, 'false'));
     const demo = { ...context, environment: 'environments/demo.yaml' };
+    rmSync(path.join(ROOT, '.slipway', 'validation'), { recursive: true, force: true });
+    firsts.push(secondsOf('dist/bin/app.js', demo, folder));
     ours.push(secondsOf('dist/bin/app.js', demo, folder));
     unchecked.push(secondsOf('dist/bin/app.js', { ...demo, checks: 'off' }, folder));
   }
@@ -57,7 +60,8 @@ try {
   console.log(line('one empty stack, unvalidated', median(uncheckedPeers)));
   console.log(line('two regions, checks=off', median(unchecked)));
   console.log(line('two regions, every check', median(ours)));
-  if (process.argv.includes('--check') && median(unchecked) / median(peers) > LIMIT) process.exitCode = 1;
+  console.log(line('two regions, templates are new', median(firsts)));
+  if (process.argv.includes('--check') && median(ours) / median(peers) > LIMIT) process.exitCode = 1;
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

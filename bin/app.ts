@@ -1,6 +1,7 @@
 import { App, Validations } from 'aws-cdk-lib';
 import { EnvironmentStack, isSandbox } from '../lib/constructs';
 import { readEnvironments } from '../lib/constructs/read-environments';
+import { RememberedValidation } from '../lib/constructs/remembered-validation';
 
 const app = new App();
 const { environments, problems } = readEnvironments({
@@ -26,5 +27,5 @@ else addChecks();
 
 function addChecks(): void {
   const { AwsSolutionsChecks } = require('cdk-nag') as typeof import('cdk-nag');
-  Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
+  Validations.of(app).addPlugins(new AwsSolutionsChecks(app), new RememberedValidation('.slipway/validation'));
 }
