@@ -131,8 +131,8 @@ class FakeWorld:
             (self.base(host) / "input/data" / name).symlink_to(source)
             self._describe_channels(host)
 
-    def start(self, environ: dict[str, str] | None = None) -> None:
-        for host in self.hosts:
+    def start(self, environ: dict[str, str] | None = None, only: list[str] | None = None) -> None:
+        for host in only or self.hosts:
             variables = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
             variables["PATH"] = f"{Path(sys.executable).parent}:{variables['PATH']}"
             variables |= {"SAGEMAKER_BASE_DIR": str(self.base(host)), "TRAINING_JOB_NAME": self.name, "AWS_REGION": "us-west-2"}
@@ -142,14 +142,14 @@ class FakeWorld:
                 env=variables | (environ or {}), stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
 
-    def wait(self, seconds: float = 120.0) -> list[int]:
+    def wait(self, seconds: float = 180.0) -> list[int]:
         """Exit codes in the order of the hosts. On a timeout everything is killed and the test fails with the logs."""
         deadline = time.monotonic() + seconds
         try:
-            return [self.processes[host].wait(max(0.1, deadline - time.monotonic())) for host in self.hosts]
+            return [self.processes[host].wait(max(0.1, deadline - time.monotonic())) for host in self.processes]
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AssertionError("the job did not end in time:\n" + "\n".join(self.log(host) for host in self.hosts)) from None
+            raise AssertionError("the job did not end in time:\n" + "\n".join(self.log(host) for host in self.processes)) from None
 
     def kill(self) -> None:
         for process in self.processes.values():
@@ -169,7 +169,7 @@ class FakeWorld:
         """The first line of the failure file."""
         return json.loads((self.base(host) / "output/failure").read_text().splitlines()[0])
 
-    def wait_for(self, host: str, text: str, seconds: float = 60.0) -> None:
+    def wait_for(self, host: str, text: str, seconds: float = 120.0) -> None:
         """Waits until a host's log holds `text`."""
         deadline = time.monotonic() + seconds
         while text not in self.log(host):

@@ -88,7 +88,7 @@ while True:
     world.start()
     world.wait_for("algo-1", "\nready\n")
     world.processes["algo-1"].send_signal(signal.SIGTERM)
-    assert world.wait(20) == [0]
+    assert world.wait() == [0]
     assert world.log("algo-1").splitlines().count("saved") == 1
 
 
@@ -97,7 +97,7 @@ def test_sigterm_before_the_script_has_started_asks_to_be_tried_again(tmp_path: 
     world.start()
     world.wait_for("algo-1", "ready after")
     world.processes["algo-1"].send_signal(signal.SIGTERM)
-    assert world.wait(20)[0] in (75, 143)  # 143: the script had started, and had no handler
+    assert world.wait()[0] in (75, 143)  # 143: the script had started, and had no handler
 
 
 def test_an_instance_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_an_instance_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> 
     world.wait_for("algo-1", "pid ")
     pid = next(int(line.split()[1]) for line in world.log("algo-1").splitlines() if line.startswith("pid "))
     world.processes["algo-1"].kill()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while Path(f"/proc/{pid}").exists() and "zombie" not in Path(f"/proc/{pid}/status").read_text():
         assert time.monotonic() < deadline, "the script outlived its instance"
         time.sleep(0.05)
@@ -118,7 +118,7 @@ def test_fails_with_70_and_shows_where_the_script_stands_when_progress_stops(tmp
     job = job_json(progress={"stepRegex": r"step=(\d+)", "startupMinutes": 1, "silenceMinutes": 1}, env={"SLIPWAY_WATCHDOG_SECONDS": "2"})
     world = FakeWorld(tmp_path, 1, job, {"train.py": script})
     world.start()
-    assert world.wait(40) == [70], world.log("algo-1")
+    assert world.wait() == [70], world.log("algo-1")
     assert world.failure("algo-1")["class"] == "hang"
     assert "no progress for" in world.failure("algo-1")["reason"]
     assert "in stuck_here" in world.log("algo-1")
@@ -129,14 +129,14 @@ def test_a_frozen_script_is_a_hang_too(tmp_path: Path) -> None:
     job = job_json(progress={"stepRegex": r"step=(\d+)", "startupMinutes": 1, "silenceMinutes": 1}, env={"SLIPWAY_WATCHDOG_SECONDS": "2"})
     world = FakeWorld(tmp_path, 1, job, {"train.py": script})
     world.start()
-    assert world.wait(40) == [70], world.log("algo-1")
+    assert world.wait() == [70], world.log("algo-1")
 
 
 def test_a_script_without_visible_progress_is_alerted_about_and_never_stopped(tmp_path: Path) -> None:
     job = job_json(env={"SLIPWAY_WATCHDOG_SECONDS": "0.5"})
     world = FakeWorld(tmp_path, 1, job, {"train.py": "import time\ntime.sleep(3)\nprint('done')\n"})
     world.start()
-    assert world.wait(30) == [0]
+    assert world.wait() == [0]
     alerts = world.events("algo-1", "hang")
     assert len(alerts) == 1 and alerts[0]["alertOnly"] is True
 
@@ -198,7 +198,7 @@ def test_a_rank_that_floods_its_log_is_cut_down_and_its_progress_is_not(tmp_path
     script = 'for n in range(20000):\n    print(\'noise\', n)\nprint(\'slipway {"event":"step","step":1}\')\n'
     world = FakeWorld(tmp_path, 1, job_json(), {"train.py": script})
     world.start()
-    assert world.wait(30) == [0]
+    assert world.wait() == [0]
     assert 2000 <= world.log("algo-1").count("noise") < 3000
     assert [event["step"] for event in world.events("algo-1", "step")] == [1]
 
@@ -207,7 +207,7 @@ def test_fails_with_74_when_efa_is_required_and_nccl_uses_sockets(tmp_path: Path
     script = "import time\nprint('algo-1:1:1 [0] NCCL INFO Using network Socket', flush=True)\ntime.sleep(60)\n"
     world = FakeWorld(tmp_path, 2, job_json(efa="required"), {"train.py": script})
     world.start()
-    assert world.wait(30) == [74, 74], world.log("algo-1")
+    assert world.wait() == [74, 74], world.log("algo-1")
     verdict = json.loads((world.base("algo-1") / "output/data/efa.json").read_text())
     assert verdict["verdict"] == "sockets"
     assert world.events("algo-1", "efa")[0]["verdict"] == "sockets"
@@ -235,7 +235,7 @@ def test_requirements_come_from_the_wheels_channel_and_nowhere_else(tmp_path: Pa
     world.add_channel("wheels", tmp_path / "wheels")
     target = tmp_path / "site"
     world.start({"PIP_TARGET": str(target), "PYTHONPATH": str(target), "PIP_INDEX_URL": "http://127.0.0.1:1/"})
-    assert world.wait(60) == [code], world.log("algo-1")
+    assert world.wait() == [code], world.log("algo-1")
     if code == 0:
         assert "value 42" in world.log("algo-1")
     else:

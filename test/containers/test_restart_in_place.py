@@ -122,17 +122,19 @@ for step in range(first + 1, 7):
         time.sleep(0.5)
         raise RuntimeError("a passing trouble")
     if step == 4 and host == "algo-1" and os.environ["FAIL"] == "peer":
-        time.sleep(1)
+        while not (checkpoints / "gone").exists():
+            time.sleep(0.05)
         raise RuntimeError("the other host is gone")
-    if step == 4 and host == "algo-1" and ("SLIPWAY_RESTART" not in os.environ or os.environ["FAIL"] == "always"):
+    waits = host == "algo-1" and ("SLIPWAY_RESTART" not in os.environ or os.environ["FAIL"] == "always")
+    if step == 4 and (waits or os.environ["FAIL"] == "peer"):
         time.sleep(600)
 print("finished in round", os.environ.get("SLIPWAY_RESTART", "0"), flush=True)
 """
 
 
-def restarting_world(tmp_path: Path, fail: str, restarts: int = 3) -> FakeWorld:
+def restarting_world(tmp_path: Path, fail: str, restarts: int = 3, peer_seconds: str = "2") -> FakeWorld:
     checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
-    job = job_json(env={"FAIL": fail}, restartsInPlace=restarts, checkpoints=checkpoints)
+    job = job_json(env={"FAIL": fail, "SLIPWAY_PEER_SECONDS": peer_seconds}, restartsInPlace=restarts, checkpoints=checkpoints)
     (tmp_path / "checkpoints").mkdir()
     return FakeWorld(tmp_path / "world", 2, job, {"train.py": SCRIPT}, name=f"restart-{tmp_path.name}")
 
@@ -140,7 +142,7 @@ def restarting_world(tmp_path: Path, fail: str, restarts: int = 3) -> FakeWorld:
 def test_all_hosts_start_again_from_the_newest_checkpoint_after_one_failed(tmp_path: Path) -> None:
     world = restarting_world(tmp_path, "once")
     world.start()
-    assert world.wait(40) == [0, 0], world.log("algo-1") + world.log("algo-2")
+    assert world.wait() == [0, 0], world.log("algo-1") + world.log("algo-2")
     for host in world.hosts:
         assert "finished in round 1" in world.log(host)
         restart = world.events(host, "restart")[0]
@@ -152,7 +154,7 @@ def test_all_hosts_start_again_from_the_newest_checkpoint_after_one_failed(tmp_p
 def test_a_failure_that_comes_back_without_progress_ends_the_job_with_its_cause(tmp_path: Path) -> None:
     world = restarting_world(tmp_path, "always")
     world.start()
-    codes = world.wait(60)
+    codes = world.wait()
     assert codes[1] == 1, world.log("algo-2")
     assert codes[0] == 75
     assert len(world.events("algo-2", "restart")) == 1
@@ -163,10 +165,33 @@ def test_a_failure_that_comes_back_without_progress_ends_the_job_with_its_cause(
 def test_no_restart_while_a_host_is_gone(tmp_path: Path) -> None:
     world = restarting_world(tmp_path, "peer")
     world.start()
-    world.wait_for("algo-1", '"step": 4')
+    world.wait_for("algo-1", "the drivers of all 2 hosts are connected")
     world.processes["algo-2"].kill()
-    assert world.wait(40) == [1, -signal.SIGKILL]
+    world.processes["algo-2"].wait()
+    (tmp_path / "checkpoints/gone").write_text("")
+    assert world.wait() == [1, -signal.SIGKILL]
     assert world.events("algo-1", "restart") == []
+    assert "no restart in place: no answer from algo-2" in world.log("algo-1")
+
+
+def test_no_restart_without_a_host_whose_driver_never_came(tmp_path: Path) -> None:
+    world = restarting_world(tmp_path, "peer", peer_seconds="1")
+    (tmp_path / "checkpoints/gone").write_text("")
+    world.start(only=["algo-1"])
+    assert world.wait() == [1]
+    assert "no restart in place: no answer from algo-2" in world.log("algo-1")
+
+
+def test_no_restart_while_a_host_is_frozen(tmp_path: Path) -> None:
+    world = restarting_world(tmp_path, "peer", peer_seconds="1")
+    world.start()
+    world.wait_for("algo-1", "the drivers of all 2 hosts are connected")
+    world.processes["algo-2"].send_signal(signal.SIGSTOP)
+    (tmp_path / "checkpoints/gone").write_text("")
+    try:
+        assert world.processes["algo-1"].wait(120) == 1
+    finally:
+        world.kill()
     assert "no restart in place: no answer from algo-2" in world.log("algo-1")
 
 
@@ -182,5 +207,5 @@ print("finished")
 """
     world = FakeWorld(tmp_path, 1, job_json(restartsInPlace=1), {"train.py": script})
     world.start()
-    assert world.wait(20) == [0], world.log("algo-1")
+    assert world.wait() == [0], world.log("algo-1")
     assert "finished" in world.log("algo-1")

@@ -20,7 +20,7 @@ from slipway_driver.host_run import HostRun
 from slipway_driver.log import log, say
 from slipway_driver.newest_checkpoint import newest_checkpoint
 from slipway_driver.paths import Paths, paths_of
-from slipway_driver.peers import Alone, Coordinator, Member
+from slipway_driver.peers import Alone, Coordinator, Member, patience
 from slipway_driver.progress import progress_line
 from slipway_driver.restart_policy import Report
 
@@ -42,8 +42,10 @@ def peers_of(attempt: Attempt) -> Peers:
     own = attempt.environ["SLIPWAY_HOST_ADDRESS"]
     if cluster.rank == 0:
         others = [host for host in cluster.training_hosts if host != cluster.current_host]
-        return Coordinator(cluster.current_host, others, own, port, job.restart_secret, job.restarts_in_place, log, newest)
-    return Member(cluster.current_host, attempt.environ["MASTER_ADDR"], port, own, job.restart_secret, log)
+        restarts, seconds = job.restarts_in_place, patience(attempt.environ)
+        return Coordinator(cluster.current_host, others, own, port, job.restart_secret, restarts, log, newest, seconds)
+    first = attempt.environ["MASTER_ADDR"]
+    return Member(cluster.current_host, first, port, own, job.restart_secret, log, patience(attempt.environ))
 
 
 class Driver:
@@ -121,14 +123,14 @@ def _run_attempt(paths: Paths, started_at: float) -> int:
     finally:
         if heartbeat:
             heartbeat.stop()
+    if end.kind == "peer-lost":
+        time.sleep(min(PEER_GRACE_SECONDS, patience(attempt.environ)))
     _say_end(end, driver, paths, cluster.current_host)
     return end.code
 
 
 def _say_end(end: Failure, driver: Driver, paths: Paths, host: str) -> None:
     """The failure file and the last progress line."""
-    if end.kind == "peer-lost":
-        time.sleep(PEER_GRACE_SECONDS)
     if end.code != DONE:
         fields: Dict[str, Any] = {"host": host, "rank": end.rank, "step": driver.step}
         write_failure(paths.failure, code=end.code, kind=end.kind, reason=end.reason, lines=end.lines, **fields)

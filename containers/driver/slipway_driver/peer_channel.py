@@ -82,6 +82,14 @@ class PeerChannel:
         self._connection.close()
 
 
+def _notice_a_dead_host(connection: socket.socket) -> None:
+    """A host that loses power says no goodbye: the kernel asks after 10 s of silence and gives up after 15 s more."""
+    for option, value in (("SO_KEEPALIVE", 1), ("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, option):  # Not every platform has all of them.
+            level = socket.SOL_SOCKET if option.startswith("SO_") else socket.IPPROTO_TCP
+            connection.setsockopt(level, getattr(socket, option), value)
+
+
 def _session_key(secret: str, server_nonce: str, client_nonce: str) -> bytes:
     return hmac.new(secret.encode("utf-8"), (server_nonce + client_nonce).encode("ascii", "replace"), hashlib.sha256).digest()
 
@@ -89,6 +97,7 @@ def _session_key(secret: str, server_nonce: str, client_nonce: str) -> bytes:
 def accept(connection: socket.socket, secret: str) -> PeerChannel:
     """The server's side of the handshake. Raises PeerLost for a client that does not know the secret."""
     connection.settimeout(HANDSHAKE_SECONDS)
+    _notice_a_dead_host(connection)
     lines = _Lines(connection)
     nonce = secrets.token_hex(16)
     try:
@@ -109,12 +118,16 @@ def connect(address: str, port: int, name: str, secret: str, bind_to: Optional[s
     """The client's side. Raises PeerLost for a server that does not know the secret, OSError when nobody listens."""
     source = (bind_to, 0) if bind_to else None
     connection = socket.create_connection((address, port), timeout=HANDSHAKE_SECONDS, source_address=source)
+    _notice_a_dead_host(connection)
     lines = _Lines(connection)
-    nonce = lines.read()
     client_nonce = secrets.token_hex(16)
-    key = _session_key(secret, nonce, client_nonce)
-    connection.sendall(("%s %s %s\n" % (name, client_nonce, _code(key, "hello", name))).encode("utf-8"))
-    if not hmac.compare_digest(lines.read(), _code(key, "welcome", name)):
-        raise PeerLost("the server does not know the job's secret")
+    try:
+        key = _session_key(secret, lines.read(), client_nonce)
+        connection.sendall(("%s %s %s\n" % (name, client_nonce, _code(key, "hello", name))).encode("utf-8"))
+        if not hmac.compare_digest(lines.read(), _code(key, "welcome", name)):
+            raise PeerLost("the server does not know the job's secret")
+    except (OSError, PeerLost):
+        connection.close()
+        raise
     connection.settimeout(None)
     return PeerChannel(connection, lines, key, "client", name)

@@ -13,7 +13,15 @@ from slipway_driver.restart_policy import Decision, Report, decide, report_from
 
 # Other hosts must end their ranks and report within this time; then they count as lost.
 REPORT_SECONDS = 60.0
+# A driver connects within a second of its start. One that has not when a round ends gets this long; then it counts as gone.
+LATE_SECONDS = 15.0
 CONNECT_SECONDS = 900.0
+FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS = 0.05, 2.0
+
+
+def patience(environ: Mapping[str, str]) -> float:
+    """Seconds in which another host must answer: SLIPWAY_PEER_SECONDS, else 60."""
+    return float(environ.get("SLIPWAY_PEER_SECONDS") or REPORT_SECONDS)
 
 
 class Coordinator:
@@ -31,6 +39,7 @@ class Coordinator:
         self._lost: List[str] = []
         self._done: List[str] = []
         self._ends: List[Optional[int]] = []
+        self._lock = threading.Lock()
         self._socket = socket.create_server((bind_to, port), backlog=len(self._others) + 1)
         threading.Thread(target=self._accept, name="peers", daemon=True).start()
 
@@ -48,7 +57,10 @@ class Coordinator:
         except PeerLost as error:
             self._log("a connection was refused: %s" % error)
             return
-        self._channels[channel.name] = channel
+        with self._lock:
+            self._channels[channel.name] = channel
+            if len(self._channels) == len(self._others):
+                self._log("the drivers of all %d hosts are connected" % (len(self._others) + 1))
         while True:
             try:
                 self._inbox.put((channel.name, channel.receive()))
@@ -85,14 +97,15 @@ class Coordinator:
 
     def settle(self, own: Report) -> "tuple[Decision, str]":
         """Ends the round everywhere, waits for every host's report and tells all the decision; also where to resume from."""
+        self._await_connections()
         self._tell({"type": "end", "kind": own.kind})
         deadline = time.monotonic() + self._patience
-        while len(self._early) + len(self._done) < len(self._others) and not self._lost and time.monotonic() < deadline:
+        while len(self._early) + len(self._done) < len(self._others) and not self._gone() and time.monotonic() < deadline:
             self._take(0.1)
         reports = list(self._early)
         reports.insert(0 if own.kind != "peer-lost" else len(reports), own)
         answered = {report.host for report in reports}
-        missing = [host for host in self._others if host not in answered or host in self._lost]
+        missing = [host for host in self._others if host not in answered or host in self._gone()]
         decision = decide(reports, missing, self._left, self._ends)
         resume_from = self._resume_from() if decision.restart else ""
         self._tell({"type": "decision", "restart": decision.restart, "why": decision.why, "resumeFrom": resume_from,
@@ -102,6 +115,16 @@ class Coordinator:
             self._ends.append(max((report.step for report in reports if report.step is not None), default=None))
         self._early = []
         return decision, resume_from
+
+    def _gone(self) -> List[str]:
+        """Hosts whose connection is lost, or was never made."""
+        return [host for host in self._others if host in self._lost or host not in self._channels]
+
+    def _await_connections(self) -> None:
+        """A round may end before the slowest driver has connected; nobody hears from one that was killed before it could."""
+        deadline = time.monotonic() + min(LATE_SECONDS, self._patience)
+        while len(self._channels) < len(self._others) and not self._lost and time.monotonic() < deadline:
+            self._take(0.1)
 
     def _tell(self, message: Mapping[str, Any]) -> None:
         for name, channel in list(self._channels.items()):
@@ -120,24 +143,30 @@ class Coordinator:
 class Member:
     """On every other host: one channel to the first."""
 
-    def __init__(self, host: str, address: str, port: int, bind_to: Optional[str], secret: str, log: Callable[[str], None]) -> None:
-        self._host, self._log = host, log
+    def __init__(
+        self, host: str, address: str, port: int, bind_to: Optional[str], secret: str, log: Callable[[str], None],
+        report_seconds: float = REPORT_SECONDS,
+    ) -> None:  # fmt: skip
+        self._host, self._log, self._patience = host, log, report_seconds
         self._channel: Optional[PeerChannel] = None
         self._inbox: "queue.Queue[Optional[Dict[str, Any]]]" = queue.Queue()
         self._end: Optional[str] = None
+        self._connected = threading.Event()
         arguments = (address, port, bind_to, secret)
         threading.Thread(target=self._listen, args=arguments, name="peers", daemon=True).start()
 
     def _listen(self, address: str, port: int, bind_to: Optional[str], secret: str) -> None:
-        deadline = time.monotonic() + CONNECT_SECONDS
+        deadline, delay = time.monotonic() + CONNECT_SECONDS, FIRST_DELAY_SECONDS
         while self._channel is None and time.monotonic() < deadline:
             try:
                 self._channel = connect(address, port, self._host, secret, bind_to)
             except (OSError, PeerLost):
-                time.sleep(0.5)
+                time.sleep(delay)
+                delay = min(2 * delay, LONGEST_DELAY_SECONDS)
         if self._channel is None:
             self._log("the first host's driver does not answer; there will be no restart in place")
             return
+        self._connected.set()
         while True:
             try:
                 self._inbox.put(self._channel.receive())
@@ -171,12 +200,13 @@ class Member:
         """Reports and waits for the first host's decision."""
         self._end = None
         lost = Decision(False, own, "the first host's driver is gone")
-        if self._channel is None:
+        # The round may have ended before this driver could connect.
+        if not self._connected.wait(min(LATE_SECONDS, self._patience)) or self._channel is None:
             return lost, ""
         try:
             self._channel.send(own.as_message())
             while True:
-                message = self._inbox.get(timeout=2 * REPORT_SECONDS)
+                message = self._inbox.get(timeout=2 * self._patience + LATE_SECONDS)
                 if message is None:
                     return lost, ""
                 if message.get("type") == "decision":
