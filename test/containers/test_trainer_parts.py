@@ -98,3 +98,33 @@ def test_the_flop_formula_gives_58_gigaflops_for_8b_at_8k() -> None:
 def test_no_mfu_for_a_device_whose_peak_is_unknown() -> None:
     assert peak_tflops("NVIDIA H100 80GB HBM3") == 989.4
     assert peak_tflops("cpu") is None
+
+
+def test_timeouts_are_short_only_between_steady_steps() -> None:
+    import torch.distributed as dist
+
+    from slipway_trainer.timeouts import WARM_UP_STEPS, CollectiveTimeouts
+
+    dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
+    try:
+        saving = dist.new_group(backend="gloo")
+        timeouts = CollectiveTimeouts(600.0, 150.0, {saving: None})
+        for _ in range(WARM_UP_STEPS):
+            timeouts.tighten(100.0)
+        assert timeouts.seconds == 600.0, "the first steps compile"
+        timeouts.tighten(2.0)
+        assert timeouts.seconds == 150.0
+        assert timeout_of(dist.group.WORLD) == 150.0
+        assert timeout_of(saving) > 150.0, "checkpoints are coordinated there"
+        timeouts.relax()
+        assert timeout_of(dist.group.WORLD) == 600.0
+        timeouts.tighten(60.0)
+        assert timeouts.seconds == 300.0, "five slow steps"
+    finally:
+        dist.destroy_process_group()
+
+
+def timeout_of(group: object) -> float:
+    import torch
+
+    return group._get_backend(torch.device("cpu")).options._timeout.total_seconds()  # type: ignore[attr-defined]

@@ -43,6 +43,9 @@ def slipway_variables(job: Job, paths: Paths, job_file: Path, started_at: float)
         "SLIPWAY_CHECKPOINT_URI": paths.localised(job.checkpoint_uri),
         "SLIPWAY_RESUME_FROM": paths.localised(job.resume_from),
         "SLIPWAY_JOB_FILE": str(job_file),
+        "SLIPWAY_STARTED_AT": str(int(started_at)),
+        # On this instance's own disk, for restarts in place; the service uploads nothing from there.
+        "SLIPWAY_LOCAL_COPIES": str(paths.base / "checkpoint-copies"),
     }
     if limit is not None:
         variables["SLIPWAY_DEADLINE"] = str(int(limit))

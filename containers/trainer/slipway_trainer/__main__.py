@@ -16,7 +16,8 @@ from slipway_trainer.world import World
 def run(words: list[str]) -> int:
     """The whole life of a rank; returns its exit code. Raises TrainerError for reasons that have a code of their own."""
     settings = read_settings(words)
-    world = World(settings.collectives, settings.arguments.collective_timeout_seconds)
+    arguments = settings.arguments
+    world = World(settings.collectives, arguments.collective_timeout_seconds, arguments.steady_timeout_seconds)
     layout = resolve_layout(settings.parallel, world.ranks, settings.architecture, settings.training)
     weights = channel_folder(settings.weights, dict(os.environ)) if settings.weights else None
     trainer = Trainer(settings, world, Fsdp2Backend(settings, layout, world.device, weights), os.environ)

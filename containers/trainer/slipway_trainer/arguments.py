@@ -50,6 +50,12 @@ def _parser(issues: list[str]) -> argparse.ArgumentParser:
     add("--loss-chunks", type=int, default=0, help="compute the loss in this many pieces of the sequence; 0 = by vocabulary size")
     add("--minimum-step-seconds", type=float, default=0.0, help="wait so that a step takes at least this long (demos and tests)")
     add("--collective-timeout-seconds", type=float, default=600.0, help="until a collective that does not come back ends the job")
+    add(
+        "--steady-timeout-seconds",
+        type=float,
+        default=150.0,
+        help="the same once steps follow each other, at least five of them; 0 = never shorter",
+    )
     add("--export-weights", action="store_true", help="at the end, write model.safetensors and config.json to the model folder")
     return parser
 

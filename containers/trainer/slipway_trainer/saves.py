@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,10 +11,11 @@ from torch import Tensor
 
 from slipway_trainer import progress
 from slipway_trainer.backend import Backend
-from slipway_trainer.checkpoint.interval import SHORTEST_MINUTES, auto_interval_minutes
+from slipway_trainer.checkpoint.interval import SHORTEST_MINUTES, History, auto_interval_minutes
+from slipway_trainer.checkpoint.local_copies import CopyingStore
 from slipway_trainer.checkpoint.resume import find_resume
 from slipway_trainer.checkpoint.saver import CheckpointSaver, Saved, load
-from slipway_trainer.checkpoint.store import open_store
+from slipway_trainer.checkpoint.store import S3Store, Store, open_store
 from slipway_trainer.exits import CheckpointFailed
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.world import World
@@ -24,8 +26,10 @@ class Saves:
 
     def __init__(self, settings: RunSettings, world: World, backend: Backend) -> None:
         self._settings, self._world, self._backend = settings, world, backend
-        uri = settings.checkpoints.uri
-        self._store = open_store(uri) if uri else None
+        uri, copies = settings.checkpoints.uri, settings.checkpoints.local_copies
+        self._store: Store | None = open_store(uri) if uri else None
+        if copies and isinstance(self._store, S3Store):
+            self._store = CopyingStore(self._store, Path(copies))
         pinned = world.device.type == "cuda"
         keep = settings.checkpoints.keep
         self._saver = CheckpointSaver(self._store, keep, world.saving, pinned) if self._store is not None else None
@@ -60,6 +64,8 @@ class Saves:
         """Begins to write a checkpoint; with `wait` also ends it."""
         if self._saver is None:
             return
+        # It waits for the save before it, on one rank longer than on another.
+        self._world.timeouts.relax()
         state = self._backend.state() | self._random_state()
         self._report(self._saver.start(facts["step"], state, self._run_facts() | facts))
         self._began_at = time.monotonic()
@@ -92,7 +98,13 @@ class Saves:
 
     def _load(self, uri: str, folder: str, record: Mapping[str, Any]) -> None:
         random = self._random_state()
-        missing = load(open_store(uri), folder, self._backend.state() | random, self._world.saving)
+        store: Store = open_store(uri)
+        if isinstance(self._store, CopyingStore) and self._store.uri == uri:
+            store = self._store
+            here = self._store.trust(folder, record)
+            if self._world.rank == 0:
+                print(f"{here} objects of {folder} are on this host", flush=True)
+        missing = load(store, folder, self._backend.state() | random, self._world.saving)
         lacking = sorted(name for name in missing if not name.startswith("random."))
         if lacking:
             raise CheckpointFailed(f"{uri}/{folder}: lacks {len(lacking)} tensors of this model ({', '.join(lacking[:3])})")
@@ -134,10 +146,16 @@ class Saves:
         self._last = saved
         self._blocked_seconds += saved.seconds_blocked
         if self._settings.checkpoints.interval_minutes is None:
-            self._interval_minutes = auto_interval_minutes(saved.seconds_blocked, self._world.hosts)
+            self._interval_minutes = auto_interval_minutes(saved.seconds_blocked, self._world.hosts, self._history())
         if self._world.rank == 0:
             blocked, total = round(saved.seconds_blocked, 3), round(saved.seconds_total, 3)
             progress.say("checkpoint", step=saved.step, uri=saved.uri, secondsBlocked=blocked, secondsTotal=total)
+
+    def _history(self) -> History:
+        """Failures of the run so far, and the node-days up to now."""
+        known = self._settings.checkpoints.history
+        lived = max(0.0, time.time() - (self._settings.started_at or time.time())) / 86400.0
+        return History(known.failures, known.node_days + lived * self._world.hosts)
 
     def close(self) -> None:
         if self._saver is not None:

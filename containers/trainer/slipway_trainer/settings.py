@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from slipway_trainer.arguments import parse_arguments
+from slipway_trainer.checkpoint.interval import History
 from slipway_trainer.exits import Settings
 
 LIBRARIES = ("fsdp", "ddp")
@@ -64,6 +65,9 @@ class Checkpoints:
     resume_from: str
     keep: int
     interval_minutes: float | None
+    #: Folder on this host that keeps copies of what is written to S3; empty = none.
+    local_copies: str
+    history: History
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,8 @@ class RunSettings:
     code_digest: str | None
     image_uri: str
     deadline: float | None
+    #: Epoch seconds of the attempt's start; restarts in place do not change it.
+    started_at: float | None
     job: Mapping[str, Any] = field(repr=False)
 
 
@@ -192,7 +198,15 @@ def _checkpoints(job: Mapping[str, Any], environ: Mapping[str, str]) -> Checkpoi
         resume_from=environ.get("SLIPWAY_RESUME_FROM", raw.get("resumeFrom") or ""),
         keep=int(raw.get("keep", 3)),
         interval_minutes=None if interval == "auto" else float(interval),
+        local_copies=environ.get("SLIPWAY_LOCAL_COPIES", ""),
+        history=_history(raw.get("history") or {}, environ),
     )
+
+
+def _history(before: Mapping[str, Any], environ: Mapping[str, str]) -> History:
+    """Failures of earlier attempts, and the restarts in place of this one. The time of this attempt is added while it runs."""
+    restarts = float(environ.get("SLIPWAY_RESTART", 0))
+    return History(float(before.get("failures", 0)) + restarts, float(before.get("nodeDays", 0)))
 
 
 def resolve_settings(job: Mapping[str, Any], words: Sequence[str], environ: Mapping[str, str]) -> RunSettings:
@@ -213,13 +227,18 @@ def resolve_settings(job: Mapping[str, Any], words: Sequence[str], environ: Mapp
         config_hash=str(job.get("configHash", "")),
         code_digest=(job.get("digests") or {}).get("code"),
         image_uri=environ.get("SLIPWAY_IMAGE_URI", ""),
-        deadline=float(environ["SLIPWAY_DEADLINE"]) if environ.get("SLIPWAY_DEADLINE") else None,
+        deadline=_seconds(environ, "SLIPWAY_DEADLINE"),
+        started_at=_seconds(environ, "SLIPWAY_STARTED_AT"),
         job=job,
     )
     issues += _unsupported(settings)
     if issues:
         raise Settings(issues)
     return settings
+
+
+def _seconds(environ: Mapping[str, str], name: str) -> float | None:
+    return float(environ[name]) if environ.get(name) else None
 
 
 def _unsupported(settings: RunSettings) -> list[str]:

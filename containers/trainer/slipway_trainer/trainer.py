@@ -103,6 +103,7 @@ class Trainer:
         due = self._departure.due(step_seconds, self._saves.seconds)
         # Decided by all ranks together: one that saves alone would wait for ever.
         asked, due, save = self.world.agree([self._departure.asked, due, self._saves.due(self.step) and self.world.rank == 0])
+        self.world.timeouts.tighten(step_seconds)
         if self.step >= self.settings.training.steps:
             return None
         if self._evaluation is not None and self.step % max(1, self.settings.arguments.eval_every_steps) == 0:

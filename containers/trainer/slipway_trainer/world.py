@@ -9,6 +9,7 @@ import torch
 import torch.distributed as dist
 
 from slipway_trainer.progress import say
+from slipway_trainer.timeouts import CollectiveTimeouts
 
 #: Until a phase that the trainer announces may be silent.
 PHASE_SECONDS = {"load": 1800, "save": 1800, "eval": 1800}
@@ -19,7 +20,7 @@ SIDE_TIMEOUT = timedelta(minutes=45)
 class World:
     """Ranks, the device of this one, and two host-side groups beside the training group."""
 
-    def __init__(self, collectives: str, timeout_seconds: float) -> None:
+    def __init__(self, collectives: str, timeout_seconds: float, steady_seconds: float = 0.0) -> None:
         self.local_rank = int(os.environ.get("LOCAL_RANK", "0"))
         on_gpu = torch.cuda.is_available() and collectives != "gloo"
         self.device = torch.device("cuda", self.local_rank) if on_gpu else torch.device("cpu")
@@ -31,6 +32,7 @@ class World:
         # Decisions of the training thread, and the background thread of the saver: each needs a group of its own.
         self.control = dist.new_group(backend="gloo", timeout=SIDE_TIMEOUT)
         self.saving = dist.new_group(backend="gloo", timeout=SIDE_TIMEOUT)
+        self.timeouts = CollectiveTimeouts(timeout_seconds, steady_seconds, {self.control: SIDE_TIMEOUT.total_seconds(), self.saving: None})
 
     @property
     def hosts(self) -> int:
@@ -60,6 +62,8 @@ class World:
 
     def announce(self, phase: str, begin: bool) -> None:
         """Tells the watchdog that a phase without steps begins or ends."""
+        if begin:
+            self.timeouts.relax()
         if self.rank == 0:
             say("phase", name=phase, state="begin" if begin else "end", budgetSeconds=PHASE_SECONDS[phase] if begin else None)
 

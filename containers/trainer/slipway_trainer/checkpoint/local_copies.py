@@ -1,0 +1,143 @@
+"""What this host wrote of the newest checkpoints, kept on its own disk: a restart in place reads it there instead of from S3.
+
+A copy never makes a checkpoint exist. Only an object that a COMMITTED.json names, with the size and the digest that were computed while
+it was written, is read from here; everything else comes from the store.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from slipway_trainer.checkpoint.store import Listed, ObjectWriter, Store, Written
+
+#: Objects of this many checkpoints stay; the newest may still be on its way to S3.
+KEPT = 2
+#: What every rank leaves free on the disk; others write there too.
+LEAST_FREE_BYTES = 4 << 30
+_FOLDER = re.compile(r"^step-(\d+)$")
+
+
+class _Copy:
+    """The local half of an object that is being written. Gives up for good at the first trouble: it is only a convenience."""
+
+    def __init__(self, target: Path) -> None:
+        self._target = target
+        self._file: BinaryIO | None = None
+        with suppress(OSError):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._temporary.open("wb")
+
+    @property
+    def _temporary(self) -> Path:
+        return self._target.with_name(self._target.name + ".tmp")
+
+    def write(self, data: bytes) -> None:
+        if self._file is None:
+            return
+        try:
+            if shutil.disk_usage(self._target.parent).free < len(data) + LEAST_FREE_BYTES:
+                self.abort()
+            else:
+                self._file.write(data)
+        except OSError:
+            self.abort()
+
+    def keep(self, written: Written) -> None:
+        if self._file is None:
+            return
+        try:
+            self._file.close()
+            digest_file(self._target).unlink(missing_ok=True)
+            self._temporary.rename(self._target)
+            digest_file(self._target).write_text(written.sha256, encoding="ascii")
+        except OSError:
+            self.abort()
+
+    def abort(self) -> None:
+        with suppress(OSError):
+            if self._file is not None:
+                self._file.close()
+            self._temporary.unlink(missing_ok=True)
+        self._file = None
+
+
+def digest_file(copy: Path) -> Path:
+    return copy.with_name(copy.name + ".sha256")
+
+
+class _TeeWriter:
+    def __init__(self, writer: ObjectWriter, copy: _Copy) -> None:
+        self._writer, self._copy = writer, copy
+
+    def write(self, data: bytes) -> None:
+        self._writer.write(data)
+        self._copy.write(data)
+
+    def close(self) -> Written:
+        written = self._writer.close()
+        self._copy.keep(written)
+        return written
+
+    def abort(self) -> None:
+        self._copy.abort()
+        self._writer.abort()
+
+
+class CopyingStore:
+    """A store whose written objects are also kept below `root`, and read from there once `trust` has compared them with a record."""
+
+    def __init__(self, store: Store, root: Path) -> None:
+        self._store, self._root = store, root
+        self._trusted: set[str] = set()
+        self.uri = store.uri
+
+    def open(self, name: str) -> ObjectWriter:
+        self._trusted.discard(name)
+        self._prune(Path(name).name)
+        return _TeeWriter(self._store.open(name), _Copy(self._root / name))
+
+    def _prune(self, file: str) -> None:
+        """Room for one more: this rank's files of older checkpoints go."""
+        found = [(int(match.group(1)), path) for path in self._root.glob(f"step-*/{file}") if (match := _FOLDER.match(path.parent.name))]
+        for _step, path in sorted(found, reverse=True)[KEPT - 1 :]:
+            self._drop(path)
+
+    def _drop(self, path: Path) -> None:
+        with suppress(OSError):
+            digest_file(path).unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+            path.parent.rmdir()
+
+    def trust(self, folder: str, record: Mapping[str, Any]) -> int:
+        """Compares the copies with what a COMMITTED.json lists; returns how many of its objects are here."""
+        for entry in record["objects"]:
+            name = f"{folder}/{entry['key']}"
+            copy = self._root / name
+            with suppress(OSError):
+                same = digest_file(copy).read_text(encoding="ascii") == entry.get("sha256")
+                if same and copy.stat().st_size == entry["bytes"]:
+                    self._trusted.add(name)
+        return len(self._trusted)
+
+    def read(self, name: str, first: int = 0, length: int | None = None) -> bytes:
+        if name in self._trusted:
+            with suppress(OSError), (self._root / name).open("rb") as handle:
+                handle.seek(first)
+                data = handle.read() if length is None else handle.read(length)
+                if length is None or len(data) == length:
+                    return data
+        return self._store.read(name, first, length)
+
+    def size(self, name: str) -> int | None:
+        return self._store.size(name)
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        return self._store.list(prefix)
+
+    def delete(self, name: str) -> None:
+        self._trusted.discard(name)
+        self._drop(self._root / name)
+        self._store.delete(name)
