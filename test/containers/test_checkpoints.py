@@ -4,16 +4,13 @@ import json
 import os
 import pickle
 import signal
-import subprocess
-import sys
-import textwrap
 from collections import OrderedDict
 from pathlib import Path
 
 import pytest
 
 from fake_s3 import FakeS3
-from fake_world import REPOSITORY
+from forked import run_forked
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -67,40 +64,40 @@ os._exit(0)
 """
 
 
-def run_save(uri: str, stage: str, environ: dict[str, str] | None = None) -> int:
-    path = f"{REPOSITORY}/containers/driver:{REPOSITORY}/containers/trainer"
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(SAVE), uri, stage], env=os.environ | {"PYTHONPATH": path} | (environ or {}), check=False
-    ).returncode
+def run_save(root: Path, uri: str, stage: str, environ: dict[str, str] | None = None) -> int:
+    script = root / "save.py"
+    script.write_text(SAVE)
+    return run_forked(root / "output", 1, environ or {}, [uri, stage], script=str(script))[0]
 
 
 @pytest.mark.parametrize(("stage", "complete"), [("in-shard", 1), ("before-metadata", 1), ("before-marker", 1), ("in-tidy", 3)])
 def test_a_save_that_is_killed_leaves_the_one_before_as_the_newest(tmp_path: Path, stage: str, complete: int) -> None:
-    assert run_save(str(tmp_path), stage) == -signal.SIGKILL
-    found, complaints = newest_complete(FolderStore(str(tmp_path)))
+    assert run_save(tmp_path, str(tmp_path / "saved"), stage) == -signal.SIGKILL
+    found, complaints = newest_complete(FolderStore(str(tmp_path / "saved")))
     assert found is not None and found.step == complete
     assert complaints == []
 
 
 def test_saves_that_are_left_alone_keep_the_newest_two_of_the_live_values(tmp_path: Path) -> None:
-    assert run_save(str(tmp_path), "never") == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-2", "step-3"]
-    record = json.loads((tmp_path / "step-3/COMMITTED.json").read_text())
+    saved = tmp_path / "saved"
+    assert run_save(tmp_path, str(saved), "never") == 0
+    assert sorted(path.name for path in saved.iterdir()) == ["step-2", "step-3"]
+    record = json.loads((saved / "step-3/COMMITTED.json").read_text())
     assert record["format"] == "dcp"
     for entry in record["objects"]:
-        assert (tmp_path / "step-3" / entry["key"]).stat().st_size == entry["bytes"]
+        assert (saved / "step-3" / entry["key"]).stat().st_size == entry["bytes"]
     from torch.distributed.checkpoint import FileSystemReader
     from torch.distributed.checkpoint.state_dict_loader import load
 
     state = {f"model.w{number}": torch.zeros(64) for number in range(4)}
-    load(state, storage_reader=FileSystemReader(tmp_path / "step-3"), no_dist=True)
+    load(state, storage_reader=FileSystemReader(saved / "step-3"), no_dist=True)
     assert all(torch.equal(value, torch.full((64,), 3.0)) for value in state.values()), "DCP's own reader must read it too"
 
 
 def test_the_same_bytes_go_to_s3(tmp_path: Path) -> None:
     s3 = FakeS3()
     try:
-        assert run_save("s3://bucket/runs/x", "never", s3.environ) == 0
+        assert run_save(tmp_path, "s3://bucket/runs/x", "never", s3.environ) == 0
         assert sorted({path.split("/")[4] for path in s3.objects}) == ["step-2", "step-3"]
         store = S3Store("s3://bucket/runs/x", S3Client(s3.environ))
         found, _ = newest_complete(store)
@@ -116,7 +113,7 @@ def test_fails_with_the_checkpoint_error_when_deleting_is_denied(tmp_path: Path)
     s3 = FakeS3()
     s3.fault = lambda method, path, query: 403 if method == "DELETE" else None
     try:
-        assert run_save("s3://bucket/runs/x", "never", s3.environ) == 1
+        assert run_save(tmp_path, "s3://bucket/runs/x", "never", s3.environ) == 1
         assert not any(path.endswith("COMMITTED.json") for path in s3.objects)
     finally:
         s3.close()
@@ -218,6 +215,6 @@ def test_metadata_that_dcp_wrote_is_read_for_every_dtype(tmp_path: Path) -> None
 
 
 def test_the_interval_grows_with_the_cost_and_shrinks_with_the_hosts() -> None:
-    assert auto_interval_minutes(0.0, 8) == 10
+    assert auto_interval_minutes(0.0, 8) == 3
     assert auto_interval_minutes(1e6, 8) == 60
     assert auto_interval_minutes(3.0, 64) < auto_interval_minutes(3.0, 16) < auto_interval_minutes(20.0, 16)

@@ -3,10 +3,7 @@
 import argparse
 import ast
 import json
-import os
 import re
-import socket
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +11,7 @@ from typing import Any
 import pytest
 
 from fake_world import REPOSITORY
+from forked import run_forked
 
 EXAMPLES = REPOSITORY / "containers/examples"
 STUBS = REPOSITORY / "test/containers/stubs"
@@ -28,6 +26,7 @@ class Job:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.log = folder / "calls"
+        self.runs = 0
         self.log.touch()
         for name in ("train", "test", "model"):
             (folder / name).mkdir()
@@ -35,35 +34,26 @@ class Job:
         for shard in range(2):
             rng.integers(0, 64, 700).astype("uint16").tofile(folder / "train" / ("tokens-%d.bin" % shard))
 
-    def environment(self, **more: str) -> dict:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        ranks = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-        channels = {
-            "SM_CHANNEL_TRAIN": self.folder / "train",
-            "SM_CHANNEL_TEST": self.folder / "test",
-            "SM_MODEL_DIR": self.folder / "model",
-        }
-        fixed = {**ranks, **{name: str(path) for name, path in channels.items()}, "STUB_LOG": str(self.log), "OMP_NUM_THREADS": "1"}
-        path = "%s:%s" % (STUBS, REPOSITORY / "containers/driver")
-        return {**os.environ, **fixed, "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": "", "PYTHONWARNINGS": "ignore", **more}
+    def start(self, script: str, arguments: tuple[str, ...], ranks: int, more: dict[str, str]) -> tuple[list[int], str, str]:
+        """Exit codes, what rank 0 printed, and what all of them complained about."""
+        self.runs += 1
+        root = self.folder / f"run-{self.runs}"
+        channels = {"SM_CHANNEL_TRAIN": "train", "SM_CHANNEL_TEST": "test", "SM_MODEL_DIR": "model"}
+        environ = {name: str(self.folder / folder) for name, folder in channels.items()} | {"STUB_LOG": str(self.log)} | more
+        paths = (str(STUBS), str(REPOSITORY / "containers/driver"))
+        codes = run_forked(root, ranks, environ, list(arguments), script=str(EXAMPLES / script), paths=paths)
+        complaints = "".join((root / f"{rank}.err").read_text() for rank in range(ranks))
+        return codes, (root / "0.out").read_text(), complaints
 
-    def start(self, script: str, *arguments: str, **more: str) -> "subprocess.Popen[str]":
-        command = [sys.executable, str(EXAMPLES / script), *arguments]
-        return subprocess.Popen(command, env=self.environment(**more), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def run(self, script: str, *arguments: str, **more: str) -> str:
-        with self.start(script, *arguments, **more) as process:
-            out, error = process.communicate(timeout=240)
-        assert process.returncode == 0, error
+    def run(self, script: str, *arguments: str, ranks: int = 1, **more: str) -> str:
+        codes, out, complaints = self.start(script, arguments, ranks, more)
+        assert codes == [0] * ranks, complaints
         return out
 
     def fails(self, script: str, *arguments: str, **more: str) -> str:
-        with self.start(script, *arguments, **more) as process:
-            _, error = process.communicate(timeout=240)
-        assert process.returncode != 0
-        return error
+        codes, _out, complaints = self.start(script, arguments, 1, more)
+        assert codes != [0]
+        return complaints
 
     @property
     def calls(self) -> list:
@@ -290,12 +280,7 @@ def test_ddp_on_two_ranks_goes_on_from_its_checkpoint(job: Job) -> None:
     arguments = [*small, "--checkpoints", str(job.folder / "checkpoints")]
 
     def both(*more: str) -> str:
-        port = job.environment()["MASTER_PORT"]
-        ranks = [{"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "MASTER_PORT": port} for rank in range(2)]
-        processes = [job.start("torchrun/train.py", *arguments, *more, **rank) for rank in ranks]
-        answers = [process.communicate(timeout=240) for process in processes]
-        assert [process.returncode for process in processes] == [0, 0], answers
-        return answers[0][0]
+        return job.run("torchrun/train.py", *arguments, *more, ranks=2)
 
     whole = both()
     steps = [int(found) for found in re.findall(r"step=(\d+)", whole)]

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from rank_world import TRAINING, events, losses_of, run_ranks, trainer_job, write_shards
 
 torch = pytest.importorskip("torch")

@@ -1,13 +1,15 @@
-"""The built-in trainer under the driver: two hosts with two ranks each train, are killed, and continue bit for bit."""
+"""The built-in trainer under the driver: two hosts train, are killed, and continue bit for bit."""
 
 import json
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
 
 from fake_world import TINY, FakeWorld, job_json
+from rank_world import events, run_ranks
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -35,7 +37,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def training_job(checkpoints: Path, **changes: object) -> dict:
     job = job_json(
         launcher="torchrun",
-        processesPerHost=2,
+        processesPerHost=1,
         entryPoint="builtin",
         arguments=["--learning-rate", "0.003", "--warmup-steps", "2", "--save-every-steps", "4"],
         distribution={"library": "fsdp", "collectives": "gloo", "parameters": {}},
@@ -47,30 +49,24 @@ def training_job(checkpoints: Path, **changes: object) -> dict:
     return job | changes
 
 
-def losses(world: FakeWorld) -> dict[int, float]:
-    return {event["step"]: event["loss"] for event in world.events("algo-1", "step")}
-
-
 @pytest.fixture(scope="module")
 def uninterrupted(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[int, float]:
     root = tmp_path_factory.mktemp("uninterrupted")
-    world = FakeWorld(root, 2, training_job(root / "checkpoints"))
-    world.add_channel("train", shards)
-    world.start()
-    assert world.wait() == [0, 0], world.log("algo-1")
-    found = losses(world)
+    code, output = run_ranks(root, 2, training_job(root / "checkpoints"), {"train": shards})
+    assert code == 0, output
+    found = losses(output)
     assert sorted(found) == list(range(1, STEPS + 1))
     assert found[STEPS] < found[1]
     record = json.loads((root / "checkpoints/step-12/COMMITTED.json").read_text())
-    assert record["worldSize"] == 4 and record["data"] == {"seed": 7, "nextSample": 96}
-    assert [entry["key"] for entry in record["objects"]] == [".metadata", *(f"__{rank}_0.distcp" for rank in range(4))]
+    assert record["worldSize"] == 2 and record["data"] == {"seed": 7, "nextSample": 96}
+    assert [entry["key"] for entry in record["objects"]] == [".metadata", *(f"__{rank}_0.distcp" for rank in range(2))]
     return found
 
 
 def test_killed_ranks_and_killed_hosts_continue_bit_for_bit(shards: Path, tmp_path: Path, uninterrupted: dict[int, float]) -> None:
     """A rank dies: every rank starts again in place. Then a host dies: the job ends, and a second one takes over."""
     slow = training_job(tmp_path / "checkpoints", restartsInPlace=2)
-    slow["arguments"] = [*slow["arguments"], "--minimum-step-seconds", "0.3"]
+    slow["arguments"] = [*slow["arguments"], "--minimum-step-seconds", "0.2"]
     first = FakeWorld(tmp_path / "first", 2, slow)
     first.add_channel("train", shards)
     first.start()
@@ -83,18 +79,20 @@ def test_killed_ranks_and_killed_hosts_continue_bit_for_bit(shards: Path, tmp_pa
     assert first.failure("algo-1")["class"] == "peer-lost"
     assert [event["round"] for event in first.events("algo-1", "restart")] == [1]
     assert first.events("algo-1", "resume")[0]["step"] in (4, 8)
-    assert losses(first).items() <= uninterrupted.items()
+    assert losses(first.log("algo-1")).items() <= uninterrupted.items()
 
     resumed_from = tmp_path / "checkpoints/step-8"
     assert (resumed_from / "COMMITTED.json").exists()
     second = training_job(tmp_path / "checkpoints", attempt=2)
     second["checkpoints"]["resumeFrom"] = str(resumed_from)
-    world = FakeWorld(tmp_path / "second", 2, second, name="test-job-a002")
-    world.add_channel("train", shards)
-    world.start()
-    assert world.wait() == [0, 0], world.log("algo-1")
-    assert world.events("algo-1", "resume")[0]["step"] == 8
-    assert losses(world) == {step: loss for step, loss in uninterrupted.items() if step > 8}
+    code, output = run_ranks(tmp_path / "second", 2, second, {"train": shards})
+    assert code == 0, output
+    assert events(output, "resume")[0]["step"] == 8
+    assert losses(output) == {step: loss for step, loss in uninterrupted.items() if step > 8}
+
+
+def losses(output: str) -> dict[int, float]:
+    return {event["step"]: event["loss"] for event in events(output, "step")}
 
 
 def descendants(pid: int) -> list[int]:
@@ -111,30 +109,28 @@ def command_line(pid: int) -> str:
 
 
 def test_sigterm_saves_and_asks_to_be_tried_again(shards: Path, tmp_path: Path) -> None:
-    job = training_job(tmp_path / "checkpoints", processesPerHost=1)
+    job = training_job(tmp_path / "checkpoints")
     job["arguments"] = ["--minimum-step-seconds", "0.3", "--save-every-steps", "1000"]
+    job["training"]["steps"] = 1000
     world = FakeWorld(tmp_path / "world", 2, job)
     world.add_channel("train", shards)
     world.start()
     world.wait_for("algo-1", '"event":"step","step":2')
     for process in world.processes.values():
         process.send_signal(signal.SIGTERM)
-    assert world.wait(60) == [75, 75], world.log("algo-1")
+    assert world.wait() == [75, 75], world.log("algo-1")
     saved = world.events("algo-1", "checkpoint")
     assert len(saved) == 1
     assert (Path(saved[0]["uri"]) / "COMMITTED.json").exists()
 
 
 def test_a_near_deadline_hands_over_after_a_checkpoint(shards: Path, tmp_path: Path) -> None:
-    job = training_job(tmp_path / "checkpoints", maxRuntimeSeconds=15, processesPerHost=1)
-    job["arguments"] = ["--minimum-step-seconds", "1.5", "--save-every-steps", "1000"]
+    job = training_job(tmp_path / "checkpoints")
+    job["arguments"] = ["--minimum-step-seconds", "0.3", "--save-every-steps", "1000"]
     job["training"]["steps"] = 1000
-    world = FakeWorld(tmp_path / "world", 1, job)
-    world.add_channel("train", shards)
-    world.start()
-    assert world.wait(60) == [76], world.log("algo-1")
-    assert world.failure("algo-1")["class"] == "hand-over"
-    assert len(world.events("algo-1", "checkpoint")) == 1
+    code, output = run_ranks(tmp_path, 2, job, {"train": shards}, SLIPWAY_DEADLINE=str(time.time() + 3))
+    assert code == 76, output
+    assert len(events(output, "checkpoint")) == 1
 
 
 def test_fails_with_72_when_a_shard_is_cut_short(shards: Path, tmp_path: Path) -> None:
@@ -143,18 +139,16 @@ def test_fails_with_72_when_a_shard_is_cut_short(shards: Path, tmp_path: Path) -
     for path in shards.iterdir():
         (broken / path.name).write_bytes(path.read_bytes())
     next(broken.glob("*.bin")).write_bytes(b"ab")
-    world = FakeWorld(tmp_path / "world", 1, training_job(tmp_path / "checkpoints", processesPerHost=1))
-    world.add_channel("train", broken)
-    world.start()
-    assert world.wait(60) == [72], world.log("algo-1")
-    assert "another size than the index says" in world.failure("algo-1")["reason"]
+    code, output = run_ranks(tmp_path, 1, training_job(tmp_path / "checkpoints"), {"train": broken})
+    assert code == 72
+    assert "another size than the index says" in output
 
 
-def test_fails_with_77_that_prints_every_factor_of_a_wrong_layout(shards: Path, tmp_path: Path) -> None:
+def test_fails_with_77_that_prints_every_factor_of_a_wrong_layout_and_says_so_in_the_failure_file(shards: Path, tmp_path: Path) -> None:
     job = training_job(tmp_path / "checkpoints")
-    job["training"]["globalBatchSize"] = 3
+    job["training"]["microBatchSize"] = 3
     world = FakeWorld(tmp_path / "world", 1, job)
     world.add_channel("train", shards)
     world.start()
-    assert world.wait(60) == [77], world.log("algo-1")
-    assert "microBatchSize 1 x 2 data-parallel ranks = 2, got 3" in world.failure("algo-1")["reason"]
+    assert world.wait() == [77], world.log("algo-1")
+    assert "microBatchSize 3 x 1 data-parallel ranks = 3, got 8" in world.failure("algo-1")["reason"]

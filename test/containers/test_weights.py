@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from rank_world import TINY, events, losses_of, run_ranks, trainer_job, write_shards
 
 torch = pytest.importorskip("torch")

@@ -1,52 +1,146 @@
-"""Starts ranks quickly: imports PyTorch and the trainer once and forks for each rank. Reads one JSON order per line, answers with one.
+"""Starts processes that need PyTorch quickly: imports it once and forks. Reads one JSON order per line, answers with their exit codes.
 
-The ranks are ordinary processes that run the trainer's own entry point; only the seconds of importing are saved.
+An order with a `script` runs it as `python script argv...` would, once for each rank. One without trains as ranks of the trainer: those
+of one world size stay and train order after order in one process group, from the trainer's arguments on; only the seconds of importing
+and connecting are saved. An order that ends in anything but 0 ends its ranks; the next gets new ones.
 """
 
 import json
 import os
+import runpy
 import sys
 import traceback
+from contextlib import suppress
+from functools import cache
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any
 
 
-def child(order: dict, rank: int) -> None:
-    """Becomes one rank; never returns."""
-    for descriptor, name in ((1, "out"), (2, "err")):
-        opened = os.open(f"{order['root']}/{rank}.{name}", os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
-        os.dup2(opened, descriptor)
-    os.environ.update(order["environ"] | {"RANK": str(rank), "LOCAL_RANK": str(rank)})
-    from slipway_trainer.__main__ import leave, run
-    from slipway_trainer.exits import TrainerError, complain
+class Rank:
+    """One forked process and the pipe to it. Orders come through the pipe; an order answered with 0 may be followed by another."""
 
+    def __init__(self, number: int, others: "list[Rank]") -> None:
+        self.pipe, theirs = Pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            # A pipe that siblings hold open would not end with the process that it belongs to.
+            for connection in (self.pipe, *(other.pipe for other in others)):
+                connection.close()
+            serve(theirs, number)
+        theirs.close()
+
+    def answer(self) -> int:
+        """The exit code of the order; a rank that ends has one of its own."""
+        with suppress(EOFError):
+            return self.pipe.recv()
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def end(self) -> None:
+        self.pipe.close()
+        with suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+
+
+def serve(pipe: Connection, rank: int) -> None:
+    """Carries out order after order as one rank; never returns."""
+    environ = dict(os.environ)
+    while True:
+        try:
+            order = pipe.recv()
+        except EOFError:
+            os._exit(0)
+        for descriptor, name in ((1, "out"), (2, "err")):
+            opened = os.open(f"{order['root']}/{rank}.{name}", os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
+            os.dup2(opened, descriptor)
+            os.close(opened)
+        os.environ.clear()
+        os.environ.update(environ | order["environ"] | {"RANK": str(rank), "LOCAL_RANK": str(rank)})
+        code = exit_code(run_script if "script" in order else train, order)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if code != 0:
+            os._exit(code)
+        pipe.send(0)
+
+
+def exit_code(work: Any, order: dict) -> int:
+    """What an interpreter that did this work would exit with."""
     try:
-        leave(run(order["arguments"]))
-    except TrainerError as error:
-        leave(complain(error))
+        return work(order) or 0
+    except SystemExit as leaving:
+        if isinstance(leaving.code, str):
+            print(leaving.code, file=sys.stderr)
+            return 1
+        return leaving.code or 0
     except BaseException:
         traceback.print_exc()
-        leave(1)
+        return 1
+
+
+def run_script(order: dict) -> None:
+    sys.argv = [order["script"], *order["argv"]]
+    sys.path.insert(0, os.path.dirname(order["script"]))
+    runpy.run_path(order["script"], run_name="__main__")
+
+
+def train(order: dict) -> int:
+    from slipway_trainer.__main__ import run
+    from slipway_trainer.exits import TrainerError, complain
+
+    keep_process_group()
+    try:
+        return run(order["argv"])
+    except TrainerError as error:
+        return complain(error)
+
+
+@cache
+def keep_process_group() -> None:
+    """The group stays from run to run: torch caches device meshes, and would find those of an ended group again."""
+    import torch.distributed as dist
+
+    begin = dist.init_process_group
+
+    def begin_once(*arguments: Any, **options: Any) -> None:
+        if not dist.is_initialized():
+            begin(*arguments, **options)
+
+    dist.init_process_group = begin_once
+    dist.destroy_process_group = lambda *_arguments: None
+
+
+def carry_out(order: dict, worlds: dict[int, list[Rank]]) -> list[int]:
+    size = order["ranks"]
+    ranks = worlds.pop(size, []) if "script" not in order else []
+    while len(ranks) < size:
+        ranks.append(Rank(len(ranks), [rank for world in (*worlds.values(), ranks) for rank in world]))
+    for rank in ranks:
+        rank.pipe.send(order)
+    codes = [rank.answer() for rank in ranks]
+    if "script" in order or any(codes):
+        for rank in ranks:
+            rank.end()
+    else:
+        worlds[size] = ranks
+    return codes
 
 
 def main() -> None:
     import torch
     import torch.distributed.checkpoint
     import torch.distributed.fsdp
+    import torch.nn.attention.bias
 
-    import slipway_trainer.__main__  # noqa: F401
+    with suppress(ImportError):
+        import slipway_trainer.__main__  # noqa: F401
 
     # Threads that exist before a fork are lost in the child: nothing may compute here.
     torch.set_num_threads(1)
     print("ready", flush=True)
+    worlds: dict[int, list[Rank]] = {}
     for line in sys.stdin:
-        order = json.loads(line)
-        pids = []
-        for rank in range(order["ranks"]):
-            pid = os.fork()
-            if pid == 0:
-                child(order, rank)
-            pids.append(pid)
-        codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
-        print(json.dumps(codes), flush=True)
+        print(json.dumps(carry_out(json.loads(line), worlds)), flush=True)
 
 
 if __name__ == "__main__":

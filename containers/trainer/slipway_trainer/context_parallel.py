@@ -11,7 +11,6 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn.attention.bias import causal_lower_right
 
 
 class _Gather(torch.autograd.Function):
@@ -64,6 +63,9 @@ class ContextParallel:
 
     def attention(self, q_BHSE: Tensor, k_BKSE: Tensor, v_BKSE: Tensor) -> Tensor:
         """Causal attention of this rank's queries over the whole sequence."""
+        # Not at the top: it brings the compiler along, most of a second that only runs with long sequences need to pay.
+        from torch.nn.attention.bias import causal_lower_right
+
         k_BKLE, v_BKLE = self._whole(k_BKSE), self._whole(v_BKSE)
         size = q_BHSE.size(2) // 2
         mixed = []

@@ -1,0 +1,63 @@
+"""The client of zygote.py: runs scripts and ranks without paying for the import of PyTorch each time."""
+
+import atexit
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from fake_world import REPOSITORY
+
+PATHS = (f"{REPOSITORY}/containers/driver", f"{REPOSITORY}/containers/trainer")
+
+
+class Zygote:
+    """One process that forks."""
+
+    def __init__(self, paths: tuple[str, ...]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).parent / "zygote.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=os.environ | {"PYTHONPATH": ":".join(paths), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
+        )  # fmt: skip
+        self._read()
+        atexit.register(self._process.kill)
+
+    def _read(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line, "the zygote ended"
+        return line
+
+    def run(self, order: dict[str, Any]) -> list[int]:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._read())
+
+
+_zygotes: dict[tuple[str, ...], Zygote] = {}
+_stores: dict[tuple[tuple[str, ...], int], Any] = {}
+
+
+def run_forked(
+    root: Path, ranks: int, environ: dict[str, str], argv: list[str], script: str | None = None, paths: tuple[str, ...] = PATHS
+) -> list[int]:
+    """Exit codes of `ranks` processes: of the trainer, or of a Python script. Their output is in `root`: <rank>.out and <rank>.err."""
+    from torch.distributed import TCPStore
+
+    root.mkdir(parents=True, exist_ok=True)
+    zygote = _zygotes.get(paths) or _zygotes.setdefault(paths, Zygote(paths))
+    # The meeting point is here and its port the system's choice, as torchrun does it: a port chosen beforehand may be taken meanwhile.
+    # Ranks that stay keep theirs.
+    kept = None if script else _stores.pop((paths, ranks), None)
+    store = kept or TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port)}
+    meeting |= {"TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RESTART_COUNT": "0"}
+    world = {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks)}
+    order = {"root": str(root), "ranks": ranks, "environ": meeting | world | environ, "argv": argv}
+    codes = zygote.run(order | ({"script": script} if script else {}))
+    if not script and not any(codes):
+        _stores[(paths, ranks)] = store
+    return codes
