@@ -17,12 +17,11 @@ ARG PYTORCH_VERSION=2.13.0
 ARG EFA_INSTALLER_VERSION=1.49.0
 ARG EFA_INSTALLER_SHA256=
 COPY scripts /opt/slipway/build
-# ssh is for the mpi launcher; Triton needs a C compiler when torch.compile runs.
-RUN bash /opt/slipway/build/system-packages.sh --purge ca-certificates curl gcc libc6-dev openssh-client openssh-server python3 python3-dev \
+# Triton needs a C compiler when torch.compile runs. The mpi launcher needs no ssh: the drivers start Open MPI's daemons.
+RUN bash /opt/slipway/build/system-packages.sh --purge ca-certificates curl gcc libc6-dev python3 python3-dev \
     && bash /opt/slipway/build/install-efa.sh \
     && bash /opt/slipway/build/nccl-settings.sh \
-    && rm -rf /var/lib/apt/lists/* \
-    && mkdir -p /run/sshd
+    && rm -rf /var/lib/apt/lists/*
 COPY --from=build /opt/venv /opt/venv
 COPY --from=build /opt/slipway/lib /opt/slipway/lib
 ENV PATH=/opt/venv/bin:/opt/amazon/openmpi/bin:/opt/amazon/efa/bin:${PATH} \

@@ -12,11 +12,11 @@ from slipway_driver import sm_environment as sm
 from slipway_driver.cluster import Cluster, read_cluster
 from slipway_driver.code import prepare_code
 from slipway_driver.efa_environment import efa_changes, efa_devices, interface_exists
-from slipway_driver.exit_codes import ENVIRONMENT, DriverError
 from slipway_driver.hosts import read_hosts_file, wait_for_hosts
 from slipway_driver.inventory import inventory
 from slipway_driver.job import Job, read_job
 from slipway_driver.launchers import rank_command, script_command, torchrun_command
+from slipway_driver.mpi_launch import mpi_environment, mpi_host_command, mpi_words
 from slipway_driver.paths import Paths
 from slipway_driver.process_environment import (
     compose,
@@ -61,29 +61,27 @@ def _script(job: Job) -> List[str]:
     return script_command(job.entry_point, job.builtin_module, job.arguments)
 
 
-def _commands(job: Job, cluster: Cluster, master: str, port: int) -> Tuple[Callable[[Path], List[str]], int]:
+def _commands(
+    job: Job, cluster: Cluster, master: str, port: int, environ: Mapping[str, str]
+) -> Tuple[Callable[[Path], List[str]], int]:
     """The command of this host as a function of the state folder, and how many ranks it starts here."""
-    distributed = job.launcher == "torchrun" and cluster.takes_part
+    distributed = job.launcher in ("torchrun", "mpi") and cluster.takes_part
+    mpi = mpi_words(job, cluster, _script(job), environ) if distributed and job.launcher == "mpi" else []
 
     def command_of(state: Path) -> List[str]:
-        shim = rank_command(str(state), _script(job))
         if not distributed:
-            return shim
-        return torchrun_command(cluster, job.processes_per_host, master, port, shim)
+            return rank_command(str(state), _script(job))
+        if job.launcher == "mpi":
+            return mpi_host_command(str(state), mpi)
+        return torchrun_command(cluster, job.processes_per_host, master, port, rank_command(str(state), _script(job)))
 
     return command_of, job.processes_per_host if distributed else 1
-
-
-def _refuse_unknown_parts(job: Job) -> None:
-    if job.launcher == "mpi":
-        raise DriverError(ENVIRONMENT, "distribution.launcher: mpi is not supported yet; use torchrun")
 
 
 def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: Callable[[str], None]) -> Attempt:
     """Reads and checks all that the service and the control plane wrote. Raises DriverError with the reason."""
     job_file = paths.channel("job") / "job.json"
     job = read_job(job_file)
-    _refuse_unknown_parts(job)
     cluster = read_cluster(paths.config / "resourceconfig.json", job.training_groups)
     if job.builtin_module is None:
         prepare_code(paths.channel("code"), job.code_digest, paths.code)
@@ -103,6 +101,7 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
 
     devices = efa_devices()
     hardware = inventory(devices)
+    mpi, mpi_complaint = mpi_environment(job, cluster, paths, inherited, master)
     environ, lines = compose(
         inherited,
         [
@@ -111,6 +110,7 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
             slipway_variables(job, paths, job_file, started_at),
             _python_environment(job, paths, inherited),
             _threads(job, hardware, inherited),
+            mpi,
         ],
         efa_changes(
             cluster,
@@ -122,9 +122,9 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
         ),
         job.env,
     )
-    for line in lines:
+    for line in [*lines, *mpi_complaint]:
         log(line)
-    command_of, local_ranks = _commands(job, cluster, master, port)
+    command_of, local_ranks = _commands(job, cluster, master, port, environ)
     return Attempt(job, cluster, paths, environ, command_of, paths.code, local_ranks, devices, hardware)
 
 

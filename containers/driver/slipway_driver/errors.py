@@ -72,6 +72,8 @@ class Failure(NamedTuple):
 def is_peer_lost(record: Mapping[str, Any]) -> bool:
     """Whether a rank only suffered from another's end."""
     text = "\n".join([record.get("summary", "")] + list(record.get("tail", []))[-6:])
+    if record.get("tornDown") and not record.get("summary"):
+        return True  # The launcher ended this rank, because another one had failed.
     return bool(PEER_LOST.search(text)) and not COLLECTIVE_TIMEOUT.search(text)
 
 

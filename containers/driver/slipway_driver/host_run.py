@@ -156,5 +156,8 @@ class HostRun:
             return Failure(TRY_AGAIN, class_of(TRY_AGAIN), None, "asked to stop before the ranks had started", [])
         if launcher_code == 0 or len(records) >= self._attempt.local_ranks:
             return Failure(DONE, class_of(DONE), None, "", [])
+        if self._attempt.job.launcher == "mpi" and not self._first_host and self._attempt.cluster.takes_part:
+            reason = "mpirun ended this host's part before its ranks had left a record"
+            return Failure(TRY_AGAIN, "peer-lost", None, reason, [])
         code = 128 - launcher_code if launcher_code < 0 else launcher_code
         return Failure(code, class_of(code), None, "the launcher ended with %d before its ranks had started" % code, [])

@@ -2,7 +2,8 @@
 
 It exists because a launcher such as torchrun folds every rank's end into exit code 1, mixes their output and gives them 30 seconds
 after SIGTERM. The shim labels each line with its rank, writes how the rank ended (`rank-<n>.json`), and while the driver stops the
-job it hides the rank's exit code, so that the launcher does not cut off ranks that still save.
+job it hides the rank's exit code, so that the launcher does not cut off ranks that still save. STATE_FOLDER `-` means the one in
+SLIPWAY_STATE_FOLDER: mpirun hands the same words to every host.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ BURST_LINES = 2000
 LINES_PER_SECOND = 50.0
 TEARDOWN_SECONDS = 5.0
 PR_SET_PDEATHSIG = 1
+#: Set by the host's part of an MPI launch: this host's state folder, and the file that its log is read from.
+STATE_VARIABLE, LOG_VARIABLE = "SLIPWAY_STATE_FOLDER", "SLIPWAY_LOG"
+FOLDER_VARIABLE = "SLIPWAY_FOLDER"
 #: Where launchers put a process's global and local rank, in the order in which they are believed.
 _RANK_NAMES = (("RANK", "LOCAL_RANK"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"))
 
@@ -37,6 +41,13 @@ def ranks_of(environ: Mapping[str, str]) -> "tuple[Optional[int], int]":
         if name in environ and local in environ:
             return int(environ[name]), int(environ[local])
     return None, 0
+
+
+def rank_variables(environ: Mapping[str, str]) -> Dict[str, str]:
+    """RANK and its like as torchrun sets them, where mpirun has said it in its own words only."""
+    own = {"RANK": "RANK", "WORLD_SIZE": "SIZE", "LOCAL_RANK": "LOCAL_RANK", "LOCAL_WORLD_SIZE": "LOCAL_SIZE"}
+    theirs = {name: environ.get("OMPI_COMM_WORLD_" + word) for name, word in own.items()}
+    return {name: value for name, value in theirs.items() if value is not None and name not in environ}
 
 
 def labelled(line: str, rank: Optional[int]) -> str:
@@ -109,29 +120,49 @@ def _write_record(state: Path, local_rank: int, record: Mapping[str, Any]) -> No
     temporary.rename(state / ("rank-%d.json" % local_rank))
 
 
-def _stop_on_teardown(child: "subprocess.Popen[bytes]", state: Path) -> None:
-    """SIGTERM to the shim comes from the launcher, which tears down after another rank failed; the driver signals ranks itself."""
+def _stop_on_teardown(child: "subprocess.Popen[bytes]", state: Path) -> threading.Event:
+    """SIGTERM to the shim comes from the launcher, which tears down after another rank failed; the driver signals ranks itself.
+
+    The event is set when that has happened.
+    """
+    torn_down = threading.Event()
 
     def on_sigterm(_number: int, _frame: Any) -> None:
         if (state / STOPPING).exists():
             return
+        torn_down.set()
         child.terminate()
         timer = threading.Timer(TEARDOWN_SECONDS, child.kill)
         timer.daemon = True
         timer.start()
 
     signal.signal(signal.SIGTERM, on_sigterm)
+    return torn_down
+
+
+def _log_to_this_host(environ: Mapping[str, str]) -> None:
+    """mpirun would collect every rank's output on the first host: there one log would hold them all, and the other hosts' none."""
+    path = environ.get(LOG_VARIABLE)
+    if path:
+        with contextlib.suppress(OSError):
+            opened = os.open(path, os.O_WRONLY)
+            os.dup2(opened, 1)
+            os.close(opened)
 
 
 def run(state: Path, command: List[str], environ: Mapping[str, str]) -> int:
     """Runs the command as one rank and returns the exit code that the launcher shall see."""
     die_with_parent()
+    _log_to_this_host(environ)
     rank, local_rank = ranks_of(environ)
     if (state / STOPPING).exists():
         return 0
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, preexec_fn=die_with_parent)
+    child = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, preexec_fn=die_with_parent,
+        env={**environ, **rank_variables(environ)}, cwd=environ.get(FOLDER_VARIABLE),
+    )  # fmt: skip
     (state / ("rank-%d.pid" % local_rank)).write_text(str(child.pid), encoding="utf-8")
-    _stop_on_teardown(child, state)
+    torn_down = _stop_on_teardown(child, state)
     if (state / STOPPING).exists():
         # The driver began to stop between the two lines above and has not seen this rank.
         child.terminate()
@@ -155,6 +186,7 @@ def run(state: Path, command: List[str], environ: Mapping[str, str]) -> int:
         "summary": errors.summary,
         "tail": errors.tail if code != 0 else [],
         "stopped": stopping,
+        "tornDown": torn_down.is_set(),
     }
     _write_record(state, local_rank, record)
     if stopping:
@@ -163,4 +195,5 @@ def run(state: Path, command: List[str], environ: Mapping[str, str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run(Path(sys.argv[1]), sys.argv[2:], os.environ))
+    folder = os.environ[STATE_VARIABLE] if sys.argv[1] == "-" else sys.argv[1]
+    sys.exit(run(Path(folder), sys.argv[2:], os.environ))

@@ -1,0 +1,99 @@
+"""One host's part of an MPI launch: `python -m slipway_driver.mpi_host STATE_FOLDER [MPIRUN WORDS...]`.
+
+On the first host it becomes mpirun. On every other host it waits for mpirun's agent, which must know the job's secret, starts Open
+MPI's daemon in this host's own environment, and ends with it. Ranks write to this host's log instead of sending it all to the first.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from typing import List, Mapping, Optional
+
+from slipway_driver.exit_codes import TRY_AGAIN
+from slipway_driver.job import read_job
+from slipway_driver.log import log
+from slipway_driver.peer_channel import PeerChannel, PeerLost, accept
+from slipway_driver.rank import LOG_VARIABLE, STATE_VARIABLE, die_with_parent
+
+#: Next to the rendezvous (MASTER_PORT) and the drivers' own talk (+ 1).
+PORT_OFFSET = 2
+ORDER_SECONDS = 900.0
+
+
+def secret_of(environ: Mapping[str, str]) -> str:
+    """The job's secret, from the job file that the driver read."""
+    from pathlib import Path
+
+    return read_job(Path(environ["SLIPWAY_JOB_FILE"])).restart_secret
+
+
+def worker_port(environ: Mapping[str, str]) -> int:
+    return int(environ["MASTER_PORT"]) + PORT_OFFSET
+
+
+def await_agent(listening: socket.socket, secret: str, seconds: float = ORDER_SECONDS) -> "Optional[tuple[PeerChannel, List[str]]]":
+    """The first caller that knows the secret, and the words that it wants to be run here; None when nobody came in time."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        listening.settimeout(max(0.1, deadline - time.monotonic()))
+        try:
+            channel = accept(listening.accept()[0], secret)
+            return channel, [str(word) for word in channel.receive()["run"]]
+        except socket.timeout:
+            break
+        except (PeerLost, OSError, ValueError, KeyError) as error:
+            log("mpi: a connection was refused: %s" % error)
+    return None
+
+
+def _end_with(channel: PeerChannel, pid: int) -> None:
+    """Ends the daemon when mpirun's agent is gone: nobody else would."""
+    try:
+        channel.receive()
+    except (PeerLost, ValueError):
+        pass
+    try:
+        os.killpg(pid, signal.SIGTERM)
+    except ProcessLookupError:
+        pass
+
+
+def serve(environ: Mapping[str, str]) -> int:
+    """Runs mpirun's order on this host and returns how it ended."""
+    address = environ.get("SLIPWAY_HOST_ADDRESS", "")
+    with socket.create_server((address, worker_port(environ))) as listening:
+        found = await_agent(listening, secret_of(environ))
+    if found is None:
+        log("mpi: mpirun did not call within %d s" % ORDER_SECONDS)
+        return TRY_AGAIN
+    channel, words = found
+    # The words are Open MPI's own, written for a remote shell as ssh would give them to one.
+    daemon = subprocess.Popen(
+        ["/bin/sh", "-c", " ".join(words)], env=dict(environ), stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=die_with_parent
+    )
+    threading.Thread(target=_end_with, args=(channel, daemon.pid), daemon=True).start()
+    code = daemon.wait()
+    try:
+        channel.send({"code": code})
+    except PeerLost:
+        pass
+    return 128 - code if code < 0 else code
+
+
+def main(arguments: List[str]) -> int:
+    environ = dict(os.environ)
+    environ[STATE_VARIABLE] = arguments[0]
+    environ[LOG_VARIABLE] = "/proc/%d/fd/1" % os.getpid()
+    if len(arguments) > 1:
+        os.execve(arguments[1], arguments[1:], environ)
+    return serve(environ)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
