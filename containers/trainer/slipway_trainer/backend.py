@@ -1,5 +1,6 @@
 """What a way to distribute the model must offer the training loop."""
 
+from collections.abc import Iterator
 from typing import Protocol
 
 import torch
@@ -17,9 +18,17 @@ class Backend(Protocol):
     optimizer: torch.optim.Optimizer
     #: Rank among those that see different samples.
     data_rank: int
+    #: Shapes of the whole parameters by name, whatever part of them this rank holds.
+    shapes: dict[str, torch.Size]
 
     def state(self) -> dict[str, Tensor]:
-        """Everything that a checkpoint holds of model and optimizer, by stable names, as live (sharded) tensors."""
+        """Everything that a checkpoint holds of model and optimizer, by stable names, as sharded tensors."""
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Takes back what `state` gave, after a checkpoint was loaded into it."""
+
+    def whole_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """Every parameter in full, by name, one at a time; every rank must walk through it at the same time."""
 
     def forward_backward(self, tokens_BL: Tensor, targets_BL: Tensor, share: float, last: bool) -> Tensor:
         """One micro-step: adds gradients of `share` times the mean loss; returns the detached loss. `last`: gradients are synced."""

@@ -1,5 +1,6 @@
 """The default backend: FSDP2 (`fully_shard`) over a mesh of replicate x shard x context x tensor ranks. PyTorch 2.6 and later."""
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from slipway_trainer.model import Transformer
 from slipway_trainer.optimizer import build_optimizer, optimizer_tensors
 from slipway_trainer.recompute import apply_recompute
 from slipway_trainer.settings import RunSettings
+from slipway_trainer.sharding import whole_tensors
 from slipway_trainer.tensor_parallel import apply_tensor_parallel
 from slipway_trainer.weights import load_weights
 
@@ -39,13 +41,14 @@ class Fsdp2Backend:
             model = Transformer(settings.architecture, self._context)
             if settings.training.lora is not None:
                 apply_lora(model, settings.training.lora)
+        self.shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
         self._distribute(model)
         model.to_empty(device=device)
         initialise(model, settings.architecture.layers, settings.training.seed, device)
         if weights is not None:
             load_weights(model, weights)
         self.model = model
-        self.optimizer = build_optimizer(model, settings.arguments, fused=device.type == "cuda")
+        self.optimizer = build_optimizer(model.named_parameters(), self.shapes, settings.arguments, fused=device.type == "cuda")
 
     def _context_parallel(self) -> ContextParallel | None:
         if self.layout.context == 1:
@@ -73,6 +76,12 @@ class Fsdp2Backend:
     def state(self) -> dict[str, Tensor]:
         tensors = {f"model.{name}": parameter for name, parameter in self.model.named_parameters()}
         return tensors | optimizer_tensors(self.model, self.optimizer)
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """The tensors of `state` are the live ones."""
+
+    def whole_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        return whole_tensors(self.model)
 
     def forward_backward(self, tokens_BL: Tensor, targets_BL: Tensor, share: float, last: bool) -> Tensor:
         # Until the last micro-step gradients stay unsharded and local, and parameters stay gathered.

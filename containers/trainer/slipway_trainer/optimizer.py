@@ -1,6 +1,7 @@
 """AdamW, with its state made before the first step so that a checkpoint can be loaded into it."""
 
 import argparse
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -10,14 +11,19 @@ from torch.distributed.tensor import DTensor
 MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
-def build_optimizer(model: nn.Module, arguments: argparse.Namespace, fused: bool) -> torch.optim.AdamW:
-    """AdamW over the parameters that train; weight decay on matrices only. Its state exists at once, as zeros."""
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+def build_optimizer(
+    parameters: Iterable[tuple[str, nn.Parameter]], shapes: Mapping[str, Sequence[int]], arguments: argparse.Namespace, fused: bool
+) -> torch.optim.AdamW:
+    """AdamW over the parameters that train; weight decay on matrices only. Its state exists at once, as zeros.
+
+    `shapes` are those of the whole parameters: a shard does not show what it is a part of.
+    """
+    trained = [(name, parameter) for name, parameter in parameters if parameter.requires_grad]
     groups: dict[tuple[bool, int], list[nn.Parameter]] = {}
-    for parameter in trained:
+    for name, parameter in trained:
         # By device mesh too: one fused operation cannot take parameters of several meshes.
         mesh = id(parameter.device_mesh) if isinstance(parameter, DTensor) else 0
-        groups.setdefault((parameter.dim() > 1, mesh), []).append(parameter)
+        groups.setdefault((len(shapes[name]) > 1, mesh), []).append(parameter)
     optimizer = torch.optim.AdamW(
         [{"params": held, "weight_decay": arguments.weight_decay if decays else 0.0} for (decays, _mesh), held in groups.items()],
         lr=arguments.learning_rate,
@@ -25,7 +31,7 @@ def build_optimizer(model: nn.Module, arguments: argparse.Namespace, fused: bool
         eps=arguments.adam_epsilon,
         fused=fused,
     )
-    for parameter in trained:
+    for _name, parameter in trained:
         # The step counter lives beside the parameter when the fused kernel reads it, else on the host.
         step = torch.zeros((), dtype=torch.float32, device=parameter.device if fused else "cpu")
         optimizer.state[parameter] = {"step": step} | {name: torch.zeros_like(parameter) for name in MOMENTS}

@@ -42,6 +42,9 @@ class SafetensorsFile:
     def names(self) -> list[str]:
         return list(self._header)
 
+    def shape(self, name: str) -> tuple[int, ...]:
+        return tuple(self._header[name]["shape"])
+
     def tensor(self, name: str) -> Tensor:
         """A copy of one tensor."""
         entry = self._header[name]
@@ -60,7 +63,7 @@ def open_folder(folder: Path) -> dict[str, SafetensorsFile]:
 
 
 def write_file(path: Path, tensors: Iterable[tuple[str, Tensor]], sizes: dict[str, tuple[torch.dtype, tuple[int, ...]]]) -> None:
-    """Writes tensors as they come; `sizes` says what will come, in the same order, because the header stands first."""
+    """Writes tensors as they come, in any order; `sizes` says what will come, because the header stands first."""
     header, offset = {}, 0
     for name, (dtype, shape) in sizes.items():
         count = torch.Size(shape).numel() * torch.empty(0, dtype=dtype).element_size()
@@ -71,7 +74,9 @@ def write_file(path: Path, tensors: Iterable[tuple[str, Tensor]], sizes: dict[st
     temporary = path.with_name(path.name + ".tmp")
     with temporary.open("wb") as handle:
         handle.write(struct.pack("<Q", len(head)) + head)
+        handle.truncate(8 + len(head) + offset)
         for name, tensor in tensors:
             dtype, _shape = sizes[name]
+            handle.seek(8 + len(head) + header[name]["data_offsets"][0])
             handle.write(tensor.to(dtype).contiguous().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
     temporary.rename(path)

@@ -104,10 +104,12 @@ class Saves:
             here = self._store.trust(folder, record)
             if self._world.rank == 0:
                 print(f"{here} objects of {folder} are on this host", flush=True)
-        missing = load(store, folder, self._backend.state() | random, self._world.saving)
+        state = self._backend.state()
+        missing = load(store, folder, state | random, self._world.saving)
         lacking = sorted(name for name in missing if not name.startswith("random."))
         if lacking:
             raise CheckpointFailed(f"{uri}/{folder}: lacks {len(lacking)} tensors of this model ({', '.join(lacking[:3])})")
+        self._backend.restore(state)
         if not missing:
             # Another number of ranks has no states of its own here; nothing in this trainer draws after the start.
             self._restore_random_state(random)

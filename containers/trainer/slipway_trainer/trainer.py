@@ -17,7 +17,7 @@ from slipway_trainer.optimizer import set_learning_rate
 from slipway_trainer.saves import Saves
 from slipway_trainer.schedule import learning_rate, warmup_steps
 from slipway_trainer.settings import RunSettings
-from slipway_trainer.weights import export_weights
+from slipway_trainer.weights import export_weights, write_config
 from slipway_trainer.world import World
 
 RECENT_LOSSES = 50
@@ -91,10 +91,10 @@ class Trainer:
 
     def export(self, folder: Path) -> None:
         """Writes the weights in published form."""
-        training = self.settings.training
-        dtype = torch.bfloat16 if training.precision == "bf16" else torch.float32
         self.world.announce("save", begin=True)
-        export_weights(self.backend.model, folder, self.settings.architecture, training.sequence_length, dtype, self.world.rank)
+        export_weights(self.backend.whole_tensors(), self.backend.shapes, folder, self.settings.training, self.world.rank)
+        if self.world.rank == 0:
+            write_config(folder, self.settings.architecture, self.settings.training.sequence_length)
         self.world.announce("save", begin=False)
 
     def _between_steps(self, step_seconds: float) -> int | None:

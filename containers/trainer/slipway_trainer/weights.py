@@ -1,7 +1,7 @@
 """Published weights in and out, under the names that Llama, Mistral and Mixtral checkpoints use."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from slipway_trainer.exits import Settings
-from slipway_trainer.lora import LoraLinear, merged
+from slipway_trainer.lora import merged
 from slipway_trainer.safetensors import open_folder, write_file
-from slipway_trainer.settings import Architecture
-from slipway_trainer.sharding import fill, gathered
+from slipway_trainer.settings import Architecture, Lora, Training
+from slipway_trainer.sharding import fill
 
 _OUTSIDE = {"embed.weight": "model.embed_tokens.weight", "norm.weight": "model.norm.weight", "head.weight": "lm_head.weight"}
 _INSIDE = (
@@ -41,45 +41,59 @@ def published_name(name: str) -> str:
     return f"model.layers.{number}.{rest}"
 
 
-def load_weights(model: nn.Module, folder: Path) -> None:
-    """Fills every parameter from a folder of safetensors. Adapters keep their first values. Raises Settings naming what is missing."""
-    files = open_folder(folder)
-    missing, wrong = [], []
-    for name, parameter in model.named_parameters():
+class PublishedWeights:
+    """A folder of safetensors with the parameters of a model. Raises Settings naming what is missing or has another shape."""
+
+    def __init__(self, folder: Path, shapes: Mapping[str, Sequence[int]]) -> None:
+        self._files = open_folder(folder)
+        missing, wrong = [], []
+        for name, shape in shapes.items():
+            source = self._source(name)
+            if source is None:
+                continue
+            if source not in self._files:
+                missing.append(source)
+            elif self._files[source].shape(source) != tuple(shape):
+                wrong.append(f"{source} {self._files[source].shape(source)} instead of {tuple(shape)}")
+        if missing or wrong:
+            listed = ", ".join([f"no {name}" for name in missing[:3]] + wrong[:3])
+            raise Settings(
+                [f"model.weights: must be a checkpoint of this architecture; {len(missing) + len(wrong)} differences: {listed}"]
+            )
+
+    def _source(self, name: str) -> str | None:
         if ".lora_" in name:
-            continue
+            return None
         source = published_name(name)
-        if source == "lm_head.weight" and source not in files:
-            source = "model.embed_tokens.weight"
-        if source not in files:
-            missing.append(source)
-            continue
-        whole = files[source].tensor(source)
-        if whole.shape != parameter.shape:
-            wrong.append(f"{source} {tuple(whole.shape)} instead of {tuple(parameter.shape)}")
-            continue
-        fill(parameter, whole.to(parameter.device))
-    if missing or wrong:
-        listed = ", ".join([f"no {name}" for name in missing[:3]] + wrong[:3])
-        raise Settings([f"model.weights: must be a checkpoint of this architecture; {len(missing) + len(wrong)} differences: {listed}"])
+        return "model.embed_tokens.weight" if source == "lm_head.weight" and source not in self._files else source
+
+    def whole(self, name: str) -> Tensor | None:
+        """One parameter; None for an adapter, which published weights do not have."""
+        source = self._source(name)
+        return self._files[source].tensor(source) if source is not None else None
 
 
-def export_sizes(model: nn.Module, dtype: torch.dtype) -> dict[str, tuple[torch.dtype, tuple[int, ...]]]:
-    """What an export holds, in order."""
-    return {published_name(name): (dtype, tuple(parameter.shape)) for name, parameter in model.named_parameters() if ".lora_" not in name}
-
-
-def export_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Whole tensors, one at a time, adapters merged in. Every rank must walk through it."""
-    adapters = {name: module for name, module in model.named_modules() if isinstance(module, LoraLinear)}
+def load_weights(model: nn.Module, folder: Path) -> None:
+    """Fills every parameter, sharded or not, from a folder of safetensors. Adapters keep their first values."""
+    found = PublishedWeights(folder, {name: parameter.shape for name, parameter in model.named_parameters()})
     for name, parameter in model.named_parameters():
-        if ".lora_" in name:
-            continue
-        whole = gathered(parameter)
-        adapter = adapters.get(name.removesuffix(".weight"))
-        if adapter is not None:
-            whole = merged(whole, gathered(adapter.lora_a), gathered(adapter.lora_b), adapter.scale)
-        yield published_name(name), whole
+        whole = found.whole(name)
+        if whole is not None:
+            fill(parameter, whole.to(parameter.device))
+
+
+def published_tensors(whole: Iterable[tuple[str, Tensor]], shapes: Mapping[str, Any], lora: Lora | None) -> Iterator[tuple[str, Tensor]]:
+    """Whole tensors under their published names, one at a time, adapters merged in."""
+    held: dict[str, Tensor] = {}
+    for name, tensor in whole:
+        layer, _, kind = name.rpartition(".")
+        if lora is not None and f"{layer}.lora_b" in shapes:
+            # A layer's weight, lora_a and lora_b follow each other.
+            held[kind] = tensor
+            if kind != "lora_b":
+                continue
+            name, tensor = f"{layer}.weight", merged(held["weight"], held["lora_a"], tensor, lora.alpha / lora.rank)
+        yield published_name(name), tensor
 
 
 def published_config(shape: Architecture, sequence_length: int) -> dict[str, Any]:
@@ -104,12 +118,20 @@ def published_config(shape: Architecture, sequence_length: int) -> dict[str, Any
     return config | ({"num_local_experts": shape.experts, "num_experts_per_tok": shape.experts_per_token} if mixture else {})
 
 
-def export_weights(model: nn.Module, folder: Path, shape: Architecture, sequence_length: int, dtype: torch.dtype, rank: int) -> None:
-    """Writes model.safetensors and config.json on rank 0; all ranks take part in gathering."""
+def export_weights(
+    whole: Iterable[tuple[str, Tensor]], shapes: Mapping[str, Sequence[int]], folder: Path, training: Training, rank: int
+) -> None:
+    """Writes model.safetensors on rank 0, in the precision of the run; every rank must walk through `whole`."""
+    tensors = published_tensors(whole, shapes, training.lora)
     if rank != 0:
-        for _name, _tensor in export_tensors(model):
+        for _name, _tensor in tensors:
             pass
         return
+    dtype = torch.bfloat16 if training.precision == "bf16" else torch.float32
     folder.mkdir(parents=True, exist_ok=True)
-    write_file(folder / "model.safetensors", export_tensors(model), export_sizes(model, dtype))
+    sizes = {published_name(name): (dtype, tuple(shape)) for name, shape in shapes.items() if ".lora_" not in name}
+    write_file(folder / "model.safetensors", tensors, sizes)
+
+
+def write_config(folder: Path, shape: Architecture, sequence_length: int) -> None:
     (folder / "config.json").write_text(json.dumps(published_config(shape, sequence_length), indent=1) + "\n", encoding="utf-8")
