@@ -4,20 +4,24 @@ import { readEnvironments } from '../lib/constructs/read-environments';
 import { RememberedValidation } from '../lib/constructs/remembered-validation';
 
 const app = new App();
-const { environments, problems } = readEnvironments({
-  folder: app.node.tryGetContext('environments'),
-  file: app.node.tryGetContext('environment'),
-});
-for (const problem of problems) console.error(problem.text);
-if (problems.some((problem) => problem.level === 'error')) process.exit(1);
 
-for (const { spec, runs } of environments) {
-  const account = spec.account ?? process.env.CDK_DEFAULT_ACCOUNT;
-  new EnvironmentStack(app, `Slipway-${spec.name}-${spec.region}`, {
-    spec,
-    runs,
-    env: { account, region: spec.region },
+async function makeStacks(): Promise<void> {
+  const { environments, problems } = await readEnvironments({
+    folder: app.node.tryGetContext('environments'),
+    file: app.node.tryGetContext('environment'),
   });
+  for (const problem of problems) console.error(problem.text);
+  if (problems.some((problem) => problem.level === 'error')) process.exit(1);
+
+  for (const { spec, runs, submissions } of environments) {
+    const account = spec.account ?? process.env.CDK_DEFAULT_ACCOUNT;
+    new EnvironmentStack(app, `Slipway-${spec.name}-${spec.region}`, {
+      spec,
+      runs,
+      submissions,
+      env: { account, region: spec.region },
+    });
+  }
 }
 
 // The checks take longer than the synthesis: `-c checks=off` leaves them out between two deploys of one's own, and the template
@@ -29,3 +33,6 @@ function addChecks(): void {
   const { AwsSolutionsChecks } = require('cdk-nag') as typeof import('cdk-nag');
   Validations.of(app).addPlugins(new AwsSolutionsChecks(app), new RememberedValidation('.slipway/validation'));
 }
+
+// CDK synthesises when Node has nothing left to do, so that nobody waits for this.
+void makeStacks();

@@ -31,13 +31,14 @@ const MAY_IMPORT: Record<string, readonly [modules: string[], packages: RegExp]>
   queue: [['catalog', 'spec', 'quota'], /^$/],
   report: [['catalog', 'spec', 'planner', 'search', 'quota', 'lifecycle'], /^echarts($|\/)/],
   aws: [['catalog', 'spec', 'quota'], /^@aws-sdk\//],
+  archive: [['spec'], /^(node:|tar-stream$)/],
   contracts: [['spec'], /^zod$/],
-  constructs: [[...PURE, 'contracts'], /^(node:|aws-cdk-lib($|\/)|constructs$|cdk-nag$|@cdklabs\/)/],
+  constructs: [[...PURE, 'archive', 'contracts'], /^(node:|aws-cdk-lib($|\/)|constructs$|cdk-nag$|@cdklabs\/)/],
   handlers: [[...PURE, 'contracts', 'aws'], /^(node:|@aws-sdk\/|@aws-lambda-powertools\/|zod$|aws-lambda$)/],
   sandbox: [[...PURE, 'contracts'], /^(node:|@aws-sdk\/|@smithy\/|yaml$|zod$)/],
   cli: [
-    [...PURE, 'contracts', 'aws', 'sandbox'],
-    /^(node:|@aws-sdk\/|commander$|picocolors$|tar-stream$|@clack\/|cli-table3$|yaml$)/,
+    [...PURE, 'archive', 'contracts', 'aws', 'sandbox'],
+    /^(node:|@aws-sdk\/|commander$|picocolors$|@clack\/|cli-table3$|yaml$)/,
   ],
 };
 

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { filesBelow, sha256 } from './archive';
+import { filesBelow, sha256 } from '../archive/archive';
 
 export interface DriverFile {
   /** Key below `drivers/<hash>/`. */

@@ -1,12 +1,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { type Archive, codeArchive, sha256 } from '../archive/archive';
 import { jobFile } from '../job/job-file';
 import { codeUri, configText, type JobPlan, runIdAt, runPrefixes } from '../job/plan';
 import { processingJobRequest } from '../job/processing-request';
 import { trainingJobRequest } from '../job/training-request';
 import type { Descriptor } from '../spec/descriptor';
 import type { RunSpec } from '../spec/run-spec';
-import { type Archive, archiveFolder, sha256 } from './archive';
 import { localDriver } from './driver';
 import { json } from './terminal';
 
@@ -40,12 +40,6 @@ export async function dryRun(
     restartSecret: '',
   };
   return { plan, request: run.kind === 'processing' ? processingJobRequest(plan) : trainingJobRequest(plan), archive };
-}
-
-/** The archive of a local code folder; undefined for built-in code and code that is in S3. */
-export async function codeArchive(run: RunSpec, runFile: string): Promise<Archive | undefined> {
-  if (run.code.builtin || run.code.source.startsWith('s3://')) return undefined;
-  return archiveFolder(path.resolve(path.dirname(runFile), run.code.source));
 }
 
 function codeAddress(

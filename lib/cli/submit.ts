@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { codeArchive } from '../archive/archive';
 import type { IntentAnswer, StartAnswer, UploadAnswer } from '../contracts/control';
 import type { Descriptor } from '../spec/descriptor';
 import { callControl } from './control-client';
-import { codeArchive } from './dry-run';
 import { ServiceError } from './exit';
 import type { CheckedRun, CommonOptions } from './inputs';
 import type { Terminal } from './terminal';

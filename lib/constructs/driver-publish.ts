@@ -1,12 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { Duration } from 'aws-cdk-lib';
 import type * as s3 from 'aws-cdk-lib/aws-s3';
-import { Asset } from 'aws-cdk-lib/aws-s3-assets';
 import { Construct } from 'constructs';
-import { DRIVER_PUBLISH_TYPE, type DriverArchive } from '../contracts/custom-resources';
+import { DRIVER_PUBLISH_TYPE } from '../contracts/custom-resources';
 import { driverArchive } from './driver-files';
+import { generatedAsset } from './generated-asset';
 import { HandlerFunction } from './handler-function';
 import { HandlerResource } from './handler-resource';
 
@@ -26,7 +23,7 @@ export class DriverPublish extends Construct {
   constructor(scope: Construct, id: string, props: DriverPublishProps) {
     super(scope, id);
     const archive = driverArchive();
-    const asset = this.makeAsset(archive);
+    const asset = generatedAsset(this, 'Archive', 'driver.json', JSON.stringify(archive));
     const onEvent = new HandlerFunction(this, 'Function', {
       handler: 'driver-publish',
       description: 'Copies driver and trainer into the artifact bucket',
@@ -53,17 +50,5 @@ export class DriverPublish extends Construct {
     });
     this.uri = published.resource.getAttString('Uri');
     this.hash = archive.hash;
-  }
-
-  /** Synth stages the file at once, so that the temporary one can go. */
-  private makeAsset(archive: DriverArchive): Asset {
-    const folder = mkdtempSync(path.join(tmpdir(), 'slipway-driver-'));
-    const file = path.join(folder, 'driver.json');
-    writeFileSync(file, JSON.stringify(archive));
-    try {
-      return new Asset(this, 'Archive', { path: file });
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
   }
 }

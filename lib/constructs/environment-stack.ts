@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { CfnElement, CfnOutput, Stack, type StackProps, Tags } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
+import type { Archive } from '../archive/archive';
 import { environmentQuotaNeeds } from '../quota';
 import type { EnvironmentSpec } from '../spec/environment-file';
 import type { RunSpec } from '../spec/run-spec';
@@ -14,6 +15,7 @@ import { LustreFileSystem } from './lustre-file-system';
 import { Observability } from './observability';
 import { packageRoot } from './package-root';
 import { QuotaPreflight } from './quota-preflight';
+import { RegisteredRun } from './registered-run';
 import { isSandbox } from './sandbox-context';
 import { SpendGuard } from './spend-guard';
 import { TeamDescriptor } from './team-descriptor';
@@ -27,11 +29,24 @@ export interface EnvironmentStackProps extends StackProps {
   readonly spec: EnvironmentSpec;
   /** The runs that `spec.runs` names; their needs count in the quota check. @default - none */
   readonly runs?: readonly RunSpec[];
+  /** Runs that this deploy submits when they have changed. @default - none: it starts no training */
+  readonly submissions?: readonly RunSubmission[];
+}
+
+/** A run as its file and its code stand now. */
+export interface RunSubmission {
+  readonly run: RunSpec;
+  /** One of the environment's teams. */
+  readonly team: string;
+  /** Text of the run file. */
+  readonly runFile: string;
+  /** Archive of the run's own code. @default - it brings none */
+  readonly code?: Archive;
 }
 
 /**
  * A training environment in one Region. The quota check comes first: nothing stateful is made when it refuses. It provisions
- * and starts no training.
+ * and starts no training, unless `submissions` says so.
  *
  * ```ts
  * new EnvironmentStack(app, 'Training', { spec, env: { account: '111122223333', region: 'us-west-2' } });
@@ -72,6 +87,7 @@ export class EnvironmentStack extends Stack {
     this.makeSpendGuard();
     this.writeDescriptors(new DriverPublish(this, 'Driver', { artifactBucket: this.storage.artifactBucket }));
     this.orderResources();
+    for (const submission of props.submissions ?? []) this.submitLast(submission);
     Tags.of(this).add('slipway:environment', this.spec.name);
   }
 
@@ -153,6 +169,15 @@ export class EnvironmentStack extends Stack {
       teams: Object.fromEntries(Object.entries(teams).map(([team, { principals }]) => [team, principals])),
       ...access,
     });
+  }
+
+  /** After everything else, so that the environment is whole when the first job starts. */
+  private submitLast({ run, team, runFile, code }: RunSubmission): void {
+    const alias = this.launcher.aliases[team];
+    if (!alias) throw new Error(`${run.name}: environment must name a team of ${this.spec.name}, got ${team}`);
+    const others = this.node.children.filter((child) => !CfnElement.isCfnElement(child));
+    const registered = new RegisteredRun(this, `Run-${run.name}`, { runName: run.name, runFile, code, alias });
+    registered.node.addDependency(...others.filter((child) => !(child instanceof RegisteredRun)));
   }
 
   private makeSpendGuard(): void {

@@ -4,11 +4,12 @@ export { type EnvironmentSpec, resolveEnvironments } from '../spec/environment-f
 export { loadEnvironment, loadRun } from '../spec/load';
 export { DriverPublish, type DriverPublishProps } from './driver-publish';
 export { EnvironmentAccess, type EnvironmentAccessProps } from './environment-access';
-export { EnvironmentStack, type EnvironmentStackProps } from './environment-stack';
+export { EnvironmentStack, type EnvironmentStackProps, type RunSubmission } from './environment-stack';
 export { type GuardProps, Guards } from './guards';
 export { LustreFileSystem, type LustreFileSystemProps } from './lustre-file-system';
 export { Observability, type ObservabilityProps } from './observability';
 export { QuotaPreflight, type QuotaPreflightProps } from './quota-preflight';
+export { RegisteredRun, type RegisteredRunProps } from './registered-run';
 export { isSandbox } from './sandbox-context';
 export { SpendGuard, type SpendGuardProps } from './spend-guard';
 export { TeamDescriptor, type TeamDescriptorProps } from './team-descriptor';

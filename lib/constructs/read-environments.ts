@@ -6,12 +6,16 @@ import { type EnvironmentFile, type EnvironmentSpec, resolveEnvironments } from 
 import { hasErrors, type Issue } from '../spec/issue';
 import { type Loaded, loadEnvironment, loadRun } from '../spec/load';
 import type { RunSpec } from '../spec/run-spec';
+import type { RunSubmission } from './environment-stack';
+import { type RegisteredRunFile, submissionIssues, submissionsOf } from './submissions';
 
 /** One stack to make. */
 export interface EnvironmentToMake {
   spec: EnvironmentSpec;
   /** The runs that the environment file names. */
   runs: RunSpec[];
+  /** Those of them that a deploy submits. */
+  submissions: RunSubmission[];
 }
 
 /** A line for people, with the file that it is about. */
@@ -31,9 +35,9 @@ export interface EnvironmentsRead {
  * @param from.folder folder with environment files; default `environments`
  * @param from.file one environment file instead of a folder
  */
-export function readEnvironments(from: { folder?: unknown; file?: unknown }): EnvironmentsRead {
+export async function readEnvironments(from: { folder?: unknown; file?: unknown }): Promise<EnvironmentsRead> {
   const read: EnvironmentsRead = { environments: [], problems: [] };
-  for (const file of filesOf(from, read.problems)) readEnvironment(file, read);
+  for (const file of filesOf(from, read.problems)) await readEnvironment(file, read);
   return read;
 }
 
@@ -51,7 +55,7 @@ function filesOf({ folder, file }: { folder?: unknown; file?: unknown }, problem
   return names.sort().map((name) => path.join(at, name));
 }
 
-function readEnvironment(file: string, read: EnvironmentsRead): void {
+async function readEnvironment(file: string, read: EnvironmentsRead): Promise<void> {
   const text = readText(file, read.problems);
   if (text === undefined) return;
   const loaded = loadEnvironment(text);
@@ -59,18 +63,30 @@ function readEnvironment(file: string, read: EnvironmentsRead): void {
   const issues = [...loaded.issues, ...rules];
   read.problems.push(...lines(file, issues, loaded));
   if (!loaded.value || hasErrors(issues)) return;
-  const runs = readRuns(file, loaded.value, read.problems);
-  read.environments.push(...resolveEnvironments(loaded.value).map((spec) => ({ spec, runs })));
+  const specs = resolveEnvironments(loaded.value);
+  const named = readRuns(file, loaded.value, specs, read.problems);
+  // Archives are only made of what will be deployed.
+  if (read.problems.some(({ level }) => level === 'error')) return;
+  const runs = named.map(({ run }) => run);
+  for (const spec of specs) read.environments.push({ spec, runs, submissions: await submissionsOf(spec, named) });
 }
 
-function readRuns(environment: string, { runs = [] }: EnvironmentFile, problems: Problem[]): RunSpec[] {
-  return runs.flatMap((entry) => {
-    const file = path.join(path.dirname(environment), entry.file);
-    const text = readText(file, problems);
+function readRuns(
+  environment: string,
+  file: EnvironmentFile,
+  specs: readonly EnvironmentSpec[],
+  problems: Problem[],
+): RegisteredRunFile[] {
+  return (file.runs ?? []).flatMap((entry) => {
+    const runFile = path.join(path.dirname(environment), entry.file);
+    const text = readText(runFile, problems);
     if (text === undefined) return [];
     const loaded = loadRun(text);
-    problems.push(...lines(file, loaded.issues, loaded));
-    return loaded.value ?? [];
+    problems.push(...lines(runFile, loaded.issues, loaded));
+    if (!loaded.value) return [];
+    const registered = { entry, file: runFile, text, run: loaded.value };
+    problems.push(...lines(runFile, submissionIssues(file, specs, registered), loaded));
+    return registered;
   });
 }
 

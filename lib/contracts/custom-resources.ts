@@ -85,3 +85,19 @@ export const imageBuildSchema = z.looseObject({
   /** Content hash of everything that goes into the image: one tag, one build. */
   tag: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,127}$/),
 });
+
+export const REGISTERED_RUN_TYPE = 'Custom::SlipwayRegisteredRun';
+
+/** A run that a deploy submits. The same hash is the same run: it is submitted once, also when a deploy is repeated or undone. */
+export const registeredRunSchema = z.looseObject({
+  controlAliasArn: z.string().min(20),
+  hash: z.string().regex(/^[0-9a-f]{64}$/),
+  assetBucket: z.string().min(3),
+  runFileKey: z.string().min(1),
+  codeKey: z.string().min(1).optional(),
+  codeSha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .optional(),
+});
+export type RegisteredRunProperties = z.output<typeof registeredRunSchema>;

@@ -3,7 +3,7 @@ import { type Issue, issue } from '../spec/issue';
 
 /** What an environment file asks for and this release does not make. Each finding once, whatever the number of regions. */
 export function checkEnvironmentSupport(file: EnvironmentFile): Issue[] {
-  const found = resolveEnvironments(file).flatMap((spec) => [...lustre(spec), ...image(spec), ...runs(spec)]);
+  const found = resolveEnvironments(file).flatMap((spec) => [...lustre(spec), ...image(spec)]);
   return found.filter((a, i) => found.findIndex((b) => b.message === a.message) === i);
 }
 
@@ -34,18 +34,4 @@ function image({ image: { base, build, uri } }: EnvironmentSpec): Issue[] {
       fix: 'use base: pytorch-2.13 or smp-2.8.0, or name an image with image.uri',
     }),
   ];
-}
-
-function runs(spec: EnvironmentSpec): Issue[] {
-  return spec.runs.flatMap(({ submit }, i) =>
-    submit === 'manual'
-      ? []
-      : [
-          issue('environment/support', 'error', `runs[${i}].submit`, {
-            must: 'must be manual: submission by a deploy is not supported yet',
-            got: submit,
-            fix: 'launch it with slipway launch',
-          }),
-        ],
-  );
 }

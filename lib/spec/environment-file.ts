@@ -139,7 +139,13 @@ export const environmentFileSchema = z.strictObject({
     .refine((r) => Object.keys(r).length > 0, 'must name at least one region'),
   ...sections,
   runs: z
-    .array(z.strictObject({ file: z.string().min(1), submit: z.enum(['manual', 'on-change']).optional() }))
+    .array(
+      z.strictObject({
+        file: z.string().min(1),
+        submit: z.enum(['manual', 'on-change']).optional(),
+        region: z.string().regex(region, 'must be a region such as us-west-2').optional(),
+      }),
+    )
     .optional(),
 });
 
@@ -166,7 +172,8 @@ export interface EnvironmentSpec {
   prices: Record<string, number>;
   budget?: Sections['budget'];
   notifications: { emails: string[] };
-  runs: { file: string; submit: 'manual' | 'on-change' }[];
+  /** `region`: where a deploy submits it; needed only where the environment has several. */
+  runs: { file: string; submit: 'manual' | 'on-change'; region?: string }[];
 }
 
 export interface QuotaRequirement {

@@ -17,9 +17,9 @@ const write = (name: string, text: string) => {
 };
 const GOOD = 'name: one\nregions: { us-west-2: {}, us-east-1: { quotas: { enforce: warn } } }\n';
 
-test('gives one stack for each region, with the overrides of the region', () => {
+test('gives one stack for each region, with the overrides of the region', async () => {
   write('one.yaml', GOOD);
-  const { environments, problems } = readEnvironments({ folder });
+  const { environments, problems } = await readEnvironments({ folder });
   expect(problems).toEqual([]);
   expect(environments.map(({ spec }) => [spec.name, spec.region, spec.quotas.enforce])).toEqual([
     ['one', 'us-west-2', 'fail'],
@@ -27,32 +27,32 @@ test('gives one stack for each region, with the overrides of the region', () => 
   ]);
 });
 
-test('takes one file where one is named; lock files are no environments', () => {
+test('takes one file where one is named; lock files are no environments', async () => {
   const file = write('one.yaml', GOOD);
   write('two.yaml', GOOD.replace('one', 'two'));
   write('one.lock.yaml', 'images: {}\n');
-  expect(readEnvironments({ file }).environments).toHaveLength(2);
-  expect(readEnvironments({ folder }).environments).toHaveLength(4);
+  expect((await readEnvironments({ file })).environments).toHaveLength(2);
+  expect((await readEnvironments({ folder })).environments).toHaveLength(4);
 });
 
-test('reads the runs that it names, beside the environment file', () => {
+test('reads the runs that it names, beside the environment file', async () => {
   const file = write('environments/one.yaml', `${GOOD}runs: [{ file: ../runs/base.yaml }]\n`);
   write(
     'runs/base.yaml',
     'name: base\ncode: { source: ./src }\ncompute: { instanceType: ml.p4d.24xlarge, instanceCount: 2 }\n',
   );
-  const { environments, problems } = readEnvironments({ file });
+  const { environments, problems } = await readEnvironments({ file });
   expect(problems).toEqual([]);
   expect(environments[0]?.runs.map((run) => run.name)).toEqual(['base']);
 });
 
-test('fails: everything that is wrong with all files, each with its place', () => {
+test('fails: everything that is wrong with all files, each with its place', async () => {
   const bad = write(
     'bad.yaml',
     'name: Bad\nregions: { us-west-2: {} }\nquotas:\n  require:\n    - { instanceType: ml.p4d.24xlarge, count: 0 }\n',
   );
   write('good.yaml', `${GOOD}runs: [{ file: missing.yaml }]\n`);
-  const texts = readEnvironments({ folder }).problems.map((p) => p.text);
+  const texts = (await readEnvironments({ folder })).problems.map((p) => p.text);
   expect(texts).toHaveLength(3);
   expect(texts[0]).toContain(`${bad}:1:`);
   expect(texts[1]).toContain(`${bad}:5:`);
@@ -60,17 +60,17 @@ test('fails: everything that is wrong with all files, each with its place', () =
   expect(texts[2]).toBe(`${path.join(folder, 'missing.yaml')}: must be a readable file, got ENOENT; check the path`);
 });
 
-test('fails: a folder without environments', () => {
-  expect(readEnvironments({ folder }).problems[0]?.text).toMatch(
+test('fails: a folder without environments', async () => {
+  expect((await readEnvironments({ folder })).problems[0]?.text).toMatch(
     /^environments: must be a folder with environment files, got /,
   );
 });
 
 describe('rules of environment files', () => {
-  const issuesOf = (more: string) =>
-    readEnvironments({ file: write('one.yaml', `${GOOD}${more}`) }).problems.map((p) =>
-      p.text.replace(/^.*?: (error|warning): /, ''),
-    );
+  const issuesOf = async (more: string) => {
+    const { problems } = await readEnvironments({ file: write('one.yaml', `${GOOD}${more}`) });
+    return problems.map((p) => p.text.replace(/^.*?: (error|warning): /, ''));
+  };
 
   test.each([
     [
@@ -86,14 +86,78 @@ describe('rules of environment files', () => {
       'image.build: must be true without image.uri, got false; use base: pytorch-2.13 or smp-2.8.0, or name an image with image.uri',
     ],
     [
-      'runs: [{ file: x.yaml, submit: on-change }]\n',
-      'runs[0].submit: must be manual: submission by a deploy is not supported yet, got on-change; launch it with slipway launch',
-    ],
-    [
       'network: { packages: wheels }\n',
       'network.wheels: must be given with packages wheels; add wheels: s3://bucket/prefix/',
     ],
-  ])('%s', (more, message) => {
-    expect(issuesOf(more)).toEqual([message]);
+  ])('%s', async (more, message) => {
+    expect(await issuesOf(more)).toEqual([message]);
+  });
+});
+
+describe('a run that the deploy submits', () => {
+  const RUN =
+    'name: base\ncode: { source: builtin }\nmodel: { preset: llama3-8b }\ntraining: { globalBatchSize: 16, microBatchSize: 1, sequenceLength: 4096, steps: 10 }\ndata: [{ channel: train, s3: "s3://{dataBucket}/tokens/" }]\ncompute: { instanceType: ml.p4d.24xlarge, instanceCount: 2 }\nlimits: { maxRuntimeSeconds: 3600 }\n';
+  const read = (entry: string, run = RUN, more = '') => {
+    write('base.yaml', run);
+    return readEnvironments({ file: write('one.yaml', `${GOOD}${more}runs: [{ file: base.yaml, ${entry} }]\n`) });
+  };
+  const errorsOf = async (...given: Parameters<typeof read>) =>
+    (await read(...given)).problems.filter((p) => p.level === 'error').map((p) => p.text.replace(/^.*?: error: /, ''));
+
+  test('goes to its region and the only team, as its file stands', async () => {
+    const { environments, problems } = await read('submit: on-change, region: us-east-1');
+    expect(problems.filter((p) => p.level === 'error')).toEqual([]);
+    expect(environments.map(({ spec, submissions }) => [spec.region, submissions.length])).toEqual([
+      ['us-west-2', 0],
+      ['us-east-1', 1],
+    ]);
+    expect(environments[1]?.submissions[0]).toMatchObject({ team: 'default', runFile: RUN });
+    expect(environments[1]?.submissions[0]?.code).toBeUndefined();
+  });
+
+  test('brings the archive of its code', async () => {
+    write('src/train.py', 'print(1)\n');
+    const { environments } = await read(
+      'submit: on-change, region: us-east-1',
+      RUN.replace('source: builtin', 'source: ./src, entryPoint: train.py').replace(/model:.*\n/, ''),
+    );
+    expect(environments[1]?.submissions[0]?.code?.sha256).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  test('manual submits nothing', async () => {
+    expect((await read('submit: manual')).environments.flatMap((e) => e.submissions)).toEqual([]);
+  });
+
+  test.each([
+    [
+      'no region of several',
+      'submit: on-change',
+      RUN,
+      '',
+      /runs\[0\].region: must be one of the environment's regions/,
+    ],
+    [
+      'another environment',
+      'submit: on-change, region: us-east-1',
+      `${RUN}environment: two\n`,
+      '',
+      /environment: must be one team of environment one .* got two; write environment: one\/default/,
+    ],
+    [
+      'a team of several that is not named',
+      'submit: on-change, region: us-east-1',
+      RUN,
+      'teams: { nlp: {}, speech: {} }\n',
+      /environment: must be one team .*one\/nlp or one\/speech/,
+    ],
+    [
+      'a run that its rules refuse',
+      'submit: on-change, region: us-east-1',
+      RUN.replace('instanceCount: 2', 'instanceCount: 3'),
+      '',
+      /training.globalBatchSize: /,
+    ],
+  ])('fails: %s', async (_, entry, run, more, expected) => {
+    expect((await errorsOf(entry, run, more)).join()).toMatch(expected);
   });
 });

@@ -8,14 +8,26 @@ import { adminOf } from '../../lib/sandbox/testing';
 import { type Deployed, deployedSandbox } from './support/deployed';
 import { ROOT } from './support/sandbox';
 
-const ENVIRONMENT = 'name: e2e\nregions: { us-west-2: {} }\nstorage: { retain: false }\nquotas: { enforce: "off" }\n';
+const ENVIRONMENT = `name: e2e
+regions: { us-west-2: {} }
+storage: { retain: false }
+quotas: { enforce: "off" }
+runs: [{ file: runs/registered.yaml, submit: on-change }]
+`;
+const REGISTERED = `name: registered
+code: { source: ./src, entryPoint: hello.py }
+compute: { instanceType: ml.m5.xlarge, instanceCount: 1 }
+distribution: { launcher: script }
+limits: { maxRuntimeSeconds: 600 }
+`;
 /** Codes of what the runs below need: p4d, m5.xlarge, totals, per job. */
 const QUOTAS = { 'L-09B4A649': 64, 'L-CCE2AFA6': 8, 'L-00C91CB5': 64, 'L-622CFD70': 64 };
 const BUCKET = 'slipway-e2e-000000000000-us-west-2-data';
 
 let deployed: Deployed;
 beforeAll(async () => {
-  deployed = await deployedSandbox(ENVIRONMENT, QUOTAS);
+  const files = { 'runs/registered.yaml': REGISTERED, 'runs/src/hello.py': 'print("hello from the deploy")\n' };
+  deployed = await deployedSandbox(ENVIRONMENT, QUOTAS, {}, files);
 });
 afterAll(() => deployed?.end());
 
@@ -59,6 +71,30 @@ test('the stack is there and the descriptor names what it made', async () => {
     dataBucket: BUCKET,
   });
   writeFileSync(path.join(deployed.folder, 'descriptor.json'), parameter.Parameter.Value);
+});
+
+test('a deploy submits the run that asks for it, once for each content of its file and code', async () => {
+  const runs = async () => {
+    const { runs } = JSON.parse(await deployed.slipway('list', '--json')) as {
+      runs: { runId: string; name: string }[];
+    };
+    return runs.filter(({ name }) => name === 'registered').map(({ runId }) => runId);
+  };
+  const ends = async (runId: string) =>
+    expect(JSON.parse(await deployed.slipway('status', runId, '--wait', '--json'))).toMatchObject({
+      state: 'completed',
+    });
+  const [first = ''] = await runs();
+  await ends(first);
+  expect(await deployed.slipway('logs', first)).toContain('hello from the deploy');
+
+  writeFileSync(path.join(deployed.folder, 'runs/src/hello.py'), 'print("hello again")\n');
+  await deployed.deployAgain();
+  const both = await runs();
+  expect(both).toHaveLength(2);
+  const second = both.find((id) => id !== first) ?? '';
+  await ends(second);
+  expect(await deployed.slipway('logs', second)).toContain('hello again');
 });
 
 describe('the request that reaches SageMaker is the one that --dry-run prints', () => {

@@ -15,6 +15,7 @@ const HANDLERS = [
   'guards',
   'image-build',
   'log-retention',
+  'registered-run',
 ];
 
 /** The bundles that the constructs deploy, made when a fresh clone has none yet. */

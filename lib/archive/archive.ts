@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
+import type { RunSpec } from '../spec/run-spec';
 
 export interface Archive {
   bytes: Buffer;
@@ -54,6 +55,12 @@ export async function archiveFolder(folder: string): Promise<Archive> {
   await ended;
   const bytes = gzipSync(Buffer.concat(chunks), { level: 9 });
   return { bytes, sha256: sha256(bytes) };
+}
+
+/** The archive of a run's local code folder; undefined for built-in code and code that is in S3. */
+export async function codeArchive(run: RunSpec, runFile: string): Promise<Archive | undefined> {
+  if (run.code.builtin || run.code.source.startsWith('s3://')) return undefined;
+  return archiveFolder(path.resolve(path.dirname(runFile), run.code.source));
 }
 
 export const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');

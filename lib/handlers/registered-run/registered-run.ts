@@ -1,0 +1,89 @@
+import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda';
+import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
+import type {
+  ControlAnswer,
+  ControlPayload,
+  IntentAnswer,
+  Refusal,
+  StartAnswer,
+  UploadAnswer,
+} from '../../contracts/control';
+import { type RegisteredRunProperties, registeredRunSchema } from '../../contracts/custom-resources';
+import { parseProperties } from '../shared/custom-resource';
+
+export interface RegisteredRunDeps {
+  lambda: LambdaClient;
+  s3: S3Client;
+  fetch: typeof fetch;
+}
+
+/**
+ * Submits a run that the environment file names with `submit: on-change`, through the alias of its team as a person would.
+ *
+ * The hash of file and code is the id of the request: the same deploy again, or CloudFormation taking one back, finds
+ * the run that is there. A deletion stops nothing: the stack's own guard refuses to go while runs are live.
+ */
+export async function onEvent(
+  deps: RegisteredRunDeps,
+  event: CdkCustomResourceEvent,
+): Promise<CdkCustomResourceResponse> {
+  if (event.RequestType === 'Delete') return { PhysicalResourceId: event.PhysicalResourceId };
+  const properties = parseProperties(registeredRunSchema, event);
+  const code = await codeOf(deps, properties);
+  const { runId, uploads } = await start(deps, properties, code);
+  for (const upload of uploads) await put(deps, upload, code);
+  await control<StartAnswer>(deps, properties, { action: 'start', runId, confirm: true });
+  return { PhysicalResourceId: `run-${event.LogicalResourceId}`, Data: { RunId: runId } };
+}
+
+async function start(
+  deps: RegisteredRunDeps,
+  properties: RegisteredRunProperties,
+  code: Uint8Array | undefined,
+): Promise<IntentAnswer> {
+  const { assetBucket, runFileKey, codeSha256: sha256, hash } = properties;
+  const runFile = Buffer.from(await read(deps, assetBucket, runFileKey)).toString('utf8');
+  return control<IntentAnswer>(deps, properties, {
+    action: 'start',
+    runFile,
+    ...(code && sha256 && { code: { sha256, bytes: code.length } }),
+    clientRequestId: hash,
+  });
+}
+
+async function codeOf(deps: RegisteredRunDeps, { assetBucket, codeKey }: RegisteredRunProperties) {
+  return codeKey === undefined ? undefined : read(deps, assetBucket, codeKey);
+}
+
+async function read({ s3 }: RegisteredRunDeps, Bucket: string, Key: string): Promise<Uint8Array> {
+  const { Body } = await s3.send(new GetObjectCommand({ Bucket, Key }));
+  return (await Body?.transformToByteArray()) ?? new Uint8Array();
+}
+
+/** The URL is a credential: only the key is named. */
+async function put({ fetch }: RegisteredRunDeps, { key, url, headers }: UploadAnswer, code: Uint8Array | undefined) {
+  const response = await fetch(url, { method: 'PUT', headers, body: code?.slice() });
+  if (!response.ok) throw new Error(`uploading ${key}: failed, got HTTP ${response.status}; deploy again`);
+}
+
+/** One call of the team's control alias. What it refuses becomes the reason of the failed deploy. */
+async function control<T extends ControlAnswer>(
+  { lambda }: RegisteredRunDeps,
+  { controlAliasArn }: RegisteredRunProperties,
+  payload: ControlPayload,
+): Promise<Exclude<T, Refusal>> {
+  const call = new InvokeCommand({ FunctionName: controlAliasArn, Payload: Buffer.from(JSON.stringify(payload)) });
+  const answer = await lambda.send(call);
+  const text = Buffer.from(answer.Payload ?? []).toString('utf8');
+  if (answer.FunctionError) throw new Error(`the launcher failed: ${text.slice(0, 500)}; see its log`);
+  const body = JSON.parse(text) as ControlAnswer;
+  if (!body.ok) throw new Error(refusalText(body));
+  return body as Exclude<T, Refusal>;
+}
+
+const refusalText = ({ issues }: Refusal): string =>
+  issues
+    .filter(({ level }) => level === 'error')
+    .map(({ message }) => message)
+    .join(' | ');
