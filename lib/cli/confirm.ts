@@ -42,7 +42,7 @@ export async function confirmCost(
     terminal.err('cost: not known for this instance type and region');
     if (yes && run.limits.maxCostUsd === undefined) throw new Refusal([unknownPrice()]);
   }
-  if (!yes) await ask(price === undefined);
+  if (!yes) await ask(price ? 'Launch?' : 'Launch at an unknown price?');
   return price === undefined;
 }
 
@@ -68,8 +68,9 @@ const unknownPrice = () =>
     fix: 'add limits.maxCostUsd, put the rate into `prices` of the environment, or launch without --yes',
   });
 
-async function ask(unknown: boolean): Promise<void> {
+/** A question that must be answered with yes; no terminal to ask on is wrong usage. */
+export async function ask(message: string): Promise<void> {
   if (!process.stdin.isTTY) throw new UsageError('launch: must be confirmed, got no terminal to ask on; add --yes');
-  const answer = await confirm({ message: unknown ? 'Launch at an unknown price?' : 'Launch?', initialValue: false });
+  const answer = await confirm({ message, initialValue: false });
   if (isCancel(answer) || !answer) throw new UsageError('launch: not confirmed; nothing was started');
 }

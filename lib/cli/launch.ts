@@ -17,6 +17,8 @@ export interface LaunchOptions extends CommonOptions {
   runId?: string;
   yes?: boolean;
   wait?: boolean;
+  /** `path=a,b,c`: one run per combination of values. */
+  matrix?: string[];
 }
 
 const RUN_ID = /^[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?$/;
@@ -29,6 +31,7 @@ export async function launch(file: string, options: LaunchOptions, terminal: Ter
     );
   }
   const descriptor = await environmentOf(file, options);
+  if (options.matrix) return (await import('./launch-matrix.js')).launchMatrix(file, descriptor, options, terminal);
   const checked = requireRun(file, options, descriptor);
   for (const found of checked.issues) terminal.err(issueLine(found, file, checked.positionOf));
   if (options.dryRun) return printDryRun(file, checked, descriptor, options, terminal);

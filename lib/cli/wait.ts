@@ -22,9 +22,30 @@ export async function waitForEnd(
   options: WaitOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const every = (options.everySeconds ?? Number(process.env.SLIPWAY_POLL_SECONDS ?? 10)) * 1000;
+  const status = await follow(descriptor, runId, pollMs(options), terminal);
+  if (options.json) terminal.out(json(status));
+  return status.state === 'completed' ? EXIT.done : EXIT.runFailed;
+}
+
+/** Follows several runs until the last has ended; their last statuses in the order of the ids. */
+export const waitForAll = (
+  descriptor: Descriptor,
+  runIds: readonly string[],
+  terminal: Terminal,
+): Promise<StatusAnswer[]> => Promise.all(runIds.map((runId) => follow(descriptor, runId, pollMs({}), terminal)));
+
+const pollMs = ({ everySeconds }: WaitOptions) =>
+  (everySeconds ?? Number(process.env.SLIPWAY_POLL_SECONDS ?? 10)) * 1000;
+
+/** A line for each change, until the run has ended. */
+async function follow(
+  descriptor: Descriptor,
+  runId: string,
+  everyMs: number,
+  terminal: Terminal,
+): Promise<StatusAnswer> {
   let said = '';
-  for (let failures = 0; ; await sleep(every)) {
+  for (let failures = 0; ; await sleep(everyMs)) {
     const status = await look(descriptor, runId);
     if (!status) {
       failures += 1;
@@ -38,9 +59,7 @@ export async function waitForEnd(
     const line = progressLine(status);
     if (line !== said) terminal.err(line);
     said = line;
-    if (!ENDED.includes(status.state)) continue;
-    if (options.json) terminal.out(json(status));
-    return status.state === 'completed' ? EXIT.done : EXIT.runFailed;
+    if (ENDED.includes(status.state)) return status;
   }
 }
 

@@ -20,13 +20,22 @@ compute: { instanceType: ml.m5.xlarge, instanceCount: 1 }
 distribution: { launcher: script }
 limits: { maxRuntimeSeconds: 600 }
 `;
+const COMPARE_PY = `import sys, json
+rate = float(sys.argv[sys.argv.index("--rate") + 1])
+for step in (1, 2, 3):
+    print("slipway " + json.dumps({"event": "step", "step": step, "loss": 1 / rate / step, "tokensPerSecondPerGpu": 100 * rate}), flush=True)
+`;
 /** Codes of what the runs below need: p4d, m5.xlarge, totals, per job. */
 const QUOTAS = { 'L-09B4A649': 64, 'L-CCE2AFA6': 8, 'L-00C91CB5': 64, 'L-622CFD70': 64 };
 const BUCKET = 'slipway-e2e-000000000000-us-west-2-data';
 
 let deployed: Deployed;
 beforeAll(async () => {
-  const files = { 'runs/registered.yaml': REGISTERED, 'runs/src/hello.py': 'print("hello from the deploy")\n' };
+  const files = {
+    'runs/registered.yaml': REGISTERED,
+    'runs/src/hello.py': 'print("hello from the deploy")\n',
+    'runs/src/compare.py': COMPARE_PY,
+  };
   deployed = await deployedSandbox(ENVIRONMENT, QUOTAS, {}, files);
 });
 afterAll(() => deployed?.end());
@@ -95,6 +104,22 @@ test('a deploy submits the run that asks for it, once for each content of its fi
   const second = both.find((id) => id !== first) ?? '';
   await ends(second);
   expect(await deployed.slipway('logs', second)).toContain('hello again');
+});
+
+test('a matrix launches one run per value and compares them', async () => {
+  const file = path.join(deployed.folder, 'runs/compare.yaml');
+  writeFileSync(file, REGISTERED.replace('name: registered', 'name: compare').replace('hello.py', 'compare.py'));
+  const matrix = ['--matrix', 'code.arguments.rate=0.5,2', '--yes'];
+  const { matrix: group, runs } = JSON.parse(await deployed.slipway('launch', file, ...matrix, '--wait', '--json')) as {
+    matrix: string;
+    runs: Record<string, unknown>[];
+  };
+  expect(group).toMatch(/^matrix-\d{12}$/);
+  expect(runs).toEqual([
+    expect.objectContaining({ label: 'code.arguments.rate=2', state: 'completed', tokensPerSecondPerGpu: 200 }),
+    expect.objectContaining({ label: 'code.arguments.rate=0.5', state: 'completed', tokensPerSecondPerGpu: 50 }),
+  ]);
+  expect(runs.map(({ loss }) => Number(loss).toFixed(4))).toEqual(['0.1667', '0.6667']);
 });
 
 describe('the request that reaches SageMaker is the one that --dry-run prints', () => {

@@ -1,0 +1,63 @@
+import type { StatusAnswer } from '../contracts/control';
+import { assembleReport } from '../report/read/assemble';
+import type { ReportStep } from '../report/run/run-report';
+import type { Descriptor } from '../spec/descriptor';
+import type { Launched } from './launch-matrix';
+import { readSources } from './report-sources';
+import { textTable } from './text-table';
+
+/** What a run of a comparison came to. Throughput and loss are those that its rank 0 printed; null = it printed none. */
+export interface ComparedRun {
+  label: string;
+  runId: string;
+  state: string;
+  step: number | null;
+  loss: number | null;
+  /** Median over the steps. */
+  tokensPerSecondPerGpu: number | null;
+  goodput: number | null;
+  spendUsd: number | null;
+}
+
+/** Results side by side, the fastest first. */
+export async function compareRuns(
+  descriptor: Descriptor,
+  launched: readonly Launched[],
+  ended: readonly StatusAnswer[],
+): Promise<{ rows: ComparedRun[]; text: string }> {
+  const rows: ComparedRun[] = [];
+  for (const [i, { label, set, runId }] of launched.entries()) {
+    const steps = assembleReport(await readSources(descriptor, runId, set, new Date())).steps ?? [];
+    const { state = 'unknown', step = null, goodput = null, spendUsd = null } = ended[i] ?? {};
+    rows.push({ label, runId, state, step, goodput, spendUsd, ...measured(steps) });
+  }
+  rows.sort((a, b) => (b.tokensPerSecondPerGpu ?? 0) - (a.tokensPerSecondPerGpu ?? 0));
+  return { rows, text: comparisonText(rows) };
+}
+
+/** Last loss and median throughput of the steps that rank 0 printed. */
+export function measured(steps: readonly ReportStep[]): Pick<ComparedRun, 'loss' | 'tokensPerSecondPerGpu'> {
+  const speeds = steps.flatMap((s) => s.tokensPerSecondPerGpu ?? []).sort((a, b) => a - b);
+  return {
+    loss: steps.flatMap((s) => s.loss ?? []).at(-1) ?? null,
+    tokensPerSecondPerGpu: speeds[Math.floor(speeds.length / 2)] ?? null,
+  };
+}
+
+const or = (value: number | null, text: (known: number) => string) => (value === null ? '-' : text(value));
+
+export function comparisonText(rows: readonly ComparedRun[]): string {
+  return textTable(
+    ['run', 'state', 'step', 'loss', 'tokens/s/GPU', 'goodput', 'USD', 'with'],
+    rows.map((r) => [
+      r.runId,
+      r.state,
+      or(r.step, String),
+      or(r.loss, (l) => l.toFixed(4)),
+      or(r.tokensPerSecondPerGpu, (t) => t.toFixed(0)),
+      or(r.goodput, (g) => `${(100 * g).toFixed(1)} %`),
+      or(r.spendUsd, (u) => u.toFixed(2)),
+      r.label,
+    ]),
+  );
+}
