@@ -9,6 +9,7 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from slipway_driver.peer_channel import PeerChannel, PeerLost, accept, connect
+from slipway_driver.restart_budget import RestartBudget
 from slipway_driver.restart_policy import Decision, Report, decide, report_from
 
 # Other hosts must end their ranks and report within this time; then they count as lost.
@@ -32,7 +33,7 @@ class Coordinator:
         log: Callable[[str], None], resume_from: Callable[[], str], report_seconds: float = REPORT_SECONDS,
     ) -> None:  # fmt: skip
         self._host, self._others, self._secret = host, list(others), secret
-        self._left, self._log, self._resume_from, self._patience = restarts, log, resume_from, report_seconds
+        self._budget, self._log, self._resume_from, self._patience = RestartBudget(restarts), log, resume_from, report_seconds
         self._channels: Dict[str, PeerChannel] = {}
         self._inbox: "queue.Queue[tuple[str, Optional[Dict[str, Any]]]]" = queue.Queue()
         self._early: List[Report] = []
@@ -106,12 +107,12 @@ class Coordinator:
         reports.insert(0 if own.kind != "peer-lost" else len(reports), own)
         answered = {report.host for report in reports}
         missing = [host for host in self._others if host not in answered or host in self._gone()]
-        decision = decide(reports, missing, self._left, self._ends)
+        decision = decide(reports, missing, self._budget.left(), self._ends)
         resume_from = self._resume_from() if decision.restart else ""
         self._tell({"type": "decision", "restart": decision.restart, "why": decision.why, "resumeFrom": resume_from,
                     "cause": decision.cause.as_message()})  # fmt: skip
         if decision.restart:
-            self._left -= 1
+            self._budget.take()
             self._ends.append(max((report.step for report in reports if report.step is not None), default=None))
         self._early = []
         return decision, resume_from
@@ -224,7 +225,7 @@ class Alone:
     """A job of one host, or one that does not restart in place: nobody to ask."""
 
     def __init__(self, restarts: int, resume_from: Callable[[], str]) -> None:
-        self._left, self._resume_from = restarts, resume_from
+        self._budget, self._resume_from = RestartBudget(restarts), resume_from
         self._ends: List[Optional[int]] = []
 
     def end_asked(self) -> Optional[str]:
@@ -234,9 +235,9 @@ class Alone:
         """Nobody waits."""
 
     def settle(self, own: Report) -> "tuple[Decision, str]":
-        decision = decide([own], [], self._left, self._ends)
+        decision = decide([own], [], self._budget.left(), self._ends)
         if decision.restart:
-            self._left -= 1
+            self._budget.take()
             self._ends.append(own.step)
         return decision, self._resume_from() if decision.restart else ""
 
