@@ -6,7 +6,7 @@ import json
 import shutil
 import threading
 import time
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Dict, Optional
 
 from slipway_driver.attempt import Attempt, new_state_folder
 from slipway_driver.efa_verdict import EfaVerdict, refusal
@@ -15,6 +15,7 @@ from slipway_driver.exit_codes import DONE, EFA, HANG, TRY_AGAIN, class_of
 from slipway_driver.hang import dump_ranks
 from slipway_driver.log import log, say
 from slipway_driver.memory import oom_kills
+from slipway_driver.peers import Peers
 from slipway_driver.progress import ProgressReader, progress_line
 from slipway_driver.supervisor import Supervisor, read_records
 from slipway_driver.watchdog import Watchdog
@@ -33,9 +34,8 @@ def watchdog_of(attempt: Attempt, now: float) -> Watchdog:
 class HostRun:
     """One round: from the start of the ranks to their end."""
 
-    def __init__(self, attempt: Attempt, end_asked: Callable[[], Optional[str]]) -> None:
-        self._attempt = attempt
-        self._end_asked = end_asked
+    def __init__(self, attempt: Attempt, peers: Peers) -> None:
+        self._attempt, self._peers = attempt, peers
         self._first_host = attempt.cluster.rank == 0 and attempt.cluster.takes_part
         self._reader = ProgressReader(attempt.job.step_regex)
         self._watchdog = watchdog_of(attempt, time.monotonic())
@@ -123,7 +123,7 @@ class HostRun:
                 self._tell_efa()
                 self._end(Failure(EFA, class_of(EFA), None, reason, self._efa.report()["evidence"][-5:]))
                 return
-        asked = self._end_asked()
+        asked = self._peers.end_asked()
         if asked is not None:
             if asked == class_of(HANG):
                 dump_ranks(self._state, log)
@@ -134,6 +134,7 @@ class HostRun:
             hang = self._watchdog.verdict(time.monotonic()) if self._first_host else None
         if hang and self._watchdog.may_stop:
             say(progress_line("hang", reason=hang, step=self.step))
+            self._peers.announce(class_of(HANG))
             dump_ranks(self._state, log)
             self._end(Failure(HANG, class_of(HANG), None, hang, []))
         elif hang and not self._alerted:
@@ -145,6 +146,10 @@ class HostRun:
         if self._supervisor is not None:
             self._supervisor.kill()
 
+    @property
+    def _ranks_started(self) -> bool:
+        return any(self._state.glob("rank-*.pid"))
+
     def _outcome(self, launcher_code: int) -> Failure:
         if self._ended is not None:
             return self._ended
@@ -154,10 +159,12 @@ class HostRun:
             return classify(first, oom_kills() > self._oom_before)
         if not records and self._supervisor is not None and self._supervisor.stopping:
             return Failure(TRY_AGAIN, class_of(TRY_AGAIN), None, "asked to stop before the ranks had started", [])
-        if launcher_code == 0 or len(records) >= self._attempt.local_ranks:
+        if len(records) >= self._attempt.local_ranks:
             return Failure(DONE, class_of(DONE), None, "", [])
-        if self._attempt.job.launcher == "mpi" and not self._first_host and self._attempt.cluster.takes_part:
-            reason = "mpirun ended this host's part before its ranks had left a record"
-            return Failure(TRY_AGAIN, "peer-lost", None, reason, [])
+        if self._attempt.job.launcher == "mpi" and self._attempt.cluster.takes_part and (not self._first_host or self._ranks_started):
+            # Open MPI's daemon ends well whatever it did to its ranks.
+            return Failure(TRY_AGAIN, "peer-lost", None, "mpirun ended this host's ranks before they had left a record", [])
+        if launcher_code == 0:
+            return Failure(DONE, class_of(DONE), None, "", [])
         code = 128 - launcher_code if launcher_code < 0 else launcher_code
         return Failure(code, class_of(code), None, "the launcher ended with %d before its ranks had started" % code, [])

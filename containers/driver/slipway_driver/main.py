@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from pathlib import Path
-from typing import Any, Dict, Optional, Union
+from typing import Any, Dict, Optional
 
 from slipway_driver.attempt import Attempt, prepare
 from slipway_driver.errors import Failure
@@ -20,13 +20,12 @@ from slipway_driver.host_run import HostRun
 from slipway_driver.log import log, say
 from slipway_driver.newest_checkpoint import newest_checkpoint
 from slipway_driver.paths import Paths, paths_of
-from slipway_driver.peers import Alone, Coordinator, Member, patience
+from slipway_driver.peers import Alone, Coordinator, Member, Peers, patience
 from slipway_driver.progress import progress_line
 from slipway_driver.restart_policy import Report
 
 # A host that only lost its peer waits, so that the host with the real error is the first to fail.
 PEER_GRACE_SECONDS = 10.0
-Peers = Union[Alone, Coordinator, Member]
 
 
 def peers_of(attempt: Attempt) -> Peers:
@@ -56,7 +55,7 @@ class Driver:
         self._peers = peers_of(attempt)
         self._round = 0
         self._stopped = False
-        self._run = HostRun(attempt, self._peers.end_asked)
+        self._run = HostRun(attempt, self._peers)
 
     @property
     def step(self) -> Optional[int]:
@@ -94,7 +93,7 @@ class Driver:
         say(progress_line("restart", round=self._round, host=cause.host, reason=cause.reason, resumeFrom=resume_from))
         environ = dict(self._attempt.environ, SLIPWAY_RESUME_FROM=resume_from, SLIPWAY_RESTART=str(self._round))
         self._attempt = dataclasses.replace(self._attempt, environ=environ)
-        self._run = HostRun(self._attempt, self._peers.end_asked)
+        self._run = HostRun(self._attempt, self._peers)
         if self._stopped:
             self._run.stop()
 

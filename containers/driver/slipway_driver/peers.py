@@ -6,7 +6,7 @@ import queue
 import socket
 import threading
 import time
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from slipway_driver.peer_channel import PeerChannel, PeerLost, accept, connect
 from slipway_driver.restart_budget import RestartBudget
@@ -92,6 +92,10 @@ class Coordinator:
         while self._take(0.0001):
             pass
         return self._early[0].kind if self._early else None
+
+    def announce(self, kind: str) -> None:
+        """Tells the other hosts to end their ranks, before this one does: what they show of a hang is lost when a launcher takes them."""
+        self._tell({"type": "end", "kind": kind})
 
     def finish(self, own: Report) -> None:
         """This host is done. The others will be too, or fail and leave."""
@@ -189,6 +193,9 @@ class Member:
             self._inbox.put(message)
         return self._end
 
+    def announce(self, kind: str) -> None:
+        """Only the first host tells others."""
+
     def finish(self, own: Report) -> None:
         """Tells the first host that this one is done, so that its silence is no loss."""
         if self._channel is not None:
@@ -231,6 +238,9 @@ class Alone:
     def end_asked(self) -> Optional[str]:
         return None
 
+    def announce(self, kind: str) -> None:
+        """Nobody listens."""
+
     def finish(self, own: Report) -> None:
         """Nobody waits."""
 
@@ -243,3 +253,6 @@ class Alone:
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+Peers = Union[Alone, Coordinator, Member]

@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import IO, Any, Dict, List, Mapping, Optional
+from typing import IO, Any, Callable, Dict, List, Mapping, Optional
 
 from slipway_driver.errors import ErrorCollector
 from slipway_driver.progress import PREFIX
@@ -120,10 +120,10 @@ def _write_record(state: Path, local_rank: int, record: Mapping[str, Any]) -> No
     temporary.rename(state / ("rank-%d.json" % local_rank))
 
 
-def _stop_on_teardown(child: "subprocess.Popen[bytes]", state: Path) -> threading.Event:
+def _stop_on_teardown(child: "subprocess.Popen[bytes]", state: Path, keep: Callable[[], None]) -> threading.Event:
     """SIGTERM to the shim comes from the launcher, which tears down after another rank failed; the driver signals ranks itself.
 
-    The event is set when that has happened.
+    The event is set when that has happened. `keep` writes down what is known by then: SIGKILL may follow within a second.
     """
     torn_down = threading.Event()
 
@@ -131,6 +131,7 @@ def _stop_on_teardown(child: "subprocess.Popen[bytes]", state: Path) -> threadin
         if (state / STOPPING).exists():
             return
         torn_down.set()
+        keep()
         child.terminate()
         timer = threading.Timer(TEARDOWN_SECONDS, child.kill)
         timer.daemon = True
@@ -150,6 +151,33 @@ def _log_to_this_host(environ: Mapping[str, str]) -> None:
             os.close(opened)
 
 
+def _wait_and_pump(child: "subprocess.Popen[bytes]", rank: Optional[int], errors: ErrorCollector) -> int:
+    pumps = [
+        threading.Thread(target=_pump, args=(child.stdout, rank, None), daemon=True),
+        threading.Thread(target=_pump, args=(child.stderr, rank, errors), daemon=True),
+    ]
+    for pump in pumps:
+        pump.start()
+    code = child.wait()
+    for pump in pumps:
+        pump.join(timeout=2.0)  # A grandchild may hold the pipe open for ever.
+    return code
+
+
+def _record(rank: Optional[int], local_rank: int, code: int, errors: ErrorCollector, stopping: bool, torn_down: bool) -> Dict[str, Any]:
+    return {
+        "rank": rank if rank is not None else 0,
+        "localRank": local_rank,
+        "code": code,
+        "endedAt": time.time(),
+        "errorAt": errors.at,
+        "summary": errors.summary,
+        "tail": errors.tail if code != 0 else [],
+        "stopped": stopping,
+        "tornDown": torn_down,
+    }
+
+
 def run(state: Path, command: List[str], environ: Mapping[str, str]) -> int:
     """Runs the command as one rank and returns the exit code that the launcher shall see."""
     die_with_parent()
@@ -162,33 +190,20 @@ def run(state: Path, command: List[str], environ: Mapping[str, str]) -> int:
         env={**environ, **rank_variables(environ)}, cwd=environ.get(FOLDER_VARIABLE),
     )  # fmt: skip
     (state / ("rank-%d.pid" % local_rank)).write_text(str(child.pid), encoding="utf-8")
-    torn_down = _stop_on_teardown(child, state)
+    errors = ErrorCollector()
+
+    def keep(code: int, torn_down: bool) -> None:
+        _write_record(state, local_rank, _record(rank, local_rank, code, errors, (state / STOPPING).exists(), torn_down))
+
+    torn_down = _stop_on_teardown(child, state, lambda: keep(1 if errors.summary else -signal.SIGTERM, True))
     if (state / STOPPING).exists():
         # The driver began to stop between the two lines above and has not seen this rank.
         child.terminate()
-    errors = ErrorCollector()
-    pumps = [
-        threading.Thread(target=_pump, args=(child.stdout, rank, None), daemon=True),
-        threading.Thread(target=_pump, args=(child.stderr, rank, errors), daemon=True),
-    ]
-    for pump in pumps:
-        pump.start()
-    code = child.wait()
-    for pump in pumps:
-        pump.join(timeout=2.0)  # A grandchild may hold the pipe open for ever.
+    code = _wait_and_pump(child, rank, errors)
+    if code == 0 and torn_down.is_set():
+        code = -signal.SIGTERM  # It took the launcher's SIGTERM for a polite end; its work was not done.
     stopping = (state / STOPPING).exists()
-    record: Dict[str, Any] = {
-        "rank": rank if rank is not None else 0,
-        "localRank": local_rank,
-        "code": code,
-        "endedAt": time.time(),
-        "errorAt": errors.at,
-        "summary": errors.summary,
-        "tail": errors.tail if code != 0 else [],
-        "stopped": stopping,
-        "tornDown": torn_down.is_set(),
-    }
-    _write_record(state, local_rank, record)
+    keep(code, torn_down.is_set())
     if stopping:
         return 0
     return 128 - code if code < 0 else code
