@@ -11,6 +11,7 @@ from typing import Any
 from fake_world import REPOSITORY
 
 PATHS = (f"{REPOSITORY}/containers/driver", f"{REPOSITORY}/containers/trainer")
+STUBS = REPOSITORY / "test/containers/stubs"
 
 
 class Zygote:

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from fake_world import REPOSITORY
-from forked import run_forked
+from forked import STUBS, run_forked
 
 EXAMPLES = REPOSITORY / "containers/examples"
-STUBS = REPOSITORY / "test/containers/stubs"
 
 pytest.importorskip("torch", reason="the examples train with PyTorch")
 np = pytest.importorskip("numpy", reason="the examples read tokens with numpy")
@@ -210,6 +209,7 @@ OWN = ["--vocab-size", "64", "--width", "16", "--layers", "2", "--heads", "2", "
 def test_an_own_model_trains_under_real_fsdp_with_the_smddp_backend(job: Job) -> None:
     out = job.run("fsdp-smddp/train.py", *OWN, "--max-steps", "30", "--learning-rate", "0.01")
     assert job.named("import smddp") == [{}]
+    assert job.named("smddp group") == [{"ranks": 1}]
     assert len(losses(out)) == 30
     assert losses(out)[-1] < losses(out)[0]
 

@@ -4,9 +4,9 @@ import os
 import sys
 from pathlib import Path
 
+from slipway_trainer.backends import build_backend
 from slipway_trainer.batches import channel_folder
 from slipway_trainer.exits import TrainerError, complain
-from slipway_trainer.fsdp2 import Fsdp2Backend
 from slipway_trainer.layout import resolve_layout
 from slipway_trainer.settings import read_settings
 from slipway_trainer.trainer import Trainer
@@ -20,7 +20,7 @@ def run(words: list[str]) -> int:
     world = World(settings.collectives, arguments.collective_timeout_seconds, arguments.steady_timeout_seconds)
     layout = resolve_layout(settings.parallel, world.ranks, settings.architecture, settings.training)
     weights = channel_folder(settings.weights, dict(os.environ)) if settings.weights else None
-    trainer = Trainer(settings, world, Fsdp2Backend(settings, layout, world.device, weights), os.environ)
+    trainer = Trainer(settings, world, build_backend(settings, layout, world.device, weights), os.environ)
     trainer.resume()
     code = trainer.train()
     if code == 0 and settings.arguments.export_weights:

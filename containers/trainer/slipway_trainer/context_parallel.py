@@ -12,6 +12,8 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor
 
+from slipway_trainer.layout import Layout, context_ranks
+
 
 class _Gather(torch.autograd.Function):
     """Parts of all ranks, stacked in a new first dimension; in the backward pass each rank gets the sum of its part's gradients."""
@@ -76,3 +78,11 @@ class ContextParallel:
             keys_BKSE, values_BKSE = k_BKLE[:, :, :seen], v_BKLE[:, :, :seen]
             mixed.append(F.scaled_dot_product_attention(q_BHPE, keys_BKSE, values_BKSE, attn_mask=mask, enable_gqa=grouped))
         return torch.cat(mixed, dim=2)
+
+
+def context_parallel(layout: Layout) -> ContextParallel | None:
+    """This rank's part in context parallelism; every rank must call this. None where sequences are not split."""
+    if layout.context == 1:
+        return None
+    group, _ = dist.new_subgroups_by_enumeration(context_ranks(layout), backend=dist.get_backend())
+    return ContextParallel(group, dist.get_rank(group), layout.context)

@@ -1,7 +1,6 @@
 """The default backend: FSDP2 (`fully_shard`) over a mesh of replicate x shard x context x tensor ranks. PyTorch 2.6 and later."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import torch
@@ -10,13 +9,13 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
-from slipway_trainer.context_parallel import ContextParallel
+from slipway_trainer.context_parallel import context_parallel
 from slipway_trainer.gradients import clip_gradients
 from slipway_trainer.initialise import initialise
-from slipway_trainer.layout import Layout, build_mesh, context_ranks, data_rank
+from slipway_trainer.layout import Layout, build_mesh, data_rank
 from slipway_trainer.lora import apply_lora
-from slipway_trainer.loss import chunks_for, loss_over
 from slipway_trainer.model import Transformer
+from slipway_trainer.objective import Objective
 from slipway_trainer.optimizer import build_optimizer, optimizer_tensors
 from slipway_trainer.recompute import apply_recompute
 from slipway_trainer.settings import RunSettings
@@ -36,9 +35,10 @@ class Fsdp2Backend:
         self.device = device
         self.mesh = build_mesh(layout, device.type)
         self.data_rank = data_rank(layout, dist.get_rank())
-        self._context = self._context_parallel()
+        context = context_parallel(layout)
+        self._objective = Objective(settings, context, device)
         with torch.device("meta"):
-            model = Transformer(settings.architecture, self._context)
+            model = Transformer(settings.architecture, context)
             if settings.training.lora is not None:
                 apply_lora(model, settings.training.lora)
         self.shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
@@ -49,12 +49,6 @@ class Fsdp2Backend:
             load_weights(model, weights)
         self.model = model
         self.optimizer = build_optimizer(model.named_parameters(), self.shapes, settings.arguments, fused=device.type == "cuda")
-
-    def _context_parallel(self) -> ContextParallel | None:
-        if self.layout.context == 1:
-            return None
-        group, _ = dist.new_subgroups_by_enumeration(context_ranks(self.layout))
-        return ContextParallel(group, dist.get_rank(group), self.layout.context)
 
     def _data_mesh(self) -> DeviceMesh:
         """The ranks over which FSDP shards. The mesh joins `shard` and `context`: ranks that share a sequence average gradients too."""
@@ -87,27 +81,13 @@ class Fsdp2Backend:
         # Until the last micro-step gradients stay unsharded and local, and parameters stay gathered.
         self.model.set_requires_gradient_sync(last)
         self.model.set_reshard_after_backward(last)
-        loss = self._loss(tokens_BL, targets_BL)
+        loss = self._objective(self.model, tokens_BL, targets_BL)
         (loss * share).backward()
         return loss.detach()
 
     @torch.no_grad()
     def evaluate(self, tokens_BL: Tensor, targets_BL: Tensor) -> Tensor:
-        return self._loss(tokens_BL, targets_BL)
-
-    def _loss(self, tokens_BL: Tensor, targets_BL: Tensor) -> Tensor:
-        if self._context is not None:
-            tokens_BL, targets_BL = self._context.part(tokens_BL), self._context.part(targets_BL)
-        arguments = self._settings.arguments
-        chunks = chunks_for(arguments.loss_chunks, targets_BL.numel(), self._settings.architecture.vocabulary_size)
-        with self._offload():
-            return self.model(tokens_BL, loss_over(targets_BL, chunks, arguments.z_loss))
-
-    def _offload(self) -> AbstractContextManager:
-        """Activations kept for the backward pass wait in pinned host memory when the run asks for it."""
-        if not self._settings.training.activation_offload:
-            return nullcontext()
-        return torch.autograd.graph.save_on_cpu(pin_memory=self.device.type == "cuda")
+        return self._objective(self.model, tokens_BL, targets_BL)
 
     def clip(self, max_norm: float) -> Tensor:
         return clip_gradients(self.model.parameters(), max_norm)

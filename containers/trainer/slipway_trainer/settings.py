@@ -246,7 +246,7 @@ def _unsupported(settings: RunSettings) -> list[str]:
     refused = [
         (settings.library not in LIBRARIES, "distribution.library", " or ".join(LIBRARIES), settings.library),
         (settings.training.precision not in PRECISIONS, "training.precision", " or ".join(PRECISIONS), settings.training.precision),
-        (settings.collectives == "smddp", "distribution.collectives", "nccl or gloo", "smddp"),
+        (settings.collectives == "smddp" and settings.library == "ddp", "distribution.collectives", "nccl or gloo for ddp", "smddp"),
         (settings.parallel.expert != 1, "expert_parallel_degree", "1", settings.parallel.expert),
     ]
     return [

@@ -26,7 +26,10 @@ class World:
         self.device = torch.device("cuda", self.local_rank) if on_gpu else torch.device("cpu")
         if on_gpu:
             torch.cuda.set_device(self.device)
-        backend = "nccl" if on_gpu else "gloo"
+        if collectives == "smddp":
+            # The import registers the backend.
+            import smdistributed.dataparallel.torch.torch_smddp  # noqa: F401
+        backend = "smddp" if collectives == "smddp" else "nccl" if on_gpu else "gloo"
         dist.init_process_group(backend, timeout=timedelta(seconds=timeout_seconds))
         self.rank, self.ranks = dist.get_rank(), dist.get_world_size()
         # Decisions of the training thread, and the background thread of the saver: each needs a group of its own.

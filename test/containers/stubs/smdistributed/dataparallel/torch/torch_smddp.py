@@ -6,7 +6,11 @@ Source: SageMaker developer guide, data-parallel-modify-sdp-pt (retrieved 2026-1
 import torch.distributed as dist
 from stub_log import record
 
+
+def _make(store, rank, size, timeout):
+    record("smddp group", ranks=size)
+    return dist.ProcessGroupGloo(store, rank, size, timeout)
+
+
 record("import smddp")
-dist.Backend.register_backend(
-    "smddp", lambda store, rank, size, timeout: dist.ProcessGroupGloo(store, rank, size, timeout), devices=["cpu", "cuda"]
-)
+dist.Backend.register_backend("smddp", _make, devices=["cpu", "cuda"])

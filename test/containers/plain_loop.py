@@ -1,0 +1,40 @@
+"""The reference that every layout and backend is held to: one process, one model, torch's own parts."""
+
+from pathlib import Path
+from typing import Any
+
+from rank_world import trainer_job
+
+
+def plain_losses(shards: Path, steps: int, **model_changes: Any) -> list[float]:
+    """The reference: no sharding, no backend, torch's own AdamW, clipping and cross entropy over whole batches."""
+    import torch
+
+    from slipway_trainer.batches import Batches
+    from slipway_trainer.initialise import initialise
+    from slipway_trainer.model import Transformer
+    from slipway_trainer.schedule import learning_rate
+    from slipway_trainer.settings import resolve_settings
+
+    job = trainer_job(model=model_changes, training={"steps": steps})
+    settings = resolve_settings(job, job["arguments"], {})
+    model = Transformer(settings.architecture)
+    initialise(model, settings.architecture.layers, settings.training.seed, torch.device("cpu"))
+    matrices = [parameter for parameter in model.parameters() if parameter.dim() > 1]
+    others = [parameter for parameter in model.parameters() if parameter.dim() <= 1]
+    groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.95), eps=1e-8)
+    batches = Batches(shards, settings.training, settings.architecture.vocabulary_size, 0, 1)
+    found = []
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(step, steps, 0.01, 1, "cosine", 0.1, 0.2)
+        rows = [batches.micro_batch(step, micro, torch.device("cpu")) for micro in range(batches.micro_steps)]
+        tokens, targets = (torch.cat(parts) for parts in zip(*rows, strict=True))
+        loss = torch.nn.functional.cross_entropy(model(tokens).flatten(0, 1), targets.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        found.append(float(loss.detach()))
+    return found
