@@ -1,24 +1,24 @@
-// The Python of tests and demo in .slipway/python: made once, made again when requirements-dev.txt changes.
-// `pythonEnvironment()` answers its interpreter; run as a script it prints it.
+// The Pythons of tests and demo in .slipway: made once, made again when their requirements change.
+// `pythonEnvironment()` answers the interpreter; run as a script it prints it.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
-const HOME = path.join(ROOT, '.slipway', 'python');
-const REQUIREMENTS = path.join(ROOT, 'requirements-dev.txt');
 
-export function pythonEnvironment(log = (text) => process.stderr.write(`${text}\n`)) {
-  const wanted = createHash('sha256').update(readFileSync(REQUIREMENTS)).digest('hex');
-  const marker = path.join(HOME, 'requirements.sha256');
-  const python = path.join(HOME, 'bin', 'python');
+export function pythonEnvironment(requirements = 'requirements-dev.txt', folder = 'python') {
+  const file = path.join(ROOT, requirements);
+  const home = path.join(ROOT, '.slipway', folder);
+  const wanted = createHash('sha256').update(readFileSync(file)).digest('hex');
+  const marker = path.join(home, 'requirements.sha256');
+  const python = path.join(home, 'bin', 'python');
   if (existsSync(marker) && readFileSync(marker, 'utf8') === wanted) return python;
-  log('python environment: installing torch and the test tools (once, about two minutes)');
-  mkdirSync(path.dirname(HOME), { recursive: true });
-  rmSync(HOME, { recursive: true, force: true });
-  execFileSync(findPython(), ['-m', 'venv', HOME]);
-  execFileSync(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', REQUIREMENTS], {
+  process.stderr.write(`python environment: installing ${requirements} (once, about two minutes)\n`);
+  mkdirSync(path.dirname(home), { recursive: true });
+  rmSync(home, { recursive: true, force: true });
+  execFileSync(findPython(), ['-m', 'venv', home]);
+  execFileSync(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', file], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   writeFileSync(`${marker}.new`, wanted);
