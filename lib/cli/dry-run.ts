@@ -48,7 +48,7 @@ function codeAddress(
   runId: string,
   archive: Archive | undefined,
 ): JobPlan['code'] {
-  if (run.code.source.startsWith('s3://')) return { uri: run.code.source, sha256: null };
+  if (run.code.source.startsWith('s3://')) return { uri: run.code.source, sha256: run.code.sha256 ?? null };
   if (!archive) return undefined;
   return { uri: codeUri({ descriptor, runId }, run, archive.sha256), sha256: archive.sha256 };
 }

@@ -5,6 +5,7 @@ import type { Descriptor } from '../spec/descriptor';
 import { callControl } from './control-client';
 import { ServiceError } from './exit';
 import type { CheckedRun, CommonOptions } from './inputs';
+import { digestInS3 } from './s3-code';
 import type { Terminal } from './terminal';
 
 export interface SubmitOptions extends CommonOptions {
@@ -23,11 +24,12 @@ export async function submit(
   terminal: Terminal,
 ): Promise<StartAnswer> {
   const archive = await codeArchive(run, file);
+  const code = archive ? { sha256: archive.sha256, bytes: archive.bytes.length } : await digestInS3(run, descriptor);
   const intent = await callControl<IntentAnswer>(descriptor, {
     action: 'start',
     runFile: text,
     overrides: options.set ?? [],
-    ...(archive && { code: { sha256: archive.sha256, bytes: archive.bytes.length } }),
+    ...(code && { code }),
     clientRequestId: randomUUID(),
     ...(options.runId && { runId: options.runId }),
     acceptsUnknownPrice: options.acceptsUnknownPrice,

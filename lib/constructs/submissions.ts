@@ -31,7 +31,15 @@ export function submissionIssues(
   return [
     ...refuseUnsupported(checkRun(run, { region: places[0]?.region, ...codeContext(run, file) })),
     ...teamIssues(environment.name, teams, run),
+    ...digestIssues(run),
   ];
+}
+
+/** A deploy has nobody's rights to read an archive that is somewhere in S3. */
+function digestIssues({ code, distribution }: RunSpec): Issue[] {
+  if (!code.source.startsWith('s3://') || code.sha256 || distribution.contract === 'toolkit') return [];
+  const text = { must: 'must be given for code in S3 with submit: on-change', fix: 'write the output of sha256sum' };
+  return [issue('environment/submit', 'error', 'code.sha256', text)];
 }
 
 /** Submitted in every Region it would be trained, and paid, that many times. */

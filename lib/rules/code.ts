@@ -60,13 +60,23 @@ function builtin(run: RunSpec): Finding[] {
 }
 
 function archive(run: RunSpec): Finding[] {
-  const { source } = run.code;
-  return when(source.startsWith('s3://') && !/\.(tar\.gz|tgz)$/.test(source), {
-    path: 'code.source',
-    must: 'must be a .tar.gz when it is in S3',
-    got: source,
-    fix: 'pack the folder as .tar.gz',
-  });
+  const { source, sha256 } = run.code;
+  const inS3 = source.startsWith('s3://');
+  return [
+    // The driver looks for *.tar.gz in its channel.
+    ...when(inS3 && !(run.distribution.contract === 'toolkit' ? /\.(tar\.gz|tgz)$/ : /\.tar\.gz$/).test(source), {
+      path: 'code.source',
+      must: 'must be a .tar.gz when it is in S3',
+      got: source,
+      fix: 'pack the folder as .tar.gz',
+    }),
+    ...when(!inS3 && sha256 !== undefined, {
+      path: 'code.sha256',
+      must: 'must be left out: only an archive in S3 has a digest of its own',
+      got: sha256,
+      fix: 'remove it',
+    }),
+  ];
 }
 
 function requirementsIndex(run: RunSpec, { descriptor }: RuleContext): Finding[] {

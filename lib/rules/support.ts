@@ -86,40 +86,6 @@ function trainer(run: RunSpec): Finding[] {
 
 const RULES: readonly Rule[] = [
   {
-    id: `${PREFIX}mpi-entrypoint`,
-    level: 'warning',
-    what: 'MPI under the entrypoint contract is not supported yet.',
-    why: WHY,
-    source: SOURCE,
-    check: ({ distribution }) =>
-      when(
-        distribution.launcher === 'mpi' && distribution.contract === 'entrypoint',
-        notYet(
-          'distribution.launcher',
-          'mpi under the entrypoint contract',
-          'mpi',
-          'use contract toolkit, or torchrun',
-        ),
-      ),
-  },
-  {
-    id: `${PREFIX}code-in-s3`,
-    level: 'warning',
-    what: 'Code in S3 under the entrypoint contract is not supported yet.',
-    why: 'The driver starts no code without a digest, and none is known of an archive that is already in S3.',
-    source: SOURCE,
-    check: ({ code, distribution }) =>
-      when(
-        code.source.startsWith('s3://') && distribution.contract === 'entrypoint',
-        notYet(
-          'code.source',
-          'an archive in S3 under the entrypoint contract',
-          code.source,
-          'name a local folder, or use contract toolkit',
-        ),
-      ),
-  },
-  {
     id: `${PREFIX}trainer`,
     level: 'warning',
     what: 'Some settings are not supported yet by the built-in trainer.',

@@ -38,6 +38,8 @@ export interface JobFile {
     resumeFrom: string;
     keep: number;
     intervalMinutes: 'auto' | number;
+    /** For `auto`: what happened to earlier attempts. Absent in a first one. */
+    history?: { failures: number; nodeDays: number };
   };
   progress: RunSpec['progress'];
   digests: { code: string | null; requirements: string | null };

@@ -39,6 +39,7 @@ export function resolveRun(file: RunFile): RunSpec {
       entryPoint: file.code.entryPoint ?? builtin ?? 'train.py',
       arguments: file.code.arguments ?? {},
       requirements: file.code.requirements,
+      sha256: file.code.sha256,
     },
     image: { ...file.image, kind: file.image?.kind ?? 'environment' },
     compute,

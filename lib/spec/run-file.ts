@@ -84,6 +84,10 @@ const code = z.strictObject({
     )
     .optional(),
   requirements: words(256).optional(),
+  sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 digest of 64 hexadecimal digits')
+    .optional(),
 });
 
 const image = z.strictObject({

@@ -86,6 +86,8 @@ export interface RunSpec {
     entryPoint: string;
     arguments: NonNullable<Section<'code'>['arguments']>;
     requirements?: string;
+    /** Of an archive in S3: what the driver holds it to. */
+    sha256?: string;
   };
   image: { kind: ImageKind; version?: string; uri?: string };
   compute: ComputeSpec;

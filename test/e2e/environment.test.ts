@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sha256 } from '../../lib/archive/archive';
 import { adminOf } from '../../lib/sandbox/testing';
 import { type Deployed, deployedSandbox } from './support/deployed';
 import { ROOT } from './support/sandbox';
@@ -104,6 +105,30 @@ test('a deploy submits the run that asks for it, once for each content of its fi
   const second = both.find((id) => id !== first) ?? '';
   await ends(second);
   expect(await deployed.slipway('logs', second)).toContain('hello again');
+});
+
+test('code that lies in S3 runs as it was at the launch, and is not started when it has changed since', async () => {
+  const put = async (text: string) => {
+    writeFileSync(path.join(deployed.folder, 'runs/src/in_s3.py'), text);
+    const archive = path.join(deployed.folder, 'code.tar.gz');
+    execFileSync('tar', ['-czf', archive, '-C', path.join(deployed.folder, 'runs/src'), 'in_s3.py']);
+    await deployed.aws('s3api', 'put-object', '--bucket', BUCKET, '--key', 'code/a.tar.gz', '--body', archive);
+    return sha256(readFileSync(archive));
+  };
+  const file = path.join(deployed.folder, 'runs/in-s3.yaml');
+  const source = `source: s3://${BUCKET}/code/a.tar.gz, entryPoint: in_s3.py`;
+  const text = REGISTERED.replace('name: registered', 'name: in-s3').replace(/source: .*hello.py/, source);
+  writeFileSync(file, text);
+  const digest = await put('print("as it was")\n');
+  await deployed.slipway('launch', file, '--yes', '--wait', '--run-id', 'in-s3');
+  expect(await deployed.slipway('logs', 'in-s3')).toContain('as it was');
+
+  await put('print("somebody changed it")\n');
+  writeFileSync(file, text.replace('in_s3.py', `in_s3.py, sha256: ${digest}`));
+  await expect(deployed.slipway('launch', file, '--yes', '--wait', '--run-id', 'changed')).rejects.toThrow();
+  const logs = await deployed.slipway('logs', 'changed');
+  expect(logs).toContain(`code archive: must have digest ${digest}`);
+  expect(logs).not.toContain('somebody changed it');
 });
 
 test('a matrix launches one run per value and compares them', async () => {

@@ -63,16 +63,19 @@ const toAnswer = ({ code, name, needed, limit, inUse, verdict }: QuotaRow): Quot
   verdict,
 });
 
-function codeIssues(run: RunSpec, request: StartRequest): Issue[] {
-  const isLocal = run.code.builtin === undefined && !run.code.source.startsWith('s3://');
-  if (isLocal === (request.code !== undefined)) return [];
-  const text = isLocal
-    ? {
-        must: 'must come with the digest of its archive',
-        fix: 'launch with the slipway command, which packs the folder',
-      }
-    : { must: 'must be a local folder when an archive is sent', fix: 'send no digest' };
-  return [issue('code/digest', 'error', 'code.source', { ...text, got: run.code.source })];
+function codeIssues({ code, distribution }: RunSpec, request: StartRequest): Issue[] {
+  const inS3 = code.source.startsWith('s3://');
+  const text = { got: code.source };
+  const error = (must: string, fix: string) => [issue('code/digest', 'error', 'code.source', { ...text, must, fix })];
+  if (code.builtin) return request.code ? error('must be own code when a digest is sent', 'send no digest') : [];
+  if (request.code) return [];
+  if (!inS3)
+    return error('must come with the digest of its archive', 'launch with the slipway command, which packs the folder');
+  if (distribution.contract === 'toolkit' || code.sha256) return [];
+  return error(
+    'must come with the digest of its archive: the driver starts nothing unchecked',
+    'launch with the slipway command, which reads it, or write code.sha256',
+  );
 }
 
 /** Job names have 63 characters at most, and the run id is in them. */

@@ -47,17 +47,18 @@ export function intentOf(
 ): RunIntent {
   if (!descriptor.driver)
     throw new Error(`the descriptor of environment ${descriptor.name} names no driver; deploy it again`);
-  const code = request.code && {
-    uri: codeUri({ descriptor, runId }, run, request.code.sha256),
-    sha256: request.code.sha256,
-    bytes: request.code.bytes,
-  };
-  const inS3 = run.code.source.startsWith('s3://') ? { uri: run.code.source, sha256: null, bytes: null } : null;
   return {
     spec: run,
-    code: code ?? inS3,
+    code: codeOf(run, request, descriptor, runId),
     driver: { uri: descriptor.driver.uri, hash: descriptor.driver.hash },
     secret: deps.randomSecret(),
     trainingImageUri: descriptor.trainingImageUri ?? null,
   };
+}
+
+/** Where the code is. An archive that lay in S3 before stays there, held to the digest that it had at the start. */
+function codeOf(run: RunSpec, { code }: StartRequest, descriptor: Descriptor, runId: string): RunIntent['code'] {
+  const { source } = run.code;
+  if (source.startsWith('s3://')) return { uri: source, sha256: run.code.sha256 ?? code?.sha256 ?? null, bytes: null };
+  return code ? { ...code, uri: codeUri({ descriptor, runId }, run, code.sha256) } : null;
 }
