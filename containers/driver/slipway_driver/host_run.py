@@ -18,6 +18,7 @@ from slipway_driver.memory import oom_kills
 from slipway_driver.peers import Peers
 from slipway_driver.progress import ProgressReader, progress_line
 from slipway_driver.supervisor import Supervisor, read_records
+from slipway_driver.vitals import Vitals
 from slipway_driver.watchdog import Watchdog
 
 
@@ -39,6 +40,7 @@ class HostRun:
         self._first_host = attempt.cluster.rank == 0 and attempt.cluster.takes_part
         self._reader = ProgressReader(attempt.job.step_regex)
         self._watchdog = watchdog_of(attempt, time.monotonic())
+        self._vitals = Vitals(attempt.cluster.training_hosts, int(attempt.environ.get("SLIPWAY_RESTART", 0)))
         hosts = len(attempt.cluster.training_hosts)
         self._efa = EfaVerdict(hosts, attempt.cluster.instance_type, attempt.devices)
         self._efa_told = False
@@ -66,6 +68,7 @@ class HostRun:
             "step": self._watchdog.step,
             "phase": self._watchdog.phase,
             "hosts": len(self._attempt.cluster.hosts),
+            **self._vitals.facts(),
         }
 
     def run(self) -> Failure:
@@ -99,6 +102,7 @@ class HostRun:
             return
         with self._lock:
             self._watchdog.feed(event, time.monotonic())
+            self._vitals.feed(event, time.monotonic())
         if event["event"] == "step":
             self._tell_efa()
 
