@@ -4,9 +4,10 @@
  */
 import { createWriteStream, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { ceiling } from './goodput/ceiling';
 import { type Constants, constantsSchema, RATES, type Rate } from './goodput/constants';
 import { failuresOf } from './goodput/failures';
-import type { Log, LogLine, Policy, RunResult } from './goodput/result';
+import { CAUSES, type Cause, type Log, type LogLine, type Policy, type RunResult } from './goodput/result';
 import { SlipwaySimulation } from './goodput/slipway';
 import { simulateToday } from './goodput/today';
 
@@ -21,6 +22,8 @@ interface Row {
   wastedNodeHours: number;
   /** Mean number of times that a person had to resume the run. */
   personNeeded: number;
+  /** Of the seconds since the first create, percent by cause. */
+  lostPercent?: Record<Cause, number>;
 }
 
 const TARGETS: readonly { rate: Rate; nodes: number; least: number }[] = [
@@ -66,7 +69,14 @@ function simulate(
       mean((r) => r.personNeeded),
       2,
     ),
+    ...(policy === 'slipway' && { lostPercent: lostPercent(results) }),
   };
+}
+
+function lostPercent(results: readonly RunResult[]): Record<Cause, number> {
+  const wall = results.reduce((sum, r) => sum + r.wallSeconds, 0);
+  const of = (cause: Cause) => results.reduce((sum, r) => sum + (r.seconds?.[cause] ?? 0), 0);
+  return Object.fromEntries(CAUSES.map((c) => [c, round((100 * of(c)) / wall, 3)])) as Record<Cause, number>;
 }
 
 const round = (value: number, digits: number): number => Number(value.toFixed(digits));
@@ -86,7 +96,10 @@ function main(): number {
   events?.end();
   const targets = TARGETS.flatMap((target) => {
     const row = rows.find((r) => r.policy === 'slipway' && r.rate === target.rate && r.nodes === target.nodes);
-    return row ? [{ ...target, goodput: row.goodput, met: row.goodput >= target.least }] : [];
+    if (!row) return [];
+    const atBest = (localLoad: boolean) => round(ceiling(constants, target.rate, target.nodes, localLoad), 4);
+    const met = row.goodput >= target.least;
+    return [{ ...target, goodput: row.goodput, met, ceiling: atBest(false), ceilingWithLocalCopies: atBest(true) }];
   });
   print(values.json ?? false, rows, targets, constants);
   return targets.every((t) => t.met) ? 0 : 1;
@@ -97,7 +110,9 @@ function print(asJson: boolean, rows: readonly Row[], targets: readonly object[]
     console.log(JSON.stringify({ rows, targets, constants }, null, 1));
     return;
   }
-  console.table(rows);
+  console.table(rows.map(({ lostPercent: _lost, ...row }) => row));
+  for (const { rate, nodes, lostPercent: lost } of rows)
+    if (lost) console.log(`${rate}, ${nodes} nodes, percent lost:`, lost);
   console.table(targets);
 }
 

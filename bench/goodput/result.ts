@@ -15,9 +15,15 @@ export interface LogLine {
 
 export type Log = (at: number, event: string, detail?: Record<string, unknown>) => void;
 
+/** Where the time goes that is not kept steps. `gap` is what no other cause took: ticks, back-off, people. */
+export const CAUSES = ['save', 'lost', 'detection', 'restart', 'capacity', 'start', 'load', 'handover', 'gap'] as const;
+export type Cause = (typeof CAUSES)[number];
+
 export interface RunResult {
   /** Seconds of kept steps. */
   productiveSeconds: number;
+  /** Absent for today's policy. */
+  seconds?: Record<Cause, number>;
   wallSeconds: number;
   /** New attempts and restarts in place. */
   restarts: number;

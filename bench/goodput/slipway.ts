@@ -1,11 +1,13 @@
 import type { Action } from '../../lib/lifecycle/action';
 import { decide } from '../../lib/lifecycle/decide';
-import { admitRun, askResume, confirmRun, newRun } from '../../lib/lifecycle/intent';
+import { admitRun, askResume } from '../../lib/lifecycle/intent';
 import type { Observed, PresentJob } from '../../lib/lifecycle/observed';
 import { type Attempt, isOver, type RunRecord } from '../../lib/lifecycle/record';
 import type { Constants } from './constants';
-import { type Failure, meanSecondsBetween } from './failures';
-import type { Log, RunResult } from './result';
+import type { Failure } from './failures';
+import { saveIntervalSeconds } from './interval';
+import { CAUSES, type Cause, type Log, type RunResult } from './result';
+import { startedRecord } from './started-record';
 import { Training } from './training';
 
 const EPOCH = Date.UTC(2026, 0, 1);
@@ -22,7 +24,8 @@ interface Job {
   startsAt: number;
   stepsAt: number;
   leavesAt: number;
-  restartsLeft: number;
+  /** When the restarts in place of the last hour were. */
+  restartedAt: number[];
   /** Position when steps last began: the driver restarts in place only after a step beyond it. */
   beganAt: number;
   /** Steps stand still since; undefined = they do not. */
@@ -46,20 +49,22 @@ export class SlipwaySimulation {
   private restarts = 0;
   private personNeeded = 0;
   private personAt: number | undefined;
+  private struck = 0;
+  private readonly booked = Object.fromEntries(CAUSES.map((cause) => [cause, 0])) as Record<Cause, number>;
 
   constructor(
     private readonly constants: Constants,
     private readonly failures: readonly Failure[],
-    nodes: number,
+    private readonly nodes: number,
     private readonly log: Log,
   ) {
     this.horizon = constants.days * 86_400;
     this.training = new Training({
       blockedSeconds: constants.slipway.saveBlockedSeconds,
-      intervalSeconds: saveIntervalSeconds(constants, nodes),
+      intervalSeconds: saveIntervalSeconds(constants, nodes, 0, 0),
       uploadSeconds: constants.saveUploadSeconds,
     });
-    this.record = startedRecord(constants);
+    this.record = startedRecord(constants, EPOCH);
   }
 
   run(): RunResult {
@@ -75,10 +80,22 @@ export class SlipwaySimulation {
     }
     return {
       productiveSeconds: this.training.position,
+      seconds: this.seconds(),
       wallSeconds: this.horizon,
       restarts: this.restarts,
       personNeeded: this.personNeeded,
     };
+  }
+
+  private seconds(): Record<Cause, number> {
+    const { blockedSeconds: save, lostSeconds: lost, position } = this.training;
+    const known = { ...this.booked, save, lost, gap: 0 };
+    const sum = Object.values(known).reduce((total, seconds) => total + seconds, position);
+    return { ...known, gap: this.horizon - sum };
+  }
+
+  private book(cause: Cause, from: number, to: number): void {
+    this.booked[cause] += Math.max(0, Math.min(to, this.horizon) - Math.min(from, this.horizon));
   }
 
   private nextEventAt(): number {
@@ -124,6 +141,7 @@ export class SlipwaySimulation {
   /** The driver leaves before its deadline, after a checkpoint: exit code 76. */
   private handOver(job: Job): void {
     const at = this.training.saveAndLeave(this.now);
+    this.book('handover', this.now, at);
     job.ending = { at, status: 'Failed', reason: failureFile('hand-over', 76) };
   }
 
@@ -135,6 +153,8 @@ export class SlipwaySimulation {
     this.capacityWait = failure.capacityWaitSeconds;
     this.log(this.now, failure.kind, { silent: failure.silent, position, committed: this.training.committed });
     this.training.lose(this.now);
+    this.struck += 1;
+    this.training.intervalSeconds = saveIntervalSeconds(this.constants, this.nodes, this.struck, this.now);
     if (failure.silent) {
       job.stuckSince = this.now;
       return;
@@ -142,9 +162,10 @@ export class SlipwaySimulation {
     const { crashDetectionSeconds, slipway } = this.constants;
     const isSlow = failure.kind === 'hang' || failure.kind === 'network';
     const noticedAt = this.now + (isSlow ? slipway.collectiveTimeoutSeconds : crashDetectionSeconds);
+    this.book('detection', this.now, noticedAt);
     if (failure.kind === 'node') {
       job.ending = { at: noticedAt, status: 'Failed', reason: 'InternalServerError: hardware failure' };
-    } else if (job.restartsLeft > 0 && position > job.beganAt) {
+    } else if (this.mayRestart(job) && position > job.beganAt) {
       this.restartInPlace(job, noticedAt);
     } else {
       const reason = failure.kind === 'process' ? failureFile('user-code', 1) : failureFile('hang', 70);
@@ -152,18 +173,27 @@ export class SlipwaySimulation {
     }
   }
 
+  private mayRestart(job: Job): boolean {
+    job.restartedAt = job.restartedAt.filter((at) => at > this.now - 3600);
+    return job.restartedAt.length < this.constants.slipway.restartsInPlace;
+  }
+
   private restartInPlace(job: Job, noticedAt: number): void {
-    const { restartInPlaceMinutes, checkpointLoadMinutes } = this.constants;
-    job.restartsLeft -= 1;
-    job.stepsAt = noticedAt + 60 * (restartInPlaceMinutes + checkpointLoadMinutes);
+    const { restartInPlaceMinutes, slipway } = this.constants;
+    job.restartedAt.push(noticedAt);
+    const startsAt = noticedAt + 60 * restartInPlaceMinutes;
+    job.stepsAt = startsAt + 60 * slipway.localLoadMinutes;
+    this.book('restart', noticedAt, startsAt);
+    this.book('load', startsAt, job.stepsAt);
     this.restarts += 1;
-    this.log(noticedAt, 'restart-in-place', { stepsAt: job.stepsAt, restartsLeft: job.restartsLeft });
+    this.log(noticedAt, 'restart-in-place', { stepsAt: job.stepsAt, withinTheHour: job.restartedAt.length });
   }
 
   /** The watchdog in the container ends a job that stands still; the platform's is behind it. */
   private watchdog(job: Job): void {
     const silence = this.constants.slipway.silenceMinutes * 60;
     if (job.stuckSince === undefined || job.ending || this.now < job.stuckSince + silence) return;
+    this.book('detection', job.stuckSince, this.now);
     job.ending = { at: this.now, status: 'Failed', reason: failureFile('hang', 70) };
   }
 
@@ -208,9 +238,10 @@ export class SlipwaySimulation {
   }
 
   private create(name: string, attempt: number): void {
-    const { newAttemptMinutes, checkpointLoadMinutes, maxRuntimeSeconds, slipway, saveUploadSeconds } = this.constants;
-    const startsAt = this.now + this.capacityWait + newAttemptMinutes * 60;
+    const { checkpointLoadMinutes, maxRuntimeSeconds, slipway, saveUploadSeconds } = this.constants;
+    const startsAt = this.startOfAttempt();
     const loads = this.training.committed > 0 ? checkpointLoadMinutes * 60 : 0;
+    this.book('load', startsAt, startsAt + loads);
     const leavesAt = startsAt + maxRuntimeSeconds - slipway.saveBlockedSeconds - 2 * saveUploadSeconds;
     this.job = {
       name,
@@ -218,10 +249,21 @@ export class SlipwaySimulation {
       startsAt,
       stepsAt: startsAt + loads,
       leavesAt,
-      restartsLeft: slipway.restartsInPlace,
+      restartedAt: [],
       beganAt: 0,
     };
     if (attempt > 1) this.restarts += 1;
+  }
+
+  /** When the containers of an attempt that is created now begin. A warm pool stays after an exit code, not after a lost machine. */
+  private startOfAttempt(): number {
+    const { newAttemptMinutes, warmAttemptMinutes, slipway } = this.constants;
+    const isWarm = slipway.warmPool && /^AlgorithmError/.test(this.job?.ending?.reason ?? '');
+    const begins = this.now + (isWarm ? 0 : this.capacityWait);
+    const startsAt = begins + 60 * (isWarm ? warmAttemptMinutes : newAttemptMinutes);
+    this.book('capacity', this.now, begins);
+    this.book('start', begins, startsAt);
+    return startsAt;
   }
 
   private observe(): Observed {
@@ -278,39 +320,3 @@ export class SlipwaySimulation {
 
 const failureFile = (word: string, code: number): string =>
   `AlgorithmError: {"slipway":1,"class":"${word}","code":${code},"reason":"simulated"}, exit code: ${code}`;
-
-/** `checkpoints.intervalMinutes: auto` as the trainer computes it: Young and Daly, at the RSC-1 job rate whatever the real one is. */
-function saveIntervalSeconds(constants: Constants, nodes: number): number {
-  const { saveBlockedSeconds, shortestIntervalMinutes, longestIntervalMinutes } = constants.slipway;
-  const best = Math.sqrt(2 * saveBlockedSeconds * meanSecondsBetween(constants, 'rsc1-job', nodes));
-  return Math.min(longestIntervalMinutes * 60, Math.max(shortestIntervalMinutes * 60, best));
-}
-
-function startedRecord(constants: Constants): RunRecord {
-  const run = newRun(
-    {
-      runId: 'simulated-260101000000',
-      name: 'simulated',
-      team: 'default',
-      environment: 'bench',
-      kind: 'training',
-      configHash: '',
-      priority: 0,
-      after: [],
-      policy: {
-        maxAttempts: constants.slipway.maxAttempts,
-        maxRuntimeSeconds: constants.maxRuntimeSeconds,
-        maxCostUsd: null,
-        capacityBudgetSeconds: 7 * 86_400,
-        startupMinutes: 30,
-        silenceMinutes: constants.slipway.silenceMinutes,
-        seesSteps: true,
-        seesCommits: true,
-        checkpointIntervalSeconds: 1800,
-        ladder: [{ id: 'as-written', instances: [], usage: 'training', usdPerHour: null }],
-      },
-    },
-    EPOCH,
-  );
-  return admitRun(confirmRun(run, EPOCH)?.record ?? run, 'admitted', EPOCH).record;
-}

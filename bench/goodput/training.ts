@@ -11,13 +11,16 @@ export class Training {
   position = 0;
   /** Of these, what the newest commit holds. */
   committed = 0;
+  /** Seconds in which saves kept training waiting, and seconds of steps that had to be done again. */
+  blockedSeconds = 0;
+  lostSeconds = 0;
   private at = 0;
   private isStepping = false;
   private blockedUntil = 0;
   private saveAt = Number.POSITIVE_INFINITY;
   private pending: { position: number; commitAt: number } | undefined;
 
-  constructor(private readonly policy: SavePolicy) {}
+  constructor(private policy: SavePolicy) {}
 
   get stepping(): boolean {
     return this.isStepping;
@@ -35,7 +38,13 @@ export class Training {
   /** Steps end at `at`; what was not committed is lost. A save that is still travelling is lost too. */
   lose(at: number): void {
     this.stop(at);
+    this.lostSeconds += this.position - this.committed;
     this.position = this.committed;
+  }
+
+  /** A save policy that learns from the failures seen so far. */
+  set intervalSeconds(seconds: number) {
+    this.policy = { ...this.policy, intervalSeconds: seconds };
   }
 
   /** Steps stand still at `at` and nobody knows yet. */
@@ -76,7 +85,11 @@ export class Training {
   }
 
   private step(to: number): void {
-    if (this.isStepping) this.position += Math.max(0, to - Math.max(this.at, Math.min(this.blockedUntil, to)));
+    if (this.isStepping) {
+      const stepsFrom = Math.max(this.at, Math.min(this.blockedUntil, to));
+      this.blockedSeconds += stepsFrom - this.at;
+      this.position += to - stepsFrom;
+    }
     this.at = to;
   }
 }

@@ -4,7 +4,7 @@ import { flagArguments } from '../distribution/strategy';
 import type { JobFile } from '../spec/job-file';
 import { fillPlaceholders, type JobPlan, runPrefixes } from './plan';
 
-/** How often the driver of the first host may restart all processes in place before the job ends. */
+/** How often within one hour the driver of the first host may restart all processes in place before the job ends. */
 const RESTARTS_IN_PLACE = 3;
 
 function checkpointUri(plan: JobPlan): string {
@@ -52,6 +52,7 @@ export function jobFile(plan: JobPlan): JobFile {
       resumeFrom: plan.resumeFrom,
       keep: run.checkpoints.keep,
       intervalMinutes: run.checkpoints.intervalMinutes,
+      ...(plan.history && { history: plan.history }),
     },
     progress: run.progress,
     digests: { code: plan.code?.sha256 ?? null, requirements: null },

@@ -18,6 +18,8 @@ export interface JobPlan {
   resumeFrom: string;
   /** Shared by the hosts of this attempt alone. */
   restartSecret: string;
+  /** Failures of the run's earlier attempts and the node-days in which they came; absent = none. */
+  history?: { failures: number; nodeDays: number };
 }
 
 /** `<name>-<yymmddhhmmss>` in UTC. */

@@ -2,6 +2,7 @@ import { changeAttempt, type Evidence, type Move, move } from './action';
 import { judge } from './budgets';
 import { classify, type Verdict } from './classify';
 import { completeRun, failRun, stopRun } from './end-run';
+import { nextProgress } from './hang';
 import { rungAfterCapacityFailure } from './ladder';
 import type { Observed, PresentJob } from './observed';
 import type { Attempt, EpochMs, RunRecord } from './record';
@@ -87,6 +88,7 @@ function endAttempt(
     status: job.status,
     secondaryStatus: job.secondaryStatus,
     trainingStartedAt,
+    progress: nextProgress(attempt, observed.heartbeat, now),
     firstStep: attempt.firstStep ?? (step === null ? null : (attempt.resumeFrom?.step ?? 0) + 1),
     lastStep: step ?? attempt.lastStep,
     endedAt,

@@ -33,6 +33,7 @@ export function nextProgress(attempt: Attempt, beat: Heartbeat | undefined, now:
     phase: beat.phase,
     beatAt: beat.writtenAt,
     movedAt: moved ? now : before.movedAt,
+    ...(beat.vitals && { vitals: beat.vitals }),
   };
 }
 

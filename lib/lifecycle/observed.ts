@@ -1,4 +1,4 @@
-import type { Checkpoint, EpochMs } from './record';
+import type { Checkpoint, EpochMs, Vitals } from './record';
 
 /** What Describe said about the job of the current attempt. */
 export type JobObservation =
@@ -44,6 +44,7 @@ export interface Heartbeat {
   phase: string;
   /** When the object was last written, by S3's clock. */
   writtenAt: EpochMs;
+  vitals?: Vitals;
 }
 
 export type CheckpointObservation =

@@ -82,6 +82,19 @@ export interface AttemptStop {
   text: string;
 }
 
+/** How training goes, as the heartbeat says it; null = not known. */
+export interface Vitals {
+  loss: number | null;
+  /** The trainer's own words about a loss that left its bounds. */
+  lossAlert: string | null;
+  slowHost: { host: string; what: string; ratio: number } | null;
+  stepsPerHour: number | null;
+  /** Median of the hour before. */
+  usualStepsPerHour: number | null;
+  /** Restarts in place of this attempt. */
+  restarts: number;
+}
+
 /** The last sign of movement, by the clock of S3 (`at`) and by ours (`seenAt`). */
 export interface Progress {
   step: number | null;
@@ -90,6 +103,8 @@ export interface Progress {
   beatAt: EpochMs;
   /** When step or phase last changed, our clock. */
   movedAt: EpochMs;
+  /** Absent in heartbeats of older drivers. */
+  vitals?: Vitals;
 }
 
 export interface Attempt {

@@ -5,6 +5,7 @@ import type { Attempt, AttemptStop, EpochMs, Notice, RunRecord, RunState } from 
 import { committedSince, newestCommitted } from './resume';
 import { event, notice } from './say';
 import { judgeSpend } from './spend';
+import { vitalNotices } from './vitals';
 
 /** StopTrainingJob is sent again when the job still runs this long after it: the first call may have been lost. */
 const STOP_AGAIN_MS = 180_000;
@@ -31,7 +32,7 @@ export function watchJob(record: RunRecord, attempt: Attempt, job: PresentJob, o
       ...(isNewStop ? [event(now, 'stop-decided', stop.text, { why: stop.why, progress: seen.progress ?? null })] : []),
     ],
     effects: sends ? [stopEffect(next, stop)] : [],
-    notices: [...alerts, ...capacityAlarm(record, attempt, job, now)],
+    notices: [...alerts, ...capacityAlarm(record, attempt, job, now), ...vitalNotices(record, next, now)],
   });
 }
 

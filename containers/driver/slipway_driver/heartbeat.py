@@ -38,6 +38,9 @@ class Heartbeat:
     def stop(self) -> None:
         self._stopped.set()
         self._thread.join(timeout=5.0)
+        if not self._complained and not self._thread.is_alive():
+            # The last word: a job may end long after its last minute, or within its first.
+            self.beat()
 
     def beat(self) -> None:
         """One heartbeat. A failure is said once: training must not end because of it."""

@@ -71,7 +71,7 @@ function answer(
     attempts: attempts.map(attemptAnswer),
     committedStep: record.committed?.step ?? null,
     step: record.attempt?.progress?.step ?? record.attempt?.lastStep ?? null,
-    loss: null,
+    loss: record.attempt?.progress?.vitals?.loss ?? null,
     goodput: null,
     spendUsd: live ? addUsd(record.spentUsd, attemptCostUsd(record, live, now)) : record.spentUsd,
     queuePosition: positions.get(record.runId) ?? null,

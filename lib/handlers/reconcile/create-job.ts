@@ -9,6 +9,7 @@ import type { Effect } from '../../lifecycle/action';
 import { runOnRung } from '../../lifecycle/ladder';
 import type { CreateOutcome } from '../../lifecycle/observed';
 import type { Checkpoint } from '../../lifecycle/record';
+import { failureHistory } from '../../lifecycle/restarts';
 import type { RunSpec } from '../../spec/run-spec';
 import { bucketAndKey } from '../shared/s3-uri';
 import { createOutcomeOf } from './create-outcome';
@@ -20,7 +21,7 @@ type CreateEffect = Extract<Effect, { do: 'create' }>;
 
 /** Writes job.json and makes the one create call of this round. Whatever comes of it is an observation, never an exception. */
 export async function createJob(deps: ReconcileDeps, subject: Subject, effect: CreateEffect): Promise<CreateOutcome> {
-  const plan = planOf(deps, subject, effect);
+  const plan = { ...planOf(deps, subject, effect), ...(await historyOf(deps, subject, effect)) };
   const written = await writeJobFile(deps, plan);
   if (written) return written;
   try {
@@ -50,6 +51,15 @@ async function writeJobFile(deps: ReconcileDeps, plan: JobPlan): Promise<CreateO
     // Nothing was created, so a doubtful write is simply made again in a later round.
     return outcome.kind === 'refused' ? outcome : { kind: 'throttled', error: `job.json: ${describeError(error)}` };
   }
+}
+
+async function historyOf(
+  deps: ReconcileDeps,
+  { record }: Subject,
+  effect: CreateEffect,
+): Promise<Pick<JobPlan, 'history'>> {
+  if (effect.attempt === 1) return {};
+  return { history: failureHistory(await deps.store.attempts(record.runId), record) };
 }
 
 /** Code, driver, image and spec are those of the run; role, network and buckets those of the descriptor of the day. */

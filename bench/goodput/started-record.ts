@@ -1,0 +1,33 @@
+import { admitRun, confirmRun, newRun } from '../../lib/lifecycle/intent';
+import type { EpochMs, RunRecord } from '../../lib/lifecycle/record';
+import type { Constants } from './constants';
+
+/** A run that the queue has let start at `at`. Beside what is simulated it has the product's defaults. */
+export function startedRecord(constants: Constants, at: EpochMs): RunRecord {
+  const run = newRun(
+    {
+      runId: 'simulated-260101000000',
+      name: 'simulated',
+      team: 'default',
+      environment: 'bench',
+      kind: 'training',
+      configHash: '',
+      priority: 0,
+      after: [],
+      policy: {
+        maxAttempts: constants.slipway.maxAttempts,
+        maxRuntimeSeconds: constants.maxRuntimeSeconds,
+        maxCostUsd: null,
+        capacityBudgetSeconds: 7 * 86_400,
+        startupMinutes: 30,
+        silenceMinutes: constants.slipway.silenceMinutes,
+        seesSteps: true,
+        seesCommits: true,
+        checkpointIntervalSeconds: 1800,
+        ladder: [{ id: 'as-written', instances: [], usage: 'training', usdPerHour: null }],
+      },
+    },
+    at,
+  );
+  return admitRun(confirmRun(run, at)?.record ?? run, 'admitted', at).record;
+}

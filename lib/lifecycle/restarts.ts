@@ -1,0 +1,27 @@
+import type { Attempt, FailureClass, RunRecord } from './record';
+
+/** Ends that say nothing about how often training breaks. */
+const NO_FAILURES: readonly (FailureClass | 'completed' | 'stopped' | undefined)[] = [
+  undefined,
+  'completed',
+  'stopped',
+  'planned',
+  'capacity',
+  'outside-stop',
+];
+
+/** What broke in the attempts that are over, and the node-days in which it did: the trainer's save interval follows from it. */
+export function failureHistory(
+  attempts: readonly Attempt[],
+  record: Pick<RunRecord, 'policy'>,
+): { failures: number; nodeDays: number } {
+  const ended = attempts.filter((a) => a.endedAt !== undefined && a.trainingStartedAt !== undefined);
+  const nodes = (rungId: string) =>
+    (record.policy.ladder.find((r) => r.id === rungId)?.instances ?? []).reduce((sum, i) => sum + i.instanceCount, 0);
+  const days = (a: Attempt) => Math.max(0, (a.endedAt ?? 0) - (a.trainingStartedAt ?? 0)) / 86_400_000;
+  const failed = ended.filter((a) => !NO_FAILURES.includes(a.failureClass)).length;
+  return {
+    failures: ended.reduce((sum, a) => sum + (a.progress?.vitals?.restarts ?? 0), failed),
+    nodeDays: ended.reduce((sum, a) => sum + days(a) * nodes(a.rungId), 0),
+  };
+}

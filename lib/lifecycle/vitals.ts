@@ -1,0 +1,27 @@
+import type { Attempt, EpochMs, Notice, RunRecord } from './record';
+import { notice } from './say';
+
+/** Below this share of its own usual speed a run is reported. */
+export const SLOW_SHARE = 0.7;
+
+/**
+ * Alerts about a job that moves, but not as it should. They never stop anything: whether half the speed is worth a restart is a
+ * person's decision. Each is said once an attempt, about a slow host once for each host.
+ */
+export function vitalNotices(record: RunRecord, attempt: Attempt, now: EpochMs): Notice[] {
+  const vitals = attempt.progress?.vitals;
+  if (!vitals) return [];
+  const { stepsPerHour: speed, usualStepsPerHour: usual, slowHost, lossAlert } = vitals;
+  const about = attempt.jobName;
+  const notices: Notice[] = [];
+  if (speed !== null && usual !== null && speed < SLOW_SHARE * usual) {
+    const text = `${speed} steps an hour, ${Math.round((100 * speed) / usual)} % of the ${usual} of the hour before`;
+    notices.push(notice(record, 'throughput-drop', about, text, 'slow', now));
+  }
+  if (slowHost) {
+    const text = `${slowHost.host} needs ${slowHost.ratio} times as long as the other hosts for ${slowHost.what}`;
+    notices.push(notice(record, 'slow-host', `${about}/${slowHost.host}`, text, 'slow', now));
+  }
+  if (lossAlert) notices.push(notice(record, 'loss-alert', about, lossAlert, 'loss', now));
+  return notices;
+}

@@ -1,0 +1,56 @@
+import { describe, expect, test } from 'vitest';
+import { ceiling } from '../../bench/goodput/ceiling';
+import { constantsSchema } from '../../bench/goodput/constants';
+import { failuresOf } from '../../bench/goodput/failures';
+import { saveIntervalSeconds } from '../../bench/goodput/interval';
+import { SlipwaySimulation } from '../../bench/goodput/slipway';
+import { simulateToday } from '../../bench/goodput/today';
+
+const constants = constantsSchema.parse({});
+const quiet = () => undefined;
+const run = (changes: object, nodes = 64, seed = 1) => {
+  const own = constantsSchema.parse(changes);
+  return new SlipwaySimulation(own, failuresOf(own, 'rsc1-job', nodes, seed), nodes, quiet).run();
+};
+
+describe('simulated run', () => {
+  test('every second is a kept step or has a cause', () => {
+    const { seconds, productiveSeconds, wallSeconds } = run({});
+    const lost = Object.values(seconds ?? {}).reduce((sum, s) => sum + s, 0);
+    expect(lost + productiveSeconds).toBeCloseTo(wallSeconds, 3);
+    expect(seconds?.gap).toBeGreaterThan(-1);
+    expect(seconds?.lost).toBeGreaterThan(0);
+  });
+
+  test('without failures only the start, saves and hand-overs cost', () => {
+    const calm = run({ failuresPer1000NodeDays: { llama3: 0, 'rsc1-job': 0 }, maxRuntimeSeconds: 2_419_200 });
+    expect(calm.seconds).toMatchObject({ lost: 0, detection: 0, restart: 0 });
+    expect(calm.restarts).toBe(1);
+  });
+
+  test('slower detection and blocking saves cost goodput', () => {
+    const usual = run({}).productiveSeconds;
+    const slow = { ...constants.slipway, collectiveTimeoutSeconds: 1800 };
+    const blocking = { ...constants.slipway, saveBlockedSeconds: 120 };
+    expect(run({ slipway: slow }).productiveSeconds).toBeLessThan(usual);
+    expect(run({ slipway: blocking }).productiveSeconds).toBeLessThan(usual);
+  });
+
+  test('beats a fixed retry under the same failures', () => {
+    const failures = failuresOf(constants, 'rsc1-job', 64, 3);
+    const slipway = new SlipwaySimulation(constants, failures, 64, quiet).run();
+    expect(slipway.productiveSeconds).toBeGreaterThan(simulateToday(constants, failures, quiet).productiveSeconds);
+  });
+});
+
+test('the interval is the one of the trainer (test/containers/test_local_copies.py has the same case)', () => {
+  const seconds = (2000 / 64) * 86_400;
+  expect(saveIntervalSeconds(constants, 64, 48, seconds)).toBeCloseTo(772.3, 0);
+});
+
+test('the ceiling is below one, falls with the size, and local copies raise it', () => {
+  const at = (nodes: number, localLoad: boolean) => ceiling(constants, 'rsc1-job', nodes, localLoad);
+  expect(at(512, false)).toBeLessThan(at(64, false));
+  expect(at(512, true)).toBeGreaterThan(at(512, false));
+  expect(at(8, true)).toBeLessThan(1);
+});

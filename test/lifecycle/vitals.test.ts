@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest';
+import type { Vitals } from '../../lib/lifecycle/record';
+import { failureHistory } from '../../lib/lifecycle/restarts';
+import { attempt, HOUR, job, policy, run, running, seeing, T0 } from './support/records';
+
+const well: Vitals = {
+  loss: 2.31,
+  lossAlert: null,
+  slowHost: null,
+  stepsPerHour: 360,
+  usualStepsPerHour: 360,
+  restarts: 0,
+};
+const beat = (vitals: Vitals, at = T0 + HOUR) => ({ attempt: 1, step: 40, phase: 'train', writtenAt: at, vitals });
+const look = (vitals: Vitals) => run(running(), seeing({ job: job(), heartbeat: beat(vitals) }), T0 + HOUR);
+
+describe('alerts about a job that moves', () => {
+  test('none while all is well, and the loss is kept for status', () => {
+    const { notices, record } = look(well);
+    expect(notices).toEqual([]);
+    expect(record.attempt?.progress?.vitals?.loss).toBe(2.31);
+  });
+
+  test.each<[string, Partial<Vitals>]>([
+    ['throughput-drop', { stepsPerHour: 250 }],
+    ['slow-host', { slowHost: { host: 'algo-7', what: 'compute', ratio: 1.4 } }],
+    ['loss-alert', { lossAlert: 'step 40: loss 9.1 is more than 3 times its recent mean' }],
+  ])('%s is said once and stops nothing', (alert, changes) => {
+    const first = look({ ...well, ...changes });
+    expect(first.notices).toEqual([alert]);
+    expect(first.effects).toEqual([]);
+    const told = { ...first.record, outbox: [] };
+    const again = seeing({ job: job(), heartbeat: beat({ ...well, ...changes }, T0 + 2 * HOUR) });
+    expect(run(told, again, T0 + 2 * HOUR).notices).toEqual([]);
+  });
+
+  test('70 % of the usual speed is not yet a drop', () => {
+    expect(look({ ...well, stepsPerHour: 252 }).notices).toEqual([]);
+  });
+});
+
+test('a second slow host is said too', () => {
+  const slow = (host: string) => look({ ...well, slowHost: { host, what: 'data', ratio: 2 } }).record.alerts;
+  expect(slow('algo-1')).not.toEqual(slow('algo-2'));
+});
+
+test('history: failures and restarts in place over the node-days of attempts that are over; capacity and hand-overs do not count', () => {
+  const over = (failureClass: 'platform' | 'capacity' | 'planned', restarts = 0) =>
+    attempt({
+      phase: 'ended',
+      failureClass,
+      endedAt: T0 + 24 * HOUR,
+      progress: { step: 1, phase: 'train', beatAt: T0, movedAt: T0, vitals: { ...well, restarts } },
+    });
+  const attempts = [over('platform', 2), over('planned', 1), over('capacity'), attempt({ number: 4 })];
+  expect(failureHistory(attempts, { policy: policy() })).toEqual({ failures: 4, nodeDays: 6 });
+});
