@@ -1,0 +1,83 @@
+"""What the heartbeat says about how training goes: loss, speed now and as usual, a host that is slower than the others."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import deque
+from typing import Any, Deque, Dict, Mapping, Optional, Sequence, Tuple
+
+#: Speed is measured over this much time outside declared phases, and compared with the hour before.
+WINDOW_SECONDS = 300.0
+WINDOWS = 12
+#: Fewer windows than this say nothing about what is usual.
+LEAST_WINDOWS = 4
+
+
+class Vitals:
+    """Fed with the progress events of the first host. `hosts`: names of the hosts that train, in the order of their ranks."""
+
+    def __init__(self, hosts: Sequence[str], restarts: int) -> None:
+        self._hosts, self._restarts = list(hosts), restarts
+        self._loss: Optional[float] = None
+        self._alert: Optional[str] = None
+        self._slow: Optional[Dict[str, Any]] = None
+        self._rates: Deque[float] = deque(maxlen=WINDOWS + 1)
+        self._window: Optional[Tuple[int, float]] = None
+        self._phase_since: Optional[float] = None
+        self._quiet_seconds = 0.0
+
+    def feed(self, event: Mapping[str, Any], now: float) -> None:
+        kind = event.get("event")
+        if kind == "step":
+            self._step(event, now)
+        elif kind == "phase":
+            self._phase(event, now)
+        elif kind == "loss":
+            self._alert = str(event.get("reason", ""))[:300]
+        elif kind == "slow-host":
+            self._slow_host(event)
+
+    def _step(self, event: Mapping[str, Any], now: float) -> None:
+        loss = event.get("loss")
+        if isinstance(loss, (int, float)) and math.isfinite(loss):
+            self._loss = float(loss)
+        step = int(event.get("step", 0))
+        if self._window is None:
+            self._begin(step, now)
+            return
+        first, since = self._window
+        elapsed = now - since - self._quiet_seconds
+        if elapsed >= WINDOW_SECONDS:
+            self._rates.append(3600.0 * (step - first) / elapsed)
+            self._begin(step, now)
+
+    def _begin(self, step: int, now: float) -> None:
+        self._window, self._quiet_seconds = (step, now), 0.0
+
+    def _phase(self, event: Mapping[str, Any], now: float) -> None:
+        if event.get("state", "begin") != "end":
+            self._phase_since = now
+        elif self._phase_since is not None:
+            self._quiet_seconds += now - self._phase_since
+            self._phase_since = None
+
+    def _slow_host(self, event: Mapping[str, Any]) -> None:
+        index = event.get("host")
+        if isinstance(index, int) and 0 <= index < len(self._hosts):
+            self._slow = {"host": self._hosts[index], "what": str(event.get("what", "")), "ratio": event.get("ratio")}
+        else:
+            self._slow = None
+
+    def facts(self) -> Dict[str, Any]:
+        """Fields of the heartbeat; null = not known (yet)."""
+        known = len(self._rates) >= LEAST_WINDOWS
+        rates = list(self._rates)
+        return {
+            "loss": self._loss,
+            "lossAlert": self._alert,
+            "slowHost": self._slow,
+            "stepsPerHour": round(rates[-1], 2) if known else None,
+            "usualStepsPerHour": round(statistics.median(rates[:-1]), 2) if known else None,
+            "restarts": self._restarts,
+        }
