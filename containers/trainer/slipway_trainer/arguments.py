@@ -47,6 +47,13 @@ def _parser(issues: list[str]) -> argparse.ArgumentParser:
         default=0.0,
         help="leave with 73 when the loss is this many times its recent mean; 0 = off",
     )
+    add(
+        "--loss-policy",
+        choices=("stop", "alert", "rollback"),
+        default="stop",
+        help="stop: leave with 73, and begin again from the newest checkpoint a few times; alert: say a spike and go on (a loss that is"
+        " not finite still leaves); rollback: leave, go back to the checkpoint before and skip the data up to there, twice at most",
+    )
     add("--loss-chunks", type=int, default=0, help="compute the loss in this many pieces of the sequence; 0 = by vocabulary size")
     add("--minimum-step-seconds", type=float, default=0.0, help="wait so that a step takes at least this long (demos and tests)")
     add("--collective-timeout-seconds", type=float, default=600.0, help="until a collective that does not come back ends the job")

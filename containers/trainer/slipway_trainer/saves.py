@@ -14,6 +14,7 @@ from slipway_trainer.backend import Backend
 from slipway_trainer.checkpoint.interval import SHORTEST_MINUTES, History, auto_interval_minutes
 from slipway_trainer.checkpoint.local_copies import CopyingStore
 from slipway_trainer.checkpoint.resume import find_resume
+from slipway_trainer.checkpoint.rollback import forget_newer
 from slipway_trainer.checkpoint.saver import CheckpointSaver, Saved, load
 from slipway_trainer.checkpoint.store import S3Store, Store, open_store
 from slipway_trainer.exits import CheckpointFailed
@@ -83,6 +84,7 @@ class Saves:
         """Loads the newest complete checkpoint and returns its record; None when there is none to continue from."""
         self._world.announce("load", begin=True)
         resume_from = self._settings.checkpoints.resume_from
+        self._roll_back()
         found, complaints = find_resume(self._store, resume_from)
         # Every rank must load the same one, whatever each of them saw of the store.
         chosen = self._world.from_first((found.store.uri, found.committed.folder, dict(found.committed.record)) if found else None)
@@ -95,6 +97,13 @@ class Saves:
             self._load(*chosen)
         self._world.announce("load", begin=False)
         return chosen[2] if chosen is not None else None
+
+    def _roll_back(self) -> None:
+        rollback = self._settings.checkpoints.rollback
+        if rollback is None or self._store is None or self._world.rank != 0:
+            return
+        for folder in forget_newer(self._store, rollback):
+            print(f"rolled back to step {rollback.to_step}: {folder} no longer counts", flush=True)
 
     def _load(self, uri: str, folder: str, record: Mapping[str, Any]) -> None:
         random = self._random_state()

@@ -10,7 +10,9 @@ from typing import Any
 
 from slipway_trainer.arguments import parse_arguments
 from slipway_trainer.checkpoint.interval import History
+from slipway_trainer.checkpoint.rollback import Rollback
 from slipway_trainer.exits import Settings
+from slipway_trainer.skips import Skip, read_skips
 
 LIBRARIES = ("fsdp", "ddp")
 PRECISIONS = ("bf16", "fp32")
@@ -55,6 +57,8 @@ class Training:
     activation_offload: bool
     seed: int
     lora: Lora | None
+    #: Windows of the data that are left out.
+    skips: tuple[Skip, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,8 @@ class Checkpoints:
     #: Folder on this host that keeps copies of what is written to S3; empty = none.
     local_copies: str
     history: History
+    #: Checkpoints that no longer count; None = all do.
+    rollback: Rollback | None
 
 
 @dataclass(frozen=True)
@@ -171,6 +177,7 @@ def _training(raw: Mapping[str, Any] | None, issues: list[str]) -> Training:
         activation_offload=bool(section.values.get("activationOffload", False)),
         seed=int(section.values.get("seed", 1234)),
         lora=Lora(int(lora["rank"]), float(lora["alpha"]), tuple(lora["targets"])) if lora else None,
+        skips=read_skips(section.values.get("skips") or [], issues),
     )
 
 
@@ -200,7 +207,12 @@ def _checkpoints(job: Mapping[str, Any], environ: Mapping[str, str]) -> Checkpoi
         interval_minutes=None if interval == "auto" else float(interval),
         local_copies=environ.get("SLIPWAY_LOCAL_COPIES", ""),
         history=_history(raw.get("history") or {}, environ),
+        rollback=_rollback(raw.get("rollback")),
     )
+
+
+def _rollback(raw: Mapping[str, Any] | None) -> Rollback | None:
+    return Rollback(int(raw["toStep"]), int(raw["beforeAttempt"])) if raw else None
 
 
 def _history(before: Mapping[str, Any], environ: Mapping[str, str]) -> History:

@@ -17,6 +17,7 @@ from slipway_trainer.optimizer import set_learning_rate
 from slipway_trainer.saves import Saves
 from slipway_trainer.schedule import learning_rate, warmup_steps
 from slipway_trainer.settings import RunSettings
+from slipway_trainer.skips import batch_of, batches_behind
 from slipway_trainer.weights import export_weights, write_config
 from slipway_trainer.world import World
 
@@ -57,8 +58,8 @@ class Trainer:
         return {
             "step": self.step,
             "tokens": self.step * self.tokens_per_step,
-            "epoch": self.batches.epoch(self.step),
-            "data": {"seed": training.seed, "nextSample": self.step * training.global_batch_size},
+            "epoch": self.batches.epoch(batches_behind(training.skips, self.step)),
+            "data": {"seed": training.seed, "nextSample": batches_behind(training.skips, self.step) * training.global_batch_size},
         }
 
     def resume(self) -> None:
@@ -145,7 +146,8 @@ class Trainer:
         waited = 0.0
         for micro_step in range(count):
             began = time.monotonic()
-            tokens_BL, targets_BL = self.batches.micro_batch(self.step, micro_step, self.world.device)
+            batch = batch_of(self.settings.training.skips, self.step)
+            tokens_BL, targets_BL = self.batches.micro_batch(batch, micro_step, self.world.device)
             waited += time.monotonic() - began
             total += self.backend.forward_backward(tokens_BL, targets_BL, 1.0 / count, last=micro_step == count - 1)
         return total / count, waited
@@ -171,7 +173,11 @@ class Trainer:
             raise exits.LossFailed(f"step {self.step + 1}: loss {loss} and gradient norm {norm} must be finite")
         factor = self.settings.arguments.loss_spike_factor
         if factor and len(self._recent) == RECENT_LOSSES and loss > factor * sum(self._recent) / RECENT_LOSSES:
-            raise exits.LossFailed(f"step {self.step + 1}: loss {loss:.4f} is more than {factor} times its recent mean")
+            reason = f"step {self.step + 1}: loss {loss:.4f} is more than {factor} times its recent mean"
+            if self.settings.arguments.loss_policy != "alert":
+                raise exits.LossFailed(reason)
+            if self.world.rank == 0:
+                progress.say("loss", step=self.step + 1, reason=reason)
         self._recent = (self._recent + [loss])[-RECENT_LOSSES:]
 
     def _say_step(self, loss: float, norm: float, rate: float, seconds: float, data_seconds: float) -> None:
