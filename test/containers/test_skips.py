@@ -1,0 +1,44 @@
+"""Going back to an earlier checkpoint and leaving a window of the data out."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+from slipway_trainer.checkpoint.committed import MARKER, newest_complete, write_marker  # noqa: E402
+from slipway_trainer.checkpoint.rollback import Rollback, forget_newer  # noqa: E402
+from slipway_trainer.checkpoint.store import FolderStore  # noqa: E402
+from slipway_trainer.skips import Skip, batch_of, batches_behind, read_skips  # noqa: E402
+
+SKIPS = (Skip(step=8, batches=5), Skip(step=20, batches=3))
+
+
+def test_every_batch_outside_the_windows_is_trained_once_and_in_order() -> None:
+    trained = [batch_of(SKIPS, step) for step in range(30)]
+    left_out = set(range(8, 13)) | set(range(25, 28))
+    assert trained == [batch for batch in range(38) if batch not in left_out]
+
+
+def test_a_checkpoint_written_before_its_window_is_where_it_always_was() -> None:
+    assert batches_behind(SKIPS, 8) == 8
+    assert batches_behind(SKIPS, 9) == batch_of(SKIPS, 8) + 1 == 14
+    assert batches_behind((), 100) == 100
+
+
+def test_wrong_windows_are_named() -> None:
+    issues: list[str] = []
+    assert read_skips([{"step": 4, "batches": 2}, {"step": 4, "batches": 0}], issues) == (Skip(4, 2),)
+    assert len(issues) == 1
+
+
+def test_markers_of_earlier_attempts_beyond_the_step_go_and_later_ones_stay(tmp_path: Path) -> None:
+    store = FolderStore(str(tmp_path))
+    for step, attempt in ((4, 1), (8, 1), (12, 2)):
+        write_marker(store, f"step-{step}", {"schema": 1, "step": step, "attempt": attempt, "objects": []})
+    assert forget_newer(store, Rollback(to_step=4, before_attempt=2)) == ["step-8"]
+    assert forget_newer(store, Rollback(to_step=4, before_attempt=2)) == [], "once is enough"
+    assert (tmp_path / "step-12" / MARKER).exists()
+    newest, _ = newest_complete(store)
+    assert newest is not None and newest.step == 12
