@@ -3,7 +3,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { CONSTANTS } from '../lib/planner/constants';
 import type { MemoryConstants } from '../lib/planner/memory-constants';
-import { planLayout } from '../lib/planner/plan';
+import { leastGiB, planLayout } from '../lib/planner/plan';
 import { fitConstants } from './least-squares';
 import { MEMORY_PRIORS } from './planner-priors';
 import { layoutOfRow, type Row } from './planner-rows';
@@ -31,7 +31,7 @@ export function memoryCases(rows: readonly Row[]): Case[] {
 }
 
 /** A plan that promises too much memory costs a launch; one that promises too little only some speed. */
-const TOO_LOW = 2;
+const TOO_LOW = 3;
 const tooLowCounts = (error: number) => (error < 0 ? TOO_LOW * error : error);
 
 /** ln(predicted / measured); for a row that only fitted or not, how far the prediction is on the wrong side. */
@@ -41,13 +41,13 @@ export function memoryErrors(cases: readonly Case[], memory: MemoryConstants): n
     const plan = typeof mapped === 'string' ? mapped : planLayout(mapped.layout, { time: CONSTANTS, memory });
     if (typeof plan === 'string') return 0;
     if (c.peakGiB) return tooLowCounts(Math.log(plan.memoryGiB.total / c.peakGiB));
-    const side = Math.log((plan.memoryGiB.total - plan.memoryGiB.fragmentation) / plan.availableGiB);
+    const side = Math.log(leastGiB(plan.memoryGiB) / plan.availableGiB);
     return c.oom ? Math.min(0, side - 0.01) : Math.max(0, side + 0.03);
   });
 }
 
 /** A run that fitted near the limit says more than its small error does. */
-const LABEL_WEIGHT = 2.5;
+const LABEL_WEIGHT = 1.5;
 
 /** Few rows have a measured peak: priors count more than in the fit of times. */
 const PRIOR_UNIT = 0.06;

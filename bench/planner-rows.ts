@@ -1,7 +1,8 @@
 import { findAccelerator } from '../lib/catalog/accelerators';
-import type { AttentionKernel, Kernels, LayoutInput, PlanPrecision, Recompute, Stack } from '../lib/planner/layout';
+import type { LayoutInput, PlanPrecision, Recompute, Stack } from '../lib/planner/layout';
 import { type PlannerConstants, planLayout } from '../lib/planner/plan';
 import { completed, USUAL_VOCABULARY } from './planner-row-model';
+import { softwareOf } from './planner-row-software';
 
 /** A row in the schema of bench/README.md; unknown is null. */
 export interface Row {
@@ -84,7 +85,8 @@ export function layoutOfRow(row: Row): { layout: LayoutInput; recomputeKnown: bo
   const world = h.num_gpus ?? (h.nodes ? h.nodes * gpusPerNode : leastWorld(row, gpusPerNode));
   const degrees = degreesOf(row, world);
   if (typeof degrees === 'string') return degrees;
-  const software = softwareOf(row);
+  const precision = precisionOf(row.precision);
+  const software = softwareOf(row, precision);
   const heads = m.heads ?? usualHeads(m.hidden, degrees.tensor);
   const microBatch = b.micro_batch_per_gpu ?? 1;
   const zeroStage = (p.zero_stage ?? 0) as LayoutInput['zeroStage'];
@@ -92,7 +94,6 @@ export function layoutOfRow(row: Row): { layout: LayoutInput; recomputeKnown: bo
   const globalBatch = b.global_batch_seqs ?? microBatch * dataParallel * (b.grad_accum ?? 1);
   const offload = p.offload ?? 'none';
   const known = p.activation_checkpointing ? RECOMPUTE[p.activation_checkpointing] : undefined;
-  const precision = precisionOf(row.precision);
   return {
     recomputeKnown: known !== undefined,
     layout: {
@@ -128,22 +129,6 @@ export function layoutOfRow(row: Row): { layout: LayoutInput; recomputeKnown: bo
       offloadParameters: offload.includes('params'),
       offloadActivations: offload.includes('activations'),
       ...software,
-      // torchtune computes its loss in chunks, Liger in one kernel with the head.
-      fusedLoss: /liger|chunk|^single/.test(p.strategy ?? ''),
-      overlapsTensor: software.stack === 'megatron' || /asynctp/.test(p.strategy ?? ''),
-      autocast:
-        software.attention === 'flash1' &&
-        software.stack === 'fsdp' &&
-        m.mlp_matrices === 3 &&
-        !offload.includes('params'),
-      gathersLogits:
-        software.stack === 'megatron-legacy' && m.mlp_matrices === 3 && (p.strategy ?? '').includes('kernel='),
-      gradientBytes: gradientBytesOf(software.stack, precision, p.strategy ?? ''),
-      prefetchesShards: !/fairscale|1\.11/.test(p.strategy ?? ''),
-      collectives: row.collectives === 'smddp' ? 'smddp' : 'nccl',
-      // 8-bit moments, but those of the embeddings stay in fp32, as bitsandbytes does: 5.5 of 8 bytes in a 3B model.
-      optimizerBytes: /adam8/.test(p.strategy ?? '') ? 5.5 : 8,
-      optimizerInBackward: /optinbwd|adam8/.test(p.strategy ?? ''),
     },
   };
 }
@@ -153,10 +138,6 @@ const usualHeads = (hidden: number, tensor: number) => Math.max(1, Math.round(hi
 
 /** Megatron-Core's published recipes interleave, mostly five to twelve times; a silent row is taken as one of them. */
 const usualVirtualStages = (pipeline: number, stack: Stack) => (stack === 'megatron' && pipeline > 1 ? 5 : 1);
-
-/** BLOOM's optimizer kept bf16 and fp32 gradients; newer code of the same shape keeps 16 bit only. */
-const gradientBytesOf = (stack: Stack, precision: PlanPrecision, strategy: string) =>
-  stack === 'megatron-legacy' && precision === 'bf16' && !strategy.includes('kernel=') ? 6 : 2;
 
 type Degrees = Pick<LayoutInput, 'shard' | 'replicate' | 'tensor' | 'pipeline' | 'context'>;
 
@@ -194,44 +175,6 @@ function precisionOf(precision: string | null): PlanPrecision {
   if (/fp8|fp4/.test(precision)) return 'fp8';
   if (precision === 'bf16_pure') return 'bf16-pure';
   return precision === 'fp16' || precision === 'fp32' ? precision : 'bf16';
-}
-
-/** Library and kernels from the strategy's name; what was current for the hardware where it is silent. */
-function softwareOf(row: Row): { stack: Stack; kernels: Kernels; attention: AttentionKernel } {
-  const s = row.parallel.strategy ?? '';
-  const stack = stackOf(s, row);
-  const kernels = kernelsOf(s, stack);
-  return { stack, kernels, attention: attentionOf(s, stack, row.model.mlp_matrices === 3) };
-}
-
-function stackOf(s: string, row: Row): Stack {
-  if (/jax|maxtext/.test(s)) return 'jax';
-  // Megatron's own FSDP runs Megatron's kernels.
-  if (/megatron_fsdp/.test(s)) return 'megatron';
-  if (/^zero|deepspeed_zero/.test(s)) return 'deepspeed';
-  if (/fsdp|hsdp|single|ddp|smp_v|mics/.test(s)) return 'fsdp';
-  if (/core|distopt|bridge/.test(s)) return 'megatron';
-  if (/^3d_zero|^tp_/.test(s) && /H100|H200|B200|B300/.test(row.hardware.gpu)) return 'nanotron';
-  if (/megatron|^3d/.test(s)) return 'megatron-legacy';
-  return 'fsdp';
-}
-
-function kernelsOf(s: string, stack: Stack): Kernels {
-  if (/compile/.test(s) || /adam8|optinbwd|kernel=ac$/.test(s)) return 'compiled';
-  if (stack === 'megatron' || stack === 'jax') return 'fused';
-  if (/RMS kernel/.test(s)) return 'fused';
-  return 'eager';
-}
-
-function attentionOf(s: string, stack: Stack, llama: boolean): AttentionKernel {
-  if (/flash_attentionv1/.test(s)) return 'flash1';
-  if (/flash/.test(s)) return 'flash';
-  // FSDP1 without further words is of the time before FlashAttention-2.
-  if (/^fsdp_(full_shard|shard_grad_op)$/.test(s)) return 'flash1';
-  if (/kernel=torch/.test(s)) return 'unfused';
-  if (/kernel=fused/.test(s)) return 'fused';
-  // Megatron-style code for Llama models is younger than FlashAttention; for GPT and BLOOM it is older.
-  return (stack === 'megatron-legacy' && !llama) || /1\.11/.test(s) ? 'fused' : 'flash';
 }
 
 /** One line of the batch's output. */

@@ -1,6 +1,7 @@
 import { findInstanceType } from '../lib/catalog/instances';
 import { MODELS, type ModelShape } from '../lib/catalog/models';
 import type { LayoutInput } from '../lib/planner/layout';
+import { planModel } from '../lib/planner/layout-of-run';
 import { planLayout } from '../lib/planner/plan';
 import type { Metric } from './planner-metrics';
 
@@ -47,19 +48,7 @@ function layoutOf(pair: (typeof PAIRS)[number]): LayoutInput {
   const shard = (NODES * GPUS_PER_NODE) / pair.tensor;
   const globalBatch = TOKENS_PER_STEP / pair.sequence;
   return {
-    model: {
-      layers: shape.layers,
-      hidden: shape.hiddenSize,
-      heads: shape.attentionHeads,
-      kvHeads: shape.kvHeads,
-      headSize: shape.hiddenSize / shape.attentionHeads,
-      ffn: shape.ffnHiddenSize,
-      mlpMatrices: shape.gatedMlp ? 3 : 2,
-      vocabulary: shape.vocabularySize,
-      tiedEmbeddings: shape.tiedEmbeddings,
-      experts: 1,
-      expertsPerToken: 1,
-    },
+    model: planModel(shape),
     accelerator,
     nodes: NODES,
     gpusPerNode: GPUS_PER_NODE,
@@ -84,9 +73,10 @@ function layoutOf(pair: (typeof PAIRS)[number]): LayoutInput {
     stack: pair.stack,
     kernels: 'eager',
     attention: 'flash',
-    fusedLoss: false,
+    loss: 'plain',
     autocast: false,
     gathersLogits: false,
+    gathersInputsAgain: false,
     overlapsTensor: false,
     prefetchesShards: true,
     collectives: 'nccl',

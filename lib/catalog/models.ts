@@ -18,6 +18,51 @@ export interface ModelShape {
   normEpsilon?: number;
 }
 
+/** What the parameters of a model depend on; a ModelShape in the words of the planner, with every default filled in. */
+export interface ParameterShape {
+  layers: number;
+  hidden: number;
+  heads: number;
+  kvHeads: number;
+  headSize: number;
+  ffn: number;
+  /** Matrices of the feed-forward block: 3 gated, 2 plain. */
+  mlpMatrices: number;
+  vocabulary: number;
+  tiedEmbeddings: boolean;
+  experts: number;
+}
+
+export const parameterShape = (m: ModelShape): ParameterShape => ({
+  layers: m.layers,
+  hidden: m.hiddenSize,
+  heads: m.attentionHeads,
+  kvHeads: m.kvHeads,
+  headSize: m.headSize ?? m.hiddenSize / m.attentionHeads,
+  ffn: m.ffnHiddenSize,
+  mlpMatrices: m.gatedMlp ? 3 : 2,
+  vocabulary: m.vocabularySize,
+  tiedEmbeddings: m.tiedEmbeddings,
+  experts: m.experts ?? 1,
+});
+
+type BlockShape = Omit<ParameterShape, 'layers' | 'vocabulary' | 'tiedEmbeddings'>;
+
+export const attentionParameters = (m: BlockShape) => m.headSize * m.hidden * (2 * m.heads + 2 * m.kvHeads);
+
+/** Of one expert, or of the one feed-forward block of a dense model. */
+export const expertParameters = (m: BlockShape) => m.mlpMatrices * m.hidden * m.ffn;
+
+/** Parameters of one block; norms are left out (below 0.01 %). */
+export const layerParameters = (m: BlockShape) => attentionParameters(m) + m.experts * expertParameters(m);
+
+/** One of the two tables, of the vocabulary's embedding or of the head. */
+export const embeddingParameters = (m: Pick<ParameterShape, 'vocabulary' | 'hidden'>) => m.vocabulary * m.hidden;
+
+/** Parameters of a decoder-only transformer; embeddings count twice unless tied. */
+export const parameterCount = (m: ParameterShape) =>
+  m.layers * layerParameters(m) + (m.tiedEmbeddings ? 1 : 2) * embeddingParameters(m);
+
 const llama = (
   layers: number,
   hiddenSize: number,

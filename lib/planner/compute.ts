@@ -70,7 +70,7 @@ function attentionSeconds(l: LayoutInput, gpu: Gpu, k: Constants): { forward: nu
   const tokens = tokensPerRank(l);
   const full = (4 * tokens * l.sequence * m.heads * m.headSize) / l.tensor;
   if (l.attention === 'flash' || l.attention === 'flash1') {
-    const tuned = l.kernels === 'fused' || l.stack === 'jax' || l.fusedLoss;
+    const tuned = l.kernels === 'fused' || l.stack === 'jax' || l.loss === 'fused' || l.loss === 'chunked';
     const kernel = l.attention === 'flash1' ? k.flash1 : 1;
     const heads = (m.headSize / (m.headSize + 24)) * (152 / 128);
     const rate = (tuned ? gpu.tunedAttentionFlops : gpu.attentionFlops) * kernel * Math.min(1, heads);
@@ -98,7 +98,7 @@ export const hasPlainRmsNorm = (l: LayoutInput) =>
   l.kernels === 'eager' &&
   l.model.mlpMatrices === 3 &&
   l.stack !== 'nanotron' &&
-  !(l.stack === 'deepspeed' && l.fusedLoss);
+  !(l.stack === 'deepspeed' && l.loss === 'fused');
 
 /** Bytes that norms, residuals, rotary embedding and activation functions move in one forward block. */
 function trafficBytes(l: LayoutInput, k: Constants): number {
@@ -122,6 +122,7 @@ export function headSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
   const logits = (tokens * l.model.vocabulary) / l.tensor;
   const rate = l.precision === 'fp32' ? gpu.matmulFlops / 2 : gpu.matmulFlops;
   const loss =
-    (k.lossBytesPerLogit * (l.fusedLoss || l.kernels === 'compiled' ? 0.5 : 1) * logits) / gpu.memoryBytesPerSecond;
+    (k.lossBytesPerLogit * (l.loss !== 'plain' || l.kernels === 'compiled' ? 0.5 : 1) * logits) /
+    gpu.memoryBytesPerSecond;
   return (6 * logits * l.model.hidden) / rate + loss;
 }

@@ -1,5 +1,6 @@
 import type { Accelerator } from '../catalog/instances';
 import { findInstanceType } from '../catalog/instances';
+import { type ModelShape, parameterShape } from '../catalog/models';
 import { findStrategy } from '../distribution/index';
 import { degree, type ParallelLayout } from '../distribution/strategy';
 import { type Issue, issue } from '../spec/issue';
@@ -65,21 +66,10 @@ export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
   };
 }
 
-export function planModel(a: NonNullable<RunSpec['model']>['architecture']): PlanModel {
-  return {
-    layers: a.layers,
-    hidden: a.hiddenSize,
-    heads: a.attentionHeads,
-    kvHeads: a.kvHeads,
-    headSize: a.headSize,
-    ffn: a.ffnHiddenSize,
-    mlpMatrices: a.gatedMlp ? 3 : 2,
-    vocabulary: a.vocabularySize,
-    tiedEmbeddings: a.tiedEmbeddings,
-    experts: a.experts ?? 1,
-    expertsPerToken: a.experts ? (a.expertsPerToken ?? 1) : 1,
-  };
-}
+export const planModel = (a: ModelShape): PlanModel => ({
+  ...parameterShape(a),
+  expertsPerToken: a.experts ? (a.expertsPerToken ?? 1) : 1,
+});
 
 type Cluster = Pick<LayoutInput, 'accelerator' | 'nodes' | 'gpusPerNode' | 'networkGbps'>;
 
@@ -189,13 +179,14 @@ function softwareOf(run: RunSpec, model: PlanModel): Software {
     stack,
     kernels: stack === 'megatron' || training.precision === 'fp8' ? 'fused' : compiled ? 'compiled' : 'eager',
     attention: stack === 'megatron-legacy' ? 'fused' : 'flash',
-    fusedLoss: false,
+    loss: 'plain',
     autocast: false,
     gathersLogits: false,
+    gathersInputsAgain: stack === 'megatron' || distribution.library === 'smp-v2',
     overlapsTensor: stack === 'megatron',
     prefetchesShards: true,
     collectives: distribution.collectives === 'smddp' ? 'smddp' : 'nccl',
-    optimizerBytes: 8,
+    optimizerBytes: stack === 'megatron-legacy' ? 12 : 8,
     gradientBytes: stack === 'megatron' ? 4 : model.mlpMatrices === 2 && training.precision === 'bf16' ? 6 : 2,
     optimizerInBackward: false,
   };

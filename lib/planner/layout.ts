@@ -1,18 +1,8 @@
 import type { Accelerator } from '../catalog/instances';
+import type { ParameterShape } from '../catalog/models';
 
 /** Shape of a decoder-only transformer as the planner needs it. */
-export interface PlanModel {
-  layers: number;
-  hidden: number;
-  heads: number;
-  kvHeads: number;
-  headSize: number;
-  ffn: number;
-  /** Matrices of the feed-forward block: 3 gated, 2 plain. */
-  mlpMatrices: number;
-  vocabulary: number;
-  tiedEmbeddings: boolean;
-  experts: number;
+export interface PlanModel extends ParameterShape {
   expertsPerToken: number;
 }
 
@@ -64,14 +54,19 @@ export interface LayoutInput {
   stack: Stack;
   kernels: Kernels;
   attention: AttentionKernel;
-  /** Loss without materialised logits (Liger, chunked cross-entropy). */
-  fusedLoss: boolean;
+  /**
+   * plain: logits in fp32; 16-bit: logits stay in 16 bit (compiled, or FlashAttention's cross-entropy kernel); chunked: in 16 bit, gradients
+   * a chunk at a time (torchtune); fused: never in memory (Liger).
+   */
+  loss: 'plain' | '16-bit' | 'chunked' | 'fused';
   /** The residual stream is kept in fp32 and cast for each product (torch.autocast), as Hugging Face models under FSDP1 do. */
   autocast: boolean;
   /** The head gathers its logits over the tensor ranks instead of computing a vocabulary-parallel loss. */
   gathersLogits: boolean;
   /** Tensor-parallel communication hidden behind the products it feeds. */
   overlapsTensor: boolean;
+  /** With sequence parallelism: inputs of tensor-parallel products are gathered again in the backward pass (Megatron-Core), not kept. */
+  gathersInputsAgain: boolean;
   /** Gathers of sharded parameters run ahead of the blocks that need them; FSDP before PyTorch 2 did not do that. */
   prefetchesShards: boolean;
   collectives: 'nccl' | 'smddp';

@@ -10,9 +10,9 @@ export interface MemoryConstants {
   plainNormBytes: number;
   /** Share of a block that per-operation checkpointing keeps. */
   keptByOp: number;
-  /** Bytes per logit at the peak, eager and compiled. */
+  /** Bytes per logit at the peak: of vocabulary-parallel losses, and of torch's cross-entropy. */
   logitBytes: number;
-  logitBytesCompiled: number;
+  logitBytesTorch: number;
   /** Bytes per parameter of the largest gathered unit: itself, the next one, and its gradient. */
   workingBytesPerParameter: number;
   /** Workspaces and communication buffers inside the allocator. */
@@ -20,7 +20,10 @@ export interface MemoryConstants {
   /** Buckets DeepSpeed keeps besides. */
   deepspeedBufferGiB: number;
   deepspeedBf16GradientBytes: number;
-  /** Reserved over allocated memory, less one. */
+  /** nanotron keeps fp32 gradients, and 16-bit ones until they are added. */
+  nanotronGradientBytes: number;
+  /** Reserved over allocated memory, less one: of what lives from step to step, and of what comes and goes. */
+  stateWaste: number;
   fragmentation: number;
 }
 

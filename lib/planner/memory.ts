@@ -1,7 +1,11 @@
-import { hasPlainRmsNorm, tokensPerRank } from './compute';
-import { type LayoutInput, microBatchesOf } from './layout';
+import { embeddingParameters } from '../catalog/models';
+import { tokensPerRank } from './compute';
+import type { LayoutInput } from './layout';
+import { heldActivations } from './memory-activations';
 import type { MemoryConstants } from './memory-constants';
-import { blockParametersPerExpertRank, embeddingParameters, layerParameters } from './model-size';
+import { heldState } from './memory-state';
+import { blockParametersPerExpertRank } from './model-size';
+import { stageLayers } from './stages';
 
 const GIB = 2 ** 30;
 
@@ -21,13 +25,6 @@ export interface MemoryGiB {
   total: number;
 }
 
-/** Bytes per parameter and over how many ranks each kind of state is divided. */
-interface StateBytes {
-  parameters: number;
-  gradients: number;
-  optimizer: number;
-}
-
 /** Memory of one layout. The first and the last pipeline stage are reckoned both; the fuller one counts. */
 export function memoryOf(l: LayoutInput, k: MemoryConstants): MemoryGiB {
   const first = stageMemory(l, k, true);
@@ -37,165 +34,70 @@ export function memoryOf(l: LayoutInput, k: MemoryConstants): MemoryGiB {
 }
 
 function stageMemory(l: LayoutInput, k: MemoryConstants, isFirst: boolean): MemoryGiB {
-  const m = l.model;
-  const layers = stageLayers(l, isFirst);
-  const tables = l.pipeline > 1 ? 1 : m.tiedEmbeddings ? 1 : 2;
-  const local = (layers * layerParameters(m) + tables * embeddingParameters(m)) / l.tensor;
-  const state = stateBytes(l, k);
-  const ranks = l.shard * l.context;
-  const zero = l.zeroStage;
-  const parameters = l.offloadParameters && zero >= 3 ? 0 : (state.parameters * local) / (zero >= 3 ? ranks : 1);
-  const gradients = (state.gradients * local) / (zero >= 2 ? ranks : 1);
-  const optimizer = l.offloadOptimizer ? 0 : (state.optimizer * local) / (zero >= 1 ? ranks : 1);
-  const held = heldActivations(l, k, layers, isFirst);
+  const layers = isFirst ? stageLayers(l).most : stageLayers(l).last;
+  const state = heldState(l, k, layers);
+  const { kept, oneBlock, scores } = heldActivations(l, k, layers, isFirst);
   const logits = isFirst && l.pipeline > 1 ? 0 : logitBytes(l, k);
-  const working = Math.min(workingBytes(l, k, ranks), state.parameters * local * (1 - 1 / ranks));
-  const buffers =
-    k.bufferGiB * GIB + 4 * tokensPerRank(l) * m.hidden + (l.stack === 'deepspeed' ? k.deepspeedBufferGiB * GIB : 0);
-  return peak(k, { parameters, gradients, optimizer, activations: held.all, logits, working, buffers }, held.oneBlock);
+  return reserved(k, {
+    parameters: state.parameters,
+    gradients: state.gradients,
+    optimizer: state.optimizer,
+    // The peak is the start of the backward pass: all that is kept, and the logits or the first recomputed block on top.
+    activations: kept + scores + Math.max(0, oneBlock - logits),
+    logits,
+    working: Math.min(workingBytes(l, k), state.unsharded),
+    buffers: bufferBytes(l, k),
+  });
 }
 
-/** Blocks of the fullest inner stage, or of the last one. */
-function stageLayers(l: LayoutInput, isFirst: boolean): number {
-  const most = Math.ceil(l.model.layers / l.pipeline);
-  return isFirst ? most : Math.max(1, l.model.layers - most * (l.pipeline - 1));
-}
-
-/** Parameters, gradients and optimizer state by precision and library. */
-function stateBytes(l: LayoutInput, k: MemoryConstants): StateBytes {
-  const o = l.optimizerBytes;
-  if (l.precision === 'bf16-pure') return { parameters: 2, gradients: l.optimizerInBackward ? 0 : 2, optimizer: o / 2 };
-  if (l.precision === 'fp32') return { parameters: 4, gradients: 4, optimizer: o };
-  if (l.stack === 'fsdp' || l.stack === 'jax') {
-    return l.zeroStage >= 3
-      ? { parameters: 4, gradients: 4, optimizer: o }
-      : { parameters: 4, gradients: 4, optimizer: o };
-  }
-  if (l.stack === 'deepspeed')
-    return { parameters: 2, gradients: l.precision === 'fp16' ? 2 : k.deepspeedBf16GradientBytes, optimizer: 4 + o };
-  if (l.stack === 'megatron') return { parameters: 2, gradients: l.gradientBytes, optimizer: 4 + o };
-  if (l.stack === 'nanotron') return { parameters: 2, gradients: 6, optimizer: 4 + o };
-  // Megatron-DeepSpeed: an fp32 gradient stays beside each optimizer state.
-  return { parameters: 2, gradients: l.gradientBytes, optimizer: 8 + o };
-}
-
-/** Of one token in one block: everything, the part no product makes, and the score matrix alone. */
-interface BlockBytes {
-  all: number;
-  cheap: number;
-  core: number;
-}
-
-/** Bytes one token leaves behind in one block when nothing is recomputed; `core` is the share of the score matrix. */
-function blockBytesPerToken(l: LayoutInput, k: MemoryConstants): BlockBytes {
-  const m = l.model;
-  const whole = ((8 + (l.stack === 'megatron-legacy' ? 2 : 0)) * m.hidden) / normRanks(l);
-  const heads = (4 * (m.heads + m.kvHeads) * m.headSize) / l.tensor;
-  const wide = (mlpBytes(l) * m.ffn * m.expertsPerToken) / l.tensor;
-  const core =
-    l.attention === 'flash' || l.attention === 'flash1'
-      ? 0
-      : ((l.attention === 'unfused' ? 9 : 5) * m.heads * l.sequence) / l.tensor;
-  const norms = plainNormBytes(l, k);
-  return { all: (whole + heads + wide) * activationScale(l, k) + norms + core, cheap: norms + core, core };
-}
-
-/** Ranks over which norms and residuals are divided. */
-const normRanks = (l: LayoutInput) => (l.sequenceParallel ? l.tensor : 1);
-
-/** Gate, up, their activation and product; a fused kernel keeps only its inputs and recomputes the rest. */
-const mlpBytes = (l: LayoutInput) =>
-  l.model.mlpMatrices === 3 ? (l.kernels === 'eager' || l.stack === 'megatron-legacy' ? 8 : 6) : 4;
-
-function activationScale(l: LayoutInput, k: MemoryConstants): number {
-  if (l.kernels === 'compiled') return k.activationCompiled;
-  if (l.kernels === 'fused') return k.activationFused;
-  if (l.stack === 'megatron-legacy') return k.activationLegacy;
-  return l.model.mlpMatrices === 3 ? k.activationEager : k.activationPlainMlp;
-}
-
-/** Plain RMSNorms and rotary embeddings keep their fp32 copies. */
-function plainNormBytes(l: LayoutInput, k: MemoryConstants): number {
-  if (!hasPlainRmsNorm(l)) return 0;
-  return (k.plainNormBytes * l.model.hidden) / normRanks(l);
-}
-
-/** What is kept of each block, and what the block in work needs beside it when it is recomputed. */
-function heldActivations(
-  l: LayoutInput,
-  k: MemoryConstants,
-  layers: number,
-  isFirst: boolean,
-): { all: number; oneBlock: number } {
-  const tokens = tokensPerRank(l);
-  const block = blockBytesPerToken(l, k);
-  const input = ((l.autocast ? 4 : 2) * l.model.hidden) / normRanks(l);
-  const oneBlock = tokens * block.all;
-  const perBlock = tokens * keptPerToken(l, k, block, input);
-  const inFlight = isFirst ? Math.min(microBatchesOf(l), l.pipeline) : 1;
-  // Each micro-batch in flight also keeps what the stage received (or embedded) and what it hands on.
-  const stageEnds = 2 * tokens * input;
-  const interleave = l.virtualStages > 1 && isFirst ? 1 + (l.pipeline - 1) / (l.pipeline * l.virtualStages) : 1;
-  return {
-    all: (perBlock * layers * interleave + stageEnds) * inFlight,
-    oneBlock: Math.max(0, oneBlock - perBlock),
-  };
-}
-
-function keptPerToken(l: LayoutInput, k: MemoryConstants, block: BlockBytes, input: number): number {
-  const stored = l.offloadActivations ? 0 : input;
-  switch (l.recompute) {
-    case 'full':
-      return stored;
-    case 'block':
-      return (stored + block.all) / 2;
-    case 'op':
-      return stored + Math.max(0, block.all - block.cheap - stored) * k.keptByOp;
-    case 'core':
-      return block.all - block.core;
-    default:
-      return block.all;
-  }
-}
+/** Workspaces, one whole residual stream in fp32, and DeepSpeed's buckets. */
+const bufferBytes = (l: LayoutInput, k: MemoryConstants) =>
+  (k.bufferGiB + (l.stack === 'deepspeed' ? k.deepspeedBufferGiB : 0)) * GIB + 4 * tokensPerRank(l) * l.model.hidden;
 
 /**
  * A loss in plain operations: logits in 16 bit, in fp32, shifted by one, their log-softmax and its gradient, and that in 16 bit: about
  * 21 bytes a logit where others need 9.5.
  */
 const PLAIN_HEAD = 2.2;
+/** Bytes a logit of losses that keep no fp32 copy: logits and their gradient in 16 bit, logits alone, nothing. */
+const LEAN_LOSS_BYTES = { '16-bit': 4, chunked: 2, fused: 0 };
 
-/** Logits in 16 bit, their fp32 copy and the gradients of both; a fused loss keeps none. */
+/** Logits in 16 bit, their fp32 copy and the gradients of both, as far as the loss keeps them. */
 function logitBytes(l: LayoutInput, k: MemoryConstants): number {
-  if (l.fusedLoss) return 0;
-  const perLogit = l.kernels === 'compiled' ? k.logitBytesCompiled : k.logitBytes;
   // Where the head gathers its logits, no rank holds only a share.
+  const logits = (tokensPerRank(l) * l.model.vocabulary) / (l.gathersLogits ? 1 : l.tensor);
+  if (l.loss !== 'plain') return LEAN_LOSS_BYTES[l.loss] * logits;
   const plain = l.autocast || l.gathersLogits ? PLAIN_HEAD : 1;
-  return (plain * perLogit * tokensPerRank(l) * l.model.vocabulary) / (l.gathersLogits ? 1 : l.tensor);
+  return plain * (l.stack === 'fsdp' ? k.logitBytesTorch : k.logitBytes) * logits;
 }
 
-/** ZeRO-3 and FSDP: the block in work and the one fetched ahead, and the whole gradient of one block. */
-function workingBytes(l: LayoutInput, k: MemoryConstants, ranks: number): number {
-  if (l.zeroStage !== 3 || ranks === 1) return 0;
-  const unit = Math.max(blockParametersPerExpertRank(l.model, l.expert), embeddingParameters(l.model)) / l.tensor;
-  return unit * k.workingBytesPerParameter * (l.autocast ? 2 : 1);
+/**
+ * ZeRO-3 and FSDP: the block in work with its gradient, and the next one when it is fetched ahead. FSDP's root group keeps the embedding
+ * and the head gathered, and the head's gradient, until the backward pass is over; DeepSpeed gathers one of them at a time and collects
+ * gradients in its buckets.
+ */
+function workingBytes(l: LayoutInput, k: MemoryConstants): number {
+  if (l.zeroStage !== 3 || l.shard * l.context === 1) return 0;
+  const wholeGroups = (l.stack === 'fsdp' || l.stack === 'jax') && l.prefetchesShards;
+  const block = blockParametersPerExpertRank(l.model, l.expert) * (wholeGroups ? k.workingBytesPerParameter : 4);
+  const tables = l.stack === 'fsdp' && !l.model.tiedEmbeddings ? 6 : 4;
+  return (block + tables * embeddingParameters(l.model)) / l.tensor;
 }
 
-type Parts = Omit<MemoryGiB, 'fragmentation' | 'total'>;
-
-/** The peak is the start of the backward pass: all that is kept, and the logits or the first recomputed block on top. */
-function peak(k: MemoryConstants, bytes: Parts, oneBlock: number): MemoryGiB {
-  const activations = bytes.activations + Math.max(0, oneBlock - bytes.logits);
-  const live =
-    bytes.parameters + bytes.gradients + bytes.optimizer + bytes.working + bytes.buffers + bytes.logits + activations;
+/** What lives, and what the allocator holds beyond it: little of what keeps its size from step to step, more of what comes and goes. */
+function reserved(k: MemoryConstants, bytes: Omit<MemoryGiB, 'fragmentation' | 'total'>): MemoryGiB {
+  const steady = bytes.parameters + bytes.gradients + bytes.optimizer + bytes.working;
+  const passing = bytes.activations + bytes.logits + bytes.buffers;
+  const waste = steady * k.stateWaste + passing * k.fragmentation;
   return {
     parameters: bytes.parameters / GIB,
     gradients: bytes.gradients / GIB,
     optimizer: bytes.optimizer / GIB,
-    activations: activations / GIB,
+    activations: bytes.activations / GIB,
     logits: bytes.logits / GIB,
     working: bytes.working / GIB,
     buffers: bytes.buffers / GIB,
-    fragmentation: (live * k.fragmentation) / GIB,
-    total: (live * (1 + k.fragmentation)) / GIB,
+    fragmentation: waste / GIB,
+    total: (steady + passing + waste) / GIB,
   };
 }

@@ -1,3 +1,4 @@
+import { parameterCount } from '../catalog/models';
 import { findPrice, type Price } from '../catalog/prices';
 import type { Issue } from '../spec/issue';
 import { issue } from '../spec/issue';
@@ -9,7 +10,6 @@ import type { LayoutInput } from './layout';
 import { worldSizeOf } from './layout';
 import { layoutOfRun } from './layout-of-run';
 import type { MemoryGiB } from './memory';
-import { totalParameters } from './model-size';
 import { type Fits, type LayoutPlan, planLayout } from './plan';
 import type { StepSeconds } from './step-time';
 
@@ -88,7 +88,7 @@ function describe(
   layout: LayoutInput,
   plan: LayoutPlan,
 ): Omit<RunPlan, 'assumptions' | 'advice'> {
-  const parameters = totalParameters(layout.model);
+  const parameters = parameterCount(layout.model);
   const gpus = worldSizeOf(layout);
   const checkpoint = checkpointPlan(parameters, layout.nodes, layout.gpusPerNode, layout.networkGbps);
   const goodput = expectedGoodput(checkpoint, layout.nodes);

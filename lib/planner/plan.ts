@@ -38,8 +38,8 @@ const CONTEXT_GIB = 0.6;
 const NCCL_GIB_PER_GROUP = 0.6;
 /** Reserved memory above this share of the available memory makes the allocator retry and the step slow down. */
 const TIGHT_SHARE = 0.93;
-/** Share of the available memory that tensors can really fill. */
-const LIVE_SHARE = 0.985;
+/** Of what the allocator holds in vain, the share that it cannot give back: holes between tensors that live. */
+const HOLES = 0.33;
 
 /** Memory, step time and utilisation of one layout; a string says why it cannot run. */
 export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTANTS): LayoutPlan | string {
@@ -48,12 +48,13 @@ export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTAN
   const gpu = gpuOf(l.accelerator, k.time);
   if (!gpu) return `${l.accelerator.model} has no known matrix throughput`;
   const available = availableGiB(l, gpu);
-  const memoryGiB = withinReach(memoryOf(l, k.memory), available);
+  const wanted = memoryOf(l, k.memory);
+  const memoryGiB = withinReach(wanted, available);
   const step = stepSeconds(l, gpu, k.time);
   const tokensPerSecondPerGpu = (l.globalBatch * l.sequence) / step.total / worldSizeOf(l);
   const flops = tokensPerSecondPerGpu * modelFlopsPerToken(l.model, l.sequence);
   return {
-    fits: memoryVerdict(memoryGiB, available),
+    fits: memoryVerdict(wanted, available),
     memoryGiB,
     availableGiB: available,
     step,
@@ -70,20 +71,22 @@ export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTAN
 export const availableGiB = (l: LayoutInput, gpu: Gpu) =>
   gpu.memoryGiB - CONTEXT_GIB - NCCL_GIB_PER_GROUP * groupKinds(l);
 
+/** The least that the allocator can hold: what lives, and the holes. */
+export const leastGiB = (memory: MemoryGiB) => memory.total - (1 - HOLES) * memory.fragmentation;
+
 /** Near the limit the allocator gives back what it holds in vain, so that the reservation stops at what there is. */
 export function withinReach(memory: MemoryGiB, available: number): MemoryGiB {
-  const live = memory.total - memory.fragmentation;
-  if (memory.total <= available || live > LIVE_SHARE * available) return memory;
-  return { ...memory, fragmentation: available - live, total: available };
+  if (memory.total <= available || leastGiB(memory) > available) return memory;
+  return { ...memory, fragmentation: memory.fragmentation - (memory.total - available), total: available };
 }
 
 /** Kinds of communication group a rank belongs to. */
 const groupKinds = (l: LayoutInput) =>
   [l.tensor, l.pipeline, l.context, l.shard * l.replicate].reduce((kinds, size) => kinds + (size > 1 ? 1 : 0), 0);
 
-/** The allocator gives back what it holds in vain before it fails: only what lives must fit, the rest makes it tight. */
+/** The allocator gives back what it can before it fails: that makes a layout tight; `memory` is that of memoryOf, not yet within reach. */
 export function memoryVerdict(memory: MemoryGiB, available: number): Fits {
-  if (memory.total - memory.fragmentation > LIVE_SHARE * available) return 'oom';
+  if (leastGiB(memory) > available) return 'oom';
   return memory.total > TIGHT_SHARE * available ? 'tight' : 'fits';
 }
 

@@ -1,4 +1,4 @@
-import type { ModelShape } from '../catalog/models';
+import { parameterCount, parameterShape } from '../catalog/models';
 import type { RunSpec } from '../spec/run-spec';
 import { type Finding, guide, type Rule, trainingRule, when } from './rule';
 
@@ -6,15 +6,6 @@ import { type Finding, guide, type Rule, trainingRule, when } from './rule';
 const MANAGED_LIMIT_GIB = 100;
 /** Bytes a parameter leaves in a checkpoint: fp32 weights and two optimizer moments. */
 const CHECKPOINT_BYTES_PER_PARAMETER = 12;
-
-/** Parameters of a decoder-only transformer. */
-export function parameterCount(m: ModelShape): number {
-  const head = m.headSize ?? m.hiddenSize / m.attentionHeads;
-  const attention = m.hiddenSize * head * (2 * m.attentionHeads + 2 * m.kvHeads);
-  const mlp = m.hiddenSize * m.ffnHiddenSize * (m.gatedMlp ? 3 : 2) * (m.experts ?? 1);
-  const embeddings = m.vocabularySize * m.hiddenSize * (m.tiedEmbeddings ? 1 : 2);
-  return m.layers * (attention + mlp + 2 * m.hiddenSize) + embeddings + m.hiddenSize;
-}
 
 function fsx(run: RunSpec): Finding[] {
   const { mode, channel } = run.checkpoints;
@@ -56,7 +47,7 @@ function fsx(run: RunSpec): Finding[] {
 
 function managedSize(run: RunSpec): Finding[] {
   if (run.checkpoints.mode !== 'managed' || !run.model) return [];
-  const gib = (parameterCount(run.model.architecture) * CHECKPOINT_BYTES_PER_PARAMETER) / 2 ** 30;
+  const gib = (parameterCount(parameterShape(run.model.architecture)) * CHECKPOINT_BYTES_PER_PARAMETER) / 2 ** 30;
   return when(gib > MANAGED_LIMIT_GIB, {
     path: 'checkpoints.mode',
     must: `must be direct or fsx for a checkpoint of about ${Math.round(gib)} GiB: managed ones are copied to every instance at each start`,

@@ -136,8 +136,8 @@ function judge(
 ): Found | 'refused' | 'oom' | undefined {
   if (layoutProblem(layout) !== undefined || limits.refuses?.(layout) !== undefined) return 'refused';
   const available = availableGiB(layout, gpu);
-  const memory = withinReach(memoryOf(layout, k.memory), available);
-  const fits = memoryVerdict(memory, available);
+  const wanted = memoryOf(layout, k.memory);
+  const fits = memoryVerdict(wanted, available);
   if (fits === 'oom') return 'oom';
   const seconds = plainStepSeconds(layout, gpu, k.time).total;
   const usdPerStep = choice.usdPerHour === undefined ? null : (choice.usdPerHour * seconds) / 3600;
@@ -146,7 +146,7 @@ function judge(
     layout,
     cluster: choice.name,
     fits,
-    memoryGiB: memory.total,
+    memoryGiB: withinReach(wanted, available).total,
     stepSeconds: seconds,
     tokensPerSecondPerGpu: (layout.globalBatch * layout.sequence) / seconds / worldSizeOf(layout),
     usdPerStep,

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
-import { totalParameters } from '../../lib/planner/model-size';
+import { parameterCount } from '../../lib/catalog/models';
 import { planLayout } from '../../lib/planner/plan';
 import { LLAMA_8B, layout, planOf } from '../support/layouts';
 
 test('the 8B preset has 8.03 billion parameters', () => {
-  expect(totalParameters(LLAMA_8B) / 1e9).toBeCloseTo(8.03, 2);
+  expect(parameterCount(LLAMA_8B) / 1e9).toBeCloseTo(8.03, 2);
 });
 
 test('states of full sharding are 16 bytes a parameter over the ranks: fp32 copy, gradient and two moments', () => {
   const { memoryGiB } = planOf(layout());
   const states = memoryGiB.parameters + memoryGiB.gradients + memoryGiB.optimizer;
-  expect(states).toBeCloseTo((16 * totalParameters(LLAMA_8B)) / 16 / 2 ** 30, 6);
+  expect(states).toBeCloseTo((16 * parameterCount(LLAMA_8B)) / 16 / 2 ** 30, 6);
 });
 
 test.each([

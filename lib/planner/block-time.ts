@@ -1,0 +1,117 @@
+import { blockSeconds, tokensPerRank } from './compute';
+import type { Constants } from './constants';
+import type { Gpu } from './gpu';
+import type { LayoutInput } from './layout';
+import { blockParametersPerExpertRank } from './model-size';
+import { gatherSeconds, groupOf, type Network, reduceSeconds, sendSeconds } from './network';
+import { added, reduceBytesOf, shardGroupSize } from './overlap';
+
+/** Share of a forward block that is computed again in the backward pass. */
+const RECOMPUTED: Readonly<Record<LayoutInput['recompute'], { products: number; core: number; traffic: number }>> = {
+  none: { products: 0, core: 0, traffic: 0 },
+  full: { products: 1, core: 1, traffic: 1 },
+  block: { products: 0.5, core: 0.5, traffic: 0.5 },
+  op: { products: 0.5, core: 0, traffic: 1 },
+  core: { products: 0, core: 1, traffic: 0 },
+};
+
+/** Seconds of one block of one micro-batch, forward and backward; communication as far as nothing hides it. */
+export interface Block {
+  matmul: number;
+  attention: number;
+  elementwise: number;
+  recompute: number;
+  tensorParallel: number;
+  contextParallel: number;
+  expertParallel: number;
+  dataParallel: number;
+  offload: number;
+  host: number;
+}
+
+/** One block of one micro-batch, forward and backward, with what its communication adds. */
+export function blockOf(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Block {
+  const b = blockSeconds(l, gpu, k);
+  const again = RECOMPUTED[l.recompute];
+  const matmul = 3 * b.gemmForward;
+  const attention = b.attentionForward + b.attentionBackward;
+  const elementwise = 3 * b.trafficForward;
+  const recompute = again.products * b.gemmForward + again.core * b.attentionForward + again.traffic * b.trafficForward;
+  const tensorParallel = tensorSeconds(l, net, k, again.products);
+  const contextParallel = contextSeconds(l, net, k, b.attentionForward);
+  const forward = b.gemmForward + b.attentionForward + b.trafficForward + tensorParallel / 3 + contextParallel / 3;
+  const backward = matmul + attention + elementwise + recompute + tensorParallel + contextParallel - forward;
+  // A pass takes at least the time that launching its kernels takes.
+  const idleForward = Math.max(0, b.launchForward - forward);
+  const idleBackward = Math.max(0, (2 + again.traffic) * b.launchForward - backward);
+  return {
+    matmul,
+    attention,
+    elementwise,
+    recompute,
+    tensorParallel,
+    contextParallel,
+    expertParallel: expertSeconds(l, net),
+    dataParallel: shardSeconds(l, net, k, forward + idleForward, backward + idleBackward),
+    offload: activationOffloadSeconds(l, gpu, forward + idleForward, backward + idleBackward),
+    host: idleForward + idleBackward,
+  };
+}
+
+/** Two AllReduces (or their halves with sequence parallelism) forward, two backward, two more when the block is recomputed. */
+function tensorSeconds(l: LayoutInput, net: Network, k: Constants, again: number): number {
+  if (l.tensor === 1) return 0;
+  const bytes = 2 * tokensPerRank(l) * l.model.hidden;
+  const group = groupOf(l.tensor, 1, l.gpusPerNode);
+  const one = reduceSeconds(bytes, group, net);
+  const engine = l.stack === 'megatron-legacy' && l.zeroStage > 0;
+  const exposed = l.overlapsTensor ? k.tensorExposed : engine ? k.tensorExposedEngine : k.tensorExposedLegacy;
+  return (4 + 2 * again) * one * exposed;
+}
+
+/** Keys and values go round the ring while attention works on those already here. */
+function contextSeconds(l: LayoutInput, net: Network, k: Constants, attentionForward: number): number {
+  if (l.context === 1) return 0;
+  const m = l.model;
+  const bytes = (4 * tokensPerRank(l) * m.kvHeads * m.headSize * (l.context - 1)) / l.tensor;
+  const nodeHop = l.tensor * l.context > l.gpusPerNode;
+  const ring = sendSeconds(bytes, nodeHop, net);
+  return 3 * added(attentionForward, ring, k.contextExposed);
+}
+
+/** Tokens travel to their experts and back, forward and backward; each rank keeps the share that stays with it. */
+function expertSeconds(l: LayoutInput, net: Network): number {
+  if (l.expert === 1) return 0;
+  const group = groupOf(l.expert, l.tensor, l.gpusPerNode);
+  const bytes = (2 * tokensPerRank(l) * l.model.expertsPerToken * l.model.hidden) / l.tensor;
+  const away = (bytes * (l.expert - 1)) / l.expert;
+  return 4 * sendSeconds(away, group.nodes > 1, net);
+}
+
+/** ZeRO-3 and FSDP gather each block's parameters twice and scatter its gradients, every micro-batch. */
+function shardSeconds(l: LayoutInput, net: Network, k: Constants, forward: number, backward: number): number {
+  const size = shardGroupSize(l);
+  if (l.zeroStage !== 3 || size === 1) return 0;
+  const group = groupOf(size, l.tensor, l.gpusPerNode);
+  const parameters = blockParametersPerExpertRank(l.model, l.expert) / l.tensor;
+  const gather = gatherSeconds(2 * parameters, group, net);
+  const scatter = gatherSeconds(reduceBytesOf(l, k) * parameters, group, net);
+  const tax = overlapTax(l, k);
+  return added(forward, gather, tax) + added(backward, gather + scatter, tax);
+}
+
+/** SMDDP's AllGather leaves the multiprocessors to the products: fewer than 9 instead of 24 are taken, as AWS reports. */
+const SMDDP_TAX = 9 / 24;
+
+function overlapTax(l: LayoutInput, k: Constants): number {
+  if (!l.prefetchesShards) return 1;
+  const tax = l.stack === 'deepspeed' ? k.deepspeedOverlapCost : k.overlapCost;
+  return l.collectives === 'smddp' && l.nodes > 1 ? tax - (1 - SMDDP_TAX) * Math.min(tax, k.overlapCost) : tax;
+}
+
+/** Block inputs go to the host in the forward pass and come back in the backward pass. */
+function activationOffloadSeconds(l: LayoutInput, gpu: Gpu, forward: number, backward: number): number {
+  if (!l.offloadActivations) return 0;
+  const seconds = (2 * tokensPerRank(l) * l.model.hidden) / l.tensor / gpu.hostBytesPerSecond;
+  return added(forward, seconds, 0.1) + added(backward, seconds, 0.1);
+}

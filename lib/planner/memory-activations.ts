@@ -1,0 +1,105 @@
+import { hasPlainRmsNorm, tokensPerRank } from './compute';
+import { type LayoutInput, microBatchesOf } from './layout';
+import type { MemoryConstants } from './memory-constants';
+
+/** Bytes of activations on one GPU when the backward pass of a micro-batch begins. */
+export interface HeldActivations {
+  /** Of all micro-batches in flight. */
+  kept: number;
+  /** What the block in work needs beyond what is kept of it. */
+  oneBlock: number;
+  /** The score matrix of that block; it does not fit into what the logits leave behind. */
+  scores: number;
+}
+
+/** What is kept of each of `layers` blocks, and what the block in work needs beside it when it is recomputed. */
+export function heldActivations(l: LayoutInput, k: MemoryConstants, layers: number, isFirst: boolean): HeldActivations {
+  const tokens = tokensPerRank(l);
+  const block = blockBytesPerToken(l, k);
+  const input = ((l.autocast ? 4 : 2) * l.model.hidden) / normRanks(l);
+  const perBlock = tokens * keptPerToken(l, block, input);
+  const scores = l.recompute === 'none' ? 0 : block.core;
+  const inFlight = isFirst ? Math.min(microBatchesOf(l), l.pipeline) : 1;
+  // Each micro-batch in flight also keeps what the stage received (or embedded) and what it hands on.
+  const stageEnds = 2 * tokens * input;
+  const interleave = l.virtualStages > 1 && isFirst ? 1 + (l.pipeline - 1) / (l.pipeline * l.virtualStages) : 1;
+  return {
+    kept: (perBlock * layers * interleave + stageEnds) * inFlight,
+    oneBlock: Math.max(0, tokens * (block.all - scores) - perBlock),
+    scores: tokens * scores,
+  };
+}
+
+/** Of one token in one block. */
+interface BlockBytes {
+  /** Everything, when nothing is recomputed. */
+  all: number;
+  /** The score matrix alone. */
+  core: number;
+  /** What torch's per-operation checkpointing keeps. */
+  op: number;
+}
+
+function blockBytesPerToken(l: LayoutInput, k: MemoryConstants): BlockBytes {
+  const m = l.model;
+  const width = m.heads * m.headSize;
+  const whole =
+    (8 * m.hidden) / normRanks(l) + gatheredBytes(l) + (isOldMegatron(l) ? (2 * m.hidden) / normRanks(l) : 0);
+  const heads = (4 * (m.heads + m.kvHeads) * m.headSize) / l.tensor;
+  const wide = (mlpBytes(l) * m.ffn * m.expertsPerToken) / l.tensor;
+  const core = (SCORE_BYTES[l.attention] * m.heads * l.sequence) / l.tensor;
+  const scale = activationScale(l, k);
+  const all = (whole + heads + wide) * scale + plainNormBytes(l, k) + wideResidualBytes(l) + core;
+  // Every second product: query, value, gate or up, down; and attention's output.
+  const products = width + m.kvHeads * m.headSize + m.ffn * m.expertsPerToken;
+  const op = 2 * k.keptByOp * ((products + width) / l.tensor + (2 * m.hidden) / normRanks(l));
+  return { all, core, op: Math.min(op, all - core) };
+}
+
+/** Bytes a score: of fused softmax, scores, probabilities and dropout mask; of plain operations also fp32 copies. */
+const SCORE_BYTES: Readonly<Record<LayoutInput['attention'], number>> = { flash: 0, flash1: 0, fused: 5, unfused: 10 };
+
+/** Megatron before 2023 keeps dropout masks of its residual stream. */
+const isOldMegatron = (l: LayoutInput) => l.stack === 'megatron-legacy';
+
+/** Ranks over which norms and residuals are divided. */
+const normRanks = (l: LayoutInput) => (l.sequenceParallel ? l.tensor : 1);
+
+/** Inputs of attention and feed-forward block gathered over the tensor ranks, where a library keeps them instead of gathering again. */
+const gatheredBytes = (l: LayoutInput) =>
+  l.sequenceParallel && l.tensor > 1 && !l.gathersInputsAgain ? 4 * l.model.hidden * (1 - 1 / l.tensor) : 0;
+
+/** Gate, up, their activation and product; a fused kernel keeps only its inputs and recomputes the rest. */
+const mlpBytes = (l: LayoutInput) =>
+  l.model.mlpMatrices === 3 ? (l.kernels === 'eager' || isOldMegatron(l) ? 8 : 6) : 4;
+
+function activationScale(l: LayoutInput, k: MemoryConstants): number {
+  if (isOldMegatron(l)) return k.activationLegacy;
+  if (l.kernels === 'compiled') return k.activationCompiled;
+  if (l.kernels === 'fused') return k.activationFused;
+  return l.model.mlpMatrices === 3 ? k.activationEager : k.activationPlainMlp;
+}
+
+/** Plain RMSNorms keep fp32 copies. */
+const plainNormBytes = (l: LayoutInput, k: MemoryConstants) =>
+  hasPlainRmsNorm(l) ? (k.plainNormBytes * l.model.hidden) / normRanks(l) : 0;
+
+/** Fused norms of that time keep the residual stream in 32 bit, once for each norm. */
+const wideResidualBytes = (l: LayoutInput) =>
+  isOldMegatron(l) && l.kernels === 'fused' ? (2 * l.model.hidden) / normRanks(l) : 0;
+
+function keptPerToken(l: LayoutInput, block: BlockBytes, input: number): number {
+  const stored = l.offloadActivations ? 0 : input;
+  switch (l.recompute) {
+    case 'full':
+      return stored;
+    case 'block':
+      return (stored + block.all) / 2;
+    case 'op':
+      return Math.max(stored, block.op - (input - stored));
+    case 'core':
+      return block.all - block.core;
+    default:
+      return block.all;
+  }
+}
