@@ -115,7 +115,7 @@ def test_an_instance_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> 
 
 def test_fails_with_70_and_shows_where_the_script_stands_when_progress_stops(tmp_path: Path) -> None:
     script = "import time\nprint('step=1', flush=True)\ndef stuck_here():\n    time.sleep(600)\nstuck_here()\n"
-    job = job_json(progress={"stepRegex": r"step=(\d+)", "startupMinutes": 1, "silenceMinutes": 1}, env={"SLIPWAY_WATCHDOG_SECONDS": "2"})
+    job = job_json(progress={"stepRegex": r"step=(\d+)", "startupMinutes": 5, "silenceMinutes": 0.02})
     world = FakeWorld(tmp_path, 1, job, {"train.py": script})
     world.start()
     assert world.wait() == [70], world.log("algo-1")
@@ -126,7 +126,7 @@ def test_fails_with_70_and_shows_where_the_script_stands_when_progress_stops(tmp
 
 def test_a_frozen_script_is_a_hang_too(tmp_path: Path) -> None:
     script = "import os, signal\nprint('step=1', flush=True)\nos.kill(os.getpid(), signal.SIGSTOP)\n"
-    job = job_json(progress={"stepRegex": r"step=(\d+)", "startupMinutes": 1, "silenceMinutes": 1}, env={"SLIPWAY_WATCHDOG_SECONDS": "2"})
+    job = job_json(progress={"stepRegex": r"step=(\d+)", "startupMinutes": 5, "silenceMinutes": 0.02})
     world = FakeWorld(tmp_path, 1, job, {"train.py": script})
     world.start()
     assert world.wait() == [70], world.log("algo-1")
