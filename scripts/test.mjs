@@ -62,6 +62,18 @@ function add(passed, failed, skipped) {
   counts.skipped += skipped;
 }
 
+/** AWS's training toolkit needs a compiler; without one its test is skipped, and the line below says why. */
+function toolkitEnvironment() {
+  try {
+    pythonEnvironment('requirements-toolkit.txt', 'toolkit');
+  } catch (error) {
+    process.stdout.write(
+      `the training toolkit is not installed, its test is skipped: ${error.message.split('\n')[0]}\n`,
+    );
+  }
+}
+
+toolkitEnvironment();
 const python = pythonEnvironment();
 const ok =
   step('build', process.execPath, ['scripts/build.mjs']) &&
