@@ -106,7 +106,7 @@ def test_evaluation_uses_the_same_samples_every_time(tmp_path: Path, shards: Pat
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"library": "deepspeed"}, "distribution.library: must be fsdp or ddp"),
+        ({"library": "megatron"}, "distribution.library: must be fsdp"),
         ({"training": {"precision": "fp8"}}, "training.precision: must be bf16 or fp32"),
         ({"parameters": {"expert_parallel_degree": 2}}, "expert_parallel_degree: must be 1"),
         ({"training": {"lora": {"rank": 2, "alpha": 4, "targets": ["no_proj"]}}}, "must name layers of the model"),

@@ -6,6 +6,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from slipway_trainer.checkpoint.library_saver import LibraryCheckpoints
 from slipway_trainer.layout import Layout
 
 
@@ -20,6 +21,8 @@ class Backend(Protocol):
     data_rank: int
     #: Shapes of the whole parameters by name, whatever part of them this rank holds.
     shapes: dict[str, torch.Size]
+    #: None: checkpoints are those of `state`, in DCP's format.
+    library_checkpoints: LibraryCheckpoints | None
 
     def state(self) -> dict[str, Tensor]:
         """Everything that a checkpoint holds of model and optimizer, by stable names, as sharded tensors."""
@@ -37,7 +40,7 @@ class Backend(Protocol):
         """Loss without gradients."""
 
     def clip(self, max_norm: float) -> Tensor:
-        """Clips gradients to `max_norm` (0: only measures) and returns their norm before."""
+        """Clips gradients to `max_norm` (0: only measures) and returns their norm before. DeepSpeed's step happens here too."""
 
     def close(self) -> None:
         """Frees what outlives the process group otherwise."""

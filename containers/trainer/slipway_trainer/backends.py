@@ -34,6 +34,10 @@ def backend_name(settings: RunSettings, torch_version: str) -> str:
 
 def build_backend(settings: RunSettings, layout: Layout, device: torch.device, weights: Path | None) -> Backend:
     """The backend of this rank, with its model on the device."""
+    if settings.library == "deepspeed":
+        from slipway_trainer.deepspeed_backend import DeepSpeedBackend
+
+        return DeepSpeedBackend(settings, layout, device, weights)
     if backend_name(settings, torch.__version__) == "fsdp1":
         from slipway_trainer.fsdp1 import Fsdp1Backend
 

@@ -44,6 +44,8 @@ def plain_name(name: str) -> str:
 class Fsdp1Backend:
     """Parameters as flat shards, one per layer; the same numbers as FSDP2 and the same checkpoints."""
 
+    library_checkpoints = None
+
     def __init__(self, settings: RunSettings, layout: Layout, device: torch.device, weights: Path | None = None) -> None:
         self._settings, self.layout, self.device = settings, layout, device
         self.data_rank = data_rank(layout, dist.get_rank())

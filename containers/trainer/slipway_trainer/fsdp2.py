@@ -29,6 +29,8 @@ _COMPUTE = {"bf16": torch.bfloat16, "fp32": torch.float32}
 class Fsdp2Backend:
     """Parameters, gradients and optimizer state sharded over the data-parallel ranks; compute in the run's precision."""
 
+    library_checkpoints = None
+
     def __init__(self, settings: RunSettings, layout: Layout, device: torch.device, weights: Path | None = None) -> None:
         self._settings = settings
         self.layout = layout

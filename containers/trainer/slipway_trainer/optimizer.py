@@ -11,30 +11,39 @@ from torch.distributed.tensor import DTensor
 MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
-def build_optimizer(
-    parameters: Iterable[tuple[str, nn.Parameter]], shapes: Mapping[str, Sequence[int]], arguments: argparse.Namespace, fused: bool
+def plain_adamw(
+    parameters: Iterable[tuple[str, nn.Parameter]], shapes: Mapping[str, Sequence[int]], arguments: argparse.Namespace, fused: bool = False
 ) -> torch.optim.AdamW:
-    """AdamW over the parameters that train; weight decay on matrices only. Its state exists at once, as zeros.
+    """AdamW over the parameters that train; weight decay on matrices only.
 
     `shapes` are those of the whole parameters: a shard does not show what it is a part of.
     """
-    trained = [(name, parameter) for name, parameter in parameters if parameter.requires_grad]
     groups: dict[tuple[bool, int], list[nn.Parameter]] = {}
-    for name, parameter in trained:
+    for name, parameter in parameters:
+        if not parameter.requires_grad:
+            continue
         # By device mesh too: one fused operation cannot take parameters of several meshes.
         mesh = id(parameter.device_mesh) if isinstance(parameter, DTensor) else 0
         groups.setdefault((len(shapes[name]) > 1, mesh), []).append(parameter)
-    optimizer = torch.optim.AdamW(
+    return torch.optim.AdamW(
         [{"params": held, "weight_decay": arguments.weight_decay if decays else 0.0} for (decays, _mesh), held in groups.items()],
         lr=arguments.learning_rate,
         betas=(arguments.beta1, arguments.beta2),
         eps=arguments.adam_epsilon,
         fused=fused,
     )
-    for _name, parameter in trained:
-        # The step counter lives beside the parameter when the fused kernel reads it, else on the host.
-        step = torch.zeros((), dtype=torch.float32, device=parameter.device if fused else "cpu")
-        optimizer.state[parameter] = {"step": step} | {name: torch.zeros_like(parameter) for name in MOMENTS}
+
+
+def build_optimizer(
+    parameters: Iterable[tuple[str, nn.Parameter]], shapes: Mapping[str, Sequence[int]], arguments: argparse.Namespace, fused: bool
+) -> torch.optim.AdamW:
+    """The same, with its state there at once, as zeros."""
+    optimizer = plain_adamw(parameters, shapes, arguments, fused)
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            # The step counter lives beside the parameter when the fused kernel reads it, else on the host.
+            step = torch.zeros((), dtype=torch.float32, device=parameter.device if fused else "cpu")
+            optimizer.state[parameter] = {"step": step} | {name: torch.zeros_like(parameter) for name in MOMENTS}
     return optimizer
 
 

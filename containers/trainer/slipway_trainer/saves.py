@@ -12,6 +12,7 @@ from torch import Tensor
 from slipway_trainer import progress
 from slipway_trainer.backend import Backend
 from slipway_trainer.checkpoint.interval import SHORTEST_MINUTES, History, auto_interval_minutes
+from slipway_trainer.checkpoint.library_saver import LibrarySaver
 from slipway_trainer.checkpoint.local_copies import CopyingStore
 from slipway_trainer.checkpoint.resume import find_resume
 from slipway_trainer.checkpoint.rollback import forget_newer
@@ -33,11 +34,19 @@ class Saves:
             self._store = CopyingStore(self._store, Path(copies))
         pinned = world.device.type == "cuda"
         keep = settings.checkpoints.keep
-        self._saver = CheckpointSaver(self._store, keep, world.saving, pinned) if self._store is not None else None
+        self._saver = self._make_saver(keep, pinned)
         self._interval_minutes = settings.checkpoints.interval_minutes or SHORTEST_MINUTES
         self._began_at = time.monotonic()
         self._last: Saved | None = None
         self._blocked_seconds = 0.0
+
+    def _make_saver(self, keep: int, pinned: bool) -> CheckpointSaver | LibrarySaver | None:
+        if self._store is None:
+            return None
+        library = self._backend.library_checkpoints
+        if library is not None:
+            return LibrarySaver(self._store, keep, self._world.saving, library)
+        return CheckpointSaver(self._store, keep, self._world.saving, pinned)
 
     @property
     def last_step(self) -> int | None:
@@ -67,7 +76,7 @@ class Saves:
             return
         # It waits for the save before it, on one rank longer than on another.
         self._world.timeouts.relax()
-        state = self._backend.state() | self._random_state()
+        state = {} if self._backend.library_checkpoints else self._backend.state() | self._random_state()
         self._report(self._saver.start(facts["step"], state, self._run_facts() | facts))
         self._began_at = time.monotonic()
         if wait:
@@ -106,6 +115,19 @@ class Saves:
             print(f"rolled back to step {rollback.to_step}: {folder} no longer counts", flush=True)
 
     def _load(self, uri: str, folder: str, record: Mapping[str, Any]) -> None:
+        place = f"{uri}/{folder}".rstrip("/")
+        library = self._backend.library_checkpoints
+        wanted = library.format if library is not None else "dcp"
+        if record.get("format", "dcp") != wanted:
+            raise CheckpointFailed(f"{place}: must be a checkpoint of format {wanted} for this library, got {record['format']}")
+        if library is not None:
+            library.read(place)
+        else:
+            self._load_tensors(uri, folder, record)
+        if self._world.rank == 0:
+            progress.say("resume", step=record["step"], uri=place)
+
+    def _load_tensors(self, uri: str, folder: str, record: Mapping[str, Any]) -> None:
         random = self._random_state()
         store: Store = open_store(uri)
         if isinstance(self._store, CopyingStore) and self._store.uri == uri:
@@ -122,8 +144,6 @@ class Saves:
         if not missing:
             # Another number of ranks has no states of its own here; nothing in this trainer draws after the start.
             self._restore_random_state(random)
-        if self._world.rank == 0:
-            progress.say("resume", step=record["step"], uri=f"{uri}/{folder}".rstrip("/"))
 
     def _random_state(self) -> dict[str, Tensor]:
         """Random generators of this rank, by names that other ranks do not use."""

@@ -14,7 +14,7 @@ from slipway_trainer.checkpoint.rollback import Rollback
 from slipway_trainer.exits import Settings
 from slipway_trainer.skips import Skip, read_skips
 
-LIBRARIES = ("fsdp", "ddp")
+LIBRARIES = ("fsdp", "ddp", "deepspeed")
 PRECISIONS = ("bf16", "fp32")
 
 

@@ -28,10 +28,15 @@ def folder_of(step: int) -> str:
     return f"step-{step}"
 
 
-def committed_record(facts: Mapping[str, Any], objects: Sequence[Written], folder: str) -> dict[str, Any]:
+def committed_record(facts: Mapping[str, Any], objects: Sequence[Written], folder: str, format: str = "dcp") -> dict[str, Any]:
     """The content of COMMITTED.json. Keys of objects are relative to the checkpoint's folder, so that it may be copied."""
-    listed = [{"key": written.name.removeprefix(folder + "/"), "bytes": written.bytes, "sha256": written.sha256} for written in objects]
-    return {"schema": SCHEMA, **facts, "format": "dcp", "objects": sorted(listed, key=lambda entry: entry["key"])}
+    listed = [_object(written, folder) for written in objects]
+    return {"schema": SCHEMA, **facts, "format": format, "objects": sorted(listed, key=lambda entry: entry["key"])}
+
+
+def _object(written: Written, folder: str) -> dict[str, Any]:
+    entry = {"key": written.name.removeprefix(folder + "/"), "bytes": written.bytes}
+    return entry | ({"sha256": written.sha256} if written.sha256 else {})
 
 
 def write_marker(store: Store, folder: str, record: Mapping[str, Any]) -> None:

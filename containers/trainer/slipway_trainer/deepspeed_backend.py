@@ -1,0 +1,152 @@
+"""DeepSpeed ZeRO, stages 1 to 3. Its engine steps, clips and writes checkpoints; the run file's JSON configures it."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import deepspeed
+import torch
+import torch.distributed as dist
+from deepspeed.utils import safe_get_full_fp32_param
+from torch import Tensor, nn
+
+from slipway_trainer.exits import Settings
+from slipway_trainer.initialise import first_values
+from slipway_trainer.layout import Layout, data_rank
+from slipway_trainer.lora import apply_lora
+from slipway_trainer.model import Transformer
+from slipway_trainer.objective import Objective
+from slipway_trainer.optimizer import plain_adamw
+from slipway_trainer.recompute import apply_recompute
+from slipway_trainer.settings import RunSettings
+from slipway_trainer.weights import PublishedWeights
+
+
+def engine_config(settings: RunSettings, layout: Layout, environ: Mapping[str, str]) -> dict[str, Any]:
+    """DeepSpeed's configuration: the run's own, with what the trainer decides filled in."""
+    given = environ.get("SLIPWAY_DEEPSPEED_CONFIG")
+    config = dict(json.loads(given) if given else settings.job["distribution"].get("parameters") or {})
+    config.pop("dist_backend", None)
+    own = [name for name in ("optimizer", "scheduler") if name in config]
+    if own:
+        raise Settings([f"distribution.parameters.{name}: must be left out, the trainer has its own; see code.arguments" for name in own])
+    training = settings.training
+    decided = {
+        "train_batch_size": training.global_batch_size,
+        "train_micro_batch_size_per_gpu": training.micro_batch_size,
+        "gradient_accumulation_steps": training.global_batch_size // (training.micro_batch_size * layout.data_ranks),
+        "gradient_clipping": settings.arguments.clip_norm,
+        "bf16": {"enabled": training.precision == "bf16"},
+        # torch's own AdamW: no compiler is needed in the image.
+        "zero_allow_untested_optimizer": True,
+    }
+    return config | decided
+
+
+class _EngineOptimizer:
+    """What the loop sees of the optimizer: the engine steps by itself when gradients are clipped."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self._optimizer = optimizer
+
+    @property
+    def param_groups(self) -> list[dict[str, Any]]:
+        return self._optimizer.param_groups
+
+    def step(self) -> None: ...
+    def zero_grad(self) -> None: ...
+
+
+class _EngineCheckpoints:
+    """One folder of a checkpoint is one `tag` of DeepSpeed's."""
+
+    format = "deepspeed"
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+
+    def write(self, uri: str) -> None:
+        path = Path(uri)
+        self._engine.save_checkpoint(str(path.parent), tag=path.name, save_latest=False)
+
+    def read(self, uri: str) -> None:
+        path = Path(uri)
+        self._engine.load_checkpoint(str(path.parent), tag=path.name)
+
+
+class DeepSpeedBackend:
+    """The trainer's model in DeepSpeed's engine."""
+
+    def __init__(self, settings: RunSettings, layout: Layout, device: torch.device, weights: Path | None = None) -> None:
+        self.layout, self.device = layout, device
+        self.data_rank = data_rank(layout, dist.get_rank())
+        if settings.checkpoints.uri.startswith("s3://"):
+            raise Settings(["checkpoints.mode: must be fsx or managed for deepspeed, got direct; DeepSpeed writes to a folder"])
+        config = engine_config(settings, layout, os.environ)
+        deepspeed.init_distributed(dist_backend=dist.get_backend())
+        self._objective = Objective(settings, None, device)
+        whole_stage = config.get("zero_optimization", {}).get("stage", 0) == 3
+        # ZeRO-3 cuts parameters as they are made: no rank ever holds the whole model.
+        with deepspeed.zero.Init(config_dict_or_path=config) if whole_stage else nullcontext():
+            module = Transformer(settings.architecture)
+        if settings.training.lora is not None:
+            apply_lora(module, settings.training.lora)
+        for block in module.blocks.values():
+            apply_recompute(block, settings.training.activation_checkpointing)
+        self.shapes = {name: _whole_shape(parameter) for name, parameter in module.named_parameters()}
+        self._fill(module, settings, PublishedWeights(weights, self.shapes) if weights is not None else None)
+        optimizer = plain_adamw(module.named_parameters(), self.shapes, settings.arguments)
+        self.model, wrapped, *_ = deepspeed.initialize(model=module, optimizer=optimizer, config=config)
+        self.optimizer: Any = _EngineOptimizer(wrapped)
+        self.library_checkpoints = _EngineCheckpoints(self.model)
+
+    def _fill(self, module: nn.Module, settings: RunSettings, published: PublishedWeights | None) -> None:
+        for name, parameter in module.named_parameters():
+            whole = published.whole(name) if published is not None else None
+            if whole is None:
+                whole = first_values(name, self.shapes[name], settings.architecture.layers, settings.training.seed, torch.device("cpu"))
+            with torch.no_grad(), deepspeed.zero.GatheredParameters([parameter], modifier_rank=0):
+                if parameter.shape == whole.shape:
+                    parameter.copy_(whole)
+
+    def state(self) -> dict[str, Tensor]:
+        raise NotImplementedError("DeepSpeed writes its checkpoints by itself")
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        raise NotImplementedError("DeepSpeed reads its checkpoints by itself")
+
+    def whole_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        for name, parameter in self.model.module.named_parameters():
+            if parameter.requires_grad:
+                yield name, safe_get_full_fp32_param(parameter).detach().view(self.shapes[name])
+                continue
+            with deepspeed.zero.GatheredParameters([parameter]):
+                yield name, parameter.detach().clone()
+
+    def forward_backward(self, tokens_BL: Tensor, targets_BL: Tensor, share: float, last: bool) -> Tensor:
+        loss = self._objective(self.model, tokens_BL, targets_BL)
+        # The engine divides by the number of micro-steps, which is what `share` says.
+        self.model.backward(loss)
+        if not last:
+            self.model.step()
+        return loss.detach()
+
+    @torch.no_grad()
+    def evaluate(self, tokens_BL: Tensor, targets_BL: Tensor) -> Tensor:
+        return self._objective(self.model, tokens_BL, targets_BL)
+
+    def clip(self, max_norm: float) -> Tensor:
+        """The engine's step, which clips by the configured norm. A norm that is not finite ends the run before anything is saved."""
+        self.model.step()
+        return torch.as_tensor(self.model.get_global_grad_norm())
+
+    def close(self) -> None:
+        self.model.destroy()
+
+
+def _whole_shape(parameter: nn.Parameter) -> torch.Size:
+    """`ds_shape` is what ZeRO-3 leaves of a parameter that it has cut."""
+    return torch.Size(getattr(parameter, "ds_shape", parameter.shape))
