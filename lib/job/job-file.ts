@@ -43,7 +43,7 @@ export function jobFile(plan: JobPlan): JobFile {
       collectives: run.distribution.collectives,
       parameters: isDeepspeed ? resolvedDeepspeedConfig(run) : run.distribution.parameters,
     },
-    training: run.training,
+    training: plan.skips ? { ...run.training, skips: plan.skips } : run.training,
     model: run.model?.architecture ?? null,
     weights: run.model?.weights ? 'weights' : null,
     checkpoints: {
@@ -53,6 +53,7 @@ export function jobFile(plan: JobPlan): JobFile {
       keep: run.checkpoints.keep,
       intervalMinutes: run.checkpoints.intervalMinutes,
       ...(plan.history && { history: plan.history }),
+      ...(plan.rollback && { rollback: plan.rollback }),
     },
     progress: run.progress,
     digests: { code: plan.code?.sha256 ?? null, requirements: null },

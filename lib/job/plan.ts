@@ -20,6 +20,10 @@ export interface JobPlan {
   restartSecret: string;
   /** Failures of the run's earlier attempts and the node-days in which they came; absent = none. */
   history?: { failures: number; nodeDays: number };
+  /** Windows of the data that rollbacks have left out; absent = none. */
+  skips?: { step: number; batches: number }[];
+  /** Checkpoints beyond `toStep` of attempts before `beforeAttempt` do not count; absent = all do. */
+  rollback?: { toStep: number; beforeAttempt: number };
 }
 
 /** `<name>-<yymmddhhmmss>` in UTC. */

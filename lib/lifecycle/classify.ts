@@ -9,6 +9,8 @@ export interface Verdict {
   signature: string;
   /** The code that the driver or script left with, where it is known. */
   exitCode?: number;
+  /** The step that failed, where the trainer names it (`step 1200: ...`), from 1 on. */
+  step?: number;
 }
 
 /** Exit codes of contract/runtime.md. */
@@ -86,11 +88,13 @@ export function signatureOf(reason: string): string {
 /** Why an attempt ended that was not Completed. Never throws: what is not known is the user's code, the class that is not retried blindly. */
 export function classify(job: PresentJob, attempt: Attempt): Verdict {
   const reason = job.failureReason;
+  const step = /\bstep (\d+):/.exec(failureFile(reason).text ?? '')?.[1];
   const verdict = (failureClass: FailureClass, text: string, exitCode?: number): Verdict => ({
     failureClass,
     reason: text,
     signature: `${failureClass}: ${signatureOf(reason)}`,
     exitCode,
+    ...(step !== undefined && { step: Number(step) }),
   });
   if (job.status === 'Stopped') return classifyStopped(job, attempt, verdict);
   if (attempt.stop?.why === 'hang') return verdict('hang', attempt.stop.text);

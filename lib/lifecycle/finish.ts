@@ -7,6 +7,7 @@ import { rungAfterCapacityFailure } from './ladder';
 import type { Observed, PresentJob } from './observed';
 import type { Attempt, EpochMs, RunRecord } from './record';
 import { blamedCheckpoint, newestCommitted } from './resume';
+import { rollBack } from './rollback';
 import { event, notice } from './say';
 import { addUsd, attemptCostUsd } from './spend';
 import { madeProgress } from './watch';
@@ -126,6 +127,7 @@ function goOn(
     const failed = failRun(record, next.why, next.runbook, now, evidence);
     return { ...failed, changes: { ...ended, budgets, ...failed.changes }, events: [over, ...failed.events] };
   }
+  const rollback = verdict.failureClass === 'loss' ? rollBack(record, attempt, verdict, observed, now) : undefined;
   const isCapacity = verdict.failureClass === 'capacity';
   const blamed = verdict.failureClass === 'checkpoint' ? blamedCheckpoint(attempt, progress) : undefined;
   return move({
@@ -137,8 +139,9 @@ function goOn(
       notBefore: next.delaySeconds > 0 ? now + next.delaySeconds * 1000 : undefined,
       ...(isCapacity && { rungId: rungAfterCapacityFailure(record, observed.rungsThatDoNotFit) }),
       ...(blamed && { badCheckpoints: [...record.badCheckpoints, blamed] }),
+      ...rollback?.changes,
     },
-    events: [over],
+    events: [over, ...(rollback?.events ?? [])],
     notices: judgement.alert
       ? [
           notice(

@@ -79,5 +79,7 @@ export function policyOf(run: RunSpec, region: string, ownPrices: Readonly<Recor
     seesCommits: isOnS3 && (builtin || checkpoints.committedMarker !== undefined),
     checkpointIntervalSeconds: interval,
     ladder: ladderOf(run, region, ownPrices),
+    // An argument of the built-in trainer: own code may have one of that name that means something else.
+    ...(builtin && run.code.arguments['loss-policy'] === 'rollback' && { lossPolicy: 'rollback' as const }),
   };
 }

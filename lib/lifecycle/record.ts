@@ -60,6 +60,20 @@ export interface RunPolicy {
   seesCommits: boolean;
   checkpointIntervalSeconds: number;
   ladder: Rung[];
+  /** What a loss that left its bounds (exit code 73) means. @default stop (records of older versions have none) */
+  lossPolicy?: 'stop' | 'rollback';
+}
+
+/** A window of the training data that is left out: before step `step` (as many are done), `batches` global batches. */
+export interface Skip {
+  step: number;
+  batches: number;
+}
+
+/** Checkpoints beyond `toStep` that attempts before `beforeAttempt` wrote do not count any more. */
+export interface Rollback {
+  toStep: number;
+  beforeAttempt: number;
 }
 
 export interface Checkpoint {
@@ -190,6 +204,10 @@ export interface RunRecord {
   committed: Checkpoint | null;
   /** Keys of committed checkpoints that could not be read; never resumed from again. */
   badCheckpoints: string[];
+  /** Windows of the data that rollbacks have left out. */
+  skips?: Skip[];
+  /** The newest rollback; every later attempt carries it. */
+  rollback?: Rollback;
   /** Of ended attempts; null once a price was not known. */
   spentUsd: number | null;
   endedAt?: EpochMs;

@@ -27,7 +27,8 @@ export interface JobFile {
   trainingGroups: string[];
   mpiOptions: string;
   distribution: { library: string; collectives: string; parameters: Record<string, unknown> };
-  training: TrainingSpec;
+  /** `skips`: when `step` steps are done, so many global batches are left out (after a rollback). */
+  training: TrainingSpec & { skips?: { step: number; batches: number }[] };
   model: ModelSpec['architecture'] | null;
   weights: string | null;
   checkpoints: {
@@ -40,6 +41,8 @@ export interface JobFile {
     intervalMinutes: 'auto' | number;
     /** For `auto`: what happened to earlier attempts. Absent in a first one. */
     history?: { failures: number; nodeDays: number };
+    /** The trainer takes the markers of these away before it looks for the newest. */
+    rollback?: { toStep: number; beforeAttempt: number };
   };
   progress: RunSpec['progress'];
   digests: { code: string | null; requirements: string | null };

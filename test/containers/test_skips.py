@@ -1,8 +1,11 @@
 """Going back to an earlier checkpoint and leaving a window of the data out."""
 
+import json
 from pathlib import Path
 
 import pytest
+
+from rank_world import run_ranks, trainer_job, write_shards
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -42,3 +45,26 @@ def test_markers_of_earlier_attempts_beyond_the_step_go_and_later_ones_stay(tmp_
     assert (tmp_path / "step-12" / MARKER).exists()
     newest, _ = newest_complete(store)
     assert newest is not None and newest.step == 12
+
+
+def test_the_trainer_goes_back_leaves_the_window_out_and_remembers_where_it_is(tmp_path: Path) -> None:
+    shards = write_shards(tmp_path / "shards")
+    saved = tmp_path / "saved"
+    checkpoints = {"mode": "direct", "uri": str(saved), "resumeFrom": "", "keep": 9, "intervalMinutes": "auto"}
+    arguments = ["--save-every-steps", "2"]
+    first = trainer_job(checkpoints=checkpoints, arguments=arguments, training={"steps": 6})
+    assert run_ranks(tmp_path / "first", 1, first, {"train": shards})[0] == 0
+    # The control plane found step 6 bad: back to step 2, on with the batch behind the sixth.
+    order = {"rollback": {"toStep": 2, "beforeAttempt": 2}, "resumeFrom": str(saved / "step-2")}
+    window = {"steps": 8, "skips": [{"step": 2, "batches": 4}]}
+    second = trainer_job(checkpoints=checkpoints | order, arguments=arguments, training=window, attempt=2)
+    code, output = run_ranks(tmp_path / "second", 1, second, {"train": shards})
+    assert code == 0, output
+    assert "rolled back to step 2: step-6 no longer counts" in output
+    assert '"event":"resume","step":2' in output
+    record = json.loads((saved / "step-8" / MARKER).read_text())
+    assert record["data"]["nextSample"] == (8 + 4) * 4
+    # Another attempt with the same order goes on where the second one was.
+    third = trainer_job(checkpoints=checkpoints | order, arguments=arguments, training=window | {"steps": 9}, attempt=3)
+    code, output = run_ranks(tmp_path / "third", 1, third, {"train": shards})
+    assert (code, '"event":"resume","step":8' in output) == (0, True), output

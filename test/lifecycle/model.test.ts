@@ -12,6 +12,7 @@ const REASONS = [
   'AlgorithmError: {"slipway":1,"class":"checkpoint","code":71}',
   'AlgorithmError: {"slipway":1,"class":"data","code":72}',
   'AlgorithmError: {"slipway":1,"class":"loss","code":73}',
+  'AlgorithmError: {"slipway":1,"class":"loss","code":73,"reason":"step 25: loss nan"}',
   'AlgorithmError: {"slipway":1,"class":"hand-over","code":76}',
   'AlgorithmError: exit code: 137',
   'CapacityError: Unable to provision',
@@ -37,6 +38,7 @@ class Command implements fc.Command<{ resumes: number }, ModelWorld> {
     expect(world.live().length).toBeLessThanOrEqual(1);
     // A person's resume gives fresh budgets; without one the failures are bounded.
     expect(world.record.budgets.failures).toBeLessThanOrEqual(MAX_ATTEMPTS);
+    expect(world.record.budgets.byClass.loss ?? 0).toBeLessThanOrEqual(3);
     if (isOver(world.record) && world.record.state !== 'failed') expect(world.live()).toEqual([]);
   }
   toString(): string {
@@ -67,10 +69,11 @@ const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31);
 describe('whatever happens in whatever order', () => {
   test(`never two live jobs, never an uncommitted resume, failures bounded, no second write (seed ${seed})`, () => {
     fc.assert(
-      fc.property(fc.commands(commands, { maxCommands: 60 }), (cmds) => {
+      fc.property(fc.commands(commands, { maxCommands: 60 }), fc.boolean(), (cmds, rollsBack) => {
+        const lossPolicy = rollsBack ? 'rollback' : 'stop';
         const setup = () => ({
           model: { resumes: 0 },
-          real: new ModelWorld({ policy: policy({ maxAttempts: MAX_ATTEMPTS }) }),
+          real: new ModelWorld({ policy: policy({ maxAttempts: MAX_ATTEMPTS, lossPolicy }) }),
         });
         fc.modelRun(setup, cmds);
       }),
@@ -98,7 +101,8 @@ describe('whatever happens in whatever order', () => {
       (w) => w.pass(random(3_600_000)),
     ];
     for (let history = 0; history < 100_000; history++) {
-      const world = new ModelWorld();
+      const lossPolicy = pick(['stop', 'rollback'] as const);
+      const world = new ModelWorld({ policy: policy({ lossPolicy }) });
       const story: string[] = [];
       try {
         for (let turn = 0; turn < 12; turn++) {

@@ -76,6 +76,8 @@ export function planOf(deps: Pick<ReconcileDeps, 'region'>, subject: Subject, ef
     driver: intent.driver,
     configHash: record.configHash,
     resumeFrom: resumeAddress(run, effect.resumeFrom),
+    ...(record.skips && { skips: record.skips }),
+    ...(record.rollback && { rollback: record.rollback }),
     restartSecret: createHash('sha256').update(`${intent.secret}/${record.runId}/${effect.attempt}`).digest('hex'),
   };
 }

@@ -86,7 +86,10 @@ export class ModelWorld {
 
   private write(next: RunRecord, previousVersion: number): void {
     if (this.record.version !== previousVersion) throw new Error('a write went through on an old version');
-    if ((next.committed?.step ?? -1) < (this.record.committed?.step ?? -1)) throw new Error('committed step went back');
+    const isAsked = next.policy.lossPolicy === 'rollback' && next.rollback !== this.record.rollback;
+    if (!isAsked && (next.committed?.step ?? -1) < (this.record.committed?.step ?? -1)) {
+      throw new Error('committed step went back');
+    }
     this.record = next;
   }
 
@@ -124,6 +127,7 @@ export class ModelWorld {
       throw new Error(`resumed from ${resumeFrom.uri}, which is not committed`);
     }
     if (!resumeFrom && this.committed.length > 0) throw new Error('began again although something is committed');
+    this.forget();
     this.step = resumeFrom?.step ?? 0;
     const shownAt = this.now + (fault === 'hidden-at-first' ? 3000 : 0);
     this.jobs.set(jobName, {
@@ -141,6 +145,14 @@ export class ModelWorld {
     return fault === 'lost-after' ? { kind: 'doubtful', error: 'timeout' } : { kind: 'accepted', arn: jobName };
   }
 
+  /** What the trainer does at its start after a rollback: later markers of earlier attempts go. */
+  private forget(): void {
+    const { rollback } = this.record;
+    if (!rollback) return;
+    const counts = (c: Checkpoint) => c.step <= rollback.toStep || (c.attempt ?? 0) >= rollback.beforeAttempt;
+    this.committed = this.committed.filter(counts);
+  }
+
   private stop(jobName: string, why: string): void {
     if (!why) throw new Error('a stop that nobody answers for');
     this.stopsAsked += 1;
@@ -154,6 +166,8 @@ export class ModelWorld {
     if (job?.status !== 'InProgress') return;
     Object.assign(job, { secondaryStatus: 'Training', trainingStartedAt: job.trainingStartedAt ?? this.now });
     this.step += 10;
+    // A step that is written again replaces what was there.
+    this.committed = this.committed.filter((c) => save === 'none' || c.step !== this.step);
     if (save === 'whole') this.committed.unshift(checkpoint(this.step, job.attempt));
     if (save === 'torn') this.torn.unshift(checkpoint(this.step, job.attempt));
     this.committed.sort((a, b) => b.step - a.step);
