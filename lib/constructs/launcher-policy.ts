@@ -94,6 +94,11 @@ export function reconcileStatements(
       resources: [`${checkpointBucketArn}/runs/*/COMMITTED.json`, `${checkpointBucketArn}/runs/*/heartbeat.json`],
       wildcard: 'Markers and heartbeats of every run; the weights stay out of reach.',
     },
+    {
+      actions: ['s3:PutObjectTagging'],
+      resources: [`${checkpointBucketArn}/runs/*/step-*`],
+      wildcard: 'Checkpoints that were never committed get the tag that lets them expire.',
+    },
     { actions: ['sns:Publish'], resources: [topicArn] },
     { actions: ['events:PutEvents'], resources: [`arn:${partition}:events:${region}:${account}:event-bus/default`] },
   ];

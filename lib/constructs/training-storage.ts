@@ -5,21 +5,19 @@ import * as s3 from 'aws-cdk-lib/aws-s3';
 import * as ssm from 'aws-cdk-lib/aws-ssm';
 import { S3_SERVER_ACCESS_LOGS_USE_BUCKET_POLICY } from 'aws-cdk-lib/cx-api';
 import { Construct } from 'constructs';
+import { LEFTOVER_TAG } from '../contracts/storage';
 
 /** Days after which replaced and deleted versions go: checkpoints are overwritten and pruned a lot. */
 const NONCURRENT_DAYS = 7;
 const INCOMPLETE_UPLOAD_DAYS = 3;
 const ACCESS_LOG_DAYS = 365;
 
-/** Tag of a checkpoint's objects that were never committed; only these expire. */
-export const LEFTOVER_TAG = { key: 'slipway', value: 'leftover' } as const;
-
 export interface TrainingStorageProps {
   /** Prefix of names, `slipway-research`; account, Region and purpose are added. */
   readonly prefix: string;
   /** Whether buckets and key survive the stack. @default true */
   readonly retain?: boolean;
-  /** Days until objects of checkpoints that were never committed go. Committed ones never expire. @default 90 */
+  /** Days until objects of checkpoints that were never committed go, as reconcile tags them when their run is over. Committed ones never expire. @default 90 */
   readonly checkpointExpirationDays?: number;
   /** Whether buckets and key that an earlier stack left are taken over instead of made. @default false */
   readonly adopt?: boolean;

@@ -102,6 +102,7 @@ test('reconcile may do exactly this: it alone makes and stops jobs, and passes r
       actions: ['s3:GetObject'],
       resources: ['CHECKPOINTS/runs/*/COMMITTED.json', 'CHECKPOINTS/runs/*/heartbeat.json'],
     },
+    { actions: ['s3:PutObjectTagging'], resources: ['CHECKPOINTS/runs/*/step-*'] },
     { actions: ['sns:Publish'], resources: ['TOPIC'] },
     { actions: ['events:PutEvents'], resources: ['arn:aws:events:us-west-2:111122223333:event-bus/default'] },
   ]);

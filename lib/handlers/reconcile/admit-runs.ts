@@ -37,23 +37,37 @@ export async function admitRuns(deps: ReconcileDeps): Promise<void> {
     now,
   });
   for (const run of waiting) {
-    if (admitted.includes(run.runId)) await letStart(deps, run, now);
-    const place = waits.find((w) => w.runId === run.runId);
-    if (place) await sayWhy(deps, run, place.why);
+    const why = waits.find((w) => w.runId === run.runId)?.why;
+    await apart(deps, run, async () => {
+      if (admitted.includes(run.runId)) await letStart(deps, run, now);
+      if (why) await sayWhy(deps, run, why);
+    });
   }
 }
 
-/** The index lags behind; what is decided on is what is written. */
+/** What goes wrong with one run stays with it: the next pass of the tick tries it again. */
+async function apart<T>(deps: ReconcileDeps, run: RunRecord, work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    deps.log('error', 'a run was passed over by the queue', { runId: run.runId, error: describeError(error) });
+    return undefined;
+  }
+}
+
+/** The index lags behind; what is decided on is what is written. A run that cannot be read counts as the index shows it, and does not start. */
 async function newest(deps: ReconcileDeps, listed: readonly RunRecord[]): Promise<RunRecord[]> {
-  const found = await Promise.all(listed.map((run) => deps.store.find(run.runId)));
-  return found.filter((run) => run !== undefined);
+  const unread = (run: RunRecord): RunRecord => ({ ...run, confirmed: false });
+  const found = listed.map((run) => apart(deps, run, async () => ({ run: await deps.store.find(run.runId) })));
+  const pairs = (await Promise.all(found)).map((seen, i) => (seen ? seen.run : listed[i] && unread(listed[i])));
+  return pairs.filter((run) => run !== undefined);
 }
 
 /** Pools of each run, by quota name. A run whose intent cannot be read needs nothing that we know of, and the service decides. */
 async function needsOf(deps: ReconcileDeps, runs: readonly RunRecord[]): Promise<Map<string, QuotaNeed[]>> {
   const pairs = await Promise.all(
     runs.map(async (run): Promise<[string, QuotaNeed[]]> => {
-      const intent = await deps.store.findIntent(run.runId);
+      const intent = await apart(deps, run, () => deps.store.findIntent(run.runId));
       const all = intent ? runQuotaNeeds(runOnRung(intent.spec, run.rungId)) : [];
       return [run.runId, all.filter((need) => need.kind === 'pool')];
     }),
@@ -92,8 +106,14 @@ async function usageOfOthers(deps: ReconcileDeps, active: readonly RunRecord[]):
 async function maxConcurrentInstances(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<number | null> {
   const team = active[0]?.team;
   if (team === undefined) return null;
-  const { guardrails } = await readDescriptor(deps.ssm, deps.environment, team);
-  return guardrails?.maxConcurrentInstances ?? null;
+  try {
+    const { guardrails } = await readDescriptor(deps.ssm, deps.environment, team);
+    return guardrails?.maxConcurrentInstances ?? null;
+  } catch (error) {
+    // A guardrail that cannot be read holds everybody back: it is there to bound what is spent.
+    deps.log('error', 'guardrails could not be read; nothing starts', { team, error: describeError(error) });
+    return 0;
+  }
 }
 
 /** Which of the runs that others wait for are completed: ids, and `latest:<name>` by the newest run of that name. */

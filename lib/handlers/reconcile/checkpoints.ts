@@ -4,7 +4,7 @@ import type { Checkpoint } from '../../lifecycle/record';
 import { parseS3Uri } from '../shared/s3-uri';
 import { describeError } from './describe';
 
-const MARKER = 'COMMITTED.json';
+export const MARKER = 'COMMITTED.json';
 /** Of the newest complete ones; two are needed when the newest proves unreadable, `keep` is 3 by default. */
 const ENOUGH = 3;
 
@@ -29,7 +29,7 @@ export async function listCheckpoints(
 }
 
 /** Bytes of every object below the prefix, by its name relative to it. */
-async function sizesBelow(s3: S3Client, prefixUri: string): Promise<Map<string, number>> {
+export async function sizesBelow(s3: S3Client, prefixUri: string): Promise<Map<string, number>> {
   const { bucket, key } = parseS3Uri(prefixUri);
   const sizes = new Map<string, number>();
   for await (const page of paginateListObjectsV2({ client: s3 }, { Bucket: bucket, Prefix: key })) {
@@ -109,7 +109,7 @@ function marked(prefixUri: string, sizes: ReadonlyMap<string, number>, marker: s
 }
 
 /** `*` stands for anything within one folder. */
-function globPattern(glob: string): RegExp {
+export function globPattern(glob: string): RegExp {
   const escaped = glob.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '[^/]*');
   return new RegExp(`^${escaped}$`);
 }

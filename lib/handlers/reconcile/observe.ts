@@ -53,13 +53,18 @@ function checkpointPrefix({ record, intent, descriptor }: Subject): string | und
   return withSlash(fillPlaceholders(s3, { descriptor, runId: record.runId }));
 }
 
-async function ownCheckpoints(deps: ReconcileDeps, subject: Subject): Promise<CheckpointObservation> {
+/** Where commits can be seen, and by which marker. Without a place or a marker the script finds its own checkpoints. */
+export function visibleCheckpoints(subject: Subject): { prefix: string; marker?: string } | undefined {
   const prefix = checkpointPrefix(subject);
-  const { builtin } = subject.intent.spec.code;
-  const marker = builtin ? undefined : subject.intent.spec.checkpoints.committedMarker;
-  // Without a place or a marker nothing can be seen; the script finds its own checkpoints.
-  if (!prefix || !subject.record.policy.seesCommits) return { kind: 'listed', committed: [], torn: [] };
-  return listCheckpoints(deps.s3, prefix, marker);
+  if (!prefix || !subject.record.policy.seesCommits) return undefined;
+  const { code, checkpoints } = subject.intent.spec;
+  return { prefix, ...(!code.builtin && { marker: checkpoints.committedMarker }) };
+}
+
+async function ownCheckpoints(deps: ReconcileDeps, subject: Subject): Promise<CheckpointObservation> {
+  const visible = visibleCheckpoints(subject);
+  if (!visible) return { kind: 'listed', committed: [], torn: [] };
+  return listCheckpoints(deps.s3, visible.prefix, visible.marker);
 }
 
 /** `checkpoints.startFrom`: another run of the team, one checkpoint, or a prefix with several. */

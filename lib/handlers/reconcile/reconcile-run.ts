@@ -7,7 +7,9 @@ import { readDescriptor } from '../shared/descriptors';
 import { sendMessage } from '../shared/queue';
 import { act, announce } from './act';
 import type { ReconcileDeps } from './deps';
-import { type Carried, observe, type Subject } from './observe';
+import { describeError } from './describe';
+import { tagLeftovers } from './leftovers';
+import { type Carried, observe, type Subject, visibleCheckpoints } from './observe';
 
 /** Waits within one invocation after a doubtful create: longer than reads of the service lag behind, 42 s together. */
 const MOST_PAUSES = 3;
@@ -69,6 +71,8 @@ async function carryOut(
 ): Promise<Carried | 'nothing-more' | 'lost-race'> {
   const save = actions.find((a) => a.do === 'save');
   if (save) {
+    // Before the write: a death between the two repeats it, and a run that is over is not looked at again.
+    if (isOver(save.record) && !isOver(subject.record)) await markLeftovers(deps, subject);
     if (!(await deps.store.save(save.record, save.previousVersion, save.events))) return 'lost-race';
     for (const line of save.events)
       deps.log('info', line.text, { runId: save.record.runId, what: line.what, ...line.evidence });
@@ -81,6 +85,19 @@ async function carryOut(
   const carried = await act(deps, { ...subject, record: save?.record ?? subject.record }, effects);
   const hasLearnt = carried.create !== undefined || carried.published.length > 0;
   return save || hasLearnt ? carried : 'nothing-more';
+}
+
+/** What it costs to leave them is storage; no run stays open for it. */
+async function markLeftovers(deps: ReconcileDeps, subject: Subject): Promise<void> {
+  const visible = visibleCheckpoints(subject);
+  if (!visible || !subject.record.attempt) return;
+  const { runId } = subject.record;
+  try {
+    const { found, tagged } = await tagLeftovers(deps.s3, visible.prefix, visible.marker);
+    if (found > 0) deps.log('info', 'objects of uncommitted checkpoints will expire', { runId, found, tagged });
+  } catch (error) {
+    deps.log('warn', 'uncommitted checkpoints were not tagged', { runId, error: describeError(error) });
+  }
 }
 
 /** A run that ended, or went back to the queue, may let another one start. */

@@ -1,4 +1,4 @@
-import { ListObjectsV2Command } from '@aws-sdk/client-s3';
+import { ListObjectsV2Command, PutObjectTaggingCommand } from '@aws-sdk/client-s3';
 import { DescribeTrainingJobCommand, StopTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { ChangeMessageVisibilityCommand } from '@aws-sdk/client-sqs';
@@ -226,6 +226,54 @@ describe('services that fail', () => {
   });
 });
 
+describe('a run that is over', () => {
+  const tags = () =>
+    [...world.s3.objects].flatMap(([name, { tag }]) => (tag ? [[name.split('/').slice(-2).join('/'), tag]] : []));
+
+  test('leaves uncommitted objects behind with the tag that lets them expire, and nothing else', async () => {
+    const runId = await world.launch();
+    world.commit(runId, 10);
+    world.s3.put(`checkpoint-bucket/runs/nlp/${runId}/step-20/shard-0`, 'half');
+    world.s3.put(`checkpoint-bucket/runs/nlp/${runId}/heartbeat.json`, '{}');
+    await world.tick();
+    expect(tags()).toEqual([]);
+    world.end(nameOf(runId), 'Completed');
+    await world.tick();
+    expect(tags()).toEqual([['step-20/shard-0', 'slipway=leftover']]);
+  });
+
+  test('ends although they cannot be tagged', async () => {
+    const runId = await world.launch();
+    world.s3.put(`checkpoint-bucket/runs/nlp/${runId}/step-20/shard-0`, 'half');
+    world.s3.mock.on(PutObjectTaggingCommand).rejects(serviceError('AccessDenied', 'no', 403));
+    world.end(nameOf(runId), 'Completed');
+    await world.tick();
+    expect(await stateOf(runId)).toBe('completed');
+    expect(world.logged).toContain('warn: uncommitted checkpoints were not tagged');
+  });
+});
+
+test('status has the loss of the newest heartbeat, also after the end', async () => {
+  const runId = await world.launch();
+  world.train(nameOf(runId));
+  const beat = (step: number, loss: unknown) =>
+    world.s3.put(
+      `checkpoint-bucket/runs/nlp/${runId}/heartbeat.json`,
+      JSON.stringify({ at: 1, attempt: 1, step, phase: 'train', hosts: 2, loss }),
+    );
+  const lossNow = async () => {
+    const answer = await world.ask({ action: 'status', runId });
+    return 'loss' in answer ? answer.loss : undefined;
+  };
+  beat(10, 3.25);
+  await world.tick();
+  expect(await lossNow()).toBe(3.25);
+  beat(99, 2.5);
+  world.end(nameOf(runId), 'Completed');
+  await world.tick();
+  expect(await lossNow()).toBe(2.5);
+});
+
 describe('events', () => {
   test('the same message twice makes no second write and no second call', async () => {
     const runId = await world.launch();
@@ -276,6 +324,24 @@ describe('events', () => {
 
 describe('admission', () => {
   const pool = 'ml.m5.xlarge for training job usage';
+
+  test('a run that cannot be read delays no other', async () => {
+    world.limits.set(pool, { value: 2 });
+    const first = await world.launch();
+    world.pass(2000);
+    const broken = await world.launch();
+    world.pass(2000);
+    const third = await world.launch();
+    const real = world.store.find.bind(world.store);
+    world.store.find = async (id) => {
+      if (id === broken) throw new Error('table on fire');
+      return real(id);
+    };
+    world.end(nameOf(first), 'Completed');
+    await world.tick();
+    expect(world.sagemaker.jobs.has(nameOf(third))).toBe(true);
+    expect(world.logged).toContain('error: a run was passed over by the queue');
+  });
 
   test('a run above what is free waits with its reason, and starts when the other is over', async () => {
     world.limits.set(pool, { value: 3 });

@@ -3,6 +3,7 @@ import {
   HeadObjectCommand,
   ListObjectsV2Command,
   PutObjectCommand,
+  PutObjectTaggingCommand,
   S3Client,
 } from '@aws-sdk/client-s3';
 import { mockClient } from 'aws-sdk-client-mock';
@@ -10,7 +11,7 @@ import { serviceError } from './fake-sagemaker';
 
 /** Objects by `bucket/key`. */
 export function fakeS3(now: () => number) {
-  const objects = new Map<string, { body: string; at: number }>();
+  const objects = new Map<string, { body: string; at: number; tag?: string }>();
   const mock = mockClient(S3Client);
   const find = ({ Bucket, Key }: { Bucket?: string; Key?: string }) => {
     const found = objects.get(`${Bucket}/${Key}`);
@@ -24,6 +25,10 @@ export function fakeS3(now: () => number) {
   mock.on(GetObjectCommand).callsFake((input) => {
     const { body, at } = find(input);
     return { Body: { transformToString: async () => body }, LastModified: new Date(at) };
+  });
+  mock.on(PutObjectTaggingCommand).callsFake((input) => {
+    find(input).tag = input.Tagging.TagSet.map((t: { Key: string; Value: string }) => `${t.Key}=${t.Value}`).join();
+    return {};
   });
   mock.on(HeadObjectCommand).callsFake((input) => ({ ContentLength: find(input).body.length }));
   mock.on(ListObjectsV2Command).callsFake(({ Bucket, Prefix }) => ({

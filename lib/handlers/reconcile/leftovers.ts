@@ -1,0 +1,48 @@
+import { PutObjectTaggingCommand, type S3Client } from '@aws-sdk/client-s3';
+import { LEFTOVER_TAG } from '../../contracts/storage';
+import { bucketAndKey } from '../shared/s3-uri';
+import { globPattern, MARKER, sizesBelow } from './checkpoints';
+
+/** Calls at once, and at most for one run: a run leaves a few unfinished folders of one object per rank behind. */
+const AT_ONCE = 20;
+const MOST = 4000;
+
+/**
+ * Objects of checkpoints that were never committed, by their names relative to the prefix. Only folders `step-<n>/`: what else
+ * lies there is not ours to judge. A torn checkpoint, which has its marker, is kept for inspection.
+ * @param marker glob of an own script's marker; absent = the built-in trainer's
+ */
+export function leftovers(names: readonly string[], marker?: string): string[] {
+  const isMarker = marker === undefined ? (name: string) => name.endsWith(`/${MARKER}`) : matcher(globPattern(marker));
+  const folderOf = (name: string) => /^step-\d+\//.exec(name)?.[0];
+  const committed = new Set(names.filter(isMarker).map(folderOf));
+  return names.filter((name) => {
+    const folder = folderOf(name);
+    return folder !== undefined && !committed.has(folder);
+  });
+}
+
+const matcher = (pattern: RegExp) => (name: string) => pattern.test(name);
+
+/**
+ * Tags them, so that the bucket's rule lets them expire after `storage.checkpointExpirationDays`. Only for a run that is over: a
+ * save may still be under way before. An object that a resumed run writes anew has no tag. Tagging twice changes nothing.
+ * @returns how many there are, and how many were tagged
+ */
+export async function tagLeftovers(
+  s3: S3Client,
+  prefixUri: string,
+  marker?: string,
+): Promise<{ found: number; tagged: number }> {
+  const found = leftovers([...(await sizesBelow(s3, prefixUri)).keys()], marker);
+  const waiting = found.slice(0, MOST);
+  const tagged = waiting.length;
+  const Tagging = { TagSet: [{ Key: LEFTOVER_TAG.key, Value: LEFTOVER_TAG.value }] };
+  const work = async () => {
+    for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
+      await s3.send(new PutObjectTaggingCommand({ ...bucketAndKey(`${prefixUri}${name}`), Tagging }));
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return { found: found.length, tagged };
+}
