@@ -143,7 +143,7 @@ class NetWorld(FakeWorld):
 
     def _boot(self, host: str, address: str, switch: int, environ: dict[str, str]) -> None:
         beside = lambda end: self.root / f"{host}.{end}"  # noqa: E731
-        beside("resolv").write_text(f"nameserver {NETWORK}.1\noptions timeout:1 attempts:1\n")
+        beside("resolv").write_text(f"nameserver {NETWORK}.1\noptions timeout:30 attempts:4\n")
         beside("hosts").write_text("127.0.0.1 localhost\n")
         temporary = self.root / f"{host}.tmp"
         temporary.mkdir()
