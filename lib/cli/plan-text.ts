@@ -1,4 +1,5 @@
 import pc from 'picocolors';
+import type { DataPlan } from '../planner/data-plan';
 import type { RunPlan } from '../planner/plan-run';
 import type { RunSpec } from '../spec/run-spec';
 import type { Search } from './plan';
@@ -59,6 +60,15 @@ function timeText({ hours, wallHours, goodput, steps, tokens }: RunPlan): string
 
 function checkpointText({ checkpoint }: RunPlan): string {
   return `${round(checkpoint.sizeGiB, 1)} GiB every ${round(checkpoint.intervalMinutes)} minutes, ${round(checkpoint.saveSeconds)} s to write`;
+}
+
+/** How the training data should lie and be read. */
+export function dataText({ channel, datasetGiB, readMiBPerSecond, advice }: DataPlan): string {
+  const size = datasetGiB === null ? '' : `${round(datasetGiB, 1)} GiB of tokens, `;
+  return [
+    `data         ${channel}: ${size}read at ${round(readMiBPerSecond, 1)} MiB/s by all hosts together`,
+    ...advice.map((line) => `             ${line}`),
+  ].join('\n');
 }
 
 /** How many candidates fit on one screen. */

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
+import { type DataPlan, planData } from '../planner/data-plan';
 import { type PlanFacts, planRun, type RunPlan } from '../planner/plan-run';
 import type { PlanReport } from '../report/plan/plan-report';
 import { renderPlanPage } from '../report/render-plan-page';
@@ -11,7 +12,7 @@ import { findDescriptor } from './environment';
 import { EXIT, Refusal, UsageError } from './exit';
 import { type CommonOptions, requireRun } from './inputs';
 import { scalingOf } from './plan-scaling';
-import { planText, searchText } from './plan-text';
+import { dataText, planText, searchText } from './plan-text';
 import { json, type Terminal } from './terminal';
 
 /** Prices are looked up for this region when neither option nor environment names one. */
@@ -34,10 +35,18 @@ export async function plan(file: string, options: PlanOptions, terminal: Termina
   const search =
     options.search || options.searchLibraries ? searchAround(run, facts, options.searchLibraries) : undefined;
   if (options.html) writePage(options.html, run, facts, result, search);
-  if (options.json) terminal.out(json(search ? { ...result, search } : result));
-  else terminal.out([planText(run, result), ...(search ? [searchText(search)] : [])].join('\n\n'));
+  const data = dataOf(run, result);
+  if (options.json) terminal.out(json({ ...result, ...(data && { data }), ...(search && { search }) }));
+  else {
+    const parts = [planText(run, result), ...(data ? [dataText(data)] : []), ...(search ? [searchText(search)] : [])];
+    terminal.out(parts.join('\n\n'));
+  }
   return result.fits === 'oom' ? EXIT.refused : EXIT.done;
 }
+
+/** How the run's training data should lie and be read. */
+const dataOf = (run: RunSpec, { tokensPerSecond, tokens, layout }: RunPlan): DataPlan | undefined =>
+  planData(run, { tokensPerSecond, tokens, dataRanks: layout.shard * layout.replicate });
 
 /** Region and own rates of the environment, where one is named. */
 async function planFacts(options: PlanOptions): Promise<PlanFacts> {
