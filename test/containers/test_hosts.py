@@ -95,7 +95,7 @@ print("finished", flush=True)
 
 
 def steps_world(tmp_path: Path, worlds: Callable[..., NetWorld], library: str, hosts: int, mode: str = "", **more: object) -> NetWorld:
-    variables = {"MODE": mode, "SLIPWAY_PEER_SECONDS": "1.5"}
+    variables = {"MODE": mode, "SLIPWAY_PEER_SECONDS": more.pop("peer_seconds", "120")}
     progress = {"startupMinutes": 5, "silenceMinutes": more.pop("silence", 300) / 60}  # type: ignore[operator]
     job = job_json(launcher="mpi", env=variables, progress=progress | {"stepRegex": "never"}, **more)
     world = worlds(tmp_path, hosts, job, {"train.py": STEPS})
@@ -133,7 +133,7 @@ def test_a_host_that_dies_ends_the_job_as_a_lost_peer(tmp_path: Path, worlds: Ca
 def test_a_host_that_freezes_is_a_hang_that_no_restart_in_place_mends(
     tmp_path: Path, worlds: Callable[..., NetWorld], shim: str  # noqa: F811
 ) -> None:  # fmt: skip
-    world = steps_world(tmp_path, worlds, shim, 2, "waits", restartsInPlace=3, silence=1.5)
+    world = steps_world(tmp_path, worlds, shim, 2, "waits", restartsInPlace=3, silence=1.5, peer_seconds="2")
     world.wait_for("algo-1", '"step":3')
     world.freeze("algo-2")
     assert world.processes["algo-1"].wait(180) == 70, logs(world)

@@ -132,7 +132,7 @@ print("finished in round", os.environ.get("SLIPWAY_RESTART", "0"), flush=True)
 """
 
 
-def restarting_world(tmp_path: Path, fail: str, restarts: int = 3, peer_seconds: str = "2") -> FakeWorld:
+def restarting_world(tmp_path: Path, fail: str, restarts: int = 3, peer_seconds: str = "120") -> FakeWorld:
     checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
     job = job_json(env={"FAIL": fail, "SLIPWAY_PEER_SECONDS": peer_seconds}, restartsInPlace=restarts, checkpoints=checkpoints)
     (tmp_path / "checkpoints").mkdir()
