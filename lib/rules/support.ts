@@ -24,7 +24,7 @@ function trainer(run: RunSpec): Finding[] {
   const tensor = parameters.tensor_parallel_degree;
   return [
     ...when(
-      !['fsdp', 'ddp'].includes(library),
+      !['fsdp', 'ddp', 'smp-v2', 'deepspeed'].includes(library),
       notYet(
         'distribution.library',
         `${library} in the built-in trainer`,
@@ -33,12 +33,12 @@ function trainer(run: RunSpec): Finding[] {
       ),
     ),
     ...when(
-      collectives === 'smddp',
+      collectives === 'smddp' && library === 'ddp',
       notYet(
         'distribution.collectives',
-        'smddp in the built-in trainer',
+        'smddp with ddp in the built-in trainer',
         collectives,
-        'use nccl, or own code (containers/examples)',
+        'use fsdp, or own code (containers/examples)',
       ),
     ),
     ...when(
@@ -51,7 +51,7 @@ function trainer(run: RunSpec): Finding[] {
       ),
     ),
     ...when(
-      typeof expert === 'number' && expert > 1,
+      library === 'fsdp' && typeof expert === 'number' && expert > 1,
       notYet(
         'distribution.parameters.expert_parallel_degree',
         'expert parallelism in the built-in trainer',
@@ -60,7 +60,7 @@ function trainer(run: RunSpec): Finding[] {
       ),
     ),
     ...when(
-      typeof tensor === 'number' && tensor > 1 && run.model?.architecture.experts !== undefined,
+      library === 'fsdp' && typeof tensor === 'number' && tensor > 1 && run.model?.architecture.experts !== undefined,
       notYet(
         'distribution.parameters.tensor_parallel_degree',
         'tensor parallelism with experts in the built-in trainer',

@@ -12,6 +12,7 @@ from fake_world import REPOSITORY
 
 PATHS = (f"{REPOSITORY}/containers/driver", f"{REPOSITORY}/containers/trainer")
 STUBS = REPOSITORY / "test/containers/stubs"
+STUB_TRANSFORMERS = REPOSITORY / "test/containers/stub_transformers"
 
 
 class Zygote:

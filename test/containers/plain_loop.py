@@ -38,3 +38,27 @@ def plain_losses(shards: Path, steps: int, **model_changes: Any) -> list[float]:
         optimizer.step()
         found.append(float(loss.detach()))
     return found
+
+
+def publish(model: Any, folder: Path) -> None:
+    """A model as safetensors with its config.json, in float32."""
+    from slipway_trainer.settings import resolve_settings
+    from slipway_trainer.weights import export_weights, write_config
+
+    training = resolve_settings(trainer_job(), [], {}).training
+    export_weights(model.named_parameters(), {name: value.shape for name, value in model.named_parameters()}, folder, training, rank=0)
+    write_config(folder, model.shape, 64)
+
+
+def publish_first_values(folder: Path, job: dict[str, Any]) -> None:
+    """What a job without weights starts from, as weights."""
+    import torch
+
+    from slipway_trainer.initialise import initialise
+    from slipway_trainer.model import Transformer
+    from slipway_trainer.settings import resolve_settings
+
+    settings = resolve_settings(job, job["arguments"], {})
+    model = Transformer(settings.architecture)
+    initialise(model, settings.architecture.layers, settings.training.seed, torch.device("cpu"))
+    publish(model, folder)

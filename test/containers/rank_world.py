@@ -10,6 +10,7 @@ from forked import PATHS, run_forked
 
 TRAINING = {"sequenceLength": 32, "microBatchSize": 1, "globalBatchSize": 4, "steps": 6, "precision": "fp32", "seed": 7,
             "activationCheckpointing": "none", "activationOffload": False}  # fmt: skip
+ONE_RANK = str(Path(__file__).parent / "one_rank.py")
 ARGUMENTS = ["--learning-rate", "0.01", "--warmup-steps", "1"]
 
 
@@ -38,14 +39,23 @@ def trainer_job(**changes: Any) -> dict[str, Any]:
 
 
 def run_ranks(
-    root: Path, ranks: int, job: dict[str, Any], channels: dict[str, Path], paths: tuple[str, ...] = PATHS, **environ: str
+    root: Path,
+    ranks: int,
+    job: dict[str, Any],
+    channels: dict[str, Path],
+    paths: tuple[str, ...] = PATHS,
+    fresh: bool = False,
+    **environ: str,
 ) -> tuple[int, str]:
-    """Trains with `ranks` processes; (worst exit code, rank 0's output followed by all that went to stderr)."""
+    """Trains with `ranks` processes; (worst exit code, rank 0's output followed by all that went to stderr).
+
+    `fresh`: processes of their own, for libraries that can be started only once in a process.
+    """
     root.mkdir(parents=True, exist_ok=True)
     (root / "job.json").write_text(json.dumps(job))
     variables = {"SLIPWAY_JOB_FILE": str(root / "job.json"), "SM_MODEL_DIR": str(root / "model")} | environ
     variables |= {f"SM_CHANNEL_{name.upper()}": str(folder) for name, folder in channels.items()}
-    codes = run_forked(root, ranks, variables, job["arguments"], paths=paths)
+    codes = run_forked(root, ranks, variables, job["arguments"], script=ONE_RANK if fresh else None, paths=paths)
     texts = [(root / f"{rank}.err").read_text() for rank in range(ranks)]
     return max(codes, key=abs), (root / "0.out").read_text() + "".join(texts)
 

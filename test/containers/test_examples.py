@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fake_world import REPOSITORY
-from forked import STUBS, run_forked
+from forked import STUB_TRANSFORMERS, STUBS, run_forked
 
 EXAMPLES = REPOSITORY / "containers/examples"
 
@@ -39,7 +39,7 @@ class Job:
         root = self.folder / f"run-{self.runs}"
         channels = {"SM_CHANNEL_TRAIN": "train", "SM_CHANNEL_TEST": "test", "SM_MODEL_DIR": "model"}
         environ = {name: str(self.folder / folder) for name, folder in channels.items()} | {"STUB_LOG": str(self.log)} | more
-        paths = (str(STUBS), str(REPOSITORY / "containers/driver"))
+        paths = (str(STUBS), str(STUB_TRANSFORMERS), str(REPOSITORY / "containers/driver"))
         codes = run_forked(root, ranks, environ, list(arguments), script=str(EXAMPLES / script), paths=paths)
         complaints = "".join((root / f"{rank}.err").read_text() for rank in range(ranks))
         return codes, (root / "0.out").read_text(), complaints
@@ -154,7 +154,7 @@ def test_smp_v2_initialises_late_offloads_and_saves(job: Job) -> None:
     places = [order.index(name) for name in [*expected, "tsm.save"]]
     assert places == sorted(places)
     assert job.named("tsm.init")[0]["parameters"] == parameters
-    assert job.named("FSDP") == [{"strategy": "HYBRID_SHARD", "param": "torch.bfloat16", "reduce": "torch.float32"}]
+    assert job.named("FSDP") == [{"strategy": "HYBRID_SHARD", "param": "torch.bfloat16", "reduce": "torch.float32", "sync": False}]
     assert len(losses(out)) == 3
     assert job.named("tsm.save")[0]["checkpoint_id"].endswith("/saved/step-3")
     assert json.loads((job.folder / "saved/step-3/COMMITTED.json").read_text())["step"] == 3

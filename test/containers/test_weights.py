@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from plain_loop import publish, publish_first_values
 from rank_world import TINY, events, losses_of, run_ranks, trainer_job, write_shards
 
 torch = pytest.importorskip("torch")
@@ -16,7 +17,7 @@ from slipway_trainer.lora import LoraLinear, apply_lora, merged  # noqa: E402
 from slipway_trainer.model import Transformer  # noqa: E402
 from slipway_trainer.safetensors import SafetensorsFile, write_file  # noqa: E402
 from slipway_trainer.settings import Lora, resolve_settings  # noqa: E402
-from slipway_trainer.weights import export_weights, load_weights, published_name, write_config  # noqa: E402
+from slipway_trainer.weights import load_weights, published_name  # noqa: E402
 
 SHAPES = {
     "llama": {},
@@ -34,12 +35,6 @@ def model_of(changes: dict) -> Transformer:
     return model
 
 
-def export(model: Transformer, folder: Path) -> None:
-    training = resolve_settings(trainer_job(), [], {}).training
-    export_weights(model.named_parameters(), {name: value.shape for name, value in model.named_parameters()}, folder, training, rank=0)
-    write_config(folder, model.shape, 64)
-
-
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_shards(tmp_path_factory.mktemp("data") / "train")
@@ -49,7 +44,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_logits_equal_those_of_transformers_in_both_directions(tmp_path: Path, changes: dict) -> None:
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
     ours = model_of(changes)
-    export(ours, tmp_path)
+    publish(ours, tmp_path)
     theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32).eval()
     tokens = torch.randint(0, 257, (2, 48), generator=torch.Generator().manual_seed(3))
     with torch.no_grad():
@@ -77,7 +72,7 @@ def test_the_safetensors_package_reads_what_we_write_and_we_what_it_writes(tmp_p
 
 def test_weights_go_out_and_in_again_bit_for_bit(tmp_path: Path) -> None:
     ours = model_of({})
-    export(ours, tmp_path)
+    publish(ours, tmp_path)
     again = model_of({})
     with torch.no_grad():
         for parameter in again.parameters():
@@ -89,7 +84,7 @@ def test_weights_go_out_and_in_again_bit_for_bit(tmp_path: Path) -> None:
 
 def test_fails_with_every_difference_when_weights_are_of_another_architecture(tmp_path: Path) -> None:
     ours = model_of({})
-    export(ours, tmp_path)
+    publish(ours, tmp_path)
     with pytest.raises(Settings, match="no model.layers.2.input_layernorm.weight"):
         load_weights(model_of({"layers": 3}), tmp_path)
     with pytest.raises(Settings, match=r"\(64, 32\) instead of \(48, 32\)"):
@@ -171,9 +166,7 @@ def test_a_tiny_model_reaches_the_loss_of_a_plain_transformers_loop(tmp_path: Pa
     steps = 20
     job = trainer_job(training={"steps": steps}, parameters=parameters)
     settings = resolve_settings(job, job["arguments"], {})
-    start = Transformer(settings.architecture)
-    initialise(start, settings.architecture.layers, settings.training.seed, torch.device("cpu"))
-    export(start, tmp_path / "start")
+    publish_first_values(tmp_path / "start", job)
     model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "start", dtype=torch.float32)
     optimizer = torch.optim.AdamW(
         [

@@ -27,6 +27,8 @@ def backend_name(settings: RunSettings, torch_version: str) -> str:
         issues.append(f"tensor_parallel_degree: must be 1 with FSDP1 ({why}), got {settings.parallel.tensor}; use smp-v2, or PyTorch 2.6")
     if name == "fsdp1" and settings.parallel.compile:
         issues.append(f"compile: must be false with FSDP1 ({why}), got true; use PyTorch 2.6 or later")
+    if name == "fsdp2" and settings.parallel.tensor > 1 and settings.architecture.experts:
+        issues.append(f"tensor_parallel_degree: must be 1 with a mixture of experts, got {settings.parallel.tensor}; use smp-v2")
     if issues:
         raise Settings(issues)
     return name
@@ -38,6 +40,10 @@ def build_backend(settings: RunSettings, layout: Layout, device: torch.device, w
         from slipway_trainer.deepspeed_backend import DeepSpeedBackend
 
         return DeepSpeedBackend(settings, layout, device, weights)
+    if settings.library == "smp-v2":
+        from slipway_trainer.smp_v2 import SmpBackend
+
+        return SmpBackend(settings, layout, device, weights)
     if backend_name(settings, torch.__version__) == "fsdp1":
         from slipway_trainer.fsdp1 import Fsdp1Backend
 

@@ -32,6 +32,18 @@ class _Gather(torch.autograd.Function):
         return own, None
 
 
+def pieces_of(rank: int, ranks: int) -> tuple[int, int]:
+    """Which two pieces of a sequence a rank holds."""
+    return rank, 2 * ranks - 1 - rank
+
+
+def sequence_part(x_BL: Tensor, rank: int, ranks: int) -> Tensor:
+    """A rank's positions of a tensor whose second dimension is the sequence."""
+    pieces = x_BL.chunk(2 * ranks, dim=1)
+    first, second = pieces_of(rank, ranks)
+    return torch.cat((pieces[first], pieces[second]), dim=1)
+
+
 @dataclass(frozen=True)
 class ContextParallel:
     """The ranks that share a sequence, and which of them this is."""
@@ -40,14 +52,9 @@ class ContextParallel:
     rank: int
     ranks: int
 
-    def _pieces(self) -> tuple[int, int]:
-        return self.rank, 2 * self.ranks - 1 - self.rank
-
     def part(self, x_BL: Tensor) -> Tensor:
         """This rank's positions of a tensor whose second dimension is the sequence."""
-        pieces = x_BL.chunk(2 * self.ranks, dim=1)
-        first, second = self._pieces()
-        return torch.cat((pieces[first], pieces[second]), dim=1)
+        return sequence_part(x_BL, self.rank, self.ranks)
 
     def positions(self, length: int, device: torch.device) -> Tensor:
         """The positions that this rank holds, in the order in which it holds them."""
@@ -57,11 +64,8 @@ class ContextParallel:
         """Keys or values of the whole sequence in order; gradients flow back to the ranks that hold them."""
         parts = _Gather.apply(x_BKSE, self.group)
         pieces = [piece for part in parts for piece in part.chunk(2, dim=2)]
-        order = sorted(range(len(pieces)), key=lambda index: self._piece_of(index // 2, index % 2))
+        order = sorted(range(len(pieces)), key=lambda index: pieces_of(index // 2, self.ranks)[index % 2])
         return torch.cat([pieces[index] for index in order], dim=2)
-
-    def _piece_of(self, rank: int, half: int) -> int:
-        return rank if half == 0 else 2 * self.ranks - 1 - rank
 
     def attention(self, q_BHSE: Tensor, k_BKSE: Tensor, v_BKSE: Tensor) -> Tensor:
         """Causal attention of this rank's queries over the whole sequence."""
@@ -71,7 +75,7 @@ class ContextParallel:
         k_BKLE, v_BKLE = self._whole(k_BKSE), self._whole(v_BKSE)
         size = q_BHSE.size(2) // 2
         mixed = []
-        for q_BHPE, piece in zip(q_BHSE.chunk(2, dim=2), self._pieces(), strict=True):
+        for q_BHPE, piece in zip(q_BHSE.chunk(2, dim=2), pieces_of(self.rank, self.ranks), strict=True):
             seen = (piece + 1) * size
             mask = causal_lower_right(size, seen)
             grouped = q_BHPE.size(1) != k_BKLE.size(1)

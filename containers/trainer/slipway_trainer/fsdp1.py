@@ -33,12 +33,14 @@ from slipway_trainer.settings import RunSettings
 from slipway_trainer.weights import PublishedWeights
 
 _COMPUTE = {"bf16": torch.bfloat16, "fp32": torch.float32}
-_WRAPPER = "_fsdp_wrapped_module."
+_WRAPPERS = ("_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")
 
 
 def plain_name(name: str) -> str:
     """A parameter's name without what wrapping added to it."""
-    return name.replace(_WRAPPER, "")
+    for wrapper in _WRAPPERS:
+        name = name.replace(wrapper, "")
+    return name
 
 
 class Fsdp1Backend:

@@ -54,8 +54,6 @@ def resolve_layout(parallel: Parallel, ranks: int, shape: Architecture, training
             f"tensor_parallel_degree: must divide {shape.attention_heads} heads, {shape.kv_heads} KV heads and ffnHiddenSize "
             f"{shape.ffn_hidden_size}, got {layout.tensor}"
         )
-    if layout.tensor > 1 and shape.experts:
-        issues.append("tensor_parallel_degree: with a mixture of experts must be 1: not supported yet")
     if training.sequence_length % (2 * layout.context):
         issues.append(
             f"context_parallel_degree: twice the degree must divide sequenceLength {training.sequence_length}, got {layout.context}"

@@ -14,7 +14,7 @@ from slipway_trainer.checkpoint.rollback import Rollback
 from slipway_trainer.exits import Settings
 from slipway_trainer.skips import Skip, read_skips
 
-LIBRARIES = ("fsdp", "ddp", "deepspeed")
+LIBRARIES = ("fsdp", "ddp", "smp-v2", "deepspeed")
 PRECISIONS = ("bf16", "fp32")
 
 
@@ -185,6 +185,10 @@ def _parallel(library: str, parameters: Mapping[str, Any]) -> Parallel:
     """Degrees of the run file. Plain data parallelism is a model that is replicated and not sharded."""
     shard = 1 if library == "ddp" else parameters.get("shard_degree")
     replicate = parameters.get("replicate_degree", None if library == "ddp" else 1)
+    if library == "smp-v2" and int(parameters.get("hybrid_shard_degree", 0)) > 0:
+        # SMP shards over context ranks too, and replicates over nothing but copies of tensor x expert x shard ranks.
+        degrees = [int(parameters.get(f"{name}_degree", 1)) for name in ("hybrid_shard", "expert_parallel", "context_parallel")]
+        shard, replicate = degrees[0] * degrees[1] // degrees[2], None
     return Parallel(
         replicate=int(replicate) if replicate is not None else None,
         tensor=int(parameters.get("tensor_parallel_degree", 1)),
@@ -259,7 +263,7 @@ def _unsupported(settings: RunSettings) -> list[str]:
         (settings.library not in LIBRARIES, "distribution.library", " or ".join(LIBRARIES), settings.library),
         (settings.training.precision not in PRECISIONS, "training.precision", " or ".join(PRECISIONS), settings.training.precision),
         (settings.collectives == "smddp" and settings.library == "ddp", "distribution.collectives", "nccl or gloo for ddp", "smddp"),
-        (settings.parallel.expert != 1, "expert_parallel_degree", "1", settings.parallel.expert),
+        (settings.parallel.expert != 1 and settings.library != "smp-v2", "expert_parallel_degree", "1", settings.parallel.expert),
     ]
     return [
         f"{option}: must be {allowed} for the built-in trainer, got {found}; not supported yet"

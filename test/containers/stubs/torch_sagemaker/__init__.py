@@ -33,12 +33,13 @@ def init(config=None):
 def _smp_fsdp(original):
     """SMP's FSDP takes post_param_init_fn and shards by its own groups; the real one below runs on this one rank."""
 
-    def __init__(self, module, *arguments, post_param_init_fn=None, sharding_strategy=None, **named):
+    def __init__(self, module, *arguments, post_param_init_fn=None, sharding_strategy=None, sync_module_states=False, **named):
+        # PyTorch's own sends weights to GPUs only; here every rank that is asked holds them.
         if sharding_strategy is not None:
             hybrid = (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
             need(sharding_strategy in hybrid, "hybrid_shard_degree wants a hybrid strategy in the script")
             precision = named["mixed_precision"]
-            record("FSDP", strategy=sharding_strategy.name, param=precision.param_dtype, reduce=precision.reduce_dtype)
+            record("FSDP", strategy=sharding_strategy.name, param=precision.param_dtype, reduce=precision.reduce_dtype, sync=sync_module_states)
             if post_param_init_fn:
                 post_param_init_fn(module)
         original(self, module, *arguments, **named)
@@ -50,5 +51,10 @@ def transform(module, config=None, load_state_dict_from_rank0=False, cp_comm_typ
     need(STATE["initialised"], "transform comes after init")
     need((config is not None) == (int(PARAMETERS.get("expert_parallel_degree", 1)) > 1), "MoEConfig goes with expert parallelism")
     STATE["transformed"] = True
-    record("tsm.transform", config=type(config).__name__, cp_comm_type=cp_comm_type)
+    record(
+        "tsm.transform",
+        config=type(config).__name__,
+        cp_comm_type=cp_comm_type,
+        load_state_dict_from_rank0=load_state_dict_from_rank0,
+    )
     return module

@@ -20,6 +20,10 @@ class DelayedParamIniter:
             module.to_empty(device=torch.device("cpu"), recurse=False)
             for parameter in module.parameters(recurse=False):
                 torch.nn.init.normal_(parameter, std=0.02)
+            if list(module.buffers(recurse=False)):
+                # Tables of rotary positions: a module of the same configuration computes them.
+                for name, buffer in type(module)(module.config).named_buffers(recurse=False):
+                    getattr(module, name).copy_(buffer)
 
         return initialise
 
