@@ -12,10 +12,15 @@ const each = (run: RunSpec, find: (channel: ChannelSpec, at: string) => Finding[
 const fileSystem = (channel: ChannelSpec) => channel.fsxLustre ?? channel.efs;
 const fileSystemKey = (channel: ChannelSpec) => (channel.fsxLustre ? 'fsxLustre' : 'efs');
 
+/** Channels that the request will have besides the run's own. */
+function reservedChannels(run: RunSpec): string[] {
+  if (run.distribution.contract === 'toolkit') return run.network.isolation ? ['code'] : [];
+  return [...OWN_CHANNELS, ...(run.model?.weights ? ['weights'] : [])];
+}
+
 function names(run: RunSpec): Finding[] {
   const all = run.data.map((c) => c.channel);
-  const reserved: readonly string[] =
-    run.distribution.contract === 'entrypoint' ? OWN_CHANNELS : run.network.isolation ? ['code'] : [];
+  const reserved = reservedChannels(run);
   const limit = MAX_CHANNELS - reserved.length;
   return [
     ...all.flatMap((name, i) => [
@@ -194,13 +199,14 @@ function foreignBuckets(run: RunSpec, { descriptor }: RuleContext): Finding[] {
 }
 
 function foreignFileSystems(run: RunSpec, { descriptor }: RuleContext): Finding[] {
-  const known = descriptor?.fileSystems;
-  if (!known) return [];
-  const ids = Object.values(known).flatMap((f) => [f.id, f.fsxLustre, f.efs].filter((id) => id !== undefined));
+  if (!descriptor) return [];
+  const known = descriptor.fileSystems;
+  const ids = Object.values(known ?? {}).flatMap((f) => [f.id, f.fsxLustre, f.efs].filter((id) => id !== undefined));
   return each(run, (channel, at) => {
     const id = fileSystem(channel)?.fileSystemId;
     if (id === undefined) return [];
-    return when(id === '{fsx}' ? ids.length === 0 : !ids.includes(id), {
+    // A descriptor that lists no file systems forbids none; it only has none to put in for {fsx}.
+    return when(id === '{fsx}' ? ids.length === 0 : known !== undefined && !ids.includes(id), {
       path: `${at}.${fileSystemKey(channel)}.fileSystemId`,
       must: 'must be a file system of the environment',
       got: id,

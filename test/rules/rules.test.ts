@@ -165,3 +165,26 @@ describe('guardrails', () => {
     expect(issuesOf(BASE, 'guardrails/', { descriptor: DESCRIPTOR })).toEqual([]);
   });
 });
+
+describe('data', () => {
+  const lustre = { channel: 'shared', fsxLustre: { fileSystemId: '{fsx}', directoryPath: '/fsx', access: 'rw' } };
+
+  test('{fsx} needs an environment that has a file system', () => {
+    const file = { ...BASE, data: [lustre] };
+    const found = issuesOf(file, 'data/foreign-file-system', { descriptor: { ...DESCRIPTOR, fileSystems: undefined } });
+    expect(found.map((i) => i.message)).toEqual([
+      'data[0].fsxLustre.fileSystemId: must be a file system of the environment, got {fsx}; ask the platform team to add it to storage.fileSystems',
+    ]);
+    const fileSystems = { fsx: { id: 'fs-0123456789abcdef0' } };
+    expect(issuesOf(file, 'data/foreign-file-system', { descriptor: { ...DESCRIPTOR, fileSystems } })).toEqual([]);
+  });
+
+  test('a channel must not take the name of one that model.weights adds', () => {
+    const data = [{ channel: 'weights', s3: 's3://{dataBucket}/w/' }];
+    const model = { preset: 'llama3-8b', weights: 's3://{dataBucket}/llama/' };
+    expect(issuesOf({ ...BASE, data, model }, 'data/channels')[0]?.message).toMatch(
+      /must not be driver, job, code or weights/,
+    );
+    expect(issuesOf({ ...BASE, data }, 'data/channels')).toEqual([]);
+  });
+});
