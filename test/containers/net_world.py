@@ -30,8 +30,10 @@ mount --bind "$BASE" /opt/ml
 mount --bind "$BASE/../$NAME.resolv" "$(readlink -f /etc/resolv.conf)"
 mount --bind "$BASE/../$NAME.hosts" /etc/hosts
 until [ -e "$BASE/../$NAME.go" ]; do sleep 0.05; done
+# A bridge's port forwards a second or so after its link is up; what is sent before is lost, and each loss costs a time-out.
+until timeout 1 bash -c "exec 3<>/dev/tcp/$NAMESERVER/53" 2> /dev/null; do sleep 0.05; done
 cd /
-unset BASE NAME
+unset NAMESERVER BASE NAME
 exec /bin/bash -c 'exec bash "${SAGEMAKER_BASE_DIR:-/opt/ml}/input/data/driver/launch.sh"'
 """
 
@@ -55,11 +57,12 @@ class Dns:
     def __init__(self, names: dict[str, str], late: dict[str, int], namespace: int) -> None:
         self._names, self._late = names, dict(late)
         self.asked: list[str] = []
-        self._socket = self._open(namespace)
+        self._socket, self._listening = self._open(namespace)
         threading.Thread(target=self._serve, daemon=True).start()
 
-    def _open(self, namespace: int) -> socket.socket:
-        """A socket inside the switch's network: a short-lived thread enters it, and the socket stays there."""
+    def _open(self, namespace: int) -> list[socket.socket]:
+        """Sockets inside the switch's network: a short-lived thread enters it, and they stay there. Connecting to the second one proves
+        that a host's network works."""
         made: list[socket.socket] = []
 
         def inside() -> None:
@@ -71,11 +74,12 @@ class Dns:
             opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             opened.bind((f"{NETWORK}.1", 53))
             made.append(opened)
+            made.append(socket.create_server((f"{NETWORK}.1", 53), backlog=64))
 
         thread = threading.Thread(target=inside)
         thread.start()
         thread.join()
-        return made[0]
+        return made
 
     def _serve(self) -> None:
         while True:
@@ -105,6 +109,7 @@ class Dns:
 
     def close(self) -> None:
         self._socket.close()
+        self._listening.close()
 
 
 def inside(pid: int, *words: str) -> None:
@@ -143,13 +148,13 @@ class NetWorld(FakeWorld):
 
     def _boot(self, host: str, address: str, switch: int, environ: dict[str, str]) -> None:
         beside = lambda end: self.root / f"{host}.{end}"  # noqa: E731
-        beside("resolv").write_text(f"nameserver {NETWORK}.1\noptions timeout:30 attempts:4\n")
+        beside("resolv").write_text(f"nameserver {NETWORK}.1\noptions timeout:2 attempts:5\n")
         beside("hosts").write_text("127.0.0.1 localhost\n")
         temporary = self.root / f"{host}.tmp"
         temporary.mkdir()
         variables = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": os.environ.get("HOME", "/root")}
         variables |= {"TRAINING_JOB_NAME": self.name, "AWS_REGION": "us-west-2", "TMPDIR": str(temporary), "LANG": "C.UTF-8"}
-        variables |= {"BASE": str(self.base(host)), "NAME": host} | environ
+        variables |= {"BASE": str(self.base(host)), "NAME": host, "NAMESERVER": f"{NETWORK}.1"} | environ
         log = (self.base(host) / "log").open("wb")
         process = subprocess.Popen([*UNSHARE, "/bin/bash", "-c", HOST], env=variables, stdout=log, stderr=subprocess.STDOUT)
         self.processes[host] = process

@@ -119,7 +119,7 @@ def test_eleven_hosts_are_ranked_as_strings(tmp_path: Path, worlds: Callable[...
 
 @needs_mpi
 def test_a_host_that_dies_ends_the_job_as_a_lost_peer(tmp_path: Path, worlds: Callable[..., NetWorld], shim: str) -> None:  # noqa: F811
-    world = steps_world(tmp_path, worlds, shim, 3, "waits", restartsInPlace=3)
+    world = steps_world(tmp_path, worlds, shim, 3, "waits", restartsInPlace=3, peer_seconds="2")
     world.wait_for("algo-1", '"step":3')
     world.wait_for("algo-1", "the drivers of all 3 hosts are connected")
     world.send("algo-2", signal.SIGKILL)
