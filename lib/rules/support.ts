@@ -20,7 +20,6 @@ const notYet = (path: string, what: string, got: unknown, fix: string): Finding 
 function trainer(run: RunSpec): Finding[] {
   if (run.code.builtin !== 'builtin') return [];
   const { library, collectives, parameters } = run.distribution;
-  const expert = parameters.expert_parallel_degree;
   const tensor = parameters.tensor_parallel_degree;
   return [
     ...when(
@@ -48,15 +47,6 @@ function trainer(run: RunSpec): Finding[] {
         `${run.training.precision} in the built-in trainer`,
         run.training.precision,
         'use bf16',
-      ),
-    ),
-    ...when(
-      library === 'fsdp' && typeof expert === 'number' && expert > 1,
-      notYet(
-        'distribution.parameters.expert_parallel_degree',
-        'expert parallelism in the built-in trainer',
-        expert,
-        'use 1',
       ),
     ),
     ...when(

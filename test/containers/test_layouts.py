@@ -61,6 +61,31 @@ def test_other_families_train_the_same_sharded(tmp_path: Path, shards: Path, mod
     assert found == pytest.approx(plain_losses(shards, TRAINING["steps"], **model), abs=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("ranks", "parameters"),
+    [
+        pytest.param(2, {"expert_parallel_degree": 2}, id="every rank other experts"),
+        pytest.param(4, {"expert_parallel_degree": 2}, id="experts sharded too"),
+        pytest.param(4, {"expert_parallel_degree": 2, "replicate_degree": 2}, id="experts replicated too"),
+    ],
+)
+def test_experts_on_other_ranks_train_the_same_and_continue_on_one(tmp_path: Path, shards: Path, ranks: int, parameters: dict) -> None:
+    from slipway_trainer.safetensors import SafetensorsFile
+
+    model = {"experts": 4, "expertsPerToken": 2}
+    checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    common = {"model": model, "checkpoints": checkpoints, "arguments": ["--export-weights", "--save-every-steps", "3"]}
+    expected = plain_losses(shards, TRAINING["steps"], **model)
+    found = losses_of(tmp_path / "spread", ranks, trainer_job(**common, parameters=parameters), {"train": shards})
+    assert found == pytest.approx(expected, abs=1e-5)
+    (tmp_path / "checkpoints/step-6/COMMITTED.json").unlink()
+    assert losses_of(tmp_path / "one", 1, trainer_job(**common), {"train": shards}) == pytest.approx(expected[3:], abs=1e-5)
+    spread, one = (SafetensorsFile(tmp_path / run / "model/model.safetensors") for run in ("spread", "one"))
+    assert spread.names == one.names
+    for name in one.names:
+        torch.testing.assert_close(spread.tensor(name), one.tensor(name), atol=1e-4, rtol=0)
+
+
 def test_bf16_follows_fp32(tmp_path: Path, shards: Path, reference: list[float]) -> None:
     found = losses_of(tmp_path, 2, trainer_job(training={"precision": "bf16"}), {"train": shards})
     assert found == pytest.approx(reference, abs=0.05)
@@ -108,7 +133,7 @@ def test_evaluation_uses_the_same_samples_every_time(tmp_path: Path, shards: Pat
     [
         ({"library": "megatron"}, "distribution.library: must be fsdp"),
         ({"training": {"precision": "fp8"}}, "training.precision: must be bf16 or fp32"),
-        ({"parameters": {"expert_parallel_degree": 2}}, "expert_parallel_degree: must be 1"),
+        ({"parameters": {"expert_parallel_degree": 2}}, "expert_parallel_degree: must divide 0 experts"),
         ({"training": {"lora": {"rank": 2, "alpha": 4, "targets": ["no_proj"]}}}, "must name layers of the model"),
     ],
 )

@@ -25,6 +25,8 @@ def backend_name(settings: RunSettings, torch_version: str) -> str:
         issues.append(f"--backend: must be fsdp1 under PyTorch {torch_version}, got fsdp2; use an image with PyTorch 2.6 or later")
     if name == "fsdp1" and settings.parallel.tensor > 1:
         issues.append(f"tensor_parallel_degree: must be 1 with FSDP1 ({why}), got {settings.parallel.tensor}; use smp-v2, or PyTorch 2.6")
+    if name == "fsdp1" and settings.parallel.expert > 1:
+        issues.append(f"expert_parallel_degree: must be 1 with FSDP1 ({why}), got {settings.parallel.expert}; use smp-v2, or PyTorch 2.6")
     if name == "fsdp1" and settings.parallel.compile:
         issues.append(f"compile: must be false with FSDP1 ({why}), got true; use PyTorch 2.6 or later")
     if name == "fsdp2" and settings.parallel.tensor > 1 and settings.architecture.experts:

@@ -1,12 +1,14 @@
 """Feed-forward blocks: dense ones, and mixtures of experts (Mixtral, arXiv 2401.04088).
 
-Shape suffixes: T tokens of a micro-batch (B * L), X experts, N experts that one token visits; others as in model.py.
+Shape suffixes: T tokens of a micro-batch (B * L), X experts, N experts that one token visits, A = T * N visits, R visits that this rank
+computes; others as in model.py.
 """
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from slipway_trainer.expert_parallel import ExpertParallel
 from slipway_trainer.settings import Architecture
 
 
@@ -25,23 +27,38 @@ class FeedForward(nn.Module):
         return self.down_proj(inner_BLF)
 
 
-class ExpertMixture(nn.Module):
-    """All experts on every rank; each sees only the tokens that the router sends it."""
+class Experts(nn.ModuleDict):
+    """The experts that this rank holds, by their number in the whole model."""
 
-    def __init__(self, shape: Architecture) -> None:
+    def forward(self, x_RD: Tensor, visits: list[int]) -> Tensor:
+        """Rows are sorted by expert; `visits` says how many each has. One with none still takes part: its gradients must exist."""
+        parts = zip(self.values(), x_RD.split(visits), strict=True)
+        return torch.cat([expert(part) for expert, part in parts])
+
+
+class ExpertMixture(nn.Module):
+    """A router sends each token to N of X experts; with expert parallelism some of them are on other ranks."""
+
+    def __init__(self, shape: Architecture, parallel: ExpertParallel | None = None) -> None:
         super().__init__()
-        self.per_token = shape.experts_per_token
+        self.per_token, self.total, self.parallel = shape.experts_per_token, shape.experts, parallel
         self.router = nn.Linear(shape.hidden_size, shape.experts, bias=False)
-        self.experts = nn.ModuleList(FeedForward(shape.hidden_size, shape.ffn_hidden_size, shape.gated_mlp) for _ in range(shape.experts))
+        held = parallel.held(shape.experts) if parallel is not None else range(shape.experts)
+        self.experts = Experts({str(number): FeedForward(shape.hidden_size, shape.ffn_hidden_size, shape.gated_mlp) for number in held})
 
     def forward(self, x_BLD: Tensor) -> Tensor:
         x_TD = x_BLD.flatten(0, 1)
         scores_TX = F.softmax(self.router(x_TD).float(), dim=-1)
         weights_TN, chosen_TN = scores_TX.topk(self.per_token, dim=-1)
         weights_TN = (weights_TN / weights_TN.sum(-1, keepdim=True)).to(x_TD.dtype)
-        out_TD = torch.zeros_like(x_TD)
-        for number, expert in enumerate(self.experts):
-            tokens, place = torch.where(chosen_TN == number)
-            # An expert without tokens still takes part, with none: its gradients must exist on every rank.
-            out_TD = out_TD.index_add(0, tokens, expert(x_TD[tokens]) * weights_TN[tokens, place, None])
-        return out_TD.view_as(x_BLD)
+        order_A = chosen_TN.flatten().argsort(stable=True)
+        tokens_A = order_A // self.per_token
+        visits_X = chosen_TN.flatten().bincount(minlength=self.total)
+        out_AD = self._visit(x_TD[tokens_A], visits_X) * weights_TN.flatten()[order_A, None]
+        return torch.zeros_like(x_TD).index_add(0, tokens_A, out_AD).view_as(x_BLD)
+
+    def _visit(self, x_AD: Tensor, visits_X: Tensor) -> Tensor:
+        """What the experts make of rows that are sorted by expert, in the same order."""
+        if self.parallel is None:
+            return self.experts(x_AD, visits_X.tolist())
+        return self.parallel.visit(self.experts, x_AD, visits_X)

@@ -9,8 +9,9 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
-from slipway_trainer.context_parallel import context_parallel
-from slipway_trainer.gradients import clip_gradients
+from slipway_trainer.context_parallel import ContextParallel, context_parallel
+from slipway_trainer.expert_parallel import ExpertParallel, expert_parallel
+from slipway_trainer.gradients import clip_gradients, mesh_key
 from slipway_trainer.initialise import initialise
 from slipway_trainer.layout import Layout, build_mesh, data_rank
 from slipway_trainer.lora import apply_lora
@@ -19,7 +20,7 @@ from slipway_trainer.objective import Objective
 from slipway_trainer.optimizer import build_optimizer, optimizer_tensors
 from slipway_trainer.recompute import apply_recompute
 from slipway_trainer.settings import RunSettings
-from slipway_trainer.sharding import whole_tensors
+from slipway_trainer.sharding import gathered
 from slipway_trainer.tensor_parallel import apply_tensor_parallel
 from slipway_trainer.weights import load_weights
 
@@ -39,11 +40,9 @@ class Fsdp2Backend:
         self.data_rank = data_rank(layout, dist.get_rank())
         context = context_parallel(layout)
         self._objective = Objective(settings, context, device)
-        with torch.device("meta"):
-            model = Transformer(settings.architecture, context)
-            if settings.training.lora is not None:
-                apply_lora(model, settings.training.lora)
-        self.shapes = {name: parameter.shape for name, parameter in model.named_parameters()}
+        self._experts = expert_parallel(layout, device.type)
+        self.shapes = {name: parameter.shape for name, parameter in self._module(None, None).named_parameters()}
+        model = self._module(context, self._experts)
         self._distribute(model)
         model.to_empty(device=device)
         initialise(model, settings.architecture.layers, settings.training.seed, device)
@@ -51,6 +50,13 @@ class Fsdp2Backend:
             load_weights(model, weights)
         self.model = model
         self.optimizer = build_optimizer(model.named_parameters(), self.shapes, settings.arguments, fused=device.type == "cuda")
+
+    def _module(self, context: ContextParallel | None, experts: ExpertParallel | None) -> Transformer:
+        with torch.device("meta"):
+            module = Transformer(self._settings.architecture, context, experts)
+            if self._settings.training.lora is not None:
+                apply_lora(module, self._settings.training.lora)
+        return module
 
     def _data_mesh(self) -> DeviceMesh:
         """The ranks over which FSDP shards. The mesh joins `shard` and `context`: ranks that share a sequence average gradients too."""
@@ -60,13 +66,16 @@ class Fsdp2Backend:
         training, parallel = self._settings.training, self._settings.parallel
         mesh = self._data_mesh()
         policy = MixedPrecisionPolicy(param_dtype=_COMPUTE[training.precision], reduce_dtype=torch.float32)
+        reshard = parallel.reshard_after_forward
         for block in model.blocks.values():
             if self.layout.tensor > 1:
                 apply_tensor_parallel(block, self.mesh["tensor"])
             apply_recompute(block, training.activation_checkpointing)
             if parallel.compile:
                 block.compile()
-            fully_shard(block, mesh=mesh, mp_policy=policy, reshard_after_forward=parallel.reshard_after_forward)
+            if self._experts is not None:
+                fully_shard(block.mlp.experts, mesh=self._experts.mesh, mp_policy=policy, reshard_after_forward=reshard)
+            fully_shard(block, mesh=mesh, mp_policy=policy, reshard_after_forward=reshard)
         fully_shard(model, mesh=mesh, mp_policy=policy)
 
     def state(self) -> dict[str, Tensor]:
@@ -76,8 +85,15 @@ class Fsdp2Backend:
     def restore(self, state: dict[str, Tensor]) -> None:
         """The tensors of `state` are the live ones."""
 
+    @torch.no_grad()
     def whole_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        return whole_tensors(self.model)
+        held = dict(self.model.named_parameters())
+        for name, shape in self.shapes.items():
+            whole = gathered(held[name]) if name in held else torch.empty(shape, device=self.device)
+            holder = self._experts.holder(name, self._settings.architecture.experts) if self._experts is not None else None
+            if holder is not None:
+                dist.broadcast(whole, src=holder)
+            yield name, whole
 
     def forward_backward(self, tokens_BL: Tensor, targets_BL: Tensor, share: float, last: bool) -> Tensor:
         # Until the last micro-step gradients stay unsharded and local, and parameters stay gathered.
@@ -92,7 +108,10 @@ class Fsdp2Backend:
         return self._objective(self.model, tokens_BL, targets_BL)
 
     def clip(self, max_norm: float) -> Tensor:
-        return clip_gradients(self.model.parameters(), max_norm)
+        spread = {}
+        if self._experts is not None:
+            spread = {mesh_key(parameter): self._experts.group for name, parameter in self.model.named_parameters() if ".experts." in name}
+        return clip_gradients(self.model.parameters(), max_norm, spread)
 
     def close(self) -> None:
         """Nothing outlives the process group."""

@@ -1,39 +1,45 @@
 """Gradient norm and clipping over parameters that are sharded in different ways."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed import ProcessGroup
 from torch.distributed.tensor import DTensor
 
 
-def _mesh_key(parameter: nn.Parameter) -> int:
+def mesh_key(parameter: nn.Parameter) -> int:
+    """The same for parameters that one operation can take together."""
     return id(parameter.device_mesh) if isinstance(parameter, DTensor) else 0
 
 
 @torch.no_grad()
-def global_norm(parameters: Iterable[nn.Parameter]) -> Tensor:
+def global_norm(parameters: Iterable[nn.Parameter], spread: Mapping[int, ProcessGroup]) -> Tensor:
     """Euclidean norm of all gradients over all ranks.
 
     Grouped by device mesh: under tensor parallelism some parameters live on more dimensions than others, and one operation cannot mix
-    them.
+    them. `spread`: by mesh, the group whose ranks hold other parameters of that kind (experts).
     """
     groups: dict[int, list[Tensor]] = {}
     for parameter in parameters:
         if parameter.grad is not None:
-            groups.setdefault(_mesh_key(parameter), []).append(parameter.grad)
+            groups.setdefault(mesh_key(parameter), []).append(parameter.grad)
     squares = []
-    for grads in groups.values():
+    for mesh, grads in groups.items():
         norm = torch.nn.utils.get_total_norm(grads)
-        squares.append((norm.full_tensor() if isinstance(norm, DTensor) else norm).float() ** 2)
+        square = (norm.full_tensor() if isinstance(norm, DTensor) else norm).float() ** 2
+        if mesh in spread:
+            dist.all_reduce(square, group=spread[mesh])
+        squares.append(square)
     return torch.stack(squares).sum().sqrt()
 
 
 @torch.no_grad()
-def clip_gradients(parameters: Iterable[nn.Parameter], max_norm: float) -> Tensor:
+def clip_gradients(parameters: Iterable[nn.Parameter], max_norm: float, spread: Mapping[int, ProcessGroup]) -> Tensor:
     """Scales all gradients so that their norm is at most `max_norm` (0: leaves them); returns the norm before."""
     held = [parameter for parameter in parameters if parameter.grad is not None]
-    norm = global_norm(held)
+    norm = global_norm(held, spread)
     if max_norm > 0:
         scale = torch.clamp(max_norm / (norm + 1e-6), max=1.0)
         for parameter in held:

@@ -16,6 +16,8 @@ class Layout:
     shard: int
     context: int
     tensor: int
+    #: Ranks that share one set of experts; they are among those of shard x context.
+    expert: int = 1
 
     @property
     def data_ranks(self) -> int:
@@ -36,7 +38,7 @@ def resolve_layout(parallel: Parallel, ranks: int, shape: Architecture, training
     others = parallel.tensor * parallel.context
     shard = parallel.shard if parallel.shard is not None else ranks // (others * (parallel.replicate or 1))
     replicate = parallel.replicate if parallel.replicate is not None else ranks // (others * max(1, shard))
-    layout = Layout(replicate, shard, parallel.context, parallel.tensor)
+    layout = Layout(replicate, shard, parallel.context, parallel.tensor, parallel.expert)
     issues = []
     if min(shard, replicate) < 1 or layout.ranks != ranks:
         issues.append(
@@ -53,6 +55,11 @@ def resolve_layout(parallel: Parallel, ranks: int, shape: Architecture, training
         issues.append(
             f"tensor_parallel_degree: must divide {shape.attention_heads} heads, {shape.kv_heads} KV heads and ffnHiddenSize "
             f"{shape.ffn_hidden_size}, got {layout.tensor}"
+        )
+    if layout.expert > 1 and (shape.experts % layout.expert or layout.shard * layout.context % layout.expert):
+        issues.append(
+            f"expert_parallel_degree: must divide {shape.experts} experts and shard {layout.shard} x context {layout.context}, "
+            f"got {layout.expert}"
         )
     if training.sequence_length % (2 * layout.context):
         issues.append(

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from slipway_trainer.context_parallel import ContextParallel
+from slipway_trainer.expert_parallel import ExpertParallel
 from slipway_trainer.feed_forward import ExpertMixture, FeedForward
 from slipway_trainer.settings import Architecture
 
@@ -91,11 +92,11 @@ class Block(nn.Module):
 class Transformer(nn.Module):
     """Token ids in; logits out, or with targets the loss, so that the head's logits never need to exist all at once."""
 
-    def __init__(self, shape: Architecture, context: ContextParallel | None = None) -> None:
+    def __init__(self, shape: Architecture, context: ContextParallel | None = None, experts: ExpertParallel | None = None) -> None:
         super().__init__()
         self.shape, self.context = shape, context
         self.embed = nn.Embedding(shape.vocabulary_size, shape.hidden_size)
-        self.blocks = nn.ModuleDict({str(index): Block(shape, _feed_forward(shape), context) for index in range(shape.layers)})
+        self.blocks = nn.ModuleDict({str(index): Block(shape, _feed_forward(shape, experts), context) for index in range(shape.layers)})
         self.norm = RmsNorm(shape.hidden_size, shape.norm_epsilon)
         self.head = nn.Linear(shape.hidden_size, shape.vocabulary_size, bias=False)
         if shape.tied_embeddings:
@@ -119,9 +120,9 @@ class Transformer(nn.Module):
         return self.context.positions(tokens_BL.size(1) * self.context.ranks, tokens_BL.device)
 
 
-def _feed_forward(shape: Architecture) -> nn.Module:
+def _feed_forward(shape: Architecture, experts: ExpertParallel | None) -> nn.Module:
     if shape.experts:
-        return ExpertMixture(shape)
+        return ExpertMixture(shape, experts)
     return FeedForward(shape.hidden_size, shape.ffn_hidden_size, shape.gated_mlp)
 
 

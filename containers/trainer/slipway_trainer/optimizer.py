@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor
+
+from slipway_trainer.gradients import mesh_key
 
 #: Per-parameter tensors of AdamW, as torch names them.
 MOMENTS = ("exp_avg", "exp_avg_sq")
@@ -23,8 +24,7 @@ def plain_adamw(
         if not parameter.requires_grad:
             continue
         # By device mesh too: one fused operation cannot take parameters of several meshes.
-        mesh = id(parameter.device_mesh) if isinstance(parameter, DTensor) else 0
-        groups.setdefault((len(shapes[name]) > 1, mesh), []).append(parameter)
+        groups.setdefault((len(shapes[name]) > 1, mesh_key(parameter)), []).append(parameter)
     return torch.optim.AdamW(
         [{"params": held, "weight_decay": arguments.weight_decay if decays else 0.0} for (decays, _mesh), held in groups.items()],
         lr=arguments.learning_rate,

@@ -263,7 +263,6 @@ def _unsupported(settings: RunSettings) -> list[str]:
         (settings.library not in LIBRARIES, "distribution.library", " or ".join(LIBRARIES), settings.library),
         (settings.training.precision not in PRECISIONS, "training.precision", " or ".join(PRECISIONS), settings.training.precision),
         (settings.collectives == "smddp" and settings.library == "ddp", "distribution.collectives", "nccl or gloo for ddp", "smddp"),
-        (settings.parallel.expert != 1 and settings.library != "smp-v2", "expert_parallel_degree", "1", settings.parallel.expert),
     ]
     return [
         f"{option}: must be {allowed} for the built-in trainer, got {found}; not supported yet"

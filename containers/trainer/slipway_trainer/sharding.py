@@ -1,7 +1,5 @@
 """From whole tensors to the part that a rank holds, and back."""
 
-from collections.abc import Iterator
-
 import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
@@ -27,8 +25,6 @@ def fill(parameter: nn.Parameter, whole: Tensor) -> None:
         local.copy_(whole[local_slices(parameter)])
 
 
-@torch.no_grad()
-def whole_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Every parameter in full, one at a time; every rank must walk through it at the same time."""
-    for name, parameter in model.named_parameters():
-        yield name, parameter.full_tensor() if isinstance(parameter, DTensor) else parameter.detach()
+def gathered(parameter: Tensor) -> Tensor:
+    """The whole tensor; every rank that holds a part must call this at the same time."""
+    return parameter.full_tensor() if isinstance(parameter, DTensor) else parameter.detach()
