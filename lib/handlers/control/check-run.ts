@@ -9,6 +9,7 @@ import { hasErrors, type Issue, issue } from '../../spec/issue';
 import { loadRun } from '../../spec/load';
 import type { RunSpec } from '../../spec/run-spec';
 import type { LimitReader } from '../shared/limit-reader';
+import { memoryIssues } from '../shared/memory-check';
 
 export interface CheckedStart {
   /** Absent when an issue is an error. */
@@ -34,6 +35,7 @@ export async function checkStart(
     ...codeIssues(run, request),
     ...nameIssues(request, descriptor),
     ...priceIssues(run, request, descriptor, region),
+    ...memoryIssues(run, region),
     ...rows.filter(isAboveLimit).map(quotaIssue),
   ];
   return { ...(hasErrors(issues) ? {} : { run }), issues, quota: rows.map(toAnswer) };

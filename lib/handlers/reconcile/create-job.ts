@@ -11,6 +11,7 @@ import type { CreateOutcome } from '../../lifecycle/observed';
 import type { Checkpoint } from '../../lifecycle/record';
 import { failureHistory } from '../../lifecycle/restarts';
 import type { RunSpec } from '../../spec/run-spec';
+import { withFittingAlternatives } from '../shared/memory-check';
 import { bucketAndKey } from '../shared/s3-uri';
 import { createOutcomeOf } from './create-outcome';
 import type { ReconcileDeps } from './deps';
@@ -65,7 +66,7 @@ async function historyOf(
 /** Code, driver, image and spec are those of the run; role, network and buckets those of the descriptor of the day. */
 export function planOf(deps: Pick<ReconcileDeps, 'region'>, subject: Subject, effect: CreateEffect): JobPlan {
   const { record, intent, descriptor } = subject;
-  const run = runOnRung(intent.spec, effect.rungId);
+  const run = withFittingAlternatives(runOnRung(intent.spec, effect.rungId), deps.region);
   return {
     run,
     descriptor: { ...descriptor, trainingImageUri: intent.trainingImageUri ?? descriptor.trainingImageUri },

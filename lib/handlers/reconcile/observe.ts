@@ -1,8 +1,10 @@
 import { fillPlaceholders, runPrefixes } from '../../job/plan';
+import { runOnRung } from '../../lifecycle/ladder';
 import { type CheckpointObservation, NOTHING_OBSERVED, type Observed } from '../../lifecycle/observed';
 import { type Attempt, type Checkpoint, isOver, liveAttempt, type RunRecord } from '../../lifecycle/record';
 import type { Descriptor } from '../../spec/descriptor';
 import type { RunIntent } from '../shared/items';
+import { fitsMemory } from '../shared/memory-check';
 import { listCheckpoints } from './checkpoints';
 import type { ReconcileDeps } from './deps';
 import { describeJob } from './describe';
@@ -34,7 +36,18 @@ export async function observe(deps: ReconcileDeps, subject: Subject, carried: Ca
       : NOTHING_OBSERVED.checkpoints,
     mayLaunch(record, attempt) ? findStart(deps, subject) : undefined,
   ]);
-  return { ...NOTHING_OBSERVED, job, heartbeat, checkpoints, startFrom, ...carried };
+  const rungsThatDoNotFit = needsRung(job, record, attempt) ? tooSmall(deps, subject) : [];
+  return { ...NOTHING_OBSERVED, job, heartbeat, checkpoints, startFrom, rungsThatDoNotFit, ...carried };
+}
+
+/** A rung is chosen when an attempt is intended, and when one has ended. */
+const needsRung = (job: Observed['job'], record: RunRecord, attempt: Attempt | undefined): boolean =>
+  mayLaunch(record, attempt) || (job.kind === 'present' && !['InProgress', 'Stopping'].includes(job.status));
+
+/** Rungs of the ladder on which the planner knows that the run cannot fit. */
+function tooSmall(deps: ReconcileDeps, { record, intent }: Subject): string[] {
+  const fits = (rungId: string) => fitsMemory(runOnRung(intent.spec, rungId), deps.region);
+  return record.policy.ladder.filter((rung) => !fits(rung.id)).map((rung) => rung.id);
 }
 
 /** A fresh Describe might not show it yet; the answer of the create call is better evidence. */

@@ -1,0 +1,59 @@
+import { planRun } from '../../planner/plan-run';
+import { type Issue, issue } from '../../spec/issue';
+import type { RunSpec } from '../../spec/run-spec';
+
+/** A run on one of the cluster shapes that it may be given. */
+interface Shape {
+  /** Option that names it. */
+  path: string;
+  run: RunSpec;
+}
+
+/** The shape as written, and one for each alternative that the service may choose instead. */
+function shapesOf(run: RunSpec): Shape[] {
+  const alternatives = run.compute.alternatives.map((alternative, i) => ({
+    path: `compute.alternatives[${i}].instanceType`,
+    run: on(run, alternative),
+  }));
+  return [{ path: 'training', run }, ...alternatives];
+}
+
+const on = (run: RunSpec, { instanceType, instanceCount }: RunSpec['compute']['alternatives'][number]): RunSpec => ({
+  ...run,
+  compute: {
+    ...run.compute,
+    instanceType,
+    instanceCount: instanceCount ?? run.compute.instanceCount,
+    alternatives: [],
+  },
+});
+
+/** GiB needed and there, when the planner knows the run and it cannot fit; undefined in every other case. */
+function shortfall(run: RunSpec, region: string): { needed: number; available: number } | undefined {
+  const plan = planRun(run, { region });
+  if (Array.isArray(plan) || plan.fits !== 'oom') return undefined;
+  return { needed: plan.memoryGiB.total, available: plan.memoryGiB.available };
+}
+
+/** Every shape that the run may be given and cannot fit. What the planner does not know it says nothing about. */
+export function memoryIssues(run: RunSpec, region: string): Issue[] {
+  return shapesOf(run).flatMap(({ path, run: shape }) => {
+    const short = shortfall(shape, region);
+    if (!short) return [];
+    return issue('plan/memory', 'error', path, {
+      must: `must fit the ${short.available.toFixed(0)} GiB of one GPU of ${shape.compute.instanceType || 'its groups'}`,
+      got: `${short.needed.toFixed(0)} GiB`,
+      fix: path === 'training' ? 'see slipway plan for what helps' : 'leave it out, or plan it with more instances',
+    });
+  });
+}
+
+export const fitsMemory = (run: RunSpec, region: string): boolean => shortfall(run, region) === undefined;
+
+/** The run without the alternatives that do not fit: what is asked of the service is asked with what is known today. */
+export function withFittingAlternatives(run: RunSpec, region: string): RunSpec {
+  const alternatives = run.compute.alternatives.filter((alternative) => fitsMemory(on(run, alternative), region));
+  return alternatives.length === run.compute.alternatives.length
+    ? run
+    : { ...run, compute: { ...run.compute, alternatives } };
+}
