@@ -25,10 +25,12 @@ const NAMED = 5;
  *
  * Create does nothing: before it, nothing of ours ran here. The answer comes from the run table and from SageMaker itself, so
  * that a job whose table is gone still counts. A refused deletion leaves the stack as it is: stop the runs and delete again.
+ * After a refused update CloudFormation sends another one, back to what is deployed. The id says what that is (its end is the
+ * fingerprint that was let through last), so that the way back is never refused.
  */
 export async function onEvent(deps: GuardDeps, event: CdkCustomResourceEvent): Promise<CdkCustomResourceResponse> {
   const properties = parseProperties(guardSchema, event);
-  const PhysicalResourceId = `${properties.guards}-guard-${properties.environment}`;
+  const PhysicalResourceId = idOf(properties);
   const what = threatOf(event, properties);
   if (!what) return { PhysicalResourceId };
   const live = new Set([...(await activeRuns(deps)), ...(await liveJobs(deps, properties.environment))]);
@@ -36,15 +38,23 @@ export async function onEvent(deps: GuardDeps, event: CdkCustomResourceEvent): P
   return { PhysicalResourceId };
 }
 
-function threatOf(
-  event: CdkCustomResourceEvent,
-  { guards, fingerprint }: { guards: string; fingerprint?: string },
-): string | undefined {
-  if (guards === 'delete') return event.RequestType === 'Delete' ? 'this deletion' : undefined;
+interface Guarded {
+  guards: string;
+  environment: string;
+  fingerprint?: string;
+}
+
+function idOf({ guards, environment, fingerprint }: Guarded): string {
+  const id = `${guards}-guard-${environment}`;
+  return guards === 'replace' && fingerprint ? `${id}-${fingerprint}` : id;
+}
+
+function threatOf(event: CdkCustomResourceEvent, properties: Guarded): string | undefined {
+  if (properties.guards === 'delete') return event.RequestType === 'Delete' ? 'this deletion' : undefined;
   if (event.RequestType !== 'Update') return undefined;
-  return event.OldResourceProperties.fingerprint === fingerprint
-    ? undefined
-    : 'this update, which replaces role, network or key,';
+  const isDeployed = event.PhysicalResourceId === idOf(properties);
+  const isSame = event.OldResourceProperties.fingerprint === properties.fingerprint;
+  return isDeployed || isSame ? undefined : 'this update, which replaces role, network or key,';
 }
 
 function refusal(what: string, live: string[]): string {

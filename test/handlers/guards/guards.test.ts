@@ -96,8 +96,15 @@ describe('the guard of replacements', () => {
 
   test('lets it through when no run is live', async () => {
     expect(await onEvent(deps, replacement.update({}, { fingerprint: 'old' }))).toEqual({
-      PhysicalResourceId: 'replace-guard-research',
+      PhysicalResourceId: 'replace-guard-research-new',
     });
+  });
+
+  test('never refuses the way back after it refused an update: the id says what is deployed', async () => {
+    active('gpt-1');
+    const back = replacement.update({ fingerprint: 'old' }, { fingerprint: 'new' });
+    const answer = await onEvent(deps, Object.assign(back, { PhysicalResourceId: 'replace-guard-research-old' }));
+    expect(answer).toEqual({ PhysicalResourceId: 'replace-guard-research-old' });
   });
 
   test('asks nothing when the fingerprint is the same, nor on create and delete', async () => {
