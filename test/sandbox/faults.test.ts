@@ -205,6 +205,16 @@ test('a state can be made to last', async () => {
   expect((downloading?.EndTime?.getTime() ?? 0) - (downloading?.StartTime?.getTime() ?? 0)).toBeGreaterThanOrEqual(500);
 });
 
+test("the service's clock may be ahead or behind, the same in every answer", async () => {
+  await plan({ kind: 'clock-skew', jobName: 'behind', seconds: -600 });
+  const done = await run(lab, job('behind', 'true'));
+  const again = await finished(lab, 'behind');
+
+  const behind = (Date.now() - (done.CreationTime?.getTime() ?? 0)) / 1000;
+  expect(behind).toBeGreaterThan(595);
+  expect(again.CreationTime).toEqual(done.CreationTime);
+});
+
 test('an internal error may come while the model is uploaded', async () => {
   await plan({ kind: 'internal-error', jobName: 'late', state: 'Uploading' });
 

@@ -63,7 +63,7 @@ export type AwsFault = z.output<typeof awsFaultSchema>;
 /**
  * The faults that can be planned. Calls: `throttling`, `call-error`, `response-lost`, `slow-response`. Jobs: `capacity-error`,
  * `pending`, `state-delay`, `internal-error`, `spot-interruption`, `instance-killed`, `instance-frozen`,
- * `disk-full`.
+ * `disk-full`. The service itself: `clock-skew`.
  */
 export const faultSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('throttling'), ...onCall }),
@@ -135,6 +135,14 @@ export const faultSchema = z.discriminatedUnion('kind', [
     bytes: z.number().int().nonnegative().default(0),
     /** Seconds until there is room again; absent: never. */
     seconds: z.number().positive().optional(),
+  }),
+  z.strictObject({
+    kind: z.literal('clock-skew'),
+    ...common,
+    /** Until it is removed: a clock that jumps back would make another job of this one. */
+    times: common.times.default(null),
+    /** How far the service's clock is ahead of everybody else's in what Describe answers; negative: behind. */
+    seconds: z.number(),
   }),
 ]);
 

@@ -11,8 +11,12 @@ export function modelArtifacts(job: TrainingJob): string {
   return output?.CompressionType === 'NONE' ? `${base}/model/` : `${base}/model.tar.gz`;
 }
 
-/** What DescribeTrainingJob answers: the request, without tags and session chaining, and the state. */
-export function describeTrainingJob(job: TrainingJob, now: number): object {
+/**
+ * What DescribeTrainingJob answers: the request, without tags and session chaining, and the state.
+ * @param aheadSeconds how far the service's clock is ahead (fault `clock-skew`)
+ */
+export function describeTrainingJob(job: TrainingJob, now: number, aheadSeconds = 0): object {
+  const seconds = (ms: number | undefined) => (ms === undefined ? undefined : ms / 1000 + aheadSeconds);
   const { SessionChainingConfig: _, ResourceConfig, ...request } = job.request;
   const used = Math.round(usedMsUntil(job, now) / 1000);
   return {

@@ -29,7 +29,7 @@ export class TrainingOperations {
 
   readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>> = {
     CreateTrainingJob: (call) => this.create(call),
-    DescribeTrainingJob: (call) => describeTrainingJob(this.require(call), Date.now()),
+    DescribeTrainingJob: (call) => this.describe(this.require(call)),
     ListTrainingJobs: (call) => this.list(call),
     StopTrainingJob: (call) => this.stop(call),
     UpdateTrainingJob: (call) => this.update(call),
@@ -43,6 +43,12 @@ export class TrainingOperations {
     const runs = [...this.runs.values()];
     for (const run of runs) run.control.end({ kind: 'shutdown' });
     await Promise.all(runs.map((run) => run.finished));
+  }
+
+  private describe(job: TrainingJob): object {
+    const [skew] = this.deps.run.faults.armed(['clock-skew'], { region: job.region, jobName: job.name });
+    const ahead = skew?.fault.kind === 'clock-skew' ? skew.fault.seconds : 0;
+    return describeTrainingJob(job, Date.now(), ahead);
   }
 
   private async create(call: ApiCall): Promise<unknown> {
