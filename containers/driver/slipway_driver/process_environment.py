@@ -83,5 +83,9 @@ def compose(
     environ.setdefault("PYTHONUNBUFFERED", "1")
     # A rank that is told to abort after a hang then prints where each of its threads stands.
     environ.setdefault("PYTHONFAULTHANDLER", "1")
+    ours = environ.get("PYTHONPATH", "")
     environ.update(user)
+    if "PYTHONPATH" in user:
+        # Without ours the ranks would not find the driver's modules.
+        environ["PYTHONPATH"] = ":".join(dict.fromkeys(part for part in [*user["PYTHONPATH"].split(":"), *ours.split(":")] if part))
     return environ, lines
