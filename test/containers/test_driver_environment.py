@@ -119,3 +119,8 @@ def test_torchrun_gets_a_static_rendezvous_and_every_argument_as_one_word() -> N
         "py", "-m", "torch.distributed.run", "--nnodes=3", "--nproc-per-node=8", "--node-rank=0", "--rdzv-backend=static",
         "--master-addr=algo-1", "--master-port=7777", "--max-restarts=0", "--no-python", "shim", "$(x); 'y'",
     ]  # fmt: skip
+
+
+def test_a_user_s_python_path_comes_first_and_hides_nothing_of_the_driver() -> None:
+    environ, _ = compose({}, [{"PYTHONPATH": "/code:/mine:/driver"}], [], {"PYTHONPATH": "/mine:/other"})
+    assert environ["PYTHONPATH"] == "/mine:/other:/code:/driver"
