@@ -41,7 +41,7 @@ function trainer(run: RunSpec): Finding[] {
       ),
     ),
     ...when(
-      ['fp8', 'fp16'].includes(run.training.precision),
+      run.training.precision === 'fp16' || (run.training.precision === 'fp8' && library !== 'fsdp'),
       notYet(
         'training.precision',
         `${run.training.precision} in the built-in trainer`,

@@ -36,6 +36,7 @@ LAYOUTS: list[tuple[str, int, dict[str, Any]]] = [
     ("context parallel, replicated", 4, {"parameters": {"context_parallel_degree": 2, "replicate_degree": 2}}),
     ("one accumulation step less", 2, {"training": {"microBatchSize": 2}}),
     ("full recomputation", 2, {"training": {"activationCheckpointing": "full"}}),
+    ("layers recomputed in groups", 2, {"training": {"activationCheckpointing": "full"}, "arguments": ["--recompute-layers", "2"]}),
     ("selective recomputation", 2, {"training": {"activationCheckpointing": "selective"}}),
     ("activations offloaded", 1, {"training": {"activationOffload": True}}),
     ("loss in pieces", 2, {"arguments": ["--loss-chunks", "4"]}),
@@ -92,6 +93,14 @@ def test_bf16_follows_fp32(tmp_path: Path, shards: Path, reference: list[float])
     assert found != pytest.approx(reference, abs=1e-5)
 
 
+def test_float8_follows_fp32_and_its_products_are_those_of_float8(tmp_path: Path, shards: Path, reference: list[float]) -> None:
+    training = {"precision": "fp8", "activationCheckpointing": "selective"}
+    found = losses_of(tmp_path, 2, trainer_job(training=training), {"train": shards})
+    bf16 = losses_of(tmp_path, 2, trainer_job(training=training | {"precision": "bf16"}), {"train": shards})
+    assert found == pytest.approx(reference, abs=0.1)
+    assert found != pytest.approx(bf16, abs=1e-4)
+
+
 @pytest.mark.slow
 def test_compiled_blocks_train_the_same(tmp_path: Path, shards: Path, reference: list[float]) -> None:
     job = trainer_job(parameters={"compile": True}, training={"activationCheckpointing": "selective"})
@@ -132,7 +141,7 @@ def test_evaluation_uses_the_same_samples_every_time(tmp_path: Path, shards: Pat
     ("changes", "message"),
     [
         ({"library": "megatron"}, "distribution.library: must be fsdp"),
-        ({"training": {"precision": "fp8"}}, "training.precision: must be bf16 or fp32"),
+        ({"training": {"precision": "fp16"}}, "training.precision: must be bf16 or fp32 or fp8"),
         ({"parameters": {"expert_parallel_degree": 2}}, "expert_parallel_degree: must divide 0 experts"),
         ({"training": {"lora": {"rank": 2, "alpha": 4, "targets": ["no_proj"]}}}, "must name layers of the model"),
     ],

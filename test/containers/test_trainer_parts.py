@@ -4,7 +4,7 @@ import pytest
 
 from fake_world import TINY, job_json
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 from slipway_trainer.exits import Settings  # noqa: E402
@@ -128,3 +128,17 @@ def timeout_of(group: object) -> float:
     import torch
 
     return group._get_backend(torch.device("cpu")).options._timeout.total_seconds()  # type: ignore[attr-defined]
+
+
+def test_a_float8_layer_gives_nearly_the_product_and_gradients_of_a_plain_one() -> None:
+    from slipway_trainer.float8 import Float8Linear
+
+    torch.manual_seed(0)
+    layer = Float8Linear(64, 48, bias=False)
+    x = torch.randn(2, 16, 64, requires_grad=True)
+    plain = torch.nn.functional.linear(x, layer.weight)
+    pull = torch.randn_like(plain)
+    expected = torch.autograd.grad(plain, (x, layer.weight), pull)
+    found = torch.autograd.grad(layer(x), (x, layer.weight), pull)
+    for one, other in ((layer(x), plain), *zip(found, expected, strict=True)):
+        assert 1e-4 < float((one - other).norm() / other.norm()) < 0.06

@@ -63,6 +63,7 @@ def _parser(issues: list[str]) -> argparse.ArgumentParser:
         default=150.0,
         help="the same once steps follow each other, at least five of them; 0 = never shorter",
     )
+    add("--recompute-layers", type=int, default=1, help="with activationCheckpointing full: so many layers are recomputed together")
     add("--backend", choices=("auto", "fsdp1", "fsdp2"), default="auto", help="auto: fsdp2, but fsdp1 before PyTorch 2.6 and for SMDDP")
     add("--export-weights", action="store_true", help="at the end, write model.safetensors and config.json to the model folder")
     return parser

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import torch
 
+from slipway_trainer import float8
 from slipway_trainer.backend import Backend
 from slipway_trainer.exits import Settings
 from slipway_trainer.layout import Layout
@@ -15,41 +16,63 @@ FSDP2_SINCE = (2, 6)
 
 def backend_name(settings: RunSettings, torch_version: str) -> str:
     """The name of the backend. Raises Settings for what it cannot do."""
-    asked = settings.arguments.backend
-    major, minor = torch_version.split(".")[:2]
-    old = (int(major), int(minor)) < FSDP2_SINCE
-    name = asked if asked != "auto" else "fsdp1" if old or settings.collectives == "smddp" else "fsdp2"
-    why = f"PyTorch {torch_version}" if old else f"collectives {settings.collectives}"
-    issues = []
-    if name == "fsdp2" and old:
-        issues.append(f"--backend: must be fsdp1 under PyTorch {torch_version}, got fsdp2; use an image with PyTorch 2.6 or later")
-    if name == "fsdp1" and settings.parallel.tensor > 1:
-        issues.append(f"tensor_parallel_degree: must be 1 with FSDP1 ({why}), got {settings.parallel.tensor}; use smp-v2, or PyTorch 2.6")
-    if name == "fsdp1" and settings.parallel.expert > 1:
-        issues.append(f"expert_parallel_degree: must be 1 with FSDP1 ({why}), got {settings.parallel.expert}; use smp-v2, or PyTorch 2.6")
-    if name == "fsdp1" and settings.parallel.compile:
-        issues.append(f"compile: must be false with FSDP1 ({why}), got true; use PyTorch 2.6 or later")
-    if name == "fsdp2" and settings.parallel.tensor > 1 and settings.architecture.experts:
-        issues.append(f"tensor_parallel_degree: must be 1 with a mixture of experts, got {settings.parallel.tensor}; use smp-v2")
+    if settings.library in ("smp-v2", "deepspeed"):
+        name, why = settings.library, "this library"
+    else:
+        major, minor = torch_version.split(".")[:2]
+        old = (int(major), int(minor)) < FSDP2_SINCE
+        asked = settings.arguments.backend
+        name = asked if asked != "auto" else "fsdp1" if old or settings.collectives == "smddp" else "fsdp2"
+        why = f"{name.upper()} (PyTorch {torch_version}, collectives {settings.collectives})"
+        if name == "fsdp2" and old:
+            raise Settings([f"--backend: must be fsdp1 under PyTorch {torch_version}, got fsdp2; use an image with PyTorch 2.6 or later"])
+    issues = [f"{option}: must be {allowed} with {why}, got {found}" for option, allowed, found in _beyond(settings, name)]
     if issues:
         raise Settings(issues)
     return name
 
 
+def _beyond(settings: RunSettings, name: str) -> list[tuple[str, object, object]]:
+    """What a backend cannot do: (option, what it must be, what it is)."""
+    parallel, training = settings.parallel, settings.training
+    mixture = settings.architecture.experts > 0
+    only_fsdp2 = [
+        ("training.precision", "bf16 or fp32", training.precision, training.precision == "fp8"),
+        ("compile", False, True, parallel.compile),
+    ]
+    by_backend = {
+        "fsdp2": [
+            ("tensor_parallel_degree", "1 for a mixture of experts", parallel.tensor, mixture and parallel.tensor > 1),
+            ("training.precision", "bf16 with tensor parallelism", "fp8", training.precision == "fp8" and parallel.tensor > 1),
+        ],
+        "fsdp1": [
+            ("tensor_parallel_degree", 1, parallel.tensor, parallel.tensor > 1),
+            ("expert_parallel_degree", 1, parallel.expert, parallel.expert > 1),
+            *only_fsdp2,
+        ],
+        "smp-v2": [*only_fsdp2, ("--recompute-layers", 1, settings.arguments.recompute_layers, settings.arguments.recompute_layers > 1)],
+        "deepspeed": [*only_fsdp2, ("--recompute-layers", 1, settings.arguments.recompute_layers, settings.arguments.recompute_layers > 1)],
+    }
+    return [(option, allowed, found) for option, allowed, found, wrong in by_backend[name] if wrong]
+
+
 def build_backend(settings: RunSettings, layout: Layout, device: torch.device, weights: Path | None) -> Backend:
     """The backend of this rank, with its model on the device."""
-    if settings.library == "deepspeed":
+    name = backend_name(settings, torch.__version__)
+    if name == "deepspeed":
         from slipway_trainer.deepspeed_backend import DeepSpeedBackend
 
         return DeepSpeedBackend(settings, layout, device, weights)
-    if settings.library == "smp-v2":
+    if name == "smp-v2":
         from slipway_trainer.smp_v2 import SmpBackend
 
         return SmpBackend(settings, layout, device, weights)
-    if backend_name(settings, torch.__version__) == "fsdp1":
+    if name == "fsdp1":
         from slipway_trainer.fsdp1 import Fsdp1Backend
 
         return Fsdp1Backend(settings, layout, device, weights)
+    if settings.training.precision == "fp8" and not float8.supported(device):
+        raise Settings([f"training.precision: must be bf16 on {torch.cuda.get_device_name(device)}, got fp8; it has no float8"])
     from slipway_trainer.fsdp2 import Fsdp2Backend
 
     return Fsdp2Backend(settings, layout, device, weights)

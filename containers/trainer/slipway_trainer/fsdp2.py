@@ -11,6 +11,7 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
 from slipway_trainer.context_parallel import ContextParallel, context_parallel
 from slipway_trainer.expert_parallel import ExpertParallel, expert_parallel
+from slipway_trainer.float8 import apply_float8
 from slipway_trainer.gradients import clip_gradients, mesh_key
 from slipway_trainer.initialise import initialise
 from slipway_trainer.layout import Layout, build_mesh, data_rank
@@ -24,7 +25,7 @@ from slipway_trainer.sharding import gathered
 from slipway_trainer.tensor_parallel import apply_tensor_parallel
 from slipway_trainer.weights import load_weights
 
-_COMPUTE = {"bf16": torch.bfloat16, "fp32": torch.float32}
+_COMPUTE = {"bf16": torch.bfloat16, "fp8": torch.bfloat16, "fp32": torch.float32}
 
 
 class Fsdp2Backend:
@@ -56,6 +57,9 @@ class Fsdp2Backend:
             module = Transformer(self._settings.architecture, context, experts)
             if self._settings.training.lora is not None:
                 apply_lora(module, self._settings.training.lora)
+            if self._settings.training.precision == "fp8":
+                for block in module.blocks.values():
+                    apply_float8(block)
         return module
 
     def _data_mesh(self) -> DeviceMesh:
@@ -67,10 +71,12 @@ class Fsdp2Backend:
         mesh = self._data_mesh()
         policy = MixedPrecisionPolicy(param_dtype=_COMPUTE[training.precision], reduce_dtype=torch.float32)
         reshard = parallel.reshard_after_forward
+        model.recompute_layers = self._settings.arguments.recompute_layers
         for block in model.blocks.values():
             if self.layout.tensor > 1:
                 apply_tensor_parallel(block, self.mesh["tensor"])
-            apply_recompute(block, training.activation_checkpointing)
+            if self._settings.arguments.recompute_layers == 1:
+                apply_recompute(block, training.activation_checkpointing)
             if parallel.compile:
                 block.compile()
             if self._experts is not None:

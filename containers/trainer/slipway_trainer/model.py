@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from slipway_trainer.context_parallel import ContextParallel
 from slipway_trainer.expert_parallel import ExpertParallel
 from slipway_trainer.feed_forward import ExpertMixture, FeedForward
+from slipway_trainer.recompute import layers_recomputed
 from slipway_trainer.settings import Architecture
 
 
@@ -95,6 +96,8 @@ class Transformer(nn.Module):
     def __init__(self, shape: Architecture, context: ContextParallel | None = None, experts: ExpertParallel | None = None) -> None:
         super().__init__()
         self.shape, self.context = shape, context
+        #: More than 1: layers are recomputed in groups of so many in the backward pass.
+        self.recompute_layers = 1
         self.embed = nn.Embedding(shape.vocabulary_size, shape.hidden_size)
         self.blocks = nn.ModuleDict({str(index): Block(shape, _feed_forward(shape, experts), context) for index in range(shape.layers)})
         self.norm = RmsNorm(shape.hidden_size, shape.norm_epsilon)
@@ -109,8 +112,13 @@ class Transformer(nn.Module):
         """
         x_BLD = self.embed(tokens_BL)
         cos_LE, sin_LE = rope_tables(self._positions(tokens_BL), self.shape.head_size, self.shape.rope_theta)
-        for block in self.blocks.values():
-            x_BLD = block(x_BLD, cos_LE, sin_LE)
+        blocks = list(self.blocks.values())
+        if self.recompute_layers > 1:
+            for first in range(0, len(blocks), self.recompute_layers):
+                x_BLD = layers_recomputed(blocks[first : first + self.recompute_layers], x_BLD, cos_LE, sin_LE)
+        else:
+            for block in blocks:
+                x_BLD = block(x_BLD, cos_LE, sin_LE)
         x_BLD = self.norm(x_BLD)
         return self.head(x_BLD) if loss is None else loss(self.head, x_BLD)
 

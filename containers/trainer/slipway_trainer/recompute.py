@@ -1,5 +1,6 @@
-"""Activation checkpointing: none, selective (keep matrix products and attention, recompute the cheap rest) or full."""
+"""Activation checkpointing: none, selective (keep matrix products and attention, recompute the cheap rest), full, or in groups."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import torch
@@ -10,6 +11,7 @@ _aten = torch.ops.aten
 #: Results worth their memory: recomputing them costs a matrix product.
 _KEPT = {
     _aten.mm.default,
+    _aten._scaled_mm.default,
     _aten._scaled_dot_product_efficient_attention.default,
     _aten._scaled_dot_product_flash_attention.default,
     _aten._scaled_dot_product_flash_attention_for_cpu.default,
@@ -24,6 +26,17 @@ def _recomputed(forward, *, selective: bool, arguments: tuple) -> torch.Tensor:
     contexts = partial(create_selective_checkpoint_contexts, _policy) if selective else None
     options = {"context_fn": contexts} if contexts is not None else {}
     return checkpoint(forward, *arguments, use_reentrant=False, preserve_rng_state=False, **options)
+
+
+def layers_recomputed(layers: Sequence[nn.Module], x_BLD: torch.Tensor, *tables: torch.Tensor) -> torch.Tensor:
+    """Several layers of which only the first one's input is kept: less memory than one input a layer, for the same work."""
+
+    def run(x_BLD: torch.Tensor) -> torch.Tensor:
+        for layer in layers:
+            x_BLD = layer(x_BLD, *tables)
+        return x_BLD
+
+    return checkpoint(run, x_BLD, use_reentrant=False, preserve_rng_state=False)
 
 
 def apply_recompute(block: nn.Module, mode: str) -> None:

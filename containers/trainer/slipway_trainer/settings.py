@@ -15,7 +15,7 @@ from slipway_trainer.exits import Settings
 from slipway_trainer.skips import Skip, read_skips
 
 LIBRARIES = ("fsdp", "ddp", "smp-v2", "deepspeed")
-PRECISIONS = ("bf16", "fp32")
+PRECISIONS = ("bf16", "fp32", "fp8")
 
 
 @dataclass(frozen=True)
@@ -262,6 +262,12 @@ def _unsupported(settings: RunSettings) -> list[str]:
     refused = [
         (settings.library not in LIBRARIES, "distribution.library", " or ".join(LIBRARIES), settings.library),
         (settings.training.precision not in PRECISIONS, "training.precision", " or ".join(PRECISIONS), settings.training.precision),
+        (
+            settings.arguments.recompute_layers != 1 and settings.training.activation_checkpointing != "full",
+            "--recompute-layers",
+            "1 without activationCheckpointing full",
+            settings.arguments.recompute_layers,
+        ),
         (settings.collectives == "smddp" and settings.library == "ddp", "distribution.collectives", "nccl or gloo for ddp", "smddp"),
     ]
     return [

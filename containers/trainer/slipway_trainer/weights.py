@@ -127,7 +127,7 @@ def export_weights(
         for _name, _tensor in tensors:
             pass
         return
-    dtype = torch.bfloat16 if training.precision == "bf16" else torch.float32
+    dtype = torch.float32 if training.precision == "fp32" else torch.bfloat16
     folder.mkdir(parents=True, exist_ok=True)
     sizes = {published_name(name): (dtype, tuple(shape)) for name, shape in shapes.items() if ".lora_" not in name}
     write_file(folder / "model.safetensors", tensors, sizes)

@@ -1,0 +1,105 @@
+"""Finds the host that all others wait for. Steps show nothing: every rank takes as long as the slowest.
+
+Now and then every rank multiplies the same matrices, alone, and says how long that took and how long it has waited for data.
+"""
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+
+#: A host that needs this many times as long as the others is reported when it is found twice in a row.
+SLOW_RATIO = 1.3
+MATRIX, REPEATS = {"cuda": 4096, "cpu": 192}, 6
+
+
+@dataclass(frozen=True)
+class Slow:
+    """`host`: its place among the hosts that train. `ratio`: of its time to the others'."""
+
+    host: int
+    what: str
+    ratio: float
+
+
+def probe_seconds(device: torch.device) -> float:
+    """The shortest of some equal multiplications on this rank; 0 when there is no memory for one."""
+    side = MATRIX[device.type]
+    kind = torch.bfloat16 if device.type == "cuda" else torch.float32
+    try:
+        left = torch.ones((side, side), dtype=kind, device=device)
+        best = float("inf")
+        for _ in range(REPEATS):
+            began = time.perf_counter()
+            torch.mm(left, left)
+            if device.type == "cuda":
+                torch.cuda.synchronize(device)
+            best = min(best, time.perf_counter() - began)
+    except torch.OutOfMemoryError:
+        return 0.0
+    return best
+
+
+def slow_host(probes: Sequence[float], data_waits: Sequence[float], ranks_per_host: int, step_seconds: float) -> Slow | None:
+    """The slowest host if it holds the others up. Rank by rank: seconds of the probe, and seconds a step waited for data."""
+    computes, waits = _by_host(probes, ranks_per_host), _by_host(data_waits, ranks_per_host)
+    if len(computes) < 2:
+        return None
+    usual, usual_wait = statistics.median_low(computes), statistics.median_low(waits)
+    found = []
+    if usual > 0:
+        found.append(Slow(computes.index(max(computes)), "compute", max(computes) / usual))
+    # Without the difference a step would be this much shorter.
+    others = step_seconds - (max(waits) - usual_wait)
+    if others > 0:
+        found.append(Slow(waits.index(max(waits)), "data", step_seconds / others))
+    worst = max(found, key=lambda slow: slow.ratio, default=None)
+    return worst if worst is not None and worst.ratio >= SLOW_RATIO else None
+
+
+def _by_host(values: Sequence[float], ranks_per_host: int) -> list[float]:
+    return [max(values[first : first + ranks_per_host]) for first in range(0, len(values), ranks_per_host)]
+
+
+class SlowHosts:
+    """One rank's part. Every rank calls `check` at the same steps; rank 0 gets the verdict."""
+
+    def __init__(self, device: torch.device, group: dist.ProcessGroup, hosts: int, every_seconds: float) -> None:
+        self._device, self._group, self._hosts, self._every = device, group, hosts, every_seconds
+        self._checked_at = time.monotonic()
+        self._waited, self._steps = 0.0, 0
+        self._suspect: Slow | None = None
+        self._told: Slow | None = None
+
+    def waited(self, data_seconds: float) -> None:
+        """One step has waited so long for its data."""
+        self._waited += data_seconds
+        self._steps += 1
+
+    @property
+    def due(self) -> bool:
+        return self._every > 0 and time.monotonic() - self._checked_at >= self._every
+
+    def check(self, step_seconds: float) -> tuple[bool, Slow | None]:
+        """Measures on every rank; whether there is something new to say, and what: a slow host, or none any more."""
+        self._checked_at = time.monotonic()
+        own = torch.tensor([probe_seconds(self._device), self._waited / max(1, self._steps)], dtype=torch.float64)
+        self._waited, self._steps = 0.0, 0
+        rows = [torch.zeros_like(own) for _ in range(dist.get_world_size(self._group))]
+        dist.all_gather(rows, own, group=self._group)
+        probes, waits = [float(row[0]) for row in rows], [float(row[1]) for row in rows]
+        return self._judge(slow_host(probes, waits, max(1, len(rows) // self._hosts), step_seconds))
+
+    def _judge(self, found: Slow | None) -> tuple[bool, Slow | None]:
+        again = found is not None and self._suspect is not None and (found.host, found.what) == (self._suspect.host, self._suspect.what)
+        self._suspect = found
+        if again and (self._told is None or self._told.host != found.host):
+            self._told = found
+            return True, found
+        if found is None and self._told is not None:
+            self._told = None
+            return True, None
+        return False, None
