@@ -65,6 +65,7 @@ def _parser(issues: list[str]) -> argparse.ArgumentParser:
     )
     add("--recompute-layers", type=int, default=1, help="with activationCheckpointing full: so many layers are recomputed together")
     add("--backend", choices=("auto", "fsdp1", "fsdp2"), default="auto", help="auto: fsdp2, but fsdp1 before PyTorch 2.6 and for SMDDP")
+    add("--host-check-seconds", type=float, default=60.0, help="how often hosts are compared to find a slow one; 0 = never")
     add("--export-weights", action="store_true", help="at the end, write model.safetensors and config.json to the model folder")
     return parser
 

@@ -18,6 +18,7 @@ from slipway_trainer.saves import Saves
 from slipway_trainer.schedule import learning_rate, warmup_steps
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.skips import batch_of, batches_behind
+from slipway_trainer.slow_hosts import SlowHosts
 from slipway_trainer.weights import export_weights, write_config
 from slipway_trainer.world import World
 
@@ -42,6 +43,7 @@ class Trainer:
         self._departure.listen()
         self._saves = Saves(settings, world, backend)
         self._recent: list[float] = []
+        self._hosts = SlowHosts(world.device, world.control, world.hosts, settings.arguments.host_check_seconds)
 
     def _eval_batches(self, environ: Mapping[str, str]) -> Batches | None:
         """Batches of the evaluation channel, if there is one. The same samples every time, so that losses can be compared."""
@@ -103,8 +105,11 @@ class Trainer:
         self._saves.collect()
         due = self._departure.due(step_seconds, self._saves.seconds)
         # Decided by all ranks together: one that saves alone would wait for ever.
-        asked, due, save = self.world.agree([self._departure.asked, due, self._saves.due(self.step) and self.world.rank == 0])
+        first = self.world.rank == 0
+        asked, due, save, check = self.world.agree([self._departure.asked, due, first and self._saves.due(self.step), first and self._hosts.due])
         self.world.timeouts.tighten(step_seconds)
+        if check:
+            self._compare_hosts(step_seconds)
         if self.step >= self.settings.training.steps:
             return None
         if self._evaluation is not None and self.step % max(1, self.settings.arguments.eval_every_steps) == 0:
@@ -115,6 +120,11 @@ class Trainer:
         if save:
             self._saves.save(self._facts(), wait=False)
         return None
+
+    def _compare_hosts(self, step_seconds: float) -> None:
+        news, slow = self._hosts.check(step_seconds)
+        if news and self.world.rank == 0:
+            progress.say("slow-host", host=slow.host if slow else None, **({"what": slow.what, "ratio": round(slow.ratio, 2)} if slow else {}))
 
     def _one_step(self) -> None:
         arguments, training = self.settings.arguments, self.settings.training
@@ -130,6 +140,7 @@ class Trainer:
         )
         set_learning_rate(self.backend.optimizer, rate)
         loss, data_seconds = self._accumulate()
+        self._hosts.waited(data_seconds)
         norm = self.backend.clip(arguments.clip_norm)
         mean = self.world.mean(loss)
         self._check_loss(mean, float(norm))
