@@ -51,7 +51,7 @@ def test_the_trainer_goes_back_leaves_the_window_out_and_remembers_where_it_is(t
     shards = write_shards(tmp_path / "shards")
     saved = tmp_path / "saved"
     checkpoints = {"mode": "direct", "uri": str(saved), "resumeFrom": "", "keep": 9, "intervalMinutes": "auto"}
-    arguments = ["--save-every-steps", "2"]
+    arguments = ["--save-every-steps", "2", "--host-check-seconds", "0.01"]
     first = trainer_job(checkpoints=checkpoints, arguments=arguments, training={"steps": 6})
     assert run_ranks(tmp_path / "first", 1, first, {"train": shards})[0] == 0
     # The control plane found step 6 bad: back to step 2, on with the batch behind the sixth.

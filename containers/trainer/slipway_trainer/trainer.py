@@ -106,7 +106,9 @@ class Trainer:
         due = self._departure.due(step_seconds, self._saves.seconds)
         # Decided by all ranks together: one that saves alone would wait for ever.
         first = self.world.rank == 0
-        asked, due, save, check = self.world.agree([self._departure.asked, due, first and self._saves.due(self.step), first and self._hosts.due])
+        asked, due, save, check = self.world.agree(
+            [self._departure.asked, due, first and self._saves.due(self.step), first and self._hosts.due]
+        )
         self.world.timeouts.tighten(step_seconds)
         if check:
             self._compare_hosts(step_seconds)
@@ -124,7 +126,9 @@ class Trainer:
     def _compare_hosts(self, step_seconds: float) -> None:
         news, slow = self._hosts.check(step_seconds)
         if news and self.world.rank == 0:
-            progress.say("slow-host", host=slow.host if slow else None, **({"what": slow.what, "ratio": round(slow.ratio, 2)} if slow else {}))
+            progress.say(
+                "slow-host", host=slow.host if slow else None, **({"what": slow.what, "ratio": round(slow.ratio, 2)} if slow else {})
+            )
 
     def _one_step(self) -> None:
         arguments, training = self.settings.arguments, self.settings.training
