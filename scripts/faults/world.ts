@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { CloudFormationClient } from '@aws-sdk/client-cloudformation';
 import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { S3Client } from '@aws-sdk/client-s3';
@@ -13,7 +14,8 @@ import { TICK } from '../../lib/contracts/launcher';
 import { adminOf, type FaultSpec, type Sandbox, startSandbox } from '../../lib/sandbox/testing';
 
 const run = promisify(execFile);
-const ROOT = path.resolve(__dirname, '../..');
+export const ROOT = path.resolve(__dirname, '../..');
+export const PYTHON = path.join(ROOT, '.slipway/python/bin/python');
 export const REGION = 'us-west-2';
 const ENVIRONMENT = `name: faults\nregions: { ${REGION}: {} }\nstorage: { retain: false }\nquotas: { enforce: "off" }\n`;
 /** Room for several runs at once: m5.xlarge, and the totals. */
@@ -24,12 +26,15 @@ export type Status = StatusAnswer & { timeline: { at: string; what: string; text
 /** One environment in the sandbox, reached as people and the service reach it: command line, Lambda, the fault plan's HTTP calls. */
 export class World {
   readonly bucket = `slipway-faults-000000000000-${REGION}-checkpoints`;
+  readonly dataBucket = `slipway-faults-000000000000-${REGION}-data`;
+  readonly artifactBucket = `slipway-faults-000000000000-${REGION}-artifacts`;
   private constructor(
     readonly sandbox: Sandbox,
     readonly folder: string,
     readonly sagemaker: SageMakerClient,
     readonly s3: S3Client,
-    private readonly lambda: LambdaClient,
+    readonly cloudformation: CloudFormationClient,
+    readonly lambda: LambdaClient,
     private readonly dynamodb: DynamoDBClient,
   ) {}
 
@@ -38,7 +43,7 @@ export class World {
     const sandbox = await startSandbox({
       stateDir: path.join(folder, 'state'),
       venvDir: path.join(ROOT, '.slipway/venv'),
-      pythonBin: path.join(ROOT, '.slipway/python/bin/python'),
+      pythonBin: PYTHON,
       region: REGION,
       quotas: QUOTAS,
       time: { stopGraceSeconds: 5 },
@@ -54,6 +59,7 @@ export class World {
       folder,
       new SageMakerClient({ ...aws, endpoint: sandbox.endpoints.sagemaker }),
       new S3Client({ ...aws, forcePathStyle: true }),
+      new CloudFormationClient(aws),
       new LambdaClient(aws),
       new DynamoDBClient(aws),
     );
@@ -76,7 +82,13 @@ export class World {
 
   private async call(program: string, args: readonly string[]): Promise<string> {
     const env = { PATH: process.env.PATH ?? '', HOME: this.folder, NODE_NO_WARNINGS: '1', ...this.sandbox.env };
-    return (await run(program, args, { env, maxBuffer: 1 << 26, cwd: ROOT })).stdout;
+    try {
+      return (await run(program, args, { env, maxBuffer: 1 << 26, cwd: ROOT })).stdout;
+    } catch (error) {
+      // With --json a refusal says its reasons on stdout.
+      const { message, stdout } = error as Error & { stdout?: string };
+      throw new Error(`${message}${stdout?.slice(0, 800) ?? ''}`, { cause: error });
+    }
   }
 
   slipway(...args: string[]): Promise<string> {
@@ -86,18 +98,21 @@ export class World {
 
   /** A run of scripts/faults/script; the run id is `name`. */
   async launch(name: string, options: { env?: Record<string, string>; more?: string } = {}): Promise<void> {
-    const file = path.join(this.folder, `runs/${name}.yaml`);
-    const lines = [
-      `name: ${name}`,
+    await this.launchFile(name, [
       'code: { source: ./script, entryPoint: train.py }',
       'compute: { instanceType: ml.m5.xlarge, instanceCount: 1 }',
       'distribution: { launcher: script }',
       'checkpoints: { mode: managed, committedMarker: "step-*/DONE" }',
       `environmentVariables: ${JSON.stringify(options.env ?? {})}`,
       options.more ?? 'limits: { maxRuntimeSeconds: 3600, maxAttempts: 4, retryInternalErrors: 1 }',
-    ];
-    writeFileSync(file, `${lines.join('\n')}\n`);
-    await this.slipway('launch', file, '--yes', '--json', '--run-id', name);
+    ]);
+  }
+
+  /** Any run file of that name; the run id is the name unless given. */
+  async launchFile(name: string, lines: readonly string[], runId = name): Promise<void> {
+    const file = path.join(this.folder, `runs/${name}.yaml`);
+    writeFileSync(file, `${[`name: ${name}`, ...lines].join('\n')}\n`);
+    await this.slipway('launch', file, '--yes', '--json', '--run-id', runId);
   }
 
   /** Plans a fault by the sandbox's HTTP call. */

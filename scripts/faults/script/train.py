@@ -41,6 +41,7 @@ def main() -> None:
     fail_at, fail_code = int(os.environ.get("FAIL_AT", "0")), int(os.environ.get("FAIL_CODE", "1"))
     resumed = newest()
     print(f"resumed from step {resumed}", flush=True)
+    print(f"clock: {int(time.time())}", flush=True)
     for step in range(resumed + 1, steps + 1):
         time.sleep(seconds)
         stand_still(step)

@@ -1,0 +1,141 @@
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { PutObjectCommand } from '@aws-sdk/client-s3';
+import { expectEqual, type FaultCase, remember, type Seen } from './fault-case';
+import { PYTHON, ROOT, type World } from './world';
+
+const run = promisify(execFile);
+const STEPS = 24;
+const SHARDS = `
+import sys
+from pathlib import Path
+from slipway_trainer.tokenize.documents import documents
+from slipway_trainer.tokenize.shard_writer import ShardWriter, new_index
+from slipway_trainer.tokenize.tokenizers import ByteTokenizer
+folder = Path(sys.argv[1])
+(folder / "tokens").mkdir()
+(folder / "text.txt").write_text("".join(f"{n} times {n + 1} is {n * (n + 1)}. " for n in range(900)))
+writer = ShardWriter(folder / "tokens", 0, new_index(ByteTokenizer(), "faults"), 8000)
+writer.write_all(documents([folder / "text.txt"], (0, 0), "text"), ByteTokenizer())
+`;
+
+/** Token shards in the data bucket, made by the trainer's own writer. */
+async function uploadTokens(world: World): Promise<void> {
+  const env = { PYTHONPATH: [`${ROOT}/containers/driver`, `${ROOT}/containers/trainer`].join(':') };
+  await run(PYTHON, ['-c', SHARDS, world.folder], { env });
+  const folder = path.join(world.folder, 'tokens');
+  for (const name of readdirSync(folder)) {
+    const Body = readFileSync(path.join(folder, name));
+    await world.s3.send(new PutObjectCommand({ Bucket: world.dataBucket, Key: `faults-tokens/${name}`, Body }));
+  }
+}
+
+/** A run of the built-in trainer: the same model, data, seed and batch whatever the number of ranks. */
+const trainerFile = (instances: number, stepSeconds: number, more: string[] = []): string[] => [
+  'model: { architecture: { layers: 2, hiddenSize: 32, attentionHeads: 2, ffnHiddenSize: 64, vocabularySize: 512 } }',
+  `training: { sequenceLength: 64, microBatchSize: 1, globalBatchSize: 8, steps: ${STEPS}, precision: fp32, seed: 11 }`,
+  `code: { source: builtin, arguments: { learning-rate: 3.0e-3, warmup-steps: 2, save-every-steps: 4, minimum-step-seconds: ${stepSeconds} } }`,
+  `compute: { instanceType: ml.m5.xlarge, instanceCount: ${instances} }`,
+  'distribution: { library: fsdp, processesPerHost: 2 }',
+  'data: [{ channel: train, s3: "s3://{dataBucket}/faults-tokens/" }]',
+  'limits: { maxRuntimeSeconds: 3600, maxAttempts: 4, retryInternalErrors: 1 }',
+  ...(more.length > 0 ? more : ['checkpoints: { mode: direct, keep: 3 }']),
+];
+
+/** Loss of each step as rank 0 printed it; of a step that was done twice, each. */
+async function losses(world: World, id: string): Promise<Map<number, number[]>> {
+  const found = new Map<number, number[]>();
+  for (const line of (await world.slipway('logs', id, '--json')).split('\n').filter(Boolean)) {
+    const { message } = JSON.parse(line) as { message: string };
+    const text = /slipway (\{"event":\s?"step".*\})/.exec(message)?.[1];
+    if (!text) continue;
+    const { step, loss } = JSON.parse(text) as { step: number; loss: number };
+    found.set(step, [...(found.get(step) ?? []), loss]);
+  }
+  return found;
+}
+
+let prepared: Promise<Map<number, number[]>> | undefined;
+
+/** Losses of a run that nothing happens to, on two ranks. Made once for all cases. */
+function undisturbed(world: World): Promise<Map<number, number[]>> {
+  prepared ??= (async () => {
+    await uploadTokens(world);
+    await world.launchFile('n20-undisturbed', trainerFile(1, 0.05));
+    const status = await world.over('n20-undisturbed', 180);
+    expectEqual('state of the undisturbed run', status.state, 'completed');
+    return losses(world, 'n20-undisturbed');
+  })();
+  return prepared;
+}
+
+/** Every step's loss, first to last, against the undisturbed run's. A skipped or repeated sample shows in the first step after it. */
+function expectSameLosses(
+  seen: Seen,
+  reference: Map<number, number[]>,
+  own: Map<number, number[]>,
+  tolerance: number,
+): void {
+  const steps = [...own.keys()].sort((a, b) => a - b);
+  expectEqual('last step', steps.at(-1), STEPS);
+  for (const step of steps) {
+    const wanted = reference.get(step)?.[0] ?? Number.NaN;
+    for (const loss of own.get(step) ?? []) {
+      const apart = Math.abs(loss - wanted) / wanted;
+      if (!(apart <= tolerance)) throw new Error(`loss of step ${step}: must be ${wanted}, got ${loss}`);
+    }
+  }
+  const twice = steps.filter((step) => (own.get(step) ?? []).length > 1);
+  seen.lines.push(
+    `losses of steps ${steps[0]} to ${steps.at(-1)} are those of the undisturbed run, ${tolerance === 0 ? 'to the last digit' : `within ${tolerance}`}`,
+    `steps done twice: ${twice.join(', ') || 'none'}`,
+  );
+}
+
+export const TRAINER_CASES: readonly FaultCase[] = [
+  {
+    n: 19,
+    name: 'world-size-change',
+    injected: 'a run of four ranks on two instances is stopped; another one goes on from its checkpoint with two ranks',
+    async run(world, seen) {
+      const reference = await undisturbed(world);
+      // Another run names it, so that it must look like a run id.
+      const [first, second] = ['n19-four-ranks-260101000000', 'n19-two-ranks'];
+      // Slow enough to be stopped before its last step.
+      await world.launchFile('n19-four-ranks', trainerFile(2, 2), first);
+      await world.until(first, (s) => (s.committedStep ?? 0) >= 4, 180);
+      await world.slipway('stop', first);
+      const stopped = await world.over(first, 120);
+      remember(seen, stopped);
+      expectEqual('state', stopped.state, 'stopped');
+      await world.launchFile(second, trainerFile(1, 0.05, [`checkpoints: { mode: direct, startFrom: ${first} }`]));
+      const status = await world.over(second, 180);
+      remember(seen, status);
+      expectEqual('state', status.state, 'completed');
+      const [before, after] = [await losses(world, first), await losses(world, second)];
+      const begins = Math.min(...after.keys());
+      expectEqual('first step of the second run', begins, (stopped.committedStep ?? 0) + 1);
+      for (const [step, found] of before) if (!after.has(step)) after.set(step, found);
+      // Sums over four ranks and over two differ in their last digits.
+      expectSameLosses(seen, reference, after, 1e-3);
+    },
+  },
+  {
+    n: 20,
+    name: 'order-after-resume',
+    injected: 'SIGKILL of every process at step 14; the next attempt resumes from a committed step',
+    async run(world, seen) {
+      const reference = await undisturbed(world);
+      const id = 'n20-resumed';
+      await world.fault({ kind: 'instance-killed', as: 'container', jobName: `faults-${id}-a001`, step: 14 });
+      await world.launchFile(id, trainerFile(1, 0.25));
+      const status = await world.over(id, 180);
+      remember(seen, status);
+      expectEqual('state', status.state, 'completed');
+      expectEqual('attempts', status.attempts.length, 2);
+      expectSameLosses(seen, reference, await losses(world, id), 0);
+    },
+  },
+];
