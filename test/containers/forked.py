@@ -16,11 +16,11 @@ STUB_TRANSFORMERS = REPOSITORY / "test/containers/stub_transformers"
 
 
 class Zygote:
-    """One process that forks."""
+    """One process that forks. `preload`: modules that its children find imported, beside PyTorch."""
 
-    def __init__(self, paths: tuple[str, ...]) -> None:
+    def __init__(self, paths: tuple[str, ...], preload: tuple[str, ...]) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).parent / "zygote.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            [sys.executable, str(Path(__file__).parent / "zygote.py"), *preload], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env=os.environ | {"PYTHONPATH": ":".join(paths), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""},
         )  # fmt: skip
         self._read()
@@ -44,16 +44,23 @@ _stores: dict[tuple[tuple[str, ...], int], Any] = {}
 
 
 def run_forked(
-    root: Path, ranks: int, environ: dict[str, str], argv: list[str], script: str | None = None, paths: tuple[str, ...] = PATHS
+    root: Path,
+    ranks: int,
+    environ: dict[str, str],
+    argv: list[str],
+    script: str | None = None,
+    paths: tuple[str, ...] = PATHS,
+    preload: tuple[str, ...] = (),
 ) -> list[int]:
     """Exit codes of `ranks` processes: of the trainer, or of a Python script. Their output is in `root`: <rank>.out and <rank>.err."""
     from torch.distributed import TCPStore
 
     root.mkdir(parents=True, exist_ok=True)
-    zygote = _zygotes.get(paths) or _zygotes.setdefault(paths, Zygote(paths))
+    key = (*paths, *preload)
+    zygote = _zygotes.get(key) or _zygotes.setdefault(key, Zygote(paths, preload))
     # The meeting point is here and its port the system's choice, as torchrun does it: a port chosen beforehand may be taken meanwhile.
     # Ranks that stay keep theirs.
-    kept = None if script else _stores.pop((paths, ranks), None)
+    kept = None if script else _stores.pop((key, ranks), None)
     store = kept or TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port)}
     meeting |= {"TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RESTART_COUNT": "0"}
@@ -61,5 +68,5 @@ def run_forked(
     order = {"root": str(root), "ranks": ranks, "environ": meeting | world | environ, "argv": argv}
     codes = zygote.run(order | ({"script": script} if script else {}))
     if not script and not any(codes):
-        _stores[(paths, ranks)] = store
+        _stores[(key, ranks)] = store
     return codes

@@ -45,6 +45,7 @@ def run_ranks(
     channels: dict[str, Path],
     paths: tuple[str, ...] = PATHS,
     fresh: bool = False,
+    preload: tuple[str, ...] = (),
     **environ: str,
 ) -> tuple[int, str]:
     """Trains with `ranks` processes; (worst exit code, rank 0's output followed by all that went to stderr).
@@ -55,7 +56,7 @@ def run_ranks(
     (root / "job.json").write_text(json.dumps(job))
     variables = {"SLIPWAY_JOB_FILE": str(root / "job.json"), "SM_MODEL_DIR": str(root / "model")} | environ
     variables |= {f"SM_CHANNEL_{name.upper()}": str(folder) for name, folder in channels.items()}
-    codes = run_forked(root, ranks, variables, job["arguments"], script=ONE_RANK if fresh else None, paths=paths)
+    codes = run_forked(root, ranks, variables, job["arguments"], script=ONE_RANK if fresh else None, paths=paths, preload=preload)
     texts = [(root / f"{rank}.err").read_text() for rank in range(ranks)]
     return max(codes, key=abs), (root / "0.out").read_text() + "".join(texts)
 

@@ -5,6 +5,7 @@ of one world size stay and train order after order in one process group, from th
 and connecting are saved. An order that ends in anything but 0 ends its ranks; the next gets new ones.
 """
 
+import importlib
 import json
 import os
 import runpy
@@ -135,6 +136,8 @@ def main() -> None:
     with suppress(ImportError):
         import slipway_trainer.__main__  # noqa: F401
 
+    for name in sys.argv[1:]:
+        importlib.import_module(name)
     # Threads that exist before a fork are lost in the child: nothing may compute here.
     torch.set_num_threads(1)
     print("ready", flush=True)
