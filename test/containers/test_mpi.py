@@ -92,9 +92,9 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder / "libslipway-hostname.so")
 
 
-def mpi_world(tmp_path: Path, shim: str, script: str, **job: object) -> FakeWorld:
+def mpi_world(tmp_path: Path, shim: str, script: str, hosts: int = 3, **job: object) -> FakeWorld:
     given = job_json(**{"launcher": "mpi", "processesPerHost": 2, **job})
-    world = FakeWorld(tmp_path / "world", 3, given, {"train.py": script}, name=f"mpi-{tmp_path.name}")
+    world = FakeWorld(tmp_path / "world", hosts, given, {"train.py": script}, name=f"mpi-{tmp_path.name}")
     world.start({"SLIPWAY_HOSTNAME_SHIM": shim, "OMPI_MCA_mpi_yield_when_idle": "1", "TMPDIR": str(tmp_path)})
     return world
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from slipway_driver import sm_environment as sm
 from slipway_driver.cluster import Cluster, read_cluster
 from slipway_driver.code import prepare_code
 from slipway_driver.efa_environment import efa_changes, efa_devices, interface_exists
+from slipway_driver.expected_bandwidth import GIB, expected_for
 from slipway_driver.hosts import read_hosts_file, wait_for_hosts
 from slipway_driver.inventory import inventory
 from slipway_driver.job import Job, read_job
@@ -27,6 +29,8 @@ from slipway_driver.process_environment import (
 )
 from slipway_driver.requirements import install_requirements
 
+#: Apart from the job's own rendezvous, which may begin on one host before the probe's has ended on another.
+PROBE_PORT_OFFSET = 3
 DRIVER_FOLDER = Path(__file__).resolve().parent.parent
 
 
@@ -39,6 +43,8 @@ class Attempt:
     paths: Paths
     environ: Mapping[str, str]
     command_of: Callable[[Path], List[str]]
+    #: The all-reduce probe under the same launcher; None where ranks do not talk to each other.
+    probe_command_of: Optional[Callable[[Path], List[str]]]
     folder: Path
     local_ranks: int
     devices: int
@@ -61,21 +67,29 @@ def _script(job: Job) -> List[str]:
     return script_command(job.entry_point, job.builtin_module, job.arguments)
 
 
-def _commands(
-    job: Job, cluster: Cluster, master: str, port: int, environ: Mapping[str, str]
-) -> Tuple[Callable[[Path], List[str]], int]:
-    """The command of this host as a function of the state folder, and how many ranks it starts here."""
-    distributed = job.launcher in ("torchrun", "mpi") and cluster.takes_part
-    mpi = mpi_words(job, cluster, _script(job), environ) if distributed and job.launcher == "mpi" else []
+def _command_of(
+    job: Job, cluster: Cluster, master: str, port: int, environ: Mapping[str, str], script: List[str]
+) -> Callable[[Path], List[str]]:
+    """The command with which this host starts `script` under the job's launcher, as a function of the state folder."""
+    mpi = mpi_words(job, cluster, script, environ) if job.launcher == "mpi" and cluster.takes_part else []
 
     def command_of(state: Path) -> List[str]:
-        if not distributed:
-            return rank_command(str(state), _script(job))
+        if not _distributed(job, cluster):
+            return rank_command(str(state), script)
         if job.launcher == "mpi":
             return mpi_host_command(str(state), mpi)
-        return torchrun_command(cluster, job.processes_per_host, master, port, rank_command(str(state), _script(job)))
+        return torchrun_command(cluster, job.processes_per_host, master, port, rank_command(str(state), script))
 
-    return command_of, job.processes_per_host if distributed else 1
+    return command_of
+
+
+def _distributed(job: Job, cluster: Cluster) -> bool:
+    return job.launcher in ("torchrun", "mpi") and cluster.takes_part
+
+
+def _probe_script(cluster: Cluster, seconds: str) -> List[str]:
+    expected = expected_for(cluster.instance_type)
+    return [sys.executable, "-u", "-m", "slipway_driver.probe_rank", seconds, str(expected.size_bytes if expected else GIB)]
 
 
 def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: Callable[[str], None]) -> Attempt:
@@ -124,8 +138,21 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
     )
     for line in [*lines, *mpi_complaint]:
         log(line)
-    command_of, local_ranks = _commands(job, cluster, master, port, environ)
-    return Attempt(job, cluster, paths, environ, command_of, paths.code, local_ranks, devices, hardware)
+    start = (job, cluster, master)
+    distributed = _distributed(job, cluster)
+    probe = _probe_script(cluster, environ.get("SLIPWAY_PROBE_SECONDS", "0"))
+    return Attempt(
+        job=job,
+        cluster=cluster,
+        paths=paths,
+        environ=environ,
+        command_of=_command_of(*start, port, environ, _script(job)),
+        probe_command_of=_command_of(*start, port + PROBE_PORT_OFFSET, environ, probe) if distributed else None,
+        folder=paths.code,
+        local_ranks=job.processes_per_host if distributed else 1,
+        devices=devices,
+        hardware=hardware,
+    )
 
 
 def _sm_variables(job: Job, cluster: Cluster, paths: Paths, hardware: Mapping[str, Any], job_name: str) -> Dict[str, str]:

@@ -44,6 +44,8 @@ class HostRun:
         hosts = len(attempt.cluster.training_hosts)
         self._efa = EfaVerdict(hosts, attempt.cluster.instance_type, attempt.devices)
         self._efa_told = False
+        #: What the probe has measured before this round; None without one.
+        self.bandwidth: Optional[Dict[str, Any]] = None
         self._alerted = False
         self._ended: Optional[Failure] = None
         self._oom_before = oom_kills()
@@ -112,6 +114,8 @@ class HostRun:
             return
         self._efa_told = True
         report = self._efa.report()
+        if self.bandwidth:
+            report.update({name: self.bandwidth.get(name) for name in ("busBandwidthGBps", "expectedGBps", "lineRatePercent")})
         if self._first_host:
             say(progress_line("efa", **report))
             target = self._attempt.paths.output_data / "efa.json"

@@ -21,6 +21,7 @@ from slipway_driver.log import log, say
 from slipway_driver.newest_checkpoint import newest_checkpoint
 from slipway_driver.paths import Paths, paths_of
 from slipway_driver.peers import Alone, Coordinator, Member, Peers, patience
+from slipway_driver.probe import Probe
 from slipway_driver.progress import progress_line
 from slipway_driver.restart_policy import Report
 
@@ -55,6 +56,7 @@ class Driver:
         self._peers = peers_of(attempt)
         self._round = 0
         self._stopped = False
+        self._probe = Probe(attempt)
         self._run = HostRun(attempt, self._peers)
 
     @property
@@ -68,11 +70,13 @@ class Driver:
     def stop(self) -> None:
         """SIGTERM came; also for a round that is only about to begin."""
         self._stopped = True
+        self._probe.stop()
         self._run.stop()
 
     def run(self) -> Failure:
         """How this host ends; code 0 when all is well."""
         try:
+            self._run.bandwidth = self._probe.run()
             while True:
                 end = self._run.run()
                 report = Report(self._attempt.cluster.current_host, end.code, end.kind, end.reason[:300], self._run.step)

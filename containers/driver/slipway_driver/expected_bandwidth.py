@@ -1,0 +1,50 @@
+"""Bus bandwidth that all_reduce should reach between hosts, as others have measured it (nccl-tests' convention, GB/s).
+
+Values at the sizes that were measured; two hosts may exceed the line rate, because of NCCL's tree. Retrieved 2026-11-20.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, NamedTuple, Optional
+
+from slipway_driver.efa_instances import EFA_INSTANCES
+
+GIB = 1 << 30
+_ADA = "awslabs/awsome-distributed-ai@95b939cdc5b2"
+
+
+class Expected(NamedTuple):
+    """`bus_gbps`: GB/s per rank at `size_bytes` over `hosts` hosts."""
+
+    bus_gbps: float
+    size_bytes: int
+    hosts: int
+    source: str
+
+
+EXPECTED: Dict[str, Expected] = {
+    # A user's report of 2022 that called it slow; nothing newer was found for this type.
+    "ml.p4d.24xlarge": Expected(57.2, GIB, 2, "NVIDIA/nccl issue 527"),
+    "ml.p4de.24xlarge": Expected(76.79, GIB, 2, _ADA + " micro-benchmarks/nccl-tests/README.md"),
+    "ml.p5.48xlarge": Expected(436.95, GIB, 2, _ADA + " micro-benchmarks/nccl-tests/README.md"),
+    "ml.p5en.48xlarge": Expected(364.9, 4 * GIB, 4, "stas00/ml-engineering@744d01e18b79 network/README.md"),
+    "ml.p6-b200.48xlarge": Expected(367.0, GIB, 4, _ADA + " p6-b200 results"),
+    "ml.p6-b300.48xlarge": Expected(654.0, 16 * GIB, 2, _ADA + " p6-b300 results"),
+}
+#: Below this share of what is expected something is wrong: the facts' own alarm levels lie at 57 % (p5) and 79 % (p4d).
+ALARM_SHARE = 0.6
+
+
+def expected_for(instance_type: str) -> Optional[Expected]:
+    return EXPECTED.get(instance_type)
+
+
+def line_rate_gbps(instance_type: str) -> Optional[float]:
+    """All interfaces of one host together, GB/s; None where the facts do not say."""
+    known = EFA_INSTANCES.get(instance_type)
+    return known.line_rate_gbps / 8.0 if known and known.line_rate_gbps else None
+
+
+def bus_bandwidth_gbps(size_bytes: int, seconds: float, ranks: int) -> float:
+    """all_reduce's bus bandwidth in GB/s: https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md."""
+    return size_bytes / seconds * 2 * (ranks - 1) / ranks / 1e9

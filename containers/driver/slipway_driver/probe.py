@@ -1,0 +1,96 @@
+"""An all-reduce of some seconds before training, asked for with SLIPWAY_PROBE_SECONDS: does the network give what it should?
+
+It never ends a job: what it finds goes into the log, a `probe` event and efa.json.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from typing import Any, Dict, Mapping, Optional
+
+from slipway_driver.attempt import PROBE_PORT_OFFSET, Attempt, new_state_folder
+from slipway_driver.expected_bandwidth import ALARM_SHARE, expected_for, line_rate_gbps
+from slipway_driver.log import log, say
+from slipway_driver.progress import ProgressReader, progress_line
+from slipway_driver.supervisor import Supervisor
+
+VARIABLE = "SLIPWAY_PROBE_SECONDS"
+#: Imports, rendezvous and NCCL's initialisation come on top of the probe's own seconds.
+EXTRA_SECONDS = 600.0
+
+
+def judged(event: Mapping[str, Any], instance_type: str) -> Dict[str, Any]:
+    """The probe's result beside what is expected of the instance type; both None where nothing is known."""
+    expected, rate, got = expected_for(instance_type), line_rate_gbps(instance_type), float(event["busBandwidthGBps"])
+    found: Dict[str, Any] = {"busBandwidthGBps": got, "expectedGBps": expected.bus_gbps if expected else None}
+    found["lineRatePercent"] = round(100 * got / rate, 1) if rate else None
+    if expected:
+        found["expectedFrom"] = expected.source
+    return found
+
+
+def verdict_line(found: Mapping[str, Any]) -> str:
+    """One sentence for the log."""
+    got, expected = found["busBandwidthGBps"], found["expectedGBps"]
+    text = "probe: all_reduce at %.2f GB/s bus bandwidth" % got
+    if found["lineRatePercent"] is not None:
+        text += ", %.0f %% of the line rate" % found["lineRatePercent"]
+    if expected is None:
+        return text + "; nothing is known to compare it with on this instance type"
+    if got < ALARM_SHARE * expected:
+        return text + "; LOW: %.0f GB/s were measured elsewhere. See the efa verdict, the security group and NCCL's lines" % expected
+    return text + "; %.0f GB/s were measured elsewhere" % expected
+
+
+class Probe:
+    """The probe of one host. `run` returns what the first host has measured; None elsewhere, without result, or not asked for."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self._attempt = attempt
+        self._seconds = float(attempt.environ.get(VARIABLE) or 0)
+        self._stopped = threading.Event()
+        self._event: Optional[Dict[str, Any]] = None
+        self._reader = ProgressReader(None)
+
+    def stop(self) -> None:
+        """SIGTERM came: there is nothing to save."""
+        self._stopped.set()
+
+    def run(self) -> Optional[Dict[str, Any]]:
+        attempt = self._attempt
+        if self._seconds <= 0 or attempt.probe_command_of is None or self._stopped.is_set():
+            return None
+        environ = dict(attempt.environ, MASTER_PORT=str(int(attempt.environ["MASTER_PORT"]) + PROBE_PORT_OFFSET))
+        state = new_state_folder()
+        log("probe: all_reduce for %g s" % self._seconds)
+        supervisor = Supervisor(attempt.probe_command_of(state), environ, attempt.folder, state, attempt.local_ranks, self._on_line)
+        deadline = time.monotonic() + self._seconds + EXTRA_SECONDS
+
+        def each_poll() -> None:
+            if self._stopped.is_set() or time.monotonic() > deadline:
+                supervisor.kill()
+
+        try:
+            code = supervisor.wait(each_poll)
+        finally:
+            shutil.rmtree(str(state), ignore_errors=True)
+        return self._result(code)
+
+    def _on_line(self, line: str) -> None:
+        event = self._reader.read(line)
+        if event is None or event.get("event") != "probe":
+            say(line)
+        else:
+            self._event = dict(event)
+
+    def _result(self, code: int) -> Optional[Dict[str, Any]]:
+        if self._event is None:
+            if code != 0:
+                log("probe: ended with %d and no result; training starts all the same" % code)
+            return None
+        found = judged(self._event, self._attempt.cluster.instance_type)
+        log(verdict_line(found))
+        say(progress_line(**dict(self._event, **found)))
+        return dict(self._event, **found)

@@ -1,0 +1,54 @@
+"""One rank of the all-reduce probe: `python -m slipway_driver.probe_rank SECONDS BYTES`. Rank 0 prints the result.
+
+Runs under the job's own launcher and environment, so that it sees what training will see. PyTorch is imported here and nowhere else
+in the driver.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from slipway_driver.expected_bandwidth import bus_bandwidth_gbps
+from slipway_driver.progress import progress_line
+
+WARM_UP = 3
+#: gloo goes over the CPU: a smaller message says as much.
+CPU_BYTES = 4 << 20
+
+
+def main(seconds: float, size_bytes: int) -> None:
+    import torch
+    import torch.distributed as dist
+
+    on_gpu = torch.cuda.is_available()
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if on_gpu else torch.device("cpu")
+    if on_gpu:
+        torch.cuda.set_device(device)
+    dist.init_process_group("nccl" if on_gpu else "gloo")
+    tensor = torch.zeros((size_bytes if on_gpu else CPU_BYTES) // 4, dtype=torch.float32, device=device)
+
+    def timed(times: int) -> float:
+        dist.barrier()
+        begin = time.monotonic()
+        for _ in range(times):
+            dist.all_reduce(tensor)
+        if on_gpu:
+            torch.cuda.synchronize()
+        return (time.monotonic() - begin) / times
+
+    timed(WARM_UP)
+    # Every rank must do the same number: the first one's estimate counts.
+    estimate = torch.tensor([timed(WARM_UP)], dtype=torch.float64, device=device)
+    dist.broadcast(estimate, 0)
+    times = max(1, int(seconds / max(float(estimate), 1e-6)))
+    each, world, size = timed(times), dist.get_world_size(), tensor.numel() * 4
+    if dist.get_rank() == 0:
+        bandwidth = bus_bandwidth_gbps(size, each, world)
+        print(progress_line("probe", bytes=size, ranks=world, times=times, seconds=each, busBandwidthGBps=round(bandwidth, 3)), flush=True)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1]), int(sys.argv[2]))
