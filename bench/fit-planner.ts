@@ -93,6 +93,7 @@ function main(): void {
 /** Each source predicted by constants that never saw it. */
 function crossValidate(rows: readonly Row[]): void {
   const errors = new Map<Row, number>();
+  const covered: boolean[] = [];
   for (const [source, group] of groupBy(rows, (r) => r.source ?? '')) {
     const fitted = fitOn(
       rows.filter((r) => r.source !== source),
@@ -102,12 +103,20 @@ function crossValidate(rows: readonly Row[]): void {
     group.forEach((row, i) => {
       errors.set(row, held[i] ?? 0);
     });
+    covered.push(...group.filter(isStrict).map((row) => isCovered(row, fitted)));
   }
   report(
     'leaving whole sources out',
     rows,
     rows.map((r) => errors.get(r) ?? 0),
   );
+  console.log(`80 % interval covers ${((100 * covered.filter(Boolean).length) / covered.length).toFixed(1)} %`);
+}
+
+function isCovered(row: Row, time: Constants): boolean {
+  const [low, high] = predictRow(row, { time, memory: MEMORY_CONSTANTS }).interval80 ?? [0, 0];
+  const measured = row.result.tokens_per_s_per_gpu ?? 0;
+  return low <= measured && measured <= high;
 }
 
 function writeConstants(fitted: Constants): void {

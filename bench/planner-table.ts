@@ -1,3 +1,4 @@
+import { claimMetrics } from './planner-claims';
 import { type Metric, memoryMetrics, speedMetrics } from './planner-metrics';
 import type { Row } from './planner-rows';
 import { groupBy, inScope, isStrict, mean, median, type Scored, scoreRow } from './planner-score';
@@ -10,7 +11,7 @@ const signed = (value: number) => `${value >= 0 ? '+' : ''}${percent(value)}`;
 /** The accuracy table in Markdown: every target of the bench, then each source. */
 export function accuracyTable(rows: readonly Row[]): string {
   const scored = rows.filter(inScope).map((row) => scoreRow(row));
-  const metrics = [...speedMetrics(scored), ...smddpMetrics(), ...memoryMetrics(scored)];
+  const metrics = [...speedMetrics(scored), ...smddpMetrics(), ...claimMetrics(), ...memoryMetrics(scored)];
   return [...metricLines(metrics), '', ...peerLines(), '', ...sourceLines(scored), ''].join('\n');
 }
 

@@ -25,12 +25,8 @@ export function planText(run: RunSpec, plan: RunPlan): string {
     ],
     ['', `${round(plan.modelTflopsPerGpu)} model TFLOPS/GPU, MFU ${round(100 * plan.mfu, 1)} %`],
     ['time', timeText(plan)],
-    [
-      'cost',
-      usd.onDemand === null
-        ? `not known: ${usd.note}`
-        : `${dollars(usd.onDemand)}${interval80.usd ? ` (80 %: ${range(interval80.usd)})` : ''}; ${usd.note}`,
-    ],
+    ['cost', onDemandText(usd, interval80)],
+    ...capacityRows(run, usd),
     ['checkpoints', checkpointText(plan)],
   ];
   return [
@@ -42,6 +38,25 @@ export function planText(run: RunSpec, plan: RunPlan): string {
         `${pc.cyan('try')} ${a.change}: ${a.why} (${round(a.memoryGiB, 1)} GiB, ${round(a.tokensPerSecondPerGpu)} tokens/s/GPU, ${a.fits})`,
     ),
   ].join('\n');
+}
+
+const onDemandText = (usd: RunPlan['usd'], interval80: RunPlan['interval80']): string =>
+  usd.onDemand === null
+    ? `not known: ${usd.note}`
+    : `${dollars(usd.onDemand)} on demand${interval80.usd ? ` (80 %: ${range(interval80.usd)})` : ''}; ${usd.note}`;
+
+/** Spot and training plans where a price was seen; the run's own kind of capacity also where none was. */
+function capacityRows(run: RunSpec, usd: RunPlan['usd']): string[][] {
+  const kinds = [
+    { capacity: 'spot', name: 'spot', cost: usd.spot },
+    { capacity: 'training-plan', name: 'training plan', cost: usd.trainingPlan },
+  ];
+  return kinds.flatMap(({ capacity, name, cost }) => {
+    if (cost.usd !== null) return [['', `${dollars(cost.usd)} as ${name}; ${cost.note}`]];
+    return run.compute.capacity === capacity && cost.perHour === null
+      ? [['', `as ${name} not known: ${cost.note}`]]
+      : [];
+  });
 }
 
 function memoryParts(memory: RunPlan['memoryGiB']): string {

@@ -84,8 +84,9 @@ function attentionSeconds(l: LayoutInput, gpu: Gpu, k: Constants): { forward: nu
   return { forward, backward: 2 * forward };
 }
 
+/** Megatron's fused bias, dropout and GELU kernels are those of GPT blocks; gated blocks of that time ran as plain operations. */
 function trafficScale(l: LayoutInput, k: Constants): number {
-  if (isLegacy(l)) return k.trafficLegacy;
+  if (isLegacy(l) && l.model.mlpMatrices === 2) return k.trafficLegacy;
   if (l.kernels === 'eager') return k.trafficEager;
   return l.kernels === 'compiled' ? k.trafficCompiled : k.trafficFused;
 }

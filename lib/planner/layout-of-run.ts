@@ -6,7 +6,7 @@ import { degree, type ParallelLayout } from '../distribution/strategy';
 import { type Issue, issue } from '../spec/issue';
 import { trainingGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
-import type { LayoutInput, PlanModel, PlanPrecision, Recompute, Stack } from './layout';
+import type { Kernels, LayoutInput, PlanModel, PlanPrecision, Recompute, Stack } from './layout';
 
 /** What the planner filled in because the run does not say; shown beside the plan. */
 export interface RunLayout {
@@ -46,9 +46,10 @@ export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
   const assumptions: string[] = [];
   const degrees = degreesOf(run, parallel);
   const ranks = degrees.shard * degrees.replicate;
-  const microBatch = run.training.microBatchSize ?? 1;
+  const batch = run.training.microBatchSize ?? 1;
+  const microBatch = Math.max(1, Math.round(batch / partsOfBatch(run)));
   if (!run.training.microBatchSize) assumptions.push('training.microBatchSize is not given: 1');
-  const globalBatch = run.training.globalBatchSize ?? microBatch * ranks;
+  const globalBatch = run.training.globalBatchSize ?? batch * ranks;
   if (!run.training.globalBatchSize) assumptions.push(`training.globalBatchSize is not given: ${globalBatch}`);
   const model = planModel(architecture);
   return {
@@ -61,7 +62,7 @@ export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
       globalBatch,
       sequence,
       expert: parallel.expert,
-      ...softwareOf(run, model),
+      ...softwareOf(run),
     },
   };
 }
@@ -70,6 +71,10 @@ export const planModel = (a: ModelShape): PlanModel => ({
   ...parameterShape(a),
   expertsPerToken: a.experts ? (a.expertsPerToken ?? 1) : 1,
 });
+
+/** Parts into which SMP v1 splits the batch of one call for its pipeline (`microbatches`); 1 elsewhere. */
+export const partsOfBatch = (run: RunSpec): number =>
+  run.distribution.library === 'smp-v1' ? degree(run, 'microbatches', 1) : 1;
 
 type Cluster = Pick<LayoutInput, 'accelerator' | 'nodes' | 'gpusPerNode' | 'networkGbps'>;
 
@@ -163,7 +168,13 @@ function stackOf(library: string): Stack {
   return library === 'smp-v1' ? 'megatron-legacy' : 'fsdp';
 }
 
-function softwareOf(run: RunSpec, model: PlanModel): Software {
+/** Megatron and SMP v2 bring their own layers (Transformer Engine), and so does fp8. */
+function kernelsOf(library: string, precision: PlanPrecision, compiled: boolean): Kernels {
+  if (library === 'megatron' || library === 'smp-v2' || precision === 'fp8') return 'fused';
+  return compiled ? 'compiled' : 'eager';
+}
+
+function softwareOf(run: RunSpec): Software {
   const { distribution, training } = run;
   const stack = stackOf(distribution.library);
   const zero = section(distribution.parameters.zero_optimization);
@@ -177,7 +188,7 @@ function softwareOf(run: RunSpec, model: PlanModel): Software {
     offloadParameters: offloaded('offload_param'),
     offloadActivations: training.activationOffload || distribution.parameters.sm_activation_offloading === true,
     stack,
-    kernels: stack === 'megatron' || training.precision === 'fp8' ? 'fused' : compiled ? 'compiled' : 'eager',
+    kernels: kernelsOf(distribution.library, training.precision, compiled),
     attention: stack === 'megatron-legacy' ? 'fused' : 'flash',
     loss: 'plain',
     autocast: false,
@@ -186,8 +197,8 @@ function softwareOf(run: RunSpec, model: PlanModel): Software {
     overlapsTensor: stack === 'megatron',
     prefetchesShards: true,
     collectives: distribution.collectives === 'smddp' ? 'smddp' : 'nccl',
-    optimizerBytes: stack === 'megatron-legacy' ? 12 : 8,
-    gradientBytes: stack === 'megatron' ? 4 : model.mlpMatrices === 2 && training.precision === 'bf16' ? 6 : 2,
+    optimizerBytes: 8,
+    gradientBytes: stack === 'megatron' ? 4 : 2,
     optimizerInBackward: false,
   };
 }

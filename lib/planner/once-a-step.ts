@@ -12,16 +12,18 @@ export function gradientSeconds(l: LayoutInput, net: Network, k: Constants, stag
   const stride = l.tensor;
   const size = shardGroupSize(l);
   const hidden = (2 / 3) * stage;
+  const atOnce = l.stack === 'megatron-legacy' || l.stack === 'deepspeed' || l.stack === 'nanotron';
   let seconds = 0;
   if (l.zeroStage < 3) {
     const group = groupOf(size * l.replicate, stride, l.gpusPerNode);
-    seconds = gatherSeconds(gradientBytes(l) * local, group, net);
+    // AllReduce climbs a tree; ReduceScatter and AllGather go round a ring, which wears with its length.
+    const lossPerNode = atOnce && l.zeroStage > 0 ? k.gradientLossPerNode : 0;
+    seconds = gatherSeconds(gradientBytes(l) * local, group, { ...net, lossPerNode });
   } else if (l.replicate > 1) {
     const group = groupOf(l.replicate, stride * size, l.gpusPerNode);
     seconds = reduceSeconds((reduceBytesOf(l, k) * local) / size, group, net);
   }
-  const legacy = l.stack === 'megatron-legacy' || l.stack === 'deepspeed' || l.stack === 'nanotron';
-  return legacy ? k.gradientExposedLegacy * seconds : added(hidden, seconds, k.gradientExposed);
+  return atOnce ? k.gradientExposedLegacy * seconds : added(hidden, seconds, k.gradientExposed);
 }
 
 /**

@@ -1,10 +1,9 @@
 import { parameterCount } from '../catalog/models';
-import { findPrice, type Price } from '../catalog/prices';
 import type { Issue } from '../spec/issue';
 import { issue } from '../spec/issue';
-import { instanceGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import { type Advice, adviceFor } from './advice';
+import { type PriceFacts, type RunCost, runCost } from './cost';
 import { type CheckpointPlan, checkpointPlan, expectedGoodput } from './failures';
 import type { LayoutInput } from './layout';
 import { worldSizeOf } from './layout';
@@ -14,11 +13,7 @@ import { type Fits, type LayoutPlan, planLayout } from './plan';
 import type { StepSeconds } from './step-time';
 
 /** What a plan needs to know of the place the run is launched into. */
-export interface PlanFacts {
-  region: string;
-  /** The environment's own rates, USD per instance-hour. */
-  prices?: Readonly<Record<string, number>>;
-}
+export type PlanFacts = PriceFacts;
 
 export type Interval = [low: number, high: number];
 
@@ -42,7 +37,7 @@ export interface RunPlan {
   /** The same with saves, failures and restarts. */
   wallHours: number | null;
   /** Dollars of the whole run by capacity kind; null = no price known, `note` says what is. */
-  usd: { onDemand: number | null; perHour: number | null; basis: Price['basis'] | null; note: string };
+  usd: RunCost;
   interval80: {
     tokensPerSecondPerGpu: Interval;
     stepSeconds: Interval;
@@ -95,7 +90,7 @@ function describe(
   const { steps, tokens } = lengthOf(run, layout);
   const hours = steps === null ? null : (steps * plan.step.total) / 3600;
   const wallHours = hours === null ? null : hours / goodput;
-  const usd = dollars(run, facts, wallHours);
+  const usd = runCost(run, facts, wallHours);
   const slow = plan.tokensPerSecondPerGpu / plan.interval80[0];
   const fast = plan.tokensPerSecondPerGpu / plan.interval80[1];
   const around = (value: number | null): Interval | null => (value === null ? null : [value * fast, value * slow]);
@@ -136,27 +131,4 @@ function lengthOf(run: RunSpec, layout: LayoutInput): { steps: number | null; to
   if (steps !== undefined) return { steps, tokens: steps * tokensPerStep };
   if (totalTokens !== undefined) return { steps: Math.ceil(totalTokens / tokensPerStep), tokens: totalTokens };
   return { steps: null, tokens: null };
-}
-
-/** Dollars of every host of the cluster for `hours`. */
-function dollars(run: RunSpec, facts: PlanFacts, hours: number | null): RunPlan['usd'] {
-  const groups = instanceGroupsOf(run.compute);
-  const prices = groups.map((g) => findPrice(g.instanceType, facts.region, facts.prices));
-  const unknown = groups.filter((_, i) => prices[i] === undefined).map((g) => g.instanceType);
-  if (unknown.length > 0) {
-    return {
-      onDemand: null,
-      perHour: null,
-      basis: null,
-      note: `no price known for ${unknown.join(', ')} in ${facts.region}`,
-    };
-  }
-  const perHour = groups.reduce((sum, g, i) => sum + g.instanceCount * (prices[i]?.usdPerHour ?? 0), 0);
-  const [first] = prices;
-  return {
-    onDemand: hours === null ? null : hours * perHour,
-    perHour,
-    basis: first?.basis ?? null,
-    note: first?.note ?? '',
-  };
 }

@@ -90,7 +90,7 @@ export function plainStepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSe
     tensorParallel: times * block.tensorParallel,
     contextParallel: times * block.contextParallel,
     pipelineParallel: micro * hop,
-    bubble: bubbles * (stage + hop),
+    bubble: bubbles * (first + hop),
     expertParallel: times * block.expertParallel,
     dataParallel: times * block.dataParallel + gradients,
     optimizer,

@@ -1,7 +1,7 @@
 import { findInstanceType } from '../catalog/instances';
 import { findPrice } from '../catalog/prices';
 import type { LayoutInput } from '../planner/layout';
-import { layoutOfRun } from '../planner/layout-of-run';
+import { layoutOfRun, partsOfBatch } from '../planner/layout-of-run';
 import type { Fits } from '../planner/plan';
 import type { PlanFacts } from '../planner/plan-run';
 import { hasErrors, type Issue } from '../spec/issue';
@@ -195,7 +195,7 @@ function candidateOf(run: RunSpec, library: string, found: Found, steps: number)
   return {
     distribution: { library, parameters: parametersOf(library, layout) },
     training: {
-      microBatchSize: layout.microBatch,
+      microBatchSize: layout.microBatch * partsOfBatch(plainRun(run, library)),
       globalBatchSize: run.training.globalBatchSize ?? layout.globalBatch,
       activationCheckpointing: selective ? 'selective' : layout.recompute === 'full' ? 'full' : 'none',
       activationOffload: layout.offloadActivations,

@@ -45,8 +45,32 @@ test("the environment's own rates win, and an unknown price is said to be unknow
     perHour: null,
     basis: null,
     note: 'no price known for ml.p5e.48xlarge in us-west-2',
+    spot: { usd: null, perHour: null, note: 'no spot price known for ml.p5e.48xlarge in us-west-2' },
+    trainingPlan: { usd: null, perHour: null, note: 'no training plan price known for ml.p5e.48xlarge in us-west-2' },
   });
   expect(p5e.interval80.usd).toBeNull();
+});
+
+test('spot and training plans cost what somebody saw them cost, and a price of another region says so', () => {
+  const { usd, wallHours } = planOfRun();
+  expect(usd.spot).toEqual({
+    usd: expect.closeTo((wallHours ?? 0) * 4 * 24.05, 6),
+    perHour: 4 * 24.05,
+    note: 'spot as billed one night in us-west-2, 2026-09-16',
+  });
+  expect(usd.trainingPlan.perHour).toBeCloseTo(4 * 45.77, 9);
+  expect(usd.trainingPlan.note).toBe('plan offer in us-east-1, 2026-10-04; us-west-2 may differ');
+});
+
+test('SMP v1 splits the batch of one call into the microbatches of its pipeline', () => {
+  const { layout, microBatches } = planOfRun({
+    training: { ...FILE.training, precision: 'fp16', microBatchSize: 16, globalBatchSize: 128 },
+    distribution: {
+      library: 'smp-v1',
+      parameters: { pipeline_parallel_degree: 4, microbatches: 4, shard_optimizer_state: true },
+    },
+  });
+  expect([layout.microBatch, microBatches]).toEqual([4, 4]);
 });
 
 test('a run without an end has no hours and no dollars', () => {

@@ -137,7 +137,8 @@ describe('what was not computed', () => {
 
   test('an unknown price names what is unknown', () => {
     const unknown = changed(
-      (r) => (r.plan.usd = { onDemand: null, perHour: null, basis: null, note: 'no price known for ml.x' }),
+      (r) =>
+        (r.plan.usd = { ...r.plan.usd, onDemand: null, perHour: null, basis: null, note: 'no price known for ml.x' }),
     );
     expect(textOf(unknown)).toContain('Cost not known no price known for ml.x');
   });

@@ -37,13 +37,13 @@ const megatron70b = layout({
 test('a 70B model on 64 ml.p5.48xlarge is searched in under a second', () => {
   const space = { ...spaceAround(megatron70b), microBatch: [1, 2, 4, 8], offloadActivations: [false, true] };
   searchLayouts(megatron70b, space);
-  // The best of ten: other test files run beside this one.
+  // Processor time, and the best of ten: other tests run beside this one.
   let best = Number.POSITIVE_INFINITY;
   let considered = 0;
   for (let i = 0; i < 10; i++) {
-    const before = performance.now();
+    const before = process.cpuUsage();
     considered = searchLayouts(megatron70b, space).considered;
-    best = Math.min(best, performance.now() - before);
+    best = Math.min(best, process.cpuUsage(before).user / 1000);
   }
   expect(best).toBeLessThan(1000);
   expect((1000 * considered) / best).toBeGreaterThan(100_000);

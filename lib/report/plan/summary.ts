@@ -57,9 +57,13 @@ function costTile({ usd: cost, interval80 }: PlanReport['plan']): Tile {
       value: 'not known',
       note: cost.perHour === null ? cost.note : `${roughUsd(cost.perHour)} an hour`,
     };
+  const others = [
+    ...(cost.spot.usd === null ? [] : [`spot ${roughUsd(cost.spot.usd)}`]),
+    ...(cost.trainingPlan.usd === null ? [] : [`training plan ${roughUsd(cost.trainingPlan.usd)}`]),
+  ];
   return {
     name: 'Cost, on demand',
     value: roughUsd(cost.onDemand),
-    note: interval80.usd ? range(interval80.usd.map(roughUsd)) : cost.note,
+    note: [interval80.usd ? range(interval80.usd.map(roughUsd)) : cost.note, ...others].join('; '),
   };
 }
