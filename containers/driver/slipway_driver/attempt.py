@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 from slipway_driver import sm_environment as sm
 from slipway_driver.cluster import Cluster, read_cluster
 from slipway_driver.code import prepare_code
+from slipway_driver.dumps import trace_variables
 from slipway_driver.efa_environment import efa_changes, efa_devices, interface_exists
 from slipway_driver.expected_bandwidth import GIB, expected_for
 from slipway_driver.hosts import read_hosts_file, wait_for_hosts
@@ -46,6 +47,8 @@ class Attempt:
     #: The all-reduce probe under the same launcher; None where ranks do not talk to each other.
     probe_command_of: Optional[Callable[[Path], List[str]]]
     folder: Path
+    #: Where ranks and the driver leave what explains a hang.
+    dumps: Path
     local_ranks: int
     devices: int
     hardware: Mapping[str, Any]
@@ -115,6 +118,8 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
 
     devices = efa_devices()
     hardware = inventory(devices)
+    dumps = paths.base / "slipway-dumps"
+    dumps.mkdir(parents=True, exist_ok=True)
     mpi, mpi_complaint = mpi_environment(job, cluster, paths, inherited, master)
     environ, lines = compose(
         inherited,
@@ -124,6 +129,7 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
             slipway_variables(job, paths, job_file, started_at),
             _python_environment(job, paths, inherited),
             _threads(job, hardware, inherited),
+            {name: value for name, value in trace_variables(dumps).items() if name not in inherited},
             mpi,
         ],
         efa_changes(
@@ -149,6 +155,7 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
         command_of=_command_of(*start, port, environ, _script(job)),
         probe_command_of=_command_of(*start, port + PROBE_PORT_OFFSET, environ, probe) if distributed else None,
         folder=paths.code,
+        dumps=dumps,
         local_ranks=job.processes_per_host if distributed else 1,
         devices=devices,
         hardware=hardware,

@@ -75,10 +75,6 @@ def _network_changes(cluster: Cluster, has_interface: bool, baked: Mapping[str, 
     return changes
 
 
-#: Flight recorder of torch: without a buffer a hang leaves no trace (https://docs.pytorch.org/docs/stable/torch_nccl_environment_variables.html).
-_FLIGHT_RECORDER = {"TORCH_NCCL_TRACE_BUFFER_SIZE": "20000", "TORCH_NCCL_DUMP_ON_TIMEOUT": "1"}
-
-
 def efa_changes(
     cluster: Cluster,
     devices: int,
@@ -94,7 +90,6 @@ def efa_changes(
     else:
         changes += _efa_changes(cluster, devices, baked)
     changes += _network_changes(cluster, has_interface, baked)
-    changes += [Change(name, value, "a hang must leave a trace") for name, value in _FLIGHT_RECORDER.items() if name not in baked]
     return tuple(change for change in changes if change.name not in pinned)
 
 

@@ -9,30 +9,35 @@ import time
 from pathlib import Path
 from typing import Callable
 
+from slipway_driver.dumps import ask_for_traces
 from slipway_driver.supervisor import rank_pids, send
 
 DUMP_SECONDS = 5.0
 PY_SPY_SECONDS = 20.0
 
 
-def dump_ranks(state: Path, log: Callable[[str], None]) -> None:
-    """Stacks of every local rank into the log: py-spy where the image has it, then faulthandler through SIGABRT.
+def dump_ranks(state: Path, dumps: Path, log: Callable[[str], None]) -> None:
+    """Stacks of every local rank into the log: py-spy where the image has it, then faulthandler through SIGABRT. Before that NCCL's
+    flight recorder, into folder `dumps`, where py-spy's output goes too.
 
     SIGABRT makes a rank with PYTHONFAULTHANDLER=1 print its stacks and die, which is what comes next anyway. SIGCONT goes along: a
     rank that was frozen would not get the signal.
     """
     pids = rank_pids(state)
+    traces = ask_for_traces(dumps)
+    if traces:
+        log("%d rank(s) wrote NCCL's flight recorder" % traces)
     py_spy = shutil.which("py-spy")
     for pid in pids:
         if py_spy:
-            _py_spy(py_spy, pid, log)
+            _py_spy(py_spy, pid, dumps, log)
     for pid in pids:
         send(pid, signal.SIGABRT)
         send(pid, signal.SIGCONT)
     time.sleep(min(DUMP_SECONDS, 0.5 + 0.5 * len(pids)))
 
 
-def _py_spy(program: str, pid: int, log: Callable[[str], None]) -> None:
+def _py_spy(program: str, pid: int, dumps: Path, log: Callable[[str], None]) -> None:
     try:
         done = subprocess.run(
             [program, "dump", "--pid", str(pid)],
@@ -43,5 +48,6 @@ def _py_spy(program: str, pid: int, log: Callable[[str], None]) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         log("py-spy could not read process %d: %s" % (pid, error))
         return
+    (dumps / ("py-spy-%d.txt" % pid)).write_bytes(done.stdout)
     for line in done.stdout.decode("utf-8", "replace").splitlines():
         log("py-spy %d: %s" % (pid, line))

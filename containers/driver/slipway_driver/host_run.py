@@ -9,6 +9,7 @@ import time
 from typing import Any, Dict, Optional
 
 from slipway_driver.attempt import Attempt, new_state_folder
+from slipway_driver.dumps import keep_dumps, place_of
 from slipway_driver.efa_verdict import EfaVerdict, refusal
 from slipway_driver.errors import Failure, classify, first_real
 from slipway_driver.exit_codes import DONE, EFA, HANG, TRY_AGAIN, class_of
@@ -88,6 +89,14 @@ class HostRun:
             return self._outcome(launcher_code)
         finally:
             shutil.rmtree(str(self._state), ignore_errors=True)
+            self._keep_dumps()
+
+    def _keep_dumps(self) -> None:
+        """Of this round: the next one would write over them."""
+        attempt, host = self._attempt, self._attempt.cluster.current_host
+        place = place_of(attempt.job.heartbeat_uri, attempt.job.attempt, host)
+        round_number = attempt.environ.get("SLIPWAY_RESTART", "0")
+        keep_dumps(attempt.dumps, place and "%s/%s" % (place, round_number), attempt.paths.output_data / "dumps" / host / round_number, log)
 
     def stop(self) -> None:
         """SIGTERM came: every rank gets it, and the time to save."""
@@ -134,7 +143,7 @@ class HostRun:
         asked = self._peers.end_asked()
         if asked is not None:
             if asked == class_of(HANG):
-                dump_ranks(self._state, log)
+                dump_ranks(self._state, self._attempt.dumps, log)
             self._end(Failure(TRY_AGAIN, "peer-lost", None, "another host's ranks ended: %s" % asked, []))
             return
         # Only rank 0 prints steps, so only its host can see that nothing moves.
@@ -143,7 +152,7 @@ class HostRun:
         if hang and self._watchdog.may_stop:
             say(progress_line("hang", reason=hang, step=self.step))
             self._peers.announce(class_of(HANG))
-            dump_ranks(self._state, log)
+            dump_ranks(self._state, self._attempt.dumps, log)
             self._end(Failure(HANG, class_of(HANG), None, hang, []))
         elif hang and not self._alerted:
             self._alerted = True
