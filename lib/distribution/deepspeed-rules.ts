@@ -1,10 +1,10 @@
 import { nearest } from '../catalog/nearest';
 import { worldSize } from '../spec/resolve-run';
-import type { Finding, Rule } from '../spec/rule';
+import { type Finding, type Rule, rulesAbout, when } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
+import { parameterPath } from './parameters';
 
 const SOURCE = 'https://www.deepspeed.ai/docs/config-json/';
-const AT = 'distribution.parameters';
 
 /** Top-level keys of the DeepSpeed configuration. Source: deepspeed.ai/docs/config-json, retrieved 2026-11-20. */
 const KEYS: readonly string[] = [
@@ -88,15 +88,7 @@ export function deepspeedConfig(run: RunSpec): View {
   return { stage: number(zero.stage), zero, batch: (key) => number(given[key]), isOn: enabled };
 }
 
-function rule(given: Omit<Rule, 'check' | 'source'> & { find(run: RunSpec, view: View): Finding[] }): Rule {
-  const { find, ...rest } = given;
-  return {
-    ...rest,
-    source: SOURCE,
-    check: (run) =>
-      run.distribution.library === 'deepspeed' && run.kind === 'training' ? find(run, deepspeedConfig(run)) : [],
-  };
-}
+const rule = rulesAbout((run) => (run.distribution.library === 'deepspeed' ? deepspeedConfig(run) : undefined));
 
 function batchFindings(run: RunSpec, view: View): Finding[] {
   const world = worldSize(run);
@@ -112,7 +104,7 @@ function batchFindings(run: RunSpec, view: View): Finding[] {
   if (fits) return [];
   return [
     {
-      path: `${AT}.train_batch_size`,
+      path: parameterPath('train_batch_size'),
       must: `must be train_micro_batch_size_per_gpu ${micro} x gradient_accumulation_steps ${accumulation ?? 'n'} x ${world} ranks${accumulation ? ` = ${expected}` : ''}`,
       got: train,
       fix: `use ${accumulation ? expected : Math.max(1, Math.round(train / (micro * world))) * micro * world}, or auto`,
@@ -121,7 +113,7 @@ function batchFindings(run: RunSpec, view: View): Finding[] {
 }
 
 const notMultiple = (train: number, world: number): Finding => ({
-  path: `${AT}.train_batch_size`,
+  path: parameterPath('train_batch_size'),
   must: `must be a multiple of the ${world} ranks`,
   got: train,
   fix: `use ${Math.max(1, Math.round(train / world)) * world}`,
@@ -129,16 +121,12 @@ const notMultiple = (train: number, world: number): Finding => ({
 
 function conflict(key: string, ours: number | undefined, view: View, name: string): Finding[] {
   const theirs = view.batch(key);
-  return ours !== undefined && theirs !== undefined && ours !== theirs
-    ? [
-        {
-          path: `${AT}.${key}`,
-          must: `must agree with training.${name} ${ours}`,
-          got: theirs,
-          fix: 'write "auto", or one of the two',
-        },
-      ]
-    : [];
+  return when(ours !== undefined && theirs !== undefined && ours !== theirs, {
+    path: parameterPath(key),
+    must: `must agree with training.${name} ${ours}`,
+    got: theirs,
+    fix: 'write "auto", or one of the two',
+  });
 }
 
 export const DEEPSPEED_RULES: readonly Rule[] = [
@@ -148,28 +136,26 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
     isLocal: true,
     what: 'zero_optimization.stage is 0, 1, 2 or 3.',
     why: 'DeepSpeed ends at initialize() otherwise.',
+    source: SOURCE,
     find: (_run, { zero }) =>
-      'stage' in zero && ![0, 1, 2, 3].includes(zero.stage as number)
-        ? [
-            {
-              path: `${AT}.zero_optimization.stage`,
-              must: 'must be 0, 1, 2 or 3',
-              got: zero.stage,
-              fix: 'use 3 to shard parameters, gradients and optimizer',
-            },
-          ]
-        : [],
+      when('stage' in zero && ![0, 1, 2, 3].includes(zero.stage as number), {
+        path: parameterPath('zero_optimization.stage'),
+        must: 'must be 0, 1, 2 or 3',
+        got: zero.stage,
+        fix: 'use 3 to shard parameters, gradients and optimizer',
+      }),
   }),
   rule({
     id: 'deepspeed/keys',
     level: 'warning',
     what: 'The keys are those of the DeepSpeed configuration.',
     why: 'DeepSpeed ignores a misspelled key.',
+    source: SOURCE,
     find: (run) =>
       Object.keys(run.distribution.parameters)
         .filter((key) => !KEYS.includes(key))
         .map((key) => ({
-          path: `${AT}.${key}`,
+          path: parameterPath(key),
           must: 'must be a key of the DeepSpeed configuration',
           got: key,
           fix: `use ${nearest(key, KEYS, 2).join(' or ')}, or remove it`,
@@ -180,29 +166,27 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
     level: 'error',
     what: 'train_batch_size = train_micro_batch_size_per_gpu x gradient_accumulation_steps x ranks.',
     why: 'DeepSpeed asserts it at start.',
-    find: (run, view) => batchFindings(run, view),
+    source: SOURCE,
+    find: batchFindings,
   }),
   rule({
     id: 'deepspeed/conflict',
     level: 'error',
     what: 'What the run file also says in `training` means the same.',
     why: 'One of the two would be ignored.',
+    source: SOURCE,
     find: (run, view) => {
       const written = run.written.training ?? {};
       const precision = view.isOn('bf16') ? 'bf16' : view.isOn('fp16') ? 'fp16' : undefined;
       return [
         ...conflict('train_batch_size', written.globalBatchSize, view, 'globalBatchSize'),
         ...conflict('train_micro_batch_size_per_gpu', written.microBatchSize, view, 'microBatchSize'),
-        ...(written.precision && precision && written.precision !== precision
-          ? [
-              {
-                path: `${AT}.${precision}.enabled`,
-                must: `must agree with training.precision ${written.precision}`,
-                got: true,
-                fix: 'write one of the two',
-              },
-            ]
-          : []),
+        ...when(written.precision !== undefined && precision !== undefined && written.precision !== precision, {
+          path: parameterPath(`${precision}.enabled`),
+          must: `must agree with training.precision ${written.precision}`,
+          got: true,
+          fix: 'write one of the two',
+        }),
       ];
     },
   }),
@@ -211,47 +195,37 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
     level: 'error',
     what: 'bf16 and fp16 are not both enabled.',
     why: 'DeepSpeed refuses both.',
+    source: SOURCE,
     find: (_run, view) =>
-      view.isOn('bf16') && view.isOn('fp16')
-        ? [
-            {
-              path: `${AT}.fp16.enabled`,
-              must: 'must be false when bf16 is enabled',
-              got: true,
-              fix: 'keep one of the two',
-            },
-          ]
-        : [],
+      when(view.isOn('bf16') === true && view.isOn('fp16') === true, {
+        path: parameterPath('fp16.enabled'),
+        must: 'must be false when bf16 is enabled',
+        got: true,
+        fix: 'keep one of the two',
+      }),
   }),
   rule({
     id: 'deepspeed/offload',
     level: 'error',
     what: 'offload_param needs stage 3, offload_optimizer stage 1 or higher.',
     why: 'There is nothing to offload otherwise.',
+    source: SOURCE,
     find: (_run, { stage, zero }) => {
       const device = (key: string) => section(zero[key]).device;
       const asks = (key: string) => key in zero && device(key) !== 'none';
       return [
-        ...(asks('offload_param') && stage !== undefined && stage < 3
-          ? [
-              {
-                path: `${AT}.zero_optimization.offload_param`,
-                must: 'must go with stage 3',
-                got: `stage ${stage}`,
-                fix: 'use stage 3, or remove it',
-              },
-            ]
-          : []),
-        ...(asks('offload_optimizer') && stage === 0
-          ? [
-              {
-                path: `${AT}.zero_optimization.offload_optimizer`,
-                must: 'must go with stage 1, 2 or 3',
-                got: 'stage 0',
-                fix: 'use stage 1 or higher, or remove it',
-              },
-            ]
-          : []),
+        ...when(asks('offload_param') && stage !== undefined && stage < 3, {
+          path: parameterPath('zero_optimization.offload_param'),
+          must: 'must go with stage 3',
+          got: `stage ${stage}`,
+          fix: 'use stage 3, or remove it',
+        }),
+        ...when(asks('offload_optimizer') && stage === 0, {
+          path: parameterPath('zero_optimization.offload_optimizer'),
+          must: 'must go with stage 1, 2 or 3',
+          got: 'stage 0',
+          fix: 'use stage 1 or higher, or remove it',
+        }),
       ];
     },
   }),
@@ -260,19 +234,16 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
     level: 'error',
     what: 'dist_backend agrees with distribution.collectives.',
     why: 'The script would start another backend than the one that was checked.',
+    source: SOURCE,
     find: (run) => {
       const backend = run.distribution.parameters.dist_backend;
       const { collectives, collectivesAuto } = run.distribution;
-      return typeof backend === 'string' && backend !== collectives && !(collectivesAuto && backend === 'nccl')
-        ? [
-            {
-              path: `${AT}.dist_backend`,
-              must: `must agree with distribution.collectives ${collectives}`,
-              got: backend,
-              fix: `set distribution.collectives ${backend}, or remove it`,
-            },
-          ]
-        : [];
+      return when(typeof backend === 'string' && backend !== collectives && !(collectivesAuto && backend === 'nccl'), {
+        path: parameterPath('dist_backend'),
+        must: `must agree with distribution.collectives ${collectives}`,
+        got: backend,
+        fix: `set distribution.collectives ${backend}, or remove it`,
+      });
     },
   }),
 ];

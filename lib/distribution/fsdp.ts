@@ -1,12 +1,11 @@
 import { orList } from '../spec/issue';
 import { worldSize } from '../spec/resolve-run';
-import type { Rule } from '../spec/rule';
+import { type Rule, rulesAbout } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
-import { divisorsUpTo, type ParameterKind, parameterFindings } from './parameters';
+import { divisorsUpTo, type ParameterKind, parameterFindings, parameterPath } from './parameters';
 import { degree, type ParallelLayout, strategy } from './strategy';
 import { smddpEnvironment, torchrunHyperparameters } from './torchrun';
 
-const AT = 'distribution.parameters';
 const SOURCE = 'https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html';
 
 /** What the built-in trainer knows; own code may be handed anything. */
@@ -37,48 +36,46 @@ export function fsdpLayout(run: RunSpec): ParallelLayout | undefined {
   return { worldSize: world, tensor, pipeline: 1, context, expert, shard, replicate, dataParallel: rest };
 }
 
-const isFsdp = (run: RunSpec) => run.distribution.library === 'fsdp' && run.kind === 'training';
+const rule = rulesAbout((run) => (run.distribution.library === 'fsdp' ? run.distribution.parameters : undefined));
 
 const rules: Rule[] = [
-  {
+  rule({
     id: 'fsdp/parameters',
     level: 'error',
     what: 'The built-in trainer gets only parameters that it knows; degrees are whole numbers.',
     why: 'An unknown parameter would be ignored.',
     source: SOURCE,
-    check: (run) => {
-      if (!isFsdp(run)) return [];
-      const given = run.distribution.parameters;
+    find: (run, given) => {
       const known = run.code.builtin
         ? given
         : Object.fromEntries(Object.entries(given).filter(([key]) => key in PARAMETERS));
       return parameterFindings(known, PARAMETERS, { library: 'the built-in FSDP trainer' });
     },
-  },
-  {
+  }),
+  rule({
     id: 'fsdp/degrees',
     level: 'error',
     what: 'shard x replicate x tensor x context = world size.',
     why: 'The device mesh cannot be built otherwise.',
     source: SOURCE,
-    check: (run) => {
-      if (!isFsdp(run) || fsdpLayout(run)) return [];
+    find: (run, given) => {
+      if (fsdpLayout(run)) return [];
       const world = worldSize(run);
       const [key = 'shard_degree'] = [...DEGREES, 'shard_degree', 'replicate_degree'].filter(
-        (k) => k in run.distribution.parameters && world % degree(run, k, 1) !== 0,
+        (k) => k in given && world % degree(run, k, 1) !== 0,
       );
       const p = (name: string) => degree(run, name, 1);
       const text = `TP ${p('tensor_parallel_degree')} x CP ${p('context_parallel_degree')} x shard ${p('shard_degree')} x replicate ${p('replicate_degree')}`;
       return [
         {
-          path: `${AT}.${key}`,
+          path: parameterPath(key),
           must: `must divide the world size ${world} together with the other degrees`,
           got: text,
           fix: `use degrees among ${orList(divisorsUpTo(world, 64))} whose product is ${world}`,
         },
       ];
     },
-  },
+  }),
 ];
 
 export const fsdp = strategy({

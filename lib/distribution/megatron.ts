@@ -1,13 +1,12 @@
 import { orList } from '../spec/issue';
 import { worldSize } from '../spec/resolve-run';
-import type { Finding, Rule } from '../spec/rule';
+import { type Rule, rulesAbout, when } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
-import { divisorsUpTo } from './parameters';
+import { divisorsUpTo, parameterPath } from './parameters';
 import { flagArguments, type ParallelLayout, strategy } from './strategy';
 import { torchrunHyperparameters } from './torchrun';
 
 const SOURCE = 'https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/training/arguments.py';
-const AT = 'distribution.parameters';
 
 /** A flag by name, whether it was written with hyphens, underscores or leading dashes. */
 function flag(run: RunSpec, name: string): { key: string; value: unknown } | undefined {
@@ -41,16 +40,9 @@ function layout(run: RunSpec): ParallelLayout | undefined {
   return { worldSize: world, tensor, pipeline, context, expert, shard, replicate: data / shard, dataParallel: data };
 }
 
-function rule(given: Omit<Rule, 'check' | 'source'> & { find(run: RunSpec): Finding[] }): Rule {
-  const { find, ...rest } = given;
-  return {
-    ...rest,
-    source: SOURCE,
-    check: (run) => (run.distribution.library === 'megatron' && run.kind === 'training' ? find(run) : []),
-  };
-}
+const rule = rulesAbout((run) => (run.distribution.library === 'megatron' ? sizes(run) : undefined));
 
-const at = (run: RunSpec, name: string) => `${AT}.${flag(run, name)?.key ?? name}`;
+const at = (run: RunSpec, name: string) => parameterPath(flag(run, name)?.key ?? name);
 const SIZES = [
   'tensor-model-parallel-size',
   'pipeline-model-parallel-size',
@@ -64,13 +56,14 @@ const rules: Rule[] = [
     level: 'error',
     what: 'Parallel sizes are whole numbers from 1 on.',
     why: 'Megatron parses them as integers.',
+    source: SOURCE,
     find: (run) =>
       SIZES.flatMap((name) => {
         const given = flag(run, name);
         if (!given || (Number.isInteger(given.value) && (given.value as number) > 0)) return [];
         return [
           {
-            path: `${AT}.${given.key}`,
+            path: parameterPath(given.key),
             must: 'must be a whole number of at least 1',
             got: given.value,
             fix: 'use 1 or more',
@@ -83,8 +76,8 @@ const rules: Rule[] = [
     level: 'error',
     what: 'tensor x pipeline x context divides the world size, and expert divides the data-parallel ranks.',
     why: 'Megatron asserts it at start.',
-    find: (run) => {
-      const { world, tensor, pipeline, context, expert } = sizes(run);
+    source: SOURCE,
+    find: (run, { world, tensor, pipeline, context, expert }) => {
       const product = tensor * pipeline * context;
       if (world % product !== 0) {
         const name =
@@ -100,16 +93,12 @@ const rules: Rule[] = [
         ];
       }
       const data = (world / (tensor * pipeline * context)) * context * tensor;
-      return data % expert === 0
-        ? []
-        : [
-            {
-              path: at(run, 'expert-model-parallel-size'),
-              must: `must divide the ${data} ranks of a pipeline stage`,
-              got: expert,
-              fix: `use ${orList(divisorsUpTo(data, 64))}`,
-            },
-          ];
+      return when(data % expert !== 0, {
+        path: at(run, 'expert-model-parallel-size'),
+        must: `must divide the ${data} ranks of a pipeline stage`,
+        got: expert,
+        fix: `use ${orList(divisorsUpTo(data, 64))}`,
+      });
     },
   }),
   rule({
@@ -117,49 +106,42 @@ const rules: Rule[] = [
     level: 'warning',
     what: '--sequence-parallel goes with tensor parallelism.',
     why: 'Without it the flag does nothing.',
-    find: (run) =>
-      flag(run, 'sequence-parallel')?.value === true && sizes(run).tensor === 1
-        ? [
-            {
-              path: at(run, 'sequence-parallel'),
-              must: 'must go with tensor-model-parallel-size above 1',
-              got: true,
-              fix: 'remove it, or raise the tensor size',
-            },
-          ]
-        : [],
+    source: SOURCE,
+    find: (run, { tensor }) =>
+      when(flag(run, 'sequence-parallel')?.value === true && tensor === 1, {
+        path: at(run, 'sequence-parallel'),
+        must: 'must go with tensor-model-parallel-size above 1',
+        got: true,
+        fix: 'remove it, or raise the tensor size',
+      }),
   }),
   rule({
     id: 'megatron/virtual-stages',
     level: 'error',
     what: 'Virtual pipeline stages need more than one pipeline stage and divide its layers.',
     why: 'The interleaved schedule cannot be built otherwise.',
-    find: (run) => {
+    source: SOURCE,
+    find: (run, { pipeline }) => {
       const name = 'num-layers-per-virtual-pipeline-stage';
-      const given = flag(run, name);
-      const perStage = typeof given?.value === 'number' ? given.value : undefined;
-      const { pipeline } = sizes(run);
+      const perStage = flag(run, name)?.value;
       const layers = Number(flag(run, 'num-layers')?.value ?? run.model?.architecture.layers ?? 0);
-      if (perStage === undefined) return [];
+      if (typeof perStage !== 'number') return [];
+      const path = at(run, name);
       if (pipeline === 1)
         return [
           {
-            path: `${AT}.${given?.key}`,
+            path,
             must: 'must go with pipeline-model-parallel-size above 1',
             got: perStage,
             fix: 'remove it, or raise the pipeline size',
           },
         ];
-      return layers > 0 && (layers / pipeline) % perStage !== 0
-        ? [
-            {
-              path: `${AT}.${given?.key}`,
-              must: `must divide the ${layers / pipeline} layers of one stage`,
-              got: perStage,
-              fix: `use ${orList(divisorsUpTo(Math.floor(layers / pipeline), 16))}`,
-            },
-          ]
-        : [];
+      return when(layers > 0 && (layers / pipeline) % perStage !== 0, {
+        path,
+        must: `must divide the ${layers / pipeline} layers of one stage`,
+        got: perStage,
+        fix: `use ${orList(divisorsUpTo(Math.floor(layers / pipeline), 16))}`,
+      });
     },
   }),
 ];

@@ -14,8 +14,10 @@ export interface ParameterWords {
   library: string;
   /** What to do about an unknown key. */
   unknownFix?: (key: string) => string;
-  path?: string;
 }
+
+/** Where a run file writes one parameter of its library. */
+export const parameterPath = (key: string) => `distribution.parameters.${key}`;
 
 /** Every parameter that is unknown, of the wrong type or out of range. */
 export function parameterFindings(
@@ -23,9 +25,8 @@ export function parameterFindings(
   known: Readonly<Record<string, ParameterKind>>,
   words: ParameterWords,
 ): Finding[] {
-  const at = words.path ?? 'distribution.parameters';
   return Object.entries(given).flatMap(([key, value]) => {
-    const path = `${at}.${key}`;
+    const path = parameterPath(key);
     const kind = known[key];
     if (!kind) {
       const fix = words.unknownFix?.(key) ?? `use ${orList(nearest(key, Object.keys(known)))}, or remove it`;

@@ -1,7 +1,7 @@
 import { SMDDP_ALLREDUCE_ONLY, SMDDP_BY_PYTORCH, SMDDP_INSTANCE_TYPES, SMDDP_LAST_PYTORCH } from '../catalog/smddp';
 import { orList } from '../spec/issue';
 import { instanceGroupsOf } from '../spec/resolve-run';
-import type { Finding, Rule, RuleContext } from '../spec/rule';
+import { type Finding, type Rule, type RuleContext, rulesAbout, when } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 import { compareVersions, pytorchOfImage } from './image-version';
 import { instanceTypePath, trainingInstanceTypes } from './strategy';
@@ -12,14 +12,7 @@ const SUPPORT = `${GUIDE}distributed-data-parallel-support.html`;
 /** Whether the library gathers parameters: AllGather is what it needs of SMDDP. */
 const gathers = (run: RunSpec) => run.distribution.library !== 'ddp';
 
-function rule(given: Omit<Rule, 'check'> & { find(run: RunSpec, context: RuleContext): Finding[] }): Rule {
-  const { find, ...rest } = given;
-  return {
-    ...rest,
-    check: (run, context) =>
-      run.distribution.collectives === 'smddp' && run.kind === 'training' ? find(run, context) : [],
-  };
-}
+const rule = rulesAbout((run) => (run.distribution.collectives === 'smddp' ? run.distribution : undefined));
 
 function pytorchFinding(run: RunSpec, context: RuleContext): Finding[] {
   const version =
@@ -68,7 +61,7 @@ export const SMDDP_RULES: readonly Rule[] = [
     what: 'The image carries SMDDP: PyTorch 1.11 to 2.5.1.',
     why: "Without it the script ends with `Invalid backend: 'smddp'`.",
     source: `${GUIDE}data-parallel-release-notes.html`,
-    find: pytorchFinding,
+    find: (run, _distribution, context) => pytorchFinding(run, context),
   }),
   rule({
     id: 'smddp/launcher',
@@ -76,7 +69,7 @@ export const SMDDP_RULES: readonly Rule[] = [
     what: 'SMDDP starts under torchrun, or under mpirun of the toolkit contract.',
     why: 'smddprun is started by the toolkit only; a plain script has no process group.',
     source: `${GUIDE}data-parallel-framework-estimator.html`,
-    find: ({ distribution }) => {
+    find: (_run, distribution) => {
       if (distribution.launcher === 'script')
         return [
           {
@@ -86,16 +79,12 @@ export const SMDDP_RULES: readonly Rule[] = [
             fix: 'use torchrun',
           },
         ];
-      return distribution.launcher === 'mpi' && distribution.contract === 'entrypoint'
-        ? [
-            {
-              path: 'distribution.contract',
-              must: 'must be toolkit for smddp under mpi',
-              got: 'entrypoint',
-              fix: 'use contract toolkit, or launcher torchrun',
-            },
-          ]
-        : [];
+      return when(distribution.launcher === 'mpi' && distribution.contract === 'entrypoint', {
+        path: 'distribution.contract',
+        must: 'must be toolkit for smddp under mpi',
+        got: 'entrypoint',
+        fix: 'use contract toolkit, or launcher torchrun',
+      });
     },
   }),
   rule({
@@ -104,17 +93,13 @@ export const SMDDP_RULES: readonly Rule[] = [
     what: 'SMDDP AllReduce needs the mpi launcher.',
     why: 'Under torchrun only AllGather is served; AllReduce of DDP falls back to NCCL.',
     source: `${GUIDE}data-parallel-framework-estimator.html`,
-    find: (run) =>
-      run.distribution.library === 'ddp' && run.distribution.launcher === 'torchrun'
-        ? [
-            {
-              path: 'distribution.launcher',
-              must: 'must be mpi for SMDDP AllReduce',
-              got: 'torchrun',
-              fix: 'use launcher mpi with contract toolkit, or collectives nccl',
-            },
-          ]
-        : [],
+    find: (_run, { library, launcher }) =>
+      when(library === 'ddp' && launcher === 'torchrun', {
+        path: 'distribution.launcher',
+        must: 'must be mpi for SMDDP AllReduce',
+        got: 'torchrun',
+        fix: 'use launcher mpi with contract toolkit, or collectives nccl',
+      }),
   }),
   rule({
     id: 'smddp/allgather-option',
@@ -122,22 +107,17 @@ export const SMDDP_RULES: readonly Rule[] = [
     what: 'Under mpirun SMDDP AllGather is switched on by SMDATAPARALLEL_OPTIMIZE_SDP=true.',
     why: 'Without it AllGather goes over NCCL.',
     source: `${GUIDE}data-parallel-modify-sdp-pt.html`,
-    find: (run) => {
-      const { launcher, library, mpiOptions } = run.distribution;
+    find: (run, { launcher, library, mpiOptions }) => {
       const sharded = library === 'fsdp' || library === 'deepspeed';
       const asked =
         mpiOptions.includes('SMDATAPARALLEL_OPTIMIZE_SDP=true') ||
         run.environmentVariables.SMDATAPARALLEL_OPTIMIZE_SDP === 'true';
-      return launcher === 'mpi' && sharded && !asked
-        ? [
-            {
-              path: 'distribution.mpiOptions',
-              must: 'must set SMDATAPARALLEL_OPTIMIZE_SDP=true for SMDDP AllGather',
-              got: mpiOptions,
-              fix: 'add "-x SMDATAPARALLEL_OPTIMIZE_SDP=true"',
-            },
-          ]
-        : [];
+      return when(launcher === 'mpi' && sharded && !asked, {
+        path: 'distribution.mpiOptions',
+        must: 'must set SMDATAPARALLEL_OPTIMIZE_SDP=true for SMDDP AllGather',
+        got: mpiOptions,
+        fix: 'add "-x SMDATAPARALLEL_OPTIMIZE_SDP=true"',
+      });
     },
   }),
   rule({
@@ -147,16 +127,12 @@ export const SMDDP_RULES: readonly Rule[] = [
     why: 'Its collectives speed up traffic between instances.',
     source: `${GUIDE}data-parallel-config.html`,
     find: (run) =>
-      instanceGroupsOf(run.compute).reduce((sum, g) => sum + g.instanceCount, 0) === 1
-        ? [
-            {
-              path: 'compute.instanceCount',
-              must: 'must be at least 2 for SMDDP to gain anything',
-              got: 1,
-              fix: 'use 2 or more, or collectives nccl',
-            },
-          ]
-        : [],
+      when(instanceGroupsOf(run.compute).reduce((sum, g) => sum + g.instanceCount, 0) === 1, {
+        path: 'compute.instanceCount',
+        must: 'must be at least 2 for SMDDP to gain anything',
+        got: 1,
+        fix: 'use 2 or more, or collectives nccl',
+      }),
   }),
   rule({
     id: 'smddp/buffers',

@@ -2,15 +2,14 @@ import { SMP_V2_INSTANCE_TYPES } from '../catalog/smddp';
 import { SMP_REGIONS, SMP_RELEASES } from '../catalog/smp-releases';
 import { orList } from '../spec/issue';
 import { worldSize } from '../spec/resolve-run';
-import type { Finding, Rule } from '../spec/rule';
+import { type Finding, type Rule, rulesAbout, when } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 import { compareVersions } from './image-version';
-import { divisorsUpTo, type ParameterKind, parameterFindings } from './parameters';
+import { divisorsUpTo, type ParameterKind, parameterFindings, parameterPath } from './parameters';
 import { degree, instanceTypePath, trainingInstanceTypes } from './strategy';
 
 const REFERENCE = 'https://docs.aws.amazon.com/sagemaker/latest/dg/distributed-model-parallel-v2-reference.html';
 const RELEASE_NOTES = 'https://docs.aws.amazon.com/sagemaker/latest/dg/model-parallel-release-notes.html';
-const AT = 'distribution.parameters';
 
 /** The whole set; the reference page says that it is complete. */
 const PARAMETERS: Readonly<Record<string, ParameterKind>> = {
@@ -25,8 +24,6 @@ const PARAMETERS: Readonly<Record<string, ParameterKind>> = {
   random_seed: { type: 'int', min: 0 },
 };
 
-const isSmpV2 = (run: RunSpec) => run.distribution.library === 'smp-v2' && run.kind === 'training';
-
 /** The degrees as given; 0 or absent means what the reference page says. */
 export function smpV2Degrees(run: RunSpec) {
   return {
@@ -38,20 +35,19 @@ export function smpV2Degrees(run: RunSpec) {
   };
 }
 
-const rule = (given: Omit<Rule, 'check'> & { find(run: RunSpec, region: string | undefined): Finding[] }): Rule => {
-  const { find, ...rest } = given;
-  return {
-    ...rest,
-    check: (run, context) => (isSmpV2(run) ? find(run, context.region ?? context.descriptor?.region) : []),
-  };
-};
+const rule = rulesAbout((run) => (run.distribution.library === 'smp-v2' ? smpV2Degrees(run) : undefined));
 
 function divides(run: RunSpec, key: 'tensor' | 'context' | 'expert'): Finding[] {
   const all = smpV2Degrees(run);
   if (all[key] <= 1 || all.world % all[key] === 0) return [];
   const fix = `use ${orList(divisorsUpTo(all.world, 64))}`;
   return [
-    { path: `${AT}.${key}_parallel_degree`, must: `must divide the world size ${all.world}`, got: all[key], fix },
+    {
+      path: parameterPath(`${key}_parallel_degree`),
+      must: `must divide the world size ${all.world}`,
+      got: all[key],
+      fix,
+    },
   ];
 }
 
@@ -65,7 +61,7 @@ function product(run: RunSpec): Finding[] {
   const must = `must make hybrid_shard_degree x tensor_parallel_degree x expert_parallel_degree a divisor of the world size ${world}`;
   return [
     {
-      path: `${AT}.hybrid_shard_degree`,
+      path: parameterPath('hybrid_shard_degree'),
       must,
       got: `${Math.max(1, shard)} x ${tensor} x ${expert} = ${size}`,
       fix: `use a shard degree of ${orList(choices)}, or another instance count`,
@@ -79,7 +75,7 @@ function needsRelease(run: RunSpec, parameter: string, pytorch: string, smp: str
   if (degree(run, parameter, 1) <= 1 || !version || compareVersions(version, pytorch) >= 0) return [];
   return [
     {
-      path: `${AT}.${parameter}`,
+      path: parameterPath(parameter),
       must: `must have SMP ${smp} (the image of PyTorch ${pytorch}) or newer`,
       got: `image.version ${version}`,
       fix: `use image.version "2.5.1"`,
@@ -118,18 +114,13 @@ export const SMP_V2_RULES: readonly Rule[] = [
     what: 'context_parallel_degree is at most hybrid_shard_degree.',
     why: 'Context parallel ranks are taken from the shard group.',
     source: REFERENCE,
-    find: (run) => {
-      const { context, shard } = smpV2Degrees(run);
-      if (context <= 1 || shard === 0 || context <= shard) return [];
-      const fix = `lower it, or raise hybrid_shard_degree to ${context} or more`;
-      return [
-        {
-          path: `${AT}.context_parallel_degree`,
-          must: `must be at most hybrid_shard_degree ${shard}`,
-          got: context,
-          fix,
-        },
-      ];
+    find: (_run, { context, shard }) => {
+      return when(context > 1 && shard !== 0 && context > shard, {
+        path: parameterPath('context_parallel_degree'),
+        must: `must be at most hybrid_shard_degree ${shard}`,
+        got: context,
+        fix: `lower it, or raise hybrid_shard_degree to ${context} or more`,
+      });
     },
   }),
   rule({
@@ -138,8 +129,7 @@ export const SMP_V2_RULES: readonly Rule[] = [
     what: 'The sequence length is a multiple of 2 x context_parallel_degree.',
     why: 'Sequences are split into 2 x CP load-balanced pieces.',
     source: 'aws/amazon-sagemaker-examples sm-distributed_model_parallel_v2/shared-scripts/train_lib.py',
-    find: (run) => {
-      const { context } = smpV2Degrees(run);
+    find: (run, { context }) => {
       const length = run.training.sequenceLength;
       if (context <= 1 || !length || length % (2 * context) === 0) return [];
       const nearest = Math.ceil(length / (2 * context)) * 2 * context;
@@ -159,17 +149,13 @@ export const SMP_V2_RULES: readonly Rule[] = [
     what: 'Expert and tensor parallelism are not on together.',
     why: "AWS's guide forbids it; AWS's own adapter for NeMo allows it.",
     source: 'https://docs.aws.amazon.com/sagemaker/latest/dg/model-parallel-core-features-v2-expert-parallelism.html',
-    find: (run) => {
-      const { expert, tensor } = smpV2Degrees(run);
-      if (expert <= 1 || tensor <= 1) return [];
-      return [
-        {
-          path: `${AT}.expert_parallel_degree`,
-          must: 'must be 1 with tensor parallelism',
-          got: `${expert} with TP ${tensor}`,
-          fix: 'use one of the two',
-        },
-      ];
+    find: (_run, { expert, tensor }) => {
+      return when(expert > 1 && tensor > 1, {
+        path: parameterPath('expert_parallel_degree'),
+        must: 'must be 1 with tensor parallelism',
+        got: `${expert} with TP ${tensor}`,
+        fix: 'use one of the two',
+      });
     },
   }),
   rule({
@@ -195,16 +181,12 @@ export const SMP_V2_RULES: readonly Rule[] = [
     why: 'The PyTorch and Hugging Face images carry no torch.sagemaker; the Hugging Face estimator drops mp_parameters.',
     source: RELEASE_NOTES,
     find: (run) =>
-      run.image.kind === 'dlc' || run.image.kind === 'huggingface'
-        ? [
-            {
-              path: 'image.kind',
-              must: 'must be smp, uri or environment for smp-v2',
-              got: run.image.kind,
-              fix: 'use kind smp, version "2.5.1"',
-            },
-          ]
-        : [],
+      when(run.image.kind === 'dlc' || run.image.kind === 'huggingface', {
+        path: 'image.kind',
+        must: 'must be smp, uri or environment for smp-v2',
+        got: run.image.kind,
+        fix: 'use kind smp, version "2.5.1"',
+      }),
   }),
   rule({
     id: 'smp-v2/region',
@@ -212,17 +194,15 @@ export const SMP_V2_RULES: readonly Rule[] = [
     what: 'The SMP images exist in 17 regions.',
     why: 'Elsewhere the image cannot be pulled.',
     source: 'https://docs.aws.amazon.com/sagemaker/latest/dg/distributed-model-parallel-support-v2.html',
-    find: (run, region) =>
-      run.image.kind !== 'smp' || !region || SMP_REGIONS.includes(region)
-        ? []
-        : [
-            {
-              path: 'image.kind',
-              must: `must be available in the region; SMP images are in ${orList([...SMP_REGIONS])}`,
-              got: region,
-              fix: 'use one of these regions, or another library',
-            },
-          ],
+    find: (run, _degrees, context) => {
+      const region = context.region ?? context.descriptor?.region;
+      return when(run.image.kind === 'smp' && !!region && !SMP_REGIONS.includes(region), {
+        path: 'image.kind',
+        must: `must be available in the region; SMP images are in ${orList([...SMP_REGIONS])}`,
+        got: region,
+        fix: 'use one of these regions, or another library',
+      });
+    },
   }),
   rule({
     id: 'smp-v2/launcher',
@@ -231,16 +211,12 @@ export const SMP_V2_RULES: readonly Rule[] = [
     why: 'MPI is the launcher of SMP v1.',
     source: 'https://docs.aws.amazon.com/sagemaker/latest/dg/model-parallel-use-api-v2.html',
     find: (run) =>
-      run.distribution.launcher === 'torchrun'
-        ? []
-        : [
-            {
-              path: 'distribution.launcher',
-              must: 'must be torchrun for smp-v2',
-              got: run.distribution.launcher,
-              fix: 'use torchrun',
-            },
-          ],
+      when(run.distribution.launcher !== 'torchrun', {
+        path: 'distribution.launcher',
+        must: 'must be torchrun for smp-v2',
+        got: run.distribution.launcher,
+        fix: 'use torchrun',
+      }),
   }),
   rule({
     id: 'smp-v2/context-release',
@@ -260,19 +236,18 @@ export const SMP_V2_RULES: readonly Rule[] = [
     why: 'It does not work there; native offloading does. The same image tag has carried 2.2.0, 2.3.0 and 2.3.1.',
     source: RELEASE_NOTES,
     find: (run) =>
-      run.image.kind === 'smp' &&
-      run.image.version === '2.2.0' &&
-      run.distribution.parameters.sm_activation_offloading !== false &&
-      run.training.activationOffload
-        ? [
-            {
-              path: `${AT}.sm_activation_offloading`,
-              must: 'must be false on SMP 2.2.0',
-              got: run.distribution.parameters.sm_activation_offloading ?? 'true (default)',
-              fix: 'set it to false, or use image.version "2.5.1"',
-            },
-          ]
-        : [],
+      when(
+        run.image.kind === 'smp' &&
+          run.image.version === '2.2.0' &&
+          run.distribution.parameters.sm_activation_offloading !== false &&
+          run.training.activationOffload,
+        {
+          path: parameterPath('sm_activation_offloading'),
+          must: 'must be false on SMP 2.2.0',
+          got: run.distribution.parameters.sm_activation_offloading ?? 'true (default)',
+          fix: 'set it to false, or use image.version "2.5.1"',
+        },
+      ),
   }),
   rule({
     id: 'smp-v2/offload-without-checkpointing',
@@ -284,16 +259,12 @@ export const SMP_V2_RULES: readonly Rule[] = [
     find: (run) => {
       const asked = run.written.distribution?.parameters?.sm_activation_offloading === true;
       const checkpointing = run.written.training?.activationCheckpointing;
-      return asked && checkpointing === 'none'
-        ? [
-            {
-              path: 'training.activationCheckpointing',
-              must: 'must be selective or full with sm_activation_offloading',
-              got: 'none',
-              fix: 'use full, or switch offloading off',
-            },
-          ]
-        : [];
+      return when(asked && checkpointing === 'none', {
+        path: 'training.activationCheckpointing',
+        must: 'must be selective or full with sm_activation_offloading',
+        got: 'none',
+        fix: 'use full, or switch offloading off',
+      });
     },
   }),
   rule({
@@ -305,16 +276,12 @@ export const SMP_V2_RULES: readonly Rule[] = [
     find: (run) => {
       const ours = run.written.training?.activationOffload;
       const theirs = run.written.distribution?.parameters?.sm_activation_offloading;
-      return typeof ours === 'boolean' && typeof theirs === 'boolean' && ours !== theirs
-        ? [
-            {
-              path: `${AT}.sm_activation_offloading`,
-              must: `must agree with training.activationOffload ${ours}`,
-              got: theirs,
-              fix: 'write one of the two',
-            },
-          ]
-        : [];
+      return when(typeof ours === 'boolean' && typeof theirs === 'boolean' && ours !== theirs, {
+        path: parameterPath('sm_activation_offloading'),
+        must: `must agree with training.activationOffload ${ours}`,
+        got: theirs,
+        fix: 'write one of the two',
+      });
     },
   }),
   rule({
@@ -323,18 +290,13 @@ export const SMP_V2_RULES: readonly Rule[] = [
     what: 'With tensor parallelism and hybrid_shard_degree 1 the backend is nccl.',
     why: 'SMDDP does not serve that process group.',
     source: RELEASE_NOTES,
-    find: (run) => {
-      const { shard, tensor } = smpV2Degrees(run);
-      return run.distribution.collectives === 'smddp' && tensor > 1 && shard === 1
-        ? [
-            {
-              path: 'distribution.collectives',
-              must: 'must be nccl with tensor parallelism and hybrid_shard_degree 1',
-              got: 'smddp',
-              fix: 'use nccl, or a higher shard degree',
-            },
-          ]
-        : [];
+    find: (run, { shard, tensor }) => {
+      return when(run.distribution.collectives === 'smddp' && tensor > 1 && shard === 1, {
+        path: 'distribution.collectives',
+        must: 'must be nccl with tensor parallelism and hybrid_shard_degree 1',
+        got: 'smddp',
+        fix: 'use nccl, or a higher shard degree',
+      });
     },
   }),
   rule({
@@ -344,19 +306,14 @@ export const SMP_V2_RULES: readonly Rule[] = [
     what: 'Tensor parallelism stays inside one instance.',
     why: 'Every layer then crosses the network; AWS says so for SMP v1 and uses at most 4 in its own v2 configurations.',
     source: 'https://docs.aws.amazon.com/sagemaker/latest/dg/model-parallel-core-features-v2-tensor-parallelism.html',
-    find: (run) => {
-      const { tensor } = smpV2Degrees(run);
+    find: (run, { tensor }) => {
       const gpus = run.distribution.processesPerHost;
-      return tensor > gpus
-        ? [
-            {
-              path: `${AT}.tensor_parallel_degree`,
-              must: `must be at most the ${gpus} GPUs of one instance`,
-              got: tensor,
-              fix: `use ${orList(divisorsUpTo(gpus, gpus))}`,
-            },
-          ]
-        : [];
+      return when(tensor > gpus, {
+        path: parameterPath('tensor_parallel_degree'),
+        must: `must be at most the ${gpus} GPUs of one instance`,
+        got: tensor,
+        fix: `use ${orList(divisorsUpTo(gpus, gpus))}`,
+      });
     },
   }),
   rule({
@@ -366,16 +323,12 @@ export const SMP_V2_RULES: readonly Rule[] = [
     why: 'The SageMaker Python SDK refuses instance groups under torch_distributed.',
     source: 'aws/sagemaker-python-sdk v2.257.6 estimator.py _distribution_configuration',
     find: (run) =>
-      run.distribution.contract === 'toolkit' && run.compute.instanceGroups.length > 0
-        ? [
-            {
-              path: 'compute.instanceGroups',
-              must: 'must be absent for smp-v2 under the toolkit contract',
-              got: run.compute.instanceGroups.map((g) => g.name),
-              fix: 'use compute.instanceType, or distribution.contract entrypoint',
-            },
-          ]
-        : [],
+      when(run.distribution.contract === 'toolkit' && run.compute.instanceGroups.length > 0, {
+        path: 'compute.instanceGroups',
+        must: 'must be absent for smp-v2 under the toolkit contract',
+        got: run.compute.instanceGroups.map((g) => g.name),
+        fix: 'use compute.instanceType, or distribution.contract entrypoint',
+      }),
   }),
   rule({
     id: 'smp-v2/frozen',

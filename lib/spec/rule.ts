@@ -37,6 +37,34 @@ export interface Rule {
   check(run: RunSpec, context: RuleContext): Finding[];
 }
 
+/** One finding when `broken`, else none. */
+export const when = (broken: boolean, finding: Finding): Finding[] => (broken ? [finding] : []);
+
+/** A rule that looks at training runs only. */
+export function trainingRule(rule: Rule): Rule {
+  return { ...rule, check: (run, context) => (run.kind === 'training' ? rule.check(run, context) : []) };
+}
+
+/** A rule as `rulesAbout` takes it. */
+export interface RuleAbout<Subject> extends Omit<Rule, 'check'> {
+  find(run: RunSpec, subject: Subject, context: RuleContext): Finding[];
+}
+
+/**
+ * Makes the rules of one subject of training runs. `read` takes from a run what they need of it; undefined means that the run
+ * does not have the subject, and they find nothing.
+ */
+export function rulesAbout<Subject>(read: (run: RunSpec) => Subject | undefined): (given: RuleAbout<Subject>) => Rule {
+  return ({ find, ...rest }) =>
+    trainingRule({
+      ...rest,
+      check: (run, context) => {
+        const subject = read(run);
+        return subject === undefined ? [] : find(run, subject, context);
+      },
+    });
+}
+
 /** The findings of one rule as issues. */
 export function applyRule(rule: Rule, run: RunSpec, context: RuleContext): Issue[] {
   return rule.check(run, context).map(({ path, level, ...text }) => issue(rule.id, level ?? rule.level, path, text));
