@@ -51,7 +51,7 @@ def test_a_hang_leaves_flight_recorder_and_stacks_beside_the_checkpoints(tmp_pat
     log = world.log("algo-1")
     assert "1 rank(s) wrote NCCL's flight recorder" in log
     assert "dumps: 2 file(s) in s3:/" + KEY in log
-    assert re.search(r'File "train.py", line \d+ in stuck_here', log), "faulthandler's stacks are in the log as well"
+    assert re.search(r'train.py", line \d+ in stuck_here', log), "faulthandler's stacks are in the log as well"
 
 
 def test_without_s3_the_dumps_go_to_the_jobs_output(tmp_path: Path) -> None:
