@@ -1,13 +1,11 @@
 import { SMDDP_ALLREDUCE_ONLY, SMDDP_BY_PYTORCH, SMDDP_INSTANCE_TYPES, SMDDP_LAST_PYTORCH } from '../catalog/smddp';
+import { guide } from '../spec/aws-pages';
 import { orList } from '../spec/issue';
 import { instanceGroupsOf } from '../spec/resolve-run';
 import { type Finding, type Rule, type RuleContext, rulesAbout, when } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 import { compareVersions, pytorchOfImage } from './image-version';
 import { instanceTypePath, trainingInstanceTypes } from './strategy';
-
-const GUIDE = 'https://docs.aws.amazon.com/sagemaker/latest/dg/';
-const SUPPORT = `${GUIDE}distributed-data-parallel-support.html`;
 
 /** Whether the library gathers parameters: AllGather is what it needs of SMDDP. */
 const gathers = (run: RunSpec) => run.distribution.library !== 'ddp';
@@ -40,7 +38,7 @@ export const SMDDP_RULES: readonly Rule[] = [
     level: 'error',
     what: 'SMDDP runs on ml.p4d.24xlarge and ml.p4de.24xlarge (ml.p3dn.24xlarge: AllReduce only).',
     why: 'From 2.3.0 on the import itself refuses other types; there is no P5 or newer.',
-    source: SUPPORT,
+    source: guide('distributed-data-parallel-support'),
     find: (run) =>
       trainingInstanceTypes(run).flatMap((type) => {
         const allReduceOnly = SMDDP_ALLREDUCE_ONLY.includes(type) && !gathers(run);
@@ -60,7 +58,7 @@ export const SMDDP_RULES: readonly Rule[] = [
     level: 'error',
     what: 'The image carries SMDDP: PyTorch 1.11 to 2.5.1.',
     why: "Without it the script ends with `Invalid backend: 'smddp'`.",
-    source: `${GUIDE}data-parallel-release-notes.html`,
+    source: guide('data-parallel-release-notes'),
     find: (run, _distribution, context) => pytorchFinding(run, context),
   }),
   rule({
@@ -68,7 +66,7 @@ export const SMDDP_RULES: readonly Rule[] = [
     level: 'error',
     what: 'SMDDP starts under torchrun, or under mpirun of the toolkit contract.',
     why: 'smddprun is started by the toolkit only; a plain script has no process group.',
-    source: `${GUIDE}data-parallel-framework-estimator.html`,
+    source: guide('data-parallel-framework-estimator'),
     find: (_run, distribution) => {
       if (distribution.launcher === 'script')
         return [
@@ -92,7 +90,7 @@ export const SMDDP_RULES: readonly Rule[] = [
     level: 'warning',
     what: 'SMDDP AllReduce needs the mpi launcher.',
     why: 'Under torchrun only AllGather is served; AllReduce of DDP falls back to NCCL.',
-    source: `${GUIDE}data-parallel-framework-estimator.html`,
+    source: guide('data-parallel-framework-estimator'),
     find: (_run, { library, launcher }) =>
       when(library === 'ddp' && launcher === 'torchrun', {
         path: 'distribution.launcher',
@@ -106,7 +104,7 @@ export const SMDDP_RULES: readonly Rule[] = [
     level: 'warning',
     what: 'Under mpirun SMDDP AllGather is switched on by SMDATAPARALLEL_OPTIMIZE_SDP=true.',
     why: 'Without it AllGather goes over NCCL.',
-    source: `${GUIDE}data-parallel-modify-sdp-pt.html`,
+    source: guide('data-parallel-modify-sdp-pt'),
     find: (run, { launcher, library, mpiOptions }) => {
       const sharded = library === 'fsdp' || library === 'deepspeed';
       const asked =
@@ -125,7 +123,7 @@ export const SMDDP_RULES: readonly Rule[] = [
     level: 'warning',
     what: 'SMDDP is for two instances or more.',
     why: 'Its collectives speed up traffic between instances.',
-    source: `${GUIDE}data-parallel-config.html`,
+    source: guide('data-parallel-config'),
     find: (run) =>
       when(instanceGroupsOf(run.compute).reduce((sum, g) => sum + g.instanceCount, 0) === 1, {
         path: 'compute.instanceCount',
@@ -139,7 +137,7 @@ export const SMDDP_RULES: readonly Rule[] = [
     level: 'error',
     what: 'The AllGather buffers are multiples of 8192 bytes.',
     why: 'Other sizes are refused.',
-    source: `${GUIDE}model-parallel-extended-features-pytorch-sharded-data-parallelism.html`,
+    source: guide('model-parallel-extended-features-pytorch-sharded-data-parallelism'),
     find: (run) =>
       BUFFERS.flatMap((name) => {
         const value = run.environmentVariables[name];
@@ -160,7 +158,7 @@ export const SMDDP_RULES: readonly Rule[] = [
     mayAcknowledge: true,
     what: 'SMDDP gets no more releases.',
     why: 'The last one is in PyTorch 2.5.1 images, for P4 only; PyTorch 2.6 and later carry none.',
-    source: `${GUIDE}data-parallel-release-notes.html`,
+    source: guide('data-parallel-release-notes'),
     find: () => [
       {
         path: 'distribution.collectives',

@@ -1,18 +1,15 @@
-import { worldSize } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import { mpiHyperparameters } from './mpi';
+import { smpV1Settings } from './smp-v1-parameters';
 import { SMP_V1_RULES } from './smp-v1-rules';
-import { degree, groupHyperparameters, type ParallelLayout, sdkInstanceType, strategy } from './strategy';
+import { groupHyperparameters, type ParallelLayout, sdkInstanceType, strategy } from './strategy';
 
 /** pp * tp * rdp = world; sharded data parallelism divides the data-parallel ranks. */
 function layout(run: RunSpec): ParallelLayout | undefined {
-  const world = worldSize(run);
-  const pipeline = degree(run, 'pipeline_parallel_degree', degree(run, 'partitions', 1));
-  const tensor = degree(run, 'tensor_parallel_degree', 1);
-  const shard = degree(run, 'sharded_data_parallel_degree', 1);
+  const { world, pipeline, tensor, shard, isOn } = smpV1Settings(run);
   if (world % (pipeline * tensor) !== 0) return undefined;
   const replicas = world / (pipeline * tensor);
-  const optimizerShard = run.distribution.parameters.shard_optimizer_state === true ? replicas : 1;
+  const optimizerShard = isOn('shard_optimizer_state') ? replicas : 1;
   return {
     worldSize: world,
     tensor,
@@ -22,7 +19,7 @@ function layout(run: RunSpec): ParallelLayout | undefined {
     shard: shard > 1 ? shard : optimizerShard,
     replicate: Math.max(1, replicas / Math.max(1, shard)),
     // With prescaled_batch the tensor-parallel ranks share one batch; without it each reads its own.
-    dataParallel: run.distribution.parameters.prescaled_batch === true ? replicas : replicas * tensor,
+    dataParallel: isOn('prescaled_batch') ? replicas : replicas * tensor,
   };
 }
 

@@ -1,6 +1,7 @@
 import type { RunSpec } from '../spec/run-spec';
 import { pythonJson } from './python-json';
-import { SMP_V2_RULES, smpV2Degrees } from './smp-v2-rules';
+import { smpV2Degrees } from './smp-v2-parameters';
+import { SMP_V2_RULES } from './smp-v2-rules';
 import { type ParallelLayout, sdkInstanceType, strategy } from './strategy';
 
 /** Rule 3 and 6 of SMP's adapter: world % (SD * TP * EP) = 0; distinct batches = world / (TP * CP). */
