@@ -120,11 +120,13 @@ function stoppingCondition({ run }: JobPlan): CreateTrainingJobCommandInput['Sto
 
 /** The user's variables last, so that they win. */
 function environment(plan: JobPlan): Record<string, string> {
-  const { run } = plan;
+  const { run, descriptor } = plan;
   const isToolkit = run.distribution.contract === 'toolkit';
   return {
     SLIPWAY_RUN_ID: plan.runId,
     SLIPWAY_ATTEMPT: String(plan.attempt),
+    // COMMITTED.json says which image wrote a checkpoint.
+    ...(!isToolkit && { SLIPWAY_IMAGE_URI: imageUri(run, plan.region, descriptor.trainingImageUri) ?? '' }),
     ...(isToolkit && plan.resumeFrom !== '' && { SLIPWAY_RESUME_FROM: plan.resumeFrom }),
     ...(isToolkit && toolkitEfa(plan)),
     ...run.environmentVariables,

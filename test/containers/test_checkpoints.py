@@ -6,6 +6,7 @@ import pickle
 import signal
 from collections import OrderedDict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -138,11 +139,12 @@ def test_a_large_object_travels_in_parts_and_an_aborted_one_leaves_nothing(monke
         s3.close()
 
 
-def fake_checkpoint(store: Store, step: int, objects: dict[str, bytes] | None = None) -> None:
+def fake_checkpoint(store: Store, step: int, objects: dict[str, bytes] | None = None, attempt: int = 1) -> None:
     listed = {"a": b"aa", "b": b"bbb"} if objects is None else objects
     for name, data in listed.items():
         write_object(store, f"step-{step}/{name}", data)
-    record = {"schema": 1, "step": step, "objects": [{"key": name, "bytes": len(data)} for name, data in listed.items()]}
+    record: dict[str, Any] = {"schema": 1, "step": step, "attempt": attempt}
+    record["objects"] = [{"key": name, "bytes": len(data)} for name, data in listed.items()]
     write_object(store, f"step-{step}/COMMITTED.json", json.dumps(record).encode())
 
 
@@ -171,11 +173,25 @@ def test_the_newer_of_the_run_s_own_and_the_named_checkpoint_is_resumed(tmp_path
     own, other = FolderStore(str(tmp_path / "own")), FolderStore(str(tmp_path / "other"))
     fake_checkpoint(other, 7)
     named = str(tmp_path / "other/step-7")
-    found, _ = find_resume(own, named)
+    found, _ = find_resume(own, named, 2)
     assert found is not None and (found.committed.step, found.committed.folder) == (7, "")
     fake_checkpoint(own, 9)
-    found, _ = find_resume(own, named)
+    found, _ = find_resume(own, named, 2)
     assert found is not None and (found.committed.step, found.store.uri) == (9, own.uri)
+
+
+def test_an_older_checkpoint_that_is_named_is_meant_until_the_attempt_has_written_newer_ones(tmp_path: Path) -> None:
+    own = FolderStore(str(tmp_path))
+    for step in (4, 8, 12):
+        fake_checkpoint(own, step)
+    found, complaints = find_resume(own, str(tmp_path / "step-8"), 2)
+    assert found is not None and found.committed.step == 8
+    assert complaints == [f"{own.uri}/step-12: is of attempt 1 and newer than step 8, from which this attempt was told to go on"]
+    fake_checkpoint(own, 10, attempt=2)
+    found, _ = find_resume(own, str(tmp_path / "step-8"), 2)
+    assert found is not None and found.committed.step == 10
+    found, _ = find_resume(own, "", 2)
+    assert found is not None and found.committed.step == 12
 
 
 def test_old_checkpoints_go_but_never_the_newest_two() -> None:

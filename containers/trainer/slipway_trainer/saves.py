@@ -94,7 +94,7 @@ class Saves:
         self._world.announce("load", begin=True)
         resume_from = self._settings.checkpoints.resume_from
         self._roll_back()
-        found, complaints = find_resume(self._store, resume_from)
+        found, complaints = find_resume(self._store, resume_from, self._settings.attempt)
         # Every rank must load the same one, whatever each of them saw of the store.
         chosen = self._world.from_first((found.store.uri, found.committed.folder, dict(found.committed.record)) if found else None)
         if self._world.rank == 0:

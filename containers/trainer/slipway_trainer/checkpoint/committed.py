@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,14 +86,17 @@ def read_checkpoint(store: Store, folder: str, listed: Sequence[Listed]) -> tupl
     return Committed(folder, record["step"], record), ""
 
 
-def newest_complete(store: Store) -> tuple[Committed | None, list[str]]:
-    """The newest complete checkpoint of a store, and what was wrong with the newer ones."""
+def newest_complete(store: Store, objection: Callable[[Mapping[str, Any]], str] = lambda _record: "") -> tuple[Committed | None, list[str]]:
+    """The newest complete checkpoint of a store to whose record there is no objection, and what was wrong with the newer ones."""
     listed = list(store.list(""))
     complaints = []
     for _step, folder in marked_folders([entry.name for entry in listed]):
         found, complaint = read_checkpoint(store, folder, listed)
         if found is not None:
-            return found, complaints
+            objected = objection(found.record)
+            if not objected:
+                return found, complaints
+            complaint = f"{store.uri}/{folder}: {objected}"
         complaints.append(complaint)
     return None, complaints
 
