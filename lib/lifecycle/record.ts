@@ -62,6 +62,8 @@ export interface RunPolicy {
   ladder: Rung[];
   /** What a loss that left its bounds (exit code 73) means. @default stop (records of older versions have none) */
   lossPolicy?: 'stop' | 'rollback';
+  /** Steps of the whole run, where the run file says them. */
+  totalSteps?: number;
 }
 
 /** A window of the training data that is left out: before step `step` (as many are done), `batches` global batches. */

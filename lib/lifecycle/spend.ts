@@ -48,6 +48,21 @@ export function judgeSpend(record: RunRecord, attempt: Attempt, newCommit: boole
   return { kind: 'within' };
 }
 
+/**
+ * What the run will have cost at its last step, USD: spent so far, and the steps that are left at the speed of the last minutes.
+ * Undefined while a price, the length or the speed is not known.
+ */
+export function projectedUsd(record: RunRecord, attempt: Attempt, now: EpochMs): number | undefined {
+  const { totalSteps } = record.policy;
+  const { step, vitals } = attempt.progress ?? {};
+  const rate = currentRung(record, attempt.rungId)?.usdPerHour ?? null;
+  const soFar = addUsd(record.spentUsd, attemptCostUsd(record, attempt, now));
+  if (totalSteps === undefined || step === undefined || step === null || rate === null || soFar === null)
+    return undefined;
+  if (!vitals?.stepsPerHour) return undefined;
+  return soFar + (rate * Math.max(0, totalSteps - step)) / vitals.stepsPerHour;
+}
+
 /** Why no further attempt may start; undefined when the cap leaves room for one checkpoint interval. */
 export function spendRefusal(record: RunRecord, rungId: string): string | undefined {
   const cap = record.policy.maxCostUsd;

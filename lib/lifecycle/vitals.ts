@@ -1,5 +1,6 @@
 import type { Attempt, EpochMs, Notice, RunRecord } from './record';
 import { notice } from './say';
+import { projectedUsd } from './spend';
 
 /** Below this share of its own usual speed a run is reported. */
 export const SLOW_SHARE = 0.7;
@@ -21,6 +22,12 @@ export function vitalNotices(record: RunRecord, attempt: Attempt, now: EpochMs):
   if (slowHost) {
     const text = `${slowHost.host} needs ${slowHost.ratio} times as long as the other hosts for ${slowHost.what}`;
     notices.push(notice(record, 'slow-host', `${about}/${slowHost.host}`, text, 'slow', now));
+  }
+  const cap = record.policy.maxCostUsd;
+  const projected = projectedUsd(record, attempt, now);
+  if (cap !== null && projected !== undefined && projected > cap) {
+    const text = `at this speed the run will cost $${projected.toFixed(0)}, limits.maxCostUsd is $${cap.toFixed(0)}; it will be stopped after a checkpoint`;
+    notices.push(notice(record, 'spend-projected', about, text, 'spend', now));
   }
   if (lossAlert) notices.push(notice(record, 'loss-alert', about, lossAlert, 'loss', now));
   return notices;

@@ -39,6 +39,18 @@ describe('alerts about a job that moves', () => {
   });
 });
 
+test('a run that will cost more than its cap is said while it can still be helped', () => {
+  const withCap = (maxCostUsd: number) =>
+    run(
+      running({ policy: policy({ maxCostUsd, totalSteps: 3640 }) }),
+      seeing({ job: job(), heartbeat: beat(well) }),
+      T0 + HOUR,
+    ).notices;
+  // One hour at $100 has passed; 3,600 steps at 360 an hour are ten more.
+  expect(withCap(1101)).toEqual([]);
+  expect(withCap(1099)).toEqual(['spend-projected']);
+});
+
 test('a second slow host is said too', () => {
   const slow = (host: string) => look({ ...well, slowHost: { host, what: 'data', ratio: 2 } }).record.alerts;
   expect(slow('algo-1')).not.toEqual(slow('algo-2'));

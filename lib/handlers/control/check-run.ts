@@ -1,6 +1,7 @@
 import type { QuotaAnswer, StartRequest } from '../../contracts/control';
 import { jobName } from '../../job/plan';
 import { ladderOf } from '../../lifecycle/ladder';
+import { planRun } from '../../planner/plan-run';
 import { judgeForDeploy, type QuotaRow, runQuotaNeeds } from '../../quota';
 import { checkRun } from '../../rules';
 import { refuseUnsupported } from '../../rules/support';
@@ -36,6 +37,7 @@ export async function checkStart(
     ...nameIssues(request, descriptor),
     ...priceIssues(run, request, descriptor, region),
     ...memoryIssues(run, region),
+    ...planCostIssues(run, descriptor, region),
     ...rows.filter(isAboveLimit).map(quotaIssue),
   ];
   return { ...(hasErrors(issues) ? {} : { run }), issues, quota: rows.map(toAnswer) };
@@ -87,6 +89,21 @@ function nameIssues(request: StartRequest, descriptor: Descriptor): Issue[] {
   if (longest.length <= 63) return [];
   const must = `must leave room in the 63 characters of a job name (${descriptor.name}-<run id>-a001)`;
   return [issue('run-id/length', 'error', '', { must, got: request.runId, fix: 'use a shorter --run-id' })];
+}
+
+/** A plan that costs more than the cap ends at the cap, without a model: refused before it costs anything. */
+function planCostIssues(run: RunSpec, descriptor: Descriptor, region: string): Issue[] {
+  const cap = run.limits.maxCostUsd;
+  const plan = planRun(run, { region, prices: descriptor.prices });
+  const usd = Array.isArray(plan) ? null : plan.usd.onDemand;
+  if (cap === undefined || usd === null || usd <= cap) return [];
+  return [
+    issue('limits/planned-cost', 'error', 'limits.maxCostUsd', {
+      must: `must be at least the $${Math.ceil(usd)} that the whole run is planned to cost`,
+      got: cap,
+      fix: 'raise it, or train for fewer steps (slipway plan has the numbers)',
+    }),
+  ];
 }
 
 /** A price that nobody knows is no reason to spend without limit. */

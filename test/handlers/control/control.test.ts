@@ -148,6 +148,24 @@ describe('start', () => {
     ).toMatchObject({ ok: true });
   });
 
+  test('fails: a cap below what the whole run is planned to cost', async () => {
+    const on = (cap: string) =>
+      messagesOf(
+        start({
+          overrides: [
+            'compute.instanceType=ml.p5.48xlarge',
+            'training.globalBatchSize=16',
+            'training.steps=2000000',
+            `limits.maxCostUsd=${cap}`,
+          ],
+        }),
+      );
+    expect((await on('1')).join()).toMatch(
+      /limits.maxCostUsd: must be at least the \$\d+ that the whole run is planned/,
+    );
+    expect((await on('10000000')).join()).not.toContain('planned to cost');
+  });
+
   test("fails: another team's run cannot be waited for or started from", async () => {
     await world.ask(start({ runId: 'theirs' }), ALIAS.replace('team-nlp', 'team-speech'));
     expect((await messagesOf(start({ runFile: `${RUN_FILE}after: [theirs]\n` })))[0]).toBe(
