@@ -98,6 +98,7 @@ export const TRAINER_CASES: readonly FaultCase[] = [
   {
     n: 19,
     name: 'world-size-change',
+    alone: true,
     injected: 'a run of four ranks on two instances is stopped; another one goes on from its checkpoint with two ranks',
     async run(world, seen) {
       const reference = await undisturbed(world);
@@ -125,6 +126,7 @@ export const TRAINER_CASES: readonly FaultCase[] = [
   {
     n: 20,
     name: 'order-after-resume',
+    alone: true,
     injected: 'SIGKILL of every process at step 14; the next attempt resumes from a committed step',
     async run(world, seen) {
       const reference = await undisturbed(world);

@@ -11,7 +11,7 @@ export interface FaultCase {
   name: string;
   /** How it was injected. */
   injected: string;
-  /** Its fault strikes calls of every run: nothing else may run beside it. */
+  /** Its fault strikes calls of every run, or it needs all cores: nothing else may run beside it. */
   alone?: true;
   /** Throws with what was expected and what was seen instead. */
   run(world: World, seen: Seen): Promise<void>;
