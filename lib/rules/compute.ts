@@ -2,138 +2,9 @@ import { acceleratorCount, findInstanceType, nearestInstanceTypes } from '../cat
 import { orList } from '../spec/issue';
 import { instanceGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
+import { alternatives, trainingPlan, trainingPlanRegion, warmPool } from './compute-capacity';
+import { groupNames, namedTypes, oneForm } from './compute-types';
 import { api, type Finding, guide, type Rule, when } from './rule';
-
-/** Every place of the file that names an instance type. */
-function namedTypes(run: RunSpec): { path: string; type: string }[] {
-  const { compute } = run;
-  return [
-    ...(compute.instanceType === '' ? [] : [{ path: 'compute.instanceType', type: compute.instanceType }]),
-    ...compute.instanceGroups.map((g, i) => ({
-      path: `compute.instanceGroups[${i}].instanceType`,
-      type: g.instanceType,
-    })),
-    ...compute.alternatives.map((a, i) => ({ path: `compute.alternatives[${i}].instanceType`, type: a.instanceType })),
-  ];
-}
-
-/** AWS's guide pages still give one hour, the service model six. */
-const DOCUMENTED_KEEP_ALIVE_SECONDS = 3600;
-
-function oneForm({ compute, written }: RunSpec): Finding[] {
-  const plain = compute.instanceType !== '';
-  const groups = compute.instanceGroups.length > 0;
-  if (!plain && !groups)
-    return [
-      {
-        path: 'compute.instanceType',
-        must: 'must be given',
-        fix: 'add instanceType: ml.p4d.24xlarge, or instanceGroups',
-      },
-    ];
-  const counted = written.compute.instanceCount !== undefined && groups;
-  return [
-    ...when(counted, {
-      path: 'compute.instanceCount',
-      must: 'must not be given together with instanceGroups, which have counts of their own',
-      got: compute.instanceCount,
-      fix: 'remove it',
-    }),
-    ...when(plain && groups, {
-      path: 'compute.instanceGroups',
-      must: 'must not be given together with compute.instanceType',
-      got: compute.instanceGroups.map((g) => g.name),
-      fix: 'keep one of the two',
-    }),
-  ];
-}
-
-function groupNames({ compute }: RunSpec): Finding[] {
-  const names = compute.instanceGroups.map((g) => g.name);
-  return names.flatMap((name, i) =>
-    when(names.indexOf(name) !== i, {
-      path: `compute.instanceGroups[${i}].name`,
-      must: 'must be unique among the groups',
-      got: name,
-      fix: 'use another name',
-    }),
-  );
-}
-
-function trainingPlan({ compute }: RunSpec): Finding[] {
-  const plan = compute.trainingPlanArn;
-  const unfit = namedTypes({ compute } as RunSpec).filter(({ type }) => findInstanceType(type)?.trainingPlan === false);
-  return [
-    ...when(compute.capacity === 'training-plan' && !plan && !compute.alternatives.some((a) => a.trainingPlanArn), {
-      path: 'compute.trainingPlanArn',
-      must: 'must be given with capacity training-plan',
-      fix: 'add the ARN of the plan',
-    }),
-    ...when(compute.capacity !== 'training-plan' && plan !== undefined, {
-      path: 'compute.trainingPlanArn',
-      must: `must go with capacity training-plan, not ${compute.capacity}`,
-      got: plan,
-      fix: 'set capacity: training-plan, or remove it',
-    }),
-    ...(compute.capacity === 'training-plan'
-      ? unfit.map(({ path, type }) => ({
-          path,
-          must: 'must be a type that training plans are sold for',
-          got: type,
-          fix: 'use ml.p4d, ml.p5, ml.p5e, ml.p5en, ml.p6 or ml.trn types, or capacity on-demand',
-        }))
-      : []),
-  ];
-}
-
-function alternatives(run: RunSpec): Finding[] {
-  const { compute } = run;
-  if (compute.alternatives.length === 0) return [];
-  const path = 'compute.alternatives';
-  const counts = compute.alternatives.filter((a) => a.instanceCount !== undefined).length;
-  const plans = compute.alternatives.some((a) => a.trainingPlanArn);
-  const types = [compute.instanceType, ...compute.alternatives.map((a) => a.instanceType)];
-  return [
-    ...when(compute.capacity === 'spot', {
-      path,
-      must: 'must not be given with capacity spot',
-      got: types.slice(1),
-      fix: 'use capacity on-demand, or remove the alternatives',
-    }),
-    ...when(compute.instanceGroups.length > 0, {
-      path,
-      must: 'must not be given with instanceGroups',
-      got: types.slice(1),
-      fix: 'remove one of the two',
-    }),
-    ...when(types.length > 5, {
-      path,
-      must: 'must be at most 4 beside the first type',
-      got: compute.alternatives.length,
-      fix: 'keep the 4 best',
-    }),
-    ...when(counts > 0 && counts < compute.alternatives.length, {
-      path,
-      must: 'must give instanceCount for every alternative or for none',
-      got: `${counts} of ${compute.alternatives.length}`,
-      fix: 'add it everywhere, or leave compute.instanceCount alone',
-    }),
-    ...when(plans && compute.trainingPlanArn !== undefined, {
-      path,
-      must: 'must not name a plan when compute.trainingPlanArn does',
-      got: 'both',
-      fix: 'keep one of the two',
-    }),
-    ...types.flatMap((type, i) =>
-      when(i > 0 && types.indexOf(type) !== i, {
-        path: `${path}[${i - 1}].instanceType`,
-        must: 'must differ from the types before it',
-        got: type,
-        fix: 'remove it',
-      }),
-    ),
-  ];
-}
 
 function volume({ compute }: RunSpec): Finding[] {
   const types = instanceGroupsOf(compute).map((g) => g.instanceType);
@@ -221,16 +92,7 @@ export const COMPUTE_RULES: readonly Rule[] = [
     what: 'A training plan belongs to the region of the run.',
     why: 'Its capacity is in one zone of that region.',
     source: guide('reserve-capacity-with-training-plans'),
-    check: ({ compute }, { region, descriptor }) => {
-      const here = region ?? descriptor?.region;
-      const there = compute.trainingPlanArn?.split(':')[3];
-      return when(here !== undefined && there !== undefined && here !== there, {
-        path: 'compute.trainingPlanArn',
-        must: `must be a plan of ${here}`,
-        got: compute.trainingPlanArn,
-        fix: `launch into ${there}, or use a plan of ${here}`,
-      });
-    },
+    check: trainingPlanRegion,
   },
   {
     id: 'compute/volume-beyond-quota',
@@ -252,31 +114,7 @@ export const COMPUTE_RULES: readonly Rule[] = [
     what: 'Warm pools go with one on-demand instance type.',
     why: 'Spot and heterogeneous clusters leave none; training plans are not known to.',
     source: guide('train-warm-pools'),
-    check: ({ compute }) => {
-      const path = 'compute.keepAliveSeconds';
-      if (compute.keepAliveSeconds === 0) return [];
-      return [
-        ...when(compute.capacity === 'spot', {
-          path,
-          must: 'must be 0 with capacity spot (spot leaves no warm pool)',
-          got: compute.keepAliveSeconds,
-          fix: 'use capacity on-demand, or remove it',
-        }),
-        ...when(compute.instanceGroups.length > 0, {
-          path,
-          must: 'must be 0 with instanceGroups (a heterogeneous cluster leaves no warm pool)',
-          got: compute.keepAliveSeconds,
-          fix: 'remove it',
-        }),
-        ...when(compute.keepAliveSeconds > DOCUMENTED_KEEP_ALIVE_SECONDS, {
-          path,
-          level: 'warning',
-          must: 'must be at most 3600 (one hour) in the guide; the service model allows 21600',
-          got: compute.keepAliveSeconds,
-          fix: 'use 3600 to be safe',
-        }),
-      ];
-    },
+    check: warmPool,
   },
   {
     id: 'compute/ultraserver',

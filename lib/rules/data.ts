@@ -1,16 +1,12 @@
 import { orList } from '../spec/issue';
 import type { ChannelSpec, RunSpec } from '../spec/run-spec';
+import { eachChannel, fileSystem, fileSystemKey } from './channels';
+import { DATA_PLACE_RULES } from './data-places';
 import { api, type Finding, guide, type Rule, type RuleContext, when } from './rule';
 
 /** Channels that the entrypoint contract adds to the run's own. */
-export const OWN_CHANNELS = ['driver', 'job', 'code'] as const;
+const OWN_CHANNELS = ['driver', 'job', 'code'] as const;
 const MAX_CHANNELS = 20;
-
-const each = (run: RunSpec, find: (channel: ChannelSpec, at: string) => Finding[]): Finding[] =>
-  run.data.flatMap((channel, i) => find(channel, `data[${i}]`));
-
-const fileSystem = (channel: ChannelSpec) => channel.fsxLustre ?? channel.efs;
-const fileSystemKey = (channel: ChannelSpec) => (channel.fsxLustre ? 'fsxLustre' : 'efs');
 
 /** Channels that the request will have besides the run's own. */
 function reservedChannels(run: RunSpec): string[] {
@@ -47,7 +43,7 @@ function names(run: RunSpec): Finding[] {
 }
 
 function oneSource(run: RunSpec): Finding[] {
-  return each(run, (channel, at) => {
+  return eachChannel(run, (channel, at) => {
     const given = (['s3', 'fsxLustre', 'efs'] as const).filter((key) => channel[key] !== undefined);
     return when(given.length !== 1, {
       path: at,
@@ -118,7 +114,7 @@ function fileSystems(channel: ChannelSpec, at: string): Finding[] {
 
 function needsVpc(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   if (!descriptor || descriptor.subnetIds.length > 0) return [];
-  return each(run, (channel, at) =>
+  return eachChannel(run, (channel, at) =>
     when(fileSystem(channel) !== undefined, {
       path: `${at}.${fileSystemKey(channel)}`,
       must: 'must be in an environment with a VPC: FSx and EFS are reached through subnets',
@@ -132,7 +128,7 @@ function channelGroups(run: RunSpec): Finding[] {
   const known = run.compute.instanceGroups.map((g) => g.name);
   const naming = run.data.filter((c) => c.instanceGroups).length;
   const mixed = naming > 0 && naming < run.data.length;
-  return each(run, (channel, at) => [
+  return eachChannel(run, (channel, at) => [
     ...when(mixed && !channel.instanceGroups, {
       path: `${at}.instanceGroups`,
       must: 'must be given on every channel or on none',
@@ -150,69 +146,6 @@ function channelGroups(run: RunSpec): Finding[] {
       }),
     ),
   ]);
-}
-
-const PLACEHOLDERS = ['dataBucket', 'checkpointBucket', 'team', 'runId', 'fsx'];
-
-/** Every S3 URI of the file, with its path. */
-function s3Uris(run: RunSpec): { path: string; uri: string }[] {
-  const { written } = run;
-  const candidates: [string, string | undefined][] = [
-    ...run.data.map((c, i): [string, string | undefined] => [`data[${i}].s3`, c.s3]),
-    ['checkpoints.s3', written.checkpoints?.s3],
-    ['checkpoints.startFrom', written.checkpoints?.startFrom],
-    ['output.s3', written.output?.s3],
-    ['model.weights', written.model?.weights],
-  ];
-  return candidates.flatMap(([path, uri]) => (uri === undefined ? [] : [{ path, uri }]));
-}
-
-function placeholders(run: RunSpec): Finding[] {
-  return s3Uris(run).flatMap(({ path, uri }) =>
-    [...uri.matchAll(/\{([^}]*)\}/g)]
-      .filter(([, name = '']) => !PLACEHOLDERS.includes(name))
-      .map(([text]) => ({
-        path,
-        must: `must use only the placeholders ${orList(PLACEHOLDERS.map((p) => `{${p}}`))}`,
-        got: text,
-        fix: 'use one of them',
-      })),
-  );
-}
-
-const bucketOf = (uri: string) => /^s3:\/\/([^/]+)/.exec(uri)?.[1] ?? '';
-
-/** decisions.md, "own data": a bucket that is neither the environment's nor declared external cannot be read by the role. */
-function foreignBuckets(run: RunSpec, { descriptor }: RuleContext): Finding[] {
-  const external = descriptor?.external;
-  if (!descriptor || !external) return [];
-  const own = [descriptor.dataBucket, descriptor.checkpointBucket, descriptor.artifactBucket];
-  return s3Uris(run)
-    .filter(({ uri }) => uri.startsWith('s3://') && !uri.startsWith('s3://{') && !own.includes(bucketOf(uri)))
-    .filter(({ uri }) => !external.some((e) => uri.startsWith(e.s3)))
-    .map(({ path, uri }) => ({
-      path,
-      must: 'must be a bucket of the environment, or one of its storage.external',
-      got: uri,
-      fix: 'ask the platform team to add it to storage.external',
-    }));
-}
-
-function foreignFileSystems(run: RunSpec, { descriptor }: RuleContext): Finding[] {
-  if (!descriptor) return [];
-  const known = descriptor.fileSystems;
-  const ids = Object.values(known ?? {}).flatMap((f) => [f.id, f.fsxLustre, f.efs].filter((id) => id !== undefined));
-  return each(run, (channel, at) => {
-    const id = fileSystem(channel)?.fileSystemId;
-    if (id === undefined) return [];
-    // A descriptor that lists no file systems forbids none; it only has none to put in for {fsx}.
-    return when(id === '{fsx}' ? ids.length === 0 : known !== undefined && !ids.includes(id), {
-      path: `${at}.${fileSystemKey(channel)}.fileSystemId`,
-      must: 'must be a file system of the environment',
-      got: id,
-      fix: ids.length > 0 ? `use ${orList(ids)}` : 'ask the platform team to add it to storage.fileSystems',
-    });
-  });
 }
 
 export const DATA_RULES: readonly Rule[] = [
@@ -240,7 +173,7 @@ export const DATA_RULES: readonly Rule[] = [
     what: 'FastFile reads S3 prefixes only.',
     why: 'Manifests are not supported by the mount.',
     source: guide('model-access-training-data'),
-    check: (run) => each(run, fastFile),
+    check: (run) => eachChannel(run, fastFile),
   },
   {
     id: 'data/augmented-manifest',
@@ -248,7 +181,7 @@ export const DATA_RULES: readonly Rule[] = [
     what: 'Augmented manifests are read through Pipe and name their attributes.',
     why: 'The service refuses or ignores the others.',
     source: guide('augmented-manifest'),
-    check: (run) => each(run, augmented),
+    check: (run) => eachChannel(run, augmented),
   },
   {
     id: 'data/shuffle',
@@ -257,7 +190,7 @@ export const DATA_RULES: readonly Rule[] = [
     why: 'Shuffling belongs to Pipe; File and FastFile leave the order to the script.',
     source: api('ShuffleConfig'),
     check: (run) =>
-      each(run, (c, at) =>
+      eachChannel(run, (c, at) =>
         when(c.shuffleSeed !== undefined && c.s3 !== undefined && (c.inputMode ?? 'File') === 'FastFile', {
           path: `${at}.shuffleSeed`,
           must: 'must go with inputMode Pipe',
@@ -273,7 +206,7 @@ export const DATA_RULES: readonly Rule[] = [
     what: 'A file system channel has an absolute directory and no S3 options.',
     why: 'The API refuses the others.',
     source: api('FileSystemDataSource'),
-    check: (run) => each(run, fileSystems),
+    check: (run) => eachChannel(run, fileSystems),
   },
   {
     id: 'data/file-system-vpc',
@@ -291,31 +224,7 @@ export const DATA_RULES: readonly Rule[] = [
     source: guide('train-heterogeneous-cluster'),
     check: channelGroups,
   },
-  {
-    id: 'data/placeholders',
-    level: 'error',
-    isLocal: true,
-    what: 'Only known placeholders are used.',
-    why: 'An unknown one would become part of the address.',
-    source: 'contract/run.example.yaml',
-    check: placeholders,
-  },
-  {
-    id: 'data/foreign-bucket',
-    level: 'error',
-    what: 'Data lies in a bucket of the environment or in a declared external one.',
-    why: 'The execution role can read no other.',
-    source: 'contract/decisions.md',
-    check: foreignBuckets,
-  },
-  {
-    id: 'data/foreign-file-system',
-    level: 'error',
-    what: 'File systems are those of the environment.',
-    why: 'The security group reaches no other.',
-    source: 'contract/decisions.md',
-    check: foreignFileSystems,
-  },
+  ...DATA_PLACE_RULES,
   {
     id: 'data/fastfile-prefix',
     level: 'warning',
@@ -323,7 +232,7 @@ export const DATA_RULES: readonly Rule[] = [
     why: 'FastFile needs whole folders.',
     source: guide('model-access-training-data'),
     check: (run) =>
-      each(run, (c, at) =>
+      eachChannel(run, (c, at) =>
         when(c.inputMode === 'FastFile' && c.s3 !== undefined && !c.s3.endsWith('/'), {
           path: `${at}.s3`,
           must: 'is a whole folder when it ends in /',

@@ -3,6 +3,7 @@ import { STRATEGIES } from '../distribution';
 import { type Issue, issue, orList } from '../spec/issue';
 import { applyRule, type Rule, type RuleContext } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
+import { BUILTIN_TRAINER_RULES } from './builtin-trainer';
 import { CHECKPOINT_RULES } from './checkpoints';
 import { CODE_RULES } from './code';
 import { COMPUTE_RULES } from './compute';
@@ -11,6 +12,7 @@ import { GUARDRAIL_RULES } from './guardrails';
 import { IMAGE_RULES } from './image';
 import { LAUNCHER_RULES } from './launcher';
 import { LIMIT_RULES } from './limits';
+import { MODEL_RULES } from './model';
 import { NETWORK_RULES } from './network';
 import { PROCESSING_RULES } from './processing';
 import { SUPPORT_RULES } from './support';
@@ -23,7 +25,9 @@ export const RULES: readonly Rule[] = [
   ...IMAGE_RULES,
   ...LAUNCHER_RULES,
   ...STRATEGIES.flatMap((s) => s.rules),
+  ...MODEL_RULES,
   ...TRAINING_RULES,
+  ...BUILTIN_TRAINER_RULES,
   ...DATA_RULES,
   ...CHECKPOINT_RULES,
   ...LIMIT_RULES,

@@ -1,74 +1,9 @@
 import { findInstanceType } from '../catalog/instances';
-import { MODELS } from '../catalog/models';
-import { nearest } from '../catalog/nearest';
 import { findStrategy } from '../distribution';
 import { trainingInstanceTypes } from '../distribution/strategy';
 import { orList } from '../spec/issue';
 import type { RunSpec } from '../spec/run-spec';
 import { type Finding, guide, type Rule, trainingRule, when } from './rule';
-
-function model(run: RunSpec): Finding[] {
-  const given = run.written.model;
-  if (!given)
-    return when(run.code.builtin === 'builtin', {
-      path: 'model',
-      must: 'must be given for the built-in trainer',
-      fix: 'add model: { preset: llama3-8b }',
-    });
-  const presets = Object.keys(MODELS);
-  return [
-    ...when(given.preset !== undefined && !(given.preset in MODELS), {
-      path: 'model.preset',
-      must: 'must be a preset of the catalog',
-      got: given.preset,
-      fix: `use ${orList(nearest(given.preset ?? '', presets))}, or model.architecture`,
-    }),
-    ...when(given.preset !== undefined && given.architecture !== undefined, {
-      path: 'model.architecture',
-      must: 'must not be given together with model.preset',
-      got: 'both',
-      fix: 'keep one of the two',
-    }),
-    ...when(given.preset === undefined && given.architecture === undefined, {
-      path: 'model',
-      must: 'must name a preset or an architecture',
-      fix: 'add preset: llama3-8b',
-    }),
-  ];
-}
-
-function shape(run: RunSpec): Finding[] {
-  const a = run.written.model?.architecture;
-  if (!a) return [];
-  const at = 'model.architecture';
-  const kvHeads = a.kvHeads ?? a.attentionHeads;
-  return [
-    ...when(a.headSize === undefined && a.hiddenSize % a.attentionHeads !== 0, {
-      path: `${at}.attentionHeads`,
-      must: `must divide hiddenSize ${a.hiddenSize}`,
-      got: a.attentionHeads,
-      fix: 'use a divisor, or give headSize',
-    }),
-    ...when(a.attentionHeads % kvHeads !== 0, {
-      path: `${at}.kvHeads`,
-      must: `must divide the ${a.attentionHeads} attention heads`,
-      got: kvHeads,
-      fix: 'use a divisor',
-    }),
-    ...when((a.experts === undefined) !== (a.expertsPerToken === undefined), {
-      path: a.experts === undefined ? `${at}.expertsPerToken` : `${at}.experts`,
-      must: 'must be given together: experts and expertsPerToken',
-      got: a.experts ?? a.expertsPerToken,
-      fix: 'add the other',
-    }),
-    ...when((a.expertsPerToken ?? 0) > (a.experts ?? Number.POSITIVE_INFINITY), {
-      path: `${at}.expertsPerToken`,
-      must: `must be at most the ${a.experts} experts`,
-      got: a.expertsPerToken,
-      fix: 'lower it',
-    }),
-  ];
-}
 
 function duration(run: RunSpec): Finding[] {
   const { steps, totalTokens } = run.training;
@@ -200,24 +135,6 @@ const LARGE_BATCH_TOKENS = 4e6;
 
 const RULES: readonly Rule[] = [
   {
-    id: 'model/named',
-    level: 'error',
-    isLocal: true,
-    what: 'The model is a preset of the catalog or an architecture.',
-    why: 'Trainer and planner need its shape.',
-    source: 'lib/catalog/models.ts',
-    check: model,
-  },
-  {
-    id: 'model/shape',
-    level: 'error',
-    isLocal: true,
-    what: 'Heads divide the hidden size, key/value heads divide the heads, experts come with their number per token.',
-    why: 'The tensors cannot be shaped otherwise.',
-    source: 'https://arxiv.org/abs/2305.13245',
-    check: shape,
-  },
-  {
     id: 'training/duration',
     level: 'error',
     what: 'The built-in trainer knows its sequence length, batch and either totalTokens or steps.',
@@ -276,58 +193,6 @@ const RULES: readonly Rule[] = [
         must: 'is best below about 4 million tokens a step',
         got: `${((globalBatchSize * sequenceLength) / 1e6).toFixed(1)} million`,
         fix: 'lower it, or use tensor parallelism',
-      }),
-  },
-  {
-    id: 'training/lora',
-    level: 'error',
-    what: 'training.lora is for the built-in trainer, with weights to start from.',
-    why: 'Own code would ignore it; adapters of random weights are of no use.',
-    source: 'contract/run.example.yaml',
-    check: (run) => {
-      if (!run.training.lora) return [];
-      return [
-        ...when(run.code.builtin !== 'builtin', {
-          path: 'training.lora',
-          level: 'warning',
-          must: 'must go with the built-in trainer',
-          got: 'own code',
-          fix: 'remove it, or use source: builtin',
-        }),
-        ...when(run.code.builtin === 'builtin' && !run.model?.weights && !run.checkpoints.startFrom, {
-          path: 'training.lora',
-          must: 'must go with model.weights or checkpoints.startFrom',
-          fix: 'add model.weights',
-        }),
-      ];
-    },
-  },
-  {
-    id: 'training/builtin-library',
-    level: 'error',
-    what: 'The built-in trainer runs fsdp, smp-v2 or deepspeed.',
-    why: 'It has no other backend.',
-    source: 'containers/trainer',
-    check: (run) =>
-      when(run.code.builtin === 'builtin' && !['fsdp', 'smp-v2', 'deepspeed'].includes(run.distribution.library), {
-        path: 'distribution.library',
-        must: 'must be fsdp, smp-v2 or deepspeed for the built-in trainer',
-        got: run.distribution.library,
-        fix: 'use fsdp, or own code',
-      }),
-  },
-  {
-    id: 'training/builtin-data',
-    level: 'error',
-    what: 'The built-in trainer reads tokens from a channel called train.',
-    why: 'It has nothing to train on otherwise.',
-    source: 'containers/README.md',
-    check: (run) =>
-      when(run.code.builtin === 'builtin' && !run.data.some((c) => c.channel === 'train'), {
-        path: 'data',
-        must: 'must have a channel train for the built-in trainer',
-        got: run.data.map((c) => c.channel),
-        fix: 'add - { channel: train, s3: "s3://{dataBucket}/tokens/" }',
       }),
   },
 ];

@@ -1,0 +1,96 @@
+import { orList } from '../spec/issue';
+import type { RunSpec } from '../spec/run-spec';
+import { eachChannel, fileSystem, fileSystemKey } from './channels';
+import { type Finding, type Rule, type RuleContext, when } from './rule';
+
+const PLACEHOLDERS = ['dataBucket', 'checkpointBucket', 'team', 'runId', 'fsx'];
+
+/** Every S3 URI of the file, with its path. */
+function s3Uris(run: RunSpec): { path: string; uri: string }[] {
+  const { written } = run;
+  const candidates: [string, string | undefined][] = [
+    ...run.data.map((c, i): [string, string | undefined] => [`data[${i}].s3`, c.s3]),
+    ['checkpoints.s3', written.checkpoints?.s3],
+    ['checkpoints.startFrom', written.checkpoints?.startFrom],
+    ['output.s3', written.output?.s3],
+    ['model.weights', written.model?.weights],
+  ];
+  return candidates.flatMap(([path, uri]) => (uri === undefined ? [] : [{ path, uri }]));
+}
+
+function placeholders(run: RunSpec): Finding[] {
+  return s3Uris(run).flatMap(({ path, uri }) =>
+    [...uri.matchAll(/\{([^}]*)\}/g)]
+      .filter(([, name = '']) => !PLACEHOLDERS.includes(name))
+      .map(([text]) => ({
+        path,
+        must: `must use only the placeholders ${orList(PLACEHOLDERS.map((p) => `{${p}}`))}`,
+        got: text,
+        fix: 'use one of them',
+      })),
+  );
+}
+
+const bucketOf = (uri: string) => /^s3:\/\/([^/]+)/.exec(uri)?.[1] ?? '';
+
+/** decisions.md, "own data": a bucket that is neither the environment's nor declared external cannot be read by the role. */
+function foreignBuckets(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  const external = descriptor?.external;
+  if (!descriptor || !external) return [];
+  const own = [descriptor.dataBucket, descriptor.checkpointBucket, descriptor.artifactBucket];
+  return s3Uris(run)
+    .filter(({ uri }) => uri.startsWith('s3://') && !uri.startsWith('s3://{') && !own.includes(bucketOf(uri)))
+    .filter(({ uri }) => !external.some((e) => uri.startsWith(e.s3)))
+    .map(({ path, uri }) => ({
+      path,
+      must: 'must be a bucket of the environment, or one of its storage.external',
+      got: uri,
+      fix: 'ask the platform team to add it to storage.external',
+    }));
+}
+
+function foreignFileSystems(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  if (!descriptor) return [];
+  const known = descriptor.fileSystems;
+  const ids = Object.values(known ?? {}).flatMap((f) => [f.id, f.fsxLustre, f.efs].filter((id) => id !== undefined));
+  return eachChannel(run, (channel, at) => {
+    const id = fileSystem(channel)?.fileSystemId;
+    if (id === undefined) return [];
+    // A descriptor that lists no file systems forbids none; it only has none to put in for {fsx}.
+    return when(id === '{fsx}' ? ids.length === 0 : known !== undefined && !ids.includes(id), {
+      path: `${at}.${fileSystemKey(channel)}.fileSystemId`,
+      must: 'must be a file system of the environment',
+      got: id,
+      fix: ids.length > 0 ? `use ${orList(ids)}` : 'ask the platform team to add it to storage.fileSystems',
+    });
+  });
+}
+
+/** Where data lies: placeholders, buckets and file systems that the run may use. */
+export const DATA_PLACE_RULES: readonly Rule[] = [
+  {
+    id: 'data/placeholders',
+    level: 'error',
+    isLocal: true,
+    what: 'Only known placeholders are used.',
+    why: 'An unknown one would become part of the address.',
+    source: 'contract/run.example.yaml',
+    check: placeholders,
+  },
+  {
+    id: 'data/foreign-bucket',
+    level: 'error',
+    what: 'Data lies in a bucket of the environment or in a declared external one.',
+    why: 'The execution role can read no other.',
+    source: 'contract/decisions.md',
+    check: foreignBuckets,
+  },
+  {
+    id: 'data/foreign-file-system',
+    level: 'error',
+    what: 'File systems are those of the environment.',
+    why: 'The security group reaches no other.',
+    source: 'contract/decisions.md',
+    check: foreignFileSystems,
+  },
+];
