@@ -28,7 +28,7 @@ function skewed(name: string, serviceAhead: number): FaultCase {
       const running = await world.until(id, (s) => s.state === 'running' && s.attempts[0]?.startedAt != null);
       const startedAt = Date.parse(running.attempts[0]?.startedAt ?? '');
       expectAbout('seconds from our clock to the start that the service tells', startedAt - Date.now(), serviceAhead);
-      const status = await world.over(id, 90);
+      const status = await world.over(id);
       remember(seen, status);
       const clock = (await world.slipway('logs', id, '--json')).split('\n').find((l) => l.includes('clock:'));
       seen.lines.push(`log: ${clock?.slice(0, 200)}`);

@@ -26,7 +26,7 @@ function stillThenOn(
     injected,
     async run(world, seen) {
       await start(world, id);
-      const status = await world.over(id, 90);
+      const status = await world.over(id);
       remember(seen, status);
       expectEqual('state', status.state, 'completed');
       expectEqual('committed step', status.committedStep, 60);
@@ -50,7 +50,7 @@ export const STILL_CASES: readonly FaultCase[] = [
     async run(world, seen) {
       const id = 's15-quiet-phase';
       await world.launch(id, { env: { STEPS: '40', QUIET_AT: '20', ...WATCHDOG } });
-      const status = await world.over(id, 90);
+      const status = await world.over(id);
       remember(seen, status);
       expectEqual('state', status.state, 'completed');
       expectEqual('jobs', await world.jobs(id), [`faults-${id}-a001`]);
@@ -64,7 +64,7 @@ export const STILL_CASES: readonly FaultCase[] = [
     async run(world, seen) {
       const id = 's28-loss';
       await world.launch(id, { env: { STEPS: '40', FAIL_IN_ATTEMPTS: '1,2,3,4', FAIL_AT: '12', FAIL_CODE: '73' } });
-      const status = await world.over(id, 120);
+      const status = await world.over(id);
       remember(seen, status);
       expectEqual('state', status.state, 'failed');
       expectEqual('attempts', status.attempts.length, 3);

@@ -27,7 +27,7 @@ function blindResume(n: number, name: string, injected: string, error: { code: s
       expectEqual('jobs while it cannot see', await world.jobs(id), [job(id)]);
       if ((await world.hits(fault.id)) === 0) throw new Error('the fault never struck');
       await world.removeFault(fault.id);
-      const status = await world.over(id, 90);
+      const status = await world.over(id);
       remember(seen, status);
       expectEqual('state', status.state, 'completed');
       await expectResumedFrom10(world, id, seen);
@@ -77,7 +77,7 @@ export const STORAGE_CASES: readonly FaultCase[] = [
         committed: true,
         times: 4,
       });
-      const status = await world.over(id, 90);
+      const status = await world.over(id);
       remember(seen, status);
       if ((await world.hits(fault.id)) === 0) throw new Error('the fault never struck');
       expectEqual('state', status.state, 'completed');

@@ -64,7 +64,7 @@ function undisturbed(world: World): Promise<Map<number, number[]>> {
   prepared ??= (async () => {
     await uploadTokens(world);
     await world.launchFile('n20-undisturbed', trainerFile(1, 0.05));
-    const status = await world.over('n20-undisturbed', 180);
+    const status = await world.over('n20-undisturbed');
     expectEqual('state of the undisturbed run', status.state, 'completed');
     return losses(world, 'n20-undisturbed');
   })();
@@ -106,13 +106,13 @@ export const TRAINER_CASES: readonly FaultCase[] = [
       const [first, second] = ['n19-four-ranks-260101000000', 'n19-two-ranks'];
       // Slow enough to be stopped before its last step.
       await world.launchFile('n19-four-ranks', trainerFile(2, 2), first);
-      await world.until(first, (s) => (s.committedStep ?? 0) >= 4, 180);
+      await world.until(first, (s) => (s.committedStep ?? 0) >= 4);
       await world.slipway('stop', first);
-      const stopped = await world.over(first, 120);
+      const stopped = await world.over(first);
       remember(seen, stopped);
       expectEqual('state', stopped.state, 'stopped');
       await world.launchFile(second, trainerFile(1, 0.05, [`checkpoints: { mode: direct, startFrom: ${first} }`]));
-      const status = await world.over(second, 180);
+      const status = await world.over(second);
       remember(seen, status);
       expectEqual('state', status.state, 'completed');
       const [before, after] = [await losses(world, first), await losses(world, second)];
@@ -133,7 +133,7 @@ export const TRAINER_CASES: readonly FaultCase[] = [
       const id = 'n20-resumed';
       await world.fault({ kind: 'instance-killed', as: 'container', jobName: `faults-${id}-a001`, step: 14 });
       await world.launchFile(id, trainerFile(1, 0.25));
-      const status = await world.over(id, 180);
+      const status = await world.over(id);
       remember(seen, status);
       expectEqual('state', status.state, 'completed');
       expectEqual('attempts', status.attempts.length, 2);

@@ -24,7 +24,7 @@ function comesBack(
     async run(world, seen) {
       await world.fault({ ...fault, jobName: job(id) } as FaultSpec);
       await world.launch(id, { env: { STEPS: '60', ...env }, more });
-      const status = await world.over(id, 90);
+      const status = await world.over(id);
       remember(seen, status);
       expectEqual('state', status.state, 'completed');
       expectEqual('attempts', states(status), ['Failed', 'Completed']);
@@ -79,7 +79,7 @@ export const TRAINING_CASES: readonly FaultCase[] = [
       await world.fault({ kind: 'spot-interruption', jobName: job(id), step: 20 });
       const more = `${LIMITS('maxRuntimeSeconds: 3600, maxAttempts: 4')}\n`;
       await world.launch(id, { env: { STEPS: '40' }, more });
-      const status = await world.over(id, 90);
+      const status = await world.over(id);
       remember(seen, status);
       expectEqual('state', status.state, 'completed');
       expectEqual('jobs', await world.jobs(id), [job(id)]);
@@ -126,7 +126,7 @@ export const TRAINING_CASES: readonly FaultCase[] = [
     async run(world, seen) {
       const id = 't11-crash-loop';
       await world.launch(id, { env: { FAIL_IN_ATTEMPTS: '1,2,3', FAIL_AT: '2', FAIL_CODE: '75' } });
-      const status = await world.over(id, 90);
+      const status = await world.over(id);
       remember(seen, status);
       expectEqual('state', status.state, 'failed');
       expectEqual('jobs', await world.jobs(id), [job(id), job(id, 2)]);
@@ -140,7 +140,7 @@ export const TRAINING_CASES: readonly FaultCase[] = [
     async run(world, seen) {
       const id = 't11-progress';
       await world.launch(id, { env: { FAIL_IN_ATTEMPTS: '1', FAIL_AT: '12' } });
-      const status = await world.over(id, 90);
+      const status = await world.over(id);
       remember(seen, status);
       expectEqual('state', status.state, 'completed');
       expectEqual('resumed from', await resumedFrom(world, id, seen), 10);
@@ -152,8 +152,8 @@ export const TRAINING_CASES: readonly FaultCase[] = [
     injected: 'limits.maxRuntimeSeconds ends the job in the middle',
     async run(world, seen) {
       const id = 't12-runtime';
-      await world.launch(id, { env: { STEPS: '120' }, more: LIMITS('maxRuntimeSeconds: 9, maxAttempts: 1') });
-      const status = await world.over(id, 120);
+      await world.launch(id, { env: { STEPS: '300' }, more: LIMITS('maxRuntimeSeconds: 20, maxAttempts: 1') });
+      const status = await world.over(id);
       remember(seen, status);
       expectEqual('state', status.state, 'completed');
       if (status.attempts.length < 2) throw new Error('it was never handed over');
@@ -166,7 +166,7 @@ export const TRAINING_CASES: readonly FaultCase[] = [
     injected: 'the newest checkpoint loses its marker while the run is stopped',
     async run(world, seen) {
       const id = 't17-torn';
-      await world.launch(id, { env: { STEPS: '100' } });
+      await world.launch(id, { env: { STEPS: '300' } });
       await world.until(id, (s) => (s.committedStep ?? 0) >= 15);
       await world.slipway('stop', id);
       const stopped = await world.over(id);
@@ -174,7 +174,7 @@ export const TRAINING_CASES: readonly FaultCase[] = [
       const newest = await dropNewestMarker(world, id);
       seen.lines.push(`removed the marker of step ${newest}`);
       await world.slipway('resume', id);
-      const status = await world.over(id, 90);
+      const status = await world.over(id);
       remember(seen, status);
       expectEqual('state', status.state, 'completed');
       expectEqual('resumed from', await resumedFrom(world, id, seen), newest - 5);
@@ -194,7 +194,7 @@ export const TRAINING_CASES: readonly FaultCase[] = [
       remember(seen, status);
       expectEqual('state', status.state, 'stopped');
       await world.slipway('resume', id);
-      const resumed = await world.over(id, 90);
+      const resumed = await world.over(id);
       remember(seen, resumed);
       expectEqual('state', resumed.state, 'completed');
       expectEqual('jobs', await world.jobs(id), [job(id, 2)]);
@@ -226,7 +226,7 @@ export const TRAINING_CASES: readonly FaultCase[] = [
       await world.until(id, (s) => (s.committedStep ?? 0) >= 5);
       await world.slipway('stop', id);
       await world.slipway('resume', id);
-      const status = await world.over(id, 90);
+      const status = await world.over(id);
       remember(seen, status);
       expectEqual('state', status.state, 'completed');
       expectSaid(status, 'resume-asked');

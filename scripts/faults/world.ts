@@ -18,6 +18,8 @@ export const ROOT = path.resolve(__dirname, '../..');
 export const PYTHON = path.join(ROOT, '.slipway/python/bin/python');
 export const REGION = 'us-west-2';
 const ENVIRONMENT = `name: faults\nregions: { ${REGION}: {} }\nstorage: { retain: false }\nquotas: { enforce: "off" }\n`;
+/** Until a wait counts as failed: on a busy machine everything takes long, and a wait that is over costs nothing. */
+const PATIENCE_SECONDS = 400;
 /** Room for several runs at once: m5.xlarge, and the totals. */
 const QUOTAS = { 'L-CCE2AFA6': 40, 'L-00C91CB5': 40, 'L-622CFD70': 40 };
 
@@ -85,9 +87,9 @@ export class World {
     try {
       return (await run(program, args, { env, maxBuffer: 1 << 26, cwd: ROOT })).stdout;
     } catch (error) {
-      // With --json a refusal says its reasons on stdout.
+      // With --json a refusal says its reasons on stdout. Its exit code stays on the error.
       const { message, stdout } = error as Error & { stdout?: string };
-      throw new Error(`${message}${stdout?.slice(0, 800) ?? ''}`, { cause: error });
+      throw Object.assign(error as Error, { message: `${message}${stdout?.slice(0, 800) ?? ''}` });
     }
   }
 
@@ -146,7 +148,7 @@ export class World {
   }
 
   /** Waits until the run looks as wanted. Ticks now and then, so that a lost event costs seconds here and not minutes. */
-  async until(name: string, wanted: (status: Status) => boolean, seconds = 60): Promise<Status> {
+  async until(name: string, wanted: (status: Status) => boolean, seconds = PATIENCE_SECONDS): Promise<Status> {
     const end = Date.now() + seconds * 1000;
     let status = await this.status(name);
     for (let turn = 1; !wanted(status) && Date.now() < end; turn++) {
@@ -157,7 +159,7 @@ export class World {
     return status;
   }
 
-  over(name: string, seconds = 60): Promise<Status> {
+  over(name: string, seconds = PATIENCE_SECONDS): Promise<Status> {
     return this.until(name, (s) => ['completed', 'failed', 'stopped'].includes(s.state), seconds);
   }
 
