@@ -13,10 +13,11 @@ async function makeStacks(): Promise<void> {
   for (const problem of problems) console.error(problem.text);
   if (problems.some((problem) => problem.level === 'error')) process.exit(1);
 
-  for (const { spec, runs, submissions } of environments) {
+  for (const { spec, baseImageUri, runs, submissions } of environments) {
     const account = spec.account ?? process.env.CDK_DEFAULT_ACCOUNT;
     new EnvironmentStack(app, `Slipway-${spec.name}-${spec.region}`, {
       spec,
+      baseImageUri,
       runs,
       submissions,
       env: { account, region: spec.region },

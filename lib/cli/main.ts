@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import type { CommonOptions } from './inputs';
 import type { LaunchOptions } from './launch';
+import type { LockOptions } from './lock';
 import type { LogOptions } from './logs';
 import type { PlanOptions } from './plan';
 import type { QuotaOptions } from './quota';
@@ -92,6 +93,15 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
     .option('--request', 'file the increases that are needed, once')
     .action(async (file: string, options: QuotaOptions) =>
       done(await (await import('./quota.js')).quota(file, options, terminal)),
+    );
+  verb(
+    'lock <file>',
+    "digests of the image's base in every region, from ECR, into <environment>.lock.yaml",
+    'slipway lock environments/research.yaml',
+  )
+    .option('--base <image>', 'ECR image with its tag to build base cuda on; {region} stands for each region')
+    .action(async (file: string, options: LockOptions) =>
+      done(await (await import('./lock.js')).lock(file, options, terminal)),
     );
   runVerbs(verb, terminal, done);
   sandboxVerb(root, terminal, done);

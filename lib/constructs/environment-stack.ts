@@ -6,7 +6,7 @@ import type { Archive } from '../archive/archive';
 import { environmentQuotaNeeds } from '../quota';
 import type { EnvironmentSpec } from '../spec/environment-file';
 import type { RunSpec } from '../spec/run-spec';
-import { baseImageContents, baseImageUri } from './base-image';
+import { baseImageContents, baseImageUri, dockerfileOf } from './base-image';
 import { DriverPublish } from './driver-publish';
 import { EnvironmentAccess } from './environment-access';
 import { EnvironmentNetwork } from './environment-network';
@@ -27,6 +27,8 @@ import { TrainingStorage } from './training-storage';
 export interface EnvironmentStackProps extends StackProps {
   /** One environment in one Region, as `resolveEnvironments` gives it. */
   readonly spec: EnvironmentSpec;
+  /** Image that the environment's own one is built on, by digest. @default - the published image of `spec.image.base`, by its tag */
+  readonly baseImageUri?: string;
   /** The runs that `spec.runs` names; their needs count in the quota check. @default - none */
   readonly runs?: readonly RunSpec[];
   /** Runs that this deploy submits when they have changed. @default - none: it starts no training */
@@ -75,7 +77,7 @@ export class EnvironmentStack extends Stack {
     this.guards = this.makeGuards();
     this.network = new EnvironmentNetwork(this, 'Network', this.spec);
     this.storage = this.makeStorage();
-    const image = this.makeImage();
+    const image = this.makeImage(props.baseImageUri);
     this.imageUri = image?.imageUri ?? this.spec.image.uri ?? '';
     this.roles = this.makeRoles(image);
     this.launcher = this.makeLauncher();
@@ -121,12 +123,13 @@ export class EnvironmentStack extends Stack {
     return new TrainingStorage(this, 'Storage', { prefix: this.prefix, retain, adopt, checkpointExpirationDays });
   }
 
-  private makeImage(): TrainingImage | undefined {
+  private makeImage(locked: string | undefined): TrainingImage | undefined {
     const { image, storage } = this.spec;
     if (image.uri) return undefined;
     return new TrainingImage(this, 'Image', {
       repositoryName: this.prefix,
-      baseImageUri: baseImageUri(image.base, this.region),
+      baseImageUri: locked ?? baseImageUri(image.base, this.region),
+      dockerfile: dockerfileOf(image.base),
       key: this.storage.key,
       retain: storage.retain,
     });

@@ -16,7 +16,9 @@ export const IMAGE_BUILD_SPEC = {
     },
     build: {
       'on-failure': 'ABORT',
-      commands: ['docker build --build-arg BASE_IMAGE="$BASE_IMAGE" --tag "$REPOSITORY_URI:$IMAGE_TAG" .'],
+      commands: [
+        'docker build --file "$DOCKERFILE" --build-arg BASE_IMAGE="$BASE_IMAGE" --tag "$REPOSITORY_URI:$IMAGE_TAG" .',
+      ],
     },
     post_build: {
       'on-failure': 'ABORT',

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { checkEnvironment } from '../rules/environment';
 import { checkEnvironmentSupport } from '../rules/environment-support';
 import { type EnvironmentFile, type EnvironmentSpec, resolveEnvironments } from '../spec/environment-file';
+import { EMPTY_LOCK, type ImageLock, loadImageLock, lockedBaseUri, lockFileOf } from '../spec/image-lock';
 import { hasErrors, type Issue } from '../spec/issue';
 import { type Loaded, loadEnvironment, loadRun } from '../spec/load';
 import type { RunSpec } from '../spec/run-spec';
@@ -12,6 +13,8 @@ import { type RegisteredRunFile, submissionIssues, submissionsOf } from './submi
 /** One stack to make. */
 export interface EnvironmentToMake {
   spec: EnvironmentSpec;
+  /** Base of the image by the digest of the lock file; undefined without one. */
+  baseImageUri?: string;
   /** The runs that the environment file names. */
   runs: RunSpec[];
   /** Those of them that a deploy submits. */
@@ -64,11 +67,37 @@ async function readEnvironment(file: string, read: EnvironmentsRead): Promise<vo
   read.problems.push(...lines(file, issues, loaded));
   if (!loaded.value || hasErrors(issues)) return;
   const specs = resolveEnvironments(loaded.value);
+  const lock = readLock(file, read.problems);
+  read.problems.push(...unlocked(file, specs, lock));
   const named = readRuns(file, loaded.value, specs, read.problems);
   // Archives are only made of what will be deployed.
   if (read.problems.some(({ level }) => level === 'error')) return;
   const runs = named.map(({ run }) => run);
-  for (const spec of specs) read.environments.push({ spec, runs, submissions: await submissionsOf(spec, named) });
+  for (const spec of specs) {
+    const baseImageUri = lockedBaseUri(lock, spec.region, spec.image.base);
+    read.environments.push({ spec, baseImageUri, runs, submissions: await submissionsOf(spec, named) });
+  }
+}
+
+function readLock(environment: string, problems: Problem[]): ImageLock {
+  const file = lockFileOf(environment);
+  const text = existsSync(file) ? readText(file, problems) : undefined;
+  if (text === undefined) return EMPTY_LOCK;
+  const loaded = loadImageLock(text);
+  problems.push(...loaded.issues.map(({ level, message }) => ({ level, text: `${file}: ${level}: ${message}` })));
+  return loaded.value ?? EMPTY_LOCK;
+}
+
+/** A base that has no published tag is built from a digest or not at all. */
+function unlocked(file: string, specs: readonly EnvironmentSpec[], lock: ImageLock): Problem[] {
+  return specs
+    .filter(({ image, region }) => image.base === 'cuda' && !image.uri && !lockedBaseUri(lock, region, 'cuda'))
+    .map(({ region }) => ({
+      level: 'error',
+      text:
+        `${file}: error: image.base: must have a digest for ${region} in ${lockFileOf(file)}, got cuda; ` +
+        `run slipway lock ${file} --base <ECR image with its tag>`,
+    }));
 }
 
 function readRuns(

@@ -9,6 +9,7 @@ import type * as kms from 'aws-cdk-lib/aws-kms';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { Asset } from 'aws-cdk-lib/aws-s3-assets';
 import { Construct } from 'constructs';
+import { parseEcrUri } from '../catalog/ecr-uri';
 import { IMAGE_BUILD_TYPE } from '../contracts/custom-resources';
 import { HandlerFunction } from './handler-function';
 import { HandlerResource } from './handler-resource';
@@ -29,6 +30,8 @@ export interface TrainingImageProps {
   readonly baseImageUri: string;
   /** Folder with the Dockerfile. @default - containers/training of this package */
   readonly directory?: string;
+  /** Dockerfile in that folder. @default 'Dockerfile' */
+  readonly dockerfile?: string;
   readonly key: kms.IKey;
   /** Whether the repository survives the stack. @default true */
   readonly retain?: boolean;
@@ -66,11 +69,12 @@ export class TrainingImage extends Construct {
 
   private build(): string {
     const directory = this.props.directory ?? path.join(packageRoot(), 'containers', 'training');
-    if (!existsSync(path.join(directory, 'Dockerfile')))
-      throw new Error(`${this.node.path}: directory must hold a Dockerfile, got ${directory}; name another one`);
+    const dockerfile = this.props.dockerfile ?? 'Dockerfile';
+    if (!existsSync(path.join(directory, dockerfile)))
+      throw new Error(`${this.node.path}: directory must hold a ${dockerfile}, got ${directory}; name another one`);
     const source = new Asset(this, 'Source', { path: directory });
-    const tag = contentTag(source.assetHash, this.props.baseImageUri);
-    const project = this.makeProject(source);
+    const tag = contentTag(source.assetHash, this.props.baseImageUri, dockerfile);
+    const project = this.makeProject(source, dockerfile);
     const handlers = this.makeHandlers(project);
     const built = new HandlerResource(this, 'Build', {
       resourceType: IMAGE_BUILD_TYPE,
@@ -84,7 +88,7 @@ export class TrainingImage extends Construct {
     return `${this.repository.repositoryUri}@${built.resource.getAttString('Digest')}`;
   }
 
-  private makeProject(source: Asset): codebuild.Project {
+  private makeProject(source: Asset, dockerfile: string): codebuild.Project {
     const logGroup = new logs.LogGroup(this, 'BuildLogs', {
       retention: logs.RetentionDays.THREE_MONTHS,
       removalPolicy: RemovalPolicy.DESTROY,
@@ -108,6 +112,7 @@ export class TrainingImage extends Construct {
       environmentVariables: {
         REPOSITORY_URI: { value: this.repository.repositoryUri },
         BASE_IMAGE: { value: this.props.baseImageUri },
+        DOCKERFILE: { value: dockerfile },
         IMAGE_TAG: { value: 'none' },
       },
     });
@@ -156,15 +161,15 @@ export class TrainingImage extends Construct {
   }
 }
 
-/** One tag for everything that goes in: folder, base, build steps. */
-function contentTag(sourceHash: string, baseImageUri: string): string {
-  const parts = [sourceHash, baseImageUri, JSON.stringify(IMAGE_BUILD_SPEC)];
+/** One tag for everything that goes in: folder, Dockerfile, base, build steps. */
+function contentTag(sourceHash: string, baseImageUri: string, dockerfile: string): string {
+  const parts = [sourceHash, baseImageUri, dockerfile, JSON.stringify(IMAGE_BUILD_SPEC)];
   return createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 24);
 }
 
 function baseRepositoryArn(uri: string): string | undefined {
-  const found = /^(\d{12})\.dkr\.ecr\.([a-z0-9-]+)\.(amazonaws\.com(?:\.cn)?)\/([^:@]+)/.exec(uri);
+  const found = parseEcrUri(uri);
   if (!found) return undefined;
-  const partition = found[3] === 'amazonaws.com.cn' ? 'aws-cn' : 'aws';
-  return `arn:${partition}:ecr:${found[2]}:${found[1]}:repository/${found[4]}`;
+  const partition = found.domain === 'amazonaws.com.cn' ? 'aws-cn' : 'aws';
+  return `arn:${partition}:ecr:${found.region}:${found.account}:repository/${found.repository}`;
 }

@@ -24,14 +24,13 @@ function lustre({ network: { mode, availabilityZoneIds: zones }, storage: { fsxL
   ];
 }
 
-function image({ image: { base, build, uri } }: EnvironmentSpec): Issue[] {
-  if (uri || (build && base !== 'cuda')) return [];
-  const must = build ? 'the full build is not supported yet' : 'must be true without image.uri';
+function image({ image: { build, uri } }: EnvironmentSpec): Issue[] {
+  if (uri || build) return [];
   return [
-    issue('environment/support', 'error', build ? 'image.base' : 'image.build', {
-      must,
-      got: build ? base : build,
-      fix: 'use base: pytorch-2.13 or smp-2.8.0, or name an image with image.uri',
+    issue('environment/support', 'error', 'image.build', {
+      must: 'must be true without image.uri',
+      got: build,
+      fix: 'remove it, or name an image with image.uri',
     }),
   ];
 }

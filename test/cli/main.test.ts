@@ -36,6 +36,7 @@ test('the verbs and their options are what scripts rely on', () => {
     launch: `${common} --dry-run --out --matrix --run-id --yes --wait`,
     preflight: common,
     quota: `${common} --request`,
+    lock: `${common} --base`,
     status: `${common} --wait`,
     list: common,
     logs: `${common} --follow --node --errors --since`,

@@ -1,8 +1,9 @@
 // Each construct alone in somebody else's stack.
 import { Stack } from 'aws-cdk-lib';
-import { Match, Template } from 'aws-cdk-lib/assertions';
+import { Capture, Match, Template } from 'aws-cdk-lib/assertions';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import { describe, expect, test, vi } from 'vitest';
+import { parse } from 'yaml';
 import { localDriver } from '../../lib/cli/driver';
 import {
   environmentQuotaNeeds,
@@ -110,6 +111,31 @@ describe('TrainingImage', () => {
       Effect: 'Allow',
       Resource: 'arn:aws:ecr:us-west-2:763104351884:repository/pytorch',
     });
+  });
+
+  test('the build project runs docker build on the Dockerfile of the base, and another Dockerfile is another image', () => {
+    const stack = testStack();
+    const props = { repositoryName: 'own', baseImageUri: BASE, key: new kms.Key(stack, 'Key') };
+    new TrainingImage(stack, 'Image', { ...props, dockerfile: 'cuda.Dockerfile' });
+    const template = Template.fromStack(stack);
+    template.hasResourceProperties('AWS::CodeBuild::Project', {
+      Environment: {
+        PrivilegedMode: true,
+        Type: 'LINUX_CONTAINER',
+        EnvironmentVariables: Match.arrayWith([
+          { Name: 'BASE_IMAGE', Type: 'PLAINTEXT', Value: BASE },
+          { Name: 'DOCKERFILE', Type: 'PLAINTEXT', Value: 'cuda.Dockerfile' },
+        ]),
+      },
+    });
+    const spec = new Capture();
+    template.hasResourceProperties('AWS::CodeBuild::Project', { Source: { BuildSpec: spec } });
+    const { phases } = parse(spec.asString());
+    expect(phases.build.commands).toEqual([
+      'docker build --file "$DOCKERFILE" --build-arg BASE_IMAGE="$BASE_IMAGE" --tag "$REPOSITORY_URI:$IMAGE_TAG" .',
+    ]);
+    expect(phases.post_build.commands).toEqual(['docker push --quiet "$REPOSITORY_URI:$IMAGE_TAG"']);
+    expect(tagOf(template)).not.toBe(tagOf(templateOf().template));
   });
 
   test('fails: a folder without a Dockerfile is named', () => {

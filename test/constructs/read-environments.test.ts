@@ -30,7 +30,7 @@ test('gives one stack for each region, with the overrides of the region', async 
 test('takes one file where one is named; lock files are no environments', async () => {
   const file = write('one.yaml', GOOD);
   write('two.yaml', GOOD.replace('one', 'two'));
-  write('one.lock.yaml', 'images: {}\n');
+  write('one.lock.yaml', 'schema: 1\nbases: {}\n');
   expect((await readEnvironments({ file })).environments).toHaveLength(2);
   expect((await readEnvironments({ folder })).environments).toHaveLength(4);
 });
@@ -78,12 +78,8 @@ describe('rules of environment files', () => {
       'storage.fsxLustre.zoneId: must be one of network.availabilityZoneIds, got usw2-az2; write network: { availabilityZoneIds: [usw2-az2, ...] }',
     ],
     [
-      'image: { base: cuda }\n',
-      'image.base: the full build is not supported yet, got cuda; use base: pytorch-2.13 or smp-2.8.0, or name an image with image.uri',
-    ],
-    [
       'image: { build: false }\n',
-      'image.build: must be true without image.uri, got false; use base: pytorch-2.13 or smp-2.8.0, or name an image with image.uri',
+      'image.build: must be true without image.uri, got false; remove it, or name an image with image.uri',
     ],
     [
       'network: { packages: wheels }\n',
@@ -91,6 +87,48 @@ describe('rules of environment files', () => {
     ],
   ])('%s', async (more, message) => {
     expect(await issuesOf(more)).toEqual([message]);
+  });
+});
+
+describe('the lock file', () => {
+  const DIGEST = `sha256:${'a'.repeat(64)}`;
+  const locked = (base: string, image: string, region = 'us-west-2') =>
+    `schema: 1\nbases: { ${region}: { ${base}: { image: "${image}", digest: "${DIGEST}", resolvedAt: "2026-11-21" } } }\n`;
+  const basesOf = async (file: string) =>
+    (await readEnvironments({ file })).environments.map(({ spec, baseImageUri }) => [spec.region, baseImageUri]);
+
+  test('names the base by its digest in the regions that it has', async () => {
+    const file = write('one.yaml', GOOD);
+    write('one.lock.yaml', locked('pytorch-2.13', '763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch:2.13'));
+    expect(await basesOf(file)).toEqual([
+      ['us-west-2', `763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch@${DIGEST}`],
+      ['us-east-1', undefined],
+    ]);
+  });
+
+  test('fails: cuda without a digest in every region', async () => {
+    const file = write('one.yaml', `${GOOD}image: { base: cuda }\n`);
+    write('one.lock.yaml', locked('cuda', '111122223333.dkr.ecr.us-west-2.amazonaws.com/cuda:1'));
+    const { problems, environments } = await readEnvironments({ file });
+    expect(environments).toEqual([]);
+    expect(problems.map((p) => p.text)).toEqual([
+      `${file}: error: image.base: must have a digest for us-east-1 in ${file.replace('.yaml', '.lock.yaml')}, got cuda; run slipway lock ${file} --base <ECR image with its tag>`,
+    ]);
+  });
+
+  test.each([
+    [
+      'a digest that is none',
+      locked('cuda', '111122223333.dkr.ecr.us-west-2.amazonaws.com/cuda:1').replace('sha256:', 'sha1:'),
+    ],
+    ['an image without a tag', locked('cuda', '111122223333.dkr.ecr.us-west-2.amazonaws.com/cuda')],
+    ['another schema', 'schema: 2\nbases: {}\n'],
+  ])('fails: %s', async (_, text) => {
+    const file = write('one.yaml', GOOD);
+    const lock = write('one.lock.yaml', text);
+    const { problems, environments } = await readEnvironments({ file });
+    expect(environments).toEqual([]);
+    expect(problems[0]?.text).toContain(`${lock}: error: `);
   });
 });
 

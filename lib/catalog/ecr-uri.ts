@@ -1,0 +1,22 @@
+/** A private ECR image in its parts: `<account>.dkr.ecr.<region>.<domain>/<repository>[:<tag>][@<digest>]`. */
+export interface EcrUri {
+  account: string;
+  region: string;
+  domain: string;
+  repository: string;
+  tag?: string;
+  digest?: string;
+}
+
+const FORM =
+  /^(\d{12})\.dkr\.ecr\.([a-z0-9-]+)\.(amazonaws\.com(?:\.cn)?)\/([a-z0-9][a-z0-9._/-]*)(?::([A-Za-z0-9_][A-Za-z0-9._-]*))?(?:@(sha256:[0-9a-f]{64}))?$/;
+
+/** The parts of an image of a private ECR registry; undefined for any other text. */
+export function parseEcrUri(uri: string): EcrUri | undefined {
+  const [, account, region, domain, repository, tag, digest] = FORM.exec(uri) ?? [];
+  return account && region && domain && repository ? { account, region, domain, repository, tag, digest } : undefined;
+}
+
+/** The same image by digest alone, as builds name it. */
+export const ecrImageByDigest = ({ account, region, domain, repository }: EcrUri, digest: string): string =>
+  `${account}.dkr.ecr.${region}.${domain}/${repository}@${digest}`;
