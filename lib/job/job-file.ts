@@ -2,6 +2,7 @@ import { findStrategy } from '../distribution';
 import { resolvedDeepspeedConfig } from '../distribution/deepspeed';
 import { flagArguments } from '../distribution/strategy';
 import type { JobFile } from '../spec/job-file';
+import type { RunSpec } from '../spec/run-spec';
 import { fillPlaceholders, type JobPlan, runPrefixes } from './plan';
 
 /** How often within one hour the driver of the first host may restart all processes in place before the job ends. */
@@ -12,6 +13,12 @@ function checkpointUri(plan: JobPlan): string {
   if (mode === 'direct') return fillPlaceholders(s3, plan);
   if (mode === 'managed') return localPath;
   return mode === 'fsx' ? `/opt/ml/input/data/${channel}/runs/${plan.descriptor.team}/${plan.runId}` : '';
+}
+
+/** What the built-in trainer must be told; own code decides by itself where its numbers go. */
+function trackerArguments({ code, observability: { tensorBoard, mlflow } }: RunSpec): string[] {
+  if (code.builtin !== 'builtin') return [];
+  return [...(tensorBoard ? ['--tensorboard'] : []), ...(mlflow ? ['--mlflow'] : [])];
 }
 
 /** job.json of one attempt: contract/runtime.md. */
@@ -30,7 +37,7 @@ export function jobFile(plan: JobPlan): JobFile {
     launcher: run.distribution.launcher,
     processesPerHost: run.distribution.processesPerHost,
     entryPoint: run.code.entryPoint,
-    arguments: [...(strategy?.arguments(run) ?? []), ...flagArguments(run.code.arguments)],
+    arguments: [...(strategy?.arguments(run) ?? []), ...flagArguments(run.code.arguments), ...trackerArguments(run)],
     env: { ...libraryEnvironment, ...run.environmentVariables },
     userPinned: Object.keys(run.environmentVariables),
     efa: run.network.efa,

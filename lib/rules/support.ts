@@ -58,19 +58,6 @@ function trainer(run: RunSpec): Finding[] {
         'use 1',
       ),
     ),
-    ...when(
-      run.observability.tensorBoard,
-      notYet(
-        'observability.tensorBoard',
-        'tensorBoard in the built-in trainer',
-        true,
-        'remove it; slipway report draws the loss',
-      ),
-    ),
-    ...when(
-      run.observability.mlflow !== undefined,
-      notYet('observability.mlflow', 'mlflow in the built-in trainer', run.observability.mlflow?.arn, 'remove it'),
-    ),
   ];
 }
 

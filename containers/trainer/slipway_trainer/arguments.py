@@ -63,6 +63,8 @@ def _parser(issues: list[str]) -> argparse.ArgumentParser:
         default=150.0,
         help="the same once steps follow each other, at least five of them; 0 = never shorter",
     )
+    add("--tensorboard", action="store_true", help="progress also as TensorBoard events; the image must have tensorboard")
+    add("--mlflow", action="store_true", help="progress also to the MLflow server of MLFLOW_TRACKING_URI; the image must have mlflow")
     add("--recompute-layers", type=int, default=1, help="with activationCheckpointing full: so many layers are recomputed together")
     add("--backend", choices=("auto", "fsdp1", "fsdp2"), default="auto", help="auto: fsdp2, but fsdp1 before PyTorch 2.6 and for SMDDP")
     add("--host-check-seconds", type=float, default=60.0, help="how often hosts are compared to find a slow one; 0 = never")

@@ -19,6 +19,7 @@ from slipway_trainer.schedule import learning_rate, warmup_steps
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.skips import batch_of, batches_behind
 from slipway_trainer.slow_hosts import SlowHosts
+from slipway_trainer.trackers import log_all, open_trackers
 from slipway_trainer.weights import export_weights, write_config
 from slipway_trainer.world import World
 
@@ -42,6 +43,7 @@ class Trainer:
         self._departure = Departure(settings.deadline)
         self._departure.listen()
         self._saves = Saves(settings, world, backend)
+        self._trackers = open_trackers(settings.arguments, settings.run_id, world.rank, environ)
         self._recent: list[float] = []
         self._hosts = SlowHosts(world.device, world.control, world.hosts, settings.arguments.host_check_seconds)
 
@@ -179,6 +181,7 @@ class Trainer:
         mean = self.world.mean(total / count)
         if self.world.rank == 0:
             progress.say("eval", step=self.step, loss=mean)
+            log_all(self._trackers, self.step, {"evalLoss": mean})
         self.world.announce("eval", begin=False)
         return mean
 
@@ -202,8 +205,7 @@ class Trainer:
         memory = None
         if self.world.device.type == "cuda":
             memory = round(torch.cuda.max_memory_reserved(self.world.device) / 2**30, 2)
-        progress.say(
-            "step",
+        fields = dict(
             step=self.step,
             loss=loss,
             tokens=self.step * self.tokens_per_step,
@@ -214,6 +216,8 @@ class Trainer:
             saveBlockedSeconds=round(self._saves.take_blocked_seconds(), 3),
             memoryGiB=memory,
         )
+        progress.say("step", **fields)
+        log_all(self._trackers, self.step, fields)
 
     def _pad_step(self, began: float) -> None:
         wanted = self.settings.arguments.minimum_step_seconds - (time.monotonic() - began)
@@ -221,5 +225,7 @@ class Trainer:
             time.sleep(wanted)
 
     def close(self) -> None:
+        for tracker in self._trackers:
+            tracker.close()
         self._saves.close()
         self.backend.close()

@@ -1,0 +1,68 @@
+"""Copies of the progress lines for TensorBoard and MLflow, on rank 0, when the run asks for them."""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from slipway_trainer.exits import Settings
+
+
+class Tracker(Protocol):
+    def log(self, step: int, numbers: Mapping[str, float]) -> None: ...
+    def close(self) -> None: ...
+
+
+class _TensorBoard:
+    def __init__(self, folder: Path) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer = SummaryWriter(str(folder))
+
+    def log(self, step: int, numbers: Mapping[str, float]) -> None:
+        for name, value in numbers.items():
+            self._writer.add_scalar(name, value, step)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class _MlFlow:
+    """The server, the experiment and, where the service made one, the run come from MLFLOW_* variables."""
+
+    def __init__(self, environ: Mapping[str, str], run_name: str) -> None:
+        import mlflow
+
+        self._mlflow = mlflow
+        mlflow.start_run(run_id=environ.get("MLFLOW_RUN_ID"), run_name=run_name)
+
+    def log(self, step: int, numbers: Mapping[str, float]) -> None:
+        self._mlflow.log_metrics(dict(numbers), step=step)
+
+    def close(self) -> None:
+        self._mlflow.end_run()
+
+
+def open_trackers(arguments: argparse.Namespace, run_id: str, rank: int, environ: Mapping[str, str]) -> list[Tracker]:
+    """The trackers of this rank. Raises Settings when the image lacks a package or nobody says where the server is."""
+    if rank != 0:
+        return []
+    found: list[Tracker] = []
+    try:
+        if arguments.tensorboard:
+            # SageMaker uploads this folder: TensorBoardOutputConfig.LocalPath, as it is when the request leaves it out.
+            found.append(_TensorBoard(Path(environ.get("SM_OUTPUT_DIR", "/opt/ml/output")) / "tensorboard"))
+        if arguments.mlflow:
+            if not environ.get("MLFLOW_TRACKING_URI"):
+                raise Settings(["environment variable MLFLOW_TRACKING_URI is not set; --mlflow needs a tracking server"])
+            found.append(_MlFlow(environ, run_id))
+    except ImportError as error:
+        raise Settings([f"--tensorboard, --mlflow: the image must have the package, got {error}; add it to requirements"]) from error
+    return found
+
+
+def log_all(trackers: list[Tracker], step: int, fields: Mapping[str, Any]) -> None:
+    """The fields that are numbers."""
+    numbers = {name: float(value) for name, value in fields.items() if isinstance(value, (int, float)) and name != "step"}
+    for tracker in trackers:
+        tracker.log(step, numbers)

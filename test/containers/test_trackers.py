@@ -1,0 +1,55 @@
+"""Numbers of the progress lines in TensorBoard and MLflow, with the real packages where they are installed."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+from slipway_trainer.exits import Settings  # noqa: E402
+from slipway_trainer.trackers import log_all, open_trackers  # noqa: E402
+
+STEP = {"step": 3, "loss": 2.5, "mfu": None, "tokensPerSecondPerGpu": 100.0}
+
+
+def arguments(**asked: bool) -> argparse.Namespace:
+    return argparse.Namespace(**{"tensorboard": False, "mlflow": False} | asked)
+
+
+def test_only_rank_0_writes_and_only_what_was_asked_for(tmp_path: Path) -> None:
+    assert open_trackers(arguments(tensorboard=True, mlflow=True), "run-1", 1, {}) == []
+    assert open_trackers(arguments(), "run-1", 0, {}) == []
+
+
+def test_tensorboard_reads_what_was_written(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="tensorboard is not installed; npm run test:torch-2.5 has it")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    trackers = open_trackers(arguments(tensorboard=True), "run-1", 0, {"SM_OUTPUT_DIR": str(tmp_path)})
+    log_all(trackers, 3, STEP)
+    trackers[0].close()
+    events = EventAccumulator(str(tmp_path / "tensorboard"))
+    events.Reload()
+    assert sorted(events.Tags()["scalars"]) == ["loss", "tokensPerSecondPerGpu"]
+    assert [(event.step, event.value) for event in events.Scalars("loss")] == [(3, 2.5)]
+
+
+def test_mlflow_has_the_run_and_its_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed; npm run test:torch-2.5 has it")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    uri = f"file://{tmp_path}/mlruns"
+    mlflow.set_tracking_uri(uri)
+    trackers = open_trackers(arguments(mlflow=True), "run-1", 0, {"MLFLOW_TRACKING_URI": uri})
+    run_id = mlflow.active_run().info.run_id
+    log_all(trackers, 3, STEP)
+    trackers[0].close()
+    run = mlflow.get_run(run_id)
+    assert run.info.run_name == "run-1"
+    assert run.data.metrics == {"loss": 2.5, "tokensPerSecondPerGpu": 100.0}
+
+
+def test_fails_when_nobody_says_where_the_mlflow_server_is() -> None:
+    with pytest.raises(Settings, match="MLFLOW_TRACKING_URI is not set"):
+        open_trackers(arguments(mlflow=True), "run-1", 0, {})
