@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events';
+
 /** Why a running job has to leave what it is doing. */
 export type Ending =
   | { kind: 'stop' }
@@ -19,11 +21,17 @@ export class Ended extends Error {
   }
 }
 
+/**
+ * Every transfer in flight listens twice, for its request and for its stream, and every wait of the job once; each takes its
+ * listener away when it is done. Node warns of a leak at 11 already.
+ */
+const MAX_LISTENERS = 64;
+
 /** Carries the word that a job must end to whatever it is doing. The first final word stays. */
 export class RunControl {
   private final?: Ending;
   private passing?: Ending;
-  private controller = new AbortController();
+  private controller = newController();
 
   get ending(): Ending | undefined {
     return this.final ?? this.passing;
@@ -46,7 +54,7 @@ export class RunControl {
   clearPassing(): void {
     if (this.final) return;
     this.passing = undefined;
-    this.controller = new AbortController();
+    this.controller = newController();
   }
 
   /** Waits for `work`, but no longer than until the job must end. */
@@ -84,4 +92,10 @@ export class RunControl {
   throwIfEnded(): void {
     if (this.ending) throw new Ended(this.ending);
   }
+}
+
+function newController(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(MAX_LISTENERS, controller.signal);
+  return controller;
 }
