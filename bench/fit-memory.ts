@@ -40,7 +40,7 @@ export function memoryErrors(cases: readonly Case[], memory: MemoryConstants): n
     const mapped = layoutOfRow(c.row);
     const plan = typeof mapped === 'string' ? mapped : planLayout(mapped.layout, { time: CONSTANTS, memory });
     if (typeof plan === 'string') return 0;
-    if (c.peakGiB) return tooLowCounts(Math.log(plan.memoryGiB.total / c.peakGiB));
+    if (c.peakGiB) return Math.log(plan.memoryGiB.total / c.peakGiB);
     const side = Math.log(leastGiB(plan.memoryGiB) / plan.availableGiB);
     return c.oom ? Math.min(0, side - 0.01) : Math.max(0, side + 0.03);
   });
@@ -63,7 +63,10 @@ export function fitMemory(cases: readonly Case[]): MemoryConstants {
     NAMES.map((n) => MEMORY_PRIORS[n]),
     (at) => {
       const errors = memoryErrors(cases, toConstants(at));
-      return cases.map((c, i) => ({ error: errors[i] ?? 0, weight: weight(c) }));
+      return cases.map((c, i) => ({
+        error: c.peakGiB ? tooLowCounts(errors[i] ?? 0) : (errors[i] ?? 0),
+        weight: weight(c),
+      }));
     },
     40,
     PRIOR_UNIT,

@@ -44,7 +44,7 @@ export const TIME_PRIORS: Readonly<Record<keyof Constants, Prior>> = {
   gemmTokens: prior(200, 0.5, 20, 800),
   misalignedGemm: prior(0.75, 0.1, 0.5, 1),
   gatherLossPerNode: prior(0.02, 0.5, 0.001, 0.1),
-  gradientLossPerNode: prior(0.05, 0.5, 0.001, 0.3),
+  gradientCrowding: prior(0.3, 0.3, 0.02, 0.8),
   flash1: prior(0.7, 0.2, 0.4, 1),
   accumulationTraffic: prior(1, 0.3, 0.3, 3),
 };

@@ -11,6 +11,7 @@ import type { RunSpec } from '../spec/run-spec';
 import { findDescriptor } from './environment';
 import { EXIT, Refusal, UsageError } from './exit';
 import { type CommonOptions, requireRun } from './inputs';
+import { publishedBeside } from './plan-published';
 import { scalingOf } from './plan-scaling';
 import { dataText, planText, searchText } from './plan-text';
 import { json, type Terminal } from './terminal';
@@ -75,6 +76,7 @@ function writePage(file: string, run: RunSpec, facts: PlanFacts, result: RunPlan
     plan: result,
     scaling: scalingOf(run, facts),
     search,
+    published: publishedBeside(run, result, facts),
   });
   try {
     writeFileSync(file, page);

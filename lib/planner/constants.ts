@@ -49,8 +49,8 @@ export interface Constants {
   latencyPerNode: number;
   /** Loss of bandwidth with each node in libraries that gather tensor by tensor. */
   gatherLossPerNode: number;
-  /** The same of ZeRO-1 and ZeRO-2 that scatter gradients and gather parameters after the last backward pass. */
-  gradientLossPerNode: number;
+  /** Power of the nodes by which ZeRO-1 and ZeRO-2 slow down that scatter gradients and gather parameters after the last backward pass. */
+  gradientCrowding: number;
   /** What communication beside computation costs both, of the shorter of the two; the second where little is prefetched. */
   overlapCost: number;
   deepspeedOverlapCost: number;

@@ -55,10 +55,12 @@ const bufferBytes = (l: LayoutInput, k: MemoryConstants) =>
   (k.bufferGiB + (l.stack === 'deepspeed' ? k.deepspeedBufferGiB : 0)) * GIB + 4 * tokensPerRank(l) * l.model.hidden;
 
 /**
- * A loss in plain operations: logits in 16 bit, in fp32, shifted by one, their log-softmax and its gradient, and that in 16 bit: about
- * 21 bytes a logit where others need 9.5.
+ * Bytes a logit of a loss in plain operations: logits in 16 bit, in fp32, shifted by one, their log-softmax, its gradient and that of the
+ * unshifted logits in fp32; Hugging Face's models also hand their fp32 logits out.
  */
-const PLAIN_HEAD = 2.2;
+const PLAIN_LOSS_BYTES = 22;
+const HANDED_OUT_BYTES = 4;
+
 /** Bytes a logit of losses that keep no fp32 copy: logits and their gradient in 16 bit, logits alone, nothing. */
 const LEAN_LOSS_BYTES = { '16-bit': 4, chunked: 2, fused: 0 };
 
@@ -67,8 +69,9 @@ function logitBytes(l: LayoutInput, k: MemoryConstants): number {
   // Where the head gathers its logits, no rank holds only a share.
   const logits = (tokensPerRank(l) * l.model.vocabulary) / (l.gathersLogits ? 1 : l.tensor);
   if (l.loss !== 'plain') return LEAN_LOSS_BYTES[l.loss] * logits;
-  const plain = l.autocast || l.gathersLogits ? PLAIN_HEAD : 1;
-  return plain * (l.stack === 'fsdp' ? k.logitBytesTorch : k.logitBytes) * logits;
+  if (l.gathersLogits) return PLAIN_LOSS_BYTES * logits;
+  if (l.autocast) return (PLAIN_LOSS_BYTES + HANDED_OUT_BYTES) * logits;
+  return (l.stack === 'fsdp' ? k.logitBytesTorch : k.logitBytes) * logits;
 }
 
 /**

@@ -36,6 +36,8 @@ export interface Network {
   latencyPerNode: number;
   /** How much slower a gather gets with each node beyond the first. */
   lossPerNode: number;
+  /** The same as a power of the nodes, where all groups of a cluster move their bytes at one moment. */
+  crowding: number;
 }
 
 /**
@@ -61,6 +63,7 @@ export function networkOf(l: LayoutInput, gpu: Gpu, k: Constants): Network {
     latencyAcross: k.latencyAcross * slower,
     latencyPerNode: smddp ? 0 : k.latencyPerNode * slower,
     lossPerNode: l.stack === 'deepspeed' || l.stack === 'megatron-legacy' ? k.gatherLossPerNode : 0,
+    crowding: 0,
   };
 }
 
@@ -71,7 +74,8 @@ export function gatherSeconds(bytes: number, group: Group, net: Network): number
   if (group.nodes <= 1) return saturated(inside, net.latencyInside);
   const share = net.nodeBytesPerSecond * (group.perNode / net.gpusPerNode);
   const across = (((group.nodes - 1) / group.nodes) * bytes * (1 + net.lossPerNode * (group.nodes - 1))) / share;
-  return saturated(Math.max(inside, across), net.latencyAcross + net.latencyPerNode * (group.nodes - 1));
+  const crowded = across * group.nodes ** net.crowding;
+  return saturated(Math.max(inside, crowded), net.latencyAcross + net.latencyPerNode * (group.nodes - 1));
 }
 
 /** AllReduce: a ReduceScatter and an AllGather. */

@@ -16,9 +16,9 @@ export function gradientSeconds(l: LayoutInput, net: Network, k: Constants, stag
   let seconds = 0;
   if (l.zeroStage < 3) {
     const group = groupOf(size * l.replicate, stride, l.gpusPerNode);
-    // AllReduce climbs a tree; ReduceScatter and AllGather go round a ring, which wears with its length.
-    const lossPerNode = atOnce && l.zeroStage > 0 ? k.gradientLossPerNode : 0;
-    seconds = gatherSeconds(gradientBytes(l) * local, group, { ...net, lossPerNode });
+    // AllReduce climbs a tree; ReduceScatter and AllGather go round rings that crowd the network, all groups at once.
+    const crowding = atOnce && l.zeroStage > 0 ? k.gradientCrowding : 0;
+    seconds = gatherSeconds(gradientBytes(l) * local, group, { ...net, lossPerNode: 0, crowding });
   } else if (l.replicate > 1) {
     const group = groupOf(l.replicate, stride * size, l.gpusPerNode);
     seconds = reduceSeconds((reduceBytesOf(l, k) * local) / size, group, net);

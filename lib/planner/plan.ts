@@ -39,7 +39,7 @@ const NCCL_GIB_PER_GROUP = 0.6;
 /** Reserved memory above this share of the available memory makes the allocator retry and the step slow down. */
 const TIGHT_SHARE = 0.93;
 /** Of what the allocator holds in vain, the share that it cannot give back: holes between tensors that live. */
-const HOLES = 0.33;
+const HOLES = 0.2;
 
 /** Memory, step time and utilisation of one layout; a string says why it cannot run. */
 export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTANTS): LayoutPlan | string {
