@@ -1,12 +1,11 @@
 import { strategy } from './strategy';
-import { torchrunHyperparameters } from './torchrun';
+import { torchrun } from './torchrun';
 
-/** Hugging Face images under torchrun; SMP v1 and SMDDP on them are served by those strategies. */
+/** torchrun in a Hugging Face image; SMP v1 and SMDDP under mpirun on these images are served by those strategies. */
 export const huggingface = strategy({
+  ...torchrun,
   name: 'huggingface',
   summary: 'Hugging Face training images by transformers version, toolkit contract',
-  libraries: ['custom'],
-  matches: (library, launcher, _collectives, image) =>
-    library === 'custom' && launcher === 'torchrun' && image === 'huggingface',
-  hyperparameters: torchrunHyperparameters,
+  matches: (library, launcher, collectives, image) =>
+    image === 'huggingface' && torchrun.matches(library, launcher, collectives, image),
 });
