@@ -1,3 +1,4 @@
+import { textTable } from '../spec/text-table';
 import type { QuotaRow } from './judge';
 
 const COLUMNS = ['quota', 'code', 'limit', 'in use', 'needed', 'verdict'] as const;
@@ -6,16 +7,7 @@ const COLUMNS = ['quota', 'code', 'limit', 'in use', 'needed', 'verdict'] as con
 export function quotaTable(rows: readonly QuotaRow[]): string {
   const order = { short: 0, unknown: 1, enough: 2 };
   const sorted = [...rows].sort((a, b) => order[a.verdict] - order[b.verdict]);
-  const cells = [[...COLUMNS], ...sorted.map(cellsOf)];
-  const widths = COLUMNS.map((_, column) => Math.max(...cells.map((line) => (line[column] ?? '').length)));
-  return cells
-    .map((line) =>
-      line
-        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
+  return textTable(COLUMNS, sorted.map(cellsOf));
 }
 
 function cellsOf(row: QuotaRow): string[] {
