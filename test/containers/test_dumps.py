@@ -55,11 +55,14 @@ def test_a_hang_leaves_flight_recorder_and_stacks_beside_the_checkpoints(tmp_pat
 
 
 def test_without_s3_the_dumps_go_to_the_jobs_output(tmp_path: Path) -> None:
-    world = FakeWorld(tmp_path, 1, job_json(progress=PROGRESS), {"train.py": STUCK})
-    world.start()
-    assert world.wait() == [70], world.log("algo-1")
-    kept = world.base("algo-1") / "output/data/dumps/algo-1/0/nccl-trace-0"
-    assert kept.read_bytes() == b"collective 7 of rank 0 never came"
+    (tmp_path / "dumps").mkdir()
+    (tmp_path / "dumps/nccl-trace-0").write_text("trace")
+    (tmp_path / "dumps/nccl-trace-1").touch()
+    said: list[str] = []
+    keep_dumps(tmp_path / "dumps", None, tmp_path / "output/dumps/algo-1/0", said.append)
+    assert (tmp_path / "output/dumps/algo-1/0/nccl-trace-0").read_text() == "trace"
+    assert [path.name for path in (tmp_path / "dumps").iterdir()] == ["nccl-trace-1"], "an empty file says nothing and stays"
+    assert said == [f"dumps: 1 file(s) in {tmp_path}/output/dumps/algo-1/0"]
 
 
 def test_what_cannot_be_uploaded_is_kept_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,8 @@ from slipway_driver.restart_policy import Report
 
 # A host that only lost its peer waits, so that the host with the real error is the first to fail.
 PEER_GRACE_SECONDS = 10.0
+# Shorter where the hosts have agreed on the cause: its host then leaves at the same moment.
+AGREED_GRACE_SECONDS = 2.0
 
 
 def peers_of(attempt: Attempt) -> Peers:
@@ -56,6 +58,8 @@ class Driver:
         self._peers = peers_of(attempt)
         self._round = 0
         self._stopped = False
+        #: Whether this host knows that another one is the cause and is leaving as well.
+        self.agreed = False
         self._probe = Probe(attempt)
         self._run = HostRun(attempt, self._peers)
 
@@ -85,6 +89,7 @@ class Driver:
                     return end
                 decision, resume_from = self._peers.settle(report)
                 if not decision.restart:
+                    self.agreed = decision.cause.host != report.host
                     if self._attempt.job.restarts_in_place:
                         log("no restart in place: %s" % decision.why)
                     return end
@@ -127,7 +132,8 @@ def _run_attempt(paths: Paths, started_at: float) -> int:
         if heartbeat:
             heartbeat.stop()
     if end.kind == "peer-lost":
-        time.sleep(min(PEER_GRACE_SECONDS, patience(attempt.environ)))
+        grace = AGREED_GRACE_SECONDS if driver.agreed else PEER_GRACE_SECONDS
+        time.sleep(min(grace, patience(attempt.environ)))
     _say_end(end, driver, paths, cluster.current_host)
     return end.code
 
