@@ -1,9 +1,6 @@
-import {
-  GetServiceQuotaCommand,
-  paginateListServiceQuotas,
-  type ServiceQuotasClient,
-} from '@aws-sdk/client-service-quotas';
+import { GetServiceQuotaCommand, type ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import type { AppliedLimit } from '../quota';
+import { findQuotasByName, type Pause } from './quota-listing';
 
 /** GetServiceQuota allows 5 calls a second (docs.aws.amazon.com servicequotas reference_limits, 2026-11-20). */
 const CALLS_PER_SECOND = 5;
@@ -12,9 +9,6 @@ export interface QuotaRefLike {
   code?: string;
   name: string;
 }
-
-/** Waits between calls; injected so that tests need no clock. */
-export type Pause = (milliseconds: number) => Promise<void>;
 
 /**
  * Applied limits by quota name, one GetServiceQuota per distinct code and at most five a second. A quota without a known code is
@@ -33,7 +27,7 @@ export async function readAppliedLimits(
     limits.set(quota.name, await readAppliedLimit(client, quota.code ?? ''));
   }
   const uncoded = distinct.filter((q) => q.code === undefined).map((q) => q.name);
-  if (uncoded.length > 0) await readByName(client, uncoded, limits);
+  if (uncoded.length > 0) await readByName(client, uncoded, limits, pause);
   return limits;
 }
 
@@ -53,14 +47,11 @@ async function readByName(
   client: ServiceQuotasClient,
   names: readonly string[],
   limits: Map<string, AppliedLimit>,
+  pause: Pause,
 ): Promise<void> {
   try {
-    for await (const page of paginateListServiceQuotas({ client, pageSize: 100 }, { ServiceCode: 'sagemaker' })) {
-      for (const quota of page.Quotas ?? []) {
-        const name = quota.QuotaName ?? '';
-        if (names.includes(name) && quota.Value !== undefined)
-          limits.set(name, { value: quota.Value, code: quota.QuotaCode });
-      }
+    for await (const { QuotaName, QuotaCode, Value } of findQuotasByName(client, names, pause)) {
+      if (Value !== undefined) limits.set(QuotaName, { value: Value, code: QuotaCode });
     }
     for (const name of names) if (!limits.has(name)) limits.set(name, { unknown: 'the region has no such quota' });
   } catch (error) {

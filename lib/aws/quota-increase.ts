@@ -1,5 +1,6 @@
 import {
   ListRequestedServiceQuotaChangeHistoryByQuotaCommand,
+  type RequestedServiceQuotaChange,
   RequestServiceQuotaIncreaseCommand,
   type ServiceQuotasClient,
 } from '@aws-sdk/client-service-quotas';
@@ -15,17 +16,35 @@ export interface IncreaseRequest {
   detail: string;
 }
 
+/** A request as the service holds it. */
+export interface HeldRequest {
+  id: string;
+  desired: number;
+  status: string;
+}
+
 /** An open request of this quota, if there is one: only one may be open. */
-export async function findOpenRequest(
-  client: ServiceQuotasClient,
-  code: string,
-): Promise<{ desired: number; status: string } | undefined> {
+export async function findOpenRequest(client: ServiceQuotasClient, code: string): Promise<HeldRequest | undefined> {
   const { RequestedQuotas } = await client.send(
     new ListRequestedServiceQuotaChangeHistoryByQuotaCommand({ ...SERVICE, QuotaCode: code }),
   );
   const open = RequestedQuotas?.find((r) => OPEN.includes(r.Status ?? ''));
-  return open && { desired: open.DesiredValue ?? 0, status: open.Status ?? '' };
+  return open && heldRequest(open);
 }
+
+/** Files an increase. @throws what the service says, a QuotaExceededException when the account may file no more */
+export async function fileIncrease(client: ServiceQuotasClient, code: string, desired: number): Promise<HeldRequest> {
+  const { RequestedQuota = {} } = await client.send(
+    new RequestServiceQuotaIncreaseCommand({ ...SERVICE, QuotaCode: code, DesiredValue: desired }),
+  );
+  return heldRequest({ DesiredValue: desired, ...RequestedQuota });
+}
+
+const heldRequest = ({ Id, DesiredValue, Status }: RequestedServiceQuotaChange): HeldRequest => ({
+  id: Id ?? '',
+  desired: DesiredValue ?? 0,
+  status: Status ?? '',
+});
 
 /** Files an increase once: an open request is reported, never repeated. Stops being useful at QuotaExceededException. */
 export async function requestIncrease(
@@ -36,10 +55,8 @@ export async function requestIncrease(
   const open = await findOpenRequest(client, code);
   if (open) return { code, desired: open.desired, state: 'open', detail: open.status };
   try {
-    const answer = await client.send(
-      new RequestServiceQuotaIncreaseCommand({ ...SERVICE, QuotaCode: code, DesiredValue: desired }),
-    );
-    return { code, desired, state: 'filed', detail: answer.RequestedQuota?.Id ?? '' };
+    const { id } = await fileIncrease(client, code, desired);
+    return { code, desired, state: 'filed', detail: id };
   } catch (error) {
     const { name, message } = error as Error;
     if (name === 'ResourceAlreadyExistsException') return { code, desired, state: 'open', detail: message };

@@ -1,14 +1,10 @@
-import {
-  ListRequestedServiceQuotaChangeHistoryByQuotaCommand,
-  RequestServiceQuotaIncreaseCommand,
-} from '@aws-sdk/client-service-quotas';
+import { fileIncrease, findOpenRequest } from '../../aws/quota-increase';
 import type { QuotaRow } from '../../quota';
 import { isNamed } from '../shared/custom-resource';
 import type { PreflightDeps } from './deps';
 
 /** The service answers about five of these calls a second. */
 const PAUSE_MS = 250;
-const OPEN = new Set(['PENDING', 'CASE_OPENED']);
 
 /**
  * Files one increase request per short quota, unless one is open, and says what came of each. Stops when the account's own
@@ -30,12 +26,8 @@ export async function requestIncreases(deps: PreflightDeps, short: readonly Quot
 }
 
 async function requestIncrease(deps: PreflightDeps, row: QuotaRow, code: string): Promise<string> {
-  const quota = { ServiceCode: 'sagemaker', QuotaCode: code };
-  const history = await deps.quotas.send(new ListRequestedServiceQuotaChangeHistoryByQuotaCommand(quota));
-  const open = history.RequestedQuotas?.find((request) => OPEN.has(request.Status ?? ''));
-  if (open) return `${row.name} (${code}): ${open.DesiredValue} already requested (${open.Id}, ${open.Status})`;
-  const { RequestedQuota } = await deps.quotas.send(
-    new RequestServiceQuotaIncreaseCommand({ ...quota, DesiredValue: row.needed }),
-  );
-  return `${row.name} (${code}): ${row.needed} requested (${RequestedQuota?.Id}, ${RequestedQuota?.Status})`;
+  const open = await findOpenRequest(deps.quotas, code);
+  if (open) return `${row.name} (${code}): ${open.desired} already requested (${open.id}, ${open.status})`;
+  const filed = await fileIncrease(deps.quotas, code, row.needed);
+  return `${row.name} (${code}): ${row.needed} requested (${filed.id}, ${filed.status})`;
 }
