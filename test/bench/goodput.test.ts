@@ -9,7 +9,7 @@ import { simulateToday } from '../../bench/goodput/today';
 const constants = constantsSchema.parse({});
 const quiet = () => undefined;
 const run = (changes: object, nodes = 64, seed = 1) => {
-  const own = constantsSchema.parse(changes);
+  const own = constantsSchema.parse({ days: 10, ...changes });
   return new SlipwaySimulation(own, failuresOf(own, 'rsc1-job', nodes, seed), nodes, quiet).run();
 };
 
@@ -23,7 +23,7 @@ describe('simulated run', () => {
   });
 
   test('without failures only the start, saves and hand-overs cost', () => {
-    const calm = run({ failuresPer1000NodeDays: { llama3: 0, 'rsc1-job': 0 }, maxRuntimeSeconds: 2_419_200 });
+    const calm = run({ days: 30, failuresPer1000NodeDays: { llama3: 0, 'rsc1-job': 0 }, maxRuntimeSeconds: 2_419_200 });
     expect(calm.seconds).toMatchObject({ lost: 0, detection: 0, restart: 0 });
     expect(calm.restarts).toBe(1);
   });
