@@ -130,6 +130,21 @@ def test_a_host_that_dies_ends_the_job_as_a_lost_peer(tmp_path: Path, worlds: Ca
 
 
 @needs_mpi
+@pytest.mark.slow
+def test_a_host_that_loses_power_is_noticed_although_it_says_nothing(
+    tmp_path: Path, worlds: Callable[..., NetWorld], shim: str  # noqa: F811
+) -> None:  # fmt: skip
+    world = steps_world(tmp_path, worlds, shim, 2, "waits", restartsInPlace=3)
+    world.wait_for("algo-1", '"step":3')
+    world.wait_for("algo-1", "the drivers of all 2 hosts are connected")
+    world.unplug("algo-2")
+    world.wait()
+    assert world.events("algo-1", "exit")[0]["code"] == 75, logs(world)
+    assert "mpi: lost algo-2" in world.log("algo-1")
+    assert "no restart in place: no answer from algo-2" in world.log("algo-1")
+
+
+@needs_mpi
 def test_a_host_that_freezes_is_a_hang_that_no_restart_in_place_mends(
     tmp_path: Path, worlds: Callable[..., NetWorld], shim: str  # noqa: F811
 ) -> None:  # fmt: skip

@@ -90,9 +90,25 @@ def _distributed(job: Job, cluster: Cluster) -> bool:
     return job.launcher in ("torchrun", "mpi") and cluster.takes_part
 
 
-def _probe_script(cluster: Cluster, seconds: str) -> List[str]:
-    expected = expected_for(cluster.instance_type)
-    return [sys.executable, "-u", "-m", "slipway_driver.probe_rank", seconds, str(expected.size_bytes if expected else GIB)]
+def _probe_command_of(job: Job, cluster: Cluster, master: str, port: int, environ: Mapping[str, str]) -> Callable[[Path], List[str]]:
+    expected, seconds = expected_for(cluster.instance_type), environ.get("SLIPWAY_PROBE_SECONDS", "0")
+    size = str(expected.size_bytes if expected else GIB)
+    script = [sys.executable, "-u", "-m", "slipway_driver.probe_rank", seconds, size]
+    return _command_of(job, cluster, master, port + PROBE_PORT_OFFSET, environ, script)
+
+
+def _prepare_folders(job: Job, paths: Paths, inherited: Mapping[str, str], log: Callable[[str], None]) -> None:
+    """The user's code, what it requires, and the folders that scripts write to."""
+    if job.builtin_module is None:
+        prepare_code(paths.channel("code"), job.code_digest, paths.code)
+        if job.requirements:
+            install_requirements(paths.code / job.requirements, job.requirements_digest, paths.channel("wheels"), inherited, log)
+    for folder in (paths.model, paths.output_data, paths.code, _dumps_of(paths)):
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+def _dumps_of(paths: Paths) -> Path:
+    return paths.base / "slipway-dumps"
 
 
 def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: Callable[[str], None]) -> Attempt:
@@ -100,13 +116,7 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
     job_file = paths.channel("job") / "job.json"
     job = read_job(job_file)
     cluster = read_cluster(paths.config / "resourceconfig.json", job.training_groups)
-    if job.builtin_module is None:
-        prepare_code(paths.channel("code"), job.code_digest, paths.code)
-        if job.requirements:
-            install_requirements(paths.code / job.requirements, job.requirements_digest, paths.channel("wheels"), inherited, log)
-    for folder in (paths.model, paths.output_data, paths.code):
-        folder.mkdir(parents=True, exist_ok=True)
-
+    _prepare_folders(job, paths, inherited, log)
     known = read_hosts_file(paths.config / "hosts")
     before = time.monotonic()
     addresses = wait_for_hosts(cluster.hosts, known)
@@ -118,8 +128,6 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
 
     devices = efa_devices()
     hardware = inventory(devices)
-    dumps = paths.base / "slipway-dumps"
-    dumps.mkdir(parents=True, exist_ok=True)
     mpi, mpi_complaint = mpi_environment(job, cluster, paths, inherited, master)
     environ, lines = compose(
         inherited,
@@ -129,7 +137,7 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
             slipway_variables(job, paths, job_file, started_at),
             _python_environment(job, paths, inherited),
             _threads(job, hardware, inherited),
-            {name: value for name, value in trace_variables(dumps).items() if name not in inherited},
+            {name: value for name, value in trace_variables(_dumps_of(paths)).items() if name not in inherited},
             mpi,
         ],
         efa_changes(
@@ -144,18 +152,16 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
     )
     for line in [*lines, *mpi_complaint]:
         log(line)
-    start = (job, cluster, master)
     distributed = _distributed(job, cluster)
-    probe = _probe_script(cluster, environ.get("SLIPWAY_PROBE_SECONDS", "0"))
     return Attempt(
         job=job,
         cluster=cluster,
         paths=paths,
         environ=environ,
-        command_of=_command_of(*start, port, environ, _script(job)),
-        probe_command_of=_command_of(*start, port + PROBE_PORT_OFFSET, environ, probe) if distributed else None,
+        command_of=_command_of(job, cluster, master, port, environ, _script(job)),
+        probe_command_of=_probe_command_of(job, cluster, master, port, environ) if distributed else None,
         folder=paths.code,
-        dumps=dumps,
+        dumps=_dumps_of(paths),
         local_ranks=job.processes_per_host if distributed else 1,
         devices=devices,
         hardware=hardware,
