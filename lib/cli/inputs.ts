@@ -4,7 +4,7 @@ import { checkRun } from '../rules';
 import { checkSalvaged } from '../rules/salvaged';
 import type { Descriptor } from '../spec/descriptor';
 import { hasErrors, type Issue } from '../spec/issue';
-import { type Loaded, loadDescriptor, loadRun } from '../spec/load';
+import { type Loaded, type LoadedRun, loadDescriptor, loadRun } from '../spec/load';
 import type { RuleContext } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 import { Refusal, UsageError } from './exit';
@@ -47,14 +47,30 @@ export interface CheckedRun {
   positionOf: Loaded<RunSpec>['positionOf'];
 }
 
-/** Reads a run file and applies every rule. The descriptor is used only when the caller has one. */
-export function checkRunFile(file: string, options: CommonOptions, descriptor?: Descriptor): CheckedRun {
+/** A run file as it was read, with what is known of the code beside it. */
+export interface ReadRun {
+  text: string;
+  loaded: LoadedRun;
+  code: RuleContext;
+}
+
+/** Reads a run file and the folder of its code, and judges nothing yet. */
+export function readRunFile(file: string, options: CommonOptions): ReadRun {
   const text = readText(file);
   const loaded = loadRun(text, options.set);
   const run = loaded.value ?? loaded.salvaged?.run;
+  return { text, loaded, code: run ? codeContext(run, file) : {} };
+}
+
+/** Applies every rule to a run file. The descriptor is used only when the caller has one. */
+export function checkRead(
+  { text, loaded, code }: ReadRun,
+  options: CommonOptions,
+  descriptor?: Descriptor,
+): CheckedRun {
+  const run = loaded.value ?? loaded.salvaged?.run;
   if (!run) return { text, issues: loaded.issues, positionOf: loaded.positionOf };
-  const region = options.region ?? descriptor?.region;
-  const context: RuleContext = { descriptor, region, ...codeContext(run, file) };
+  const context: RuleContext = { descriptor, region: options.region ?? descriptor?.region, ...code };
   if (!loaded.value) {
     const others = checkSalvaged(run, loaded.salvaged?.removed ?? [], context);
     return { text, issues: [...loaded.issues, ...others], positionOf: loaded.positionOf };
@@ -67,13 +83,22 @@ export function checkRunFile(file: string, options: CommonOptions, descriptor?: 
   };
 }
 
+/** Reads a run file and applies every rule. */
+export function checkRunFile(file: string, options: CommonOptions, descriptor?: Descriptor): CheckedRun {
+  return checkRead(readRunFile(file, options), options, descriptor);
+}
+
+/** The run of a file without errors; errors are a refusal. */
+export function requireChecked(checked: CheckedRun): CheckedRun & { run: RunSpec } {
+  if (!checked.run || hasErrors(checked.issues)) throw new Refusal(checked.issues);
+  return { ...checked, run: checked.run };
+}
+
 /** As checkRunFile, but errors are a refusal. */
 export function requireRun(
   file: string,
   options: CommonOptions,
   descriptor?: Descriptor,
 ): CheckedRun & { run: RunSpec } {
-  const checked = checkRunFile(file, options, descriptor);
-  if (!checked.run || hasErrors(checked.issues)) throw new Refusal(checked.issues);
-  return { ...checked, run: checked.run };
+  return requireChecked(checkRunFile(file, options, descriptor));
 }

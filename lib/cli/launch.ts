@@ -5,7 +5,7 @@ import { confirmCost } from './confirm';
 import { dryRun, writeDryRun } from './dry-run';
 import { findDescriptor } from './environment';
 import { EXIT, Refusal, UsageError } from './exit';
-import { type CheckedRun, type CommonOptions, isDescriptorFile, requireRun } from './inputs';
+import { type CheckedRun, type CommonOptions, checkRead, type ReadRun, readRunFile, requireChecked } from './inputs';
 import { preflightRun } from './preflight';
 import { submit } from './submit';
 import { issueLine, json, type Terminal } from './terminal';
@@ -30,18 +30,26 @@ export async function launch(file: string, options: LaunchOptions, terminal: Ter
       `--run-id: must be 1-45 lower-case letters, digits or inner hyphens, got ${options.runId}; leave it out to have one made`,
     );
   }
-  const descriptor = await environmentOf(file, options);
+  const { descriptor, read } = await environmentOf(file, options);
   if (options.matrix) return (await import('./launch-matrix.js')).launchMatrix(file, descriptor, options, terminal);
-  const checked = requireRun(file, options, descriptor);
+  const checked = requireChecked(checkRead(read ?? readRunFile(file, options), options, descriptor));
   for (const found of checked.issues) terminal.err(issueLine(found, file, checked.positionOf));
   if (options.dryRun) return printDryRun(file, checked, descriptor, options, terminal);
   return submitRun(file, checked, descriptor, options, terminal);
 }
 
-/** `--environment` wins over `environment:` of the run file. */
-async function environmentOf(file: string, options: LaunchOptions): Promise<Descriptor> {
-  if (options.environment && isDescriptorFile(options.environment)) return findDescriptor(options);
-  return findDescriptor(options, options.environment ? undefined : requireRun(file, options).run.environment);
+/**
+ * `--environment` wins over `environment:` of the run file, which is read for it then, and refused for what needs no environment
+ * before AWS is asked for one.
+ */
+async function environmentOf(
+  file: string,
+  options: LaunchOptions,
+): Promise<{ descriptor: Descriptor; read?: ReadRun }> {
+  if (options.environment) return { descriptor: await findDescriptor(options) };
+  const read = readRunFile(file, options);
+  const { run } = requireChecked(checkRead(read, options));
+  return { descriptor: await findDescriptor(options, run.environment), read };
 }
 
 type Checked = CheckedRun & { run: NonNullable<CheckedRun['run']> };
