@@ -194,6 +194,14 @@ def test_fails_with_77_for_a_job_file_that_cannot_be_used(tmp_path: Path, broken
     assert world.failure("algo-1")["class"] == "environment"
 
 
+def test_fails_with_77_and_a_reason_when_the_driver_itself_fails(tmp_path: Path) -> None:
+    world = FakeWorld(tmp_path, 1, job_json(env={"SLIPWAY_WATCHDOG_SECONDS": "soon"}), {"train.py": ""})
+    world.start()
+    assert world.wait() == [77]
+    assert world.failure("algo-1")["reason"] == "the driver failed: ValueError: could not convert string to float: 'soon'"
+    assert "Traceback" in world.log("algo-1")
+
+
 def test_a_rank_that_floods_its_log_is_cut_down_and_its_progress_is_not(tmp_path: Path) -> None:
     script = 'for n in range(20000):\n    print(\'noise\', n)\nprint(\'slipway {"event":"step","step":1}\')\n'
     world = FakeWorld(tmp_path, 1, job_json(), {"train.py": script})

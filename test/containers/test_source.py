@@ -13,7 +13,7 @@ ALL = sorted((REPOSITORY / "containers").rglob("*.py"))
 STANDARD = {
     "__future__", "collections", "contextlib", "ctypes", "dataclasses", "datetime", "hashlib", "hmac", "http", "importlib", "json", "math",
     "os", "pathlib", "platform", "queue", "random", "re", "secrets", "shlex", "shutil", "signal", "socket", "statistics", "subprocess",
-    "sys", "tarfile", "tempfile", "threading", "time", "typing", "urllib", "xml", "zlib", "slipway_driver", "slipway_s3",
+    "sys", "tarfile", "tempfile", "threading", "time", "traceback", "typing", "urllib", "xml", "zlib", "slipway_driver", "slipway_s3",
 }  # fmt: skip
 
 

@@ -6,14 +6,16 @@ import dataclasses
 import json
 import os
 import signal
+import sys
 import threading
 import time
+import traceback
 from pathlib import Path
 from typing import Any, Dict, Optional
 
 from slipway_driver.attempt import Attempt, prepare
 from slipway_driver.errors import Failure
-from slipway_driver.exit_codes import DONE, DriverError, class_of
+from slipway_driver.exit_codes import DONE, ENVIRONMENT, DriverError, class_of
 from slipway_driver.failure import write_failure
 from slipway_driver.heartbeat import Heartbeat
 from slipway_driver.host_run import HostRun
@@ -154,10 +156,17 @@ def main() -> int:
     try:
         return _run_attempt(paths, started_at)
     except DriverError as error:
-        kind, host = class_of(error.code), _host_name(paths)
-        write_failure(paths.failure, code=error.code, kind=kind, host=host, rank=None, step=None, reason=error.reason)
-        say(progress_line("exit", code=error.code, **{"class": kind}, reason=error.reason))
-        return error.code
+        return _refuse(paths, error.code, error.reason)
+    except Exception as error:  # The last line of defence: a job must not end without a reason.
+        traceback.print_exc(file=sys.stdout)
+        return _refuse(paths, ENVIRONMENT, "the driver failed: %s: %s" % (type(error).__name__, error))
+
+
+def _refuse(paths: Paths, code: int, reason: str) -> int:
+    kind, host = class_of(code), _host_name(paths)
+    write_failure(paths.failure, code=code, kind=kind, host=host, rank=None, step=None, reason=reason)
+    say(progress_line("exit", code=code, **{"class": kind}, reason=reason))
+    return code
 
 
 def _host_name(paths: Paths) -> str:
