@@ -12,6 +12,8 @@ from fake_world import REPOSITORY
 
 PATHS = (f"{REPOSITORY}/containers/driver", f"{REPOSITORY}/containers/trainer")
 STUBS = REPOSITORY / "test/containers/stubs"
+#: Take seconds to import; SMP's images have them.
+HUGGING_FACE_MODELS = tuple(f"transformers.models.{name}.modeling_{name}" for name in ("llama", "mixtral"))
 STUB_TRANSFORMERS = REPOSITORY / "test/containers/stub_transformers"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from forked import PATHS, STUBS
+from forked import HUGGING_FACE_MODELS, PATHS, STUBS
 from plain_loop import plain_losses
 from rank_world import TRAINING, events, losses_of, run_ranks, trainer_job, write_shards
 
@@ -92,7 +92,8 @@ def test_smddp_is_imported_and_carries_the_stated_groups(tmp_path: Path, shards:
     job = trainer_job(parameters={"replicate_degree": 2})
     job["distribution"]["collectives"] = "smddp"
     log = tmp_path / "calls"
-    code, output = run_ranks(tmp_path / "run", 4, job, {"train": shards}, paths=(str(STUBS), *PATHS), STUB_LOG=str(log))
+    paths = (str(STUBS), *PATHS)
+    code, output = run_ranks(tmp_path / "run", 4, job, {"train": shards}, paths=paths, preload=HUGGING_FACE_MODELS, STUB_LOG=str(log))
     assert code == 0, output
     assert [event["loss"] for event in events(output, "step")] == pytest.approx(reference, abs=1e-5)
     calls = [json.loads(line) for line in log.read_text().splitlines()]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from forked import PATHS, STUBS
+from forked import HUGGING_FACE_MODELS, PATHS, STUBS
 from plain_loop import plain_losses, publish_first_values
 from rank_world import TRAINING, events, run_ranks, trainer_job, write_shards
 
@@ -16,9 +16,6 @@ pytestmark = pytest.mark.torch
 
 #: SMP's own FSDP works with the groups that SMP made; here one rank is the whole world.
 PARAMETERS = {"hybrid_shard_degree": 1, "sm_activation_offloading": True, "activation_loading_horizon": 2}
-
-#: Imported once: they take seconds.
-MODELS = tuple(f"transformers.models.{name}.modeling_{name}" for name in ("llama", "mixtral"))
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +28,7 @@ def run_smp(root: Path, channels: dict[str, Path], ranks: int = 1, smp: dict | N
     parameters = PARAMETERS | (smp or {})
     job = trainer_job(library="smp-v2", parameters=parameters, **changes)
     variables = {"STUB_LOG": str(root / "calls"), "SM_HP_MP_PARAMETERS": json.dumps(parameters), "SLIPWAY_RUN_ID": "run-1"}
-    code, output = run_ranks(root, ranks, job, channels, paths=(str(STUBS), *PATHS), fresh=True, preload=MODELS, **variables)
+    code, output = run_ranks(root, ranks, job, channels, paths=(str(STUBS), *PATHS), fresh=True, preload=HUGGING_FACE_MODELS, **variables)
     assert code == 0, output
     return output, [json.loads(line) for line in (root / "calls").read_text().splitlines()]
 

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import time
+import uuid
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 STEPS = 12
+#: Ranks of small models on a small machine; threads would only wait for each other.
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 
 
 @pytest.fixture(scope="module")
@@ -67,15 +70,15 @@ def test_killed_ranks_and_killed_hosts_continue_bit_for_bit(shards: Path, tmp_pa
     """A rank dies: every rank starts again in place. Then a host dies: the job ends, and a second one takes over."""
     slow = training_job(tmp_path / "checkpoints", restartsInPlace=2)
     slow["arguments"] = [*slow["arguments"], "--minimum-step-seconds", "0.2"]
-    first = FakeWorld(tmp_path / "first", 2, slow)
+    first = FakeWorld(tmp_path / "first", 2, slow, name=own_name())
     first.add_channel("train", shards)
-    first.start()
-    first.wait_for("algo-1", '"event":"step","step":6')
+    first.start(ONE_THREAD)
+    first.wait_for("algo-1", '"event":"step","step":6', seconds=600)
     victim = next(pid for pid in descendants(first.processes["algo-2"].pid) if "slipway_trainer" in command_line(pid))
     os.kill(victim, signal.SIGKILL)
-    first.wait_for("algo-1", '"event":"step","step":10')
+    first.wait_for("algo-1", '"event":"step","step":10', seconds=600)
     os.killpg(first.processes["algo-2"].pid, signal.SIGKILL)
-    assert first.wait() == [75, -signal.SIGKILL], first.log("algo-1")
+    assert first.wait(600) == [75, -signal.SIGKILL], first.log("algo-1")
     assert first.failure("algo-1")["class"] == "peer-lost"
     assert [event["round"] for event in first.events("algo-1", "restart")] == [1]
     assert first.events("algo-1", "resume")[0]["step"] in (4, 8)
@@ -89,6 +92,11 @@ def test_killed_ranks_and_killed_hosts_continue_bit_for_bit(shards: Path, tmp_pa
     assert code == 0, output
     assert events(output, "resume")[0]["step"] == 8
     assert losses(output) == {step: loss for step, loss in uninterrupted.items() if step > 8}
+
+
+def own_name() -> str:
+    """The driver's port follows from the job's name: tests that run beside each other on this machine must not meet."""
+    return f"test-{uuid.uuid4().hex[:12]}-a001"
 
 
 def losses(output: str) -> dict[int, float]:
@@ -112,13 +120,13 @@ def test_sigterm_saves_and_asks_to_be_tried_again(shards: Path, tmp_path: Path) 
     job = training_job(tmp_path / "checkpoints")
     job["arguments"] = ["--minimum-step-seconds", "0.3", "--save-every-steps", "1000"]
     job["training"]["steps"] = 1000
-    world = FakeWorld(tmp_path / "world", 2, job)
+    world = FakeWorld(tmp_path / "world", 2, job, name=own_name())
     world.add_channel("train", shards)
-    world.start()
-    world.wait_for("algo-1", '"event":"step","step":2')
+    world.start(ONE_THREAD)
+    world.wait_for("algo-1", '"event":"step","step":2', seconds=600)
     for process in world.processes.values():
         process.send_signal(signal.SIGTERM)
-    assert world.wait() == [75, 75], world.log("algo-1")
+    assert world.wait(600) == [75, 75], world.log("algo-1")
     saved = world.events("algo-1", "checkpoint")
     assert len(saved) == 1
     assert (Path(saved[0]["uri"]) / "COMMITTED.json").exists()
@@ -147,8 +155,8 @@ def test_fails_with_72_when_a_shard_is_cut_short(shards: Path, tmp_path: Path) -
 def test_fails_with_77_that_prints_every_factor_of_a_wrong_layout_and_says_so_in_the_failure_file(shards: Path, tmp_path: Path) -> None:
     job = training_job(tmp_path / "checkpoints")
     job["training"]["microBatchSize"] = 3
-    world = FakeWorld(tmp_path / "world", 1, job)
+    world = FakeWorld(tmp_path / "world", 1, job, name=own_name())
     world.add_channel("train", shards)
-    world.start()
-    assert world.wait() == [77], world.log("algo-1")
+    world.start(ONE_THREAD)
+    assert world.wait(600) == [77], world.log("algo-1")
     assert "microBatchSize 3 x 1 data-parallel ranks = 3, got 8" in world.failure("algo-1")["reason"]

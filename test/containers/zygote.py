@@ -137,7 +137,8 @@ def main() -> None:
         import slipway_trainer.__main__  # noqa: F401
 
     for name in sys.argv[1:]:
-        importlib.import_module(name)
+        with suppress(ImportError):
+            importlib.import_module(name)
     # Threads that exist before a fork are lost in the child: nothing may compute here.
     torch.set_num_threads(1)
     print("ready", flush=True)
