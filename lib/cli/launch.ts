@@ -7,6 +7,7 @@ import { findDescriptor } from './environment';
 import { EXIT, Refusal, UsageError } from './exit';
 import { type CheckedRun, type CommonOptions, checkRead, type ReadRun, readRunFile, requireChecked } from './inputs';
 import { preflightRun } from './preflight';
+import { mentionSmoke } from './smoke-record';
 import { submit } from './submit';
 import { issueLine, json, type Terminal } from './terminal';
 import { waitForEnd } from './wait';
@@ -19,6 +20,8 @@ export interface LaunchOptions extends CommonOptions {
   wait?: boolean;
   /** `path=a,b,c`: one run per combination of values. */
   matrix?: string[];
+  /** The same code and strategy small: true or the place. */
+  smoke?: true | string;
 }
 
 const RUN_ID = /^[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?$/;
@@ -31,6 +34,7 @@ export async function launch(file: string, options: LaunchOptions, terminal: Ter
     );
   }
   const { descriptor, read } = await environmentOf(file, options);
+  if (options.smoke) return (await import('./smoke.js')).launchSmoke(file, descriptor, options, terminal);
   if (options.matrix) return (await import('./launch-matrix.js')).launchMatrix(file, descriptor, options, terminal);
   const checked = requireChecked(checkRead(read ?? readRunFile(file, options), options, descriptor));
   for (const found of checked.issues) terminal.err(issueLine(found, file, checked.positionOf));
@@ -76,6 +80,7 @@ async function submitRun(
 ): Promise<number> {
   const issues = refuseUnsupported(checked.issues);
   if (hasErrors(issues)) throw new Refusal(issues);
+  mentionSmoke(checked.run, file, terminal);
   await preflightRun(checked.run, descriptor, terminal);
   const acceptsUnknownPrice = await confirmCost(checked.run, descriptor, options.yes ?? false, terminal);
   const started = await submit(checked, file, descriptor, { ...options, acceptsUnknownPrice }, terminal);

@@ -72,6 +72,7 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
     .option('--dry-run', 'print the exact request and call nothing')
     .option('--out <dir>', 'with --dry-run: also write the request and everything its channels would hold')
     .option('--matrix <path=a,b,c>', 'one run per value, compared at the end with --wait (repeatable)', collect)
+    .option('--smoke [place]', 'run it small first: in the account (default), or in the sandbox on CPUs')
     .option('--run-id <id>', 'run id; default: <name>-<yymmddhhmmss>')
     .addOption(new Option('--yes', 'do not ask'))
     .addOption(new Option('--wait', 'follow the run until it ends'))

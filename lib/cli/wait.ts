@@ -22,7 +22,7 @@ export async function waitForEnd(
   options: WaitOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const status = await follow(descriptor, runId, pollMs(options), terminal);
+  const status = await follow(descriptor, runId, terminal, hasEnded, options.everySeconds);
   if (options.json) terminal.out(json(status));
   return status.state === 'completed' ? EXIT.done : EXIT.runFailed;
 }
@@ -32,20 +32,21 @@ export const waitForAll = (
   descriptor: Descriptor,
   runIds: readonly string[],
   terminal: Terminal,
-): Promise<StatusAnswer[]> => Promise.all(runIds.map((runId) => follow(descriptor, runId, pollMs({}), terminal)));
+): Promise<StatusAnswer[]> => Promise.all(runIds.map((runId) => follow(descriptor, runId, terminal, hasEnded)));
 
-const pollMs = ({ everySeconds }: WaitOptions) =>
-  (everySeconds ?? Number(process.env.SLIPWAY_POLL_SECONDS ?? 10)) * 1000;
+/** Completed, failed or stopped. */
+export const hasEnded = ({ state }: StatusAnswer): boolean => ENDED.includes(state);
 
-/** A line for each change, until the run has ended. */
-async function follow(
+/** A line for each change, until `until` holds of the run. */
+export async function follow(
   descriptor: Descriptor,
   runId: string,
-  everyMs: number,
   terminal: Terminal,
+  until: (status: StatusAnswer) => boolean | Promise<boolean>,
+  everySeconds = Number(process.env.SLIPWAY_POLL_SECONDS ?? 10),
 ): Promise<StatusAnswer> {
   let said = '';
-  for (let failures = 0; ; await sleep(everyMs)) {
+  for (let failures = 0; ; await sleep(everySeconds * 1000)) {
     const status = await look(descriptor, runId);
     if (!status) {
       failures += 1;
@@ -59,7 +60,7 @@ async function follow(
     const line = progressLine(status);
     if (line !== said) terminal.err(line);
     said = line;
-    if (ENDED.includes(status.state)) return status;
+    if (await until(status)) return status;
   }
 }
 

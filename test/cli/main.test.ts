@@ -33,7 +33,7 @@ test('the verbs and their options are what scripts rely on', () => {
     validate: common,
     plan: `${common} --search --search-libraries --html`,
     report: `${common} --html`,
-    launch: `${common} --dry-run --out --matrix --run-id --yes --wait`,
+    launch: `${common} --dry-run --out --matrix --smoke --run-id --yes --wait`,
     preflight: common,
     quota: `${common} --request`,
     lock: `${common} --base`,

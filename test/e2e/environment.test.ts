@@ -1,6 +1,6 @@
 // One environment on the embedded AWS, through the same programs that a platform team and a researcher use.
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -20,6 +20,14 @@ code: { source: ./src, entryPoint: hello.py }
 compute: { instanceType: ml.m5.xlarge, instanceCount: 1 }
 distribution: { launcher: script }
 limits: { maxRuntimeSeconds: 600 }
+`;
+const LARGE = `name: large
+model: { preset: mistral-7b }
+training: { sequenceLength: 8192, microBatchSize: 1, globalBatchSize: 64, steps: 1000, precision: bf16 }
+code: { source: builtin }
+compute: { instanceType: ml.p4d.24xlarge, instanceCount: 8 }
+distribution: { library: fsdp, parameters: { tensor_parallel_degree: 2 } }
+data: [{ channel: train, s3: "s3://{dataBucket}/demo-tokens/" }]
 `;
 const COMPARE_PY = `import sys, json
 rate = float(sys.argv[sys.argv.index("--rate") + 1])
@@ -210,20 +218,11 @@ describe('a run that comes back', () => {
     const files = readdirSync(folder)
       .filter((f) => f.endsWith('.py'))
       .slice(0, 20);
-    for (const f of files) writeFileSync(path.join(deployed.folder, f), readFileSync(path.join(folder, f)));
+    const raw = path.join(deployed.folder, 'raw');
+    mkdirSync(raw);
+    for (const f of files) copyFileSync(path.join(folder, f), path.join(raw, f));
     const aws = path.join(ROOT, '.slipway/python/bin/aws');
-    await deployed.call(aws, [
-      's3',
-      'cp',
-      deployed.folder,
-      `s3://${BUCKET}/demo-raw/`,
-      '--recursive',
-      '--exclude',
-      '*',
-      '--include',
-      '*.py',
-      '--no-progress',
-    ]);
+    await deployed.call(aws, ['s3', 'cp', raw, `s3://${BUCKET}/demo-raw/`, '--recursive', '--no-progress']);
     await deployed.slipway('launch', runFile('demo-tokenize.yaml'), '--yes', '--wait');
   });
 
@@ -258,6 +257,21 @@ describe('a run that comes back', () => {
     const [disturbed, undisturbed] = [await losses('disturbed'), await losses('undisturbed')];
     expect(undisturbed.size).toBe(24);
     expect([...disturbed].sort((a, b) => a[0] - b[0])).toEqual([...undisturbed].sort((a, b) => a[0] - b[0]));
+  });
+
+  test('a smoke run is small, saves a checkpoint, is stopped and resumes from it', async () => {
+    const file = path.join(deployed.folder, 'runs/large.yaml');
+    writeFileSync(file, LARGE);
+    const smoke = JSON.parse(await deployed.slipway('launch', file, '--smoke', 'sandbox', '--yes', '--json')) as {
+      passed: boolean;
+      checks: { name: string; ok: boolean; detail: string }[];
+    };
+    expect(smoke.checks.map(({ name, ok }) => [name, ok])).toEqual([
+      ['checkpoint', true],
+      ['resume', true],
+      ['goes on', true],
+    ]);
+    expect(smoke.passed).toBe(true);
   });
 });
 

@@ -1,0 +1,139 @@
+import { findInstanceType } from '../catalog/instances';
+import type { RunSpec } from './run-spec';
+
+/** `account`: the same instance type; `sandbox`: CPU instances of the embedded AWS. */
+export type SmokePlace = 'account' | 'sandbox';
+
+/** Steps that a smoke run never reaches, because it is stopped; how often it saves, and how long a step takes at least. */
+const STEPS = 1000;
+const SAVE_EVERY = 4;
+const STEP_SECONDS = 0.5;
+const MOST_HOSTS = 2;
+const MOST_LAYERS = 4;
+const SANDBOX = { instanceType: 'ml.m5.xlarge', layers: 2, headSize: 16, sequenceLength: 128, mostHeadsPerGroup: 2 };
+
+/** Degrees that split a model: each must stay what it is, or another program runs. */
+const MODEL_DEGREES = [
+  'tensor_parallel_degree',
+  'context_parallel_degree',
+  'expert_parallel_degree',
+  'pipeline_parallel_degree',
+  'tensor-model-parallel-size',
+  'pipeline-model-parallel-size',
+  'context-parallel-size',
+];
+/** Degrees that share state out over the ranks that are left: they shrink with the cluster. */
+const SHARD_DEGREES = ['shard_degree', 'hybrid_shard_degree', 'sharded_data_parallel_degree'];
+
+const degreeOf = (run: RunSpec, name: string): number => {
+  const value = run.distribution.parameters[name];
+  return typeof value === 'number' ? value : 1;
+};
+
+/**
+ * The `--set` overrides that make a run small: the same code, library and model-splitting degrees on few hosts, with few layers and
+ * steps, and batches that still divide. The rules judge the result as they judge any run.
+ */
+export function smokeOverrides(run: RunSpec, place: SmokePlace): string[] {
+  const split = MODEL_DEGREES.reduce((product, name) => product * degreeOf(run, name), 1);
+  const cluster = place === 'sandbox' ? sandboxCluster(split) : accountCluster(run, split);
+  const ranks = cluster.hosts * cluster.processesPerHost;
+  return [
+    `name=${`${run.name.slice(0, 26).replace(/-$/, '')}-smoke`}`,
+    'after=',
+    'compute.alternatives=',
+    ...(run.compute.capacity === 'spot' || place === 'sandbox' ? ['compute.capacity='] : []),
+    `compute.instanceCount=${cluster.hosts}`,
+    ...(place === 'sandbox' ? sandboxOverrides(cluster.processesPerHost) : []),
+    'limits.maxRuntimeSeconds=3600',
+    ...degreeOverrides(run, Math.max(1, Math.floor(ranks / split))),
+    ...(run.code.builtin ? trainerOverrides(run, place, Math.max(1, Math.floor(ranks / dataSplit(run)))) : []),
+    ...(run.code.builtin ? [] : ['environmentVariables.SLIPWAY_SMOKE="1"']),
+  ];
+}
+
+/** Experts are split over ranks that read different data; the other degrees are not. */
+const dataSplit = (run: RunSpec): number =>
+  MODEL_DEGREES.filter((name) => !name.startsWith('expert')).reduce(
+    (product, name) => product * degreeOf(run, name),
+    1,
+  );
+
+function accountCluster(run: RunSpec, split: number) {
+  const { processesPerHost } = run.distribution;
+  const needed = Math.ceil(split / Math.max(1, processesPerHost));
+  return { hosts: Math.max(needed, Math.min(MOST_HOSTS, run.compute.instanceCount)), processesPerHost };
+}
+
+const sandboxCluster = (split: number) => ({ hosts: MOST_HOSTS, processesPerHost: Math.max(2, Math.ceil(split / 2)) });
+
+const sandboxOverrides = (processesPerHost: number): string[] => [
+  `compute.instanceType=${SANDBOX.instanceType}`,
+  'compute.volumeSizeGiB=',
+  'compute.keepAliveSeconds=',
+  'image=',
+  `distribution.processesPerHost=${processesPerHost}`,
+  'distribution.collectives=',
+];
+
+function degreeOverrides(run: RunSpec, left: number): string[] {
+  const shrunk = SHARD_DEGREES.filter((name) => degreeOf(run, name) > 1).map(
+    (name) => `distribution.parameters.${name}=${largestDivisor(left, degreeOf(run, name))}`,
+  );
+  return 'replicate_degree' in run.distribution.parameters
+    ? [...shrunk, 'distribution.parameters.replicate_degree=']
+    : shrunk;
+}
+
+function largestDivisor(of: number, atMost: number): number {
+  for (let divisor = Math.min(of, atMost); divisor > 1; divisor--) if (of % divisor === 0) return divisor;
+  return 1;
+}
+
+/** What the built-in trainer needs: a model of few layers, an end, checkpoints, steps that can be interrupted. */
+function trainerOverrides(run: RunSpec, place: SmokePlace, dataRanks: number): string[] {
+  const { microBatchSize = 1, globalBatchSize, sequenceLength = 2048 } = run.training;
+  const full = (microBatchSize * worldOf(run)) / dataSplit(run);
+  const accumulation = globalBatchSize && full > 0 && globalBatchSize / full >= 2 ? 2 : 1;
+  const length = place === 'sandbox' ? Math.min(SANDBOX.sequenceLength, sequenceLength) : sequenceLength;
+  return [
+    ...(run.model
+      ? ['model.preset=', 'model.weights=', `model.architecture=${JSON.stringify(smallModel(run, place))}`]
+      : []),
+    'training.totalTokens=',
+    `training.steps=${STEPS}`,
+    `training.sequenceLength=${length}`,
+    `training.microBatchSize=${microBatchSize}`,
+    `training.globalBatchSize=${microBatchSize * dataRanks * accumulation}`,
+    ...(place === 'sandbox' ? ['training.precision=fp32', 'distribution.parameters.compile='] : []),
+    `code.arguments.save-every-steps=${SAVE_EVERY}`,
+    `code.arguments.minimum-step-seconds=${STEP_SECONDS}`,
+    'code.arguments.warmup-steps=2',
+  ];
+}
+
+const worldOf = (run: RunSpec): number => run.compute.instanceCount * run.distribution.processesPerHost;
+
+/** Fewer layers; in the sandbox smaller ones too, with heads and experts that the degrees still divide. */
+function smallModel(run: RunSpec, place: SmokePlace): Record<string, unknown> {
+  const shape = run.model?.architecture;
+  if (!shape) return {};
+  if (place === 'account') return { ...shape, layers: Math.min(shape.layers, MOST_LAYERS) };
+  const tensor = degreeOf(run, 'tensor_parallel_degree');
+  const kvHeads = Math.min(shape.kvHeads, Math.max(tensor, 2));
+  const attentionHeads = kvHeads * Math.min(shape.attentionHeads / shape.kvHeads, SANDBOX.mostHeadsPerGroup);
+  const hiddenSize = attentionHeads * SANDBOX.headSize;
+  const { experts } = shape;
+  const small = { layers: SANDBOX.layers, kvHeads, attentionHeads, hiddenSize, headSize: SANDBOX.headSize };
+  return {
+    ...shape,
+    ...small,
+    ffnHiddenSize: 2 * hiddenSize,
+    ...(experts && { experts: Math.max(degreeOf(run, 'expert_parallel_degree'), Math.min(experts, 4)) }),
+  };
+}
+
+/** Whether the type has accelerators that the embedded AWS lacks; its jobs run on this machine's CPUs. */
+export const needsAccelerator = (run: RunSpec): boolean =>
+  !['fsdp', 'ddp', 'custom'].includes(run.distribution.library) &&
+  !!findInstanceType(run.compute.instanceType)?.accelerator;
