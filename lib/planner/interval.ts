@@ -3,7 +3,7 @@ import type { StepSeconds } from './step-time';
 
 /**
  * Half width of the 80 % interval in ln(tokens per second), from the errors on whole sources that the constants had never seen
- * (`bench/fit-planner.ts --cv`): kernels alone are known to 9 %; what communication adds is known worse, and so are libraries whose
+ * (`bench/fit-planner.ts --cv`): kernels alone are known to 8 %; what communication adds is known worse, and so are libraries whose
  * versions differ most.
  */
 const KERNELS = 0.08;
