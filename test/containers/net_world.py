@@ -3,6 +3,7 @@
 Needs root, unshare and ip; `why_not()` says what is missing.
 """
 
+import contextlib
 import functools
 import os
 import shutil
@@ -85,9 +86,12 @@ class Dns:
         while True:
             try:
                 query, client = self._socket.recvfrom(512)
-                self._socket.sendto(self._answer(query), client)
             except OSError:
-                return
+                if self._socket.fileno() < 0:
+                    return  # closed
+                continue
+            with contextlib.suppress(OSError):  # A host that has gone must not end the answers for the others.
+                self._socket.sendto(self._answer(query), client)
 
     def _answer(self, query: bytes) -> bytes:
         labels, at = [], 12
@@ -139,7 +143,9 @@ class NetWorld(FakeWorld):
         own = os.readlink("/proc/self/ns/net")
         while os.readlink(f"/proc/{switch}/ns/net") == own:
             time.sleep(0.01)
-        for words in ("link add br0 type bridge", f"addr add {NETWORK}.1/24 dev br0", "link set br0 up", "link set lo up"):
+        # An address of its own: else the bridge takes one of its ports', and loses it to everybody's ARP tables when that host leaves.
+        bridge = ("link add br0 address 02:77:00:00:00:01 type bridge", f"addr add {NETWORK}.1/24 dev br0", "link set br0 up")
+        for words in (*bridge, "link set lo up"):
             inside(switch, "ip", *words.split())
         addresses = {host: f"{NETWORK}.{number + 10}" for number, host in enumerate(self.hosts)}
         self.dns = Dns(addresses, self._late, switch)
