@@ -8,6 +8,8 @@ import { pythonEnvironment } from './python-env.mjs';
 const ROOT = path.resolve(import.meta.dirname, '..');
 process.chdir(ROOT);
 mkdirSync('.slipway/test', { recursive: true });
+/** Two at a time: most tests wait for their processes. The tests of a file share ranks, so they stay together. */
+const PYTEST = ['-m', 'pytest', '-q', 'test/containers', '-n', '2', '--dist', 'loadfile'];
 const counts = { passed: 0, failed: 0, skipped: 0 };
 
 function step(name, command, args, env = {}) {
@@ -48,7 +50,7 @@ function pytest(python) {
 
 function pytestOnce(python, name, more) {
   const report = '.slipway/test/pytest.xml';
-  const ok = step(name, python, ['-m', 'pytest', '-q', 'test/containers', `--junit-xml=${report}`, ...more]);
+  const ok = step(name, python, [...PYTEST, `--junit-xml=${report}`, ...more]);
   const text = existsSync(report) ? readFileSync(report, 'utf8') : '';
   const attribute = (word) => Number(new RegExp(`${word}="(\\d+)"`).exec(text)?.[1] ?? 0);
   const failed = attribute('failures') + attribute('errors');

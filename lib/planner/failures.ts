@@ -10,7 +10,7 @@ export const RESTART_SECONDS = 15 * 60;
 
 const MINUTE = 60;
 /** Intervals outside these bounds help nobody: below, saving costs more than it keeps; above, real failure rates are not known well enough. */
-export const INTERVAL_BOUNDS_MINUTES: readonly [low: number, high: number] = [10, 60];
+export const INTERVAL_BOUNDS_MINUTES: readonly [low: number, high: number] = [3, 60];
 
 export interface CheckpointPlan {
   /** Parameters in fp32 and optimizer state, all ranks together. */

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+#: Hosts of this process: a job's ports come from its name, so tests that run at once must not share addresses.
+NETWORK = "127.%d.%d" % (1 + os.getpid() // 250 % 250, 1 + os.getpid() % 250)
 TINY = {
     "layers": 2, "hiddenSize": 32, "attentionHeads": 4, "kvHeads": 2, "ffnHiddenSize": 64,
     "vocabularySize": 257, "gatedMlp": True, "tiedEmbeddings": False,
@@ -113,7 +115,7 @@ class FakeWorld:
             resources |= {"instance_groups": groups, "current_group_name": own["instance_group_name"]}
         (config / "resourceconfig.json").write_text(json.dumps(resources))
         (config / "hyperparameters.json").write_text(json.dumps(hyperparameters))
-        lines = [f"127.0.{7}.{number + 1} {name}" for number, name in enumerate(self.hosts)]
+        lines = [f"{NETWORK}.{number + 1} {name}" for number, name in enumerate(self.hosts)]
         (config / "hosts").write_text("\n".join(lines) + "\n")
         self._describe_channels(host)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fake_s3 import FakeS3
-from fake_world import FakeWorld, job_json
+from fake_world import NETWORK, FakeWorld, job_json
 
 NASTY = ["--a b", "quote ' and \" double", "; touch /tmp/never; $HOME `id` $(id)", "new\nline", "ünïcode — 漢字", "", "*"]
 
@@ -33,7 +33,7 @@ def test_a_script_gets_its_arguments_and_environment_untouched(tmp_path: Path) -
     env = found["env"]
     assert (env["SM_HOSTS"], env["TRICKY"]) == ("mine", "a'b;$c\nd")
     assert (env["SM_HP_LR"], env["SM_HP_TEXT"], env["SM_HP_FLAG"]) == ("0.1", NASTY[2], "true")
-    assert (env["SM_CURRENT_HOST"], env["SM_CHANNELS"], env["MASTER_ADDR"]) == ("algo-2", "[]", "127.0.7.1")
+    assert (env["SM_CURRENT_HOST"], env["SM_CHANNELS"], env["MASTER_ADDR"]) == ("algo-2", "[]", NETWORK + ".1")
     assert (env["SLIPWAY_RUN_ID"], env["SLIPWAY_ATTEMPT"], env["SLIPWAY_RESUME_FROM"]) == ("tiny-261121120000", "1", "")
     assert 3300 < float(env["SLIPWAY_DEADLINE"]) - time.time() < 3600
     assert not Path("/tmp/never").exists()
@@ -151,7 +151,7 @@ def test_hosts_outside_the_training_groups_run_the_script_too_and_see_the_groups
     assert world.wait() == [0, 0], world.log("algo-1")
     data_host, training_host = dumped(world, "algo-1")["env"], dumped(world, "algo-2")["env"]
     assert (data_host["SM_CURRENT_INSTANCE_GROUP"], training_host["SM_CURRENT_INSTANCE_GROUP"]) == ("cpu", "gpu")
-    assert data_host["MASTER_ADDR"] == "127.0.7.2"
+    assert data_host["MASTER_ADDR"] == NETWORK + ".2"
     assert training_host["SM_IS_HETERO"] == "true"
 
 

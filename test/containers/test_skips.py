@@ -64,7 +64,8 @@ def test_the_trainer_goes_back_leaves_the_window_out_and_remembers_where_it_is(t
     assert '"event":"resume","step":2' in output
     record = json.loads((saved / "step-8" / MARKER).read_text())
     assert record["data"]["nextSample"] == (8 + 4) * 4
-    # Another attempt with the same order goes on where the second one was.
+    # Another attempt under the same order goes on from the second one's checkpoint, which it is told.
+    order["resumeFrom"] = str(saved / "step-8")
     third = trainer_job(checkpoints=checkpoints | order, arguments=arguments, training=window | {"steps": 9}, attempt=3)
     code, output = run_ranks(tmp_path / "third", 1, third, {"train": shards})
     assert (code, '"event":"resume","step":8' in output) == (0, True), output

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fake_world import install_driver, job_json
+from fake_world import NETWORK, install_driver, job_json
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -131,7 +131,7 @@ def processing_host(root: Path, host: str, hosts: list[str], texts: Path, distri
     config = {"ProcessingInputs": [{"InputName": "raw", "S3Input": {"S3DataDistributionType": distribution}}]}
     (base / "config/processingjobconfig.json").write_text(json.dumps(config))
     (base / "config/resourceconfig.json").write_text(json.dumps({"current_host": host, "hosts": hosts}))
-    (base / "config/hosts").write_text("".join(f"127.0.7.{number + 1} {name}\n" for number, name in enumerate(hosts)))
+    (base / "config/hosts").write_text("".join(f"{NETWORK}.{number + 1} {name}\n" for number, name in enumerate(hosts)))
     return base
 
 

@@ -23,8 +23,8 @@ interface Started {
 
 /** What the toolkit's launcher was called with on the first host. */
 async function start(file: string, ...set: string[]): Promise<Started> {
-  const name = path.basename(file, '.yaml');
-  const [out, base] = [path.join(folder, `${name}-out`), path.join(folder, `${name}-base`)];
+  const place = mkdtempSync(path.join(folder, `${path.basename(file, '.yaml')}-`));
+  const [out, base] = [path.join(place, 'out'), path.join(place, 'base')];
   mkdirSync(base);
   const environment = path.join(folder, 'environment.json');
   writeFileSync(environment, JSON.stringify(DESCRIPTOR));
@@ -45,7 +45,11 @@ const after = (words: readonly string[], option: string) => words[words.indexOf(
 test.skipIf(!existsSync(PYTHON))(
   'SMP v1: mpirun over all ranks, its parameters as SM_HP_MP_PARAMETERS, the script with its arguments',
   async () => {
-    const { program, words, environ } = await start('gpt-j-6b-sst2-smp-v1.yaml', 'compute.instanceCount=2');
+    const { program, words, environ } = await start(
+      'gpt-j-6b-sst2-smp-v1.yaml',
+      'compute.instanceCount=2',
+      'training.globalBatchSize=128',
+    );
     expect([program, after(words, '--host'), after(words, '-np')]).toEqual(['mpirun', 'algo-1:8,algo-2:8', '16']);
     expect(JSON.parse(environ.SM_HP_MP_PARAMETERS ?? '')).toMatchObject({
       ddp: true,

@@ -176,10 +176,10 @@ test('a run that does not fit is told what to change first, and the change makes
   expect(plan.advice.every((a) => a.memoryGiB < plan.memoryGiB.total)).toBe(true);
 });
 
-test('a checkpoint interval stays between 10 and 60 minutes and goodput below one', () => {
+test('a checkpoint interval stays between 3 and 60 minutes and goodput below one', () => {
   for (const instanceCount of [1, 4, 64]) {
     const { checkpoint, goodput } = planOfRun({ compute: { instanceType: 'ml.p5.48xlarge', instanceCount } });
-    expect(checkpoint.intervalMinutes).toBeGreaterThanOrEqual(10);
+    expect(checkpoint.intervalMinutes).toBeGreaterThanOrEqual(3);
     expect(checkpoint.intervalMinutes).toBeLessThanOrEqual(60);
     expect(goodput).toBeGreaterThan(0.9);
     expect(goodput).toBeLessThan(1);
