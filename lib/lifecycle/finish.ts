@@ -81,6 +81,8 @@ function endAttempt(
   const costUsd = attemptCostUsd(record, { ...attempt, trainingStartedAt }, endedAt, job.billableSeconds);
   const beat = observed.heartbeat?.attempt === attempt.number ? observed.heartbeat.step : null;
   const step = job.lastStep ?? beat;
+  const progress = nextProgress(attempt, observed.heartbeat, now);
+  const firstSeen = attempt.firstStep ?? progress?.vitals?.firstStep;
   const ended: Attempt = {
     ...attempt,
     phase: 'ended',
@@ -89,8 +91,8 @@ function endAttempt(
     status: job.status,
     secondaryStatus: job.secondaryStatus,
     trainingStartedAt,
-    progress: nextProgress(attempt, observed.heartbeat, now),
-    firstStep: attempt.firstStep ?? (step === null ? null : (attempt.resumeFrom?.step ?? 0) + 1),
+    progress,
+    firstStep: firstSeen ?? (step === null ? null : (attempt.resumeFrom?.step ?? 0) + 1),
     lastStep: step ?? attempt.lastStep,
     endedAt,
     failureClass,

@@ -100,6 +100,8 @@ export interface AttemptStop {
 
 /** How training goes, as the heartbeat says it; null = not known. */
 export interface Vitals {
+  /** The first step that the driver of this attempt saw; absent in heartbeats of older drivers. */
+  firstStep?: number | null;
   loss: number | null;
   /** The trainer's own words about a loss that left its bounds. */
   lossAlert: string | null;

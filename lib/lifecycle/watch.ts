@@ -47,7 +47,7 @@ function see(attempt: Attempt, job: PresentJob, observed: Observed, now: EpochMs
     jobCreatedAt: attempt.jobCreatedAt ?? job.createdAt,
     trainingStartedAt: job.trainingStartedAt ?? attempt.trainingStartedAt,
     progress,
-    firstStep: attempt.firstStep ?? step,
+    firstStep: attempt.firstStep ?? progress?.vitals?.firstStep ?? step,
     lastStep: step ?? attempt.lastStep,
   };
 }
@@ -86,7 +86,8 @@ const stopEffect = (attempt: Attempt, stop: AttemptStop): Effect => ({
 function stateOf(attempt: Attempt, job: PresentJob): RunState {
   if (attempt.stop || job.status === 'Stopping') return 'stopping';
   if (job.secondaryStatus === 'Training' || job.secondaryStatus === 'Uploading') return 'running';
-  const began = attempt.number > 1 || attempt.trainingStartedAt !== undefined;
+  // The service may start the instances of an attempt again by itself, after it has made steps.
+  const began = attempt.number > 1 || attempt.firstStep !== null;
   return began ? 'resuming' : 'pending';
 }
 

@@ -20,6 +20,13 @@ def test_speed_is_compared_with_the_hour_before() -> None:
     assert vitals.facts()["stepsPerHour"] < 0.7 * vitals.facts()["usualStepsPerHour"]
 
 
+def test_the_first_step_is_remembered() -> None:
+    vitals = Vitals(["algo-1"], 0)
+    assert vitals.facts()["firstStep"] is None
+    steps(vitals, 21, 5, 10.0, 0.0)
+    assert vitals.facts()["firstStep"] == 21
+
+
 def test_declared_phases_do_not_count_as_slow() -> None:
     vitals = Vitals(["algo-1"], 0)
     at = steps(vitals, 1, 200, 10.0, 0.0)

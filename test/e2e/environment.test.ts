@@ -253,6 +253,9 @@ describe('a run that comes back', () => {
     };
     expect(status).toMatchObject({ state: 'completed', committedStep: 24 });
     expect(status.attempts.map((a) => a.status)).toEqual(['Failed', 'Completed']);
+    // After the checkpoint of step 12, or that of step 6 when the instance died before the later one was whole.
+    expect([7, 13]).toContain(status.attempts[1]?.firstStep);
+    expect(status.attempts[1]?.lastStep).toBe(24);
     await deployed.slipway('launch', runFile('demo.yaml'), '--yes', '--wait', '--run-id', 'undisturbed', ...set);
     const [disturbed, undisturbed] = [await losses('disturbed'), await losses('undisturbed')];
     expect(undisturbed.size).toBe(24);

@@ -21,6 +21,11 @@ describe('alerts about a job that moves', () => {
     expect(record.attempt?.progress?.vitals?.loss).toBe(2.31);
   });
 
+  test('the first step is what the driver saw, however late the first look', () => {
+    expect(look({ ...well, firstStep: 21 }).record.attempt).toMatchObject({ firstStep: 21, lastStep: 40 });
+    expect(look(well).record.attempt).toMatchObject({ firstStep: 40 });
+  });
+
   test.each<[string, Partial<Vitals>]>([
     ['throughput-drop', { stepsPerHour: 250 }],
     ['slow-host', { slowHost: { host: 'algo-7', what: 'compute', ratio: 1.4 } }],

@@ -19,6 +19,7 @@ class Vitals:
 
     def __init__(self, hosts: Sequence[str], restarts: int) -> None:
         self._hosts, self._restarts = list(hosts), restarts
+        self._first: Optional[int] = None
         self._loss: Optional[float] = None
         self._alert: Optional[str] = None
         self._slow: Optional[Dict[str, Any]] = None
@@ -43,6 +44,8 @@ class Vitals:
         if isinstance(loss, (int, float)) and math.isfinite(loss):
             self._loss = float(loss)
         step = int(event.get("step", 0))
+        if self._first is None:
+            self._first = step
         if self._window is None:
             self._begin(step, now)
             return
@@ -74,6 +77,7 @@ class Vitals:
         known = len(self._rates) >= LEAST_WINDOWS
         rates = list(self._rates)
         return {
+            "firstStep": self._first,
             "loss": self._loss,
             "lossAlert": self._alert,
             "slowHost": self._slow,

@@ -6,6 +6,7 @@ import { bucketAndKey } from '../shared/s3-uri';
 const number = z.number().nullable().catch(null);
 /** What an older driver leaves out, or a broken one garbles, is not known. */
 const vitals = z.object({
+  firstStep: number,
   loss: number,
   lossAlert: z.string().nullable().catch(null),
   slowHost: z.object({ host: z.string(), what: z.string(), ratio: z.number() }).nullable().catch(null),
