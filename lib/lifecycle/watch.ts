@@ -20,7 +20,7 @@ export function watchJob(record: RunRecord, attempt: Attempt, job: PresentJob, o
   const isNewStop = stop !== undefined && attempt.stop === undefined;
   const sends = stop !== undefined && job.status === 'InProgress' && isDue(stop, now);
   const next: Attempt = { ...seen, suspectedHangAt, ...(stop && { stop: sends ? { ...stop, sentAt: now } : stop }) };
-  const state = stateOf(next, job);
+  const state = stateOf(record, next, job);
   return move({
     changes: { ...changeAttempt(record, next), committed, state, reason: reasonOf(record, next, job) },
     events: [
@@ -83,11 +83,11 @@ const stopEffect = (attempt: Attempt, stop: AttemptStop): Effect => ({
   evidence: { text: stop.text, decidedAt: stop.at },
 });
 
-function stateOf(attempt: Attempt, job: PresentJob): RunState {
+function stateOf(record: RunRecord, attempt: Attempt, job: PresentJob): RunState {
   if (attempt.stop || job.status === 'Stopping') return 'stopping';
   if (job.secondaryStatus === 'Training' || job.secondaryStatus === 'Uploading') return 'running';
-  // The service may start the instances of an attempt again by itself, after it has made steps.
-  const began = attempt.number > 1 || attempt.firstStep !== null;
+  // The service may start the instances of an attempt again by itself, after they have trained.
+  const began = attempt.number > 1 || record.state === 'running' || record.state === 'resuming';
   return began ? 'resuming' : 'pending';
 }
 
