@@ -30,7 +30,7 @@ const MAY_IMPORT: Record<string, readonly [modules: string[], packages: RegExp]>
   lifecycle: [['catalog', 'spec'], /^$/],
   queue: [['catalog', 'spec', 'quota'], /^$/],
   report: [['catalog', 'spec', 'planner', 'search', 'quota', 'lifecycle'], /^echarts($|\/)/],
-  aws: [['catalog', 'spec', 'quota'], /^@aws-sdk\//],
+  aws: [['catalog', 'spec', 'quota', 'contracts'], /^@aws-sdk\//],
   archive: [['spec'], /^(node:|tar-stream$)/],
   contracts: [['spec'], /^zod$/],
   constructs: [[...PURE, 'archive', 'contracts'], /^(node:|aws-cdk-lib($|\/)|constructs$|cdk-nag$|@cdklabs\/)/],

@@ -2,9 +2,9 @@ import type { StatusAnswer } from '../contracts/control';
 import { assembleReport } from '../report/read/assemble';
 import type { ReportStep } from '../report/run/run-report';
 import type { Descriptor } from '../spec/descriptor';
+import { textTable } from '../spec/text-table';
 import type { Launched } from './launch-matrix';
 import { readSources } from './report-sources';
-import { textTable } from './text-table';
 
 /** What a run of a comparison came to. Throughput and loss are those that its rank 0 printed; null = it printed none. */
 export interface ComparedRun {

@@ -1,4 +1,5 @@
-import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { LambdaClient } from '@aws-sdk/client-lambda';
+import { invokeControl } from '../aws/control';
 import type { ControlAnswer, ControlPayload, Refusal as RefusalAnswer } from '../contracts/control';
 import type { Descriptor } from '../spec/descriptor';
 import { calling } from './aws-errors';
@@ -17,18 +18,19 @@ export async function callControl<T extends ControlAnswer>(
       `--environment: must have a launcher, got environment ${descriptor.name} without controlAliasArn; deploy it with one`,
     );
   const lambda = new LambdaClient({ region: descriptor.region });
-  const answer = await calling(`calling the launcher of ${descriptor.name}/${descriptor.team}`, () =>
-    lambda.send(new InvokeCommand({ FunctionName: alias, Payload: Buffer.from(JSON.stringify(payload)) })),
+  const invoked = await calling(`calling the launcher of ${descriptor.name}/${descriptor.team}`, () =>
+    invokeControl(lambda, alias, payload),
   );
-  const text = Buffer.from(answer.Payload ?? []).toString('utf8');
-  if (answer.FunctionError)
-    throw new ServiceError(`the launcher of ${descriptor.name}: failed, got ${functionError(text)}; see its log`);
-  const body = JSON.parse(text) as ControlAnswer;
+  if ('functionError' in invoked)
+    throw new ServiceError(
+      `the launcher of ${descriptor.name}: failed, got ${errorMessage(invoked.functionError)}; see its log`,
+    );
+  const body = invoked.answer;
   if (!body.ok) throw new Refusal(body.issues, body.quota ? { quota: body.quota } : {});
   return body as Answer<T>;
 }
 
-function functionError(text: string): string {
+function errorMessage(text: string): string {
   try {
     return (JSON.parse(text) as { errorMessage?: string }).errorMessage ?? text;
   } catch {

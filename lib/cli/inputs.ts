@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { codeContext } from '../archive/code-context';
 import { checkRun } from '../rules';
 import { checkSalvaged } from '../rules/salvaged';
+import { refuseUnsupported } from '../rules/support';
 import type { Descriptor } from '../spec/descriptor';
 import { hasErrors, type Issue } from '../spec/issue';
 import { type Loaded, type LoadedRun, loadDescriptor, loadRun } from '../spec/load';
@@ -92,6 +93,12 @@ export function checkRunFile(file: string, options: CommonOptions, descriptor?: 
 export function requireChecked(checked: CheckedRun): CheckedRun & { run: RunSpec } {
   if (!checked.run || hasErrors(checked.issues)) throw new Refusal(checked.issues);
   return { ...checked, run: checked.run };
+}
+
+/** What no driver or trainer supports yet is an error of a launch. */
+export function requireSupported({ issues }: CheckedRun): void {
+  const judged = refuseUnsupported(issues);
+  if (hasErrors(judged)) throw new Refusal(judged);
 }
 
 /** As checkRunFile, but errors are a refusal. */

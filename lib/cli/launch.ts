@@ -1,11 +1,17 @@
-import { refuseUnsupported } from '../rules/support';
 import type { Descriptor } from '../spec/descriptor';
-import { hasErrors } from '../spec/issue';
 import { confirmCost } from './confirm';
 import { dryRun, writeDryRun } from './dry-run';
 import { findDescriptor } from './environment';
-import { EXIT, Refusal, UsageError } from './exit';
-import { type CheckedRun, type CommonOptions, checkRead, type ReadRun, readRunFile, requireChecked } from './inputs';
+import { EXIT, UsageError } from './exit';
+import {
+  type CheckedRun,
+  type CommonOptions,
+  checkRead,
+  type ReadRun,
+  readRunFile,
+  requireChecked,
+  requireSupported,
+} from './inputs';
 import { preflightRun } from './preflight';
 import { mentionSmoke } from './smoke-record';
 import { submit } from './submit';
@@ -78,8 +84,7 @@ async function submitRun(
   options: LaunchOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const issues = refuseUnsupported(checked.issues);
-  if (hasErrors(issues)) throw new Refusal(issues);
+  requireSupported(checked);
   mentionSmoke(checked.run, file, terminal);
   await preflightRun(checked.run, descriptor, terminal);
   const acceptsUnknownPrice = await confirmCost(checked.run, descriptor, options.yes ?? false, terminal);

@@ -1,10 +1,10 @@
 import type { StatusAnswer } from '../contracts/control';
+import { textTable } from '../spec/text-table';
 import { callControl } from './control-client';
 import { EXIT } from './exit';
 import type { CommonOptions } from './inputs';
 import { runTarget } from './run-target';
 import { json, type Terminal } from './terminal';
-import { textTable } from './text-table';
 
 /** `slipway list`. */
 export async function list(options: CommonOptions, terminal: Terminal): Promise<number> {

@@ -2,8 +2,8 @@ import pc from 'picocolors';
 import type { DataPlan } from '../planner/data-plan';
 import type { RunPlan } from '../planner/plan-run';
 import type { RunSpec } from '../spec/run-spec';
+import { textTable } from '../spec/text-table';
 import type { Search } from './plan';
-import { textTable } from './text-table';
 
 const VERDICT = { fits: pc.green('fits'), tight: pc.yellow('tight'), oom: pc.red('does not fit') };
 

@@ -11,12 +11,12 @@ import { type Issue, issue } from '../spec/issue';
 import { isEnvironmentFile, loadEnvironment } from '../spec/load';
 import { instanceGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
+import { textTable } from '../spec/text-table';
 import { callRegion, findDescriptor } from './environment';
 import { EXIT, Refusal } from './exit';
 import { type CommonOptions, readText, requireRun } from './inputs';
 import { quotaJson, quotaRows } from './quota';
 import { json, type Terminal } from './terminal';
-import { textTable } from './text-table';
 
 export interface Check {
   name: string;

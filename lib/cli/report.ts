@@ -4,12 +4,12 @@ import pc from 'picocolors';
 import { usd } from '../report/page/format';
 import { assembleReport } from '../report/read/assemble';
 import type { RunReport } from '../report/run/run-report';
+import { textTable } from '../spec/text-table';
 import { EXIT, UsageError } from './exit';
 import type { CommonOptions } from './inputs';
 import { readSources } from './report-sources';
 import { runTarget } from './run-target';
 import { json, type Terminal } from './terminal';
-import { textTable } from './text-table';
 
 export interface ReportOptions extends CommonOptions {
   html?: string;

@@ -1,20 +1,18 @@
 import type { DesiredAnswer, StatusAnswer } from '../contracts/control';
-import { refuseUnsupported } from '../rules/support';
 import type { Descriptor } from '../spec/descriptor';
-import { hasErrors } from '../spec/issue';
 import type { RunSpec } from '../spec/run-spec';
 import { needsAccelerator, type SmokePlace, smokeOverrides } from '../spec/smoke';
+import { textTable } from '../spec/text-table';
 import { committedCheckpoints } from './committed-checkpoints';
 import { confirmCost } from './confirm';
 import { callControl } from './control-client';
-import { EXIT, Refusal, UsageError } from './exit';
-import { type CheckedRun, requireRun } from './inputs';
+import { EXIT, UsageError } from './exit';
+import { type CheckedRun, requireRun, requireSupported } from './inputs';
 import type { LaunchOptions } from './launch';
 import { preflightRun } from './preflight';
 import { rememberSmoke } from './smoke-record';
 import { submit } from './submit';
 import { json, type Terminal } from './terminal';
-import { textTable } from './text-table';
 import { follow, hasEnded } from './wait';
 
 interface SmokeCheck {
@@ -81,8 +79,7 @@ function requireSandbox(run: RunSpec): void {
 /** The small run, judged by every rule: what scaling could not keep valid is said before anything is spent. */
 function scaledDown(file: string, options: LaunchOptions, descriptor: Descriptor): CheckedRun & { run: RunSpec } {
   const small = requireRun(file, options, descriptor);
-  const issues = refuseUnsupported(small.issues);
-  if (hasErrors(issues)) throw new Refusal(issues);
+  requireSupported(small);
   return small;
 }
 

@@ -50,10 +50,13 @@ const regionIssue = (at: string, got: string | undefined, regions: readonly stri
     fix: `write region: ${orList(regions)}`,
   });
 
+/** The team that a run file names, or the first one of the environment. */
+const teamOf = (run: RunSpec, teams: readonly string[]): string => run.environment?.split('/')[1] ?? teams[0] ?? '';
+
 function teamIssues(environment: string, teams: readonly string[], run: RunSpec): Issue[] {
-  const [name = environment, team = teams[0]] = run.environment?.split('/') ?? [];
+  const [name = environment] = run.environment?.split('/') ?? [];
   const isClear = run.environment?.includes('/') || teams.length === 1;
-  if (name === environment && isClear && teams.includes(team ?? '')) return [];
+  if (name === environment && isClear && teams.includes(teamOf(run, teams))) return [];
   return [
     issue('environment/submit', 'error', 'environment', {
       must: `must be one team of environment ${environment} for submit: on-change`,
@@ -71,7 +74,7 @@ export function submissionsOf(spec: EnvironmentSpec, runs: readonly RegisteredRu
   return Promise.all(
     here.map(async ({ run, file, text }) => ({
       run,
-      team: run.environment?.split('/')[1] ?? Object.keys(spec.teams)[0] ?? '',
+      team: teamOf(run, Object.keys(spec.teams)),
       runFile: text,
       code: await codeArchive(run, file),
     })),

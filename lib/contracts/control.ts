@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { Issue } from '../spec/issue';
+import { sha256 } from '../spec/sha256';
 
 /** Payloads and answers of the control function. The team is never among them: it comes from the alias that was invoked. */
 
 const runId = z
   .string()
   .regex(/^[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?$/, 'must be a run id such as pretrain-261101090000');
-const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 digest of 64 hexadecimal digits');
 
 /** One archive that the caller will upload, by its digest. */
 const upload = z.strictObject({

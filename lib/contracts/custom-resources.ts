@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { sha256 } from '../spec/sha256';
 
 /**
  * Properties of our custom resources: what a construct writes and a handler reads. CloudFormation hands every scalar over as a
@@ -91,13 +92,10 @@ export const REGISTERED_RUN_TYPE = 'Custom::SlipwayRegisteredRun';
 /** A run that a deploy submits. The same hash is the same run: it is submitted once, also when a deploy is repeated or undone. */
 export const registeredRunSchema = z.looseObject({
   controlAliasArn: z.string().min(20),
-  hash: z.string().regex(/^[0-9a-f]{64}$/),
+  hash: sha256,
   assetBucket: z.string().min(3),
   runFileKey: z.string().min(1),
   codeKey: z.string().min(1).optional(),
-  codeSha256: z
-    .string()
-    .regex(/^[0-9a-f]{64}$/)
-    .optional(),
+  codeSha256: sha256.optional(),
 });
 export type RegisteredRunProperties = z.output<typeof registeredRunSchema>;

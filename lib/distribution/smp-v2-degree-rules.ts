@@ -3,10 +3,11 @@ import { orList } from '../spec/issue';
 import { type Finding, type Rule, when } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 import { divisorsUpTo, parameterFindings, parameterPath } from './parameters';
-import { SMP_V2_PARAMETERS, SMP_V2_REFERENCE, smpV2Degrees, smpV2Rule } from './smp-v2-parameters';
+import { SMP_V2_PARAMETERS, SMP_V2_REFERENCE, type smpV2Degrees, smpV2Rule } from './smp-v2-parameters';
 
-function divides(run: RunSpec, key: 'tensor' | 'context' | 'expert'): Finding[] {
-  const all = smpV2Degrees(run);
+type Degrees = ReturnType<typeof smpV2Degrees>;
+
+function divides(all: Degrees, key: 'tensor' | 'context' | 'expert'): Finding[] {
   if (all[key] <= 1 || all.world % all[key] === 0) return [];
   const fix = `use ${orList(divisorsUpTo(all.world, 64))}`;
   return [
@@ -19,9 +20,9 @@ function divides(run: RunSpec, key: 'tensor' | 'context' | 'expert'): Finding[] 
   ];
 }
 
-function product(run: RunSpec): Finding[] {
-  const { shard, tensor, expert, world } = smpV2Degrees(run);
-  const single = (['tensor', 'context', 'expert'] as const).flatMap((key) => divides(run, key));
+function product(_run: RunSpec, degrees: Degrees): Finding[] {
+  const { shard, tensor, expert, world } = degrees;
+  const single = (['tensor', 'context', 'expert'] as const).flatMap((key) => divides(degrees, key));
   if (single.length > 0) return single;
   const size = Math.max(1, shard) * tensor * expert;
   if (shard <= world && world % size === 0) return [];

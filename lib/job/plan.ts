@@ -1,4 +1,5 @@
 import type { Descriptor } from '../spec/descriptor';
+import type { FailureHistory, Rollback, Skip } from '../spec/job-file';
 import type { RunSpec } from '../spec/run-spec';
 
 /** Everything one attempt's request is made of. Pure data: the same plan gives the same request, byte for byte. */
@@ -18,12 +19,12 @@ export interface JobPlan {
   resumeFrom: string;
   /** Shared by the hosts of this attempt alone. */
   restartSecret: string;
-  /** Failures of the run's earlier attempts and the node-days in which they came; absent = none. */
-  history?: { failures: number; nodeDays: number };
+  /** Absent = no earlier attempts. */
+  history?: FailureHistory;
   /** Windows of the data that rollbacks have left out; absent = none. */
-  skips?: { step: number; batches: number }[];
-  /** Checkpoints beyond `toStep` of attempts before `beforeAttempt` do not count; absent = all do. */
-  rollback?: { toStep: number; beforeAttempt: number };
+  skips?: Skip[];
+  /** Absent = all checkpoints count. */
+  rollback?: Rollback;
 }
 
 /** `<name>-<yymmddhhmmss>` in UTC. */

@@ -1,5 +1,5 @@
 import { findPrice } from '../catalog/prices';
-import { instanceGroupsOf } from '../spec/resolve-run';
+import { instanceGroupsOf, totalSteps } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import type { Rung, RunPolicy, RunRecord } from './record';
 
@@ -62,17 +62,10 @@ export function rungAfterCapacityFailure(record: RunRecord, rungsThatDoNotFit: r
 const AUTO_INTERVAL_SECONDS = 1800;
 const DEFAULT_CAPACITY_BUDGET_SECONDS = 7 * 86_400;
 
-/** `training.steps`, or what `totalTokens` come to. */
-function totalSteps({ training }: RunSpec): { totalSteps?: number } {
-  const { steps, totalTokens, globalBatchSize, sequenceLength } = training;
-  if (steps !== undefined) return { totalSteps: steps };
-  if (totalTokens === undefined || !globalBatchSize || !sequenceLength) return {};
-  return { totalSteps: Math.ceil(totalTokens / (globalBatchSize * sequenceLength)) };
-}
-
 /** What `decide` must know of a run file, fixed when the run is made. */
 export function policyOf(run: RunSpec, region: string, ownPrices: Readonly<Record<string, number>> = {}): RunPolicy {
   const { checkpoints, limits, progress } = run;
+  const steps = totalSteps(run.training);
   const builtin = run.code.builtin !== undefined;
   const interval = checkpoints.intervalMinutes === 'auto' ? AUTO_INTERVAL_SECONDS : checkpoints.intervalMinutes * 60;
   const isOnS3 = checkpoints.mode === 'direct' || checkpoints.mode === 'managed';
@@ -87,7 +80,7 @@ export function policyOf(run: RunSpec, region: string, ownPrices: Readonly<Recor
     seesCommits: isOnS3 && (builtin || checkpoints.committedMarker !== undefined),
     checkpointIntervalSeconds: interval,
     ladder: ladderOf(run, region, ownPrices),
-    ...totalSteps(run),
+    ...(steps !== undefined && { totalSteps: steps }),
     // An argument of the built-in trainer: own code may have one of that name that means something else.
     ...(builtin && run.code.arguments['loss-policy'] === 'rollback' && { lossPolicy: 'rollback' as const }),
   };

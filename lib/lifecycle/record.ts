@@ -1,3 +1,5 @@
+import type { Rollback, Skip } from '../spec/job-file';
+
 /**
  * What the run table holds of one run. Pure data; every write replaces it under a condition on `version`.
  * All times are epoch milliseconds of our own clock unless the comment says whose clock it is.
@@ -64,18 +66,6 @@ export interface RunPolicy {
   lossPolicy?: 'stop' | 'rollback';
   /** Steps of the whole run, where the run file says them. */
   totalSteps?: number;
-}
-
-/** A window of the training data that is left out: before step `step` (as many are done), `batches` global batches. */
-export interface Skip {
-  step: number;
-  batches: number;
-}
-
-/** Checkpoints beyond `toStep` that attempts before `beforeAttempt` wrote do not count any more. */
-export interface Rollback {
-  toStep: number;
-  beforeAttempt: number;
 }
 
 export interface Checkpoint {

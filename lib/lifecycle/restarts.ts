@@ -1,3 +1,4 @@
+import type { FailureHistory } from '../spec/job-file';
 import type { Attempt, FailureClass, RunRecord } from './record';
 
 /** Ends that say nothing about how often training breaks. */
@@ -11,10 +12,7 @@ const NO_FAILURES: readonly (FailureClass | 'completed' | 'stopped' | undefined)
 ];
 
 /** What broke in the attempts that are over, and the node-days in which it did: the trainer's save interval follows from it. */
-export function failureHistory(
-  attempts: readonly Attempt[],
-  record: Pick<RunRecord, 'policy'>,
-): { failures: number; nodeDays: number } {
+export function failureHistory(attempts: readonly Attempt[], record: Pick<RunRecord, 'policy'>): FailureHistory {
   const ended = attempts.filter((a) => a.endedAt !== undefined && a.trainingStartedAt !== undefined);
   const nodes = (rungId: string) =>
     (record.policy.ladder.find((r) => r.id === rungId)?.instances ?? []).reduce((sum, i) => sum + i.instanceCount, 0);

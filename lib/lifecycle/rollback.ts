@@ -1,7 +1,8 @@
+import type { Skip } from '../spec/job-file';
 import { type Move, move } from './action';
 import type { Verdict } from './classify';
 import type { Observed } from './observed';
-import { type Attempt, checkpointKey, type EpochMs, type RunRecord, type Skip } from './record';
+import { type Attempt, checkpointKey, type EpochMs, type RunRecord } from './record';
 import { event } from './say';
 
 /**

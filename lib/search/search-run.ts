@@ -5,7 +5,7 @@ import { layoutOfRun, partsOfBatch } from '../planner/layout-of-run';
 import type { Fits } from '../planner/plan';
 import type { PlanFacts } from '../planner/plan-run';
 import { hasErrors, type Issue } from '../spec/issue';
-import { instanceGroupsOf } from '../spec/resolve-run';
+import { instanceGroupsOf, totalSteps } from '../spec/resolve-run';
 import type { RunSpec, TrainingSpec } from '../spec/run-spec';
 import { parametersOf } from './parameters-of';
 import { type ClusterChoice, type Found, type SearchLimits, type SearchResult, searchLayouts } from './search-layouts';
@@ -56,7 +56,7 @@ const STEPS_WITHOUT_END = 1000;
 
 /** Searches around a run; issues when no layout of it can be planned at all. */
 export function searchRun(run: RunSpec, facts: PlanFacts, options: RunSearchOptions = {}): RunSearchResult | Issue[] {
-  const steps = stepsOf(run);
+  const steps = totalSteps(run.training);
   const results: { library: string; result: SearchResult }[] = [];
   const problems: Issue[] = [];
   for (const library of options.libraries ?? [run.distribution.library]) {
@@ -78,13 +78,6 @@ function plainRun(run: RunSpec, library: string): RunSpec {
     ...run,
     distribution: { ...run.distribution, library, launcher: own ? run.distribution.launcher : 'torchrun', parameters },
   };
-}
-
-function stepsOf(run: RunSpec): number | undefined {
-  const { steps, totalTokens, sequenceLength, globalBatchSize } = run.training;
-  if (steps !== undefined) return steps;
-  if (totalTokens === undefined || !sequenceLength || !globalBatchSize) return undefined;
-  return Math.ceil(totalTokens / (sequenceLength * globalBatchSize));
 }
 
 function searchOne(

@@ -1,5 +1,23 @@
 import type { CheckpointMode, InstanceGroup, Launcher, ModelSpec, RunSpec, TrainingSpec } from './run-spec';
 
+/** A window of the training data that is left out: before step `step` (as many are done), `batches` global batches. */
+export interface Skip {
+  step: number;
+  batches: number;
+}
+
+/** Checkpoints beyond `toStep` that attempts before `beforeAttempt` wrote do not count any more. */
+export interface Rollback {
+  toStep: number;
+  beforeAttempt: number;
+}
+
+/** Failures of a run's earlier attempts, and the node-days in which they came. */
+export interface FailureHistory {
+  failures: number;
+  nodeDays: number;
+}
+
 /**
  * job.json: what one attempt's driver must know and hyperparameters cannot carry. Written by the control plane into channel
  * `job`; read by containers/driver. The fields are fixed by contract/runtime.md, schema 1.
@@ -27,8 +45,8 @@ export interface JobFile {
   trainingGroups: string[];
   mpiOptions: string;
   distribution: { library: string; collectives: string; parameters: Record<string, unknown> };
-  /** `skips`: when `step` steps are done, so many global batches are left out (after a rollback). */
-  training: TrainingSpec & { skips?: { step: number; batches: number }[] };
+  /** `skips`: windows that rollbacks have left out. */
+  training: TrainingSpec & { skips?: Skip[] };
   model: ModelSpec['architecture'] | null;
   weights: string | null;
   checkpoints: {
@@ -40,9 +58,9 @@ export interface JobFile {
     keep: number;
     intervalMinutes: 'auto' | number;
     /** For `auto`: what happened to earlier attempts. Absent in a first one. */
-    history?: { failures: number; nodeDays: number };
+    history?: FailureHistory;
     /** The trainer takes the markers of these away before it looks for the newest. */
-    rollback?: { toStep: number; beforeAttempt: number };
+    rollback?: Rollback;
   };
   progress: RunSpec['progress'];
   digests: { code: string | null; requirements: string | null };

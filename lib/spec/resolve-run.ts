@@ -107,6 +107,14 @@ export function worldSize(run: Pick<RunSpec, 'compute' | 'distribution'>): numbe
   return trainingGroupsOf(run).reduce((sum, g) => sum + g.instanceCount * run.distribution.processesPerHost, 0);
 }
 
+/** Steps of the whole run: `steps`, or what `totalTokens` come to; undefined where the run file does not say how many. */
+export function totalSteps(training: TrainingSpec): number | undefined {
+  const { steps, totalTokens, globalBatchSize, sequenceLength } = training;
+  if (steps !== undefined) return steps;
+  if (totalTokens === undefined || !globalBatchSize || !sequenceLength) return undefined;
+  return Math.ceil(totalTokens / (globalBatchSize * sequenceLength));
+}
+
 function usesEfa(compute: ComputeSpec): boolean {
   const groups = instanceGroupsOf(compute);
   const hosts = groups.reduce((sum, g) => sum + g.instanceCount, 0);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { sha256 } from './sha256';
 
 /**
  * The run file as written: every option optional but name, code and compute. Limits are those of the API
@@ -84,10 +85,7 @@ const code = z.strictObject({
     )
     .optional(),
   requirements: words(256).optional(),
-  sha256: z
-    .string()
-    .regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 digest of 64 hexadecimal digits')
-    .optional(),
+  sha256: sha256.optional(),
 });
 
 const image = z.strictObject({

@@ -1,4 +1,5 @@
 import { findInstanceType } from '../catalog/instances';
+import { worldSize } from './resolve-run';
 import type { RunSpec } from './run-spec';
 
 /** `account`: the same instance type; `sandbox`: CPU instances of the embedded AWS. */
@@ -30,16 +31,19 @@ const degreeOf = (run: RunSpec, name: string): number => {
   return typeof value === 'number' ? value : 1;
 };
 
+const productOf = (run: RunSpec, degrees: readonly string[]): number =>
+  degrees.reduce((product, name) => product * degreeOf(run, name), 1);
+
 /**
  * The `--set` overrides that make a run small: the same code, library and model-splitting degrees on few hosts, with few layers and
  * steps, and batches that still divide. The rules judge the result as they judge any run.
  */
 export function smokeOverrides(run: RunSpec, place: SmokePlace): string[] {
-  const split = MODEL_DEGREES.reduce((product, name) => product * degreeOf(run, name), 1);
+  const split = productOf(run, MODEL_DEGREES);
   const cluster = place === 'sandbox' ? sandboxCluster(split) : accountCluster(run, split);
   const ranks = cluster.hosts * cluster.processesPerHost;
   return [
-    `name=${`${run.name.slice(0, 26).replace(/-$/, '')}-smoke`}`,
+    `name=${run.name.slice(0, 26).replace(/-$/, '')}-smoke`,
     'after=',
     'compute.alternatives=',
     ...(run.compute.capacity === 'spot' || place === 'sandbox' ? ['compute.capacity='] : []),
@@ -47,16 +51,17 @@ export function smokeOverrides(run: RunSpec, place: SmokePlace): string[] {
     ...(place === 'sandbox' ? sandboxOverrides(cluster.processesPerHost) : []),
     'limits.maxRuntimeSeconds=3600',
     ...degreeOverrides(run, Math.max(1, Math.floor(ranks / split))),
-    ...(run.code.builtin ? trainerOverrides(run, place, Math.max(1, Math.floor(ranks / dataSplit(run)))) : []),
-    ...(run.code.builtin ? [] : ['environmentVariables.SLIPWAY_SMOKE="1"']),
+    ...(run.code.builtin
+      ? trainerOverrides(run, place, Math.max(1, Math.floor(ranks / dataSplit(run))))
+      : ['environmentVariables.SLIPWAY_SMOKE="1"']),
   ];
 }
 
 /** Experts are split over ranks that read different data; the other degrees are not. */
 const dataSplit = (run: RunSpec): number =>
-  MODEL_DEGREES.filter((name) => !name.startsWith('expert')).reduce(
-    (product, name) => product * degreeOf(run, name),
-    1,
+  productOf(
+    run,
+    MODEL_DEGREES.filter((name) => !name.startsWith('expert')),
   );
 
 function accountCluster(run: RunSpec, split: number) {
@@ -93,7 +98,7 @@ function largestDivisor(of: number, atMost: number): number {
 /** What the built-in trainer needs: a model of few layers, an end, checkpoints, steps that can be interrupted. */
 function trainerOverrides(run: RunSpec, place: SmokePlace, dataRanks: number): string[] {
   const { microBatchSize = 1, globalBatchSize, sequenceLength = 2048 } = run.training;
-  const full = (microBatchSize * worldOf(run)) / dataSplit(run);
+  const full = (microBatchSize * worldSize(run)) / dataSplit(run);
   const accumulation = globalBatchSize && full > 0 && globalBatchSize / full >= 2 ? 2 : 1;
   const length = place === 'sandbox' ? Math.min(SANDBOX.sequenceLength, sequenceLength) : sequenceLength;
   return [
@@ -111,8 +116,6 @@ function trainerOverrides(run: RunSpec, place: SmokePlace, dataRanks: number): s
     'code.arguments.warmup-steps=2',
   ];
 }
-
-const worldOf = (run: RunSpec): number => run.compute.instanceCount * run.distribution.processesPerHost;
 
 /** Fewer layers; in the sandbox smaller ones too, with heads and experts that the degrees still divide. */
 function smallModel(run: RunSpec, place: SmokePlace): Record<string, unknown> {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Skip } from '../../lib/lifecycle/record';
 import { skipPast } from '../../lib/lifecycle/rollback';
+import type { Skip } from '../../lib/spec/job-file';
 import { attempt, failedJob, HOUR, policy, run, running, seeing, T0 } from './support/records';
 
 const LOSS =

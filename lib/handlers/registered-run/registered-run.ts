@@ -1,6 +1,7 @@
-import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda';
+import type { LambdaClient } from '@aws-sdk/client-lambda';
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
+import { invokeControl } from '../../aws/control';
 import type {
   ControlAnswer,
   ControlPayload,
@@ -73,11 +74,10 @@ async function control<T extends ControlAnswer>(
   { controlAliasArn }: RegisteredRunProperties,
   payload: ControlPayload,
 ): Promise<Exclude<T, Refusal>> {
-  const call = new InvokeCommand({ FunctionName: controlAliasArn, Payload: Buffer.from(JSON.stringify(payload)) });
-  const answer = await lambda.send(call);
-  const text = Buffer.from(answer.Payload ?? []).toString('utf8');
-  if (answer.FunctionError) throw new Error(`the launcher failed: ${text.slice(0, 500)}; see its log`);
-  const body = JSON.parse(text) as ControlAnswer;
+  const invoked = await invokeControl(lambda, controlAliasArn, payload);
+  if ('functionError' in invoked)
+    throw new Error(`the launcher failed: ${invoked.functionError.slice(0, 500)}; see its log`);
+  const body = invoked.answer;
   if (!body.ok) throw new Error(refusalText(body));
   return body as Exclude<T, Refusal>;
 }

@@ -1,1 +1,0 @@
-export { textTable } from '../spec/text-table';
