@@ -32,6 +32,7 @@ from slipway_driver.requirements import install_requirements
 
 #: Apart from the job's own rendezvous, which may begin on one host before the probe's has ended on another.
 PROBE_PORT_OFFSET = 3
+PROBE_VARIABLE = "SLIPWAY_PROBE_SECONDS"
 DRIVER_FOLDER = Path(__file__).resolve().parent.parent
 
 
@@ -91,7 +92,7 @@ def _distributed(job: Job, cluster: Cluster) -> bool:
 
 
 def _probe_command_of(job: Job, cluster: Cluster, master: str, port: int, environ: Mapping[str, str]) -> Callable[[Path], List[str]]:
-    expected, seconds = expected_for(cluster.instance_type), environ.get("SLIPWAY_PROBE_SECONDS", "0")
+    expected, seconds = expected_for(cluster.instance_type), environ.get(PROBE_VARIABLE, "0")
     size = str(expected.size_bytes if expected else GIB)
     script = [sys.executable, "-u", "-m", "slipway_driver.probe_rank", seconds, size]
     return _command_of(job, cluster, master, port + PROBE_PORT_OFFSET, environ, script)

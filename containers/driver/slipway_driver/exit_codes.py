@@ -31,6 +31,11 @@ def class_of(code: int) -> str:
     return CLASSES.get(code, "user-code")
 
 
+def shell_code(returned: int) -> int:
+    """What a shell would call the end that `subprocess` gives as -N for signal N."""
+    return 128 - returned if returned < 0 else returned
+
+
 class DriverError(Exception):
     """A reason to end the container before or instead of the script, with the exit code that says so."""
 

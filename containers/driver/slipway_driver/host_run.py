@@ -12,7 +12,7 @@ from slipway_driver.attempt import Attempt, new_state_folder
 from slipway_driver.dumps import keep_dumps, place_of
 from slipway_driver.efa_verdict import EfaVerdict, refusal
 from slipway_driver.errors import Failure, classify, first_real
-from slipway_driver.exit_codes import DONE, EFA, HANG, TRY_AGAIN, class_of
+from slipway_driver.exit_codes import DONE, EFA, HANG, TRY_AGAIN, class_of, shell_code
 from slipway_driver.hang import dump_ranks
 from slipway_driver.log import log, say
 from slipway_driver.memory import oom_kills
@@ -183,5 +183,5 @@ class HostRun:
             return Failure(TRY_AGAIN, "peer-lost", None, "mpirun ended this host's ranks before they had left a record", [])
         if launcher_code == 0:
             return Failure(DONE, class_of(DONE), None, "", [])
-        code = 128 - launcher_code if launcher_code < 0 else launcher_code
+        code = shell_code(launcher_code)
         return Failure(code, class_of(code), None, "the launcher ended with %d before its ranks had started" % code, [])

@@ -13,9 +13,10 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import List, Mapping, Optional
 
-from slipway_driver.exit_codes import TRY_AGAIN
+from slipway_driver.exit_codes import TRY_AGAIN, shell_code
 from slipway_driver.job import read_job
 from slipway_driver.log import log
 from slipway_driver.peer_channel import PeerChannel, PeerLost, accept
@@ -28,8 +29,6 @@ ORDER_SECONDS = 900.0
 
 def secret_of(environ: Mapping[str, str]) -> str:
     """The job's secret, from the job file that the driver read."""
-    from pathlib import Path
-
     return read_job(Path(environ["SLIPWAY_JOB_FILE"])).restart_secret
 
 
@@ -83,7 +82,7 @@ def serve(environ: Mapping[str, str]) -> int:
         channel.send({"code": code})
     except PeerLost:
         pass
-    return 128 - code if code < 0 else code
+    return shell_code(code)
 
 
 def main(arguments: List[str]) -> int:

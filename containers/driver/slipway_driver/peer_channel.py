@@ -11,10 +11,14 @@ import hmac
 import json
 import secrets
 import socket
+import time
 from typing import Any, Dict, Optional
 
 LONGEST_LINE = 1 << 16
 HANDSHAKE_SECONDS = 10.0
+# Hosts of one job do not start together.
+CONNECT_SECONDS = 900.0
+FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS = 0.05, 2.0
 
 
 class PeerLost(Exception):
@@ -131,3 +135,16 @@ def connect(address: str, port: int, name: str, secret: str, bind_to: Optional[s
         raise
     connection.settimeout(None)
     return PeerChannel(connection, lines, key, "client", name)
+
+
+def connect_patiently(address: str, port: int, name: str, secret: str, bind_to: Optional[str] = None) -> PeerChannel:
+    """`connect` to a driver that may start later than this one. Raises PeerLost when it does not answer for CONNECT_SECONDS."""
+    deadline, delay = time.monotonic() + CONNECT_SECONDS, FIRST_DELAY_SECONDS
+    while True:
+        try:
+            return connect(address, port, name, secret, bind_to)
+        except (OSError, PeerLost) as error:
+            if time.monotonic() + delay > deadline:
+                raise PeerLost("%s did not answer within %d s (%s)" % (address, CONNECT_SECONDS, error))
+        time.sleep(delay)
+        delay = min(2 * delay, LONGEST_DELAY_SECONDS)

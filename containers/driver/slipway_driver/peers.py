@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
-from slipway_driver.peer_channel import PeerChannel, PeerLost, accept, connect
+from slipway_driver.peer_channel import PeerChannel, PeerLost, accept, connect_patiently
 from slipway_driver.restart_budget import RestartBudget
 from slipway_driver.restart_policy import Decision, Report, decide, report_from
 
@@ -16,8 +16,6 @@ from slipway_driver.restart_policy import Decision, Report, decide, report_from
 REPORT_SECONDS = 60.0
 # A driver connects within a second of its start. One that has not when a round ends gets this long; then it counts as gone.
 LATE_SECONDS = 15.0
-CONNECT_SECONDS = 900.0
-FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS = 0.05, 2.0
 
 
 def patience(environ: Mapping[str, str]) -> float:
@@ -161,15 +159,10 @@ class Member:
         threading.Thread(target=self._listen, args=arguments, name="peers", daemon=True).start()
 
     def _listen(self, address: str, port: int, bind_to: Optional[str], secret: str) -> None:
-        deadline, delay = time.monotonic() + CONNECT_SECONDS, FIRST_DELAY_SECONDS
-        while self._channel is None and time.monotonic() < deadline:
-            try:
-                self._channel = connect(address, port, self._host, secret, bind_to)
-            except (OSError, PeerLost):
-                time.sleep(delay)
-                delay = min(2 * delay, LONGEST_DELAY_SECONDS)
-        if self._channel is None:
-            self._log("the first host's driver does not answer; there will be no restart in place")
+        try:
+            self._channel = connect_patiently(address, port, self._host, secret, bind_to)
+        except PeerLost as error:
+            self._log("the first host's driver: %s; there will be no restart in place" % error)
             return
         self._connected.set()
         while True:

@@ -10,13 +10,12 @@ import threading
 import time
 from typing import Any, Dict, Mapping, Optional
 
-from slipway_driver.attempt import PROBE_PORT_OFFSET, Attempt, new_state_folder
+from slipway_driver.attempt import PROBE_PORT_OFFSET, PROBE_VARIABLE, Attempt, new_state_folder
 from slipway_driver.expected_bandwidth import ALARM_SHARE, expected_for, line_rate_gbps
 from slipway_driver.log import log, say
 from slipway_driver.progress import ProgressReader, progress_line
 from slipway_driver.supervisor import Supervisor
 
-VARIABLE = "SLIPWAY_PROBE_SECONDS"
 #: Imports, rendezvous and NCCL's initialisation come on top of the probe's own seconds.
 EXTRA_SECONDS = 600.0
 
@@ -49,7 +48,7 @@ class Probe:
 
     def __init__(self, attempt: Attempt) -> None:
         self._attempt = attempt
-        self._seconds = float(attempt.environ.get(VARIABLE) or 0)
+        self._seconds = float(attempt.environ.get(PROBE_VARIABLE) or 0)
         self._stopped = threading.Event()
         self._event: Optional[Dict[str, Any]] = None
         self._reader = ProgressReader(None)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any, Callable, Dict, List, Mapping, Optional
 
 from slipway_driver.errors import ErrorCollector
+from slipway_driver.exit_codes import shell_code
 from slipway_driver.progress import PREFIX
 
 STOPPING = "stopping"
@@ -206,7 +207,7 @@ def run(state: Path, command: List[str], environ: Mapping[str, str]) -> int:
     keep(code, torn_down.is_set())
     if stopping:
         return 0
-    return 128 - code if code < 0 else code
+    return shell_code(code)
 
 
 if __name__ == "__main__":
