@@ -1,5 +1,26 @@
-"""Before any test imports PyTorch: one thread, because the models are tiny and threads that wait for each other burn the machine."""
+"""One thread for PyTorch, and what the tests of the trainer share."""
 
 import os
+from pathlib import Path
 
+import pytest
+
+# Before any test imports PyTorch: the models are tiny, and threads that wait for each other burn the machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from plain_loop import plain_losses
+from rank_world import TRAINING, write_shards
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Token shards that a tiny model can learn."""
+    return write_shards(tmp_path_factory.mktemp("data") / "train")
+
+
+@pytest.fixture(scope="module")
+def reference(shards: Path) -> list[float]:
+    """Losses of the plain loop on `shards`."""
+    found = plain_losses(shards, TRAINING["steps"])
+    assert found[-1] < found[0] - 0.5, "the reference itself must learn"
+    return found

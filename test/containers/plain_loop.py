@@ -1,5 +1,6 @@
 """The reference that every layout and backend is held to: one process, one model, torch's own parts."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -7,19 +8,22 @@ from rank_world import trainer_job
 
 
 def plain_losses(shards: Path, steps: int, **model_changes: Any) -> list[float]:
-    """The reference: no sharding, no backend, torch's own AdamW, clipping and cross entropy over whole batches."""
+    """The reference: the trainer's own model and first values, with no sharding and no backend."""
+    job = trainer_job(model=model_changes, training={"steps": steps})
+    model = first_model(job)
+    return plain_steps(model, model, shards, job)
+
+
+def plain_steps(model: Any, logits_of: Callable[[Any], Any], shards: Path, job: dict[str, Any]) -> list[float]:
+    """Losses of a job's steps with torch's own AdamW, clipping and cross entropy over whole batches. `logits_of`: of tokens."""
     import torch
 
     from slipway_trainer.batches import Batches
-    from slipway_trainer.initialise import initialise
-    from slipway_trainer.model import Transformer
     from slipway_trainer.schedule import learning_rate
     from slipway_trainer.settings import resolve_settings
 
-    job = trainer_job(model=model_changes, training={"steps": steps})
     settings = resolve_settings(job, job["arguments"], {})
-    model = Transformer(settings.architecture)
-    initialise(model, settings.architecture.layers, settings.training.seed, torch.device("cpu"))
+    steps = settings.training.steps
     matrices = [parameter for parameter in model.parameters() if parameter.dim() > 1]
     others = [parameter for parameter in model.parameters() if parameter.dim() <= 1]
     groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
@@ -31,13 +35,27 @@ def plain_losses(shards: Path, steps: int, **model_changes: Any) -> list[float]:
             group["lr"] = learning_rate(step, steps, 0.01, 1, "cosine", 0.1, 0.2)
         rows = [batches.micro_batch(step, micro, torch.device("cpu")) for micro in range(batches.micro_steps)]
         tokens, targets = (torch.cat(parts) for parts in zip(*rows, strict=True))
-        loss = torch.nn.functional.cross_entropy(model(tokens).flatten(0, 1), targets.flatten())
+        loss = torch.nn.functional.cross_entropy(logits_of(tokens).flatten(0, 1), targets.flatten())
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         found.append(float(loss.detach()))
     return found
+
+
+def first_model(job: dict[str, Any]) -> Any:
+    """The model that a job without weights starts from."""
+    import torch
+
+    from slipway_trainer.initialise import initialise
+    from slipway_trainer.model import Transformer
+    from slipway_trainer.settings import resolve_settings
+
+    settings = resolve_settings(job, job["arguments"], {})
+    model = Transformer(settings.architecture)
+    initialise(model, settings.architecture.layers, settings.training.seed, torch.device("cpu"))
+    return model
 
 
 def publish(model: Any, folder: Path) -> None:
@@ -52,13 +70,4 @@ def publish(model: Any, folder: Path) -> None:
 
 def publish_first_values(folder: Path, job: dict[str, Any]) -> None:
     """What a job without weights starts from, as weights."""
-    import torch
-
-    from slipway_trainer.initialise import initialise
-    from slipway_trainer.model import Transformer
-    from slipway_trainer.settings import resolve_settings
-
-    settings = resolve_settings(job, job["arguments"], {})
-    model = Transformer(settings.architecture)
-    initialise(model, settings.architecture.layers, settings.training.seed, torch.device("cpu"))
-    publish(model, folder)
+    publish(first_model(job), folder)

@@ -6,21 +6,10 @@ from typing import Any
 
 import pytest
 
-from plain_loop import plain_losses
-from rank_world import TRAINING, events, losses_of, run_ranks, trainer_job, write_shards
+from rank_world import events, losses_of, run_ranks, trainer_job
 
 pytest.importorskip("deepspeed", reason="deepspeed is not installed; npm run test:torch-2.5 has it")
 pytestmark = pytest.mark.torch
-
-
-@pytest.fixture(scope="module")
-def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_shards(tmp_path_factory.mktemp("data") / "train")
-
-
-@pytest.fixture(scope="module")
-def reference(shards: Path) -> list[float]:
-    return plain_losses(shards, TRAINING["steps"])
 
 
 def deepspeed_job(stage: int, **changes: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from forked import HUGGING_FACE_MODELS, PATHS, STUBS
 from plain_loop import plain_losses
-from rank_world import TRAINING, events, losses_of, run_ranks, trainer_job, write_shards
+from rank_world import TRAINING, events, losses_of, run_ranks, trainer_job
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -18,16 +18,6 @@ HAS_FSDP2 = tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2,
 
 def fsdp1_job(**changes: Any) -> dict[str, Any]:
     return trainer_job(**changes | {"arguments": ["--backend", "fsdp1", *changes.get("arguments", [])]})
-
-
-@pytest.fixture(scope="module")
-def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_shards(tmp_path_factory.mktemp("data") / "train")
-
-
-@pytest.fixture(scope="module")
-def reference(shards: Path) -> list[float]:
-    return plain_losses(shards, TRAINING["steps"])
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_the_log_says_how_good_it_is(instance_type: str, got: float, says: str) 
 @pytest.mark.torch
 def test_a_probe_over_two_hosts_comes_before_training_and_stands_in_the_verdict(tmp_path: Path, shim: str) -> None:  # noqa: F811
     pytest.importorskip("torch")
-    script = "print('training', flush=True)\nprint('slipway {\"event\":\"step\",\"step\":1}', flush=True)\n"
+    script = """print("training", flush=True)\nprint('slipway {"event":"step","step":1}', flush=True)\n"""
     world = mpi_world(tmp_path, shim, script, hosts=2, processesPerHost=1, env={"SLIPWAY_PROBE_SECONDS": "0.3"})
     assert world.wait() == [0, 0], world.log("algo-1") + world.log("algo-2")
     log = world.log("algo-1")

@@ -8,7 +8,7 @@ import pytest
 
 from forked import HUGGING_FACE_MODELS, PATHS, STUBS
 from plain_loop import plain_losses, publish_first_values
-from rank_world import TRAINING, events, run_ranks, trainer_job, write_shards
+from rank_world import TRAINING, events, run_ranks, trainer_job
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers", reason="SMP's images have transformers")
@@ -16,11 +16,6 @@ pytestmark = pytest.mark.torch
 
 #: SMP's own FSDP works with the groups that SMP made; here one rank is the whole world.
 PARAMETERS = {"hybrid_shard_degree": 1, "sm_activation_offloading": True, "activation_loading_horizon": 2}
-
-
-@pytest.fixture(scope="module")
-def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_shards(tmp_path_factory.mktemp("data") / "train")
 
 
 def run_smp(root: Path, channels: dict[str, Path], ranks: int = 1, smp: dict | None = None, **changes: Any) -> tuple[str, list]:

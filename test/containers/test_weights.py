@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from plain_loop import publish, publish_first_values
-from rank_world import TINY, events, losses_of, run_ranks, trainer_job, write_shards
+from plain_loop import plain_steps, publish, publish_first_values
+from rank_world import TINY, events, losses_of, run_ranks, trainer_job
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -33,11 +33,6 @@ def model_of(changes: dict) -> Transformer:
     model = Transformer(resolve_settings(job, [], {}).architecture)
     initialise(model, 2, 11, torch.device("cpu"))
     return model
-
-
-@pytest.fixture(scope="module")
-def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_shards(tmp_path_factory.mktemp("data") / "train")
 
 
 @pytest.mark.parametrize("changes", SHAPES.values(), ids=SHAPES)
@@ -160,33 +155,9 @@ def test_fine_tuning_from_weights_trains_adapters_and_exports_them_merged(tmp_pa
 @pytest.mark.parametrize("parameters", [{"replicate_degree": 2}, {"tensor_parallel_degree": 2}, {"context_parallel_degree": 2}])
 def test_a_tiny_model_reaches_the_loss_of_a_plain_transformers_loop(tmp_path: Path, shards: Path, parameters: dict) -> None:
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
-    from slipway_trainer.batches import Batches
-    from slipway_trainer.schedule import learning_rate
-
-    steps = 20
-    job = trainer_job(training={"steps": steps}, parameters=parameters)
-    settings = resolve_settings(job, job["arguments"], {})
+    job = trainer_job(training={"steps": 20}, parameters=parameters)
     publish_first_values(tmp_path / "start", job)
     model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "start", dtype=torch.float32)
-    optimizer = torch.optim.AdamW(
-        [
-            {"params": [parameter for parameter in model.parameters() if parameter.dim() > 1], "weight_decay": 0.1},
-            {"params": [parameter for parameter in model.parameters() if parameter.dim() <= 1], "weight_decay": 0.0},
-        ],
-        betas=(0.9, 0.95),
-    )
-    batches = Batches(shards, settings.training, 257, 0, 1)
-    expected = []
-    for step in range(steps):
-        for group in optimizer.param_groups:
-            group["lr"] = learning_rate(step, steps, 0.01, 1, "cosine", 0.1, 0.2)
-        rows = [batches.micro_batch(step, micro, torch.device("cpu")) for micro in range(batches.micro_steps)]
-        tokens, targets = (torch.cat(parts) for parts in zip(*rows, strict=True))
-        loss = torch.nn.functional.cross_entropy(model(tokens).logits.flatten(0, 1), targets.flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        expected.append(float(loss.detach()))
+    expected = plain_steps(model, lambda tokens: model(tokens).logits, shards, job)
     found = losses_of(tmp_path / "ours", 2, job, {"train": shards})
     assert found == pytest.approx(expected, abs=1e-4)

@@ -40,6 +40,7 @@ def _beyond(settings: RunSettings, name: str) -> list[tuple[str, object, object]
         ("training.precision", "bf16 or fp32", training.precision, training.precision == "fp8"),
         ("compile", False, True, parallel.compile),
     ]
+    whole_layers = ("--recompute-layers", 1, settings.arguments.recompute_layers, settings.arguments.recompute_layers > 1)
     by_backend = {
         "fsdp2": [
             ("tensor_parallel_degree", "1 for a mixture of experts", parallel.tensor, mixture and parallel.tensor > 1),
@@ -50,8 +51,8 @@ def _beyond(settings: RunSettings, name: str) -> list[tuple[str, object, object]
             ("expert_parallel_degree", 1, parallel.expert, parallel.expert > 1),
             *only_fsdp2,
         ],
-        "smp-v2": [*only_fsdp2, ("--recompute-layers", 1, settings.arguments.recompute_layers, settings.arguments.recompute_layers > 1)],
-        "deepspeed": [*only_fsdp2, ("--recompute-layers", 1, settings.arguments.recompute_layers, settings.arguments.recompute_layers > 1)],
+        "smp-v2": [*only_fsdp2, whole_layers],
+        "deepspeed": [*only_fsdp2, whole_layers],
     }
     return [(option, allowed, found) for option, allowed, found, wrong in by_backend[name] if wrong]
 

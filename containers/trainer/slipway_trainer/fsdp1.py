@@ -32,7 +32,8 @@ from slipway_trainer.recompute import apply_recompute
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.weights import PublishedWeights
 
-_COMPUTE = {"bf16": torch.bfloat16, "fp32": torch.float32}
+#: The dtype of the computation by the run's precision; parameters and their sums stay in fp32.
+COMPUTE = {"bf16": torch.bfloat16, "fp32": torch.float32}
 _WRAPPERS = ("_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")
 
 
@@ -73,7 +74,7 @@ class Fsdp1Backend:
         return module
 
     def _wrap(self, module: nn.Module) -> FullyShardedDataParallel:
-        compute = _COMPUTE[self._settings.training.precision]
+        compute = COMPUTE[self._settings.training.precision]
         strategy, group = self._sharding()
         return FullyShardedDataParallel(
             module,

@@ -25,13 +25,11 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from slipway_trainer.context_parallel import sequence_part
 from slipway_trainer.exits import Settings
-from slipway_trainer.fsdp1 import Fsdp1Backend, plain_name
+from slipway_trainer.fsdp1 import COMPUTE, Fsdp1Backend, plain_name
 from slipway_trainer.layout import Layout
 from slipway_trainer.optimizer import build_optimizer
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.weights import published_config
-
-_COMPUTE = {"bf16": torch.bfloat16, "fp32": torch.float32}
 
 
 class _SmpCheckpoints:
@@ -99,7 +97,7 @@ class SmpBackend(Fsdp1Backend):
     def _wrap(self, module: nn.Module) -> FullyShardedDataParallel:
         # transform replaces layers by classes of its own: the longest list of modules is that of the layers.
         block = type(max((found for found in module.modules() if isinstance(found, nn.ModuleList)), key=len)[0])
-        compute = _COMPUTE[self._settings.training.precision]
+        compute = COMPUTE[self._settings.training.precision]
         initer = None if self._holds_weights else DelayedParamIniter(module)
         with initer.validate_params_and_buffers_inited() if initer else nullcontext():
             model = FullyShardedDataParallel(

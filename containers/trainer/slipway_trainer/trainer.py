@@ -161,9 +161,9 @@ class Trainer:
         count = self.batches.micro_steps
         total = torch.zeros((), device=self.world.device)
         waited = 0.0
+        batch = batch_of(self.settings.training.skips, self.step)
         for micro_step in range(count):
             began = time.monotonic()
-            batch = batch_of(self.settings.training.skips, self.step)
             tokens_BL, targets_BL = self.batches.micro_batch(batch, micro_step, self.world.device)
             waited += time.monotonic() - began
             total += self.backend.forward_backward(tokens_BL, targets_BL, 1.0 / count, last=micro_step == count - 1)

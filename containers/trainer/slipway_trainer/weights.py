@@ -57,9 +57,7 @@ class PublishedWeights:
                 wrong.append(f"{source} {self._files[source].shape(source)} instead of {tuple(shape)}")
         if missing or wrong:
             listed = ", ".join([f"no {name}" for name in missing[:3]] + wrong[:3])
-            raise Settings(
-                [f"model.weights: must be a checkpoint of this architecture; {len(missing) + len(wrong)} differences: {listed}"]
-            )
+            raise Settings([f"model.weights: must be a checkpoint of this architecture; {len(missing) + len(wrong)} differences: {listed}"])
 
     def _source(self, name: str) -> str | None:
         if ".lora_" in name:

@@ -39,7 +39,9 @@ def _smp_fsdp(original):
             hybrid = (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
             need(sharding_strategy in hybrid, "hybrid_shard_degree wants a hybrid strategy in the script")
             precision = named["mixed_precision"]
-            record("FSDP", strategy=sharding_strategy.name, param=precision.param_dtype, reduce=precision.reduce_dtype, sync=sync_module_states)
+            record(
+                "FSDP", strategy=sharding_strategy.name, param=precision.param_dtype, reduce=precision.reduce_dtype, sync=sync_module_states
+            )
             if post_param_init_fn:
                 post_param_init_fn(module)
         original(self, module, *arguments, **named)
