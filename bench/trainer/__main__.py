@@ -1,4 +1,5 @@
-"""Throughput of the built-in trainer on one device, beside a plain loop written with transformers, on the same tokens in the same run.
+"""Throughput of the built-in trainer on one device, beside a plain loop around the models of transformers and, where it is installed,
+torchtitan, on the same tokens in the same run.
 
     npm run bench:trainer -- [--shape tiny|1b|3b|8b-layers] [--sequence-length 4096] [--micro-batch 1] [--steps 20]
 
@@ -16,11 +17,14 @@ import subprocess
 import sys
 import tempfile
 from array import array
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTAINERS = [str(ROOT / "containers" / name) for name in ("trainer", "driver")]
+#: Each has a `<name>_loop.py` here.
+PEERS = ("transformers", "torchtitan")
 COMMON = {"gatedMlp": True, "tiedEmbeddings": False}
 #: The published shapes; 8b-layers has the layers of an 8B model, as many as one device holds with its optimizer.
 SHAPES = {
@@ -61,12 +65,20 @@ def job(options: argparse.Namespace, precision: str, compiled: bool) -> dict[str
 
 def rows(cuda: bool, float8: bool) -> list[tuple[str, list[str], str, bool]]:
     """(name, module and its arguments, precision, compiled). Compilation only where it is worth its minutes."""
-    ours, plain = ["-m", "slipway_trainer"], [str(Path(__file__).parent / "transformers_loop.py")]
+    ours = ["-m", "slipway_trainer"]
+    peers = {name: [str(Path(__file__).parent / f"{name}_loop.py")] for name in PEERS}
     if not cuda:
-        return [("slipway", ours, "fp32", False), ("transformers", plain, "fp32", False)]
-    found = [("slipway, bf16", ours, "bf16", True), ("transformers, bf16", plain, "bf16", False)]
-    found.append(("transformers, bf16, compiled", plain, "bf16", True))
+        return [("slipway", ours, "fp32", False), *((name, loop, "fp32", False) for name, loop in peers.items())]
+    found = [("slipway, bf16", ours, "bf16", True)]
+    for name, loop in peers.items():
+        found += [(f"{name}, bf16", loop, "bf16", False), (f"{name}, bf16, compiled", loop, "bf16", True)]
     return found + ([("slipway, float8", ours, "fp8", True)] if float8 else [])
+
+
+def missing(name: str) -> bool:
+    """Whether a row's peer is not installed."""
+    peer = name.partition(",")[0]
+    return peer in PEERS and find_spec(peer) is None
 
 
 def measure(command: list[str], content: dict[str, Any], tokens: Path, folder: Path) -> dict[str, float | None]:
@@ -121,6 +133,9 @@ def main(words: list[str]) -> int:
         needed = options.steps * options.micro_batch * options.sequence_length + 1
         write_tokens(folder / "tokens", SHAPES[options.shape]["vocabularySize"], needed)
         for name, command, precision, compiled in rows(cuda, float8):
+            if missing(name):
+                print(f"{name:<30} {'not installed':>14}")
+                continue
             found = measure(command, job(options, precision, compiled), folder / "tokens", folder)
             print(shown(name, found), flush=True)
     return 0
