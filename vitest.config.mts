@@ -11,6 +11,10 @@ export default defineConfig({
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: ['test/e2e/**', ...SANDBOX_TESTS],
+          // Half the time of a process for each file, most of it for reading the CDK library again. Tests leave nothing behind (setupFiles).
+          isolate: false,
+          maxWorkers: '100%',
+          setupFiles: ['test/support/after-each-file.ts'],
           // The first synth of a process takes 2-8 s on two cores.
           testTimeout: 30_000,
           retry: process.env.CI ? 1 : 0,

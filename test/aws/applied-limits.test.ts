@@ -1,7 +1,7 @@
 import { GetServiceQuotaCommand, ListServiceQuotasCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
-import { mockClient } from 'aws-sdk-client-mock';
 import { beforeEach, expect, test } from 'vitest';
 import { readAppliedLimits } from '../../lib/aws/applied-limits';
+import { mockClient } from '../support/mocked-clients';
 
 const quotas = mockClient(ServiceQuotasClient);
 const client = new ServiceQuotasClient({ region: 'us-west-2' });

@@ -2,10 +2,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { BatchGetImageCommand, ECRClient } from '@aws-sdk/client-ecr';
-import { mockClient } from 'aws-sdk-client-mock';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { lock } from '../../lib/cli/lock';
 import { loadImageLock, lockedBaseUri } from '../../lib/spec/image-lock';
+import { mockClient } from '../support/mocked-clients';
 
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 const ecr = mockClient(ECRClient);

@@ -11,10 +11,10 @@ import {
   SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
 import { GetServiceQuotaCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
-import { mockClient } from 'aws-sdk-client-mock';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { StatusAnswer } from '../../lib/contracts/control';
 import type { RunReport } from '../../lib/report/run/run-report';
+import { mockClient } from '../support/mocked-clients';
 import { runCli } from '../support/run-cli';
 
 const lambda = mockClient(LambdaClient);

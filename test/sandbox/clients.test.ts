@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -8,18 +7,13 @@ import { BUCKET, bashJob, type Lab, openLab, run } from './support';
 const execute = promisify(execFile);
 const ROOT = path.join(__dirname, '..', '..');
 
-/** boto3 and the AWS CLI, made once for this checkout. */
-const CLIENTS = path.join(ROOT, '.slipway', 'clients');
-const PACKAGES = ['boto3==1.44.5', 'awscli==1.46.3'];
+/** boto3 and the AWS CLI are there: made by scripts/python-env.mjs, which `npm test` runs first. */
+const CLIENTS = path.join(ROOT, '.slipway', 'python');
 let lab: Lab;
 
 beforeAll(async () => {
-  if (!existsSync(path.join(CLIENTS, 'bin', 'aws'))) {
-    await execute('python3', ['-m', 'venv', CLIENTS]);
-    await execute(path.join(CLIENTS, 'bin', 'python'), ['-m', 'pip', 'install', '--quiet', ...PACKAGES]);
-  }
   lab = await openLab();
-}, 180_000);
+});
 
 afterAll(() => lab.close());
 

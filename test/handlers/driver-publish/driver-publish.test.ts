@@ -1,9 +1,9 @@
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { mockClient } from 'aws-sdk-client-mock';
 import { beforeEach, expect, test } from 'vitest';
 import { driverArchive } from '../../../lib/constructs/driver-files';
 import { onEvent } from '../../../lib/handlers/driver-publish/driver-publish';
 import { resourceEvents } from '../../support/custom-resource-events';
+import { mockClient } from '../../support/mocked-clients';
 
 const s3 = mockClient(S3Client);
 const deps = { s3: new S3Client({ region: 'us-west-2' }) };

@@ -1,10 +1,10 @@
 import { DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb';
 import { ListTrainingJobsCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
-import { mockClient } from 'aws-sdk-client-mock';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { guardDeps } from '../../../lib/handlers/guards';
 import { onEvent } from '../../../lib/handlers/guards/guards';
 import { resourceEvents } from '../../support/custom-resource-events';
+import { mockClient } from '../../support/mocked-clients';
 
 const dynamo = mockClient(DynamoDBClient);
 const sagemaker = mockClient(SageMakerClient);

@@ -1,9 +1,9 @@
 import { BatchGetBuildsCommand, CodeBuildClient, StartBuildCommand } from '@aws-sdk/client-codebuild';
 import { BatchGetImageCommand, ECRClient } from '@aws-sdk/client-ecr';
-import { mockClient } from 'aws-sdk-client-mock';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type BuildInFlight, isComplete, onEvent } from '../../../lib/handlers/image-build/image-build';
 import { resourceEvents } from '../../support/custom-resource-events';
+import { mockClient } from '../../support/mocked-clients';
 
 const codebuild = mockClient(CodeBuildClient);
 const ecr = mockClient(ECRClient);

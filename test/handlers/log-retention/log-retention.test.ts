@@ -4,10 +4,10 @@ import {
   DescribeLogGroupsCommand,
   PutRetentionPolicyCommand,
 } from '@aws-sdk/client-cloudwatch-logs';
-import { mockClient } from 'aws-sdk-client-mock';
 import { beforeEach, expect, test } from 'vitest';
 import { onEvent } from '../../../lib/handlers/log-retention/log-retention';
 import { resourceEvents } from '../../support/custom-resource-events';
+import { mockClient } from '../../support/mocked-clients';
 
 const logs = mockClient(CloudWatchLogsClient);
 const deps = { logs: new CloudWatchLogsClient({ region: 'us-west-2' }) };

@@ -5,12 +5,12 @@ import {
   RequestServiceQuotaIncreaseCommand,
   ServiceQuotasClient,
 } from '@aws-sdk/client-service-quotas';
-import { mockClient } from 'aws-sdk-client-mock';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { preflightDeps } from '../../../lib/handlers/quota-preflight';
 import { onEvent } from '../../../lib/handlers/quota-preflight/quota-preflight';
 import type { QuotaNeed } from '../../../lib/quota';
 import { resourceEvents } from '../../support/custom-resource-events';
+import { mockClient } from '../../support/mocked-clients';
 
 const quotas = mockClient(ServiceQuotasClient);
 let slept: number[];

@@ -1,9 +1,9 @@
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { mockClient } from 'aws-sdk-client-mock';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { onEvent } from '../../../lib/handlers/registered-run/registered-run';
 import { resourceEvents } from '../../support/custom-resource-events';
+import { mockClient } from '../../support/mocked-clients';
 
 const ALIAS = 'arn:aws:lambda:us-west-2:111122223333:function:slipway-research-control:team-nlp';
 const HASH = 'a'.repeat(64);

@@ -6,7 +6,7 @@ import {
   PutObjectTaggingCommand,
   S3Client,
 } from '@aws-sdk/client-s3';
-import { mockClient } from 'aws-sdk-client-mock';
+import { mockClient } from '../../support/mocked-clients';
 import { serviceError } from './fake-sagemaker';
 
 /** Objects by `bucket/key`. */

@@ -7,7 +7,7 @@ import {
   SageMakerClient,
   StopTrainingJobCommand,
 } from '@aws-sdk/client-sagemaker';
-import { mockClient } from 'aws-sdk-client-mock';
+import { mockClient } from '../../support/mocked-clients';
 
 export interface FakeJob {
   request: CreateTrainingJobCommandInput;

@@ -7,7 +7,7 @@ import {
   type TransactWriteItem,
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb';
-import { mockClient } from 'aws-sdk-client-mock';
+import { mockClient } from '../../support/mocked-clients';
 
 type Item = Record<string, AttributeValue>;
 const idOf = (key: Item): string => `${key.runId?.S}|${key.item?.S}`;

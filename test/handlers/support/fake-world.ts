@@ -2,7 +2,6 @@ import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge
 import { PublishCommand, SNSClient } from '@aws-sdk/client-sns';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
-import { mockClient } from 'aws-sdk-client-mock';
 import type { ControlPayload } from '../../../lib/contracts/control';
 import { onRequest } from '../../../lib/handlers/control/control';
 import type { ControlDeps } from '../../../lib/handlers/control/deps';
@@ -10,6 +9,7 @@ import type { ReconcileDeps } from '../../../lib/handlers/reconcile/deps';
 import { onEvent } from '../../../lib/handlers/reconcile/reconcile';
 import { RunStore } from '../../../lib/handlers/shared/run-store';
 import type { AppliedLimit } from '../../../lib/quota';
+import { mockClient } from '../../support/mocked-clients';
 import { fakeS3 } from './fake-s3';
 import { fakeSageMaker } from './fake-sagemaker';
 import { fakeTable } from './fake-table';

@@ -1,0 +1,4 @@
+import { afterAll } from 'vitest';
+import { restoreClients } from './mocked-clients';
+
+afterAll(restoreClients);
