@@ -40,16 +40,19 @@ export function softwareOf(row: Row, precision: PlanPrecision): Software {
     gradientBytes: gradientBytesOf(stack, precision, llama),
     prefetchesShards: !/fairscale|1\.11/.test(s),
     collectives: row.collectives === 'smddp' ? 'smddp' : 'nccl',
-    optimizerBytes: optimizerBytesOf(s, stack, llama),
+    optimizerBytes: optimizerBytesOf(s, stack, precision, llama),
     optimizerInBackward: /optinbwd|adam8/.test(s),
   };
 }
 
-/** torchtitan compiles its loss since 2025, when H200 and later came into use; MPT uses FlashAttention's kernel. */
+/**
+ * torchtitan compiles its loss since 2025, when H200 and later came into use; MPT uses FlashAttention's kernel; torchtune's techniques are
+ * added one to the other, the chunked loss after compilation and before checkpointing.
+ */
 function lossOf(row: Row, kernels: Kernels, attention: AttentionKernel): LayoutInput['loss'] {
   const s = row.parallel.strategy ?? '';
   if (/liger/.test(s)) return 'fused';
-  if (/chunk|^single/.test(s)) return 'chunked';
+  if (/chunk|kernel=ac$|optinbwd|adam8/.test(s)) return 'chunked';
   const compiled = kernels === 'compiled' && /H200|B200|B300/.test(row.hardware.gpu);
   const ofMpt = attention === 'flash1' && row.model.mlp_matrices === 2 && /fsdp/.test(s);
   return compiled || ofMpt ? '16-bit' : 'plain';
@@ -61,10 +64,13 @@ const gradientBytesOf = (stack: Stack, precision: PlanPrecision, llama: boolean)
 
 /**
  * 8-bit moments, but those of the embeddings stay in fp32, as bitsandbytes does: 5.5 of 8 bytes in a 3B model. DeepSpeed of BLOOM's time
- * held an fp32 gradient beside the moments.
+ * held an fp32 gradient beside the moments, and in fp16 the flat 16-bit copy it was cast from.
  */
-const optimizerBytesOf = (s: string, stack: Stack, llama: boolean) =>
-  /adam8/.test(s) ? 5.5 : stack === 'megatron-legacy' && !llama ? 12 : 8;
+function optimizerBytesOf(s: string, stack: Stack, precision: PlanPrecision, llama: boolean): number {
+  if (/adam8/.test(s)) return 5.5;
+  if (stack !== 'megatron-legacy' || llama) return 8;
+  return precision === 'fp16' ? 14 : 12;
+}
 
 function stackOf(s: string, row: Row): Stack {
   if (/jax|maxtext/.test(s)) return 'jax';

@@ -13,7 +13,7 @@ export interface Scored {
 const GB_TO_GIB = 1e9 / 2 ** 30;
 /** CUDA context and NCCL buffers that nvidia-smi counts and the allocator does not. */
 const OUTSIDE_ALLOCATOR_GIB = 1.4;
-/** What the allocator reserves beyond what tensors hold. */
+/** What the allocator reserves beyond what tensors hold, where a source does not say. */
 const RESERVED_OVER_ALLOCATED = 1.05;
 
 /** Measured peak as the allocator's reservation in GiB; undefined where none was measured. */
@@ -21,6 +21,8 @@ export function measuredPeakGiB(row: Row): number | undefined {
   const value = row.result.peak_mem_gb;
   const kind = row.result.peak_mem_kind ?? '';
   if (!value || !row.use.includes('memory')) return undefined;
+  const reservedBesideGB = /reserved (\d+(?:\.\d+)?)/.exec(kind)?.[1];
+  if (reservedBesideGB) return Number(reservedBesideGB) * GB_TO_GIB;
   const gib = row.derived.peak_mem_gib ?? (/GiB|nvidia-smi/.test(kind) ? value : value * GB_TO_GIB);
   if (kind.includes('nvidia-smi')) return gib - OUTSIDE_ALLOCATOR_GIB;
   if (/allocated|active/.test(kind)) return gib * RESERVED_OVER_ALLOCATED;

@@ -4,11 +4,11 @@ import type { MemoryConstants } from './memory-constants';
 
 /** Bytes of activations on one GPU when the backward pass of a micro-batch begins. */
 export interface HeldActivations {
-  /** Of all micro-batches in flight. */
+  /** Of all micro-batches in flight, with the holes between them. */
   kept: number;
   /** What the block in work needs beyond what is kept of it. */
   oneBlock: number;
-  /** The score matrix of that block; it does not fit into what the logits leave behind. */
+  /** The score matrix of that block. */
   scores: number;
 }
 
@@ -24,7 +24,7 @@ export function heldActivations(l: LayoutInput, k: MemoryConstants, layers: numb
   const stageEnds = 2 * tokens * input;
   const interleave = l.virtualStages > 1 && isFirst ? 1 + (l.pipeline - 1) / (l.pipeline * l.virtualStages) : 1;
   return {
-    kept: (perBlock * layers * interleave + stageEnds) * inFlight,
+    kept: (perBlock * layers * interleave + stageEnds) * inFlight * (1 + k.keptHoles),
     oneBlock: Math.max(0, tokens * (block.all - scores) - perBlock),
     scores: tokens * scores,
   };

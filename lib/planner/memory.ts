@@ -1,9 +1,9 @@
 import { embeddingParameters } from '../catalog/models';
 import { tokensPerRank } from './compute';
-import type { LayoutInput } from './layout';
+import { type LayoutInput, microBatchesOf } from './layout';
 import { heldActivations } from './memory-activations';
 import type { MemoryConstants } from './memory-constants';
-import { heldState } from './memory-state';
+import { type HeldState, heldState } from './memory-state';
 import { blockParametersPerExpertRank } from './model-size';
 import { stageLayers } from './stages';
 
@@ -33,26 +33,44 @@ export function memoryOf(l: LayoutInput, k: MemoryConstants): MemoryGiB {
   return last.total > first.total ? last : first;
 }
 
+/** What a stage has beside state and kept activations at one moment of a step, in bytes. */
+interface Moment {
+  passing: number;
+  logits: number;
+  working: number;
+}
+
+/** The peak is either when the loss is taken or when the first block is worked on backward: the logits are gone then. */
 function stageMemory(l: LayoutInput, k: MemoryConstants, isFirst: boolean): MemoryGiB {
   const layers = isFirst ? stageLayers(l).most : stageLayers(l).last;
   const state = heldState(l, k, layers);
-  const { kept, oneBlock, scores } = heldActivations(l, k, layers, isFirst);
+  const held = heldActivations(l, k, layers, isFirst);
   const logits = isFirst && l.pipeline > 1 ? 0 : logitBytes(l, k);
-  return reserved(k, {
-    parameters: state.parameters,
-    gradients: state.gradients,
-    optimizer: state.optimizer,
-    // The peak is the start of the backward pass: all that is kept, and the logits or the first recomputed block on top.
-    activations: kept + scores + Math.max(0, oneBlock - logits),
-    logits,
-    working: Math.min(workingBytes(l, k), state.unsharded),
-    buffers: bufferBytes(l, k),
-  });
+  const gathered = workingBytes(l, k);
+  const at = (moment: Moment) => reserved(l, k, state, held.kept, moment);
+  const atLoss = at({ passing: held.scores, logits, working: gathered.atLoss });
+  const inFirstBlock = at({ passing: held.scores + held.oneBlock, logits: 0, working: gathered.inBlock });
+  return atLoss.total > inFirstBlock.total ? atLoss : inFirstBlock;
 }
 
-/** Workspaces, one whole residual stream in fp32, and DeepSpeed's buckets. */
-const bufferBytes = (l: LayoutInput, k: MemoryConstants) =>
-  (k.bufferGiB + (l.stack === 'deepspeed' ? k.deepspeedBufferGiB : 0)) * GIB + 4 * tokensPerRank(l) * l.model.hidden;
+/** Gradients grow into the room that activations leave: half of it in the mean, a little less as rooms of other sizes never fit. */
+const ROOM_FOR_GRADIENTS = 0.45;
+
+/**
+ * One GPU that takes one micro-batch a step has no gradients before the backward pass. Whoever accumulates them, or reduces them in a
+ * stream with memory of its own, has them all the time.
+ */
+function gradientsBeside(l: LayoutInput, gradients: number, activations: number): number {
+  const alone = l.stack === 'fsdp' && l.shard * l.replicate * l.context === 1 && microBatchesOf(l) === 1;
+  return alone ? Math.max(0, gradients - ROOM_FOR_GRADIENTS * activations) : gradients;
+}
+
+/** Workspaces, DeepSpeed's buckets, and one whole residual stream in fp32, which Liger's kernels pass row by row. */
+function bufferBytes(l: LayoutInput, k: MemoryConstants): number {
+  const buckets = l.stack === 'deepspeed' ? k.deepspeedBufferGiB : 0;
+  const stream = l.loss === 'fused' ? 0 : 4 * tokensPerRank(l) * l.model.hidden;
+  return (k.bufferGiB + buckets) * GIB + stream;
+}
 
 /**
  * Bytes a logit of a loss in plain operations: logits in 16 bit, in fp32, shifted by one, their log-softmax, its gradient and that of the
@@ -75,32 +93,44 @@ function logitBytes(l: LayoutInput, k: MemoryConstants): number {
 }
 
 /**
- * ZeRO-3 and FSDP: the block in work with its gradient, and the next one when it is fetched ahead. FSDP's root group keeps the embedding
+ * ZeRO-3 and FSDP: the blocks gathered, and in the backward pass the gradient of the one in work. FSDP's root group keeps the embedding
  * and the head gathered, and the head's gradient, until the backward pass is over; DeepSpeed gathers one of them at a time and collects
- * gradients in its buckets.
+ * gradients in its buckets. Under autocast the shards are gathered in fp32.
  */
-function workingBytes(l: LayoutInput, k: MemoryConstants): number {
-  if (l.zeroStage !== 3 || l.shard * l.context === 1) return 0;
+function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inBlock: number } {
+  if (l.zeroStage !== 3 || l.shard * l.context === 1) return { atLoss: 0, inBlock: 0 };
+  const block = blockParametersPerExpertRank(l.model, l.expert) / l.tensor;
+  const table = embeddingParameters(l.model) / l.tensor;
   const wholeGroups = (l.stack === 'fsdp' || l.stack === 'jax') && l.prefetchesShards;
-  const block = blockParametersPerExpertRank(l.model, l.expert) * (wholeGroups ? k.workingBytesPerParameter : 4);
-  const tables = l.stack === 'fsdp' && !l.model.tiedEmbeddings ? 6 : 4;
-  return (block + tables * embeddingParameters(l.model)) / l.tensor;
+  const tables = l.stack === 'fsdp' && !l.model.tiedEmbeddings ? 4 : 2;
+  const width = l.autocast ? 2 : 1;
+  return {
+    atLoss: width * (4 * block + tables * table),
+    inBlock: width * ((wholeGroups ? k.workingBytesPerParameter : 4) * block + (tables + 2) * table),
+  };
 }
 
-/** What lives, and what the allocator holds beyond it: little of what keeps its size from step to step, more of what comes and goes. */
-function reserved(k: MemoryConstants, bytes: Omit<MemoryGiB, 'fragmentation' | 'total'>): MemoryGiB {
-  const steady = bytes.parameters + bytes.gradients + bytes.optimizer + bytes.working;
-  const passing = bytes.activations + bytes.logits + bytes.buffers;
+/**
+ * What lives, and what the allocator holds beyond it: little of what keeps its size from step to step, more of what comes and goes. Kept
+ * activations have their holes counted already.
+ */
+function reserved(l: LayoutInput, k: MemoryConstants, state: HeldState, kept: number, moment: Moment): MemoryGiB {
+  const activations = kept + moment.passing;
+  const gradients = gradientsBeside(l, state.gradients, activations + moment.logits);
+  const working = Math.min(moment.working, state.unsharded);
+  const buffers = bufferBytes(l, k);
+  const steady = state.parameters + gradients + state.optimizer + working;
+  const passing = moment.passing + moment.logits + buffers;
   const waste = steady * k.stateWaste + passing * k.fragmentation;
   return {
-    parameters: bytes.parameters / GIB,
-    gradients: bytes.gradients / GIB,
-    optimizer: bytes.optimizer / GIB,
-    activations: bytes.activations / GIB,
-    logits: bytes.logits / GIB,
-    working: bytes.working / GIB,
-    buffers: bytes.buffers / GIB,
+    parameters: state.parameters / GIB,
+    gradients: gradients / GIB,
+    optimizer: state.optimizer / GIB,
+    activations: activations / GIB,
+    logits: moment.logits / GIB,
+    working: working / GIB,
+    buffers: buffers / GIB,
     fragmentation: waste / GIB,
-    total: (steady + passing + waste) / GIB,
+    total: (steady + kept + passing + waste) / GIB,
   };
 }

@@ -38,8 +38,6 @@ const CONTEXT_GIB = 0.6;
 const NCCL_GIB_PER_GROUP = 0.6;
 /** Reserved memory above this share of the available memory makes the allocator retry and the step slow down. */
 const TIGHT_SHARE = 0.93;
-/** Of what the allocator holds in vain, the share that it cannot give back: holes between tensors that live. */
-const HOLES = 0.2;
 
 /** Memory, step time and utilisation of one layout; a string says why it cannot run. */
 export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTANTS): LayoutPlan | string {
@@ -71,8 +69,8 @@ export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTAN
 export const availableGiB = (l: LayoutInput, gpu: Gpu) =>
   gpu.memoryGiB - CONTEXT_GIB - NCCL_GIB_PER_GROUP * groupKinds(l);
 
-/** The least that the allocator can hold: what lives, and the holes. */
-export const leastGiB = (memory: MemoryGiB) => memory.total - (1 - HOLES) * memory.fragmentation;
+/** The least that the allocator can hold: what lives, holes between kept activations included. */
+export const leastGiB = (memory: MemoryGiB) => memory.total - memory.fragmentation;
 
 /** Near the limit the allocator gives back what it holds in vain, so that the reservation stops at what there is. */
 export function withinReach(memory: MemoryGiB, available: number): MemoryGiB {

@@ -16,8 +16,9 @@ test('FSDP that offloads parameters keeps no state on the GPU, DeepSpeed sends g
 });
 
 test('the leaner the loss, the fewer bytes a logit takes', () => {
+  // Nothing is recomputed, so that the peak is when the loss is taken.
   const perLogit = (['plain', '16-bit', 'chunked', 'fused'] as const).map(
-    (loss) => (memory({ loss }).logits * 2 ** 30) / (8192 * 128256),
+    (loss) => (memory({ loss, recompute: 'none', zeroStage: 2 }).logits * 2 ** 30) / (8192 * 128256),
   );
   expect(perLogit[0]).toBeCloseTo(MEMORY_CONSTANTS.logitBytesTorch, 6);
   expect(perLogit.slice(1)).toEqual([expect.closeTo(4, 9), expect.closeTo(2, 9), 0]);
@@ -28,7 +29,8 @@ test('sequence-parallel inputs that are gathered again take less than those that
   const kept = memory({ ...split, gathersInputsAgain: false }).activations;
   const again = memory({ ...split, gathersInputsAgain: true }).activations;
   const inputs = (32 * 8192 * 4 * 4096 * (7 / 8)) / 2 ** 30;
-  expect(kept - again).toBeCloseTo(inputs * MEMORY_CONSTANTS.activationEager, 1);
+  const { activationEager, keptHoles } = MEMORY_CONSTANTS;
+  expect(kept - again).toBeCloseTo(inputs * activationEager * (1 + keptHoles), 1);
 });
 
 test('per-operation checkpointing keeps more than block inputs and less than everything', () => {
@@ -49,11 +51,29 @@ test('nanotron counts the head among the blocks of the last pipeline stage, othe
   expect(stageLayers(layout({ ...staged, stack: 'nanotron' }))).toEqual({ most: 17, last: 15 });
 });
 
-test('what keeps its size from step to step is wasted less than what comes and goes', () => {
-  const { stateWaste, fragmentation } = MEMORY_CONSTANTS;
+test('what keeps its size from step to step is wasted less than what comes and goes; kept activations only have holes', () => {
+  const { keptHoles, stateWaste, fragmentation } = MEMORY_CONSTANTS;
   expect(stateWaste).toBeLessThan(fragmentation);
   const m = memory();
   const steady = m.parameters + m.gradients + m.optimizer + m.working;
-  const passing = m.activations + m.logits + m.buffers;
+  // Inputs of 32 blocks, and what the stage receives and hands on.
+  const kept = ((34 * 8192 * 2 * 4096) / 2 ** 30) * (1 + keptHoles);
+  const passing = m.activations - kept + m.logits + m.buffers;
   expect(m.fragmentation).toBeCloseTo(steady * stateWaste + passing * fragmentation, 9);
+});
+
+test('the peak of large blocks is the backward pass of one, that of large vocabularies the loss', () => {
+  const wide = { ...layout().model, hidden: 16384, ffn: 53248, heads: 128 };
+  expect(memory({ model: wide }).logits).toBe(0);
+  expect(memory().logits).toBeGreaterThan(0);
+});
+
+test('one GPU has no gradients beside its activations unless it accumulates them', () => {
+  const alone = { nodes: 1, gpusPerNode: 1, shard: 1, zeroStage: 0, microBatch: 4 } as const;
+  expect(memory({ ...alone, globalBatch: 4, recompute: 'none' }).gradients).toBe(0);
+  const accumulated = memory({ ...alone, globalBatch: 8, recompute: 'none' }).gradients;
+  expect(accumulated).toBeGreaterThan(25);
+  // With next to nothing kept, they are all there when the backward pass ends.
+  const short = memory({ ...alone, microBatch: 1, globalBatch: 1, sequence: 128 }).gradients;
+  expect(short).toBeGreaterThan(0.98 * accumulated);
 });
