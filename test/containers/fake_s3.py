@@ -8,8 +8,9 @@ from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from slipway_s3.credentials import Credentials
-from slipway_s3.sigv4 import signed_headers
+from slipway_s3.sigv4 import canonical_query, signed_headers
 
+LONG_AGO = "Sat, 21 Nov 2026 00:00:00 GMT"
 KEYS = Credentials("AKIDTEST", "secret", None, None)
 
 
@@ -73,11 +74,13 @@ class FakeS3:
                 left_out = ("host", "x-amz-date", "x-amz-content-sha256", "x-amz-security-token")
                 extra = {name: self.headers[name] for name in names.group(1).split(";") if name not in left_out}
                 when = datetime.strptime(self.headers["x-amz-date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc)
+                query = canonical_query(dict(urllib.parse.parse_qsl(query, keep_blank_values=True)))
                 right = signed_headers(
                     self.command, self.headers["host"], path, query, extra, self.headers["x-amz-content-sha256"], KEYS,
                     "us-west-2", when,
                 )  # fmt: skip
-                return right["authorization"] == sent
+                # Clients differ in the spaces of this header.
+                return right["authorization"] == sent.replace(", ", ",")
 
             def _serve(self) -> None:
                 raw_path, _, query = self.path.partition("?")
@@ -103,11 +106,13 @@ class FakeS3:
                 if "uploads" in query:
                     upload = f"upload{len(world.uploads)}"
                     world.uploads[upload] = {}
-                    return self._answer(200, f"<R><UploadId>{upload}</UploadId></R>".encode())
+                    return self._answer(
+                        200, f"<InitiateMultipartUploadResult><UploadId>{upload}</UploadId></InitiateMultipartUploadResult>".encode()
+                    )
                 parts = world.uploads.pop(query["uploadId"])
                 order = [int(number) for number in re.findall(rb"<PartNumber>(\d+)</PartNumber>", body)]
                 world.objects[path] = b"".join(parts[number] for number in order)
-                return self._answer(200, b"<R><Key>k</Key></R>")
+                return self._answer(200, b'<CompleteMultipartUploadResult><Key>k</Key><ETag>"e"</ETag></CompleteMultipartUploadResult>')
 
             def _get(self, path: str, query: dict[str, str], _body: bytes) -> None:
                 if "list-type" in query:
@@ -118,9 +123,10 @@ class FakeS3:
                 data = world.objects[path]
                 ranged = re.match(r"bytes=(\d+)-(\d*)", self.headers.get("range", ""))
                 if ranged:
-                    last = int(ranged.group(2)) + 1 if ranged.group(2) else len(data)
-                    return self._answer(206, data[int(ranged.group(1)) : last])
-                return self._answer(200, data)
+                    first, end = int(ranged.group(1)), int(ranged.group(2) or len(data) - 1) + 1
+                    place = f"bytes {first}-{min(end, len(data)) - 1}/{len(data)}"
+                    return self._answer(206, data[first:end], content_range=place, etag='"whole"', last_modified=LONG_AGO)
+                return self._answer(200, data, etag='"whole"', last_modified=LONG_AGO)
 
             def _head(self, path: str, _query: dict[str, str], _body: bytes) -> None:
                 if path not in world.objects:

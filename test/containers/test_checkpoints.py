@@ -28,17 +28,19 @@ from slipway_trainer.exits import CheckpointFailed  # noqa: E402
 #: One rank that saves tensors whose value is the step, and dies at the asked point of the save of step 2.
 SAVE = """
 import os, sys, torch, torch.distributed as dist
-from slipway_trainer.checkpoint import committed, writer
+from slipway_trainer.checkpoint import committed, store as stores, writer
 from slipway_trainer.checkpoint.saver import CheckpointSaver, load
 from slipway_trainer.checkpoint.store import open_store
 uri, stage = sys.argv[1:]
+elements = int(os.environ.get("ELEMENTS", 64))
+stores.PART_BYTES = int(os.environ.get("PART_BYTES", stores.PART_BYTES))
 dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
 store = open_store(uri)
 saver = CheckpointSaver(store, keep=2, group=dist.new_group(backend="gloo"), pinned=False)
 def die(*_args, **_kwargs):
     os.kill(os.getpid(), 9)
 def save(step):
-    state = {f"model.w{n}": torch.full((64,), float(step)) for n in range(4)}
+    state = {f"model.w{n}": torch.full((elements,), float(step)) for n in range(4)}
     saver.start(step, state, {"runId": "r", "attempt": 1, "step": step, "tokens": step})
     state["model.w0"].zero_()  # the copy was taken: what training does next must not show
     saver.wait()

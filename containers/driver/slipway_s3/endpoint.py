@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple
+from typing import Mapping, NamedTuple, Optional
 from urllib.parse import urlsplit
 
 
@@ -19,9 +19,14 @@ def region_of(environ: Mapping[str, str]) -> str:
     return environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or "us-east-1"
 
 
+def own_endpoint(environ: Mapping[str, str]) -> Optional[str]:
+    """The address that is to be used instead of the region's; None without one."""
+    return environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL") or None
+
+
 def endpoint_of(bucket: str, region: str, environ: Mapping[str, str]) -> Endpoint:
     """Path style with an own endpoint (emulators, VPC endpoints) and for buckets with dots; else the bucket in the host name."""
-    own = environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL")
+    own = own_endpoint(environ)
     if own:
         parts = urlsplit(own)
         return Endpoint(parts.scheme == "https", parts.netloc, parts.path.rstrip("/") + "/" + bucket)

@@ -2,12 +2,14 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from slipway_s3 import S3Client, parse_uri
+from slipway_trainer.checkpoint.connector import Connector, find_connector
 
 PART_BYTES = 64 << 20
 # Parts of one object that travel at once; with one object a rank, hosts send eight times as many.
@@ -109,65 +111,90 @@ class FolderStore:
             path.parent.rmdir()
 
 
-class _S3Writer:
-    """Small objects in one request; larger ones as a multipart upload whose parts travel while the next is filled."""
+class Upload(Protocol):
+    """A large object on its way to S3, part by part. It appears with `finish`."""
 
-    def __init__(self, client: S3Client, bucket: str, key: str, name: str) -> None:
-        self._client, self._bucket, self._key, self._name = client, bucket, key, name
+    def send(self, part: bytes) -> None: ...
+    def finish(self) -> None: ...
+    def abort(self) -> None: ...
+
+
+class _Multipart:
+    """An upload by this package's own client: parts travel while the next is filled."""
+
+    def __init__(self, client: S3Client, bucket: str, key: str) -> None:
+        self._client, self._place = client, (bucket, key)
+        self._pool = ThreadPoolExecutor(PARALLEL_PARTS, thread_name_prefix="s3-part")
+        self._upload_id = client.create_upload(bucket, key)
+        self._parts: list[Future[str]] = []
+
+    def send(self, part: bytes) -> None:
+        if len(self._parts) >= PARALLEL_PARTS:
+            # Never more than this many parts in memory.
+            self._parts[-PARALLEL_PARTS].result()
+        number = len(self._parts) + 1
+        self._parts.append(self._pool.submit(self._client.upload_part, *self._place, self._upload_id, number, part))
+
+    def finish(self) -> None:
+        etags = [part.result() for part in self._parts]
+        self._pool.shutdown()
+        self._client.complete_upload(*self._place, self._upload_id, etags)
+
+    def abort(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        self._client.abort_upload(*self._place, self._upload_id)
+
+
+class _S3Writer:
+    """Small objects in one request; larger ones as an upload in parts."""
+
+    def __init__(self, name: str, put: Callable[[bytes], None], begin: Callable[[], Upload]) -> None:
+        self._name, self._put, self._begin = name, put, begin
         self._buffer = bytearray()
         self._digest, self._bytes = hashlib.sha256(), 0
-        self._upload_id = ""
-        self._parts: list[Future[str]] = []
-        self._pool: ThreadPoolExecutor | None = None
+        self._upload: Upload | None = None
 
     def write(self, data: bytes) -> None:
         self._digest.update(data)
         self._bytes += len(data)
         self._buffer += data
         while len(self._buffer) >= PART_BYTES:
-            self._send(bytes(self._buffer[:PART_BYTES]))
+            self._upload = self._upload or self._begin()
+            self._upload.send(bytes(self._buffer[:PART_BYTES]))
             del self._buffer[:PART_BYTES]
 
-    def _send(self, part: bytes) -> None:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(PARALLEL_PARTS, thread_name_prefix="s3-part")
-            self._upload_id = self._client.create_upload(self._bucket, self._key)
-        if len(self._parts) >= PARALLEL_PARTS:
-            # Never more than this many parts in memory.
-            self._parts[-PARALLEL_PARTS].result()
-        number = len(self._parts) + 1
-        self._parts.append(self._pool.submit(self._client.upload_part, self._bucket, self._key, self._upload_id, number, part))
-
     def close(self) -> Written:
-        if self._pool is None:
-            self._client.put(self._bucket, self._key, bytes(self._buffer))
+        if self._upload is None:
+            self._put(bytes(self._buffer))
         else:
             if self._buffer:
-                self._send(bytes(self._buffer))
-            etags = [part.result() for part in self._parts]
-            self._pool.shutdown()
-            self._client.complete_upload(self._bucket, self._key, self._upload_id, etags)
+                self._upload.send(bytes(self._buffer))
+            self._upload.finish()
         return Written(self._name, self._bytes, self._digest.hexdigest())
 
     def abort(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-            self._client.abort_upload(self._bucket, self._key, self._upload_id)
+        if self._upload is not None:
+            self._upload.abort()
 
 
 class S3Store:
-    """Objects below a prefix of a bucket."""
+    """Objects below a prefix of a bucket. A connector carries what is larger than a part; without one the client does."""
 
-    def __init__(self, uri: str, client: S3Client | None = None) -> None:
+    def __init__(self, uri: str, client: S3Client | None = None, connector: Connector | None = None) -> None:
         self.uri = uri.rstrip("/")
         self._bucket, key = parse_uri(self.uri)
         self._prefix = key + "/" if key else ""
         self._client = client or S3Client(log=lambda line: print(line, flush=True))
+        self._connector = connector
 
     def open(self, name: str) -> ObjectWriter:
-        return _S3Writer(self._client, self._bucket, self._prefix + name, name)
+        place = (self._bucket, self._prefix + name)
+        begin = partial(self._connector.upload, *place) if self._connector else partial(_Multipart, self._client, *place)
+        return _S3Writer(name, partial(self._client.put, *place), begin)
 
     def read(self, name: str, first: int = 0, length: int | None = None) -> bytes:
+        if self._connector and length and length > PART_BYTES:
+            return self._connector.read(self._bucket, self._prefix + name, first, length)
         return self._client.get(self._bucket, self._prefix + name, first, length)
 
     def size(self, name: str) -> int | None:
@@ -183,4 +210,4 @@ class S3Store:
 
 def open_store(uri: str) -> Store:
     """The store behind `s3://bucket/prefix` or a path."""
-    return S3Store(uri) if uri.startswith("s3://") else FolderStore(uri)
+    return S3Store(uri, connector=find_connector(os.environ, PART_BYTES)) if uri.startswith("s3://") else FolderStore(uri)
