@@ -3,9 +3,9 @@ torchtitan, on the same tokens in the same run.
 
     npm run bench:trainer -- [--shape tiny|1b|3b|8b-layers] [--sequence-length 4096] [--micro-batch 1] [--steps 20]
 
-Each row is a process of its own. MFU = tokens per second x FLOPs per token (6 x matrices + 12 x layers x hidden x length, attention in
-full, recomputation not counted) / peak dense bf16 of the device, also for float8; devices without a known peak get none. Peak memory is
-the device's on a GPU and the process's on a CPU.
+torchtitan's row needs `pip install torchtitan==0.3.0` in the same Python. Each row is a process of its own. MFU = tokens per second x
+FLOPs per token (6 x matrices + 12 x layers x hidden x length, attention in full, recomputation not counted) / peak dense bf16 of the
+device, also for float8; devices without a known peak get none. Peak memory is the device's on a GPU and the process's on a CPU.
 """
 
 import argparse
