@@ -56,14 +56,14 @@ function stageMemory(l: LayoutInput, k: MemoryConstants, isFirst: boolean): Memo
 /** Gradients grow into the room that activations leave: half of it in the mean, a little less as rooms of other sizes never fit. */
 const ROOM_FOR_GRADIENTS = 0.45;
 
-/**
- * One GPU that takes one micro-batch a step has no gradients before the backward pass. Whoever accumulates them, or reduces them in a
- * stream with memory of its own, has them all the time.
- */
-function gradientsBeside(l: LayoutInput, gradients: number, activations: number): number {
-  const alone = l.stack === 'fsdp' && l.shard * l.replicate * l.context === 1 && microBatchesOf(l) === 1;
-  return alone ? Math.max(0, gradients - ROOM_FOR_GRADIENTS * activations) : gradients;
+/** Bytes of gradients that do not live yet when the activations do: whoever takes one micro-batch a step makes them in the backward pass. */
+function lateGradients(l: LayoutInput, gradients: number, activations: number): number {
+  const made = l.stack === 'fsdp' && microBatchesOf(l) === 1 && (l.zeroStage >= 2 || isAlone(l));
+  return made ? Math.min(gradients, ROOM_FOR_GRADIENTS * activations) : 0;
 }
+
+/** Without other data-parallel ranks nothing scatters gradients in a stream of its own, whose memory activations cannot use. */
+const isAlone = (l: LayoutInput) => l.shard * l.replicate * l.context === 1;
 
 /** Workspaces, DeepSpeed's buckets, and one whole residual stream in fp32, which Liger's kernels pass row by row. */
 function bufferBytes(l: LayoutInput, k: MemoryConstants): number {
@@ -111,17 +111,18 @@ function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inB
 }
 
 /**
- * What lives, and what the allocator holds beyond it: little of what keeps its size from step to step, more of what comes and goes. Kept
- * activations have their holes counted already.
+ * What lives, and what the allocator holds beyond it: little of what keeps its size from step to step, more of what comes and goes, and
+ * the room of the last step's gradients. Kept activations have their holes counted already.
  */
 function reserved(l: LayoutInput, k: MemoryConstants, state: HeldState, kept: number, moment: Moment): MemoryGiB {
   const activations = kept + moment.passing;
-  const gradients = gradientsBeside(l, state.gradients, activations + moment.logits);
+  const late = lateGradients(l, state.gradients, activations + moment.logits);
+  const gradients = state.gradients - late;
   const working = Math.min(moment.working, state.unsharded);
   const buffers = bufferBytes(l, k);
   const steady = state.parameters + gradients + state.optimizer + working;
   const passing = moment.passing + moment.logits + buffers;
-  const waste = steady * k.stateWaste + passing * k.fragmentation;
+  const waste = steady * k.stateWaste + passing * k.fragmentation + (isAlone(l) ? 0 : late * (1 + k.stateWaste));
   return {
     parameters: state.parameters / GIB,
     gradients: gradients / GIB,
