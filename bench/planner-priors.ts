@@ -32,6 +32,7 @@ export const TIME_PRIORS: Readonly<Record<keyof Constants, Prior>> = {
   tensorExposed: prior(0.5, 0.3, 0.1, 1.2),
   tensorExposedLegacy: prior(1, 0.2, 0.5, 1.5),
   tensorExposedEngine: prior(1.3, 0.1, 0.7, 4),
+  tensorGapSeconds: prior(1e-4, 0.6, 1e-6, 1e-3),
   contextExposed: prior(0.3, 0.4, 0.02, 1),
   pipelineExposed: prior(0.8, 0.4, 0.1, 2),
   gradientExposed: prior(0.2, 0.5, 0.02, 1),

@@ -66,7 +66,8 @@ function tensorSeconds(l: LayoutInput, net: Network, k: Constants, again: number
   const one = reduceSeconds(bytes, group, net);
   const engine = l.stack === 'megatron-legacy' && l.zeroStage > 0;
   const exposed = l.overlapsTensor ? k.tensorExposed : engine ? k.tensorExposedEngine : k.tensorExposedLegacy;
-  return (4 + 2 * again) * one * exposed;
+  const gap = l.overlapsTensor ? 0 : k.tensorGapSeconds;
+  return (4 + 2 * again) * (one * exposed + gap);
 }
 
 /** Keys and values go round the ring while attention works on those already here. */

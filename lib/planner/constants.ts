@@ -49,7 +49,7 @@ export interface Constants {
   latencyPerNode: number;
   /** Loss of bandwidth with each node in libraries that gather tensor by tensor. */
   gatherLossPerNode: number;
-  /** Power of the nodes by which ZeRO-1 and ZeRO-2 slow down that scatter gradients and gather parameters after the last backward pass. */
+  /** Power of a ring's ranks by which ZeRO-1 and ZeRO-2 slow down that reduce gradients and gather parameters after the last backward pass. */
   gradientCrowding: number;
   /** What communication beside computation costs both, of the shorter of the two; the second where little is prefetched. */
   overlapCost: number;
@@ -59,6 +59,8 @@ export interface Constants {
   tensorExposedLegacy: number;
   /** The same under DeepSpeed's 3D engine with ZeRO, over what moving the bytes takes: launches and waits between small kernels add to it. */
   tensorExposedEngine: number;
+  /** Start and end of a tensor-parallel collective that waits for the product before it and keeps the next one waiting. */
+  tensorGapSeconds: number;
   contextExposed: number;
   pipelineExposed: number;
   /** Reduction of gradients that the backward pass does not hide: with overlap, and without. */

@@ -36,7 +36,7 @@ export interface Network {
   latencyPerNode: number;
   /** How much slower a gather gets with each node beyond the first. */
   lossPerNode: number;
-  /** The same as a power of the nodes, where all groups of a cluster move their bytes at one moment. */
+  /** The same as a power of the ranks in the ring, where all groups of a cluster move their bytes at one moment: each hop may be the slow one. */
   crowding: number;
 }
 
@@ -74,7 +74,7 @@ export function gatherSeconds(bytes: number, group: Group, net: Network): number
   if (group.nodes <= 1) return saturated(inside, net.latencyInside);
   const share = net.nodeBytesPerSecond * (group.perNode / net.gpusPerNode);
   const across = (((group.nodes - 1) / group.nodes) * bytes * (1 + net.lossPerNode * (group.nodes - 1))) / share;
-  const crowded = across * group.nodes ** net.crowding;
+  const crowded = across * group.size ** net.crowding;
   return saturated(Math.max(inside, crowded), net.latencyAcross + net.latencyPerNode * (group.nodes - 1));
 }
 

@@ -28,12 +28,13 @@ export function gradientSeconds(l: LayoutInput, net: Network, k: Constants, stag
 
 /**
  * Bytes per parameter that cross the group once a step: gradients reduced whole (twice their size) or scattered (once), and the new
- * 16-bit parameters gathered. Megatron-DeepSpeed and nanotron keep bf16 gradients in fp32.
+ * 16-bit parameters gathered. Megatron-DeepSpeed and nanotron keep bf16 gradients in fp32; nanotron scatters them under ZeRO-1
+ * (https://github.com/huggingface/nanotron, optim/gradient_accumulator.py), Megatron-DeepSpeed reduces them whole.
  */
 function gradientBytes(l: LayoutInput): number {
   if (l.zeroStage === 0) return l.stack === 'nanotron' ? 8 : 4;
   if (l.stack === 'megatron') return 4;
-  return l.precision === 'fp16' ? 6 : 10;
+  return l.precision === 'fp16' || l.stack === 'nanotron' ? 6 : 10;
 }
 
 /** Activations to the next stage and their gradients back, for each virtual stage. */

@@ -68,6 +68,15 @@ test('the peak of large blocks is the backward pass of one, that of large vocabu
   expect(memory().logits).toBeGreaterThan(0);
 });
 
+test('FSDP that takes one micro-batch a step can give the room of its gradients back, DDP cannot', () => {
+  const whole = memory().gradients;
+  const once = memory({ globalBatch: 16 });
+  expect(once.gradients).toBeLessThan(0.1 * whole);
+  expect(once.total).toBeCloseTo(memory().total, 9);
+  const ddp = { zeroStage: 0, shard: 1, replicate: 16 } as const;
+  expect(memory({ ...ddp, globalBatch: 16 })).toEqual(memory(ddp));
+});
+
 test('one GPU has no gradients beside its activations unless it accumulates them', () => {
   const alone = { nodes: 1, gpusPerNode: 1, shard: 1, zeroStage: 0, microBatch: 4 } as const;
   expect(memory({ ...alone, globalBatch: 4, recompute: 'none' }).gradients).toBe(0);

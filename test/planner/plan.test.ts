@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
 import { parameterCount } from '../../lib/catalog/models';
+import { CONSTANTS } from '../../lib/planner/constants';
+import type { LayoutInput } from '../../lib/planner/layout';
 import { planLayout } from '../../lib/planner/plan';
 import { LLAMA_8B, layout, planOf } from '../support/layouts';
 
@@ -44,6 +46,19 @@ test('SMDDP AllGather is faster than NCCL on many ml.p4d.24xlarge and changes no
   expect(planOf({ ...many, collectives: 'smddp' }).step.total).toBeLessThan(planOf(many).step.total);
   const one = layout({ nodes: 1, shard: 8 });
   expect(planOf({ ...one, collectives: 'smddp' }).step.total).toBe(planOf(one).step.total);
+});
+
+test('under ZeRO-1 nanotron scatters gradients that Megatron-DeepSpeed reduces whole', () => {
+  const zero1 = { nodes: 8, shard: 64, zeroStage: 1, globalBatch: 64 } as const;
+  const gradients = (stack: LayoutInput['stack']) => planOf(layout({ ...zero1, stack })).step.dataParallel;
+  expect(gradients('nanotron') / gradients('megatron-legacy')).toBeCloseTo(0.6, 2);
+});
+
+test('tensor-parallel collectives that nothing overlaps leave a gap each, however small they are', () => {
+  const split = { tensor: 8, shard: 2, sequence: 128, recompute: 'none' } as const;
+  const { tensorParallel } = planOf(layout(split)).step;
+  const collectives = 4 * 32 * 32;
+  expect(tensorParallel).toBeGreaterThan(collectives * CONSTANTS.tensorGapSeconds);
 });
 
 test('uneven pipeline stages run, and take as long as the fullest one', () => {
