@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { layoutOfRow, predictRow, type Row } from '../../bench/planner-rows';
+import { measuredPeakGiB } from '../../bench/planner-score';
 
 /** A hand-made row in the schema of the published measurements. */
 function row(
@@ -112,4 +113,26 @@ test('a row without a recompute setting recomputes no more than it must', () => 
   const none = predictRow(row({ parallel: { activation_checkpointing: 'none' }, batch: { global_batch_seqs: 32 } }));
   expect(silent(1).tokensPerSecondPerGpu).toBe(none.tokensPerSecondPerGpu);
   expect(silent(8).fits).not.toBe('oom');
+});
+
+test.each([
+  ['max_reserved_GiB', 60],
+  ['nvidia-smi max', 58.6],
+  ['max_allocated_GiB', 63],
+  ['allocated_GB(reserved 77.9)', 72.55],
+])('a measured peak is what the allocator reserved, whatever %s says', (peak_mem_kind, gib) => {
+  const measured: Row = { ...row(), use: ['memory'], result: { ...row().result, peak_mem_gb: 60, peak_mem_kind } };
+  expect(measuredPeakGiB(measured)).toBeCloseTo(gib, 2);
+});
+
+test('torchtune adds its techniques one to the other: the loss is chunked before checkpointing, not before compilation', () => {
+  const lossOf = (strategy: string) => {
+    const mapped = layoutOfRow(row({ parallel: { strategy, dp_shard: 1, zero_stage: 0 }, hardware: { num_gpus: 1 } }));
+    return typeof mapped === 'string' ? mapped : mapped.layout.loss;
+  };
+  expect(['single kernel=packed', 'single kernel=ac', 'single kernel=optinbwd'].map(lossOf)).toEqual([
+    'plain',
+    'chunked',
+    'chunked',
+  ]);
 });
