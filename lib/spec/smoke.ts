@@ -70,7 +70,11 @@ function accountCluster(run: RunSpec, split: number) {
   return { hosts: Math.max(needed, Math.min(MOST_HOSTS, run.compute.instanceCount)), processesPerHost };
 }
 
-const sandboxCluster = (split: number) => ({ hosts: MOST_HOSTS, processesPerHost: Math.max(2, Math.ceil(split / 2)) });
+/** Two hosts; a model that is split gets two ranks at least on each, so that both kinds of neighbour talk. */
+const sandboxCluster = (split: number) => ({
+  hosts: MOST_HOSTS,
+  processesPerHost: split === 1 ? 1 : Math.max(2, Math.ceil(split / MOST_HOSTS)),
+});
 
 const sandboxOverrides = (processesPerHost: number): string[] => [
   `compute.instanceType=${SANDBOX.instanceType}`,

@@ -1,6 +1,5 @@
 // The same path with IAM enforced (signatures, TLS): every call is made under the role that makes it on AWS. A statement that is
 // taken away makes the path fail where that role needs it.
-import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../../lib/sandbox/testing';
@@ -53,24 +52,27 @@ async function assumed(role: string): Promise<Record<string, string>> {
 }
 
 /** Raw text for the tokenise step, put there by the account's owner. */
-async function upload(): Promise<void> {
-  const folder = path.join(ROOT, 'lib/rules');
-  for (const file of readdirSync(folder)) {
-    await deployed.aws(
-      's3api',
-      'put-object',
-      '--bucket',
-      DATA,
-      '--key',
-      `demo-raw/${file.replace(/\.ts$/, '.txt')}`,
-      '--body',
-      path.join(folder, file),
-    );
-  }
-}
+const upload = () =>
+  deployed.call(path.join(ROOT, '.slipway/python/bin/aws'), [
+    's3',
+    'cp',
+    path.join(ROOT, 'lib/rules'),
+    `s3://${DATA}/demo-raw/`,
+    '--recursive',
+    '--no-progress',
+  ]);
 
 const run = (name: string) => path.join(ROOT, 'runs', name);
 const short = ['--set', 'training.steps=8', '--set', 'code.arguments.save-every-steps=2'];
+/** One rank: what a role may do does not depend on how many ask. */
+const alone = [
+  '--set',
+  'compute.instanceCount=1',
+  '--set',
+  'distribution.processesPerHost=1',
+  '--set',
+  'limits.maxAttempts=1',
+];
 
 /** Takes one action away from the inline policies of a role while `body` runs. */
 async function without(role: string, action: string, body: () => Promise<void>): Promise<void> {
@@ -146,7 +148,7 @@ describe('with IAM enforced', () => {
     expect(preflight.code, preflight.stdout + preflight.stderr).toBe(0);
     const tokens = await launch('demo-tokenize.yaml', 'tokens');
     expect(tokens.code, tokens.stderr).toBe(0);
-    const done = await launch('demo.yaml', 'allowed', ...short);
+    const done = await launch('demo.yaml', 'allowed', ...short, '--set', 'distribution.processesPerHost=1');
     expect(done.code, done.stderr).toBe(0);
     expect(JSON.parse(done.stdout)).toMatchObject({ state: 'completed', committedStep: 8 });
   });
@@ -163,6 +165,7 @@ describe('with IAM enforced', () => {
       'training.steps=2000',
       '--set',
       'code.arguments.save-every-steps=2',
+      ...alone,
     );
     expect(started.code, started.stderr).toBe(0);
     await untilCommitted('stopped');
@@ -192,7 +195,7 @@ describe('with IAM enforced', () => {
 
   test("without the trainer's s3:PutObject, the run fails with the checkpoint class and the denial", async () => {
     await without(`${ROLE}-default-execution`, 's3:PutObject', async () => {
-      const denied = await launch('demo.yaml', 'denied-put', ...short, '--set', 'limits.maxAttempts=1');
+      const denied = await launch('demo.yaml', 'denied-put', ...short, ...alone);
       expect(denied.code).toBe(4);
       expect(denied.stderr).toMatch(/a checkpoint could not be written.*403/);
     });
@@ -200,7 +203,7 @@ describe('with IAM enforced', () => {
 
   test("without the trainer's s3:DeleteObject, a save cannot take its old marker away and the run says so", async () => {
     await without(`${ROLE}-default-execution`, 's3:DeleteObject', async () => {
-      const denied = await launch('demo.yaml', 'denied-delete', ...short, '--set', 'limits.maxAttempts=1');
+      const denied = await launch('demo.yaml', 'denied-delete', ...short, ...alone);
       expect(denied.code).toBe(4);
       expect(denied.stderr).toMatch(/a checkpoint could not be written.*403/);
     });

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { AwsAccess, RoleCredentials } from '../aws-access';
@@ -127,6 +128,7 @@ export class Attempt {
       LANG: 'C.UTF-8',
       HOME: path.join(folder, 'home'),
       TMPDIR: this.temporaryOf(host),
+      ...threadsOf(this.spec.cluster.instances.length),
       ...this.host.containerEnv,
       ...this.spec.environment,
       AWS_REGION: this.spec.region,
@@ -151,4 +153,10 @@ export class Attempt {
     if (!this.host.keepFiles) trees.push(this.folder);
     await Promise.all(trees.map((tree) => rm(tree, { recursive: true, force: true, maxRetries: 3 })));
   }
+}
+
+/** Instances share the cores of this machine; ranks that take more threads than there are cores wait for each other spinning. */
+function threadsOf(instances: number): Record<string, string> {
+  if (instances === 1) return {};
+  return { OMP_NUM_THREADS: `${Math.max(1, Math.floor(availableParallelism() / instances))}` };
 }
