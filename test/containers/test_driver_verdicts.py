@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from slipway_driver.errors import ErrorCollector, classify, first_real
+from slipway_driver.error_collector import ErrorCollector
+from slipway_driver.errors import classify, first_real
 from slipway_driver.failure import failure_text
 from slipway_driver.memory import parse_oom_kills
 from slipway_driver.progress import ProgressReader

@@ -5,7 +5,7 @@ versions that print it (aws-ofi-nccl tags v1.4 to v1.21.1, NCCL 2.12 to 2.30 `sr
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -38,6 +38,22 @@ NCCL = "NCCL version 2.27.5+cuda12.9"  # NCCL's own banner
 SIMPLE = PRE + "NET/OFI Need to force simple protocol: byte delivery ordering not supported"  # "forced proto", since 1.16
 USER_PROTO = PRE + "NCCL_PROTO set by environment to simple"  # "user proto"
 NOISE = "[rank 3] step=7 loss=2.1 via NET of friends"
+PLUGIN_SUFFIX = PRE + "NET/OFI Initializing aws-ofi-nccl 1.7.4-aws"  # "plugin loaded": releases up to 1.13 end in -aws
+PROVIDER_SOCKETS = PRE + "NET/OFI Selected provider is sockets, fabric is 10.0.0.0/16"  # "wrong provider", since 1.14
+PROVIDER_RXM = PRE + "NET/OFI Selected Provider is tcp;ofi_rxm (found 2 nics)"  # "wrong provider": libfabric's layered name
+NO_PLUGIN_OLD = PRE + "NET/Plugin : No plugin found (libnccl-net.so), using internal implementation"  # "fallback": NCCL up to 2.18
+ASSIGNED = PRE + "Assigned NET plugin Libfabric to comm"  # "network chosen": NCCL since 2.27, plugin/net.cc
+ASSIGNED_SOCKET = PRE + "Assigned NET plugin Socket to comm"  # "fallback": NCCL since 2.27, plugin/net.cc
+NOT_INITIALISED = PRE + "Failed to initialize NET plugin Libfabric"  # "fallback": NCCL since 2.27, plugin/net.cc
+INIT_FAILED_WARN = "algo-1:218:412 [0] nccl_net_ofi_init:112 NCCL WARN NET/OFI aws-ofi-nccl initialization failed"  # "fallback", at WARN
+FAR_PAIR = PRE + "GPU Direct RDMA Disabled for GPU 0 / HCA 3 (distance 8 > 4)"  # graph/paths.cc: said of every pair far apart
+HCA_WITHOUT = PRE + "NET/Libfabric : GPU Direct RDMA Disabled for HCA 0 'rdmap16s27'"  # "GDR missing"
+SECURITY_GROUP = PRE + "NET/OFI This error indicates that the security group does not allow all traffic"  # "security group", since 1.21
+
+
+def of_rank(rank: int, line: str) -> str:
+    """The line as another process of the host prints it."""
+    return line.replace("algo-1:218:412 [0]", f"algo-1:{218 + rank}:{412 + rank} [{rank}]")
 
 
 def verdict(lines: Sequence[str], hosts: int = 2, instance_type: str = "ml.p5.48xlarge") -> EfaVerdict:
@@ -106,6 +122,93 @@ def test_the_report_names_versions_counts_and_each_piece_of_evidence_once() -> N
 def test_the_verdict_is_settled_by_the_line_that_names_the_network() -> None:
     assert not verdict([PLUGIN_NEW, PROVIDER_NEW]).settled
     assert verdict([NETWORK_SOCKET]).settled
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "expected"),
+    [
+        ("plugin 1.7 to 1.13", [PLUGIN_SUFFIX, PROVIDER_OLD, NETWORK_OLD, GDR_PCI], "efa+gdr"),
+        ("NCCL 2.27 says it twice", [PLUGIN_NEW, PROVIDER_NEW, ASSIGNED, NETWORK_NEW, GDR], "efa+gdr"),
+        ("NCCL 2.27 falls back", [NOT_INITIALISED, ASSIGNED_SOCKET], "sockets"),
+        ("the plugin was loaded, then sockets", [NCCL, PLUGIN_NEW, LIBFABRIC, PROVIDER_NEW, INIT_FAILED, NETWORK_SOCKET], "sockets"),
+        ("older wording of no plugin", [NO_PLUGIN_OLD], "sockets"),
+        ("EFA is there, the provider is sockets", [PLUGIN_NEW, PROVIDER_SOCKETS, NETWORK_NEW, NO_GDR], "sockets"),
+        ("a layered provider", [PLUGIN_NEW, PROVIDER_RXM, NETWORK_NEW, NO_GDR], "sockets"),
+        ("NCCL_DEBUG=WARN and all is well", [NCCL], "unknown"),
+        ("NCCL_DEBUG=WARN and the plugin failed", [NCCL, INIT_FAILED_WARN], "sockets"),
+        ("libfabric without a word on its provider", [PLUGIN_NEW, NETWORK_NEW], "unknown"),
+        ("pairs that lie far apart on a healthy host", [PROVIDER_NEW, FAR_PAIR, NETWORK_NEW, GDR], "efa+gdr"),
+        ("no card does GPUDirect", [PROVIDER_NEW, NETWORK_NEW, HCA_WITHOUT, NO_GDR], "efa"),
+        ("a channel over sockets beside libfabric", [PROVIDER_NEW, NETWORK_NEW, GDR, VIA_SOCKET], "sockets"),
+        ("a script that speaks of networks", [PROVIDER_NEW, NETWORK_NEW, GDR, "INFO: Using network storage at /fsx"], "efa+gdr"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_corpus_of_versions_and_fallbacks(name: str, lines: list[str], expected: str) -> None:
+    assert verdict(lines).verdict == expected, name
+    assert verdict(lines[::-1]).verdict == expected, "in any order"
+
+
+@pytest.mark.parametrize(
+    ("name", "weaker", "expected"),
+    [("over sockets", [NETWORK_SOCKET, VIA_SOCKET], "sockets"), ("over tcp", [PROVIDER_TCP, NETWORK_NEW, NO_GDR], "sockets"),
+     ("without GPUDirect", [PROVIDER_NEW, NETWORK_NEW, NO_GDR], "efa")],
+)  # fmt: skip
+def test_the_weakest_of_a_host_s_ranks_decides(name: str, weaker: list[str], expected: str) -> None:
+    healthy = [PLUGIN_NEW, PROVIDER_NEW, NETWORK_NEW, GDR]
+    odd = [of_rank(5, line) for line in weaker]
+    for lines in (healthy + odd, odd + healthy):
+        assert verdict(lines).verdict == verdict([f"[rank 0] {line}" for line in healthy] + [f"[rank 5] {line}" for line in odd]).verdict
+        assert verdict(lines).verdict == expected, name
+
+
+@pytest.mark.parametrize("change", [
+    lambda line: f"\x1b[32m{line}\x1b[0m",
+    lambda line: line.replace("NCCL INFO ", "\x1b[1;34mNCCL INFO\x1b[0m ").replace("is efa", "is \x1b[33mefa\x1b[39m"),
+    lambda line: line + "\r",
+    lambda line: " 42%|####  | 3/7\r" + line,
+    lambda line: "x" * 100_000 + " " + line,
+    lambda line: line + " " + "y" * 1_000_000,
+    lambda line: "2026-11-21T10:00:00.000Z " + line,
+    lambda line: line.replace(PRE, ""),
+], ids=["coloured", "coloured inside", "CRLF", "progress bar", "behind much else", "very long", "with a time", "no prefix"])  # fmt: skip
+def test_what_is_around_nccl_s_words_does_not_matter(change: Callable[[str], str]) -> None:
+    lines = [PLUGIN_NEW, LIBFABRIC, PROVIDER_NEW, NETWORK_NEW, GDR]
+    report = verdict([change(line) for line in lines]).report()
+    assert (report["verdict"], report["plugin"], report["libfabric"]) == ("efa+gdr", "aws-ofi-nccl 1.17.3", "2.1")
+    assert all(len(line) <= 300 for line in report["evidence"])
+    assert any("Selected provider is efa" in line for line in report["evidence"])
+    assert verdict([change(line) for line in [NETWORK_SOCKET, VIA_SOCKET]]).verdict == "sockets"
+
+
+def test_two_ranks_that_write_into_each_other_s_lines_are_told_apart() -> None:
+    lines = [PLUGIN_NEW, LIBFABRIC, PROVIDER_NEW, NETWORK_NEW, GDR]
+    for whole in lines:
+        for other in lines:
+            for cut in range(1, len(whole)):
+                run_together = whole[:cut] + of_rank(1, other) + whole[cut:]
+                assert verdict([*lines, run_together]).verdict == "efa+gdr", run_together
+                assert verdict([run_together, *lines]).verdict == "efa+gdr", run_together
+    report = verdict([PLUGIN_NEW[:-2] + of_rank(1, NETWORK_SOCKET), PLUGIN_NEW]).report()
+    assert (report["verdict"], report["plugin"]) == ("sockets", "aws-ofi-nccl 1.17.3")
+
+
+def test_lines_that_are_cut_off_at_the_end_of_a_log_do_not_change_the_verdict() -> None:
+    for lines, expected in (
+        ([PLUGIN_NEW, PROVIDER_NEW, NETWORK_NEW, GDR], "efa+gdr"),
+        ([PLUGIN_NEW, PROVIDER_OLD, NETWORK_OLD, NO_GDR], "efa"),
+        ([PLUGIN_NEW, PROVIDER_RXM, NETWORK_NEW], "sockets"),
+        ([NO_PLUGIN, NETWORK_SOCKET, VIA_SOCKET], "sockets"),
+    ):
+        for whole in lines:
+            for length in range(len(whole)):
+                assert verdict([*lines, whole[:length]]).verdict == expected, whole[:length]
+                assert verdict([*lines, whole[length:]]).verdict == expected, whole[length:]
+
+
+def test_a_channel_line_alone_settles_the_verdict_and_the_security_group_is_evidence() -> None:
+    assert verdict([VIA_SOCKET]).settled
+    assert verdict([SECURITY_GROUP]).report()["evidence"] == [SECURITY_GROUP]
 
 
 @pytest.mark.parametrize(

@@ -2,96 +2,131 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Set
 
 from slipway_driver import efa_lines as lines
 from slipway_driver.efa_instances import EFA_INSTANCES
 
 EVIDENCE_LIMIT = 20
+EVIDENCE_LENGTH = 300
+#: libfabric's providers that are TCP or UDP. A name that is not here and is not efa proves nothing: it may have been cut off.
+SOCKET_PROVIDERS = ("tcp", "sockets", "udp", "net")
+_DECISIVE = (lines.PLUGIN, lines.LIBFABRIC, lines.PROVIDER, lines.NETWORK, lines.CHANNEL, lines.FALLBACK, lines.GDR_MISSING)
+
+
+def is_about_network(line: str) -> bool:
+    """Whether the verdict may depend on a line."""
+    return bool(lines.INTERESTING.search(line)) and any(pattern.search(line) for pattern in _DECISIVE)
+
+
+def _process_of(line: str, at: int) -> str:
+    """Who wrote what stands at `at`: the driver's label of the line, else NCCL's own before that place."""
+    rank = lines.RANK.match(line)
+    if rank:
+        return rank.group(1)
+    written_by = lines.PROCESS.findall(line, 0, at)
+    return written_by[-1] if written_by else ""
+
+
+def _excerpt(line: str) -> str:
+    """So much of a line as shows what it says of the network."""
+    found = next((match for match in (pattern.search(line) for pattern in _DECISIVE) if match), None)
+    begin = max(0, found.end() - EVIDENCE_LENGTH) if found else 0
+    return line[begin : begin + EVIDENCE_LENGTH]
 
 
 class EfaVerdict:
-    """Fed with every line of a host's ranks. Lines may be cut off or come in any order: each is judged by itself."""
+    """Fed with every line of a host's ranks, cut off, run together or in any order. The slowest network that any of them uses counts:
+    every collective waits for it."""
 
     def __init__(self, hosts: int, instance_type: str, devices: int) -> None:
         self._hosts = hosts
         self._known = EFA_INSTANCES.get(instance_type)
         self._devices = devices
         self._evidence: List[str] = []
-        self.plugin: Optional[str] = None
-        self.libfabric: Optional[str] = None
-        self.provider: Optional[str] = None
-        self.nccl: Optional[str] = None
-        self.network: Optional[str] = None
-        self.nics: Optional[int] = None
-        self._gdr = False
-        self._gdr_missing = False
-        self._socket = False
-        self._libfabric_channel = False
+        self._versions: Dict[str, str] = {}
+        self._providers: Set[str] = set()
+        self._networks: Set[str] = set()
+        #: Processes with channels over Libfabric: whether one of these has GPUDirect. A line without it may be one that was cut off.
+        self._channels: Dict[str, bool] = {}
+        self._nics: Optional[int] = None
+        self._gdr_missing = self._fell_back = False
 
     def feed(self, line: str) -> None:
         if not lines.INTERESTING.search(line):
             return
-        if self._read(line) and len(self._evidence) < EVIDENCE_LIMIT:
-            self._evidence.append(line.strip()[:300])
+        plain = lines.COLOUR.sub("", line).strip()
+        if self._read(plain) and len(self._evidence) < EVIDENCE_LIMIT:
+            self._evidence.append(_excerpt(plain))
 
     def _read(self, line: str) -> bool:
-        """Takes what the line says; True when it says something that was not known."""
+        """Takes what a line says; True when it says something that was not known."""
         before = self._facts()
-        for name, pattern in (("plugin", lines.PLUGIN), ("libfabric", lines.LIBFABRIC), ("nccl", lines.NCCL_VERSION)):
-            found = pattern.search(line)
-            if found and getattr(self, name) is None:
-                setattr(self, name, found.group(1))
-        provider = lines.PROVIDER.search(line)
-        if provider:
-            self.provider = provider.group(1)
-            self.nics = int(provider.group(2)) if provider.group(2) else self.nics
-        network = lines.NETWORK.search(line)
-        if network:
-            self.network = network.group(1)
-        self._gdr = self._gdr or bool(lines.GDR_CHANNEL.search(line))
+        self._read_versions(line)
+        for name, nics in lines.PROVIDER.findall(line):
+            if name == "efa" or name in SOCKET_PROVIDERS:
+                self._providers.add(name)
+            self._nics = int(nics) if nics else self._nics
+        self._networks.update(lines.NETWORK.findall(line))
+        self._read_channels(line)
         self._gdr_missing = self._gdr_missing or bool(lines.GDR_MISSING.search(line))
-        self._libfabric_channel = self._libfabric_channel or bool(lines.LIBFABRIC_CHANNEL.search(line))
-        self._socket = self._socket or bool(lines.SOCKET.search(line))
+        self._fell_back = self._fell_back or bool(lines.FALLBACK.search(line))
         return self._facts() != before or bool(lines.SECURITY_GROUP.search(line))
 
+    def _read_channels(self, line: str) -> None:
+        for found in lines.CHANNEL.finditer(line):
+            network, gdr = found.groups()
+            if network == "Socket":
+                self._networks.add(network)
+            else:
+                process = _process_of(line, found.start())
+                self._channels[process] = self._channels.get(process, False) or bool(gdr)
+
+    def _read_versions(self, line: str) -> None:
+        for name, pattern in (("plugin", lines.PLUGIN), ("libfabric", lines.LIBFABRIC), ("nccl", lines.NCCL_VERSION)):
+            for version in pattern.findall(line):
+                if len(version) > len(self._versions.get(name, "")):
+                    self._versions[name] = version  # The shorter one was cut off.
+
     def _facts(self) -> "tuple[Any, ...]":
-        return (
-            self.plugin, self.libfabric, self.provider, self.nccl, self.network, self.nics,
-            self._gdr, self._gdr_missing, self._socket, self._libfabric_channel,
-        )  # fmt: skip
+        """What is known, without how often it was said."""
+        channels = frozenset(self._channels.values())
+        sets = frozenset(self._providers), frozenset(self._networks), channels
+        return (*sets, tuple(self._versions.items()), self._nics, self._gdr_missing, self._fell_back)
+
+    @property
+    def _provider(self) -> Optional[str]:
+        """The one that counts: any other than efa, where ranks differ."""
+        return next(iter(sorted(self._providers - {"efa"})), "efa" if self._providers else None)
 
     @property
     def verdict(self) -> str:
         """As the contract names it. What NCCL says that it uses counts more than what it tried on the way."""
         if self._hosts == 1:
             return "single-host"
-        network = (self.network or "").lower()
-        if network == "socket" or (not network and self._socket and not self._libfabric_channel):
+        if "Socket" in self._networks or self._providers - {"efa"}:
             return "sockets"
-        if self.provider in ("tcp", "sockets", "udp", "tcp;ofi_rxm"):
-            return "sockets"
-        if self._libfabric_channel or "libfabric" in network:
-            if self.provider is not None and not self.provider.startswith("efa"):
-                return "unknown"
-            return "efa+gdr" if self._gdr and not self._gdr_missing else "efa"
-        return "unknown"
+        if not self._channels and "Libfabric" not in self._networks:
+            return "sockets" if self._fell_back else "unknown"
+        if self._channels and all(self._channels.values()) and not self._gdr_missing:
+            return "efa+gdr"  # Also where the provider's line was lost: libfabric's TCP does no GPUDirect.
+        return "efa" if self._providers else "unknown"
 
     @property
     def settled(self) -> bool:
         """Whether NCCL has said which network it uses."""
-        return self._hosts == 1 or self.network is not None
+        return self._hosts == 1 or bool(self._networks or self._channels)
 
     def report(self) -> Dict[str, Any]:
         """The object of efa.json and of the `efa` event."""
         return {
             "verdict": self.verdict,
             "devices": self._devices,
-            "provider": self.provider,
-            "plugin": self.plugin,
-            "libfabric": self.libfabric,
-            "nccl": self.nccl,
-            "interfaces": self.nics,
+            "provider": self._provider,
+            "plugin": self._versions.get("plugin"),
+            "libfabric": self._versions.get("libfabric"),
+            "nccl": self._versions.get("nccl"),
+            "interfaces": self._nics,
             "expectedInterfaces": self._known.interfaces if self._known else None,
             "evidence": list(self._evidence),
             "busBandwidthGBps": None,

@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Optional, Sequence
+from typing import Any, Mapping, Optional, Sequence
 
 LIMIT = 1024
 REASON_LIMIT = 300
+
+
+def _head(fields: Mapping[str, Any], reason: str) -> str:
+    """The line of JSON. Letters stay letters, and a reason that must be escaped all over is cut until the line fits."""
+    while True:
+        head = json.dumps(dict(fields, reason=reason), separators=(",", ":"), ensure_ascii=False)
+        if len(head) <= LIMIT or not reason:
+            return head
+        reason = reason[: len(reason) // 2]
 
 
 def failure_text(
@@ -26,8 +35,7 @@ def failure_text(
 ) -> str:
     """The whole content of the file. `existing` is what the script has written there."""
     fields = {"slipway": 1, "class": kind, "code": code, "host": host, "rank": rank, "step": step}
-    fields["reason"] = reason[:REASON_LIMIT]
-    head = json.dumps({name: value for name, value in fields.items() if value is not None}, separators=(",", ":"))
+    head = _head({name: value for name, value in fields.items() if value is not None}, reason[:REASON_LIMIT])
     existing = existing.rstrip("\n")
     if existing:
         together = existing + "\n" + head
@@ -49,6 +57,6 @@ def write_failure(path: Path, **fields: "object") -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         existing = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-        path.write_text(failure_text(existing=existing, **fields), encoding="utf-8")  # type: ignore[arg-type]
+        path.write_text(failure_text(existing=existing, **fields), encoding="utf-8", errors="replace")  # type: ignore[arg-type]
     except OSError as error:
         print("the failure file could not be written: %s" % error, flush=True)

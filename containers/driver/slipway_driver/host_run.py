@@ -18,6 +18,7 @@ from slipway_driver.log import log, say
 from slipway_driver.memory import oom_kills
 from slipway_driver.peers import Peers
 from slipway_driver.progress import ProgressReader, progress_line
+from slipway_driver.redaction import redacted_failure, secrets_of
 from slipway_driver.supervisor import Supervisor, read_records
 from slipway_driver.vitals import Vitals
 from slipway_driver.watchdog import Watchdog
@@ -44,7 +45,7 @@ class HostRun:
         self._vitals = Vitals(attempt.cluster.training_hosts, int(attempt.environ.get("SLIPWAY_RESTART", 0)))
         hosts = len(attempt.cluster.training_hosts)
         self._efa = EfaVerdict(hosts, attempt.cluster.instance_type, attempt.devices)
-        self._efa_told = False
+        self._efa_told: Optional[str] = None
         #: What the probe has measured before this round; None without one.
         self.bandwidth: Optional[Dict[str, Any]] = None
         self._alerted = False
@@ -86,7 +87,8 @@ class HostRun:
         try:
             launcher_code = self._supervisor.wait(self._poll)
             self._tell_efa()
-            return self._outcome(launcher_code)
+            secrets = secrets_of(attempt.environ, attempt.job.restart_secret)
+            return redacted_failure(self._refusal() or self._outcome(launcher_code), secrets)
         finally:
             shutil.rmtree(str(self._state), ignore_errors=True)
             self._keep_dumps()
@@ -118,10 +120,10 @@ class HostRun:
             self._tell_efa()
 
     def _tell_efa(self) -> None:
-        """The verdict, once, from the first host; a refusal ends the job."""
-        if self._efa_told or self._attempt.job.efa == "off":
+        """The verdict from the first host; again where a later line has made it another one."""
+        if self._efa_told == self._efa.verdict or self._attempt.job.efa == "off":
             return
-        self._efa_told = True
+        self._efa_told = self._efa.verdict
         report = self._efa.report()
         if self.bandwidth:
             report.update({name: self.bandwidth.get(name) for name in ("busBandwidthGBps", "expectedGBps", "lineRatePercent")})
@@ -130,16 +132,26 @@ class HostRun:
             target = self._attempt.paths.output_data / "efa.json"
             target.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
+    def _refusal(self) -> Optional[Failure]:
+        """Why the job must not go on, or count as done, over this network; None while it may."""
+        # Nothing is decided on what NCCL tries before it says which network it uses; by its first step, or its end, it has.
+        ended = self._supervisor is not None and self._supervisor.ended
+        if self._stop_asked.is_set() or self._ended is not None or not (self._efa.settled or self.step is not None or ended):
+            return None
+        reason = refusal(self._attempt.job.efa, self._efa.verdict)
+        if reason is None:
+            return None
+        self._tell_efa()
+        return Failure(EFA, class_of(EFA), None, reason, self._efa.report()["evidence"][-5:])
+
     def _poll(self) -> None:
         supervisor = self._supervisor
         if supervisor is None or supervisor.stopping or self._ended is not None:
             return
-        if self._efa.settled:
-            reason = refusal(self._attempt.job.efa, self._efa.verdict)
-            if reason:
-                self._tell_efa()
-                self._end(Failure(EFA, class_of(EFA), None, reason, self._efa.report()["evidence"][-5:]))
-                return
+        refused = self._refusal()
+        if refused is not None:
+            self._end(refused)
+            return
         asked = self._peers.end_asked()
         if asked is not None:
             if asked == class_of(HANG):

@@ -25,6 +25,7 @@ from slipway_driver.paths import Paths, paths_of
 from slipway_driver.peers import Alone, Coordinator, Member, Peers, patience
 from slipway_driver.probe import Probe
 from slipway_driver.progress import progress_line
+from slipway_driver.redaction import redacted, secrets_of
 from slipway_driver.restart_policy import Report
 
 # A host that only lost its peer waits, so that the host with the real error is the first to fail.
@@ -163,6 +164,7 @@ def main() -> int:
 
 
 def _refuse(paths: Paths, code: int, reason: str) -> int:
+    reason = redacted(reason, secrets_of(os.environ))
     kind, host = class_of(code), _host_name(paths)
     write_failure(paths.failure, code=code, kind=kind, host=host, rank=None, step=None, reason=reason)
     say(progress_line("exit", code=code, **{"class": kind}, reason=reason))

@@ -20,13 +20,18 @@ import time
 from pathlib import Path
 from typing import IO, Any, Callable, Dict, List, Mapping, Optional
 
-from slipway_driver.errors import ErrorCollector
+from slipway_driver.efa_verdict import is_about_network
+from slipway_driver.error_collector import ErrorCollector
 from slipway_driver.exit_codes import shell_code
 from slipway_driver.progress import PREFIX
 
 STOPPING = "stopping"
 BURST_LINES = 2000
 LINES_PER_SECOND = 50.0
+#: Of NCCL's lines about its network: the verdict must not depend on what else a rank prints.
+NETWORK_LINES = 200
+#: A longer line comes in pieces: one without an end must not fill the memory.
+LONGEST_LINE = 1 << 20
 TEARDOWN_SECONDS = 5.0
 PR_SET_PDEATHSIG = 1
 #: Set by the host's part of an MPI launch: this host's state folder, and the file that its log is read from.
@@ -90,13 +95,13 @@ class LineBudget:
         return dropped
 
 
-def _pump(source: "IO[bytes]", rank: Optional[int], errors: Optional[ErrorCollector]) -> None:
-    budget = LineBudget()
-    for raw in iter(source.readline, b""):
+def _pump(source: "IO[bytes]", rank: Optional[int], errors: ErrorCollector) -> None:
+    budget, network = LineBudget(), LineBudget(NETWORK_LINES, 0.0)
+    for raw in iter(lambda: source.readline(LONGEST_LINE), b""):
         line = raw.decode("utf-8", "replace").rstrip("\r\n")
-        if errors is not None:
-            errors.feed(line, time.time())
-        if line.startswith(PREFIX) or budget.admit(time.monotonic()):
+        errors.feed(line, time.time())
+        now = time.monotonic()
+        if line.startswith(PREFIX) or (is_about_network(line) and network.admit(now)) or budget.admit(now):
             _say_dropped(budget, rank)
             _write_line(line, rank)
     _say_dropped(budget, rank)
@@ -152,10 +157,21 @@ def _log_to_this_host(environ: Mapping[str, str]) -> None:
             os.close(opened)
 
 
-def _wait_and_pump(child: "subprocess.Popen[bytes]", rank: Optional[int], errors: ErrorCollector) -> int:
+class RankErrors:
+    """What one rank said of its end: on stderr, else (`2>&1`) in a traceback on stdout."""
+
+    def __init__(self) -> None:
+        self.stderr, self.stdout = ErrorCollector(), ErrorCollector(bare=False)
+
+    @property
+    def best(self) -> ErrorCollector:
+        return self.stdout if self.stdout.summary and not self.stderr.summary else self.stderr
+
+
+def _wait_and_pump(child: "subprocess.Popen[bytes]", rank: Optional[int], errors: RankErrors) -> int:
     pumps = [
-        threading.Thread(target=_pump, args=(child.stdout, rank, None), daemon=True),
-        threading.Thread(target=_pump, args=(child.stderr, rank, errors), daemon=True),
+        threading.Thread(target=_pump, args=(child.stdout, rank, errors.stdout), daemon=True),
+        threading.Thread(target=_pump, args=(child.stderr, rank, errors.stderr), daemon=True),
     ]
     for pump in pumps:
         pump.start()
@@ -191,12 +207,12 @@ def run(state: Path, command: List[str], environ: Mapping[str, str]) -> int:
         env={**environ, **rank_variables(environ)}, cwd=environ.get(FOLDER_VARIABLE),
     )  # fmt: skip
     (state / ("rank-%d.pid" % local_rank)).write_text(str(child.pid), encoding="utf-8")
-    errors = ErrorCollector()
+    errors = RankErrors()
 
     def keep(code: int, torn_down: bool) -> None:
-        _write_record(state, local_rank, _record(rank, local_rank, code, errors, (state / STOPPING).exists(), torn_down))
+        _write_record(state, local_rank, _record(rank, local_rank, code, errors.best, (state / STOPPING).exists(), torn_down))
 
-    torn_down = _stop_on_teardown(child, state, lambda: keep(1 if errors.summary else -signal.SIGTERM, True))
+    torn_down = _stop_on_teardown(child, state, lambda: keep(1 if errors.best.summary else -signal.SIGTERM, True))
     if (state / STOPPING).exists():
         # The driver began to stop between the two lines above and has not seen this rank.
         child.terminate()

@@ -98,6 +98,10 @@ class Supervisor:
     def stopping(self) -> bool:
         return self._stopping.is_set()
 
+    @property
+    def ended(self) -> bool:
+        return self._process.poll() is not None
+
     def _read(self) -> None:
         assert self._process.stdout is not None
         for raw in iter(self._process.stdout.readline, b""):

@@ -1,0 +1,138 @@
+"""Finds, in the output of one rank, the error that ended it: not what it lived through before, and not what its end set off."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Deque, Dict, List, Optional
+
+from slipway_driver import error_lines as says
+
+TAIL_LINES = 40
+#: Of one line: a tensor that is printed whole must not fill the memory.
+LONGEST_LINE = 2000
+#: Lines of other threads that may stand between a traceback and its last line.
+FOREIGN_LINES = 3
+#: Lines of a message of NCCL's below the first.
+MESSAGE_LINES = 6
+#: A word like "error" without a traceback explains an end that comes soon: a rank that went on for longer has lived through it.
+STALE_SECONDS = 600.0
+
+
+def is_noise(summary: str) -> bool:
+    """Whether a line tells of an end that another process brought about, or only of the launcher's."""
+    return bool(says.AFTERMATH.search(summary) or says.PEER_LOST.search(summary) or says.CONNECTION_LOST.search(summary))
+
+
+class _Found:
+    """One error: when it began, its lines, and the line that names it ("" while a traceback is being read)."""
+
+    def __init__(self, at: float, line: str, summary: str = "", noise: bool = False) -> None:
+        self.at, self.summary, self.noise = at, summary, noise
+        self.lines: Deque[str] = deque([line], maxlen=4 * TAIL_LINES)
+        self.foreign, self.more = 0, MESSAGE_LINES
+
+    def name(self, summary: str) -> None:
+        """The line that ends a traceback. Of a chain of exceptions the last counts; noise neither hides its cause nor is hidden."""
+        if not self.summary or not (is_noise(self.summary) or is_noise(summary)):
+            self.summary = summary
+
+    def takes_more(self, text: str) -> bool:
+        """NCCL's errors go on for some lines below the one that names them; True when `text` was taken as one of these."""
+        if self.more == 0 or not says.TALKS_TO_RANKS.search(self.summary) or says.RANK_LOG.match(text):
+            return False
+        self.more -= 1
+        self.lines.append(text)
+        self.noise = self.noise or is_noise(text)
+        return True
+
+    @property
+    def is_cause(self) -> bool:
+        return bool(self.summary) and not self.noise and not is_noise(self.summary)
+
+
+class ErrorCollector:
+    """Reads one rank's output line by line. `bare` False: tracebacks only, for output in which "error" may be any word."""
+
+    def __init__(self, bare: bool = True) -> None:
+        self._takes_bare = bare
+        self._tail: Deque[str] = deque(maxlen=TAIL_LINES)
+        #: Tracebacks that are being read, by PyTorch's label: processes of one script share its stderr.
+        self._open: Dict[str, _Found] = {}
+        self._traceback: Optional[_Found] = None
+        self._bare: Optional[_Found] = None
+        self._before = ""
+
+    def feed(self, line: str, at: float) -> None:
+        line = line[:LONGEST_LINE]
+        self._tail.append(line)
+        labelled = says.RANK_LABEL.match(line)
+        text = says.GROUP_MARGIN.sub("", line[labelled.end() :] if labelled else line)
+        label = labelled.group(1) if labelled else ""
+        if text.rstrip().endswith(says.TRACEBACK):
+            self._begin(label, text, at)
+        elif label in self._open:
+            self._continue(label, text)
+        elif self._traceback is not None and self._traceback.takes_more(text):
+            pass
+        elif self._takes_bare and (says.BARE_ERROR.search(text) or says.BARE_EXCEPTION.match(text)):
+            self._take_bare(text, at)
+        if text.strip():
+            self._before = text
+
+    def _begin(self, label: str, text: str, at: float) -> None:
+        """A chained traceback goes on with the error above it; every other one is an error of its own."""
+        last = self._traceback
+        if last is not None and (says.CHAINED.match(self._before) or says.CHAINED.match(text)):
+            self._open[label] = last
+            last.lines.extend([self._before, text])
+        else:
+            self._open[label] = _Found(at, text, noise=bool(says.AFTERMATH.search(self._before)))
+
+    def _continue(self, label: str, text: str) -> None:
+        found = self._open[label]
+        if not text.strip():
+            return
+        if text[0].isspace():
+            found.lines.append(text)
+        elif says.EXCEPTION.match(text):
+            found.lines.append(text)
+            found.name(text)
+            self._close(label)
+        else:
+            found.foreign += 1
+            if found.foreign > FOREIGN_LINES:
+                del self._open[label]
+
+    def _close(self, label: str) -> None:
+        """The latest error that may be the cause is kept: what a rank caught and went on from comes before it."""
+        found = self._open.pop(label)
+        if self._traceback is None or found.is_cause or not self._traceback.is_cause:
+            self._traceback = found
+
+    def _take_bare(self, text: str, at: float) -> None:
+        """The first of them, unless it is stale or was noise."""
+        found = _Found(at, text, text.strip())
+        if self._bare is None or at - self._bare.at > STALE_SECONDS or (found.is_cause and not self._bare.is_cause):
+            self._bare = found
+
+    @property
+    def _best(self) -> Optional[_Found]:
+        for found in (self._traceback, self._bare):
+            if found is not None and found.is_cause:
+                return found
+        return self._traceback or self._bare
+
+    @property
+    def summary(self) -> str:
+        """The line that names the error; "" when none was seen."""
+        return self._best.summary if self._best else ""
+
+    @property
+    def at(self) -> Optional[float]:
+        return self._best.at if self._best else None
+
+    @property
+    def tail(self) -> List[str]:
+        """The traceback of the error if it has one, else the last lines."""
+        best = self._best
+        return list(best.lines)[-TAIL_LINES:] if best is not None and best is self._traceback else list(self._tail)

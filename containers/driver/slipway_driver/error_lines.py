@@ -1,0 +1,45 @@
+"""What Python, PyTorch, NCCL, gloo and the kernel print when a rank ends badly.
+
+Sources: PyTorch 2.5 to 2.15 (ProcessGroupNCCL.cpp, the excepthook of torch/distributed, elastic/multiprocessing/errors), NCCL 2.18 to
+2.30 (misc/socket.cc, enqueue.cc), gloo transport/tcp/pair.cc, Linux mm/oom_kill.c; retrieved 2026-11-20.
+"""
+
+from __future__ import annotations
+
+import re
+
+TRACEBACK = "Traceback (most recent call last):"
+#: PyTorch's excepthook puts the rank in front of every line of a traceback once a process group exists.
+RANK_LABEL = re.compile(r"^(\[rank\d+\]):(?: |(?=\[)|$)")
+#: The margin in front of the lines of an ExceptionGroup.
+GROUP_MARGIN = re.compile(r"^\s+[|+] ")
+#: The line that ends a traceback: a class and mostly a message. Words in capitals are the levels of a log.
+EXCEPTION = re.compile(r"^(?![A-Z]+:)[A-Za-z_][\w.]*(?::|$)")
+#: The same where no traceback announces it: only names that are errors by convention (SyntaxError of the entry point has no traceback).
+BARE_EXCEPTION = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Timeout)(?::|$)")
+#: Lines that mean an error although nothing above names an exception.
+BARE_ERROR = re.compile(r"\b(error|fatal|abort(?:ed)?|segmentation fault|terminate called)\b", re.IGNORECASE)
+#: Between the tracebacks of one chain of exceptions.
+CHAINED = re.compile(
+    r"^(?:The above exception was the direct cause of|During handling of the above exception, another)|^Original Traceback"
+)
+#: A line of PyTorch's own log: level, month and day.
+RANK_LOG = re.compile(r"^\[?[IWEF]\d{4} ")
+#: What a launcher says of the process that failed, and what Python says while it clears up: never the cause.
+AFTERMATH = re.compile(r"\bChildFailedError\b|^Exception ignored in|^terminate called")
+
+#: What a rank says when somebody else died or left. Never the cause.
+PEER_LOST = re.compile(
+    r"Connection closed by remote peer|ncclRemoteError|remote process exited or there was a network error"
+    r"|possibly due to a network error or a remote process exiting|NCCL communicator (was|is) aborted"
+    r"|DistNetworkError|DistStoreError|failed to recv, got 0 bytes|recvValue failed|sendBytes failed"
+    r"|ProcessGroup.* was destroyed|Failed to send to peer"
+)
+#: The same from a socket; any other connection of the script may say it too, so it counts beside TALKS_TO_RANKS only.
+CONNECTION_LOST = re.compile(r"Connection (?:closed|reset) by peer|Broken pipe|Socket closed|Connection refused")
+TALKS_TO_RANKS = re.compile(r"torch[./]distributed|\bdist\.|nccl|gloo|c10d|TCPStore|ProcessGroup|mpi4py|MPI_", re.IGNORECASE)
+#: A collective that never came back.
+COLLECTIVE_TIMEOUT = re.compile(r"caught collective operation timeout|Timed out waiting \d+ms|watchdog got stuck|Watchdog caught .*timeout")
+#: The kernel's own words, and those of a DataLoader whose worker it killed.
+KERNEL_OUT_OF_MEMORY = re.compile(r"Out of memory: Kill|Memory cgroup out of memory|invoked oom-killer|\boom-kill:", re.IGNORECASE)
+KILLED_WORKER = re.compile(r"killed by signal: Killed")

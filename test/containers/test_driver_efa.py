@@ -1,0 +1,88 @@
+"""Whole jobs whose ranks say which network NCCL uses: efa.json, the event, and what `efa: required | preferred | off` make of it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fake_world import FakeWorld, job_json
+
+INFO = "algo-1:218:412 [0] NCCL INFO "
+HEALTHY = [
+    INFO + "NET/OFI Initializing aws-ofi-nccl 1.17.3",
+    INFO + "NET/OFI Selected provider is efa, fabric is efa-direct (found 32 nics)",
+    INFO + "Using network Libfabric",
+    INFO + "Channel 00/0 : 7[7] -> 8[0] [receive] via NET/Libfabric/0/GDRDMA",
+]
+FELL_BACK = [*HEALTHY[:1], INFO + "NET/OFI aws-ofi-nccl initialization failed", INFO + "Using network Socket"]
+
+
+def world(tmp_path: Path, lines: list[str], then: str = "", hosts: int = 2, **job: object) -> FakeWorld:
+    prints = "for line in %r:\n    print(line, flush=True)\n" % lines
+    script = "import os, sys, time\nhost = os.environ['SM_CURRENT_HOST']\n" + prints + then
+    made = FakeWorld(tmp_path, hosts, job_json(**job), {"train.py": script})
+    made.start()
+    return made
+
+
+def verdict(made: FakeWorld) -> dict:
+    return json.loads((made.base("algo-1") / "output/data/efa.json").read_text())
+
+
+@pytest.mark.parametrize("efa", ["required", "preferred"])
+def test_lines_behind_a_flood_and_on_stderr_still_give_the_verdict(tmp_path: Path, efa: str) -> None:
+    flood = "for n in range(20000):\n    print('noise', n)\nfor line in %r:\n    print(line, file=sys.stderr, flush=True)" % HEALTHY
+    made = world(tmp_path, [], flood + "\n" + flood.split("\n")[0] + "\n    print('noise', n)", efa=efa)
+    assert made.wait() == [0, 0], made.log("algo-1")
+    found = verdict(made)
+    assert (found["verdict"], found["plugin"], found["interfaces"]) == ("efa+gdr", "aws-ofi-nccl 1.17.3", 32)
+    assert made.events("algo-1", "efa")[-1]["verdict"] == "efa+gdr"
+    assert made.events("algo-2", "efa") == [] and not (made.base("algo-2") / "output/data/efa.json").exists()
+
+
+def test_fails_with_74_however_fast_a_required_efa_that_fell_back_ends(tmp_path: Path) -> None:
+    made = world(tmp_path, FELL_BACK, "sys.exit(0 if host == 'algo-1' else 1)", efa="required")
+    assert made.wait() == [74, 74], made.log("algo-1")
+    assert verdict(made)["verdict"] == "sockets"
+    assert made.failure("algo-1")["class"] == "efa"
+
+
+def test_only_the_host_that_fell_back_refuses_to_go_on(tmp_path: Path) -> None:
+    fallen = "if host == 'algo-2':\n    print(%r, flush=True)\n    time.sleep(600)" % FELL_BACK[-1]
+    made = world(tmp_path, HEALTHY, fallen, efa="required")
+    assert made.wait() == [0, 74], made.log("algo-2")
+    assert "NCCL uses TCP sockets" in made.failure("algo-2")["reason"]
+
+
+def test_a_network_that_turns_out_slower_after_the_first_step_is_told_again_and_refused(tmp_path: Path) -> None:
+    step = 'slipway {"event":"step","step":1}'
+    later = "print(%r, flush=True)\ntime.sleep(0.5)\nprint(%r, flush=True)\ntime.sleep(600)" % (step, FELL_BACK[-1])
+    made = world(tmp_path, HEALTHY, later, efa="required")
+    assert made.wait() == [74, 74], made.log("algo-1")
+    assert [event["verdict"] for event in made.events("algo-1", "efa")] == ["efa+gdr", "sockets"]
+    assert verdict(made)["verdict"] == "sockets"
+
+
+@pytest.mark.parametrize(("efa", "hosts", "told"), [("preferred", 2, "sockets"), ("off", 2, None), ("required", 1, "single-host")])
+def test_sockets_are_no_reason_to_end_where_efa_is_not_required_or_there_is_one_host(
+    tmp_path: Path, efa: str, hosts: int, told: str | None
+) -> None:
+    made = world(tmp_path, FELL_BACK, hosts=hosts, efa=efa)
+    assert made.wait() == [0] * hosts, made.log("algo-1")
+    assert [event["verdict"] for event in made.events("algo-1", "efa")] == ([told] if told else [])
+    assert (made.base("algo-1") / "output/data/efa.json").exists() is bool(told)
+
+
+def test_without_a_word_of_nccl_a_required_efa_is_unknown_and_goes_on(tmp_path: Path) -> None:
+    made = world(tmp_path, ["NCCL version 2.27.5+cuda12.9"], efa="required", env={"NCCL_DEBUG": "WARN"}, userPinned=["NCCL_DEBUG"])
+    assert made.wait() == [0, 0], made.log("algo-1")
+    assert (verdict(made)["verdict"], verdict(made)["nccl"]) == ("unknown", "2.27.5")
+
+
+def test_a_secret_in_an_exception_is_in_no_failure_file_and_no_event(tmp_path: Path) -> None:
+    raises = "raise RuntimeError('cannot log in with ' + os.environ['DB_PASSWORD'] + ' at https://bot:gh0st-in-here@db/')"
+    made = world(tmp_path, [], raises, hosts=1, env={"DB_PASSWORD": "correct horse battery"})
+    assert made.wait() == [1]
+    shown = (made.base("algo-1") / "output/failure").read_text() + json.dumps(made.events("algo-1", "exit"))
+    assert "RuntimeError: cannot log in with *** at https://bot:***@db/" in shown
+    assert "battery" not in shown and "gh0st" not in shown
