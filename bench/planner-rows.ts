@@ -89,7 +89,9 @@ export function layoutOfRow(row: Row): { layout: LayoutInput; recomputeKnown: bo
   const software = softwareOf(row, precision);
   const heads = m.heads ?? usualHeads(m.hidden, degrees.tensor);
   const microBatch = b.micro_batch_per_gpu ?? 1;
-  const zeroStage = (p.zero_stage ?? 0) as LayoutInput['zeroStage'];
+  // What runs on a single GPU has no stage; its state on several, sharded, is FSDP's.
+  const isSingleSharded = degrees.shard > 1 && p.strategy?.startsWith('single');
+  const zeroStage = (p.zero_stage ?? (isSingleSharded ? 3 : 0)) as LayoutInput['zeroStage'];
   const dataParallel = degrees.shard * degrees.replicate;
   const globalBatch = b.global_batch_seqs ?? microBatch * dataParallel * (b.grad_accum ?? 1);
   const offload = p.offload ?? 'none';
