@@ -1,21 +1,29 @@
 """The SM_* variables equal what AWS's own code computes from the same files, wherever the two of them agree.
 
 fixtures/sm-variables.json holds what sagemaker-training 5.1.4 and sagemaker-train 1.27.0 (both from PyPI) printed through
-toolkit_reference.py. With SLIPWAY_TOOLKIT_PYTHON (a Python that has sagemaker-training) and SLIPWAY_SDK_FOLDER (the unpacked wheel of
-sagemaker-train) set, they are asked again; `python test_sm_parity.py` then writes the fixture anew.
+toolkit_reference.py. Where the toolkit is installed (.slipway/toolkit, as `npm test` does it, or SLIPWAY_TOOLKIT_PYTHON) it is asked
+again, and for generated configurations; with SLIPWAY_SDK_FOLDER (the unpacked wheel of sagemaker-train) set, the SDK too. With both,
+`python test_sm_parity.py` writes the fixture anew.
 """
 
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fake_world import REPOSITORY
+
 HERE = Path(__file__).parent
+TOOLKIT = os.environ.get("SLIPWAY_TOOLKIT_PYTHON", str(REPOSITORY / ".slipway/toolkit/bin/python"))
+SDK = os.environ.get("SLIPWAY_SDK_FOLDER", "")
+needs_toolkit = pytest.mark.skipif(not Path(TOOLKIT).exists(), reason="no Python with sagemaker-training (.slipway/toolkit)")
 FIXTURE = HERE / "fixtures/sm-variables.json"
 HOMOGENEOUS = [{"instance_group_name": "homogeneousCluster", "instance_type": "ml.p4d.24xlarge", "hosts": ["algo-1", "algo-2"]}]
 MIXED = [
@@ -72,21 +80,26 @@ def write_case(base: Path, case: dict[str, Any]) -> None:
         (base / "input/data" / channel).mkdir(parents=True)
 
 
-def ask(case: dict[str, Any]) -> dict[str, dict[str, str]]:
-    """What both packages say now, with the base folder written as {base}."""
-    found = {}
+def ask(cases: Sequence[dict[str, Any]], path: str = "") -> list[dict[str, dict[str, str]]]:
+    """What the packages that are here say now, with the base folder written as {base}."""
+    packages = {"toolkit": "toolkit"} | ({"sdk": "sdk:" + SDK} if SDK else {})
+    found: list[dict[str, dict[str, str]]] = [{} for _ in cases]
     with tempfile.TemporaryDirectory() as folder:
-        write_case(Path(folder), case)
-        environ = os.environ | {"SAGEMAKER_BASE_DIR": folder, "TRAINING_JOB_NAME": "job", "AWS_REGION": "us-west-2"}
-        for name, words in (("toolkit", []), ("sdk", [os.environ["SLIPWAY_SDK_FOLDER"]])):
-            command = [os.environ["SLIPWAY_TOOLKIT_PYTHON"], str(HERE / "toolkit_reference.py"), folder, name, *words]
+        bases = [Path(folder) / str(number) for number in range(len(cases))]
+        for base, case in zip(bases, cases, strict=True):
+            write_case(base, case)
+        environ = os.environ | {"TRAINING_JOB_NAME": "job", "AWS_REGION": "us-west-2", "PATH": path + os.environ["PATH"]}
+        for name, word in packages.items():
+            command = [TOOLKIT, str(HERE / "toolkit_reference.py"), word, *map(str, bases)]
             output = subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout
-            line = next(line for line in output.splitlines() if line.startswith("REFERENCE "))
-            found[name] = json.loads(line.removeprefix("REFERENCE ").replace(folder, "{base}").replace("/opt/ml", "{base}"))
+            lines = [line for line in output.splitlines() if line.startswith("REFERENCE ")]
+            for at, line in enumerate(lines):
+                said = line.removeprefix("REFERENCE ").replace(str(bases[at]), "{base}").replace("/opt/ml", "{base}")
+                found[at][name] = json.loads(said)
     return found
 
 
-def ours(base: Path) -> dict[str, str]:
+def ours(base: Path, counts: "dict[str, int] | None" = None) -> dict[str, str]:
     from slipway_driver import sm_environment as sm
     from slipway_driver.cluster import read_cluster
     from slipway_driver.paths import Paths
@@ -94,13 +107,20 @@ def ours(base: Path) -> dict[str, str]:
     paths = Paths(base, processing=False)
     cluster = read_cluster(paths.config / "resourceconfig.json", ())
     raw = sm.read_json(paths.config / "hyperparameters.json")
-    counts = {"num_cpus": os.cpu_count() or 1, "num_gpus": 0, "num_neurons": 0}
-    hyperparameters = sm.parse_hyperparameters(raw)
+    counts = counts or {"num_cpus": os.cpu_count() or 1, "num_gpus": 0, "num_neurons": 0}
     channels = sm.read_json(paths.config / "inputdataconfig.json")
-    facts = sm.training_environment(cluster, paths, hyperparameters, channels, "train.py", (), counts, "job")
+    facts = sm.training_environment(cluster, paths, raw, channels, "train.py", (), counts, "job")
     variables = sm.sm_variables(facts, cluster, paths, [])
     variables |= {"SM_MASTER_ADDR": cluster.master, "SM_MASTER_PORT": "7777"}
     return {name: value.replace(str(base), "{base}") for name, value in variables.items()}
+
+
+def counts_of(instance_type: str) -> dict[str, int]:
+    """Processors of this machine as the driver finds them for an instance type."""
+    from slipway_driver.inventory import inventory
+
+    found = inventory(0, instance_type)
+    return {"num_cpus": found["cpus"], "num_gpus": found["gpus"], "num_neurons": found["neurons"]}
 
 
 def plain(name: str, value: str) -> Any:
@@ -124,9 +144,10 @@ def recorded() -> dict[str, dict[str, dict[str, str]]]:
 def agreed(references: dict[str, dict[str, str]]) -> dict[str, Any]:
     """Variables that both packages set to the same, and those that only one of them has."""
     found: dict[str, Any] = {}
-    for name in references["toolkit"].keys() | references["sdk"].keys():
+    for name in {name for reference in references.values() for name in reference}:
         values = [plain(name, reference[name]) for reference in references.values() if name in reference]
-        if name not in NOT_COMPARED and all(value == values[0] for value in values):
+        plumbing = name.startswith(("SM_HP_SAGEMAKER_", "SM_HP__TUNING_"))  # The toolkit reads these and keeps them from the script.
+        if name not in NOT_COMPARED and not plumbing and all(value == values[0] for value in values):
             found[name] = values[0]
     return found
 
@@ -158,16 +179,75 @@ def test_the_facts_in_sm_training_env_equal_the_toolkit_s(name: str, tmp_path: P
     assert {key: found.get(key, "absent") for key in names} == {key: expected[key] for key in names}
 
 
-@pytest.mark.skipif("SLIPWAY_TOOLKIT_PYTHON" not in os.environ, reason="no Python with sagemaker-training: SLIPWAY_TOOLKIT_PYTHON")
-@pytest.mark.parametrize("name", CASES)
-def test_the_recorded_values_are_still_what_the_packages_say(name: str, recorded: dict) -> None:
-    fresh = ask(CASES[name])
-    for package in fresh:
-        names = fresh[package].keys() - NOT_COMPARED
-        assert {key: fresh[package][key] for key in names} == {key: recorded[name][package].get(key) for key in names}
+@needs_toolkit
+def test_the_recorded_values_are_still_what_the_packages_say(recorded: dict) -> None:
+    for name, fresh in zip(CASES, ask(list(CASES.values())), strict=True):
+        for package in fresh:
+            names = fresh[package].keys() - NOT_COMPARED
+            assert {key: fresh[package][key] for key in names} == {key: recorded[name][package].get(key) for key in names}
+
+
+TEXTS = ["", "a b", "it's \"so\"", "; touch x", "$HOME `id` $(id)", "new\nline", "ünïcode — 漢字", "\\\\", "null", "True", "NaN", "-0", "1e400",
+         "007", "[1, 2", '{"a": {"b": [null, 1.5, "x"]}}', "[]", '"quoted"', " 1 ", "\t", "s3://b/k?x=1&y=2", "0x1f", "1_000"]  # fmt: skip
+NAMES = ["lr", "learning-rate", "learning_rate", "Ünï", "a.b", "X", "x", "with space", "sagemaker_program", "sagemaker_container_log_level",
+         "_tuning_objective_metric", "mp_parameters", "9lives"]  # fmt: skip
+TYPES = ["ml.p4d.24xlarge", "ml.p5.48xlarge", "ml.g5.48xlarge", "ml.c5.18xlarge", "ml.trn1.32xlarge", "ml.trn2.48xlarge"]
+
+
+def generated(seed: int) -> dict[str, Any]:
+    """A configuration as the service writes it, with values that need care."""
+    draw = random.Random(seed)
+    hosts = sorted(f"algo-{number + 1}" for number in range(draw.choice([1, 1, 2, 3, 11, 40])))
+    cut = draw.randrange(len(hosts)) if draw.random() < 0.4 else 0
+    parts = [hosts[:cut], hosts[cut:]] if cut else [hosts]
+    groups = [
+        {"instance_group_name": f"group-{at}" if cut else "homogeneousCluster", "instance_type": draw.choice(TYPES), "hosts": part}
+        for at, part in enumerate(parts)
+    ]
+    current = draw.choice(hosts)
+    own = next(group for group in groups if current in group["hosts"])
+    names = draw.sample(NAMES, draw.randrange(len(NAMES)))
+    hyperparameters = {name: "30" if name.endswith("log_level") else draw.choice(TEXTS) for name in names}
+    return {
+        "resourceconfig": {"current_host": current, "current_instance_type": own["instance_type"], "hosts": hosts,
+                           "current_group_name": own["instance_group_name"], "network_interface_name": draw.choice(["eth0", "ens5"]),
+                           **({"instance_groups": groups} if draw.random() < 0.9 else {}),
+                           **({"topology": TOPOLOGY} if draw.random() < 0.2 else {})},
+        "inputdataconfig": {name: CHANNEL for name in draw.sample(["train", "my-eval", "Test_2", "x"], draw.randrange(5))},
+        "hyperparameters": hyperparameters,
+    }  # fmt: skip
+
+
+def write_tool(folder: Path, name: str, output: str) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text("#!/bin/sh\ncat <<'END'\n%s\nEND\n" % output)
+    (folder / name).chmod(0o755)
+
+
+@needs_toolkit
+@pytest.mark.parametrize("accelerators", ["none", "GPUs", "Neuron cores"])
+def test_generated_configurations_give_the_variables_of_toolkit_and_sdk(tmp_path: Path, accelerators: str, monkeypatch) -> None:
+    if accelerators == "GPUs":
+        write_tool(tmp_path / "bin", "nvidia-smi", "\n".join(f"GPU {n}: NVIDIA H100 80GB HBM3 (UUID: GPU-{n})" for n in range(8)))
+    elif accelerators == "Neuron cores":
+        write_tool(tmp_path / "bin", "neuron-ls", json.dumps([{"neuron_device": n, "nc_count": 2} for n in range(16)]))
+    path = f"{tmp_path / 'bin'}:"
+    monkeypatch.setenv("PATH", path + os.environ["PATH"])
+    cases = [generated(seed) for seed in range(60)]
+    for number, (case, references) in enumerate(zip(cases, ask(cases, path), strict=True)):
+        base = tmp_path / str(number)
+        write_case(base, case)
+        found = ours(base, counts_of(case["resourceconfig"]["current_instance_type"]))
+        letters = {name: value for name, value in references["toolkit"].items() if name not in NOT_COMPARED}
+        assert {name: found.get(name, "absent") for name in letters} == letters, case
+        expected = agreed(references)
+        # As text: NaN is not equal to itself.
+        assert {key: repr(plain(key, found.get(key, "absent"))) for key in expected} == {key: repr(expected[key]) for key in expected}, case
 
 
 if __name__ == "__main__":
     FIXTURE.parent.mkdir(exist_ok=True)
-    FIXTURE.write_text(json.dumps({name: ask(case) for name, case in CASES.items()}, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    FIXTURE.write_text(
+        json.dumps(dict(zip(CASES, ask(list(CASES.values())), strict=True)), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    )
     print("wrote", FIXTURE, file=sys.stderr)

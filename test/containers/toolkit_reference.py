@@ -1,40 +1,56 @@
-"""Prints the SM_* variables that AWS's own code computes from a folder tree. Runs under a Python that has the packages:
+"""Prints the SM_* variables that AWS's own code computes from folder trees, one line each. Runs under a Python that has the packages:
 
-python toolkit_reference.py BASE_FOLDER toolkit        # sagemaker-training
-python toolkit_reference.py BASE_FOLDER sdk FOLDER     # sagemaker-train (SDK v3), unpacked wheel in FOLDER
+python toolkit_reference.py toolkit BASE_FOLDER...        # sagemaker-training
+python toolkit_reference.py sdk:FOLDER BASE_FOLDER...     # sagemaker-train (SDK v3), unpacked wheel in FOLDER
 """
 
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+NAMES = ("resourceconfig", "inputdataconfig", "hyperparameters")
 
 
-def toolkit(base: str) -> dict[str, str]:
-    os.environ["SAGEMAKER_BASE_DIR"] = base
+def read(base: Path) -> list[dict[str, Any]]:
+    return [json.loads((base / f"input/config/{name}.json").read_text()) for name in NAMES]
+
+
+def toolkit(first: str) -> Callable[[Path], dict[str, str]]:
+    # Its folders are constants of the module: each base takes the place of the first.
+    place = Path(first).parent / "place"
+    place.symlink_to(first)
+    os.environ["SAGEMAKER_BASE_DIR"] = str(place)
     from sagemaker_training import environment
 
-    found = environment.Environment()
-    # The toolkit itself turns the names into upper case on their way into the process environment; they are so already.
-    return {name: str(value) for name, value in found.to_env_vars().items()}
+    def ask(base: Path) -> dict[str, str]:
+        place.unlink()
+        place.symlink_to(base)
+        found = environment.Environment().to_env_vars()
+        return {name: str(value).replace(str(place), str(base)) for name, value in found.items()}
+
+    return ask
 
 
-def sdk(base: str, folder: str) -> dict[str, str]:
+def sdk(folder: str) -> Callable[[Path], dict[str, str]]:
     sys.path.insert(0, folder + "/sagemaker/train/container_drivers/scripts")
     import environment
 
-    config = Path(base) / "input/config"
-    read = lambda name: json.loads((config / name).read_text())  # noqa: E731
-    written = Path(base) / "sm_training.env"
-    environment.set_env(
-        resource_config=read("resourceconfig.json"),
-        input_data_config=read("inputdataconfig.json"),
-        hyperparameters_config=read("hyperparameters.json"),
-        output_file=str(written),
-    )
-    lines = [line.removeprefix("export ") for line in written.read_text().splitlines() if line.startswith("export ")]
-    return {line.partition("=")[0]: line.partition("=")[2].strip("'") for line in lines}
+    def ask(base: Path) -> dict[str, str]:
+        resources, channels, hyperparameters = read(base)
+        told: dict[str, Any] = {}
+        # What it would export, before its own quoting: that breaks on a quote or a line break in a value.
+        environment.log_env_variables = lambda env_vars_dict: told.update(env_vars_dict)
+        environment.set_env(resources, channels, hyperparameters, output_file=os.devnull)
+        return {name: environment.safe_serialize(value) for name, value in told.items()}
+
+    return ask
 
 
 if __name__ == "__main__":
-    print("REFERENCE " + json.dumps(toolkit(sys.argv[1]) if sys.argv[2] == "toolkit" else sdk(sys.argv[1], sys.argv[3])))
+    package, *bases = sys.argv[1:]
+    answer = toolkit(bases[0]) if package == "toolkit" else sdk(package.partition(":")[2])
+    for one in bases:
+        print("REFERENCE " + json.dumps(answer(Path(one))))

@@ -128,7 +128,7 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
     port = master_port(job_name, shared_machine=bool(known))
 
     devices = efa_devices()
-    hardware = inventory(devices)
+    hardware = inventory(devices, cluster.instance_type)
     mpi, mpi_complaint = mpi_environment(job, cluster, paths, inherited, master)
     environ, lines = compose(
         inherited,
@@ -174,7 +174,7 @@ def _sm_variables(job: Job, cluster: Cluster, paths: Paths, hardware: Mapping[st
     facts = sm.training_environment(
         cluster,
         paths,
-        sm.parse_hyperparameters(sm.read_json(paths.config / "hyperparameters.json")),
+        sm.read_json(paths.config / "hyperparameters.json"),
         _channels(paths),
         job.entry_point,
         job.training_groups,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import subprocess
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 _NVIDIA_SMI = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader,nounits"]
+#: As the toolkit and the SDK count: their numbers are those of SM_NUM_GPUS and SM_NUM_NEURONS.
+_LIST_GPUS, _LIST_NEURONS = ["nvidia-smi", "--list-gpus"], ["neuron-ls", "-j"]
 
 
 def _output(command: List[str], timeout_seconds: float = 10.0) -> Optional[str]:
@@ -21,11 +24,11 @@ def _output(command: List[str], timeout_seconds: float = 10.0) -> Optional[str]:
 
 
 def parse_gpus(text: str) -> Dict[str, Any]:
-    """Accelerators from nvidia-smi's `name, memory.total, driver_version` lines; memory in MiB."""
-    rows = [[cell.strip() for cell in line.split(",")] for line in text.splitlines() if line.count(",") >= 2]
-    if not rows:
-        return {"gpus": 0}
-    return {"gpus": len(rows), "gpu": rows[0][0], "gpuMemoryMiB": int(float(rows[0][1])), "driver": rows[0][2]}
+    """The kind of GPU from nvidia-smi's `name, memory.total, driver_version` lines; memory in MiB."""
+    cells = next(([cell.strip() for cell in line.split(",")] for line in text.splitlines() if line.count(",") == 2), None)
+    if cells is None or not cells[1].isdigit():
+        return {}
+    return {"gpu": cells[0], "gpuMemoryMiB": int(cells[1]), "driver": cells[2]}
 
 
 def efa_driver(root: Path = Path("/sys/module/efa/version")) -> Optional[str]:
@@ -35,18 +38,26 @@ def efa_driver(root: Path = Path("/sys/module/efa/version")) -> Optional[str]:
         return None
 
 
-def count_neuron_cores(root: Path = Path("/sys/class/neuron_device")) -> int:
-    """Neuron devices of a Trainium host; 0 elsewhere."""
+def count_gpus(text: str) -> int:
+    """GPUs in the answer of `nvidia-smi --list-gpus`."""
+    return sum(line.startswith("GPU ") for line in text.splitlines())
+
+
+def count_neuron_cores(text: str, instance_type: str) -> int:
+    """Neuron cores in the answer of `neuron-ls -j`; trn2.48xlarge has a fixed number of logical ones, as the toolkit has it."""
+    if "trn2.48xlarge" in instance_type:
+        return 64
     try:
-        return len(os.listdir(str(root)))
-    except OSError:
+        return sum(int(device.get("nc_count", 0)) for device in json.loads(text))
+    except (ValueError, AttributeError, TypeError):
         return 0
 
 
-def inventory(efa_devices: int) -> Dict[str, Any]:
+def inventory(efa_devices: int, instance_type: str = "") -> Dict[str, Any]:
     """The facts of this host. What cannot be found out is left out, never guessed."""
-    facts: Dict[str, Any] = parse_gpus(_output(_NVIDIA_SMI) or "")
-    facts.update({"cpus": os.cpu_count() or 1, "efaDevices": efa_devices, "neurons": count_neuron_cores()})
+    gpus, neurons = count_gpus(_output(_LIST_GPUS) or ""), count_neuron_cores(_output(_LIST_NEURONS) or "", instance_type)
+    facts: Dict[str, Any] = {"gpus": gpus, **(parse_gpus(_output(_NVIDIA_SMI) or "") if gpus else {})}
+    facts.update({"cpus": os.cpu_count() or 1, "efaDevices": efa_devices, "neurons": neurons})
     facts.update({"python": platform.python_version(), "kernel": platform.release()})
     driver = efa_driver()
     if driver:

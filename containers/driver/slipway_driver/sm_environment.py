@@ -28,17 +28,25 @@ def encoded(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
+def _is_plumbing(name: str) -> bool:
+    return name.startswith("sagemaker_") or name in ("_tuning_objective_metric", "default_user_module_name")
+
+
+def _decoded(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except (TypeError, ValueError):
+        return value
+
+
 def parse_hyperparameters(raw: Mapping[str, str]) -> Dict[str, Any]:
-    """Values arrive as strings; JSON is decoded and everything else kept. Keys of the toolkit's own plumbing are dropped."""
-    decoded: Dict[str, Any] = {}
-    for key, value in raw.items():
-        if key.startswith("sagemaker_") or key in ("_tuning_objective_metric", "default_user_module_name"):
-            continue
-        try:
-            decoded[key] = json.loads(value)
-        except (TypeError, ValueError):
-            decoded[key] = value
-    return decoded
+    """The script's own. Values arrive as strings; JSON is decoded and everything else kept. The toolkit's plumbing is left out."""
+    return {name: _decoded(value) for name, value in raw.items() if not _is_plumbing(name)}
+
+
+def log_level(raw: Mapping[str, str]) -> Any:
+    """SM_LOG_LEVEL: what the toolkit's hyperparameter says, else INFO."""
+    return _decoded(raw["sagemaker_container_log_level"]) if "sagemaker_container_log_level" in raw else LOG_LEVEL_INFO
 
 
 def read_json(path: Path) -> Dict[str, Any]:
@@ -55,23 +63,22 @@ def module_name(entry_point: str) -> str:
 
 
 def _groups(cluster: Cluster) -> Dict[str, Any]:
-    listed: Sequence[Mapping[str, Any]] = cluster.raw.get("instance_groups") or [
-        {"instance_group_name": group.name, "instance_type": group.instance_type, "hosts": list(group.hosts)} for group in cluster.groups
-    ]
+    listed: Sequence[Mapping[str, Any]] = cluster.raw.get("instance_groups") or []
     return {str(group["instance_group_name"]): dict(group) for group in listed}
 
 
 def training_environment(
     cluster: Cluster,
     paths: Paths,
-    hyperparameters: Mapping[str, Any],
+    hyperparameters: Mapping[str, str],
     channels: Mapping[str, Mapping[str, Any]],
     entry_point: str,
     training_groups: Sequence[str],
     counts: Mapping[str, int],
     job_name: str,
 ) -> Dict[str, Any]:
-    """The facts behind the variables; also what SM_TRAINING_ENV carries. `counts` has num_cpus, num_gpus and num_neurons."""
+    """The facts behind the variables; also what SM_TRAINING_ENV carries. `hyperparameters` as the service wrote them; `counts` has
+    num_cpus, num_gpus and num_neurons."""
     data_channels = {name: config for name, config in channels.items() if name not in PLUMBING_CHANNELS}
     groups = _groups(cluster)
     return {
@@ -79,13 +86,13 @@ def training_environment(
         "channel_input_dirs": {name: str(paths.channel(name)) for name in data_channels},
         "current_host": cluster.current_host,
         "current_instance_group": cluster.current_group,
-        "current_instance_group_hosts": list(groups.get(cluster.current_group, {}).get("hosts", cluster.hosts)),
+        "current_instance_group_hosts": list(groups.get(cluster.current_group, {}).get("hosts", [])),
         "current_instance_type": cluster.instance_type,
-        "distribution_hosts": list(cluster.training_hosts) if training_groups else [],
+        "distribution_hosts": list(cluster.training_hosts) if training_groups or not groups else [],
         "distribution_instance_groups": list(training_groups),
         "framework_module": None,
         "hosts": list(cluster.hosts),
-        "hyperparameters": dict(hyperparameters),
+        "hyperparameters": parse_hyperparameters(hyperparameters),
         "input_config_dir": str(paths.config),
         "input_data_config": data_channels,
         "input_data_dir": str(paths.data),
@@ -95,7 +102,7 @@ def training_environment(
         "is_hetero": cluster.heterogeneous,
         "is_master": cluster.current_host == cluster.master,
         "job_name": job_name,
-        "log_level": LOG_LEVEL_INFO,
+        "log_level": log_level(hyperparameters),
         "master_hostname": cluster.master,
         "model_dir": str(paths.model),
         "module_dir": str(paths.code),
@@ -155,10 +162,10 @@ def sm_variables(facts: Mapping[str, Any], cluster: Cluster, paths: Paths, argum
     variables["SM_TRAINING_ENV"] = encoded(facts)
     for name, folder in facts["channel_input_dirs"].items():
         variables["SM_CHANNEL_" + name.upper()] = folder
-    for name, value in facts["hyperparameters"].items():
-        # The toolkit keeps dashes, which no shell can name; the Python SDK v3 turns them into underscores. Scripts exist for both.
-        variables["SM_HP_" + name.upper()] = encoded(value)
-        variables["SM_HP_" + name.upper().replace("-", "_")] = encoded(value)
+    hyperparameters = {"SM_HP_" + name.upper(): encoded(value) for name, value in facts["hyperparameters"].items()}
+    # The toolkit keeps dashes, which no shell can name; the Python SDK v3 turns them into underscores. Scripts exist for both.
+    variables.update({name.replace("-", "_"): value for name, value in hyperparameters.items()})
+    variables.update(hyperparameters)
     if facts["topology"]:
         variables["SM_TOPOLOGY"] = encoded(facts["topology"])
     # Names of the Python SDK v3's own driver.
