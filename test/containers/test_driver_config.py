@@ -61,6 +61,13 @@ def test_every_wrong_field_of_a_job_file_is_named_at_once() -> None:
         assert part in raised.value.reason
 
 
+@pytest.mark.parametrize("entry_point", ["builtin", "builtin-tokenize"])
+def test_fails_with_77_when_the_built_in_code_is_given_requirements(entry_point: str) -> None:
+    with pytest.raises(DriverError, match="requirements: must not be given with entryPoint " + entry_point) as raised:
+        parse_job(job_json(entryPoint=entry_point, requirements="requirements.txt"))
+    assert raised.value.code == 77
+
+
 def test_the_hosts_file_gives_every_name_its_first_address() -> None:
     found = parse_hosts_file("# sandbox\n127.0.1.1 algo-1 master\n127.0.1.2\talgo-2 # second\n127.0.9.9 algo-1\n\n")
     assert found == {"algo-1": "127.0.1.1", "master": "127.0.1.1", "algo-2": "127.0.1.2"}

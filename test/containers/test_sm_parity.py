@@ -187,8 +187,8 @@ def test_the_recorded_values_are_still_what_the_packages_say(recorded: dict) -> 
             assert {key: fresh[package][key] for key in names} == {key: recorded[name][package].get(key) for key in names}
 
 
-TEXTS = ["", "a b", "it's \"so\"", "; touch x", "$HOME `id` $(id)", "new\nline", "ünïcode — 漢字", "\\\\", "null", "True", "NaN", "-0", "1e400",
-         "007", "[1, 2", '{"a": {"b": [null, 1.5, "x"]}}', "[]", '"quoted"', " 1 ", "\t", "s3://b/k?x=1&y=2", "0x1f", "1_000"]  # fmt: skip
+TEXTS = ["", "a b", "it's \"so\"", "; touch x", "$HOME `id` $(id)", "new\nline", "ünïcode — 漢字", "\\\\", "null", "True", "NaN", "-0",
+         "1e400", "007", "[1, 2", '{"a": {"b": [null, 1.5, "x"]}}', "[]", '"quoted"', " 1 ", "\t", "s3://b/k?x=1&y=2", "0x1f"]  # fmt: skip
 NAMES = ["lr", "learning-rate", "learning_rate", "Ünï", "a.b", "X", "x", "with space", "sagemaker_program", "sagemaker_container_log_level",
          "_tuning_objective_metric", "mp_parameters", "9lives"]  # fmt: skip
 TYPES = ["ml.p4d.24xlarge", "ml.p5.48xlarge", "ml.g5.48xlarge", "ml.c5.18xlarge", "ml.trn1.32xlarge", "ml.trn2.48xlarge"]

@@ -136,6 +136,8 @@ def parse_job(raw: Mapping[str, Any]) -> Job:
     )
     if job.processes_per_host < 1:
         read.issues.append("job.json processesPerHost: must be at least 1, got %d" % job.processes_per_host)
+    if job.builtin_module is not None and job.requirements:
+        read.issues.append("job.json requirements: must not be given with entryPoint %s, which has no code archive" % job.entry_point)
     if read.issues:
         raise DriverError(ENVIRONMENT, "; ".join(read.issues))
     return job
