@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { AwsAccess, RoleCredentials } from '../aws-access';
@@ -50,6 +49,8 @@ export interface AttemptSpec {
 
 /** Characters that Describe shows of what a container wrote. */
 const LAST_WORDS_CHARS = 1024;
+/** Of a process, unless the request says otherwise: instances share this machine, and threads wait for a core spinning. */
+const THREADS = '1';
 let attempts = 0;
 
 /** One attempt of a job: the trees of its instances, their processes, their logs. */
@@ -128,7 +129,7 @@ export class Attempt {
       LANG: 'C.UTF-8',
       HOME: path.join(folder, 'home'),
       TMPDIR: this.temporaryOf(host),
-      ...threadsOf(this.spec.cluster.instances.length),
+      OMP_NUM_THREADS: THREADS,
       ...this.host.containerEnv,
       ...this.spec.environment,
       AWS_REGION: this.spec.region,
@@ -153,10 +154,4 @@ export class Attempt {
     if (!this.host.keepFiles) trees.push(this.folder);
     await Promise.all(trees.map((tree) => rm(tree, { recursive: true, force: true, maxRetries: 3 })));
   }
-}
-
-/** Instances share the cores of this machine; ranks that take more threads than there are cores wait for each other spinning. */
-function threadsOf(instances: number): Record<string, string> {
-  if (instances === 1) return {};
-  return { OMP_NUM_THREADS: `${Math.max(1, Math.floor(availableParallelism() / instances))}` };
 }
