@@ -48,7 +48,7 @@ export function smokeOverrides(run: RunSpec, place: SmokePlace): string[] {
     'compute.alternatives=',
     ...(run.compute.capacity === 'spot' || place === 'sandbox' ? ['compute.capacity='] : []),
     `compute.instanceCount=${cluster.hosts}`,
-    ...(place === 'sandbox' ? sandboxOverrides(cluster.processesPerHost) : []),
+    ...(place === 'sandbox' ? sandboxOverrides(run, cluster.processesPerHost) : []),
     'limits.maxRuntimeSeconds=3600',
     ...degreeOverrides(run, Math.max(1, Math.floor(ranks / split))),
     ...(run.code.builtin
@@ -76,8 +76,10 @@ const sandboxCluster = (split: number) => ({
   processesPerHost: split === 1 ? 1 : Math.max(2, Math.ceil(split / MOST_HOSTS)),
 });
 
-const sandboxOverrides = (processesPerHost: number): string[] => [
+/** The launcher is written out: on a CPU type own code would otherwise be a plain script. */
+const sandboxOverrides = (run: RunSpec, processesPerHost: number): string[] => [
   `compute.instanceType=${SANDBOX.instanceType}`,
+  `distribution.launcher=${run.distribution.launcher}`,
   'compute.volumeSizeGiB=',
   'compute.keepAliveSeconds=',
   'image=',

@@ -35,6 +35,14 @@ test.each(training.filter(([, text]) => !needsAccelerator(load(text)) && load(te
   },
 );
 
+test.each(training.filter(([, text]) => !needsAccelerator(load(text))))(
+  '%s is started by the same launcher on CPUs',
+  (_, text) => {
+    const small = load(text, smokeOverrides(load(text), 'sandbox'));
+    expect(small.distribution.launcher).toBe(load(text).distribution.launcher);
+  },
+);
+
 test('degrees that split the model stay, those that share state out shrink, batches divide', () => {
   const text = `name: big
 model: { preset: llama3-70b }
