@@ -26,7 +26,7 @@ const arn = (service: string) =>
 const fileSystemId = z
   .string()
   .regex(/^(fs-[0-9a-f]{8,17}|\{fsx\})$/, 'must be a file system id such as fs-0123456789abcdef0');
-const groupName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9-]{0,63}$/, 'must be 1-64 letters, digits or hyphens');
+const groupName = z.string().regex(/^.{1,64}$/, 'must be 1-64 characters without line breaks');
 
 const architecture = z.strictObject({
   layers: count,

@@ -1,5 +1,5 @@
 import { isScalar, LineCounter, parseDocument } from 'yaml';
-import { type Issue, issue } from './issue';
+import { formatPath, type Issue, issue } from './issue';
 
 export interface Position {
   line: number;
@@ -37,7 +37,9 @@ export function parseYaml(text: string): YamlFile {
     const node = document.getIn(path, true);
     if (isScalar(node) && typeof node.value === 'number' && node.source) node.value = node.source;
   }
-  return { ...plainValues(document), positionOf: (path) => positionIn(document, path, at) };
+  const { data, issues: plainIssues } = plainValues(document);
+  const lost = lostDigits(document, data, []);
+  return { data, issues: [...plainIssues, ...lost], positionOf: (path) => positionIn(document, path, at) };
 }
 
 function plainValues(document: ReturnType<typeof parseDocument>): Pick<YamlFile, 'data' | 'issues'> {
@@ -50,6 +52,26 @@ function plainValues(document: ReturnType<typeof parseDocument>): Pick<YamlFile,
     };
     return { data: undefined, issues: [issue('schema/yaml', 'error', '', text)] };
   }
+}
+
+/** Whole numbers beyond what a double holds: the job would get other digits than the file has. */
+function lostDigits(document: ReturnType<typeof parseDocument>, value: unknown, path: readonly PropertyKey[]): Issue[] {
+  if (typeof value === 'object' && value !== null) {
+    return Object.entries(value).flatMap(([key, item]) =>
+      lostDigits(document, item, [...path, Array.isArray(value) ? Number(key) : key]),
+    );
+  }
+  if (typeof value !== 'number' || !Number.isInteger(value) || Number.isSafeInteger(value)) return [];
+  const node = document.getIn(path, true);
+  const source = isScalar(node) ? node.source : undefined;
+  if (source === undefined || !/^-?\d+$/.test(source) || source === String(value)) return [];
+  return [
+    issue('schema/integer', 'error', formatPath(path), {
+      must: `must be a whole number that 64-bit floats hold, as all up to ${Number.MAX_SAFE_INTEGER} are`,
+      got: source,
+      fix: 'write it as text, in quotes',
+    }),
+  ];
 }
 
 function positionIn(
