@@ -78,9 +78,11 @@ export function sdkInstanceType(run: RunSpec): string | null {
   return run.compute.instanceGroups.length > 0 ? null : run.compute.instanceType;
 }
 
-/** `sagemaker_distribution_instance_groups`, sent only when the run names groups. */
+/** `sagemaker_distribution_instance_groups`: the groups that the run names, or the only one that there is. */
 export function groupHyperparameters(run: RunSpec): Record<string, unknown> {
-  const names = run.distribution.instanceGroups;
+  const named = run.distribution.instanceGroups;
+  const all = run.compute.instanceGroups.map((g) => g.name);
+  const names = named.length === 0 && all.length === 1 ? all : named;
   return names.length > 0 ? { sagemaker_distribution_instance_groups: names } : {};
 }
 
