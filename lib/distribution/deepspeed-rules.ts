@@ -1,8 +1,9 @@
 import { nearest } from '../catalog/nearest';
+import { orList } from '../spec/issue';
 import { worldSize } from '../spec/resolve-run';
 import { type Finding, type Rule, rulesAbout, when } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
-import { parameterPath } from './parameters';
+import { bf16Findings, parameterPath } from './parameters';
 
 const SOURCE = 'https://www.deepspeed.ai/docs/config-json/';
 
@@ -88,6 +89,8 @@ export function deepspeedConfig(run: RunSpec): View {
   return { stage: number(zero.stage), zero, batch: (key) => number(given[key]), isOn: enabled };
 }
 
+const OFFLOAD_DEVICES = ['none', 'cpu', 'nvme'];
+
 const rule = rulesAbout((run) => (run.distribution.library === 'deepspeed' ? deepspeedConfig(run) : undefined));
 
 function batchFindings(run: RunSpec, view: View): Finding[] {
@@ -98,7 +101,7 @@ function batchFindings(run: RunSpec, view: View): Finding[] {
     'gradient_accumulation_steps',
   ].map(view.batch);
   if (train === undefined || micro === undefined)
-    return train !== undefined && train % world !== 0 ? [notMultiple(train, world)] : [];
+    return train === undefined ? [] : notMultiple(train, world, accumulation ?? 1);
   const expected = micro * (accumulation ?? 1) * world;
   const fits = accumulation === undefined ? train % (micro * world) === 0 : train === expected;
   if (fits) return [];
@@ -112,12 +115,15 @@ function batchFindings(run: RunSpec, view: View): Finding[] {
   ];
 }
 
-const notMultiple = (train: number, world: number): Finding => ({
-  path: parameterPath('train_batch_size'),
-  must: `must be a multiple of the ${world} ranks`,
-  got: train,
-  fix: `use ${Math.max(1, Math.round(train / world)) * world}`,
-});
+function notMultiple(train: number, world: number, accumulation: number): Finding[] {
+  const unit = world * accumulation;
+  return when(train % unit !== 0, {
+    path: parameterPath('train_batch_size'),
+    must: `must be a multiple of the ${world} ranks${accumulation > 1 ? ` x gradient_accumulation_steps ${accumulation} = ${unit}` : ''}`,
+    got: train,
+    fix: `use ${Math.max(1, Math.round(train / unit)) * unit}`,
+  });
+}
 
 function conflict(key: string, ours: number | undefined, view: View, name: string): Finding[] {
   const theirs = view.batch(key);
@@ -193,21 +199,23 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
   rule({
     id: 'deepspeed/precision',
     level: 'error',
-    what: 'bf16 and fp16 are not both enabled.',
+    what: 'bf16 and fp16 are not both enabled, and bf16 only where the GPUs have it.',
     why: 'DeepSpeed refuses both.',
     source: SOURCE,
-    find: (_run, view) =>
-      when(view.isOn('bf16') === true && view.isOn('fp16') === true, {
+    find: (run, view) => [
+      ...when(view.isOn('bf16') === true && view.isOn('fp16') === true, {
         path: parameterPath('fp16.enabled'),
         must: 'must be false when bf16 is enabled',
         got: true,
         fix: 'keep one of the two',
       }),
+      ...(view.isOn('bf16') ? bf16Findings(run, 'bf16.enabled') : []),
+    ],
   }),
   rule({
     id: 'deepspeed/offload',
     level: 'error',
-    what: 'offload_param needs stage 3, offload_optimizer stage 1 or higher.',
+    what: 'offload_param needs stage 3, offload_optimizer stage 1 or higher; both go to cpu or nvme.',
     why: 'There is nothing to offload otherwise.',
     source: SOURCE,
     find: (_run, { stage, zero }) => {
@@ -226,6 +234,14 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
           got: 'stage 0',
           fix: 'use stage 1 or higher, or remove it',
         }),
+        ...['offload_param', 'offload_optimizer'].flatMap((key) =>
+          when(asks(key) && !OFFLOAD_DEVICES.includes(String(device(key) ?? 'cpu')), {
+            path: parameterPath(`zero_optimization.${key}.device`),
+            must: `must be ${orList(OFFLOAD_DEVICES)}`,
+            got: device(key),
+            fix: 'use cpu',
+          }),
+        ),
       ];
     },
   }),

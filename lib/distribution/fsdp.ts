@@ -76,6 +76,26 @@ const rules: Rule[] = [
       ];
     },
   }),
+  rule({
+    id: 'fsdp/context-sequence',
+    level: 'error',
+    what: 'The sequence length of the built-in trainer is a multiple of 2 x context_parallel_degree.',
+    why: 'Sequences are split into 2 x CP load-balanced pieces.',
+    source: 'containers/trainer',
+    find: (run) => {
+      const pieces = 2 * degree(run, 'context_parallel_degree', 1);
+      const length = run.training.sequenceLength;
+      if (!run.code.builtin || pieces === 2 || !length || length % pieces === 0) return [];
+      return [
+        {
+          path: 'training.sequenceLength',
+          must: `must be a multiple of ${pieces} (2 x context_parallel_degree)`,
+          got: length,
+          fix: `use ${Math.ceil(length / pieces) * pieces}`,
+        },
+      ];
+    },
+  }),
 ];
 
 export const fsdp = strategy({

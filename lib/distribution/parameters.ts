@@ -1,6 +1,12 @@
+import { findInstanceType } from '../catalog/instances';
 import { nearest } from '../catalog/nearest';
 import { orList } from '../spec/issue';
 import type { Finding } from '../spec/rule';
+import type { RunSpec } from '../spec/run-spec';
+import { trainingInstanceTypes } from './strategy';
+
+/** GPU architectures before Ampere. */
+const PRE_BF16: readonly string[] = ['Kepler', 'Volta', 'Turing'];
 
 /** Type and range of one library parameter. */
 export type ParameterKind =
@@ -81,6 +87,18 @@ function numberFindings(
           fix: `use ${noun}${kind.min !== undefined ? ` from ${kind.min} on` : ''}`,
         },
       ];
+}
+
+/** Types on which the parameter `key` must not switch bf16 on: their GPUs have none. */
+export function bf16Findings(run: RunSpec, key: string): Finding[] {
+  return trainingInstanceTypes(run)
+    .filter((type) => PRE_BF16.includes(findInstanceType(type)?.accelerator?.architecture ?? ''))
+    .map((type) => ({
+      path: parameterPath(key),
+      must: `must be off on ${type}, whose GPUs have no bf16`,
+      got: true,
+      fix: 'use fp16, or ml.g5, ml.p4d and newer',
+    }));
 }
 
 /** The divisors of `n` that are at most `limit`, ascending. */

@@ -32,6 +32,17 @@ function pytorchFinding(run: RunSpec, context: RuleContext): Finding[] {
 
 const BUFFERS = ['SMDDP_AG_SCRATCH_BUFFER_SIZE_BYTES', 'SMDDP_AG_SORT_BUFFER_SIZE_BYTES'];
 
+/** Buffer sizes of the run, whether as variables or as `-x NAME=VALUE` of mpirun. */
+function bufferSizes({ environmentVariables, distribution: { mpiOptions } }: RunSpec) {
+  return BUFFERS.flatMap((name) => {
+    const exported = new RegExp(`${name}=(\\S+)`).exec(mpiOptions)?.[1];
+    return [
+      { path: `environmentVariables.${name}`, name, value: environmentVariables[name] },
+      { path: 'distribution.mpiOptions', name, value: exported },
+    ].flatMap(({ value, ...rest }) => (value === undefined ? [] : [{ ...rest, value }]));
+  });
+}
+
 export const SMDDP_RULES: readonly Rule[] = [
   rule({
     id: 'smddp/instance-type',
@@ -139,18 +150,14 @@ export const SMDDP_RULES: readonly Rule[] = [
     why: 'Other sizes are refused.',
     source: guide('model-parallel-extended-features-pytorch-sharded-data-parallelism'),
     find: (run) =>
-      BUFFERS.flatMap((name) => {
-        const value = run.environmentVariables[name];
-        if (value === undefined || (/^\d+$/.test(value) && Number(value) > 0 && Number(value) % 8192 === 0)) return [];
-        return [
-          {
-            path: `environmentVariables.${name}`,
-            must: 'must be a multiple of 8192 bytes',
-            got: value,
-            fix: 'use 16777216 (scratch) or 134217728 (sort)',
-          },
-        ];
-      }),
+      bufferSizes(run)
+        .filter(({ value }) => !/^\d+$/.test(value) || Number(value) === 0 || Number(value) % 8192 !== 0)
+        .map(({ path, name, value }) => ({
+          path,
+          must: `must have ${name} in multiples of 8192 bytes`,
+          got: value,
+          fix: 'use 16777216 (scratch) or 134217728 (sort)',
+        })),
   }),
   rule({
     id: 'smddp/frozen',

@@ -17,8 +17,10 @@ export const SMP_V1_BATCH_RULES: readonly Rule[] = [
       const active = degree(run, 'active_microbatches', 0);
       const batch = run.written.training?.microBatchSize;
       return [
-        ...when(batch !== undefined && batch > 1 && batch % microbatches !== 0, {
+        ...when(batch !== undefined && batch % microbatches !== 0, {
           path: 'training.microBatchSize',
+          // One sequence may well be what the script calls a microbatch.
+          ...(batch === 1 && { level: 'warning' as const }),
           must: `must be a multiple of microbatches ${microbatches}`,
           got: batch,
           fix: `use ${microbatches * Math.ceil((batch ?? 1) / microbatches)}`,

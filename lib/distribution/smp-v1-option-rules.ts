@@ -1,6 +1,6 @@
 import { guide } from '../spec/aws-pages';
 import { type Rule, when } from '../spec/rule';
-import { parameterPath } from './parameters';
+import { bf16Findings, parameterPath } from './parameters';
 import { smpV1Rule } from './smp-v1-parameters';
 
 /** Options of SMP v1 that need or exclude each other. */
@@ -21,6 +21,7 @@ export const SMP_V1_OPTION_RULES: readonly Rule[] = [
           got: true,
           fix: 'use fp16: true, or shard',
         }),
+        ...(isOn('bf16') ? bf16Findings(run, 'bf16') : []),
         ...when(isOn('bf16') && isOn('fp16'), {
           path: parameterPath('fp16'),
           must: 'must not be on together with bf16',

@@ -47,6 +47,28 @@ export const SMP_V1_PARAMETERS: Readonly<Record<string, ParameterKind>> = {
   partition_file: { type: 'string' },
 };
 
+/**
+ * The release that brought a parameter, where an image in use is older. `fp16` is left out: releases before 1.10 take it for
+ * `fp16_params`. Source: SMP_V1_API.
+ */
+export const SMP_V1_SINCE: Readonly<Record<string, string>> = {
+  ddp_dist_backend: '1.13',
+  bf16: '1.11',
+  sharded_data_parallel_degree: '1.11',
+  sdp_reduce_bucket_size: '1.11',
+  sdp_param_persistence_threshold: '1.11',
+  sdp_max_live_parameters: '1.11',
+  sdp_hierarchical_allgather: '1.11',
+  sdp_gradient_clipping: '1.11',
+  offload_activations: '1.6',
+  activation_loading_horizon: '1.6',
+  tensor_parallel_degree: '1.6',
+  fp16_params: '1.6',
+  shard_optimizer_state: '1.6',
+  prescaled_batch: '1.6',
+  skip_tracing: '1.6',
+};
+
 /** What the rules and the layout read from a run; a degree that is not given is 1. */
 export interface SmpV1 {
   world: number;

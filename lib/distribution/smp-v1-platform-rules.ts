@@ -2,9 +2,9 @@ import { SMP_V1_BY_PYTORCH, SMP_V1_INSTANCE_TYPES } from '../catalog/smddp';
 import { guide } from '../spec/aws-pages';
 import { orList } from '../spec/issue';
 import { type Rule, when } from '../spec/rule';
-import { pytorchOfImage } from './image-version';
-import { parameterFindings } from './parameters';
-import { SMP_V1_API, SMP_V1_PARAMETERS, smpV1Rule } from './smp-v1-parameters';
+import { compareVersions, pytorchOfImage } from './image-version';
+import { parameterFindings, parameterPath } from './parameters';
+import { SMP_V1_API, SMP_V1_PARAMETERS, SMP_V1_SINCE, smpV1Rule } from './smp-v1-parameters';
 import { instanceTypePath, trainingInstanceTypes } from './strategy';
 
 /** What SMP v1 runs on: launcher, collectives, instance types and images. */
@@ -92,6 +92,30 @@ export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
           fix: 'use kind dlc, version "1.13.1" or "2.0.0"',
         }),
       ];
+    },
+  }),
+  smpV1Rule({
+    id: 'smp-v1/release',
+    level: 'error',
+    what: 'The SMP v1 release inside the image knows every parameter.',
+    why: 'An older release ends at its unknown parameter, after its instances have started.',
+    source: SMP_V1_API,
+    find: (run) => {
+      const pytorch = pytorchOfImage(run) ?? '';
+      const release = SMP_V1_BY_PYTORCH[pytorch];
+      if (release === undefined) return [];
+      return Object.entries(run.distribution.parameters).flatMap(([key, value]) => {
+        const since = SMP_V1_SINCE[key];
+        if (since === undefined || value === false || value === 1 || compareVersions(release, since) >= 0) return [];
+        return [
+          {
+            path: parameterPath(key),
+            must: `must have SMP v1 ${since} or newer; the image of PyTorch ${pytorch} carries ${release}`,
+            got: value,
+            fix: 'use kind dlc, version "1.13.1" or "2.0.0"',
+          },
+        ];
+      });
     },
   }),
 ];

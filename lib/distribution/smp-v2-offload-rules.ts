@@ -16,7 +16,7 @@ export const SMP_V2_OFFLOAD_RULES: readonly Rule[] = [
         run.image.kind === 'smp' &&
           run.image.version === '2.2.0' &&
           run.distribution.parameters.sm_activation_offloading !== false &&
-          run.training.activationOffload,
+          (run.training.activationOffload || run.distribution.parameters.sm_activation_offloading === true),
         {
           path: parameterPath('sm_activation_offloading'),
           must: 'must be false on SMP 2.2.0',

@@ -96,4 +96,20 @@ export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
       ...needsRelease(run, 'expert_parallel_degree', '2.2.0', '2.3.0'),
     ],
   }),
+  smpV2Rule({
+    id: 'smp-v2/fp8-release',
+    level: 'error',
+    what: 'FP8 needs SMP 2.2.0.',
+    why: 'The TransformerEngine of older images has no FP8 path in SMP.',
+    source: guide('model-parallel-core-features-v2-mixed-precision'),
+    find: (run) => {
+      const version = run.image.kind === 'smp' ? run.image.version : undefined;
+      return when(run.training.precision === 'fp8' && version !== undefined && compareVersions(version, '2.2.0') < 0, {
+        path: 'training.precision',
+        must: 'must be bf16 before SMP 2.2.0 (the image of PyTorch 2.2.0)',
+        got: `fp8 with image.version ${version}`,
+        fix: 'use bf16, or image.version "2.5.1"',
+      });
+    },
+  }),
 ];

@@ -1,4 +1,5 @@
 import type { Rule } from '../spec/rule';
+import { SMP_V2_ADVICE } from './smp-v2-advice';
 import { SMP_V2_CLUSTER_RULES } from './smp-v2-cluster-rules';
 import { SMP_V2_DEGREE_RULES } from './smp-v2-degree-rules';
 import { SMP_V2_OFFLOAD_RULES } from './smp-v2-offload-rules';
@@ -10,4 +11,5 @@ export const SMP_V2_RULES: readonly Rule[] = [
   ...SMP_V2_PLATFORM_RULES,
   ...SMP_V2_OFFLOAD_RULES,
   ...SMP_V2_CLUSTER_RULES,
+  ...SMP_V2_ADVICE,
 ];

@@ -36,12 +36,21 @@ export function trainingPlan({ compute }: RunSpec): Finding[] {
 /** A plan has its capacity in one Region. */
 export function trainingPlanRegion({ compute }: RunSpec, { region, descriptor }: RuleContext): Finding[] {
   const here = region ?? descriptor?.region;
-  const there = compute.trainingPlanArn?.split(':')[3];
-  return when(here !== undefined && there !== undefined && here !== there, {
-    path: 'compute.trainingPlanArn',
-    must: `must be a plan of ${here}`,
-    got: compute.trainingPlanArn,
-    fix: `launch into ${there}, or use a plan of ${here}`,
+  const plans = [
+    { path: 'compute.trainingPlanArn', arn: compute.trainingPlanArn },
+    ...compute.alternatives.map((a, i) => ({
+      path: `compute.alternatives[${i}].trainingPlanArn`,
+      arn: a.trainingPlanArn,
+    })),
+  ];
+  return plans.flatMap(({ path, arn }) => {
+    const there = arn?.split(':')[3];
+    return when(here !== undefined && there !== undefined && here !== there, {
+      path,
+      must: `must be a plan of ${here}`,
+      got: arn,
+      fix: `launch into ${there}, or use a plan of ${here}`,
+    });
   });
 }
 

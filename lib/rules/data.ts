@@ -89,11 +89,21 @@ function augmented(channel: ChannelSpec, at: string): Finding[] {
   ];
 }
 
+/** What only an S3DataSource takes. */
+const S3_OPTIONS = [
+  'inputMode',
+  's3DataType',
+  's3DataDistribution',
+  'attributeNames',
+  'instanceGroups',
+  'shuffleSeed',
+] as const;
+
 function fileSystems(channel: ChannelSpec, at: string): Finding[] {
   const fs = fileSystem(channel);
   if (!fs) return [];
   const key = fileSystemKey(channel);
-  const s3Only = (['inputMode', 's3DataType', 's3DataDistribution', 'attributeNames', 'shuffleSeed'] as const).filter(
+  const s3Only = S3_OPTIONS.filter(
     (option) => channel[option] !== undefined && !(option === 'inputMode' && channel.inputMode === 'File'),
   );
   return [
@@ -126,10 +136,10 @@ function needsVpc(run: RunSpec, { descriptor }: RuleContext): Finding[] {
 
 function channelGroups(run: RunSpec): Finding[] {
   const known = run.compute.instanceGroups.map((g) => g.name);
-  const naming = run.data.filter((c) => c.instanceGroups).length;
-  const mixed = naming > 0 && naming < run.data.length;
+  const isNaming = run.data.some((c) => c.instanceGroups);
   return eachChannel(run, (channel, at) => [
-    ...when(mixed && !channel.instanceGroups, {
+    // A file system reaches every host: the API has no groups for it.
+    ...when(isNaming && !channel.instanceGroups && channel.s3 !== undefined, {
       path: `${at}.instanceGroups`,
       must: 'must be given on every channel or on none',
       fix: `add instanceGroups: [${known[0] ?? 'gpu'}]`,

@@ -10,7 +10,7 @@ import {
 import { acceleratorCount, findInstanceType } from '../catalog/instances';
 import { nearest } from '../catalog/nearest';
 import { REGIONS } from '../catalog/regions';
-import { pytorchOfImage } from '../distribution/image-version';
+import { compareVersions, pytorchOfImage } from '../distribution/image-version';
 import { orList } from '../spec/issue';
 import { instanceGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
@@ -75,7 +75,7 @@ const URI =
 function uriForm(run: RunSpec): Finding[] {
   const { uri } = run.image;
   if (run.image.kind !== 'uri' || uri === undefined) return [];
-  const pinned = /[@]sha256:|:[^/]+$/.test(uri);
+  const pinned = /[@]sha256:|:[^/]+$/.test(uri) && !uri.endsWith(':latest');
   return [
     ...when(!URI.test(uri), {
       path: 'image.uri',
@@ -86,7 +86,7 @@ function uriForm(run: RunSpec): Finding[] {
     ...when(URI.test(uri) && !pinned, {
       path: 'image.uri',
       level: 'warning',
-      must: 'must name a tag or digest',
+      must: 'must name a digest, or a tag that does not move',
       got: uri,
       fix: 'pin it by digest',
     }),
@@ -105,12 +105,26 @@ function uriRegion(run: RunSpec, { region, descriptor }: RuleContext): Finding[]
   });
 }
 
+/** Hosts that CUDA images for x86 do not run on: Neuron devices, and GB200 with its Arm cores. */
+const isForeign = (type: string) =>
+  findInstanceType(type)?.accelerator?.kind === 'neuron' || type === 'ml.p6e-gb200.36xlarge';
+
 function processor(run: RunSpec): Finding[] {
   const types = instanceGroupsOf(run.compute)
     .map((g) => g.instanceType)
     .filter((type) => findInstanceType(type));
   const gpu = types.some((type) => acceleratorCount(type) > 0);
   const full = fullPytorchVersion(run.image.version ?? '');
+  const other = types.find(isForeign);
+  if (other !== undefined && run.image.kind !== 'uri' && run.image.kind !== 'environment')
+    return [
+      {
+        path: 'image.kind',
+        must: `must be uri or environment on ${other}: AWS's images of this kind are CUDA builds for x86`,
+        got: run.image.kind,
+        fix: 'build an image for it and name it with image.uri',
+      },
+    ];
   if (types.length === 0 || gpu) return [];
   const gpuOnly =
     run.image.kind === 'smp' ||
@@ -122,6 +136,39 @@ function processor(run: RunSpec): Finding[] {
     got: `${run.image.kind} ${run.image.version ?? ''}`.trim(),
     fix: 'use kind dlc up to version "2.8.0", or a GPU type',
   });
+}
+
+interface Stack {
+  types: RegExp;
+  /** PyTorch versions of AWS's images that suit. */
+  from?: string;
+  below?: string;
+  because: string;
+}
+
+/** What a type asks of CUDA and of the EFA plugin inside AWS's images. Source: facts/efa.md 1.3 and 1.4, retrieved 2026-11-20. */
+const STACKS: readonly Stack[] = [
+  { types: /^ml\.p(2|3|3dn)\./, below: '2.9.0', because: 'CUDA 13 has no code for its GPUs' },
+  { types: /^ml\.p5e?\.48xlarge$/, from: '2.1.0', because: 'its GPUs and EFA ask for CUDA 12 and NCCL 2.18' },
+  { types: /^ml\.p5en\./, from: '2.6.0', because: 'older images carry aws-ofi-nccl 1.12, which does not know it' },
+  { types: /^ml\.p6/, from: '2.7.1', because: 'Blackwell asks for CUDA 12.8 and aws-ofi-nccl 1.15' },
+];
+
+const suits = (version: string, { from, below }: Stack): boolean =>
+  (from === undefined || compareVersions(version, from) >= 0) &&
+  (below === undefined || compareVersions(version, below) < 0);
+
+function stack(run: RunSpec): Finding[] {
+  const version = run.image.kind === 'dlc' || run.image.kind === 'huggingface' ? pytorchOfImage(run) : undefined;
+  if (version === undefined) return [];
+  return instanceGroupsOf(run.compute).flatMap(({ instanceType }) =>
+    STACKS.filter((asks) => asks.types.test(instanceType) && !suits(version, asks)).map(({ from, below, because }) => ({
+      path: 'image.version',
+      must: `must be PyTorch ${from ? `${from} or newer` : `before ${below}`} on ${instanceType}: ${because}`,
+      got: run.image.version,
+      fix: from ? 'use "2.13" where the library allows it' : 'use "2.8.0"',
+    })),
+  );
 }
 
 /** The day the table of patches was read. */
@@ -173,10 +220,19 @@ export const IMAGE_RULES: readonly Rule[] = [
   {
     id: 'image/processor',
     level: 'error',
-    what: 'The image has a build for the processor of the instance.',
-    why: 'There are no CPU builds of the others.',
+    what: 'The image has a build for the processors of the instance: GPU or CPU, x86 or Arm, CUDA or Neuron.',
+    why: 'It would not start there.',
     source: DLC_SOURCE,
     check: processor,
+  },
+  {
+    id: 'image/stack',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'CUDA and the EFA plugin of the image know the instance type.',
+    why: 'Otherwise no kernel starts, or the traffic goes over sockets.',
+    source: 'facts/efa.md, section 1.4',
+    check: stack,
   },
   {
     id: 'image/end-of-patch',

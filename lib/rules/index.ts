@@ -3,6 +3,7 @@ import { STRATEGIES } from '../distribution';
 import { type Issue, issue, orList } from '../spec/issue';
 import { applyRule, type Rule, type RuleContext } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
+import { checkAlternatives } from './alternatives';
 import { BUILTIN_TRAINER_RULES } from './builtin-trainer';
 import { CHECKPOINT_RULES } from './checkpoints';
 import { CODE_RULES } from './code';
@@ -41,7 +42,7 @@ const RULE_BY_ID: ReadonlyMap<string, Rule> = new Map(RULES.map((rule) => [rule.
 
 /** Everything that is wrong or worth knowing about a run, all at once, acknowledgements applied. */
 export function checkRun(run: RunSpec, context: RuleContext = {}): Issue[] {
-  const found = RULES.flatMap((rule) => applyRule(rule, run, context));
+  const found = [...RULES.flatMap((rule) => applyRule(rule, run, context)), ...checkAlternatives(RULES, run, context)];
   return [...found.map((i) => acknowledged(i, run)), ...acknowledgementIssues(run)];
 }
 

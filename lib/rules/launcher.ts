@@ -6,6 +6,7 @@ import { instanceTypePath, trainingInstanceTypes } from '../distribution/strateg
 import { orList } from '../spec/issue';
 import { trainingGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
+import { groups, mixedGroups } from './launcher-groups';
 import { type Finding, guide, type Rule, trainingRule, when } from './rule';
 
 const isNeuron = (type: string) => findInstanceType(type)?.accelerator?.kind === 'neuron';
@@ -60,38 +61,6 @@ function processes(run: RunSpec): Finding[] {
       fix: `use ${devices}`,
     });
   });
-}
-
-function groups(run: RunSpec): Finding[] {
-  const { distribution, compute } = run;
-  const known = compute.instanceGroups.map((g) => g.name);
-  const path = 'distribution.instanceGroups';
-  if (distribution.instanceGroups.length > 0 && known.length === 0) {
-    return [{ path, must: 'must go with compute.instanceGroups', got: distribution.instanceGroups, fix: 'remove it' }];
-  }
-  const unknown = distribution.instanceGroups.flatMap((name, i) =>
-    when(!known.includes(name), {
-      path: `${path}[${i}]`,
-      must: `must be a group of compute.instanceGroups (${orList(known)})`,
-      got: name,
-      fix: 'use one of them',
-    }),
-  );
-  if (unknown.length > 0 || distribution.contract !== 'toolkit' || known.length === 0) return unknown;
-  return [
-    ...when(distribution.launcher === 'torchrun', {
-      path: 'distribution.launcher',
-      must: 'must be mpi for instance groups under the toolkit contract',
-      got: 'torchrun',
-      fix: 'use mpi, or contract entrypoint',
-    }),
-    ...when(distribution.launcher === 'mpi' && known.length > 1 && distribution.instanceGroups.length !== 1, {
-      path,
-      must: 'must name exactly one group under the toolkit contract',
-      got: distribution.instanceGroups,
-      fix: `use [${known[0]}]`,
-    }),
-  ];
 }
 
 function collectives(run: RunSpec): Finding[] {
@@ -202,6 +171,14 @@ const RULES: readonly Rule[] = [
     why: 'The SDK and the toolkit refuse the others.',
     source: guide('train-heterogeneous-cluster'),
     check: groups,
+  },
+  {
+    id: 'launcher/mixed-groups',
+    level: 'warning',
+    what: 'Groups that train together have hosts of one kind.',
+    why: 'Each host gets the same number of processes, and NCCL needs a GPU for each.',
+    source: guide('train-heterogeneous-cluster'),
+    check: mixedGroups,
   },
   {
     id: 'launcher/collectives',

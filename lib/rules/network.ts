@@ -51,7 +51,7 @@ function requiredEfa(run: RunSpec): Finding[] {
   ];
 }
 
-/** Variables that the driver decides by instance type and library version; pinning them is allowed and said. */
+/** What driver and plugin decide by instance type and version; pinning is allowed and said. Source: facts/efa.md 2.3. */
 const EFA_VARIABLES = [
   'FI_PROVIDER',
   'NCCL_PROTO',
@@ -61,7 +61,55 @@ const EFA_VARIABLES = [
   'NCCL_IB_DISABLE',
   'RDMAV_FORK_SAFE',
   'FI_EFA_FORK_SAFE',
+  'FI_EFA_SET_CUDA_SYNC_MEMOPS',
+  'FI_EFA_ENABLE_SHM_TRANSFER',
+  'NCCL_NET_PLUGIN',
+  'NCCL_TUNER_PLUGIN',
+  'NCCL_BUFFSIZE',
+  'NCCL_P2P_NET_CHUNKSIZE',
+  'NCCL_NVLSTREE_MAX_CHUNKSIZE',
+  'NCCL_NVLS_CHUNKSIZE',
+  'NCCL_NVLS_ENABLE',
+  'NCCL_NET_FORCE_FLUSH',
+  'NCCL_NETDEVS_POLICY',
+  'NCCL_TOPO_FILE',
+  'NCCL_LAUNCH_MODE',
+  'NCCL_NET_SHARED_COMMS',
+  'NCCL_MIN_NCHANNELS',
+  'NCCL_MIN_NRINGS',
+  'OFI_NCCL_PROTOCOL',
+  'OFI_NCCL_DISABLE_GDR_REQUIRED_CHECK',
+  'OFI_NCCL_DISABLE_DMABUF',
+  'OFI_NCCL_NIC_DUP_CONNS',
 ];
+
+/** The set of 2023 was written for p4d. It forces device RDMA, which aborts on hosts without it. */
+function guide2023(run: RunSpec): Finding[] {
+  if (run.network.efaVariables !== 'guide-2023') return [];
+  return instanceGroupsOf(run.compute)
+    .filter(({ instanceType }) => findInstanceType(instanceType) && !/^ml\.p4de?\./.test(instanceType))
+    .map(({ instanceType }) => ({
+      path: 'network.efaVariables',
+      ...(findInstanceType(instanceType)?.gpuDirectRdma === false && { level: 'error' as const }),
+      must: `must be auto on ${instanceType}: the set of 2023 is for ml.p4d and ml.p4de`,
+      got: 'guide-2023',
+      fix: 'use auto',
+    }));
+}
+
+/** libfabric ends the program where device RDMA is required and not there. */
+function deviceRdma({ compute, environmentVariables }: RunSpec): Finding[] {
+  const without = instanceGroupsOf(compute).find((g) => {
+    const facts = findInstanceType(g.instanceType);
+    return facts !== undefined && facts.efaInterfaces > 0 && !facts.gpuDirectRdma;
+  });
+  return when(environmentVariables.FI_EFA_USE_DEVICE_RDMA === '1' && without !== undefined, {
+    path: 'environmentVariables.FI_EFA_USE_DEVICE_RDMA',
+    must: `must not be 1 on ${without?.instanceType}, whose EFA has no RDMA: the program would abort`,
+    got: '1',
+    fix: 'remove it: libfabric decides by itself',
+  });
+}
 
 export const NETWORK_RULES: readonly Rule[] = [
   {
@@ -95,6 +143,22 @@ export const NETWORK_RULES: readonly Rule[] = [
         got: run.environmentVariables[name],
         fix: 'remove it unless you measured it',
       })),
+  },
+  {
+    id: 'network/guide-2023',
+    level: 'warning',
+    what: 'efaVariables guide-2023 is for ml.p4d and ml.p4de.',
+    why: 'On later types it takes protocols away; where EFA has no RDMA the program aborts.',
+    source: 'facts/efa.md, section 2.5',
+    check: guide2023,
+  },
+  {
+    id: 'network/device-rdma',
+    level: 'error',
+    what: 'FI_EFA_USE_DEVICE_RDMA=1 needs RDMA in the device.',
+    why: 'libfabric aborts the program otherwise.',
+    source: 'https://ofiwg.github.io/libfabric/main/man/fi_efa.7.html',
+    check: deviceRdma,
   },
   {
     id: 'network/isolated-tools',

@@ -30,6 +30,61 @@ function sections(run: RunSpec): Finding[] {
   ];
 }
 
+/** Options of the file that CreateProcessingJob has no field for, where they are not at their default. */
+function withoutEffect(run: RunSpec): Finding[] {
+  if (run.kind !== 'processing') return [];
+  const { observability, limits, network } = run.written;
+  const given: [string, unknown][] = [
+    ['hyperparameters', Object.keys(run.hyperparameters).length > 0 ? Object.keys(run.hyperparameters) : undefined],
+    ['observability.metrics', observability?.metrics?.length ? observability.metrics.map((m) => m.name) : undefined],
+    ['observability.profiler', observability?.profiler === 'off' ? undefined : observability?.profiler],
+    ['observability.tensorBoard', observability?.tensorBoard || undefined],
+    ['observability.remoteDebug', observability?.remoteDebug || undefined],
+    ['observability.mlflow', observability?.mlflow?.arn],
+    ['limits.maxPendingSeconds', limits?.maxPendingSeconds],
+    ['limits.retryInternalErrors', limits?.retryInternalErrors],
+    ['network.efa', network?.efa],
+    ['network.efaVariables', network?.efaVariables],
+    ...run.data.flatMap((c, i): [string, unknown][] => [
+      [`data[${i}].shuffleSeed`, c.shuffleSeed],
+      [`data[${i}].contentType`, c.contentType],
+    ]),
+  ];
+  return given
+    .filter(([, value]) => value !== undefined)
+    .map(([path, value]) => ({
+      path,
+      must: 'must be absent from a processing run, where it has no effect',
+      got: value,
+      fix: 'remove it, or use kind: training',
+    }));
+}
+
+/** CreateProcessingJob takes fewer types than CreateTrainingJob, and shorter variables. Source: botocore 1.43.107, 2026-11-20. */
+const NOT_FOR_PROCESSING = /^ml\.(c5n|p3dn|p4de?|p5en|p6-b[23]00|p6e-gb200|trn\w+)\.|^ml\.p5e?\.48xlarge$/;
+const VARIABLE_LIMIT = 256;
+
+function apiLimits(run: RunSpec): Finding[] {
+  if (run.kind !== 'processing') return [];
+  const type = run.compute.instanceType;
+  return [
+    ...when(NOT_FOR_PROCESSING.test(type), {
+      path: 'compute.instanceType',
+      must: 'must be a type that processing jobs are offered on',
+      got: type,
+      fix: 'use a CPU type, ml.g5 or ml.g6, or kind: training with ShardedByS3Key',
+    }),
+    ...Object.entries(run.environmentVariables).flatMap(([name, value]) =>
+      when(name.length > VARIABLE_LIMIT || (value.length > VARIABLE_LIMIT && value.length <= 512), {
+        path: `environmentVariables.${name}`,
+        must: `must have a name and a value of at most ${VARIABLE_LIMIT} characters in a processing run`,
+        got: `${value.length} characters`,
+        fix: 'put it into a file of the code',
+      }),
+    ),
+  ];
+}
+
 function cluster(run: RunSpec): Finding[] {
   if (run.kind !== 'processing') return [];
   const { compute } = run;
@@ -73,12 +128,15 @@ function cluster(run: RunSpec): Finding[] {
   ];
 }
 
+const MAX_INPUTS = 10;
+
 function inputs(run: RunSpec): Finding[] {
   if (run.kind !== 'processing') return [];
+  const limit = MAX_INPUTS - (run.code.builtin ? 2 : 3);
   return [
-    ...when(run.data.length > 10, {
+    ...when(run.data.length > limit, {
       path: 'data',
-      must: 'must be at most 10 inputs for a processing run',
+      must: `must be at most ${limit} inputs for a processing run (${MAX_INPUTS} less the launcher's own)`,
       got: run.data.length,
       fix: 'put related data under one prefix',
     }),
@@ -125,9 +183,25 @@ export const PROCESSING_RULES: readonly Rule[] = [
   {
     id: 'processing/inputs',
     level: 'error',
-    what: 'A processing run reads at most ten S3 inputs by File or Pipe.',
+    what: "A processing run reads S3 inputs by File or Pipe, ten at most with the launcher's own.",
     why: 'The API takes no other.',
     source: api('ProcessingS3Input'),
     check: inputs,
+  },
+  {
+    id: 'processing/limits',
+    level: 'error',
+    what: 'Instance type and environment variables are within what processing jobs take.',
+    why: 'CreateProcessingJob refuses the others.',
+    source: api('CreateProcessingJob'),
+    check: apiLimits,
+  },
+  {
+    id: 'processing/without-effect',
+    level: 'warning',
+    what: 'A processing run gives no option that CreateProcessingJob has no field for.',
+    why: 'It would be ignored.',
+    source: api('CreateProcessingJob'),
+    check: withoutEffect,
   },
 ];

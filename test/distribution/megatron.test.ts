@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { BASE, issuesOf } from '../support/runs';
+
+const megatron = (parameters: object, training: object = {}) => ({
+  ...BASE,
+  training,
+  distribution: { library: 'megatron', parameters },
+});
+const PP4 = { 'pipeline-model-parallel-size': 4 };
+const TP8 = { 'tensor-model-parallel-size': 8 };
+
+test.each([
+  [{ ...PP4, 'num-layers': 30 }, 'megatron/divisibility', 'num-layers'],
+  [{ ...TP8, 'num-attention-heads': 20 }, 'megatron/divisibility', 'num-attention-heads'],
+  [{ 'expert-model-parallel-size': 16, 'num-experts': 8 }, 'megatron/divisibility', 'num-experts'],
+  [{ 'context-parallel-size': 4, 'seq-length': 4100 }, 'megatron/divisibility', 'seq-length'],
+  [{ '--global-batch-size': 10, '--micro-batch-size': 4 }, 'megatron/batch', '--global-batch-size'],
+  [{ 'tensor-model-parallel-size': 16 }, 'megatron/tensor-within-node', 'tensor-model-parallel-size'],
+])('fails: %j', (parameters, rule, key) => {
+  expect(issuesOf(megatron(parameters), 'megatron/')).toMatchObject([{ rule, path: `distribution.parameters.${key}` }]);
+});
+
+test('fails: a flag that says something else than `training`', () => {
+  const file = megatron({ 'seq-length': 2048, fp16: true }, { sequenceLength: 4096, precision: 'bf16' });
+  expect(issuesOf(file, 'megatron/conflict').map((i) => i.path)).toEqual([
+    'distribution.parameters.seq-length',
+    'distribution.parameters.fp16',
+  ]);
+});
+
+test('flags that fit say nothing, however they are spelled', () => {
+  const parameters = {
+    ...TP8,
+    '--num-layers': 32,
+    num_attention_heads: 32,
+    'global-batch-size': 8,
+    'micro-batch-size': 2,
+  };
+  expect(issuesOf(megatron(parameters), 'megatron/')).toEqual([]);
+});

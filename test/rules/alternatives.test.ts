@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'vitest';
+import { checkRun } from '../../lib/rules';
+import { BASE, DESCRIPTOR, issuesOf, runOf } from '../support/runs';
+
+const PLAN = 'arn:aws:sagemaker:eu-west-1:111122223333:training-plan/mine';
+const ladder = (types: readonly object[], file: object = {}) => ({
+  ...BASE,
+  ...file,
+  compute: { ...BASE.compute, alternatives: types },
+});
+
+describe('capacity alternatives', () => {
+  test('types that suit as the first one does are fine', () => {
+    const file = ladder([{ instanceType: 'ml.p4de.24xlarge' }, { instanceType: 'ml.p5.48xlarge' }]);
+    expect(checkRun(runOf(file))).toEqual([]);
+  });
+
+  test.each([
+    [
+      'a library that does not run there',
+      { distribution: { library: 'smp-v2' } },
+      'ml.p5en.48xlarge',
+      'smp-v2/instance-type',
+    ],
+    [
+      'collectives that do not run there',
+      { distribution: { collectives: 'smddp' } },
+      'ml.p5.48xlarge',
+      'smddp/instance-type',
+    ],
+    [
+      'fewer accelerators than processes',
+      { distribution: { library: 'fsdp' } },
+      'ml.g5.12xlarge',
+      'launcher/processes-per-host',
+    ],
+    [
+      'a precision that it does not have',
+      { training: { precision: 'bf16' } },
+      'ml.p3dn.24xlarge',
+      'training/precision',
+    ],
+    ['EFA required and not there', {}, 'ml.p3.16xlarge', 'network/efa-required'],
+  ])('fails: %s', (_why, file, instanceType, rule) => {
+    const found = issuesOf(ladder([{ instanceType }], file), rule);
+    expect(found).toMatchObject([{ level: 'error', path: 'compute.alternatives[0].instanceType' }]);
+  });
+
+  test('fails: another number of instances that the batch cannot be divided over', () => {
+    const training = { globalBatchSize: 16, microBatchSize: 1 };
+    const found = issuesOf(ladder([{ instanceType: 'ml.p4de.24xlarge', instanceCount: 3 }], { training }), 'training/');
+    expect(found.map((i) => i.message)).toEqual([
+      'compute.alternatives[0].instanceType: must suit the rest of the file: training.globalBatchSize must be a multiple of microBatchSize 1 x 24 data-parallel ranks = 24, got 16; use 24',
+    ]);
+  });
+
+  test('what the first type has too is said once', () => {
+    const file = ladder([{ instanceType: 'ml.p4de.24xlarge' }], { distribution: { library: 'nothing' } });
+    expect(issuesOf(file, 'distribution/library')).toHaveLength(1);
+  });
+
+  test('fails: a training plan of another region', () => {
+    const file = ladder([{ instanceType: 'ml.p5.48xlarge', trainingPlanArn: PLAN }]);
+    expect(issuesOf(file, 'compute/training-plan-region', { descriptor: DESCRIPTOR })).toMatchObject([
+      { path: 'compute.alternatives[0].trainingPlanArn' },
+    ]);
+  });
+});

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { BASE, issuesOf } from '../support/runs';
+
+const on = (instanceType: string, image: object) => ({
+  ...BASE,
+  image,
+  compute: { instanceType, instanceCount: 2 },
+  distribution: { library: 'custom' },
+});
+const dlc = (version: string) => ({ kind: 'dlc', version });
+
+test.each([
+  ['ml.trn1.32xlarge', dlc('2.5.1'), 'image/processor', 'error'],
+  ['ml.p6e-gb200.36xlarge', dlc('2.13'), 'image/processor', 'error'],
+  ['ml.p3dn.24xlarge', dlc('2.13'), 'image/stack', 'warning'],
+  ['ml.p5.48xlarge', dlc('1.13.1'), 'image/stack', 'warning'],
+  ['ml.p5en.48xlarge', dlc('2.5.1'), 'image/stack', 'warning'],
+  ['ml.p6-b200.48xlarge', { kind: 'huggingface', version: '4.49.0' }, 'image/stack', 'warning'],
+])('fails: %s with %j', (type, image, rule, level) => {
+  expect(issuesOf(on(type, image), rule)).toMatchObject([{ rule, level }]);
+});
+
+test.each([
+  ['ml.trn1.32xlarge', { kind: 'environment' }],
+  ['ml.p3dn.24xlarge', dlc('2.8.0')],
+  ['ml.p5.48xlarge', dlc('2.1.0')],
+  ['ml.p5en.48xlarge', dlc('2.6.0')],
+  ['ml.p6-b200.48xlarge', dlc('2.7.1')],
+  ['ml.p4d.24xlarge', dlc('1.13.1')],
+])('%s with %j suits', (type, image) => {
+  expect([...issuesOf(on(type, image), 'image/processor'), ...issuesOf(on(type, image), 'image/stack')]).toEqual([]);
+});
+
+test('a tag that moves is warned of', () => {
+  const image = (tag: string) => ({ kind: 'uri', uri: `111122223333.dkr.ecr.us-west-2.amazonaws.com/mine:${tag}` });
+  expect(issuesOf(on('ml.p5.48xlarge', image('latest')), 'image/uri')).toMatchObject([{ level: 'warning' }]);
+  expect(issuesOf(on('ml.p5.48xlarge', image('v1')), 'image/uri')).toEqual([]);
+});

@@ -1,0 +1,36 @@
+import { describe, expect, test } from 'vitest';
+import { BASE, issuesOf } from '../support/runs';
+
+const gpu = { name: 'gpu', instanceType: 'ml.p4d.24xlarge', instanceCount: 2 };
+const cpu = { name: 'cpu', instanceType: 'ml.c5.18xlarge', instanceCount: 4 };
+const cluster = (instanceGroups: object[], distribution: object) => ({
+  ...BASE,
+  compute: { instanceGroups },
+  distribution,
+});
+
+describe('instance groups', () => {
+  test('fails: a group that is named twice', () => {
+    const found = issuesOf(cluster([gpu, cpu], { instanceGroups: ['gpu', 'gpu'] }), 'launcher/instance-groups');
+    expect(found.map((i) => i.message)).toEqual([
+      'distribution.instanceGroups[1]: must be named once, got gpu; remove it',
+    ]);
+  });
+
+  test('hosts with and without accelerators in one launcher are warned of, with the group to name', () => {
+    const found = issuesOf(cluster([gpu, cpu], { library: 'fsdp' }), 'launcher/mixed-groups');
+    expect(found).toMatchObject([{ level: 'warning', message: expect.stringMatching(/use \[gpu\]$/) }]);
+  });
+
+  test.each([
+    ['the group that trains is named', [gpu, cpu], { instanceGroups: ['gpu'] }],
+    ['all have as many', [gpu, { ...gpu, name: 'more', instanceType: 'ml.p4de.24xlarge' }], {}],
+  ])('%s: nothing is said', (_why, groups, distribution) => {
+    expect(issuesOf(cluster(groups, { library: 'fsdp', ...distribution }), 'launcher/')).toEqual([]);
+  });
+
+  test('a name is any text that the service takes', () => {
+    const named = cluster([{ ...gpu, name: 'gpu_1 (a)' }], { instanceGroups: ['gpu_1 (a)'] });
+    expect(issuesOf(named, 'launcher/')).toEqual([]);
+  });
+});
