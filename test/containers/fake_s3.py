@@ -88,7 +88,8 @@ class FakeS3:
                 world.requests.append(f"{self.command} {self.path}")
                 fault = world.fault(self.command, raw_path, query)
                 if fault is not None:
-                    return self._answer(fault, b"<Error><Code>SlowDown</Code></Error>")
+                    # AWS's client tries again what is called SlowDown, whatever the status.
+                    return self._answer(fault, b"<Error><Code>%s</Code></Error>" % (b"SlowDown" if fault == 503 else b"AccessDenied"))
                 if not self._signature_is_right(raw_path, query):
                     return self._answer(403, b"<Error><Code>SignatureDoesNotMatch</Code></Error>")
                 path = urllib.parse.unquote(raw_path)
