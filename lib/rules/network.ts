@@ -194,9 +194,9 @@ export const NETWORK_RULES: readonly Rule[] = [
     check: (run) =>
       when(run.observability.profiler === 'sagemaker', {
         path: 'observability.profiler',
-        must: 'must be off or pytorch for accounts without Debugger',
+        must: 'must be off for accounts without Debugger',
         got: 'sagemaker',
-        fix: 'use pytorch',
+        fix: 'use off, and torch.profiler in own code',
       }),
   },
 ];

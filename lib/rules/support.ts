@@ -61,6 +61,13 @@ function trainer(run: RunSpec): Finding[] {
   ];
 }
 
+function profiler({ observability }: RunSpec): Finding[] {
+  return when(
+    observability.profiler === 'pytorch',
+    notYet('observability.profiler', 'the PyTorch profiler', 'pytorch', 'use off, and torch.profiler in own code'),
+  );
+}
+
 const RULES: readonly Rule[] = [
   {
     id: `${PREFIX}trainer`,
@@ -69,6 +76,14 @@ const RULES: readonly Rule[] = [
     why: WHY,
     source: SOURCE,
     check: trainer,
+  },
+  {
+    id: `${PREFIX}profiler`,
+    level: 'warning',
+    what: 'The PyTorch profiler is not started by the platform yet.',
+    why: 'Nothing would write a trace.',
+    source: SOURCE,
+    check: profiler,
   },
 ];
 
