@@ -10,7 +10,7 @@ from fake_world import job_json
 from slipway_driver.cluster import parse_cluster
 from slipway_driver.code import prepare_code, sha256_of
 from slipway_driver.exit_codes import DriverError
-from slipway_driver.hosts import parse_hosts_file, wait_for_hosts
+from slipway_driver.hosts import own_address, parse_hosts_file, wait_for_hosts
 from slipway_driver.job import parse_job
 from slipway_driver.paths import Paths
 
@@ -108,6 +108,24 @@ def test_fails_with_75_when_a_name_does_not_resolve_for_15_minutes() -> None:
         wait_for_hosts(["algo-1", "algo-2"], {"algo-1": "127.0.0.1"}, resolve, lambda: clock.now, clock.sleep)
     assert raised.value.code == 75
     assert 860 <= clock.now <= 900
+
+
+def test_a_resolver_that_takes_seconds_for_each_of_300_names_does_not_stretch_the_limit() -> None:
+    clock = Clock()
+
+    def resolve(host: str) -> str:
+        clock.now += 10
+        raise OSError("timed out")
+
+    with pytest.raises(DriverError, match="no address for algo-1"):
+        wait_for_hosts([f"algo-{number}" for number in range(1, 301)], {}, resolve, lambda: clock.now, clock.sleep)
+    assert clock.now <= 910
+
+
+def test_a_name_that_means_this_machine_to_itself_only_is_no_address_to_listen_on() -> None:
+    assert own_address("algo-1", {"algo-1": "127.0.0.1"}, {}) == ""
+    assert own_address("algo-1", {"algo-1": "127.1.1.1"}, {"algo-1": "127.1.1.1"}) == "127.1.1.1"
+    assert own_address("algo-1", {"algo-1": "10.0.0.7"}, {}) == "10.0.0.7"
 
 
 def test_paths_below_opt_ml_become_the_instance_s_own() -> None:

@@ -100,6 +100,20 @@ def test_sigterm_before_the_script_has_started_asks_to_be_tried_again(tmp_path: 
     assert world.wait()[0] in (75, 143)  # 143: the script had started, and had no handler
 
 
+def test_sigterm_while_a_host_waits_for_the_name_of_another_asks_to_be_tried_again(tmp_path: Path) -> None:
+    world = FakeWorld(tmp_path, 2, job_json(), {"train.py": ""})
+    hosts = world.base("algo-1") / "input/config/hosts"
+    hosts.write_text(hosts.read_text().splitlines()[0] + "\n")
+    # No name server is asked: the name is simply not there yet.
+    late = "import socket\ndef late(name):\n    print('asked for', name, flush=True)\n    raise OSError\nsocket.gethostbyname = late\n"
+    (tmp_path / "sitecustomize.py").write_text(late)
+    world.start({"PYTHONPATH": str(tmp_path)}, only=["algo-1"])
+    world.wait_for("algo-1", "asked for algo-2")
+    world.processes["algo-1"].send_signal(signal.SIGTERM)
+    assert world.wait() == [75], world.log("algo-1")
+    assert world.failure("algo-1")["reason"] == "asked to stop before the ranks had started"
+
+
 def test_an_instance_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
     script = "import os, time\nprint('pid', os.getpid(), flush=True)\ntime.sleep(600)\n"
     world = FakeWorld(tmp_path, 1, job_json(), {"train.py": script})

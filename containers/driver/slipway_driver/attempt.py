@@ -15,7 +15,7 @@ from slipway_driver.code import prepare_code
 from slipway_driver.dumps import trace_variables
 from slipway_driver.efa_environment import efa_changes, efa_devices, interface_exists
 from slipway_driver.expected_bandwidth import GIB, expected_for
-from slipway_driver.hosts import read_hosts_file, wait_for_hosts
+from slipway_driver.hosts import own_address, read_hosts_file, wait_for_hosts
 from slipway_driver.inventory import inventory
 from slipway_driver.job import Job, read_job
 from slipway_driver.launchers import rank_command, script_command, torchrun_command
@@ -134,7 +134,7 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
         inherited,
         [
             _sm_variables(job, cluster, paths, hardware, job_name),
-            rendezvous_variables(cluster, addresses, port, master),
+            rendezvous_variables(own_address(cluster.current_host, addresses, known), port, master),
             slipway_variables(job, paths, job_file, started_at),
             _python_environment(job, paths, inherited),
             _threads(job, hardware, inherited),

@@ -50,7 +50,8 @@ def wait_for_hosts(
     delay = FIRST_DELAY_SECONDS
     while True:
         for host in hosts:
-            if host not in addresses:
+            # A resolver that is down takes seconds for each name: hundreds of them must not stretch the limit.
+            if host not in addresses and clock() <= deadline:
                 try:
                     addresses[host] = resolve(host)
                 except OSError:
@@ -65,3 +66,13 @@ def wait_for_hosts(
             )
         sleep(delay)
         delay = min(delay * 2, LONGEST_DELAY_SECONDS)
+
+
+def own_address(host: str, addresses: Mapping[str, str], known: Mapping[str, str]) -> str:
+    """What this host listens on and calls from; "" = on whatever the system chooses.
+
+    A runtime may write the container's own name into /etc/hosts as 127.0.0.1: nobody else could reach that. In the sandbox's file
+    such addresses are meant.
+    """
+    address = addresses.get(host, "")
+    return "" if address.startswith("127.") and host not in known else address

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import os
 import signal
@@ -15,7 +16,7 @@ from typing import Any, Dict, Optional
 
 from slipway_driver.attempt import Attempt, prepare
 from slipway_driver.errors import Failure
-from slipway_driver.exit_codes import DONE, ENVIRONMENT, DriverError, class_of
+from slipway_driver.exit_codes import DONE, ENVIRONMENT, TRY_AGAIN, DriverError, class_of
 from slipway_driver.failure import write_failure
 from slipway_driver.heartbeat import Heartbeat
 from slipway_driver.host_run import HostRun
@@ -150,9 +151,17 @@ def _say_end(end: Failure, driver: Driver, paths: Paths, host: str) -> None:
     say(progress_line("exit", code=end.code, **{"class": end.kind}, host=host, **reason))
 
 
+def _stop_early(_number: int, _frame: Any) -> None:
+    """SIGTERM while this host still waits for names or installs packages: process 1 of a container would not even notice it."""
+    raise DriverError(TRY_AGAIN, "asked to stop before the ranks had started")
+
+
 def main() -> int:
     """Runs this host's share of the job and returns the container's exit code."""
     started_at = time.time()
+    signal.signal(signal.SIGTERM, _stop_early)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # A log in another encoding must not end the thread that writes it.
     paths = paths_of()
     try:
         return _run_attempt(paths, started_at)

@@ -6,7 +6,6 @@ import zlib
 from pathlib import Path
 from typing import Dict, Mapping, Optional, Sequence, Tuple
 
-from slipway_driver.cluster import Cluster
 from slipway_driver.efa_environment import Change, apply_changes
 from slipway_driver.job import Job
 from slipway_driver.paths import Paths
@@ -52,14 +51,14 @@ def slipway_variables(job: Job, paths: Paths, job_file: Path, started_at: float)
     return variables
 
 
-def rendezvous_variables(cluster: Cluster, addresses: Mapping[str, str], port: int, master_name: str) -> Dict[str, str]:
+def rendezvous_variables(own_address: str, port: int, master_name: str) -> Dict[str, str]:
     """MASTER_ADDR, MASTER_PORT and the SDK v3's names for them. `master_name` is the name or address to connect to."""
     return {
         "MASTER_ADDR": master_name,
         "MASTER_PORT": str(port),
         "SM_MASTER_ADDR": master_name,
         "SM_MASTER_PORT": str(port),
-        "SLIPWAY_HOST_ADDRESS": addresses.get(cluster.current_host, ""),
+        "SLIPWAY_HOST_ADDRESS": own_address,
     }
 
 
