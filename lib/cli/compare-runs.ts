@@ -1,5 +1,7 @@
 import type { StatusAnswer } from '../contracts/control';
+import { orDash } from '../report/page/format';
 import { assembleReport } from '../report/read/assemble';
+import { median } from '../report/run/median';
 import type { ReportStep } from '../report/run/run-report';
 import type { Descriptor } from '../spec/descriptor';
 import { textTable } from '../spec/text-table';
@@ -37,14 +39,12 @@ export async function compareRuns(
 
 /** Last loss and median throughput of the steps that rank 0 printed. */
 export function measured(steps: readonly ReportStep[]): Pick<ComparedRun, 'loss' | 'tokensPerSecondPerGpu'> {
-  const speeds = steps.flatMap((s) => s.tokensPerSecondPerGpu ?? []).sort((a, b) => a - b);
+  const speeds = steps.flatMap((s) => s.tokensPerSecondPerGpu ?? []);
   return {
     loss: steps.flatMap((s) => s.loss ?? []).at(-1) ?? null,
-    tokensPerSecondPerGpu: speeds[Math.floor(speeds.length / 2)] ?? null,
+    tokensPerSecondPerGpu: speeds.length > 0 ? median(speeds) : null,
   };
 }
-
-const or = (value: number | null, text: (known: number) => string) => (value === null ? '-' : text(value));
 
 export function comparisonText(rows: readonly ComparedRun[]): string {
   return textTable(
@@ -52,11 +52,11 @@ export function comparisonText(rows: readonly ComparedRun[]): string {
     rows.map((r) => [
       r.runId,
       r.state,
-      or(r.step, String),
-      or(r.loss, (l) => l.toFixed(4)),
-      or(r.tokensPerSecondPerGpu, (t) => t.toFixed(0)),
-      or(r.goodput, (g) => `${(100 * g).toFixed(1)} %`),
-      or(r.spendUsd, (u) => u.toFixed(2)),
+      orDash(r.step, String),
+      orDash(r.loss, (l) => l.toFixed(4)),
+      orDash(r.tokensPerSecondPerGpu, (t) => t.toFixed(0)),
+      orDash(r.goodput, (g) => `${(100 * g).toFixed(1)} %`),
+      orDash(r.spendUsd, (u) => u.toFixed(2)),
       r.label,
     ]),
   );

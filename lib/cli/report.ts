@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import pc from 'picocolors';
-import { usd } from '../report/page/format';
+import { orDash, usd } from '../report/page/format';
 import { assembleReport } from '../report/read/assemble';
 import type { RunReport } from '../report/run/run-report';
 import { textTable } from '../spec/text-table';
@@ -37,17 +37,14 @@ async function writePage(file: string, found: RunReport, terminal: Terminal): Pr
   terminal.err(`wrote ${path.resolve(file)}`);
 }
 
-const or = (value: number | null | undefined, text: (known: number) => string) =>
-  value === null || value === undefined ? '-' : text(value);
-
 /** One screen about a run: its state, its attempts, what it cost, and what could not be read. */
 export function reportText(run: RunReport): string {
   const losses = (run.steps ?? []).flatMap((s) => s.loss ?? []);
-  const loss = `${or(losses[0], (l) => l.toFixed(4))} -> ${or(losses[losses.length - 1], (l) => l.toFixed(4))}`;
-  const cost = or(run.cost?.totalUsd, usd);
+  const loss = `${orDash(losses[0], (l) => l.toFixed(4))} -> ${orDash(losses[losses.length - 1], (l) => l.toFixed(4))}`;
+  const cost = orDash(run.cost?.totalUsd, usd);
   return [
     `${pc.bold(run.runId)}  ${run.state}${run.reason && run.reason !== run.state ? `: ${run.reason}` : ''}`,
-    `step ${or(run.step, String)}   committed ${or(run.committedStep, String)}   loss ${loss}   goodput ${or(run.goodput, (g) => `${(100 * g).toFixed(1)} %`)}   at list prices ${cost}`,
+    `step ${orDash(run.step, String)}   committed ${orDash(run.committedStep, String)}   loss ${loss}   goodput ${orDash(run.goodput, (g) => `${(100 * g).toFixed(1)} %`)}   at list prices ${cost}`,
     '',
     textTable(
       ['attempt', 'status', 'steps', 'began', 'ended', 'USD', 'reason'],
@@ -62,10 +59,10 @@ function attemptCells(attempt: RunReport['attempts'][number], { cost }: RunRepor
   return [
     String(attempt.number),
     attempt.status || '-',
-    `${or(attempt.firstStep, String)}-${or(attempt.lastStep, String)}`,
+    `${orDash(attempt.firstStep, String)}-${orDash(attempt.lastStep, String)}`,
     minute(attempt.startedAt),
     minute(attempt.endedAt),
-    or(found?.usd, usd),
+    orDash(found?.usd, usd),
     attempt.reason,
   ];
 }

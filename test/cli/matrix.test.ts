@@ -43,6 +43,7 @@ test('a comparison takes the last loss and the median throughput, and says where
     tokensPerSecondPerGpu,
   });
   expect(measured([step(1, 5, 10), step(2, 4, 300), step(3, 3, 200)])).toEqual({ loss: 3, tokensPerSecondPerGpu: 200 });
+  expect(measured([step(1, 5, 100), step(2, 4, 300)])).toMatchObject({ tokensPerSecondPerGpu: 200 });
   expect(measured([])).toEqual({ loss: null, tokensPerSecondPerGpu: null });
   const row = { runId: 'r-1', state: 'completed', step: 3, goodput: 0.5, spendUsd: 1, label: 'a=1', ...measured([]) };
   expect(comparisonText([row]).split('\n')[1]).toBe('r-1  completed  3     -     -             50.0 %   1.00  a=1');

@@ -79,3 +79,7 @@ export function words(key: string): string {
   const spaced = key.replace(/([a-z0-9])([A-Z])/g, (_, a: string, b: string) => `${a} ${b.toLowerCase()}`);
   return spaced.charAt(0).toUpperCase() + spaced.slice(1);
 }
+
+/** What is not known is a dash. */
+export const orDash = (value: number | null | undefined, text: (known: number) => string): string =>
+  value === null || value === undefined ? '-' : text(value);

@@ -5,6 +5,7 @@ import { type Html, html } from '../page/html';
 import { type Section, unknown } from '../page/page';
 import { legend } from '../page/parts';
 import { attemptLegend, attemptLine, byAttempt } from './loss';
+import { median } from './median';
 import type { ReportStep, RunReport } from './run-report';
 
 /** Tokens per second over time: gaps are the time in which nothing was trained. */
@@ -51,11 +52,4 @@ function medians(report: RunReport, seen: readonly ReportStep[]): Html {
   const mfus = seen.flatMap((s) => (s.mfu === undefined ? [] : [s.mfu]));
   const mfu = mfus.length > 0 ? `, model FLOPs utilisation ${percent(median(mfus))}` : '';
   return html`<p class="note">Median ${precise(median(seen.map(rateOf)))} tokens/s per ${unitOf(report)}${mfu}, over ${number(seen.length)} printed steps.</p>`;
-}
-
-/** The middle one of an odd number of values, else the mean of the two in the middle; the list is not empty. */
-export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length / 2;
-  return ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2;
 }
