@@ -2,14 +2,19 @@
  * Expected goodput by discrete-event simulation with the real `decide`: `npm run -s bench:goodput -- [--json] [--constants FILE]
  * [--events FILE]`. Prints Slipway beside what most teams have today, under the same failures. Exit code 1 when a target is missed.
  */
-import { createWriteStream, readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
+import { createWriteStream } from 'node:fs';
+import { checked, command, readJson, readOptions } from './command-line';
 import { ceiling } from './goodput/ceiling';
 import { type Constants, constantsSchema, RATES, type Rate } from './goodput/constants';
 import { failuresOf } from './goodput/failures';
 import { CAUSES, type Cause, type Log, type LogLine, type Policy, type RunResult } from './goodput/result';
 import { SlipwaySimulation } from './goodput/slipway';
 import { simulateToday } from './goodput/today';
+
+const USAGE = `npm run -s bench:goodput -- [--json] [--constants FILE] [--events FILE]
+  --constants FILE  any of the names in bench/goodput/constants.ts, as JSON
+  --events FILE     writes every simulated event there, one JSON object a line
+  for example: npm run -s bench:goodput -- --json --events events.jsonl`;
 
 interface Row {
   policy: Policy;
@@ -82,10 +87,13 @@ function lostPercent(results: readonly RunResult[]): Record<Cause, number> {
 const round = (value: number, digits: number): number => Number(value.toFixed(digits));
 
 function main(): number {
-  const { values } = parseArgs({
-    options: { json: { type: 'boolean' }, constants: { type: 'string' }, events: { type: 'string' } },
+  const values = readOptions(USAGE, {
+    json: { type: 'boolean' },
+    constants: { type: 'string' },
+    events: { type: 'string' },
   });
-  const constants = constantsSchema.parse(values.constants ? JSON.parse(readFileSync(values.constants, 'utf8')) : {});
+  const given = values.constants ? readJson('--constants', values.constants) : {};
+  const constants = checked('--constants', constantsSchema, given);
   const events = values.events ? createWriteStream(values.events) : undefined;
   const write = (line: LogLine) => void events?.write(`${JSON.stringify(line)}\n`);
   const rows = RATES.flatMap((rate) =>
@@ -116,4 +124,4 @@ function print(asJson: boolean, rows: readonly Row[], targets: readonly object[]
   console.table(targets);
 }
 
-process.exitCode = main();
+command(main);

@@ -1,19 +1,20 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
+import { UsageError } from '../lib/cli/exit';
+import { command, readJson, readOptions } from './command-line';
 import { predictRow, type Row } from './planner-rows';
 import { accuracyTable } from './planner-table';
 
-/**
- * `bench:planner -- --rows FILE --out FILE` answers each row of FILE with one JSON object a line.
- * Without `--rows` it scores the measured rows in `--bench DIR` (or SLIPWAY_BENCH_ROWS) and prints the accuracy table;
- * `--docs FILE` also writes the table between the markers of that page.
- */
-const { values } = parseArgs({
-  options: { rows: { type: 'string' }, out: { type: 'string' }, bench: { type: 'string' }, docs: { type: 'string' } },
-});
+const USAGE = `npm run -s bench:planner -- --rows FILE [--out FILE]   answers each row of FILE with one JSON object a line
+npm run -s bench:planner -- [--bench DIR] [--docs FILE]
+  scores the measured rows in DIR (or SLIPWAY_BENCH_ROWS) and prints the accuracy table; --docs also writes it between the
+  markers of that page`;
 
-const readRows = (file: string): Row[] => JSON.parse(readFileSync(file, 'utf8')).rows;
+const readRows = (file: string, option = '--rows'): Row[] => {
+  const { rows } = readJson(option, file) as { rows?: Row[] };
+  if (Array.isArray(rows)) return rows;
+  throw new UsageError(`${option}: must hold {"rows": [...]}, got ${file} without it`);
+};
 
 function answerRows(rowsFile: string, outFile: string | undefined): void {
   const lines = readRows(rowsFile).map((row) => JSON.stringify(predictRow(row)));
@@ -33,8 +34,8 @@ function writeDocs(file: string, table: string): void {
   writeFileSync(file, `${before}${BEGIN}\n\n${table}\n${END}${after}`);
 }
 
-function scoreShared(): number {
-  const folder = values.bench ?? process.env.SLIPWAY_BENCH_ROWS ?? path.join(__dirname, '..', '..', 'shared', 'bench');
+function scoreShared(bench: string | undefined, docs: string | undefined): number {
+  const folder = bench ?? process.env.SLIPWAY_BENCH_ROWS ?? path.join(__dirname, '..', '..', 'shared', 'bench');
   const files = ['published-runs.json', 'published-runs-noncommercial.json'].map((f) => path.join(folder, f));
   const there = files.filter((f) => existsSync(f));
   if (there.length === 0) {
@@ -43,11 +44,20 @@ function scoreShared(): number {
     );
     return 2;
   }
-  const table = accuracyTable(there.flatMap(readRows));
+  const table = accuracyTable(there.flatMap((file) => readRows(file, '--bench')));
   console.log(table);
-  if (values.docs) writeDocs(values.docs, table);
+  if (docs) writeDocs(docs, table);
   return 0;
 }
 
-if (values.rows) answerRows(values.rows, values.out);
-else process.exitCode = scoreShared();
+command(() => {
+  const { rows, out, bench, docs } = readOptions(USAGE, {
+    rows: { type: 'string' },
+    out: { type: 'string' },
+    bench: { type: 'string' },
+    docs: { type: 'string' },
+  });
+  if (!rows) return scoreShared(bench, docs);
+  answerRows(rows, out);
+  return 0;
+});
