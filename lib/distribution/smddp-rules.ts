@@ -5,7 +5,7 @@ import { instanceGroupsOf } from '../spec/resolve-run';
 import { type Finding, type Rule, type RuleContext, rulesAbout, when } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 import { compareVersions, pytorchOfImage } from './image-version';
-import { instanceTypePath, trainingInstanceTypes } from './strategy';
+import { trainingTypes } from './strategy';
 
 /** Whether the library gathers parameters: AllGather is what it needs of SMDDP. */
 const gathers = (run: RunSpec) => run.distribution.library !== 'ddp';
@@ -51,12 +51,12 @@ export const SMDDP_RULES: readonly Rule[] = [
     why: 'From 2.3.0 on the import itself refuses other types; there is no P5 or newer.',
     source: guide('distributed-data-parallel-support'),
     find: (run) =>
-      trainingInstanceTypes(run).flatMap((type) => {
+      trainingTypes(run).flatMap(({ path, type }) => {
         const allReduceOnly = SMDDP_ALLREDUCE_ONLY.includes(type) && !gathers(run);
         if (type === '' || SMDDP_INSTANCE_TYPES.includes(type) || allReduceOnly) return [];
         return [
           {
-            path: instanceTypePath(run),
+            path,
             must: `must be ${orList(SMDDP_INSTANCE_TYPES)} for collectives smddp`,
             got: type,
             fix: 'use one of them, or distribution.collectives nccl',

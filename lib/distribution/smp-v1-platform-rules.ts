@@ -5,7 +5,7 @@ import { type Rule, when } from '../spec/rule';
 import { compareVersions, pytorchOfImage } from './image-version';
 import { parameterFindings, parameterPath } from './parameters';
 import { SMP_V1_API, SMP_V1_PARAMETERS, SMP_V1_SINCE, smpV1Rule } from './smp-v1-parameters';
-import { instanceTypePath, trainingInstanceTypes } from './strategy';
+import { trainingTypes } from './strategy';
 
 /** What SMP v1 runs on: launcher, collectives, instance types and images. */
 export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
@@ -60,10 +60,10 @@ export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [
     why: 'P5 and newer are refused by the SDK and unknown to the library.',
     source: guide('distributed-model-parallel-support'),
     find: (run) =>
-      trainingInstanceTypes(run)
-        .filter((type) => type !== '' && !SMP_V1_INSTANCE_TYPES.includes(type))
-        .map((type) => ({
-          path: instanceTypePath(run),
+      trainingTypes(run)
+        .filter(({ type }) => type !== '' && !SMP_V1_INSTANCE_TYPES.includes(type))
+        .map(({ path, type }) => ({
+          path,
           must: `must be one of ${orList(SMP_V1_INSTANCE_TYPES)} for smp-v1`,
           got: type,
           fix: 'use one of them, or another library',

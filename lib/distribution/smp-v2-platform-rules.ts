@@ -7,7 +7,7 @@ import type { RunSpec } from '../spec/run-spec';
 import { compareVersions } from './image-version';
 import { parameterPath } from './parameters';
 import { SMP_V2_RELEASE_NOTES, smpV2Rule } from './smp-v2-parameters';
-import { degree, instanceTypePath, trainingInstanceTypes } from './strategy';
+import { degree, trainingTypes } from './strategy';
 
 /** The lowest PyTorch version of an SMP image that has a feature. */
 function needsRelease(run: RunSpec, parameter: string, pytorch: string, smp: string): Finding[] {
@@ -32,10 +32,10 @@ export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
     why: 'The library supports no other type, and no SDK refuses one.',
     source: guide('distributed-model-parallel-support-v2'),
     find: (run) =>
-      trainingInstanceTypes(run)
-        .filter((type) => type !== '' && !SMP_V2_INSTANCE_TYPES.includes(type))
-        .map((type) => ({
-          path: instanceTypePath(run),
+      trainingTypes(run)
+        .filter(({ type }) => type !== '' && !SMP_V2_INSTANCE_TYPES.includes(type))
+        .map(({ path, type }) => ({
+          path,
           must: `must be one of ${orList(SMP_V2_INSTANCE_TYPES)} for smp-v2`,
           got: type,
           fix: 'use one of them, or distribution.library fsdp',

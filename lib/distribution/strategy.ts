@@ -88,15 +88,20 @@ export function groupHyperparameters(run: RunSpec): Record<string, unknown> {
 
 /** Types of the hosts that train, each once. */
 export function trainingInstanceTypes(run: RunSpec): string[] {
-  return [...new Set(trainingGroupsOf(run).map((g) => g.instanceType))];
+  return trainingTypes(run).map(({ type }) => type);
 }
 
-/** Where a run file names its instance type: in the plain form or in the first taking-part group. */
-export function instanceTypePath(run: RunSpec): string {
-  if (run.compute.instanceGroups.length === 0) return 'compute.instanceType';
-  const first = trainingGroupsOf(run)[0];
-  const index = instanceGroupsOf(run.compute).findIndex((g) => g.name === first?.name);
-  return `compute.instanceGroups[${Math.max(0, index)}].instanceType`;
+/** The same with the place where the file first names each: the plain form, or a group that takes part. */
+export function trainingTypes(run: RunSpec): { path: string; type: string }[] {
+  const groups = instanceGroupsOf(run.compute);
+  const named = trainingGroupsOf(run).map(({ name, instanceType: type }) => ({
+    path:
+      run.compute.instanceGroups.length === 0
+        ? 'compute.instanceType'
+        : `compute.instanceGroups[${groups.findIndex((g) => g.name === name)}].instanceType`,
+    type,
+  }));
+  return named.filter(({ type }, i) => named.findIndex((other) => other.type === type) === i);
 }
 
 /** `--key value` for each parameter; true becomes `--key`, false is left out, lists repeat the key. */

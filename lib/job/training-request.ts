@@ -12,6 +12,9 @@ const CONTAINER_ARGUMENTS = ['-c', 'exec bash "${SAGEMAKER_BASE_DIR:-/opt/ml}/in
 /** EBS volume of a type without local NVMe when the run names no size, GiB. */
 const DEFAULT_VOLUME_GIB = 100;
 
+/** MetricDefinitions of one job. */
+const MOST_METRICS = 40;
+
 /** What the built-in trainer's progress lines give out of the box (contract/runtime.md). */
 const PROGRESS_METRICS: readonly MetricDefinition[] = [
   { Name: 'slipway:step', Regex: 'slipway \\{"event":"step","step":([0-9]+)' },
@@ -62,8 +65,10 @@ export function trainingJobRequest(plan: JobPlan): CreateTrainingJobCommandInput
   };
 }
 
+/** Ours come last and as far as there is room: the API takes 40, and what the user asked for goes first. */
 function metricDefinitions({ run }: JobPlan): MetricDefinition[] {
-  return [...run.observability.metrics.map(({ name, regex }) => ({ Name: name, Regex: regex })), ...PROGRESS_METRICS];
+  const own = run.observability.metrics.map(({ name, regex }) => ({ Name: name, Regex: regex }));
+  return [...own, ...PROGRESS_METRICS].slice(0, MOST_METRICS);
 }
 
 function resourceConfig({ run, descriptor }: JobPlan): ResourceConfig {

@@ -10,6 +10,7 @@ import {
 import { acceleratorCount, findInstanceType } from '../catalog/instances';
 import { nearest } from '../catalog/nearest';
 import { REGIONS } from '../catalog/regions';
+import { SMP_REGIONS } from '../catalog/smp-releases';
 import { compareVersions, pytorchOfImage } from '../distribution/image-version';
 import { orList } from '../spec/issue';
 import { instanceGroupsOf } from '../spec/resolve-run';
@@ -190,6 +191,21 @@ function endOfPatch(run: RunSpec): Finding[] {
   ];
 }
 
+function registry(run: RunSpec, { region, descriptor }: RuleContext): Finding[] {
+  const here = region ?? descriptor?.region;
+  const { kind } = run.image;
+  const regions = kind === 'smp' ? SMP_REGIONS : Object.keys(REGIONS);
+  // smp-v2/region says it of that library.
+  const isJudged =
+    kind === 'dlc' || kind === 'huggingface' || (kind === 'smp' && run.distribution.library !== 'smp-v2');
+  return when(here !== undefined && isJudged && !regions.includes(here), {
+    path: 'image.kind',
+    must: 'must be uri or environment in a region without a known registry of these images',
+    got: `${kind} in ${here}`,
+    fix: `use a region such as ${nearest(here ?? '', regions, 2).join(' or ')}`,
+  });
+}
+
 export const IMAGE_RULES: readonly Rule[] = [
   {
     id: 'image/version',
@@ -249,17 +265,6 @@ export const IMAGE_RULES: readonly Rule[] = [
     what: 'The region has a registry of AWS images.',
     why: 'The URI cannot be formed.',
     source: 'facts image-accounts, aws-cdk-lib region-info',
-    check: (run, { region, descriptor }) => {
-      const here = region ?? descriptor?.region;
-      return when(
-        here !== undefined && !(here in REGIONS) && (run.image.kind === 'dlc' || run.image.kind === 'huggingface'),
-        {
-          path: 'image.kind',
-          must: 'must be uri or environment in a region without a known registry of AWS images',
-          got: `${run.image.kind} in ${here}`,
-          fix: `use a region such as ${nearest(here ?? '', Object.keys(REGIONS), 2).join(' or ')}`,
-        },
-      );
-    },
+    check: registry,
   },
 ];

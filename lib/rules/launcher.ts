@@ -2,7 +2,7 @@ import { acceleratorCount, defaultProcessesPerHost, findInstanceType } from '../
 import { nearest } from '../catalog/nearest';
 import { LIBRARIES } from '../distribution';
 import { compareVersions, pytorchOfImage } from '../distribution/image-version';
-import { instanceTypePath, trainingInstanceTypes } from '../distribution/strategy';
+import { trainingInstanceTypes, trainingTypes } from '../distribution/strategy';
 import { orList } from '../spec/issue';
 import { trainingGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
@@ -115,12 +115,12 @@ function neuron(run: RunSpec): Finding[] {
 function toolkitTorchrun(run: RunSpec): Finding[] {
   if (run.distribution.contract !== 'toolkit' || run.distribution.launcher !== 'torchrun') return [];
   const version = pytorchOfImage(run);
-  const cpu = trainingInstanceTypes(run).find((type) => findInstanceType(type) && acceleratorCount(type) === 0);
+  const cpu = trainingTypes(run).find(({ type }) => findInstanceType(type) && acceleratorCount(type) === 0);
   return [
     ...when(cpu !== undefined, {
-      path: instanceTypePath(run),
+      path: cpu?.path ?? 'compute.instanceType',
       must: 'must have GPUs or Neuron devices for torchrun under the toolkit contract',
-      got: cpu,
+      got: cpu?.type,
       fix: 'use contract entrypoint, launcher script, or a GPU type',
     }),
     ...when(version !== undefined && compareVersions(version, '1.13.1') < 0, {
@@ -217,6 +217,25 @@ const RULES: readonly Rule[] = [
         got: distribution.mpiOptions,
         fix: 'remove it, or use launcher mpi',
       }),
+  },
+  {
+    id: 'launcher/toolkit-parameters',
+    level: 'warning',
+    what: 'distribution.parameters reach the script under the toolkit contract for smp-v1, smp-v2 and megatron only.',
+    why: 'The toolkit hands hyperparameters on, and the SDK sends none for the other libraries.',
+    source: `${TOOLKIT}/params.py`,
+    check: ({ distribution: { contract, library, parameters } }) =>
+      when(
+        contract === 'toolkit' &&
+          !['smp-v1', 'smp-v2', 'megatron'].includes(library) &&
+          Object.keys(parameters).length > 0,
+        {
+          path: 'distribution.parameters',
+          must: `must be empty for ${library} under the toolkit contract, where the script does not see them`,
+          got: Object.keys(parameters),
+          fix: 'use code.arguments, or contract entrypoint',
+        },
+      ),
   },
   {
     id: 'launcher/library',

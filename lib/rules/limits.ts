@@ -6,10 +6,9 @@ import type { RunSpec } from '../spec/run-spec';
 import { countGroups } from './code';
 import { api, type Finding, guide, type Rule, when } from './rule';
 
-/** Environment variables and tags that a request carries beside the user's own. */
-const OWN_ENVIRONMENT = 10;
-const OWN_TAGS = 5;
-const OWN_METRICS = 4;
+/** What a request carries beside the user's own: variables, cost allocation tags, the SDK's script mode hyperparameters. */
+const OWN_ENVIRONMENT = 4;
+const OWN_TAGS = 4;
 const SDK_HYPERPARAMETERS = 5;
 
 function spotWait({ limits, compute, written }: RunSpec): Finding[] {
@@ -164,12 +163,6 @@ function tags(run: RunSpec): Finding[] {
 function metrics(run: RunSpec): Finding[] {
   const all = run.observability.metrics;
   return [
-    ...when(all.length + OWN_METRICS > 40, {
-      path: 'observability.metrics',
-      must: `must be at most ${40 - OWN_METRICS} (40 less the launcher's own)`,
-      got: all.length,
-      fix: 'remove some',
-    }),
     ...all.flatMap(({ name, regex }, i) => {
       const path = `observability.metrics[${i}]`;
       const groups = countGroups(regex);

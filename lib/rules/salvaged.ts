@@ -1,11 +1,13 @@
+import { nearest } from '../catalog/nearest';
 import type { Issue } from '../spec/issue';
 import type { RuleContext } from '../spec/rule';
-import type { RunSpec } from '../spec/run-spec';
+import { runFileSchema } from '../spec/run-file';
+import type { Salvaged } from '../spec/salvage';
 import { checkRun, RULES } from './index';
 
 /**
- * Sections whose rules also look at the section named first: when a value of that one was refused by the schema and left out, a
- * finding there may be about the default that took its place.
+ * Sections whose rules also look at the section named first: when a value of that one was refused by the schema and nothing could be
+ * put in its place, a finding there may be about the default that took it.
  */
 const READ_BY: Readonly<Record<string, readonly string[]>> = {
   kind: ['code', 'compute', 'data', 'distribution', 'checkpoints', 'training', 'model', 'output', 'limits', 'network'],
@@ -21,13 +23,31 @@ const READ_BY: Readonly<Record<string, readonly string[]>> = {
 };
 
 const LOCAL = new Set(RULES.filter((r) => r.isLocal).map((r) => r.id));
-const sectionOf = (path: string) => /^[A-Za-z]+/.exec(path)?.[0] ?? '';
+const SECTIONS = Object.keys(runFileSchema.shape);
 
-/** What rules say about the rest of a file that the schema refused: only what cannot come from the values left out. */
-export function checkSalvaged(run: RunSpec, removed: readonly string[], context: RuleContext): Issue[] {
-  const doubtful = new Set(removed.map(sectionOf).flatMap((section) => [section, ...(READ_BY[section] ?? [])]));
-  return checkRun(run, context).filter((found) => {
-    const isLeftOut = removed.some((path) => found.path === path || path.startsWith(`${found.path}.`));
-    return !isLeftOut && (LOCAL.has(found.rule) || !doubtful.has(sectionOf(found.path)));
+/** The section that a path is about; of a misspelled one the section that was meant. */
+function sectionOf(path: string): string {
+  const section = /^[A-Za-z]+/.exec(path)?.[0] ?? '';
+  return SECTIONS.includes(section) ? section : (nearest(section, SECTIONS, 1)[0] ?? '');
+}
+
+/** The section, or its entry where it is a list. */
+const entryOf = (path: string) => `${sectionOf(path)}${/^[A-Za-z]+(\[\d+\])/.exec(path)?.[1] ?? ''}`;
+
+/** What rules say about the rest of a file that the schema refused: only what does not depend on the refused values. */
+export function checkSalvaged({ runs, refused, leftOut }: Salvaged, context: RuleContext): Issue[] {
+  const doubtful = leftOut.flatMap((path) => [entryOf(path), ...(READ_BY[sectionOf(path)] ?? [])]);
+  const [first, ...others] = runs.map((run) => checkRun(run, context));
+  const isInAll = (found: Issue) => others.every((issues) => issues.some((i) => isSame(i, found)));
+  return (first ?? []).filter((found) => {
+    const isRefused = refused.some((path) => isWithin(found.path, path) || isWithin(path, found.path));
+    const isDoubtful = doubtful.some((part) => isWithin(found.path, part) || isWithin(part, found.path));
+    return !isRefused && isInAll(found) && (LOCAL.has(found.rule) || !isDoubtful);
   });
 }
+
+const isSame = (a: Issue, b: Issue): boolean => a.rule === b.rule && a.path === b.path && a.level === b.level;
+
+/** Whether `path` is `parent` or lies below it. */
+const isWithin = (path: string, parent: string): boolean =>
+  path === parent || path.startsWith(`${parent}.`) || path.startsWith(`${parent}[`);

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { type Descriptor, descriptorSchema } from './descriptor';
 import { type EnvironmentFile, environmentFileSchema } from './environment-file';
-import { formatPath, hasErrors, type Issue, issue } from './issue';
+import { hasErrors, type Issue, issue } from './issue';
 import { applyOverrides } from './overrides';
 import { resolveRun } from './resolve-run';
 import { type RunFile, runFileSchema } from './run-file';
 import type { RunSpec } from './run-spec';
+import { type Salvaged, salvage } from './salvage';
 import { type Position, parseYaml } from './yaml-file';
 import { zodIssues } from './zod-issues';
 
@@ -17,8 +18,8 @@ export interface Loaded<T> {
 }
 
 export interface LoadedRun extends Loaded<RunSpec> {
-  /** The run without the values that the schema refused, so that rules can judge the rest; absent when nothing is left. */
-  salvaged?: { run: RunSpec; removed: string[] };
+  /** What is left when the schema refused values; absent when that is too little to judge. */
+  salvaged?: Salvaged;
 }
 
 /** Reads the text of a run file: YAML, `--set` overrides, schema, defaults. Never throws. */
@@ -26,36 +27,6 @@ export function loadRun(text: string, overrides: readonly string[] = []): Loaded
   const { data, ...loaded } = loadFile<RunFile>(text, overrides, runFileSchema);
   if (loaded.value) return { ...loaded, value: resolveRun(loaded.value) };
   return { issues: loaded.issues, positionOf: loaded.positionOf, salvaged: salvage(data) };
-}
-
-/** Takes away what the schema refuses, until the rest is a run file. */
-function salvage(data: unknown): LoadedRun['salvaged'] {
-  const copy: unknown = structuredClone(data);
-  const removed: string[] = [];
-  // Each round removes at least one value; a required one that is missing ends it.
-  for (let round = 0; round < 5; round++) {
-    const parsed = runFileSchema.safeParse(copy);
-    if (parsed.success) return { run: resolveRun(parsed.data), removed };
-    const paths = parsed.error.issues.flatMap((i) =>
-      i.code === 'unrecognized_keys' ? i.keys.map((k) => [...i.path, k]) : [i.path],
-    );
-    const taken = paths.filter((path) => removeAt(copy, path));
-    if (taken.length === 0) return undefined;
-    removed.push(...taken.map(formatPath));
-  }
-  return undefined;
-}
-
-/** Whether there was a value at `path` to remove. List entries stay in place, so that the paths of the others hold. */
-function removeAt(root: unknown, path: readonly PropertyKey[]): boolean {
-  const last = path[path.length - 1];
-  const parent = path
-    .slice(0, -1)
-    .reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], root);
-  if (last === undefined || typeof parent !== 'object' || parent === null || Array.isArray(parent) || !(last in parent))
-    return false;
-  delete (parent as Record<PropertyKey, unknown>)[last];
-  return true;
 }
 
 /** Reads the text of an environment file. Never throws. */

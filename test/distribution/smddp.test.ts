@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest';
 import { BASE, issuesOf } from '../support/runs';
 
+test('fails: the second of two groups is named where it stands', () => {
+  const group = (name: string, instanceType: string) => ({ name, instanceType, instanceCount: 2 });
+  const instanceGroups = [group('a', 'ml.p4d.24xlarge'), group('b', 'ml.p5.48xlarge')];
+  const file = { ...BASE, compute: { instanceGroups }, distribution: { library: 'fsdp', collectives: 'smddp' } };
+  expect(issuesOf(file, 'smddp/instance-type').map((i) => i.path)).toEqual(['compute.instanceGroups[1].instanceType']);
+});
+
 test.each([
   ['-x SMDDP_AG_SCRATCH_BUFFER_SIZE_BYTES=1000', ['distribution.mpiOptions']],
   ['-x SMDDP_AG_SORT_BUFFER_SIZE_BYTES=268435456', []],

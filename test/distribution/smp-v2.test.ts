@@ -32,6 +32,6 @@ test.each([
 });
 
 test('nothing of it is said where it is followed', () => {
-  const parameters = { hybrid_shard_degree: 8, tensor_parallel_degree: 2 };
+  const parameters = { hybrid_shard_degree: 4, tensor_parallel_degree: 2 };
   expect(issuesOf(v2(parameters, { sequenceLength: 8192 }), 'smp-v2/advice')).toEqual([]);
 });

@@ -31,6 +31,12 @@ test.each([
   expect([...issuesOf(on(type, image), 'image/processor'), ...issuesOf(on(type, image), 'image/stack')]).toEqual([]);
 });
 
+test('fails: an SMP image in a region without one, whatever the library', () => {
+  const file = on('ml.p5.48xlarge', { kind: 'smp', version: '2.5.1' });
+  expect(issuesOf(file, 'image/registry', { region: 'eu-south-1' })).toMatchObject([{ path: 'image.kind' }]);
+  expect(issuesOf(file, 'image/registry', { region: 'eu-west-1' })).toEqual([]);
+});
+
 test('a tag that moves is warned of', () => {
   const image = (tag: string) => ({ kind: 'uri', uri: `111122223333.dkr.ecr.us-west-2.amazonaws.com/mine:${tag}` });
   expect(issuesOf(on('ml.p5.48xlarge', image('latest')), 'image/uri')).toMatchObject([{ level: 'warning' }]);

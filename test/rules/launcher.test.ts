@@ -9,6 +9,15 @@ const cluster = (instanceGroups: object[], distribution: object) => ({
   distribution,
 });
 
+test('parameters that the script would not see under the toolkit contract are warned of', () => {
+  const file = (library: string) => ({
+    ...BASE,
+    distribution: { library, contract: 'toolkit', parameters: { shard_degree: 8 } },
+  });
+  expect(issuesOf(file('fsdp'), 'launcher/toolkit-parameters')).toMatchObject([{ level: 'warning' }]);
+  expect(issuesOf(file('megatron'), 'launcher/toolkit-parameters')).toEqual([]);
+});
+
 describe('instance groups', () => {
   test('fails: a group that is named twice', () => {
     const found = issuesOf(cluster([gpu, cpu], { instanceGroups: ['gpu', 'gpu'] }), 'launcher/instance-groups');

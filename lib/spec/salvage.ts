@@ -1,0 +1,103 @@
+import type { z } from 'zod';
+import { formatPath } from './issue';
+import { resolveRun } from './resolve-run';
+import { runFileSchema } from './run-file';
+import type { RunSpec } from './run-spec';
+
+/** What is left of a run file that the schema refuses, so that rules can judge the rest. */
+export interface Salvaged {
+  /** The file with each refused value replaced by values that the schema takes; what is true of all does not depend on them. */
+  runs: readonly [RunSpec, ...RunSpec[]];
+  /** Where a value was refused. */
+  refused: string[];
+  /** Those for which no value could be put in place: what rules say may be about their absence. */
+  leftOut: string[];
+}
+
+type ZodIssue = z.core.$ZodIssue;
+type Path = readonly PropertyKey[];
+
+/** Stands for text that must be there: a name, a channel, an instance type. */
+const SOME_TEXT = 'left-out';
+const MOST_ROUNDS = 8;
+
+/** The rest of a run file, judged as several files; undefined when too little of it is left. */
+export function salvage(data: unknown): Salvaged | undefined {
+  const first = complete(data, 0);
+  if (!first) return undefined;
+  const others = Array.from({ length: first.choices - 1 }, (_, i) => complete(data, i + 1)?.run);
+  return {
+    runs: [first.run, ...others.filter((run) => run !== undefined)],
+    refused: first.refused,
+    leftOut: first.leftOut,
+  };
+}
+
+/** Puts the substitute number `choice` in the place of every refused value, until the schema takes the file. */
+function complete(data: unknown, choice: number) {
+  const copy: unknown = structuredClone(data);
+  const [refused, leftOut]: [string[], string[]] = [[], []];
+  let choices = 1;
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    const parsed = runFileSchema.safeParse(copy, { reportInput: true });
+    if (parsed.success) return { run: resolveRun(parsed.data), refused, leftOut, choices };
+    let hasChanged = false;
+    for (const found of parsed.error.issues) {
+      for (const path of pathsOf(found)) {
+        const values = substitutes(found);
+        choices = Math.max(choices, values.length);
+        hasChanged = replaceAt(copy, path, values[choice % Math.max(1, values.length)]) || hasChanged;
+        refused.push(formatPath(path));
+        if (values.length === 0 || isMissing(found)) leftOut.push(formatPath(path));
+      }
+    }
+    if (!hasChanged) return undefined;
+  }
+  return undefined;
+}
+
+const pathsOf = (found: ZodIssue): Path[] =>
+  found.code === 'unrecognized_keys' ? found.keys.map((key) => [...found.path, key]) : [found.path];
+
+const isMissing = (found: ZodIssue): boolean => found.code === 'invalid_type' && found.input === undefined;
+
+/** Values that the schema takes in the place of a refused one; none where only leaving it out is left. */
+function substitutes(found: ZodIssue): unknown[] {
+  switch (found.code) {
+    case 'invalid_value':
+      return found.values;
+    case 'too_small':
+      return isNumeric(found.origin) ? [1, 2, 7].map((n) => Number(found.minimum) + n - (found.inclusive ? 1 : 0)) : [];
+    case 'too_big':
+      return isNumeric(found.origin) ? [Number(found.maximum), Math.floor(Number(found.maximum) / 2)] : [];
+    case 'invalid_type':
+      return ofType(found.expected, found.input);
+    default:
+      return [];
+  }
+}
+
+const isNumeric = (origin: string): boolean => origin === 'number' || origin === 'int';
+
+/** A value of the type that was expected: the one that was meant where that can be told. */
+function ofType(expected: string, input: unknown): unknown[] {
+  if (expected === 'boolean') return [false, true];
+  if (expected === 'string') return input === undefined ? [SOME_TEXT] : [String(input)];
+  if (expected === 'object') return input === undefined ? [{}] : [];
+  const number = typeof input === 'string' && input.trim() !== '' ? Number(input) : Number.NaN;
+  return (expected === 'number' || expected === 'int') && Number.isFinite(number) ? [number] : [];
+}
+
+/** Writes `value` at `path`, or takes away what stands there. List entries stay in place, so that the paths of the others hold. */
+function replaceAt(root: unknown, path: Path, value: unknown): boolean {
+  const last = path[path.length - 1];
+  const parent = path
+    .slice(0, -1)
+    .reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], root);
+  if (last === undefined || typeof parent !== 'object' || parent === null) return false;
+  const section = parent as Record<PropertyKey, unknown>;
+  if (value !== undefined) section[last] = value;
+  else if (Array.isArray(parent) || !(last in parent)) return false;
+  else delete section[last];
+  return true;
+}

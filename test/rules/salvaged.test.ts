@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { checkSalvaged } from '../../lib/rules/salvaged';
+import { loadRun } from '../../lib/spec/load';
+import { BASE } from '../support/runs';
+
+/** What rules say beside the schema, as `path rule`. */
+function saidBeside(file: object): string[] {
+  const { salvaged } = loadRun(JSON.stringify(file));
+  return salvaged ? checkSalvaged(salvaged, {}).map(({ path, rule }) => `${path} ${rule}`) : [];
+}
+const compute = { ...BASE.compute };
+const tokens = 's3://{dataBucket}/tokens/';
+
+test.each([
+  [
+    'a number out of range in the same section',
+    { compute: { ...compute, keepAliveSeconds: 43200, capacity: 'training-plan' } },
+    'compute.trainingPlanArn compute/training-plan',
+  ],
+  [
+    'a word that is none of the allowed ones',
+    { network: { efa: 'on', isolation: true }, checkpoints: { mode: 'direct' } },
+    'checkpoints.mode checkpoints/isolated-direct',
+  ],
+  [
+    'a number that was written as text',
+    { compute: { ...compute, instanceCount: '2' }, training: { globalBatchSize: 9, microBatchSize: 2 } },
+    'training.globalBatchSize training/global-batch',
+  ],
+  ['a bad name', { name: 'BAD', distribution: { library: 'nothing' } }, 'distribution.library distribution/library'],
+  [
+    'another entry of a list',
+    {
+      data: [
+        { channel: 'a b', s3: tokens },
+        { channel: 'c', s3: tokens },
+        { channel: 'c', s3: tokens },
+      ],
+    },
+    'data[2].channel data/channels',
+  ],
+  [
+    'a section that is missing',
+    { compute: undefined, code: { source: './src', sha256: 'a'.repeat(64) } },
+    'code.sha256 code/archive',
+  ],
+])('a mistake is said beside %s', (_what, rest, wanted) => {
+  expect(saidBeside({ ...BASE, ...rest })).toContain(wanted);
+});
+
+test.each([
+  ['the refused value itself', { distribution: { processesPerHost: 0 } }],
+  [
+    'what holds for some of the allowed words only',
+    { compute: { ...compute, capacity: 'sp0t' }, checkpoints: { mode: 'none' } },
+  ],
+  [
+    'what a misspelled section may have said',
+    { compute: { ...compute, capacity: 'spot' }, checkpionts: { mode: 'direct' } },
+  ],
+])('nothing is said of %s', (_what, rest) => {
+  expect(saidBeside({ ...BASE, ...rest })).toEqual([]);
+});
