@@ -105,11 +105,12 @@ def test_the_newest_marked_checkpoint_is_found(tmp_path: Path) -> None:
     assert newest_checkpoint(str(tmp_path)) == str(tmp_path / "step-4")
 
 
-#: Steps until 6; on the host named in FAIL_HOST it fails once (or always) after step 3. Others wait until they are ended.
+#: Steps until 6. As FAIL says, algo-2 fails at step 3, once or always, when algo-1 has come to step 4 and waits there to be ended.
 SCRIPT = """
 import json, os, pathlib, sys, time
 host, mark = os.environ["SM_CURRENT_HOST"], pathlib.Path(os.environ["SM_MODEL_DIR"]) / "failed"
 checkpoints = pathlib.Path(os.environ["SLIPWAY_CHECKPOINT_URI"])
+arrived = checkpoints / ("arrived-in-round-" + os.environ.get("SLIPWAY_RESTART", "0"))
 first = int(os.environ["SLIPWAY_RESUME_FROM"].rsplit("-", 1)[-1] or 0) if os.environ["SLIPWAY_RESUME_FROM"] else 0
 for step in range(first + 1, 7):
     print("slipway " + json.dumps({"event": "step", "step": step}), flush=True)
@@ -119,8 +120,11 @@ for step in range(first + 1, 7):
     time.sleep(0.1)
     if step == 3 and host == "algo-2" and os.environ["FAIL"] != "peer" and (not mark.exists() or os.environ["FAIL"] == "always"):
         mark.write_text("")
-        time.sleep(0.5)
+        while not arrived.exists():
+            time.sleep(0.05)
         raise RuntimeError("a passing trouble")
+    if step == 4 and host == "algo-1":
+        arrived.write_text("")
     if step == 4 and host == "algo-1" and os.environ["FAIL"] == "peer":
         while not (checkpoints / "gone").exists():
             time.sleep(0.05)
