@@ -6,6 +6,6 @@ export const huggingface = strategy({
   ...torchrun,
   name: 'huggingface',
   summary: 'Hugging Face training images by transformers version, toolkit contract',
-  matches: (library, launcher, collectives, image) =>
-    image === 'huggingface' && torchrun.matches(library, launcher, collectives, image),
+  matches: (library, launcher, _collectives, image) =>
+    library === 'custom' && launcher === 'torchrun' && image === 'huggingface',
 });

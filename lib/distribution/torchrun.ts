@@ -15,7 +15,8 @@ export const torchrun = strategy({
   name: 'torchrun',
   summary: 'own code under torchrun, one process per accelerator',
   libraries: ['custom'],
-  matches: (library, launcher) => library === 'custom' && launcher === 'torchrun',
+  matches: (library, launcher, _collectives, image) =>
+    library === 'custom' && launcher === 'torchrun' && image !== 'huggingface',
   hyperparameters: torchrunHyperparameters,
   environment: smddpEnvironment,
 });

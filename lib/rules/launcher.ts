@@ -1,6 +1,6 @@
 import { acceleratorCount, defaultProcessesPerHost, findInstanceType } from '../catalog/instances';
 import { nearest } from '../catalog/nearest';
-import { LIBRARIES } from '../distribution';
+import { findStrategy, LIBRARIES } from '../distribution';
 import { compareVersions, pytorchOfImage } from '../distribution/image-version';
 import { trainingInstanceTypes, trainingTypes } from '../distribution/strategy';
 import { orList } from '../spec/issue';
@@ -132,6 +132,20 @@ function toolkitTorchrun(run: RunSpec): Finding[] {
   ];
 }
 
+function toolkitParameters(run: RunSpec): Finding[] {
+  const { contract, library, parameters } = run.distribution;
+  const given = Object.keys(parameters);
+  if (contract !== 'toolkit' || given.length === 0) return [];
+  const sent = (of: RunSpec) => JSON.stringify(findStrategy(of)?.hyperparameters(of));
+  const without = { ...run, distribution: { ...run.distribution, parameters: {} } };
+  return when(sent(run) === sent(without), {
+    path: 'distribution.parameters',
+    must: `must be empty for ${library} under the toolkit contract, where the script does not see them`,
+    got: given,
+    fix: 'use code.arguments, or contract entrypoint',
+  });
+}
+
 const RULES: readonly Rule[] = [
   {
     id: 'distribution/library',
@@ -221,21 +235,10 @@ const RULES: readonly Rule[] = [
   {
     id: 'launcher/toolkit-parameters',
     level: 'warning',
-    what: 'distribution.parameters reach the script under the toolkit contract for smp-v1, smp-v2 and megatron only.',
+    what: 'Under the toolkit contract the script sees distribution.parameters only where the library has hyperparameters of its own.',
     why: 'The toolkit hands hyperparameters on, and the SDK sends none for the other libraries.',
     source: `${TOOLKIT}/params.py`,
-    check: ({ distribution: { contract, library, parameters } }) =>
-      when(
-        contract === 'toolkit' &&
-          !['smp-v1', 'smp-v2', 'megatron'].includes(library) &&
-          Object.keys(parameters).length > 0,
-        {
-          path: 'distribution.parameters',
-          must: `must be empty for ${library} under the toolkit contract, where the script does not see them`,
-          got: Object.keys(parameters),
-          fix: 'use code.arguments, or contract entrypoint',
-        },
-      ),
+    check: toolkitParameters,
   },
   {
     id: 'launcher/library',
