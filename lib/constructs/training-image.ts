@@ -20,6 +20,8 @@ import { allow } from './statement';
 
 /** Images beyond this many are the oldest ones; a run that still uses one has its digest in the run table. */
 const MOST_IMAGES = 200;
+/** What linters and Python leave in a folder: no input of a build, so it must not make a new image. */
+const LEFT_BEHIND = ['.ruff_cache', '.pytest_cache', '__pycache__', '.DS_Store'];
 /** A base image of 20 GB is pulled, built on and pushed in less. */
 const BUILD_TIMEOUT = Duration.minutes(55);
 
@@ -72,7 +74,7 @@ export class TrainingImage extends Construct {
     const dockerfile = this.props.dockerfile ?? 'Dockerfile';
     if (!existsSync(path.join(directory, dockerfile)))
       throw new Error(`${this.node.path}: directory must hold a ${dockerfile}, got ${directory}; name another one`);
-    const source = new Asset(this, 'Source', { path: directory });
+    const source = new Asset(this, 'Source', { path: directory, exclude: LEFT_BEHIND });
     const tag = contentTag(source.assetHash, this.props.baseImageUri, dockerfile);
     const project = this.makeProject(source, dockerfile);
     const handlers = this.makeHandlers(project);

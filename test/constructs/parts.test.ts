@@ -1,4 +1,7 @@
 // Each construct alone in somebody else's stack.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { Stack } from 'aws-cdk-lib';
 import { Capture, Match, Template } from 'aws-cdk-lib/assertions';
 import * as kms from 'aws-cdk-lib/aws-kms';
@@ -99,6 +102,38 @@ describe('TrainingImage', () => {
   test('the tag is the hash of what goes in: another base is another image', () => {
     expect(tagOf(templateOf().template)).toBe(tagOf(templateOf().template));
     expect(tagOf(templateOf().template)).not.toBe(tagOf(templateOf(`${BASE}-v2`).template));
+  });
+
+  test('what linters and Python leave in the folder does not make another image', () => {
+    const directory = mkdtempSync(path.join(tmpdir(), 'image-'));
+    writeFileSync(path.join(directory, 'Dockerfile'), 'FROM scratch\n');
+    const tagNow = () => {
+      const stack = testStack();
+      const key = new kms.Key(stack, 'Key');
+      new TrainingImage(stack, 'Image', { repositoryName: 'own', baseImageUri: BASE, key, directory });
+      return tagOf(Template.fromStack(stack));
+    };
+    const before = tagNow();
+    for (const folder of ['.ruff_cache', '__pycache__']) {
+      mkdirSync(path.join(directory, folder));
+      writeFileSync(path.join(directory, folder, 'x'), folder);
+    }
+    expect(tagNow()).toBe(before);
+    writeFileSync(path.join(directory, 'Dockerfile'), 'FROM scratch\nENV A=b\n');
+    expect(tagNow()).not.toBe(before);
+    rmSync(directory, { recursive: true });
+  });
+
+  test('of the images only untagged layers and the oldest beyond 200 go', () => {
+    const policy = new Capture();
+    templateOf().template.hasResourceProperties('AWS::ECR::Repository', {
+      LifecyclePolicy: { LifecyclePolicyText: policy },
+    });
+    const rules = JSON.parse(policy.asString()).rules.map((rule: { selection: object }) => rule.selection);
+    expect(rules).toEqual([
+      { tagStatus: 'untagged', countType: 'sinceImagePushed', countNumber: 7, countUnit: 'days' },
+      { tagStatus: 'any', countType: 'imageCountMoreThan', countNumber: 200 },
+    ]);
   });
 
   test('the build pulls the base and its own repository, and pushes to its own alone', () => {
