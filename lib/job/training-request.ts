@@ -75,12 +75,13 @@ function resourceConfig({ run, descriptor }: JobPlan): ResourceConfig {
   const { compute } = run;
   const groups = instanceGroupsOf(compute);
   const types = [...groups.map((g) => g.instanceType), ...compute.alternatives.map((a) => a.instanceType)];
-  const hasNvme = types.some((type) => (findInstanceType(type)?.localNvmeGB ?? 0) > 0);
-  const volume = compute.volumeSizeGiB ?? (hasNvme ? undefined : DEFAULT_VOLUME_GIB);
+  const withNvme = types.filter((type) => (findInstanceType(type)?.localNvmeGB ?? 0) > 0);
+  // One EBS-only type makes the size required; one type with local NVMe makes the key refused.
+  const volume = compute.volumeSizeGiB ?? (withNvme.length === types.length ? undefined : DEFAULT_VOLUME_GIB);
   return {
     ...cluster(run.compute),
     ...(volume !== undefined && { VolumeSizeInGB: volume }),
-    ...(!hasNvme && descriptor.kmsKeyArn && { VolumeKmsKeyId: descriptor.kmsKeyArn }),
+    ...(withNvme.length === 0 && descriptor.kmsKeyArn && { VolumeKmsKeyId: descriptor.kmsKeyArn }),
     ...(compute.keepAliveSeconds > 0 && { KeepAlivePeriodInSeconds: compute.keepAliveSeconds }),
     ...(compute.trainingPlanArn && { TrainingPlanArn: compute.trainingPlanArn }),
   };

@@ -8,10 +8,12 @@ import { api, type Finding, guide, type Rule, when } from './rule';
 
 function volume({ compute }: RunSpec): Finding[] {
   const types = instanceGroupsOf(compute).map((g) => g.instanceType);
-  const nvme = types.find((type) => (findInstanceType(type)?.localNvmeGB ?? 0) > 0);
+  const isNvme = (type: string) => (findInstanceType(type)?.localNvmeGB ?? 0) > 0;
+  const [nvme] = types;
   if (compute.volumeSizeGiB === undefined) return [];
   return [
-    ...when(nvme !== undefined, {
+    // The groups without local NVMe need the volume that the others ignore.
+    ...when(types.every(isNvme), {
       path: 'compute.volumeSizeGiB',
       level: 'warning',
       must: `must not be given for ${nvme}: it has ${findInstanceType(nvme ?? '')?.localNvmeGB} GB of local NVMe and no EBS volume`,
