@@ -8,8 +8,11 @@ import { pythonEnvironment } from './python-env.mjs';
 const ROOT = path.resolve(import.meta.dirname, '..');
 process.chdir(ROOT);
 mkdirSync('.slipway/test', { recursive: true });
-/** Two at a time: most tests wait for their processes. The tests of a file share ranks, so they stay together. */
-const PYTEST = ['-m', 'pytest', '-q', 'test/containers', '-n', '2', '--dist', 'loadfile'];
+/**
+ * Two at a time: most tests wait for their processes. The tests of a file share ranks, so they stay together; xdist would put files of
+ * many tests first, and the longest has few (test/containers/conftest.py).
+ */
+const PYTEST = '-m pytest -q test/containers -n 2 --dist loadfile --no-loadscope-reorder'.split(' ');
 const counts = { passed: 0, failed: 0, skipped: 0 };
 
 function step(name, command, args, env = {}) {

@@ -11,6 +11,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from plain_loop import plain_losses
 from rank_world import TRAINING, write_shards
 
+#: Takes longest: whichever process begins it last would finish alone.
+FIRST = "test_train_and_resume.py"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The order in which xdist hands out files under --no-loadscope-reorder."""
+    items.sort(key=lambda item: item.path.name != FIRST)
+
 
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
