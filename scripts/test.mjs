@@ -9,10 +9,10 @@ const ROOT = path.resolve(import.meta.dirname, '..');
 process.chdir(ROOT);
 mkdirSync('.slipway/test', { recursive: true });
 /**
- * Two at a time: most tests wait for their processes. The tests of a file share ranks, so they stay together; xdist would put files of
+ * Three at a time: most tests wait for their processes. The tests of a file share ranks, so they stay together; xdist would put files of
  * many tests first, and the longest has few (test/containers/conftest.py).
  */
-const PYTEST = '-m pytest -q test/containers -n 2 --dist loadfile --no-loadscope-reorder'.split(' ');
+const PYTEST = '-m pytest -q test/containers -n 3 --dist loadfile --no-loadscope-reorder'.split(' ');
 const counts = { passed: 0, failed: 0, skipped: 0 };
 
 function step(name, command, args, env = {}) {

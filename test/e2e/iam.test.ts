@@ -51,6 +51,14 @@ async function assumed(role: string): Promise<Record<string, string>> {
   };
 }
 
+/** The name of the role that a function has. */
+async function roleOf(functionName: string): Promise<string> {
+  const { Role } = (await deployed.aws('lambda', 'get-function-configuration', '--function-name', functionName)) as {
+    Role: string;
+  };
+  return path.basename(Role);
+}
+
 /** Raw text for the tokenise step, put there by the account's owner. */
 const upload = () =>
   deployed.call(path.join(ROOT, '.slipway/python/bin/aws'), [
@@ -193,11 +201,11 @@ describe('with IAM enforced', () => {
     });
   });
 
-  test("without the trainer's s3:PutObject, the run fails with the checkpoint class and the denial", async () => {
-    await without(`${ROLE}-default-execution`, 's3:PutObject', async () => {
-      const denied = await launch('demo.yaml', 'denied-put', ...short, ...alone);
+  test("without reconcile's sagemaker:CreateTrainingJob, the run waits for a person and says what was denied", async () => {
+    await without(await roleOf('slipway-e2e-reconcile'), 'sagemaker:CreateTrainingJob', async () => {
+      const denied = await launch('demo.yaml', 'denied-create', ...short);
       expect(denied.code).toBe(4);
-      expect(denied.stderr).toMatch(/a checkpoint could not be written.*403/);
+      expect(denied.stderr).toContain('sagemaker:CreateTrainingJob');
     });
   });
 

@@ -57,7 +57,9 @@ def open_trackers(arguments: argparse.Namespace, run_id: str, rank: int, environ
                 raise Settings(["environment variable MLFLOW_TRACKING_URI is not set; --mlflow needs a tracking server"])
             found.append(_MlFlow(environ, run_id))
     except ImportError as error:
-        raise Settings([f"--tensorboard, --mlflow: the image must have the package, got {error}; add it to requirements"]) from error
+        raise Settings(
+            [f"--tensorboard, --mlflow: the image must have the package, got {error}; choose an image that has it (image.uri)"]
+        ) from error
     return found
 
 

@@ -33,7 +33,7 @@ class FileTokenizer:
         try:
             from tokenizers import Tokenizer as Loaded
         except ImportError as error:
-            raise Settings(["--tokenizer: the image has no `tokenizers` package; install it through code.requirements"]) from error
+            raise Settings(["--tokenizer: the image must have the `tokenizers` package; choose one that has it (image.uri)"]) from error
         self._tokenizer = Loaded.from_file(str(path))
         self.name = path.name
         self.vocabulary_size = self._tokenizer.get_vocab_size()
