@@ -172,7 +172,7 @@ export function candidateRun(run: RunSpec, candidate: Candidate): RunSpec {
   return {
     ...plain,
     training: { ...run.training, ...candidate.training },
-    compute: { ...run.compute, ...candidate.compute, instanceGroups: [] },
+    compute: { ...run.compute, ...candidate.compute, instanceGroups: [], alternatives: [] },
     distribution: {
       ...plain.distribution,
       parameters: { ...plain.distribution.parameters, ...parameters },
