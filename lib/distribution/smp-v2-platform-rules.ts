@@ -2,16 +2,19 @@ import { SMP_V2_INSTANCE_TYPES } from '../catalog/smddp';
 import { SMP_REGIONS } from '../catalog/smp-releases';
 import { guide } from '../spec/aws-pages';
 import { orList } from '../spec/issue';
-import { type Finding, type Rule, when } from '../spec/rule';
+import { type Finding, type Rule, regionOf, when } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 import { compareVersions } from './image-version';
 import { parameterPath } from './parameters';
 import { SMP_V2_RELEASE_NOTES, smpV2Rule } from './smp-v2-parameters';
 import { degree, trainingTypes } from './strategy';
 
+/** `image.version` of a run on an SMP image. */
+const smpImageVersion = ({ image }: RunSpec) => (image.kind === 'smp' ? image.version : undefined);
+
 /** The lowest PyTorch version of an SMP image that has a feature. */
 function needsRelease(run: RunSpec, parameter: string, pytorch: string, smp: string): Finding[] {
-  const version = run.image.kind === 'smp' ? run.image.version : undefined;
+  const version = smpImageVersion(run);
   if (degree(run, parameter, 1) <= 1 || !version || compareVersions(version, pytorch) >= 0) return [];
   return [
     {
@@ -62,7 +65,7 @@ export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
     why: 'Elsewhere the image cannot be pulled.',
     source: guide('distributed-model-parallel-support-v2'),
     find: (run, _degrees, context) => {
-      const region = context.region ?? context.descriptor?.region;
+      const region = regionOf(context);
       return when(run.image.kind === 'smp' && !!region && !SMP_REGIONS.includes(region), {
         path: 'image.kind',
         must: `must be available in the region; SMP images are in ${orList([...SMP_REGIONS])}`,
@@ -103,7 +106,7 @@ export const SMP_V2_PLATFORM_RULES: readonly Rule[] = [
     why: 'The TransformerEngine of older images has no FP8 path in SMP.',
     source: guide('model-parallel-core-features-v2-mixed-precision'),
     find: (run) => {
-      const version = run.image.kind === 'smp' ? run.image.version : undefined;
+      const version = smpImageVersion(run);
       return when(run.training.precision === 'fp8' && version !== undefined && compareVersions(version, '2.2.0') < 0, {
         path: 'training.precision',
         must: 'must be bf16 before SMP 2.2.0 (the image of PyTorch 2.2.0)',

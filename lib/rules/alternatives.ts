@@ -1,5 +1,5 @@
 import type { Issue } from '../spec/issue';
-import { applyRule, type Finding, type Rule, type RuleContext } from '../spec/rule';
+import { type Finding, issueOf, type Rule, type RuleContext } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 
 /** Topics whose rules look at alternatives themselves. */
@@ -7,25 +7,25 @@ const ALREADY = ['compute/', 'guardrails/instance-types'];
 
 /**
  * What would be wrong if the service took an alternative instead of the first type: the same rules over the run as it would be then.
- * Only errors are said, and only those that the first type does not have too.
+ * Only errors are said, and only those that are not among `known`, which the first type has.
  */
-export function checkAlternatives(rules: readonly Rule[], run: RunSpec, context: RuleContext): Issue[] {
+export function checkAlternatives(
+  rules: readonly Rule[],
+  run: RunSpec,
+  context: RuleContext,
+  known: readonly Issue[],
+): Issue[] {
   const judged = rules.filter((rule) => !ALREADY.some((prefix) => rule.id.startsWith(prefix)));
+  const isNew = ({ rule, level, message }: Issue) =>
+    level === 'error' && !known.some((other) => other.rule === rule && other.message === message);
   return run.compute.alternatives.flatMap((_alternative, i) => {
     const other = onAlternative(run, i);
-    return judged.flatMap((rule) => {
-      const first = new Set(applyRule(rule, run, context).map((found) => found.message));
-      const isNew = (found: Finding) =>
-        applyRule({ ...rule, check: () => [found] }, other, context).every(
-          ({ level, message }) => level === 'error' && !first.has(message),
-        );
-      const moved = (): Finding[] =>
-        rule
-          .check(other, context)
-          .filter(isNew)
-          .map((found) => movedTo(i, found));
-      return applyRule({ ...rule, check: moved }, other, context);
-    });
+    return judged.flatMap((rule) =>
+      rule
+        .check(other, context)
+        .filter((found) => isNew(issueOf(rule, found)))
+        .map((found) => issueOf(rule, movedTo(i, found))),
+    );
   });
 }
 

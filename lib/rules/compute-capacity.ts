@@ -1,7 +1,7 @@
 import { findInstanceType } from '../catalog/instances';
 import type { RunSpec } from '../spec/run-spec';
 import { namedTypes } from './compute-types';
-import { type Finding, type RuleContext, when } from './rule';
+import { type Finding, type RuleContext, regionOf, when } from './rule';
 
 /** AWS's guide pages still give one hour, the service model six. */
 const DOCUMENTED_KEEP_ALIVE_SECONDS = 3600;
@@ -34,8 +34,8 @@ export function trainingPlan({ compute }: RunSpec): Finding[] {
 }
 
 /** A plan has its capacity in one Region. */
-export function trainingPlanRegion({ compute }: RunSpec, { region, descriptor }: RuleContext): Finding[] {
-  const here = region ?? descriptor?.region;
+export function trainingPlanRegion({ compute }: RunSpec, context: RuleContext): Finding[] {
+  const here = regionOf(context);
   const plans = [
     { path: 'compute.trainingPlanArn', arn: compute.trainingPlanArn },
     ...compute.alternatives.map((a, i) => ({

@@ -15,7 +15,7 @@ import { compareVersions, pytorchOfImage } from '../distribution/image-version';
 import { orList } from '../spec/issue';
 import { instanceGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
-import { api, type Finding, type Rule, type RuleContext, when } from './rule';
+import { api, type Finding, type Rule, type RuleContext, regionOf, when } from './rule';
 
 const DLC_SOURCE = 'aws/deep-learning-containers@e0ecedea6a docs/src/data';
 
@@ -94,8 +94,8 @@ function uriForm(run: RunSpec): Finding[] {
   ];
 }
 
-function uriRegion(run: RunSpec, { region, descriptor }: RuleContext): Finding[] {
-  const here = region ?? descriptor?.region;
+function uriRegion(run: RunSpec, context: RuleContext): Finding[] {
+  const here = regionOf(context);
   const there = /\.dkr\.ecr\.([a-z0-9-]+)\./.exec(run.image.uri ?? '')?.[1];
   return when(here !== undefined && there !== undefined && here !== there, {
     path: 'image.uri',
@@ -191,8 +191,8 @@ function endOfPatch(run: RunSpec): Finding[] {
   ];
 }
 
-function registry(run: RunSpec, { region, descriptor }: RuleContext): Finding[] {
-  const here = region ?? descriptor?.region;
+function registry(run: RunSpec, context: RuleContext): Finding[] {
+  const here = regionOf(context);
   const { kind } = run.image;
   const regions = kind === 'smp' ? SMP_REGIONS : Object.keys(REGIONS);
   // smp-v2/region says it of that library.

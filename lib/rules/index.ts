@@ -42,7 +42,8 @@ const RULE_BY_ID: ReadonlyMap<string, Rule> = new Map(RULES.map((rule) => [rule.
 
 /** Everything that is wrong or worth knowing about a run, all at once, acknowledgements applied. */
 export function checkRun(run: RunSpec, context: RuleContext = {}): Issue[] {
-  const found = [...RULES.flatMap((rule) => applyRule(rule, run, context)), ...checkAlternatives(RULES, run, context)];
+  const first = RULES.flatMap((rule) => applyRule(rule, run, context));
+  const found = [...first, ...checkAlternatives(RULES, run, context, first)];
   return [...found.map((i) => acknowledged(i, run)), ...acknowledgementIssues(run)];
 }
 

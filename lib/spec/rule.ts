@@ -12,6 +12,9 @@ export interface RuleContext {
   codeProblem?: string;
 }
 
+/** Where the run will be; undefined when nothing says so. */
+export const regionOf = ({ region, descriptor }: RuleContext): string | undefined => region ?? descriptor?.region;
+
 export interface Finding extends IssueText {
   /** In the user's own words, e.g. `compute.instanceType`; '' = the file as a whole. */
   path: string;
@@ -65,7 +68,12 @@ export function rulesAbout<Subject>(read: (run: RunSpec) => Subject | undefined)
     });
 }
 
+/** What a rule has found, as an issue. */
+export function issueOf(rule: Rule, { path, level, ...text }: Finding): Issue {
+  return issue(rule.id, level ?? rule.level, path, text);
+}
+
 /** The findings of one rule as issues. */
 export function applyRule(rule: Rule, run: RunSpec, context: RuleContext): Issue[] {
-  return rule.check(run, context).map(({ path, level, ...text }) => issue(rule.id, level ?? rule.level, path, text));
+  return rule.check(run, context).map((found) => issueOf(rule, found));
 }
