@@ -42,22 +42,24 @@ function complete(data: unknown, choice: number) {
     const parsed = runFileSchema.safeParse(copy, { reportInput: true });
     if (parsed.success) return { run: resolveRun(parsed.data), refused, leftOut, choices };
     let hasChanged = false;
-    for (const found of parsed.error.issues) {
-      for (const path of pathsOf(found)) {
-        const values = substitutes(found);
-        choices = Math.max(choices, values.length);
-        hasChanged = replaceAt(copy, path, values[choice % Math.max(1, values.length)]) || hasChanged;
-        refused.push(formatPath(path));
-        if (values.length === 0 || isMissing(found)) leftOut.push(formatPath(path));
-      }
+    for (const { path, values, isDoubtful } of parsed.error.issues.flatMap(placesOf)) {
+      choices = Math.max(choices, values.length);
+      hasChanged = replaceAt(copy, path, values[choice % Math.max(1, values.length)]) || hasChanged;
+      refused.push(formatPath(path));
+      if (isDoubtful) leftOut.push(formatPath(path));
     }
     if (!hasChanged) return undefined;
   }
   return undefined;
 }
 
-const pathsOf = (found: ZodIssue): Path[] =>
-  found.code === 'unrecognized_keys' ? found.keys.map((key) => [...found.path, key]) : [found.path];
+/** Where an issue of the schema stands, what may stand there instead, and whether rules could be about that instead. */
+function placesOf(found: ZodIssue): { path: Path; values: unknown[]; isDoubtful: boolean }[] {
+  const paths: Path[] =
+    found.code === 'unrecognized_keys' ? found.keys.map((key) => [...found.path, key]) : [found.path];
+  const values = substitutes(found);
+  return paths.map((path) => ({ path, values, isDoubtful: values.length === 0 || isMissing(found) }));
+}
 
 const isMissing = (found: ZodIssue): boolean => found.code === 'invalid_type' && found.input === undefined;
 
