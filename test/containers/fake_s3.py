@@ -34,6 +34,11 @@ class FakeS3:
             "AWS_REGION": "us-west-2",
         }
 
+    def be_slow(self, times: int) -> None:
+        """Answers so many requests with 503 SlowDown, and those after them as asked."""
+        left = iter([503] * times)
+        self.fault = lambda method, path, query: next(left, None)
+
     def close(self) -> None:
         self._server.shutdown()
         self._server.server_close()

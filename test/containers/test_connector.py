@@ -92,13 +92,7 @@ def test_fails_when_s3_refuses_and_leaves_nothing(s3: FakeS3) -> None:
 
 
 def test_503_is_tried_again(s3: FakeS3) -> None:
-    left = [2]
-
-    def slow_down(method: str, path: str, query: str) -> int | None:
-        left[0] -= 1
-        return 503 if left[0] >= 0 else None
-
-    s3.fault = slow_down
+    s3.be_slow(2)
     stores.write_object(connected(s3), "a", DATA)
     assert s3.objects["/bucket/runs/x/a"] == DATA
 

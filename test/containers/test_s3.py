@@ -130,13 +130,7 @@ def test_a_multipart_upload_is_put_together_in_order(s3: FakeS3) -> None:
 
 
 def test_503_is_tried_again_and_its_request_id_logged(s3: FakeS3) -> None:
-    left = [2]
-
-    def slow_down(method: str, path: str, query: str) -> int | None:
-        left[0] -= 1
-        return 503 if left[0] >= 0 else None
-
-    s3.fault = slow_down
+    s3.be_slow(2)
     log: list[str] = []
     client(s3, log).put("bucket", "key", b"data")
     assert s3.objects["/bucket/key"] == b"data"
