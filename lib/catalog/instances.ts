@@ -80,6 +80,15 @@ export function findInstanceType(name: string): InstanceType | undefined {
   return ALL.get(name);
 }
 
+/** Whether hosts of a type have NVMe drives of their own, in the place of an EBS volume. */
+export const hasLocalNvme = (name: string): boolean => (ALL.get(name)?.localNvmeGB ?? 0) > 0;
+
+/** GPU architectures before Ampere. */
+const PRE_AMPERE: readonly string[] = ['Kepler', 'Volta', 'Turing'];
+
+/** Whether an accelerator computes no bf16. */
+export const lacksBf16 = ({ architecture = '' }: Accelerator): boolean => PRE_AMPERE.includes(architecture);
+
 /** GPUs or Neuron chips of one instance; 0 for CPU types and unknown ones. */
 export function acceleratorCount(name: string): number {
   return ALL.get(name)?.accelerator?.count ?? 0;

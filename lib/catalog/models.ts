@@ -63,6 +63,9 @@ export const embeddingParameters = (m: Pick<ParameterShape, 'vocabulary' | 'hidd
 export const parameterCount = (m: ParameterShape) =>
   m.layers * layerParameters(m) + (m.tiedEmbeddings ? 1 : 2) * embeddingParameters(m);
 
+/** The same from the shape that a run file or a preset gives. */
+export const modelParameters = (shape: ModelShape): number => parameterCount(parameterShape(shape));
+
 const llama = (
   layers: number,
   hiddenSize: number,

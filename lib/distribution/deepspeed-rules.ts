@@ -3,7 +3,7 @@ import { orList } from '../spec/issue';
 import { worldSize } from '../spec/resolve-run';
 import { type Finding, type Rule, rulesAbout, when } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
-import { bf16Findings, parameterPath } from './parameters';
+import { bf16Findings, nearestMultiple, parameterPath } from './parameters';
 
 const SOURCE = 'https://www.deepspeed.ai/docs/config-json/';
 
@@ -110,7 +110,7 @@ function batchFindings(run: RunSpec, view: View): Finding[] {
       path: parameterPath('train_batch_size'),
       must: `must be train_micro_batch_size_per_gpu ${micro} x gradient_accumulation_steps ${accumulation ?? 'n'} x ${world} ranks${accumulation ? ` = ${expected}` : ''}`,
       got: train,
-      fix: `use ${accumulation ? expected : Math.max(1, Math.round(train / (micro * world))) * micro * world}, or auto`,
+      fix: `use ${accumulation ? expected : nearestMultiple(train, micro * world)}, or auto`,
     },
   ];
 }
@@ -121,7 +121,7 @@ function notMultiple(train: number, world: number, accumulation: number): Findin
     path: parameterPath('train_batch_size'),
     must: `must be a multiple of the ${world} ranks${accumulation > 1 ? ` x gradient_accumulation_steps ${accumulation} = ${unit}` : ''}`,
     got: train,
-    fix: `use ${Math.max(1, Math.round(train / unit)) * unit}`,
+    fix: `use ${nearestMultiple(train, unit)}`,
   });
 }
 

@@ -2,7 +2,7 @@ import { orList } from '../spec/issue';
 import { worldSize } from '../spec/resolve-run';
 import { type Rule, rulesAbout } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
-import { divisorsUpTo, type ParameterKind, parameterFindings, parameterPath } from './parameters';
+import { divisorsUpTo, type ParameterKind, parameterFindings, parameterPath, unevenSequence } from './parameters';
 import { degree, type ParallelLayout, strategy } from './strategy';
 import { smddpEnvironment, torchrunHyperparameters } from './torchrun';
 
@@ -82,19 +82,7 @@ const rules: Rule[] = [
     what: 'The sequence length of the built-in trainer is a multiple of 2 x context_parallel_degree.',
     why: 'Sequences are split into 2 x CP load-balanced pieces.',
     source: 'containers/trainer',
-    find: (run) => {
-      const pieces = 2 * degree(run, 'context_parallel_degree', 1);
-      const length = run.training.sequenceLength;
-      if (!run.code.builtin || pieces === 2 || !length || length % pieces === 0) return [];
-      return [
-        {
-          path: 'training.sequenceLength',
-          must: `must be a multiple of ${pieces} (2 x context_parallel_degree)`,
-          got: length,
-          fix: `use ${Math.ceil(length / pieces) * pieces}`,
-        },
-      ];
-    },
+    find: (run) => (run.code.builtin ? unevenSequence(run, degree(run, 'context_parallel_degree', 1)) : []),
   }),
 ];
 

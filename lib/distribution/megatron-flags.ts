@@ -14,8 +14,8 @@ export function flag(run: RunSpec, name: string): { key: string; value: unknown 
 
 /** A parallel size; 1 when it is not given. */
 export function size(run: RunSpec, name: string): number {
-  const value = flag(run, name)?.value;
-  return typeof value === 'number' && Number.isInteger(value) && value > 0 ? value : 1;
+  const value = flagNumber(run, name) ?? 1;
+  return Number.isInteger(value) && value > 0 ? value : 1;
 }
 
 /** The parallel sizes as given, and the ranks they divide. */

@@ -2,7 +2,7 @@ import { orList } from '../spec/issue';
 import { type Finding, type Rule, when } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 import { flag, flagNumber, flagPath, MEGATRON_SOURCE, megatronRule, type megatronSizes } from './megatron-flags';
-import { divisorsUpTo } from './parameters';
+import { divisorsUpTo, nearestMultiple, tensorAcrossHosts } from './parameters';
 
 type Sizes = ReturnType<typeof megatronSizes>;
 
@@ -31,7 +31,7 @@ function batch(run: RunSpec, { world, tensor, pipeline, context }: Sizes): Findi
     path: flagPath(run, 'global-batch-size'),
     must: `must be a multiple of micro-batch-size ${micro} x ${ranks} data-parallel ranks = ${unit}`,
     got: global,
-    fix: `use ${Math.max(1, Math.round(global / unit)) * unit}`,
+    fix: `use ${nearestMultiple(global, unit)}`,
   });
 }
 
@@ -69,15 +69,7 @@ export const MEGATRON_MODEL_RULES: readonly Rule[] = [
     what: 'Tensor parallelism stays inside one instance.',
     why: 'Every layer crosses the network otherwise.',
     source: 'https://arxiv.org/abs/2104.04473',
-    find: (run, { tensor }) => {
-      const gpus = run.distribution.processesPerHost;
-      return when(tensor > gpus, {
-        path: flagPath(run, 'tensor-model-parallel-size'),
-        must: `must be at most the ${gpus} GPUs of one instance`,
-        got: tensor,
-        fix: `use ${orList(divisorsUpTo(gpus, gpus))}`,
-      });
-    },
+    find: (run, { tensor }) => tensorAcrossHosts(run, tensor, flagPath(run, 'tensor-model-parallel-size')),
   }),
   megatronRule({
     id: 'megatron/conflict',

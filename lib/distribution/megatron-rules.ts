@@ -1,6 +1,6 @@
 import { orList } from '../spec/issue';
 import { type Rule, when } from '../spec/rule';
-import { flag, flagPath, MEGATRON_SOURCE, megatronRule, size } from './megatron-flags';
+import { flag, flagNumber, flagPath, MEGATRON_SOURCE, megatronRule, size } from './megatron-flags';
 import { MEGATRON_MODEL_RULES } from './megatron-model-rules';
 import { divisorsUpTo, parameterPath } from './parameters';
 
@@ -85,9 +85,9 @@ export const MEGATRON_RULES: readonly Rule[] = [
     source: MEGATRON_SOURCE,
     find: (run, { pipeline }) => {
       const name = 'num-layers-per-virtual-pipeline-stage';
-      const perStage = flag(run, name)?.value;
+      const perStage = flagNumber(run, name);
       const layers = Number(flag(run, 'num-layers')?.value ?? run.model?.architecture.layers ?? 0);
-      if (typeof perStage !== 'number') return [];
+      if (perStage === undefined) return [];
       const path = flagPath(run, name);
       if (pipeline === 1)
         return [

@@ -1,12 +1,9 @@
-import { findInstanceType } from '../catalog/instances';
+import { findInstanceType, lacksBf16 } from '../catalog/instances';
 import { nearest } from '../catalog/nearest';
 import { orList } from '../spec/issue';
-import type { Finding } from '../spec/rule';
+import { type Finding, when } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 import { trainingInstanceTypes } from './strategy';
-
-/** GPU architectures before Ampere. */
-const PRE_BF16: readonly string[] = ['Kepler', 'Volta', 'Turing'];
 
 /** Type and range of one library parameter. */
 export type ParameterKind =
@@ -91,15 +88,44 @@ function numberFindings(
 
 /** Types on which the parameter `key` must not switch bf16 on: their GPUs have none. */
 export function bf16Findings(run: RunSpec, key: string): Finding[] {
-  return trainingInstanceTypes(run)
-    .filter((type) => PRE_BF16.includes(findInstanceType(type)?.accelerator?.architecture ?? ''))
-    .map((type) => ({
+  return trainingInstanceTypes(run).flatMap((type) => {
+    const accelerator = findInstanceType(type)?.accelerator;
+    return when(accelerator !== undefined && lacksBf16(accelerator), {
       path: parameterPath(key),
       must: `must be off on ${type}, whose GPUs have no bf16`,
       got: true,
       fix: 'use fp16, or ml.g5, ml.p4d and newer',
-    }));
+    });
+  });
 }
+
+/** Tensor parallelism that leaves its instance, where `path` asks for it. */
+export function tensorAcrossHosts(run: RunSpec, tensor: number, path: string): Finding[] {
+  const gpus = run.distribution.processesPerHost;
+  return when(tensor > gpus, {
+    path,
+    must: `must be at most the ${gpus} GPUs of one instance`,
+    got: tensor,
+    fix: `use ${orList(divisorsUpTo(gpus, gpus))}`,
+  });
+}
+
+/** A sequence that context parallelism cannot split into two load-balanced pieces a rank. */
+export function unevenSequence({ training: { sequenceLength } }: RunSpec, context: number): Finding[] {
+  const pieces = 2 * context;
+  if (context <= 1 || !sequenceLength || sequenceLength % pieces === 0) return [];
+  return [
+    {
+      path: 'training.sequenceLength',
+      must: `must be a multiple of ${pieces} (2 x context_parallel_degree)`,
+      got: sequenceLength,
+      fix: `use ${Math.ceil(sequenceLength / pieces) * pieces}`,
+    },
+  ];
+}
+
+/** The multiple of `unit` that is nearest to `value`, and not 0. */
+export const nearestMultiple = (value: number, unit: number): number => Math.max(1, Math.round(value / unit)) * unit;
 
 /** The divisors of `n` that are at most `limit`, ascending. */
 export function divisorsUpTo(n: number, limit: number): number[] {

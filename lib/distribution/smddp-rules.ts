@@ -1,7 +1,7 @@
 import { SMDDP_ALLREDUCE_ONLY, SMDDP_BY_PYTORCH, SMDDP_INSTANCE_TYPES, SMDDP_LAST_PYTORCH } from '../catalog/smddp';
 import { guide } from '../spec/aws-pages';
 import { orList } from '../spec/issue';
-import { instanceGroupsOf } from '../spec/resolve-run';
+import { hostCount, instanceGroupsOf } from '../spec/resolve-run';
 import { type Finding, type Rule, type RuleContext, rulesAbout, when } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 import { compareVersions, pytorchOfImage } from './image-version';
@@ -136,7 +136,7 @@ export const SMDDP_RULES: readonly Rule[] = [
     why: 'Its collectives speed up traffic between instances.',
     source: guide('data-parallel-config'),
     find: (run) =>
-      when(instanceGroupsOf(run.compute).reduce((sum, g) => sum + g.instanceCount, 0) === 1, {
+      when(hostCount(instanceGroupsOf(run.compute)) === 1, {
         path: 'compute.instanceCount',
         must: 'must be at least 2 for SMDDP to gain anything',
         got: 1,

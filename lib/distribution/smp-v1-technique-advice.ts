@@ -1,4 +1,4 @@
-import { parameterCount, parameterShape } from '../catalog/models';
+import { modelParameters } from '../catalog/models';
 import { SMP_V1_BY_PYTORCH } from '../catalog/smddp';
 import { guide } from '../spec/aws-pages';
 import { type Finding, type Rule, when } from '../spec/rule';
@@ -16,7 +16,7 @@ const SHARD_OPTIMIZER_FROM = 1e9;
 const FILE_SYSTEM_FROM = 10e9;
 const DELAYED_INIT_FROM = 100e9;
 
-const parametersOf = ({ model }: RunSpec) => (model ? parameterCount(parameterShape(model.architecture)) : 0);
+const parametersOf = ({ model }: RunSpec) => (model ? modelParameters(model.architecture) : 0);
 const billions = (parameters: number) => `${Math.round(parameters / 1e9)} billion parameters`;
 
 /** Hugging Face models that SMP v1 divides without changes, by the release that brought them. */

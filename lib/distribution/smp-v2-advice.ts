@@ -1,9 +1,8 @@
-import { parameterCount, parameterShape } from '../catalog/models';
+import { modelParameters } from '../catalog/models';
 import { SMDDP_INSTANCE_TYPES } from '../catalog/smddp';
 import { guide } from '../spec/aws-pages';
-import { trainingGroupsOf } from '../spec/resolve-run';
+import { hostCount, trainingGroupsOf } from '../spec/resolve-run';
 import { type Rule, when } from '../spec/rule';
-import type { RunSpec } from '../spec/run-spec';
 import { parameterPath } from './parameters';
 import { smpV2Rule } from './smp-v2-parameters';
 import { trainingInstanceTypes } from './strategy';
@@ -15,8 +14,6 @@ const DELAYED_INIT_PARAMETERS = 60e9;
 /** What AWS calls a long sequence, and a batch that hurts convergence, in tokens. */
 const LONG_SEQUENCE = 8192;
 const LARGE_BATCH_TOKENS = 4e6;
-
-const hosts = (run: RunSpec) => trainingGroupsOf(run).reduce((sum, g) => sum + g.instanceCount, 0);
 
 /** AWS's best practices for SMP v2, in the order it gives them. Each only informs: the run may know better. */
 export const SMP_V2_ADVICE: readonly Rule[] = [
@@ -45,12 +42,15 @@ export const SMP_V2_ADVICE: readonly Rule[] = [
     find: (run, { shard, tensor }) => {
       const served = trainingInstanceTypes(run).every((type) => SMDDP_INSTANCE_TYPES.includes(type));
       const excluded = shard === 1 && tensor > 1;
-      return when(served && hosts(run) > 1 && !excluded && run.distribution.collectives === 'nccl', {
-        path: 'distribution.collectives',
-        must: 'is best smddp on several ml.p4d or ml.p4de',
-        got: 'nccl',
-        fix: 'try smddp, with init_process_group("smddp") before torch.sagemaker.init()',
-      });
+      return when(
+        served && hostCount(trainingGroupsOf(run)) > 1 && !excluded && run.distribution.collectives === 'nccl',
+        {
+          path: 'distribution.collectives',
+          must: 'is best smddp on several ml.p4d or ml.p4de',
+          got: 'nccl',
+          fix: 'try smddp, with init_process_group("smddp") before torch.sagemaker.init()',
+        },
+      );
     },
   }),
   smpV2Rule({
@@ -61,7 +61,7 @@ export const SMP_V2_ADVICE: readonly Rule[] = [
     why: 'Every rank would hold the whole model in host memory; 20 to 40 billion can be too many already.',
     source: guide('model-parallel-core-features-v2-delayed-param-init'),
     find: (run) => {
-      const parameters = run.model ? parameterCount(parameterShape(run.model.architecture)) : 0;
+      const parameters = run.model ? modelParameters(run.model.architecture) : 0;
       return when(!run.code.builtin && parameters > DELAYED_INIT_PARAMETERS, {
         path: 'model',
         must: 'is best initialised with delay (DelayedParamIniter) in the script',

@@ -1,8 +1,7 @@
 import { SMP_RELEASES } from '../catalog/smp-releases';
 import { guide } from '../spec/aws-pages';
-import { orList } from '../spec/issue';
 import { type Rule, when } from '../spec/rule';
-import { divisorsUpTo, parameterPath } from './parameters';
+import { parameterPath, tensorAcrossHosts } from './parameters';
 import { SMP_V2_RELEASE_NOTES, smpV2Rule } from './smp-v2-parameters';
 
 /** What SMP v2 asks of the cluster as it is laid out, and that it gets no more releases. */
@@ -28,15 +27,7 @@ export const SMP_V2_CLUSTER_RULES: readonly Rule[] = [
     what: 'Tensor parallelism stays inside one instance.',
     why: 'Every layer then crosses the network; AWS says so for SMP v1 and uses at most 4 in its own v2 configurations.',
     source: guide('model-parallel-core-features-v2-tensor-parallelism'),
-    find: (run, { tensor }) => {
-      const gpus = run.distribution.processesPerHost;
-      return when(tensor > gpus, {
-        path: parameterPath('tensor_parallel_degree'),
-        must: `must be at most the ${gpus} GPUs of one instance`,
-        got: tensor,
-        fix: `use ${orList(divisorsUpTo(gpus, gpus))}`,
-      });
-    },
+    find: (run, { tensor }) => tensorAcrossHosts(run, tensor, parameterPath('tensor_parallel_degree')),
   }),
   smpV2Rule({
     id: 'smp-v2/instance-groups',

@@ -2,7 +2,7 @@ import { guide } from '../spec/aws-pages';
 import { orList } from '../spec/issue';
 import { type Finding, type Rule, when } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
-import { divisorsUpTo, parameterFindings, parameterPath } from './parameters';
+import { divisorsUpTo, parameterFindings, parameterPath, unevenSequence } from './parameters';
 import { SMP_V2_PARAMETERS, SMP_V2_REFERENCE, type smpV2Degrees, smpV2Rule } from './smp-v2-parameters';
 
 type Degrees = ReturnType<typeof smpV2Degrees>;
@@ -84,19 +84,7 @@ export const SMP_V2_DEGREE_RULES: readonly Rule[] = [
     what: 'The sequence length is a multiple of 2 x context_parallel_degree.',
     why: 'Sequences are split into 2 x CP load-balanced pieces.',
     source: 'aws/amazon-sagemaker-examples sm-distributed_model_parallel_v2/shared-scripts/train_lib.py',
-    find: (run, { context }) => {
-      const length = run.training.sequenceLength;
-      if (context <= 1 || !length || length % (2 * context) === 0) return [];
-      const nearest = Math.ceil(length / (2 * context)) * 2 * context;
-      return [
-        {
-          path: 'training.sequenceLength',
-          must: `must be a multiple of ${2 * context} (2 x context_parallel_degree)`,
-          got: length,
-          fix: `use ${nearest}`,
-        },
-      ];
-    },
+    find: (run, { context }) => unevenSequence(run, context),
   }),
   smpV2Rule({
     id: 'smp-v2/expert-with-tensor',

@@ -1,6 +1,6 @@
 import type { CreateTrainingJobCommandInput, MetricDefinition, ResourceConfig, Tag } from '@aws-sdk/client-sagemaker';
-import { findInstanceType } from '../catalog/instances';
-import { instanceGroupsOf } from '../spec/resolve-run';
+import { findInstanceType, hasLocalNvme } from '../catalog/instances';
+import { hostCount, instanceGroupsOf } from '../spec/resolve-run';
 import { inputChannels } from './channels';
 import { imageUri } from './image';
 import { fillPlaceholders, type JobPlan, jobName, runPrefixes } from './plan';
@@ -75,7 +75,7 @@ function resourceConfig({ run, descriptor }: JobPlan): ResourceConfig {
   const { compute } = run;
   const groups = instanceGroupsOf(compute);
   const types = [...groups.map((g) => g.instanceType), ...compute.alternatives.map((a) => a.instanceType)];
-  const withNvme = types.filter((type) => (findInstanceType(type)?.localNvmeGB ?? 0) > 0);
+  const withNvme = types.filter(hasLocalNvme);
   // One EBS-only type makes the size required; one type with local NVMe makes the key refused.
   const volume = compute.volumeSizeGiB ?? (withNvme.length === types.length ? undefined : DEFAULT_VOLUME_GIB);
   return {
@@ -142,9 +142,8 @@ function environment(plan: JobPlan): Record<string, string> {
 /** The toolkit's own list of EFA types ends at p5: it does not know p5e, p5en and p6 (facts/training-job.md 2.4). */
 function toolkitEfa({ run }: JobPlan): Record<string, string> {
   const groups = instanceGroupsOf(run.compute);
-  const hosts = groups.reduce((sum, g) => sum + g.instanceCount, 0);
   const efa = groups.every((g) => (findInstanceType(g.instanceType)?.efaInterfaces ?? 0) > 0);
-  return efa && hosts > 1 && run.network.efa !== 'off' ? { FI_PROVIDER: 'efa' } : {};
+  return efa && hostCount(groups) > 1 && run.network.efa !== 'off' ? { FI_PROVIDER: 'efa' } : {};
 }
 
 function observability(plan: JobPlan): Partial<CreateTrainingJobCommandInput> {

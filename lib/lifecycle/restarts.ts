@@ -1,4 +1,5 @@
 import type { FailureHistory } from '../spec/job-file';
+import { hostCount } from '../spec/resolve-run';
 import type { Attempt, FailureClass, RunRecord } from './record';
 
 /** Ends that say nothing about how often training breaks. */
@@ -14,8 +15,7 @@ const NO_FAILURES: readonly (FailureClass | 'completed' | 'stopped' | undefined)
 /** What broke in the attempts that are over, and the node-days in which it did: the trainer's save interval follows from it. */
 export function failureHistory(attempts: readonly Attempt[], record: Pick<RunRecord, 'policy'>): FailureHistory {
   const ended = attempts.filter((a) => a.endedAt !== undefined && a.trainingStartedAt !== undefined);
-  const nodes = (rungId: string) =>
-    (record.policy.ladder.find((r) => r.id === rungId)?.instances ?? []).reduce((sum, i) => sum + i.instanceCount, 0);
+  const nodes = (rungId: string) => hostCount(record.policy.ladder.find((r) => r.id === rungId)?.instances ?? []);
   const days = (a: Attempt) => Math.max(0, (a.endedAt ?? 0) - (a.trainingStartedAt ?? 0)) / 86_400_000;
   const failed = ended.filter((a) => !NO_FAILURES.includes(a.failureClass)).length;
   return {

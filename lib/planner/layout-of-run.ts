@@ -4,7 +4,7 @@ import { type ModelShape, parameterShape } from '../catalog/models';
 import { findStrategy } from '../distribution/index';
 import { degree, type ParallelLayout } from '../distribution/strategy';
 import { type Issue, issue } from '../spec/issue';
-import { trainingGroupsOf } from '../spec/resolve-run';
+import { hostCount, trainingGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import type { Kernels, LayoutInput, PlanModel, PlanPrecision, Recompute, Stack } from './layout';
 
@@ -95,7 +95,7 @@ function clusterOf(run: RunSpec): Cluster | Issue[] {
   }
   return {
     accelerator,
-    nodes: groups.reduce((sum, g) => sum + g.instanceCount, 0),
+    nodes: hostCount(groups),
     gpusPerNode: run.distribution.processesPerHost,
     networkGbps: types[0]?.networkGbps ?? 25,
   };

@@ -1,7 +1,7 @@
-import { findInstanceType } from '../catalog/instances';
+import { hasLocalNvme } from '../catalog/instances';
 import { generalQuota, instanceQuota, QUOTA, type QuotaRef, type QuotaUsage } from '../catalog/quotas';
 import type { QuotaRequirement } from '../spec/environment-file';
-import { instanceGroupsOf } from '../spec/resolve-run';
+import { hostCount, instanceGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 
 /** One quota that a run or an environment touches, and how much of it. */
@@ -137,14 +137,14 @@ function instancesByType({ compute }: RunSpec): Map<string, number> {
 }
 
 function mostInstances({ compute }: RunSpec): number {
-  const first = instanceGroupsOf(compute).reduce((sum, group) => sum + group.instanceCount, 0);
+  const first = hostCount(instanceGroupsOf(compute));
   return Math.max(first, ...compute.alternatives.map((a) => a.instanceCount ?? compute.instanceCount));
 }
 
 /** Types with instance store have no EBS volume. */
 function volumeNeed(run: RunSpec, pool: Pool): QuotaNeed[] {
   const types = [...instancesByType(run).keys()];
-  if (types.every((type) => (findInstanceType(type)?.localNvmeGB ?? 0) > 0)) return [];
+  if (types.every(hasLocalNvme)) return [];
   const needed = run.compute.volumeSizeGiB ?? DEFAULT_VOLUME_GIB;
   return [
     {

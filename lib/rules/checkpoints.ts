@@ -1,4 +1,4 @@
-import { parameterCount, parameterShape } from '../catalog/models';
+import { modelParameters } from '../catalog/models';
 import type { RunSpec } from '../spec/run-spec';
 import { type Finding, guide, type Rule, trainingRule, when } from './rule';
 
@@ -47,7 +47,7 @@ function fsx(run: RunSpec): Finding[] {
 
 function managedSize(run: RunSpec): Finding[] {
   if (run.checkpoints.mode !== 'managed' || !run.model) return [];
-  const gib = (parameterCount(parameterShape(run.model.architecture)) * CHECKPOINT_BYTES_PER_PARAMETER) / 2 ** 30;
+  const gib = (modelParameters(run.model.architecture) * CHECKPOINT_BYTES_PER_PARAMETER) / 2 ** 30;
   return when(gib > MANAGED_LIMIT_GIB, {
     path: 'checkpoints.mode',
     must: `must be direct or fsx for a checkpoint of about ${Math.round(gib)} GiB: managed ones are copied to every instance at each start`,

@@ -1,4 +1,4 @@
-import { acceleratorCount, findInstanceType, nearestInstanceTypes } from '../catalog/instances';
+import { acceleratorCount, findInstanceType, hasLocalNvme, nearestInstanceTypes } from '../catalog/instances';
 import { orList } from '../spec/issue';
 import { instanceGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
@@ -8,12 +8,11 @@ import { api, type Finding, guide, type Rule, when } from './rule';
 
 function volume({ compute }: RunSpec): Finding[] {
   const types = instanceGroupsOf(compute).map((g) => g.instanceType);
-  const isNvme = (type: string) => (findInstanceType(type)?.localNvmeGB ?? 0) > 0;
   const [nvme] = types;
   if (compute.volumeSizeGiB === undefined) return [];
   return [
     // The groups without local NVMe need the volume that the others ignore.
-    ...when(types.every(isNvme), {
+    ...when(types.every(hasLocalNvme), {
       path: 'compute.volumeSizeGiB',
       level: 'warning',
       must: `must not be given for ${nvme}: it has ${findInstanceType(nvme ?? '')?.localNvmeGB} GB of local NVMe and no EBS volume`,

@@ -1,5 +1,5 @@
 import { orList } from '../spec/issue';
-import { instanceGroupsOf } from '../spec/resolve-run';
+import { hostCount, instanceGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import { type Finding, type Rule, type RuleContext, when } from './rule';
 
@@ -40,7 +40,7 @@ function instanceTypes(run: RunSpec, { descriptor }: RuleContext): Finding[] {
 
 function sizes(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   const rails = descriptor?.guardrails;
-  const instances = instanceGroupsOf(run.compute).reduce((sum, g) => sum + g.instanceCount, 0);
+  const instances = hostCount(instanceGroupsOf(run.compute));
   const path = run.compute.instanceGroups.length > 0 ? 'compute.instanceGroups' : 'compute.instanceCount';
   const most = Math.min(
     rails?.maxInstancesPerRun ?? Number.POSITIVE_INFINITY,

@@ -1,9 +1,9 @@
 import { findInstanceType } from '../catalog/instances';
-import { instanceGroupsOf } from '../spec/resolve-run';
+import { hostCount, instanceGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import { type Finding, guide, type Rule, when } from './rule';
 
-const hosts = (run: RunSpec) => instanceGroupsOf(run.compute).reduce((sum, g) => sum + g.instanceCount, 0);
+const hosts = (run: RunSpec) => hostCount(instanceGroupsOf(run.compute));
 const efaType = (run: RunSpec) =>
   instanceGroupsOf(run.compute).find((g) => (findInstanceType(g.instanceType)?.efaInterfaces ?? 0) > 0);
 

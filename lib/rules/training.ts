@@ -1,4 +1,4 @@
-import { findInstanceType } from '../catalog/instances';
+import { findInstanceType, lacksBf16 } from '../catalog/instances';
 import { findStrategy } from '../distribution';
 import { trainingInstanceTypes } from '../distribution/strategy';
 import { orList } from '../spec/issue';
@@ -62,10 +62,9 @@ function precision(run: RunSpec): Finding[] {
         got: given,
         fix: 'use fp32',
       });
-    const old = ['Volta', 'Turing', 'Kepler'].includes(accelerator.architecture ?? '');
+    const old = lacksBf16(accelerator);
     const noFp8 =
-      ['Volta', 'Turing', 'Kepler', 'Ampere'].includes(accelerator.architecture ?? '') ||
-      (accelerator.kind === 'neuron' && !accelerator.fp8DenseTflops);
+      old || accelerator.architecture === 'Ampere' || (accelerator.kind === 'neuron' && !accelerator.fp8DenseTflops);
     return [
       ...when(given === 'bf16' && old, {
         path: 'training.precision',

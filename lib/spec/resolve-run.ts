@@ -1,4 +1,4 @@
-import { acceleratorCount, defaultProcessesPerHost, findInstanceType } from '../catalog/instances';
+import { acceleratorCount, defaultProcessesPerHost, findInstanceType, lacksBf16 } from '../catalog/instances';
 import { MODELS } from '../catalog/models';
 import type { RunFile } from './run-file';
 import type {
@@ -102,9 +102,13 @@ export function trainingGroupsOf(run: Pick<RunSpec, 'compute'> & { distribution:
   return named.length === 0 ? groups : groups.filter((g) => named.includes(g.name));
 }
 
+/** Hosts of several groups together. */
+export const hostCount = (groups: readonly { instanceCount: number }[]): number =>
+  groups.reduce((sum, { instanceCount }) => sum + instanceCount, 0);
+
 /** Ranks of the run: processes per host x hosts that train. */
 export function worldSize(run: Pick<RunSpec, 'compute' | 'distribution'>): number {
-  return trainingGroupsOf(run).reduce((sum, g) => sum + g.instanceCount * run.distribution.processesPerHost, 0);
+  return hostCount(trainingGroupsOf(run)) * run.distribution.processesPerHost;
 }
 
 /** Steps of the whole run: `steps`, or what `totalTokens` come to; undefined where the run file does not say how many. */
@@ -117,8 +121,7 @@ export function totalSteps(training: TrainingSpec): number | undefined {
 
 function usesEfa(compute: ComputeSpec): boolean {
   const groups = instanceGroupsOf(compute);
-  const hosts = groups.reduce((sum, g) => sum + g.instanceCount, 0);
-  return hosts > 1 && groups.some((g) => (findInstanceType(g.instanceType)?.efaInterfaces ?? 0) > 0);
+  return hostCount(groups) > 1 && groups.some((g) => (findInstanceType(g.instanceType)?.efaInterfaces ?? 0) > 0);
 }
 
 function resolveDistribution(file: RunFile, compute: ComputeSpec): DistributionSpec {
@@ -182,7 +185,7 @@ function resolveTraining(file: RunFile, compute: ComputeSpec): TrainingSpec {
 function defaultPrecision(compute: ComputeSpec): TrainingSpec['precision'] {
   const accelerator = findInstanceType(instanceGroupsOf(compute)[0]?.instanceType ?? '')?.accelerator;
   if (!accelerator) return 'fp32';
-  return ['Volta', 'Turing', 'Kepler'].includes(accelerator.architecture ?? '') ? 'fp16' : 'bf16';
+  return lacksBf16(accelerator) ? 'fp16' : 'bf16';
 }
 
 function resolveModel(file: RunFile): ModelSpec | undefined {

@@ -1,5 +1,6 @@
 import { isOver, type RunRecord } from '../../lifecycle/record';
 import type { PoolNeeds, QueuedRun, RunningRun } from '../../queue/run';
+import { hostCount } from '../../spec/resolve-run';
 
 /** Waits for the queue to let it start. */
 export const isQueued = (record: RunRecord): boolean =>
@@ -10,7 +11,7 @@ export const holdsCapacity = (record: RunRecord): boolean => !isOver(record) && 
 
 export function runningRun(record: RunRecord, needs: PoolNeeds): RunningRun {
   const rung = record.policy.ladder.find((r) => r.id === record.rungId);
-  const instances = (rung?.instances ?? []).reduce((sum, i) => sum + i.instanceCount, 0);
+  const instances = hostCount(rung?.instances ?? []);
   return { runId: record.runId, team: record.team, instances, needs };
 }
 

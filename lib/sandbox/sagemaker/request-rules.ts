@@ -1,5 +1,5 @@
 import type { Channel, ResourceConfig } from '@aws-sdk/client-sagemaker';
-import { findInstanceType } from '../../catalog/instances';
+import { hasLocalNvme } from '../../catalog/instances';
 import { validationError } from '../wire/service-error';
 import type { TrainingRequest } from './training-job';
 
@@ -75,7 +75,7 @@ function requirePreferences(config: ResourceConfig, spot: boolean): void {
 
 function requireStorage(config: ResourceConfig): void {
   const types = instanceTypesOf(config);
-  const onInstance = types.filter((type) => (findInstanceType(type)?.localNvmeGB ?? 0) > 0);
+  const onInstance = types.filter(hasLocalNvme);
   if (config.VolumeKmsKeyId && onInstance.length > 0) {
     throw validationError(
       `VolumeKmsKeyId is not supported for instance type ${onInstance[0]}, which uses local storage.`,
