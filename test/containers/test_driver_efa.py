@@ -29,6 +29,19 @@ def verdict(made: FakeWorld) -> dict:
     return json.loads((made.base("algo-1") / "output/data/efa.json").read_text())
 
 
+def told(made: FakeWorld) -> list[str]:
+    """The verdicts of the events, in their order; one that was told again when more hosts were heard stands once."""
+    verdicts = [event["verdict"] for event in made.events("algo-1", "efa")]
+    return [verdict for before, verdict in zip([None, *verdicts], verdicts, strict=False) if verdict != before]
+
+
+def refused(made: FakeWorld) -> bool:
+    """Whether the job ended for its network: the first host that refuses may end another before that does so itself."""
+    codes = made.wait()
+    classes = {made.failure(host)["class"] for host, code in zip(made.hosts, codes, strict=True) if code == 74}
+    return classes == {"efa"} and all(code in (74, 75) for code in codes)
+
+
 @pytest.mark.parametrize("efa", ["required", "preferred"])
 def test_lines_behind_a_flood_and_on_stderr_still_give_the_verdict(tmp_path: Path, efa: str) -> None:
     flood = "for n in range(20000):\n    print('noise', n)\nfor line in %r:\n    print(line, file=sys.stderr, flush=True)" % HEALTHY
@@ -37,14 +50,14 @@ def test_lines_behind_a_flood_and_on_stderr_still_give_the_verdict(tmp_path: Pat
     found = verdict(made)
     assert (found["verdict"], found["plugin"], found["interfaces"]) == ("efa+gdr", "aws-ofi-nccl 1.17.3", 32)
     assert made.events("algo-1", "efa")[-1]["verdict"] == "efa+gdr"
+    assert (found["host"], found["hosts"], found["slowerHosts"]) == ("algo-1", {"efa+gdr": 2}, [])
     assert made.events("algo-2", "efa") == [] and not (made.base("algo-2") / "output/data/efa.json").exists()
 
 
 def test_fails_with_74_however_fast_a_required_efa_that_fell_back_ends(tmp_path: Path) -> None:
     made = world(tmp_path, FELL_BACK, "sys.exit(0 if host == 'algo-1' else 1)", efa="required")
-    assert made.wait() == [74, 74], made.log("algo-1")
+    assert refused(made), made.log("algo-1")
     assert verdict(made)["verdict"] == "sockets"
-    assert made.failure("algo-1")["class"] == "efa"
 
 
 def test_only_the_host_that_fell_back_refuses_to_go_on(tmp_path: Path) -> None:
@@ -54,23 +67,62 @@ def test_only_the_host_that_fell_back_refuses_to_go_on(tmp_path: Path) -> None:
     assert "NCCL uses TCP sockets" in made.failure("algo-2")["reason"]
 
 
+STEP = "if host == 'algo-1':\n    print(%r, flush=True)\n" % 'slipway {"event":"step","step":1}'
+
+
+@pytest.mark.parametrize("restarts", [0, 2])
+def test_the_slowest_host_gives_the_verdict_of_the_job_with_its_evidence(tmp_path: Path, restarts: int) -> None:
+    lines = "for line in (%r if host == 'algo-3' else %r):\n    print(line, flush=True)\n" % (FELL_BACK, HEALTHY)
+    made = world(tmp_path, [], lines + STEP + "time.sleep(1)", hosts=4, restartsInPlace=restarts)
+    assert made.wait() == [0] * 4, made.log("algo-1")
+    found = verdict(made)
+    assert (found["verdict"], found["host"]) == ("sockets", "algo-3")
+    assert found["hosts"] == {"sockets": 1, "efa+gdr": 3} and found["slowerHosts"] == ["algo-3"]
+    assert FELL_BACK[-1] in found["evidence"][-1]
+    last = made.events("algo-1", "efa")[-1]
+    assert (last["verdict"], last["hosts"]) == ("sockets", found["hosts"])
+
+
+def test_a_host_that_falls_back_in_the_middle_of_a_run_changes_the_verdict_of_the_job(tmp_path: Path) -> None:
+    seen = """
+file = os.environ['SAGEMAKER_BASE_DIR'] + '/../algo-1/output/data/efa.json'
+def wait_for(word):
+    while not (os.path.exists(file) and word in open(file).read()):
+        time.sleep(0.05)
+wait_for('"efa+gdr": 2')
+if host == 'algo-2':
+    print(%r, flush=True)
+wait_for('"sockets": 1')
+"""
+    made = world(tmp_path, HEALTHY, STEP + seen % FELL_BACK[-1])
+    assert made.wait() == [0, 0], made.log("algo-1")
+    assert told(made) == ["efa+gdr", "sockets"]
+    assert verdict(made)["slowerHosts"] == ["algo-2"]
+
+
+def test_hosts_that_share_no_secret_speak_for_themselves(tmp_path: Path) -> None:
+    made = world(tmp_path, HEALTHY, restartSecret="")
+    assert made.wait() == [0, 0], made.log("algo-1")
+    assert verdict(made)["hosts"] == {"efa+gdr": 1}
+
+
 def test_a_network_that_turns_out_slower_after_the_first_step_is_told_again_and_refused(tmp_path: Path) -> None:
     step = 'slipway {"event":"step","step":1}'
     later = "print(%r, flush=True)\ntime.sleep(0.5)\nprint(%r, flush=True)\ntime.sleep(600)" % (step, FELL_BACK[-1])
     made = world(tmp_path, HEALTHY, later, efa="required")
-    assert made.wait() == [74, 74], made.log("algo-1")
-    assert [event["verdict"] for event in made.events("algo-1", "efa")] == ["efa+gdr", "sockets"]
+    assert refused(made), made.log("algo-1")
+    assert told(made) == ["efa+gdr", "sockets"]
     assert verdict(made)["verdict"] == "sockets"
 
 
-@pytest.mark.parametrize(("efa", "hosts", "told"), [("preferred", 2, "sockets"), ("off", 2, None), ("required", 1, "single-host")])
+@pytest.mark.parametrize(("efa", "hosts", "expected"), [("preferred", 2, ["sockets"]), ("off", 2, []), ("required", 1, ["single-host"])])
 def test_sockets_are_no_reason_to_end_where_efa_is_not_required_or_there_is_one_host(
-    tmp_path: Path, efa: str, hosts: int, told: str | None
+    tmp_path: Path, efa: str, hosts: int, expected: list[str]
 ) -> None:
     made = world(tmp_path, FELL_BACK, hosts=hosts, efa=efa)
     assert made.wait() == [0] * hosts, made.log("algo-1")
-    assert [event["verdict"] for event in made.events("algo-1", "efa")] == ([told] if told else [])
-    assert (made.base("algo-1") / "output/data/efa.json").exists() is bool(told)
+    assert told(made) == expected
+    assert (made.base("algo-1") / "output/data/efa.json").exists() is bool(expected)
 
 
 def test_without_a_word_of_nccl_a_required_efa_is_unknown_and_goes_on(tmp_path: Path) -> None:

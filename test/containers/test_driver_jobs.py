@@ -225,17 +225,6 @@ def test_a_rank_that_floods_its_log_is_cut_down_and_its_progress_is_not(tmp_path
     assert [event["step"] for event in world.events("algo-1", "step")] == [1]
 
 
-def test_fails_with_74_when_efa_is_required_and_nccl_uses_sockets(tmp_path: Path) -> None:
-    script = "import time\nprint('algo-1:1:1 [0] NCCL INFO Using network Socket', flush=True)\ntime.sleep(60)\n"
-    world = FakeWorld(tmp_path, 2, job_json(efa="required"), {"train.py": script})
-    world.start()
-    assert world.wait() == [74, 74], world.log("algo-1")
-    verdict = json.loads((world.base("algo-1") / "output/data/efa.json").read_text())
-    assert verdict["verdict"] == "sockets"
-    assert world.events("algo-1", "efa")[0]["verdict"] == "sockets"
-    assert world.failure("algo-2")["class"] == "efa"
-
-
 def wheel(folder: Path) -> None:
     """A wheel of one module, made by hand: nothing is fetched."""
     import zipfile

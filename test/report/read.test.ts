@@ -25,7 +25,12 @@ describe('progress lines', () => {
         attempt: 1,
         message: 'slipway {"event":"step","step":10,"loss":"high","tokensPerSecondPerGpu":99.5}\n',
       },
-      { at: at(3), attempt: 1, message: 'slipway {"event":"efa","verdict":"efa","devices":4,"evidence":["a",7,"b"]}' },
+      {
+        at: at(3),
+        attempt: 1,
+        message:
+          'slipway {"event":"efa","verdict":"efa","devices":4,"evidence":["a",7,"b"],"hosts":{"efa":2,"efa+gdr":"x"},"slowerHosts":["algo-2"]}',
+      },
       {
         at: at(4),
         attempt: 1,
@@ -42,7 +47,9 @@ describe('progress lines', () => {
     expect(found.saves).toEqual([
       { attempt: 1, at: at(4), step: 10, uri: 's3://b/step-10', blockedSeconds: 0.5, totalSeconds: 2 },
     ]);
-    expect(found.efa).toMatchObject([{ attempt: 1, verdict: 'efa', devices: 4, evidence: ['a', 'b'] }]);
+    expect(found.efa).toMatchObject([
+      { attempt: 1, verdict: 'efa', devices: 4, evidence: ['a', 'b'], hosts: { efa: 2 }, slowerHosts: ['algo-2'] },
+    ]);
   });
 });
 

@@ -56,7 +56,7 @@ describe('what the sections say', () => {
     ['quotas', 'Longest run time for a training job L-33A961FD 5 d 5 d per job enough'],
     [
       'efa',
-      'attempt 2 EFA without GPUDirect traffic went over EFA through host memory 32 of 32 efa 1.17.3 2.1.0 2.27.7',
+      'attempt 2 EFA without GPUDirect traffic went over EFA through host memory – 32 of 32 efa 1.17.3 2.1.0 2.27.7',
     ],
     ['decisions', '2026-11-18 08:02:11 run-intended start asked by team nlp'],
   ])('%s: %s', (id, text) => {
@@ -142,6 +142,13 @@ describe('what is not known', () => {
     expect(shown('efa', empty)).toContain('No attempt has given a verdict');
   });
 
+  test('hosts with a slower network are counted and named', () => {
+    const efa = [
+      { attempt: 1, verdict: 'sockets', evidence: [], hosts: { sockets: 1, efa: 62 }, slowerHosts: ['algo-7'] },
+    ];
+    expect(shown('efa', renderRunReport({ ...runReport(), efa }))).toContain('1 sockets, 62 efa (slower: algo-7)');
+  });
+
   test('a price that no source has leaves the sum open', () => {
     const report = runReport();
     const instances = [{ instanceType: 'ml.trn3.48xlarge', count: 4 }];
@@ -197,6 +204,8 @@ describe('text of users', () => {
         plugin: hostile,
         libfabric: hostile,
         nccl: hostile,
+        hosts: { [hostile]: 2 },
+        slowerHosts: [hostile],
         evidence: [hostile],
       });
     for (const q of report.quotas ?? []) Object.assign(q, { name: hostile, code: hostile, reason: hostile });

@@ -10,6 +10,7 @@ from typing import Any, Dict, Optional
 
 from slipway_driver.attempt import Attempt, new_state_folder
 from slipway_driver.dumps import keep_dumps, place_of
+from slipway_driver.efa_hosts import merged
 from slipway_driver.efa_verdict import EfaVerdict, refusal
 from slipway_driver.errors import Failure, classify, first_real
 from slipway_driver.exit_codes import DONE, EFA, HANG, TRY_AGAIN, class_of, shell_code
@@ -22,6 +23,9 @@ from slipway_driver.redaction import redacted_failure, secrets_of
 from slipway_driver.supervisor import Supervisor, read_records
 from slipway_driver.vitals import Vitals
 from slipway_driver.watchdog import Watchdog
+
+#: How long the first host waits at a good end for the others' last words on their network: they end at the same time.
+EFA_SECONDS = 5.0
 
 
 def watchdog_of(attempt: Attempt, now: float) -> Watchdog:
@@ -46,6 +50,8 @@ class HostRun:
         hosts = len(attempt.cluster.training_hosts)
         self._efa = EfaVerdict(hosts, attempt.cluster.instance_type, attempt.devices)
         self._efa_told: Optional[str] = None
+        self._efa_heard = 0
+        self._efa_lock = threading.Lock()
         #: What the probe has measured before this round; None without one.
         self.bandwidth: Optional[Dict[str, Any]] = None
         self._alerted = False
@@ -86,7 +92,7 @@ class HostRun:
             self.stop()
         try:
             launcher_code = self._supervisor.wait(self._poll)
-            self._tell_efa()
+            self._tell_efa(EFA_SECONDS if launcher_code == 0 and self._ended is None else 0.0)
             secrets = secrets_of(attempt.environ, attempt.job.restart_secret)
             return redacted_failure(self._refusal() or self._outcome(launcher_code), secrets)
         finally:
@@ -119,18 +125,30 @@ class HostRun:
         if event["event"] == "step":
             self._tell_efa()
 
-    def _tell_efa(self) -> None:
-        """The verdict from the first host; again where a later line has made it another one."""
-        if self._efa_told == self._efa.verdict or self._attempt.job.efa == "off":
+    def _tell_efa(self, wait_seconds: float = 0.0) -> None:
+        """What is known of the network by now: from the first host to the log and efa.json, from every other to the first."""
+        if self._attempt.job.efa == "off":
             return
-        self._efa_told = self._efa.verdict
-        report = self._efa.report()
+        with self._efa_lock:
+            if self._first_host:
+                self._write_efa(self._peers.efa_reports(wait_seconds))
+            elif self._efa_told != self._efa.verdict and self._peers.share_efa(self._efa.report()):
+                self._efa_told = self._efa.verdict
+
+    def _write_efa(self, others: Dict[str, Dict[str, Any]]) -> None:
+        """efa.json whenever there is news; the event where it is another verdict, or the last host has told its own."""
+        cluster = self._attempt.cluster
+        report = merged(cluster.current_host, self._efa.report(), others)
+        told, self._efa_told = self._efa_told, report["verdict"]
+        heard, self._efa_heard = self._efa_heard, 1 + len(others)
+        if told == self._efa_told and heard == self._efa_heard:
+            return
         if self.bandwidth:
             report.update({name: self.bandwidth.get(name) for name in ("busBandwidthGBps", "expectedGBps", "lineRatePercent")})
-        if self._first_host:
+        if told != self._efa_told or self._efa_heard == len(cluster.training_hosts):
             say(progress_line("efa", **report))
-            target = self._attempt.paths.output_data / "efa.json"
-            target.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        target = self._attempt.paths.output_data / "efa.json"
+        target.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
     def _refusal(self) -> Optional[Failure]:
         """Why the job must not go on, or count as done, over this network; None while it may."""
@@ -153,6 +171,8 @@ class HostRun:
             self._end(refused)
             return
         asked = self._peers.end_asked()
+        if self._efa_told is not None or (self._efa.settled and not self._first_host):
+            self._tell_efa()
         if asked is not None:
             if asked == class_of(HANG):
                 dump_ranks(self._state, self._attempt.dumps, log)

@@ -21,9 +21,8 @@ from slipway_driver.failure import write_failure
 from slipway_driver.heartbeat import Heartbeat
 from slipway_driver.host_run import HostRun
 from slipway_driver.log import log, say
-from slipway_driver.newest_checkpoint import newest_checkpoint
 from slipway_driver.paths import Paths, paths_of
-from slipway_driver.peers import Alone, Coordinator, Member, Peers, patience
+from slipway_driver.peers import patience, peers_of
 from slipway_driver.probe import Probe
 from slipway_driver.progress import progress_line
 from slipway_driver.redaction import redacted, secrets_of
@@ -33,25 +32,6 @@ from slipway_driver.restart_policy import Report
 PEER_GRACE_SECONDS = 10.0
 # Shorter where the hosts have agreed on the cause: its host then leaves at the same moment.
 AGREED_GRACE_SECONDS = 2.0
-
-
-def peers_of(attempt: Attempt) -> Peers:
-    """Whom this host agrees with about restarts in place."""
-    job, cluster = attempt.job, attempt.cluster
-
-    def newest() -> str:
-        return newest_checkpoint(attempt.environ["SLIPWAY_CHECKPOINT_URI"]) or attempt.environ["SLIPWAY_RESUME_FROM"]
-
-    if not cluster.takes_part or len(cluster.training_hosts) == 1 or job.restarts_in_place == 0 or not job.restart_secret:
-        return Alone(job.restarts_in_place if cluster.takes_part and len(cluster.training_hosts) == 1 else 0, newest)
-    port = int(attempt.environ["MASTER_PORT"]) + 1
-    own = attempt.environ["SLIPWAY_HOST_ADDRESS"]
-    if cluster.rank == 0:
-        others = [host for host in cluster.training_hosts if host != cluster.current_host]
-        restarts, seconds = job.restarts_in_place, patience(attempt.environ)
-        return Coordinator(cluster.current_host, others, own, port, job.restart_secret, restarts, log, newest, seconds)
-    first = attempt.environ["MASTER_ADDR"]
-    return Member(cluster.current_host, first, port, own, job.restart_secret, log, patience(attempt.environ))
 
 
 class Driver:

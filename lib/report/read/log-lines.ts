@@ -92,5 +92,15 @@ const efaOf = ({ attempt }: LogLine, f: Fields): ReportEfa => ({
   nccl: textOf(f.nccl) ?? null,
   busBandwidthGBps: numberOf(f.busBandwidthGBps) ?? null,
   expectedGBps: numberOf(f.expectedGBps) ?? null,
-  evidence: Array.isArray(f.evidence) ? f.evidence.filter((line) => typeof line === 'string') : [],
+  hosts: countsOf(f.hosts),
+  slowerHosts: textsOf(f.slowerHosts),
+  evidence: textsOf(f.evidence),
 });
+
+const textsOf = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((text) => typeof text === 'string') : [];
+
+function countsOf(value: unknown): Record<string, number> | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  return Object.fromEntries(Object.entries(value).filter(([, count]) => typeof count === 'number'));
+}

@@ -40,7 +40,8 @@ const efaTable = (efa: readonly ReportEfa[]): Html =>
     layout: 'cards',
     columns: [
       { head: 'Attempt', kind: 'fixed' },
-      { head: 'Verdict' },
+      { head: 'Verdict of the slowest host' },
+      { head: 'Hosts' },
       { head: 'Interfaces', kind: 'num' },
       { head: 'Provider' },
       { head: 'aws-ofi-nccl' },
@@ -51,6 +52,7 @@ const efaTable = (efa: readonly ReportEfa[]): Html =>
     rows: efa.map((e) => [
       `attempt ${e.attempt}`,
       verdictCell(e.verdict),
+      hostsText(e),
       interfacesText(e),
       e.provider ?? UNKNOWN,
       e.plugin ?? UNKNOWN,
@@ -63,6 +65,13 @@ const efaTable = (efa: readonly ReportEfa[]): Html =>
 function verdictCell(verdict: string): Html {
   const known = VERDICTS[verdict];
   return known ? html`${word(known.text, known.color)}<br>${known.meaning}` : html`${verdict}`;
+}
+
+/** `1 sockets, 62 efa+gdr (slower: algo-7)`. */
+function hostsText({ hosts, slowerHosts = [] }: ReportEfa): string {
+  if (!hosts) return UNKNOWN;
+  const counts = Object.entries(hosts).map(([verdict, count]) => `${number(count)} ${verdict}`);
+  return counts.join(', ') + (slowerHosts.length > 0 ? ` (slower: ${slowerHosts.join(', ')})` : '');
 }
 
 function interfacesText({ interfaces, devices, expectedInterfaces }: ReportEfa): string {

@@ -119,5 +119,9 @@ export interface ReportEfa {
   nccl?: string | null;
   busBandwidthGBps?: number | null;
   expectedGBps?: number | null;
+  /** How many hosts gave which verdict; none in the lines of older drivers. */
+  hosts?: Record<string, number>;
+  /** Names of hosts with a slower verdict than the fastest, 20 at most. */
+  slowerHosts?: string[];
   evidence: string[];
 }

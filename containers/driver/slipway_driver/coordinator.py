@@ -1,0 +1,147 @@
+"""The first host's driver: collects the reports of all hosts and decides for all how a round of the launch goes on."""
+
+from __future__ import annotations
+
+import queue
+import socket
+import threading
+import time
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+
+from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, PeerChannel, PeerLost, accept
+from slipway_driver.restart_budget import RestartBudget
+from slipway_driver.restart_policy import Decision, Report, decide, report_from
+
+
+class Coordinator:
+    """On the first host: holds a channel to every other driver."""
+
+    def __init__(
+        self, host: str, others: Sequence[str], bind_to: str, port: int, secret: str, restarts: int,
+        log: Callable[[str], None], resume_from: Callable[[], str], report_seconds: float = REPORT_SECONDS,
+    ) -> None:  # fmt: skip
+        self._host, self._others, self._secret = host, list(others), secret
+        self._budget, self._log, self._resume_from, self._patience = RestartBudget(restarts), log, resume_from, report_seconds
+        self._channels: Dict[str, PeerChannel] = {}
+        self._inbox: "queue.Queue[tuple[str, Optional[Dict[str, Any]]]]" = queue.Queue()
+        self._early: List[Report] = []
+        self._efa: Dict[str, Dict[str, Any]] = {}
+        self._lost: List[str] = []
+        self._done: List[str] = []
+        self._ends: List[Optional[int]] = []
+        self._lock = threading.Lock()
+        self._socket = socket.create_server((bind_to, port), backlog=len(self._others) + 1)
+        threading.Thread(target=self._accept, name="peers", daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _address = self._socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            channel = accept(connection, self._secret)
+        except PeerLost as error:
+            self._log("a connection was refused: %s" % error)
+            return
+        with self._lock:
+            self._channels[channel.name] = channel
+            if len(self._channels) == len(self._others):
+                self._log("the drivers of all %d hosts are connected" % (len(self._others) + 1))
+        while True:
+            try:
+                self._inbox.put((channel.name, channel.receive()))
+            except (PeerLost, ValueError):
+                self._inbox.put((channel.name, None))
+                return
+
+    def _take(self, timeout: float) -> bool:
+        """One message from the inbox into the books; False when none came."""
+        try:
+            host, message = self._inbox.get(timeout=timeout)
+        except queue.Empty:
+            return False
+        if message is None:
+            if host not in self._done:
+                self._lost.append(host)
+        elif message.get("type") == "ended" and message.get("kind") == "done":
+            self._done.append(host)
+        elif message.get("type") == "ended":
+            self._early.append(report_from(message))
+        elif message.get("type") == "efa":
+            self._efa[host] = dict(message["report"])
+        return True
+
+    def end_asked(self) -> Optional[str]:
+        """Why the ranks of this host must end now; None while all goes well.
+
+        A lost connection alone is no reason: the ranks notice themselves when a host is gone, and a healthy job must not end for it.
+        """
+        while self._take(0.0001):
+            pass
+        return self._early[0].kind if self._early else None
+
+    def announce(self, kind: str) -> None:
+        """Tells the other hosts to end their ranks, before this one does: what they show of a hang is lost when a launcher takes them."""
+        self._tell({"type": "end", "kind": kind})
+
+    def share_efa(self, report: Mapping[str, Any]) -> bool:
+        """The first host keeps its own report itself."""
+        return True
+
+    def efa_reports(self, wait_seconds: float = 0.0) -> Dict[str, Dict[str, Any]]:
+        """By host, what the others have said of their network in this round; waits while some have not and nothing has failed."""
+        deadline = time.monotonic() + wait_seconds
+        while len(self._efa) < len(self._others) and not self._early and not self._gone() and time.monotonic() < deadline:
+            self._take(0.1)
+        return dict(self._efa)
+
+    def finish(self, own: Report) -> None:
+        """This host is done. The others will be too, or fail and leave."""
+
+    def settle(self, own: Report) -> "tuple[Decision, str]":
+        """Ends the round everywhere, waits for every host's report and tells all the decision; also where to resume from."""
+        self._await_connections()
+        self._tell({"type": "end", "kind": own.kind})
+        deadline = time.monotonic() + self._patience
+        while len(self._early) + len(self._done) < len(self._others) and not self._gone() and time.monotonic() < deadline:
+            self._take(0.1)
+        reports = list(self._early)
+        reports.insert(0 if own.kind != "peer-lost" else len(reports), own)
+        answered = {report.host for report in reports}
+        missing = [host for host in self._others if host not in answered or host in self._gone()]
+        decision = decide(reports, missing, self._budget.left(), self._ends)
+        resume_from = self._resume_from() if decision.restart else ""
+        self._tell({"type": "decision", "restart": decision.restart, "why": decision.why, "resumeFrom": resume_from,
+                    "cause": decision.cause.as_message()})  # fmt: skip
+        if decision.restart:
+            self._budget.take()
+            self._ends.append(max((report.step for report in reports if report.step is not None), default=None))
+        self._early, self._efa = [], {}
+        return decision, resume_from
+
+    def _gone(self) -> List[str]:
+        """Hosts whose connection is lost, or was never made."""
+        return [host for host in self._others if host in self._lost or host not in self._channels]
+
+    def _await_connections(self) -> None:
+        """A round may end before the slowest driver has connected; nobody hears from one that was killed before it could."""
+        deadline = time.monotonic() + min(LATE_SECONDS, self._patience)
+        while len(self._channels) < len(self._others) and not self._lost and time.monotonic() < deadline:
+            self._take(0.1)
+
+    def _tell(self, message: Mapping[str, Any]) -> None:
+        for name, channel in list(self._channels.items()):
+            try:
+                channel.send(dict(message))
+            except PeerLost:
+                if name not in self._lost:
+                    self._lost.append(name)
+
+    def close(self) -> None:
+        self._socket.close()
+        for channel in self._channels.values():
+            channel.close()

@@ -1,0 +1,33 @@
+"""What the hosts of a job say of their networks, put together: the slowest one counts, every collective waits for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Dict, List, Mapping
+
+#: Slowest first. What nobody could tell counts as slow: it is no proof.
+ORDER = ("sockets", "unknown", "efa", "efa+gdr", "single-host")
+NAMED_HOSTS = 20
+
+
+def merged(own_host: str, own: Mapping[str, Any], others: Mapping[str, Mapping[str, Any]]) -> Dict[str, Any]:
+    """The report of the slowest host, this one where several are, with how many hosts gave which verdict and which are slower.
+
+    `own` and the values of `others` are objects of EfaVerdict.report; `others` has the hosts that have reported so far.
+    """
+    reports: Dict[str, Mapping[str, Any]] = {own_host: own, **others}
+    slowest = min(reports, key=lambda host: _place(reports[host]))
+    fastest = max(_place(report) for report in reports.values())
+    slower: List[str] = sorted(host for host, report in reports.items() if _place(report) < fastest)
+    counts = Counter(ORDER[_place(report)] for report in reports.values())
+    return {
+        **reports[slowest],
+        "host": slowest,
+        "hosts": {verdict: counts[verdict] for verdict in ORDER if counts[verdict]},
+        "slowerHosts": slower[:NAMED_HOSTS],
+    }
+
+
+def _place(report: Mapping[str, Any]) -> int:
+    verdict = report.get("verdict")
+    return ORDER.index(verdict) if verdict in ORDER else ORDER.index("unknown")

@@ -1,0 +1,101 @@
+"""Every other host's driver: reports to the first one and does as that decides."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import Any, Callable, Dict, Mapping, Optional
+
+from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, PeerChannel, PeerLost, connect_patiently
+from slipway_driver.restart_policy import Decision, Report, report_from
+
+
+class Member:
+    """On every other host: one channel to the first."""
+
+    def __init__(
+        self, host: str, address: str, port: int, bind_to: Optional[str], secret: str, log: Callable[[str], None],
+        report_seconds: float = REPORT_SECONDS,
+    ) -> None:  # fmt: skip
+        self._host, self._log, self._patience = host, log, report_seconds
+        self._channel: Optional[PeerChannel] = None
+        self._inbox: "queue.Queue[Optional[Dict[str, Any]]]" = queue.Queue()
+        self._end: Optional[str] = None
+        self._connected = threading.Event()
+        arguments = (address, port, bind_to, secret)
+        threading.Thread(target=self._listen, args=arguments, name="peers", daemon=True).start()
+
+    def _listen(self, address: str, port: int, bind_to: Optional[str], secret: str) -> None:
+        try:
+            self._channel = connect_patiently(address, port, self._host, secret, bind_to)
+        except PeerLost as error:
+            self._log("the first host's driver: %s; there will be no restart in place" % error)
+            return
+        self._connected.set()
+        while True:
+            try:
+                self._inbox.put(self._channel.receive())
+            except (PeerLost, ValueError):
+                self._inbox.put(None)
+                return
+
+    def end_asked(self) -> Optional[str]:
+        """Why the ranks of this host must end now."""
+        try:
+            message = self._inbox.get_nowait()
+        except queue.Empty:
+            return self._end
+        if message is None:
+            self._inbox.put(None)
+        elif message.get("type") == "end":
+            self._end = str(message.get("kind"))
+        else:
+            self._inbox.put(message)
+        return self._end
+
+    def announce(self, kind: str) -> None:
+        """Only the first host tells others."""
+
+    def share_efa(self, report: Mapping[str, Any]) -> bool:
+        """Tells the first host what this one's ranks say of their network; False while it cannot be reached."""
+        return self._send({"type": "efa", "report": dict(report)})
+
+    def efa_reports(self, wait_seconds: float = 0.0) -> Dict[str, Dict[str, Any]]:
+        """Only the first host collects them."""
+        return {}
+
+    def finish(self, own: Report) -> None:
+        """Tells the first host that this one is done, so that its silence is no loss."""
+        self._send(own.as_message())
+
+    def _send(self, message: Dict[str, Any]) -> bool:
+        if self._channel is None:
+            return False
+        try:
+            self._channel.send(message)
+        except PeerLost:
+            self._log("the first host's driver is gone")
+        return True
+
+    def settle(self, own: Report) -> "tuple[Decision, str]":
+        """Reports and waits for the first host's decision."""
+        self._end = None
+        lost = Decision(False, own, "the first host's driver is gone")
+        # The round may have ended before this driver could connect.
+        if not self._connected.wait(min(LATE_SECONDS, self._patience)) or self._channel is None:
+            return lost, ""
+        try:
+            self._channel.send(own.as_message())
+            while True:
+                message = self._inbox.get(timeout=2 * self._patience + LATE_SECONDS)
+                if message is None:
+                    return lost, ""
+                if message.get("type") == "decision":
+                    cause = report_from(message["cause"])
+                    return Decision(bool(message["restart"]), cause, str(message["why"])), str(message["resumeFrom"])
+        except (PeerLost, queue.Empty):
+            return lost, ""
+
+    def close(self) -> None:
+        if self._channel is not None:
+            self._channel.close()
