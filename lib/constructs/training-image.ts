@@ -18,8 +18,20 @@ import { packageRoot } from './package-root';
 import { isSandbox } from './sandbox-context';
 import { allow } from './statement';
 
-/** Images beyond this many are the oldest ones; a run that still uses one has its digest in the run table. */
-const MOST_IMAGES = 200;
+/**
+ * Every attempt pulls its image, and lasts 28 days at most: what runs use is always younger. The L2 construct has no rule by
+ * the last pull, and the service archives by it but does not expire.
+ * https://docs.aws.amazon.com/AmazonECR/latest/userguide/lifecycle_policy_parameters.html, 2026-11-21.
+ */
+const LIFECYCLE = [
+  ['layers of failed pushes', 'expire', { tagStatus: 'untagged', countType: 'sinceImagePushed', countNumber: 7 }],
+  ['not pulled by any run', 'archive', { tagStatus: 'any', countType: 'sinceImagePulled', countNumber: 90 }],
+  [
+    'archived and never restored',
+    'expire',
+    { tagStatus: 'any', storageClass: 'archive', countType: 'sinceImageTransitioned', countNumber: 365 },
+  ],
+] as const;
 /** What linters and Python leave in a folder: no input of a build, so it must not make a new image. */
 const LEFT_BEHIND = ['.ruff_cache', '.pytest_cache', '__pycache__', '.DS_Store'];
 /** A base image of 20 GB is pulled, built on and pushed in less. */
@@ -59,13 +71,11 @@ export class TrainingImage extends Construct {
       repositoryName: props.repositoryName,
       imageTagMutability: ecr.TagMutability.IMMUTABLE,
       imageScanOnPush: true,
-      lifecycleRules: [
-        { description: 'layers of failed pushes', tagStatus: ecr.TagStatus.UNTAGGED, maxImageAge: Duration.days(7) },
-        { description: 'oldest images', tagStatus: ecr.TagStatus.ANY, maxImageCount: MOST_IMAGES },
-      ],
       removalPolicy: retain ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY,
       emptyOnDelete: retain ? undefined : true,
     });
+    const repository = this.repository.node.defaultChild as ecr.CfnRepository;
+    repository.lifecyclePolicy = { lifecyclePolicyText: lifecyclePolicy() };
     this.imageUri = isSandbox(this) ? `${this.repository.repositoryUri}:sandbox` : this.build();
   }
 
@@ -157,10 +167,21 @@ export class TrainingImage extends Construct {
     };
     const onEvent = handler('Start', 'handler', 'Starts the build of an image whose content hash is new');
     const isComplete = handler('Wait', 'isCompleteHandler', 'Says whether the image is in the registry');
+    onEvent.allow({ actions: ['ecr:UpdateImageStorageClass'], resources: [this.repository.repositoryArn] });
     onEvent.allow({ actions: ['codebuild:StartBuild'], resources: [project.projectArn] });
     isComplete.allow({ actions: ['codebuild:BatchGetBuilds'], resources: [project.projectArn] });
     return { onEvent, isComplete };
   }
+}
+
+function lifecyclePolicy(): string {
+  const rules = LIFECYCLE.map(([description, does, selection], index) => ({
+    rulePriority: index + 1,
+    description,
+    selection: { ...selection, countUnit: 'days' },
+    action: does === 'expire' ? { type: 'expire' } : { type: 'transition', targetStorageClass: 'archive' },
+  }));
+  return JSON.stringify({ rules });
 }
 
 /** One tag for everything that goes in: folder, Dockerfile, base, build steps. */

@@ -124,15 +124,39 @@ describe('TrainingImage', () => {
     rmSync(directory, { recursive: true });
   });
 
-  test('of the images only untagged layers and the oldest beyond 200 go', () => {
+  test('no image that a run has pulled within 90 days goes, and none is lost before it has lain archived for a year', () => {
     const policy = new Capture();
     templateOf().template.hasResourceProperties('AWS::ECR::Repository', {
       LifecyclePolicy: { LifecyclePolicyText: policy },
     });
-    const rules = JSON.parse(policy.asString()).rules.map((rule: { selection: object }) => rule.selection);
-    expect(rules).toEqual([
-      { tagStatus: 'untagged', countType: 'sinceImagePushed', countNumber: 7, countUnit: 'days' },
-      { tagStatus: 'any', countType: 'imageCountMoreThan', countNumber: 200 },
+    const { rules } = JSON.parse(policy.asString());
+    const kept = rules.map(({ rulePriority, selection, action }: Record<string, object>) => [
+      rulePriority,
+      selection,
+      action,
+    ]);
+    expect(kept).toEqual([
+      [
+        1,
+        { tagStatus: 'untagged', countType: 'sinceImagePushed', countNumber: 7, countUnit: 'days' },
+        { type: 'expire' },
+      ],
+      [
+        2,
+        { tagStatus: 'any', countType: 'sinceImagePulled', countNumber: 90, countUnit: 'days' },
+        { type: 'transition', targetStorageClass: 'archive' },
+      ],
+      [
+        3,
+        {
+          tagStatus: 'any',
+          storageClass: 'archive',
+          countType: 'sinceImageTransitioned',
+          countNumber: 365,
+          countUnit: 'days',
+        },
+        { type: 'expire' },
+      ],
     ]);
   });
 

@@ -1,5 +1,5 @@
 import { BatchGetBuildsCommand, type CodeBuildClient, StartBuildCommand } from '@aws-sdk/client-codebuild';
-import { BatchGetImageCommand, type ECRClient } from '@aws-sdk/client-ecr';
+import { BatchGetImageCommand, type ECRClient, UpdateImageStorageClassCommand } from '@aws-sdk/client-ecr';
 import type {
   CdkCustomResourceEvent,
   CdkCustomResourceIsCompleteEvent,
@@ -21,7 +21,7 @@ export interface BuildInFlight {
 
 /**
  * Builds the environment's image once per content hash. The tag is the hash: a tag that is there needs no build, so that a
- * deploy after a failure, or a return to older inputs, builds nothing twice. The framework asks isComplete until the build is
+ * deploy after a failure, or a return to older inputs, builds nothing twice; one that the lifecycle policy has archived is restored. The framework asks isComplete until the build is
  * over. Delete leaves the images: attempts of live runs hold digests.
  */
 export async function onEvent(
@@ -31,7 +31,8 @@ export async function onEvent(
   if (event.RequestType === 'Delete') return { PhysicalResourceId: event.PhysicalResourceId };
   const { projectName, repositoryName, tag } = parseProperties(imageBuildSchema, event);
   const PhysicalResourceId = `image-${repositoryName}`;
-  if (await findDigest(deps, repositoryName, tag)) return { PhysicalResourceId };
+  if ((await findDigest(deps, repositoryName, tag)) || (await restore(deps, repositoryName, tag)))
+    return { PhysicalResourceId };
   const { build } = await deps.codebuild.send(
     new StartBuildCommand({
       projectName,
@@ -52,12 +53,12 @@ export async function isComplete(
   const { repositoryName, tag } = parseProperties(imageBuildSchema, event as unknown as CdkCustomResourceEvent);
   const digest = await findDigest(deps, repositoryName, tag);
   if (digest) return { IsComplete: true, Data: { Digest: digest } };
-  await requireRunning(deps, event.BuildId);
+  if (event.BuildId) await requireRunning(deps, event.BuildId);
   return { IsComplete: false };
 }
 
-async function requireRunning({ codebuild }: ImageBuildDeps, id: string | undefined): Promise<void> {
-  const { builds } = await codebuild.send(new BatchGetBuildsCommand({ ids: [id ?? ''] }));
+async function requireRunning({ codebuild }: ImageBuildDeps, id: string): Promise<void> {
+  const { builds } = await codebuild.send(new BatchGetBuildsCommand({ ids: [id] }));
   const build = builds?.[0];
   if (build?.buildStatus === 'IN_PROGRESS') return;
   const phase = build?.phases?.find((p) => p.phaseStatus && p.phaseStatus !== 'SUCCEEDED');
@@ -72,4 +73,21 @@ async function requireRunning({ codebuild }: ImageBuildDeps, id: string | undefi
 async function findDigest({ ecr }: ImageBuildDeps, repositoryName: string, tag: string): Promise<string | undefined> {
   const { images } = await ecr.send(new BatchGetImageCommand({ repositoryName, imageIds: [{ imageTag: tag }] }));
   return images?.[0]?.imageId?.imageDigest;
+}
+
+/** Brings an archived image back, which takes the service minutes; false when the repository does not hold it at all. */
+async function restore({ ecr }: ImageBuildDeps, repositoryName: string, tag: string): Promise<boolean> {
+  try {
+    await ecr.send(
+      new UpdateImageStorageClassCommand({
+        repositoryName,
+        imageId: { imageTag: tag },
+        targetStorageClass: 'STANDARD',
+      }),
+    );
+    return true;
+  } catch (error) {
+    if ((error as Error).name === 'ImageNotFoundException') return false;
+    throw error;
+  }
 }

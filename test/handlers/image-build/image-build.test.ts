@@ -1,5 +1,5 @@
 import { BatchGetBuildsCommand, CodeBuildClient, StartBuildCommand } from '@aws-sdk/client-codebuild';
-import { BatchGetImageCommand, ECRClient } from '@aws-sdk/client-ecr';
+import { BatchGetImageCommand, ECRClient, UpdateImageStorageClassCommand } from '@aws-sdk/client-ecr';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type BuildInFlight, isComplete, onEvent } from '../../../lib/handlers/image-build/image-build';
 import { resourceEvents } from '../../support/custom-resource-events';
@@ -20,6 +20,9 @@ beforeEach(() => {
   codebuild.reset();
   ecr.reset();
   ecr.on(BatchGetImageCommand).resolves({ images: [] });
+  ecr
+    .on(UpdateImageStorageClassCommand)
+    .rejects(Object.assign(new Error('no such image'), { name: 'ImageNotFoundException' }));
   codebuild.on(StartBuildCommand).resolves({ build: { id: 'project:1' } });
 });
 
@@ -42,6 +45,26 @@ describe('create and update', () => {
   test('a hash that is in the registry builds nothing', async () => {
     pushed();
     await onEvent(deps, events.update());
+    expect(codebuild.calls()).toHaveLength(0);
+  });
+
+  test('a hash whose image was archived is restored and not built: its tag could not be pushed again', async () => {
+    ecr.on(UpdateImageStorageClassCommand).resolves({ imageStatus: 'ACTIVATING' });
+    expect(await onEvent(deps, events.update())).toEqual({ PhysicalResourceId: 'image-slipway-research' });
+    expect(ecr.commandCalls(UpdateImageStorageClassCommand)[0]?.args[0].input).toEqual({
+      repositoryName: 'slipway-research',
+      imageId: { imageTag: 'abc123' },
+      targetStorageClass: 'STANDARD',
+    });
+    expect(codebuild.calls()).toHaveLength(0);
+    expect(await isComplete(deps, waiting('update'))).toEqual({ IsComplete: false });
+  });
+
+  test('fails: an archived image that may not be restored', async () => {
+    ecr
+      .on(UpdateImageStorageClassCommand)
+      .rejects(Object.assign(new Error('not allowed'), { name: 'AccessDeniedException' }));
+    await expect(onEvent(deps, events.update())).rejects.toThrow('not allowed');
     expect(codebuild.calls()).toHaveLength(0);
   });
 
