@@ -16,9 +16,10 @@ function checkpointUri(plan: JobPlan): string {
 }
 
 /** What the built-in trainer must be told; own code decides by itself where its numbers go. */
-function trackerArguments({ code, observability: { tensorBoard, mlflow } }: RunSpec): string[] {
+function observingArguments({ code, observability: { tensorBoard, mlflow, profiler } }: RunSpec): string[] {
   if (code.builtin !== 'builtin') return [];
-  return [...(tensorBoard ? ['--tensorboard'] : []), ...(mlflow ? ['--mlflow'] : [])];
+  const asked = { '--tensorboard': tensorBoard, '--mlflow': mlflow, '--profile': profiler === 'pytorch' };
+  return Object.entries(asked).flatMap(([flag, wanted]) => (wanted ? [flag] : []));
 }
 
 /** job.json of one attempt: contract/runtime.md. */
@@ -37,7 +38,7 @@ export function jobFile(plan: JobPlan): JobFile {
     launcher: run.distribution.launcher,
     processesPerHost: run.distribution.processesPerHost,
     entryPoint: run.code.entryPoint,
-    arguments: [...(strategy?.arguments(run) ?? []), ...flagArguments(run.code.arguments), ...trackerArguments(run)],
+    arguments: [...(strategy?.arguments(run) ?? []), ...flagArguments(run.code.arguments), ...observingArguments(run)],
     env: { ...libraryEnvironment, ...run.environmentVariables },
     userPinned: Object.keys(run.environmentVariables),
     efa: run.network.efa,

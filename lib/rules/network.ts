@@ -196,7 +196,21 @@ export const NETWORK_RULES: readonly Rule[] = [
         path: 'observability.profiler',
         must: 'must be off for accounts without Debugger',
         got: 'sagemaker',
-        fix: 'use off, and torch.profiler in own code',
+        fix: 'use pytorch, or off and torch.profiler in own code',
+      }),
+  },
+  {
+    id: 'observability/pytorch-profiler',
+    level: 'warning',
+    what: 'profiler: pytorch is for the built-in trainer.',
+    why: 'It profiles its own steps; nothing would start the profiler in a script of your own.',
+    source: 'containers/README.md',
+    check: (run) =>
+      when(run.observability.profiler === 'pytorch' && run.code.builtin !== 'builtin', {
+        path: 'observability.profiler',
+        must: 'must be off with own code',
+        got: 'pytorch',
+        fix: 'use off, and torch.profiler in the script',
       }),
   },
 ];

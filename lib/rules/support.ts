@@ -61,13 +61,6 @@ function trainer(run: RunSpec): Finding[] {
   ];
 }
 
-function profiler({ observability }: RunSpec): Finding[] {
-  return when(
-    observability.profiler === 'pytorch',
-    notYet('observability.profiler', 'the PyTorch profiler', 'pytorch', 'use off, and torch.profiler in own code'),
-  );
-}
-
 const RULES: readonly Rule[] = [
   {
     id: `${PREFIX}trainer`,
@@ -76,14 +69,6 @@ const RULES: readonly Rule[] = [
     why: WHY,
     source: SOURCE,
     check: trainer,
-  },
-  {
-    id: `${PREFIX}profiler`,
-    level: 'warning',
-    what: 'The PyTorch profiler is not started by the platform yet.',
-    why: 'Nothing would write a trace.',
-    source: SOURCE,
-    check: profiler,
   },
 ];
 

@@ -34,6 +34,11 @@ test('the channel with the tokens is train, or what data-channel says', () => {
   expect(issuesOf({ ...BUILTIN, data: tokens('books'), code }, 'training/builtin-data')).toEqual([]);
 });
 
-test('the PyTorch profiler is said to be missing', () => {
-  expect(issuesOf({ ...BASE, observability: { profiler: 'pytorch' } }, 'not-supported/profiler')).toHaveLength(1);
+test("the PyTorch profiler runs in the built-in trainer, and a script of one's own is told to start it itself", () => {
+  const observability = { profiler: 'pytorch' };
+  const rule = 'observability/pytorch-profiler';
+  expect(issuesOf({ ...BASE, observability }, rule)).toMatchObject([
+    { level: 'warning', path: 'observability.profiler' },
+  ]);
+  expect(issuesOf({ ...BUILTIN, data: tokens('train'), observability }, rule)).toEqual([]);
 });

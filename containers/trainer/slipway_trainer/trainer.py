@@ -14,6 +14,7 @@ from slipway_trainer.backend import Backend
 from slipway_trainer.batches import Batches, channel_folder
 from slipway_trainer.departure import Departure
 from slipway_trainer.optimizer import set_learning_rate
+from slipway_trainer.profiling import open_trace, place_of
 from slipway_trainer.saves import Saves
 from slipway_trainer.schedule import learning_rate, warmup_steps
 from slipway_trainer.settings import RunSettings
@@ -44,6 +45,8 @@ class Trainer:
         self._departure.listen()
         self._saves = Saves(settings, world, backend)
         self._trackers = open_trackers(settings.arguments, settings.run_id, world.rank, environ)
+        place = place_of(settings.job.get("heartbeatUri"), settings.attempt, environ)
+        self._trace = open_trace(settings.arguments, world.rank, world.device, place)
         self._recent: list[float] = []
         self._hosts = SlowHosts(world.device, world.control, world.hosts, settings.arguments.host_check_seconds)
 
@@ -87,6 +90,8 @@ class Trainer:
             self._one_step()
             self._pad_step(began)
             step_seconds = time.monotonic() - began
+            if self._trace:
+                self._trace.after_step(self.step)
             code = self._between_steps(step_seconds)
             if code is not None:
                 return code
@@ -225,6 +230,8 @@ class Trainer:
             time.sleep(wanted)
 
     def close(self) -> None:
+        if self._trace:
+            self._trace.close()
         for tracker in self._trackers:
             tracker.close()
         self._saves.close()

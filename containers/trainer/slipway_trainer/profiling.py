@@ -1,0 +1,70 @@
+"""A trace of a few steps by PyTorch's profiler, on rank 0, when the run asks for it. Trouble with it is said and ends nothing."""
+
+import argparse
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from torch.profiler import ProfilerActivity, profile, schedule
+
+from slipway_trainer import progress
+from slipway_trainer.checkpoint.store import Store, open_store, write_object
+from slipway_trainer.exits import Settings
+
+TABLE_ROWS = 40
+
+
+class StepTrace:
+    """Counts the steps of this process: the first `after` are left out, the last of them to warm the profiler up."""
+
+    def __init__(self, after: int, steps: int, device: torch.device, store: Store) -> None:
+        self._device, self._store = device, store
+        activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if device.type == "cuda" else [])
+        window = schedule(wait=max(0, after - 1), warmup=min(1, after), active=steps, repeat=1)
+        self._profiler = profile(activities=activities, schedule=window, on_trace_ready=self._write, record_shapes=True)
+        self._steps = steps
+        self._step = 0
+        self._profiler.start()
+
+    def after_step(self, step: int) -> None:
+        """`step` is over. Writes the trace when it was the last one of the window."""
+        self._step = step
+        self._profiler.step()
+
+    def close(self) -> None:
+        """Writes what there is of a window that the run did not fill."""
+        self._profiler.stop()
+
+    def _write(self, found: profile) -> None:
+        name = f"rank-0-step-{self._step}"
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                trace = Path(folder) / "trace.json.gz"
+                found.export_chrome_trace(str(trace))
+                write_object(self._store, f"{name}.json.gz", trace.read_bytes())
+            table = found.key_averages().table(sort_by=f"self_{self._device.type}_time_total", row_limit=TABLE_ROWS)
+            write_object(self._store, f"{name}.txt", table.encode())
+        except Exception as error:  # Storage, a full disk, another PyTorch: the run matters more than its trace.
+            progress.say("profile", step=self._step, error=str(error))
+        else:
+            progress.say("profile", step=self._step, steps=self._steps, uri=f"{self._store.uri}/{name}.json.gz")
+
+
+def place_of(heartbeat_uri: str | None, attempt: int, environ: Mapping[str, str]) -> str:
+    """`s3://.../runs/<team>/<run>/profile/a001` beside the heartbeat; under network isolation a folder that is uploaded at the end."""
+    if heartbeat_uri:
+        return f"{heartbeat_uri.rsplit('/', 1)[0]}/profile/a{attempt:03d}"
+    return os.path.join(environ.get("SM_OUTPUT_DATA_DIR", "/opt/ml/output/data"), "profile")
+
+
+def open_trace(arguments: argparse.Namespace, rank: int, device: torch.device, place: str) -> StepTrace | None:
+    """The trace of this rank; None where none is wanted. Raises Settings for a window without steps."""
+    after, steps = arguments.profile_after_steps, arguments.profile_steps
+    if after < 0 or steps < 1:
+        found = f"{after} and {steps}"
+        raise Settings(
+            [f"--profile-after-steps, --profile-steps: must be at least 0 and at least 1, got {found}; the defaults are 10 and 3"]
+        )
+    return StepTrace(after, steps, device, open_store(place)) if arguments.profile and rank == 0 else None
