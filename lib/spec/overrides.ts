@@ -28,7 +28,7 @@ export function applyOverrides(data: unknown, overrides: readonly string[]): { d
         issue('schema/set', 'error', '', {
           must: '--set must name a path of the file and a value',
           got: override,
-          fix: 'write for example --set compute.instanceCount=2',
+          fix: 'write for example --set compute.instanceCount=2 or --set data[0].channel=train',
         }),
       );
     }

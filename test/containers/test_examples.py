@@ -3,14 +3,17 @@
 import argparse
 import ast
 import json
+import os
 import re
+import socket
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fake_world import REPOSITORY
+from fake_world import NETWORK, REPOSITORY
 from forked import STUB_TRANSFORMERS, STUBS, run_forked
 
 EXAMPLES = REPOSITORY / "containers/examples"
@@ -290,6 +293,43 @@ def test_ddp_on_two_ranks_goes_on_from_its_checkpoint(job: Job) -> None:
     first, second = both("--max-steps", "8"), both()
     # The printed losses agree to the last digit: the second half starts from the weights and moments that were saved.
     assert (first + second).splitlines() == whole.splitlines()
+
+
+def test_hosts_of_another_group_feed_those_that_train(job: Job) -> None:
+    (job.folder / "raw").mkdir()
+    (job.folder / "raw/a.txt").write_text("all that is prepared here is text " * 30)
+    script, quick = "heterogeneous/train.py", ["--width", "16", "--sequence-length", "8", "--batch-size", "4", "--save-every", "5"]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    groups = json.dumps({"cpu": {"hosts": ["algo-3", "algo-4"]}, "gpu": {"hosts": ["algo-1", "algo-2"]}})
+    own = NETWORK.rsplit(".", 1)[0]
+    addresses = {f"algo-{number}": f"{own}.9.{number}" for number in range(1, 5)}
+    shared = {
+        "SM_INSTANCE_GROUPS_DICT": groups,
+        "SLIPWAY_HOSTS": json.dumps(addresses),
+        "SM_CHANNEL_RAW": str(job.folder / "raw"),
+        "SLIPWAY_CHECKPOINT_URI": str(job.folder / "checkpoints"),
+    }
+
+    def train(steps: int) -> str:
+        feeders = [
+            subprocess.Popen(
+                [sys.executable, str(EXAMPLES / script), "--feed-port", port, *quick],
+                env=os.environ | shared | {"SM_CURRENT_INSTANCE_GROUP": "cpu", "SLIPWAY_HOST_ADDRESS": addresses[host]},
+                stderr=subprocess.PIPE,
+            )
+            for host in ("algo-3", "algo-4")
+        ]
+        out = job.run(script, "--feed-port", port, "--max-steps", str(steps), *quick, ranks=2, SM_CURRENT_INSTANCE_GROUP="gpu", **shared)
+        assert [feeder.communicate(timeout=60)[1] for feeder in feeders] == [b"", b""]
+        assert [feeder.returncode for feeder in feeders] == [0, 0]
+        return out
+
+    whole = train(10)
+    assert len(losses(whole)) == 10 and losses(whole)[-1] < losses(whole)[0]
+    (job.folder / "checkpoints/step-10.pt").unlink()
+    # Batches follow from step and rank: the second half is that of the undisturbed run.
+    assert train(10).splitlines() == whole.splitlines()[5:]
 
 
 def test_preparation_writes_below_the_hosts_own_name(job: Job) -> None:

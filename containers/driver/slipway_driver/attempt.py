@@ -123,7 +123,8 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
     addresses = wait_for_hosts(cluster.hosts, known)
     log("all %d hosts resolve after %.1f s" % (len(cluster.hosts), time.monotonic() - before))
     # On SageMaker the name is what scripts expect; the sandbox's hosts exist only in its file, so there the address is given.
-    master = addresses[cluster.master] if cluster.master in known else cluster.master
+    reached_at = {host: known.get(host, host) for host in cluster.hosts}
+    master = reached_at[cluster.master]
     job_name = inherited.get("TRAINING_JOB_NAME") or job.run_id
     port = master_port(job_name, shared_machine=bool(known))
 
@@ -134,7 +135,7 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
         inherited,
         [
             _sm_variables(job, cluster, paths, hardware, job_name),
-            rendezvous_variables(own_address(cluster.current_host, addresses, known), port, master),
+            rendezvous_variables(own_address(cluster.current_host, addresses, known), port, master, reached_at),
             slipway_variables(job, paths, job_file, started_at),
             _python_environment(job, paths, inherited),
             _threads(job, hardware, inherited),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from pathlib import Path
 from typing import Dict, Mapping, Optional, Sequence, Tuple
@@ -51,14 +52,16 @@ def slipway_variables(job: Job, paths: Paths, job_file: Path, started_at: float)
     return variables
 
 
-def rendezvous_variables(own_address: str, port: int, master_name: str) -> Dict[str, str]:
-    """MASTER_ADDR, MASTER_PORT and the SDK v3's names for them. `master_name` is the name or address to connect to."""
+def rendezvous_variables(own_address: str, port: int, master_name: str, reached_at: Mapping[str, str]) -> Dict[str, str]:
+    """MASTER_ADDR, MASTER_PORT and the SDK v3's names for them. `master_name` is the name or address to connect to, and `reached_at`
+    the same for every host of the job, also of groups that do not train."""
     return {
         "MASTER_ADDR": master_name,
         "MASTER_PORT": str(port),
         "SM_MASTER_ADDR": master_name,
         "SM_MASTER_PORT": str(port),
         "SLIPWAY_HOST_ADDRESS": own_address,
+        "SLIPWAY_HOSTS": json.dumps(dict(reached_at), separators=(",", ":")),
     }
 
 

@@ -1,0 +1,187 @@
+"""GPU hosts train, CPU hosts prepare their batches: a heterogeneous cluster with plain DDP.
+
+torchrun starts only on the groups of `distribution.instanceGroups`; every host of another group runs this script once. There
+(`--feeders`) it reads its own part of channel `raw` (text, ShardedByS3Key) and answers with batches of bytes over TCP; a batch follows
+from step and rank alone, so that a resumed run sees what an undisturbed one would have seen. Put costlier work (decoding, augmentation)
+into `prepare`. Nothing but the job's own hosts can reach the port: the security group lets nobody else in.
+"""
+
+import argparse
+import json
+import os
+import socket
+import struct
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+VOCABULARY = 256
+REQUEST = struct.Struct("!II")  # step and rank; QUIT instead of a step: all have trained
+QUIT = 0xFFFFFFFF
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--feeders", default="cpu", help="instance group whose hosts prepare batches")
+    parser.add_argument("--feed-port", type=int, default=7790)
+    parser.add_argument("--backend", default="nccl" if torch.cuda.is_available() else "gloo")
+    parser.add_argument("--max-steps", type=int, default=1000)
+    parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--sequence-length", type=int, default=512)
+    parser.add_argument("--width", type=int, default=512)
+    parser.add_argument("--learning-rate", type=float, default=1e-3)
+    parser.add_argument("--save-every", type=int, default=100)
+    return parser.parse_args()
+
+
+def prepare(text, args, step, rank):
+    """(batch, sequence + 1) bytes: the work that the CPU hosts take over."""
+    starts = np.random.default_rng((step, rank)).integers(0, len(text) - args.sequence_length, args.batch_size)
+    return np.stack([text[start : start + args.sequence_length + 1] for start in starts])
+
+
+def feed(args):
+    """Answers requests until somebody says that all have trained."""
+    files = sorted(path for path in Path(os.environ["SM_CHANNEL_RAW"]).rglob("*") if path.is_file())
+    text = np.frombuffer(b"".join(path.read_bytes() for path in files), dtype=np.uint8)
+    if len(text) <= args.sequence_length:
+        raise SystemExit(f"channel raw: must hold more than {args.sequence_length} bytes on each feeder, got {len(text)}")
+    server = socket.create_server((os.environ.get("SLIPWAY_HOST_ADDRESS", ""), args.feed_port))
+    server.settimeout(1.0)
+    trained = threading.Event()
+
+    def serve(connection):
+        with connection:
+            while True:
+                request = receive(connection, REQUEST.size)
+                if len(request) < REQUEST.size:
+                    return
+                step, rank = REQUEST.unpack(request)
+                if step == QUIT:
+                    trained.set()
+                    return
+                connection.sendall(prepare(text, args, step, rank).tobytes())
+
+    while not trained.is_set():
+        try:
+            connection, _ = server.accept()
+        except TimeoutError:
+            continue
+        threading.Thread(target=serve, args=(connection,), daemon=True).start()
+
+
+def receive(connection, size):
+    """So many bytes, fewer when the other side is gone."""
+    parts, left = [], size
+    while left:
+        try:
+            part = connection.recv(left)
+        except ConnectionResetError:
+            break
+        if not part:
+            break
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
+
+
+def connect(host, port):
+    """To a feeder that may still be reading its files."""
+    address = json.loads(os.environ.get("SLIPWAY_HOSTS", "{}")).get(host, host)
+    deadline = time.monotonic() + 900
+    while True:
+        try:
+            return socket.create_connection((address, port), timeout=900)
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.5)
+
+
+class Feed:
+    """Batches for one rank from its feeder. The next one is asked for before this one is used."""
+
+    def __init__(self, feeders, args, first_step):
+        self.args, self.rank, self.step = args, dist.get_rank(), first_step
+        self.connection = connect(feeders[self.rank % len(feeders)], args.feed_port)
+        self.ask()
+
+    def ask(self):
+        if self.step <= self.args.max_steps:
+            self.connection.sendall(REQUEST.pack(self.step, self.rank))
+            self.step += 1
+
+    def next(self):
+        shape = (self.args.batch_size, self.args.sequence_length + 1)
+        data = receive(self.connection, shape[0] * shape[1])
+        if len(data) < shape[0] * shape[1]:
+            raise ConnectionError("the feeder is gone")
+        self.ask()
+        return torch.from_numpy(np.frombuffer(data, dtype=np.uint8).reshape(shape).astype(np.int64))
+
+
+def resume(folder, state):
+    """Loads the newest checkpoint into `state`'s objects; the step it was saved at, 0 without one."""
+    newest = max(folder.glob("step-*.pt"), key=lambda path: int(path.stem[5:]), default=None)
+    if newest is None:
+        return 0
+    saved = torch.load(newest, map_location="cpu", weights_only=True)
+    for name, holder in state.items():
+        holder.load_state_dict(saved[name])
+    return int(newest.stem[5:])
+
+
+def save(folder, step, state):
+    """Written beside and renamed: a checkpoint that exists is whole."""
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / f"step-{step}.part"
+    torch.save({name: holder.state_dict() for name, holder in state.items()}, part)
+    part.rename(folder / f"step-{step}.pt")
+
+
+def train(args, feeders):
+    dist.init_process_group(args.backend)
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if torch.cuda.is_available() else torch.device("cpu")
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    torch.manual_seed(42)
+    model = nn.Sequential(nn.Embedding(VOCABULARY, args.width), nn.Linear(args.width, VOCABULARY)).to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=args.learning_rate)
+    state, folder = {"model": model, "optimizer": optimizer}, Path(os.environ["SLIPWAY_CHECKPOINT_URI"])
+    done = resume(folder, state)
+    ranks = DistributedDataParallel(model, device_ids=[device.index] if device.type == "cuda" else None)
+    batches = Feed(feeders, args, done + 1)
+    for step in range(done + 1, args.max_steps + 1):
+        tokens = batches.next().to(device)
+        loss = nn.functional.cross_entropy(ranks(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if dist.get_rank() == 0:
+            print("slipway " + json.dumps({"event": "step", "step": step, "loss": loss.item()}), flush=True)
+            if step % args.save_every == 0 or step == args.max_steps:
+                save(folder, step, state)
+    # Nobody leaves while another rank still needs it; then the feeders may go.
+    dist.barrier()
+    if dist.get_rank() == 0:
+        for feeder in feeders:
+            connect(feeder, args.feed_port).sendall(REQUEST.pack(QUIT, 0))
+    dist.destroy_process_group()
+
+
+def main():
+    args = arguments()
+    if os.environ["SM_CURRENT_INSTANCE_GROUP"] == args.feeders:
+        feed(args)
+    else:
+        train(args, json.loads(os.environ["SM_INSTANCE_GROUPS_DICT"])[args.feeders]["hosts"])
+
+
+if __name__ == "__main__":
+    main()
