@@ -1,5 +1,6 @@
 import { confirm, isCancel } from '@clack/prompts';
 import { findPrice } from '../catalog/prices';
+import { usd } from '../report/page/format';
 import type { Descriptor } from '../spec/descriptor';
 import { issue } from '../spec/issue';
 import { instanceGroupsOf } from '../spec/resolve-run';
@@ -32,10 +33,9 @@ export async function confirmCost(
   const price = clusterUsdPerHour(run, descriptor);
   const hours = run.limits.maxRuntimeSeconds / 3600;
   if (price) {
-    const longest = price.usd * hours;
-    terminal.err(
-      `cost: $${price.usd.toFixed(2)} an hour, $${longest.toFixed(0)} for an attempt of maxRuntimeSeconds (${hours.toFixed(1)} h)${run.limits.maxCostUsd ? `; the run stops at $${run.limits.maxCostUsd}` : ''}`,
-    );
+    const attempt = `${usd(price.usd * hours)} for an attempt of maxRuntimeSeconds (${hours.toFixed(1)} h)`;
+    const cap = run.limits.maxCostUsd === undefined ? '' : `; the run stops at ${usd(run.limits.maxCostUsd)}`;
+    terminal.err(`cost: ${usd(price.usd)} an hour, ${attempt}${cap}`);
     for (const note of price.notes) terminal.err(`  ${note}`);
     showPlan(run, descriptor, terminal);
   } else {
