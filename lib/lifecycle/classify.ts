@@ -33,6 +33,9 @@ const CAPACITY = /CapacityError|insufficient capacity|Unable to provision reques
 const SERVICE_FAULT = /^\s*InternalServerError|hardware failure|host maintenance/i;
 const ACCESS =
   /AccessDenied|access denied|not authorized|UnauthorizedOperation|Forbidden|KMS|CannotPull|no basic auth credentials|assume(d)? role|could not assume/i;
+/** S3's own word where a role, a bucket or a key denies the job its checkpoints or data: the next attempt would be denied as well. */
+const STORAGE_DENIED = /\bAccessDenied\b/;
+const STORAGE: ReadonlySet<FailureClass> = new Set(['checkpoint', 'data']);
 /** What a rank says when another host went away: the cause lies elsewhere, and no other cause was found. */
 const PEER_LOST =
   /remote process exited|connection (reset|closed) by (remote )?peer|broken pipe|unhandled system error|socket timeout|uncorrectable ECC|\bXid\b|NVLink error|GPU has fallen off the bus/i;
@@ -101,7 +104,10 @@ export function classify(job: PresentJob, attempt: Attempt): Verdict {
   if (CAPACITY.test(reason)) return verdict('capacity', `no capacity: ${shorten(reason)}`);
   const exitCode = exitCodeOf(reason);
   const byCode = exitCode === undefined ? undefined : CLASS_BY_EXIT_CODE[exitCode];
-  if (byCode) return verdict(byCode, describe(byCode, reason), exitCode);
+  if (byCode) {
+    const denied = STORAGE.has(byCode) && STORAGE_DENIED.test(reason);
+    return verdict(denied ? 'access' : byCode, describe(byCode, reason), exitCode);
+  }
   const own = failureFile(reason).failureClass;
   const byWord = own === undefined ? undefined : CLASS_BY_WORD[own];
   if (byWord) return verdict(byWord, describe(byWord, reason), exitCode);

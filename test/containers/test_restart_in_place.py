@@ -13,8 +13,11 @@ from slipway_driver.peer_channel import PeerChannel, PeerLost, accept, connect
 from slipway_driver.restart_policy import Report, decide
 
 
-def report(host: str = "algo-1", kind: str = "user-code", step: int | None = 5) -> Report:
-    return Report(host, 1, kind, "reason of " + host, step)
+def report(host: str = "algo-1", kind: str = "user-code", step: int | None = 5, reason: str = "") -> Report:
+    return Report(host, 1, kind, reason or "reason of " + host, step)
+
+
+SAVE = "a checkpoint could not be written: put: S3 answered %s (request id 4F)"
 
 
 @pytest.mark.parametrize(
@@ -29,6 +32,9 @@ def report(host: str = "algo-1", kind: str = "user-code", step: int | None = 5) 
         ([report(step=5)], [], 3, [5], False, "no step beyond the 5 of the start before"),
         ([report(step=6)], [], 3, [5], True, ""),
         ([report(kind="hang", step=6)], [], 1, [2, 5], True, ""),
+        ([report(kind="checkpoint", reason=SAVE % "403 AccessDenied")], [], 3, [], False, "a restart does not mend a denied access"),
+        ([report(kind="checkpoint", reason=SAVE % "403 RequestTimeTooSkewed")], [], 3, [], True, ""),
+        ([report(kind="checkpoint", reason=SAVE % "503 SlowDown")], [], 3, [], True, ""),
     ],
 )
 def test_restarts_are_granted_only_while_they_can_help(reports, missing, left, ends, restart, why) -> None:

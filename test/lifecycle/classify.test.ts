@@ -9,7 +9,11 @@ const file = (code: number, failureClass: string) =>
 test.each<[string, FailureClass]>([
   [file(70, 'hang'), 'hang'],
   [file(71, 'checkpoint'), 'checkpoint'],
+  [file(71, 'checkpoint').replace('"x"', '"put: S3 answered 403 AccessDenied (request id 4F)"'), 'access'],
+  [file(71, 'checkpoint').replace('"x"', '"put: S3 answered 503 SlowDown (request id 4F)"'), 'checkpoint'],
   [file(72, 'data'), 'data'],
+  [file(72, 'data').replace('"x"', '"get: S3 answered 403 AccessDenied (request id 4F)"'), 'access'],
+  [`${file(1, 'user-code')} AccessDenied`, 'user-code'],
   [file(73, 'loss'), 'loss'],
   [file(74, 'efa'), 'efa'],
   [file(75, 'retry'), 'retry'],

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 #: Ends that another start in the same containers cannot mend, or that mean something else than a failure.
 FINAL_KINDS = ("done", "environment", "loss", "efa", "hand-over", "host-memory")
+#: S3's word for a role that may not: the next start would be denied as well.
+DENIED = re.compile(r"\bAccessDenied\b")
+STORAGE_KINDS = ("checkpoint", "data")
 #: Ends that another host's end explains.
 FOLLOWING_KINDS = ("peer-lost",)
 
@@ -61,6 +65,8 @@ def decide(reports: Sequence[Report], missing: Sequence[str], restarts_left: int
         return Decision(False, cause, "no answer from %s" % ", ".join(missing[:5]))
     if finals:
         return Decision(False, cause, "a restart does not mend: %s" % finals[0])
+    if cause.kind in STORAGE_KINDS and DENIED.search(cause.reason):
+        return Decision(False, cause, "a restart does not mend a denied access")
     if restarts_left <= 0:
         return Decision(False, cause, "no restarts are left")
     if step is None:
