@@ -3,7 +3,7 @@
 torchrun starts only on the groups of `distribution.instanceGroups`; every host of another group runs this script once. There
 (`--feeders`) it reads its own part of channel `raw` (text, ShardedByS3Key) and answers with batches of bytes over TCP; a batch follows
 from step and rank alone, so that a resumed run sees what an undisturbed one would have seen. Put costlier work (decoding, augmentation)
-into `prepare`. Nothing but the job's own hosts can reach the port: the security group lets nobody else in.
+into `prepare`; ddp.py beside this file trains. Nothing but the job's own hosts can reach the port: the security group lets nobody else in.
 """
 
 import argparse
@@ -16,12 +16,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-import torch
-import torch.distributed as dist
-from torch import nn
-from torch.nn.parallel import DistributedDataParallel
 
-VOCABULARY = 256
 REQUEST = struct.Struct("!II")  # step and rank; QUIT instead of a step: all have trained
 QUIT = 0xFFFFFFFF
 
@@ -30,7 +25,7 @@ def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--feeders", default="cpu", help="instance group whose hosts prepare batches")
     parser.add_argument("--feed-port", type=int, default=7790)
-    parser.add_argument("--backend", default="nccl" if torch.cuda.is_available() else "gloo")
+    parser.add_argument("--backend", default="", help="nccl where there are GPUs, else gloo")
     parser.add_argument("--max-steps", type=int, default=1000)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--sequence-length", type=int, default=512)
@@ -107,9 +102,9 @@ def connect(host, port):
 class Feed:
     """Batches for one rank from its feeder. The next one is asked for before this one is used."""
 
-    def __init__(self, feeders, args, first_step):
-        self.args, self.rank, self.step = args, dist.get_rank(), first_step
-        self.connection = connect(feeders[self.rank % len(feeders)], args.feed_port)
+    def __init__(self, feeders, args, rank, first_step):
+        self.args, self.rank, self.step = args, rank, first_step
+        self.connection = connect(feeders[rank % len(feeders)], args.feed_port)
         self.ask()
 
     def ask(self):
@@ -123,56 +118,14 @@ class Feed:
         if len(data) < shape[0] * shape[1]:
             raise ConnectionError("the feeder is gone")
         self.ask()
-        return torch.from_numpy(np.frombuffer(data, dtype=np.uint8).reshape(shape).astype(np.int64))
+        return np.frombuffer(data, dtype=np.uint8).reshape(shape).astype(np.int64)
 
 
-def resume(folder, state):
-    """Loads the newest checkpoint into `state`'s objects; the step it was saved at, 0 without one."""
-    newest = max(folder.glob("step-*.pt"), key=lambda path: int(path.stem[5:]), default=None)
-    if newest is None:
-        return 0
-    saved = torch.load(newest, map_location="cpu", weights_only=True)
-    for name, holder in state.items():
-        holder.load_state_dict(saved[name])
-    return int(newest.stem[5:])
-
-
-def save(folder, step, state):
-    """Written beside and renamed: a checkpoint that exists is whole."""
-    folder.mkdir(parents=True, exist_ok=True)
-    part = folder / f"step-{step}.part"
-    torch.save({name: holder.state_dict() for name, holder in state.items()}, part)
-    part.rename(folder / f"step-{step}.pt")
-
-
-def train(args, feeders):
-    dist.init_process_group(args.backend)
-    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if torch.cuda.is_available() else torch.device("cpu")
-    if device.type == "cuda":
-        torch.cuda.set_device(device)
-    torch.manual_seed(42)
-    model = nn.Sequential(nn.Embedding(VOCABULARY, args.width), nn.Linear(args.width, VOCABULARY)).to(device)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=args.learning_rate)
-    state, folder = {"model": model, "optimizer": optimizer}, Path(os.environ["SLIPWAY_CHECKPOINT_URI"])
-    done = resume(folder, state)
-    ranks = DistributedDataParallel(model, device_ids=[device.index] if device.type == "cuda" else None)
-    batches = Feed(feeders, args, done + 1)
-    for step in range(done + 1, args.max_steps + 1):
-        tokens = batches.next().to(device)
-        loss = nn.functional.cross_entropy(ranks(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if dist.get_rank() == 0:
-            print("slipway " + json.dumps({"event": "step", "step": step, "loss": loss.item()}), flush=True)
-            if step % args.save_every == 0 or step == args.max_steps:
-                save(folder, step, state)
-    # Nobody leaves while another rank still needs it; then the feeders may go.
-    dist.barrier()
-    if dist.get_rank() == 0:
-        for feeder in feeders:
-            connect(feeder, args.feed_port).sendall(REQUEST.pack(QUIT, 0))
-    dist.destroy_process_group()
+def dismiss(feeders, port):
+    """Training is over: the feeders may go."""
+    for feeder in feeders:
+        with connect(feeder, port) as connection:
+            connection.sendall(REQUEST.pack(QUIT, 0))
 
 
 def main():
@@ -180,6 +133,8 @@ def main():
     if os.environ["SM_CURRENT_INSTANCE_GROUP"] == args.feeders:
         feed(args)
     else:
+        from ddp import train  # The feeders need no PyTorch.
+
         train(args, json.loads(os.environ["SM_INSTANCE_GROUPS_DICT"])[args.feeders]["hosts"])
 
 
