@@ -26,6 +26,8 @@ export default defineConfig({
           include: ['test/e2e/**/*.test.ts', ...SANDBOX_TESTS],
           testTimeout: 600_000,
           hookTimeout: 600_000,
+          // Each file would read the AWS SDK again.
+          isolate: false,
           // Half of a deploy and of a run is waiting for it; more than two at once would wait for each other's ranks.
           maxWorkers: 2,
           // Real processes on a machine that others may keep busy; a test that fails twice has failed.

@@ -156,6 +156,9 @@ test('a matrix launches one run per value and compares them', async () => {
 });
 
 describe('the request that reaches SageMaker is the one that --dry-run prints', () => {
+  // What the jobs would do is no part of this: they wait for capacity until they are stopped.
+  beforeAll(() => adminOf(deployed).fault({ kind: 'pending', jobName: 'e2e-request-*', seconds: null, times: null }));
+
   test.each([
     ['smp-v2', 'llama2-7b-smp-v2.yaml'],
     ['smddp', 'ddp-smddp-allreduce.yaml'],
@@ -237,7 +240,16 @@ describe.concurrent('a run that comes back', () => {
     });
     const set = [
       ...['--set', 'training.steps=24', '--set', 'code.arguments.save-every-steps=6'],
-      ...['--set', 'distribution.processesPerHost=1'],
+      ...[
+        '--set',
+        'distribution.processesPerHost=1',
+        '--set',
+        'training.microBatchSize=1',
+        '--set',
+        'training.globalBatchSize=2',
+      ],
+      // A save must be whole before the instance dies two of them later.
+      ...['--set', 'code.arguments.minimum-step-seconds=0.1'],
     ];
     const launch = (runId: string) =>
       deployed.slipway('launch', runFile('demo.yaml'), '--yes', '--wait', '--json', '--run-id', runId, ...set);

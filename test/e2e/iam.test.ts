@@ -71,7 +71,8 @@ const upload = () =>
   ]);
 
 const run = (name: string) => path.join(ROOT, 'runs', name);
-const short = ['--set', 'training.steps=8', '--set', 'code.arguments.save-every-steps=2'];
+const small = ['--set', 'training.microBatchSize=1', '--set', 'training.globalBatchSize=2'];
+const short = [...small, '--set', 'training.steps=8', '--set', 'code.arguments.save-every-steps=2'];
 /** One rank: what a role may do does not depend on how many ask. */
 const alone = [
   '--set',
@@ -156,7 +157,7 @@ describe('with IAM enforced', () => {
     expect(preflight.code, preflight.stdout + preflight.stderr).toBe(0);
     const tokens = await launch('demo-tokenize.yaml', 'tokens');
     expect(tokens.code, tokens.stderr).toBe(0);
-    const done = await launch('demo.yaml', 'allowed', ...short, '--set', 'distribution.processesPerHost=1');
+    const done = await launch('demo.yaml', 'allowed', ...short, ...alone);
     expect(done.code, done.stderr).toBe(0);
     expect(JSON.parse(done.stdout)).toMatchObject({ state: 'completed', committedStep: 8 });
   });
