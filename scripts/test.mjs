@@ -1,6 +1,6 @@
 // `npm test`: build, lint, types, unit tests, Python tests, sandbox end to end. Stops at the first step that fails and closes
 // with the counts of all tests.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { pythonEnvironment } from './python-env.mjs';
@@ -15,14 +15,44 @@ mkdirSync('.slipway/test', { recursive: true });
 const PYTEST = '-m pytest -q test/containers -n 3 --dist loadfile --no-loadscope-reorder'.split(' ');
 const counts = { passed: 0, failed: 0, skipped: 0 };
 
-function step(name, command, args, env = {}) {
+function step(name, command, args) {
   const started = Date.now();
   process.stdout.write(`\n== ${name}\n`);
-  const { status } = spawnSync(command, args, { stdio: 'inherit', env: { ...process.env, ...env } });
-  process.stdout.write(
-    `== ${name}: ${status === 0 ? 'ok' : 'failed'} (${((Date.now() - started) / 1000).toFixed(1)} s)\n`,
-  );
-  return status === 0;
+  const { status } = spawnSync(command, args, { stdio: 'inherit' });
+  return say(name, status === 0, started);
+}
+
+/** A step whose output is shown when it is over: several of them run at once. */
+async function quietStep(name, command, args) {
+  const started = Date.now();
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const output = [];
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => output.push(data));
+  const ok = await new Promise((done) => {
+    child.on('error', (error) => {
+      output.push(`${error.message}\n`);
+      done(false);
+    });
+    child.on('close', (code) => done(code === 0));
+  });
+  process.stdout.write(`\n== ${name}\n${Buffer.concat(output.map((data) => Buffer.from(data)))}`);
+  return say(name, ok, started);
+}
+
+function say(name, ok, started) {
+  process.stdout.write(`== ${name}: ${ok ? 'ok' : 'failed'} (${((Date.now() - started) / 1000).toFixed(1)} s)\n`);
+  return ok;
+}
+
+/** None of these needs another one. */
+async function checks(python) {
+  const found = await Promise.all([
+    quietStep('types', 'node_modules/.bin/tsc', ['--noEmit', '-p', 'tsconfig.json']),
+    quietStep('build', process.execPath, ['scripts/build.mjs']),
+    quietStep('lint', 'node_modules/.bin/biome', ['check', '.']),
+    quietStep('ruff', python, ['-m', 'ruff', 'check', 'containers', 'test', 'scripts']),
+  ]);
+  return found.every((ok) => ok);
 }
 
 function vitest(project) {
@@ -80,13 +110,6 @@ function toolkitEnvironment() {
 
 toolkitEnvironment();
 const python = pythonEnvironment();
-const ok =
-  step('build', process.execPath, ['scripts/build.mjs']) &&
-  step('lint', 'node_modules/.bin/biome', ['check', '.']) &&
-  step('types', 'node_modules/.bin/tsc', ['--noEmit', '-p', 'tsconfig.json']) &&
-  step('ruff', python, ['-m', 'ruff', 'check', 'containers', 'test', 'scripts']) &&
-  vitest('unit') &&
-  pytest(python) &&
-  vitest('e2e');
+const ok = (await checks(python)) && vitest('unit') && pytest(python) && vitest('e2e');
 process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`);
 process.exitCode = ok && counts.failed === 0 ? 0 : 1;

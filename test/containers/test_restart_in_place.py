@@ -33,6 +33,7 @@ SAVE = "a checkpoint could not be written: put: S3 answered %s (request id 4F)"
         ([report(step=6)], [], 3, [5], True, ""),
         ([report(kind="hang", step=6)], [], 1, [2, 5], True, ""),
         ([report(kind="checkpoint", reason=SAVE % "403 AccessDenied")], [], 3, [], False, "a restart does not mend a denied access"),
+        ([report(kind="data", reason="get: Forbidden")], [], 3, [], False, "a restart does not mend a denied access"),
         ([report(kind="checkpoint", reason=SAVE % "403 RequestTimeTooSkewed")], [], 3, [], True, ""),
         ([report(kind="checkpoint", reason=SAVE % "503 SlowDown")], [], 3, [], True, ""),
     ],

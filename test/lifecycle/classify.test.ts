@@ -13,6 +13,7 @@ test.each<[string, FailureClass]>([
   [file(71, 'checkpoint').replace('"x"', '"put: S3 answered 503 SlowDown (request id 4F)"'), 'checkpoint'],
   [file(72, 'data'), 'data'],
   [file(72, 'data').replace('"x"', '"get: S3 answered 403 AccessDenied (request id 4F)"'), 'access'],
+  [file(71, 'checkpoint').replace('"x"', '"Client error: Forbidden: <no message>"'), 'access'],
   [`${file(1, 'user-code')} AccessDenied`, 'user-code'],
   [file(73, 'loss'), 'loss'],
   [file(74, 'efa'), 'efa'],

@@ -7,8 +7,8 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 #: Ends that another start in the same containers cannot mend, or that mean something else than a failure.
 FINAL_KINDS = ("done", "environment", "loss", "efa", "hand-over", "host-memory")
-#: S3's word for a role that may not: the next start would be denied as well.
-DENIED = re.compile(r"\bAccessDenied\b")
+#: S3's word, and that of the S3 connector for PyTorch, for a role that may not: the next start would be denied as well.
+DENIED = re.compile(r"\b(AccessDenied|Forbidden)\b")
 STORAGE_KINDS = ("checkpoint", "data")
 #: Ends that another host's end explains.
 FOLLOWING_KINDS = ("peer-lost",)
