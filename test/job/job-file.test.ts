@@ -1,22 +1,8 @@
 import { expect, test } from 'vitest';
 import { jobFile } from '../../lib/job/job-file';
-import type { JobPlan } from '../../lib/job/plan';
-import { BASE, DESCRIPTOR, runOf } from '../support/runs';
+import { BASE, planOf, runOf } from '../support/runs';
 
-const argumentsOf = (file: Record<string, unknown>) => {
-  const plan: JobPlan = {
-    run: runOf({ ...BASE, ...file }),
-    descriptor: DESCRIPTOR,
-    region: 'us-west-2',
-    runId: 'base-261101090000',
-    attempt: 1,
-    configHash: 'c',
-    driver: { uri: 's3://artifact-bucket/drivers/0f3a9c/', hash: '0f3a9c' },
-    resumeFrom: '',
-    restartSecret: 's',
-  };
-  return jobFile(plan).arguments;
-};
+const argumentsOf = (file: Record<string, unknown>) => jobFile(planOf(runOf({ ...BASE, ...file }))).arguments;
 const OBSERVED = {
   profiler: 'pytorch',
   tensorBoard: true,

@@ -1,25 +1,13 @@
 import { expect, test } from 'vitest';
-import type { JobPlan } from '../../lib/job/plan';
 import { trainingJobRequest } from '../../lib/job/training-request';
-import { BASE, DESCRIPTOR, issuesOf, runOf } from '../support/runs';
+import { BASE, DESCRIPTOR, issuesOf, planOf, runOf } from '../support/runs';
 
 const file = (...types: string[]) => ({
   ...BASE,
   compute: { instanceGroups: types.map((instanceType, i) => ({ name: `g${i}`, instanceType, instanceCount: 1 })) },
 });
-const plan = (run: JobPlan['run']): JobPlan => ({
-  run,
-  descriptor: DESCRIPTOR,
-  region: 'us-west-2',
-  runId: 'base-261101090000',
-  attempt: 1,
-  configHash: 'c',
-  driver: { uri: 's3://artifact-bucket/drivers/0f3a9c/', hash: '0f3a9c' },
-  resumeFrom: '',
-  restartSecret: 's',
-});
 const volumeOf = (...types: string[]) => {
-  const { VolumeSizeInGB, VolumeKmsKeyId } = trainingJobRequest(plan(runOf(file(...types)))).ResourceConfig ?? {};
+  const { VolumeSizeInGB, VolumeKmsKeyId } = trainingJobRequest(planOf(runOf(file(...types)))).ResourceConfig ?? {};
   return { VolumeSizeInGB, VolumeKmsKeyId };
 };
 

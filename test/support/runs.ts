@@ -1,3 +1,4 @@
+import type { JobPlan } from '../../lib/job/plan';
 import { checkRun } from '../../lib/rules';
 import type { Descriptor } from '../../lib/spec/descriptor';
 import type { Issue } from '../../lib/spec/issue';
@@ -42,3 +43,16 @@ export const DESCRIPTOR: Descriptor = {
   trainingImageUri: '111122223333.dkr.ecr.us-west-2.amazonaws.com/slipway-research:abc',
   driver: { uri: 's3://artifact-bucket/drivers/0f3a9c/', hash: '0f3a9c' },
 };
+
+/** The first attempt of a run in that environment. */
+export const planOf = (run: RunSpec): JobPlan => ({
+  run,
+  descriptor: DESCRIPTOR,
+  region: 'us-west-2',
+  runId: 'base-261101090000',
+  attempt: 1,
+  configHash: 'c',
+  driver: { uri: 's3://artifact-bucket/drivers/0f3a9c/', hash: '0f3a9c' },
+  resumeFrom: '',
+  restartSecret: 's',
+});
