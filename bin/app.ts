@@ -36,4 +36,7 @@ function addChecks(): void {
 }
 
 // CDK synthesises when Node has nothing left to do, so that nobody waits for this.
-void makeStacks();
+makeStacks().catch((error: Error) => {
+  console.error(process.env.SLIPWAY_DEBUG === '1' ? error.stack : `slipway: ${error.message}`);
+  process.exit(1);
+});

@@ -32,12 +32,16 @@ const MAY_IMPORT: Record<string, readonly [modules: string[], packages: RegExp]>
   report: [['catalog', 'spec', 'planner', 'search', 'quota', 'lifecycle'], /^echarts($|\/)/],
   aws: [['catalog', 'spec', 'quota', 'contracts'], /^@aws-sdk\//],
   archive: [['spec'], /^(node:|tar-stream$)/],
+  environment: [['catalog', 'spec', 'rules', 'archive'], /^node:/],
   contracts: [['spec'], /^zod$/],
-  constructs: [[...PURE, 'archive', 'contracts'], /^(node:|aws-cdk-lib($|\/)|constructs$|cdk-nag$|@cdklabs\/)/],
+  constructs: [
+    [...PURE, 'archive', 'environment', 'contracts'],
+    /^(node:|aws-cdk-lib($|\/)|constructs$|cdk-nag$|@cdklabs\/)/,
+  ],
   handlers: [[...PURE, 'contracts', 'aws'], /^(node:|@aws-sdk\/|@aws-lambda-powertools\/|zod$|aws-lambda$)/],
   sandbox: [[...PURE, 'contracts'], /^(node:|@aws-sdk\/|@smithy\/|yaml$|zod$)/],
   cli: [
-    [...PURE, 'archive', 'contracts', 'aws', 'sandbox'],
+    [...PURE, 'archive', 'environment', 'contracts', 'aws', 'sandbox'],
     /^(node:|@aws-sdk\/|commander$|picocolors$|@clack\/|cli-table3$|yaml$)/,
   ],
 };

@@ -59,7 +59,7 @@ export interface ReadRun {
 export function readRunFile(file: string, options: CommonOptions): ReadRun {
   const text = readText(file);
   const loaded = loadRun(text, options.set);
-  const run = loaded.value ?? loaded.salvaged?.runs[0];
+  const run = loaded.value ?? loaded.salvaged?.versions[0];
   return { text, loaded, code: run ? codeContext(run, file) : {} };
 }
 
@@ -69,7 +69,7 @@ export function checkRead(
   options: CommonOptions,
   descriptor?: Descriptor,
 ): CheckedRun {
-  const run = loaded.value ?? loaded.salvaged?.runs[0];
+  const run = loaded.value ?? loaded.salvaged?.versions[0];
   if (!run) return { text, issues: loaded.issues, positionOf: loaded.positionOf };
   const context: RuleContext = { descriptor, region: options.region ?? descriptor?.region, ...code };
   if (!loaded.value) {

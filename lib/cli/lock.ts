@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { BatchGetImageCommand, ECRClient } from '@aws-sdk/client-ecr';
 import { publishedBaseUri } from '../catalog/base-images';
 import { type EcrUri, parseEcrUri } from '../catalog/ecr-uri';
+import { checkEnvironment } from '../rules/environment';
 import { type EnvironmentSpec, resolveEnvironments } from '../spec/environment-file';
 import {
   EMPTY_LOCK,
@@ -11,6 +12,7 @@ import {
   loadImageLock,
   lockFileOf,
 } from '../spec/image-lock';
+import { hasErrors } from '../spec/issue';
 import { loadEnvironment } from '../spec/load';
 import { calling } from './aws-errors';
 import { EXIT, Refusal, UsageError } from './exit';
@@ -24,7 +26,8 @@ export interface LockOptions extends CommonOptions {
 /** `slipway lock FILE`: asks ECR in each region for the digest of the base image's tag and writes `<environment>.lock.yaml`. */
 export async function lock(file: string, options: LockOptions, terminal: Terminal): Promise<number> {
   const loaded = loadEnvironment(readText(file), options.set);
-  if (!loaded.value) throw new Refusal(loaded.issues);
+  const issues = [...loaded.issues, ...(loaded.value ? checkEnvironment(loaded.value) : [])];
+  if (!loaded.value || hasErrors(issues)) throw new Refusal(issues);
   const target = lockFileOf(file);
   const before = readLock(target);
   const specs = resolveEnvironments(loaded.value).filter(({ image }) => !image.uri);

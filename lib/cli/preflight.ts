@@ -4,15 +4,15 @@ import { DescribeImagesCommand, ECRClient } from '@aws-sdk/client-ecr';
 import { GetRoleCommand, IAMClient } from '@aws-sdk/client-iam';
 import { HeadBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { findInstanceType } from '../catalog/instances';
-import { environmentQuotaNeeds, launchOutcome, type QuotaRow, quotaTable, runQuotaNeeds, shortRows } from '../quota';
+import { launchOutcome, type QuotaRow, quotaTable, runQuotaNeeds, shortRows } from '../quota';
 import type { Descriptor } from '../spec/descriptor';
-import { resolveEnvironments } from '../spec/environment-file';
-import { type Issue, issue } from '../spec/issue';
-import { isEnvironmentFile, loadEnvironment } from '../spec/load';
+import { bareIssue, type Issue, issue } from '../spec/issue';
+import { isEnvironmentFile } from '../spec/load';
 import { instanceGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import { textTable } from '../spec/text-table';
-import { callRegion, findDescriptor } from './environment';
+import { findDescriptor } from './environment';
+import { environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
 import { EXIT, Refusal } from './exit';
 import { type CommonOptions, readText, requireRun } from './inputs';
 import { quotaJson, quotaRows } from './quota';
@@ -31,7 +31,7 @@ const ADDRESSES_PER_INSTANCE = 2;
 /** `slipway preflight FILE`: quotas, and what the account must hold for the run. */
 export async function preflight(file: string, options: CommonOptions, terminal: Terminal): Promise<number> {
   const text = readText(file);
-  if (isEnvironmentFile(text)) return environmentPreflight(text, options, terminal);
+  if (isEnvironmentFile(text)) return environmentPreflight(file, text, options, terminal);
   const descriptor = await findDescriptor(options, requireRun(file, options).run.environment);
   const { run, issues } = requireRun(file, options, descriptor);
   const [rows, checks] = await Promise.all([
@@ -42,18 +42,16 @@ export async function preflight(file: string, options: CommonOptions, terminal: 
   return report({ rows, checks, issues: found }, options, terminal);
 }
 
-async function environmentPreflight(text: string, options: CommonOptions, terminal: Terminal): Promise<number> {
-  const loaded = loadEnvironment(text, options.set);
-  if (!loaded.value) throw new Refusal(loaded.issues);
-  const region = callRegion(options);
-  const environment = resolveEnvironments(loaded.value).find((e) => e.region === region);
-  const needs = environmentQuotaNeeds(
-    environment?.quotas.require ?? [],
-    [],
-    environment?.guardrails.maxInstancesPerRun,
-  );
-  const rows = await quotaRows(needs, region);
-  return report({ rows, checks: [], issues: quotaIssues(rows) }, options, terminal);
+async function environmentPreflight(
+  file: string,
+  text: string,
+  options: CommonOptions,
+  terminal: Terminal,
+): Promise<number> {
+  const disk = requireEnvironment(file, text, options);
+  const environment = environmentIn(disk, file, options);
+  const rows = await quotaRows(needsOfEnvironment(disk, environment), environment.region);
+  return report({ rows, checks: [], issues: [...disk.issues.map(bareIssue), ...quotaIssues(rows)] }, options, terminal);
 }
 
 interface Result {

@@ -5,7 +5,6 @@ import { readAppliedLimits } from '../aws/applied-limits';
 import { readUsage } from '../aws/live-usage';
 import { findOpenRequest, type IncreaseRequest, requestIncrease } from '../aws/quota-increase';
 import {
-  environmentQuotaNeeds,
   increaseCommand,
   judgeForLaunch,
   type QuotaNeed,
@@ -14,10 +13,10 @@ import {
   runQuotaNeeds,
   shortRows,
 } from '../quota';
-import { resolveEnvironments } from '../spec/environment-file';
-import { isEnvironmentFile, loadEnvironment } from '../spec/load';
+import { isEnvironmentFile } from '../spec/load';
 import { callRegion } from './environment';
-import { EXIT, Refusal, UsageError } from './exit';
+import { environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
+import { EXIT } from './exit';
 import { type CommonOptions, readText, requireRun } from './inputs';
 import { json, type Terminal } from './terminal';
 
@@ -27,8 +26,8 @@ export interface QuotaOptions extends CommonOptions {
 
 /** `slipway quota FILE`: every quota that a run or an environment touches. */
 export async function quota(file: string, options: QuotaOptions, terminal: Terminal): Promise<number> {
-  const region = callRegion(options);
-  const rows = await quotaRows(needsOf(file, options, region), region);
+  const { region, needs } = wantedBy(file, options);
+  const rows = await quotaRows(needs, region);
   const client = new ServiceQuotasClient({ region });
   const short = shortRows(rows).filter((r) => r.code !== undefined);
   const requests = options.request ? await fileAll(client, short) : await openRequests(client, short);
@@ -57,17 +56,14 @@ export const quotaJson = (row: QuotaRow) => ({
   ...(row.reason && { reason: row.reason }),
 });
 
-function needsOf(file: string, options: CommonOptions, region: string): QuotaNeed[] {
+/** The region that is meant, and what the file needs of its quotas. */
+function wantedBy(file: string, options: CommonOptions): { region: string; needs: QuotaNeed[] } {
   const text = readText(file);
-  if (!isEnvironmentFile(text)) return runQuotaNeeds(requireRun(file, options).run);
-  const loaded = loadEnvironment(text, options.set);
-  if (!loaded.value) throw new Refusal(loaded.issues);
-  const environment = resolveEnvironments(loaded.value).find((e) => e.region === region);
-  if (!environment)
-    throw new UsageError(
-      `--region: must be a region of ${file}, got ${region}; use one of ${Object.keys(loaded.value.regions).join(', ')}`,
-    );
-  return environmentQuotaNeeds(environment.quotas.require, [], environment.guardrails.maxInstancesPerRun);
+  if (!isEnvironmentFile(text))
+    return { region: callRegion(options), needs: runQuotaNeeds(requireRun(file, options).run) };
+  const disk = requireEnvironment(file, text, options);
+  const environment = environmentIn(disk, file, options);
+  return { region: environment.region, needs: needsOfEnvironment(disk, environment) };
 }
 
 async function fileAll(client: ServiceQuotasClient, short: readonly QuotaRow[]): Promise<IncreaseRequest[]> {

@@ -1,48 +1,37 @@
-import { checkEnvironment } from '../rules/environment';
-import { checkEnvironmentSupport } from '../rules/environment-support';
-import { hasErrors, type Issue } from '../spec/issue';
-import { isEnvironmentFile, type Loaded, loadEnvironment } from '../spec/load';
+import { type FileIssue, readEnvironmentFile } from '../environment/read-environment-file';
+import { bareIssue, hasErrors } from '../spec/issue';
+import { isEnvironmentFile } from '../spec/load';
+import { parsePath } from '../spec/overrides';
 import { EXIT } from './exit';
 import { type CommonOptions, checkRunFile, isDescriptorFile, readDescriptor, readText } from './inputs';
 import { issueLine, json, type Terminal } from './terminal';
 
 /** `slipway validate FILE`: schema and every rule, offline. */
 export function validate(file: string, options: CommonOptions, terminal: Terminal): number {
-  const { issues, positionOf } = findIssues(file, options);
+  const issues = findIssues(file, options);
   const ok = !hasErrors(issues);
-  if (options.json) terminal.out(json({ ok, issues }));
-  else printIssues(file, issues, positionOf, terminal);
+  if (options.json) terminal.out(json({ ok, issues: issues.map((found) => jsonIssue(found, file)) }));
+  else printIssues(file, issues, terminal);
   return ok ? EXIT.done : EXIT.refused;
 }
 
-function findIssues(
-  file: string,
-  options: CommonOptions,
-): { issues: Issue[]; positionOf: Loaded<unknown>['positionOf'] } {
+function findIssues(file: string, options: CommonOptions): FileIssue[] {
   const text = readText(file);
-  if (isEnvironmentFile(text)) {
-    const loaded = loadEnvironment(text, options.set);
-    return {
-      ...loaded,
-      issues: [
-        ...loaded.issues,
-        ...(loaded.value ? [...checkEnvironment(loaded.value), ...checkEnvironmentSupport(loaded.value)] : []),
-      ],
-    };
-  }
+  if (isEnvironmentFile(text)) return readEnvironmentFile(file, text, options.set).issues;
   // A name would need a service call; offline only a descriptor file says something about the environment.
   const descriptor =
     options.environment && isDescriptorFile(options.environment) ? readDescriptor(options.environment) : undefined;
-  return checkRunFile(file, options, descriptor);
+  const { issues, positionOf } = checkRunFile(file, options, descriptor);
+  return issues.map((found) => ({ ...found, file, position: positionOf(parsePath(found.path) ?? []) }));
 }
 
-function printIssues(
-  file: string,
-  issues: Issue[],
-  positionOf: Loaded<unknown>['positionOf'],
-  terminal: Terminal,
-): void {
-  for (const found of issues) terminal.err(issueLine(found, file, positionOf));
+/** `file` only where it is another one than was asked about: a lock file, a run file that an environment names. */
+function jsonIssue(found: FileIssue, asked: string): object {
+  return { ...bareIssue(found), ...(found.file !== asked && { file: found.file }) };
+}
+
+function printIssues(file: string, issues: readonly FileIssue[], terminal: Terminal): void {
+  for (const found of issues) terminal.err(issueLine(found, found.file, () => found.position));
   const count = (level: string) => issues.filter((i) => i.level === level).length;
   const [errors, warnings] = [count('error'), count('warning')];
   terminal.err(

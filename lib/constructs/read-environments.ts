@@ -1,14 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { checkEnvironment } from '../rules/environment';
-import { checkEnvironmentSupport } from '../rules/environment-support';
-import { type EnvironmentFile, type EnvironmentSpec, resolveEnvironments } from '../spec/environment-file';
-import { EMPTY_LOCK, type ImageLock, loadImageLock, lockedBaseUri, lockFileOf } from '../spec/image-lock';
-import { hasErrors, type Issue } from '../spec/issue';
-import { type Loaded, loadEnvironment, loadRun } from '../spec/load';
+import { type EnvironmentOnDisk, type FileIssue, readEnvironmentFile } from '../environment/read-environment-file';
+import type { EnvironmentSpec } from '../spec/environment-file';
+import { lockedBaseUri } from '../spec/image-lock';
+import type { Issue } from '../spec/issue';
 import type { RunSpec } from '../spec/run-spec';
 import type { RunSubmission } from './environment-stack';
-import { type RegisteredRunFile, submissionIssues, submissionsOf } from './submissions';
+import { submissionsOf } from './submissions';
 
 /** One stack to make. */
 export interface EnvironmentToMake {
@@ -40,7 +38,11 @@ export interface EnvironmentsRead {
  */
 export async function readEnvironments(from: { folder?: unknown; file?: unknown }): Promise<EnvironmentsRead> {
   const read: EnvironmentsRead = { environments: [], problems: [] };
-  for (const file of filesOf(from, read.problems)) await readEnvironment(file, read);
+  const files = filesOf(from, read.problems).flatMap((file) => onDisk(file, read.problems));
+  read.problems.push(...takenStacks(files));
+  // Archives are only made of what will be deployed.
+  if (read.problems.some(({ level }) => level === 'error')) return read;
+  for (const { disk } of files) read.environments.push(...(await environmentsOf(disk)));
   return read;
 }
 
@@ -58,88 +60,45 @@ function filesOf({ folder, file }: { folder?: unknown; file?: unknown }, problem
   return names.sort().map((name) => path.join(at, name));
 }
 
-async function readEnvironment(file: string, read: EnvironmentsRead): Promise<void> {
-  const text = readText(file, read.problems);
-  if (text === undefined) return;
-  const loaded = loadEnvironment(text);
-  const rules = loaded.value ? [...checkEnvironment(loaded.value), ...checkEnvironmentSupport(loaded.value)] : [];
-  const issues = [...loaded.issues, ...rules];
-  read.problems.push(...lines(file, issues, loaded));
-  if (!loaded.value || hasErrors(issues)) return;
-  const specs = resolveEnvironments(loaded.value);
-  const lock = readLock(file, read.problems);
-  read.problems.push(...unlocked(file, specs, lock));
-  const named = readRuns(file, loaded.value, specs, read.problems);
-  // Archives are only made of what will be deployed.
-  if (read.problems.some(({ level }) => level === 'error')) return;
-  const runs = named.map(({ run }) => run);
-  for (const spec of specs) {
-    const baseImageUri = lockedBaseUri(lock, spec.region, spec.image.base);
-    read.environments.push({ spec, baseImageUri, runs, submissions: await submissionsOf(spec, named) });
-  }
+interface EnvironmentFileOnDisk {
+  file: string;
+  disk: EnvironmentOnDisk;
 }
 
-function readLock(environment: string, problems: Problem[]): ImageLock {
-  const file = lockFileOf(environment);
-  const text = existsSync(file) ? readText(file, problems) : undefined;
-  if (text === undefined) return EMPTY_LOCK;
-  const loaded = loadImageLock(text);
-  problems.push(...loaded.issues.map(({ level, message }) => ({ level, text: `${file}: ${level}: ${message}` })));
-  return loaded.value ?? EMPTY_LOCK;
-}
-
-/** A base that has no published tag is built from a digest or not at all. */
-function unlocked(file: string, specs: readonly EnvironmentSpec[], lock: ImageLock): Problem[] {
-  return specs
-    .filter(({ image, region }) => image.base === 'cuda' && !image.uri && !lockedBaseUri(lock, region, 'cuda'))
-    .map(({ region }) => ({
-      level: 'error',
-      text:
-        `${file}: error: image.base: must have a digest for ${region} in ${lockFileOf(file)}, got cuda; ` +
-        `run slipway lock ${file} --base <ECR image with its tag>`,
-    }));
-}
-
-function readRuns(
-  environment: string,
-  file: EnvironmentFile,
-  specs: readonly EnvironmentSpec[],
-  problems: Problem[],
-): RegisteredRunFile[] {
-  return (file.runs ?? []).flatMap((entry) => {
-    const runFile = path.join(path.dirname(environment), entry.file);
-    const text = readText(runFile, problems);
-    if (text === undefined) return [];
-    const loaded = loadRun(text);
-    problems.push(...lines(runFile, loaded.issues, loaded));
-    if (!loaded.value) return [];
-    const registered = { entry, file: runFile, text, run: loaded.value };
-    problems.push(...lines(runFile, submissionIssues(file, specs, registered), loaded));
-    return registered;
-  });
-}
-
-function readText(file: string, problems: Problem[]): string | undefined {
+function onDisk(file: string, problems: Problem[]): EnvironmentFileOnDisk[] {
   try {
-    return readFileSync(file, 'utf8');
+    const disk = readEnvironmentFile(file, readFileSync(file, 'utf8'));
+    problems.push(...disk.issues.map(lineOf));
+    return [{ file, disk }];
   } catch (error) {
     const why = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
     problems.push({ level: 'error', text: `${file}: must be a readable file, got ${why}; check the path` });
-    return undefined;
+    return [];
   }
 }
 
-function lines(file: string, issues: readonly Issue[], { positionOf }: Loaded<unknown>): Problem[] {
-  return issues.map(({ level, path: at, message }) => {
-    const position = positionOf(segmentsOf(at));
-    const place = position ? `${file}:${position.line}:${position.column}` : file;
-    return { level, text: `${place}: ${level}: ${message}` };
+/** Two files may not make the same stack: the second would take the names of the first. */
+function takenStacks(files: readonly EnvironmentFileOnDisk[]): Problem[] {
+  const makers = files.flatMap(({ file, disk }) => disk.specs.map(({ name, region }) => ({ file, name, region })));
+  return makers.flatMap(({ file, name, region }, i) => {
+    const first = makers.findIndex((other) => other.name === name && other.region === region);
+    const text = `${file}: error: name: must be another name than that of ${makers[first]?.file} in ${region}, got ${name}; rename one, or deploy one with -c environment=FILE`;
+    return first === i ? [] : [{ level: 'error' as const, text }];
   });
 }
 
-/** `quotas.require[0].count` as the keys that lead there. */
-function segmentsOf(text: string): (string | number)[] {
-  return [...text.matchAll(/\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]|([^.[\]]+)/g)].map(([, quoted, index, word]) =>
-    index === undefined ? (quoted ?? word ?? '') : Number(index),
+function environmentsOf({ specs, lock, runs }: EnvironmentOnDisk): Promise<EnvironmentToMake[]> {
+  return Promise.all(
+    specs.map(async (spec) => ({
+      spec,
+      baseImageUri: lockedBaseUri(lock, spec.region, spec.image.base),
+      runs: runs.map(({ run }) => run),
+      submissions: await submissionsOf(spec, runs),
+    })),
   );
+}
+
+function lineOf({ file, position, level, message }: FileIssue): Problem {
+  const place = position ? `${file}:${position.line}:${position.column}` : file;
+  return { level, text: `${place}: ${level}: ${message}` };
 }

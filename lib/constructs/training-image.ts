@@ -10,6 +10,7 @@ import * as logs from 'aws-cdk-lib/aws-logs';
 import { Asset } from 'aws-cdk-lib/aws-s3-assets';
 import { Construct } from 'constructs';
 import { parseEcrUri } from '../catalog/ecr-uri';
+import { REGIONS } from '../catalog/regions';
 import { IMAGE_BUILD_TYPE } from '../contracts/custom-resources';
 import { HandlerFunction } from './handler-function';
 import { HandlerResource } from './handler-resource';
@@ -193,6 +194,6 @@ function contentTag(sourceHash: string, baseImageUri: string, dockerfile: string
 function baseRepositoryArn(uri: string): string | undefined {
   const found = parseEcrUri(uri);
   if (!found) return undefined;
-  const partition = found.domain === 'amazonaws.com.cn' ? 'aws-cn' : 'aws';
+  const partition = REGIONS[found.region]?.partition ?? 'aws';
   return `arn:${partition}:ecr:${found.region}:${found.account}:repository/${found.repository}`;
 }

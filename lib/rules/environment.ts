@@ -1,193 +1,99 @@
-import { findInstanceType, nearestInstanceTypes } from '../catalog/instances';
 import { nearest } from '../catalog/nearest';
-import { instanceQuota } from '../catalog/quotas';
-import { REGIONS } from '../catalog/regions';
-import { type EnvironmentFile, type EnvironmentSpec, resolveEnvironments } from '../spec/environment-file';
-import { type Issue, issue, orList } from '../spec/issue';
+import {
+  type EnvironmentFile,
+  type EnvironmentSpec,
+  environmentFileSchema,
+  resolveEnvironments,
+} from '../spec/environment-file';
+import { type Issue, issue } from '../spec/issue';
+import type { Salvaged } from '../spec/salvage';
+import { BUDGET_RULES } from './environment-budget';
+import { ENVIRONMENT_CAPACITY_RULES } from './environment-capacity';
+import { ENVIRONMENT_IMAGE_RULES } from './environment-image';
+import { ENVIRONMENT_NETWORK_RULES } from './environment-network';
+import { PEOPLE_RULES } from './environment-people';
+import { REGION_RULES } from './environment-regions';
+import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
+import { ENVIRONMENT_STORAGE_RULES } from './environment-storage';
+import { isWithin } from './salvaged';
 
-/** Throughput per TiB that FSx for Lustre sells on PERSISTENT_2: https://docs.aws.amazon.com/fsx/latest/LustreGuide/performance.html */
-const FSX_THROUGHPUT = [125, 250, 500, 1000];
-const IMAGE_KINDS = ['environment', 'dlc', 'smp', 'huggingface', 'uri'];
+/** Every named rule over environment files. */
+export const ENVIRONMENT_RULES: readonly EnvironmentRule[] = [
+  ...REGION_RULES,
+  ...ENVIRONMENT_NETWORK_RULES,
+  ...ENVIRONMENT_STORAGE_RULES,
+  ...ENVIRONMENT_IMAGE_RULES,
+  ...ENVIRONMENT_CAPACITY_RULES,
+  ...PEOPLE_RULES,
+  ...BUDGET_RULES,
+];
+
+const SECTIONS = Object.keys(environmentFileSchema.shape);
+
+interface Placed {
+  rule: EnvironmentRule;
+  found: EnvironmentFinding;
+  /** Where the option stands: at the top level, or in the region that overrides it. */
+  path: string;
+}
 
 /** What is wrong with an environment file beyond its schema, region by region, each finding once. */
 export function checkEnvironment(file: EnvironmentFile): Issue[] {
-  const found = [
-    ...Object.keys(file.regions).flatMap(knownRegion),
-    ...resolveEnvironments(file).flatMap((e) => [
-      ...networkIssues(e),
-      ...storageIssues(e),
-      ...quotaIssues(e),
-      ...guardrailIssues(e),
-      ...imageIssues(e),
-    ]),
-  ];
-  return [...new Map(found.map((i) => [`${i.rule} ${i.message}`, i])).values()];
+  const specs = resolveEnvironments(file);
+  const placed = specs.flatMap((spec) => ENVIRONMENT_RULES.flatMap((rule) => placedFindings(rule, spec, file)));
+  const said = placed.filter(({ found, path }) => !found.inVain || isInVain(path, found, placed, specs, file));
+  const issues = said.map(({ rule, found: { level, inVain, ...text }, path }) =>
+    issue(rule.id, level ?? rule.level, path, text),
+  );
+  return [...new Map(issues.map((i) => [`${i.rule} ${i.message}`, i])).values()];
 }
 
-const error = (rule: string, path: string, must: string, got: unknown, fix: string): Issue =>
-  issue(rule, 'error', path, got === undefined ? { must, fix } : { must, got, fix });
-
-function knownRegion(region: string): Issue[] {
-  if (region in REGIONS) return [];
-  const near = orList(nearest(region, Object.keys(REGIONS)));
-  return [
-    error('environment/region', `regions.${region}`, 'must be a region with SageMaker images', region, `use ${near}`),
-  ];
+function placedFindings(rule: EnvironmentRule, spec: EnvironmentSpec, file: EnvironmentFile): Placed[] {
+  return rule.check(spec, file).map((found) => ({ rule, found, path: placeOf(found.path, spec.region, file) }));
 }
 
-function networkIssues({ network }: EnvironmentSpec): Issue[] {
-  const { mode, existing, packages, wheels, codeArtifact } = network;
-  return [
-    ...(mode === 'existing' && !existing
-      ? [
-          error(
-            'environment/network',
-            'network.existing',
-            'must be given with mode existing',
-            undefined,
-            'add vpcId, subnetIds and securityGroupIds',
-          ),
-        ]
-      : []),
-    ...(mode !== 'existing' && existing
-      ? [
-          error(
-            'environment/network',
-            'network.existing',
-            `must go with mode existing, not ${mode}`,
-            existing.vpcId,
-            'set mode: existing, or remove it',
-          ),
-        ]
-      : []),
-    ...(packages === 'wheels' && !wheels
-      ? [
-          error(
-            'environment/network',
-            'network.wheels',
-            'must be given with packages wheels',
-            undefined,
-            'add wheels: s3://bucket/prefix/',
-          ),
-        ]
-      : []),
-    ...(packages === 'codeartifact' && !codeArtifact
-      ? [
-          error(
-            'environment/network',
-            'network.codeArtifact',
-            'must be given with packages codeartifact',
-            undefined,
-            'add codeArtifact: { domain, repository }',
-          ),
-        ]
-      : []),
-  ];
+function isInVain(
+  path: string,
+  found: EnvironmentFinding,
+  placed: readonly Placed[],
+  specs: readonly EnvironmentSpec[],
+  file: EnvironmentFile,
+): boolean {
+  const readers = specs.filter(({ region }) => placeOf(found.path, region, file) === path);
+  return placed.filter((other) => other.path === path && other.found.inVain).length >= readers.length;
 }
 
-function storageIssues({ storage, network }: EnvironmentSpec): Issue[] {
-  const fsx = storage.fsxLustre;
-  const systems = Object.entries(storage.fileSystems ?? {});
-  const noVpc = network.mode === 'none';
-  return [
-    ...(fsx && noVpc
-      ? [
-          error(
-            'environment/file-system',
-            'storage.fsxLustre',
-            'must be in a VPC',
-            'network.mode none',
-            'use network.mode vpc-locked',
-          ),
-        ]
-      : []),
-    ...(fsx && fsx.sizeGiB !== 1200 && fsx.sizeGiB % 2400 !== 0
-      ? [
-          error(
-            'environment/file-system',
-            'storage.fsxLustre.sizeGiB',
-            'must be 1200 or a multiple of 2400',
-            fsx.sizeGiB,
-            `use ${Math.max(1, Math.ceil(fsx.sizeGiB / 2400)) * 2400}`,
-          ),
-        ]
-      : []),
-    ...(fsx?.throughputMBpsPerTiB !== undefined && !FSX_THROUGHPUT.includes(fsx.throughputMBpsPerTiB)
-      ? [
-          error(
-            'environment/file-system',
-            'storage.fsxLustre.throughputMBpsPerTiB',
-            `must be ${orList(FSX_THROUGHPUT)}`,
-            fsx.throughputMBpsPerTiB,
-            'use one of them',
-          ),
-        ]
-      : []),
-    ...systems
-      .filter(([, s]) => (s.fsxLustre === undefined) === (s.efs === undefined))
-      .map(([name]) =>
-        error(
-          'environment/file-system',
-          `storage.fileSystems.${name}`,
-          'must name exactly one of fsxLustre and efs',
-          undefined,
-          'keep one',
-        ),
-      ),
-  ];
+/** The path as the user wrote it: `network.existing`, or `regions.us-east-1.network.existing` where that region overrides it. */
+function placeOf(path: string, region: string, file: EnvironmentFile): string {
+  const [, section = '', option = ''] = /^(\w+)\.?([\w-]*)/.exec(path) ?? [];
+  const here = optionsOf(file.regions[region], section);
+  const above = optionsOf(file, section);
+  if (section === 'regions' || !here || (above && option in above && !(option in here))) return path;
+  return `regions.${region}.${path}`;
 }
 
-function quotaIssues({ quotas }: EnvironmentSpec): Issue[] {
-  return quotas.require.flatMap(({ instanceType, usage }, i) => {
-    const path = `quotas.require[${i}].instanceType`;
-    if (!findInstanceType(instanceType))
-      return [
-        error(
-          'environment/instance-type',
-          path,
-          'must be a SageMaker training instance type',
-          instanceType,
-          `use for example ${orList(nearestInstanceTypes(instanceType))}`,
-        ),
-      ];
-    const quota = instanceQuota(instanceType, usage);
-    return quota.code
-      ? []
-      : [
-          issue('environment/quota-code', 'warning', path, {
-            must: `must have a known quota code; "${quota.name}" is looked up by its name at deploy`,
-            got: instanceType,
-            fix: 'nothing, unless the deploy says that the region has no such quota',
-          }),
-        ];
-  });
+function optionsOf(sections: object | undefined, name: string): object | undefined {
+  const found = (sections as Record<string, unknown> | undefined)?.[name];
+  return typeof found === 'object' && found !== null ? found : undefined;
 }
 
-function guardrailIssues({ guardrails }: EnvironmentSpec): Issue[] {
-  const images = guardrails.allowedImages ?? [];
-  return images
-    .filter((name) => !IMAGE_KINDS.includes(name) && !name.includes('.'))
-    .map((name) =>
-      error(
-        'environment/guardrails',
-        `guardrails.allowedImages[${images.indexOf(name)}]`,
-        `must be ${orList(IMAGE_KINDS)} or the beginning of an image URI`,
-        name,
-        'use one of them',
-      ),
-    );
+/** What rules say about the rest of a file that the schema refused: nothing that may come from the refused values. */
+export function checkSalvagedEnvironment({ versions, refused, leftOut }: Salvaged<EnvironmentFile>): Issue[] {
+  const doubtful = new Set(leftOut.map(sectionOf));
+  const silent = new Set(
+    ENVIRONMENT_RULES.filter(({ reads }) => reads.some((section) => doubtful.has(section))).map(({ id }) => id),
+  );
+  const [first, ...others] = versions.map(checkEnvironment);
+  return (first ?? []).filter(
+    (found) =>
+      !silent.has(found.rule) &&
+      others.every((issues) => issues.some((i) => i.rule === found.rule && i.path === found.path)) &&
+      !refused.some((path) => isWithin(found.path, path) || isWithin(path, found.path)),
+  );
 }
 
-function imageIssues({ image }: EnvironmentSpec): Issue[] {
-  return image.uri !== undefined && image.build && image.base !== 'pytorch-2.13'
-    ? [
-        error(
-          'environment/image',
-          'image.uri',
-          'must not be given together with image.base',
-          image.uri,
-          'keep one of the two',
-        ),
-      ]
-    : [];
+/** The section that a path is about, below its region if it has one; of a misspelled one the section that was meant. */
+function sectionOf(path: string): string {
+  const section = /^(?:regions\.[\w-]+\.)?(\w+)/.exec(path)?.[1] ?? '';
+  return SECTIONS.includes(section) ? section : (nearest(section, SECTIONS, 1)[0] ?? '');
 }

@@ -1,7 +1,18 @@
-import { orList } from '../spec/issue';
+import type { Descriptor } from '../spec/descriptor';
+import { type Issue, issue, orList } from '../spec/issue';
 import { hostCount, instanceGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
-import { type Finding, type Rule, type RuleContext, when } from './rule';
+import { type Finding, type Rule, when } from './rule';
+
+/** What guardrails read of a descriptor. */
+type Rails = Pick<Descriptor, 'name' | 'guardrails'>;
+interface RailsContext {
+  descriptor?: Rails;
+}
+
+interface GuardrailRule extends Omit<Rule, 'check'> {
+  check(run: RunSpec, context: RailsContext): Finding[];
+}
 
 /** `*` and `?` of a guardrail's pattern. */
 export function matchesPattern(pattern: string, text: string): boolean {
@@ -14,7 +25,7 @@ export function matchesPattern(pattern: string, text: string): boolean {
 
 const ASK = 'ask the platform team, or launch into another environment';
 
-function instanceTypes(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+function instanceTypes(run: RunSpec, { descriptor }: RailsContext): Finding[] {
   const allowed = descriptor?.guardrails?.allowedInstanceTypes;
   if (!allowed) return [];
   const named = [
@@ -38,7 +49,7 @@ function instanceTypes(run: RunSpec, { descriptor }: RuleContext): Finding[] {
     }));
 }
 
-function sizes(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+function sizes(run: RunSpec, { descriptor }: RailsContext): Finding[] {
   const rails = descriptor?.guardrails;
   const instances = hostCount(instanceGroupsOf(run.compute));
   const path = run.compute.instanceGroups.length > 0 ? 'compute.instanceGroups' : 'compute.instanceCount';
@@ -68,7 +79,7 @@ function sizes(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   ];
 }
 
-function images(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+function images(run: RunSpec, { descriptor }: RailsContext): Finding[] {
   const allowed = descriptor?.guardrails?.allowedImages;
   const { kind, uri } = run.image;
   if (!allowed || allowed.includes(kind)) return [];
@@ -81,7 +92,7 @@ function images(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   });
 }
 
-function switches(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+function switches(run: RunSpec, { descriptor }: RailsContext): Finding[] {
   const rails = descriptor?.guardrails;
   return [
     ...when(rails?.requireNetworkIsolation === true && !run.network.isolation, {
@@ -102,7 +113,7 @@ function switches(run: RunSpec, { descriptor }: RuleContext): Finding[] {
 const SOURCE = 'contract/environment.example.yaml';
 const WHY = 'The control function refuses the launch, whoever calls.';
 
-export const GUARDRAIL_RULES: readonly Rule[] = [
+export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
   {
     id: 'guardrails/instance-types',
     level: 'error',
@@ -136,3 +147,12 @@ export const GUARDRAIL_RULES: readonly Rule[] = [
     check: switches,
   },
 ];
+
+/** What the guardrails of an environment that is not deployed yet say about a run. */
+export function guardrailIssues(run: RunSpec, rails: Rails): Issue[] {
+  return GUARDRAIL_RULES.flatMap((rule) =>
+    rule
+      .check(run, { descriptor: rails })
+      .map(({ path, level, ...text }) => issue(rule.id, level ?? rule.level, path, text)),
+  );
+}

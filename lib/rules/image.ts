@@ -70,7 +70,8 @@ function version(run: RunSpec): Finding[] {
   ];
 }
 
-const URI =
+/** An image of any registry, with a tag, a digest, both or none. */
+export const IMAGE_URI =
   /^(\d{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?|[a-z0-9][a-z0-9.-]*(:\d+)?)\/[a-z0-9._/-]+(:[A-Za-z0-9._-]{1,128})?(@sha256:[0-9a-f]{64})?$/;
 
 function uriForm(run: RunSpec): Finding[] {
@@ -78,13 +79,13 @@ function uriForm(run: RunSpec): Finding[] {
   if (run.image.kind !== 'uri' || uri === undefined) return [];
   const pinned = /[@]sha256:|:[^/]+$/.test(uri) && !uri.endsWith(':latest');
   return [
-    ...when(!URI.test(uri), {
+    ...when(!IMAGE_URI.test(uri), {
       path: 'image.uri',
       must: 'must be an image URI such as <account>.dkr.ecr.<region>.amazonaws.com/<repository>@sha256:<digest>',
       got: uri,
       fix: 'mend it',
     }),
-    ...when(URI.test(uri) && !pinned, {
+    ...when(IMAGE_URI.test(uri) && !pinned, {
       path: 'image.uri',
       level: 'warning',
       must: 'must name a digest, or a tag that does not move',

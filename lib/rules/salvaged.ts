@@ -35,9 +35,9 @@ function sectionOf(path: string): string {
 const entryOf = (path: string) => `${sectionOf(path)}${/^[A-Za-z]+(\[\d+\])/.exec(path)?.[1] ?? ''}`;
 
 /** What rules say about the rest of a file that the schema refused: only what does not depend on the refused values. */
-export function checkSalvaged({ runs, refused, leftOut }: Salvaged, context: RuleContext): Issue[] {
+export function checkSalvaged({ versions, refused, leftOut }: Salvaged, context: RuleContext): Issue[] {
   const doubtful = leftOut.flatMap((path) => [entryOf(path), ...(READ_BY[sectionOf(path)] ?? [])]);
-  const [first, ...others] = runs.map((run) => checkRun(run, context));
+  const [first, ...others] = versions.map((run) => checkRun(run, context));
   const isInAll = (found: Issue) => others.every((issues) => issues.some((i) => isSame(i, found)));
   return (first ?? []).filter((found) => {
     const isRefused = refused.some((path) => isWithin(found.path, path) || isWithin(path, found.path));
@@ -49,5 +49,5 @@ export function checkSalvaged({ runs, refused, leftOut }: Salvaged, context: Rul
 const isSame = (a: Issue, b: Issue): boolean => a.rule === b.rule && a.path === b.path && a.level === b.level;
 
 /** Whether `path` is `parent` or lies below it. */
-const isWithin = (path: string, parent: string): boolean =>
+export const isWithin = (path: string, parent: string): boolean =>
   path === parent || path.startsWith(`${parent}.`) || path.startsWith(`${parent}[`);

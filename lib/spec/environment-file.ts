@@ -1,64 +1,93 @@
 import { z } from 'zod';
 
 /** What a platform team writes, one file per environment. Every option optional but name and regions. */
-const arn = (service: string, kind: string) =>
-  z.string().regex(new RegExp(`^arn:aws[a-z-]*:${service}:`), `must be the ARN of ${kind}`);
-const principal = arn('iam', 'an IAM principal');
-const region = /^[a-z]{2,4}(-[a-z]+)+-\d$/;
+/** What a trust policy takes: IAM refuses a group, a policy, and a `*` that is only a part of a name. */
+const principal = z
+  .string()
+  .regex(
+    /^arn:aws[a-z-]*:iam::\d{12}:(root|(role|user)\/[\w+=,.@/-]*[\w+=,.@-])$/,
+    'must be the ARN of an IAM role or user, or arn:aws:iam::<account>:root',
+  );
+/** Policies do not resolve aliases of keys. */
+const keyArn = z
+  .string()
+  .regex(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[0-9a-z-]+$/, 'must be the ARN of a KMS key, not of an alias');
+const region = z.string().regex(/^[a-z]{2,4}(-[a-z]+)+-\d$/, 'must be a region such as us-west-2');
+/** https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html; a `*` would be a wildcard in the roles' policies. */
 const s3Prefix = z
   .string()
-  .regex(/^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/|$)/, 'must be an S3 URI such as s3://bucket/prefix/');
+  .regex(
+    /^s3:\/\/(?!\d+\.\d+\.\d+\.\d+(?:\/|$))(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[^*?]*)?$/,
+    'must be an S3 URI such as s3://bucket/prefix/, without * and ?',
+  );
+/** Ids of EC2 have 8 or 17 hexadecimal digits, those of file systems 8 to 40. */
+const ec2Id = (prefix: string, kind: string) =>
+  z
+    .string()
+    .regex(new RegExp(`^${prefix}-([0-9a-f]{8}|[0-9a-f]{17})$`), `must be ${kind} such as ${prefix}-0123456789abcdef0`);
+const fileSystemId = z.string().regex(/^fs-[0-9a-f]{8,40}$/, 'must be a file system id such as fs-0123456789abcdef0');
+const zoneId = z.string().regex(/^[a-z0-9]+-az\d+$/, 'must be a zone id such as usw2-az2');
+const email = z.email('must be an e-mail address');
+/** CloudFormation and the services behind it take 32-bit numbers. */
+const MOST = 2_147_483_647;
+/** No region has more, and the addresses of the VPC are cut for no more than seven. */
+const MOST_ZONES = 6;
+const unique = <T extends z.ZodType>(list: T) =>
+  list.refine((items) => new Set(items as unknown[]).size === (items as unknown[]).length, 'must name each entry once');
 
 const network = z.strictObject({
   mode: z.enum(['vpc-locked', 'vpc-nat', 'existing', 'none']).optional(),
   existing: z
     .strictObject({
-      vpcId: z.string().regex(/^vpc-[0-9a-f]+$/, 'must be a VPC id'),
-      subnetIds: z
-        .array(z.string().regex(/^subnet-[0-9a-f]+$/, 'must be a subnet id'))
-        .min(1)
-        .max(16),
-      securityGroupIds: z
-        .array(z.string().regex(/^sg-[0-9a-f]+$/, 'must be a security group id'))
-        .min(1)
-        .max(5),
+      vpcId: ec2Id('vpc', 'a VPC id'),
+      subnetIds: unique(z.array(ec2Id('subnet', 'a subnet id')).min(1).max(16)),
+      securityGroupIds: unique(z.array(ec2Id('sg', 'a security group id')).min(1).max(5)),
     })
     .optional(),
   availabilityZoneIds: z
-    .union([
-      z.literal('all'),
-      z.array(z.string().regex(/^[a-z0-9]+-az\d+$/, 'must be a zone id such as usw2-az2')).min(1),
-    ])
+    .union(
+      [z.literal('all'), unique(z.array(zoneId).min(1).max(MOST_ZONES))],
+      'must be all, or a list of zone ids such as [usw2-az2]',
+    )
     .optional(),
   packages: z.enum(['none', 'wheels', 'codeartifact']).optional(),
   wheels: s3Prefix.optional(),
-  codeArtifact: z.strictObject({ domain: z.string(), repository: z.string() }).optional(),
+  codeArtifact: z
+    .strictObject({
+      domain: z.string().regex(/^[a-z][a-z0-9-]{0,48}[a-z0-9]$/, 'must be the name of a CodeArtifact domain'),
+      repository: z.string().regex(/^[A-Za-z0-9][\w.-]{1,99}$/, 'must be the name of a CodeArtifact repository'),
+    })
+    .optional(),
 });
 
 const storage = z.strictObject({
   retain: z.boolean().optional(),
-  checkpointExpirationDays: z.int().min(1).optional(),
+  checkpointExpirationDays: z.int().min(1).max(MOST).optional(),
   adopt: z.boolean().optional(),
   external: z
     .array(
       z.strictObject({
         s3: s3Prefix,
         access: z.enum(['read', 'read-write']).optional(),
-        kmsKeyArn: arn('kms', 'a KMS key').optional(),
+        kmsKeyArn: keyArn.optional(),
       }),
     )
     .optional(),
   fsxLustre: z
     .strictObject({
-      sizeGiB: z.int().min(1200),
+      sizeGiB: z.int().min(1200).max(MOST),
       throughputMBpsPerTiB: z.int().optional(),
-      zoneId: z.string(),
+      zoneId,
     })
     .optional(),
   fileSystems: z
     .record(
-      z.string(),
-      z.strictObject({ fsxLustre: z.string().optional(), efs: z.string().optional(), directoryPath: z.string() }),
+      z.string().regex(/^[A-Za-z][\w-]*$/, 'must be letters, digits, - and _, the first a letter'),
+      z.strictObject({
+        fsxLustre: fileSystemId.optional(),
+        efs: fileSystemId.optional(),
+        directoryPath: z.string().regex(/^\//, 'must be a path that starts with /'),
+      }),
     )
     .optional(),
 });
@@ -77,7 +106,7 @@ const quotas = z.strictObject({
     .array(
       z.strictObject({
         instanceType: z.string(),
-        count: z.int().min(1),
+        count: z.int().min(1).max(MOST),
         usage: z.enum(['training', 'spot', 'warm-pool', 'processing']).optional(),
       }),
     )
@@ -85,12 +114,12 @@ const quotas = z.strictObject({
 });
 
 const guardrails = z.strictObject({
-  allowedInstanceTypes: z.array(z.string()).optional(),
+  allowedInstanceTypes: z.array(z.string()).min(1).optional(),
   maxInstancesPerRun: z.int().min(1).optional(),
   maxConcurrentInstances: z.int().min(1).optional(),
   maxCostPerRunUsd: z.number().positive().optional(),
   maxRuntimeSeconds: z.int().min(1).optional(),
-  allowedImages: z.array(z.string()).optional(),
+  allowedImages: z.array(z.string()).min(1).optional(),
   requireNetworkIsolation: z.boolean().optional(),
   allowRemoteDebug: z.boolean().optional(),
 });
@@ -98,7 +127,10 @@ const guardrails = z.strictObject({
 const teamName = z
   .string()
   .regex(/^[a-z][a-z0-9]{0,11}$/, 'must be 1-12 lower-case letters or digits, the first a letter');
-const team = z.strictObject({ principals: z.array(principal).optional(), share: z.number().positive().optional() });
+const team = z.strictObject({
+  principals: unique(z.array(principal)).optional(),
+  share: z.number().positive().optional(),
+});
 
 const sections = {
   network: network.optional(),
@@ -109,23 +141,28 @@ const sections = {
   teams: z.record(teamName, team).optional(),
   access: z
     .strictObject({
-      platformAdmins: z.array(principal).optional(),
-      auditors: z.array(principal).optional(),
-      ci: z.array(principal).optional(),
+      platformAdmins: unique(z.array(principal)).optional(),
+      auditors: unique(z.array(principal)).optional(),
+      ci: unique(z.array(principal)).optional(),
     })
     .optional(),
   prices: z.record(z.string(), z.number().positive()).optional(),
   budget: z
     .strictObject({
-      monthlyUsd: z.number().positive(),
-      thresholdsPercent: z.array(z.number().positive()).optional(),
-      emails: z.array(z.email()).optional(),
+      monthlyUsd: z.number().positive().max(1e12),
+      // A budget takes ten notifications with ten addresses each, and no notification twice:
+      // https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_budgets_CreateBudget.html
+      thresholdsPercent: unique(z.array(z.number().positive().max(1e9)).min(1).max(10)).optional(),
+      emails: unique(z.array(email.max(50)).max(10)).optional(),
     })
     .optional(),
-  notifications: z.strictObject({ emails: z.array(z.email()).optional() }).optional(),
+  notifications: z.strictObject({ emails: unique(z.array(email)).optional() }).optional(),
 };
 
-const regionOverride = z.union([z.null(), z.strictObject(sections)]).transform((v) => v ?? {});
+const regionOverride = z
+  .strictObject(sections)
+  .nullable()
+  .transform((v) => v ?? {});
 
 export const environmentFileSchema = z.strictObject({
   schema: z.literal(1).optional(),
@@ -134,16 +171,14 @@ export const environmentFileSchema = z.strictObject({
     .string()
     .regex(/^\d{12}$/, 'must be 12 digits in quotes')
     .optional(),
-  regions: z
-    .record(z.string().regex(region, 'must be a region such as us-west-2'), regionOverride)
-    .refine((r) => Object.keys(r).length > 0, 'must name at least one region'),
+  regions: z.record(region, regionOverride).refine((r) => Object.keys(r).length > 0, 'must name at least one region'),
   ...sections,
   runs: z
     .array(
       z.strictObject({
         file: z.string().min(1),
         submit: z.enum(['manual', 'on-change']).optional(),
-        region: z.string().regex(region, 'must be a region such as us-west-2').optional(),
+        region: region.optional(),
       }),
     )
     .optional(),

@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import { z } from 'zod';
 import { ecrImageByDigest, parseEcrUri } from '../catalog/ecr-uri';
 import type { Issue } from './issue';
-import { parseYaml } from './yaml-file';
+import { parseYaml, type YamlFile } from './yaml-file';
 import { zodIssues } from './zod-issues';
 
 const lockedBase = z.strictObject({
@@ -28,11 +28,16 @@ export const EMPTY_LOCK: ImageLock = { schema: 1, bases: {} };
 export const lockFileOf = (environmentFile: string): string => environmentFile.replace(/(\.ya?ml)?$/, '.lock.yaml');
 
 /** Reads the text of a lock file. Never throws. */
-export function loadImageLock(text: string): { value?: ImageLock; issues: Issue[] } {
-  const file = parseYaml(text);
-  if (file.issues.length > 0) return { issues: file.issues };
-  const parsed = schema.safeParse(file.data, { reportInput: true });
-  return parsed.success ? { value: parsed.data, issues: [] } : { issues: zodIssues(parsed.error, () => []) };
+export function loadImageLock(text: string): {
+  value?: ImageLock;
+  issues: Issue[];
+  positionOf: YamlFile['positionOf'];
+} {
+  const { data, issues, positionOf } = parseYaml(text);
+  if (issues.length > 0) return { issues, positionOf };
+  const parsed = schema.safeParse(data, { reportInput: true });
+  if (parsed.success) return { value: parsed.data, issues: [], positionOf };
+  return { issues: zodIssues(parsed.error, () => []), positionOf };
 }
 
 /** The text of a lock file, with its regions and bases in order. */

@@ -8,6 +8,9 @@ export interface Issue {
   message: string;
 }
 
+/** An issue as JSON documents print it, without what else is known of it. */
+export const bareIssue = ({ rule, level, path, message }: Issue): Issue => ({ rule, level, path, message });
+
 export interface IssueText {
   /** What must hold: `must divide the 8 GPUs of one ml.p5.48xlarge`. */
   must: string;
@@ -26,10 +29,14 @@ export function issue(rule: string, level: IssueLevel, path: string, text: Issue
 /** A value as a reader would write it, shortened to 80 characters. */
 export function formatValue(value: unknown): string {
   if (value === undefined) return 'nothing';
-  const text = typeof value === 'string' ? (value === '' ? "''" : value) : (JSON.stringify(value) ?? String(value));
+  const text = typeof value === 'string' ? (value === '' ? "''" : value) : jsonOf(value);
   const oneLine = text.replace(/\s*[\r\n]+\s*/g, ' ');
   return oneLine.length > 80 ? `${oneLine.slice(0, 77)}...` : oneLine;
 }
+
+/** JSON knows no NaN and no infinity, and YAML does. */
+const jsonOf = (value: unknown): string =>
+  typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value));
 
 /** `a, b or c`. */
 export function orList(words: readonly (string | number)[]): string {

@@ -6,7 +6,7 @@ import { applyOverrides } from './overrides';
 import { resolveRun } from './resolve-run';
 import { type RunFile, runFileSchema } from './run-file';
 import type { RunSpec } from './run-spec';
-import { type Salvaged, salvage } from './salvage';
+import { type Salvaged, salvage, salvageWith } from './salvage';
 import { type Position, parseYaml } from './yaml-file';
 import { zodIssues } from './zod-issues';
 
@@ -29,9 +29,15 @@ export function loadRun(text: string, overrides: readonly string[] = []): Loaded
   return { issues: loaded.issues, positionOf: loaded.positionOf, salvaged: salvage(data) };
 }
 
+export interface LoadedEnvironment extends Loaded<EnvironmentFile> {
+  /** As that of a run. */
+  salvaged?: Salvaged<EnvironmentFile>;
+}
+
 /** Reads the text of an environment file. Never throws. */
-export function loadEnvironment(text: string, overrides: readonly string[] = []): Loaded<EnvironmentFile> {
-  return loadFile<EnvironmentFile>(text, overrides, environmentFileSchema);
+export function loadEnvironment(text: string, overrides: readonly string[] = []): LoadedEnvironment {
+  const { data, ...loaded } = loadFile<EnvironmentFile>(text, overrides, environmentFileSchema);
+  return loaded.value ? loaded : { ...loaded, salvaged: salvageWith(data, environmentFileSchema) };
 }
 
 /** Reads a descriptor (JSON text). Never throws. */
@@ -47,10 +53,14 @@ export function loadDescriptor(text: string): Loaded<Descriptor> {
   }
 }
 
-/** Whether a parsed file is an environment file: it has regions and no code. */
+/** Whether a parsed file is an environment file: more of its options are those of environments than those of runs. */
 export function isEnvironmentFile(text: string): boolean {
   const { data } = parseYaml(text);
-  return typeof data === 'object' && data !== null && 'regions' in data && !('code' in data);
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) return false;
+  const [ofEnvironment, ofRun] = [environmentFileSchema, runFileSchema].map(
+    ({ shape }) => Object.keys(data).filter((key) => Object.hasOwn(shape, key)).length,
+  );
+  return (ofEnvironment ?? 0) > (ofRun ?? 0);
 }
 
 function loadFile<T>(text: string, overrides: readonly string[], schema: z.ZodType): Loaded<T> & { data?: unknown } {
@@ -63,7 +73,8 @@ function loadFile<T>(text: string, overrides: readonly string[], schema: z.ZodTy
 
 function check<T>(data: unknown, schema: z.ZodType): { value?: T; issues: Issue[] } {
   if (typeof data !== 'object' || data === null || Array.isArray(data)) {
-    const text = { must: 'must be a section of options', got: data, fix: 'write name:, code: and compute:' };
+    const needed = schema === environmentFileSchema ? 'name: and regions:' : 'name:, code: and compute:';
+    const text = { must: 'must be a section of options', got: data, fix: `write ${needed}` };
     return { issues: [issue('schema/type', 'error', '', text)] };
   }
   const parsed = schema.safeParse(data, { reportInput: true });

@@ -41,7 +41,7 @@ export interface Rule {
 }
 
 /** One finding when `broken`, else none. */
-export const when = (broken: boolean, finding: Finding): Finding[] => (broken ? [finding] : []);
+export const when = <F extends Finding>(broken: boolean, finding: F): F[] => (broken ? [finding] : []);
 
 /** A rule that looks at training runs only. */
 export function trainingRule(rule: Rule): Rule {

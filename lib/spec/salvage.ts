@@ -4,10 +4,10 @@ import { resolveRun } from './resolve-run';
 import { runFileSchema } from './run-file';
 import type { RunSpec } from './run-spec';
 
-/** What is left of a run file that the schema refuses, so that rules can judge the rest. */
-export interface Salvaged {
+/** What is left of a file that the schema refuses, so that rules can judge the rest. */
+export interface Salvaged<T = RunSpec> {
   /** The file with each refused value replaced by values that the schema takes; what is true of all does not depend on them. */
-  runs: readonly [RunSpec, ...RunSpec[]];
+  versions: readonly [T, ...T[]];
   /** Where a value was refused. */
   refused: string[];
   /** Those for which no value could be put in place: what rules say may be about their absence. */
@@ -18,29 +18,37 @@ type ZodIssue = z.core.$ZodIssue;
 type Path = readonly PropertyKey[];
 
 /** Stands for text that must be there: a name, a channel, an instance type. */
-const SOME_TEXT = 'left-out';
+const SOME_TEXT = 'leftout';
 const MOST_ROUNDS = 8;
 
 /** The rest of a run file, judged as several files; undefined when too little of it is left. */
 export function salvage(data: unknown): Salvaged | undefined {
-  const first = complete(data, 0);
+  const left = salvageWith(data, runFileSchema);
+  if (!left) return undefined;
+  const [first, ...others] = left.versions;
+  return { ...left, versions: [resolveRun(first), ...others.map(resolveRun)] };
+}
+
+/** The rest of a file of any schema, as `salvage`. */
+export function salvageWith<T>(data: unknown, schema: z.ZodType<T>): Salvaged<T> | undefined {
+  const first = complete(data, schema, 0);
   if (!first) return undefined;
-  const others = Array.from({ length: first.choices - 1 }, (_, i) => complete(data, i + 1)?.run);
+  const others = Array.from({ length: first.choices - 1 }, (_, i) => complete(data, schema, i + 1)?.value);
   return {
-    runs: [first.run, ...others.filter((run) => run !== undefined)],
+    versions: [first.value, ...others.filter((value) => value !== undefined)],
     refused: first.refused,
     leftOut: first.leftOut,
   };
 }
 
 /** Puts the substitute number `choice` in the place of every refused value, until the schema takes the file. */
-function complete(data: unknown, choice: number) {
+function complete<T>(data: unknown, schema: z.ZodType<T>, choice: number) {
   const copy: unknown = structuredClone(data);
   const [refused, leftOut]: [string[], string[]] = [[], []];
   let choices = 1;
   for (let round = 0; round < MOST_ROUNDS; round++) {
-    const parsed = runFileSchema.safeParse(copy, { reportInput: true });
-    if (parsed.success) return { run: resolveRun(parsed.data), refused, leftOut, choices };
+    const parsed = schema.safeParse(copy, { reportInput: true });
+    if (parsed.success) return { value: parsed.data, refused, leftOut, choices };
     let hasChanged = false;
     for (const { path, values, isDoubtful } of parsed.error.issues.flatMap(placesOf)) {
       choices = Math.max(choices, values.length);

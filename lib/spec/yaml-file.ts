@@ -1,4 +1,4 @@
-import { isScalar, LineCounter, parseDocument } from 'yaml';
+import { isCollection, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import { formatPath, type Issue, issue } from './issue';
 
 export interface Position {
@@ -25,7 +25,7 @@ export function parseYaml(text: string): YamlFile {
     const { line, col } = lines.linePos(offset);
     return { line, column: col };
   };
-  const issues = document.errors.map((error) => {
+  const issues = [...document.errors, ...document.warnings, ...keyProblems(document)].map((error) => {
     const { line, column } = at(error.pos[0]);
     return issue('schema/yaml', 'error', '', {
       must: `must be YAML: ${error.message.split('\n')[0]} (line ${line}, column ${column})`,
@@ -42,16 +42,37 @@ export function parseYaml(text: string): YamlFile {
   return { data, issues: [...plainIssues, ...lost], positionOf: (path) => positionIn(document, path, at) };
 }
 
+/** Keys that plain values would lose or write differently. */
+function keyProblems(document: ReturnType<typeof parseDocument>): { message: string; pos: [number, number] }[] {
+  const found: { message: string; pos: [number, number] }[] = [];
+  visit(document, {
+    Pair(_, { key }) {
+      const range = isNode(key) ? key.range : undefined;
+      const pos: [number, number] = [range?.[0] ?? 0, range?.[1] ?? 0];
+      if (isCollection(key)) found.push({ message: 'Map keys must be words, not lists or maps', pos });
+      if (isScalar(key) && key.value === '__proto__') found.push({ message: 'Map keys must not be __proto__', pos });
+      if (isScalar(key) && key.value === '<<')
+        found.push({ message: 'Merge keys (<<) are not part of YAML 1.2, write the values out', pos });
+    },
+  });
+  return found;
+}
+
 function plainValues(document: ReturnType<typeof parseDocument>): Pick<YamlFile, 'data' | 'issues'> {
   try {
-    return { data: document.toJS({ maxAliasCount: 100 }), issues: [] };
+    const data: unknown = document.toJS({ maxAliasCount: 100 });
+    if (isCircular(data)) throw new Error('an alias stands inside the value that it names');
+    return { data, issues: [] };
   } catch (error) {
-    const text = {
-      must: `must be YAML without excessive aliases (${(error as Error).message})`,
-      fix: 'write the values out',
-    };
+    const text = { must: `must be YAML whose aliases hold: ${(error as Error).message}`, fix: 'write the values out' };
     return { data: undefined, issues: [issue('schema/yaml', 'error', '', text)] };
   }
+}
+
+/** Whether an alias stands inside the value that it is an alias of. */
+function isCircular(value: unknown, above: readonly unknown[] = []): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return above.includes(value) || Object.values(value).some((item) => isCircular(item, [...above, value]));
 }
 
 /** Whole numbers beyond what a double holds: the job would get other digits than the file has. */
@@ -83,5 +104,6 @@ function positionIn(
     const node = document.getIn(path.slice(0, length), true) as { range?: [number, number, number] | null } | undefined;
     if (node?.range) return at(node.range[0]);
   }
-  return undefined;
+  const { contents } = document;
+  return contents?.range ? at(contents.range[0]) : undefined;
 }

@@ -32,6 +32,10 @@ function convert(found: ZodIssue, keysAt: (path: readonly PropertyKey[]) => stri
     case 'too_small':
     case 'too_big':
       return [rangeIssue(path, found)];
+    case 'invalid_key':
+      return found.issues.map(({ message }) =>
+        schemaIssue('schema/format', path, message, lastOf(found.path), 'rename it'),
+      );
     case 'invalid_union':
       return [
         schemaIssue(
@@ -47,8 +51,10 @@ function convert(found: ZodIssue, keysAt: (path: readonly PropertyKey[]) => stri
   }
 }
 
+const lastOf = (path: readonly PropertyKey[]) => String(path[path.length - 1]);
+
 function unknownKey(path: readonly PropertyKey[], known: readonly string[]): Issue {
-  const key = String(path[path.length - 1]);
+  const key = lastOf(path);
   const guess = known.length > 8 ? nearest(key, known) : known;
   return schemaIssue(
     'schema/unknown-key',
@@ -64,12 +70,14 @@ function typeIssue(path: string, found: Extract<ZodIssue, { code: 'invalid_type'
     const key = path.split('.').pop() ?? path;
     return schemaIssue('schema/required', path, `must be given (${typeName(found.expected)})`, undefined, `add ${key}`);
   }
-  return schemaIssue('schema/type', path, `must be ${typeName(found.expected)}`, found.input, 'change the value');
+  const fix = found.expected === 'string' && typeof found.input === 'number' ? 'put it in quotes' : 'change the value';
+  return schemaIssue('schema/type', path, `must be ${typeName(found.expected)}`, found.input, fix);
 }
 
 function rangeIssue(path: string, found: Extract<ZodIssue, { code: 'too_small' | 'too_big' }>): Issue {
   const limit = found.code === 'too_small' ? found.minimum : found.maximum;
-  const word = found.code === 'too_small' ? 'at least' : 'at most';
+  const [within, beyond] = found.code === 'too_small' ? ['at least', 'more than'] : ['at most', 'less than'];
+  const word = found.inclusive === false ? beyond : within;
   const unit = found.origin === 'string' ? ' characters' : found.origin === 'array' ? ' entries' : '';
   return schemaIssue('schema/range', path, `must be ${word} ${limit}${unit}`, found.input, `use ${word} ${limit}`);
 }

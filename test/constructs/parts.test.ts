@@ -172,6 +172,15 @@ describe('TrainingImage', () => {
     });
   });
 
+  test.each([
+    ['446045086412.dkr.ecr.us-gov-east-1.amazonaws.com/pytorch:1', 'arn:aws-us-gov:ecr:us-gov-east-1:446045086412'],
+    ['727897471807.dkr.ecr.cn-north-1.amazonaws.com.cn/pytorch:1', 'arn:aws-cn:ecr:cn-north-1:727897471807'],
+    ['204133271717.dkr.ecr.eusc-de-east-1.amazonaws.eu/pytorch:1', 'arn:aws-eusc:ecr:eusc-de-east-1:204133271717'],
+  ])('the build pulls a base of another partition: %s', (base, arn) => {
+    const statements = statementsOf(resourcesOf(templateOf(base).template), 'ImageBuildRole');
+    expect(statements.map((s) => s.Resource)).toContainEqual(`${arn}:repository/pytorch`);
+  });
+
   test('the build project runs docker build on the Dockerfile of the base, and another Dockerfile is another image', () => {
     const stack = testStack();
     const props = { repositoryName: 'own', baseImageUri: BASE, key: new kms.Key(stack, 'Key') };

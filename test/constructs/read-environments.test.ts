@@ -57,7 +57,31 @@ test('fails: everything that is wrong with all files, each with its place', asyn
   expect(texts[0]).toContain(`${bad}:1:`);
   expect(texts[1]).toContain(`${bad}:5:`);
   expect(texts[1]).toContain('quotas.require[0].count');
-  expect(texts[2]).toBe(`${path.join(folder, 'missing.yaml')}: must be a readable file, got ENOENT; check the path`);
+  expect(texts[2]).toBe(
+    `${path.join(folder, 'good.yaml')}:3:16: error: runs[0].file: must be a readable file (ENOENT), got ${path.join(folder, 'missing.yaml')}; check the path`,
+  );
+});
+
+test('fails: two files that make the same stack', async () => {
+  write('one.yaml', GOOD);
+  write('two.yaml', 'name: one\nregions: { us-east-1: {} }\n');
+  const { problems, environments } = await readEnvironments({ folder });
+  expect(environments).toEqual([]);
+  expect(problems.map((p) => p.text)).toEqual([
+    `${path.join(folder, 'two.yaml')}: error: name: must be another name than that of ${path.join(folder, 'one.yaml')} in us-east-1, got one; rename one, or deploy one with -c environment=FILE`,
+  ]);
+});
+
+test('fails: a base that a region has no image of, unless it is locked', async () => {
+  const file = write('one.yaml', 'name: one\nregions: { us-gov-west-1: {} }\nimage: { base: smp-2.8.0 }\n');
+  expect((await readEnvironments({ file })).problems.map((p) => p.text)).toEqual([
+    expect.stringContaining('image.base: must have a digest for us-gov-west-1 in '),
+  ]);
+  write(
+    'one.lock.yaml',
+    `schema: 1\nbases: { us-gov-west-1: { smp-2.8.0: { image: "111122223333.dkr.ecr.us-gov-west-1.amazonaws.com/smp:1", digest: "sha256:${'a'.repeat(64)}", resolvedAt: "2026-11-21" } } }\n`,
+  );
+  expect((await readEnvironments({ file })).problems).toEqual([]);
 });
 
 test('fails: a folder without environments', async () => {
@@ -112,7 +136,7 @@ describe('the lock file', () => {
     const { problems, environments } = await readEnvironments({ file });
     expect(environments).toEqual([]);
     expect(problems.map((p) => p.text)).toEqual([
-      `${file}: error: image.base: must have a digest for us-east-1 in ${file.replace('.yaml', '.lock.yaml')}, got cuda; run slipway lock ${file} --base <ECR image with its tag>`,
+      `${file}:3:16: error: image.base: must have a digest for us-east-1 in ${file.replace('.yaml', '.lock.yaml')}, got cuda; run slipway lock ${file} --base <ECR image with its tag>`,
     ]);
   });
 
@@ -128,7 +152,8 @@ describe('the lock file', () => {
     const lock = write('one.lock.yaml', text);
     const { problems, environments } = await readEnvironments({ file });
     expect(environments).toEqual([]);
-    expect(problems[0]?.text).toContain(`${lock}: error: `);
+    expect(problems[0]?.text).toMatch(/^.*one\.lock\.yaml:\d+:\d+: error: /);
+    expect(problems[0]?.text).toContain(lock);
   });
 });
 
@@ -160,6 +185,34 @@ describe('a run that the deploy submits', () => {
       RUN.replace('source: builtin', 'source: ./src, entryPoint: train.py').replace(/model:.*\n/, ''),
     );
     expect(environments[1]?.submissions[0]?.code?.sha256).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  test.each([
+    [
+      'two runs of one name',
+      'submit: on-change, region: us-east-1 }, { file: ./base.yaml, submit: on-change, region: us-east-1',
+      '',
+      'runs[1].file: must be a run of another name than runs[0], with submit: on-change in the same region, got ./base.yaml (base); rename the run, or name it once',
+    ],
+    [
+      'a run that the guardrails refuse',
+      'submit: on-change, region: us-east-1',
+      'guardrails: { maxInstancesPerRun: 1 }\n',
+      'compute.instanceCount: must be at most 1 in environment one, got 2; ask the platform team, or launch into another environment',
+    ],
+    [
+      'a region that the environment does not have',
+      'submit: manual, region: eu-west-1',
+      '',
+      "runs[0].region: must be one of the environment's regions, got eu-west-1; write region: us-west-2 or us-east-1",
+    ],
+  ])('fails: %s, once', async (_, entry, more, message) => {
+    expect(await errorsOf(entry, RUN, more)).toEqual([message]);
+  });
+
+  test('the same run goes to two regions', async () => {
+    const twice = 'submit: on-change, region: us-east-1 }, { file: base.yaml, submit: on-change, region: us-west-2';
+    expect((await read(twice)).environments.map(({ submissions }) => submissions.length)).toEqual([1, 1]);
   });
 
   test('manual submits nothing', async () => {

@@ -1,0 +1,17 @@
+import { REGIONS } from './regions';
+
+/** Partitions whose zone ids are known to follow the names of their Regions. */
+const PARTITIONS = ['aws', 'aws-cn', 'aws-us-gov'];
+
+/**
+ * What the zone ids of a Region begin with: `usw2` in us-west-2, `apne1` in ap-northeast-1, `usgw1` in us-gov-west-1. Undefined
+ * where that is not known. Source: https://docs.aws.amazon.com/global-infrastructure/latest/regions/aws-availability-zones.html,
+ * 2026-11-21.
+ */
+export function zoneIdPrefix(region: string): string | undefined {
+  if (!PARTITIONS.includes(REGIONS[region]?.partition ?? '')) return undefined;
+  const [country = '', ...words] = region.split('-');
+  return (
+    country + words.map((word) => (/^(north|south)(east|west)$/.test(word) ? `${word[0]}${word[5]}` : word[0])).join('')
+  );
+}

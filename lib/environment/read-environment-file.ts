@@ -1,0 +1,130 @@
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { publishedBaseUri } from '../catalog/base-images';
+import { REGIONS } from '../catalog/regions';
+import { checkEnvironment, checkSalvagedEnvironment } from '../rules/environment';
+import { type EnvironmentFile, type EnvironmentSpec, resolveEnvironments } from '../spec/environment-file';
+import { EMPTY_LOCK, type ImageLock, loadImageLock, lockedBaseUri, lockFileOf } from '../spec/image-lock';
+import { hasErrors, type Issue, issue } from '../spec/issue';
+import { type Loaded, loadEnvironment, loadRun } from '../spec/load';
+import { parsePath } from '../spec/overrides';
+import type { Position } from '../spec/yaml-file';
+import { type RegisteredRunFile, registrationIssues, submissionIssues } from './registered-runs';
+
+/** A finding with the file that it is about: the environment file, its lock, or a run file that it names. */
+export interface FileIssue extends Issue {
+  file: string;
+  position?: Position;
+}
+
+/** An environment file with everything beside it that a deploy reads. */
+export interface EnvironmentOnDisk {
+  /** Absent when the schema refused the file. */
+  value?: EnvironmentFile;
+  /** One a region; empty where `value` is absent. */
+  specs: EnvironmentSpec[];
+  lock: ImageLock;
+  /** Those of the runs that could be read. */
+  runs: RegisteredRunFile[];
+  /** Everything that is wrong with any of the files, each once. */
+  issues: FileIssue[];
+}
+
+/**
+ * Reads an environment file, its lock and its run files, and applies every rule: what `validate` says and what a synthesis
+ * says is the same. Never throws.
+ * @param overrides `--set path=value`
+ */
+export function readEnvironmentFile(file: string, text: string, overrides: readonly string[] = []): EnvironmentOnDisk {
+  const loaded = loadEnvironment(text, overrides);
+  const { value } = loaded;
+  const specs = value ? resolveEnvironments(value) : [];
+  const rules = value ? checkEnvironment(value) : loaded.salvaged ? checkSalvagedEnvironment(loaded.salvaged) : [];
+  const lock = readLock(lockFileOf(file));
+  const named = readRuns(file, value ?? loaded.salvaged?.versions[0]);
+  const registered = value ? registrationIssues(value, named.runs) : [];
+  return {
+    value,
+    specs,
+    lock: lock.value,
+    runs: named.runs,
+    issues: [
+      ...placed(file, [...loaded.issues, ...rules, ...unlocked(file, specs, lock.value)], loaded),
+      ...lock.issues,
+      ...placed(file, [...named.missing, ...registered], loaded),
+      ...named.issues,
+      ...named.runs.flatMap((run) => (value ? placed(run.file, submissionIssues(value, specs, run), run) : [])),
+    ],
+  };
+}
+
+function readLock(file: string): { value: ImageLock; issues: FileIssue[] } {
+  const text = existsSync(file) ? readText(file) : undefined;
+  if (!text) return { value: EMPTY_LOCK, issues: [] };
+  if ('problem' in text) {
+    const found = issue('environment/lock', 'error', '', { ...text.problem, got: file });
+    return { value: EMPTY_LOCK, issues: [{ ...found, file }] };
+  }
+  const loaded = loadImageLock(text.text);
+  return { value: loaded.value ?? EMPTY_LOCK, issues: placed(file, loaded.issues, loaded) };
+}
+
+/** A base that has no published tag in a region is built from a digest or not at all. An unknown region is a rule's finding. */
+function unlocked(file: string, specs: readonly EnvironmentSpec[], lock: ImageLock): Issue[] {
+  return specs
+    .filter(({ image: { base, uri }, region }) => {
+      const isFound = uri ?? lockedBaseUri(lock, region, base) ?? publishedBaseUri(base, region);
+      return isFound === undefined && Object.hasOwn(REGIONS, region);
+    })
+    .map(({ image: { base }, region }) =>
+      issue('environment/lock', 'error', 'image.base', {
+        must: `must have a digest for ${region} in ${lockFileOf(file)}`,
+        got: base,
+        fix: `run slipway lock ${file} --base <ECR image with its tag>`,
+      }),
+    );
+}
+
+interface RunsRead {
+  runs: RegisteredRunFile[];
+  /** About the environment file. */
+  missing: Issue[];
+  /** About the run files. */
+  issues: FileIssue[];
+}
+
+function readRuns(environment: string, value: EnvironmentFile | undefined): RunsRead {
+  const read: RunsRead = { runs: [], missing: [], issues: [] };
+  for (const [index, entry] of (value?.runs ?? []).entries()) {
+    const file = path.resolve(path.dirname(environment), entry.file);
+    const shown = path.isAbsolute(entry.file) ? file : path.join(path.dirname(environment), entry.file);
+    const found = readText(shown);
+    if ('problem' in found) {
+      read.missing.push(issue('environment/runs', 'error', `runs[${index}].file`, { ...found.problem, got: shown }));
+      continue;
+    }
+    const loaded = loadRun(found.text);
+    read.issues.push(...placed(shown, loaded.issues, loaded));
+    if (!loaded.value) continue;
+    const { positionOf } = loaded;
+    read.runs.push({ index, entry, file: shown, text: found.text, run: loaded.value, positionOf });
+  }
+  const unique = new Map(read.issues.map((found) => [`${found.file} ${found.message}`, found]));
+  return { ...read, issues: [...unique.values()] };
+}
+
+function readText(file: string): { text: string } | { problem: { must: string; fix: string } } {
+  try {
+    return { text: readFileSync(file, 'utf8') };
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
+    return { problem: { must: `must be a readable file (${why})`, fix: 'check the path' } };
+  }
+}
+
+function placed(file: string, issues: readonly Issue[], from: Pick<Loaded<unknown>, 'positionOf'>): FileIssue[] {
+  return issues.map((found) => ({ ...found, file, position: from.positionOf(parsePath(found.path) ?? []) }));
+}
+
+/** Whether anything keeps the environment from being deployed. */
+export const isRefused = ({ value, issues }: EnvironmentOnDisk): boolean => value === undefined || hasErrors(issues);

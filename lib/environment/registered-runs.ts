@@ -1,0 +1,94 @@
+import { codeContext } from '../archive/code-context';
+import { checkRun } from '../rules';
+import { guardrailIssues } from '../rules/guardrails';
+import { refuseUnsupported } from '../rules/support';
+import type { EnvironmentFile, EnvironmentSpec } from '../spec/environment-file';
+import { type Issue, issue, orList } from '../spec/issue';
+import type { Loaded } from '../spec/load';
+import type { RunSpec } from '../spec/run-spec';
+
+/** A run that an environment file names, as its file stands. */
+export interface RegisteredRunFile {
+  /** Its place among `runs`. */
+  index: number;
+  entry: NonNullable<EnvironmentFile['runs']>[number];
+  /** Path of the run file. */
+  file: string;
+  text: string;
+  run: RunSpec;
+  positionOf: Loaded<RunSpec>['positionOf'];
+}
+
+/** What is wrong with the entries of `runs` that a deploy submits: where they should go, and two that are one. */
+export function registrationIssues(environment: EnvironmentFile, runs: readonly RegisteredRunFile[]): Issue[] {
+  const regions = Object.keys(environment.regions);
+  const submitted = runs.filter(({ entry }) => entry.submit === 'on-change');
+  return submitted.flatMap((registered) => [
+    ...unclearRegion(registered, regions),
+    ...takenName(registered, submitted),
+  ]);
+}
+
+/** Submitted in every Region it would be trained, and paid, that many times. A region that is none is a rule's finding. */
+function unclearRegion({ index, entry }: RegisteredRunFile, regions: readonly string[]): Issue[] {
+  if (entry.region !== undefined || regions.length === 1) return [];
+  return [
+    issue('environment/submit', 'error', `runs[${index}].region`, {
+      must: `must be one of the environment's regions, with submit: on-change`,
+      fix: `write region: ${orList(regions)}`,
+    }),
+  ];
+}
+
+/** A run is known to its stack by its name. */
+function takenName({ index, entry, run }: RegisteredRunFile, others: readonly RegisteredRunFile[]): Issue[] {
+  const first = others.find((other) => other.run.name === run.name && other.entry.region === entry.region);
+  if (!first || first.index === index) return [];
+  return [
+    issue('environment/submit', 'error', `runs[${index}].file`, {
+      must: `must be a run of another name than runs[${first.index}], with submit: on-change in the same region`,
+      got: `${entry.file} (${run.name})`,
+      fix: 'rename the run, or name it once',
+    }),
+  ];
+}
+
+/** What keeps a deploy from submitting a run: the run's own rules, the guardrails, and the team that it is for. */
+export function submissionIssues(
+  environment: EnvironmentFile,
+  specs: readonly EnvironmentSpec[],
+  { entry, file, run }: RegisteredRunFile,
+): Issue[] {
+  const [place, ...others] = specs.filter(({ region }) => entry.region === undefined || region === entry.region);
+  if (entry.submit !== 'on-change' || !place || others.length > 0) return [];
+  return [
+    ...refuseUnsupported(checkRun(run, { region: place.region, ...codeContext(run, file) })),
+    ...guardrailIssues(run, { name: environment.name, guardrails: place.guardrails }),
+    ...teamIssues(environment.name, Object.keys(place.teams), run),
+    ...digestIssues(run),
+  ];
+}
+
+/** A deploy has nobody's rights to read an archive that is somewhere in S3. */
+function digestIssues({ code, distribution }: RunSpec): Issue[] {
+  if (!code.source.startsWith('s3://') || code.sha256 || distribution.contract === 'toolkit') return [];
+  const text = { must: 'must be given for code in S3 with submit: on-change', fix: 'write the output of sha256sum' };
+  return [issue('environment/submit', 'error', 'code.sha256', text)];
+}
+
+/** The team that a run file names, or the first one of the environment. */
+export const teamOf = (run: RunSpec, teams: readonly string[]): string =>
+  run.environment?.split('/')[1] ?? teams[0] ?? '';
+
+function teamIssues(environment: string, teams: readonly string[], run: RunSpec): Issue[] {
+  const [name = environment] = run.environment?.split('/') ?? [];
+  const isClear = run.environment?.includes('/') || teams.length === 1;
+  if (name === environment && isClear && teams.includes(teamOf(run, teams))) return [];
+  return [
+    issue('environment/submit', 'error', 'environment', {
+      must: `must be one team of environment ${environment} for submit: on-change`,
+      got: run.environment,
+      fix: `write environment: ${orList(teams.map((t) => `${environment}/${t}`))}`,
+    }),
+  ];
+}
