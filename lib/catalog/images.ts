@@ -108,6 +108,45 @@ export const SMP_PYTHON: Readonly<Record<string, string>> = {
   '2.5.1': 'py311',
 };
 
+/**
+ * PyTorch images for Trainium, with the tag after the version and the regions that have them. The SDK lists this one alone; it starts
+ * it whatever other version is asked for, which a rule refuses here.
+ * Source: sagemaker 2.257.7 image_uri_config/pytorch-neuron.json (Apache-2.0), retrieved 2026-11-21.
+ */
+const NEURON_PYTORCH: Readonly<Record<string, { repository: string; suffix: string; regions: readonly string[] }>> = {
+  '1.11.0': {
+    repository: 'pytorch-training-neuron',
+    suffix: 'neuron-py38-sdk2.4.0-ubuntu20.04',
+    regions: [
+      'ap-northeast-1',
+      'ap-south-1',
+      'ap-south-2',
+      'ap-southeast-1',
+      'ap-southeast-2',
+      'ap-southeast-4',
+      'ca-west-1',
+      'eu-central-1',
+      'eu-central-2',
+      'eu-south-2',
+      'eu-west-1',
+      'eu-west-3',
+      'il-central-1',
+      'sa-east-1',
+      'us-east-1',
+      'us-east-2',
+      'us-west-2',
+    ],
+  },
+};
+
+/** PyTorch versions that kind dlc has for Trainium. */
+export const NEURON_VERSIONS: readonly string[] = Object.keys(NEURON_PYTORCH);
+
+/** Regions with those images. */
+export const NEURON_REGIONS: readonly string[] = [
+  ...new Set(Object.values(NEURON_PYTORCH).flatMap(({ regions }) => regions)),
+];
+
 /** The full PyTorch version behind `version` of a dlc image, or undefined when there is no such image. */
 export function fullPytorchVersion(version: string): string | undefined {
   const full = PYTORCH_ALIASES[version] ?? NEWER_ALIASES[version] ?? version;
@@ -135,6 +174,14 @@ export function dlcImageUri(version: string, region: string, accelerated: boolea
   if (newer) return accelerated ? `${registry(account, region)}/${newer.repository}:${newer.tag}` : undefined;
   const processor = accelerated ? 'gpu' : 'cpu';
   return `${registry(account, region)}/pytorch-training:${version}-${processor}-${PYTORCH_PYTHON[full]}`;
+}
+
+/** URI of the PyTorch image for Trainium, tag as the SDK writes it; undefined when version or region has none. */
+export function neuronImageUri(version: string, region: string): string | undefined {
+  const image = NEURON_PYTORCH[fullPytorchVersion(version) ?? ''];
+  const account = image?.regions.includes(region) ? REGIONS[region]?.dlcAccount : undefined;
+  if (!account || !image) return undefined;
+  return `${registry(account, region)}/${image.repository}:${version}-${image.suffix}`;
 }
 
 /** URI of the SMP v2 image. The CUDA suffix follows the SDK: cu124 for 2.5, cu121 for 2.1-2.4 and any p5, else cu118. */

@@ -1,5 +1,19 @@
 import { fullPytorchVersion, fullTransformersVersion, HUGGING_FACE_IMAGES } from '../catalog/images';
+import { findInstanceType } from '../catalog/instances';
+import { instanceGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
+
+/**
+ * The type whose processors one of AWS's images is built for: the first with GPUs, whether its group trains or not, else the first of
+ * all. So does the SDK (sagemaker 2.257.7 estimator.py _get_instance_type); hosts without GPUs run the GPU build too.
+ */
+export function instanceTypeOfImage(run: RunSpec): string {
+  const types = instanceGroupsOf(run.compute).map((g) => g.instanceType);
+  return types.find((type) => acceleratorKind(type) === 'gpu') ?? types[0] ?? '';
+}
+
+/** GPU or Neuron; undefined for CPU types and unknown ones. */
+export const acceleratorKind = (type: string) => findInstanceType(type)?.accelerator?.kind;
 
 /** PyTorch version of the run's image where the run file says it; undefined for the environment's image and unknown URIs. */
 export function pytorchOfImage(run: RunSpec): string | undefined {

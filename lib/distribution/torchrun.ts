@@ -1,9 +1,12 @@
 import type { RunSpec } from '../spec/run-spec';
-import { sdkInstanceType, strategy } from './strategy';
+import { strategy } from './strategy';
 
-/** What the SDK sends for `{"torch_distributed": {"enabled": True}}`. */
-export function torchrunHyperparameters(run: RunSpec): Record<string, unknown> {
-  return { sagemaker_torch_distributed_enabled: true, sagemaker_instance_type: sdkInstanceType(run) };
+/** What the SDK sends for `{"torch_distributed": {"enabled": True}}`: the instance type only where the job has one, no groups. */
+export function torchrunHyperparameters({ compute }: RunSpec): Record<string, unknown> {
+  return {
+    sagemaker_torch_distributed_enabled: true,
+    ...(compute.instanceGroups.length === 0 && { sagemaker_instance_type: compute.instanceType }),
+  };
 }
 
 /** SMDDP finds its instance type here when no toolkit sets it (aws/deep-learning-containers PR 3645). */

@@ -3,6 +3,8 @@ import {
   fullPytorchVersion,
   fullTransformersVersion,
   HUGGING_FACE_IMAGES,
+  NEURON_REGIONS,
+  NEURON_VERSIONS,
   PYTORCH_END_OF_PATCH,
   PYTORCH_PYTHON,
   SMP_PYTHON,
@@ -11,7 +13,7 @@ import { acceleratorCount, findInstanceType } from '../catalog/instances';
 import { nearest } from '../catalog/nearest';
 import { REGIONS } from '../catalog/regions';
 import { SMP_REGIONS } from '../catalog/smp-releases';
-import { compareVersions, pytorchOfImage } from '../distribution/image-version';
+import { acceleratorKind, compareVersions, instanceTypeOfImage, pytorchOfImage } from '../distribution/image-version';
 import { orList } from '../spec/issue';
 import { instanceGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
@@ -108,8 +110,33 @@ function uriRegion(run: RunSpec, context: RuleContext): Finding[] {
 }
 
 /** Hosts that CUDA images for x86 do not run on: Neuron devices, and GB200 with its Arm cores. */
-const isForeign = (type: string) =>
-  findInstanceType(type)?.accelerator?.kind === 'neuron' || type === 'ml.p6e-gb200.36xlarge';
+const isForeign = (type: string) => acceleratorKind(type) === 'neuron' || type === 'ml.p6e-gb200.36xlarge';
+
+/** Whether the run asks kind dlc for a Neuron build. */
+const asksNeuron = (run: RunSpec) => run.image.kind === 'dlc' && acceleratorKind(instanceTypeOfImage(run)) === 'neuron';
+
+/** A type that none of AWS's CUDA builds runs on. PyTorch has Neuron builds of some versions. */
+function foreign(run: RunSpec, type: string): Finding[] {
+  const { kind, version } = run.image;
+  if (kind === 'uri' || kind === 'environment') return [];
+  if (asksNeuron(run))
+    return when(!NEURON_VERSIONS.includes(fullPytorchVersion(version ?? '') ?? ''), {
+      path: 'image.version',
+      must: `must be ${orList(NEURON_VERSIONS)} on ${type}: there is no other Neuron build of kind dlc`,
+      got: version,
+      fix: 'use it, or name an image of pytorch-training-neuronx with image.uri',
+    });
+  const neuronx = kind === 'huggingface' ? 'huggingface-pytorch-training-neuronx' : 'pytorch-training-neuronx';
+  const isNeuron = acceleratorKind(type) === 'neuron';
+  return [
+    {
+      path: 'image.kind',
+      must: `must be uri or environment on ${type}: AWS's images of this kind are CUDA builds for x86`,
+      got: kind,
+      fix: isNeuron ? `name an image of ${neuronx} with image.uri` : 'build an image for it and name it with image.uri',
+    },
+  ];
+}
 
 function processor(run: RunSpec): Finding[] {
   const types = instanceGroupsOf(run.compute)
@@ -118,15 +145,7 @@ function processor(run: RunSpec): Finding[] {
   const gpu = types.some((type) => acceleratorCount(type) > 0);
   const full = fullPytorchVersion(run.image.version ?? '');
   const other = types.find(isForeign);
-  if (other !== undefined && run.image.kind !== 'uri' && run.image.kind !== 'environment')
-    return [
-      {
-        path: 'image.kind',
-        must: `must be uri or environment on ${other}: AWS's images of this kind are CUDA builds for x86`,
-        got: run.image.kind,
-        fix: 'build an image for it and name it with image.uri',
-      },
-    ];
+  if (other !== undefined) return foreign(run, other);
   if (types.length === 0 || gpu) return [];
   const gpuOnly =
     run.image.kind === 'smp' ||
@@ -180,6 +199,13 @@ function endOfPatch(run: RunSpec): Finding[] {
   const pytorch = pytorchOfImage(run);
   const minor = pytorch?.split('.').slice(0, 2).join('.');
   if (run.image.kind !== 'dlc' || !pytorch || !minor) return [];
+  if (asksNeuron(run))
+    return when(NEURON_VERSIONS.includes(pytorch), {
+      path: 'image.version',
+      must: `must be in patch, which no Neuron build of kind dlc is (PyTorch ${orList(NEURON_VERSIONS)})`,
+      got: run.image.version,
+      fix: 'name an image of pytorch-training-neuronx with image.uri, or acknowledge image/end-of-patch',
+    });
   const end = PYTORCH_END_OF_PATCH[minor];
   if (end !== undefined && end >= FACTS_DATE) return [];
   return [
@@ -195,7 +221,7 @@ function endOfPatch(run: RunSpec): Finding[] {
 function registry(run: RunSpec, context: RuleContext): Finding[] {
   const here = regionOf(context);
   const { kind } = run.image;
-  const regions = kind === 'smp' ? SMP_REGIONS : Object.keys(REGIONS);
+  const regions = kind === 'smp' ? SMP_REGIONS : asksNeuron(run) ? NEURON_REGIONS : Object.keys(REGIONS);
   // smp-v2/region says it of that library.
   const isJudged =
     kind === 'dlc' || kind === 'huggingface' || (kind === 'smp' && run.distribution.library !== 'smp-v2');

@@ -28,9 +28,11 @@ export function groups(run: RunSpec): Finding[] {
   ]);
   if (unknown.length > 0 || distribution.contract !== 'toolkit' || known.length === 0) return unknown;
   return [
-    ...when(distribution.launcher === 'torchrun', {
+    // The SDK names no groups under torch_distributed: each would train by itself (sagemaker-training 5.1.4 environment.py,
+    // get_distribution_instance_groups_from_resource_config).
+    ...when(distribution.launcher === 'torchrun' && known.length > 1, {
       path: 'distribution.launcher',
-      must: 'must be mpi for instance groups under the toolkit contract',
+      must: 'must be mpi for several instance groups under the toolkit contract, whose torchrun starts in each by itself',
       got: 'torchrun',
       fix: 'use mpi, or contract entrypoint',
     }),

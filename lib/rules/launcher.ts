@@ -1,7 +1,7 @@
 import { acceleratorCount, defaultProcessesPerHost, findInstanceType } from '../catalog/instances';
 import { nearest } from '../catalog/nearest';
 import { findStrategy, LIBRARIES } from '../distribution';
-import { compareVersions, pytorchOfImage } from '../distribution/image-version';
+import { acceleratorKind, compareVersions, pytorchOfImage } from '../distribution/image-version';
 import { trainingInstanceTypes, trainingTypes } from '../distribution/strategy';
 import { orList } from '../spec/issue';
 import { trainingGroupsOf } from '../spec/resolve-run';
@@ -9,7 +9,7 @@ import type { RunSpec } from '../spec/run-spec';
 import { groups, mixedGroups } from './launcher-groups';
 import { type Finding, guide, type Rule, trainingRule, when } from './rule';
 
-const isNeuron = (type: string) => findInstanceType(type)?.accelerator?.kind === 'neuron';
+const isNeuron = (type: string) => acceleratorKind(type) === 'neuron';
 const TOOLKIT = 'aws/sagemaker-training-toolkit src/sagemaker_training';
 
 function entryKind(entryPoint: string): 'py' | 'sh' | 'module' {
@@ -112,21 +112,30 @@ function neuron(run: RunSpec): Finding[] {
   ];
 }
 
+/**
+ * What the SDK asks of torch_distributed. With an image_uri it looks at neither type nor version: the toolkit starts one process on a
+ * CPU host (sagemaker-training 5.1.4 runner.py), and what an old image carries is its owner's to know.
+ */
 function toolkitTorchrun(run: RunSpec): Finding[] {
   if (run.distribution.contract !== 'toolkit' || run.distribution.launcher !== 'torchrun') return [];
+  const isOwn = run.image.kind === 'uri' || run.image.kind === 'environment';
   const version = pytorchOfImage(run);
-  const cpu = trainingTypes(run).find(({ type }) => findInstanceType(type) && acceleratorCount(type) === 0);
+  const types = trainingTypes(run).filter(({ type }) => findInstanceType(type));
+  const cpu = types.find(({ type }) => acceleratorCount(type) === 0);
+  // The SDK's list for Trainium begins at PyTorch 1.11.
+  const isOld = version !== undefined && compareVersions(version, '1.13.1') < 0 && !types.some((t) => isNeuron(t.type));
   return [
-    ...when(cpu !== undefined, {
+    ...when(cpu !== undefined && !isOwn, {
       path: cpu?.path ?? 'compute.instanceType',
-      must: 'must have GPUs or Neuron devices for torchrun under the toolkit contract',
+      must: 'must have GPUs or Neuron devices for torchrun in an image of AWS under the toolkit contract',
       got: cpu?.type,
-      fix: 'use contract entrypoint, launcher script, or a GPU type',
+      fix: 'use contract entrypoint, launcher script, image.uri, or a GPU type',
     }),
-    ...when(version !== undefined && compareVersions(version, '1.13.1') < 0, {
-      path: 'image.version',
+    ...when(isOld, {
+      path: isOwn ? 'image.uri' : 'image.version',
+      ...(isOwn && { level: 'warning' as const }),
       must: 'must be PyTorch 1.13.1 or newer for torchrun under the toolkit contract',
-      got: run.image.version ?? version,
+      got: isOwn ? run.image.uri : run.image.version,
       fix: 'use a newer image, or launcher mpi',
     }),
   ];
@@ -181,8 +190,8 @@ const RULES: readonly Rule[] = [
   {
     id: 'launcher/instance-groups',
     level: 'error',
-    what: 'Groups that take part exist; the toolkit contract takes one under mpi.',
-    why: 'The SDK and the toolkit refuse the others.',
+    what: 'Groups that take part exist; the toolkit contract takes one, of several under mpi only.',
+    why: 'The SDK refuses the others, or starts a training in each group.',
     source: guide('train-heterogeneous-cluster'),
     check: groups,
   },
@@ -213,7 +222,7 @@ const RULES: readonly Rule[] = [
   {
     id: 'launcher/toolkit-torchrun',
     level: 'error',
-    what: 'torchrun under the toolkit contract needs accelerators and PyTorch 1.13.1.',
+    what: 'torchrun under the toolkit contract needs accelerators and PyTorch 1.13.1 in images of AWS.',
     why: 'The SDK refuses it; older images have no such runner.',
     source: 'aws/sagemaker-python-sdk v2.257.6 fw_utils.py validate_torch_distributed_distribution',
     check: toolkitTorchrun,

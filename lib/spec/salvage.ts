@@ -92,11 +92,14 @@ const isNumeric = (origin: string): boolean => origin === 'number' || origin ===
 /** A value of the type that was expected: the one that was meant where that can be told. */
 function ofType(expected: string, input: unknown): unknown[] {
   if (expected === 'boolean') return [false, true];
-  if (expected === 'string') return input === undefined ? [SOME_TEXT] : [String(input)];
+  if (expected === 'string') return input === undefined ? [SOME_TEXT] : [textOf(input)];
   if (expected === 'object') return input === undefined ? [{}] : [];
   const number = typeof input === 'string' && input.trim() !== '' ? Number(input) : Number.NaN;
   return (expected === 'number' || expected === 'int') && Number.isFinite(number) ? [number] : [];
 }
+
+/** As JSON where it is a list or a section: one with a key `toString` has no text of its own. */
+const textOf = (input: unknown): string => (typeof input === 'object' ? JSON.stringify(input) : String(input));
 
 /** Writes `value` at `path`, or takes away what stands there. List entries stay in place, so that the paths of the others hold. */
 function replaceAt(root: unknown, path: Path, value: unknown): boolean {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dlcImageUri, huggingFaceImageUri, smpImageUri } from '../../lib/catalog/images';
+import { dlcImageUri, huggingFaceImageUri, neuronImageUri, smpImageUri } from '../../lib/catalog/images';
 import {
   defaultProcessesPerHost,
   findInstanceType,
@@ -85,6 +85,11 @@ describe('images', () => {
     );
     expect(dlcImageUri('2.13', 'cn-north-1', true)).toMatch(/amazonaws\.com\.cn\/pytorch:2\.13\.0-cu133/);
     expect(dlcImageUri('2.13', 'us-west-2', false)).toBeUndefined();
+    expect(neuronImageUri('1.11.0', 'il-central-1')).toBe(
+      '780543022126.dkr.ecr.il-central-1.amazonaws.com/pytorch-training-neuron:1.11.0-neuron-py38-sdk2.4.0-ubuntu20.04',
+    );
+    expect(neuronImageUri('1.11.0', 'eu-north-1')).toBeUndefined();
+    expect(neuronImageUri('2.0.0', 'us-west-2')).toBeUndefined();
     expect(huggingFaceImageUri('4.28', 'us-west-2')).toMatch(/2\.0\.0-transformers4\.28\.1-gpu-py310-cu118/);
   });
 });

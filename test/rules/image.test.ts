@@ -22,6 +22,7 @@ test.each([
 
 test.each([
   ['ml.trn1.32xlarge', { kind: 'environment' }],
+  ['ml.trn1.32xlarge', dlc('1.11')],
   ['ml.p3dn.24xlarge', dlc('2.8.0')],
   ['ml.p5.48xlarge', dlc('2.1.0')],
   ['ml.p5en.48xlarge', dlc('2.6.0')],
@@ -29,6 +30,33 @@ test.each([
   ['ml.p4d.24xlarge', dlc('1.13.1')],
 ])('%s with %j suits', (type, image) => {
   expect([...issuesOf(on(type, image), 'image/processor'), ...issuesOf(on(type, image), 'image/stack')]).toEqual([]);
+});
+
+test('fails: Trainium with a version or a kind without a Neuron build, with the repository to look into', () => {
+  const said = (image: object) => issuesOf(on('ml.trn2.48xlarge', image), 'image/processor').map((i) => i.message);
+  expect(said(dlc('2.0.0'))).toEqual([
+    'image.version: must be 1.11.0 on ml.trn2.48xlarge: there is no other Neuron build of kind dlc, got 2.0.0; use it, or name an image of pytorch-training-neuronx with image.uri',
+  ]);
+  expect(said({ kind: 'huggingface', version: '4.36.0' })).toEqual([
+    expect.stringMatching(/; name an image of huggingface-pytorch-training-neuronx with image.uri$/),
+  ]);
+});
+
+test('fails: Trainium hosts after CPU hosts, where the SDK takes the CPU build', () => {
+  const group = (name: string, instanceType: string) => ({ name, instanceType, instanceCount: 1 });
+  const [cpu, trn] = [group('cpu', 'ml.c5.18xlarge'), group('trn', 'ml.trn1.32xlarge')];
+  const file = (instanceGroups: object[]) => ({ ...on('', dlc('1.11.0')), compute: { instanceGroups } });
+  expect(issuesOf(file([cpu, trn]), 'image/processor')).toMatchObject([{ path: 'image.kind' }]);
+  expect(issuesOf(file([trn, cpu]), 'image/processor')).toEqual([]);
+});
+
+test('the Neuron build has regions of its own, and no patches', () => {
+  const file = on('ml.trn1.32xlarge', dlc('1.11.0'));
+  expect(issuesOf(file, 'image/registry', { region: 'eu-north-1' })).toMatchObject([{ path: 'image.kind' }]);
+  expect(issuesOf(file, 'image/registry', { region: 'us-west-2' })).toEqual([]);
+  expect(issuesOf(file, 'image/end-of-patch')).toMatchObject([
+    { level: 'warning', message: expect.stringMatching(/name an image of pytorch-training-neuronx with image.uri/) },
+  ]);
 });
 
 test('fails: an SMP image in a region without one, whatever the library', () => {

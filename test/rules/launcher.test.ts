@@ -42,4 +42,44 @@ describe('instance groups', () => {
     const named = cluster([{ ...gpu, name: 'gpu_1 (a)' }], { instanceGroups: ['gpu_1 (a)'] });
     expect(issuesOf(named, 'launcher/')).toEqual([]);
   });
+
+  test('fails: several groups under torchrun of the toolkit contract; one may', () => {
+    const under = (groups: object[]) =>
+      issuesOf(
+        cluster(groups, { library: 'custom', launcher: 'torchrun', contract: 'toolkit', instanceGroups: ['gpu'] }),
+        'launcher/instance-groups',
+      );
+    expect(under([gpu, cpu])).toMatchObject([{ path: 'distribution.launcher' }]);
+    expect(under([gpu])).toEqual([]);
+  });
+});
+
+describe('torchrun under the toolkit contract', () => {
+  const registry = '763104351884.dkr.ecr.us-west-2.amazonaws.com';
+  const old = { kind: 'uri', uri: `${registry}/pytorch-training:1.12.1-gpu-py38` };
+  const found = (image: object, instanceType: string) =>
+    issuesOf(
+      {
+        ...BASE,
+        image,
+        compute: { instanceType },
+        distribution: { library: 'custom', launcher: 'torchrun', contract: 'toolkit' },
+      },
+      'launcher/toolkit-torchrun',
+    ).map(({ level, path }) => `${level} ${path}`);
+
+  test.each([
+    [{ kind: 'dlc', version: '2.5.1' }, 'ml.c5.9xlarge', ['error compute.instanceType']],
+    [{ kind: 'dlc', version: '1.12.1' }, 'ml.p4d.24xlarge', ['error image.version']],
+    [old, 'ml.p4d.24xlarge', ['warning image.uri']],
+  ])('fails: %j on %s', (image, type, said) => {
+    expect(found(image, type)).toEqual(said);
+  });
+
+  test.each([
+    [{ kind: 'environment' }, 'ml.c5.9xlarge'],
+    [{ kind: 'dlc', version: '1.11.0' }, 'ml.trn1.32xlarge'],
+  ])('%j on %s: nothing is said', (image, type) => {
+    expect(found(image, type)).toEqual([]);
+  });
 });

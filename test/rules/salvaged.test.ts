@@ -61,3 +61,8 @@ test.each([
 ])('nothing is said of %s', (_what, rest) => {
   expect(saidBeside({ ...BASE, ...rest })).toEqual([]);
 });
+
+test('fails: a section with a key toString where text belongs, without an exception', () => {
+  const file = { ...BASE, image: { kind: 'dlc', version: { toString: 1, valueOf: 2 } } };
+  expect(loadRun(JSON.stringify(file)).issues).toMatchObject([{ path: 'image.version' }]);
+});
