@@ -71,7 +71,7 @@ const upload = () =>
   ]);
 
 const run = (name: string) => path.join(ROOT, 'runs', name);
-const small = ['--set', 'training.microBatchSize=1', '--set', 'training.globalBatchSize=2'];
+const small = ['--set', 'training.microBatchSize=1', '--set', 'training.globalBatchSize=4'];
 const short = [...small, '--set', 'training.steps=8', '--set', 'code.arguments.save-every-steps=2'];
 /** One rank: what a role may do does not depend on how many ask. */
 const alone = [
