@@ -13,6 +13,8 @@ mkdirSync('.slipway/test', { recursive: true });
  * many tests first, and the longest has few (test/containers/conftest.py).
  */
 const PYTEST = '-m pytest -q test/containers -n 3 --dist loadfile --no-loadscope-reorder'.split(' ');
+/** What has not changed since the last run is not checked again. */
+const TSC = '--noEmit --incremental -p tsconfig.json'.split(' ');
 const counts = { passed: 0, failed: 0, skipped: 0 };
 
 function step(name, command, args) {
@@ -47,7 +49,7 @@ function say(name, ok, started) {
 /** None of these needs another one. */
 async function checks(python) {
   const found = await Promise.all([
-    quietStep('types', 'node_modules/.bin/tsc', ['--noEmit', '-p', 'tsconfig.json']),
+    quietStep('types', 'node_modules/.bin/tsc', [...TSC, '--tsBuildInfoFile', '.slipway/test/types.tsbuildinfo']),
     quietStep('build', process.execPath, ['scripts/build.mjs']),
     quietStep('lint', 'node_modules/.bin/biome', ['check', '.']),
     quietStep('ruff', python, ['-m', 'ruff', 'check', 'containers', 'test', 'scripts']),

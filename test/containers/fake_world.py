@@ -1,5 +1,6 @@
 """A job on this machine: one folder tree and one driver process per host, as the service would start them."""
 
+import compileall
 import hashlib
 import json
 import os
@@ -62,7 +63,9 @@ def install_driver(channel: Path) -> None:
     shutil.copy(REPOSITORY / "containers/driver/launch.sh", channel / "launch.sh")
     for package in ("driver/slipway_driver", "driver/slipway_s3", "trainer/slipway_trainer"):
         source = REPOSITORY / "containers" / package
-        shutil.copytree(source, channel / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+        # Compiled once here, and not by every process of every host: those write nothing.
+        compileall.compile_dir(source, quiet=2)
+        shutil.copytree(source, channel / source.name)
 
 
 def pack_code(channel: Path, files: dict[str, str]) -> str:

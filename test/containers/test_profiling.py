@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 from rank_world import events, run_ranks, trainer_job  # noqa: E402
-from slipway_trainer.profiling import place_of  # noqa: E402
+from slipway_trainer.checkpoint.store import open_store  # noqa: E402
+from slipway_trainer.profiling import StepTrace, place_of  # noqa: E402
 
 
 def profiled(root: Path, shards: Path, arguments: list[str], **environ: str) -> tuple[int, str]:
@@ -38,17 +39,29 @@ def test_traces_the_steps_after_the_first_ones_on_rank_0_and_changes_no_loss(sha
     assert [event["loss"] for event in events(plain, "step")] == [event["loss"] for event in events(output, "step")]
 
 
-def test_a_run_that_ends_within_the_window_leaves_what_was_seen(shards: Path, tmp_path: Path) -> None:
-    code, output = profiled(tmp_path, shards, ["--profile", "--profile-after-steps", "3", "--profile-steps", "50"])
-    assert code == 0, output
-    assert "ProfilerStep#5" in operations(tmp_path / "data/profile/rank-0-step-6.json.gz")
+def step_through(folder: Path, after: int, steps: int, of: int) -> None:
+    """A process that multiplies two matrices in each of its steps."""
+    trace = StepTrace(after, steps, torch.device("cpu"), open_store(str(folder)))
+    for step in range(1, of + 1):
+        torch.ones(4, 4) @ torch.ones(4, 4)
+        trace.after_step(step)
+    trace.close()
 
 
-def test_a_trace_that_cannot_be_kept_is_said_and_ends_nothing(shards: Path, tmp_path: Path) -> None:
-    (tmp_path / "data").write_text("a file where the folder should be")
-    code, output = profiled(tmp_path, shards, ["--profile", "--profile-after-steps", "1", "--profile-steps", "1"])
-    assert code == 0, output
-    assert [event["step"] for event in events(output, "profile") if "error" in event] == [2]
+def test_a_run_that_ends_within_the_window_leaves_what_was_seen(tmp_path: Path) -> None:
+    step_through(tmp_path, 3, 50, of=6)
+    assert "ProfilerStep#5" in operations(tmp_path / "rank-0-step-6.json.gz")
+
+
+def test_a_run_that_ends_before_the_window_leaves_nothing(tmp_path: Path) -> None:
+    step_through(tmp_path, 10, 3, of=6)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_trace_that_cannot_be_kept_is_said_and_ends_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("a file where the folder should be")
+    step_through(tmp_path / "file", 1, 1, of=4)
+    assert [event["step"] for event in events(capsys.readouterr().out, "profile") if "error" in event] == [2]
 
 
 def test_fails_with_77_for_a_window_without_steps(shards: Path, tmp_path: Path) -> None:

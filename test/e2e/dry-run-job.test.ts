@@ -58,10 +58,8 @@ describe('a request of --dry-run, submitted by a plain client', () => {
       '--dry-run',
       '--out',
       out,
-      '--set',
-      'training.steps=12',
-      '--set',
-      'code.arguments.save-every-steps=6',
+      ...['--set', 'training.steps=6', '--set', 'code.arguments.save-every-steps=3'],
+      ...['--set', 'distribution.processesPerHost=1', '--set', 'training.globalBatchSize=8'],
     );
     expect(dryRun.code, dryRun.stderr).toBe(0);
     job = JSON.parse(await sandbox.call(PYTHON, [path.join(__dirname, 'plain_client.py'), out, 'e2e-data', tokens]));
@@ -92,7 +90,7 @@ describe('a request of --dry-run, submitted by a plain client', () => {
     ) as { events: { message: string; logStreamName: string }[] };
     expect(new Set(events.map((e) => /algo-\d/.exec(e.logStreamName)?.[0]))).toEqual(new Set(['algo-1', 'algo-2']));
     const steps = events.filter((e) => e.message.startsWith('slipway {"event":"step"'));
-    expect(steps).toHaveLength(12);
+    expect(steps).toHaveLength(6);
   });
 
   test('leaves committed checkpoints and the AWS CLI lists the job', async () => {
@@ -107,7 +105,7 @@ describe('a request of --dry-run, submitted by a plain client', () => {
       '--output',
       'text',
     ]);
-    expect(objects).toContain('runs/nlp/plain/step-12/COMMITTED.json');
+    expect(objects).toContain('runs/nlp/plain/step-6/COMMITTED.json');
     const listed = await sandbox.call(aws, [
       'sagemaker',
       'list-training-jobs',

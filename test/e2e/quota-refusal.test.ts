@@ -42,8 +42,11 @@ beforeAll(async () => {
   const file = path.join(sandbox.folder, 'gate.yaml');
   assembly = path.join(sandbox.folder, 'cdk.out');
   writeFileSync(file, ENVIRONMENT);
-  await sandbox.call(CDK, ['bootstrap', 'aws://000000000000/us-west-2', '--app', '']);
-  await sandbox.call(CDK, ['synth', '--quiet', '--output', assembly, '-c', `environment=${file}`, '-c', 'sandbox=1']);
+  const synth = ['synth', '--quiet', '--output', assembly, '-c', `environment=${file}`, '-c', 'sandbox=1'];
+  await Promise.all([
+    sandbox.call(CDK, ['bootstrap', 'aws://000000000000/us-west-2', '--app', '']),
+    sandbox.call(CDK, synth),
+  ]);
 });
 afterAll(() => sandbox?.end());
 
