@@ -117,7 +117,7 @@ def command_line(pid: int) -> str:
 
 
 def test_sigterm_saves_and_asks_to_be_tried_again(shards: Path, tmp_path: Path) -> None:
-    job = training_job(tmp_path / "checkpoints", processesPerHost=2)
+    job = training_job(tmp_path / "checkpoints")
     job["arguments"] = ["--minimum-step-seconds", "0.3", "--save-every-steps", "1000"]
     job["training"]["steps"] = 1000
     world = FakeWorld(tmp_path / "world", 1, job, name=own_name())
