@@ -93,9 +93,10 @@ class Coordinator:
         return True
 
     def efa_reports(self, wait_seconds: float = 0.0) -> Dict[str, Dict[str, Any]]:
-        """By host, what the others have said of their network in this round; waits while some have not and nothing has failed."""
+        """By host, what the others have said of their network in this round; waits while some have not and nothing has failed. One that
+        has not connected yet may only be late: a round can be short."""
         deadline = time.monotonic() + wait_seconds
-        while len(self._efa) < len(self._others) and not self._early and not self._gone() and time.monotonic() < deadline:
+        while len(self._efa) < len(self._others) and not self._early and not self._lost and time.monotonic() < deadline:
             self._take(0.1)
         return dict(self._efa)
 
