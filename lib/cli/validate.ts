@@ -17,13 +17,16 @@ export function validate(file: string, options: CommonOptions, terminal: Termina
 
 function findIssues(file: string, options: CommonOptions): FileIssue[] {
   const text = readText(file);
-  if (isEnvironmentFile(text)) return readEnvironmentFile(file, text, options.set).issues;
+  if (isEnvironmentFile(text)) return readEnvironmentFile(file, text, options.set).issues.map(withoutNeighbours);
   // A name would need a service call; offline only a descriptor file says something about the environment.
   const descriptor =
     options.environment && isDescriptorFile(options.environment) ? readDescriptor(options.environment) : undefined;
   const { issues, positionOf } = checkRunFile(file, options, descriptor);
   return issues.map((found) => ({ ...found, file, position: positionOf(parsePath(found.path) ?? []) }));
 }
+
+/** A file may be checked away from its run files, and before `slipway lock`: only a deploy needs them. */
+const withoutNeighbours = (found: FileIssue): FileIssue => (found.isAbsent ? { ...found, level: 'warning' } : found);
 
 /** `file` only where it is another one than was asked about: a lock file, a run file that an environment names. */
 function jsonIssue(found: FileIssue, asked: string): object {

@@ -15,6 +15,8 @@ import { type RegisteredRunFile, registrationIssues, submissionIssues } from './
 export interface FileIssue extends Issue {
   file: string;
   position?: Position;
+  /** What is wrong is that something beside the file is not there (yet): a deploy needs it, the file itself says nothing wrong. */
+  isAbsent?: boolean;
 }
 
 /** An environment file with everything beside it that a deploy reads. */
@@ -32,7 +34,7 @@ export interface EnvironmentOnDisk {
 
 /**
  * Reads an environment file, its lock and its run files, and applies every rule: what `validate` says and what a synthesis
- * says is the same. Never throws.
+ * says is the same, but that files which are not there refuse only a synthesis. Never throws.
  * @param overrides `--set path=value`
  */
 export function readEnvironmentFile(file: string, text: string, overrides: readonly string[] = []): EnvironmentOnDisk {
@@ -49,9 +51,11 @@ export function readEnvironmentFile(file: string, text: string, overrides: reado
     lock: lock.value,
     runs: named.runs,
     issues: [
-      ...placed(file, [...loaded.issues, ...rules, ...unlocked(file, specs, lock.value)], loaded),
+      ...placed(file, [...loaded.issues, ...rules], loaded),
+      ...absent(placed(file, unlocked(file, specs, lock.value), loaded)),
       ...lock.issues,
-      ...placed(file, [...named.missing, ...registered], loaded),
+      ...absent(placed(file, named.missing, loaded)),
+      ...placed(file, registered, loaded),
       ...named.issues,
       ...named.runs.flatMap((run) => (value ? placed(run.file, submissionIssues(value, specs, run), run) : [])),
     ],
@@ -125,6 +129,8 @@ function readText(file: string): { text: string } | { problem: { must: string; f
 function placed(file: string, issues: readonly Issue[], from: Pick<Loaded<unknown>, 'positionOf'>): FileIssue[] {
   return issues.map((found) => ({ ...found, file, position: from.positionOf(parsePath(found.path) ?? []) }));
 }
+
+const absent = (issues: readonly FileIssue[]): FileIssue[] => issues.map((found) => ({ ...found, isAbsent: true }));
 
 /** Whether anything keeps the environment from being deployed. */
 export const isRefused = ({ value, issues }: EnvironmentOnDisk): boolean => value === undefined || hasErrors(issues);

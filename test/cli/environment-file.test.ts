@@ -19,8 +19,6 @@ const write = (text: string): string => {
 
 test.each([
   'name: one\nregions: { us-west-2: {} }\n',
-  'name: one\nregions: { us-west-2: {} }\nimage: { base: cuda }\n',
-  'name: one\nregions: { us-west-2: {} }\nruns: [{ file: missing.yaml }]\n',
   'name: one\nregions: { us-west-2: {} }\nnetwork: { mode: existing }\n',
   'name: Bad\nregions: { us-west-2: {} }\nprices: { ml.no: 1 }\n',
   'name: one\nquotas: { enforce: fail }\n',
@@ -31,6 +29,17 @@ test.each([
   const { problems } = await readEnvironments({ file });
   expect(problems.map((p) => p.text.replace(/^.*?: (error|warning): /, ''))).toEqual(said);
   expect(code).toBe(problems.some((p) => p.level === 'error') ? 1 : 0);
+});
+
+test.each([
+  ['a lock file', 'image: { base: cuda }', 'run slipway lock'],
+  ['a run file', 'runs: [{ file: missing.yaml }]', 'must be a readable file'],
+])('%s that is not there (yet) is a warning of validate and refuses a synthesis', async (_what, line, text) => {
+  const file = write(`name: one\nregions: { us-west-2: {} }\n${line}\n`);
+  const { stdout, code } = await runCli('validate', file, '--json');
+  expect([code, JSON.parse(stdout)]).toMatchObject([0, { ok: true, issues: [{ level: 'warning' }] }]);
+  const { problems } = await readEnvironments({ file });
+  expect(problems).toMatchObject([{ level: 'error', text: expect.stringContaining(text) }]);
 });
 
 test.each(['quota', 'preflight'])('fails: %s of a region that the file does not have', async (verb) => {
