@@ -220,3 +220,22 @@ print("finished")
     world.start()
     assert world.wait() == [0], world.log("algo-1")
     assert "finished" in world.log("algo-1")
+
+
+def test_a_host_that_only_lost_its_peers_does_not_hide_the_cause_on_the_other(tmp_path: Path) -> None:
+    """The host with the cause is asked to end before its rank has written the error down."""
+    script = """
+import os, pathlib, time
+gone = pathlib.Path(os.environ["SAGEMAKER_BASE_DIR"]).parent / "gone"
+if os.environ["SM_CURRENT_HOST"] == "algo-1":
+    gone.touch()
+    raise RuntimeError("[gloo] Connection closed by peer [127.0.0.1]:29400")
+while not gone.exists():
+    time.sleep(0.05)
+time.sleep(1)
+raise ValueError("the cause is here")
+"""
+    world = FakeWorld(tmp_path, 2, job_json(), {"train.py": script})
+    world.start({"SLIPWAY_PEER_SECONDS": "10"})
+    assert world.wait() == [75, 1], world.log("algo-2")
+    assert "the cause is here" in world.failure("algo-2")["reason"]

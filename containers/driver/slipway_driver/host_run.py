@@ -20,12 +20,15 @@ from slipway_driver.memory import oom_kills
 from slipway_driver.peers import Peers
 from slipway_driver.progress import ProgressReader, progress_line
 from slipway_driver.redaction import redacted_failure, secrets_of
+from slipway_driver.restart_policy import FOLLOWING_KINDS
 from slipway_driver.supervisor import Supervisor, read_records
 from slipway_driver.vitals import Vitals
 from slipway_driver.watchdog import Watchdog
 
 #: How long the first host waits at a good end for the others' last words on their network: they end at the same time.
 EFA_SECONDS = 5.0
+#: How long this host's ranks may take to write down an error of their own when another host has only lost its peers.
+OWN_ERROR_SECONDS = 3.0
 
 
 def watchdog_of(attempt: Attempt, now: float) -> Watchdog:
@@ -55,6 +58,7 @@ class HostRun:
         #: What the probe has measured before this round; None without one.
         self.bandwidth: Optional[Dict[str, Any]] = None
         self._alerted = False
+        self._asked_at: Optional[float] = None
         self._ended: Optional[Failure] = None
         self._oom_before = oom_kills()
         self._lock = threading.Lock()
@@ -174,9 +178,7 @@ class HostRun:
         if self._efa_told is not None or (self._efa.settled and not self._first_host):
             self._tell_efa()
         if asked is not None:
-            if asked == class_of(HANG):
-                dump_ranks(self._state, self._attempt.dumps, log)
-            self._end(Failure(TRY_AGAIN, "peer-lost", None, "another host's ranks ended: %s" % asked, []))
+            self._end_as_asked(asked)
             return
         # Only rank 0 prints steps, so only its host can see that nothing moves.
         with self._lock:
@@ -189,6 +191,20 @@ class HostRun:
         elif hang and not self._alerted:
             self._alerted = True
             say(progress_line("hang", reason=hang, step=self.step, alertOnly=True))
+
+    def _end_as_asked(self, kind: str) -> None:
+        """Another host's round has ended. One that only lost a peer has not seen the cause: it may be here, not yet written down."""
+        self._asked_at = self._asked_at or time.monotonic()
+        own = first_real(read_records(self._state))
+        if own is None and kind in FOLLOWING_KINDS and time.monotonic() < self._asked_at + OWN_ERROR_SECONDS:
+            return
+        if kind == class_of(HANG):
+            dump_ranks(self._state, self._attempt.dumps, log)
+        found = classify(own, oom_kills() > self._oom_before) if own is not None else None
+        if found is not None and found.kind not in FOLLOWING_KINDS:
+            self._end(found)
+        else:
+            self._end(Failure(TRY_AGAIN, "peer-lost", None, "another host's ranks ended: %s" % kind, []))
 
     def _end(self, failure: Failure) -> None:
         self._ended = failure
