@@ -75,6 +75,12 @@ class Coordinator:
             self._efa[host] = dict(message["report"])
         return True
 
+    def _take_while(self, waiting: Callable[[], bool], seconds: float) -> None:
+        """Messages into the books as long as something is waited for, at most so long."""
+        deadline = time.monotonic() + seconds
+        while waiting() and time.monotonic() < deadline:
+            self._take(0.1)
+
     def end_asked(self) -> Optional[str]:
         """Why the ranks of this host must end now; None while all goes well.
 
@@ -95,9 +101,7 @@ class Coordinator:
     def efa_reports(self, wait_seconds: float = 0.0) -> Dict[str, Dict[str, Any]]:
         """By host, what the others have said of their network in this round; waits while some have not and nothing has failed. One that
         has not connected yet may only be late: a round can be short."""
-        deadline = time.monotonic() + wait_seconds
-        while len(self._efa) < len(self._others) and not self._early and not self._lost and time.monotonic() < deadline:
-            self._take(0.1)
+        self._take_while(lambda: len(self._efa) < len(self._others) and not self._early and not self._lost, wait_seconds)
         return dict(self._efa)
 
     def finish(self, own: Report) -> None:
@@ -107,9 +111,7 @@ class Coordinator:
         """Ends the round everywhere, waits for every host's report and tells all the decision; also where to resume from."""
         self._await_connections()
         self._tell({"type": "end", "kind": own.kind})
-        deadline = time.monotonic() + self._patience
-        while len(self._early) + len(self._done) < len(self._others) and not self._gone() and time.monotonic() < deadline:
-            self._take(0.1)
+        self._take_while(lambda: len(self._early) + len(self._done) < len(self._others) and not self._gone(), self._patience)
         reports = list(self._early)
         reports.insert(0 if own.kind != "peer-lost" else len(reports), own)
         answered = {report.host for report in reports}
@@ -130,9 +132,7 @@ class Coordinator:
 
     def _await_connections(self) -> None:
         """A round may end before the slowest driver has connected; nobody hears from one that was killed before it could."""
-        deadline = time.monotonic() + min(LATE_SECONDS, self._patience)
-        while len(self._channels) < len(self._others) and not self._lost and time.monotonic() < deadline:
-            self._take(0.1)
+        self._take_while(lambda: len(self._channels) < len(self._others) and not self._lost, min(LATE_SECONDS, self._patience))
 
     def _tell(self, message: Mapping[str, Any]) -> None:
         for name, channel in list(self._channels.items()):

@@ -6,7 +6,7 @@ import json
 import shutil
 import threading
 import time
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Mapping, Optional, Sequence
 
 from slipway_driver.attempt import Attempt, new_state_folder
 from slipway_driver.dumps import keep_dumps, place_of
@@ -195,14 +195,13 @@ class HostRun:
     def _end_as_asked(self, kind: str) -> None:
         """Another host's round has ended. One that only lost a peer has not seen the cause: it may be here, not yet written down."""
         self._asked_at = self._asked_at or time.monotonic()
-        own = first_real(read_records(self._state))
+        own = self._own_failure(read_records(self._state))
         if own is None and kind in FOLLOWING_KINDS and time.monotonic() < self._asked_at + OWN_ERROR_SECONDS:
             return
         if kind == class_of(HANG):
             dump_ranks(self._state, self._attempt.dumps, log)
-        found = classify(own, oom_kills() > self._oom_before) if own is not None else None
-        if found is not None and found.kind not in FOLLOWING_KINDS:
-            self._end(found)
+        if own is not None and own.kind not in FOLLOWING_KINDS:
+            self._end(own)
         else:
             self._end(Failure(TRY_AGAIN, "peer-lost", None, "another host's ranks ended: %s" % kind, []))
 
@@ -215,13 +214,18 @@ class HostRun:
     def _ranks_started(self) -> bool:
         return any(self._state.glob("rank-*.pid"))
 
+    def _own_failure(self, records: Sequence[Mapping[str, Any]]) -> Optional[Failure]:
+        """The first real error of this host's ranks; None while none has written one down."""
+        first = first_real(records)
+        return classify(first, oom_kills() > self._oom_before) if first is not None else None
+
     def _outcome(self, launcher_code: int) -> Failure:
         if self._ended is not None:
             return self._ended
         records = read_records(self._state)
-        first = first_real(records)
-        if first is not None:
-            return classify(first, oom_kills() > self._oom_before)
+        own = self._own_failure(records)
+        if own is not None:
+            return own
         if not records and self._supervisor is not None and self._supervisor.stopping:
             return Failure(TRY_AGAIN, class_of(TRY_AGAIN), None, "asked to stop before the ranks had started", [])
         if len(records) >= self._attempt.local_ranks:
