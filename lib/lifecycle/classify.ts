@@ -33,7 +33,10 @@ const CAPACITY = /CapacityError|insufficient capacity|Unable to provision reques
 const SERVICE_FAULT = /^\s*InternalServerError|hardware failure|host maintenance/i;
 const ACCESS =
   /AccessDenied|access denied|not authorized|UnauthorizedOperation|Forbidden|KMS|CannotPull|no basic auth credentials|assume(d)? role|could not assume/i;
-/** S3's word, and that of the S3 connector for PyTorch, where a role, a bucket or a key denies the job its checkpoints or data: the next attempt would be denied as well. */
+/**
+ * S3's word, and that of the S3 connector for PyTorch, where a role, a bucket or a key denies the job its checkpoints or data:
+ * the next attempt would be denied as well.
+ */
 const STORAGE_DENIED = /\b(AccessDenied|Forbidden)\b/;
 const STORAGE: ReadonlySet<FailureClass> = new Set(['checkpoint', 'data']);
 /** What a rank says when another host went away: the cause lies elsewhere, and no other cause was found. */

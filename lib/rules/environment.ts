@@ -5,7 +5,8 @@ import {
   environmentFileSchema,
   resolveEnvironments,
 } from '../spec/environment-file';
-import { type Issue, issue } from '../spec/issue';
+import type { Issue } from '../spec/issue';
+import { issueOf } from '../spec/rule';
 import type { Salvaged } from '../spec/salvage';
 import { BUDGET_RULES } from './environment-budget';
 import { ENVIRONMENT_CAPACITY_RULES } from './environment-capacity';
@@ -15,7 +16,7 @@ import { PEOPLE_RULES } from './environment-people';
 import { REGION_RULES } from './environment-regions';
 import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
 import { ENVIRONMENT_STORAGE_RULES } from './environment-storage';
-import { isWithin } from './salvaged';
+import { undoubted } from './salvaged';
 
 /** Every named rule over environment files. */
 export const ENVIRONMENT_RULES: readonly EnvironmentRule[] = [
@@ -42,9 +43,7 @@ export function checkEnvironment(file: EnvironmentFile): Issue[] {
   const specs = resolveEnvironments(file);
   const placed = specs.flatMap((spec) => ENVIRONMENT_RULES.flatMap((rule) => placedFindings(rule, spec, file)));
   const said = placed.filter(({ found, path }) => !found.inVain || isInVain(path, found, placed, specs, file));
-  const issues = said.map(({ rule, found: { level, inVain, ...text }, path }) =>
-    issue(rule.id, level ?? rule.level, path, text),
-  );
+  const issues = said.map(({ rule, found: { inVain, ...finding }, path }) => issueOf(rule, { ...finding, path }));
   return [...new Map(issues.map((i) => [`${i.rule} ${i.message}`, i])).values()];
 }
 
@@ -83,13 +82,7 @@ export function checkSalvagedEnvironment({ versions, refused, leftOut }: Salvage
   const silent = new Set(
     ENVIRONMENT_RULES.filter(({ reads }) => reads.some((section) => doubtful.has(section))).map(({ id }) => id),
   );
-  const [first, ...others] = versions.map(checkEnvironment);
-  return (first ?? []).filter(
-    (found) =>
-      !silent.has(found.rule) &&
-      others.every((issues) => issues.some((i) => i.rule === found.rule && i.path === found.path)) &&
-      !refused.some((path) => isWithin(found.path, path) || isWithin(path, found.path)),
-  );
+  return undoubted(versions.map(checkEnvironment), refused).filter(({ rule }) => !silent.has(rule));
 }
 
 /** The section that a path is about, below its region if it has one; of a misspelled one the section that was meant. */

@@ -1,6 +1,7 @@
 import type { Descriptor } from '../spec/descriptor';
-import { type Issue, issue, orList } from '../spec/issue';
+import { type Issue, orList } from '../spec/issue';
 import { hostCount, instanceGroupsOf } from '../spec/resolve-run';
+import { issueOf } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 import { type Finding, type Rule, when } from './rule';
 
@@ -150,9 +151,5 @@ export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
 
 /** What the guardrails of an environment that is not deployed yet say about a run. */
 export function guardrailIssues(run: RunSpec, rails: Rails): Issue[] {
-  return GUARDRAIL_RULES.flatMap((rule) =>
-    rule
-      .check(run, { descriptor: rails })
-      .map(({ path, level, ...text }) => issue(rule.id, level ?? rule.level, path, text)),
-  );
+  return GUARDRAIL_RULES.flatMap((rule) => rule.check(run, { descriptor: rails }).map((found) => issueOf(rule, found)));
 }

@@ -37,17 +37,24 @@ const entryOf = (path: string) => `${sectionOf(path)}${/^[A-Za-z]+(\[\d+\])/.exe
 /** What rules say about the rest of a file that the schema refused: only what does not depend on the refused values. */
 export function checkSalvaged({ versions, refused, leftOut }: Salvaged, context: RuleContext): Issue[] {
   const doubtful = leftOut.flatMap((path) => [entryOf(path), ...(READ_BY[sectionOf(path)] ?? [])]);
-  const [first, ...others] = versions.map((run) => checkRun(run, context));
+  const found = undoubted(
+    versions.map((run) => checkRun(run, context)),
+    refused,
+  );
+  return found.filter(({ rule, path }) => LOCAL.has(rule) || !doubtful.some((part) => isAbout(path, part)));
+}
+
+/** What rules say of every version of a file, and not of the values that the schema refused. */
+export function undoubted([first = [], ...others]: readonly Issue[][], refused: readonly string[]): Issue[] {
   const isInAll = (found: Issue) => others.every((issues) => issues.some((i) => isSame(i, found)));
-  return (first ?? []).filter((found) => {
-    const isRefused = refused.some((path) => isWithin(found.path, path) || isWithin(path, found.path));
-    const isDoubtful = doubtful.some((part) => isWithin(found.path, part) || isWithin(part, found.path));
-    return !isRefused && isInAll(found) && (LOCAL.has(found.rule) || !isDoubtful);
-  });
+  return first.filter((found) => isInAll(found) && !refused.some((path) => isAbout(found.path, path)));
 }
 
 const isSame = (a: Issue, b: Issue): boolean => a.rule === b.rule && a.path === b.path && a.level === b.level;
 
+/** Whether one of two paths is the other or lies below it. */
+const isAbout = (path: string, other: string): boolean => isWithin(path, other) || isWithin(other, path);
+
 /** Whether `path` is `parent` or lies below it. */
-export const isWithin = (path: string, parent: string): boolean =>
+const isWithin = (path: string, parent: string): boolean =>
   path === parent || path.startsWith(`${parent}.`) || path.startsWith(`${parent}[`);

@@ -69,7 +69,7 @@ export function rulesAbout<Subject>(read: (run: RunSpec) => Subject | undefined)
 }
 
 /** What a rule has found, as an issue. */
-export function issueOf(rule: Rule, { path, level, ...text }: Finding): Issue {
+export function issueOf(rule: Pick<Rule, 'id' | 'level'>, { path, level, ...text }: Finding): Issue {
   return issue(rule.id, level ?? rule.level, path, text);
 }
 

@@ -21,8 +21,8 @@ export interface BuildInFlight {
 
 /**
  * Builds the environment's image once per content hash. The tag is the hash: a tag that is there needs no build, so that a
- * deploy after a failure, or a return to older inputs, builds nothing twice; one that the lifecycle policy has archived is restored. The framework asks isComplete until the build is
- * over. Delete leaves the images: attempts of live runs hold digests.
+ * deploy after a failure, or a return to older inputs, builds nothing twice; one that the lifecycle policy has archived is
+ * restored. The framework asks isComplete until the image is there. Delete leaves the images: attempts of live runs hold digests.
  */
 export async function onEvent(
   deps: ImageBuildDeps,
