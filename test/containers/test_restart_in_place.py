@@ -10,7 +10,7 @@ import pytest
 from fake_world import FakeWorld, job_json
 from slipway_driver.newest_checkpoint import newest_checkpoint, newest_step
 from slipway_driver.peer_channel import PeerChannel, PeerLost, accept, connect
-from slipway_driver.restart_policy import Report, decide
+from slipway_driver.restart_policy import Report, Start, decide
 
 
 def report(host: str = "algo-1", kind: str = "user-code", step: int | None = 5, reason: str = "") -> Report:
@@ -39,13 +39,13 @@ SAVE = "a checkpoint could not be written: put: S3 answered %s (request id 4F)"
     ],
 )
 def test_restarts_are_granted_only_while_they_can_help(reports, missing, left, ends, restart, why) -> None:
-    decision = decide(reports, missing, left, ends)
+    decision = decide(reports, missing, left, [Start(step, "algo-1") for step in ends], ["algo-1", "algo-2", "algo-3"])
     assert (decision.restart, decision.why) == (restart, why)
 
 
 def test_the_cause_is_the_host_that_failed_for_a_reason_of_its_own() -> None:
     reports = [report("algo-1", "peer-lost"), report("algo-3", "user-code"), report("algo-2", "peer-lost")]
-    assert decide(reports, [], 1, []).cause.host == "algo-3"
+    assert decide(reports, [], 1, [], ["algo-1", "algo-2", "algo-3"]).cause.host == "algo-3"
 
 
 def pair(server_secret: str, client_secret: str) -> "tuple[PeerChannel | Exception, PeerChannel | Exception]":

@@ -53,6 +53,8 @@ class Attempt:
     local_ranks: int
     devices: int
     hardware: Mapping[str, Any]
+    #: The same attempt with other hosts, or in another order.
+    on: Callable[[Cluster], Attempt]
 
 
 def _python_environment(job: Job, paths: Paths, inherited: Mapping[str, str]) -> Dict[str, str]:
@@ -116,35 +118,69 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
     """Reads and checks all that the service and the control plane wrote. Raises DriverError with the reason."""
     job_file = paths.channel("job") / "job.json"
     job = read_job(job_file)
-    cluster = read_cluster(paths.config / "resourceconfig.json", job.training_groups)
+    cluster = read_cluster(paths.config / "resourceconfig.json", job.training_groups, job.spare_instances)
     _prepare_folders(job, paths, inherited, log)
     known = read_hosts_file(paths.config / "hosts")
     before = time.monotonic()
     addresses = wait_for_hosts(cluster.hosts, known)
     log("all %d hosts resolve after %.1f s" % (len(cluster.hosts), time.monotonic() - before))
-    # On SageMaker the name is what scripts expect; the sandbox's hosts exist only in its file, so there the address is given.
-    reached_at = {host: known.get(host, host) for host in cluster.hosts}
-    master = reached_at[cluster.master]
     job_name = inherited.get("TRAINING_JOB_NAME") or job.run_id
-    port = master_port(job_name, shared_machine=bool(known))
-
     devices = efa_devices()
-    hardware = inventory(devices, cluster.instance_type)
+    host = _Host(
+        job=job,
+        job_file=job_file,
+        paths=paths,
+        inherited=inherited,
+        started_at=started_at,
+        log=log,
+        # On SageMaker the name is what scripts expect; the sandbox's hosts exist only in its file, so there the address is given.
+        reached_at={host: known.get(host, host) for host in cluster.hosts},
+        address=own_address(cluster.current_host, addresses, known),
+        job_name=job_name,
+        port=master_port(job_name, shared_machine=bool(known)),
+        devices=devices,
+        hardware=inventory(devices, cluster.instance_type),
+    )
+    return _attempt(host, cluster)
+
+
+@dataclass(frozen=True)
+class _Host:
+    """What stays the same on this host whichever hosts train."""
+
+    job: Job
+    job_file: Path
+    paths: Paths
+    inherited: Mapping[str, str]
+    started_at: float
+    log: Callable[[str], None]
+    reached_at: Mapping[str, str]
+    address: str
+    job_name: str
+    port: int
+    devices: int
+    hardware: Mapping[str, Any]
+
+
+def _attempt(host: _Host, cluster: Cluster) -> Attempt:
+    job, paths, inherited, port = host.job, host.paths, host.inherited, host.port
+    master = host.reached_at[cluster.master]
+    seen = cluster.as_scripts_see_it()
     mpi, mpi_complaint = mpi_environment(job, cluster, paths, inherited, master)
     environ, lines = compose(
         inherited,
         [
-            _sm_variables(job, cluster, paths, hardware, job_name),
-            rendezvous_variables(own_address(cluster.current_host, addresses, known), port, master, reached_at),
-            slipway_variables(job, paths, job_file, started_at),
+            _sm_variables(job, seen, paths, host.hardware, host.job_name),
+            rendezvous_variables(host.address, port, master, {name: host.reached_at[name] for name in seen.hosts}),
+            slipway_variables(job, paths, host.job_file, host.started_at),
             _python_environment(job, paths, inherited),
-            _threads(job, hardware, inherited),
+            _threads(job, host.hardware, inherited),
             {name: value for name, value in trace_variables(_dumps_of(paths)).items() if name not in inherited},
             mpi,
         ],
         efa_changes(
             cluster,
-            devices,
+            host.devices,
             interface_exists(cluster.network_interface),
             inherited,
             job.user_pinned,
@@ -153,7 +189,7 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
         job.env,
     )
     for line in [*lines, *mpi_complaint]:
-        log(line)
+        host.log(line)
     distributed = _distributed(job, cluster)
     return Attempt(
         job=job,
@@ -165,8 +201,9 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
         folder=paths.code,
         dumps=_dumps_of(paths),
         local_ranks=job.processes_per_host if distributed else 1,
-        devices=devices,
-        hardware=hardware,
+        devices=host.devices,
+        hardware=host.hardware,
+        on=lambda other: _attempt(host, other),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
@@ -27,10 +27,13 @@ class Cluster:
     instance_type: str
     current_group: str
     hosts: Tuple[str, ...]
+    #: In the order of their ranks.
     training_hosts: Tuple[str, ...]
     groups: Tuple[InstanceGroup, ...]
     network_interface: str
     raw: Mapping[str, Any]
+    #: Hosts that wait until a training host's hardware breaks, or whose own hardware broke.
+    idle_hosts: Tuple[str, ...] = ()
 
     @property
     def takes_part(self) -> bool:
@@ -46,8 +49,26 @@ class Cluster:
         return self.training_hosts[0]
 
     @property
+    def idle(self) -> bool:
+        """Whether this host is a spare one, or was set aside."""
+        return self.current_host in self.idle_hosts
+
+    @property
     def heterogeneous(self) -> bool:
         return len(self.groups) > 1
+
+    def with_training(self, hosts: Sequence[str]) -> Cluster:
+        """The same job after a host has taken another's place."""
+        idle = tuple(host for host in self.hosts if host not in hosts)
+        return replace(self, training_hosts=tuple(hosts), idle_hosts=idle)
+
+    def as_scripts_see_it(self) -> Cluster:
+        """Without the idle hosts: a script that counts hosts must find those that train, in the order of their ranks."""
+        if not self.idle_hosts or not self.takes_part:
+            return self
+        groups = [dict(group, hosts=list(self.training_hosts)) for group in self.raw.get("instance_groups") or []]
+        raw = dict(self.raw, hosts=list(self.training_hosts), **({"instance_groups": groups} if groups else {}))
+        return replace(self, hosts=self.training_hosts, idle_hosts=(), raw=raw)
 
 
 def string_sorted(hosts: Sequence[str]) -> Tuple[str, ...]:
@@ -69,10 +90,10 @@ def _groups(raw: Mapping[str, Any], hosts: Sequence[str], instance_type: str) ->
     )
 
 
-def parse_cluster(raw: Mapping[str, Any], training_groups: Sequence[str]) -> Cluster:
-    """The cluster as this host sees it. `training_groups` empty = every host takes part.
+def parse_cluster(raw: Mapping[str, Any], training_groups: Sequence[str], spares: int = 0) -> Cluster:
+    """The cluster as this host sees it. `training_groups` empty = every host takes part, but for the last `spares`.
 
-    Raises DriverError (77) when a group does not exist or the current host is not among the hosts.
+    Raises DriverError (77) when a group does not exist, the current host is not among the hosts, or no host is left to train.
     """
     hosts = string_sorted(raw.get("hosts") or [])
     current = str(raw.get("current_host", ""))
@@ -88,22 +109,30 @@ def parse_cluster(raw: Mapping[str, Any], training_groups: Sequence[str]) -> Clu
             "job.json trainingGroups: must name groups of the job (%s), got %s" % (", ".join(known), ", ".join(unknown)),
         )
     taking_part = [group for group in groups if not training_groups or group.name in training_groups]
+    candidates = string_sorted([host for group in taking_part for host in group.hosts])
+    if spares and (len(groups) > 1 or spares >= len(candidates)):
+        raise DriverError(
+            ENVIRONMENT,
+            "job.json spareInstances: must leave hosts of one group to train, got %d of %d hosts" % (spares, len(candidates)),
+        )
+    training = candidates[: len(candidates) - spares]
     return Cluster(
         current_host=current,
         instance_type=instance_type,
         current_group=str(raw.get("current_group_name") or HOMOGENEOUS),
         hosts=hosts,
-        training_hosts=string_sorted([host for group in taking_part for host in group.hosts]),
+        training_hosts=training,
         groups=groups,
         network_interface=str(raw.get("network_interface_name") or ""),
         raw=raw,
+        idle_hosts=candidates[len(training) :],
     )
 
 
-def read_cluster(path: Path, training_groups: Sequence[str]) -> Cluster:
+def read_cluster(path: Path, training_groups: Sequence[str], spares: int = 0) -> Cluster:
     """The cluster of a resourceconfig.json. Raises DriverError (77) when the file cannot be used."""
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DriverError(ENVIRONMENT, "%s: must be readable JSON (%s)" % (path, error))
-    return parse_cluster(raw, training_groups)
+    return parse_cluster(raw, training_groups, spares)

@@ -10,17 +10,18 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, PeerChannel, PeerLost, accept
 from slipway_driver.restart_budget import RestartBudget
-from slipway_driver.restart_policy import Decision, Report, decide, report_from
+from slipway_driver.restart_policy import Decision, Report, Start, decide, last_step, report_from
 
 
 class Coordinator:
-    """On the first host: holds a channel to every other driver."""
+    """On the first host: holds a channel to every other driver. `hosts` train, in the order of their ranks; `spares` wait."""
 
     def __init__(
-        self, host: str, others: Sequence[str], bind_to: str, port: int, secret: str, restarts: int,
-        log: Callable[[str], None], resume_from: Callable[[], str], report_seconds: float = REPORT_SECONDS,
+        self, hosts: Sequence[str], bind_to: str, port: int, secret: str, restarts: int, log: Callable[[str], None],
+        resume_from: Callable[[], str], report_seconds: float = REPORT_SECONDS, spares: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        self._host, self._others, self._secret = host, list(others), secret
+        self._hosts, self._spares, self._secret = list(hosts), list(spares), secret
+        self._all = len(hosts) + len(spares)
         self._budget, self._log, self._resume_from, self._patience = RestartBudget(restarts), log, resume_from, report_seconds
         self._channels: Dict[str, PeerChannel] = {}
         self._inbox: "queue.Queue[tuple[str, Optional[Dict[str, Any]]]]" = queue.Queue()
@@ -28,9 +29,9 @@ class Coordinator:
         self._efa: Dict[str, Dict[str, Any]] = {}
         self._lost: List[str] = []
         self._done: List[str] = []
-        self._ends: List[Optional[int]] = []
+        self._starts: List[Start] = []
         self._lock = threading.Lock()
-        self._socket = socket.create_server((bind_to, port), backlog=len(self._others) + 1)
+        self._socket = socket.create_server((bind_to, port), backlog=self._all)
         threading.Thread(target=self._accept, name="peers", daemon=True).start()
 
     def _accept(self) -> None:
@@ -49,14 +50,19 @@ class Coordinator:
             return
         with self._lock:
             self._channels[channel.name] = channel
-            if len(self._channels) == len(self._others):
-                self._log("the drivers of all %d hosts are connected" % (len(self._others) + 1))
+            if len(self._channels) == self._all - 1:
+                self._log("the drivers of all %d hosts are connected" % self._all)
         while True:
             try:
                 self._inbox.put((channel.name, channel.receive()))
             except (PeerLost, ValueError):
                 self._inbox.put((channel.name, None))
                 return
+
+    @property
+    def _others(self) -> List[str]:
+        """The other hosts that train."""
+        return self._hosts[1:]
 
     def _take(self, timeout: float) -> bool:
         """One message from the inbox into the books; False when none came."""
@@ -101,11 +107,12 @@ class Coordinator:
     def efa_reports(self, wait_seconds: float = 0.0) -> Dict[str, Dict[str, Any]]:
         """By host, what the others have said of their network in this round; waits while some have not and nothing has failed. One that
         has not connected yet may only be late: a round can be short."""
-        self._take_while(lambda: len(self._efa) < len(self._others) and not self._early and not self._lost, wait_seconds)
+        self._take_while(lambda: len(self._efa) < len(self._others) and not self._early and not self._cut_off(), wait_seconds)
         return dict(self._efa)
 
     def finish(self, own: Report) -> None:
-        """This host is done. The others will be too, or fail and leave."""
+        """This host is done. The others will be too, or fail and leave; those that wait need not any longer."""
+        self._tell({"type": "release"})
 
     def settle(self, own: Report) -> "tuple[Decision, str]":
         """Ends the round everywhere, waits for every host's report and tells all the decision; also where to resume from."""
@@ -116,23 +123,40 @@ class Coordinator:
         reports.insert(0 if own.kind != "peer-lost" else len(reports), own)
         answered = {report.host for report in reports}
         missing = [host for host in self._others if host not in answered or host in self._gone()]
-        decision = decide(reports, missing, self._budget.left(), self._ends)
+        waiting = [host for host in self._spares if host in self._channels and host not in self._lost]
+        decision = decide(reports, missing, self._budget.left(), self._starts, self._hosts, waiting)
         resume_from = self._resume_from() if decision.restart else ""
         self._tell({"type": "decision", "restart": decision.restart, "why": decision.why, "resumeFrom": resume_from,
-                    "cause": decision.cause.as_message()})  # fmt: skip
+                    "cause": decision.cause.as_message(), "hosts": list(decision.hosts)})  # fmt: skip
         if decision.restart:
             self._budget.take()
-            self._ends.append(max((report.step for report in reports if report.step is not None), default=None))
+            self._starts.append(Start(last_step(reports), decision.cause.host))
+            # A host that was set aside is in neither list: nothing starts on it again.
+            self._hosts = list(decision.hosts)
+            self._spares = [host for host in waiting if host not in decision.hosts]
         self._early, self._efa = [], {}
         return decision, resume_from
 
+    @property
+    def spares_left(self) -> int:
+        """Hosts that can still take a broken one's place."""
+        return len([host for host in self._spares if host not in self._lost])
+
     def _gone(self) -> List[str]:
-        """Hosts whose connection is lost, or was never made."""
-        return [host for host in self._others if host in self._lost or host not in self._channels]
+        """Training hosts that cannot answer."""
+        return [*self._cut_off(), *self._awaited()]
+
+    def _cut_off(self) -> List[str]:
+        """Training hosts whose connection is lost."""
+        return [host for host in self._others if host in self._lost]
+
+    def _awaited(self) -> List[str]:
+        """Training hosts that have not connected yet."""
+        return [host for host in self._others if host not in self._channels]
 
     def _await_connections(self) -> None:
         """A round may end before the slowest driver has connected; nobody hears from one that was killed before it could."""
-        self._take_while(lambda: len(self._channels) < len(self._others) and not self._lost, min(LATE_SECONDS, self._patience))
+        self._take_while(lambda: bool(self._awaited()) and not self._cut_off(), min(LATE_SECONDS, self._patience))
 
     def _tell(self, message: Mapping[str, Any]) -> None:
         for name, channel in list(self._channels.items()):

@@ -45,6 +45,7 @@ class Job:
     heartbeat_uri: Optional[str]
     restarts_in_place: int
     restart_secret: str
+    spare_instances: int
     raw: Mapping[str, Any]
 
     @property
@@ -132,10 +133,16 @@ def parse_job(raw: Mapping[str, Any]) -> Job:
         heartbeat_uri=read.value("heartbeatUri", str),
         restarts_in_place=read.value("restartsInPlace", int, 0),
         restart_secret=read.value("restartSecret", str, ""),
+        spare_instances=read.value("spareInstances", int, 0),
         raw=raw,
     )
     if job.processes_per_host < 1:
         read.issues.append("job.json processesPerHost: must be at least 1, got %d" % job.processes_per_host)
+    if job.spare_instances < 0 or (job.spare_instances > 0 and job.launcher != "torchrun"):
+        read.issues.append(
+            "job.json spareInstances: must be 0 or more, and 0 unless launcher is torchrun, got %d with launcher %s"
+            % (job.spare_instances, job.launcher)
+        )
     if job.builtin_module is not None and job.requirements:
         read.issues.append("job.json requirements: must not be given with entryPoint %s, which has no code archive" % job.entry_point)
     if read.issues:

@@ -12,21 +12,23 @@ import threading
 import time
 import traceback
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 from slipway_driver.attempt import Attempt, prepare
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DONE, ENVIRONMENT, TRY_AGAIN, DriverError, class_of
 from slipway_driver.failure import write_failure
+from slipway_driver.health import Health
 from slipway_driver.heartbeat import Heartbeat
 from slipway_driver.host_run import HostRun
+from slipway_driver.idle_host import IdleHost, idle_host
 from slipway_driver.log import log, say
 from slipway_driver.paths import Paths, paths_of
 from slipway_driver.peers import patience, peers_of
 from slipway_driver.probe import Probe
 from slipway_driver.progress import progress_line
 from slipway_driver.redaction import redacted, secrets_of
-from slipway_driver.restart_policy import Report
+from slipway_driver.restart_policy import Decision, Report
 
 # A host that only lost its peer waits, so that the host with the real error is the first to fail.
 PEER_GRACE_SECONDS = 10.0
@@ -44,51 +46,102 @@ class Driver:
         self._stopped = False
         #: Whether this host knows that another one is the cause and is leaving as well.
         self.agreed = False
+        self._health = Health()
         self._probe = Probe(attempt)
-        self._run = HostRun(attempt, self._peers)
+        self._set_aside: List[Dict[str, str]] = []
+        self._idle: Optional[IdleHost] = None
+        self._run: Optional[HostRun] = None
+        self._begin()
 
     @property
     def step(self) -> Optional[int]:
-        return self._run.step
+        return self._run.step if self._run else None
 
     def facts(self) -> Dict[str, Any]:
         """What the heartbeat says."""
-        return self._run.facts()
+        run = self._run.facts() if self._run else {}
+        return {**run, "setAside": list(self._set_aside), "sparesLeft": self._peers.spares_left}
 
     def stop(self) -> None:
         """SIGTERM came; also for a round that is only about to begin."""
         self._stopped = True
         self._probe.stop()
-        self._run.stop()
+        for waited_for in (self._run, self._idle):
+            if waited_for:
+                waited_for.stop()
 
     def run(self) -> Failure:
         """How this host ends; code 0 when all is well."""
         try:
-            self._run.bandwidth = self._probe.run()
+            bandwidth = self._probe.run()
+            if self._run:
+                self._run.bandwidth = bandwidth
             while True:
-                end = self._run.run()
-                report = Report(self._attempt.cluster.current_host, end.code, end.kind, end.reason[:300], self._run.step)
-                if self._run.stopping or end.code == DONE:
-                    self._peers.finish(report)
+                end = self._wait(self._idle) if self._idle else self._train()
+                if end is not None:
                     return end
-                decision, resume_from = self._peers.settle(report)
-                if not decision.restart:
-                    self.agreed = decision.cause.host != report.host
-                    if self._attempt.job.restarts_in_place:
-                        log("no restart in place: %s" % decision.why)
-                    return end
-                self._next_round(decision.cause, resume_from)
         finally:
+            if self._idle:
+                self._idle.leave()
             self._peers.close()
 
-    def _next_round(self, cause: Report, resume_from: str) -> None:
-        self._round += 1
-        say(progress_line("restart", round=self._round, host=cause.host, reason=cause.reason, resumeFrom=resume_from))
-        environ = dict(self._attempt.environ, SLIPWAY_RESUME_FROM=resume_from, SLIPWAY_RESTART=str(self._round))
-        self._attempt = dataclasses.replace(self._attempt, environ=environ)
-        self._run = HostRun(self._attempt, self._peers)
+    def _begin(self) -> None:
+        """This host's part in the round that comes."""
+        if not self._attempt.cluster.idle:
+            if self._idle:
+                self._idle.leave()
+            self._idle, self._run = None, HostRun(self._attempt, self._peers)
+        elif self._idle is None:
+            self._idle = idle_host(self._attempt, self._peers, set_aside=self._run is not None)
+            self._run = None
         if self._stopped:
-            self._run.stop()
+            self.stop()
+
+    def _train(self) -> Optional[Failure]:
+        """One round of the ranks; None when another one follows."""
+        run = self._run
+        assert run is not None
+        end = run.run()
+        if not run.stopping and end.code != DONE:
+            end = self._health.judged(end)
+        report = Report(self._attempt.cluster.current_host, end.code, end.kind, end.reason[:300], run.step)
+        if run.stopping or end.code == DONE:
+            self._peers.finish(report)
+            return end
+        decision, resume_from = self._peers.settle(report)
+        if decision.restart:
+            self._next_round(decision, resume_from)
+            return None
+        self.agreed = decision.cause.host != report.host
+        if self._attempt.job.restarts_in_place:
+            log("no restart in place: %s" % decision.why)
+        return end
+
+    def _wait(self, idle: IdleHost) -> Optional[Failure]:
+        """While this host does not train; None when a round begins, with it or without it."""
+        heard = idle.wait()
+        if isinstance(heard, Failure):
+            return heard
+        decision, resume_from = heard
+        if decision.restart:
+            self._next_round(decision, resume_from)
+            return None
+        self.agreed = True
+        return Failure(TRY_AGAIN, "peer-lost", None, "another host's ranks ended: %s" % decision.cause.kind, [])
+
+    def _next_round(self, decision: Decision, resume_from: str) -> None:
+        self._round += 1
+        cause, before = decision.cause, self._attempt.cluster.training_hosts
+        replaced = {old: new for old, new in zip(before, decision.hosts) if old != new}
+        also = {"replaced": replaced} if replaced else {}
+        say(progress_line("restart", round=self._round, host=cause.host, reason=cause.reason, resumeFrom=resume_from, **also))
+        for host in replaced:
+            reason = cause.reason if host == cause.host else "broken at the same time as %s" % cause.host
+            self._set_aside.append({"host": host, "reason": reason})
+        attempt = self._attempt.on(self._attempt.cluster.with_training(decision.hosts)) if replaced else self._attempt
+        environ = dict(attempt.environ, SLIPWAY_RESUME_FROM=resume_from, SLIPWAY_RESTART=str(self._round))
+        self._attempt = dataclasses.replace(attempt, environ=environ)
+        self._begin()
 
 
 def _start_heartbeat(attempt: Attempt, driver: Driver) -> Optional[Heartbeat]:
@@ -103,8 +156,9 @@ def _start_heartbeat(attempt: Attempt, driver: Driver) -> Optional[Heartbeat]:
 def _run_attempt(paths: Paths, started_at: float) -> int:
     attempt = prepare(paths, os.environ, started_at, log)
     cluster, job = attempt.cluster, attempt.job
-    say(progress_line("inventory", host=cluster.current_host, rank=cluster.rank, **attempt.hardware))
-    where = "host %d of %d (%s)" % (cluster.rank, len(cluster.training_hosts), cluster.current_host)
+    say(progress_line("inventory", host=cluster.current_host, rank=None if cluster.idle else cluster.rank, **attempt.hardware))
+    place = "spare host" if cluster.idle else "host %d" % cluster.rank
+    where = "%s of %d (%s)" % (place, len(cluster.training_hosts), cluster.current_host)
     how = "%s, %d process(es) here" % (job.launcher, attempt.local_ranks)
     log("run %s attempt %d: %s, %s; ready after %.1f s" % (job.run_id, job.attempt, where, how, time.time() - started_at))
     driver = Driver(attempt)

@@ -9,6 +9,14 @@ from typing import Any, Callable, Dict, Mapping, Optional
 from slipway_driver.peer_channel import LATE_SECONDS, REPORT_SECONDS, PeerChannel, PeerLost, connect_patiently
 from slipway_driver.restart_policy import Decision, Report, report_from
 
+#: How the first host's driver ends the wait of a host that does not train: all is done, or its connection is lost.
+RELEASED, CUT_OFF = "released", "cut-off"
+
+
+def _decided(message: Mapping[str, Any]) -> "tuple[Decision, str]":
+    hosts = tuple(str(host) for host in message["hosts"])
+    return Decision(bool(message["restart"]), report_from(message["cause"]), str(message["why"]), hosts), str(message["resumeFrom"])
+
 
 class Member:
     """On every other host: one channel to the first."""
@@ -21,7 +29,7 @@ class Member:
         self._channel: Optional[PeerChannel] = None
         self._inbox: "queue.Queue[Optional[Dict[str, Any]]]" = queue.Queue()
         self._end: Optional[str] = None
-        self._connected = threading.Event()
+        self._connected, self._refused = threading.Event(), threading.Event()
         arguments = (address, port, bind_to, secret)
         threading.Thread(target=self._listen, args=arguments, name="peers", daemon=True).start()
 
@@ -30,6 +38,7 @@ class Member:
             self._channel = connect_patiently(address, port, self._host, secret, bind_to)
         except PeerLost as error:
             self._log("the first host's driver: %s; there will be no restart in place" % error)
+            self._refused.set()
             return
         self._connected.set()
         while True:
@@ -91,10 +100,27 @@ class Member:
                 if message is None:
                     return lost, ""
                 if message.get("type") == "decision":
-                    cause = report_from(message["cause"])
-                    return Decision(bool(message["restart"]), cause, str(message["why"])), str(message["resumeFrom"])
+                    return _decided(message)
         except (PeerLost, queue.Empty):
             return lost, ""
+
+    def heard(self) -> "tuple[Decision, str] | str | None":
+        """For a host that does not train: the next decision, how its wait ends, or None while there is no news."""
+        if self._refused.is_set():
+            return CUT_OFF
+        try:
+            message = self._inbox.get_nowait()
+        except queue.Empty:
+            return None
+        if message is None:
+            return CUT_OFF
+        if message.get("type") == "decision":
+            return _decided(message)
+        return RELEASED if message.get("type") == "release" else None
+
+    @property
+    def spares_left(self) -> None:
+        """Only the first host knows."""
 
     def close(self) -> None:
         if self._channel is not None:

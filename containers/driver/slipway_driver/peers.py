@@ -7,11 +7,11 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 from slipway_driver.attempt import Attempt
 from slipway_driver.coordinator import Coordinator
 from slipway_driver.log import log
-from slipway_driver.member import Member
+from slipway_driver.member import RELEASED, Member
 from slipway_driver.newest_checkpoint import newest_checkpoint
 from slipway_driver.peer_channel import REPORT_SECONDS
 from slipway_driver.restart_budget import RestartBudget
-from slipway_driver.restart_policy import Decision, Report, decide
+from slipway_driver.restart_policy import Decision, Report, Start, decide
 
 
 class Alone:
@@ -19,10 +19,18 @@ class Alone:
 
     def __init__(self, restarts: int, resume_from: Callable[[], str]) -> None:
         self._budget, self._resume_from = RestartBudget(restarts), resume_from
-        self._ends: List[Optional[int]] = []
+        self._starts: List[Start] = []
+
+    @property
+    def spares_left(self) -> None:
+        """There can be none."""
 
     def end_asked(self) -> Optional[str]:
         return None
+
+    def heard(self) -> str:
+        """Nobody would ever call a host that waits."""
+        return RELEASED
 
     def announce(self, kind: str) -> None:
         """Nobody listens."""
@@ -38,10 +46,10 @@ class Alone:
         """Nobody waits."""
 
     def settle(self, own: Report) -> "tuple[Decision, str]":
-        decision = decide([own], [], self._budget.left(), self._ends)
+        decision = decide([own], [], self._budget.left(), self._starts, [own.host])
         if decision.restart:
             self._budget.take()
-            self._ends.append(own.step)
+            self._starts.append(Start(own.step, own.host))
         return decision, self._resume_from() if decision.restart else ""
 
     def close(self) -> None:
@@ -64,11 +72,12 @@ def peers_of(attempt: Attempt) -> Peers:
     def newest() -> str:
         return newest_checkpoint(attempt.environ["SLIPWAY_CHECKPOINT_URI"]) or attempt.environ["SLIPWAY_RESUME_FROM"]
 
-    if not cluster.takes_part or len(cluster.training_hosts) == 1 or not job.restart_secret:
+    talks = cluster.takes_part or cluster.idle
+    if not talks or len(cluster.training_hosts) + len(cluster.idle_hosts) == 1 or not job.restart_secret:
         return Alone(job.restarts_in_place if cluster.takes_part and len(cluster.training_hosts) == 1 else 0, newest)
     port = int(attempt.environ["MASTER_PORT"]) + 1
     own, seconds = attempt.environ["SLIPWAY_HOST_ADDRESS"], patience(attempt.environ)
-    if cluster.rank == 0:
-        others = [host for host in cluster.training_hosts if host != cluster.current_host]
-        return Coordinator(cluster.current_host, others, own, port, job.restart_secret, job.restarts_in_place, log, newest, seconds)
+    if cluster.current_host == cluster.master:
+        hosts, spares = cluster.training_hosts, cluster.idle_hosts
+        return Coordinator(hosts, own, port, job.restart_secret, job.restarts_in_place, log, newest, seconds, spares)
     return Member(cluster.current_host, attempt.environ["MASTER_ADDR"], port, own, job.restart_secret, log, seconds)

@@ -1,0 +1,120 @@
+"""A spare host's copy of the newest checkpoint in S3, all of it: whose place it will take is not known before.
+
+The files lie where the trainer keeps its own copies and looks for them (SLIPWAY_LOCAL_COPIES), each beside its digest. A file that is not
+here, or is not whole, is read from S3 as ever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, List, Mapping, Optional
+
+from slipway_driver.attempt import Attempt
+from slipway_driver.log import log
+from slipway_driver.newest_checkpoint import newest_checkpoint
+from slipway_s3 import S3Client, join_uri, parse_uri
+
+LOOK_SECONDS = 60.0
+#: Objects that travel at once, and how much of one is asked for at a time.
+STREAMS, PIECE_BYTES = 8, 64 << 20
+#: As the trainer leaves free (slipway_trainer/checkpoint/local_copies.py).
+LEAST_FREE_BYTES = 4 << 30
+COMMITTED = "COMMITTED.json"
+_STEP = re.compile(r"^step-\d+$")
+
+
+class Mirror:
+    """Of the checkpoints below `uri`, into `root`; only the newest stays."""
+
+    def __init__(self, uri: str, root: Path, client: Optional[S3Client] = None, look_seconds: float = LOOK_SECONDS) -> None:
+        self._uri, self._root, self._client = uri, root, client or S3Client()
+        self._look_seconds = look_seconds
+        self._stopped = threading.Event()
+        self._complained = False
+        self._done = ""
+        self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """What is whole stays; an object that is on its way is given up."""
+        self._stopped.set()
+
+    def _run(self) -> None:
+        while True:
+            try:
+                self.look()
+                self._complained = False
+            except Exception as error:  # A copy is a convenience: whatever goes wrong, the host must stay a spare.
+                if not self._complained:
+                    log("the newest checkpoint could not be copied: %s" % error)
+                    self._complained = True
+            if self._stopped.wait(self._look_seconds):
+                return
+
+    def look(self) -> None:
+        """Copies the newest checkpoint, unless it is here already or does not fit."""
+        newest = newest_checkpoint(self._uri, self._client)
+        if not newest or newest == self._done:
+            return
+        bucket, prefix = parse_uri(newest)
+        prefix = prefix.rstrip("/")
+        record = json.loads(self._client.get(bucket, prefix + "/" + COMMITTED).decode("utf-8"))
+        # Objects without a digest could not be told from torn ones: they are read from S3.
+        objects = [entry for entry in record.get("objects", []) if entry.get("sha256")]
+        folder = self._root / newest.rstrip("/").rsplit("/", 1)[-1]
+        self._drop_others(folder)
+        size = sum(int(entry["bytes"]) for entry in objects)
+        if shutil.disk_usage(str(self._root)).free < size + LEAST_FREE_BYTES:
+            log("%s is not copied: its %.1f GiB do not fit on this host's disk" % (newest, size / 2**30))
+            self._done = newest
+            return
+        with ThreadPoolExecutor(STREAMS) as pool:
+            whole: List[bool] = list(pool.map(lambda entry: self._copy(bucket, prefix, folder, entry), objects))
+        if all(whole):
+            self._done = newest
+            log("a copy of %s is here (%d objects, %.1f GiB)" % (newest, len(objects), size / 2**30))
+
+    def _drop_others(self, kept: Path) -> None:
+        self._root.mkdir(parents=True, exist_ok=True)
+        for entry in self._root.iterdir():
+            if _STEP.match(entry.name) and entry != kept:
+                shutil.rmtree(str(entry), ignore_errors=True)
+
+    def _copy(self, bucket: str, prefix: str, folder: Path, entry: Mapping[str, Any]) -> bool:
+        target = folder / str(entry["key"])
+        digest = target.with_name(target.name + ".sha256")
+        if self._stopped.is_set() or folder.resolve() not in target.resolve().parents:
+            return False
+        if digest.exists():
+            return True
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.with_name(target.name + ".tmp")
+        found, size = hashlib.sha256(), int(entry["bytes"])
+        with temporary.open("wb") as handle:
+            for first in range(0, size, PIECE_BYTES):
+                if self._stopped.is_set():
+                    return False
+                piece = self._client.get(bucket, prefix + "/" + str(entry["key"]), first, min(PIECE_BYTES, size - first))
+                found.update(piece)
+                handle.write(piece)
+        if found.hexdigest() != entry["sha256"]:
+            raise ValueError("%s: its content is not what COMMITTED.json says" % entry["key"])
+        temporary.replace(target)
+        digest.write_text(str(entry["sha256"]), encoding="ascii")
+        return True
+
+
+def mirror_of(attempt: Attempt) -> Optional[Mirror]:
+    """None where the trainer keeps no copies: own code, or checkpoints on a file system that all hosts share."""
+    uri = attempt.environ["SLIPWAY_CHECKPOINT_URI"]
+    if attempt.job.builtin_module is None or not uri.startswith("s3://"):
+        return None
+    return Mirror(join_uri(uri, ""), Path(attempt.environ["SLIPWAY_LOCAL_COPIES"]))
