@@ -21,6 +21,26 @@ TINY = {
 }  # fmt: skip
 
 
+#: nvidia-smi of a host with two GPUs, or with what the host's file says.
+_NVIDIA_SMI = """#!/bin/sh
+case "$*" in *--list-gpus*) printf 'GPU 0: x\\nGPU 1: x\\n'; exit 0;; *index,ecc*) ;; *) exit 0;; esac
+cat "$SAGEMAKER_BASE_DIR/gpus" 2>/dev/null || printf '0, 0\\n1, 0\\n'
+"""
+
+
+def with_gpus(folder: Path) -> dict[str, str]:
+    """Variables of a world whose hosts have an nvidia-smi."""
+    tool = folder / "bin/nvidia-smi"
+    tool.parent.mkdir()
+    tool.write_text(_NVIDIA_SMI)
+    tool.chmod(0o755)
+    return {"PATH": f"{tool.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+
+def lose_gpu(world: "FakeWorld", host: str) -> None:
+    (world.base(host) / "gpus").write_text("0, 0\n")
+
+
 def job_json(**changes: Any) -> dict[str, Any]:
     """A job file of schema 1; `changes` replace its sections."""
     job: dict[str, Any] = {

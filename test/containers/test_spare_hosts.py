@@ -2,16 +2,14 @@
 
 import hashlib
 import json
-import os
 import signal
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from fake_s3 import FakeS3
-from fake_world import FakeWorld, job_json
+from fake_world import FakeWorld, job_json, with_gpus
 from slipway_driver.cluster import Cluster, parse_cluster
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DriverError
@@ -126,18 +124,14 @@ def test_no_host_has_two_places() -> None:
     assert (hosts, why) == (("algo-1", "algo-8", "algo-9"), "")
 
 
-#: nvidia-smi of a host, which tells what a file of the host says; two GPUs without one.
-SMI = """#!/bin/sh
-case "$*" in *--list-gpus*) printf 'GPU 0: x\\nGPU 1: x\\n'; exit 0;; *index,ecc*) ;; *) exit 0;; esac
-cat "$SAGEMAKER_BASE_DIR/gpus" 2>/dev/null || printf '0, 0\\n1, 0\\n'
-"""
 #: Steps until 6, with a checkpoint at 2. A host that BREAK names loses a GPU at step 4 or fails there for ever; the first host waits there
 #: for its end.
 SCRIPT = """
 import json, os, pathlib, time
 host, round = os.environ["SM_CURRENT_HOST"], int(os.environ.get("SLIPWAY_RESTART", "0"))
-hosts, own = json.loads(os.environ["SM_HOSTS"]), int(os.environ["RANK"])
-assert hosts[own] == host and len(hosts) == int(os.environ["WORLD_SIZE"]) == 2, os.environ
+hosts = json.loads(os.environ["SM_HOSTS"])
+own = int(os.environ.get("RANK", hosts.index(host)))
+assert hosts[own] == host and len(hosts) == int(os.environ.get("WORLD_SIZE", 2)) == 2, os.environ
 assert list(json.loads(os.environ["SLIPWAY_HOSTS"])) == hosts == json.loads(os.environ["SM_RESOURCE_CONFIG"])["hosts"]
 checkpoints = pathlib.Path(os.environ["SLIPWAY_CHECKPOINT_URI"])
 broken = json.loads(os.environ["BREAK"])
@@ -161,17 +155,14 @@ print("finished in round", round, "as rank", own, flush=True)
 """
 
 
-def spare_world(tmp_path: Path, hosts: int, spares: int, broken: "dict[str, str]") -> FakeWorld:
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin/nvidia-smi").write_text(SMI)
-    (tmp_path / "bin/nvidia-smi").chmod(0o755)
+def spare_world(tmp_path: Path, hosts: int, spares: int, broken: "dict[str, str]", launcher: str = "torchrun") -> FakeWorld:
     (tmp_path / "checkpoints").mkdir()
     checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
     job = job_json(
-        launcher="torchrun", env={"BREAK": json.dumps(broken)}, restartsInPlace=3, checkpoints=checkpoints, spareInstances=spares,
+        launcher=launcher, env={"BREAK": json.dumps(broken)}, restartsInPlace=5, checkpoints=checkpoints, spareInstances=spares,
     )  # fmt: skip
     world = FakeWorld(tmp_path / "world", hosts, job, {"train.py": SCRIPT}, name=f"spare-{tmp_path.name}")
-    world.start({"PATH": f"{tmp_path / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}"})
+    world.start(with_gpus(tmp_path))
     return world
 
 
@@ -193,25 +184,18 @@ def test_a_spare_host_takes_the_place_of_one_whose_gpu_is_gone(tmp_path: Path) -
 
 
 @pytest.mark.torch
-def test_the_job_ends_as_broken_hardware_when_no_spare_is_left(tmp_path: Path) -> None:
-    world = spare_world(tmp_path, 3, 1, {"algo-2": "gpu", "algo-3": "gpu"})
-    assert world.wait() == [75, 75, 75]
-    assert "no restart in place: algo-3: no spare host is left" in world.log("algo-1")
-    assert world.failure("algo-3")["class"] == "hardware"
-    assert {world.failure(host)["class"] for host in ("algo-1", "algo-2")} == {"peer-lost"}
+def test_hosts_are_replaced_until_no_spare_is_left(tmp_path: Path) -> None:
+    """One that fails twice at the same place though it sees nothing wrong, then two that lose a GPU."""
+    world = spare_world(tmp_path, 4, 2, {"algo-2": "code", "algo-3": "gpu", "algo-4": "gpu"})
+    assert world.wait() == [75, 75, 75, 75]
+    assert [event.get("replaced") for event in world.events("algo-1", "restart")] == [None, {"algo-2": "algo-3"}, {"algo-3": "algo-4"}]
+    assert "no restart in place: algo-4: no spare host is left" in world.log("algo-1")
+    assert world.failure("algo-4")["class"] == "hardware"
+    assert {world.failure(host)["class"] for host in ("algo-1", "algo-2", "algo-3")} == {"peer-lost"}
 
 
-@pytest.mark.torch
-def test_a_host_that_fails_twice_at_the_same_place_is_set_aside_though_it_sees_nothing_wrong(tmp_path: Path) -> None:
-    world = spare_world(tmp_path, 3, 1, {"algo-2": "code"})
-    assert world.wait() == [0, 0, 0], "\n".join(world.log(host) for host in world.hosts)
-    assert [event.get("replaced") for event in world.events("algo-1", "restart")] == [None, {"algo-2": "algo-3"}]
-    assert "finished in round 2 as rank 1" in world.log("algo-3")
-
-
-@pytest.mark.torch
 def test_without_spares_a_broken_host_gets_no_restart_in_place(tmp_path: Path) -> None:
-    world = spare_world(tmp_path, 2, 0, {"algo-2": "gpu"})
+    world = spare_world(tmp_path, 2, 0, {"algo-2": "gpu"}, launcher="script")
     assert world.wait() == [75, 75]
     assert world.events("algo-1", "restart") == []
     failure = world.failure("algo-2")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fake_world import TINY, FakeWorld, job_json
+from fake_world import TINY, FakeWorld, job_json, lose_gpu, with_gpus
 from rank_world import events, run_ranks
 
 pytest.importorskip("torch")
@@ -67,21 +67,25 @@ def uninterrupted(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> dic
 
 
 def test_killed_ranks_and_killed_hosts_continue_bit_for_bit(shards: Path, tmp_path: Path, uninterrupted: dict[int, float]) -> None:
-    """A rank dies: every rank starts again in place. Then a host dies: the job ends, and a second one takes over."""
-    slow = training_job(tmp_path / "checkpoints", restartsInPlace=2)
+    """A rank dies: every rank starts again in place. A GPU is lost: a spare host takes the place. Then a host dies: the job ends, and a
+    second one takes over."""
+    slow = training_job(tmp_path / "checkpoints", restartsInPlace=2, spareInstances=1)
     slow["arguments"] = [*slow["arguments"], "--minimum-step-seconds", "0.2"]
-    first = FakeWorld(tmp_path / "first", 2, slow, name=own_name())
+    first = FakeWorld(tmp_path / "first", 3, slow, name=own_name())
     first.add_channel("train", shards)
-    first.start(ONE_THREAD)
-    first.wait_for("algo-1", '"event":"step","step":6', seconds=600)
-    victim = next(pid for pid in descendants(first.processes["algo-2"].pid) if "slipway_trainer" in command_line(pid))
-    os.kill(victim, signal.SIGKILL)
-    first.wait_for("algo-1", '"event":"step","step":10', seconds=600)
-    os.killpg(first.processes["algo-2"].pid, signal.SIGKILL)
-    assert first.wait(600) == [75, -signal.SIGKILL], first.log("algo-1")
+    first.start(ONE_THREAD | with_gpus(tmp_path))
+    first.wait_for("algo-1", '"event":"step","step":5', seconds=600)
+    kill_rank(first, "algo-2")
+    first.wait_for("algo-1", '"event":"step","step":9', seconds=600)
+    lose_gpu(first, "algo-2")
+    kill_rank(first, "algo-2")
+    first.wait_for("algo-1", '"event":"step","step":11', seconds=600)
+    os.killpg(first.processes["algo-3"].pid, signal.SIGKILL)
+    # The host that was set aside leaves with the others.
+    assert first.wait(600) == [75, 75, -signal.SIGKILL], first.log("algo-1")
     assert first.failure("algo-1")["class"] == "peer-lost"
-    assert [event["round"] for event in first.events("algo-1", "restart")] == [1]
-    assert first.events("algo-1", "resume")[0]["step"] in (4, 8)
+    assert [event.get("replaced") for event in first.events("algo-1", "restart")] == [None, {"algo-2": "algo-3"}]
+    assert [event["step"] for event in first.events("algo-1", "resume")] == [4, 8]
     assert losses(first.log("algo-1")).items() <= uninterrupted.items()
 
     resumed_from = tmp_path / "checkpoints/step-8"
@@ -97,6 +101,11 @@ def test_killed_ranks_and_killed_hosts_continue_bit_for_bit(shards: Path, tmp_pa
 def own_name() -> str:
     """The driver's port follows from the job's name: tests that run beside each other on this machine must not meet."""
     return f"test-{uuid.uuid4().hex[:12]}-a001"
+
+
+def kill_rank(world: FakeWorld, host: str) -> None:
+    victim = next(pid for pid in descendants(world.processes[host].pid) if "slipway_trainer" in command_line(pid))
+    os.kill(victim, signal.SIGKILL)
 
 
 def losses(output: str) -> dict[int, float]:
