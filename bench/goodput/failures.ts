@@ -8,6 +8,10 @@ export interface Failure {
   kind: FailureKind;
   /** A hang that no collective notices. */
   silent: boolean;
+  /** The machine is gone, and not only a device of it. */
+  losesMachine: boolean;
+  /** It is the host of rank 0. */
+  isFirstHost: boolean;
   /** Wait for capacity, should this failure cost the job, seconds. */
   capacityWaitSeconds: number;
 }
@@ -30,6 +34,7 @@ export function randomStream(seed: number): () => number {
  */
 export function failuresOf(constants: Constants, rate: Rate, nodes: number, seed: number): Failure[] {
   const random = pairedStream(seed, nodes * 31 + (rate === 'llama3' ? 1 : 2));
+  const which = pairedStream(seed, nodes * 31 + (rate === 'llama3' ? 3 : 4));
   const meanSeconds = meanSecondsBetween(constants, rate, nodes);
   const failures: Failure[] = [];
   const exponential = () => -Math.log(1 - random()) * meanSeconds;
@@ -37,7 +42,9 @@ export function failuresOf(constants: Constants, rate: Rate, nodes: number, seed
     const kind = pickKind(constants.shares[rate], random());
     const { medianMinutes, sigma } = constants.capacityWait;
     const capacityWaitSeconds = 60 * medianMinutes * Math.exp(sigma * normal(random));
-    failures.push({ at, kind, silent: kind === 'hang' && random() < constants.silentHangShare, capacityWaitSeconds });
+    const silent = kind === 'hang' && random() < constants.silentHangShare;
+    const losesMachine = kind === 'node' && which() < constants.lostMachineShare;
+    failures.push({ at, kind, silent, losesMachine, isFirstHost: which() * nodes < 1, capacityWaitSeconds });
   }
   return failures;
 }

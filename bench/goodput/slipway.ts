@@ -4,7 +4,7 @@ import { admitRun, askResume } from '../../lib/lifecycle/intent';
 import type { Observed, PresentJob } from '../../lib/lifecycle/observed';
 import { type Attempt, isOver, type RunRecord } from '../../lib/lifecycle/record';
 import type { Constants } from './constants';
-import type { Failure } from './failures';
+import type { Failure, FailureKind } from './failures';
 import { saveIntervalSeconds } from './interval';
 import { CAUSES, type Cause, type Log, type RunResult } from './result';
 import { startedRecord } from './started-record';
@@ -24,6 +24,8 @@ interface Job {
   startsAt: number;
   stepsAt: number;
   leavesAt: number;
+  /** Hosts of the job that can still take a broken one's place. */
+  sparesLeft: number;
   /** When the restarts in place of the last hour were. */
   restartedAt: number[];
   /** Position when steps last began: the driver restarts in place only after a step beyond it. */
@@ -159,18 +161,23 @@ export class SlipwaySimulation {
       job.stuckSince = this.now;
       return;
     }
-    const { crashDetectionSeconds, slipway } = this.constants;
+    const { slipway } = this.constants;
     const isSlow = failure.kind === 'hang' || failure.kind === 'network';
-    const noticedAt = this.now + (isSlow ? slipway.collectiveTimeoutSeconds : crashDetectionSeconds);
+    const noticedAt = this.now + (isSlow ? slipway.collectiveTimeoutSeconds : slipway.crashDetectionSeconds);
     this.book('detection', this.now, noticedAt);
-    if (failure.kind === 'node') {
+    if (failure.kind === 'node' && !this.mayReplace(job, failure)) {
       job.ending = { at: noticedAt, status: 'Failed', reason: 'InternalServerError: hardware failure' };
     } else if (this.mayRestart(job) && position > job.beganAt) {
+      if (failure.kind === 'node') job.sparesLeft -= 1;
       this.restartInPlace(job, noticedAt);
     } else {
-      const reason = failure.kind === 'process' ? failureFile('user-code', 1) : failureFile('hang', 70);
-      job.ending = { at: noticedAt, status: 'Failed', reason };
+      job.ending = { at: noticedAt, status: 'Failed', reason: failureFile(...CLASS_AND_CODE[failure.kind]) };
     }
+  }
+
+  /** The service ends the job of a machine that is gone, and the first host's place cannot be taken. */
+  private mayReplace(job: Job, failure: Failure): boolean {
+    return job.sparesLeft > 0 && !failure.losesMachine && !failure.isFirstHost;
   }
 
   private mayRestart(job: Job): boolean {
@@ -249,6 +256,7 @@ export class SlipwaySimulation {
       startsAt,
       stepsAt: startsAt + loads,
       leavesAt,
+      sparesLeft: spareHosts(this.constants, this.nodes),
       restartedAt: [],
       beganAt: 0,
     };
@@ -317,6 +325,18 @@ export class SlipwaySimulation {
     return EPOCH + Math.round(seconds * 1000);
   }
 }
+
+/** What the run takes beside its nodes. */
+export const spareHosts = (constants: Constants, nodes: number): number =>
+  Math.floor(nodes * constants.slipway.spareShare);
+
+/** As the driver ends a job that it may not restart in place (containers/driver: exit_codes.py). */
+const CLASS_AND_CODE: Readonly<Record<FailureKind, [string, number]>> = {
+  process: ['user-code', 1],
+  node: ['hardware', 75],
+  network: ['hang', 70],
+  hang: ['hang', 70],
+};
 
 const failureFile = (word: string, code: number): string =>
   `AlgorithmError: {"slipway":1,"class":"${word}","code":${code},"reason":"simulated"}, exit code: ${code}`;

@@ -45,5 +45,5 @@ export function simulateToday(constants: Constants, failures: readonly Failure[]
 function noticeSeconds(constants: Constants, failure: Failure): number {
   if (failure.silent) return constants.today.personNoticesHangMinutes * 60;
   const waits = failure.kind === 'hang' || failure.kind === 'network';
-  return waits ? constants.today.collectiveTimeoutSeconds : constants.crashDetectionSeconds;
+  return waits ? constants.today.collectiveTimeoutSeconds : constants.today.crashDetectionSeconds;
 }
