@@ -3,18 +3,18 @@ import { findPrice } from '../catalog/prices';
 import { usd } from '../report/page/format';
 import type { Descriptor } from '../spec/descriptor';
 import { issue } from '../spec/issue';
-import { instanceGroupsOf } from '../spec/resolve-run';
+import { requestedGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import { Refusal, UsageError } from './exit';
 import { findPlan } from './plan';
 import { planText } from './plan-text';
 import type { Terminal } from './terminal';
 
-/** USD of a cluster for one hour; undefined when a price is not known. */
+/** USD of all hosts of a job for one hour; undefined when a price is not known. */
 export function clusterUsdPerHour(run: RunSpec, descriptor: Descriptor): { usd: number; notes: string[] } | undefined {
   let usd = 0;
   const notes = new Set<string>();
-  for (const group of instanceGroupsOf(run.compute)) {
+  for (const group of requestedGroupsOf(run.compute)) {
     const price = findPrice(group.instanceType, descriptor.region, descriptor.prices);
     if (!price) return undefined;
     usd += price.usdPerHour * group.instanceCount;

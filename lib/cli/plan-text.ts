@@ -1,9 +1,12 @@
 import pc from 'picocolors';
 import type { DataPlan } from '../planner/data-plan';
+import { RESTART_SECONDS, SPARE_RESTART_SECONDS } from '../planner/failures';
 import type { RunPlan } from '../planner/plan-run';
+import type { SpareValue } from '../planner/spares';
 import type { RunSpec } from '../spec/run-spec';
 import { textTable } from '../spec/text-table';
 import type { Search } from './plan';
+import { spareValues } from './plan-spares';
 
 const VERDICT = { fits: pc.green('fits'), tight: pc.yellow('tight'), oom: pc.red('does not fit') };
 
@@ -15,6 +18,7 @@ const dollars = (value: number) => `$${round(value)}`;
 /** One screen that a person understands. */
 export function planText(run: RunSpec, plan: RunPlan): string {
   const { memoryGiB, interval80, usd } = plan;
+  const spares = spareValues(run, plan);
   const rows = [
     ['memory', `${VERDICT[plan.fits]}: ${round(memoryGiB.total, 1)} of ${round(memoryGiB.available, 1)} GiB a GPU`],
     ['', memoryParts(memoryGiB)],
@@ -28,6 +32,7 @@ export function planText(run: RunSpec, plan: RunPlan): string {
     ['cost', onDemandText(usd, interval80)],
     ...capacityRows(run, usd),
     ['checkpoints', checkpointText(plan)],
+    ...(spares.own ? [['spare hosts', `${spares.own.instances}: ${sparesText(spares.own)}`]] : []),
   ];
   return [
     `${pc.bold(run.name)}: ${round(plan.parameters / 1e9, 1)} B parameters on ${plan.gpus} GPUs`,
@@ -37,6 +42,9 @@ export function planText(run: RunSpec, plan: RunPlan): string {
       (a) =>
         `${pc.cyan('try')} ${a.change}: ${a.why} (${round(a.memoryGiB, 1)} GiB, ${round(a.tokensPerSecondPerGpu)} tokens/s/GPU, ${a.fits})`,
     ),
+    ...(spares.advice
+      ? [`${pc.cyan('try')} compute.spareInstances: ${spares.advice.instances}: ${sparesText(spares.advice)}`]
+      : []),
   ].join('\n');
 }
 
@@ -75,6 +83,12 @@ function timeText({ hours, wallHours, goodput, steps, tokens }: RunPlan): string
 
 function checkpointText({ checkpoint }: RunPlan): string {
   return `${round(checkpoint.sizeGiB, 1)} GiB every ${round(checkpoint.intervalMinutes)} minutes, ${round(checkpoint.saveSeconds)} s to write`;
+}
+
+function sparesText({ met, goodput, goodputWithout, savedNodeHours, paidNodeHours }: SpareValue): string {
+  const minutes = `${SPARE_RESTART_SECONDS / 60} minutes instead of ${RESTART_SECONDS / 60}`;
+  const share = `goodput ${round(100 * goodput, 1)} % instead of ${round(100 * goodputWithout, 1)} %`;
+  return `${round(100 * met)} % of the hardware failures cost ${minutes}, ${share}; saves ${round(savedNodeHours)} node-hours a month for ${round(paidNodeHours)}`;
 }
 
 /** How the training data should lie and be read. */

@@ -13,6 +13,7 @@ import { EXIT, Refusal, UsageError } from './exit';
 import { type CommonOptions, requireRun } from './inputs';
 import { publishedBeside } from './plan-published';
 import { scalingOf } from './plan-scaling';
+import { spareValues } from './plan-spares';
 import { dataText, planText, searchText } from './plan-text';
 import { json, type Terminal } from './terminal';
 
@@ -37,7 +38,10 @@ export async function plan(file: string, options: PlanOptions, terminal: Termina
     options.search || options.searchLibraries ? searchAround(run, facts, options.searchLibraries) : undefined;
   if (options.html) writePage(options.html, run, facts, result, search);
   const data = dataOf(run, result);
-  if (options.json) terminal.out(json({ ...result, ...(data && { data }), ...(search && { search }) }));
+  if (options.json)
+    terminal.out(
+      json({ ...result, spares: spareValues(run, result), ...(data && { data }), ...(search && { search }) }),
+    );
   else {
     const parts = [planText(run, result), ...(data ? [dataText(data)] : []), ...(search ? [searchText(search)] : [])];
     terminal.out(parts.join('\n\n'));
@@ -71,6 +75,7 @@ function writePage(file: string, run: RunSpec, facts: PlanFacts, result: RunPlan
   const page = renderPlanPage({
     name: run.name,
     library: run.distribution.library,
+    spareInstances: run.compute.spareInstances,
     instances: instanceGroupsOf(run.compute).map((g) => ({ instanceType: g.instanceType, count: g.instanceCount })),
     region: facts.region,
     plan: result,

@@ -8,7 +8,7 @@ import { launchOutcome, type QuotaRow, quotaTable, runQuotaNeeds, shortRows } fr
 import type { Descriptor } from '../spec/descriptor';
 import { bareIssue, type Issue, issue } from '../spec/issue';
 import { isEnvironmentFile } from '../spec/load';
-import { instanceGroupsOf } from '../spec/resolve-run';
+import { requestedGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import { textTable } from '../spec/text-table';
 import { findDescriptor } from './environment';
@@ -188,7 +188,7 @@ async function imageDetail({ trainingImageUri }: Descriptor, region: string): Pr
 
 async function addressDetail(ec2: EC2Client, run: RunSpec, descriptor: Descriptor): Promise<string> {
   const { Subnets = [] } = await ec2.send(new DescribeSubnetsCommand({ SubnetIds: descriptor.subnetIds }));
-  const needed = instanceGroupsOf(run.compute).reduce((sum, g) => {
+  const needed = requestedGroupsOf(run.compute).reduce((sum, g) => {
     const efa = (findInstanceType(g.instanceType)?.efaInterfaces ?? 0) > 0;
     return sum + g.instanceCount * (efa ? ADDRESSES_PER_EFA_INSTANCE : ADDRESSES_PER_INSTANCE);
   }, 0);

@@ -106,7 +106,12 @@ function instancesOf(config: DescribeTrainingJobCommandOutput['ResourceConfig'])
 function instanceOverrides(jobs: readonly JobFacts[]): string[] {
   const [only, ...others] = jobs[jobs.length - 1]?.instances ?? [];
   if (!only || others.length > 0) return [];
-  return [`compute.instanceType=${only.instanceType}`, `compute.instanceCount=${only.count}`];
+  // The job's count has its spare hosts in it.
+  return [
+    `compute.instanceType=${only.instanceType}`,
+    `compute.instanceCount=${only.count}`,
+    'compute.spareInstances=',
+  ];
 }
 
 async function quotasOf(descriptor: Descriptor, runId: string, overrides: readonly string[]): Promise<QuotaRow[]> {

@@ -38,7 +38,7 @@ export function statusText(run: StatusAnswer, descriptor: Descriptor): string {
   const position = run.queuePosition === null ? '' : `, place ${run.queuePosition} in the queue`;
   const lines = [
     `${pc.bold(run.runId)}  ${run.state}${position}${run.reason ? `: ${run.reason}` : ''}`,
-    `step ${number(run.step)}   committed ${number(run.committedStep)}   loss ${number(run.loss, 4)}   goodput ${run.goodput === null ? '-' : `${(100 * run.goodput).toFixed(1)} %`}   spend ${run.spendUsd === null ? '-' : `$${run.spendUsd.toFixed(2)}`}`,
+    `step ${number(run.step)}   committed ${number(run.committedStep)}   loss ${number(run.loss, 4)}   goodput ${run.goodput === null ? '-' : `${(100 * run.goodput).toFixed(1)} %`}   spend ${run.spendUsd === null ? '-' : `$${run.spendUsd.toFixed(2)}`}${sparesText(run)}`,
     ...run.attempts.map(
       (a) =>
         `  ${a.trainingJobName}  ${a.status} (${a.secondaryStatus})  steps ${number(a.firstStep)}-${number(a.lastStep)}${a.reason ? `  ${a.reason}` : ''}`,
@@ -47,6 +47,9 @@ export function statusText(run: StatusAnswer, descriptor: Descriptor): string {
   const last = run.attempts[run.attempts.length - 1];
   return last ? [...lines, ...links(descriptor, last.trainingJobName)].join('\n') : lines.join('\n');
 }
+
+const sparesText = ({ spareInstances: spares }: StatusAnswer): string =>
+  spares ? `   spare hosts ${number(spares.left)} of ${spares.of}` : '';
 
 function links({ region }: Descriptor, job: string): string[] {
   const console = `https://${region}.console.aws.amazon.com`;

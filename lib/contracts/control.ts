@@ -108,6 +108,8 @@ export interface StatusAnswer {
   loss: number | null;
   goodput: number | null;
   spendUsd: number | null;
+  /** Absent where the run has none; `left` is null while no job says it. */
+  spareInstances?: { left: number | null; of: number };
   queuePosition: number | null;
   timeline?: TimelineAnswer[];
 }

@@ -69,6 +69,7 @@ export function jobFile(plan: JobPlan): JobFile {
     maxRuntimeSeconds: run.limits.maxRuntimeSeconds,
     heartbeatUri: run.network.isolation ? null : runPrefixes(plan).heartbeat,
     restartsInPlace: RESTARTS_IN_PLACE,
+    spareInstances: run.compute.spareInstances,
     restartSecret: plan.restartSecret,
   };
 }

@@ -1,6 +1,6 @@
 import type { CreateTrainingJobCommandInput, MetricDefinition, ResourceConfig, Tag } from '@aws-sdk/client-sagemaker';
 import { findInstanceType, hasLocalNvme } from '../catalog/instances';
-import { hostCount, instanceGroupsOf } from '../spec/resolve-run';
+import { hostCount, instanceGroupsOf, requestedAlternativesOf, requestedGroupsOf } from '../spec/resolve-run';
 import { inputChannels } from './channels';
 import { imageUri } from './image';
 import { fillPlaceholders, type JobPlan, jobName, runPrefixes } from './plan';
@@ -98,20 +98,21 @@ function cluster(compute: JobPlan['run']['compute']): ResourceConfig {
     };
   }
   const InstanceType = compute.instanceType as ResourceConfig['InstanceType'];
-  if (compute.alternatives.length === 0) return { InstanceType, InstanceCount: compute.instanceCount };
+  const InstanceCount = hostCount(requestedGroupsOf(compute));
+  if (compute.alternatives.length === 0) return { InstanceType, InstanceCount };
   // The count stands either on every preference or once on ResourceConfig.
   const onEach = compute.alternatives.some((a) => a.instanceCount !== undefined);
   const preferences = [
-    { instanceType: compute.instanceType, instanceCount: compute.instanceCount },
-    ...compute.alternatives,
+    { instanceType: compute.instanceType, instanceCount: InstanceCount },
+    ...requestedAlternativesOf(compute),
   ].map((a) => ({
     InstanceType: a.instanceType as ResourceConfig['InstanceType'],
-    ...(onEach && { InstanceCount: a.instanceCount ?? compute.instanceCount }),
+    ...(onEach && { InstanceCount: a.instanceCount }),
     ...('trainingPlanArn' in a && a.trainingPlanArn && { TrainingPlanArns: [a.trainingPlanArn] }),
   }));
   return {
     InstancePreferences: preferences,
-    ...(!onEach && { InstanceCount: compute.instanceCount }),
+    ...(!onEach && { InstanceCount }),
   } as ResourceConfig;
 }
 

@@ -46,6 +46,8 @@ const HOST_MEMORY =
   /out of memory: kill|oom-kill|OOMKilled|OutOfMemoryError: Please use an instance type with more memory/i;
 /** Words of the driver for ends that have no exit code of their own (containers/driver). */
 const CLASS_BY_WORD: Readonly<Record<string, FailureClass>> = { 'peer-lost': 'platform', 'host-memory': 'memory' };
+/** The driver's word for a host whose hardware broke. It leaves with the code of "try again", so the word goes first. */
+const HARDWARE = 'hardware';
 /** Left by SIGKILL without the kernel's out-of-memory line: the host or its operator ended it. */
 const KILLED_EXIT_CODES = new Set([137, 143, -9]);
 
@@ -106,12 +108,13 @@ export function classify(job: PresentJob, attempt: Attempt): Verdict {
   if (attempt.stop?.why === 'hang') return verdict('hang', attempt.stop.text);
   if (CAPACITY.test(reason)) return verdict('capacity', `no capacity: ${shorten(reason)}`);
   const exitCode = exitCodeOf(reason);
+  const own = failureFile(reason).failureClass;
+  if (own === HARDWARE) return verdict('platform', inWords("a host's hardware broke", reason), exitCode);
   const byCode = exitCode === undefined ? undefined : CLASS_BY_EXIT_CODE[exitCode];
   if (byCode) {
     const denied = STORAGE.has(byCode) && STORAGE_DENIED.test(reason);
     return verdict(denied ? 'access' : byCode, describe(byCode, reason), exitCode);
   }
-  const own = failureFile(reason).failureClass;
   const byWord = own === undefined ? undefined : CLASS_BY_WORD[own];
   if (byWord) return verdict(byWord, describe(byWord, reason), exitCode);
   if (HOST_MEMORY.test(reason)) return verdict('memory', `host memory ran out: ${shorten(reason)}`, exitCode);
@@ -155,10 +158,14 @@ const WORDS: Partial<Record<FailureClass, string>> = {
   config: 'digest, job file or environment is wrong',
 };
 
-function describe(failureClass: FailureClass, reason: string): string {
+const describe = (failureClass: FailureClass, reason: string): string =>
+  inWords(WORDS[failureClass] ?? failureClass, reason);
+
+/** The driver's own text behind ours. */
+function inWords(words: string, reason: string): string {
   const { text, host } = failureFile(reason);
   const where = host ? ` on ${host}` : '';
-  return `${WORDS[failureClass] ?? failureClass}${where}${text ? `: ${shorten(text)}` : ''}`;
+  return `${words}${where}${text ? `: ${shorten(text)}` : ''}`;
 }
 
 function shorten(text: string): string {

@@ -1,5 +1,5 @@
 import { findPrice } from '../catalog/prices';
-import { instanceGroupsOf, totalSteps } from '../spec/resolve-run';
+import { requestedGroupsOf, totalSteps } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import type { Rung, RunPolicy, RunRecord } from './record';
 
@@ -12,7 +12,7 @@ export const ON_DEMAND = 'on-demand';
  * @param ownPrices negotiated USD per instance-hour of the environment
  */
 export function ladderOf(run: RunSpec, region: string, ownPrices: Readonly<Record<string, number>> = {}): Rung[] {
-  const instances = instanceGroupsOf(run.compute).map(({ instanceType, instanceCount }) => ({
+  const instances = requestedGroupsOf(run.compute).map(({ instanceType, instanceCount }) => ({
     instanceType,
     instanceCount,
   }));
@@ -80,6 +80,7 @@ export function policyOf(run: RunSpec, region: string, ownPrices: Readonly<Recor
     seesCommits: isOnS3 && (builtin || checkpoints.committedMarker !== undefined),
     checkpointIntervalSeconds: interval,
     ladder: ladderOf(run, region, ownPrices),
+    ...(run.compute.spareInstances > 0 && { spareInstances: run.compute.spareInstances }),
     ...(steps !== undefined && { totalSteps: steps }),
     // An argument of the built-in trainer: own code may have one of that name that means something else.
     ...(builtin && run.code.arguments['loss-policy'] === 'rollback' && { lossPolicy: 'rollback' as const }),

@@ -41,6 +41,7 @@ export type FailureClass =
 export interface Rung {
   /** `as-written`, `on-demand`. */
   id: string;
+  /** Of the whole job, its spare hosts among them. */
   instances: { instanceType: string; instanceCount: number }[];
   usage: 'training' | 'spot' | 'training-plan' | 'processing';
   /** Of the whole cluster, list or negotiated price; null = not known. */
@@ -62,6 +63,8 @@ export interface RunPolicy {
   seesCommits: boolean;
   checkpointIntervalSeconds: number;
   ladder: Rung[];
+  /** How many of the instances of each rung are spare hosts. @default 0 */
+  spareInstances?: number;
   /** What a loss that left its bounds (exit code 73) means. @default stop (records of older versions have none) */
   lossPolicy?: 'stop' | 'rollback';
   /** Steps of the whole run, where the run file says them. */
@@ -101,6 +104,10 @@ export interface Vitals {
   usualStepsPerHour: number | null;
   /** Restarts in place of this attempt. */
   restarts: number;
+  /** Hosts whose place a spare one took, in this attempt; absent in records of older versions. */
+  setAside?: { host: string; reason: string }[];
+  /** Spare hosts that still wait. @default null */
+  sparesLeft?: number | null;
 }
 
 /** The last sign of movement, by the clock of S3 (`at`) and by ours (`seenAt`). */

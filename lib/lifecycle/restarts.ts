@@ -15,7 +15,10 @@ const NO_FAILURES: readonly (FailureClass | 'completed' | 'stopped' | undefined)
 /** What broke in the attempts that are over, and the node-days in which it did: the trainer's save interval follows from it. */
 export function failureHistory(attempts: readonly Attempt[], record: Pick<RunRecord, 'policy'>): FailureHistory {
   const ended = attempts.filter((a) => a.endedAt !== undefined && a.trainingStartedAt !== undefined);
-  const nodes = (rungId: string) => hostCount(record.policy.ladder.find((r) => r.id === rungId)?.instances ?? []);
+  const { ladder, spareInstances = 0 } = record.policy;
+  // What the trainer takes the rate times are the hosts that train.
+  const nodes = (rungId: string) =>
+    Math.max(0, hostCount(ladder.find((r) => r.id === rungId)?.instances ?? []) - spareInstances);
   const days = (a: Attempt) => Math.max(0, (a.endedAt ?? 0) - (a.trainingStartedAt ?? 0)) / 86_400_000;
   const failed = ended.filter((a) => !NO_FAILURES.includes(a.failureClass)).length;
   return {

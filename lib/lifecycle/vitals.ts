@@ -7,7 +7,7 @@ export const SLOW_SHARE = 0.7;
 
 /**
  * Alerts about a job that moves, but not as it should. They never stop anything: whether half the speed is worth a restart is a
- * person's decision. Each is said once an attempt, about a slow host once for each host.
+ * person's decision. Each is said once an attempt, about a slow host or one that was set aside once for each host.
  */
 export function vitalNotices(record: RunRecord, attempt: Attempt, now: EpochMs): Notice[] {
   const vitals = attempt.progress?.vitals;
@@ -23,6 +23,10 @@ export function vitalNotices(record: RunRecord, attempt: Attempt, now: EpochMs):
     const text = `${slowHost.host} needs ${slowHost.ratio} times as long as the other hosts for ${slowHost.what}`;
     notices.push(notice(record, 'slow-host', `${about}/${slowHost.host}`, text, 'slow', now));
   }
+  for (const { host, reason } of vitals.setAside ?? []) {
+    const text = `${host} was set aside (${reason}) and a spare host took its place${leftText(vitals.sparesLeft)}`;
+    notices.push(notice(record, 'host-set-aside', `${about}/${host}`, text, 'spare-hosts', now));
+  }
   const cap = record.policy.maxCostUsd;
   const projected = projectedUsd(record, attempt, now);
   if (cap !== null && projected !== undefined && projected > cap) {
@@ -31,4 +35,10 @@ export function vitalNotices(record: RunRecord, attempt: Attempt, now: EpochMs):
   }
   if (lossAlert) notices.push(notice(record, 'loss-alert', about, lossAlert, 'loss', now));
   return notices;
+}
+
+/** Nothing where the driver does not say. */
+function leftText(left: number | null | undefined): string {
+  if (left === null || left === undefined) return '';
+  return left === 1 ? '; 1 spare host is left' : `; ${left || 'no'} spare hosts are left`;
 }

@@ -1,6 +1,6 @@
 import { findCapacityPrice, type PricedCapacity } from '../catalog/capacity-prices';
 import { findPrice, type Price } from '../catalog/prices';
-import { instanceGroupsOf } from '../spec/resolve-run';
+import { requestedGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 
 /** Dollars of a run under one kind of capacity; null = no price known, or a run without an end. `note` says which price and of when. */
@@ -29,11 +29,11 @@ export interface PriceFacts {
 
 type Seen = Pick<Price, 'usdPerHour' | 'note'>;
 
-/** Dollars of every host of the cluster for `hours`; spot and plans beside on-demand where somebody has seen their price. */
+/** Dollars of every host of the job for `hours`, spare ones too; spot and plans beside on-demand where somebody has seen their price. */
 export function runCost(run: RunSpec, facts: PriceFacts, hours: number | null): RunCost {
   const find = (instanceType: string) => findPrice(instanceType, facts.region, facts.prices);
   const { usd, ...onDemand } = costOf(run, facts, hours, find, 'price');
-  const [first] = instanceGroupsOf(run.compute);
+  const [first] = requestedGroupsOf(run.compute);
   const basis = onDemand.perHour === null || !first ? null : (find(first.instanceType)?.basis ?? null);
   const of = (capacity: PricedCapacity, name: string) =>
     costOf(run, facts, hours, (type) => findCapacityPrice(capacity, type, facts.region), name);
@@ -53,7 +53,7 @@ function costOf(
   find: (instanceType: string) => Seen | undefined,
   what: string,
 ): CapacityCost {
-  const groups = instanceGroupsOf(run.compute).map((g) => ({ ...g, price: find(g.instanceType) }));
+  const groups = requestedGroupsOf(run.compute).map((g) => ({ ...g, price: find(g.instanceType) }));
   const unknown = groups.filter((g) => g.price === undefined).map((g) => g.instanceType);
   if (unknown.length > 0)
     return { usd: null, perHour: null, note: `no ${what} known for ${unknown.join(', ')} in ${facts.region}` };

@@ -10,6 +10,7 @@ import { worldSizeOf } from './layout';
 import { layoutOfRun } from './layout-of-run';
 import type { MemoryGiB } from './memory';
 import { type Fits, type LayoutPlan, planLayout } from './plan';
+import { sparesOf } from './spares';
 import type { StepSeconds } from './step-time';
 
 /** What a plan needs to know of the place the run is launched into. */
@@ -86,7 +87,7 @@ function describe(
   const parameters = parameterCount(layout.model);
   const gpus = worldSizeOf(layout);
   const checkpoint = checkpointPlan(parameters, layout.nodes, layout.gpusPerNode, layout.networkGbps);
-  const goodput = expectedGoodput(checkpoint, layout.nodes);
+  const goodput = expectedGoodput(checkpoint, layout.nodes, sparesOf(run));
   const { steps, tokens } = lengthOf(run, layout);
   const hours = steps === null ? null : (steps * plan.step.total) / 3600;
   const wallHours = hours === null ? null : hours / goodput;

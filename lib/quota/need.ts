@@ -1,7 +1,7 @@
 import { hasLocalNvme } from '../catalog/instances';
 import { generalQuota, instanceQuota, QUOTA, type QuotaRef, type QuotaUsage } from '../catalog/quotas';
 import type { QuotaRequirement } from '../spec/environment-file';
-import { hostCount, instanceGroupsOf } from '../spec/resolve-run';
+import { hostCount, requestedAlternativesOf, requestedGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 
 /** One quota that a run or an environment touches, and how much of it. */
@@ -44,7 +44,7 @@ export function runQuotaNeeds(run: RunSpec): QuotaNeed[] {
   const pool = poolOf(run);
   const hosts = instancesByType(run);
   const total = mostInstances(run);
-  const at = run.compute.instanceGroups.length > 0 ? 'compute.instanceGroups' : 'compute.instanceCount';
+  const at = wantedBy(run);
   const usages: QuotaUsage[] = run.compute.keepAliveSeconds > 0 ? [pool, 'warm-pool'] : [pool];
   return [
     ...usages.flatMap((usage) => [...hosts].map(([type, count]) => instances(instanceQuota(type, usage), count, at))),
@@ -123,22 +123,24 @@ function poolOf(run: RunSpec): Pool {
   return run.compute.capacity === 'spot' ? 'spot' : 'training';
 }
 
+function wantedBy({ compute }: RunSpec): string {
+  if (compute.instanceGroups.length > 0) return 'compute.instanceGroups';
+  return compute.spareInstances > 0 ? 'compute.instanceCount, compute.spareInstances' : 'compute.instanceCount';
+}
+
 /** Most instances of each type that any choice among the alternatives takes. */
 function instancesByType({ compute }: RunSpec): Map<string, number> {
   const count = new Map<string, number>();
-  for (const group of instanceGroupsOf(compute))
+  for (const group of requestedGroupsOf(compute))
     count.set(group.instanceType, (count.get(group.instanceType) ?? 0) + group.instanceCount);
-  for (const other of compute.alternatives)
-    count.set(
-      other.instanceType,
-      Math.max(count.get(other.instanceType) ?? 0, other.instanceCount ?? compute.instanceCount),
-    );
+  for (const other of requestedAlternativesOf(compute))
+    count.set(other.instanceType, Math.max(count.get(other.instanceType) ?? 0, other.instanceCount));
   return count;
 }
 
 function mostInstances({ compute }: RunSpec): number {
-  const first = hostCount(instanceGroupsOf(compute));
-  return Math.max(first, ...compute.alternatives.map((a) => a.instanceCount ?? compute.instanceCount));
+  const first = hostCount(requestedGroupsOf(compute));
+  return Math.max(first, ...requestedAlternativesOf(compute).map((a) => a.instanceCount));
 }
 
 /** Types with instance store have no EBS volume. */

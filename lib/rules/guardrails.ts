@@ -1,6 +1,6 @@
 import type { Descriptor } from '../spec/descriptor';
 import { type Issue, orList } from '../spec/issue';
-import { hostCount, instanceGroupsOf } from '../spec/resolve-run';
+import { hostCount, instanceGroupsOf, requestedGroupsOf } from '../spec/resolve-run';
 import { issueOf } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 import { type Finding, type Rule, when } from './rule';
@@ -52,7 +52,8 @@ function instanceTypes(run: RunSpec, { descriptor }: RailsContext): Finding[] {
 
 function sizes(run: RunSpec, { descriptor }: RailsContext): Finding[] {
   const rails = descriptor?.guardrails;
-  const instances = hostCount(instanceGroupsOf(run.compute));
+  const instances = hostCount(requestedGroupsOf(run.compute));
+  const spares = run.compute.spareInstances > 0 ? ', spare hosts among them' : '';
   const path = run.compute.instanceGroups.length > 0 ? 'compute.instanceGroups' : 'compute.instanceCount';
   const most = Math.min(
     rails?.maxInstancesPerRun ?? Number.POSITIVE_INFINITY,
@@ -61,7 +62,7 @@ function sizes(run: RunSpec, { descriptor }: RailsContext): Finding[] {
   return [
     ...when(instances > most, {
       path,
-      must: `must be at most ${most} in environment ${descriptor?.name}`,
+      must: `must be at most ${most} in environment ${descriptor?.name}${spares}`,
       got: instances,
       fix: ASK,
     }),

@@ -8,6 +8,7 @@ import { BUILTIN_TRAINER_RULES } from './builtin-trainer';
 import { CHECKPOINT_RULES } from './checkpoints';
 import { CODE_RULES } from './code';
 import { COMPUTE_RULES } from './compute';
+import { SPARE_RULES } from './compute-spares';
 import { DATA_RULES } from './data';
 import { GUARDRAIL_RULES } from './guardrails';
 import { IMAGE_RULES } from './image';
@@ -22,6 +23,7 @@ import { TRAINING_RULES } from './training';
 /** Every named rule: those of the strategies, and those that belong to none. */
 export const RULES: readonly Rule[] = [
   ...COMPUTE_RULES,
+  ...SPARE_RULES,
   ...CODE_RULES,
   ...IMAGE_RULES,
   ...LAUNCHER_RULES,

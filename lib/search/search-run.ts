@@ -102,7 +102,7 @@ function searchOne(
           gpusPerNode: type.accelerator.count,
           networkGbps: type.networkGbps ?? 25,
         },
-        usdPerHour: price === undefined ? undefined : price * instanceCount,
+        usdPerHour: price === undefined ? undefined : price * (instanceCount + run.compute.spareInstances),
       },
     ];
   });

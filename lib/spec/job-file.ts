@@ -68,5 +68,7 @@ export interface JobFile {
   maxRuntimeSeconds: number;
   heartbeatUri: string | null;
   restartsInPlace: number;
+  /** Hosts of the job that wait to take a broken one's place; the others train. */
+  spareInstances: number;
   restartSecret: string;
 }

@@ -80,6 +80,7 @@ function resolveCompute(compute: RunFile['compute']): ComputeSpec {
     ...compute,
     instanceType: compute.instanceType ?? '',
     instanceCount: compute.instanceCount ?? 1,
+    spareInstances: compute.spareInstances ?? 0,
     instanceGroups: compute.instanceGroups ?? [],
     alternatives: compute.alternatives ?? [],
     capacity: compute.capacity ?? (compute.trainingPlanArn ? 'training-plan' : 'on-demand'),
@@ -87,12 +88,29 @@ function resolveCompute(compute: RunFile['compute']): ComputeSpec {
   };
 }
 
-/** The groups of the cluster; the plain form is one group without a name. */
+/** The groups of the cluster, without its spare hosts; the plain form is one group without a name. */
 export function instanceGroupsOf(
   compute: ComputeSpec,
 ): { name: string; instanceType: string; instanceCount: number }[] {
   if (compute.instanceGroups.length > 0) return compute.instanceGroups;
   return [{ name: '', instanceType: compute.instanceType, instanceCount: compute.instanceCount }];
+}
+
+/**
+ * The groups as the job asks for them, the spare hosts among them: what is requested, paid, and counted against quotas. A
+ * heterogeneous cluster has no spares (rule compute/spare-hosts).
+ */
+export function requestedGroupsOf(compute: ComputeSpec): ReturnType<typeof instanceGroupsOf> {
+  const spares = compute.instanceGroups.length > 0 ? 0 : compute.spareInstances;
+  return instanceGroupsOf(compute).map((g) => ({ ...g, instanceCount: g.instanceCount + spares }));
+}
+
+/** The alternatives likewise: each has the same number of spare hosts beside its own count. */
+export function requestedAlternativesOf(compute: ComputeSpec) {
+  return compute.alternatives.map(({ instanceCount = compute.instanceCount, ...alternative }) => ({
+    ...alternative,
+    instanceCount: instanceCount + compute.spareInstances,
+  }));
 }
 
 /** The groups whose hosts train: those that `distribution.instanceGroups` names, else all. */

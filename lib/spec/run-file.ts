@@ -99,6 +99,7 @@ const instanceGroup = z.strictObject({ name: groupName, instanceType: text, inst
 const compute = z.strictObject({
   instanceType: text.optional(),
   instanceCount: count.optional(),
+  spareInstances: z.int().min(0).max(100).optional(),
   instanceGroups: z.array(instanceGroup).min(1).max(5).optional(),
   alternatives: z
     .array(

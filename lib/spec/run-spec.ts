@@ -20,7 +20,10 @@ export interface InstanceGroup {
 export interface ComputeSpec {
   /** Empty when `instanceGroups` describes the cluster. */
   instanceType: string;
+  /** Hosts that train. */
   instanceCount: number;
+  /** Hosts that the job has beside them, to take the place of one whose hardware broke. */
+  spareInstances: number;
   instanceGroups: InstanceGroup[];
   alternatives: { instanceType: string; instanceCount?: number; trainingPlanArn?: string }[];
   capacity: Capacity;

@@ -48,6 +48,7 @@ export function smokeOverrides(run: RunSpec, place: SmokePlace): string[] {
     'compute.alternatives=',
     ...(run.compute.capacity === 'spot' || place === 'sandbox' ? ['compute.capacity='] : []),
     `compute.instanceCount=${cluster.hosts}`,
+    'compute.spareInstances=',
     ...(place === 'sandbox' ? sandboxOverrides(run, cluster.processesPerHost) : []),
     'limits.maxRuntimeSeconds=3600',
     ...degreeOverrides(run, Math.max(1, Math.floor(ranks / split))),

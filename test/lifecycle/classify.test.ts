@@ -18,6 +18,8 @@ test.each<[string, FailureClass]>([
   [file(73, 'loss'), 'loss'],
   [file(74, 'efa'), 'efa'],
   [file(75, 'retry'), 'retry'],
+  [file(75, 'hardware'), 'platform'],
+  [file(1, 'hardware'), 'platform'],
   [file(76, 'deadline'), 'planned'],
   [file(77, 'digest'), 'config'],
   [file(1, 'user-code'), 'user-code'],
@@ -69,6 +71,15 @@ describe('Stopped', () => {
 
   test('by nobody we know is a stop from outside', () => {
     expect(classify(stopped('Stopped'), attempt()).failureClass).toBe('outside-stop');
+  });
+});
+
+test('broken hardware is said in the words of the driver', () => {
+  const reason = file(75, 'hardware').replace('"x"', '"GPU 3 is gone (Xid 79): no spare host is left"');
+  expect(classify(failedJob(reason), attempt())).toMatchObject({
+    failureClass: 'platform',
+    exitCode: 75,
+    reason: "a host's hardware broke on algo-3: GPU 3 is gone (Xid 79): no spare host is left",
   });
 });
 

@@ -61,6 +61,38 @@ test('a second slow host is said too', () => {
   expect(slow('algo-1')).not.toEqual(slow('algo-2'));
 });
 
+describe('hosts that were set aside', () => {
+  const aside = (host: string) => ({ host, reason: 'GPU 3 is gone' });
+  const texts = (vitals: Partial<Vitals>) => look({ ...well, ...vitals }).record.outbox.map(({ text }) => text);
+
+  test.each<[number | null, string]>([
+    [2, '; 2 spare hosts are left'],
+    [1, '; 1 spare host is left'],
+    [0, '; no spare hosts are left'],
+    [null, ''],
+  ])('are said with the spare hosts that are left (%s)', (sparesLeft, left) => {
+    expect(texts({ setAside: [aside('algo-7')], sparesLeft })).toEqual([
+      `pretrain-261121120000: algo-7 was set aside (GPU 3 is gone) and a spare host took its place${left}`,
+    ]);
+  });
+
+  test('are said once each', () => {
+    const first = look({ ...well, setAside: [aside('algo-7')], sparesLeft: 1 });
+    expect(first.notices).toEqual(['host-set-aside']);
+    expect(first.effects).toEqual([]);
+    const both = { ...well, setAside: [aside('algo-7'), aside('algo-3')], sparesLeft: 0 };
+    const later = seeing({ job: job(), heartbeat: beat(both, T0 + 2 * HOUR) });
+    const { record } = run({ ...first.record, outbox: [] }, later, T0 + 2 * HOUR);
+    expect(record.outbox).toMatchObject([{ alert: 'host-set-aside', runbook: 'spare-hosts' }]);
+    expect(record.outbox[0]?.text).toContain('algo-3');
+  });
+});
+
+test('history: node-days are those of the hosts that train', () => {
+  const over = attempt({ phase: 'ended', failureClass: 'platform', endedAt: T0 + 24 * HOUR });
+  expect(failureHistory([over], { policy: policy({ spareInstances: 1 }) })).toEqual({ failures: 1, nodeDays: 1 });
+});
+
 test('history: failures and restarts in place over the node-days of attempts that are over; capacity and hand-overs do not count', () => {
   const over = (failureClass: 'platform' | 'capacity' | 'planned', restarts = 0) =>
     attempt({

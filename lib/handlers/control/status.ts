@@ -61,6 +61,7 @@ function answer(
   now: EpochMs,
 ): StatusAnswer {
   const live = record.attempt?.phase === 'created' ? record.attempt : undefined;
+  const { spareInstances: of = 0 } = record.policy;
   return {
     runId: record.runId,
     name: record.name,
@@ -74,6 +75,7 @@ function answer(
     loss: record.attempt?.progress?.vitals?.loss ?? null,
     goodput: null,
     spendUsd: live ? addUsd(record.spentUsd, attemptCostUsd(record, live, now)) : record.spentUsd,
+    ...(of > 0 && { spareInstances: { left: live?.progress?.vitals?.sparesLeft ?? null, of } }),
     queuePosition: positions.get(record.runId) ?? null,
   };
 }

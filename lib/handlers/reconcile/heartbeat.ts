@@ -13,6 +13,8 @@ const vitals = z.object({
   stepsPerHour: number,
   usualStepsPerHour: number,
   restarts: z.int().nonnegative().catch(0),
+  setAside: z.array(z.object({ host: z.string(), reason: z.string() })).catch([]),
+  sparesLeft: z.int().nonnegative().nullable().catch(null),
 });
 
 /** The newest heartbeat of a run; undefined when there is none or it cannot be read: silence is judged by age, not by errors. */

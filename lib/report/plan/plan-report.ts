@@ -8,6 +8,8 @@ export interface PlanReport {
   library: string;
   /** Instances as the run file names them. */
   instances: { instanceType: string; count: number }[];
+  /** Hosts beside them that wait. @default 0 */
+  spareInstances?: number;
   /** Region that prices were looked up for. */
   region: string;
   plan: RunPlan;

@@ -13,7 +13,8 @@ const VERDICTS = {
 /** Name, verdict and the few numbers that decide whether to launch. */
 export function planSummary(report: PlanReport): Html {
   const { plan } = report;
-  const cluster = report.instances.map((i) => `${i.count} × ${i.instanceType}`).join(' + ');
+  const spares = report.spareInstances ? ` and ${report.spareInstances} spare` : '';
+  const cluster = report.instances.map((i) => `${i.count} × ${i.instanceType}`).join(' + ') + spares;
   const verdict = VERDICTS[plan.fits];
   return html`<p class="sub">Slipway plan</p>
 <h1>${report.name}</h1>

@@ -274,6 +274,55 @@ test('status has the loss of the newest heartbeat, also after the end', async ()
   expect(await lossNow()).toBe(2.5);
 });
 
+describe('spare hosts', () => {
+  const FILE = RUN_FILE.replace('instanceCount: 2', 'instanceCount: 2, spareInstances: 1');
+  const sparesNow = async (runId: string) => {
+    const answer = await world.ask({ action: 'status', runId });
+    return 'spareInstances' in answer ? answer.spareInstances : undefined;
+  };
+  const beat = (runId: string, more: object) =>
+    world.s3.put(
+      `checkpoint-bucket/runs/nlp/${runId}/heartbeat.json`,
+      JSON.stringify({ at: 1, attempt: 1, step: 10, phase: 'train', hosts: 2, ...more }),
+    );
+
+  test('are asked for, and status says how many are left', async () => {
+    const runId = await world.launch(FILE);
+    expect(world.sagemaker.job(nameOf(runId)).request.ResourceConfig?.InstanceCount).toBe(3);
+    expect(world.jobFile(runId, 1)).toMatchObject({ spareInstances: 1 });
+    world.train(nameOf(runId));
+    expect(await sparesNow(runId)).toEqual({ left: null, of: 1 });
+    beat(runId, { setAside: [], sparesLeft: 1 });
+    await world.tick();
+    expect(await sparesNow(runId)).toEqual({ left: 1, of: 1 });
+    beat(runId, { setAside: [{ host: 'algo-2', reason: 'GPU 0 is gone' }], sparesLeft: 0 });
+    await world.tick();
+    await world.tick();
+    expect(await sparesNow(runId)).toEqual({ left: 0, of: 1 });
+    const said = world.published.filter((text) => text.includes('algo-2 was set aside (GPU 0 is gone)'));
+    expect(said).toEqual([expect.stringContaining('docs/runbooks/spare-hosts.md')]);
+  });
+
+  test('of which a garbled or older heartbeat says nothing', async () => {
+    const runId = await world.launch(FILE);
+    world.train(nameOf(runId));
+    for (const more of [{}, { setAside: 'algo-2', sparesLeft: 'one', loss: 3 }, { setAside: [{ host: 7 }] }]) {
+      beat(runId, more);
+      await world.tick();
+      expect(await sparesNow(runId)).toEqual({ left: null, of: 1 });
+    }
+    expect(world.published).toEqual([]);
+  });
+
+  test('that a run does not have are not in its status', async () => {
+    const runId = await world.launch();
+    world.train(nameOf(runId));
+    beat(runId, { setAside: [], sparesLeft: 0 });
+    await world.tick();
+    expect(await sparesNow(runId)).toBeUndefined();
+  });
+});
+
 describe('events', () => {
   test('the same message twice makes no second write and no second call', async () => {
     const runId = await world.launch();
