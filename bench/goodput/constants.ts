@@ -31,7 +31,11 @@ export const constantsSchema = z.strictObject({
    * Of the node failures, those that take the machine. Llama 3: 32 of 258 were maintenance of a host; the others were a device of it
    * (148 GPU, 72 HBM3, 6 silent data corruption), and the driver on it lives on.
    */
-  lostMachineShare: z.number().min(0).max(1).default(32 / 258),
+  lostMachineShare: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(32 / 258),
   /** From the create call to the first instruction of the container, beside waiting for capacity. */
   newAttemptMinutes: z.number().nonnegative().default(15),
   restartInPlaceMinutes: z.number().nonnegative().default(3),

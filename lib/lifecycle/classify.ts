@@ -44,10 +44,15 @@ const PEER_LOST =
   /remote process exited|connection (reset|closed) by (remote )?peer|broken pipe|unhandled system error|socket timeout|uncorrectable ECC|\bXid\b|NVLink error|GPU has fallen off the bus/i;
 const HOST_MEMORY =
   /out of memory: kill|oom-kill|OOMKilled|OutOfMemoryError: Please use an instance type with more memory/i;
-/** Words of the driver for ends that have no exit code of their own (containers/driver). */
-const CLASS_BY_WORD: Readonly<Record<string, FailureClass>> = { 'peer-lost': 'platform', 'host-memory': 'memory' };
-/** The driver's word for a host whose hardware broke. It leaves with the code of "try again", so the word goes first. */
-const HARDWARE = 'hardware';
+/**
+ * Words of the driver (containers/driver) for ends without an exit code of their own, and ours for them. They go before the code: who
+ * lost a peer and whose hardware broke leave with 75, as a script that asks to be tried again.
+ */
+const BY_WORD: Readonly<Record<string, { failureClass: FailureClass; words: string }>> = {
+  'peer-lost': { failureClass: 'platform', words: 'a host was lost' },
+  hardware: { failureClass: 'platform', words: "a host's hardware broke" },
+  'host-memory': { failureClass: 'memory', words: 'host memory ran out' },
+};
 /** Left by SIGKILL without the kernel's out-of-memory line: the host or its operator ended it. */
 const KILLED_EXIT_CODES = new Set([137, 143, -9]);
 
@@ -109,14 +114,13 @@ export function classify(job: PresentJob, attempt: Attempt): Verdict {
   if (CAPACITY.test(reason)) return verdict('capacity', `no capacity: ${shorten(reason)}`);
   const exitCode = exitCodeOf(reason);
   const own = failureFile(reason).failureClass;
-  if (own === HARDWARE) return verdict('platform', inWords("a host's hardware broke", reason), exitCode);
+  const byWord = own === undefined ? undefined : BY_WORD[own];
+  if (byWord) return verdict(byWord.failureClass, inWords(byWord.words, reason), exitCode);
   const byCode = exitCode === undefined ? undefined : CLASS_BY_EXIT_CODE[exitCode];
   if (byCode) {
     const denied = STORAGE.has(byCode) && STORAGE_DENIED.test(reason);
     return verdict(denied ? 'access' : byCode, describe(byCode, reason), exitCode);
   }
-  const byWord = own === undefined ? undefined : CLASS_BY_WORD[own];
-  if (byWord) return verdict(byWord, describe(byWord, reason), exitCode);
   if (HOST_MEMORY.test(reason)) return verdict('memory', `host memory ran out: ${shorten(reason)}`, exitCode);
   if (SERVICE_FAULT.test(reason)) return verdict('platform', `the service failed: ${shorten(reason)}`, exitCode);
   if (/^\s*ClientError/.test(reason))
@@ -146,8 +150,6 @@ function classifyStopped(
 }
 
 const WORDS: Partial<Record<FailureClass, string>> = {
-  platform: 'a host was lost',
-  memory: 'host memory ran out',
   hang: 'training stood still',
   checkpoint: 'a checkpoint could not be written or read',
   data: 'training data could not be read',

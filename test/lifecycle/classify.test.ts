@@ -25,6 +25,7 @@ test.each<[string, FailureClass]>([
   [file(1, 'user-code'), 'user-code'],
   [`${file(1, 'user-code')} Connection reset by peer`, 'user-code'],
   [file(1, 'peer-lost'), 'platform'],
+  [file(75, 'peer-lost'), 'platform'],
   [file(137, 'host-memory'), 'memory'],
   [file(137, 'user-code'), 'platform'],
   ['AlgorithmError: Exit Code: 70', 'hang'],
