@@ -50,15 +50,16 @@ export const constantsSchema = z.strictObject({
     .strictObject({ medianMinutes: z.number().nonnegative(), sigma: z.number().nonnegative() })
     .default({ medianMinutes: 1, sigma: 1 }),
   /**
-   * From a save's start to its COMMITTED.json; training goes on meanwhile. lib/planner says 26 s on 8 hosts and 8 s on 64 for 70B
-   * parameters with Adam on ml.p5.48xlarge (5 GB/s a host to S3, and 5 s).
+   * From a save's start to its COMMITTED.json; training goes on meanwhile. Twice what lib/planner says of 70B parameters with Adam on
+   * ml.p5.48xlarge unless given: 52 s on 8 nodes, 15 s on 64.
    */
-  saveUploadSeconds: z.number().nonnegative().default(30),
+  saveUploadSeconds: z.number().nonnegative().optional(),
   /** Share of hangs that no collective notices, because no rank waits in one. */
   silentHangShare: z.number().min(0).max(1).default(0.1),
   /** Until a person resumes a run that needs one. */
   personMinutes: z.number().nonnegative().default(60),
-  maxRuntimeSeconds: z.number().positive().default(432_000),
+  /** 28 days, the most that the quota "Longest run time for a training job" can be raised to (5 days without asking). */
+  maxRuntimeSeconds: z.number().positive().default(2_419_200),
   slipway: z
     .strictObject({
       saveBlockedSeconds: z.number().nonnegative(),

@@ -9,6 +9,7 @@ import { saveIntervalSeconds } from './interval';
 import { CAUSES, type Cause, type Log, type RunResult } from './result';
 import { startedRecord } from './started-record';
 import { Training } from './training';
+import { saveUploadSeconds } from './upload';
 
 const EPOCH = Date.UTC(2026, 0, 1);
 const TICK_SECONDS = 300;
@@ -64,7 +65,7 @@ export class SlipwaySimulation {
     this.training = new Training({
       blockedSeconds: constants.slipway.saveBlockedSeconds,
       intervalSeconds: saveIntervalSeconds(constants, nodes, 0, 0),
-      uploadSeconds: constants.saveUploadSeconds,
+      uploadSeconds: saveUploadSeconds(constants, nodes),
     });
     this.record = startedRecord(constants, EPOCH);
   }
@@ -245,11 +246,12 @@ export class SlipwaySimulation {
   }
 
   private create(name: string, attempt: number): void {
-    const { checkpointLoadMinutes, maxRuntimeSeconds, slipway, saveUploadSeconds } = this.constants;
+    const { checkpointLoadMinutes, maxRuntimeSeconds, slipway } = this.constants;
     const startsAt = this.startOfAttempt();
     const loads = this.training.committed > 0 ? checkpointLoadMinutes * 60 : 0;
     this.book('load', startsAt, startsAt + loads);
-    const leavesAt = startsAt + maxRuntimeSeconds - slipway.saveBlockedSeconds - 2 * saveUploadSeconds;
+    const saves = slipway.saveBlockedSeconds + 2 * saveUploadSeconds(this.constants, this.nodes);
+    const leavesAt = startsAt + maxRuntimeSeconds - saves;
     this.job = {
       name,
       attempt,
