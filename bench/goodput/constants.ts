@@ -62,57 +62,44 @@ export const constantsSchema = z.strictObject({
   maxRuntimeSeconds: z.number().positive().default(2_419_200),
   slipway: z
     .strictObject({
-      saveBlockedSeconds: z.number().nonnegative(),
+      saveBlockedSeconds: z.number().nonnegative().default(5),
       /** From a rank's end to the decision of all drivers: about 2 s measured (docs/goodput.md), and what nvidia-smi takes. */
-      crashDetectionSeconds: z.number().nonnegative(),
+      crashDetectionSeconds: z.number().nonnegative().default(10),
       /** NCCL timeout of the trainer, silence budget of the driver's watchdog: the product's defaults. */
-      collectiveTimeoutSeconds: z.number().positive(),
-      silenceMinutes: z.number().positive(),
+      collectiveTimeoutSeconds: z.number().positive().default(150),
+      /** The share of it after which ranks that stand still save the last step; 1 = never. */
+      stallPatience: z.number().min(0).max(1).default(0.5),
+      silenceMinutes: z.number().positive().default(20),
       /** Restarts in place within one hour. */
-      restartsInPlace: z.int().nonnegative(),
+      restartsInPlace: z.int().nonnegative().default(3),
       /**
        * Load of a restart in place, from the copies on the host's own disk: 70B parameters with Adam on 64 hosts are 13 GB a host,
        * seconds at the 2 GB/s of one NVMe drive. Equal to checkpointLoadMinutes = as if the copies were not there.
        */
-      localLoadMinutes: z.number().nonnegative(),
+      localLoadMinutes: z.number().nonnegative().default(0.5),
       /** compute.keepAliveSeconds > 0: a warm pool stays after attempts that ended by an exit code, not after lost machines. */
-      warmPool: z.boolean(),
-      /** compute.spareInstances, as a share of the nodes: 0 on 8, 2 on 64, 16 on 512. Published runs plan 5 to 10 %. */
-      spareShare: z.number().nonnegative(),
-      shortestIntervalMinutes: z.number().positive(),
-      longestIntervalMinutes: z.number().positive(),
-      maxAttempts: z.int().positive(),
+      warmPool: z.boolean().default(true),
+      /**
+       * compute.spareInstances by the number of nodes; none for others. At 512 nodes and more they save more node-hours than they take
+       * (`slipway plan` says how many would); at 64 they only save time.
+       */
+      spareHosts: z.record(z.string(), z.int().nonnegative()).default({ 64: 2, 512: 4, 2048: 16 }),
+      shortestIntervalMinutes: z.number().positive().default(3),
+      longestIntervalMinutes: z.number().positive().default(60),
+      maxAttempts: z.int().positive().default(100_000),
     })
-    .default({
-      saveBlockedSeconds: 5,
-      crashDetectionSeconds: 10,
-      collectiveTimeoutSeconds: 150,
-      silenceMinutes: 20,
-      restartsInPlace: 3,
-      localLoadMinutes: 0.5,
-      warmPool: true,
-      spareShare: 1 / 32,
-      shortestIntervalMinutes: 3,
-      longestIntervalMinutes: 60,
-      maxAttempts: 100_000,
-    }),
+    .prefault({}),
   today: z
     .strictObject({
-      saveBlockedSeconds: z.number().nonnegative(),
+      saveBlockedSeconds: z.number().nonnegative().default(60),
       /** A dead rank or host ends its peers' step at once; the launchers take their time. */
-      crashDetectionSeconds: z.number().nonnegative(),
-      intervalMinutes: z.number().positive(),
-      collectiveTimeoutSeconds: z.number().positive(),
+      crashDetectionSeconds: z.number().nonnegative().default(30),
+      intervalMinutes: z.number().positive().default(60),
+      collectiveTimeoutSeconds: z.number().positive().default(1800),
       /** A hang that no collective notices lasts until somebody looks. */
-      personNoticesHangMinutes: z.number().positive(),
+      personNoticesHangMinutes: z.number().positive().default(480),
     })
-    .default({
-      saveBlockedSeconds: 60,
-      crashDetectionSeconds: 30,
-      intervalMinutes: 60,
-      collectiveTimeoutSeconds: 1800,
-      personNoticesHangMinutes: 480,
-    }),
+    .prefault({}),
 });
 
 export type Constants = z.output<typeof constantsSchema>;

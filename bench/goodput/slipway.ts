@@ -155,7 +155,8 @@ export class SlipwaySimulation {
     const position = this.training.position;
     this.capacityWait = failure.capacityWaitSeconds;
     this.log(this.now, failure.kind, { silent: failure.silent, position, committed: this.training.committed });
-    this.training.lose(this.now);
+    if (this.savesTheStall(failure)) this.training.keep(this.now);
+    else this.training.lose(this.now);
     this.struck += 1;
     this.training.intervalSeconds = saveIntervalSeconds(this.constants, this.nodes, this.struck, this.now);
     if (failure.silent) {
@@ -174,6 +175,16 @@ export class SlipwaySimulation {
     } else {
       job.ending = { at: noticedAt, status: 'Failed', reason: failureFile(...CLASS_AND_CODE[failure.kind]) };
     }
+  }
+
+  /**
+   * Where a network breaks all ranks live, and save the last step before their collectives give up (containers/trainer: stalls.py). Of a
+   * hang that is not assumed: a rank may be frozen.
+   */
+  private savesTheStall({ kind }: Failure): boolean {
+    const { collectiveTimeoutSeconds, saveBlockedSeconds, stallPatience } = this.constants.slipway;
+    const save = saveBlockedSeconds + saveUploadSeconds(this.constants, this.nodes);
+    return kind === 'network' && stallPatience * collectiveTimeoutSeconds + save < collectiveTimeoutSeconds;
   }
 
   /** The service ends the job of a machine that is gone, and the first host's place cannot be taken. */
@@ -330,7 +341,7 @@ export class SlipwaySimulation {
 
 /** What the run takes beside its nodes. */
 export const spareHosts = (constants: Constants, nodes: number): number =>
-  Math.floor(nodes * constants.slipway.spareShare);
+  constants.slipway.spareHosts[String(nodes)] ?? 0;
 
 /** As the driver ends a job that it may not restart in place (containers/driver: exit_codes.py). */
 const CLASS_AND_CODE: Readonly<Record<FailureKind, [string, number]>> = {

@@ -42,6 +42,12 @@ export class Training {
     this.position = this.committed;
   }
 
+  /** Steps end at `at`, and what was done is saved before the ranks are told to end. */
+  keep(at: number): void {
+    this.stop(at);
+    this.committed = this.position;
+  }
+
   /** A save policy that learns from the failures seen so far. */
   set intervalSeconds(seconds: number) {
     this.policy = { ...this.policy, intervalSeconds: seconds };

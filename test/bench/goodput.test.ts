@@ -30,10 +30,17 @@ describe('simulated run', () => {
 
   test('slower detection and blocking saves cost goodput', () => {
     const usual = run({}).productiveSeconds;
-    const slow = { ...constants.slipway, collectiveTimeoutSeconds: 1800 };
-    const blocking = { ...constants.slipway, saveBlockedSeconds: 120 };
+    const slow = { collectiveTimeoutSeconds: 1800 };
+    const blocking = { saveBlockedSeconds: 120 };
     expect(run({ slipway: slow }).productiveSeconds).toBeLessThan(usual);
     expect(run({ slipway: blocking }).productiveSeconds).toBeLessThan(usual);
+  });
+
+  test('spare hosts, and a last step that is saved when the network breaks, are worth something', () => {
+    const at512 = (changes: object) => run(changes, 512).productiveSeconds;
+    expect(at512({ slipway: { spareHosts: {} } })).toBeLessThan(at512({}));
+    expect(at512({ slipway: { stallPatience: 1 } })).toBeLessThan(at512({}));
+    expect(at512({ lostMachineShare: 1 })).toBeLessThan(at512({}));
   });
 
   test('beats a fixed retry under the same failures', () => {
@@ -48,9 +55,15 @@ test('the interval is the one of the trainer (test/containers/test_local_copies.
   expect(saveIntervalSeconds(constants, 64, 48, seconds)).toBeCloseTo(772.3, 0);
 });
 
-test('the ceiling is below one, falls with the size, and local copies raise it', () => {
-  const at = (nodes: number, localLoad: boolean) => ceiling(constants, 'rsc1-job', nodes, localLoad);
+test('the ceiling is below one, falls with the size, and spare hosts raise it', () => {
+  const at = (nodes: number, spares: boolean) => ceiling(constants, 'rsc1-job', nodes, spares);
   expect(at(512, false)).toBeLessThan(at(64, false));
   expect(at(512, true)).toBeGreaterThan(at(512, false));
   expect(at(8, true)).toBeLessThan(1);
+});
+
+test('any subset of the constants may be given, inside slipway and today too', () => {
+  const { slipway, today } = constantsSchema.parse({ slipway: { spareHosts: {} }, today: {} });
+  expect(slipway).toEqual({ ...constants.slipway, spareShare: 0 });
+  expect(today).toEqual(constants.today);
 });

@@ -21,6 +21,8 @@ class Backend(Protocol):
     data_rank: int
     #: Shapes of the whole parameters by name, whatever part of them this rank holds.
     shapes: dict[str, torch.Size]
+    #: Whether `state` always gives the same tensors, which stand still between two optimizer steps whatever the model does meanwhile.
+    state_stays: bool
     #: None: checkpoints are those of `state`, in DCP's format.
     library_checkpoints: LibraryCheckpoints | None
 

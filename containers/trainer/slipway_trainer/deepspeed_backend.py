@@ -101,6 +101,7 @@ class DeepSpeedBackend:
         optimizer = plain_adamw(module.named_parameters(), self.shapes, settings.arguments)
         self.model, wrapped, *_ = deepspeed.initialize(model=module, optimizer=optimizer, config=config)
         self.optimizer: Any = _EngineOptimizer(wrapped)
+        self.state_stays = False
         self.library_checkpoints = _EngineCheckpoints(self.model)
 
     def _fill(self, module: nn.Module, settings: RunSettings, published: PublishedWeights | None) -> None:

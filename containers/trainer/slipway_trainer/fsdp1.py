@@ -48,6 +48,7 @@ class Fsdp1Backend:
     """Parameters as flat shards, one per layer; the same numbers as FSDP2 and the same checkpoints."""
 
     library_checkpoints = None
+    state_stays = False
 
     def __init__(self, settings: RunSettings, layout: Layout, device: torch.device, weights: Path | None = None) -> None:
         self._settings, self.layout, self.device = settings, layout, device

@@ -32,6 +32,7 @@ class Fsdp2Backend:
     """Parameters, gradients and optimizer state sharded over the data-parallel ranks; compute in the run's precision."""
 
     library_checkpoints = None
+    state_stays = True
 
     def __init__(self, settings: RunSettings, layout: Layout, device: torch.device, weights: Path | None = None) -> None:
         self._settings = settings

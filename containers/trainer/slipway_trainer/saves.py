@@ -39,6 +39,12 @@ class Saves:
         self._began_at = time.monotonic()
         self._last: Saved | None = None
         self._blocked_seconds = 0.0
+        #: The step of the newest save that has begun.
+        self._begun_step: int | None = None
+        #: What a save from beside training needs: the tensors themselves, the facts of the last finished step, and its end on the GPU.
+        self._live: dict[str, Tensor] | None = None
+        self._standing: Mapping[str, Any] = {}
+        self._settled = torch.cuda.Event() if pinned else None
 
     def _make_saver(self, keep: int, pinned: bool) -> CheckpointSaver | LibrarySaver | None:
         if self._store is None:
@@ -77,12 +83,41 @@ class Saves:
         # It waits for the save before it, on one rank longer than on another.
         self._world.timeouts.relax()
         state = {} if self._backend.library_checkpoints else self._backend.state() | self._random_state()
-        self._report(self._saver.start(facts["step"], state, self._run_facts() | facts))
-        self._began_at = time.monotonic()
+        self._start(state, facts)
         if wait:
             self._world.announce("save", begin=True)
             self._report(self._saver.wait())
             self._world.announce("save", begin=False)
+
+    def _start(self, state: dict[str, Tensor], facts: Mapping[str, Any]) -> None:
+        assert self._saver is not None
+        self._report(self._saver.start(facts["step"], state, self._run_facts() | facts))
+        self._began_at, self._begun_step = time.monotonic(), facts["step"]
+
+    def stand(self, facts: Mapping[str, Any]) -> None:
+        """A step has ended: until the next optimizer step the state stays as it is, whatever the model does meanwhile."""
+        if self._live is None and self._saver is not None and self._backend.state_stays:
+            self._live = self._backend.state()
+        self._standing = facts
+        if self._settled is not None:
+            self._settled.record()
+
+    def begin_stalled(self, step: int) -> bool:
+        """Begins to save the state that `stand` told of, from a thread beside training; False when it is saved already, or cannot be.
+
+        A GPU may be waiting in a collective for ever: its copy engine is asked on a stream of its own.
+        """
+        if self._live is None or self._begun_step == step or self._standing.get("step") != step:
+            return False
+        if self._settled is None:
+            self._start(self._live | self._random_state(), self._standing)
+            return True
+        with torch.cuda.device(self._world.device):
+            stream = torch.cuda.Stream()
+            stream.wait_event(self._settled)
+            with torch.cuda.stream(stream):
+                self._start(self._live | self._random_state(), self._standing)
+        return True
 
     def collect(self) -> None:
         """Reports a save that has ended meanwhile; raises what went wrong with it."""

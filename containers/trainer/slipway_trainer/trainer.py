@@ -20,6 +20,7 @@ from slipway_trainer.schedule import learning_rate, warmup_steps
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.skips import batch_of, batches_behind
 from slipway_trainer.slow_hosts import SlowHosts
+from slipway_trainer.stalls import PATIENCE, Ballot, StallWatch
 from slipway_trainer.trackers import log_all, open_trackers
 from slipway_trainer.weights import export_weights, write_config
 from slipway_trainer.world import World
@@ -48,7 +49,12 @@ class Trainer:
         place = place_of(settings.job.get("heartbeatUri"), settings.attempt, environ)
         self._trace = open_trace(settings.arguments, world.rank, world.device, place)
         self._recent: list[float] = []
+        self._stalls = StallWatch(self._saves, Ballot(world.store, world.ranks), self._patience)
         self._hosts = SlowHosts(world.device, world.control, world.hosts, settings.arguments.host_check_seconds)
+
+    def _patience(self) -> float:
+        """Seconds without the end of a step after which its beginning is worth a checkpoint."""
+        return math.inf if self.world.in_phase else PATIENCE * self.world.timeouts.seconds
 
     def _eval_batches(self, environ: Mapping[str, str]) -> Batches | None:
         """Batches of the evaluation channel, if there is one. The same samples every time, so that losses can be compared."""
@@ -95,9 +101,14 @@ class Trainer:
             code = self._between_steps(step_seconds)
             if code is not None:
                 return code
+        self._stalls.close()
         if self._saves.last_step != self.step:
-            self._saves.save(self._facts(), wait=True)
+            self._save(wait=True)
         return 0
+
+    def _save(self, wait: bool) -> None:
+        with self._stalls.still:
+            self._saves.save(self._facts(), wait)
 
     def export(self, folder: Path) -> None:
         """Writes the weights in published form."""
@@ -109,7 +120,8 @@ class Trainer:
 
     def _between_steps(self, step_seconds: float) -> int | None:
         """Saves when it is time; the exit code when the run must leave before its last step."""
-        self._saves.collect()
+        with self._stalls.still:
+            self._saves.collect()
         due = self._departure.due(step_seconds, self._saves.seconds)
         # Decided by all ranks together: one that saves alone would wait for ever.
         first = self.world.rank == 0
@@ -124,10 +136,10 @@ class Trainer:
         if self._evaluation is not None and self.step % max(1, self.settings.arguments.eval_every_steps) == 0:
             self.evaluate()
         if asked or due:
-            self._saves.save(self._facts(), wait=True)
+            self._save(wait=True)
             return exits.HAND_OVER if due and not asked else exits.TRY_AGAIN
         if save:
-            self._saves.save(self._facts(), wait=False)
+            self._save(wait=False)
         return None
 
     def _compare_hosts(self, step_seconds: float) -> None:
@@ -155,9 +167,12 @@ class Trainer:
         norm = self.backend.clip(arguments.clip_norm)
         mean = self.world.mean(loss)
         self._check_loss(mean, float(norm))
-        self.backend.optimizer.step()
-        self.backend.optimizer.zero_grad()
-        self.step += 1
+        with self._stalls.still:
+            self.backend.optimizer.step()
+            self.backend.optimizer.zero_grad()
+            self.step += 1
+            self._saves.stand(self._facts())
+        self._stalls.ended(self.step)
         if self.world.rank == 0 and (self.step % arguments.log_every_steps == 0 or self.step == training.steps):
             self._say_step(mean, float(norm), rate, time.monotonic() - began, data_seconds)
 
@@ -230,6 +245,7 @@ class Trainer:
             time.sleep(wanted)
 
     def close(self) -> None:
+        self._stalls.close()
         if self._trace:
             self._trace.close()
         for tracker in self._trackers:

@@ -32,9 +32,13 @@ class World:
         backend = "smddp" if collectives == "smddp" else "nccl" if on_gpu else "gloo"
         dist.init_process_group(backend, timeout=timedelta(seconds=timeout_seconds))
         self.rank, self.ranks = dist.get_rank(), dist.get_world_size()
+        #: The keys that all ranks share; it outlives a network on which collectives hang.
+        self.store = dist.PrefixStore("slipway", dist.distributed_c10d._get_default_store())
         # Decisions of the training thread, and the background thread of the saver: each needs a group of its own.
         self.control = dist.new_group(backend="gloo", timeout=SIDE_TIMEOUT)
         self.saving = dist.new_group(backend="gloo", timeout=SIDE_TIMEOUT)
+        #: Whether a phase without steps is going on.
+        self.in_phase = False
         self.timeouts = CollectiveTimeouts(timeout_seconds, steady_seconds, {self.control: SIDE_TIMEOUT.total_seconds(), self.saving: None})
 
     @property
@@ -65,6 +69,7 @@ class World:
 
     def announce(self, phase: str, begin: bool) -> None:
         """Tells the watchdog that a phase without steps begins or ends."""
+        self.in_phase = begin
         if begin:
             self.timeouts.relax()
         if self.rank == 0:

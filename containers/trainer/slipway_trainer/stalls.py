@@ -1,0 +1,104 @@
+"""A checkpoint of the last finished step when the step after it does not end.
+
+Where a network breaks, or a collective hangs, every rank still has its part of the model: what lies between the newest checkpoint and the
+last step need not be done again. While the training thread waits in a collective, another thread of every rank saves that state, over
+the host-side group that saves use anyway, so that it is on its way before the collective gives up and ends the process. Where a rank is
+frozen or dead nothing is saved, and the newest checkpoint before it counts, as ever.
+
+The parameters stand still then: the training thread changes them only between `mean` of the loss, which waits for all collectives of
+a step, and the next step. The lock keeps it from going on while they are copied.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import torch.distributed as dist
+
+#: The share of the time after which collectives give up; the rest is left for the save itself.
+PATIENCE = 0.5
+#: Until every rank must have asked for the same save. They see the stall within a second of each other.
+VOTE_SECONDS = 10.0
+POLL_SECONDS = 0.25
+
+
+class Ballot:
+    """Whether all ranks want the same thing. Every rank gets the same answer, also when one asks as another gives up."""
+
+    def __init__(self, store: dist.Store, ranks: int, seconds: float = VOTE_SECONDS) -> None:
+        self._store, self._ranks, self._seconds = store, ranks, seconds
+
+    def unanimous(self, about: str) -> bool:
+        """Asks once, and waits for the others. Not twice about the same."""
+        verdict = f"{about}/verdict"
+        if self._store.add(f"{about}/votes", 1) == self._ranks:
+            return self._decide(verdict, "yes")
+        deadline = time.monotonic() + self._seconds
+        while time.monotonic() < deadline:
+            if self._store.check([verdict]):
+                break
+            time.sleep(POLL_SECONDS)
+        return self._decide(verdict, "no")
+
+    def _decide(self, verdict: str, word: str) -> bool:
+        """Writes the verdict, unless somebody has; then theirs holds."""
+        return self._store.compare_set(verdict, "", word) == b"yes"
+
+
+class Saving(Protocol):
+    """What a watch needs of the run's saves."""
+
+    def begin_stalled(self, step: int) -> bool:
+        """Begins to save the state of `step` from a thread beside training; False when that step is saved already."""
+
+    def collect(self) -> None:
+        """Reports a save that has ended."""
+
+
+class StallWatch:
+    """One thread that watches the steps of this rank. `patience`: seconds without the end of a step, asked anew each time."""
+
+    def __init__(self, saves: Saving, ballot: Ballot, patience: Callable[[], float], poll_seconds: float = 1.0) -> None:
+        self._saves, self._ballot, self._patience, self._poll_seconds = saves, ballot, patience, poll_seconds
+        #: Held while the state changes, while saves begin, and while it is copied beside training.
+        self.still = threading.Lock()
+        self._step: int | None = None
+        self._ended_at = 0.0
+        self._tried: int | None = None
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="stalls", daemon=True)
+
+    def ended(self, step: int) -> None:
+        """A step has ended, and training goes on. The first one begins the watch."""
+        self._step, self._ended_at = step, time.monotonic()
+        if not self._thread.is_alive() and not self._closed.is_set():
+            self._thread.start()
+
+    def close(self) -> None:
+        """There is no further step."""
+        self._closed.set()
+
+    def _run(self) -> None:
+        while not self._closed.wait(self._poll_seconds):
+            try:
+                self._look()
+            except Exception as error:  # A save that nobody asked for must never be what ends a run.
+                print(f"the step that stood still could not be saved: {error}", flush=True)
+                return
+
+    def _look(self) -> None:
+        if self._tried is not None and self._tried == self._step:
+            with self.still:
+                self._saves.collect()
+        elif time.monotonic() - self._ended_at > self._patience():
+            with self.still:
+                # It may have gone on while this thread waited for the lock.
+                if not self._closed.is_set() and time.monotonic() - self._ended_at > self._patience():
+                    self._save()
+
+    def _save(self) -> None:
+        step = self._tried = self._step
+        assert step is not None
+        if self._ballot.unanimous(f"stall/{step}") and self._saves.begin_stalled(step):
+            print(f"step {step + 1} stands still: the state after step {step} is saved", flush=True)

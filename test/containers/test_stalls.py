@@ -1,0 +1,116 @@
+"""A step that does not end: the state before it is saved by all ranks or by none, and nothing that was done is lost."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from forked import PATHS
+from rank_world import events, run_ranks, trainer_job, write_shards
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+from slipway_trainer.stalls import Ballot, StallWatch  # noqa: E402
+
+
+def asked(ranks: int, votes: int, seconds: float, late: float = 0.0) -> list[bool]:
+    """The answers of `votes` of `ranks`; the last one asks `late` seconds after the others."""
+    store = torch.distributed.HashStore()
+
+    def vote(number: int) -> bool:
+        time.sleep(late if number == votes - 1 else 0.0)
+        return Ballot(store, ranks, seconds).unanimous("stall/5")
+
+    with ThreadPoolExecutor(votes) as pool:
+        return list(pool.map(vote, range(votes)))
+
+
+def test_all_save_or_none() -> None:
+    assert asked(3, 3, 10.0) == [True, True, True]
+    assert asked(3, 2, 0.1) == [False, False], "a rank that is frozen never asks"
+
+
+@pytest.mark.parametrize("late", [0.0, 0.2, 0.25, 0.3, 0.6])
+def test_a_rank_that_asks_as_another_gives_up_gets_the_same_answer(late: float) -> None:
+    assert len(set(asked(2, 2, 0.25, late))) == 1
+
+
+class FakeSaves:
+    def __init__(self) -> None:
+        self.begun: list[int] = []
+        self.collected = threading.Event()
+
+    def begin_stalled(self, step: int) -> bool:
+        self.begun.append(step)
+        return True
+
+    def collect(self) -> None:
+        self.collected.set()
+
+
+def alone() -> Ballot:
+    return Ballot(torch.distributed.HashStore(), 1)
+
+
+def test_a_step_that_stands_still_is_saved_once_and_the_save_is_reported() -> None:
+    saves = FakeSaves()
+    watch = StallWatch(saves, alone(), lambda: 0.05, poll_seconds=0.01)
+    watch.ended(7)
+    assert saves.collected.wait(10)
+    watch.close()
+    assert saves.begun == [7]
+
+
+def test_nothing_is_saved_while_the_state_changes_or_steps_end_in_time() -> None:
+    saves = FakeSaves()
+    patience = [60.0]
+    watch = StallWatch(saves, alone(), lambda: patience[0], poll_seconds=0.01)
+    watch.ended(7)
+    with watch.still:
+        patience[0] = 0.0
+        time.sleep(0.1)
+        # The step ends before the thread that waits for the lock can look again.
+        patience[0] = 60.0
+        watch.ended(8)
+    watch.close()
+    assert saves.begun == []
+
+
+#: The last rank's data do not come at step 6; its other threads go on.
+STALLED_DATA = """
+import os, time
+from slipway_trainer.batches import Batches
+real = Batches.micro_batch
+def micro_batch(self, step, micro_step, device):
+    if step == 5 and os.environ["RANK"] == "1" and "STALL" in os.environ:
+        time.sleep(9)
+        os._exit(70)
+    return real(self, step, micro_step, device)
+Batches.micro_batch = micro_batch
+"""
+
+
+def test_a_run_whose_collective_hangs_goes_on_from_its_last_step(tmp_path: Path) -> None:
+    (tmp_path / "stalled_data.py").write_text(STALLED_DATA)
+    shards = {"train": write_shards(tmp_path / "shards")}
+    patched = {"paths": (*PATHS, str(tmp_path)), "preload": ("stalled_data",)}
+    checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    timeouts = ["--save-every-steps", "1000", "--collective-timeout-seconds", "8", "--steady-timeout-seconds", "0"]
+    job = trainer_job(training={"steps": 8}, arguments=timeouts, checkpoints=checkpoints)
+    code, output = run_ranks(tmp_path / "first", 2, job, shards, STALL="1", **patched)
+    assert code != 0
+    assert "step 6 stands still: the state after step 5 is saved" in output
+    assert [event["step"] for event in events(output, "checkpoint")] == [5]
+    assert (tmp_path / "checkpoints/step-5/COMMITTED.json").exists()
+
+    code, resumed = run_ranks(tmp_path / "second", 2, job, shards, **patched)
+    assert code == 0, resumed
+    assert [event["step"] for event in events(resumed, "resume")] == [5]
+    fresh = trainer_job(training={"steps": 8}, arguments=timeouts)
+    code, whole = run_ranks(tmp_path / "whole", 2, fresh, shards, **patched)
+    assert code == 0, whole
+    losses = {event["step"]: event["loss"] for event in events(whole, "step")}
+    assert {event["step"]: event["loss"] for text in (output, resumed) for event in events(text, "step")} == losses
