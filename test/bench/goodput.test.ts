@@ -64,6 +64,6 @@ test('the ceiling is below one, falls with the size, and spare hosts raise it', 
 
 test('any subset of the constants may be given, inside slipway and today too', () => {
   const { slipway, today } = constantsSchema.parse({ slipway: { spareHosts: {} }, today: {} });
-  expect(slipway).toEqual({ ...constants.slipway, spareShare: 0 });
+  expect(slipway).toEqual({ ...constants.slipway, spareHosts: {} });
   expect(today).toEqual(constants.today);
 });
