@@ -44,6 +44,26 @@ const trainerFile = (instances: number, stepSeconds: number, more: string[] = []
   ...(more.length > 0 ? more : ['checkpoints: { mode: direct, keep: 3 }']),
 ];
 
+/** The same run on two hosts of one rank, with a trouble of scripts/faults/script/troubled_trainer.py. */
+function troubledFile(trouble: 'gpu' | 'network', spares: number, more: Record<string, number>): string[] {
+  const given = { 'learning-rate': 3.0e-3, 'warmup-steps': 2, 'minimum-step-seconds': 0.1, ...more };
+  return [
+    ...trainerFile(2, 0).filter((line) => !/^(code|compute|distribution|checkpoints):/.test(line)),
+    `code: { source: ./script, entryPoint: troubled_trainer.py, arguments: ${JSON.stringify(given)} }`,
+    `compute: { instanceType: ml.m5.xlarge, instanceCount: 2, spareInstances: ${spares} }`,
+    'distribution: { library: fsdp, processesPerHost: 1 }',
+    'checkpoints: { mode: direct, keep: 3, committedMarker: "step-*/COMMITTED.json" }',
+    `environmentVariables: { TROUBLE: ${trouble} }`,
+  ];
+}
+
+/** The lines of one kind of progress in the log of a run's first host. */
+async function progressOf(world: World, id: string, event: string): Promise<string[]> {
+  const lines = (await world.slipway('logs', id, '--json')).split('\n').filter(Boolean);
+  const said = lines.map((line) => JSON.parse(line) as { message: string; stream?: string });
+  return said.map(({ message }) => message).filter((message) => message.startsWith(`slipway {"event":"${event}"`));
+}
+
 /** Loss of each step as rank 0 printed it; of a step that was done twice, each. */
 async function losses(world: World, id: string): Promise<Map<number, number[]>> {
   const found = new Map<number, number[]>();
@@ -95,6 +115,46 @@ function expectSameLosses(
 }
 
 export const TRAINER_CASES: readonly FaultCase[] = [
+  {
+    n: 16,
+    name: 'broken-gpu-with-a-spare-host',
+    alone: true,
+    injected: 'a rank of the second host reports an uncorrectable ECC error at step 11; the job has a third host',
+    async run(world, seen) {
+      const reference = await undisturbed(world);
+      const id = 'n16-spare';
+      await world.launchFile(id, troubledFile('gpu', 1, { 'save-every-steps': 4 }));
+      const status = await world.over(id);
+      remember(seen, status);
+      expectEqual('state', status.state, 'completed');
+      expectEqual('attempts', status.attempts.length, 1);
+      const restarts = await progressOf(world, id, 'restart');
+      seen.lines.push(...restarts.slice(0, 1));
+      if (!restarts[0]?.includes('"replaced":{"algo-2":"algo-3"}')) throw new Error('no spare host took a place');
+      expectSameLosses(seen, reference, await losses(world, id), 0);
+    },
+  },
+  {
+    n: 13,
+    name: 'stalled-step-is-saved',
+    alone: true,
+    injected: 'step 11 stands still until its collective gives up; no checkpoint is due before the last step',
+    async run(world, seen) {
+      const reference = await undisturbed(world);
+      const id = 'n13-stall';
+      const timeouts = { 'collective-timeout-seconds': 16, 'steady-timeout-seconds': 0 };
+      await world.launchFile(id, troubledFile('network', 0, { 'save-every-steps': 1000, ...timeouts }));
+      const status = await world.over(id);
+      remember(seen, status);
+      expectEqual('state', status.state, 'completed');
+      expectEqual('attempts', status.attempts.length, 1);
+      seen.lines.push(...(await progressOf(world, id, 'resume')));
+      const found = await losses(world, id);
+      expectSameLosses(seen, reference, found, 0);
+      const twice = [...found].filter(([, of]) => of.length > 1).map(([step]) => step);
+      expectEqual('steps done twice', twice, []);
+    },
+  },
   {
     n: 19,
     name: 'world-size-change',

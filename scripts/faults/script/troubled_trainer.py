@@ -1,0 +1,26 @@
+"""The built-in trainer in which one thing goes wrong once, on the second host at step 11, as TROUBLE says.
+
+`gpu`: the words of CUDA for a broken GPU. `network`: the step stands still, and every rank's other threads go on.
+"""
+
+import os
+import sys
+import time
+
+from slipway_trainer import __main__ as main
+from slipway_trainer.trainer import Trainer
+
+real_step = Trainer._one_step
+HERE = os.environ["SM_CURRENT_HOST"] == "algo-2" and "SLIPWAY_RESTART" not in os.environ
+
+
+def troubled_step(self: Trainer) -> None:
+    if HERE and self.step == 10:
+        if os.environ["TROUBLE"] == "gpu":
+            raise RuntimeError("CUDA error: uncorrectable ECC error encountered")
+        time.sleep(3600)
+    real_step(self)
+
+
+Trainer._one_step = troubled_step
+main.leave(main.run(sys.argv[1:]))
