@@ -63,7 +63,7 @@ export const constantsSchema = z.strictObject({
   slipway: z
     .strictObject({
       saveBlockedSeconds: z.number().nonnegative().default(5),
-      /** From a rank's end to the decision of all drivers: about 2 s measured (docs/goodput.md), and what nvidia-smi takes. */
+      /** From a rank's end to the decision of all drivers: 0.7 s measured (docs/goodput.md), and what nvidia-smi takes. */
       crashDetectionSeconds: z.number().nonnegative().default(10),
       /** NCCL timeout of the trainer, silence budget of the driver's watchdog: the product's defaults. */
       collectiveTimeoutSeconds: z.number().positive().default(150),
