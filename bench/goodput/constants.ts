@@ -58,8 +58,7 @@ export const constantsSchema = z.strictObject({
   silentHangShare: z.number().min(0).max(1).default(0.1),
   /** Until a person resumes a run that needs one. */
   personMinutes: z.number().nonnegative().default(60),
-  /** 28 days, the most that the quota "Longest run time for a training job" can be raised to (5 days without asking). */
-  maxRuntimeSeconds: z.number().positive().default(2_419_200),
+  maxRuntimeSeconds: z.number().positive().default(432_000),
   slipway: z
     .strictObject({
       saveBlockedSeconds: z.number().nonnegative().default(5),
