@@ -94,16 +94,20 @@ class Saves:
         self._report(self._saver.start(facts["step"], state, self._run_facts() | facts))
         self._began_at, self._begun_step = time.monotonic(), facts["step"]
 
-    def stand(self, facts: Mapping[str, Any]) -> None:
-        """A step has ended: until the next optimizer step the state stays as it is, whatever the model does meanwhile."""
-        if self._live is None and self._saver is not None and self._backend.state_stays:
+    def stand(self, facts: Mapping[str, Any]) -> bool:
+        """A step has ended: until the next optimizer step the state stays as it is, whatever the model does meanwhile. Returns whether
+        `begin_stalled` could save it."""
+        if self._saver is None or not self._backend.state_stays:
+            return False
+        if self._live is None:
             self._live = self._backend.state()
         self._standing = facts
         if self._settled is not None:
             self._settled.record()
+        return True
 
     def begin_stalled(self, step: int) -> bool:
-        """Begins to save the state that `stand` told of, from a thread beside training; False when it is saved already, or cannot be.
+        """Begins to save the state that `stand` told of, from a thread beside training; False when it is saved already.
 
         A GPU may be waiting in a collective for ever: its copy engine is asked on a stream of its own.
         """
