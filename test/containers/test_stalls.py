@@ -79,6 +79,36 @@ def test_nothing_is_saved_while_the_state_changes_or_steps_end_in_time() -> None
     assert saves.begun == []
 
 
+def test_what_comes_between_steps_is_no_stall() -> None:
+    saves, in_phase = FakeSaves(), [True]
+    watch = StallWatch(saves, alone(), lambda: 60.0 if in_phase[0] else 0.5, poll_seconds=0.01)
+    watch.ended(7)
+    time.sleep(0.6)
+    watch.go_on()
+    in_phase[0] = False
+    time.sleep(0.1)
+    watch.close()
+    assert saves.begun == []
+
+
+def test_training_goes_on_when_the_watch_has_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    class Refusing(FakeSaves):
+        def begin_stalled(self, step: int) -> bool:
+            super().begin_stalled(step)
+            raise OSError("no space left on device")
+
+    saves = Refusing()
+    watch = StallWatch(saves, alone(), lambda: 0.0, poll_seconds=0.01)
+    watch.ended(7)
+    while not saves.begun:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    watch.ended(8)
+    time.sleep(0.1)
+    assert saves.begun == [7] and not watch.still.locked()
+    assert "could not be saved: no space left on device" in capsys.readouterr().out
+
+
 #: The last rank's data do not come at step 6; its other threads go on.
 STALLED_DATA = """
 import os, time

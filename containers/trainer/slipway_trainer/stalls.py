@@ -71,9 +71,15 @@ class StallWatch:
 
     def ended(self, step: int) -> None:
         """A step has ended, and training goes on. The first one begins the watch."""
-        self._step, self._ended_at = step, time.monotonic()
-        if not self._thread.is_alive() and not self._closed.is_set():
+        self._step = step
+        self.go_on()
+        # A thread that has given up is never started again.
+        if self._thread.ident is None and not self._closed.is_set():
             self._thread.start()
+
+    def go_on(self) -> None:
+        """Steps may follow again: what came between them, a save or an evaluation, does not count as standing still."""
+        self._ended_at = time.monotonic()
 
     def close(self) -> None:
         """There is no further step."""

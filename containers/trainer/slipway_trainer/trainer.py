@@ -109,6 +109,7 @@ class Trainer:
     def _save(self, wait: bool) -> None:
         with self._stalls.still:
             self._saves.save(self._facts(), wait)
+            self._stalls.go_on()
 
     def export(self, folder: Path) -> None:
         """Writes the weights in published form."""
@@ -203,6 +204,7 @@ class Trainer:
         if self.world.rank == 0:
             progress.say("eval", step=self.step, loss=mean)
             log_all(self._trackers, self.step, {"evalLoss": mean})
+        self._stalls.go_on()
         self.world.announce("eval", begin=False)
         return mean
 
