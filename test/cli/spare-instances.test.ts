@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { findPlan } from '../../lib/cli/plan';
 import { planText } from '../../lib/cli/plan-text';
@@ -26,7 +27,8 @@ function linesOf(given: object): string[] {
   const run = runOf(given);
   const plan = findPlan(run, { region: 'us-west-2' });
   if (!plan) throw new Error('no plan');
-  return planText(run, plan)
+  // In CI the words are coloured.
+  return stripVTControlCharacters(planText(run, plan))
     .split('\n')
     .filter((line) => /spare/i.test(line));
 }
