@@ -116,7 +116,7 @@ from slipway_trainer.batches import Batches
 real = Batches.micro_batch
 def micro_batch(self, step, micro_step, device):
     if step == 5 and os.environ["RANK"] == "1" and "STALL" in os.environ:
-        time.sleep(9)
+        time.sleep(7)
         os._exit(70)
     return real(self, step, micro_step, device)
 Batches.micro_batch = micro_batch
@@ -128,7 +128,7 @@ def test_a_run_whose_collective_hangs_goes_on_from_its_last_step(tmp_path: Path)
     shards = {"train": write_shards(tmp_path / "shards")}
     patched = {"paths": (*PATHS, str(tmp_path)), "preload": ("stalled_data",)}
     checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
-    timeouts = ["--save-every-steps", "1000", "--collective-timeout-seconds", "8", "--steady-timeout-seconds", "0"]
+    timeouts = ["--save-every-steps", "1000", "--collective-timeout-seconds", "6", "--steady-timeout-seconds", "0"]
     job = trainer_job(training={"steps": 8}, arguments=timeouts, checkpoints=checkpoints)
     code, output = run_ranks(tmp_path / "first", 2, job, shards, STALL="1", **patched)
     assert code != 0
