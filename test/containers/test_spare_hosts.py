@@ -78,6 +78,7 @@ def test_a_host_is_broken_when_its_gpus_got_worse_since_its_start(before: str, n
         ("RuntimeError: CUDA error: uncorrectable ECC error encountered", "hardware"),
         ("NVRM: Xid: 79, GPU has fallen off the bus.", "hardware"),
         ("RuntimeError: CUDA error: an illegal memory access was encountered", "user-code"),
+        ("RuntimeError: CUDA error: hardware stack error", "user-code"),
         ("ValueError: a bad line in the data", "user-code"),
     ],
 )
