@@ -44,6 +44,7 @@ interface Job {
 export class SlipwaySimulation {
   private readonly training: Training;
   private readonly horizon: number;
+  private readonly uploadSeconds: number;
   private record: RunRecord;
   private job: Job | undefined;
   private now = 0;
@@ -62,10 +63,11 @@ export class SlipwaySimulation {
     private readonly log: Log,
   ) {
     this.horizon = constants.days * 86_400;
+    this.uploadSeconds = saveUploadSeconds(constants, nodes);
     this.training = new Training({
       blockedSeconds: constants.slipway.saveBlockedSeconds,
       intervalSeconds: saveIntervalSeconds(constants, nodes, 0, 0),
-      uploadSeconds: saveUploadSeconds(constants, nodes),
+      uploadSeconds: this.uploadSeconds,
     });
     this.record = startedRecord(constants, EPOCH);
   }
@@ -183,7 +185,7 @@ export class SlipwaySimulation {
    */
   private savesTheStall({ kind }: Failure): boolean {
     const { collectiveTimeoutSeconds, saveBlockedSeconds, stallPatience } = this.constants.slipway;
-    const save = saveBlockedSeconds + saveUploadSeconds(this.constants, this.nodes);
+    const save = saveBlockedSeconds + this.uploadSeconds;
     return kind === 'network' && stallPatience * collectiveTimeoutSeconds + save < collectiveTimeoutSeconds;
   }
 
@@ -261,8 +263,7 @@ export class SlipwaySimulation {
     const startsAt = this.startOfAttempt();
     const loads = this.training.committed > 0 ? checkpointLoadMinutes * 60 : 0;
     this.book('load', startsAt, startsAt + loads);
-    const saves = slipway.saveBlockedSeconds + 2 * saveUploadSeconds(this.constants, this.nodes);
-    const leavesAt = startsAt + maxRuntimeSeconds - saves;
+    const leavesAt = startsAt + maxRuntimeSeconds - slipway.saveBlockedSeconds - 2 * this.uploadSeconds;
     this.job = {
       name,
       attempt,

@@ -57,21 +57,18 @@ function troubledFile(trouble: 'gpu' | 'network', spares: number, more: Record<s
   ];
 }
 
-/** The lines of one kind of progress in the log of a run's first host. */
+/** The progress lines of one kind in a run's log, of all its hosts. */
 async function progressOf(world: World, id: string, event: string): Promise<string[]> {
   const lines = (await world.slipway('logs', id, '--json')).split('\n').filter(Boolean);
-  const said = lines.map((line) => JSON.parse(line) as { message: string; stream?: string });
-  return said.map(({ message }) => message).filter((message) => message.startsWith(`slipway {"event":"${event}"`));
+  const messages = lines.map((line) => (JSON.parse(line) as { message: string }).message);
+  return messages.filter((message) => message.startsWith(`slipway {"event":"${event}"`));
 }
 
 /** Loss of each step as rank 0 printed it; of a step that was done twice, each. */
 async function losses(world: World, id: string): Promise<Map<number, number[]>> {
   const found = new Map<number, number[]>();
-  for (const line of (await world.slipway('logs', id, '--json')).split('\n').filter(Boolean)) {
-    const { message } = JSON.parse(line) as { message: string };
-    const text = /slipway (\{"event":\s?"step".*\})/.exec(message)?.[1];
-    if (!text) continue;
-    const { step, loss } = JSON.parse(text) as { step: number; loss: number };
+  for (const line of await progressOf(world, id, 'step')) {
+    const { step, loss } = JSON.parse(line.slice('slipway '.length)) as { step: number; loss: number };
     found.set(step, [...(found.get(step) ?? []), loss]);
   }
   return found;
@@ -114,6 +111,19 @@ function expectSameLosses(
   );
 }
 
+/** Launches a run that goes wrong and must complete within its first attempt, as the undisturbed one. Returns its losses. */
+async function sameLossesInOneAttempt(world: World, seen: Seen, id: string, file: readonly string[]) {
+  const reference = await undisturbed(world);
+  await world.launchFile(id, file);
+  const status = await world.over(id);
+  remember(seen, status);
+  expectEqual('state', status.state, 'completed');
+  expectEqual('attempts', status.attempts.length, 1);
+  const found = await losses(world, id);
+  expectSameLosses(seen, reference, found, 0);
+  return found;
+}
+
 export const TRAINER_CASES: readonly FaultCase[] = [
   {
     n: 16,
@@ -121,17 +131,11 @@ export const TRAINER_CASES: readonly FaultCase[] = [
     alone: true,
     injected: 'a rank of the second host reports an uncorrectable ECC error at step 11; the job has a third host',
     async run(world, seen) {
-      const reference = await undisturbed(world);
       const id = 'n16-spare';
-      await world.launchFile(id, troubledFile('gpu', 1, { 'save-every-steps': 4 }));
-      const status = await world.over(id);
-      remember(seen, status);
-      expectEqual('state', status.state, 'completed');
-      expectEqual('attempts', status.attempts.length, 1);
+      await sameLossesInOneAttempt(world, seen, id, troubledFile('gpu', 1, { 'save-every-steps': 4 }));
       const restarts = await progressOf(world, id, 'restart');
       seen.lines.push(...restarts.slice(0, 1));
       if (!restarts[0]?.includes('"replaced":{"algo-2":"algo-3"}')) throw new Error('no spare host took a place');
-      expectSameLosses(seen, reference, await losses(world, id), 0);
     },
   },
   {
@@ -140,17 +144,11 @@ export const TRAINER_CASES: readonly FaultCase[] = [
     alone: true,
     injected: 'step 11 stands still until its collective gives up; no checkpoint is due before the last step',
     async run(world, seen) {
-      const reference = await undisturbed(world);
       const id = 'n13-stall';
       const timeouts = { 'collective-timeout-seconds': 16, 'steady-timeout-seconds': 0 };
-      await world.launchFile(id, troubledFile('network', 0, { 'save-every-steps': 1000, ...timeouts }));
-      const status = await world.over(id);
-      remember(seen, status);
-      expectEqual('state', status.state, 'completed');
-      expectEqual('attempts', status.attempts.length, 1);
+      const file = troubledFile('network', 0, { 'save-every-steps': 1000, ...timeouts });
+      const found = await sameLossesInOneAttempt(world, seen, id, file);
       seen.lines.push(...(await progressOf(world, id, 'resume')));
-      const found = await losses(world, id);
-      expectSameLosses(seen, reference, found, 0);
       const twice = [...found].filter(([, of]) => of.length > 1).map(([step]) => step);
       expectEqual('steps done twice', twice, []);
     },

@@ -32,9 +32,8 @@ _STEP = re.compile(r"^step-\d+$")
 class Mirror:
     """Of the checkpoints below `uri`, into `root`; only the newest stays."""
 
-    def __init__(self, uri: str, root: Path, client: Optional[S3Client] = None, look_seconds: float = LOOK_SECONDS) -> None:
+    def __init__(self, uri: str, root: Path, client: Optional[S3Client] = None) -> None:
         self._uri, self._root, self._client = uri, root, client or S3Client()
-        self._look_seconds = look_seconds
         self._stopped = threading.Event()
         self._complained = False
         self._done = ""
@@ -56,7 +55,7 @@ class Mirror:
                 if not self._complained:
                     log("the newest checkpoint could not be copied: %s" % error)
                     self._complained = True
-            if self._stopped.wait(self._look_seconds):
+            if self._stopped.wait(LOOK_SECONDS):
                 return
 
     def look(self) -> None:
@@ -65,11 +64,10 @@ class Mirror:
         if not newest or newest == self._done:
             return
         bucket, prefix = parse_uri(newest)
-        prefix = prefix.rstrip("/")
-        record = json.loads(self._client.get(bucket, prefix + "/" + COMMITTED).decode("utf-8"))
+        record = json.loads(self._client.get(bucket, join_uri(prefix, COMMITTED)).decode("utf-8"))
         # Objects without a digest could not be told from torn ones: they are read from S3.
         objects = [entry for entry in record.get("objects", []) if entry.get("sha256")]
-        folder = self._root / newest.rstrip("/").rsplit("/", 1)[-1]
+        folder = self._root / newest.rsplit("/", 1)[-1]
         self._drop_others(folder)
         size = sum(int(entry["bytes"]) for entry in objects)
         if shutil.disk_usage(str(self._root)).free < size + LEAST_FREE_BYTES:
@@ -102,7 +100,7 @@ class Mirror:
             for first in range(0, size, PIECE_BYTES):
                 if self._stopped.is_set():
                     return False
-                piece = self._client.get(bucket, prefix + "/" + str(entry["key"]), first, min(PIECE_BYTES, size - first))
+                piece = self._client.get(bucket, join_uri(prefix, str(entry["key"])), first, min(PIECE_BYTES, size - first))
                 found.update(piece)
                 handle.write(piece)
         if found.hexdigest() != entry["sha256"]:
@@ -117,4 +115,4 @@ def mirror_of(attempt: Attempt) -> Optional[Mirror]:
     uri = attempt.environ["SLIPWAY_CHECKPOINT_URI"]
     if attempt.job.builtin_module is None or not uri.startswith("s3://"):
         return None
-    return Mirror(join_uri(uri, ""), Path(attempt.environ["SLIPWAY_LOCAL_COPIES"]))
+    return Mirror(uri, Path(attempt.environ["SLIPWAY_LOCAL_COPIES"]))

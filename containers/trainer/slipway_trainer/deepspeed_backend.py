@@ -80,6 +80,8 @@ class _EngineCheckpoints:
 class DeepSpeedBackend:
     """The trainer's model in DeepSpeed's engine."""
 
+    state_stays = False
+
     def __init__(self, settings: RunSettings, layout: Layout, device: torch.device, weights: Path | None = None) -> None:
         self.layout, self.device = layout, device
         self.data_rank = data_rank(layout, dist.get_rank())
@@ -101,7 +103,6 @@ class DeepSpeedBackend:
         optimizer = plain_adamw(module.named_parameters(), self.shapes, settings.arguments)
         self.model, wrapped, *_ = deepspeed.initialize(model=module, optimizer=optimizer, config=config)
         self.optimizer: Any = _EngineOptimizer(wrapped)
-        self.state_stays = False
         self.library_checkpoints = _EngineCheckpoints(self.model)
 
     def _fill(self, module: nn.Module, settings: RunSettings, published: PublishedWeights | None) -> None:

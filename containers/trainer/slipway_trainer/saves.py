@@ -1,7 +1,8 @@
 """When checkpoints are written, what is in them, and the one that a start continues from."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -111,17 +112,23 @@ class Saves:
 
         A GPU may be waiting in a collective for ever: its copy engine is asked on a stream of its own.
         """
-        if self._live is None or self._begun_step == step or self._standing.get("step") != step:
+        if self._begun_step == step:
             return False
-        if self._settled is None:
+        assert self._live is not None and self._standing["step"] == step, "only what stand has told of is watched"
+        with self._beside_training():
             self._start(self._live | self._random_state(), self._standing)
-            return True
+        return True
+
+    @contextmanager
+    def _beside_training(self) -> Iterator[None]:
+        if self._settled is None:
+            yield
+            return
         with torch.cuda.device(self._world.device):
             stream = torch.cuda.Stream()
             stream.wait_event(self._settled)
             with torch.cuda.stream(stream):
-                self._start(self._live | self._random_state(), self._standing)
-        return True
+                yield
 
     def collect(self) -> None:
         """Reports a save that has ended meanwhile; raises what went wrong with it."""

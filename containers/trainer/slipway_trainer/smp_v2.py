@@ -69,7 +69,6 @@ class SmpBackend(Fsdp1Backend):
         self._objective = self._loss
         named = [(plain_name(name), parameter) for name, parameter in self.model.named_parameters()]
         self.optimizer = build_optimizer(named, self.shapes, settings.arguments, fused=device.type == "cuda")
-        self.state_stays = False
         self.library_checkpoints = _SmpCheckpoints(self.model, self.optimizer)
         self._run = offload_wrapper(self.model) if settings.training.activation_offload else self.model
 

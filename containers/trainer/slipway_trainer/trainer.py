@@ -172,9 +172,9 @@ class Trainer:
             self.backend.optimizer.step()
             self.backend.optimizer.zero_grad()
             self.step += 1
-            may_be_saved = self._saves.stand(self._facts())
-        if may_be_saved:
-            self._stalls.ended(self.step)
+            # Both at once: a watch that saw the new state under the old step would vote for what the other ranks do not have.
+            if self._saves.stand(self._facts()):
+                self._stalls.ended(self.step)
         if self.world.rank == 0 and (self.step % arguments.log_every_steps == 0 or self.step == training.steps):
             self._say_step(mean, float(norm), rate, time.monotonic() - began, data_seconds)
 
