@@ -1,0 +1,83 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Template } from 'aws-cdk-lib/assertions';
+import * as kms from 'aws-cdk-lib/aws-kms';
+import { afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { TrainingImage } from '../../lib/constructs';
+import { runBuildSpec } from '../support/codebuild';
+import { resourcesOf, SYNTH_MS, testStack } from './support/app';
+
+vi.setConfig({ testTimeout: SYNTH_MS });
+
+const REPOSITORY = '111122223333.dkr.ecr.us-west-2.amazonaws.com/slipway-research';
+const BASE = '763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch:2.13';
+const ENVIRONMENT = {
+  REPOSITORY_URI: REPOSITORY,
+  BASE_IMAGE: BASE,
+  DOCKERFILE: 'Dockerfile',
+  IMAGE_TAG: 'abc',
+  AWS_REGION: 'us-west-2',
+};
+
+let buildSpec = '';
+let folder = '';
+
+beforeAll(() => {
+  const stack = testStack();
+  const key = new kms.Key(stack, 'Key');
+  new TrainingImage(stack, 'Image', { repositoryName: 'slipway-research', baseImageUri: BASE, key });
+  const project = Object.values(resourcesOf(Template.fromStack(stack))).find(
+    (r) => r.Type === 'AWS::CodeBuild::Project',
+  );
+  buildSpec = (project?.Properties.Source as { BuildSpec: string }).BuildSpec;
+}, SYNTH_MS);
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'slipway-build-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const login = (registry: string) => [
+  'aws ecr get-login-password --region us-west-2',
+  `docker login --username AWS --password-stdin ${registry}`,
+];
+
+test('the build logs in to both registries, pulls the base, builds and pushes', () => {
+  expect(runBuildSpec(buildSpec, folder, ENVIRONMENT)).toEqual({
+    stderr: '',
+    calls: [
+      ...login('111122223333.dkr.ecr.us-west-2.amazonaws.com'),
+      ...login('763104351884.dkr.ecr.us-west-2.amazonaws.com'),
+      `docker pull --quiet ${BASE}`,
+      `docker build --file Dockerfile --build-arg BASE_IMAGE=${BASE} --tag ${REPOSITORY}:abc .`,
+      `docker push --quiet ${REPOSITORY}:abc`,
+    ],
+  });
+});
+
+test('a public base needs no login of its own', () => {
+  const { calls } = runBuildSpec(buildSpec, folder, { ...ENVIRONMENT, BASE_IMAGE: 'nvcr.io/nvidia/pytorch:26.01' });
+  expect(calls.filter((call) => call.startsWith('docker login'))).toHaveLength(1);
+});
+
+test.each([
+  ['ecr get-login-password', 'pre_build'],
+  ['docker login', 'pre_build'],
+  ['docker pull', 'pre_build'],
+  ['docker build', 'build'],
+  ['docker push', 'post_build'],
+])('fails: nothing is pushed after a failing %s', (call, phase) => {
+  const { failedPhase, calls } = runBuildSpec(buildSpec, folder, ENVIRONMENT, call);
+  expect(failedPhase).toBe(phase);
+  expect(calls.filter((made) => made.startsWith('docker push')).length).toBe(phase === 'post_build' ? 1 : 0);
+});
+
+test('fails: a function of one command is unknown to the next, while variables and the folder carry over', () => {
+  const outcome = runBuildSpec(
+    'phases: { build: { commands: ["greet() { docker hello; }", "export WORD=there; cd bin", "docker $WORD $(basename $(pwd))", greet] } }',
+    folder,
+    {},
+  );
+  expect(outcome).toMatchObject({ calls: ['docker there bin'], failedPhase: 'build' });
+  expect(outcome.stderr).toContain('greet');
+});
