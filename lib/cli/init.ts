@@ -24,7 +24,11 @@ export function init(directory: string, options: { json?: boolean }, terminal: T
   }
   for (const { from, to } of files) {
     mkdirSync(path.dirname(to), { recursive: true });
-    writeFileSync(to, readFileSync(from));
+    // The example's own name would clash with nothing in the repository's folder; the file that people get is theirs.
+    writeFileSync(
+      to,
+      readFileSync(from, 'utf8').replace(/^name: starter\b */m, (found) => 'name: research'.padEnd(found.length)),
+    );
   }
   const written = files.map(({ to }) => to);
   if (options.json) terminal.out(json({ files: written }));

@@ -33,8 +33,8 @@ export interface EnvironmentsRead {
 /**
  * Environment files and the run files that they name, one entry per Region. Never throws: everything wrong with any of them
  * is among the problems.
- * @param from.folder folder with environment files; default `environments`
- * @param from.file one environment file instead of a folder
+ * @param from.folder folder whose environment files are all read; wins over `file`, for which cdk.json may hold a default
+ * @param from.file one environment file; without both, the files of the folder `environments`
  */
 export async function readEnvironments(from: { folder?: unknown; file?: unknown }): Promise<EnvironmentsRead> {
   const read: EnvironmentsRead = { environments: [], problems: [] };
@@ -47,7 +47,7 @@ export async function readEnvironments(from: { folder?: unknown; file?: unknown 
 }
 
 function filesOf({ folder, file }: { folder?: unknown; file?: unknown }, problems: Problem[]): string[] {
-  if (typeof file === 'string') return [file];
+  if (typeof file === 'string' && typeof folder !== 'string') return [file];
   const at = typeof folder === 'string' ? folder : 'environments';
   const names = existsSync(at)
     ? readdirSync(at).filter((name) => /\.ya?ml$/.test(name) && !/\.lock\.ya?ml$/.test(name))

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -250,5 +250,21 @@ describe('a run that the deploy submits', () => {
     ],
   ])('fails: %s', async (_, entry, run, more, expected) => {
     expect((await errorsOf(entry, run, more)).join()).toMatch(expected);
+  });
+});
+
+describe('the examples of the repository', () => {
+  test('can all be synthesised together: no two make the same stack', async () => {
+    const { problems, environments } = await readEnvironments({ folder: 'environments' });
+    expect(problems.filter(({ level }) => level === 'error')).toEqual([]);
+    expect(new Set(environments.map(({ spec }) => `${spec.name} ${spec.region}`)).size).toBe(environments.length);
+  });
+
+  test('cdk.json names the one that plain cdk commands read, and a folder given beside it wins', async () => {
+    const { context } = JSON.parse(readFileSync('cdk.json', 'utf8')) as { context: { environment: string } };
+    const byDefault = await readEnvironments({ file: context.environment });
+    expect(byDefault.environments.map(({ spec }) => spec.name)).toEqual(['research', 'research']);
+    const all = await readEnvironments({ file: context.environment, folder: 'environments' });
+    expect(all.environments.length).toBeGreaterThan(byDefault.environments.length);
   });
 });
