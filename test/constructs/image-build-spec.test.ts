@@ -30,7 +30,8 @@ beforeAll(() => {
   const project = Object.values(resourcesOf(Template.fromStack(stack))).find(
     (r) => r.Type === 'AWS::CodeBuild::Project',
   );
-  buildSpec = (project?.Properties.Source as { BuildSpec: string }).BuildSpec;
+  if (!project) throw new Error('no build project');
+  buildSpec = (project.Properties.Source as { BuildSpec: string }).BuildSpec;
 }, SYNTH_MS);
 beforeEach(() => {
   folder = mkdtempSync(path.join(tmpdir(), 'slipway-build-'));
