@@ -12,6 +12,7 @@ export class EnvironmentNetwork extends Construct {
   public readonly subnets?: { id: string; zoneId: string }[];
 
   private readonly zoneIds: readonly string[];
+  private readonly subnetIdOfZone: Readonly<Record<string, string>> = {};
 
   constructor(scope: Construct, id: string, spec: EnvironmentSpec) {
     super(scope, id);
@@ -22,6 +23,7 @@ export class EnvironmentNetwork extends Construct {
       this.subnetIds = made.subnetIds;
       this.securityGroupIds = made.securityGroupIds;
       this.subnets = made.subnets;
+      this.subnetIdOfZone = made.subnetIdOfZone;
     } else {
       this.subnetIds = mode === 'existing' ? (existing?.subnetIds ?? []) : [];
       this.securityGroupIds = mode === 'existing' ? (existing?.securityGroupIds ?? []) : [];
@@ -30,8 +32,7 @@ export class EnvironmentNetwork extends Construct {
 
   /** The subnet in a zone, where zones were given by id. */
   subnetOfZone(zoneId: string): string | undefined {
-    const index = this.zoneIds.indexOf(zoneId);
-    return index < 0 ? undefined : this.subnetIds[index];
+    return this.subnetIdOfZone[zoneId];
   }
 
   private make(spec: EnvironmentSpec, mode: 'vpc-locked' | 'vpc-nat'): TrainingNetwork {
@@ -40,6 +41,8 @@ export class EnvironmentNetwork extends Construct {
       prefix: `slipway-${spec.name}`,
       mode,
       availabilityZoneIds: this.zoneIds.length > 0 ? this.zoneIds : undefined,
+      subnetOrder: spec.network.subnetOrder,
+      endpoints: spec.network.endpoints,
       foreignBucketArns: places.map(
         (s3) => `arn:${Stack.of(this).partition}:s3:::${s3.replace(/^s3:\/\//, '').split('/')[0]}`,
       ),

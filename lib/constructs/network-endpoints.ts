@@ -4,17 +4,31 @@ import * as iam from 'aws-cdk-lib/aws-iam';
 
 const { InterfaceVpcEndpointAwsService: Service } = ec2;
 
+/**
+ * Endpoints by the name that an environment file gives them. ECR and Logs are not for the job itself: SageMaker pulls the image
+ * (`TrainingRepositoryAccessMode: Platform`, the default) and ships logs and metrics from its own network, as it does for jobs under
+ * network isolation, which reach no service at all; its guide asks a VPC for S3 only:
+ * https://docs.aws.amazon.com/sagemaker/latest/dg/train-vpc.html, 2026-11-22.
+ */
+const NAMED_SERVICES: Readonly<Record<string, Readonly<Record<string, ec2.IInterfaceVpcEndpointService>>>> = {
+  ecr: { EcrApi: Service.ECR, EcrDocker: Service.ECR_DOCKER },
+  logs: { Logs: Service.CLOUDWATCH_LOGS },
+  monitoring: { Monitoring: Service.CLOUDWATCH_MONITORING },
+  sts: { Sts: Service.STS },
+  kms: { Kms: Service.KMS },
+  secretsmanager: { Secrets: Service.SECRETS_MANAGER },
+  ssm: { Parameters: Service.SSM },
+  sagemaker: { SageMaker: Service.SAGEMAKER_API },
+};
+
 /** Services that a job's container calls without a way to the internet; S3 has its gateway endpoint. */
 export function endpointServices(use: {
   usesCodeArtifact?: boolean;
   allowsRemoteDebug?: boolean;
+  endpoints?: readonly string[];
 }): Record<string, ec2.IInterfaceVpcEndpointService> {
   return {
-    EcrApi: Service.ECR,
-    EcrDocker: Service.ECR_DOCKER,
-    Logs: Service.CLOUDWATCH_LOGS,
-    Monitoring: Service.CLOUDWATCH_MONITORING,
-    Sts: Service.STS,
+    ...Object.assign({}, ...(use.endpoints ?? []).map((name) => NAMED_SERVICES[name])),
     ...(use.usesCodeArtifact && {
       CodeArtifact: Service.CODEARTIFACT_API,
       Packages: Service.CODEARTIFACT_REPOSITORIES,

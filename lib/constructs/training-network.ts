@@ -2,13 +2,10 @@ import { Fn, Stack } from 'aws-cdk-lib';
 import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
+import { subnetPlan, VPC_CIDR } from '../catalog/subnet-plan';
 import { endpointServices, s3EndpointPolicy } from './network-endpoints';
 import { isSandbox } from './sandbox-context';
-
-/** Addresses of the VPC; the endpoints' group names them literally, so that no rule needs a look-up. */
-const VPC_CIDR = '10.64.0.0/16';
-/** 8,187 usable addresses a zone: five per EFA instance leave room for more than a thousand. */
-const SUBNET_MASK = 19;
+import { addNat, jobSubnets } from './training-subnets';
 
 export interface TrainingNetworkProps {
   /** Prefix of names, `slipway-research`. */
@@ -20,17 +17,26 @@ export interface TrainingNetworkProps {
   readonly mode?: 'vpc-locked' | 'vpc-nat';
   /** Zone ids (usw2-az2). @default - all zones of the Region, as the CDK looks them up for the stack */
   readonly availabilityZoneIds?: readonly string[];
+  /**
+   * Zone ids or names in the order in which version 0.1.0 numbered the subnets, so that a network of that version keeps them. An
+   * empty list gives up those subnets for a new VPC.
+   * @default - addresses by zone
+   */
+  readonly subnetOrder?: readonly string[];
   /** Buckets of other accounts that jobs may reach through the S3 endpoint, as ARNs. @default - none */
   readonly foreignBucketArns?: readonly string[];
   /** Whether `requirements` come from CodeArtifact, which needs two more endpoints. @default false */
   readonly usesCodeArtifact?: boolean;
   /** Whether remote debug sessions are allowed, which need the Session Manager endpoint. @default false */
   readonly allowsRemoteDebug?: boolean;
+  /** Services that scripts call beside S3, by the name of their endpoint, such as `sts`. @default - none */
+  readonly endpoints?: readonly string[];
 }
 
 /**
- * VPC for training jobs. Subnets lie in all zones, since GPU capacity sits in few and subnets decide where a job may land.
- * `vpc-locked` costs five interface endpoints in each zone (about 7 USD a month each) and flow logs.
+ * VPC for training jobs. Subnets lie in all zones, since GPU capacity sits in few and subnets decide where a job may land; the
+ * addresses of a zone depend on that zone alone. SageMaker itself pulls the image and ships logs and metrics, so that a locked
+ * network needs the S3 gateway endpoint, which is free, and interface endpoints only for what is asked for.
  *
  * ```ts
  * const network = new TrainingNetwork(this, 'Network', { prefix: 'slipway-research' });
@@ -41,21 +47,26 @@ export class TrainingNetwork extends Construct {
   /** Group of every job: all traffic to and from itself, as EFA needs, and HTTPS out. */
   public readonly securityGroup: ec2.SecurityGroup;
   public readonly subnetIds: string[];
+  /** The subnet by its zone, as the zone was given. */
+  public readonly subnetIdOfZone: Readonly<Record<string, string>>;
   public readonly securityGroupIds: string[];
   /** Subnets with their zone ids; undefined where the embedded AWS cannot tell. */
   public readonly subnets?: { id: string; zoneId: string }[];
 
   constructor(scope: Construct, id: string, props: TrainingNetworkProps) {
     super(scope, id);
-    const mode = props.mode ?? 'vpc-locked';
+    const isLocked = (props.mode ?? 'vpc-locked') === 'vpc-locked';
     const sandbox = isSandbox(this);
-    this.vpc = this.makeVpc(mode, props.availabilityZoneIds, sandbox);
+    const { zones, vpcId } = this.placeOf(props, sandbox);
+    const plan = subnetPlan(zones, props.subnetOrder);
+    this.vpc = this.makeVpc(vpcId, sandbox);
+    const chosen = jobSubnets(this.vpc, plan, isLocked || sandbox);
+    if (!isLocked && !sandbox) addNat(this.vpc, plan, chosen);
     this.securityGroup = this.makeSecurityGroup(props.prefix, sandbox);
-    this.addEndpoints(mode, props);
+    this.addEndpoints(isLocked, chosen, props);
     if (!sandbox) this.addFlowLog();
-    const chosen = mode === 'vpc-locked' ? this.vpc.isolatedSubnets : this.vpc.privateSubnets;
-    this.pinZones(chosen, props.availabilityZoneIds);
     this.subnetIds = chosen.map((subnet) => subnet.subnetId);
+    this.subnetIdOfZone = Object.fromEntries(plan.map(({ zone }, i) => [zone, this.subnetIds[i] ?? '']));
     this.securityGroupIds = [this.securityGroup.securityGroupId];
     if (!sandbox) {
       this.subnets = chosen.map((subnet) => ({
@@ -65,22 +76,26 @@ export class TrainingNetwork extends Construct {
     }
   }
 
-  private makeVpc(mode: string, zoneIds: readonly string[] | undefined, sandbox: boolean): ec2.Vpc {
-    const isLocked = mode === 'vpc-locked';
-    const region = Stack.of(this).region;
-    const jobs = {
-      name: 'training',
-      cidrMask: SUBNET_MASK,
-      subnetType: isLocked ? ec2.SubnetType.PRIVATE_ISOLATED : ec2.SubnetType.PRIVATE_WITH_EGRESS,
-    };
-    const edge = { name: 'edge', cidrMask: 28, subnetType: ec2.SubnetType.PUBLIC, mapPublicIpOnLaunch: false };
-    return new ec2.Vpc(this, 'Vpc', {
+  /**
+   * Zones, and the id of the VPC's construct. Subnets by zone id lie in another VPC than subnets by zone name: both take the same
+   * addresses, and a subnet cannot change from one to the other, so that a change between them makes a new VPC beside the old one.
+   */
+  private placeOf(props: TrainingNetworkProps, sandbox: boolean): { zones: readonly string[]; vpcId: string } {
+    const { region, availabilityZones } = Stack.of(this);
+    const { availabilityZoneIds: ids, subnetOrder: order } = props;
+    if (sandbox) return { zones: [`${region}a`, `${region}b`], vpcId: 'Vpc' };
+    const isFirst = order === undefined ? ids === undefined : order.length > 0;
+    return { zones: ids ?? availabilityZones, vpcId: isFirst ? 'Vpc' : 'VpcByZone' };
+  }
+
+  private makeVpc(id: string, sandbox: boolean): ec2.Vpc {
+    return new ec2.Vpc(this, id, {
       ipAddresses: ec2.IpAddresses.cidr(VPC_CIDR),
-      availabilityZones: zonesOf(region, zoneIds, sandbox),
-      maxAzs: zoneIds || sandbox ? undefined : 99,
-      natGateways: isLocked || sandbox ? 0 : 1,
+      // The subnets are made apart; a token keeps the construct from looking zones up by itself.
+      availabilityZones: [Fn.select(0, Fn.getAzs())],
+      subnetConfiguration: [],
+      natGateways: 0,
       restrictDefaultSecurityGroup: !sandbox,
-      subnetConfiguration: isLocked ? [jobs] : [jobs, edge],
     });
   }
 
@@ -100,18 +115,23 @@ export class TrainingNetwork extends Construct {
     return group;
   }
 
-  private addEndpoints(mode: string, props: TrainingNetworkProps): void {
-    const s3 = this.vpc.addGatewayEndpoint('S3', { service: ec2.GatewayVpcEndpointAwsService.S3 });
+  private addEndpoints(isLocked: boolean, subnets: readonly ec2.ISubnet[], props: TrainingNetworkProps): void {
+    const selected = { subnets: [...subnets] };
+    const s3 = this.vpc.addGatewayEndpoint('S3', {
+      service: ec2.GatewayVpcEndpointAwsService.S3,
+      subnets: [selected],
+    });
     for (const statement of s3EndpointPolicy(Stack.of(this), props.foreignBucketArns ?? [])) s3.addToPolicy(statement);
-    if (mode !== 'vpc-locked') return;
+    const services = Object.entries(endpointServices(props));
+    if (!isLocked || services.length === 0) return;
     const group = new ec2.SecurityGroup(this, 'EndpointGroup', {
       vpc: this.vpc,
       description: `${props.prefix}: interface endpoints`,
       allowAllOutbound: false,
     });
     group.addIngressRule(ec2.Peer.ipv4(VPC_CIDR), ec2.Port.tcp(443), 'HTTPS from jobs');
-    for (const [name, service] of Object.entries(endpointServices(props)))
-      this.vpc.addInterfaceEndpoint(name, { service, open: false, securityGroups: [group] });
+    for (const [name, service] of services)
+      this.vpc.addInterfaceEndpoint(name, { service, open: false, securityGroups: [group], subnets: selected });
   }
 
   private addFlowLog(): void {
@@ -121,23 +141,6 @@ export class TrainingNetwork extends Construct {
       trafficType: ec2.FlowLogTrafficType.REJECT,
     });
   }
-
-  /** Subnets by zone id: names of zones differ between accounts, ids do not. */
-  private pinZones(subnets: readonly ec2.ISubnet[], zoneIds: readonly string[] | undefined): void {
-    if (!zoneIds || isSandbox(this)) return;
-    const all = [...subnets, ...this.vpc.publicSubnets];
-    all.forEach((subnet, i) => {
-      const resource = cfnSubnet(subnet);
-      resource.availabilityZone = undefined;
-      resource.availabilityZoneId = zoneIds[i % zoneIds.length];
-    });
-  }
-}
-
-/** Zone names for the VPC; with ids given they only count the subnets, and the ids are put in afterwards. */
-function zonesOf(region: string, zoneIds: readonly string[] | undefined, sandbox: boolean): string[] | undefined {
-  if (sandbox) return [`${region}a`, `${region}b`];
-  return zoneIds?.map((_, i) => Fn.select(i, Fn.getAzs()));
 }
 
 function cfnSubnet(subnet: ec2.ISubnet): ec2.CfnSubnet {

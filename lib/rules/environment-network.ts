@@ -1,3 +1,4 @@
+import { MOST_PLANNED_ZONES, zonePosition } from '../catalog/subnet-plan';
 import { zoneIdPrefix } from '../catalog/zones';
 import { when } from '../spec/rule';
 import type { EnvironmentRule } from './environment-rule';
@@ -37,7 +38,9 @@ const used: EnvironmentRule = {
   why: 'It would have no effect, and whoever wrote it believes that it has.',
   source: SOURCE,
   reads: ['network'],
-  check: ({ network: { mode, existing, packages, wheels, codeArtifact, availabilityZoneIds: zones } }) => [
+  check: ({
+    network: { mode, existing, packages, wheels, codeArtifact, availabilityZoneIds: zones, subnetOrder, endpoints },
+  }) => [
     ...when(mode !== 'existing' && existing !== undefined, {
       path: 'network.existing',
       must: `must go with mode existing, not ${mode}`,
@@ -50,6 +53,20 @@ const used: EnvironmentRule = {
       must: `must go with a network that the stack makes, which mode ${mode} does not`,
       got: zones,
       fix: 'use mode: vpc-locked or vpc-nat, or remove it',
+      inVain: true,
+    }),
+    ...when(!mode.startsWith('vpc-') && subnetOrder !== undefined, {
+      path: 'network.subnetOrder',
+      must: `must go with a network that the stack makes, which mode ${mode} does not`,
+      got: subnetOrder,
+      fix: 'use mode: vpc-locked or vpc-nat, or remove it',
+      inVain: true,
+    }),
+    ...when(mode !== 'vpc-locked' && endpoints !== undefined, {
+      path: 'network.endpoints',
+      must: `must go with mode vpc-locked, not ${mode}`,
+      got: endpoints,
+      fix: 'set mode: vpc-locked, or remove it',
       inVain: true,
     }),
     ...when(packages !== 'wheels' && wheels !== undefined, {
@@ -90,4 +107,36 @@ const zones: EnvironmentRule = {
   },
 };
 
-export const ENVIRONMENT_NETWORK_RULES: readonly EnvironmentRule[] = [given, used, zones];
+const addresses: EnvironmentRule = {
+  id: 'environment/subnet-addresses',
+  level: 'error',
+  what: 'Zones are among the first seven of their region, and subnetOrder names them as the network does: all by id, or all by name.',
+  why: 'Each zone has a block of addresses of its own, by its number; an order in other terms would keep no subnet.',
+  source: 'lib/catalog/subnet-plan.ts',
+  reads: ['network'],
+  check: ({ network: { availabilityZoneIds: zones, subnetOrder: order = [] } }) => {
+    const isById = zones !== 'all';
+    return [
+      ...(isById ? zones : []).flatMap((zone, i) =>
+        when((zonePosition(zone) ?? 0) >= MOST_PLANNED_ZONES, {
+          path: `network.availabilityZoneIds[${i}]`,
+          must: `must be one of the first ${MOST_PLANNED_ZONES} zones of the region`,
+          got: zone,
+          fix: 'leave it out, or use mode: existing with a network of your own',
+        }),
+      ),
+      ...order.flatMap((zone, i) =>
+        when(/-az\d+$/.test(zone) !== isById, {
+          path: `network.subnetOrder[${i}]`,
+          must: isById
+            ? 'must be a zone id, as availabilityZoneIds are'
+            : 'must be a zone name, as availabilityZoneIds is all',
+          got: zone,
+          fix: isById ? 'write the id' : 'write the name, such as us-west-2a',
+        }),
+      ),
+    ];
+  },
+};
+
+export const ENVIRONMENT_NETWORK_RULES: readonly EnvironmentRule[] = [given, used, zones, addresses];

@@ -27,10 +27,24 @@ const ec2Id = (prefix: string, kind: string) =>
     .regex(new RegExp(`^${prefix}-([0-9a-f]{8}|[0-9a-f]{17})$`), `must be ${kind} such as ${prefix}-0123456789abcdef0`);
 const fileSystemId = z.string().regex(/^fs-[0-9a-f]{8,40}$/, 'must be a file system id such as fs-0123456789abcdef0');
 const zoneId = z.string().regex(/^[a-z0-9]+-az\d+$/, 'must be a zone id such as usw2-az2');
+const zone = z
+  .string()
+  .regex(/^([a-z0-9]+-az\d+|[a-z-]+-\d[a-z])$/, 'must be a zone id such as usw2-az2, or a zone name');
+/** Services that scripts call from a locked network beside S3; each has an interface endpoint. */
+export const ENDPOINT_SERVICES = [
+  'ecr',
+  'logs',
+  'monitoring',
+  'sts',
+  'kms',
+  'secretsmanager',
+  'ssm',
+  'sagemaker',
+] as const;
 const email = z.email('must be an e-mail address');
 /** CloudFormation and the services behind it take 32-bit numbers. */
 const MOST = 2_147_483_647;
-/** No region has more, and the addresses of the VPC are cut for no more than seven. */
+/** No region has more, and the VPC has addresses for no more than seven. */
 const MOST_ZONES = 6;
 const unique = <T extends z.ZodType>(list: T) =>
   list.refine((items) => new Set(items as unknown[]).size === (items as unknown[]).length, 'must name each entry once');
@@ -50,6 +64,9 @@ const network = z.strictObject({
       'must be all, or a list of zone ids such as [usw2-az2]',
     )
     .optional(),
+  /** Zones in the order in which version 0.1.0 numbered subnets: an environment of that version keeps its own. */
+  subnetOrder: unique(z.array(zone).max(MOST_ZONES)).optional(),
+  endpoints: unique(z.array(z.enum(ENDPOINT_SERVICES))).optional(),
   packages: z.enum(['none', 'wheels', 'codeartifact']).optional(),
   wheels: s3Prefix.optional(),
   codeArtifact: z
@@ -157,6 +174,12 @@ const sections = {
     })
     .optional(),
   notifications: z.strictObject({ emails: unique(z.array(email)).optional() }).optional(),
+  protection: z
+    .strictObject({
+      /** CloudFormation refuses to delete the stack until this is false and deployed. */
+      terminationProtection: z.boolean().optional(),
+    })
+    .optional(),
 };
 
 const regionOverride = z
@@ -207,6 +230,7 @@ export interface EnvironmentSpec {
   prices: Record<string, number>;
   budget?: Sections['budget'];
   notifications: { emails: string[] };
+  protection: { terminationProtection: boolean };
   /** `region`: where a deploy submits it; needed only where the environment has several. */
   runs: { file: string; submit: 'manual' | 'on-change'; region?: string }[];
 }
@@ -241,6 +265,7 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
     prices: merged('prices'),
     budget: over.budget ?? file.budget,
     notifications: { emails: [], ...merged('notifications') },
+    protection: { terminationProtection: merged('storage').retain ?? true, ...merged('protection') },
     runs: (file.runs ?? []).map((run) => ({ submit: 'manual' as const, ...run })),
   };
 }

@@ -1,0 +1,49 @@
+// Stacks of version 0.1.0 are updated by this version: nothing that holds data, and no subnet, may be replaced.
+import { readFileSync } from 'node:fs';
+import { Template } from 'aws-cdk-lib/assertions';
+import { describe, expect, test, vi } from 'vitest';
+import { EnvironmentStack } from '../../lib/constructs';
+import { resolveEnvironments } from '../../lib/spec/environment-file';
+import { loadEnvironment } from '../../lib/spec/load';
+import { resourcesOf, SYNTH_MS, testApp } from '../constructs/support/app';
+import { type Identity, identitiesOf } from './support/identity';
+
+vi.setConfig({ testTimeout: SYNTH_MS });
+
+interface Fixture {
+  zones: Record<string, string[]>;
+  stacks: { file?: string; environment?: object; region: string; resources: Record<string, Identity> }[];
+}
+const { zones, stacks } = JSON.parse(readFileSync('test/fixtures/templates/0.1.0.json', 'utf8')) as Fixture;
+
+/** Resources that this version leaves out: ECR, Logs, Monitoring and STS need no endpoint, and so no group for endpoints. */
+const LEFT_OUT = /EndpointGroup/;
+
+function identities(text: string, region: string, more: { subnetOrder?: string[] } = {}): Record<string, Identity> {
+  const { value } = loadEnvironment(text);
+  const spec = value && resolveEnvironments(value).find((found) => found.region === region);
+  if (!spec) throw new Error(`no environment for ${region}`);
+  Object.assign(spec.network, more);
+  // The example was renamed when two examples had one name.
+  if (spec.name === 'starter') spec.name = 'research';
+  const context = { [`availability-zones:account=111122223333:region=${region}`]: zones[region] };
+  const env = { account: '111122223333', region };
+  const stack = new EnvironmentStack(testApp(context), `Slipway-${spec.name}-${region}`, { spec, env });
+  return identitiesOf(resourcesOf(Template.fromStack(stack)));
+}
+
+describe.each(stacks)('$file $environment.name in $region', ({ file, environment, region, resources }) => {
+  const kept = Object.fromEntries(Object.entries(resources).filter(([id]) => !LEFT_OUT.test(id)));
+
+  test('keeps every stateful resource and subnet of version 0.1.0', () => {
+    const text = file ? readFileSync(file, 'utf8') : JSON.stringify(environment);
+    const more = environment ? { subnetOrder: ['usw2-az4', 'usw2-az2'] } : {};
+    expect(identities(text, region, more)).toMatchObject(kept);
+  });
+});
+
+test('fails: zones by id without the order in which version 0.1.0 numbered them move', () => {
+  const old = stacks.find(({ environment }) => environment);
+  const now = identities(JSON.stringify(old?.environment), 'us-west-2');
+  expect(now).not.toMatchObject(old?.resources ?? {});
+});
