@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { CfnElement, CfnOutput, Stack, type StackProps, Tags } from 'aws-cdk-lib';
-import type { Construct } from 'constructs';
+import type { Construct, IConstruct } from 'constructs';
 import type { Archive } from '../archive/archive';
 import { environmentQuotaNeeds } from '../quota';
 import type { EnvironmentSpec } from '../spec/environment-file';
@@ -10,6 +10,7 @@ import { baseImageContents, baseImageUri, dockerfileOf } from './base-image';
 import { DriverPublish } from './driver-publish';
 import { EnvironmentAccess } from './environment-access';
 import { EnvironmentNetwork } from './environment-network';
+import { guardedBy } from './guarded';
 import { Guards } from './guards';
 import { LustreFileSystem } from './lustre-file-system';
 import { Observability } from './observability';
@@ -70,7 +71,8 @@ export class EnvironmentStack extends Stack {
   private readonly prefix: string;
 
   constructor(scope: Construct, id: string, props: EnvironmentStackProps) {
-    super(scope, id, { description: `Slipway environment ${props.spec.name}`, ...props });
+    const { terminationProtection } = props.spec.protection;
+    super(scope, id, { description: `Slipway environment ${props.spec.name}`, terminationProtection, ...props });
     this.spec = props.spec;
     this.prefix = `slipway-${this.spec.name}`;
     this.preflight = this.makePreflight(props.runs ?? []);
@@ -87,7 +89,10 @@ export class EnvironmentStack extends Stack {
       launcher: this.launcher,
     });
     this.makeSpendGuard();
-    this.writeDescriptors(new DriverPublish(this, 'Driver', { artifactBucket: this.storage.artifactBucket }));
+    const driver = new DriverPublish(this, 'Driver', { artifactBucket: this.storage.artifactBucket });
+    const makers = this.node.children.filter((child) => child !== driver && child !== this.guards);
+    const descriptors = this.writeDescriptors(driver);
+    this.publishLast(driver, descriptors, makers);
     this.orderResources();
     for (const submission of props.submissions ?? []) this.submitLast(submission);
     Tags.of(this).add('slipway:environment', this.spec.name);
@@ -104,23 +109,23 @@ export class EnvironmentStack extends Stack {
   }
 
   private makeGuards(): Guards {
-    const { name, network, teams, storage } = this.spec;
     return new Guards(this, 'Guards', {
-      environment: name,
-      runTableName: runTableName(name),
-      replacedBy: {
-        mode: network.mode,
-        existing: network.existing,
-        zones: network.availabilityZoneIds,
-        teams: Object.keys(teams).sort(),
-        adopt: storage.adopt,
-      },
+      environment: this.spec.name,
+      runTableName: runTableName(this.spec.name),
+      guarded: guardedBy(this.spec, () => (isSandbox(this) ? [] : this.availabilityZones)),
     });
   }
 
   private makeStorage(): TrainingStorage {
     const { retain, adopt, checkpointExpirationDays } = this.spec.storage;
-    return new TrainingStorage(this, 'Storage', { prefix: this.prefix, retain, adopt, checkpointExpirationDays });
+    const repositoryName = this.spec.image.uri ? undefined : this.prefix;
+    return new TrainingStorage(this, 'Storage', {
+      prefix: this.prefix,
+      retain,
+      adopt,
+      adoptBeside: { tableName: runTableName(this.spec.name), repositoryName },
+      checkpointExpirationDays,
+    });
   }
 
   private makeImage(locked: string | undefined): TrainingImage | undefined {
@@ -132,6 +137,7 @@ export class EnvironmentStack extends Stack {
       dockerfile: dockerfileOf(image.base),
       key: this.storage.key,
       retain: storage.retain,
+      adopt: storage.adopt,
     });
   }
 
@@ -190,11 +196,11 @@ export class EnvironmentStack extends Stack {
     new SpendGuard(this, 'Spend', { environment: name, monthlyUsd, thresholdsPercent, emails: emails ?? [] });
   }
 
-  private writeDescriptors(driver: DriverPublish): void {
+  private writeDescriptors(driver: DriverPublish): TeamDescriptor[] {
     const fileSystems = this.fileSystems();
-    for (const [team, roles] of Object.entries(this.roles.teams)) {
+    return Object.entries(this.roles.teams).map(([team, roles]) => {
       const { storage, network, name, guardrails, prices, image } = this.spec;
-      const { parameterName } = new TeamDescriptor(this, `Descriptor-${team}`, {
+      const descriptor = new TeamDescriptor(this, `Descriptor-${team}`, {
         descriptor: {
           schemaVersion: 1,
           slipwayVersion: packageVersion(),
@@ -224,8 +230,16 @@ export class EnvironmentStack extends Stack {
           driver: { uri: driver.uri, hash: driver.hash },
         },
       });
-      new CfnOutput(this, `DescriptorOf${team}`, { value: parameterName, description: `Descriptor of team ${team}` });
-    }
+      const { parameterName: value } = descriptor;
+      new CfnOutput(this, `DescriptorOf${team}`, { value, description: `Descriptor of team ${team}` });
+      return descriptor;
+    });
+  }
+
+  /** Nothing is written into a bucket before everything else is there: a creation that fails earlier leaves the buckets empty. */
+  private publishLast(driver: DriverPublish, descriptors: TeamDescriptor[], makers: IConstruct[]): void {
+    driver.node.addDependency(this.storage.ready, ...makers.filter((child) => !CfnElement.isCfnElement(child)));
+    for (const descriptor of descriptors) descriptor.node.addDependency(driver);
   }
 
   /** Undefined when there are none: an empty list would forbid every other one. */

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { type CustomResource, Duration, Stack } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
 import { GUARD_TYPE } from '../contracts/custom-resources';
@@ -11,8 +10,8 @@ export interface GuardProps {
   readonly environment: string;
   /** Name and not a reference: the guard must neither wait for the table nor go before it. */
   readonly runTableName: string;
-  /** Whatever, when it changes, makes CloudFormation replace role, network or key. */
-  readonly replacedBy: unknown;
+  /** What an update may not take from live runs; every value as text. */
+  readonly guarded: Readonly<Record<string, string>>;
 }
 
 /**
@@ -25,10 +24,7 @@ export class Guards extends Construct {
 
   constructor(scope: Construct, id: string, props: GuardProps) {
     super(scope, id);
-    this.replaceGuard = this.guard('Replace', props, {
-      guards: 'replace',
-      fingerprint: createHash('sha256').update(JSON.stringify(props.replacedBy)).digest('hex').slice(0, 16),
-    });
+    this.replaceGuard = this.guard('Replace', props, { guards: 'replace', ...props.guarded });
     this.deleteGuard = this.guard('Delete', props, { guards: 'delete' });
   }
 
@@ -57,7 +53,7 @@ export class Guards extends Construct {
       wildcard: "The key is made after the guard; the condition holds it to this table's.",
     });
     onEvent.allow({
-      actions: ['sagemaker:ListTrainingJobs'],
+      actions: ['sagemaker:ListTrainingJobs', 'sagemaker:ListProcessingJobs'],
       resources: ['*'],
       wildcard: 'Listing jobs has no resource type.',
     });

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Stack } from 'aws-cdk-lib';
 import * as budgets from 'aws-cdk-lib/aws-budgets';
 import { Construct } from 'constructs';
@@ -20,10 +21,11 @@ export class SpendGuard extends Construct {
   constructor(scope: Construct, id: string, props: SpendGuardProps) {
     super(scope, id);
     const { region } = Stack.of(this);
+    const thresholds = props.thresholdsPercent ?? [50, 80, 100];
     const subscribers = props.emails.map((address) => ({ address, subscriptionType: 'EMAIL' }));
     new budgets.CfnBudget(this, 'Resource', {
       budget: {
-        budgetName: `slipway-${props.environment}-${region}`,
+        budgetName: `slipway-${props.environment}-${region}-${tagOf([thresholds, props.emails])}`,
         budgetType: 'COST',
         timeUnit: 'MONTHLY',
         budgetLimit: { amount: props.monthlyUsd, unit: 'USD' },
@@ -32,7 +34,7 @@ export class SpendGuard extends Construct {
       notificationsWithSubscribers:
         subscribers.length === 0
           ? undefined
-          : (props.thresholdsPercent ?? [50, 80, 100]).map((threshold) => ({
+          : thresholds.map((threshold) => ({
               notification: {
                 notificationType: 'ACTUAL',
                 comparisonOperator: 'GREATER_THAN',
@@ -44,3 +46,10 @@ export class SpendGuard extends Construct {
     });
   }
 }
+
+/**
+ * Other notifications make CloudFormation replace the budget, the new one before the old one goes: it needs another name.
+ * https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-budgets-budget.html
+ */
+const tagOf = (notifications: unknown): string =>
+  createHash('sha256').update(JSON.stringify(notifications)).digest('hex').slice(0, 8);

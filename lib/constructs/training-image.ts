@@ -50,6 +50,8 @@ export interface TrainingImageProps {
   readonly key: kms.IKey;
   /** Whether the repository survives the stack. @default true */
   readonly retain?: boolean;
+  /** Whether the repository that an earlier stack left is taken over. @default false */
+  readonly adopt?: boolean;
 }
 
 /**
@@ -57,9 +59,11 @@ export interface TrainingImageProps {
  * costs about half a dollar; the repository what is stored. In the embedded AWS nothing is built and a fixed name is given.
  */
 export class TrainingImage extends Construct {
-  public readonly repository: ecr.Repository;
+  public readonly repository: ecr.IRepository;
   /** Image by digest. */
   public readonly imageUri: string;
+
+  private buildLogs?: logs.LogGroup;
 
   constructor(
     scope: Construct,
@@ -67,17 +71,24 @@ export class TrainingImage extends Construct {
     private readonly props: TrainingImageProps,
   ) {
     super(scope, id);
-    const retain = props.retain ?? true;
-    this.repository = new ecr.Repository(this, 'Repository', {
-      repositoryName: props.repositoryName,
+    this.repository = props.adopt
+      ? ecr.Repository.fromRepositoryName(this, 'Repository', props.repositoryName)
+      : this.makeRepository(props.retain ?? true);
+    this.imageUri = isSandbox(this) ? `${this.repository.repositoryUri}:sandbox` : this.build();
+  }
+
+  private makeRepository(retain: boolean): ecr.Repository {
+    const made = new ecr.Repository(this, 'Repository', {
+      repositoryName: this.props.repositoryName,
       imageTagMutability: ecr.TagMutability.IMMUTABLE,
       imageScanOnPush: true,
       removalPolicy: retain ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY,
-      emptyOnDelete: retain ? undefined : true,
     });
-    const repository = this.repository.node.defaultChild as ecr.CfnRepository;
+    const repository = made.node.defaultChild as ecr.CfnRepository;
     repository.lifecyclePolicy = { lifecyclePolicyText: lifecyclePolicy() };
-    this.imageUri = isSandbox(this) ? `${this.repository.repositoryUri}:sandbox` : this.build();
+    // A retained repository is only ever deleted when its own creation is rolled back, with the image that this creation built.
+    repository.emptyOnDelete = true;
+    return made;
   }
 
   private build(): string {
@@ -104,8 +115,10 @@ export class TrainingImage extends Construct {
   private makeProject(source: Asset, dockerfile: string): codebuild.Project {
     const logGroup = new logs.LogGroup(this, 'BuildLogs', {
       retention: logs.RetentionDays.THREE_MONTHS,
-      removalPolicy: RemovalPolicy.DESTROY,
+      // A failed first deploy must not delete the log that its message points to.
+      removalPolicy: this.props.retain === false ? RemovalPolicy.DESTROY : RemovalPolicy.RETAIN,
     });
+    this.buildLogs = logGroup;
     const role = this.makeBuildRole(source, logGroup);
     const project = new codebuild.Project(this, 'Project', {
       description: `Builds ${this.props.repositoryName}`,
@@ -171,6 +184,13 @@ export class TrainingImage extends Construct {
     onEvent.allow({ actions: ['ecr:UpdateImageStorageClass'], resources: [this.repository.repositoryArn] });
     onEvent.allow({ actions: ['codebuild:StartBuild'], resources: [project.projectArn] });
     isComplete.allow({ actions: ['codebuild:BatchGetBuilds'], resources: [project.projectArn] });
+    // The end of a failed build's log goes into the reason.
+    if (this.buildLogs)
+      isComplete.allow({
+        actions: ['logs:GetLogEvents'],
+        resources: [this.buildLogs.logGroupArn],
+        wildcard: 'The ARN of a log group ends with :*, which stands for its streams.',
+      });
     return { onEvent, isComplete };
   }
 }

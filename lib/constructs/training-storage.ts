@@ -4,13 +4,17 @@ import * as kms from 'aws-cdk-lib/aws-kms';
 import * as s3 from 'aws-cdk-lib/aws-s3';
 import * as ssm from 'aws-cdk-lib/aws-ssm';
 import { S3_SERVER_ACCESS_LOGS_USE_BUCKET_POLICY } from 'aws-cdk-lib/cx-api';
-import { Construct } from 'constructs';
-import { LEFTOVER_TAG } from '../contracts/storage';
+import { Construct, type IDependable } from 'constructs';
+import { LEFTOVER_RULE, LEFTOVER_TAG } from '../contracts/storage';
+import { AdoptStorage, type AdoptStorageProps } from './adopt-storage';
+import { EmptyStorage } from './empty-storage';
 
 /** Days after which replaced and deleted versions go: checkpoints are overwritten and pruned a lot. */
 const NONCURRENT_DAYS = 7;
 const INCOMPLETE_UPLOAD_DAYS = 3;
 const ACCESS_LOG_DAYS = 365;
+const CHECKPOINT_DAYS = 90;
+const TLS_VERSION = 1.2;
 
 export interface TrainingStorageProps {
   /** Prefix of names, `slipway-research`; account, Region and purpose are added. */
@@ -21,22 +25,27 @@ export interface TrainingStorageProps {
   readonly checkpointExpirationDays?: number;
   /** Whether buckets and key that an earlier stack left are taken over instead of made. @default false */
   readonly adopt?: boolean;
+  /** What else must be there when they are taken over. @default - nothing */
+  readonly adoptBeside?: Pick<AdoptStorageProps, 'tableName' | 'repositoryName'>;
 }
 
-type Purpose = 'data' | 'checkpoints' | 'artifacts';
+const PURPOSES = ['data', 'checkpoints', 'artifacts'] as const;
+type Purpose = (typeof PURPOSES)[number];
 
 /**
  * Three buckets (data, checkpoints, artifacts), one bucket for their access logs, and the key that encrypts them: TLS only, no
  * public path, versioned. Costs the key (1 USD a month) and what is stored.
  *
- * A creation that is rolled back takes its empty buckets with it, so that deploying again works; a later update or deletion
- * never does (RETAIN_ON_UPDATE_OR_DELETE).
+ * A creation that is rolled back takes its buckets with it, emptied of what it wrote itself, so that deploying again works; a later
+ * update or deletion never does (RETAIN_ON_UPDATE_OR_DELETE). Policies of buckets stay with their buckets.
  */
 export class TrainingStorage extends Construct {
   public readonly key: kms.IKey;
   public readonly dataBucket: s3.IBucket;
   public readonly checkpointBucket: s3.IBucket;
   public readonly artifactBucket: s3.IBucket;
+  /** What everything that writes into the buckets must wait for. */
+  public readonly ready: IDependable;
 
   private readonly removalPolicy: RemovalPolicy;
   private readonly logBucket?: s3.Bucket;
@@ -55,6 +64,31 @@ export class TrainingStorage extends Construct {
     this.dataBucket = this.bucket('Data', 'data', []);
     this.checkpointBucket = this.bucket('Checkpoints', 'checkpoints', [this.leftoverRule()]);
     this.artifactBucket = this.bucket('Artifacts', 'artifacts', []);
+    this.ready = props.adopt ? this.adoptBuckets() : this.emptyBuckets();
+  }
+
+  /** The emptying goes between the buckets and everything that writes into them. */
+  private emptyBuckets(): IDependable {
+    const all = [this.dataBucket, this.checkpointBucket, this.artifactBucket, this.logBucket];
+    const buckets = all.filter((bucket): bucket is s3.Bucket => bucket instanceof s3.Bucket);
+    for (const { policy } of buckets) policy?.applyRemovalPolicy(this.removalPolicy);
+    return new EmptyStorage(this, 'Empty', { buckets, retain: this.props.retain !== false });
+  }
+
+  private adoptBuckets(): IDependable {
+    const { checkpointExpirationDays: leftoverDays = CHECKPOINT_DAYS, adoptBeside } = this.props;
+    const logs = s3.Bucket.fromBucketName(this, 'AccessLogs', this.bucketName('access-logs'));
+    const delivery = PURPOSES.map((purpose) => logDelivery(logs, `${purpose}/`, this.bucketName(purpose), this));
+    return new AdoptStorage(this, 'Adopt', {
+      buckets: [
+        { bucket: this.dataBucket, statements: tlsOnly(this.dataBucket) },
+        { bucket: this.checkpointBucket, statements: tlsOnly(this.checkpointBucket), leftoverDays },
+        { bucket: this.artifactBucket, statements: tlsOnly(this.artifactBucket) },
+        { bucket: logs, statements: [...tlsOnly(logs), ...delivery] },
+      ],
+      key: this.key,
+      ...adoptBeside,
+    });
   }
 
   private bucketName(purpose: Purpose | 'access-logs'): string {
@@ -71,7 +105,7 @@ export class TrainingStorage extends Construct {
       encryptionKey: this.key,
       bucketKeyEnabled: true,
       enforceSSL: true,
-      minimumTLSVersion: 1.2,
+      minimumTLSVersion: TLS_VERSION,
       blockPublicAccess: s3.BlockPublicAccess.BLOCK_ALL,
       objectOwnership: s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
       versioned: true,
@@ -91,9 +125,9 @@ export class TrainingStorage extends Construct {
 
   private leftoverRule(): s3.LifecycleRule {
     return {
-      id: 'leftovers',
+      id: LEFTOVER_RULE,
       tagFilters: { [LEFTOVER_TAG.key]: LEFTOVER_TAG.value },
-      expiration: Duration.days(this.props.checkpointExpirationDays ?? 90),
+      expiration: Duration.days(this.props.checkpointExpirationDays ?? CHECKPOINT_DAYS),
     };
   }
 
@@ -103,7 +137,7 @@ export class TrainingStorage extends Construct {
       bucketName: this.bucketName('access-logs'),
       encryption: s3.BucketEncryption.S3_MANAGED,
       enforceSSL: true,
-      minimumTLSVersion: 1.2,
+      minimumTLSVersion: TLS_VERSION,
       blockPublicAccess: s3.BlockPublicAccess.BLOCK_ALL,
       objectOwnership: s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
       removalPolicy: this.removalPolicy,
@@ -147,3 +181,35 @@ export class TrainingStorage extends Construct {
 }
 
 const keyParameter = (prefix: string): string => `/slipway/storage/${prefix}/key`;
+
+/** What the CDK puts into the policy of a bucket that takes TLS only, for one that it did not make. */
+function tlsOnly(bucket: s3.IBucket): iam.PolicyStatement[] {
+  const conditions = [
+    { Bool: { 'aws:SecureTransport': 'false' } },
+    { NumericLessThan: { 's3:TlsVersion': TLS_VERSION } },
+  ];
+  return conditions.map(
+    (condition) =>
+      new iam.PolicyStatement({
+        effect: iam.Effect.DENY,
+        principals: [new iam.AnyPrincipal()],
+        actions: ['s3:*'],
+        resources: [bucket.bucketArn, bucket.arnForObjects('*')],
+        conditions: condition,
+      }),
+  );
+}
+
+/** What the CDK puts into the policy of a bucket for access logs, for one that it did not make. */
+function logDelivery(logs: s3.IBucket, prefix: string, source: string, scope: Construct): iam.PolicyStatement {
+  const { account, partition } = Stack.of(scope);
+  return new iam.PolicyStatement({
+    principals: [new iam.ServicePrincipal('logging.s3.amazonaws.com')],
+    actions: ['s3:PutObject'],
+    resources: [logs.arnForObjects(`${prefix}*`)],
+    conditions: {
+      ArnLike: { 'aws:SourceArn': `arn:${partition}:s3:::${source}` },
+      StringEquals: { 'aws:SourceAccount': account },
+    },
+  });
+}

@@ -63,13 +63,28 @@ export const driverPublishSchema = z.looseObject({
 
 export const GUARD_TYPE = 'Custom::SlipwayGuard';
 
-/** `delete`: refuses the deletion of the stack. `replace`: refuses an update whose fingerprint differs. */
+const names = json(z.array(z.string()));
+
+/**
+ * `delete`: refuses the deletion of the stack. `replace`: refuses an update that would take something from live runs. Version 0.1.0
+ * wrote the fingerprint only.
+ */
 export const guardSchema = z.looseObject({
   guards: z.enum(['delete', 'replace']),
   environment: z.string().min(1),
   /** `replace`: hash over what, when it changes, makes CloudFormation replace role, network or key. */
   fingerprint: z.string().optional(),
+  /** The fingerprint as version 0.1.0 made it of the same environment file: an update from that version compares it. */
+  previousFingerprint: z.string().optional(),
+  /** Teams and zones: new ones take nothing from anybody, removed ones do. */
+  teams: names.optional(),
+  zones: names.optional(),
+  /** What becomes of buckets, key and table with the stack, or that an earlier one left them. */
+  storage: z.enum(['retained', 'deleted', 'adopted']).optional(),
+  /** Zones whose subnets version 0.1.0 laid elsewhere, in the order that it went by; none when the subnets stay. */
+  movedSubnets: names.optional(),
 });
+export type GuardProperties = z.output<typeof guardSchema>;
 
 export const LOG_RETENTION_TYPE = 'Custom::SlipwaySharedLogRetention';
 
@@ -99,3 +114,33 @@ export const registeredRunSchema = z.looseObject({
   codeSha256: sha256.optional(),
 });
 export type RegisteredRunProperties = z.output<typeof registeredRunSchema>;
+
+export const EMPTY_STORAGE_TYPE = 'Custom::SlipwayEmptyStorage';
+
+/** Buckets that the stack made and must be able to delete. */
+export const emptyStorageSchema = z.looseObject({
+  bucketNames: json(z.array(z.string().min(3)).min(1)),
+  /** `rollback`: only while the creation of the stack is rolled back; `always`: when the stack is deleted, too. */
+  when: z.enum(['rollback', 'always']),
+});
+
+export const ADOPT_STORAGE_TYPE = 'Custom::SlipwayAdoptStorage';
+
+/** A statement of a resource policy, as IAM writes it. */
+const policyStatement = z.looseObject({ Effect: z.string() });
+const adoptedBucket = z.object({
+  name: z.string().min(3),
+  /** Statements that its policy must hold; others stay. */
+  statements: z.array(policyStatement),
+  /** Days until objects that carry the tag of leftovers go. */
+  leftoverDays: z.number().int().positive().optional(),
+});
+
+/** What an earlier stack left and this one uses: checked to be there, and given the policies that a deletion may have taken. */
+export const adoptStorageSchema = z.looseObject({
+  buckets: json(z.array(adoptedBucket).min(1)),
+  keyArn: z.string().min(20),
+  tableName: z.string().min(3).optional(),
+  repositoryName: z.string().min(2).optional(),
+});
+export type AdoptedBucket = z.output<typeof adoptedBucket>;

@@ -3,3 +3,6 @@
  * bucket's lifecycle rule filters on it, so that nothing else ever expires.
  */
 export const LEFTOVER_TAG = { key: 'slipway', value: 'leftover' } as const;
+
+/** Name of that lifecycle rule. */
+export const LEFTOVER_RULE = 'leftovers';

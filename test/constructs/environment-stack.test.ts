@@ -134,7 +134,7 @@ describe('the template of a real account', () => {
   test('no custom resource can hang for long: each says how long it may take', () => {
     const custom = Object.entries(resources).filter(([, r]) => r.Type.startsWith('Custom::Slipway'));
     for (const [id, r] of custom) expect([id, Number(r.Properties.ServiceTimeout)]).toEqual([id, expect.any(Number)]);
-    expect(custom).toHaveLength(6);
+    expect(custom).toHaveLength(7);
   });
 
   test('jobs carry the tag that the budget counts', () => {

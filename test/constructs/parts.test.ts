@@ -10,14 +10,14 @@ import { parse } from 'yaml';
 import { localDriver } from '../../lib/cli/driver';
 import {
   environmentQuotaNeeds,
-  Guards,
   QuotaPreflight,
   SpendGuard,
   TrainingImage,
   TrainingNetwork,
 } from '../../lib/constructs';
 import { driverArchive } from '../../lib/constructs/driver-files';
-import { resourcesOf, SYNTH_MS, statementsOf, testStack } from './support/app';
+import { guardedBy } from '../../lib/constructs/guarded';
+import { resourcesOf, SYNTH_MS, specOf, statementsOf, testStack } from './support/app';
 
 vi.setConfig({ testTimeout: SYNTH_MS });
 
@@ -60,19 +60,46 @@ describe('QuotaPreflight', () => {
   });
 });
 
-describe('Guards', () => {
-  const fingerprint = (replacedBy: unknown) => {
-    const stack = testStack();
-    new Guards(stack, 'Guards', { environment: 'research', runTableName: 'runs', replacedBy });
-    const guards = Object.values(resourcesOf(Template.fromStack(stack))).filter(
-      (r) => r.Type === 'Custom::SlipwayGuard',
-    );
-    return guards.find((r) => r.Properties.guards === 'replace')?.Properties.fingerprint;
-  };
+describe('what the guard of replacements compares', () => {
+  const ZONES = ['us-west-2a', 'us-west-2b'];
+  const of = (more: object, zones: readonly string[] = ZONES) => guardedBy(specOf(more), () => zones);
+  const byId = (...availabilityZoneIds: string[]) => ({ network: { availabilityZoneIds } });
 
-  test('another network is another fingerprint, the same one is the same', () => {
-    expect(fingerprint({ mode: 'vpc-locked' })).toBe(fingerprint({ mode: 'vpc-locked' }));
-    expect(fingerprint({ mode: 'vpc-locked' })).not.toBe(fingerprint({ mode: 'vpc-nat' }));
+  test.each([
+    ['another mode', { network: { mode: 'vpc-nat' } }],
+    ['subnets by zone id, which lie in another VPC', byId('usw2-az1')],
+  ])('%s is another fingerprint', (_, more) => {
+    expect(of(more).fingerprint).not.toBe(of({}).fingerprint);
+  });
+
+  test.each([
+    ['a team more', { teams: { default: {}, nlp: {} } }],
+    ['adoption', { storage: { adopt: true } }],
+  ])('%s replaces nothing', (_, more) => {
+    expect(of(more).fingerprint).toBe(of({}).fingerprint);
+  });
+
+  test('a zone more replaces nothing, in any order', () => {
+    const [one, more] = [of(byId('usw2-az2')), of(byId('usw2-az3', 'usw2-az2'))];
+    expect(more.fingerprint).toBe(one.fingerprint);
+    expect(more.zones).toBe('["usw2-az2","usw2-az3"]');
+  });
+
+  test('the fingerprint of version 0.1.0 comes out as that version made it', () => {
+    // Taken from its template of environments/research.yaml.
+    const research = { teams: { nlp: { share: 2 }, speech: { share: 1 } } };
+    expect(of(research).previousFingerprint).toBe('e1a5413ebf28e754');
+  });
+
+  test.each([
+    [{}, ZONES, []],
+    [{}, ['us-west-2a', 'us-west-2c'], ['us-west-2a', 'us-west-2c']],
+    [{ network: { mode: 'vpc-nat' } }, ZONES, ZONES],
+    [byId('usw2-az1'), ZONES, ['usw2-az1']],
+    [{ network: { availabilityZoneIds: ['usw2-az1'], subnetOrder: [] } }, ZONES, []],
+    [{ network: { mode: 'none' } }, ZONES, []],
+  ])('%j with zones %j moves the subnets of version 0.1.0 in %j', (more, zones, moved) => {
+    expect(JSON.parse(of(more, zones).movedSubnets ?? '')).toEqual(moved);
   });
 });
 
@@ -213,16 +240,22 @@ describe('TrainingImage', () => {
 });
 
 describe('SpendGuard', () => {
-  test('one notification per threshold, to everybody', () => {
+  const budgetOf = (thresholdsPercent: number[], emails = ['a@b.c']) => {
     const stack = testStack();
-    new SpendGuard(stack, 'Spend', {
-      environment: 'research',
-      monthlyUsd: 100,
-      thresholdsPercent: [80],
-      emails: ['a@b.c'],
-    });
-    Template.fromStack(stack).hasResourceProperties('AWS::Budgets::Budget', {
-      Budget: { BudgetName: 'slipway-research-us-west-2', BudgetLimit: { Amount: 100, Unit: 'USD' } },
+    new SpendGuard(stack, 'Spend', { environment: 'research', monthlyUsd: 100, thresholdsPercent, emails });
+    return Template.fromStack(stack);
+  };
+  const nameOf = (template: Template) => {
+    const [budget] = Object.values(template.findResources('AWS::Budgets::Budget'));
+    return budget?.Properties.Budget.BudgetName;
+  };
+
+  test('one notification per threshold, to everybody', () => {
+    budgetOf([80]).hasResourceProperties('AWS::Budgets::Budget', {
+      Budget: {
+        BudgetName: Match.stringLikeRegexp('^slipway-research-us-west-2-[0-9a-f]{8}$'),
+        BudgetLimit: { Amount: 100, Unit: 'USD' },
+      },
       NotificationsWithSubscribers: [
         {
           Notification: { Threshold: 80, NotificationType: 'ACTUAL' },
@@ -230,6 +263,12 @@ describe('SpendGuard', () => {
         },
       ],
     });
+  });
+
+  test('other notifications, which replace the budget, come with another name', () => {
+    const names = [budgetOf([80]), budgetOf([90]), budgetOf([80], ['d@e.f'])].map(nameOf);
+    expect(new Set(names).size).toBe(3);
+    expect(nameOf(budgetOf([80]))).toBe(names[0]);
   });
 });
 

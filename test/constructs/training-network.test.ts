@@ -56,7 +56,9 @@ test.each([
 /** Names of the services that a template has endpoints for. */
 function endpointsOf(template: Template): string[] {
   const names = of(template, 'AWS::EC2::VPCEndpoint').map((e) => JSON.stringify(e.Properties.ServiceName));
-  return names.map((name) => /us-west-2\.([a-z0-9.]+)"|"\.([a-z0-9.]+)"/.exec(name)?.slice(1).find(Boolean) ?? name).sort();
+  return names
+    .map((name) => /us-west-2\.([a-z0-9.]+)"|"\.([a-z0-9.]+)"/.exec(name)?.slice(1).find(Boolean) ?? name)
+    .sort();
 }
 
 test('the S3 endpoint lets through buckets of this account, named ones and image layers', () => {

@@ -192,7 +192,7 @@ describe('the roles in a template', () => {
   }, SYNTH_MS);
 
   test('SageMaker may take one on for jobs of this environment in this account alone', () => {
-    const roles = Object.values(resources).filter((r) => r.Type === 'AWS::IAM::Role');
+    const roles = Object.values(resources).filter((r) => r.Type === 'AWS::IAM::Role' && r.Properties.RoleName);
     expect(roles.map((r) => r.Properties.RoleName).sort()).toEqual([
       'slipway-research-us-west-2-nlp-execution',
       'slipway-research-us-west-2-nlp-processing',

@@ -1,14 +1,17 @@
+import { createHash } from 'node:crypto';
 import { type DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb';
-import { ListTrainingJobsCommand, type SageMakerClient } from '@aws-sdk/client-sagemaker';
+import { ListProcessingJobsCommand, ListTrainingJobsCommand, type SageMakerClient } from '@aws-sdk/client-sagemaker';
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
-import { guardSchema } from '../../contracts/custom-resources';
+import { type GuardProperties, guardSchema } from '../../contracts/custom-resources';
 import {
   ACTIVE_INDEX,
   ACTIVE_INDEX_PARTITION_KEY,
   ACTIVE_VALUE,
   RUN_TABLE_PARTITION_KEY,
+  TEAM_INDEX_PARTITION_KEY,
 } from '../../contracts/run-table';
 import { isNamed, parseProperties } from '../shared/custom-resource';
+import { type Change, changeOf } from './changes';
 
 export interface GuardDeps {
   dynamo: DynamoDBClient;
@@ -20,41 +23,47 @@ export interface GuardDeps {
 const NAMED = 5;
 
 /**
- * Refuses what would pull the ground away from under a live run: `delete` the deletion of the stack, `replace` an update after
- * which CloudFormation would replace role, network or key.
+ * Rejects what would take something from a live run: `delete` the deletion of the stack, `replace` an update that replaces role,
+ * network or key, or removes a team or a zone. It also rejects, live runs or not, what CloudFormation could only fail at halfway
+ * (`changes.ts`).
  *
  * Create does nothing: before it, nothing of ours ran here. The answer comes from the run table and from SageMaker itself, so
- * that a job whose table is gone still counts. A refused deletion leaves the stack as it is: stop the runs and delete again.
- * After a refused update CloudFormation sends another one, back to what is deployed. The id says what that is (its end is the
- * fingerprint that was let through last), so that the way back is never refused.
+ * that a job whose table is gone still counts. After a rejected update CloudFormation sends another one, back to what is deployed. The
+ * id says what that is (its end is what was let through last), so that the way back is never rejected. A rejected deletion leaves
+ * the stack in DELETE_FAILED, from which it can only be deleted: termination protection is what keeps it from getting there.
  */
 export async function onEvent(deps: GuardDeps, event: CdkCustomResourceEvent): Promise<CdkCustomResourceResponse> {
   const properties = parseProperties(guardSchema, event);
   const PhysicalResourceId = idOf(properties);
-  const what = threatOf(event, properties);
-  if (!what) return { PhysicalResourceId };
-  const live = new Set([...(await activeRuns(deps)), ...(await liveJobs(deps, properties.environment))]);
-  if (live.size > 0) throw new Error(refusal(what, [...live]));
+  const isAsked =
+    properties.guards === 'delete' ? event.RequestType === 'Delete' : isNewUpdate(event, PhysicalResourceId);
+  if (!isAsked) return { PhysicalResourceId };
+  const change =
+    event.RequestType === 'Update' ? changeOf(guardSchema.parse(event.OldResourceProperties), properties) : DELETION;
+  if (!change) return { PhysicalResourceId };
+  const live = new Set([
+    ...(await activeRuns(deps, change.teams)),
+    ...(change.teams ? [] : await liveJobs(deps, properties.environment)),
+  ]);
+  if (live.size > 0) throw new Error(refusal(change.what, [...live]));
   return { PhysicalResourceId };
 }
 
-interface Guarded {
-  guards: string;
-  environment: string;
-  fingerprint?: string;
-}
+const DELETION: Change = { what: 'this deletion' };
 
-function idOf({ guards, environment, fingerprint }: Guarded): string {
+/** The way back to what is deployed is an update too, and is known by its id. */
+const isNewUpdate = (event: CdkCustomResourceEvent, id: string): boolean =>
+  event.RequestType === 'Update' && event.PhysicalResourceId !== id;
+
+function idOf(properties: GuardProperties): string {
+  const { guards, environment, fingerprint } = properties;
   const id = `${guards}-guard-${environment}`;
-  return guards === 'replace' && fingerprint ? `${id}-${fingerprint}` : id;
-}
-
-function threatOf(event: CdkCustomResourceEvent, properties: Guarded): string | undefined {
-  if (properties.guards === 'delete') return event.RequestType === 'Delete' ? 'this deletion' : undefined;
-  if (event.RequestType !== 'Update') return undefined;
-  const isDeployed = event.PhysicalResourceId === idOf(properties);
-  const isSame = event.OldResourceProperties.fingerprint === properties.fingerprint;
-  return isDeployed || isSame ? undefined : 'this update, which replaces role, network or key,';
+  if (guards === 'delete' || !fingerprint) return id;
+  const { teams, zones, storage, movedSubnets } = properties;
+  // Version 0.1.0 wrote the fingerprint alone, and its id must come out as it was.
+  if (!storage) return `${id}-${fingerprint}`;
+  const all = JSON.stringify([fingerprint, teams, zones, storage, movedSubnets]);
+  return `${id}-${createHash('sha256').update(all).digest('hex').slice(0, 16)}`;
 }
 
 function refusal(what: string, live: string[]): string {
@@ -63,7 +72,7 @@ function refusal(what: string, live: string[]): string {
 }
 
 /** Ids in the index of active runs; none when the table or its index is not there (yet, or any more). */
-async function activeRuns({ dynamo, tableName }: GuardDeps): Promise<string[]> {
+async function activeRuns({ dynamo, tableName }: GuardDeps, teams?: readonly string[]): Promise<string[]> {
   const query = new QueryCommand({
     TableName: tableName,
     IndexName: ACTIVE_INDEX,
@@ -74,19 +83,31 @@ async function activeRuns({ dynamo, tableName }: GuardDeps): Promise<string[]> {
   });
   try {
     const { Items } = await dynamo.send(query);
-    return (Items ?? []).flatMap((item) => item[RUN_TABLE_PARTITION_KEY]?.S ?? []);
+    const counted = (Items ?? []).filter((item) => !teams || teams.includes(item[TEAM_INDEX_PARTITION_KEY]?.S ?? ''));
+    return counted.flatMap((item) => item[RUN_TABLE_PARTITION_KEY]?.S ?? []);
   } catch (error) {
     if (isNamed(error, 'ResourceNotFoundException')) return [];
     throw error;
   }
 }
 
+/** Jobs of the environment that have not ended: those that are being stopped still use role, network and key. */
 async function liveJobs({ sagemaker }: GuardDeps, environment: string): Promise<string[]> {
   const prefix = `${environment}-`;
-  const { TrainingJobSummaries } = await sagemaker.send(
-    new ListTrainingJobsCommand({ NameContains: prefix, StatusEquals: 'InProgress', MaxResults: 100 }),
+  const asked = (['InProgress', 'Stopping'] as const).map((StatusEquals) => ({
+    NameContains: prefix,
+    StatusEquals,
+    MaxResults: 100,
+  }));
+  const found = await Promise.all(
+    asked.flatMap((input) => [
+      sagemaker
+        .send(new ListTrainingJobsCommand(input))
+        .then(({ TrainingJobSummaries = [] }) => TrainingJobSummaries.map(({ TrainingJobName }) => TrainingJobName)),
+      sagemaker
+        .send(new ListProcessingJobsCommand(input))
+        .then(({ ProcessingJobSummaries = [] }) => ProcessingJobSummaries.map((job) => job.ProcessingJobName)),
+    ]),
   );
-  return (TrainingJobSummaries ?? []).flatMap(({ TrainingJobName }) =>
-    TrainingJobName?.startsWith(prefix) ? [TrainingJobName] : [],
-  );
+  return found.flat().flatMap((name) => (name?.startsWith(prefix) ? [name] : []));
 }

@@ -1,4 +1,5 @@
-import { BatchGetBuildsCommand, type CodeBuildClient, StartBuildCommand } from '@aws-sdk/client-codebuild';
+import { type CloudWatchLogsClient, GetLogEventsCommand } from '@aws-sdk/client-cloudwatch-logs';
+import { BatchGetBuildsCommand, type Build, type CodeBuildClient, StartBuildCommand } from '@aws-sdk/client-codebuild';
 import { BatchGetImageCommand, type ECRClient, UpdateImageStorageClassCommand } from '@aws-sdk/client-ecr';
 import type {
   CdkCustomResourceEvent,
@@ -12,6 +13,7 @@ import { parseProperties } from '../shared/custom-resource';
 export interface ImageBuildDeps {
   codebuild: CodeBuildClient;
   ecr: ECRClient;
+  logs: CloudWatchLogsClient;
 }
 
 /** What onEvent hands to isComplete beside the event itself. */
@@ -57,16 +59,36 @@ export async function isComplete(
   return { IsComplete: false };
 }
 
-async function requireRunning({ codebuild }: ImageBuildDeps, id: string): Promise<void> {
+async function requireRunning({ codebuild, logs }: ImageBuildDeps, id: string): Promise<void> {
   const { builds } = await codebuild.send(new BatchGetBuildsCommand({ ids: [id] }));
   const build = builds?.[0];
   if (build?.buildStatus === 'IN_PROGRESS') return;
   const phase = build?.phases?.find((p) => p.phaseStatus && p.phaseStatus !== 'SUCCEEDED');
   const why = phase?.contexts?.map((context) => context.message).join(' ') ?? '';
+  const tail = await endOfLog(logs, build?.logs);
   throw new Error(
     `image: the build must succeed and push its tag, got ${build?.buildStatus ?? 'no build'} in ` +
-      `${phase?.phaseType ?? 'an unknown phase'}: ${why}; read ${build?.logs?.deepLink ?? `build ${id}`}`,
+      `${phase?.phaseType ?? 'an unknown phase'}: ${why}; read ${build?.logs?.deepLink ?? `build ${id}`}${tail}`,
   );
+}
+
+/** Lines and characters of the log that a reason holds: CloudFormation takes 4,096 bytes with everything around them. */
+const TAIL_LINES = 20;
+const TAIL_CHARACTERS = 1500;
+
+/** The end of the build's log, which may be deleted with the stack; empty when it cannot be read. */
+async function endOfLog(logs: CloudWatchLogsClient, from: Build['logs']): Promise<string> {
+  if (!from?.groupName || !from.streamName) return '';
+  const { groupName: logGroupName, streamName: logStreamName } = from;
+  try {
+    const { events = [] } = await logs.send(
+      new GetLogEventsCommand({ logGroupName, logStreamName, limit: TAIL_LINES }),
+    );
+    const text = events.map(({ message }) => message?.trimEnd() ?? '').join('\n');
+    return text ? `\n${text.slice(-TAIL_CHARACTERS)}` : '';
+  } catch (error) {
+    return ` (its log could not be read: ${(error as Error).name})`;
+  }
 }
 
 /** Digest of a tag; undefined when the repository does not hold it. */

@@ -1,3 +1,4 @@
+import { CloudWatchLogsClient } from '@aws-sdk/client-cloudwatch-logs';
 import { CodeBuildClient } from '@aws-sdk/client-codebuild';
 import { ECRClient } from '@aws-sdk/client-ecr';
 import type { CdkCustomResourceEvent, CdkCustomResourceIsCompleteEvent } from 'aws-lambda';
@@ -7,7 +8,11 @@ import { type BuildInFlight, type ImageBuildDeps, isComplete, onEvent } from './
 let held: ImageBuildDeps | undefined;
 
 function deps(): ImageBuildDeps {
-  held ??= { codebuild: new CodeBuildClient(clientSettings), ecr: new ECRClient(clientSettings) };
+  held ??= {
+    codebuild: new CodeBuildClient(clientSettings),
+    ecr: new ECRClient(clientSettings),
+    logs: new CloudWatchLogsClient(clientSettings),
+  };
   return held;
 }
 

@@ -8,6 +8,8 @@ import { loadEnvironment } from '../../../lib/spec/load';
 
 const ROOT = path.join(__dirname, '..', '..', '..');
 const HANDLERS = [
+  'adopt-storage',
+  'empty-storage',
   'control',
   'reconcile',
   'quota-preflight',

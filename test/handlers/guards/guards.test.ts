@@ -1,5 +1,5 @@
 import { DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb';
-import { ListTrainingJobsCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
+import { ListProcessingJobsCommand, ListTrainingJobsCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { guardDeps } from '../../../lib/handlers/guards';
 import { onEvent } from '../../../lib/handlers/guards/guards';
@@ -25,6 +25,7 @@ beforeEach(() => {
   sagemaker.reset();
   dynamo.on(QueryCommand).resolves({ Items: [] });
   sagemaker.on(ListTrainingJobsCommand).resolves({ TrainingJobSummaries: [] });
+  sagemaker.on(ListProcessingJobsCommand).resolves({ ProcessingJobSummaries: [] });
 });
 
 const active = (...ids: string[]) =>
@@ -74,6 +75,16 @@ describe('the guard of the deletion', () => {
     await expect(onEvent(deps, deletion.delete())).rejects.toThrow('got research-gpt-a001;');
   });
 
+  test('a job that is being stopped counts, and so does a processing job', async () => {
+    sagemaker.on(ListTrainingJobsCommand, { StatusEquals: 'Stopping' }).resolves({
+      TrainingJobSummaries: [{ TrainingJobName: 'research-gpt-a002' } as never],
+    });
+    sagemaker.on(ListProcessingJobsCommand, { StatusEquals: 'InProgress' }).resolves({
+      ProcessingJobSummaries: [{ ProcessingJobName: 'research-tokens-a001' } as never],
+    });
+    await expect(onEvent(deps, deletion.delete())).rejects.toThrow('got research-tokens-a001, research-gpt-a002;');
+  });
+
   test('create and update ask nothing', async () => {
     await onEvent(deps, deletion.create());
     await onEvent(deps, deletion.update());
@@ -113,6 +124,79 @@ describe('the guard of replacements', () => {
     await onEvent(deps, replacement.create());
     await onEvent(deps, replacement.delete());
     expect(dynamo.calls()).toHaveLength(0);
+  });
+});
+
+describe('the guard of updates', () => {
+  const deployed = { previousFingerprint: 'v1', teams: '["nlp","speech"]', zones: '["usw2-az1","usw2-az2"]' };
+  const guarded = resourceEvents('Custom::SlipwayGuard', {
+    guards: 'replace',
+    environment: 'research',
+    fingerprint: 'f',
+    storage: 'retained',
+    movedSubnets: '[]',
+    ...deployed,
+  });
+  const live = (runId: string, team: string) =>
+    dynamo.on(QueryCommand).resolves({ Items: [{ runId: { S: runId }, item: { S: 'RUN' }, team: { S: team } }] });
+
+  test('a team or a zone more is no matter to live runs', async () => {
+    live('gpt-1', 'nlp');
+    const more = { teams: '["nlp","speech","vision"]', zones: '["usw2-az1","usw2-az2","usw2-az3"]' };
+    expect((await onEvent(deps, guarded.update(more))).PhysicalResourceId).toMatch(/^replace-guard-research-/);
+  });
+
+  test('a team cannot be removed while one of its runs is live', async () => {
+    live('gpt-1', 'speech');
+    await expect(onEvent(deps, guarded.update({ teams: '["nlp"]' }))).rejects.toThrow(
+      'this update, which removes team speech, must not hit live runs, got gpt-1;',
+    );
+  });
+
+  test('a team without live runs can be removed under those of another', async () => {
+    live('gpt-1', 'nlp');
+    await expect(onEvent(deps, guarded.update({ teams: '["nlp"]' }))).resolves.toBeDefined();
+  });
+
+  test('a zone cannot be removed while any run is live', async () => {
+    live('gpt-1', 'nlp');
+    await expect(onEvent(deps, guarded.update({ zones: '["usw2-az2"]' }))).rejects.toThrow('removes zone usw2-az1,');
+  });
+
+  test('the way back from a refused change is never refused', async () => {
+    live('gpt-1', 'speech');
+    const { PhysicalResourceId } = await onEvent(deps, guarded.create());
+    const back = Object.assign(guarded.update({}, { teams: '["nlp"]' }), { PhysicalResourceId });
+    expect(await onEvent(deps, back)).toEqual({ PhysicalResourceId });
+    const and = Object.assign(guarded.update({ teams: '["nlp"]' }), { PhysicalResourceId });
+    await expect(onEvent(deps, and)).rejects.toThrow('removes team speech');
+  });
+
+  test.each([
+    ['deleted', 'adopted', 'storage.adopt: must not be set while retain is false'],
+    ['adopted', 'retained', 'storage.adopt: must stay true'],
+  ])('fails: storage that is %s cannot become %s', async (old, storage, message) => {
+    await expect(onEvent(deps, guarded.update({ storage }, { storage: old }))).rejects.toThrow(message);
+  });
+
+  describe('updates a stack of version 0.1.0', () => {
+    const old = { storage: undefined, teams: undefined, zones: undefined, movedSubnets: undefined, fingerprint: 'v1' };
+
+    test('under live runs, when the environment file is the same', async () => {
+      live('gpt-1', 'nlp');
+      await expect(onEvent(deps, guarded.update({}, old))).resolves.toBeDefined();
+    });
+
+    test('fails: not under live runs when the file differs', async () => {
+      live('gpt-1', 'nlp');
+      await expect(onEvent(deps, guarded.update({ previousFingerprint: 'v2' }, old))).rejects.toThrow('gpt-1');
+    });
+
+    test('fails: not when subnets would move, and says what to write', async () => {
+      await expect(onEvent(deps, guarded.update({ movedSubnets: '["usw2-az4","usw2-az2"]' }, old))).rejects.toThrow(
+        'write subnetOrder: [usw2-az4, usw2-az2] (the order of that deploy) to keep them, or subnetOrder: [] to move into a new VPC',
+      );
+    });
   });
 });
 

@@ -1,3 +1,4 @@
+import { CloudWatchLogsClient, GetLogEventsCommand } from '@aws-sdk/client-cloudwatch-logs';
 import { BatchGetBuildsCommand, CodeBuildClient, StartBuildCommand } from '@aws-sdk/client-codebuild';
 import { BatchGetImageCommand, ECRClient, UpdateImageStorageClassCommand } from '@aws-sdk/client-ecr';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -7,7 +8,13 @@ import { mockClient } from '../../support/mocked-clients';
 
 const codebuild = mockClient(CodeBuildClient);
 const ecr = mockClient(ECRClient);
-const deps = { codebuild: new CodeBuildClient({ region: 'us-west-2' }), ecr: new ECRClient({ region: 'us-west-2' }) };
+const logs = mockClient(CloudWatchLogsClient);
+const region = 'us-west-2';
+const deps = {
+  codebuild: new CodeBuildClient({ region }),
+  ecr: new ECRClient({ region }),
+  logs: new CloudWatchLogsClient({ region }),
+};
 const events = resourceEvents('Custom::SlipwayTrainingImage', {
   projectName: 'project',
   repositoryName: 'slipway-research',
@@ -19,6 +26,7 @@ const waiting = (type: 'create' | 'update' | 'delete', more: BuildInFlight = {})
 beforeEach(() => {
   codebuild.reset();
   ecr.reset();
+  logs.reset();
   ecr.on(BatchGetImageCommand).resolves({ images: [] });
   ecr
     .on(UpdateImageStorageClassCommand)
@@ -112,4 +120,41 @@ test('delete leaves the images: live runs hold their digests', async () => {
   expect(await onEvent(deps, events.delete())).toEqual({ PhysicalResourceId: 'physical-1' });
   expect(await isComplete(deps, waiting('delete'))).toEqual({ IsComplete: true });
   expect([...codebuild.calls(), ...ecr.calls()]).toHaveLength(0);
+});
+
+describe('the end of the log of a failed build', () => {
+  const failed = () =>
+    codebuild.on(BatchGetBuildsCommand).resolves({
+      builds: [
+        {
+          buildStatus: 'FAILED',
+          logs: { groupName: 'builds', streamName: 'one', deepLink: 'https://console' },
+          phases: [{ phaseType: 'BUILD', phaseStatus: 'FAILED', contexts: [{ message: 'exit status 1' }] }],
+        },
+      ],
+    });
+
+  test('is part of the reason, which stays below what CloudFormation takes', async () => {
+    failed();
+    logs.on(GetLogEventsCommand).resolves({
+      events: [...Array(19).fill({ message: 'x'.repeat(400) }), { message: 'ImportError: no module named torch\n' }],
+    });
+    const refused = isComplete(deps, waiting('create', { BuildId: 'project:1' }));
+    await expect(refused).rejects.toThrow(
+      /got FAILED in BUILD: exit status 1; read https:\/\/console\n[\s\S]*no module named torch$/,
+    );
+    expect(await refused.catch((error: Error) => Buffer.byteLength(error.message))).toBeLessThan(2500);
+    expect(logs.commandCalls(GetLogEventsCommand)[0]?.args[0].input).toMatchObject({
+      logGroupName: 'builds',
+      limit: 20,
+    });
+  });
+
+  test('fails: a log that cannot be read hides nothing else', async () => {
+    failed();
+    logs.on(GetLogEventsCommand).rejects(Object.assign(new Error('no'), { name: 'ResourceNotFoundException' }));
+    await expect(isComplete(deps, waiting('create', { BuildId: 'project:1' }))).rejects.toThrow(
+      'exit status 1; read https://console (its log could not be read: ResourceNotFoundException)',
+    );
+  });
 });

@@ -1,0 +1,139 @@
+import { DescribeTableCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { DescribeRepositoriesCommand, type ECRClient } from '@aws-sdk/client-ecr';
+import { DescribeKeyCommand, type KMSClient } from '@aws-sdk/client-kms';
+import {
+  GetBucketLifecycleConfigurationCommand,
+  GetBucketPolicyCommand,
+  HeadBucketCommand,
+  type LifecycleRule,
+  PutBucketLifecycleConfigurationCommand,
+  PutBucketPolicyCommand,
+  type S3Client,
+} from '@aws-sdk/client-s3';
+import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
+import { type AdoptedBucket, adoptStorageSchema } from '../../contracts/custom-resources';
+import { LEFTOVER_RULE, LEFTOVER_TAG } from '../../contracts/storage';
+import { isNamed, parseProperties } from '../shared/custom-resource';
+
+export interface AdoptStorageDeps {
+  s3: S3Client;
+  dynamo: DynamoDBClient;
+  ecr: ECRClient;
+  kms: KMSClient;
+}
+
+/**
+ * Takes over what an earlier stack left. Create and update look whether all of it is there, and name everything that is not; then they
+ * add to the buckets' policies the statements that are missing and set the expiration of leftovers. Repeating them changes nothing.
+ * Delete does nothing: what was adopted stays, with its policies.
+ */
+export async function onEvent(
+  deps: AdoptStorageDeps,
+  event: CdkCustomResourceEvent,
+): Promise<CdkCustomResourceResponse> {
+  if (event.RequestType === 'Delete') return { PhysicalResourceId: event.PhysicalResourceId };
+  const { buckets, keyArn, tableName, repositoryName } = parseProperties(adoptStorageSchema, event);
+  const checks = await Promise.all([
+    ...buckets.map(({ name }) =>
+      missing(`bucket ${name}`, () => deps.s3.send(new HeadBucketCommand({ Bucket: name }))),
+    ),
+    missing(`key ${keyArn}`, () => requireEnabled(deps.kms, keyArn)),
+    ...(tableName
+      ? [missing(`table ${tableName}`, () => deps.dynamo.send(new DescribeTableCommand({ TableName: tableName })))]
+      : []),
+    ...(repositoryName
+      ? [
+          missing(`repository ${repositoryName}`, () =>
+            deps.ecr.send(new DescribeRepositoriesCommand({ repositoryNames: [repositoryName] })),
+          ),
+        ]
+      : []),
+  ]);
+  const absent = checks.flatMap((found) => found ?? []);
+  if (absent.length > 0)
+    throw new Error(
+      `storage.adopt: must find what an earlier stack left, got no ${absent.join(', no ')}; remove adopt, or restore it`,
+    );
+  for (const bucket of buckets) await restore(deps.s3, bucket);
+  return { PhysicalResourceId: `adopted-${buckets[0]?.name}` };
+}
+
+const NOT_FOUND = [
+  'NotFound',
+  'NoSuchBucket',
+  'ResourceNotFoundException',
+  'RepositoryNotFoundException',
+  'NotFoundException',
+];
+
+/** The name when the service does not know it; undefined when it does. */
+async function missing(name: string, look: () => Promise<unknown>): Promise<string | undefined> {
+  try {
+    await look();
+    return undefined;
+  } catch (error) {
+    if (isNamed(error, ...NOT_FOUND)) return name;
+    throw error;
+  }
+}
+
+async function requireEnabled(kms: KMSClient, KeyId: string): Promise<void> {
+  const { KeyMetadata } = await kms.send(new DescribeKeyCommand({ KeyId }));
+  if (KeyMetadata?.KeyState === 'PendingDeletion')
+    throw new Error(
+      `storage.adopt: key ${KeyId} must not wait for its deletion; run aws kms cancel-key-deletion and enable-key`,
+    );
+}
+
+async function restore(s3: S3Client, bucket: AdoptedBucket): Promise<void> {
+  await restorePolicy(s3, bucket);
+  if (bucket.leftoverDays !== undefined) await restoreExpiration(s3, bucket.name, bucket.leftoverDays);
+}
+
+async function restorePolicy(s3: S3Client, { name, statements }: AdoptedBucket): Promise<void> {
+  const policy = await settingOf<{ Version: string; Statement: unknown[] }>(
+    'NoSuchBucketPolicy',
+    { Version: '2012-10-17', Statement: [] },
+    async () => JSON.parse((await s3.send(new GetBucketPolicyCommand({ Bucket: name }))).Policy ?? ''),
+  );
+  const there = policy.Statement.map(canonical);
+  const added = statements.filter((statement) => !there.includes(canonical(statement)));
+  if (added.length === 0) return;
+  const Policy = JSON.stringify({ ...policy, Statement: [...policy.Statement, ...added] });
+  await s3.send(new PutBucketPolicyCommand({ Bucket: name, Policy }));
+}
+
+async function restoreExpiration(s3: S3Client, Bucket: string, Days: number): Promise<void> {
+  const rules = await settingOf<LifecycleRule[]>(
+    'NoSuchLifecycleConfiguration',
+    [],
+    async () => (await s3.send(new GetBucketLifecycleConfigurationCommand({ Bucket }))).Rules ?? [],
+  );
+  const leftovers: LifecycleRule = {
+    ID: LEFTOVER_RULE,
+    Status: 'Enabled',
+    Filter: { Tag: { Key: LEFTOVER_TAG.key, Value: LEFTOVER_TAG.value } },
+    Expiration: { Days },
+  };
+  const current = rules.find(({ ID }) => ID === LEFTOVER_RULE);
+  if (current?.Expiration?.Days === Days) return;
+  const Rules = [...rules.filter((rule) => rule !== current), leftovers];
+  await s3.send(new PutBucketLifecycleConfigurationCommand({ Bucket, LifecycleConfiguration: { Rules } }));
+}
+
+async function settingOf<T>(notSet: string, none: T, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isNamed(error, notSet)) return none;
+    throw error;
+  }
+}
+
+/** One text for statements that differ in the order of their members, or in a list of one and its entry. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return value.length === 1 ? canonical(value[0]) : `[${value.map(canonical).sort().join()}]`;
+  if (typeof value !== 'object' || value === null) return String(value);
+  const entries = Object.entries(value).sort(([a], [b]) => a.localeCompare(b));
+  return `{${entries.map(([key, member]) => `${key}:${canonical(member)}`).join()}}`;
+}

@@ -1,0 +1,101 @@
+import { type CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
+import {
+  DeleteObjectsCommand,
+  GetBucketPolicyCommand,
+  ListObjectVersionsCommand,
+  PutBucketPolicyCommand,
+  type S3Client,
+} from '@aws-sdk/client-s3';
+import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
+import { emptyStorageSchema } from '../../contracts/custom-resources';
+import { isNamed, parseProperties } from '../shared/custom-resource';
+
+export interface EmptyStorageDeps {
+  cloudFormation: CloudFormationClient;
+  s3: S3Client;
+  /** Partition of the ARNs in bucket policies. */
+  partition: string;
+  /** Milliseconds until the function must have answered. */
+  remainingMs(): number;
+}
+
+/** Time kept back for the answer. */
+const RESERVE_MS = 20_000;
+/** States of a stack in which its buckets are deleted, by what is asked for. */
+const EMPTIES: Readonly<Record<'rollback' | 'always', readonly string[]>> = {
+  rollback: ['ROLLBACK_IN_PROGRESS'],
+  always: ['ROLLBACK_IN_PROGRESS', 'DELETE_IN_PROGRESS'],
+};
+
+/**
+ * Empties the buckets of a stack before CloudFormation deletes them, which it cannot do while they hold anything.
+ *
+ * Create and update do nothing. Delete asks for the state of the stack: buckets that are retained are emptied only while the creation
+ * of the stack is rolled back, when they hold what this very creation wrote; nothing is emptied because the resource left a template.
+ * First nobody may write any more, so that no access log arrives behind the last deletion. Deleting everything may take several calls:
+ * what is not done in time fails, and the next deletion goes on.
+ */
+export async function onEvent(
+  deps: EmptyStorageDeps,
+  event: CdkCustomResourceEvent,
+): Promise<CdkCustomResourceResponse> {
+  const { bucketNames, when } = parseProperties(emptyStorageSchema, event);
+  const PhysicalResourceId = `empty-storage-${bucketNames[0]}`;
+  if (event.RequestType !== 'Delete') return { PhysicalResourceId };
+  const status = await stackStatus(deps, event.StackId);
+  if (!EMPTIES[when].includes(status)) return { PhysicalResourceId: event.PhysicalResourceId };
+  for (const bucket of bucketNames) if (await closeToWrites(deps, bucket)) await emptyBucket(deps, bucket);
+  return { PhysicalResourceId: event.PhysicalResourceId };
+}
+
+async function stackStatus({ cloudFormation }: EmptyStorageDeps, StackName: string): Promise<string> {
+  const { Stacks } = await cloudFormation.send(new DescribeStacksCommand({ StackName }));
+  return Stacks?.[0]?.StackStatus ?? 'unknown';
+}
+
+/** Denies every write to the bucket; false when there is no such bucket (any more). */
+async function closeToWrites({ s3, partition }: EmptyStorageDeps, Bucket: string): Promise<boolean> {
+  const closed = {
+    Sid: 'SlipwayEmptying',
+    Effect: 'Deny',
+    Principal: '*',
+    Action: 's3:PutObject',
+    Resource: `arn:${partition}:s3:::${Bucket}/*`,
+  };
+  try {
+    const policy = await policyOf(s3, Bucket);
+    const others = policy.Statement.filter(({ Sid }) => Sid !== closed.Sid);
+    const Policy = JSON.stringify({ ...policy, Statement: [...others, closed] });
+    await s3.send(new PutBucketPolicyCommand({ Bucket, Policy }));
+    return true;
+  } catch (error) {
+    if (isNamed(error, 'NoSuchBucket')) return false;
+    throw error;
+  }
+}
+
+async function policyOf(s3: S3Client, Bucket: string): Promise<{ Version: string; Statement: { Sid?: string }[] }> {
+  try {
+    return JSON.parse((await s3.send(new GetBucketPolicyCommand({ Bucket }))).Policy ?? '');
+  } catch (error) {
+    if (isNamed(error, 'NoSuchBucketPolicy')) return { Version: '2012-10-17', Statement: [] };
+    throw error;
+  }
+}
+
+/** Deletes every version and every delete marker, a page at a time. */
+async function emptyBucket({ s3, remainingMs }: EmptyStorageDeps, Bucket: string): Promise<void> {
+  for (;;) {
+    const { Versions = [], DeleteMarkers = [] } = await s3.send(new ListObjectVersionsCommand({ Bucket }));
+    const Objects = [...Versions, ...DeleteMarkers].map(({ Key, VersionId }) => ({ Key, VersionId }));
+    if (Objects.length === 0) return;
+    if (remainingMs() < RESERVE_MS)
+      throw new Error(
+        `${Bucket}: must be empty before it is deleted, and holds more than was deleted in time; delete the stack again`,
+      );
+    const { Errors = [] } = await s3.send(new DeleteObjectsCommand({ Bucket, Delete: { Objects, Quiet: true } }));
+    const [first] = Errors;
+    if (first)
+      throw new Error(`${Bucket}: ${Errors.length} objects could not be deleted, first ${first.Key}: ${first.Message}`);
+  }
+}

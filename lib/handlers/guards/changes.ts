@@ -1,0 +1,53 @@
+import type { GuardProperties } from '../../contracts/custom-resources';
+
+/** What an update takes from live runs. */
+export interface Change {
+  /** Subject of the refusal. */
+  what: string;
+  /** Teams whose runs lose something. @default - every run loses it */
+  teams?: readonly string[];
+}
+
+/**
+ * What an update takes from live runs; undefined when it takes nothing.
+ * Throws for a change that cannot succeed whatever runs: CloudFormation would fail at it halfway, or delete data on the way.
+ */
+export function changeOf(old: GuardProperties, now: GuardProperties): Change | undefined {
+  requireStorage(old, now);
+  requireSubnets(old, now);
+  const isSame = old.storage ? old.fingerprint === now.fingerprint : isAsBefore(old, now);
+  if (!isSame) return { what: 'this update, which replaces role, network or key,' };
+  const zones = gone(old.zones, now.zones);
+  if (zones.length > 0) return { what: `this update, which removes ${listed('zone', zones)},` };
+  const teams = gone(old.teams, now.teams);
+  return teams.length > 0 ? { what: `this update, which removes ${listed('team', teams)},`, teams } : undefined;
+}
+
+/** Version 0.1.0 wrote one fingerprint over everything; the same file gives the same one. */
+const isAsBefore = (old: GuardProperties, now: GuardProperties): boolean =>
+  old.fingerprint === now.fingerprint || old.fingerprint === now.previousFingerprint;
+
+function requireStorage(old: GuardProperties, now: GuardProperties): void {
+  if (old.storage === 'adopted' && now.storage !== 'adopted')
+    throw new Error(
+      'storage.adopt: must stay true in an environment that uses what an earlier stack left, got false; its buckets, table and repository exist already and cannot be made',
+    );
+  if (old.storage === 'deleted' && now.storage === 'adopted')
+    throw new Error(
+      'storage.adopt: must not be set while retain is false, which deletes key and run table as they leave the template; set retain: true, deploy, then adopt: true',
+    );
+}
+
+function requireSubnets(old: GuardProperties, now: GuardProperties): void {
+  const { movedSubnets: zones = [] } = now;
+  if (old.storage || zones.length === 0) return;
+  throw new Error(
+    `network.subnetOrder: must say in which order version 0.1.0 numbered the zones, whose subnets would move otherwise, got none; write subnetOrder: [${zones.join(', ')}] (the order of that deploy) to keep them, or subnetOrder: [] to move into a new VPC`,
+  );
+}
+
+const gone = (old: readonly string[] = [], now: readonly string[] = []): string[] =>
+  old.filter((name) => !now.includes(name));
+
+const listed = (kind: string, names: readonly string[]): string =>
+  `${kind}${names.length > 1 ? 's' : ''} ${names.join(', ')}`;
