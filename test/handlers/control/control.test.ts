@@ -275,8 +275,8 @@ describe('stop, resume, status, list', () => {
       'attempt-intended',
       'job-created',
       'job-status',
-      'job-status',
       'checkpoint-committed',
+      'job-status',
     ]);
   });
 
