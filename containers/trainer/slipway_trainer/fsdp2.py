@@ -14,8 +14,9 @@ from slipway_trainer.expert_parallel import ExpertParallel, expert_parallel
 from slipway_trainer.float8 import apply_float8
 from slipway_trainer.gradients import clip_gradients, mesh_key
 from slipway_trainer.initialise import initialise
-from slipway_trainer.layout import Layout, build_mesh, data_rank
+from slipway_trainer.layout import Layout, data_rank
 from slipway_trainer.lora import apply_lora
+from slipway_trainer.mesh import build_mesh
 from slipway_trainer.model import Transformer
 from slipway_trainer.objective import Objective
 from slipway_trainer.optimizer import build_optimizer, optimizer_tensors

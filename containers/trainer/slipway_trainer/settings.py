@@ -80,8 +80,8 @@ class Checkpoints:
 class Parallel:
     """Degrees of parallelism; data parallelism takes what the others leave."""
 
-    #: None = all ranks that the other degrees leave; at most one of `replicate` and `shard` may be None.
-    replicate: int | None = 1
+    #: None, here or in `shard`: not given; layout.py says what it becomes.
+    replicate: int | None = None
     tensor: int = 1
     context: int = 1
     expert: int = 1
@@ -184,7 +184,7 @@ def _training(raw: Mapping[str, Any] | None, issues: list[str]) -> Training:
 def _parallel(library: str, parameters: Mapping[str, Any]) -> Parallel:
     """Degrees of the run file. Plain data parallelism is a model that is replicated and not sharded."""
     shard = 1 if library == "ddp" else parameters.get("shard_degree")
-    replicate = parameters.get("replicate_degree", None if library == "ddp" else 1)
+    replicate = parameters.get("replicate_degree")
     if library == "smp-v2" and int(parameters.get("hybrid_shard_degree", 0)) > 0:
         # SMP shards over context ranks too, and replicates over nothing but copies of tensor x expert x shard ranks.
         degrees = [int(parameters.get(f"{name}_degree", 1)) for name in ("hybrid_shard", "expert_parallel", "context_parallel")]
