@@ -24,7 +24,7 @@ from slipway_trainer.recompute import apply_recompute
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.sharding import gathered
 from slipway_trainer.tensor_parallel import apply_tensor_parallel
-from slipway_trainer.weights import load_weights
+from slipway_trainer.weights import load_weights, published_of
 
 _COMPUTE = {"bf16": torch.bfloat16, "fp8": torch.bfloat16, "fp32": torch.float32}
 
@@ -45,12 +45,13 @@ class Fsdp2Backend:
         self._objective = Objective(settings, context, device)
         self._experts = expert_parallel(layout, device.type)
         self.shapes = {name: parameter.shape for name, parameter in self._module(None, None).named_parameters()}
+        published = published_of(settings, self.shapes, weights)
         model = self._module(context, self._experts)
         self._distribute(model)
         model.to_empty(device=device)
         initialise(model, settings.architecture.layers, settings.training.seed, device)
-        if weights is not None:
-            load_weights(model, weights)
+        if published is not None:
+            load_weights(model, published)
         self.model = model
         self.optimizer = build_optimizer(model.named_parameters(), self.shapes, settings.arguments, fused=device.type == "cuda")
 
@@ -71,7 +72,8 @@ class Fsdp2Backend:
     def _distribute(self, model: Transformer) -> None:
         training, parallel = self._settings.training, self._settings.parallel
         mesh = self._data_mesh()
-        policy = MixedPrecisionPolicy(param_dtype=_COMPUTE[training.precision], reduce_dtype=torch.float32)
+        # Inputs are not cast: hidden states are of the compute type already, and the tables of rotary positions must stay in float32.
+        policy = MixedPrecisionPolicy(param_dtype=_COMPUTE[training.precision], reduce_dtype=torch.float32, cast_forward_inputs=False)
         reshard = parallel.reshard_after_forward
         model.recompute_layers = self._settings.arguments.recompute_layers
         for block in model.blocks.values():

@@ -12,6 +12,7 @@ from slipway_trainer.arguments import parse_arguments
 from slipway_trainer.checkpoint.interval import History
 from slipway_trainer.checkpoint.rollback import Rollback
 from slipway_trainer.exits import Settings
+from slipway_trainer.rope_scaling import RopeScaling, read_rope_scaling
 from slipway_trainer.skips import Skip, read_skips
 
 LIBRARIES = ("fsdp", "ddp", "smp-v2", "deepspeed")
@@ -35,6 +36,7 @@ class Architecture:
     norm_epsilon: float = 1e-5
     experts: int = 0
     experts_per_token: int = 0
+    rope_scaling: RopeScaling | None = None
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,7 @@ def _architecture(raw: Mapping[str, Any] | None, issues: list[str]) -> Architect
         norm_epsilon=float(values.get("normEpsilon") or 1e-5),
         experts=int(values.get("experts") or 0),
         experts_per_token=int(values.get("expertsPerToken") or 0),
+        rope_scaling=read_rope_scaling(values.get("ropeScaling"), issues),
     )
 
 
