@@ -163,8 +163,8 @@ class Fsdp1Backend:
                         yield plain_name(name), parameter.detach().clone()
 
     def forward_backward(self, tokens_BL: Tensor, targets_BL: Tensor, share: float, last: bool) -> Tensor:
-        # Until the last micro-step gradients stay local and unsharded.
-        with nullcontext() if last else self.model.no_sync():
+        # FSDP1 under no_sync keeps gradients whole on every rank until the last micro-step.
+        with self.model.no_sync() if self._settings.parallel.no_sync and not last else nullcontext():
             loss = self._objective(self.model, tokens_BL, targets_BL)
             (loss * share).backward()
         return loss.detach()

@@ -106,9 +106,13 @@ class Fsdp2Backend:
             yield name, whole
 
     def forward_backward(self, tokens_BL: Tensor, targets_BL: Tensor, share: float, last: bool) -> Tensor:
-        # Until the last micro-step gradients stay unsharded and local, and parameters stay gathered.
-        self.model.set_requires_gradient_sync(last)
-        self.model.set_reshard_after_backward(last)
+        if self._settings.parallel.no_sync:
+            # Until the last micro-step gradients stay unsharded and local, and parameters stay gathered.
+            self.model.set_requires_gradient_sync(last)
+            self.model.set_reshard_after_backward(last)
+        else:
+            # Gradients are scattered after every micro-step, so that no rank ever holds all of them; replicas are asked once a step.
+            self.model.set_requires_all_reduce(last)
         loss = self._objective(self.model, tokens_BL, targets_BL)
         (loss * share).backward()
         return loss.detach()

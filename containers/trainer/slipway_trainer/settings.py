@@ -90,6 +90,8 @@ class Parallel:
     shard: int | None = None
     reshard_after_forward: bool = True
     compile: bool = False
+    #: Gradients of a step's micro-batches stay on their rank, whole, until the last one: less traffic for more memory.
+    no_sync: bool = False
 
 
 @dataclass(frozen=True)
@@ -200,6 +202,7 @@ def _parallel(library: str, parameters: Mapping[str, Any]) -> Parallel:
         shard=int(shard) if shard is not None else None,
         reshard_after_forward=bool(parameters.get("reshard_after_forward", True)),
         compile=bool(parameters.get("compile", False)),
+        no_sync=bool(parameters.get("no_sync", False)),
     )
 
 
