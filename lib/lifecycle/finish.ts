@@ -10,16 +10,29 @@ import { blamedCheckpoint, newestCommitted, newestUsable } from './resume';
 import { rollBack } from './rollback';
 import { event, notice } from './say';
 import { addUsd, attemptCostUsd, billedShare, leftPool } from './spend';
+import { stepEvents, stepsOf, unseenSteps } from './step-times';
 import { commitEvent, madeProgress } from './watch';
 
 /** A job that is over: book it, judge it, and say what comes next. */
-export function finishAttempt(
+export const finishAttempt = (
   record: RunRecord,
   attempt: Attempt,
   job: PresentJob,
   observed: Observed,
   now: EpochMs,
-): Move {
+): Move => withSteps(attempt, judgeEnd(record, attempt, job, observed, now), now);
+
+/** The timeline gets the last steps of an attempt that ended before what follows from its end. */
+function withSteps(before: Attempt, ending: Move, now: EpochMs): Move {
+  const ended = ending.changes.attempt;
+  if (ended?.phase !== 'ended') return ending;
+  return {
+    ...ending,
+    events: [...stepEvents(before, ended, now), ...unseenSteps(before, ended, now), ...ending.events],
+  };
+}
+
+function judgeEnd(record: RunRecord, attempt: Attempt, job: PresentJob, observed: Observed, now: EpochMs): Move {
   if (job.status === 'Completed') return complete(record, attempt, job, observed, now);
   // A run that ends here does not depend on what was committed; a stop must not wait for a listing.
   const progress = madeProgress(record, attempt, observed) ?? (record.desired === 'stop' ? false : undefined);
@@ -102,9 +115,10 @@ function endAttempt(
   const spotShare = billedShare(record, billed, endedAt, job.billableSeconds);
   const warmPool = leftPool(record, billed, job, endedAt);
   const beat = observed.heartbeat?.attempt === attempt.number ? observed.heartbeat.step : null;
-  const step = job.lastStep ?? beat;
   const progress = nextProgress(attempt, observed.heartbeat, now);
-  const firstSeen = attempt.firstStep ?? progress?.vitals?.firstStep;
+  const steps = stepsOf(progress);
+  // A host that was lost could not send its last heartbeat; the metric is read from its log.
+  const last = Math.max(job.lastStep ?? -1, beat ?? steps.last ?? -1);
   const ended: Attempt = {
     ...attempt,
     phase: 'ended',
@@ -115,8 +129,8 @@ function endAttempt(
     trainingStartedAt,
     selected,
     progress,
-    firstStep: firstSeen ?? (step === null ? null : (attempt.resumeFrom?.step ?? 0) + 1),
-    lastStep: step ?? attempt.lastStep,
+    firstStep: attempt.firstStep ?? steps.first,
+    lastStep: last >= 0 ? last : attempt.lastStep,
     endedAt,
     failureClass,
     reason,
@@ -204,15 +218,17 @@ export function vanished(record: RunRecord, attempt: Attempt, observed: Observed
   if (progress === undefined) return waitForListing(record, attempt, observed, now);
   const reason = `${attempt.jobName} does not exist any more; somebody deleted it`;
   const verdict: Verdict = { failureClass: 'deleted', reason, signature: 'deleted' };
-  const progressed = nextProgress(attempt, observed.heartbeat, now);
-  const endedAt = lastSeenAlive({ ...attempt, progress: progressed }, now);
+  const attemptProgress = nextProgress(attempt, observed.heartbeat, now);
+  const steps = stepsOf(attemptProgress);
+  const endedAt = lastSeenAlive({ ...attempt, progress: attemptProgress }, now);
   const costUsd = attemptCostUsd(record, attempt, endedAt);
   const ended: Partial<RunRecord> & { attempt: Attempt } = {
     attempt: {
       ...attempt,
+      progress: attemptProgress,
+      firstStep: attempt.firstStep ?? steps.first,
+      lastStep: steps.last ?? attempt.lastStep,
       phase: 'ended',
-      progress: progressed,
-      lastStep: progressed?.step ?? attempt.lastStep,
       endedAt,
       failureClass: 'deleted',
       reason,
@@ -222,12 +238,11 @@ export function vanished(record: RunRecord, attempt: Attempt, observed: Observed
     committed: newestCommitted(record, observed),
     spentUsd: addUsd(record.spentUsd, costUsd),
   };
-  if (record.desired === 'stop') {
-    return withCommit(record, ended, observed, withChanges(ended, stopRun(`stopped as asked; ${reason}`, now)), now);
-  }
-  const evidence = { jobArn: attempt.jobArn ?? null };
-  const next = goOn(record, ended.attempt, verdict, ended, observed, progress, evidence, now);
-  return withCommit(record, ended, observed, next, now);
+  const next =
+    record.desired === 'stop'
+      ? withChanges(ended, stopRun(`stopped as asked; ${reason}`, now))
+      : goOn(record, ended.attempt, verdict, ended, observed, progress, { jobArn: attempt.jobArn ?? null }, now);
+  return withSteps(attempt, withCommit(record, ended, observed, next, now), now);
 }
 
 /** The driver beats every minute until training ends. */

@@ -1,8 +1,8 @@
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import type { CheckpointObservation } from '../../lifecycle/observed';
 import { type Checkpoint, checkpointKey } from '../../lifecycle/record';
+import { describeError } from '../shared/errors';
 import { parseS3Uri } from '../shared/s3-uri';
-import { describeError } from './describe';
 import { type Folder, listFolder } from './folders';
 
 export const MARKER = 'COMMITTED.json';

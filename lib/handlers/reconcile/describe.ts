@@ -8,6 +8,7 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import type { JobObservation, PresentJob } from '../../lifecycle/observed';
 import type { Attempt, RunRecord } from '../../lifecycle/record';
+import { describeError } from '../shared/errors';
 
 /** What the service says about the job of an attempt. Never throws: an error is an observation too. */
 export async function describeJob(
@@ -143,5 +144,3 @@ function isNotFound(error: unknown): boolean {
   if (name === 'ResourceNotFound' || name === 'ResourceNotFoundException') return true;
   return name === 'ValidationException' && /not found|could not find|does not exist/i.test(message);
 }
-
-export const describeError = (error: unknown): string => `${(error as Error).name}: ${(error as Error).message}`;

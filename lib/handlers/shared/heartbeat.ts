@@ -1,9 +1,11 @@
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
 import type { Observed } from '../../lifecycle/observed';
-import { isNamed } from '../shared/custom-resource';
-import { bucketAndKey } from '../shared/s3-uri';
-import { describeError } from './describe';
+import type { EpochMs } from '../../lifecycle/record';
+import type { StartTimes } from '../../lifecycle/step-times';
+import { isNamed } from './custom-resource';
+import { describeError } from './errors';
+import { bucketAndKey } from './s3-uri';
 
 const number = z.number().nullable().catch(null);
 /** What an older driver leaves out, or a broken one garbles, is not known. */
@@ -19,6 +21,39 @@ const vitals = z.object({
   sparesLeft: z.int().nonnegative().nullable().catch(null),
 });
 
+/** The driver writes epoch seconds. */
+const seconds = z
+  .number()
+  .nullable()
+  .catch(null)
+  .transform((at) => (at === null ? null : Math.round(at * 1000)));
+const start = z.object({
+  number: z.int().nonnegative(),
+  firstStep: number,
+  firstStepAt: seconds,
+  step: number,
+  stepAt: seconds,
+  endedAt: seconds,
+});
+
+/** A host whose clock differs from S3's by more than this is corrected; less is the way of the heartbeat. */
+const CLOCK_TOLERANCE_MS = 5000;
+
+/** By S3's clock; undefined for a driver that does not time its steps. */
+function startsOf({ starts, at }: Record<string, unknown>, writtenAt: EpochMs): StartTimes[] | undefined {
+  const found = z.array(start).safeParse(starts);
+  if (!found.success) return undefined;
+  const behind = typeof at === 'number' ? writtenAt - at * 1000 : 0;
+  const shift = Math.abs(behind) > CLOCK_TOLERANCE_MS ? behind : 0;
+  const shifted = (time: EpochMs | null) => (time === null ? null : time + shift);
+  return found.data.map((s) => ({
+    ...s,
+    firstStepAt: shifted(s.firstStepAt),
+    stepAt: shifted(s.stepAt),
+    endedAt: shifted(s.endedAt),
+  }));
+}
+
 /** What reading the heartbeat gave: the beat, nothing where there is none, or why it could not be read. */
 export type HeartbeatReading = Pick<Observed, 'heartbeat' | 'heartbeatError'>;
 
@@ -33,11 +68,12 @@ export async function readHeartbeat(s3: S3Client, uri: string): Promise<Heartbea
   }
 }
 
-function parseBeat(text: string, writtenAt: number): HeartbeatReading {
+function parseBeat(text: string, writtenAt: EpochMs): HeartbeatReading {
   const beat = beatSchema.safeParse(safeJson(text));
   if (!beat.success) return { heartbeatError: 'it is not the heartbeat of a driver' };
   const { attempt, step, phase } = beat.data;
-  return { heartbeat: { attempt, step, phase, writtenAt, vitals: vitals.parse(beat.data) } };
+  const starts = startsOf(beat.data, writtenAt);
+  return { heartbeat: { attempt, step, phase, writtenAt, vitals: vitals.parse(beat.data), ...(starts && { starts }) } };
 }
 
 const beatSchema = z.looseObject({ attempt: z.number(), step: number, phase: z.string().catch('') });
