@@ -31,7 +31,7 @@ const KEY_USE = [
  * Control writes intent and signs uploads with its own right to put them; it creates no job and passes no role.
  */
 export function controlStatements(context: LauncherContext): ExactStatement[] {
-  const { artifactBucketArn } = context;
+  const { artifactBucketArn, checkpointBucketArn } = context;
   return [
     ...sharedStatements(context),
     {
@@ -39,10 +39,15 @@ export function controlStatements(context: LauncherContext): ExactStatement[] {
       resources: [`${artifactBucketArn}/runs/*/run.yaml`, `${artifactBucketArn}/runs/*/code/*`],
       wildcard: 'Run file and code of every run: the team comes from the alias that was invoked.',
     },
-    // Without it S3 answers 403 instead of 404 for an upload that is not there.
+    {
+      actions: ['s3:GetObject'],
+      resources: [`${checkpointBucketArn}/runs/*/heartbeat.json`],
+      wildcard: 'Status says the newest step and loss of a live run.',
+    },
+    // Without it S3 answers 403 instead of 404 for an upload or a heartbeat that is not there.
     {
       actions: ['s3:ListBucket'],
-      resources: [artifactBucketArn],
+      resources: [artifactBucketArn, checkpointBucketArn],
       conditions: { StringLike: { 's3:prefix': ['runs/*'] } },
     },
   ];

@@ -10,13 +10,21 @@ import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import {
+  ASYNC_MAX_AGE_SECONDS,
+  ASYNC_RETRIES,
+  CONTROL_TIMEOUT_SECONDS,
   controlAliasName,
   ENV_ENVIRONMENT,
   ENV_NOTIFICATION_TOPIC_ARN,
   ENV_RUN_QUEUE_URL,
   ENV_RUN_TABLE,
   ENV_TEAM_SHARES,
+  RECONCILE_TIMEOUT_SECONDS,
+  RUN_QUEUE_BATCH_SIZE,
+  RUN_QUEUE_MAX_RECEIVES,
+  RUN_QUEUE_VISIBILITY_SECONDS,
   TICK,
+  TICK_SECONDS,
 } from '../contracts/launcher';
 import { HandlerFunction } from './handler-function';
 import { controlStatements, type LauncherContext, reconcileStatements } from './launcher-policy';
@@ -24,13 +32,6 @@ import { OperationsKey } from './operations-key';
 import { runTable } from './run-table';
 import type { TrainingRoles } from './training-roles';
 import type { TrainingStorage } from './training-storage';
-
-/** How often the truth is read, whatever events came. */
-const TICK_EVERY = Duration.minutes(5);
-const RECONCILE_TIMEOUT = Duration.minutes(2);
-/** Lambda asks for six times the function's timeout. */
-const VISIBILITY = Duration.minutes(12);
-const MAX_RECEIVES = 5;
 
 export interface TrainingLauncherProps {
   readonly environment: string;
@@ -128,9 +129,9 @@ export class TrainingLauncher extends Construct {
       encryption: sqs.QueueEncryption.KMS,
       encryptionMasterKey: this.operationsKey,
       enforceSSL: true,
-      visibilityTimeout: VISIBILITY,
+      visibilityTimeout: Duration.seconds(RUN_QUEUE_VISIBILITY_SECONDS),
       retentionPeriod: Duration.days(14),
-      deadLetterQueue: deadLetters && { queue: deadLetters, maxReceiveCount: MAX_RECEIVES },
+      deadLetterQueue: deadLetters && { queue: deadLetters, maxReceiveCount: RUN_QUEUE_MAX_RECEIVES },
     });
   }
 
@@ -139,7 +140,7 @@ export class TrainingLauncher extends Construct {
       handler: 'control',
       functionName: `slipway-${this.props.environment}-control`,
       description: `Slipway ${this.props.environment}: start, stop, resume and status of runs`,
-      timeout: Duration.seconds(60),
+      timeout: Duration.seconds(CONTROL_TIMEOUT_SECONDS),
       memorySize: 512,
       encryptionKey: this.operationsKey,
       environment: this.sharedEnvironment(),
@@ -163,7 +164,7 @@ export class TrainingLauncher extends Construct {
       handler: 'reconcile',
       functionName: `slipway-${this.props.environment}-reconcile`,
       description: `Slipway ${this.props.environment}: creates, watches and stops the jobs of runs`,
-      timeout: RECONCILE_TIMEOUT,
+      timeout: Duration.seconds(RECONCILE_TIMEOUT_SECONDS),
       memorySize: 512,
       encryptionKey: this.operationsKey,
       environment: {
@@ -181,8 +182,8 @@ export class TrainingLauncher extends Construct {
     reconcile.function.configureAsyncInvoke({
       // The CDK's own destination would grant more than sending.
       onFailure: { bind: () => ({ destination: this.eventDeadLetters.queueArn }) },
-      maxEventAge: Duration.hours(1),
-      retryAttempts: 2,
+      maxEventAge: Duration.seconds(ASYNC_MAX_AGE_SECONDS),
+      retryAttempts: ASYNC_RETRIES,
     });
     return reconcile;
   }
@@ -193,7 +194,7 @@ export class TrainingLauncher extends Construct {
     // The id of the CDK's own event source, which would grant more than receiving: another id would be a second mapping.
     this.reconcile.function.addEventSourceMapping(`SqsEventSource:${Names.nodeUniqueId(this.queue.node)}`, {
       eventSourceArn: this.queue.queueArn,
-      batchSize: 1,
+      batchSize: RUN_QUEUE_BATCH_SIZE,
       reportBatchItemFailures: true,
     });
     const target = (event?: events.RuleTargetInput) =>
@@ -211,7 +212,7 @@ export class TrainingLauncher extends Construct {
     }
     new events.Rule(this, 'Tick', {
       description: `Slipway ${environment}: reads the truth again`,
-      schedule: events.Schedule.rate(TICK_EVERY),
+      schedule: events.Schedule.rate(Duration.seconds(TICK_SECONDS)),
       targets: [target(events.RuleTargetInput.fromObject(TICK))],
     });
   }

@@ -66,9 +66,10 @@ test('control may do exactly this: it writes intent and signs uploads', () => {
   expect(bare(controlStatements(CONTEXT))).toEqual([
     ...SHARED,
     { actions: ['s3:PutObject', 's3:GetObject'], resources: ['ARTIFACTS/runs/*/run.yaml', 'ARTIFACTS/runs/*/code/*'] },
+    { actions: ['s3:GetObject'], resources: ['CHECKPOINTS/runs/*/heartbeat.json'] },
     {
       actions: ['s3:ListBucket'],
-      resources: ['ARTIFACTS'],
+      resources: ['ARTIFACTS', 'CHECKPOINTS'],
       conditions: { StringLike: { 's3:prefix': ['runs/*'] } },
     },
   ]);
