@@ -33,8 +33,6 @@ export async function refuseThenCure(demo: Demo): Promise<QuotaRefusal> {
       assembly,
       '-c',
       `environment=${ENVIRONMENT}`,
-      '-c',
-      'sandbox=1',
     ]),
   ]);
   screen.step(3, 'cdk deploy is refused: the environment needs more than the quota allows');
