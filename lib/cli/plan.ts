@@ -6,11 +6,13 @@ import type { PlanReport } from '../report/plan/plan-report';
 import { renderPlanPage } from '../report/render-plan-page';
 import { checkRun } from '../rules';
 import { searchRun } from '../search/search-run';
+import { isEnvironmentFile } from '../spec/load';
 import { instanceGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import { findDescriptor } from './environment';
 import { EXIT, Refusal, UsageError } from './exit';
-import { type CommonOptions, requireRun } from './inputs';
+import { type CommonOptions, readText, requireRun } from './inputs';
+import { planEnvironment } from './plan-environment';
 import { publishedBeside } from './plan-published';
 import { scalingOf } from './plan-scaling';
 import { spareValues } from './plan-spares';
@@ -28,8 +30,10 @@ export interface PlanOptions extends CommonOptions {
 
 export type Search = NonNullable<PlanReport['search']>;
 
-/** `slipway plan FILE`: will it fit, how fast, how much. Offline unless `--environment` is a name. */
+/** `slipway plan FILE`: will it fit, how fast, how much; of an environment file what it costs by existing. Offline unless `--environment` is a name. */
 export async function plan(file: string, options: PlanOptions, terminal: Terminal): Promise<number> {
+  const text = readText(file);
+  if (isEnvironmentFile(text)) return planEnvironment(file, text, options, terminal);
   const { run } = requireRun(file, options);
   const facts = await planFacts(options);
   const result = planRun(run, facts);

@@ -1,5 +1,5 @@
 import { Stack } from 'aws-cdk-lib';
-import { Construct } from 'constructs';
+import { Construct, type IConstruct } from 'constructs';
 import type { EnvironmentSpec } from '../spec/environment-file';
 import { TrainingNetwork } from './training-network';
 
@@ -12,7 +12,7 @@ export class EnvironmentNetwork extends Construct {
   public readonly subnets?: { id: string; zoneId: string }[];
 
   private readonly zoneIds: readonly string[];
-  private readonly subnetIdOfZone: Readonly<Record<string, string>> = {};
+  private readonly made?: TrainingNetwork;
 
   constructor(scope: Construct, id: string, spec: EnvironmentSpec) {
     super(scope, id);
@@ -23,7 +23,7 @@ export class EnvironmentNetwork extends Construct {
       this.subnetIds = made.subnetIds;
       this.securityGroupIds = made.securityGroupIds;
       this.subnets = made.subnets;
-      this.subnetIdOfZone = made.subnetIdOfZone;
+      this.made = made;
     } else {
       this.subnetIds = mode === 'existing' ? (existing?.subnetIds ?? []) : [];
       this.securityGroupIds = mode === 'existing' ? (existing?.securityGroupIds ?? []) : [];
@@ -32,7 +32,13 @@ export class EnvironmentNetwork extends Construct {
 
   /** The subnet in a zone, where zones were given by id. */
   subnetOfZone(zoneId: string): string | undefined {
-    return this.subnetIdOfZone[zoneId];
+    return this.made?.subnetOfZone[zoneId]?.subnetId;
+  }
+
+  /** What a file system in a zone lies in: VPC, subnet, group of the jobs. */
+  partsIn(zoneId: string): IConstruct[] {
+    const subnet = this.made?.subnetOfZone[zoneId];
+    return this.made && subnet ? [this.made.vpc, subnet, this.made.securityGroup] : [];
   }
 
   private make(spec: EnvironmentSpec, mode: 'vpc-locked' | 'vpc-nat'): TrainingNetwork {
@@ -43,6 +49,7 @@ export class EnvironmentNetwork extends Construct {
       availabilityZoneIds: this.zoneIds.length > 0 ? this.zoneIds : undefined,
       subnetOrder: spec.network.subnetOrder,
       endpoints: spec.network.endpoints,
+      retain: spec.storage.retain,
       foreignBucketArns: places.map(
         (s3) => `arn:${Stack.of(this).partition}:s3:::${s3.replace(/^s3:\/\//, '').split('/')[0]}`,
       ),

@@ -25,6 +25,7 @@ import { TrainingImage } from './training-image';
 import { runTableName, TrainingLauncher } from './training-launcher';
 import { TrainingRoles } from './training-roles';
 import { TrainingStorage } from './training-storage';
+import { Unprotect } from './unprotect';
 
 export interface EnvironmentStackProps extends StackProps {
   /** One environment in one Region, as `resolveEnvironments` gives it. */
@@ -77,7 +78,9 @@ export class EnvironmentStack extends Stack {
     super(scope, id, { description: `Slipway environment ${props.spec.name}`, terminationProtection, ...props });
     this.spec = props.spec;
     this.prefix = `slipway-${this.spec.name}`;
+    const unprotect = terminationProtection ? new Unprotect(this, 'Unprotect') : undefined;
     this.preflight = this.makePreflight(props.runs ?? []);
+    if (unprotect) this.preflight.node.addDependency(unprotect);
     this.guards = this.makeGuards();
     this.operationsKey = new OperationsKey(this, 'OperationsKey', { description: `${this.prefix}: operations` });
     this.network = new EnvironmentNetwork(this, 'Network', this.spec);
@@ -257,8 +260,9 @@ export class EnvironmentStack extends Stack {
       sizeGiB: fsxLustre.sizeGiB,
       throughputMBpsPerTiB: fsxLustre.throughputMBpsPerTiB,
       key: this.storage.key,
-      dataBucket: this.storage.dataBucket,
+      dataBucketName: this.storage.dataBucketName,
       retain,
+      network: this.network.partsIn(fsxLustre.zoneId),
     });
     const own = { id: made.fileSystemId, fsxLustre: made.fileSystemId, directoryPath: `/${made.mountName}` };
     return { fsx: own, ...fileSystems };
@@ -266,7 +270,10 @@ export class EnvironmentStack extends Stack {
 
   /** The quota check before everything, the guard of the deletion after everything. */
   private orderResources(): void {
-    const others = this.node.children.filter((child) => child !== this.preflight && child !== this.guards);
+    const first = this.node.tryFindChild('Unprotect');
+    const others = this.node.children.filter(
+      (child) => child !== this.preflight && child !== this.guards && child !== first,
+    );
     const stateful = others.filter((child) => !CfnElement.isCfnElement(child));
     this.preflight.gate(this.guards, ...stateful);
     for (const guarded of [this.network, this.storage, this.roles])

@@ -160,8 +160,8 @@ function logStatements({ partition, region, account, environment }: JobRoleConte
   ];
 }
 
-function keyStatements({ keyArn, region, partition }: JobRoleContext): ExactStatement[] {
-  const suffix = partition === 'aws-cn' ? 'amazonaws.com.cn' : 'amazonaws.com';
+function keyStatements({ keyArn, region }: JobRoleContext): ExactStatement[] {
+  const suffix = REGIONS[region]?.domain ?? 'amazonaws.com';
   return [
     {
       actions: ['kms:Decrypt', 'kms:GenerateDataKey'],

@@ -1,8 +1,8 @@
-import { RemovalPolicy } from 'aws-cdk-lib';
+import { CfnResource, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import * as fsx from 'aws-cdk-lib/aws-fsx';
+import * as iam from 'aws-cdk-lib/aws-iam';
 import type * as kms from 'aws-cdk-lib/aws-kms';
-import type * as s3 from 'aws-cdk-lib/aws-s3';
-import { Construct } from 'constructs';
+import { Construct, type IConstruct } from 'constructs';
 
 export interface LustreFileSystemProps {
   /** Subnet in the zone where jobs run. */
@@ -13,10 +13,12 @@ export interface LustreFileSystemProps {
   /** 125, 250, 500 or 1000. @default 250 */
   readonly throughputMBpsPerTiB?: number;
   readonly key: kms.IKey;
-  /** Its objects appear below /data as files, and files written there as objects. */
-  readonly dataBucket: s3.IBucket;
-  /** Whether the file system survives the stack. @default true */
+  /** Bucket whose objects appear below /data as files, and files written there as objects; its name as text. */
+  readonly dataBucketName: string;
+  /** Whether the file system survives the stack, with the parts of the network that it lies in. @default true */
   readonly retain?: boolean;
+  /** VPC, subnet and group with its rules: CloudFormation could not delete them under a file system that stays. @default - none of the stack */
+  readonly network?: readonly IConstruct[];
 }
 
 /** FSx for Lustre beside the data bucket. Costs about 0.21 USD per GiB and month at 250 MB/s per TiB, used or not. */
@@ -40,13 +42,14 @@ export class LustreFileSystem extends Construct {
         dataCompressionType: 'LZ4',
       },
     });
-    resource.applyRemovalPolicy(
-      props.retain === false ? RemovalPolicy.DESTROY : RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
-    );
+    const isRetained = props.retain !== false;
+    resource.applyRemovalPolicy(isRetained ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY);
+    if (isRetained) retainNetwork(props.network ?? []);
+    props.key.addToResourcePolicy(repositoryAccess(Stack.of(this), props.dataBucketName));
     new fsx.CfnDataRepositoryAssociation(this, 'Data', {
       fileSystemId: resource.ref,
       fileSystemPath: '/data',
-      dataRepositoryPath: `s3://${props.dataBucket.bucketName}`,
+      dataRepositoryPath: `s3://${props.dataBucketName}`,
       s3: {
         autoImportPolicy: { events: ['NEW', 'CHANGED', 'DELETED'] },
         autoExportPolicy: { events: ['NEW', 'CHANGED'] },
@@ -55,4 +58,37 @@ export class LustreFileSystem extends Construct {
     this.fileSystemId = resource.ref;
     this.mountName = resource.attrLustreMountName;
   }
+}
+
+/** The VPC, a subnet, and a group with the rules that are resources of their own. */
+function retainNetwork(parts: readonly IConstruct[]): void {
+  const kept = ['AWS::EC2::VPC', 'AWS::EC2::Subnet', 'AWS::EC2::SecurityGroup'];
+  const rules = ['AWS::EC2::SecurityGroupIngress', 'AWS::EC2::SecurityGroupEgress'];
+  for (const part of parts) {
+    const own = [part.node.defaultChild, ...part.node.children].filter((child) => CfnResource.isCfnResource(child));
+    for (const resource of own)
+      if ([...kept, ...rules].includes(resource.cfnResourceType))
+        resource.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
+  }
+}
+
+/**
+ * The service-linked role of a file system reads and writes objects of a bucket with a key of one's own only when the policy of the
+ * key says so; the role is named after the file system, which does not exist yet. With bucket keys, the context is the bucket's ARN.
+ * https://docs.aws.amazon.com/fsx/latest/LustreGuide/s3-server-side-encryption-support.html, 2026-11-22.
+ */
+function repositoryAccess({ partition, account, region, urlSuffix }: Stack, bucketName: string): iam.PolicyStatement {
+  const roles = 'role/aws-service-role/s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access_fs-*';
+  const bucket = `arn:${partition}:s3:::${bucketName}`;
+  return new iam.PolicyStatement({
+    sid: 'LustreDataRepository',
+    principals: [new iam.AnyPrincipal()],
+    actions: ['kms:Encrypt', 'kms:Decrypt', 'kms:ReEncrypt*', 'kms:GenerateDataKey*', 'kms:DescribeKey'],
+    resources: ['*'],
+    conditions: {
+      StringEquals: { 'kms:CallerAccount': account, 'kms:ViaService': `s3.${region}.${urlSuffix}` },
+      ArnLike: { 'aws:PrincipalArn': `arn:${partition}:iam::${account}:${roles}` },
+      StringLike: { 'kms:EncryptionContext:aws:s3:arn': [bucket, `${bucket}/*`] },
+    },
+  });
 }

@@ -1,4 +1,4 @@
-import { Fn, Stack } from 'aws-cdk-lib';
+import { Fn, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
@@ -29,6 +29,8 @@ export interface TrainingNetworkProps {
   readonly usesCodeArtifact?: boolean;
   /** Whether remote debug sessions are allowed, which need the Session Manager endpoint. @default false */
   readonly allowsRemoteDebug?: boolean;
+  /** Whether flow logs survive the stack. @default true */
+  readonly retain?: boolean;
   /** Services that scripts call beside S3, by the name of their endpoint, such as `sts`. @default - none */
   readonly endpoints?: readonly string[];
 }
@@ -48,7 +50,7 @@ export class TrainingNetwork extends Construct {
   public readonly securityGroup: ec2.SecurityGroup;
   public readonly subnetIds: string[];
   /** The subnet by its zone, as the zone was given. */
-  public readonly subnetIdOfZone: Readonly<Record<string, string>>;
+  public readonly subnetOfZone: Readonly<Record<string, ec2.ISubnet>>;
   public readonly securityGroupIds: string[];
   /** Subnets with their zone ids; undefined where the embedded AWS cannot tell. */
   public readonly subnets?: { id: string; zoneId: string }[];
@@ -64,9 +66,11 @@ export class TrainingNetwork extends Construct {
     if (!isLocked && !sandbox) addNat(this.vpc, plan, chosen);
     this.securityGroup = this.makeSecurityGroup(props.prefix, sandbox);
     this.addEndpoints(isLocked, chosen, props);
-    if (!sandbox) this.addFlowLog();
+    if (!sandbox) this.addFlowLog(props.retain ?? true);
     this.subnetIds = chosen.map((subnet) => subnet.subnetId);
-    this.subnetIdOfZone = Object.fromEntries(plan.map(({ zone }, i) => [zone, this.subnetIds[i] ?? '']));
+    this.subnetOfZone = Object.fromEntries(
+      plan.flatMap(({ zone }, i) => (chosen[i] ? [[zone, chosen[i]] as const] : [])),
+    );
     this.securityGroupIds = [this.securityGroup.securityGroupId];
     if (!sandbox) {
       this.subnets = chosen.map((subnet) => ({
@@ -134,8 +138,11 @@ export class TrainingNetwork extends Construct {
       this.vpc.addInterfaceEndpoint(name, { service, open: false, securityGroups: [group], subnets: selected });
   }
 
-  private addFlowLog(): void {
-    const logGroup = new logs.LogGroup(this, 'FlowLogs', { retention: logs.RetentionDays.THREE_MONTHS });
+  private addFlowLog(retain: boolean): void {
+    const logGroup = new logs.LogGroup(this, 'FlowLogs', {
+      retention: logs.RetentionDays.THREE_MONTHS,
+      removalPolicy: retain ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+    });
     this.vpc.addFlowLog('FlowLog', {
       destination: ec2.FlowLogDestination.toCloudWatchLogs(logGroup),
       trafficType: ec2.FlowLogTrafficType.REJECT,

@@ -1,4 +1,5 @@
 import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import * as iam from 'aws-cdk-lib/aws-iam';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import * as s3 from 'aws-cdk-lib/aws-s3';
 import * as ssm from 'aws-cdk-lib/aws-ssm';
@@ -43,6 +44,8 @@ export class TrainingStorage extends Construct {
   public readonly dataBucket: s3.IBucket;
   public readonly checkpointBucket: s3.IBucket;
   public readonly artifactBucket: s3.IBucket;
+  /** Name of the data bucket as text: the policy of the key, which the bucket refers to, cannot refer to the bucket. */
+  public readonly dataBucketName: string;
   /** What everything that writes into the buckets must wait for. */
   public readonly ready: IDependable;
 
@@ -60,6 +63,7 @@ export class TrainingStorage extends Construct {
     this.removalPolicy = props.retain === false ? RemovalPolicy.DESTROY : RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE;
     if (!props.adopt) this.logBucket = this.makeLogBucket();
     this.key = props.adopt ? this.adoptKey() : this.makeKey();
+    this.dataBucketName = this.bucketName('data');
     this.dataBucket = this.bucket('Data', 'data', []);
     this.checkpointBucket = this.bucket('Checkpoints', 'checkpoints', [this.leftoverRule()]);
     this.artifactBucket = this.bucket('Artifacts', 'artifacts', []);

@@ -144,3 +144,6 @@ export const adoptStorageSchema = z.looseObject({
   repositoryName: z.string().min(2).optional(),
 });
 export type AdoptedBucket = z.output<typeof adoptedBucket>;
+
+/** Takes the termination protection off a stack whose creation is rolled back; it has no properties. */
+export const UNPROTECT_TYPE = 'Custom::SlipwayUnprotect';

@@ -74,9 +74,9 @@ describe('the template of a real account', () => {
     for (const id of idsOf(type)) expect([id, resources[id]?.DependsOn]).toEqual([id, expect.arrayContaining([gate])]);
   });
 
-  test('the quota check waits for nothing but its own function', () => {
+  test('the quota check waits for nothing but its own function, and what a rollback needs', () => {
     const gate = resources[idOf('Custom::SlipwayQuotaPreflight')];
-    expect(gate?.DependsOn?.every((id) => id.startsWith('Preflight'))).toBe(true);
+    expect(gate?.DependsOn?.every((id) => /^(Preflight|Unprotect)/.test(id))).toBe(true);
   });
 
   test('the check knows what is required, and how much of it', () => {
@@ -136,7 +136,7 @@ describe('the template of a real account', () => {
   test('no custom resource can hang for long: each says how long it may take', () => {
     const custom = Object.entries(resources).filter(([, r]) => r.Type.startsWith('Custom::Slipway'));
     for (const [id, r] of custom) expect([id, Number(r.Properties.ServiceTimeout)]).toEqual([id, expect.any(Number)]);
-    expect(custom).toHaveLength(7);
+    expect(custom).toHaveLength(8);
   });
 
   test('jobs carry the tag that the budget counts', () => {

@@ -15,16 +15,15 @@ from urllib.parse import urlsplit
 
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
 from slipway_s3.credentials import load_credentials
+from slipway_s3.endpoint import domain_of
 from slipway_s3.sigv4 import EMPTY_SHA256, canonical_query, signed_headers
 
 _ARN = re.compile(r"^arn:([^:]+):codeartifact:([^:]+):(\d+):repository/([^/]+)/([^/]+)$")
 
 
-def _call(method: str, path: str, query: Mapping[str, str], region: str, partition: str, environ: Mapping[str, str]) -> Dict[str, str]:
-    suffix = "amazonaws.com.cn" if partition == "aws-cn" else "amazonaws.com"
-    base = (
-        environ.get("AWS_ENDPOINT_URL_CODEARTIFACT") or environ.get("AWS_ENDPOINT_URL") or "https://codeartifact.%s.%s" % (region, suffix)
-    )
+def _call(method: str, path: str, query: Mapping[str, str], region: str, environ: Mapping[str, str]) -> Dict[str, str]:
+    own = environ.get("AWS_ENDPOINT_URL_CODEARTIFACT") or environ.get("AWS_ENDPOINT_URL")
+    base = own or "https://codeartifact.%s.%s" % (region, domain_of(region))
     search = canonical_query(query)
     headers = signed_headers(
         method, urlsplit(base).netloc, path, search, {}, EMPTY_SHA256, load_credentials(environ), region,
@@ -40,12 +39,12 @@ def index_url(repository_arn: str, environ: Mapping[str, str]) -> str:
     found = _ARN.match(repository_arn)
     if found is None:
         raise DriverError(ENVIRONMENT, "CA_REPOSITORY_ARN: must be the ARN of a CodeArtifact repository, got %s" % repository_arn)
-    partition, region, owner, domain, repository = found.groups()
+    _, region, owner, domain, repository = found.groups()
     names = {"domain": domain, "domain-owner": owner}
     try:
-        token = _call("POST", "/v1/authorization-token", names, region, partition, environ)["authorizationToken"]
+        token = _call("POST", "/v1/authorization-token", names, region, environ)["authorizationToken"]
         wanted = dict(names, repository=repository, format="pypi")
-        endpoint = _call("GET", "/v1/repository/endpoint", wanted, region, partition, environ)["repositoryEndpoint"]
+        endpoint = _call("GET", "/v1/repository/endpoint", wanted, region, environ)["repositoryEndpoint"]
     except (OSError, ValueError, KeyError) as error:
         raise DriverError(ENVIRONMENT, "CA_REPOSITORY_ARN: %s did not answer (%s)" % (repository_arn, error))
     parts = urlsplit(endpoint)

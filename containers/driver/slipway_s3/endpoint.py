@@ -14,6 +14,22 @@ class Endpoint(NamedTuple):
     prefix: str
 
 
+# DNS suffix of a partition, by what its regions begin with; botocore's endpoints.json and partitions.json, 2026-11-22.
+DOMAINS = {
+    "cn-": "amazonaws.com.cn",
+    "eusc-": "amazonaws.eu",
+    "us-iso-": "c2s.ic.gov",
+    "us-isob-": "sc2s.sgov.gov",
+    "us-isof-": "csp.hci.ic.gov",
+    "eu-isoe-": "cloud.adc-e.uk",
+}
+
+
+def domain_of(region: str) -> str:
+    """What the names of AWS's services end with in a region."""
+    return next((domain for prefix, domain in DOMAINS.items() if region.startswith(prefix)), "amazonaws.com")
+
+
 def region_of(environ: Mapping[str, str]) -> str:
     """The region to sign for. SageMaker sets AWS_REGION in every container."""
     return environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or "us-east-1"
@@ -30,7 +46,7 @@ def endpoint_of(bucket: str, region: str, environ: Mapping[str, str]) -> Endpoin
     if own:
         parts = urlsplit(own)
         return Endpoint(parts.scheme == "https", parts.netloc, parts.path.rstrip("/") + "/" + bucket)
-    suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
+    suffix = domain_of(region)
     if "." in bucket:
         return Endpoint(True, "s3.%s.%s" % (region, suffix), "/" + bucket)
     return Endpoint(True, "%s.s3.%s.%s" % (bucket, region, suffix), "")

@@ -1,0 +1,84 @@
+import { HOURS_A_MONTH, STANDING_PRICES as PRICES, ZONES_OF_REGION } from '../catalog/standing-prices';
+import type { EnvironmentSpec } from '../spec/environment-file';
+
+/** One thing that costs money by existing, in one Region. */
+export interface StandingItem {
+  item: string;
+  count: number;
+  usdPerMonth: number;
+}
+
+/** What an environment costs in one Region without a single job: items, and what the figures leave out. */
+export interface StandingCost {
+  region: string;
+  items: StandingItem[];
+  usdPerMonth: number;
+  notes: string[];
+}
+
+/** Endpoints that an option of `network.endpoints` brings; all others bring one. */
+const ENDPOINTS_OF: Readonly<Record<string, number>> = { ecr: 2 };
+/** Alarms, dashboards and keys that every environment has; a test counts them in the template. */
+export const ALWAYS = { alarms: 5, dashboards: 1, keys: 2 } as const;
+
+/** The standing cost of an environment in its Region, from list prices. */
+export function standingCost(spec: EnvironmentSpec): StandingCost {
+  const items = [...networkItems(spec), ...storageItems(spec), ...baseItems()].filter(({ count }) => count > 0);
+  return {
+    region: spec.region,
+    items,
+    usdPerMonth: items.reduce((sum, { usdPerMonth }) => sum + usdPerMonth, 0),
+    notes: notesOf(spec),
+  };
+}
+
+/** Zones that the network lies in; for `all`, those of the Region, as far as they are known. */
+export const zoneCount = ({ region, network: { availabilityZoneIds: ids } }: EnvironmentSpec): number =>
+  ids === 'all' ? (ZONES_OF_REGION[region] ?? 3) : ids.length;
+
+/** Interface endpoints of the network, each of them in every zone. */
+export function endpointCount({ network, guardrails }: EnvironmentSpec): number {
+  if (network.mode !== 'vpc-locked') return 0;
+  const named = (network.endpoints ?? []).reduce((sum, name) => sum + (ENDPOINTS_OF[name] ?? 1), 0);
+  return named + (network.packages === 'codeartifact' ? 2 : 0) + (guardrails.allowRemoteDebug ? 1 : 0);
+}
+
+function networkItems(spec: EnvironmentSpec): StandingItem[] {
+  const endpoints = endpointCount(spec) * zoneCount(spec);
+  const gateways = spec.network.mode === 'vpc-nat' ? 1 : 0;
+  return [
+    priced('interface endpoint in a zone', endpoints, PRICES.endpointHour * HOURS_A_MONTH),
+    priced('NAT gateway', gateways, PRICES.natGatewayHour * HOURS_A_MONTH),
+    priced('public IPv4 address', gateways, PRICES.publicAddressHour * HOURS_A_MONTH),
+  ];
+}
+
+function storageItems({ storage: { fsxLustre } }: EnvironmentSpec): StandingItem[] {
+  if (!fsxLustre) return [];
+  const perGb = PRICES.lustreGbMonth[fsxLustre.throughputMBpsPerTiB ?? 250] ?? 0;
+  return [priced('GiB of FSx for Lustre', fsxLustre.sizeGiB, perGb)];
+}
+
+const baseItems = (): StandingItem[] => [
+  priced('KMS key', ALWAYS.keys, PRICES.keyMonth),
+  priced('CloudWatch alarm', ALWAYS.alarms, PRICES.alarmMonth),
+  priced('CloudWatch dashboard', ALWAYS.dashboards, PRICES.dashboardMonth),
+];
+
+const priced = (item: string, count: number, each: number): StandingItem => ({
+  item,
+  count,
+  usdPerMonth: count * each,
+});
+
+function notesOf({ region, network }: EnvironmentSpec): string[] {
+  const isListed = (PRICES.regions as readonly string[]).includes(region);
+  const isGuessed = network.availabilityZoneIds === 'all' && ZONES_OF_REGION[region] === undefined;
+  return [
+    isListed
+      ? `list prices of ${region}, ${PRICES.asOf}`
+      : `list prices of ${PRICES.regions[0]}, ${PRICES.asOf}; ${region} may differ`,
+    ...(isGuessed ? [`${region} is taken to have 3 zones`] : []),
+    'storage, requests, logs, data through endpoints and NAT, image builds and jobs come on top, by use',
+  ];
+}

@@ -1,0 +1,6 @@
+// Writes the generated parts of docs/environment.md: what a change replaces, and what an environment costs by existing.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { withGenerated } from './environment-tables';
+
+const FILE = 'docs/environment.md';
+writeFileSync(FILE, withGenerated(readFileSync(FILE, 'utf8')));

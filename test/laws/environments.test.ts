@@ -1,0 +1,205 @@
+// Laws over the templates of all environment files, held on a generated family of them: every option, in several whole files.
+import { fullDiff, ResourceImpact } from '@aws-cdk/cloudformation-diff';
+import fc from 'fast-check';
+import { describe, expect, test, vi } from 'vitest';
+import { OPTION_CHANGES } from '../../lib/environment/option-changes';
+import { environmentFileSchema } from '../../lib/spec/environment-file';
+import type { TemplateResource } from '../constructs/support/app';
+import {
+  type EnvironmentValues,
+  merged,
+  partOfFamily,
+  type SynthesisedTemplate,
+  templateOf,
+  VARIATIONS,
+} from './support/family';
+import { STATEFUL_TYPES } from './support/identity';
+
+vi.setConfig({ testTimeout: 900_000 });
+
+const RUNS = 200;
+const SEED = Number(process.env.SLIPWAY_LAWS_SEED ?? Date.now() % 1_000_000);
+const PART = partOfFamily(SEED);
+/** What a failure needs to be seen again. */
+const again = `SLIPWAY_LAWS_SEED=${SEED}`;
+const settings = (numRuns: number) => ({ numRuns, seed: SEED, verbose: 1 as const });
+
+const pairs = fc.constantFrom(
+  ...PART.flatMap(({ context, variations }) =>
+    variations.flatMap(({ option, values }) => {
+      const files = [context, ...values.map((value) => merged(context, value))];
+      return files.flatMap((from) => files.flatMap((to) => (from === to ? [] : [[option, from, to] as const])));
+    }),
+  ),
+);
+
+/** Types whose loss counts: those that hold data, and policies that guard it. */
+const HELD: readonly string[] = [...STATEFUL_TYPES, 'AWS::S3::BucketPolicy'];
+const KEPT = ['Retain', 'RetainExceptOnCreate'];
+/** Properties that give a resource a name of one's own; a new one with the name of the old one cannot be made beside it. */
+const NAMES =
+  /^(BucketName|TableName|RepositoryName|RoleName|FunctionName|LogGroupName|TopicName|QueueName|AliasName|DashboardName|BudgetName|ManagedPolicyName|PolicyName|Name|AlarmName|ProjectName)$/;
+
+function nameOf({ Type, Properties = {} }: TemplateResource): string | undefined {
+  const inside = Type === 'AWS::Budgets::Budget' ? (Properties.Budget as Record<string, unknown>) : Properties;
+  const [name] = Object.keys(inside).filter((key) => NAMES.test(key) && !(Type === 'AWS::IAM::Policy'));
+  return name === undefined ? undefined : `${Type} ${JSON.stringify(inside[name])}`;
+}
+
+interface Effects {
+  replaced: [id: string, TemplateResource, TemplateResource][];
+  /** Gone from the template, and with it from the account. */
+  deleted: [id: string, TemplateResource][];
+  removed: [id: string, TemplateResource][];
+}
+
+const known = new Map<SynthesisedTemplate, Map<SynthesisedTemplate, Effects>>();
+
+/** What an update does, as the CDK's own diff tells it from AWS's resource specification. */
+function effectsOf(before: SynthesisedTemplate, after: SynthesisedTemplate): Effects {
+  const ofBefore = known.get(before) ?? new Map<SynthesisedTemplate, Effects>();
+  known.set(before, ofBefore);
+  const effects = ofBefore.get(after) ?? computeEffects(before, after);
+  ofBefore.set(after, effects);
+  return effects;
+}
+
+function computeEffects(before: SynthesisedTemplate, after: SynthesisedTemplate): Effects {
+  const effects: Effects = { replaced: [], deleted: [], removed: [] };
+  const [old, now] = [structuredClone(before), structuredClone(after)];
+  for (const [id, change] of Object.entries(fullDiff(old, now).resources.changes)) {
+    const [was, is] = [before.Resources[id], after.Resources[id]];
+    if (was && !is) effects.removed.push([id, was]);
+    if (was && !is && !KEPT.includes(String(was.DeletionPolicy))) effects.deleted.push([id, was]);
+    if (was && is && change.changeImpact === ResourceImpact.WILL_REPLACE) effects.replaced.push([id, was, is]);
+  }
+  return effects;
+}
+
+const allowed = (option: string): readonly string[] => OPTION_CHANGES.find((row) => row.option === option)?.types ?? [];
+
+test('one option changed replaces or deletes nothing that holds data, but what its documentation says', () => {
+  fc.assert(
+    fc.property(pairs, ([option, from, to]) => {
+      const [before, after] = [templateOf(from), templateOf(to)];
+      if (!before || !after) return;
+      const { replaced, removed } = effectsOf(before, after);
+      const lost = [
+        ...replaced.map(([id, { Type }]) => `${Type} ${id}`),
+        ...removed.map(([id, { Type }]) => `${Type} ${id}`),
+      ];
+      const held = lost.filter((line) => HELD.includes(line.split(' ')[0] ?? ''));
+      expect(
+        held.filter((line) => !allowed(option).includes(line.split(' ')[0] ?? '')),
+        `${option} ${again}`,
+      ).toEqual([]);
+    }),
+    settings(RUNS),
+  );
+});
+
+test('a resource that is replaced has no name of its own, or another one', () => {
+  fc.assert(
+    fc.property(pairs, ([, from, to]) => {
+      const [before, after] = [templateOf(from), templateOf(to)];
+      if (!before || !after) return;
+      const collisions = effectsOf(before, after).replaced.filter(
+        ([, was, is]) => nameOf(was) && nameOf(was) === nameOf(is),
+      );
+      expect(
+        collisions.map(([id]) => id),
+        again,
+      ).toEqual([]);
+    }),
+    settings(RUNS),
+  );
+});
+
+const files = fc.constantFrom(
+  ...PART.flatMap(({ context, variations }) =>
+    variations.flatMap(({ values }) => values.slice(0, 1).map((value) => merged(context, value))),
+  ),
+);
+
+/** Each of these files needs two templates of its own. */
+const fewFiles = fc.constantFrom(
+  ...PART.flatMap(({ context, variations }) =>
+    variations.slice(0, 2).map(({ values }) => merged(context, values[0] ?? {})),
+  ),
+);
+
+test('what a deletion leaves can be adopted: nothing of its name is made again', () => {
+  const identity = (resource: TemplateResource) =>
+    resource.Type === 'AWS::S3::BucketPolicy' ? `policy of a bucket` : nameOf(resource);
+  const adopting = (file: EnvironmentValues) => merged(merged(file, { storage: { retain: true, adopt: true } }), {});
+  fc.assert(
+    fc.property(fewFiles, (file) => {
+      const [first, adopted] = [
+        templateOf(merged(file, { storage: { retain: true, adopt: false } })),
+        templateOf(adopting(file)),
+      ];
+      if (!first || !adopted) return;
+      const left = Object.values(first.Resources).filter(({ DeletionPolicy }) => KEPT.includes(String(DeletionPolicy)));
+      const names = new Set(left.map(identity).filter(Boolean));
+      expect(names.size).toBeGreaterThan(4);
+      const made = Object.values(adopted.Resources).map(identity);
+      expect(made.filter((name) => names.has(name))).toEqual([]);
+    }),
+    settings(RUNS),
+  );
+});
+
+test('with retain: false nothing stays', () => {
+  fc.assert(
+    fc.property(fewFiles, (file) => {
+      const template = templateOf(merged(file, { storage: { retain: false, adopt: false } }));
+      const kept = Object.entries(template?.Resources ?? {}).filter(([, r]) => KEPT.includes(String(r.DeletionPolicy)));
+      expect(kept.map(([id, { Type }]) => `${Type} ${id}`)).toEqual([]);
+    }),
+    settings(RUNS),
+  );
+});
+
+/** https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html and IAM's, Lambda's and SSM's own, 2026-11-22. */
+test('a template stays within the limits of CloudFormation and of the services', () => {
+  fc.assert(
+    fc.property(files, (file) => {
+      const template = templateOf(file);
+      if (!template) return;
+      const { Resources, Parameters = {}, Outputs = {} } = template;
+      expect(JSON.stringify(template).length).toBeLessThan(1_000_000);
+      expect([Object.keys(Resources).length <= 500, Object.keys(Parameters).length <= 200]).toEqual([true, true]);
+      expect(Object.keys(Outputs).length).toBeLessThanOrEqual(200);
+      for (const [id, { Type, Properties = {} }] of Object.entries(Resources)) {
+        const size = (value: unknown) => JSON.stringify(value ?? '').length;
+        if (Type === 'AWS::Lambda::Function') expect([id, size(Properties.Environment) < 4096]).toEqual([id, true]);
+        if (Type === 'AWS::IAM::Policy') expect([id, size(Properties.PolicyDocument) < 10_240]).toEqual([id, true]);
+        if (Type === 'AWS::SSM::Parameter') expect([id, size(Properties.Value) < 8192]).toEqual([id, true]);
+        if (Type === 'AWS::IAM::Role' && Properties.RoleName)
+          expect([id, size(Properties.RoleName) <= 66]).toEqual([id, true]);
+      }
+    }),
+    settings(RUNS),
+  );
+});
+
+describe('the family', () => {
+  test('varies every option of the schema', () => {
+    const shape = environmentFileSchema.shape as unknown as Record<string, { unwrap?: () => { shape?: object } }>;
+    const whole = ['teams', 'prices', 'budget'];
+    const identity = ['schema', 'name', 'account', 'regions', 'runs'];
+    const options = Object.entries(shape).flatMap(([section, type]) => {
+      if (identity.includes(section)) return [];
+      const members = Object.keys(type.unwrap?.().shape ?? {});
+      return whole.includes(section) || members.length === 0
+        ? [section]
+        : members.map((member) => `${section}.${member}`);
+    });
+    expect(options.filter((option) => !VARIATIONS.some((variation) => variation.option === option))).toEqual([]);
+  });
+
+  test('the table of changes names options that exist', () => {
+    const options = VARIATIONS.map(({ option }) => option);
+    expect(OPTION_CHANGES.filter(({ option }) => !options.includes(option))).toEqual([]);
+  });
+});

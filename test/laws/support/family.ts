@@ -1,0 +1,168 @@
+import { Template } from 'aws-cdk-lib/assertions';
+import fc from 'fast-check';
+import { EnvironmentStack } from '../../../lib/constructs';
+import { OPTION_CHANGES } from '../../../lib/environment/option-changes';
+import { checkEnvironment } from '../../../lib/rules/environment';
+import { resolveEnvironments } from '../../../lib/spec/environment-file';
+import { loadEnvironment } from '../../../lib/spec/load';
+import { ENV, testApp } from '../../constructs/support/app';
+import type { Resources } from './changes';
+
+/** An environment file as plain values. */
+export type EnvironmentValues = Record<string, unknown>;
+
+export interface SynthesisedTemplate {
+  Resources: Resources;
+  Parameters?: Record<string, { Type: string; Default?: string }>;
+  Outputs?: Record<string, unknown>;
+}
+
+const ZONES = {
+  'availability-zones:account=111122223333:region=us-west-2': ['a', 'b', 'c'].map((z) => `us-west-2${z}`),
+};
+const made = new Map<string, SynthesisedTemplate | undefined>();
+
+/** The template of an environment file in us-west-2, made once; undefined where a rule refuses the file. */
+export function templateOf(values: EnvironmentValues): SynthesisedTemplate | undefined {
+  const key = JSON.stringify(values);
+  if (!made.has(key)) made.set(key, synthesise(values));
+  return made.get(key);
+}
+
+function synthesise(values: EnvironmentValues): SynthesisedTemplate | undefined {
+  const { value, issues } = loadEnvironment(JSON.stringify({ name: 'lab', regions: { 'us-west-2': {} }, ...values }));
+  if (!value) throw new Error(`${JSON.stringify(values)}: ${JSON.stringify(issues)}`);
+  if (checkEnvironment(value).some(({ level }) => level === 'error')) return undefined;
+  const [spec] = resolveEnvironments(value);
+  if (!spec) return undefined;
+  const stack = new EnvironmentStack(testApp(ZONES), 'Slipway-lab-us-west-2', { spec, env: ENV });
+  return Template.fromStack(stack).toJSON() as SynthesisedTemplate;
+}
+
+/** One option of the environment file and values that it may take, as changes to a whole file. */
+export interface Variation {
+  option: string;
+  values: readonly EnvironmentValues[];
+}
+
+const ZONE_IDS = (...zones: number[]) => ({ network: { availabilityZoneIds: zones.map((n) => `usw2-az${n}`) } });
+const EXISTING = {
+  vpcId: 'vpc-0123456789abcdef0',
+  subnetIds: ['subnet-0123456789abcdef0'],
+  securityGroupIds: ['sg-0123456789abcdef0'],
+};
+const FSX = { sizeGiB: 1200, zoneId: 'usw2-az2' };
+const OWN_IMAGE = '111122223333.dkr.ecr.us-west-2.amazonaws.com/own:1';
+const ADMIN = 'arn:aws:iam::111122223333:role/admin';
+
+/** Every option of the schema below its section, with values that differ in what they make. */
+export const VARIATIONS: readonly Variation[] = [
+  { option: 'network.mode', values: [{ network: { mode: 'vpc-nat' } }, { network: { mode: 'none' } }] },
+  { option: 'network.existing', values: [{ network: { mode: 'existing', existing: EXISTING } }] },
+  { option: 'network.availabilityZoneIds', values: [ZONE_IDS(2), ZONE_IDS(3, 2), ZONE_IDS(1, 2, 3)] },
+  {
+    option: 'network.subnetOrder',
+    values: [{ network: { availabilityZoneIds: ['usw2-az2'], subnetOrder: ['usw2-az2', 'usw2-az1'] } }],
+  },
+  {
+    option: 'network.endpoints',
+    values: [{ network: { endpoints: ['sts'] } }, { network: { endpoints: ['sts', 'logs'] } }],
+  },
+  {
+    option: 'network.packages',
+    values: [
+      { network: { packages: 'codeartifact', codeArtifact: { domain: 'ml', repository: 'pypi' } } },
+      { network: { packages: 'wheels', wheels: 's3://wheels/all/' } },
+    ],
+  },
+  { option: 'network.wheels', values: [{ network: { packages: 'wheels', wheels: 's3://wheels/new/' } }] },
+  {
+    option: 'network.codeArtifact',
+    values: [{ network: { packages: 'codeartifact', codeArtifact: { domain: 'ml', repository: 'other' } } }],
+  },
+  { option: 'storage.retain', values: [{ storage: { retain: false } }] },
+  { option: 'storage.adopt', values: [{ storage: { adopt: true } }] },
+  { option: 'storage.checkpointExpirationDays', values: [{ storage: { checkpointExpirationDays: 7 } }] },
+  { option: 'storage.external', values: [{ storage: { external: [{ s3: 's3://lake/tokens/' }] } }] },
+  {
+    option: 'storage.fsxLustre',
+    values: [
+      { storage: { fsxLustre: FSX } },
+      { storage: { fsxLustre: { ...FSX, sizeGiB: 2400, throughputMBpsPerTiB: 500 } } },
+    ],
+  },
+  {
+    option: 'storage.fileSystems',
+    values: [{ storage: { fileSystems: { home: { efs: 'fs-0123456789abcdef0', directoryPath: '/' } } } }],
+  },
+  { option: 'image.base', values: [{ image: { base: 'smp-2.8.0' } }] },
+  { option: 'image.build', values: [{ image: { build: true } }] },
+  { option: 'image.uri', values: [{ image: { uri: OWN_IMAGE } }] },
+  { option: 'quotas.enforce', values: [{ quotas: { enforce: 'warn' } }] },
+  { option: 'quotas.requestIncrease', values: [{ quotas: { requestIncrease: true } }] },
+  { option: 'quotas.require', values: [{ quotas: { require: [{ instanceType: 'ml.p5.48xlarge', count: 2 }] } }] },
+  { option: 'guardrails.allowedInstanceTypes', values: [{ guardrails: { allowedInstanceTypes: ['ml.p5.48xlarge'] } }] },
+  { option: 'guardrails.maxInstancesPerRun', values: [{ guardrails: { maxInstancesPerRun: 4 } }] },
+  { option: 'guardrails.maxConcurrentInstances', values: [{ guardrails: { maxConcurrentInstances: 8 } }] },
+  { option: 'guardrails.maxCostPerRunUsd', values: [{ guardrails: { maxCostPerRunUsd: 1000 } }] },
+  { option: 'guardrails.maxRuntimeSeconds', values: [{ guardrails: { maxRuntimeSeconds: 3600 } }] },
+  { option: 'guardrails.allowedImages', values: [{ guardrails: { allowedImages: ['environment', 'dlc', 'smp'] } }] },
+  { option: 'guardrails.requireNetworkIsolation', values: [{ guardrails: { requireNetworkIsolation: true } }] },
+  { option: 'guardrails.allowRemoteDebug', values: [{ guardrails: { allowRemoteDebug: true } }] },
+  {
+    option: 'teams',
+    values: [{ teams: { nlp: { principals: [ADMIN] }, speech: {} } }, { teams: { nlp: { share: 2 } } }],
+  },
+  { option: 'access.platformAdmins', values: [{ access: { platformAdmins: [ADMIN] } }] },
+  { option: 'access.auditors', values: [{ access: { auditors: [ADMIN] } }] },
+  { option: 'access.ci', values: [{ access: { ci: [ADMIN] } }] },
+  { option: 'prices', values: [{ prices: { 'ml.p5.48xlarge': 40 } }] },
+  {
+    option: 'budget',
+    values: [
+      { budget: { monthlyUsd: 1000, emails: ['a@example.com'] } },
+      { budget: { monthlyUsd: 2000, emails: ['a@example.com'] } },
+      { budget: { monthlyUsd: 2000, emails: ['a@example.com', 'b@example.com'], thresholdsPercent: [90] } },
+    ],
+  },
+  { option: 'notifications.emails', values: [{ notifications: { emails: ['a@example.com'] } }] },
+  { option: 'protection.terminationProtection', values: [{ protection: { terminationProtection: false } }] },
+];
+
+/** Whole files that the options are varied in. */
+export const CONTEXTS: readonly EnvironmentValues[] = [
+  {},
+  { network: { mode: 'vpc-nat', availabilityZoneIds: ['usw2-az2', 'usw2-az4'] }, teams: { nlp: {}, speech: {} } },
+  {
+    network: { availabilityZoneIds: ['usw2-az2'] },
+    storage: { fsxLustre: FSX },
+    budget: { monthlyUsd: 100, emails: ['z@example.com'] },
+  },
+  { network: { mode: 'none' }, image: { uri: OWN_IMAGE }, storage: { retain: false } },
+];
+
+/**
+ * The part of the family that one run judges: a synthesis takes a third of a second, and all of them minutes. `SLIPWAY_LAWS=all` takes
+ * all, another seed another part.
+ */
+export function partOfFamily(seed: number): { context: EnvironmentValues; variations: readonly Variation[] }[] {
+  if (process.env.SLIPWAY_LAWS === 'all') return CONTEXTS.map((context) => ({ context, variations: VARIATIONS }));
+  const [context = {}] = fc.sample(fc.constantFrom(...CONTEXTS), { seed, numRuns: 1 });
+  const changing = VARIATIONS.filter(({ option }) => OPTION_CHANGES.some((row) => row.option === option));
+  const [some = []] = fc.sample(fc.shuffledSubarray([...changing], { minLength: 4, maxLength: 4 }), {
+    seed,
+    numRuns: 1,
+  });
+  const others = VARIATIONS.filter((variation) => !changing.includes(variation));
+  const [more = []] = fc.sample(fc.shuffledSubarray(others, { minLength: 4, maxLength: 4 }), { seed, numRuns: 1 });
+  return [{ context, variations: [...some, ...more] }];
+}
+
+/** A file with the options of another one in the place of its own, section by section. */
+export function merged(file: EnvironmentValues, change: EnvironmentValues): EnvironmentValues {
+  const sections = Object.entries(change).map(([name, section]) => {
+    const isWhole = name === 'teams' || name === 'prices' || name === 'budget';
+    return [name, isWhole ? section : { ...(file[name] as object), ...(section as object) }];
+  });
+  return { ...file, ...Object.fromEntries(sections) };
+}
