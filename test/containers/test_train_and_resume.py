@@ -61,7 +61,8 @@ def uninterrupted(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> dic
     assert sorted(found) == list(range(1, STEPS + 1))
     assert found[STEPS] < found[1]
     record = json.loads((root / "checkpoints/step-12/COMMITTED.json").read_text())
-    assert record["worldSize"] == 2 and record["data"] == {"seed": 7, "nextSample": 96}
+    assert record["worldSize"] == 2
+    assert record["data"].items() >= {"seed": 7, "nextSample": 96}.items()
     assert [entry["key"] for entry in record["objects"]] == [".metadata", *(f"__{rank}_0.distcp" for rank in range(2))]
     return found
 

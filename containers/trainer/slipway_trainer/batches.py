@@ -28,6 +28,11 @@ class Batches:
     def samples(self) -> int:
         return self._stream.samples
 
+    @property
+    def digest(self) -> str:
+        """Of the token shards: another data set has another one."""
+        return self._stream.digest
+
     def epoch(self, step: int) -> int:
         """The epoch in which a step begins."""
         return self._order.epoch(step * self._training.global_batch_size)

@@ -39,6 +39,7 @@ class Saves:
         self._interval_minutes = settings.checkpoints.interval_minutes or SHORTEST_MINUTES
         self._began_at = time.monotonic()
         self._last: Saved | None = None
+        self._loaded_step: int | None = None
         self._blocked_seconds = 0.0
         #: The step of the newest save that has begun.
         self._begun_step: int | None = None
@@ -56,9 +57,9 @@ class Saves:
         return CheckpointSaver(self._store, keep, self._world.saving, pinned)
 
     @property
-    def last_step(self) -> int | None:
-        """The step of the newest save that has finished."""
-        return self._last.step if self._last else None
+    def newest_step(self) -> int | None:
+        """The step of the newest checkpoint in the run's own place: the last save that has finished, or the one that was loaded."""
+        return self._last.step if self._last else self._loaded_step
 
     @property
     def seconds(self) -> float:
@@ -150,6 +151,8 @@ class Saves:
             raise CheckpointFailed(f"{resume_from}: no complete checkpoint to resume from")
         if chosen is not None:
             self._load(*chosen)
+            if self._store is not None and chosen[0] == self._store.uri:
+                self._loaded_step = int(chosen[2]["step"])
         self._world.announce("load", begin=False)
         return chosen[2] if chosen is not None else None
 

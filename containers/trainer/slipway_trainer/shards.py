@@ -16,6 +16,7 @@ class TokenStream:
         self._width = WIDTHS[index.dtype]
         self._length = length
         self._shards = index.shards
+        self.digest = index.digest
         self._starts = [0]
         for shard in index.shards:
             self._starts.append(self._starts[-1] + shard.tokens)

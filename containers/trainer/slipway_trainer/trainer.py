@@ -12,6 +12,7 @@ from torch import Tensor
 from slipway_trainer import exits, progress
 from slipway_trainer.backend import Backend
 from slipway_trainer.batches import Batches, channel_folder
+from slipway_trainer.continuation import Continuation
 from slipway_trainer.departure import Departure
 from slipway_trainer.optimizer import set_learning_rate
 from slipway_trainer.profiling import open_trace, place_of
@@ -19,7 +20,7 @@ from slipway_trainer.published_config import write_config
 from slipway_trainer.saves import Saves
 from slipway_trainer.schedule import learning_rate, warmup_steps
 from slipway_trainer.settings import RunSettings
-from slipway_trainer.skips import batch_of, batches_behind
+from slipway_trainer.skips import batch_of
 from slipway_trainer.slow_hosts import SlowHosts
 from slipway_trainer.stalls import PATIENCE, Ballot, StallWatch
 from slipway_trainer.trackers import log_all, open_trackers
@@ -40,8 +41,9 @@ class Trainer:
         folder = channel_folder(settings.arguments.data_channel, dict(environ))
         self.batches = Batches(folder, training, vocabulary, backend.data_rank, ranks)
         self._evaluation = self._eval_batches(environ)
+        self._evaluated_step: int | None = None
         self.step = 0
-        self.tokens_per_step = training.global_batch_size * training.sequence_length
+        self._continuation = Continuation(settings, self.batches)
         self._warmup = warmup_steps(settings.arguments.warmup_steps, training.steps)
         self._departure = Departure(settings.deadline)
         self._departure.listen()
@@ -68,13 +70,7 @@ class Trainer:
 
     def _facts(self) -> dict[str, Any]:
         """The fields of COMMITTED.json that change with the step."""
-        training = self.settings.training
-        return {
-            "step": self.step,
-            "tokens": self.step * self.tokens_per_step,
-            "epoch": self.batches.epoch(batches_behind(training.skips, self.step)),
-            "data": {"seed": training.seed, "nextSample": batches_behind(training.skips, self.step) * training.global_batch_size},
-        }
+        return self._continuation.facts(self.step)
 
     def resume(self) -> None:
         """Continues from the newest complete checkpoint, if there is one."""
@@ -82,11 +78,9 @@ class Trainer:
         if record is None:
             return
         self.step = int(record["step"])
-        expected, found = self._facts()["data"], record.get("data")
-        if found != expected:
-            raise exits.Settings(
-                [f"training: seed and globalBatchSize must be those of the checkpoint, whose data position is {found}, got {expected}"]
-            )
+        for difference in self._continuation.take(record):
+            if self.world.rank == 0:
+                print(f"continuing from another run with a difference: {difference}", flush=True)
 
     def train(self) -> int:
         """Trains to the last step or until it must leave; returns the exit code."""
@@ -103,8 +97,10 @@ class Trainer:
             if code is not None:
                 return code
         self._stalls.close()
-        if self._saves.last_step != self.step:
+        if self._saves.newest_step != self.step:
             self._save(wait=True)
+        if self._evaluation is not None and self._evaluated_step != self.step:
+            self.evaluate()
         return 0
 
     def _save(self, wait: bool) -> None:
@@ -135,7 +131,8 @@ class Trainer:
             self._compare_hosts(step_seconds)
         if self.step >= self.settings.training.steps:
             return None
-        if self._evaluation is not None and self.step % max(1, self.settings.arguments.eval_every_steps) == 0:
+        every = self.settings.arguments.eval_every_steps
+        if self._evaluation is not None and every and self.step % every == 0:
             self.evaluate()
         if asked or due:
             self._save(wait=True)
@@ -193,15 +190,19 @@ class Trainer:
         return total / count, waited
 
     def evaluate(self) -> float:
-        """Mean loss over the first batches of the evaluation channel."""
+        """Mean loss over the first global batches of the evaluation channel."""
         assert self._evaluation is not None
         self.world.announce("eval", begin=True)
         total = torch.zeros((), device=self.world.device)
-        count = self.settings.arguments.eval_batches
+        # Whole global batches, each sample once: the same samples whatever the number of ranks.
+        whole = self._evaluation.samples // self.settings.training.global_batch_size
+        batches = max(1, min(self.settings.arguments.eval_batches, whole))
+        count = batches * self._evaluation.micro_steps
         for number in range(count):
-            step, micro_step = divmod(number, self._evaluation.micro_steps)
-            total += self.backend.evaluate(*self._evaluation.micro_batch(step, micro_step, self.world.device))
+            batch, micro_step = divmod(number, self._evaluation.micro_steps)
+            total += self.backend.evaluate(*self._evaluation.micro_batch(batch, micro_step, self.world.device))
         mean = self.world.mean(total / count)
+        self._evaluated_step = self.step
         if self.world.rank == 0:
             progress.say("eval", step=self.step, loss=mean)
             log_all(self._trackers, self.step, {"evalLoss": mean})
@@ -232,7 +233,7 @@ class Trainer:
         fields = dict(
             step=self.step,
             loss=loss,
-            tokens=self.step * self.tokens_per_step,
+            tokens=self._continuation.tokens(self.step),
             **numbers,
             learningRate=rate,
             gradientNorm=norm,
