@@ -174,9 +174,15 @@ def test_fails_with_the_names_of_files_that_are_no_text(tmp_path: Path) -> None:
     texts = write_texts(tmp_path / "in")
     (texts / "_SUCCESS").write_text("")
     assert [file.name for file in input_files(texts)] == ["a.txt", "c.txt", "d.jsonl"]
-    for name in ("part.parquet", "b/archive.tar", "README", "image.png"):
-        (texts / name).write_bytes(b"PAR1")
-    with pytest.raises(Settings, match=r"must hold files that end in .jsonl.*got README, b/archive.tar, image.png, part.parquet"):
+    for name, data in {
+        "part.parquet": b"PAR1",
+        "b/a.tar": b"x\0",
+        "text": gzip.compress(b"a"),
+        "image.png": b"\x89PNG\0",
+        "z.gz": b"z",
+    }.items():
+        (texts / name).write_bytes(data)
+    with pytest.raises(Settings, match=r"got b/a.tar, image.png, part.parquet, text, z.gz; convert or remove them"):
         input_files(texts)
 
 

@@ -17,8 +17,11 @@ class Document(NamedTuple):
     text: bytes
 
 
-#: Suffixes of files with one JSON object a line, and of those that are one document as a whole; either may be compressed with gzip.
-LINES, WHOLE = (".jsonl", ".json"), (".txt", ".text", ".md")
+#: Suffixes of files with one JSON object a line. Any other text is one document; either may be compressed with gzip (`.gz`).
+LINES = (".jsonl", ".json")
+#: How files begin that hold no text, or text in a form that is not read: gzip, zstd, xz, bzip2, zip, parquet, Avro, ORC.
+_MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ", b"BZh", b"PK\x03\x04", b"PAR1", b"Obj\x01", b"ORC")
+_LOOK_BYTES = 8192
 
 
 def _kind(path: Path) -> str:
@@ -26,20 +29,31 @@ def _kind(path: Path) -> str:
     return Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
 
 
-def input_files(folder: Path) -> list[Path]:
-    """All files below `folder`, by name; hidden ones (download leftovers) and those that begin with `_` (Spark's _SUCCESS) are left out.
+def _is_marker(path: Path) -> bool:
+    return path.name.startswith("_") and not path.suffix
 
-    Raises Settings naming files of another kind: as raw text they would be noise in the training data.
+
+def _is_binary(path: Path) -> bool:
+    try:
+        with _opened(path) as handle:
+            head = handle.read(_LOOK_BYTES)
+    except gzip.BadGzipFile:
+        return True
+    return b"\0" in head or head.startswith(_MAGIC)
+
+
+def input_files(folder: Path) -> list[Path]:
+    """All files below `folder`, by name; hidden ones (download leftovers) and markers such as Spark's _SUCCESS are left out.
+
+    Raises Settings naming binary files: as raw text they would be noise in the training data.
     """
-    found = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith((".", "_")))
+    found = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".") and not _is_marker(path))
     files = sorted(found, key=lambda path: path.relative_to(folder).as_posix())
-    other = [path.relative_to(folder).as_posix() for path in files if _kind(path) not in (*LINES, *WHOLE)]
+    other = [path.relative_to(folder).as_posix() for path in files if _is_binary(path)]
     if other:
         listed = ", ".join(other[:5]) + (f" and {len(other) - 5} more" if len(other) > 5 else "")
-        kinds = " or ".join((*LINES, *WHOLE))
-        raise Settings(
-            [f"--data-channel: must hold files that end in {kinds} (.gz behind it allowed), got {listed}; convert or remove them"]
-        )
+        must = "must hold text, .jsonl or .json files, or those compressed with gzip (.gz)"
+        raise Settings([f"--data-channel: {must}, got {listed}; convert or remove them"])
     return files
 
 
