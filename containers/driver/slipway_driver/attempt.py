@@ -138,6 +138,7 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
         address=own_address(cluster.current_host, addresses, known),
         job_name=job_name,
         port=master_port(job_name, shared_machine=bool(known)),
+        shared_machine=bool(known),
         devices=devices,
         hardware=inventory(devices, cluster.instance_type),
     )
@@ -158,6 +159,8 @@ class _Host:
     address: str
     job_name: str
     port: int
+    #: Whether hosts are processes of one machine (sandbox).
+    shared_machine: bool
     devices: int
     hardware: Mapping[str, Any]
 
@@ -171,7 +174,7 @@ def _attempt(host: _Host, cluster: Cluster) -> Attempt:
         inherited,
         [
             _sm_variables(job, seen, paths, host.hardware, host.job_name),
-            rendezvous_variables(host.address, port, master, {name: host.reached_at[name] for name in seen.hosts}),
+            rendezvous_variables(host.address, port, master, {name: host.reached_at[name] for name in seen.hosts}, host.shared_machine),
             slipway_variables(job, paths, host.job_file, host.started_at),
             _python_environment(job, paths, inherited),
             _threads(job, host.hardware, inherited),
