@@ -69,6 +69,15 @@ def _threads(job: Job, hardware: Mapping[str, Any], inherited: Mapping[str, str]
     return {"OMP_NUM_THREADS": str(max(1, int(hardware["cpus"]) // job.processes_per_host))}
 
 
+def _allocator(job: Job, hardware: Mapping[str, Any], inherited: Mapping[str, str]) -> Dict[str, str]:
+    """PyTorch's allocator in the built-in trainer: segments that grow leave fewer holes between tensors of changing sizes
+    (https://docs.pytorch.org/docs/stable/notes/cuda.html, "expandable_segments", 2026-11-22)."""
+    names = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+    if job.builtin_module is None or not hardware.get("gpus") or any(name in inherited or name in job.env for name in names):
+        return {}
+    return {names[0]: "expandable_segments:True"}
+
+
 def _script(job: Job) -> List[str]:
     return script_command(job.entry_point, job.builtin_module, job.arguments)
 
@@ -178,6 +187,7 @@ def _attempt(host: _Host, cluster: Cluster) -> Attempt:
             slipway_variables(job, paths, host.job_file, host.started_at),
             _python_environment(job, paths, inherited),
             _threads(job, host.hardware, inherited),
+            _allocator(job, host.hardware, inherited),
             {name: value for name, value in trace_variables(_dumps_of(paths)).items() if name not in inherited},
             mpi,
         ],

@@ -71,11 +71,16 @@ class Saves:
         blocked, self._blocked_seconds = self._blocked_seconds, 0.0
         return blocked
 
-    def due(self, step: int) -> bool:
-        """Whether it is time to save after this step."""
+    def due_at(self, step: int) -> bool:
+        """Whether the run file asks for a save after this step; every rank knows it."""
         every = self._settings.arguments.save_every_steps
-        if every:
-            return step % every == 0
+        return every > 0 and step % every == 0
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to save, by this rank's clock."""
+        if self._settings.arguments.save_every_steps:
+            return False
         return time.monotonic() - self._began_at >= 60.0 * self._interval_minutes
 
     def save(self, facts: Mapping[str, Any], wait: bool) -> None:
