@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
@@ -247,6 +248,14 @@ class Image:
         return self.folder / "slipway/versions.json"
 
 
+def installed(name: str) -> "str | None":
+    """The version of a package beside the tests."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
 @needs_compiler
 def test_the_self_test_prints_and_keeps_the_versions_of_a_fit_image(tmp_path: Path) -> None:
     image = Image(tmp_path)
@@ -260,7 +269,7 @@ def test_the_self_test_prints_and_keeps_the_versions_of_a_fit_image(tmp_path: Pa
         "cuda": "13.0",
         "nccl": "2.29.7",
         "hostnameShim": None,
-    }
+    } | {name: installed(name) for name in ("s3torchconnector", "py-spy")}
     assert image.output.read_text() == result.stdout
 
 
@@ -366,3 +375,16 @@ def test_the_plugin_has_the_name_that_nccl_opens(tmp_path: Path, kept: str, aske
 def test_fails_when_the_plugin_is_not_aws_ofi_nccl(tmp_path: Path) -> None:
     result = Image(tmp_path, "int x;\n").test()
     assert result.returncode == 1 and "must be aws-ofi-nccl" in result.stderr
+
+
+def test_optional_tools_that_cannot_be_installed_do_not_end_the_build(tmp_path: Path) -> None:
+    command(tmp_path, "python", '#!/bin/sh\necho "$@" >> "$0.calls"\ncase "$*" in *py-spy*) exit 1;; esac\n')
+    result = run(["bash", str(SCRIPTS / "install-tools.sh"), str(tmp_path / "python")])
+    assert result.returncode == 0
+    assert result.stdout == "install-tools: py-spy==0.4.3 could not be installed and is left out\n"
+    assert "s3torchconnector==1.5.0" in (tmp_path / "python.calls").read_text()
+
+
+def test_the_connector_is_the_one_that_the_tests_run_with() -> None:
+    pinned = re.search(r"s3torchconnector==([\d.]+)", (REPOSITORY / "requirements-dev.txt").read_text())
+    assert pinned and pinned.group(0) in (SCRIPTS / "install-tools.sh").read_text()

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.torch
 
 from faked_ranks import faked_world  # noqa: E402
 
+from slipway_trainer.checkpoint.staging import Staging  # noqa: E402
 from slipway_trainer.garbage import ScheduledCollection  # noqa: E402
 from slipway_trainer.numa import bind_near, parse_cpus, pci_address_of, processors_near  # noqa: E402
 from slipway_trainer.recompute import _KEPT  # noqa: E402
@@ -84,3 +85,13 @@ def test_a_machine_that_says_nothing_binds_nothing(tmp_path: Path) -> None:
     assert processors_near("0000:53:00.0", machine(tmp_path, "-1\n", "0\n")) == set()
     assert processors_near("", tmp_path) == set()
     assert pci_address_of(SimpleNamespace(name="NVIDIA")) == ""
+
+
+def test_the_buffers_of_saves_are_made_before_the_first_one() -> None:
+    staging = Staging(pinned=False)
+    state = {"a": torch.ones(3), "b": torch.zeros(2, 2)}
+    staging.prepare(state)
+    made = {name: tensor.data_ptr() for name, tensor in staging._buffers.items()}
+    found = staging.copy(state)
+    assert {name: tensor.data_ptr() for name, tensor in found.items()} == made
+    assert torch.equal(found["a"], state["a"])

@@ -158,8 +158,14 @@ class Saves:
             self._load(*chosen)
             if self._store is not None and chosen[0] == self._store.uri:
                 self._loaded_step = int(chosen[2]["step"])
+        self._prepare()
         self._world.announce("load", begin=False)
         return chosen[2] if chosen is not None else None
+
+    def _prepare(self) -> None:
+        """Host memory for saves is taken, and pinned, before training begins, unless each save gathers a state of its own."""
+        if isinstance(self._saver, CheckpointSaver) and self._backend.state_stays:
+            self._saver.prepare(self._backend.state() | self._random_state())
 
     def _roll_back(self) -> None:
         rollback = self._settings.checkpoints.rollback

@@ -27,7 +27,14 @@ BAKED = {"FI_PROVIDER": "efa", "NCCL_PROTO": "simple"}
 TORCH_PROBE = (
     "import json, torch\n"
     "nccl = torch.cuda.nccl.version() if torch.version.cuda else None\n"
-    "print(json.dumps({'pytorch': torch.__version__, 'cuda': torch.version.cuda, 'nccl': nccl}))"
+    "from importlib.metadata import version, PackageNotFoundError\n"
+    "def of(name):\n"
+    "    try:\n"
+    "        return version(name)\n"
+    "    except PackageNotFoundError:\n"
+    "        return None\n"
+    "tools = {'s3torchconnector': of('s3torchconnector'), 'py-spy': of('py-spy')}\n"
+    "print(json.dumps({'pytorch': torch.__version__, 'cuda': torch.version.cuda, 'nccl': nccl, 'tools': tools}))"
 )
 
 
@@ -140,7 +147,7 @@ def check_torch(python: str) -> Report:
     found = json.loads(answer.stdout.strip().splitlines()[-1])
     nccl = ".".join(str(part) for part in found["nccl"]) if isinstance(found["nccl"], list) else found["nccl"]
     problems = [] if found["cuda"] else ["torch: must be a build with CUDA, got %s without" % found["pytorch"]]
-    return Report({"pytorch": found["pytorch"], "cuda": found["cuda"], "nccl": nccl}, problems)
+    return Report({"pytorch": found["pytorch"], "cuda": found["cuda"], "nccl": nccl, **found["tools"]}, problems)
 
 
 def check_variables(environ: Mapping[str, str]) -> Report:
