@@ -5,6 +5,7 @@ import type { Asset } from 'aws-cdk-lib/aws-s3-assets';
 import { Construct } from 'constructs';
 import type { Archive } from '../archive/archive';
 import { REGISTERED_RUN_TYPE } from '../contracts/custom-resources';
+import { REGISTERED_RUN_TIMEOUT_SECONDS } from '../contracts/launcher';
 import { generatedAsset } from './generated-asset';
 import { HandlerFunction } from './handler-function';
 import { HandlerResource } from './handler-resource';
@@ -55,7 +56,7 @@ export class RegisteredRun extends Construct {
     const onEvent = new HandlerFunction(this, 'Function', {
       handler: 'registered-run',
       description: `Submits run ${runName} when it has changed`,
-      timeout: Duration.minutes(5),
+      timeout: Duration.seconds(REGISTERED_RUN_TIMEOUT_SECONDS),
     });
     onEvent.allow({ actions: ['lambda:InvokeFunction'], resources: [alias.functionArn] });
     onEvent.allow({

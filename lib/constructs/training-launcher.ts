@@ -11,26 +11,27 @@ import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import {
+  ASYNC_MAX_AGE_SECONDS,
+  ASYNC_RETRIES,
+  CONTROL_TIMEOUT_SECONDS,
   controlAliasName,
   ENV_ENVIRONMENT,
   ENV_NOTIFICATION_TOPIC_ARN,
   ENV_RUN_QUEUE_URL,
   ENV_RUN_TABLE,
   ENV_TEAM_SHARES,
+  RECONCILE_TIMEOUT_SECONDS,
+  RUN_QUEUE_BATCH_SIZE,
+  RUN_QUEUE_MAX_RECEIVES,
+  RUN_QUEUE_VISIBILITY_SECONDS,
   TICK,
+  TICK_SECONDS,
 } from '../contracts/launcher';
 import { HandlerFunction } from './handler-function';
 import { controlStatements, type LauncherContext, reconcileStatements } from './launcher-policy';
 import { runTable } from './run-table';
 import type { TrainingRoles } from './training-roles';
 import type { TrainingStorage } from './training-storage';
-
-/** How often the truth is read, whatever events came. */
-const TICK_EVERY = Duration.minutes(5);
-const RECONCILE_TIMEOUT = Duration.minutes(2);
-/** Lambda asks for six times the function's timeout. */
-const VISIBILITY = Duration.minutes(12);
-const MAX_RECEIVES = 5;
 
 export interface TrainingLauncherProps {
   readonly environment: string;
@@ -110,9 +111,9 @@ export class TrainingLauncher extends Construct {
       fifo: fifo || undefined,
       encryption: sqs.QueueEncryption.SQS_MANAGED,
       enforceSSL: true,
-      visibilityTimeout: VISIBILITY,
+      visibilityTimeout: Duration.seconds(RUN_QUEUE_VISIBILITY_SECONDS),
       retentionPeriod: Duration.days(14),
-      deadLetterQueue: deadLetters && { queue: deadLetters, maxReceiveCount: MAX_RECEIVES },
+      deadLetterQueue: deadLetters && { queue: deadLetters, maxReceiveCount: RUN_QUEUE_MAX_RECEIVES },
     });
   }
 
@@ -121,7 +122,7 @@ export class TrainingLauncher extends Construct {
       handler: 'control',
       functionName: `slipway-${this.props.environment}-control`,
       description: `Slipway ${this.props.environment}: start, stop, resume and status of runs`,
-      timeout: Duration.seconds(60),
+      timeout: Duration.seconds(CONTROL_TIMEOUT_SECONDS),
       memorySize: 512,
       environment: this.sharedEnvironment(),
     });
@@ -144,7 +145,7 @@ export class TrainingLauncher extends Construct {
       handler: 'reconcile',
       functionName: `slipway-${this.props.environment}-reconcile`,
       description: `Slipway ${this.props.environment}: creates, watches and stops the jobs of runs`,
-      timeout: RECONCILE_TIMEOUT,
+      timeout: Duration.seconds(RECONCILE_TIMEOUT_SECONDS),
       memorySize: 512,
       environment: {
         ...this.sharedEnvironment(),
@@ -156,8 +157,8 @@ export class TrainingLauncher extends Construct {
     for (const statement of statements) reconcile.allow(statement);
     reconcile.function.configureAsyncInvoke({
       onFailure: new SqsDestination(this.eventDeadLetters),
-      maxEventAge: Duration.hours(1),
-      retryAttempts: 2,
+      maxEventAge: Duration.seconds(ASYNC_MAX_AGE_SECONDS),
+      retryAttempts: ASYNC_RETRIES,
     });
     return reconcile;
   }
@@ -166,7 +167,7 @@ export class TrainingLauncher extends Construct {
   private feedReconcile(): void {
     const { environment } = this.props;
     this.reconcile.function.addEventSource(
-      new SqsEventSource(this.queue, { batchSize: 1, reportBatchItemFailures: true }),
+      new SqsEventSource(this.queue, { batchSize: RUN_QUEUE_BATCH_SIZE, reportBatchItemFailures: true }),
     );
     const target = (event?: events.RuleTargetInput) =>
       new targets.LambdaFunction(this.reconcile.function, { event, deadLetterQueue: this.eventDeadLetters });
@@ -183,7 +184,7 @@ export class TrainingLauncher extends Construct {
     }
     new events.Rule(this, 'Tick', {
       description: `Slipway ${environment}: reads the truth again`,
-      schedule: events.Schedule.rate(TICK_EVERY),
+      schedule: events.Schedule.rate(Duration.seconds(TICK_SECONDS)),
       targets: [target(events.RuleTargetInput.fromObject(TICK))],
     });
   }

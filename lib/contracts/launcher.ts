@@ -5,6 +5,22 @@ import { z } from 'zod';
  * the alias of a team, and the three kinds of events that reach reconcile.
  */
 
+/** How often reconcile reads the truth, whatever events came. */
+export const TICK_SECONDS = 300;
+/** Limits of the two functions: Lambda ends an invocation that takes longer. */
+export const CONTROL_TIMEOUT_SECONDS = 60;
+export const RECONCILE_TIMEOUT_SECONDS = 120;
+/** The FIFO queue: Lambda asks for a visibility timeout of six times the function's own. */
+export const RUN_QUEUE_VISIBILITY_SECONDS = 6 * RECONCILE_TIMEOUT_SECONDS;
+/** A message that was received this often without success goes to the dead-letter queue. */
+export const RUN_QUEUE_MAX_RECEIVES = 5;
+export const RUN_QUEUE_BATCH_SIZE = 1;
+/** Ticks and job events invoke reconcile asynchronously: Lambda repeats a failed one this often, and drops it at this age. */
+export const ASYNC_RETRIES = 2;
+export const ASYNC_MAX_AGE_SECONDS = 3600;
+/** What CloudFormation waits for a registered run, and the limit of the function that submits it. */
+export const REGISTERED_RUN_TIMEOUT_SECONDS = 300;
+
 /** Both: name of the environment (`research`). */
 export const ENV_ENVIRONMENT = 'SLIPWAY_ENVIRONMENT';
 /** Both: name of the run table. */

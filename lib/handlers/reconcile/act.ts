@@ -46,7 +46,8 @@ async function publish(deps: ReconcileDeps, record: RunRecord, notice: Notice): 
   ].join('\n');
   try {
     const Subject = `Slipway: ${notice.text}`.replace(/[^\x20-\x7e]/g, '?').slice(0, 100);
-    await deps.sns.send(new PublishCommand({ TopicArn: deps.topicArn, Subject, Message }));
+    const MessageAttributes = attributesOf({ notice: notice.id, run: record.runId, team: record.team });
+    await deps.sns.send(new PublishCommand({ TopicArn: deps.topicArn, Subject, Message, MessageAttributes }));
     return true;
   } catch (error) {
     // It stays in the outbox, and the run in the index, until it is published.
@@ -58,6 +59,10 @@ async function publish(deps: ReconcileDeps, record: RunRecord, notice: Notice): 
     return false;
   }
 }
+
+/** What a subscription's filter policy may choose by, for example one team's notices. */
+const attributesOf = (values: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(values).map(([name, StringValue]) => [name, { DataType: 'String', StringValue }]));
 
 /** Tells the bus that a run changed its state. A hint like every event: what was lost is seen by status. */
 export async function announce(deps: ReconcileDeps, before: RunRecord, after: RunRecord): Promise<void> {

@@ -6,8 +6,8 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import { type JobInstances, quotaUsage } from '../../quota';
 
-/** What a job asks for never changes while it lives; the cache dies with the process. */
-const shapes = new Map<string, JobInstances>();
+/** What a job asks for never changes while it lives. One cache a client, which dies with the process. */
+const cacheOf = new WeakMap<SageMakerClient, Map<string, JobInstances>>();
 
 /**
  * What training jobs that are not ours hold, by quota name. One list, and one Describe per job that was not seen before.
@@ -25,6 +25,8 @@ export async function othersUsage(sagemaker: SageMakerClient, ours: ReadonlySet<
 }
 
 async function shapeOf(sagemaker: SageMakerClient, name: string): Promise<JobInstances> {
+  const shapes = cacheOf.get(sagemaker) ?? new Map<string, JobInstances>();
+  cacheOf.set(sagemaker, shapes);
   const known = shapes.get(name);
   if (known) return known;
   const shape = jobInstances(await sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: name })));
