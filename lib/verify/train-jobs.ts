@@ -42,7 +42,9 @@ export interface JobPlace {
   readonly id: string;
 }
 
-export const jobName = (id: string, kind: JobKind): string => `slipway-verify-${id}-${kind}`;
+/** Begins with the environment's name: the execution role trusts SageMaker for jobs of that prefix alone. */
+export const jobName = ({ descriptor, id }: Pick<JobPlace, 'descriptor' | 'id'>, kind: JobKind): string =>
+  `${descriptor.name}-verify-${id}-${kind}`;
 
 /** Prefix of everything that one call writes, in the artifact and the checkpoint bucket: the team's own, which its role may use. */
 export const prefixOf = ({ descriptor, id }: Pick<JobPlace, 'descriptor' | 'id'>): string =>
@@ -86,7 +88,7 @@ export function jobRequest(kind: JobKind, place: JobPlace): CreateTrainingJobCom
   const { descriptor, image, instanceType, id } = place;
   const inVpc = descriptor.subnetIds.length > 0 && descriptor.securityGroupIds.length > 0;
   return {
-    TrainingJobName: jobName(id, kind),
+    TrainingJobName: jobName(place, kind),
     RoleArn: descriptor.executionRoleArn,
     AlgorithmSpecification: {
       TrainingImage: image,

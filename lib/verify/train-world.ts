@@ -27,6 +27,7 @@ import {
   scriptOf,
 } from './train-jobs';
 
+const READ_PAUSE_MS = 200;
 const LOG_GROUP = '/aws/sagemaker/TrainingJobs';
 const ENDED = ['Completed', 'Failed', 'Stopped'];
 /** Longer than any job of this level may take, image pull included. */
@@ -41,8 +42,6 @@ export interface Fact {
 
 /** What is left of a job after it ended. */
 export interface EndedJob {
-  /** Epoch milliseconds when the answer of CreateTrainingJob was there. */
-  createdAt: number;
   description: DescribeTrainingJobCommandOutput;
   /** In order of time. */
   facts: Fact[];
@@ -54,6 +53,8 @@ export interface TrainWorld extends ReadWorld {
   readonly place: JobPlace;
   /** Runs a job once and answers how it ended; later callers share it. */
   job(kind: JobKind): Promise<EndedJob>;
+  /** Epoch milliseconds when the answer of CreateTrainingJob was there; starts the job if nobody has. Rejects when it was refused. */
+  created(kind: JobKind): Promise<number>;
   /** Keys below the prefix of this call, in one of its buckets. */
   keys(bucket: 'artifact' | 'checkpoint'): Promise<string[]>;
 }
@@ -67,13 +68,19 @@ export async function trainWorld(read: ReadWorld, place: JobPlace, pollMs: numbe
   for (const kind of JOB_KINDS) await put(scriptKey(place, kind), scriptOf(kind));
   const jobs = new Map<JobKind, Promise<EndedJob>>();
   const runner = new JobRunner(read, place, pollMs);
+  const job = (kind: JobKind) => {
+    const running = jobs.get(kind) ?? runner.run(kind);
+    jobs.set(kind, running);
+    return running;
+  };
   return {
     ...read,
     place,
-    job: (kind) => {
-      const running = jobs.get(kind) ?? runner.run(kind);
-      jobs.set(kind, running);
-      return running;
+    job,
+    created: async (kind) => {
+      const ended = job(kind);
+      while (!runner.createdAt.has(kind)) await Promise.race([ended, read.sleep(READ_PAUSE_MS)]);
+      return runner.createdAt.get(kind) ?? 0;
     },
     keys: async (bucket) => {
       const found: string[] = [];
@@ -89,6 +96,8 @@ export async function trainWorld(read: ReadWorld, place: JobPlace, pollMs: numbe
 const INSTANCES_AT_ONCE = 4;
 
 class JobRunner {
+  /** Epoch milliseconds of the answers of CreateTrainingJob. */
+  readonly createdAt = new Map<JobKind, number>();
   private readonly logs: CloudWatchLogsClient;
   private free = INSTANCES_AT_ONCE;
   private crashed: Promise<EndedJob> | undefined;
@@ -118,17 +127,17 @@ class JobRunner {
     this.free -= instances;
     try {
       await this.world.sagemaker.send(new CreateTrainingJobCommand(request));
-      const createdAt = this.world.now();
+      this.createdAt.set(kind, this.world.now());
       if (kind === 'facts') await this.stopOnceWaiting(kind);
       const description = await this.ended(kind);
-      return { createdAt, description, ...(await this.factsOf(kind)) };
+      return { description, ...(await this.factsOf(kind)) };
     } finally {
       this.free += instances;
     }
   }
 
   private describe(kind: JobKind): Promise<DescribeTrainingJobCommandOutput> {
-    return this.world.sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: jobName(this.place.id, kind) }));
+    return this.world.sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: jobName(this.place, kind) }));
   }
 
   private async ended(kind: JobKind): Promise<DescribeTrainingJobCommandOutput> {
@@ -153,11 +162,11 @@ class JobRunner {
       }
       await this.world.sleep(this.pollMs);
     }
-    await this.world.sagemaker.send(new StopTrainingJobCommand({ TrainingJobName: jobName(this.place.id, kind) }));
+    await this.world.sagemaker.send(new StopTrainingJobCommand({ TrainingJobName: jobName(this.place, kind) }));
   }
 
   private async factsOf(kind: JobKind): Promise<{ facts: Fact[]; streams: string[] }> {
-    const prefix = `${jobName(this.place.id, kind)}/`;
+    const prefix = `${jobName(this.place, kind)}/`;
     const events: FilteredLogEvent[] = [];
     let nextToken: string | undefined;
     do {
@@ -194,7 +203,7 @@ function factOf({ message = '', logStreamName = '', timestamp = 0 }: FilteredLog
 export async function cleanUpTraining(world: ReadWorld, place: JobPlace): Promise<string[]> {
   const left: string[] = [];
   for (const kind of JOB_KINDS) {
-    const TrainingJobName = jobName(place.id, kind);
+    const TrainingJobName = jobName(place, kind);
     await world.sagemaker.send(new StopTrainingJobCommand({ TrainingJobName })).catch((error: Error) => {
       if (!/not found|is in status|ValidationException/i.test(`${error.name} ${error.message}`))
         left.push(`training job ${TrainingJobName}: ${error.message}`);
