@@ -4,6 +4,7 @@ export { assumptionsPage } from './assumptions-page';
 export { EFA_SECONDS, type LevelCost, mostCost } from './cost';
 export { VERIFY_ENVIRONMENT } from './deploy-file';
 export { type CdkOutcome, type DeployWorld, deployWorld, type RunCdk } from './deploy-world';
+export { evidenceSentence } from './evidence';
 export { type Probe, type ProbeResult, runProbe, type Verdict } from './probe';
 export { DEPLOY_PROBES } from './probes/deploy';
 export { EFA_PROBES, type EfaObservation, type EfaWorld } from './probes/efa';

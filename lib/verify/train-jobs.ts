@@ -50,8 +50,8 @@ export const jobName = ({ descriptor, id }: Pick<JobPlace, 'descriptor' | 'id'>,
 export const prefixOf = ({ descriptor, id }: Pick<JobPlace, 'descriptor' | 'id'>): string =>
   `runs/${descriptor.team}/slipway-verify-${id}/`;
 
-/** A prefix of another team in the same bucket: the execution role may not read it. */
-const FORBIDDEN_PREFIX = 'runs/slipway-verify-nobody/';
+/** A prefix of no team in the artifact bucket: the execution role may not read it. One object lies there, so that nothing else can fail. */
+export const FORBIDDEN_PREFIX = 'runs/slipway-verify-nobody/';
 
 /** Where the script of a job lies: an argument holds 256 characters at most, so it comes as a channel. */
 export const scriptKey = (place: Pick<JobPlace, 'descriptor' | 'id'>, kind: JobKind): string =>

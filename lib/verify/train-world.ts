@@ -15,6 +15,7 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import type { ReadWorld } from './read-world';
 import {
+  FORBIDDEN_PREFIX,
   JOB_KINDS,
   type JobKind,
   type JobPlace,
@@ -65,6 +66,7 @@ export async function trainWorld(read: ReadWorld, place: JobPlace, pollMs: numbe
   const put = (Key: string, Body: string) =>
     read.s3.send(new PutObjectCommand({ Bucket: descriptor.artifactBucket, Key, Body }));
   await put(probeKey(place), PROBE_OBJECT.content);
+  await put(`${FORBIDDEN_PREFIX}${PROBE_OBJECT.name}`, PROBE_OBJECT.content);
   for (const kind of JOB_KINDS) await put(scriptKey(place, kind), scriptOf(kind));
   const jobs = new Map<JobKind, Promise<EndedJob>>();
   const runner = new JobRunner(read, place, pollMs);
@@ -209,9 +211,15 @@ export async function cleanUpTraining(world: ReadWorld, place: JobPlace): Promis
         left.push(`training job ${TrainingJobName}: ${error.message}`);
     });
   }
-  for (const Bucket of [place.descriptor.artifactBucket, place.descriptor.checkpointBucket])
-    await deleteVersions(world.s3, Bucket, prefixOf(place)).catch((error: Error) => {
-      left.push(`s3://${Bucket}/${prefixOf(place)}: ${error.message}`);
+  const { artifactBucket, checkpointBucket } = place.descriptor;
+  const folders = [
+    [artifactBucket, prefixOf(place)],
+    [artifactBucket, FORBIDDEN_PREFIX],
+    [checkpointBucket, prefixOf(place)],
+  ] as const;
+  for (const [bucket, prefix] of folders)
+    await deleteVersions(world.s3, bucket, prefix).catch((error: Error) => {
+      left.push(`s3://${bucket}/${prefix}: ${error.message}`);
     });
   return left;
 }

@@ -172,7 +172,7 @@ const requestEchoed = afterJob('request-echoed', 'crash', ({ description: job },
   );
 });
 
-const FAILURE = /^AlgorithmError: \{"slipway":1,.*"planned crash"\}.*exit code: 7/s;
+const FAILURE = /^AlgorithmError: \{"slipway":1,.*planned crash"\}.*exit code: 7/s;
 
 const failureText = afterJob('failure-text', 'crash', (job) =>
   holdsIf(FAILURE.test(reason(job)), 'AlgorithmError: <failure file>, exit code: 7', `${stateOf(job)}: ${reason(job)}`),
