@@ -15,4 +15,5 @@ const [before, rest] = readme.split(START);
 const after = rest?.split(END)[1];
 if (before === undefined || after === undefined) throw new Error(`README.md: must hold ${START} and ${END}`);
 writeFileSync('README.md', `${before}${START}\n${evidenceSentence(records)}\n${END}${after}`);
-for (const record of records) process.stdout.write(`${record.region} ${record.level} ${JSON.stringify(counts(record.probes))}\n`);
+for (const record of records)
+  process.stdout.write(`${record.region} ${record.level} ${JSON.stringify(counts(record.probes))}\n`);

@@ -8,7 +8,10 @@ const NONE = 'Nothing of it has run on a real AWS account yet.';
  */
 export function evidenceSentence(records: readonly VerifyRecord[]): string {
   const embedded = records.find((record) => record.embedded);
-  if (embedded) throw new Error(`docs/evidence: must hold records of real accounts, got one of an embedded AWS (${embedded.startedAt}); remove it`);
+  if (embedded)
+    throw new Error(
+      `docs/evidence: must hold records of real accounts, got one of an embedded AWS (${embedded.startedAt}); remove it`,
+    );
   if (records.length === 0) return NONE;
   const parts = [...records]
     .sort((a, b) => a.startedAt.localeCompare(b.startedAt))

@@ -2,7 +2,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { loadEnvironment } from '../../lib/spec/load';
-import { answeredIn, counts, evidenceSentence, maskedAccount, mostCost, type ProbeResult, recordProblems } from '../../lib/verify';
+import {
+  answeredIn,
+  counts,
+  evidenceSentence,
+  maskedAccount,
+  mostCost,
+  type ProbeResult,
+  recordProblems,
+} from '../../lib/verify';
 import { cidrContains } from '../../lib/verify/cidr';
 import { deployFile } from '../../lib/verify/deploy-file';
 import { runProbe } from '../../lib/verify/probe';
@@ -148,7 +156,18 @@ test('a job begins with the name of its environment, which is all that the execu
 });
 
 describe('evidence', () => {
-  const record = { schema: 1 as const, account: '...2333', region: 'us-west-2', environment: 'research', level: 'read' as const, embedded: false, startedAt: '2026-12-01T10:00:00.000Z', probes: [], costUsd: 0, left: [] };
+  const record = {
+    schema: 1 as const,
+    account: '...2333',
+    region: 'us-west-2',
+    environment: 'research',
+    level: 'read' as const,
+    embedded: false,
+    startedAt: '2026-12-01T10:00:00.000Z',
+    probes: [],
+    costUsd: 0,
+    left: [],
+  };
   test('the README says what was run where', () => {
     expect(evidenceSentence([])).toBe('Nothing of it has run on a real AWS account yet.');
     expect(evidenceSentence([record])).toBe(
@@ -163,6 +182,8 @@ describe('evidence', () => {
     const records = readdirSync(folder)
       .filter((name) => name.endsWith('.json'))
       .map((name) => JSON.parse(readFileSync(path.join(folder, name), 'utf8')));
-    expect(readFileSync(path.join(__dirname, '../../README.md'), 'utf8')).toContain(`<!-- evidence -->\n${evidenceSentence(records)}\n`);
+    expect(readFileSync(path.join(__dirname, '../../README.md'), 'utf8')).toContain(
+      `<!-- evidence -->\n${evidenceSentence(records)}\n`,
+    );
   });
 });
