@@ -1,4 +1,4 @@
-import { Duration, Names, Stack, Validations } from 'aws-cdk-lib';
+import { Duration, Names, Stack } from 'aws-cdk-lib';
 import type * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as events from 'aws-cdk-lib/aws-events';
 import * as targets from 'aws-cdk-lib/aws-events-targets';
@@ -27,6 +27,7 @@ import {
   TICK_SECONDS,
 } from '../contracts/launcher';
 import type { EnvironmentSpec } from '../spec/environment-file';
+import { acknowledge } from './acknowledge';
 import { HandlerFunction } from './handler-function';
 import type { JobGuardrails } from './job-guardrails';
 import { controlStatements, type LauncherContext, reconcileStatements } from './launcher-policy';
@@ -87,7 +88,7 @@ export class TrainingLauncher extends Construct {
     this.topic = this.makeTopic();
     this.runDeadLetters = this.makeQueue('RunDeadLetters', true);
     this.eventDeadLetters = this.makeQueue('EventDeadLetters', false);
-    Validations.of(this.eventDeadLetters).acknowledge({
+    acknowledge(this.eventDeadLetters, {
       id: 'AwsSolutions-SQS3',
       reason: 'It is the dead-letter queue of the event rules and of asynchronous invocations.',
     });
