@@ -1,17 +1,21 @@
-import { Stack, Validations } from 'aws-cdk-lib';
+import { Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import type { IConstruct } from 'constructs';
+import { acknowledge } from './acknowledge';
 
 export interface ExactStatement extends Pick<iam.PolicyStatementProps, 'sid' | 'conditions'> {
   readonly actions: string[];
   readonly resources: string[];
+  /** Whether the statement denies. @default false */
+  readonly deny?: boolean;
   /** Why the resources hold a `*`. Required where they do: the check of the template fails without it. */
   readonly wildcard?: string;
 }
 
 /** Adds one statement to a role; each `*` in its resources is acknowledged with the reason given, by its own name. */
-export function allow(role: iam.Role, { wildcard, ...statement }: ExactStatement): void {
-  role.addToPolicy(new iam.PolicyStatement(statement));
+export function allow(role: iam.Role, { wildcard, deny, ...statement }: ExactStatement): void {
+  const effect = deny ? iam.Effect.DENY : iam.Effect.ALLOW;
+  role.addToPolicy(new iam.PolicyStatement({ ...statement, effect }));
   if (wildcard) acknowledgeResources(role, statement.resources, wildcard);
 }
 
@@ -19,7 +23,7 @@ export function allow(role: iam.Role, { wildcard, ...statement }: ExactStatement
 export function acknowledgeResources(scope: IConstruct, resources: readonly string[], reason: string): void {
   for (const resource of resources) {
     const name = flatten(Stack.of(scope).resolve(resource));
-    if (name.includes('*')) Validations.of(scope).acknowledge({ id: `AwsSolutions-IAM5[Resource::${name}]`, reason });
+    if (name.includes('*')) acknowledge(scope, { id: `AwsSolutions-IAM5[Resource::${name}]`, reason });
   }
 }
 

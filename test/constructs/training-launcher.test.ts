@@ -30,6 +30,36 @@ const CONTEXT: LauncherContext = {
   checkpointBucketArn: 'CHECKPOINTS',
   artifactBucketArn: 'ARTIFACTS',
   keyArn: 'KEY',
+  operationsKeyArn: 'OPERATIONS',
+};
+const TARGETS = {
+  passableRoleArns: ['ROLE'],
+  topicArn: 'TOPIC',
+  undeliveredArn: 'UNDELIVERED',
+  guardrails: {
+    environment: 'research',
+    teams: ['nlp', 'speech'],
+    keyArn: 'KEY',
+    subnetIds: ['subnet-1', 'subnet-2'],
+    securityGroupIds: ['sg-1'],
+    rails: { allowedInstanceTypes: ['ml.p5.*'], maxRuntimeSeconds: 86_400, requireNetworkIsolation: true },
+  },
+};
+const EVERY_JOB = {
+  StringEquals: { 'aws:RequestTag/slipway:environment': 'research', 'aws:RequestTag/slipway:team': ['nlp', 'speech'] },
+  'ForAllValues:StringEquals': {
+    'sagemaker:VpcSubnets': ['subnet-1', 'subnet-2'],
+    'sagemaker:VpcSecurityGroupIds': ['sg-1'],
+  },
+  'ForAllValues:StringLike': { 'sagemaker:InstanceTypes': ['ml.p5.*'] },
+  Null: {
+    'sagemaker:VpcSubnets': 'false',
+    'sagemaker:VpcSecurityGroupIds': 'false',
+    'sagemaker:InstanceTypes': 'false',
+    'aws:RequestTag/slipway:run': 'false',
+  },
+  NumericLessThanEquals: { 'sagemaker:MaxRuntimeInSeconds': '86400' },
+  Bool: { 'sagemaker:NetworkIsolation': 'true' },
 };
 const SM = 'arn:aws:sagemaker:us-west-2:111122223333';
 const bare = (statements: ReturnType<typeof controlStatements>) =>
@@ -45,10 +75,7 @@ const SHARED = [
     actions: ['ssm:GetParameter'],
     resources: ['arn:aws:ssm:us-west-2:111122223333:parameter/slipway/environments/research/*'],
   },
-  {
-    actions: ['servicequotas:GetServiceQuota'],
-    resources: ['arn:aws:servicequotas:us-west-2:111122223333:sagemaker/*'],
-  },
+  { actions: ['servicequotas:GetServiceQuota'], resources: ['*'] },
   {
     actions: [
       'kms:Decrypt',
@@ -60,6 +87,7 @@ const SHARED = [
     ],
     resources: ['KEY'],
   },
+  { actions: ['kms:Decrypt', 'kms:GenerateDataKey'], resources: ['OPERATIONS'] },
 ];
 
 test('control may do exactly this: it writes intent and signs uploads', () => {
@@ -67,16 +95,50 @@ test('control may do exactly this: it writes intent and signs uploads', () => {
     ...SHARED,
     { actions: ['s3:PutObject', 's3:GetObject'], resources: ['ARTIFACTS/runs/*/run.yaml', 'ARTIFACTS/runs/*/code/*'] },
     { actions: ['s3:GetObject'], resources: ['CHECKPOINTS/runs/*/heartbeat.json'] },
+    {
+      actions: ['s3:ListBucket'],
+      resources: ['ARTIFACTS', 'CHECKPOINTS'],
+      conditions: { StringLike: { 's3:prefix': ['runs/*'] } },
+    },
   ]);
 });
 
 test('reconcile may do exactly this: it alone makes and stops jobs, and passes roles to SageMaker only', () => {
-  expect(bare(reconcileStatements(CONTEXT, ['ROLE'], 'TOPIC'))).toEqual([
+  expect(bare(reconcileStatements(CONTEXT, TARGETS))).toEqual([
     ...SHARED,
     { actions: ['sagemaker:StopTrainingJob'], resources: [`${SM}:training-job/research-*`] },
-    { actions: ['sagemaker:CreateTrainingJob'], resources: [`${SM}:training-job/research-*`, `${SM}:training-plan/*`] },
     {
-      actions: ['sagemaker:CreateProcessingJob', 'sagemaker:DescribeProcessingJob', 'sagemaker:StopProcessingJob'],
+      actions: ['sagemaker:CreateTrainingJob'],
+      resources: [`${SM}:training-job/research-*`],
+      conditions: {
+        ...EVERY_JOB,
+        ArnEquals: { 'sagemaker:OutputKmsKey': 'KEY' },
+        ArnEqualsIfExists: { 'sagemaker:VolumeKmsKey': 'KEY' },
+        BoolIfExists: { 'sagemaker:EnableRemoteDebug': 'false' },
+      },
+    },
+    {
+      deny: true,
+      actions: ['sagemaker:CreateTrainingJob'],
+      resources: [`${SM}:training-job/research-*`],
+      conditions: {
+        'ForAllValues:StringLike': {
+          'sagemaker:InstanceTypes': expect.arrayContaining(['ml.c5.*', 'ml.m5.*', 'ml.p3.*']),
+        },
+        Null: { 'sagemaker:InstanceTypes': 'false', 'sagemaker:VolumeKmsKey': 'true' },
+      },
+    },
+    {
+      actions: ['sagemaker:CreateTrainingJob'],
+      resources: [`${SM}:training-plan/*`, `${SM}:reserved-capacity/*`],
+    },
+    {
+      actions: ['sagemaker:CreateProcessingJob'],
+      resources: [`${SM}:processing-job/research-*`],
+      conditions: { ...EVERY_JOB, ArnEquals: { 'sagemaker:OutputKmsKey': 'KEY', 'sagemaker:VolumeKmsKey': 'KEY' } },
+    },
+    {
+      actions: ['sagemaker:DescribeProcessingJob', 'sagemaker:StopProcessingJob'],
       resources: [`${SM}:processing-job/research-*`],
     },
     {
@@ -104,6 +166,11 @@ test('reconcile may do exactly this: it alone makes and stops jobs, and passes r
       resources: ['CHECKPOINTS/runs/*/COMMITTED.json', 'CHECKPOINTS/runs/*/heartbeat.json'],
     },
     { actions: ['s3:PutObjectTagging'], resources: ['CHECKPOINTS/runs/*/step-*'] },
+    {
+      actions: ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes', 'sqs:ChangeMessageVisibility'],
+      resources: ['QUEUE'],
+    },
+    { actions: ['sqs:SendMessage'], resources: ['UNDELIVERED'] },
     { actions: ['sns:Publish'], resources: ['TOPIC'] },
     { actions: ['events:PutEvents'], resources: ['arn:aws:events:us-west-2:111122223333:event-bus/default'] },
   ]);
@@ -168,7 +235,7 @@ test('messages of runs wait longer than the function runs, come back alone, and 
   template.hasResourceProperties('AWS::SQS::Queue', {
     FifoQueue: true,
     VisibilityTimeout: 720,
-    SqsManagedSseEnabled: true,
+    KmsMasterKeyId: { 'Fn::GetAtt': [Match.stringLikeRegexp('^LauncherKey'), 'Arn'] },
     RedrivePolicy: { maxReceiveCount: 5 },
   });
   template.hasResourceProperties('AWS::Lambda::EventSourceMapping', {

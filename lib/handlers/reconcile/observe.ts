@@ -2,8 +2,9 @@ import { fillPlaceholders, runPrefixes } from '../../job/plan';
 import { runOnRung } from '../../lifecycle/ladder';
 import { type CheckpointObservation, NOTHING_OBSERVED, type Observed } from '../../lifecycle/observed';
 import { type Attempt, type Checkpoint, isOver, liveAttempt, type RunRecord } from '../../lifecycle/record';
+import { type QuotaNeed, runQuotaNeeds } from '../../quota';
 import type { Descriptor } from '../../spec/descriptor';
-import { readHeartbeat } from '../shared/heartbeat';
+import { type HeartbeatReading, readHeartbeat } from '../shared/heartbeat';
 import type { RunIntent } from '../shared/items';
 import { fitsMemory } from '../shared/memory-check';
 import { listCheckpoints } from './checkpoints';
@@ -17,8 +18,14 @@ export type Carried = Pick<Observed, 'create' | 'published'>;
 export interface Subject {
   record: RunRecord;
   intent: RunIntent;
-  descriptor: Descriptor;
+  /** Undefined when it could not be read: nothing of the run in S3 can be found then, and no job be made. */
+  descriptor?: Descriptor;
+  /** Why it could not be read. */
+  descriptorError?: string;
 }
+
+type Located = Subject & { descriptor: Descriptor };
+const isLocated = (subject: Subject): subject is Located => subject.descriptor !== undefined;
 
 /** Looks at everything that a decision on this run may turn on, and at nothing else. */
 export async function observe(deps: ReconcileDeps, subject: Subject, carried: Carried): Promise<Observed> {
@@ -29,25 +36,49 @@ export async function observe(deps: ReconcileDeps, subject: Subject, carried: Ca
     attempt && !isAccepted(carried) ? await describeJob(deps.sagemaker, record, attempt) : NOTHING_OBSERVED.job;
   const isCreated = attempt?.phase === 'created';
   const mayHaveRun = job.kind === 'absent';
-  const [heartbeat, checkpoints, startFrom] = await Promise.all([
-    isCreated ? readHeartbeat(deps.s3, prefixesOf(subject).heartbeat) : undefined,
+  const isLive = job.kind === 'present' && LIVE.includes(job.status);
+  const [beat, checkpoints, startFrom] = await Promise.all([
+    isCreated ? ownHeartbeat(deps, subject) : {},
     isCreated || mayHaveRun || mayLaunch(record, attempt)
-      ? ownCheckpoints(deps, subject)
+      ? ownCheckpoints(deps, subject, isLive)
       : NOTHING_OBSERVED.checkpoints,
-    mayLaunch(record, attempt) ? findStart(deps, subject) : undefined,
+    mayLaunch(record, attempt) && isLocated(subject) ? findStart(deps, subject) : undefined,
   ]);
-  const rungsThatDoNotFit = needsRung(job, record, attempt) ? tooSmall(deps, subject) : [];
-  return { ...NOTHING_OBSERVED, job, heartbeat, checkpoints, startFrom, rungsThatDoNotFit, ...carried };
+  const rungs = needsRung(job, record, attempt)
+    ? { rungsThatDoNotFit: tooSmall(deps, subject), rungsAboveQuota: await aboveQuota(deps, subject) }
+    : {};
+  return { ...NOTHING_OBSERVED, job, ...beat, checkpoints, startFrom, ...rungs, ...carried };
 }
 
-/** A rung is chosen when an attempt is intended, and when one has ended. */
+const LIVE: readonly string[] = ['InProgress', 'Stopping'];
+
+/** A rung is chosen when an attempt is intended, when one has ended, and while the run waits in the queue. */
 const needsRung = (job: Observed['job'], record: RunRecord, attempt: Attempt | undefined): boolean =>
-  mayLaunch(record, attempt) || (job.kind === 'present' && !['InProgress', 'Stopping'].includes(job.status));
+  mayLaunch(record, attempt) ||
+  !record.admitted ||
+  attempt?.phase === 'intent' ||
+  (job.kind === 'present' && !LIVE.includes(job.status));
 
 /** Rungs of the ladder on which the planner knows that the run cannot fit. */
 function tooSmall(deps: ReconcileDeps, { record, intent }: Subject): string[] {
   const fits = (rungId: string) => fitsMemory(runOnRung(intent.spec, rungId), deps.region);
   return record.policy.ladder.filter((rung) => !fits(rung.id)).map((rung) => rung.id);
+}
+
+/**
+ * Rungs whose needs are above the applied quota: the service refuses them however long they wait. A limit that cannot be read refuses
+ * nothing, and a ladder of one rung needs no choice.
+ */
+async function aboveQuota(deps: ReconcileDeps, { record, intent }: Subject): Promise<string[]> {
+  const { ladder } = record.policy;
+  if (ladder.length < 2) return [];
+  const needs = ladder.map(({ id }) => ({ id, needs: runQuotaNeeds(runOnRung(intent.spec, id)) }));
+  const limits = await deps.limits.read(needs.flatMap((rung) => rung.needs));
+  const isAbove = ({ name, needed }: QuotaNeed) => {
+    const limit = limits.get(name);
+    return limit !== undefined && 'value' in limit && needed > limit.value;
+  };
+  return needs.filter((rung) => rung.needs.some(isAbove)).map(({ id }) => id);
 }
 
 /** A fresh Describe might not show it yet; the answer of the create call is better evidence. */
@@ -56,11 +87,17 @@ const isAccepted = (carried: Carried): boolean => carried.create?.kind === 'acce
 const mayLaunch = (record: RunRecord, attempt: Attempt | undefined): boolean =>
   attempt === undefined && record.admitted && record.desired === 'run';
 
-const prefixesOf = ({ record, descriptor }: Subject) =>
-  runPrefixes({ descriptor, runId: record.runId, attempt: record.attempt?.number ?? 1 });
+const unlocated = ({ descriptorError = '' }: Subject): string => `the descriptor: ${descriptorError}`;
+
+async function ownHeartbeat(deps: ReconcileDeps, subject: Subject): Promise<HeartbeatReading> {
+  if (!isLocated(subject)) return { heartbeatError: unlocated(subject) };
+  const { record, descriptor } = subject;
+  const { heartbeat } = runPrefixes({ descriptor, runId: record.runId, attempt: record.attempt?.number ?? 1 });
+  return readHeartbeat(deps.s3, heartbeat);
+}
 
 /** Where the control plane finds the run's checkpoints; undefined when they are not in S3. */
-function checkpointPrefix({ record, intent, descriptor }: Subject): string | undefined {
+function checkpointPrefix({ record, intent, descriptor }: Located): string | undefined {
   const { mode, s3 } = intent.spec.checkpoints;
   if (mode !== 'direct' && mode !== 'managed') return undefined;
   return withSlash(fillPlaceholders(s3, { descriptor, runId: record.runId }));
@@ -68,27 +105,33 @@ function checkpointPrefix({ record, intent, descriptor }: Subject): string | und
 
 /** Where commits can be seen, and by which marker. Without a place or a marker the script finds its own checkpoints. */
 export function visibleCheckpoints(subject: Subject): { prefix: string; marker?: string } | undefined {
+  if (!isLocated(subject) || !subject.record.policy.seesCommits) return undefined;
   const prefix = checkpointPrefix(subject);
-  if (!prefix || !subject.record.policy.seesCommits) return undefined;
+  if (!prefix) return undefined;
   const { code, checkpoints } = subject.intent.spec;
   return { prefix, ...(!code.builtin && { marker: checkpoints.committedMarker }) };
 }
 
-async function ownCheckpoints(deps: ReconcileDeps, subject: Subject): Promise<CheckpointObservation> {
+/** While a job lives only its newest commit matters; the next attempt may need an older one. */
+async function ownCheckpoints(deps: ReconcileDeps, subject: Subject, isLive: boolean): Promise<CheckpointObservation> {
+  if (!isLocated(subject)) return { kind: 'unreadable', error: unlocated(subject) };
   const visible = visibleCheckpoints(subject);
   if (!visible) return { kind: 'listed', committed: [], torn: [] };
-  return listCheckpoints(deps.s3, visible.prefix, visible.marker);
+  const { marker, prefix } = visible;
+  const bad = subject.record.badCheckpoints;
+  return listCheckpoints(deps.s3, prefix, { marker, bad, ...(isLive && { enough: 1 }) });
 }
 
 /** `checkpoints.startFrom`: another run of the team, one checkpoint, or a prefix with several. */
-async function findStart(deps: ReconcileDeps, subject: Subject): Promise<Observed['startFrom']> {
+async function findStart(deps: ReconcileDeps, subject: Located): Promise<Observed['startFrom']> {
   const { startFrom } = subject.intent.spec.checkpoints;
   if (startFrom === undefined) return undefined;
   const prefix = startFrom.startsWith('s3://') ? withSlash(startFrom) : await prefixOfRun(deps, subject, startFrom);
   if (!prefix) return { missing: `${startFrom} is no run of team ${subject.record.team} with checkpoints in S3` };
   const folder = /^(.*\/)step-\d+\/$/.exec(prefix);
   const listed = await listCheckpoints(deps.s3, folder?.[1] ?? prefix);
-  if (listed.kind !== 'listed') return { missing: `${startFrom} cannot be listed` };
+  if (listed.kind === 'unreadable') return { unreadable: `${startFrom} cannot be listed: ${listed.error}` };
+  if (listed.kind !== 'listed') return { unreadable: `${startFrom} was not listed` };
   const found = folder ? listed.committed.find((c) => c.uri === prefix) : listed.committed[0];
   return found ? asStart(found) : { missing: `${startFrom} has no complete checkpoint` };
 }
@@ -96,7 +139,7 @@ async function findStart(deps: ReconcileDeps, subject: Subject): Promise<Observe
 /** A run that begins where another was counts its steps on, but has committed nothing itself. */
 const asStart = (checkpoint: Checkpoint): Checkpoint => ({ ...checkpoint, attempt: null });
 
-async function prefixOfRun(deps: ReconcileDeps, subject: Subject, runId: string): Promise<string | undefined> {
+async function prefixOfRun(deps: ReconcileDeps, subject: Located, runId: string): Promise<string | undefined> {
   const [other, intent] = await Promise.all([deps.store.find(runId), deps.store.findIntent(runId)]);
   if (!other || !intent || other.team !== subject.record.team) return undefined;
   return checkpointPrefix({ record: other, intent, descriptor: subject.descriptor });

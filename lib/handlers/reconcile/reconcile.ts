@@ -6,10 +6,10 @@ import {
   runMessageSchema,
   tickSchema,
 } from '../../contracts/launcher';
+import { describeError } from '../shared/errors';
 import { comeAgainSoon, sendMessage } from '../shared/queue';
 import { admitRuns } from './admit-runs';
 import type { ReconcileDeps } from './deps';
-import { describeError } from './describe';
 import { reconcileRun } from './reconcile-run';
 
 export interface QueueAnswer {
@@ -84,7 +84,7 @@ async function onMessages(deps: ReconcileDeps, records: readonly QueueRecord[]):
 
 async function handled(deps: ReconcileDeps, message: RunMessage, receiptHandle?: string): Promise<boolean> {
   try {
-    if (message.kind === 'admit') await admitRuns(deps);
+    if (message.kind === 'admit') await admitRuns(deps, message.runId);
     else await reconcileRun(deps, message.runId);
     return true;
   } catch (error) {
