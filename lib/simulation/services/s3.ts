@@ -1,0 +1,165 @@
+import type {
+  GetObjectCommandInput,
+  HeadObjectCommandInput,
+  ListObjectsV2CommandInput,
+  PutObjectCommandInput,
+  PutObjectTaggingCommandInput,
+} from '@aws-sdk/client-s3';
+import type { SimMs } from '../core/clock';
+import { dateAt } from '../core/epoch';
+import type { Operations } from '../core/gateway';
+import { serviceError } from '../core/service-error';
+import type { RunTruth } from '../job/run-truth';
+
+/** An object; its text is made when somebody reads it. */
+export interface S3Object {
+  /** In a listing of a run's checkpoints: relative to its prefix. */
+  key: string;
+  bytes: number;
+  at: SimMs;
+  body?: () => string;
+}
+
+const PAGE = 1000;
+
+/** Buckets: what the functions and people wrote, and what jobs of runs have there: checkpoints and heartbeats. */
+export class SimS3 {
+  private readonly buckets = new Map<string, Map<string, S3Object>>();
+  private readonly truths = new Map<string, RunTruth>();
+
+  /** @param look brings a run's training up to now, and gives its newest heartbeat */
+  constructor(
+    private readonly now: () => SimMs,
+    private readonly look: (truth: RunTruth) => S3Object | undefined,
+  ) {}
+
+  readonly operations: Operations = {
+    GetObject: {
+      latencyMs: 30,
+      key: keyOf,
+      run: ({ Bucket = '', Key = '' }: GetObjectCommandInput) => {
+        const { body, at, bytes } = this.find(Bucket, Key, 'NoSuchKey');
+        const text = body?.() ?? '';
+        return {
+          Body: {
+            transformToString: () => Promise.resolve(text),
+            transformToByteArray: () => Promise.resolve(new Uint8Array(Buffer.from(text))),
+          },
+          LastModified: dateAt(at),
+          ContentLength: bytes,
+          $metadata: {},
+        };
+      },
+    },
+    HeadObject: {
+      latencyMs: 20,
+      key: keyOf,
+      run: ({ Bucket = '', Key = '' }: HeadObjectCommandInput) => {
+        const { bytes, at } = this.find(Bucket, Key, 'NotFound');
+        return { ContentLength: bytes, LastModified: dateAt(at), $metadata: {} };
+      },
+    },
+    PutObject: {
+      latencyMs: 40,
+      writes: true,
+      key: keyOf,
+      run: ({ Bucket = '', Key = '', Body }: PutObjectCommandInput) => {
+        this.put(Bucket, Key, String(Body ?? ''));
+        return {};
+      },
+    },
+    PutObjectTagging: {
+      latencyMs: 25,
+      writes: true,
+      key: keyOf,
+      run: ({ Bucket = '', Key = '' }: PutObjectTaggingCommandInput) => {
+        this.find(Bucket, Key, 'NoSuchKey');
+        return {};
+      },
+    },
+    ListObjectsV2: {
+      latencyMs: 100,
+      key: (input: ListObjectsV2CommandInput) => `${input.Bucket}/${input.Prefix ?? ''}`,
+      run: (input: ListObjectsV2CommandInput) => this.list(input),
+    },
+  };
+
+  /** From now on a run's checkpoints and heartbeats lie in S3. */
+  follow(truth: RunTruth): void {
+    if (truth.place) this.truths.set(`${truth.place.bucket}/${truth.place.prefix}`, truth);
+    if (truth.heartbeat) this.truths.set(`${truth.heartbeat.bucket}/${truth.heartbeat.key}`, truth);
+  }
+
+  put(bucket: string, key: string, text: string, bytes = text.length): void {
+    const objects = this.buckets.get(bucket) ?? new Map<string, S3Object>();
+    this.buckets.set(bucket, objects);
+    objects.set(key, { key, bytes, at: this.now(), body: () => text });
+  }
+
+  read(bucket: string, key: string): string | undefined {
+    return this.buckets.get(bucket)?.get(key)?.body?.();
+  }
+
+  private find(bucket: string, key: string, error: string): S3Object {
+    const found = this.buckets.get(bucket)?.get(key) ?? this.findOfRun(bucket, key);
+    if (!found) throw serviceError(error, 'The specified key does not exist.', 404);
+    return found;
+  }
+
+  private findOfRun(bucket: string, key: string): S3Object | undefined {
+    const beating = this.truths.get(`${bucket}/${key}`);
+    if (beating) return this.look(beating);
+    const folder = key.lastIndexOf('/', key.lastIndexOf('/') - 1) + 1;
+    for (const prefix of [key.slice(0, folder), key.slice(0, key.lastIndexOf('/') + 1)]) {
+      const truth = this.truths.get(`${bucket}/${prefix}`);
+      if (!truth) continue;
+      this.look(truth);
+      const rest = key.slice(prefix.length);
+      const found = truth.objects().find((object) => object.key === rest);
+      if (found) return found;
+    }
+    return undefined;
+  }
+
+  private list({ Bucket = '', Prefix = '', ContinuationToken, MaxKeys = PAGE }: ListObjectsV2CommandInput): unknown {
+    const start = Number(ContinuationToken ?? 0);
+    const all = this.below(Bucket, Prefix);
+    const end = Math.min(all.length, start + MaxKeys);
+    const Contents = all.slice(start, end);
+    return {
+      ...(Contents.length > 0 && { Contents }),
+      KeyCount: Contents.length,
+      IsTruncated: end < all.length,
+      ...(end < all.length && { NextContinuationToken: String(end) }),
+      $metadata: {},
+    };
+  }
+
+  private below(bucket: string, prefix: string): { Key: string; Size: number; LastModified: Date }[] {
+    const exact = this.truths.get(`${bucket}/${prefix}`);
+    const truths = exact ? [exact] : this.truthsBelow(bucket, prefix);
+    const stored = [...(this.buckets.get(bucket)?.values() ?? [])].filter(({ key }) => key.startsWith(prefix));
+    const entry = (key: string, { bytes, at }: S3Object) => ({ Key: key, Size: bytes, LastModified: dateAt(at) });
+    const ofRuns = truths.flatMap((truth) => {
+      const beat = this.look(truth);
+      const { place, heartbeat } = truth;
+      return [
+        ...(place?.bucket === bucket ? truth.objects().map((o) => entry(`${place.prefix}${o.key}`, o)) : []),
+        ...(beat && heartbeat?.bucket === bucket && heartbeat.key.startsWith(prefix) ? [entry(heartbeat.key, beat)] : []),
+      ];
+    });
+    const found = [...stored.map((object) => entry(object.key, object)), ...ofRuns];
+    return found.filter(({ Key }) => Key.startsWith(prefix)).sort((a, b) => (a.Key < b.Key ? -1 : 1));
+  }
+
+  private truthsBelow(bucket: string, prefix: string): RunTruth[] {
+    const whole = `${bucket}/${prefix}`;
+    const found = [...this.truths].filter(([at]) => at.startsWith(whole) || whole.startsWith(at));
+    return [...new Set(found.map(([, truth]) => truth))];
+  }
+}
+
+/** What a fault's `key` is compared with: the bucket goes before, so that a pattern may name it. */
+function keyOf({ Bucket = '', Key = '' }: { Bucket?: string; Key?: string }): string {
+  return `${Bucket}/${Key}`;
+}
