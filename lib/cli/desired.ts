@@ -1,4 +1,4 @@
-import type { DesiredAnswer } from '../contracts/control';
+import type { DesiredAnswer, RunState } from '../contracts/control';
 import { callControl } from './control-client';
 import { EXIT, UsageError } from './exit';
 import type { CommonOptions } from './inputs';
@@ -27,11 +27,29 @@ async function setDesired(
   terminal: Terminal,
 ): Promise<number> {
   const descriptor = await runTarget(options);
-  const { desiredState } = await callControl<DesiredAnswer>(descriptor, { action, runId });
-  if (options.json) terminal.out(json({ runId, desiredState }));
-  else
-    terminal.err(
-      `${runId}: ${desiredState === 'stop' ? 'will stop after a checkpoint' : 'will continue'}; slipway status ${runId} --wait follows it`,
-    );
+  const answer = await callControl<DesiredAnswer>(descriptor, { action, runId });
+  const { desiredState, state } = answer;
+  if (options.json) terminal.out(json({ runId, desiredState, ...(state && { state }) }));
+  else terminal.err(`${runId}: ${whatFollows(action, answer, options)}`);
   return EXIT.done;
+}
+
+const OVER: readonly RunState[] = ['completed', 'failed', 'stopped'];
+
+/** One sentence about what the wish changed, and the command that shows the rest. */
+export function whatFollows(
+  action: 'stop' | 'resume',
+  { runId, state, changed = true }: DesiredAnswer,
+  { environment }: Pick<CommonOptions, 'environment'> = {},
+): string {
+  const from = environment ? ` --environment ${environment}` : '';
+  const follow = `slipway status ${runId}${from} --wait follows it`;
+  const isOver = state !== undefined && OVER.includes(state);
+  if (action === 'stop') {
+    if (isOver) return `${state === 'failed' ? 'has' : 'is'} ${state} already; there is nothing to stop`;
+    return changed ? `will stop after a checkpoint; ${follow}` : `was asked to stop before and is ${state}; ${follow}`;
+  }
+  if (!changed) return `is ${state} and goes on; ${follow}`;
+  if (isOver) return `was ${state} and waits in the queue for its next attempt; ${follow}`;
+  return `will continue with another attempt when the one that is stopping has ended; ${follow}`;
 }

@@ -23,7 +23,7 @@ export async function list(options: CommonOptions, terminal: Terminal): Promise<
 const row = (run: StatusAnswer): string[] => [
   run.runId,
   run.queuePosition === null ? run.state : `${run.state} (${run.queuePosition})`,
-  String(run.attempts.length),
+  String(run.attempt ?? run.attempts.length),
   String(run.step ?? '-'),
   String(run.committedStep ?? '-'),
   run.reason,

@@ -9,6 +9,7 @@ import { EXIT, UsageError } from './exit';
 import type { CommonOptions } from './inputs';
 import { readSources } from './report-sources';
 import { runTarget } from './run-target';
+import { stepsText } from './status';
 import { json, type Terminal } from './terminal';
 
 export interface ReportOptions extends CommonOptions {
@@ -59,7 +60,7 @@ function attemptCells(attempt: RunReport['attempts'][number], { cost }: RunRepor
   return [
     String(attempt.number),
     attempt.status || '-',
-    `${orDash(attempt.firstStep, String)}-${orDash(attempt.lastStep, String)}`,
+    stepsText(attempt).replace(/^steps /, ''),
     minute(attempt.startedAt),
     minute(attempt.endedAt),
     orDash(found?.usd, usd),

@@ -1,5 +1,5 @@
 import pc from 'picocolors';
-import type { StatusAnswer } from '../contracts/control';
+import type { AttemptAnswer, StatusAnswer } from '../contracts/control';
 import type { Descriptor } from '../spec/descriptor';
 import { callControl } from './control-client';
 import { EXIT } from './exit';
@@ -38,15 +38,21 @@ export function statusText(run: StatusAnswer, descriptor: Descriptor): string {
   const position = run.queuePosition === null ? '' : `, place ${run.queuePosition} in the queue`;
   const lines = [
     `${pc.bold(run.runId)}  ${run.state}${position}${run.reason ? `: ${run.reason}` : ''}`,
-    `step ${number(run.step)}   committed ${number(run.committedStep)}   loss ${number(run.loss, 4)}   goodput ${run.goodput === null ? '-' : `${(100 * run.goodput).toFixed(1)} %`}   spend ${run.spendUsd === null ? '-' : `$${run.spendUsd.toFixed(2)}`}${sparesText(run)}`,
+    `step ${number(run.step)}${run.stepAt ? ` (${run.stepAt.slice(11, 19)} UTC)` : ''}   committed ${number(run.committedStep)}   loss ${number(run.loss, 4)}   goodput ${run.goodput === null ? '-' : `${(100 * run.goodput).toFixed(1)} %`}   spend ${run.spendUsd === null ? '-' : `$${run.spendUsd.toFixed(2)}`}${sparesText(run)}`,
     ...run.attempts.map(
       (a) =>
-        `  ${a.trainingJobName}  ${a.status} (${a.secondaryStatus})  steps ${number(a.firstStep)}-${number(a.lastStep)}${a.reason ? `  ${a.reason}` : ''}`,
+        `  ${a.trainingJobName}  ${a.status} (${a.secondaryStatus})  ${stepsText(a)}${a.reason ? `  ${a.reason}` : ''}`,
     ),
   ];
   const last = run.attempts[run.attempts.length - 1];
   return last ? [...lines, ...links(descriptor, last.trainingJobName)].join('\n') : lines.join('\n');
 }
+
+/** `steps 1-60`; what was not seen is `-`. */
+export const stepsText = ({ firstStep, lastStep }: Pick<AttemptAnswer, 'firstStep' | 'lastStep'>): string => {
+  if (lastStep === null) return 'steps -';
+  return firstStep === null ? `up to step ${lastStep}` : `steps ${firstStep}-${lastStep}`;
+};
 
 const sparesText = ({ spareInstances: spares }: StatusAnswer): string =>
   spares ? `   spare hosts ${number(spares.left)} of ${spares.of}` : '';

@@ -74,7 +74,8 @@ async function look(descriptor: Descriptor, runId: string): Promise<StatusAnswer
 }
 
 function progressLine(run: StatusAnswer): string {
-  const attempt = run.attempts.length > 0 ? `, attempt ${run.attempts.length}` : '';
+  const number = run.attempt ?? run.attempts.length;
+  const attempt = number > 0 ? `, attempt ${number}` : '';
   const step = run.step === null ? '' : `, step ${run.step}`;
   const committed = run.committedStep === null ? '' : `, committed ${run.committedStep}`;
   return `${run.runId}: ${run.state}${attempt}${step}${committed}${run.reason ? ` (${run.reason})` : ''}`;

@@ -28,13 +28,18 @@ const KEY_USE = [
  * Control writes intent and signs uploads with its own right to put them; it creates no job and passes no role.
  */
 export function controlStatements(context: LauncherContext): ExactStatement[] {
-  const { artifactBucketArn } = context;
+  const { artifactBucketArn, checkpointBucketArn } = context;
   return [
     ...sharedStatements(context),
     {
       actions: ['s3:PutObject', 's3:GetObject'],
       resources: [`${artifactBucketArn}/runs/*/run.yaml`, `${artifactBucketArn}/runs/*/code/*`],
       wildcard: 'Run file and code of every run: the team comes from the alias that was invoked.',
+    },
+    {
+      actions: ['s3:GetObject'],
+      resources: [`${checkpointBucketArn}/runs/*/heartbeat.json`],
+      wildcard: 'Status says the newest step and loss of a live run.',
     },
   ];
 }

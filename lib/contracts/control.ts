@@ -102,9 +102,14 @@ export interface StatusAnswer {
   state: RunState;
   desiredState: DesiredState;
   reason: string;
+  /** Number of the newest attempt; null before there is one. Absent from launchers of older versions. */
+  attempt?: number | null;
+  /** All attempts in `status`; the newest alone in `list`. */
   attempts: AttemptAnswer[];
   committedStep: number | null;
   step: number | null;
+  /** When the driver saw that step, by its clock; null where nothing says so. */
+  stepAt?: string | null;
   loss: number | null;
   goodput: number | null;
   spendUsd: number | null;
@@ -142,6 +147,10 @@ export interface DesiredAnswer {
   ok: true;
   runId: string;
   desiredState: DesiredState;
+  /** State of the run when the wish came. Absent from launchers of older versions, as is `changed`. */
+  state?: RunState;
+  /** False when the wish changed nothing: the run was over, or the same was wanted before. */
+  changed?: boolean;
 }
 
 export type ControlAnswer =

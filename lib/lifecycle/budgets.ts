@@ -83,7 +83,10 @@ export function judge(
   });
   if (policy.needsPerson) return fail(verdict.reason);
   if (policy.onlyAfterProgress && !seen.madeProgress) {
-    return fail(`${verdict.reason}; nothing new was committed since it started, so the same would happen again`);
+    const why = record.policy.seesCommits
+      ? 'nothing new was committed since it started, so the same would happen again'
+      : 'whether it committed anything cannot be seen (checkpoints.committedMarker), so it is not started again';
+    return fail(`${verdict.reason}; ${why}`);
   }
   if (policy.mostPerRun !== undefined && (budgets.byClass[verdict.failureClass] ?? 0) > policy.mostPerRun) {
     return fail(`${verdict.reason}; it happened more than ${policy.mostPerRun} times in this run`);

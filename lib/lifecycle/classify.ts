@@ -75,6 +75,8 @@ export function failureFile(reason: string): { code?: number; failureClass?: str
     return {
       code: code === undefined ? undefined : Number(code),
       failureClass: /"class":\s*"([^"]+)"/.exec(line)?.[1],
+      text: /"reason":\s*"((?:[^"\\]|\\.)*)/.exec(line)?.[1]?.replace(/\\(.)/g, '$1'),
+      host: /"host":\s*"([^"]+)"/.exec(line)?.[1],
     };
   }
 }
@@ -121,16 +123,16 @@ export function classify(job: PresentJob, attempt: Attempt): Verdict {
     const denied = STORAGE.has(byCode) && STORAGE_DENIED.test(reason);
     return verdict(denied ? 'access' : byCode, describe(byCode, reason), exitCode);
   }
-  if (HOST_MEMORY.test(reason)) return verdict('memory', `host memory ran out: ${shorten(reason)}`, exitCode);
-  if (SERVICE_FAULT.test(reason)) return verdict('platform', `the service failed: ${shorten(reason)}`, exitCode);
+  if (HOST_MEMORY.test(reason)) return verdict('memory', inWords('host memory ran out', reason), exitCode);
+  if (SERVICE_FAULT.test(reason)) return verdict('platform', inWords('the service failed', reason), exitCode);
   if (/^\s*ClientError/.test(reason))
-    return verdict(ACCESS.test(reason) ? 'access' : 'config', `the service refused: ${shorten(reason)}`, exitCode);
+    return verdict(ACCESS.test(reason) ? 'access' : 'config', inWords('the service refused', reason), exitCode);
   if (exitCode !== undefined && KILLED_EXIT_CODES.has(exitCode))
-    return verdict('platform', `a host was lost: ${shorten(reason)}`, exitCode);
+    return verdict('platform', inWords('a host was lost', reason), exitCode);
   // The driver has looked for a lost peer itself; only where nobody looked does the text decide.
   if (own === undefined && PEER_LOST.test(reason))
-    return verdict('platform', `a host or its network was lost: ${shorten(reason)}`, exitCode);
-  return verdict('user-code', `the training code failed: ${shorten(reason)}`, exitCode);
+    return verdict('platform', inWords('a host or its network was lost', reason), exitCode);
+  return verdict('user-code', inWords('the training code failed', reason), exitCode);
 }
 
 /** Stopped has three meanings: somebody asked, the run-time limit was reached, or spot capacity never came. */
@@ -163,11 +165,13 @@ const WORDS: Partial<Record<FailureClass, string>> = {
 const describe = (failureClass: FailureClass, reason: string): string =>
   inWords(WORDS[failureClass] ?? failureClass, reason);
 
-/** The driver's own text behind ours. */
+/** Our words with the driver's own, or with the service's where the driver left none. Never the failure file's JSON. */
 function inWords(words: string, reason: string): string {
   const { text, host } = failureFile(reason);
   const where = host ? ` on ${host}` : '';
-  return `${words}${where}${text ? `: ${shorten(text)}` : ''}`;
+  const service = reason.replace(/\{"slipway"[^\n]*/, '').replace(/:\s*,\s*/g, ': ');
+  const detail = shorten(text ?? service);
+  return `${words}${where}${detail ? `: ${detail}` : ''}`;
 }
 
 function shorten(text: string): string {

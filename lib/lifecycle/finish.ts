@@ -10,16 +10,29 @@ import { blamedCheckpoint, newestCommitted } from './resume';
 import { rollBack } from './rollback';
 import { event, notice } from './say';
 import { addUsd, attemptCostUsd } from './spend';
+import { stepEvents, stepsOf, unseenSteps } from './step-times';
 import { madeProgress } from './watch';
 
 /** A job that is over: book it, judge it, and say what comes next. */
-export function finishAttempt(
+export const finishAttempt = (
   record: RunRecord,
   attempt: Attempt,
   job: PresentJob,
   observed: Observed,
   now: EpochMs,
-): Move {
+): Move => withSteps(attempt, judgeEnd(record, attempt, job, observed, now), now);
+
+/** The timeline gets the last steps of an attempt that ended before what follows from its end. */
+function withSteps(before: Attempt, ending: Move, now: EpochMs): Move {
+  const ended = ending.changes.attempt;
+  if (ended?.phase !== 'ended') return ending;
+  return {
+    ...ending,
+    events: [...stepEvents(before, ended, now), ...unseenSteps(before, ended, now), ...ending.events],
+  };
+}
+
+function judgeEnd(record: RunRecord, attempt: Attempt, job: PresentJob, observed: Observed, now: EpochMs): Move {
   if (job.status === 'Completed') return complete(record, attempt, job, observed, now);
   const progress = madeProgress(record, attempt, observed);
   if (progress === undefined) return waitForListing(record, attempt, observed, now);
@@ -80,9 +93,10 @@ function endAttempt(
   const endedAt = job.endedAt ?? now;
   const costUsd = attemptCostUsd(record, { ...attempt, trainingStartedAt }, endedAt, job.billableSeconds);
   const beat = observed.heartbeat?.attempt === attempt.number ? observed.heartbeat.step : null;
-  const step = job.lastStep ?? beat;
   const progress = nextProgress(attempt, observed.heartbeat, now);
-  const firstSeen = attempt.firstStep ?? progress?.vitals?.firstStep;
+  const steps = stepsOf(progress);
+  // A host that was lost could not send its last heartbeat; the metric is read from its log.
+  const last = Math.max(job.lastStep ?? -1, beat ?? steps.last ?? -1);
   const ended: Attempt = {
     ...attempt,
     phase: 'ended',
@@ -92,8 +106,8 @@ function endAttempt(
     secondaryStatus: job.secondaryStatus,
     trainingStartedAt,
     progress,
-    firstStep: firstSeen ?? (step === null ? null : (attempt.resumeFrom?.step ?? 0) + 1),
-    lastStep: step ?? attempt.lastStep,
+    firstStep: attempt.firstStep ?? steps.first,
+    lastStep: last >= 0 ? last : attempt.lastStep,
     endedAt,
     failureClass,
     reason,
@@ -165,12 +179,27 @@ export function vanished(record: RunRecord, attempt: Attempt, observed: Observed
   if (progress === undefined) return waitForListing(record, attempt, observed, now);
   const reason = `${attempt.jobName} does not exist any more; somebody deleted it`;
   const verdict: Verdict = { failureClass: 'deleted', reason, signature: 'deleted' };
+  const attemptProgress = nextProgress(attempt, observed.heartbeat, now);
+  const steps = stepsOf(attemptProgress);
   const ended: Partial<RunRecord> & { attempt: Attempt } = {
-    attempt: { ...attempt, phase: 'ended', endedAt: now, failureClass: 'deleted', reason, status: 'Deleted' },
+    attempt: {
+      ...attempt,
+      progress: attemptProgress,
+      firstStep: attempt.firstStep ?? steps.first,
+      lastStep: steps.last ?? attempt.lastStep,
+      phase: 'ended',
+      endedAt: now,
+      failureClass: 'deleted',
+      reason,
+      status: 'Deleted',
+    },
     committed: newestCommitted(record, observed),
   };
-  if (record.desired === 'stop') return withChanges(ended, stopRun(`stopped as asked; ${reason}`, now));
-  return goOn(record, ended.attempt, verdict, ended, observed, progress, { jobArn: attempt.jobArn ?? null }, now);
+  const next =
+    record.desired === 'stop'
+      ? withChanges(ended, stopRun(`stopped as asked; ${reason}`, now))
+      : goOn(record, ended.attempt, verdict, ended, observed, progress, { jobArn: attempt.jobArn ?? null }, now);
+  return withSteps(attempt, next, now);
 }
 
 /** A job of our name that is not the one we made: its creation time differs, so the name was freed and taken again. */

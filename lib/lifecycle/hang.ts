@@ -1,5 +1,6 @@
 import type { Heartbeat, PresentJob } from './observed';
 import type { Attempt, EpochMs, Progress, RunPolicy } from './record';
+import { mergeStarts } from './step-times';
 
 /** The platform's watchdog is longer than the one in the container, so that the container's dumps land first. */
 const BEYOND_CONTAINER_SECONDS = 600;
@@ -34,6 +35,7 @@ export function nextProgress(attempt: Attempt, beat: Heartbeat | undefined, now:
     beatAt: beat.writtenAt,
     movedAt: moved ? now : before.movedAt,
     ...(beat.vitals && { vitals: beat.vitals }),
+    ...(beat.starts && { starts: mergeStarts(before?.starts, beat.starts) }),
   };
 }
 

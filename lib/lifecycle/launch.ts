@@ -33,7 +33,7 @@ export function intendAttempt(record: RunRecord, observed: Observed, now: EpochM
   const resumeFrom = choice.kind === 'from' ? choice.checkpoint : null;
   const number = (record.attempt?.number ?? 0) + 1;
   const attempt = newAttempt(record, number, resumeFrom, now);
-  const from = resumeFrom ? `from step ${resumeFrom.step}` : 'from the beginning';
+  const from = fromWhere(record, resumeFrom, number);
   const passedOver = choice.kind === 'from' ? choice.passedOver : [];
   return move({
     changes: { attempt, state: number === 1 ? 'submitting' : 'resuming', reason: `attempt ${number} ${from}` },
@@ -46,6 +46,14 @@ export function intendAttempt(record: RunRecord, observed: Observed, now: EpochM
     ],
     effects: [createEffect(attempt)],
   });
+}
+
+/** What a script finds by itself under /opt/ml/checkpoints is not known here. */
+function fromWhere({ policy }: RunRecord, resumeFrom: Checkpoint | null, number: number): string {
+  if (resumeFrom) return `from step ${resumeFrom.step}`;
+  return policy.seesCommits || number === 1
+    ? 'from the beginning'
+    : 'from what the script finds of its own checkpoints';
 }
 
 function newAttempt(record: RunRecord, number: number, resumeFrom: Checkpoint | null, now: EpochMs): Attempt {

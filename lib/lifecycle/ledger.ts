@@ -1,4 +1,5 @@
 import type { TimelineEvent } from './action';
+import { lostTime } from './lost-steps';
 import type { EpochMs } from './record';
 
 /** Every second of a run belongs to one of these. */
@@ -20,7 +21,7 @@ export type Cause = (typeof CAUSES)[number];
 export interface Ledger {
   seconds: Record<Cause, number>;
   totalSeconds: number;
-  /** Seconds of kept steps over all seconds since the first job was created; null before there is one. */
+  /** Seconds of kept steps over all seconds since the first job was created; null while no step was seen, or an attempt's were not. */
   goodput: number | null;
 }
 
@@ -31,6 +32,7 @@ interface Span {
 }
 
 const CAUSE_OF_PHASE: Readonly<Record<string, Cause>> = {
+  start: 'warmup',
   save: 'save',
   eval: 'eval',
   compile: 'warmup',
@@ -45,6 +47,8 @@ const CAUSE_OF_STATUS: Readonly<Record<string, Cause>> = {
   Restarting: 'gap',
   Uploading: 'save',
 };
+
+const TRAINING: readonly Cause[] = ['step', 'save', 'eval'];
 
 /** The cause that begins with a line of the timeline; undefined when the line changes none. */
 function causeAfter(line: TimelineEvent, before: Cause): Cause | undefined {
@@ -64,12 +68,16 @@ function causeAfter(line: TimelineEvent, before: Cause): Cause | undefined {
     case 'run-completed':
       return 'stopped';
     case 'job-status':
-      // Training says nothing new of a job that is stepping already.
-      return line.evidence.secondaryStatus === 'Training' && before === 'step'
+      // Training says nothing new of a job whose steps have been seen.
+      return line.evidence.secondaryStatus === 'Training' && TRAINING.includes(before)
         ? undefined
         : CAUSE_OF_STATUS[String(line.evidence.secondaryStatus)];
     case 'first-step':
       return 'step';
+    case 'last-step':
+      return 'save';
+    case 'ranks-restarted':
+      return 'warmup';
     case 'phase':
       return CAUSE_OF_PHASE[String(line.evidence.phase)] ?? 'step';
     default:
@@ -78,13 +86,16 @@ function causeAfter(line: TimelineEvent, before: Cause): Cause | undefined {
 }
 
 /**
- * Books every second from the first line to `until` to one cause. Steps after the last commit of an attempt that failed are lost;
- * those after the last movement of one that hung are the hang. Exact to the time between two observations.
+ * Books every second from the first line to `until` to one cause. Steps that had to be taken again are lost; time after the last
+ * movement of an attempt that hung is the hang. Steps have the driver's own times, everything else those of the look that saw it.
  */
 export function ledger(timeline: readonly TimelineEvent[], until: EpochMs): Ledger {
   const lines = [...timeline].sort((a, b) => a.at - b.at);
   const seconds = Object.fromEntries(CAUSES.map((cause) => [cause, 0])) as Record<Cause, number>;
-  const spans = rebookLost(spansOf(lines, until), lines);
+  const spans = lostTime(lines).reduce(
+    (booked, { from, to, cause }) => rebook(booked, from, to, cause),
+    spansOf(lines, until),
+  );
   for (const { from, to, cause } of spans) seconds[cause] += (to - from) / 1000;
   const createdAt = lines.find((l) => l.what === 'job-created' || l.what === 'job-adopted')?.at;
   const totalSeconds = spans.reduce((sum, s) => sum + (s.to - s.from) / 1000, 0);
@@ -100,6 +111,8 @@ function goodput(
   const last = lines[lines.length - 1];
   const end = last && ['run-completed', 'run-failed', 'run-stopped'].includes(last.what) ? last.at : until;
   const wall = (end - createdAt) / 1000;
+  const isSeen = lines.some((l) => l.what === 'first-step') && !lines.some((l) => l.what === 'steps-unseen');
+  if (!isSeen) return null;
   return wall > 0 ? seconds.step / wall : null;
 }
 
@@ -120,29 +133,9 @@ function spansOf(lines: readonly TimelineEvent[], until: EpochMs): Span[] {
   return spans.filter((s) => s.to > s.from);
 }
 
-/** Productive spans between the last commit and the end of a failed attempt are booked again. */
-function rebookLost(spans: readonly Span[], lines: readonly TimelineEvent[]): Span[] {
-  let result = [...spans];
-  let began = Number.NEGATIVE_INFINITY;
-  let movedAt: EpochMs | undefined;
-  for (const line of lines) {
-    if (line.what === 'attempt-intended') began = line.at;
-    if (line.what === 'checkpoint-committed') began = line.at;
-    if (line.what === 'stop-decided' && line.evidence.why === 'hang') {
-      movedAt = (line.evidence.progress as { movedAt?: EpochMs } | null)?.movedAt;
-    }
-    if (line.what !== 'attempt-ended') continue;
-    result = rebook(result, began, line.at, 'lost');
-    if (line.evidence.failureClass === 'hang' && movedAt !== undefined)
-      result = rebook(result, movedAt, line.at, 'hang');
-    movedAt = undefined;
-  }
-  return result;
-}
-
 const REBOOKED: readonly Cause[] = ['step', 'save', 'eval', 'lost'];
 
-function rebook(spans: readonly Span[], from: EpochMs, to: EpochMs, cause: Cause): Span[] {
+function rebook(spans: Span[], from: EpochMs, to: EpochMs, cause: Cause): Span[] {
   return spans.flatMap((span) => {
     const start = Math.max(span.from, from);
     const end = Math.min(span.to, to);

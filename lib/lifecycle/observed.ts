@@ -1,4 +1,5 @@
 import type { Checkpoint, EpochMs, Vitals } from './record';
+import type { StartTimes } from './step-times';
 
 /** What Describe said about the job of the current attempt. */
 export type JobObservation =
@@ -45,6 +46,8 @@ export interface Heartbeat {
   /** When the object was last written, by S3's clock. */
   writtenAt: EpochMs;
   vitals?: Vitals;
+  /** Newest starts of the ranks; absent in heartbeats of older drivers. */
+  starts?: StartTimes[];
 }
 
 export type CheckpointObservation =

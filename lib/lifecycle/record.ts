@@ -1,4 +1,5 @@
 import type { Rollback, Skip } from '../spec/job-file';
+import type { StartTimes } from './step-times';
 
 /**
  * What the run table holds of one run. Pure data; every write replaces it under a condition on `version`.
@@ -120,6 +121,8 @@ export interface Progress {
   movedAt: EpochMs;
   /** Absent in heartbeats of older drivers. */
   vitals?: Vitals;
+  /** Every start of the attempt's ranks that a heartbeat has named; absent with older drivers. */
+  starts?: StartTimes[];
 }
 
 export interface Attempt {

@@ -5,6 +5,7 @@ import type { Attempt, AttemptStop, EpochMs, Notice, RunRecord, RunState } from 
 import { committedSince, newestCommitted } from './resume';
 import { event, notice } from './say';
 import { judgeSpend } from './spend';
+import { stepEvents, stepsOf } from './step-times';
 import { vitalNotices } from './vitals';
 
 /** StopTrainingJob is sent again when the job still runs this long after it: the first call may have been lost. */
@@ -25,7 +26,7 @@ export function watchJob(record: RunRecord, attempt: Attempt, job: PresentJob, o
     changes: { ...changeAttempt(record, next), committed, state, reason: reasonOf(record, next, job) },
     events: [
       ...statusEvents(attempt, job, now),
-      ...progressEvents(attempt, seen),
+      ...progressEvents(attempt, seen, now),
       ...(newCommit
         ? [event(now, 'checkpoint-committed', `step ${committed.step} is committed`, { ...committed })]
         : []),
@@ -39,6 +40,7 @@ export function watchJob(record: RunRecord, attempt: Attempt, job: PresentJob, o
 function see(attempt: Attempt, job: PresentJob, observed: Observed, now: EpochMs): Attempt {
   const progress = nextProgress(attempt, observed.heartbeat, now);
   const step = progress?.step ?? null;
+  const steps = stepsOf(progress);
   return {
     ...attempt,
     absentSince: undefined,
@@ -47,8 +49,8 @@ function see(attempt: Attempt, job: PresentJob, observed: Observed, now: EpochMs
     jobCreatedAt: attempt.jobCreatedAt ?? job.createdAt,
     trainingStartedAt: job.trainingStartedAt ?? attempt.trainingStartedAt,
     progress,
-    firstStep: attempt.firstStep ?? progress?.vitals?.firstStep ?? step,
-    lastStep: step ?? attempt.lastStep,
+    firstStep: attempt.firstStep ?? steps.first ?? step,
+    lastStep: step ?? steps.last ?? attempt.lastStep,
   };
 }
 
@@ -103,16 +105,21 @@ function statusEvents(attempt: Attempt, job: PresentJob, now: EpochMs) {
 }
 
 /** What the ledger needs: when steps began, and when a declared phase did. */
-function progressEvents(before: Attempt, seen: Attempt) {
+function progressEvents(before: Attempt, seen: Attempt, now: EpochMs) {
   const { progress } = seen;
   if (!progress || progress === before.progress) return [];
-  const at = progress.movedAt;
-  if (before.firstStep === null && seen.firstStep !== null) {
-    return [event(at, 'first-step', `step ${seen.firstStep}`, { step: seen.firstStep })];
-  }
-  if (progress.phase === before.progress?.phase) return [];
-  return [event(at, 'phase', `phase ${progress.phase || 'train'}`, { phase: progress.phase, step: progress.step })];
+  const steps = progress.starts ? stepEvents(before, seen, now) : untimedFirstStep(before, seen, progress.movedAt);
+  // Until its first step every start is in phase `start`: that is what the ledger takes the time for anyway.
+  if (progress.phase === before.progress?.phase || progress.phase === 'start') return steps;
+  const text = `phase ${progress.phase || 'train'}`;
+  return [...steps, event(progress.movedAt, 'phase', text, { phase: progress.phase, step: progress.step })];
 }
+
+/** An older driver does not say when its first step was; when it was first seen is the nearest that is known. */
+const untimedFirstStep = (before: Attempt, seen: Attempt, at: EpochMs) =>
+  before.firstStep === null && seen.firstStep !== null
+    ? [event(at, 'first-step', `step ${seen.firstStep}`, { step: seen.firstStep })]
+    : [];
 
 function capacityAlarm(record: RunRecord, attempt: Attempt, job: PresentJob, now: EpochMs): Notice[] {
   const waits = job.secondaryStatus === 'Starting' || job.secondaryStatus === 'Pending';

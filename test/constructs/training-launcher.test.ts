@@ -66,6 +66,7 @@ test('control may do exactly this: it writes intent and signs uploads', () => {
   expect(bare(controlStatements(CONTEXT))).toEqual([
     ...SHARED,
     { actions: ['s3:PutObject', 's3:GetObject'], resources: ['ARTIFACTS/runs/*/run.yaml', 'ARTIFACTS/runs/*/code/*'] },
+    { actions: ['s3:GetObject'], resources: ['CHECKPOINTS/runs/*/heartbeat.json'] },
   ]);
 });
 

@@ -92,6 +92,19 @@ describe('failure file', () => {
     });
   });
 
+  test.each([
+    ['whole', '{"slipway":1,"class":"user-code","code":1,"host":"algo-1","reason":"ValueError: bad \\"shape\\""}'],
+    ['cut', '{"slipway":1,"class":"user-code","code":1,"host":"algo-1","reason":"ValueError: bad \\"shape\\"'],
+  ])('%s, it is told in words and never as JSON', (_how, file) => {
+    const { reason } = classify(failedJob(`AlgorithmError: , exit code: 1\n${file}`), attempt());
+    expect(reason).toBe('the training code failed on algo-1: ValueError: bad "shape"');
+  });
+
+  test('that gives no reason leaves the words of the service', () => {
+    const reason = 'AlgorithmError: , exit code: 137\n{"slipway":1,"code":137}';
+    expect(classify(failedJob(reason), attempt()).reason).toBe('a host was lost: AlgorithmError: exit code: 137');
+  });
+
   test('that is no JSON of ours says nothing', () => {
     expect(failureFile('AlgorithmError: {"other":1}')).toEqual({});
   });

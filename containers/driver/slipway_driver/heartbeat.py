@@ -13,7 +13,7 @@ INTERVAL_SECONDS = 60.0
 
 
 class Heartbeat:
-    """Writes `{at, attempt, step, phase, hosts}` every minute from a thread of its own, until `stop`."""
+    """Writes `{at, attempt, step, phase, hosts, starts, ...}` every minute from a thread of its own, until `stop`."""
 
     def __init__(
         self,
@@ -29,14 +29,20 @@ class Heartbeat:
         self._client = client or S3Client()
         self._interval = interval_seconds
         self._stopped = threading.Event()
+        self._awake = threading.Event()
         self._complained = False
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
+    def soon(self) -> None:
+        """The next heartbeat follows now, not at the end of the minute."""
+        self._awake.set()
+
     def stop(self) -> None:
         self._stopped.set()
+        self._awake.set()
         self._thread.join(timeout=5.0)
         if not self._complained and not self._thread.is_alive():
             # The last word: a job may end long after its last minute, or within its first.
@@ -55,6 +61,10 @@ class Heartbeat:
 
     def _run(self) -> None:
         while True:
+            self._awake.clear()
             self.beat()
-            if self._stopped.wait(self._interval):
+            if self._stopped.is_set():
+                return
+            self._awake.wait(self._interval)
+            if self._stopped.is_set():
                 return

@@ -21,6 +21,7 @@ from slipway_driver.peers import Peers
 from slipway_driver.progress import ProgressReader, progress_line
 from slipway_driver.redaction import redacted_failure, secrets_of
 from slipway_driver.restart_policy import FOLLOWING_KINDS
+from slipway_driver.step_times import StepTimes
 from slipway_driver.supervisor import Supervisor, read_records
 from slipway_driver.vitals import Vitals
 from slipway_driver.watchdog import Watchdog
@@ -44,8 +45,8 @@ def watchdog_of(attempt: Attempt, now: float) -> Watchdog:
 class HostRun:
     """One round: from the start of the ranks to their end."""
 
-    def __init__(self, attempt: Attempt, peers: Peers) -> None:
-        self._attempt, self._peers = attempt, peers
+    def __init__(self, attempt: Attempt, peers: Peers, step_times: StepTimes) -> None:
+        self._attempt, self._peers, self._step_times = attempt, peers, step_times
         self._first_host = attempt.cluster.rank == 0 and attempt.cluster.takes_part
         self._reader = ProgressReader(attempt.job.step_regex)
         self._watchdog = watchdog_of(attempt, time.monotonic())
@@ -126,6 +127,7 @@ class HostRun:
         with self._lock:
             self._watchdog.feed(event, time.monotonic())
             self._vitals.feed(event, time.monotonic())
+        self._step_times.feed(event, time.time())
         if event["event"] == "step":
             self._tell_efa()
 

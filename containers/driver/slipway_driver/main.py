@@ -29,6 +29,7 @@ from slipway_driver.probe import Probe
 from slipway_driver.progress import progress_line
 from slipway_driver.redaction import redacted, secrets_of
 from slipway_driver.restart_policy import Decision, Report
+from slipway_driver.step_times import StepTimes
 
 # A host that only lost its peer waits, so that the host with the real error is the first to fail.
 PEER_GRACE_SECONDS = 10.0
@@ -51,6 +52,8 @@ class Driver:
         self._set_aside: List[Dict[str, str]] = []
         self._idle: Optional[IdleHost] = None
         self._run: Optional[HostRun] = None
+        #: Of the whole attempt, over all rounds that this host took part in.
+        self.step_times = StepTimes()
         self._begin()
 
     @property
@@ -60,7 +63,7 @@ class Driver:
     def facts(self) -> Dict[str, Any]:
         """What the heartbeat says."""
         run = self._run.facts() if self._run else {}
-        return {**run, "setAside": list(self._set_aside), "sparesLeft": self._peers.spares_left}
+        return {**run, "starts": self.step_times.facts(), "setAside": list(self._set_aside), "sparesLeft": self._peers.spares_left}
 
     def stop(self) -> None:
         """SIGTERM came; also for a round that is only about to begin."""
@@ -90,7 +93,8 @@ class Driver:
         if not self._attempt.cluster.idle:
             if self._idle:
                 self._idle.leave()
-            self._idle, self._run = None, HostRun(self._attempt, self._peers)
+            self._idle, self._run = None, HostRun(self._attempt, self._peers, self.step_times)
+            self.step_times.begin(self._round)
         elif self._idle is None:
             self._idle = idle_host(self._attempt, self._peers, set_aside=self._run is not None)
             self._run = None
@@ -102,6 +106,7 @@ class Driver:
         run = self._run
         assert run is not None
         end = run.run()
+        self.step_times.end(time.time())
         if not run.stopping and end.code != DONE:
             end = self._health.judged(end)
         report = Report(self._attempt.cluster.current_host, end.code, end.kind, end.reason[:300], run.step)
@@ -149,6 +154,7 @@ def _start_heartbeat(attempt: Attempt, driver: Driver) -> Optional[Heartbeat]:
     if not uri or attempt.cluster.rank != 0 or not attempt.cluster.takes_part:
         return None
     heartbeat = Heartbeat(uri, driver.facts, log)
+    driver.step_times.on_first_step = heartbeat.soon
     heartbeat.start()
     return heartbeat
 

@@ -17,7 +17,7 @@ export async function stopRun(
   if ('ok' in own) return own;
   const why = `stop asked by team ${team}${request.reason ? `: ${request.reason}` : ''}`;
   const record = await changeRun(deps, own, (r) => askStop(r, why, deps.now().getTime()));
-  return wake(deps, record);
+  return wake(deps, own, record);
 }
 
 /** Writes that the run shall go on, from its newest committed checkpoint. */
@@ -34,12 +34,22 @@ export async function resumeRun(
     return refusal(issue('run/not-resumable', 'error', '', text));
   }
   const record = await changeRun(deps, own, (r) => askResume(r, deps.now().getTime()));
-  return wake(deps, record);
+  return wake(deps, own, record);
 }
 
-async function wake(deps: ControlDeps, record: RunRecord): Promise<DesiredAnswer> {
+async function wake(deps: ControlDeps, before: RunRecord, record: RunRecord): Promise<DesiredAnswer> {
+  const changed = record.desired !== before.desired || (isOver(before) && !isOver(record));
+  const answer: DesiredAnswer = {
+    ok: true,
+    runId: record.runId,
+    desiredState: record.desired,
+    state: before.state,
+    changed,
+  };
+  // Nothing follows for a run that is over; every other one is looked at again, as an earlier message may have been lost.
+  if (isOver(record)) return answer;
   const message =
     record.state === 'queued' ? ({ kind: 'admit' } as const) : ({ kind: 'run', runId: record.runId } as const);
   await sendMessage(deps.sqs, deps.queueUrl, message, `${record.runId}/${record.version}`);
-  return { ok: true, runId: record.runId, desiredState: record.desired };
+  return answer;
 }

@@ -1,14 +1,19 @@
 import type { AttemptAnswer, Refusal, RunState, StatusAnswer, TimelineAnswer } from '../../contracts/control';
+import { runPrefixes } from '../../job/plan';
 import type { TimelineEvent } from '../../lifecycle/action';
+import { nextProgress } from '../../lifecycle/hang';
 import { ledger } from '../../lifecycle/ledger';
-import type { Attempt, EpochMs, RunRecord } from '../../lifecycle/record';
+import { type Attempt, type EpochMs, isOver, type RunRecord } from '../../lifecycle/record';
 import { addUsd, attemptCostUsd } from '../../lifecycle/spend';
+import { stepEvents, stepsOf } from '../../lifecycle/step-times';
 import { queueOrder } from '../../queue/order';
+import { readDescriptor } from '../shared/descriptors';
+import { readHeartbeat } from '../shared/heartbeat';
 import { isQueued, queuedRun, runningRun } from '../shared/queue-runs';
 import type { ControlDeps } from './deps';
 import { findOwnRun } from './own-run';
 
-/** Everything that is known of one run. */
+/** Everything that is known of one run: what the control plane wrote, and what the driver has said since. */
 export async function statusOf(
   deps: ControlDeps,
   team: string,
@@ -16,18 +21,45 @@ export async function statusOf(
 ): Promise<({ ok: true } & StatusAnswer) | Refusal> {
   const own = await findOwnRun(deps, team, request.runId);
   if ('ok' in own) return own;
-  const [attempts, timeline, active] = await Promise.all([
+  const now = deps.now().getTime();
+  const [written, timeline, active, attempt] = await Promise.all([
     deps.store.attempts(own.runId),
     deps.store.timeline(own.runId),
     isQueued(own) ? deps.store.active() : [],
+    liveAttempt(deps, own, now),
   ]);
-  const now = deps.now().getTime();
+  const attempts = written.map((a) => (attempt && a.number === attempt.number ? attempt : a));
+  const since = own.attempt && attempt ? stepEvents(own.attempt, attempt, now) : [];
   return {
     ok: true,
-    ...answer(own, attempts, queuePositions(active, now), now),
-    goodput: ledger(timeline, now).goodput,
+    ...answer({ ...own, attempt }, attempts, queuePositions(active, now), now),
+    goodput: ledger([...timeline, ...since], now).goodput,
     ...(request.timeline && { timeline: timeline.map(timelineAnswer) }),
   };
+}
+
+/** The newest attempt, of a live job with what its newest heartbeat says: the control plane itself looks every few minutes only. */
+async function liveAttempt(deps: ControlDeps, record: RunRecord, now: EpochMs): Promise<Attempt | undefined> {
+  const { attempt } = record;
+  if (attempt?.phase !== 'created' || isOver(record)) return attempt;
+  const progress = nextProgress(attempt, await newestHeartbeat(deps, record, attempt), now);
+  const { first, last } = stepsOf(progress);
+  return {
+    ...attempt,
+    progress,
+    firstStep: attempt.firstStep ?? first,
+    lastStep: progress?.step ?? last ?? attempt.lastStep,
+  };
+}
+
+/** Undefined when it cannot be read: status then says what was written last. */
+async function newestHeartbeat(deps: ControlDeps, { team, runId }: RunRecord, { number }: Attempt) {
+  try {
+    const descriptor = await readDescriptor(deps.ssm, deps.environment, team);
+    return await readHeartbeat(deps.s3, runPrefixes({ descriptor, runId, attempt: number }).heartbeat);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The newest runs of the team. Goodput is left to `status`: it needs the whole timeline. */
@@ -69,9 +101,11 @@ function answer(
     state: record.state satisfies RunState,
     desiredState: record.desired,
     reason: record.reason,
+    attempt: record.attempt?.number ?? null,
     attempts: attempts.map(attemptAnswer),
     committedStep: record.committed?.step ?? null,
     step: record.attempt?.progress?.step ?? record.attempt?.lastStep ?? null,
+    stepAt: isoOf(record.attempt?.progress?.starts?.findLast((start) => start.stepAt !== null)?.stepAt ?? undefined),
     loss: record.attempt?.progress?.vitals?.loss ?? null,
     goodput: null,
     spendUsd: live ? addUsd(record.spentUsd, attemptCostUsd(record, live, now)) : record.spentUsd,

@@ -3,12 +3,12 @@ import { runOnRung } from '../../lifecycle/ladder';
 import { type CheckpointObservation, NOTHING_OBSERVED, type Observed } from '../../lifecycle/observed';
 import { type Attempt, type Checkpoint, isOver, liveAttempt, type RunRecord } from '../../lifecycle/record';
 import type { Descriptor } from '../../spec/descriptor';
+import { readHeartbeat } from '../shared/heartbeat';
 import type { RunIntent } from '../shared/items';
 import { fitsMemory } from '../shared/memory-check';
 import { listCheckpoints } from './checkpoints';
 import type { ReconcileDeps } from './deps';
 import { describeJob } from './describe';
-import { readHeartbeat } from './heartbeat';
 
 /** What was learnt in an earlier round of the same invocation. */
 export type Carried = Pick<Observed, 'create' | 'published'>;

@@ -207,6 +207,8 @@ describe('stop, resume, status, list', () => {
       ok: true,
       runId,
       desiredState: 'stop',
+      state: 'pending',
+      changed: true,
     });
     const writes = world.table.writes();
     await world.ask({ action: 'stop', runId });
@@ -245,6 +247,16 @@ describe('stop, resume, status, list', () => {
     await world.ask({ action: 'resume', runId });
     await world.settle();
     expect(world.jobFile(runId, 2).checkpoints.resumeFrom).toContain('step-10');
+  });
+
+  test('a stop of a run that has completed changes nothing and says so', async () => {
+    const runId = await world.launch();
+    world.end(`research-${runId}-a001`, 'Completed');
+    await world.tick();
+    const writes = world.table.writes();
+    const said = { ok: true, runId, desiredState: 'run', state: 'completed', changed: false };
+    expect(await world.ask({ action: 'stop', runId })).toEqual(said);
+    expect([world.table.writes(), world.messages.length]).toEqual([writes, 0]);
   });
 
   test('fails: a completed run is not resumed', async () => {

@@ -1,7 +1,9 @@
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
 import type { Heartbeat } from '../../lifecycle/observed';
-import { bucketAndKey } from '../shared/s3-uri';
+import type { EpochMs } from '../../lifecycle/record';
+import type { StartTimes } from '../../lifecycle/step-times';
+import { bucketAndKey } from './s3-uri';
 
 const number = z.number().nullable().catch(null);
 /** What an older driver leaves out, or a broken one garbles, is not known. */
@@ -17,6 +19,39 @@ const vitals = z.object({
   sparesLeft: z.int().nonnegative().nullable().catch(null),
 });
 
+/** The driver writes epoch seconds. */
+const seconds = z
+  .number()
+  .nullable()
+  .catch(null)
+  .transform((at) => (at === null ? null : Math.round(at * 1000)));
+const start = z.object({
+  number: z.int().nonnegative(),
+  firstStep: number,
+  firstStepAt: seconds,
+  step: number,
+  stepAt: seconds,
+  endedAt: seconds,
+});
+
+/** A host whose clock differs from S3's by more than this is corrected; less is the way of the heartbeat. */
+const CLOCK_TOLERANCE_MS = 5000;
+
+/** By S3's clock; undefined for a driver that does not time its steps. */
+function startsOf({ starts, at }: Record<string, unknown>, writtenAt: EpochMs): StartTimes[] | undefined {
+  const found = z.array(start).safeParse(starts);
+  if (!found.success) return undefined;
+  const behind = typeof at === 'number' ? writtenAt - at * 1000 : 0;
+  const shift = Math.abs(behind) > CLOCK_TOLERANCE_MS ? behind : 0;
+  const shifted = (time: EpochMs | null) => (time === null ? null : time + shift);
+  return found.data.map((s) => ({
+    ...s,
+    firstStepAt: shifted(s.firstStepAt),
+    stepAt: shifted(s.stepAt),
+    endedAt: shifted(s.endedAt),
+  }));
+}
+
 /** The newest heartbeat of a run; undefined when there is none or it cannot be read: silence is judged by age, not by errors. */
 export async function readHeartbeat(s3: S3Client, uri: string): Promise<Heartbeat | undefined> {
   try {
@@ -24,12 +59,14 @@ export async function readHeartbeat(s3: S3Client, uri: string): Promise<Heartbea
     if (!Body || !LastModified) return undefined;
     const beat = JSON.parse(await Body.transformToString()) as Record<string, unknown>;
     if (typeof beat.attempt !== 'number') return undefined;
+    const starts = startsOf(beat, LastModified.getTime());
     return {
       attempt: beat.attempt,
       step: typeof beat.step === 'number' ? beat.step : null,
       phase: typeof beat.phase === 'string' ? beat.phase : '',
       writtenAt: LastModified.getTime(),
       vitals: vitals.parse(beat),
+      ...(starts && { starts }),
     };
   } catch {
     return undefined;

@@ -1,0 +1,72 @@
+"""The starts of one attempt's ranks, with the times of their steps by this host's clock: what the run's ledger is computed from."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from typing import Any, Callable, Dict, List, Mapping, Optional
+
+#: The heartbeat names the newest this many; the control plane remembers those before.
+MOST_IN_HEARTBEAT = 8
+
+
+@dataclasses.dataclass
+class StartTimes:
+    """One start of the ranks: the first has number 0, each restart in place the next. Times are epoch seconds."""
+
+    number: int
+    first_step: Optional[int] = None
+    first_step_at: Optional[float] = None
+    step: Optional[int] = None
+    step_at: Optional[float] = None
+    ended_at: Optional[float] = None
+
+    def facts(self) -> Dict[str, Any]:
+        return {
+            "number": self.number,
+            "firstStep": self.first_step,
+            "firstStepAt": self.first_step_at,
+            "step": self.step,
+            "stepAt": self.step_at,
+            "endedAt": self.ended_at,
+        }
+
+
+class StepTimes:
+    """Outlives the rounds of an attempt, so that a restart in place forgets no step."""
+
+    def __init__(self) -> None:
+        self._all: List[StartTimes] = []
+        self._lock = threading.Lock()
+        #: Called at the first step of each start, so that the heartbeat need not wait for its next minute.
+        self.on_first_step: Callable[[], None] = lambda: None
+
+    def begin(self, number: int) -> None:
+        with self._lock:
+            self._all.append(StartTimes(number))
+
+    def end(self, now: float) -> None:
+        """The ranks of the newest start have left."""
+        with self._lock:
+            if self._all and self._all[-1].ended_at is None:
+                self._all[-1].ended_at = round(now, 3)
+
+    def feed(self, event: Mapping[str, Any], now: float) -> None:
+        """A progress event of the first host; everything but steps is ignored."""
+        if event.get("event") != "step":
+            return
+        with self._lock:
+            if not self._all:
+                return
+            start, at = self._all[-1], round(now, 3)
+            is_first = start.first_step is None
+            start.step, start.step_at = int(event.get("step", 0)), at
+            if is_first:
+                start.first_step, start.first_step_at = start.step, at
+        if is_first:
+            self.on_first_step()
+
+    def facts(self) -> List[Dict[str, Any]]:
+        """The `starts` field of the heartbeat, oldest first."""
+        with self._lock:
+            return [start.facts() for start in self._all[-MOST_IN_HEARTBEAT:]]

@@ -1,0 +1,81 @@
+import type { TimelineEvent } from './action';
+import type { Attempt, EpochMs, Progress } from './record';
+import { event } from './say';
+
+/** One start of an attempt's ranks, as the driver timed it. Start 0 begins with the job, each restart in place is the next. */
+export interface StartTimes {
+  number: number;
+  firstStep: number | null;
+  firstStepAt: EpochMs | null;
+  step: number | null;
+  stepAt: EpochMs | null;
+  /** Null while its ranks run. */
+  endedAt: EpochMs | null;
+}
+
+/** A record keeps the newest this many; the heartbeat names fewer. */
+const MOST_STARTS = 40;
+/** An attempt that trained this long has sent two heartbeats; without any, its steps were not seen. */
+const UNSEEN_AFTER_MS = 120_000;
+
+/** The remembered starts with what the newest heartbeat says of them, in order. */
+export function mergeStarts(before: readonly StartTimes[] = [], said: readonly StartTimes[] = []): StartTimes[] {
+  const byNumber = new Map([...before, ...said].map((start) => [start.number, start]));
+  return [...byNumber.values()].sort((a, b) => a.number - b.number).slice(-MOST_STARTS);
+}
+
+/** First and newest step of the attempt over all its starts; null = none was seen. */
+export function stepsOf(progress: Progress | undefined): { first: number | null; last: number | null } {
+  const starts = progress?.starts ?? [];
+  const stepped = starts.filter((start) => start.firstStep !== null);
+  return {
+    first: stepped[0]?.firstStep ?? progress?.vitals?.firstStep ?? null,
+    last: stepped[stepped.length - 1]?.step ?? null,
+  };
+}
+
+/**
+ * Timeline of what became known about steps between two looks, at the driver's times: `first-step` and `last-step` of each start,
+ * `ranks-restarted` between two. `seen` is the attempt after the look; once it has ended, so have all its starts.
+ */
+export function stepEvents(before: Attempt, seen: Attempt, now: EpochMs): TimelineEvent[] {
+  const known = new Map((before.progress?.starts ?? []).map((start) => [start.number, start]));
+  const starts = seen.progress?.starts ?? [];
+  const within = (at: EpochMs) => Math.min(Math.max(at, seen.trainingStartedAt ?? seen.intentAt), seen.endedAt ?? now);
+  return starts.flatMap((start, place) => {
+    const old = known.get(start.number);
+    const isLast = place === starts.length - 1;
+    const { firstStep, step, endedAt } = start;
+    const about = { attempt: seen.number, start: start.number };
+    const lines: TimelineEvent[] = [];
+    if (start.firstStepAt !== null && old?.firstStepAt == null)
+      lines.push(event(within(start.firstStepAt), 'first-step', `step ${firstStep}`, { ...about, step: firstStep }));
+    const isOver = endedAt !== null || !isLast || seen.phase === 'ended';
+    const wasOver = old?.endedAt != null || (old !== undefined && isFollowed(before, start.number));
+    if (isOver && !wasOver && start.stepAt !== null)
+      lines.push(event(within(start.stepAt), 'last-step', `step ${step}`, { ...about, step }));
+    if (!isLast && !isFollowed(before, start.number) && endedAt !== null)
+      lines.push(
+        event(
+          within(endedAt),
+          'ranks-restarted',
+          `restart in place ${start.number + 1} after step ${step ?? '-'}`,
+          about,
+        ),
+      );
+    return lines;
+  });
+}
+
+const isFollowed = (attempt: Attempt, number: number): boolean =>
+  (attempt.progress?.starts ?? []).some((start) => start.number > number);
+
+/** Of an attempt that has ended: it trained, and nothing says when it took its steps. */
+export function unseenSteps(before: Attempt, ended: Attempt, now: EpochMs): TimelineEvent[] {
+  const { trainingStartedAt, endedAt = now, lastStep, progress } = ended;
+  const isTimed = before.firstStep !== null || (progress?.starts ?? []).some((start) => start.firstStepAt !== null);
+  const isSilent = !progress && trainingStartedAt !== undefined && endedAt - trainingStartedAt >= UNSEEN_AFTER_MS;
+  if (isTimed || (lastStep === null && !isSilent)) return [];
+  const text = `when attempt ${ended.number} took its steps was not seen`;
+  return [event(endedAt, 'steps-unseen', text, { attempt: ended.number, lastStep })];
+}

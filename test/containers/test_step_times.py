@@ -1,0 +1,90 @@
+"""When the steps of an attempt began and ended, over restarts in place: the `starts` of the heartbeat."""
+
+import json
+from pathlib import Path
+
+from fake_s3 import FakeS3
+from fake_world import FakeWorld, job_json
+from slipway_driver.heartbeat import Heartbeat
+from slipway_driver.step_times import MOST_IN_HEARTBEAT, StepTimes
+
+
+def step(number: int) -> dict:
+    return {"event": "step", "step": number}
+
+
+def test_a_restart_in_place_forgets_no_step() -> None:
+    times = StepTimes()
+    times.begin(0)
+    times.feed({"event": "phase", "name": "load"}, 1.0)
+    times.feed(step(1), 10.0)
+    times.feed(step(7), 70.0)
+    times.end(75.0)
+    times.begin(1)
+    times.feed(step(6), 100.0)
+    first, second = times.facts()
+    assert first == {"number": 0, "firstStep": 1, "firstStepAt": 10.0, "step": 7, "stepAt": 70.0, "endedAt": 75.0}
+    assert second == {"number": 1, "firstStep": 6, "firstStepAt": 100.0, "step": 6, "stepAt": 100.0, "endedAt": None}
+
+
+def test_the_heartbeat_stays_small_however_often_the_ranks_start() -> None:
+    times = StepTimes()
+    for number in range(50):
+        times.begin(number)
+        times.end(float(number))
+    assert [start["number"] for start in times.facts()] == list(range(50 - MOST_IN_HEARTBEAT, 50))
+
+
+def test_the_first_step_of_each_start_is_told_at_once() -> None:
+    times, told = StepTimes(), []
+    times.on_first_step = lambda: told.append(times.facts()[-1]["step"])
+    for number, first in enumerate((1, 6)):
+        times.begin(number)
+        for later in range(3):
+            times.feed(step(first + later), 1.0)
+    assert told == [1, 6]
+
+
+def test_a_heartbeat_that_is_wanted_soon_does_not_wait_for_its_minute() -> None:
+    written = []
+
+    class Client:
+        def put(self, bucket: str, key: str, body: bytes, kind: str) -> None:
+            written.append(json.loads(body))
+            if len(written) == 1:
+                heartbeat.soon()
+            else:
+                heartbeat._stopped.set()
+                heartbeat._awake.set()
+
+    heartbeat = Heartbeat("s3://b/heartbeat.json", lambda: {"step": len(written)}, print, Client(), interval_seconds=600.0)  # type: ignore[arg-type]
+    heartbeat.start()
+    heartbeat._thread.join(30)
+    assert [beat["step"] for beat in written] == [0, 1]
+
+
+#: Ten steps of the run in two starts: the first fails in the middle of step 4, the second goes on from step 3.
+FAILS_ONCE = """
+import json, os, pathlib, sys
+mark = pathlib.Path(os.environ["SM_MODEL_DIR"]) / "failed"
+for step in range(1, 5) if not mark.exists() else range(3, 11):
+    print("step=%d" % step, flush=True)
+if not mark.exists():
+    mark.write_text("")
+    raise RuntimeError("once")
+"""
+
+
+def test_the_last_heartbeat_of_a_job_tells_all_its_starts(tmp_path: Path) -> None:
+    s3 = FakeS3()
+    try:
+        progress = {"stepRegex": r"step=(\d+)", "startupMinutes": 60, "silenceMinutes": 60}
+        uri = "s3://checkpoints/runs/default/tiny/heartbeat.json"
+        world = FakeWorld(tmp_path, 1, job_json(heartbeatUri=uri, progress=progress, restartsInPlace=2), {"train.py": FAILS_ONCE})
+        world.start(s3.environ)
+        assert world.wait() == [0], world.log("algo-1")
+        starts = json.loads(s3.objects["/checkpoints/runs/default/tiny/heartbeat.json"])["starts"]
+        assert [(start["firstStep"], start["step"]) for start in starts] == [(1, 4), (3, 10)], world.log("algo-1")
+        assert starts[0]["firstStepAt"] <= starts[0]["stepAt"] <= starts[0]["endedAt"] <= starts[1]["firstStepAt"]
+    finally:
+        s3.close()
