@@ -24,7 +24,7 @@ export class VirtualClock {
   private failure: { error: unknown } | undefined;
 
   schedule(at: SimMs, run: () => void): Scheduled {
-    const timer: Timer = { at: Math.max(at, this.now), order: this.order++, run };
+    const timer: Timer = { at: Math.max(Math.round(at), this.now), order: this.order++, run };
     this.push(timer);
     return {
       cancel: () => {

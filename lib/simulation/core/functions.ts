@@ -2,7 +2,10 @@ import type { VirtualClock } from './clock';
 import type { FunctionName, Invocation, Slot } from './invocation';
 
 /** How an invocation ended: its answer, an exception, or death between two of its calls. */
-export type Ending = { kind: 'answer'; value: unknown } | { kind: 'error'; error: unknown } | { kind: 'died'; why: string };
+export type Ending =
+  | { kind: 'answer'; value: unknown }
+  | { kind: 'error'; error: unknown }
+  | { kind: 'died'; why: string };
 
 interface Environment<Deps> extends Slot {
   deps: Deps;
@@ -19,6 +22,7 @@ export class LambdaFunction<Deps> {
   private readonly idle: Environment<Deps>[] = [];
   /** Invocations that have ended by an exception or by death. */
   failures = 0;
+  onDeath: () => void = () => {};
 
   constructor(
     readonly name: FunctionName,
@@ -29,14 +33,18 @@ export class LambdaFunction<Deps> {
   ) {}
 
   /** Starts an invocation; `onEnd` is called once, at the virtual time of its end. */
-  invoke(handle: (deps: Deps) => Promise<unknown>, onEnd: (ending: Ending, invocation: Invocation) => void): void {
+  invoke(
+    handle: (deps: Deps) => Promise<unknown>,
+    onEnd: (ending: Ending, invocation: Invocation) => void,
+  ): Invocation {
     const environment = this.idle.pop() ?? this.makeEnvironment();
     const { clock } = this;
     const end = (ending: Ending) => {
       limit.cancel();
       environment.invocation = undefined;
       if (ending.kind !== 'answer') this.failures += 1;
-      if (ending.kind !== 'died') this.idle.push(environment);
+      if (ending.kind === 'died') this.onDeath();
+      else this.idle.push(environment);
       onEnd(ending, invocation);
     };
     const invocation: Invocation = {
@@ -67,6 +75,7 @@ export class LambdaFunction<Deps> {
         (error) => finish({ kind: 'error', error }),
       );
     });
+    return invocation;
   }
 
   private makeEnvironment(): Environment<Deps> {

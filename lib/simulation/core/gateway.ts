@@ -116,7 +116,7 @@ export class Gateway {
     if (!this.limitOf(name).take(now)) {
       tally.throttled += 1;
       const [error, status] = THROTTLE_OF[send.service] ?? ['ThrottlingException', 400];
-      return this.failLater(send, serviceError(error, 'Rate exceeded', status), latency);
+      return this.failLater(send, serviceError(error, 'Rate exceeded', status), latency, true);
     }
     if (operation.writes) invocation.effects += 1;
     this.clock.after(latency, () => this.reach(send, outcome));
@@ -125,7 +125,10 @@ export class Gateway {
   /** The call has reached the service. */
   private reach(send: Send, outcome: CallOutcome | undefined): void {
     const { operation, input, invocation } = send;
-    if (outcome?.error !== undefined) return this.failLater(send, namedError(outcome.error, send.name), 0);
+    if (outcome?.error !== undefined) {
+      this.onTrouble(send.name, this.clock.now);
+      return this.failLater(send, namedError(outcome.error, send.name), 0);
+    }
     if (outcome?.empty) return this.answer(send, { $metadata: {} });
     if (!send.done) {
       try {
@@ -157,7 +160,7 @@ export class Gateway {
   }
 
   /** An error of one try: the SDK tries again as its client is configured, else the caller has it. */
-  private failLater(send: Send, error: unknown, ms: number): void {
+  private failLater(send: Send, error: unknown, ms: number, isOverRate = false): void {
     this.clock.after(ms, () => {
       const { invocation, settings } = send;
       if (invocation.isDead) return;
@@ -169,7 +172,7 @@ export class Gateway {
         this.clock.after(delay, () => this.attempt(send));
         return;
       }
-      if (isThrottling(error)) invocation.throttledCalls += 1;
+      if (isOverRate) invocation.throttledCalls += 1;
       this.clock.wake();
       send.reject(error);
     });

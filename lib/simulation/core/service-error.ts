@@ -64,6 +64,4 @@ export const isThrottling = (error: unknown): boolean =>
 
 /** Whether the SDK's standard mode tries again after this error. */
 export const isRetryable = (error: unknown): boolean =>
-  isThrottling(error) ||
-  TRANSIENT.has((error as Error).name) ||
-  [500, 502, 503, 504].includes(statusOf(error) ?? 0);
+  isThrottling(error) || TRANSIENT.has((error as Error).name) || [500, 502, 503, 504].includes(statusOf(error) ?? 0);

@@ -152,7 +152,9 @@ export class Fleet {
     this.give();
     if (job.held || !isLive(job)) return;
     this.turn(job, 'InProgress', 'Pending');
-    const { MaxPendingTimeInSeconds: most } = (job.request.StoppingCondition ?? {}) as { MaxPendingTimeInSeconds?: number };
+    const { MaxPendingTimeInSeconds: most } = (job.request.StoppingCondition ?? {}) as {
+      MaxPendingTimeInSeconds?: number;
+    };
     const since = job.pendingSince;
     if (most === undefined) return;
     this.timer(job, most * 1000, () => {

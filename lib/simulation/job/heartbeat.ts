@@ -1,7 +1,7 @@
-import { EPOCH_MS } from '../core/epoch';
 import type { SimMs } from '../core/clock';
+import { EPOCH_MS } from '../core/epoch';
 import type { S3Object } from '../services/s3';
-import { shapeCount, type SimJob } from './job';
+import { type SimJob, shapeCount } from './job';
 
 /** The driver beats this often (containers/driver/slipway_driver/heartbeat.py). */
 const BEAT_MS = 60_000;

@@ -86,7 +86,9 @@ export function wantedShapes(request: SimJob['request']): Shape[][] {
   const preferences = (rest as { InstancePreferences?: { InstanceType?: string; InstanceCount?: number }[] })
     .InstancePreferences;
   if (preferences) {
-    return preferences.map((p) => [{ instanceType: p.InstanceType ?? '', count: p.InstanceCount ?? InstanceCount ?? 1 }]);
+    return preferences.map((p) => [
+      { instanceType: p.InstanceType ?? '', count: p.InstanceCount ?? InstanceCount ?? 1 },
+    ]);
   }
   if (InstanceGroups) {
     return [InstanceGroups.map((g) => ({ instanceType: g.InstanceType ?? '', count: g.InstanceCount ?? 1 }))];

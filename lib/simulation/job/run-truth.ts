@@ -36,6 +36,7 @@ export class RunTruth {
   baseStep = 0;
   /** The last heartbeat of an attempt that is over. */
   lastBeat: S3Object | undefined;
+  private readonly commitCounts = new Map<number, number>();
   private listing: { version: number; objects: S3Object[] } | undefined;
   private version = 0;
 
@@ -79,6 +80,7 @@ export class RunTruth {
 
   commit(step: number, attempt: number, at: SimMs): void {
     if (this.resumeFrom === 'zero') return;
+    this.commitCounts.set(attempt, this.committedIn(attempt) + 1);
     const others = this.commits.filter((commit) => commit.step !== step);
     others.push({ step, attempt, at, isUnreadable: false });
     others.sort((a, b) => a.step - b.step);
@@ -86,6 +88,11 @@ export class RunTruth {
     // Unreadable ones of higher steps may stand before the one that was just written: it is never the one to go.
     while (others.length > keep && (others[0] as Commit).step !== step) others.shift();
     this.replace(others);
+  }
+
+  /** How many commits an attempt made. */
+  committedIn(attempt: number): number {
+    return this.commitCounts.get(attempt) ?? 0;
   }
 
   /** The trainer takes the markers of these away before it looks for the newest (job.json, `rollback`). */

@@ -2,22 +2,25 @@ import { type Issue, issue, orList } from '../../spec/issue';
 import type { Fault } from './schema';
 
 /** For each kind of fault: the key that makes it, those that must stand beside it, and those that may. */
-const KINDS: readonly { by: readonly (keyof Fault)[]; one?: readonly (keyof Fault)[]; may: readonly (keyof Fault)[] }[] =
-  [
-    { by: ['call'], one: ['error', 'answerLost', 'takesSeconds', 'empty'], may: ['key', 'nth'] },
-    {
-      by: ['job'],
-      one: ['ends', 'status', 'hangs', 'loses', 'stopTakesMinutes'],
-      may: ['reason', 'secondaryStatus', 'minutes', 'silent', 'count'],
-    },
-    { by: ['describeLagSeconds', 'indexLagSeconds'], may: [] },
-    { by: ['kill'], may: ['afterEffect', 'times'] },
-    { by: ['deleteJob'], may: [] },
-    { by: ['stored'], one: ['without'], may: [] },
-    { by: ['clock'], may: [] },
-    { by: ['taken'], may: [] },
-    { by: ['events'], may: ['minutes'] },
-  ];
+const KINDS: readonly {
+  by: readonly (keyof Fault)[];
+  one?: readonly (keyof Fault)[];
+  may: readonly (keyof Fault)[];
+}[] = [
+  { by: ['call'], one: ['error', 'answerLost', 'takesSeconds', 'empty'], may: ['key', 'nth'] },
+  {
+    by: ['job'],
+    one: ['ends', 'status', 'hangs', 'loses', 'stopTakesMinutes'],
+    may: ['reason', 'secondaryStatus', 'minutes', 'silent', 'count'],
+  },
+  { by: ['describeLagSeconds', 'indexLagSeconds'], may: [] },
+  { by: ['kill'], may: ['afterEffect', 'times'] },
+  { by: ['deleteJob'], may: [] },
+  { by: ['stored'], one: ['without'], may: [] },
+  { by: ['clock'], may: [] },
+  { by: ['taken'], may: [] },
+  { by: ['events'], may: ['minutes'] },
+];
 const ALWAYS: readonly (keyof Fault)[] = ['at', 'to'];
 
 /** Keys that mean something only beside another one: `reason` beside `ends`. */
@@ -36,7 +39,11 @@ export function checkFault(fault: Fault, path: string): Issue[] {
   if (!kind || kinds.length > 1) {
     const names = orList(KINDS.flatMap(({ by }) => by));
     const got = { got: keys.length === 0 ? 'nothing' : keys.join(', ') };
-    const found = { ...got, must: `must say what goes wrong by exactly one of ${names}`, fix: 'write one fault an entry' };
+    const found = {
+      ...got,
+      must: `must say what goes wrong by exactly one of ${names}`,
+      fix: 'write one fault an entry',
+    };
     return [issue('scenario/fault', 'error', path, found)];
   }
   const known = [...ALWAYS, ...kind.by, ...(kind.one ?? []), ...kind.may];
@@ -80,5 +87,7 @@ function whatHappens(keys: readonly (keyof Fault)[], kind: (typeof KINDS)[number
 
 function timesInOrder({ at = 0, to }: Fault, path: string): Issue[] {
   if (to === undefined || to >= at) return [];
-  return [issue('scenario/time', 'error', `${path}.to`, { must: 'must not be before at', got: `${to} s`, fix: 'swap them' })];
+  return [
+    issue('scenario/time', 'error', `${path}.to`, { must: 'must not be before at', got: `${to} s`, fix: 'swap them' }),
+  ];
 }

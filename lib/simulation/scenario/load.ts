@@ -3,11 +3,11 @@ import { hasErrors, type Issue, issue, orList } from '../../spec/issue';
 import { loadEnvironment, loadRun } from '../../spec/load';
 import { applyOverrides } from '../../spec/overrides';
 import { totalSteps } from '../../spec/resolve-run';
-import { parseYaml, type Position } from '../../spec/yaml-file';
+import { type Position, parseYaml } from '../../spec/yaml-file';
 import { zodIssues } from '../../spec/zod-issues';
 import { canonicalCall } from '../core/call-faults';
-import { quotaName } from '../services/limits';
 import { KNOWN_CALLS } from '../services/known-calls';
+import { quotaName } from '../services/limits';
 import { checkFault } from './faults';
 import { type RunEntry, type ScenarioFile, scenarioSchema } from './schema';
 
@@ -56,7 +56,10 @@ export function readScenario(data: unknown, read: (path: string) => string): Omi
 }
 
 /** A scenario whose file was parsed: reads what it names, and checks what its parts say of each other. */
-export function resolveScenario(file: ScenarioFile, read: (path: string) => string): Omit<LoadedScenario, 'positionOf'> {
+export function resolveScenario(
+  file: ScenarioFile,
+  read: (path: string) => string,
+): Omit<LoadedScenario, 'positionOf'> {
   const environment = readEnvironment(file, read);
   const teams = Object.keys(environment.value?.teams ?? {});
   const runs = (file.runs ?? []).map((entry, i) => readRun(entry, i, teams, read));
@@ -129,7 +132,10 @@ function readRun(entry: RunEntry, index: number, teams: readonly string[], read:
   }
   const { text, steps } = runText(entry, textOf(entry.file, read));
   if (steps === undefined) {
-    const lacks = { must: 'must be given for a run file without training.steps', fix: 'write how many hours its steps take' };
+    const lacks = {
+      must: 'must be given for a run file without training.steps',
+      fix: 'write how many hours its steps take',
+    };
     issues.push(issue('scenario/steps', 'error', `${at}.trainsHours`, lacks));
   }
   return { value: { ...entry, text, team }, issues };
@@ -167,9 +173,17 @@ function nameIssues(file: ScenarioFile): Issue[] {
   const unknown = (path: string, id: string) =>
     ids.includes(id)
       ? []
-      : [issue('scenario/run', 'error', path, { must: 'must be the id of a run of this scenario', got: id, fix: `use ${orList(ids)}` })];
+      : [
+          issue('scenario/run', 'error', path, {
+            must: 'must be the id of a run of this scenario',
+            got: id,
+            fix: `use ${orList(ids)}`,
+          }),
+        ];
   const twice = ids.flatMap((id, i) =>
-    ids.indexOf(id) === i ? [] : [issue('scenario/run', 'error', `runs[${i}].id`, { must: 'must be unique', got: id, fix: 'rename it' })],
+    ids.indexOf(id) === i
+      ? []
+      : [issue('scenario/run', 'error', `runs[${i}].id`, { must: 'must be unique', got: id, fix: 'rename it' })],
   );
   const faults = (file.faults ?? []).flatMap((fault, i) => [
     ...(['job', 'deleteJob', 'taken'] as const).flatMap((key) =>
@@ -186,7 +200,9 @@ function nameIssues(file: ScenarioFile): Issue[] {
 
 function callIssues(call: string, path: string): Issue[] {
   const name = canonicalCall(call);
-  const isKnown = name.endsWith(':*') ? KNOWN_CALLS.some((k) => k.startsWith(name.slice(0, -1))) : KNOWN_CALLS.includes(name);
+  const isKnown = name.endsWith(':*')
+    ? KNOWN_CALLS.some((k) => k.startsWith(name.slice(0, -1)))
+    : KNOWN_CALLS.includes(name);
   if (isKnown) return [];
   const text = { must: 'must be a call that the functions make', got: call, fix: `use ${orList(KNOWN_CALLS)}` };
   return [issue('scenario/call', 'error', path, text)];

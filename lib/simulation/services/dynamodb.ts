@@ -129,7 +129,8 @@ export class SimTable {
   private transact({ TransactItems = [] }: TransactWriteItemsCommandInput, invocation: Invocation): unknown {
     if (TransactItems.length > 100) throw serviceError('ValidationException', 'more than 100 items', 400);
     const puts = TransactItems.map(({ Put, ...others }) => {
-      if (!Put) throw new Error(`the simulation knows transactions of puts only, got ${Object.keys(others).join(', ')}`);
+      if (!Put)
+        throw new Error(`the simulation knows transactions of puts only, got ${Object.keys(others).join(', ')}`);
       return Put;
     });
     const reasons = puts.map((put) => (this.isAllowed(put) ? { Code: 'None' } : { Code: 'ConditionalCheckFailed' }));
@@ -179,7 +180,9 @@ export class SimTable {
   private inTable(input: QueryCommandInput): Item[] {
     const expression = input.KeyConditionExpression ?? '';
     const partition = Object.values(input.ExpressionAttributeValues ?? {})[0]?.S ?? '';
-    const items = [...(this.partitions.get(partition)?.values() ?? [])].map(({ item }) => this.alive(item)).filter(isThere);
+    const items = [...(this.partitions.get(partition)?.values() ?? [])]
+      .map(({ item }) => this.alive(item))
+      .filter(isThere);
     return sorted(
       items.filter((item) => holds(expression, item, input)),
       RUN_TABLE_SORT_KEY,

@@ -1,4 +1,11 @@
-import { GENERAL_QUOTAS, generalQuota, INSTANCE_QUOTA_CODES, instanceQuota, QUOTA, type QuotaUsage } from '../../catalog/quotas';
+import {
+  GENERAL_QUOTAS,
+  generalQuota,
+  INSTANCE_QUOTA_CODES,
+  instanceQuota,
+  QUOTA,
+  type QuotaUsage,
+} from '../../catalog/quotas';
 import type { SimMs } from '../core/clock';
 import type { Shape } from '../job/job';
 import type { ScenarioFile } from '../scenario/schema';

@@ -100,7 +100,10 @@ export class SimQueue {
     for (const [id, at] of this.sentIds) if (now - at >= DEDUPLICATION_MS) this.sentIds.delete(id);
   }
 
-  private changeVisibility({ ReceiptHandle = '', VisibilityTimeout = 0 }: ChangeMessageVisibilityCommandInput): unknown {
+  private changeVisibility({
+    ReceiptHandle = '',
+    VisibilityTimeout = 0,
+  }: ChangeMessageVisibilityCommandInput): unknown {
     const group = this.byReceipt.get(ReceiptHandle);
     if (!group?.inFlight)
       throw serviceError('ReceiptHandleIsInvalid', 'The input receipt handle is not a valid receipt handle.', 404);

@@ -145,7 +145,9 @@ export class SimS3 {
       const { place, heartbeat } = truth;
       return [
         ...(place?.bucket === bucket ? truth.objects().map((o) => entry(`${place.prefix}${o.key}`, o)) : []),
-        ...(beat && heartbeat?.bucket === bucket && heartbeat.key.startsWith(prefix) ? [entry(heartbeat.key, beat)] : []),
+        ...(beat && heartbeat?.bucket === bucket && heartbeat.key.startsWith(prefix)
+          ? [entry(heartbeat.key, beat)]
+          : []),
       ];
     });
     const found = [...stored.map((object) => entry(object.key, object)), ...ofRuns];

@@ -16,7 +16,7 @@ import type { Invocation } from '../core/invocation';
 import { serviceError } from '../core/service-error';
 import type { Fleet } from '../job/fleet';
 import { type JobView, type SimJob, shapeCount, wantedShapes } from '../job/job';
-import { type AccountLimits, perJobQuota, type Pool, poolsOf } from './limits';
+import { type AccountLimits, type Pool, perJobQuota, poolsOf } from './limits';
 import type { Usage } from './usage';
 
 export interface SageMakerHooks {
@@ -75,7 +75,8 @@ export class SimSageMaker {
     DescribeProcessingJob: {
       latencyMs: 60,
       key: (input: DescribeProcessingJobCommandInput) => input.ProcessingJobName,
-      run: ({ ProcessingJobName = '' }: DescribeProcessingJobCommandInput) => this.describeProcessing(ProcessingJobName),
+      run: ({ ProcessingJobName = '' }: DescribeProcessingJobCommandInput) =>
+        this.describeProcessing(ProcessingJobName),
     },
     StopTrainingJob: {
       latencyMs: 80,
@@ -116,7 +117,11 @@ export class SimSageMaker {
 
   private create(name: string, request: SimJob['request'], kind: SimJob['kind'], invocation: Invocation): SimJob {
     if (this.fleet.jobs.has(name))
-      throw serviceError('ResourceInUse', `Training job names must be unique within an AWS account and region: ${name}`, 400);
+      throw serviceError(
+        'ResourceInUse',
+        `Training job names must be unique within an AWS account and region: ${name}`,
+        400,
+      );
     const refusal = this.quotaRefusal(request, kind);
     if (refusal) {
       this.hooks.onRefused(name);
@@ -151,7 +156,11 @@ export class SimSageMaker {
     const job = this.fleet.jobs.get(name);
     if (!job) throw notFound();
     if (job.status !== 'InProgress')
-      throw serviceError('ValidationException', `The request was rejected because the training job is in status ${job.status}.`, 400);
+      throw serviceError(
+        'ValidationException',
+        `The request was rejected because the training job is in status ${job.status}.`,
+        400,
+      );
     this.hooks.onStop(job, invocation);
     this.fleet.stop(job);
     return {};

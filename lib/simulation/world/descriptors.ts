@@ -32,7 +32,10 @@ export function descriptorsOf(spec: EnvironmentSpec): Map<string, Descriptor> {
   return new Map(Object.keys(spec.teams).map((team) => [team, descriptorOf(spec, team)]));
 }
 
-export const parametersOf = (spec: EnvironmentSpec, descriptors: ReadonlyMap<string, Descriptor>): Map<string, string> =>
+export const parametersOf = (
+  spec: EnvironmentSpec,
+  descriptors: ReadonlyMap<string, Descriptor>,
+): Map<string, string> =>
   new Map(
     [...descriptors].map(([team, descriptor]) => [descriptorParameter(spec.name, team), JSON.stringify(descriptor)]),
   );
