@@ -2,6 +2,7 @@ import { App, Validations } from 'aws-cdk-lib';
 import { EnvironmentStack, isSandbox } from '../lib/constructs';
 import { readEnvironments } from '../lib/constructs/read-environments';
 import { RememberedValidation } from '../lib/constructs/remembered-validation';
+import { embeddedEndpoint } from '../lib/constructs/sandbox-context';
 
 const app = new App();
 
@@ -24,6 +25,12 @@ async function makeStacks(): Promise<void> {
     });
   }
 }
+
+const embedded = embeddedEndpoint();
+if (isSandbox(app) && embedded)
+  console.error(
+    `slipway: CloudFormation is at ${embedded}, so this template is for the embedded AWS (-c sandbox=0 forbids it)`,
+  );
 
 // The checks take longer than the synthesis: `-c checks=off` leaves them out between two deploys of one's own, and the template
 // for the embedded AWS, which is not the one that is checked, always goes without.

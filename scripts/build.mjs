@@ -29,7 +29,7 @@ if (wants('cli')) {
     minifySyntax: true,
     logLevel: 'warning',
     banner: {
-      js: "#!/usr/bin/env node\nimport { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url);",
+      js: "#!/usr/bin/env node\nimport { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url); const __dirname = import.meta.dirname;",
     },
   });
   chmodSync('dist/cli/slipway.mjs', 0o755);

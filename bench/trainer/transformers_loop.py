@@ -5,8 +5,8 @@ from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from peer_loop import train
+from slipway_trainer.published_config import published_config
 from slipway_trainer.settings import RunSettings
-from slipway_trainer.weights import published_config
 
 
 def build(settings: RunSettings, device: torch.device) -> nn.Module:

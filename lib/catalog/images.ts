@@ -93,6 +93,8 @@ export const HUGGING_FACE_IMAGES: Readonly<Record<string, { pytorch: string; pyt
   '4.49.0': { pytorch: '2.5.1', python: 'py311', suffix: 'cu124-ubuntu22.04' },
   '4.55.0': { pytorch: '2.7.1', python: 'py312', suffix: 'cu128-ubuntu22.04' },
   '4.56.2': { pytorch: '2.8.0', python: 'py312', suffix: 'cu129-ubuntu22.04' },
+  // sagemaker-core 2.27.0 (Apache-2.0), retrieved 2026-11-22.
+  '5.3.0': { pytorch: '2.9.0', python: 'py312', suffix: 'cu130-ubuntu22.04' },
 };
 
 /**

@@ -35,15 +35,10 @@ export function hashOf(files: readonly DriverFile[]): string {
   return sha256(lines.join('\n')).slice(0, 12);
 }
 
-/** The folder with our package.json above the running file. */
+/** The folder of this installation: the nearest one with `containers/` above this file (the bundle defines `__dirname` too). */
 export function packageRoot(): string {
-  for (let folder = __dirname_(); ; folder = path.dirname(folder)) {
+  for (let folder = __dirname; folder !== path.dirname(folder); folder = path.dirname(folder)) {
     if (existsSync(path.join(folder, 'containers'))) return folder;
-    if (folder === path.dirname(folder)) return process.cwd();
   }
-}
-
-function __dirname_(): string {
-  // The bundle is ESM and has no __dirname; the sources and tests are CommonJS and have one.
-  return typeof __dirname === 'undefined' ? path.dirname(process.argv[1] ?? process.cwd()) : __dirname;
+  throw new Error(`slipway: the folder containers/ must lie above ${__dirname}; install the package again`);
 }

@@ -14,6 +14,7 @@ import { EnvironmentNetwork } from './environment-network';
 import { Guards } from './guards';
 import { LustreFileSystem } from './lustre-file-system';
 import { Observability } from './observability';
+import { OperationsKey } from './operations-key';
 import { packageRoot } from './package-root';
 import { QuotaPreflight } from './quota-preflight';
 import { RegisteredRun } from './registered-run';
@@ -62,6 +63,7 @@ export class EnvironmentStack extends Stack {
   public readonly storage: TrainingStorage;
   public readonly roles: TrainingRoles;
   public readonly launcher: TrainingLauncher;
+  public readonly operationsKey: OperationsKey;
   public readonly access: EnvironmentAccess;
   public readonly observability: Observability;
   /** Image that jobs run by default. */
@@ -76,6 +78,7 @@ export class EnvironmentStack extends Stack {
     this.prefix = `slipway-${this.spec.name}`;
     this.preflight = this.makePreflight(props.runs ?? []);
     this.guards = this.makeGuards();
+    this.operationsKey = new OperationsKey(this, 'OperationsKey', { description: `${this.prefix}: operations` });
     this.network = new EnvironmentNetwork(this, 'Network', this.spec);
     this.storage = this.makeStorage();
     const image = this.makeImage(props.baseImageUri);
@@ -157,6 +160,7 @@ export class EnvironmentStack extends Stack {
       environment: name,
       storage: this.storage,
       roles: this.roles,
+      operationsKey: this.operationsKey.key,
       shares: Object.fromEntries(Object.entries(teams).map(([team, { share }]) => [team, share])),
       notificationEmails: notifications.emails,
       retain: storage.retain,

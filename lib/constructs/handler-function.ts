@@ -1,5 +1,6 @@
 import { Duration, RemovalPolicy } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
+import type * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
@@ -28,6 +29,8 @@ export interface HandlerFunctionProps {
   readonly memorySize?: number;
   /** @default - no variables */
   readonly environment?: Record<string, string>;
+  /** Key of its logs and variables. @default - the services' own: logs must be readable after a deploy that was rolled back */
+  readonly encryptionKey?: kms.IKey;
   /** @default - none */
   readonly reservedConcurrentExecutions?: number;
   /** @default logs.RetentionDays.THREE_MONTHS */
@@ -48,6 +51,7 @@ export class HandlerFunction extends Construct {
     this.logGroup = new logs.LogGroup(this, 'Logs', {
       retention: props.logRetention ?? logs.RetentionDays.THREE_MONTHS,
       removalPolicy: RemovalPolicy.DESTROY,
+      encryptionKey: props.encryptionKey,
     });
     this.role = new iam.Role(this, 'Role', {
       roleName: props.roleName,
@@ -64,6 +68,7 @@ export class HandlerFunction extends Construct {
       timeout: props.timeout ?? Duration.seconds(60),
       memorySize: props.memorySize ?? 256,
       environment: props.environment,
+      environmentEncryption: props.encryptionKey,
       reservedConcurrentExecutions: props.reservedConcurrentExecutions,
       role: this.role,
       logGroup: this.logGroup,

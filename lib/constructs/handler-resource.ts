@@ -1,9 +1,10 @@
-import { CustomResource, type Duration, RemovalPolicy, Validations } from 'aws-cdk-lib';
+import { CustomResource, type Duration, RemovalPolicy } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import type * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { Provider } from 'aws-cdk-lib/custom-resources';
 import { Construct } from 'constructs';
+import { acknowledge } from './acknowledge';
 import type { HandlerFunction } from './handler-function';
 import { acknowledgeResources } from './statement';
 
@@ -61,7 +62,7 @@ export class HandlerResource extends Construct {
 }
 
 function acknowledgeFramework(provider: Construct, handlers: readonly lambda.Function[]): void {
-  Validations.of(provider).acknowledge({
+  acknowledge(provider, {
     id: 'AwsSolutions-L1',
     reason: 'The runtime of the provider framework comes with the pinned aws-cdk-lib release.',
   });
@@ -79,7 +80,7 @@ function acknowledgeFramework(provider: Construct, handlers: readonly lambda.Fun
 
 function acknowledgeWaiter(provider: Construct): void {
   for (const id of ['AwsSolutions-SF1', 'AwsSolutions-SF2'])
-    Validations.of(provider).acknowledge({
+    acknowledge(provider, {
       id,
       reason: 'The waiter only asks the function again; what it asked and heard is in the logs of the functions.',
     });

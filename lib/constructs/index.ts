@@ -8,6 +8,7 @@ export { EnvironmentStack, type EnvironmentStackProps, type RunSubmission } from
 export { type GuardProps, Guards } from './guards';
 export { LustreFileSystem, type LustreFileSystemProps } from './lustre-file-system';
 export { Observability, type ObservabilityProps } from './observability';
+export { OperationsKey, type OperationsKeyProps } from './operations-key';
 export { QuotaPreflight, type QuotaPreflightProps } from './quota-preflight';
 export { RegisteredRun, type RegisteredRunProps } from './registered-run';
 export { isSandbox } from './sandbox-context';

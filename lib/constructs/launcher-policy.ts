@@ -10,7 +10,10 @@ export interface LauncherContext {
   readonly queueArn: string;
   readonly checkpointBucketArn: string;
   readonly artifactBucketArn: string;
+  /** Key of the table and the buckets. */
   readonly keyArn: string;
+  /** Key of the queues, the topic and the functions' own variables. */
+  readonly operationsKeyArn: string;
 }
 
 const TRANSACT = ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:UpdateItem', 'dynamodb:ConditionCheckItem'];
@@ -41,14 +44,28 @@ export function controlStatements(context: LauncherContext): ExactStatement[] {
       resources: [`${checkpointBucketArn}/runs/*/heartbeat.json`],
       wildcard: 'Status says the newest step and loss of a live run.',
     },
+    // Without it S3 answers 403 instead of 404 for an upload or a heartbeat that is not there.
+    {
+      actions: ['s3:ListBucket'],
+      resources: [artifactBucketArn, checkpointBucketArn],
+      conditions: { StringLike: { 's3:prefix': ['runs/*'] } },
+    },
   ];
+}
+
+/** What reconcile works on beside the table and the buckets. */
+export interface ReconcileTargets {
+  /** Roles of the teams' jobs. */
+  readonly passableRoleArns: readonly string[];
+  readonly topicArn: string;
+  /** Queue for events whose every retry failed. */
+  readonly undeliveredArn: string;
 }
 
 /** Reconcile alone creates and stops jobs, and passes the roles of jobs to SageMaker and to nobody else. */
 export function reconcileStatements(
   context: LauncherContext,
-  passableRoleArns: readonly string[],
-  topicArn: string,
+  { passableRoleArns, topicArn, undeliveredArn }: ReconcileTargets,
 ): ExactStatement[] {
   const { partition, region, account, environment, artifactBucketArn, checkpointBucketArn } = context;
   const sagemaker = (kind: string, name: string) => `arn:${partition}:sagemaker:${region}:${account}:${kind}/${name}`;
@@ -60,8 +77,8 @@ export function reconcileStatements(
     { actions: ['sagemaker:StopTrainingJob'], resources: [training], wildcard: named },
     {
       actions: ['sagemaker:CreateTrainingJob'],
-      resources: [training, sagemaker('training-plan', '*')],
-      wildcard: `${named} The run file names the training plan.`,
+      resources: [training, sagemaker('training-plan', '*'), sagemaker('reserved-capacity', '*')],
+      wildcard: `${named} The run file names the training plan, which names its reserved capacity.`,
     },
     {
       actions: ['sagemaker:CreateProcessingJob', 'sagemaker:DescribeProcessingJob', 'sagemaker:StopProcessingJob'],
@@ -104,13 +121,19 @@ export function reconcileStatements(
       resources: [`${checkpointBucketArn}/runs/*/step-*`],
       wildcard: 'Checkpoints that were never committed get the tag that lets them expire.',
     },
+    // Lambda polls the queue of runs, and sends away what failed, with the function's own role.
+    {
+      actions: ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes', 'sqs:ChangeMessageVisibility'],
+      resources: [context.queueArn],
+    },
+    { actions: ['sqs:SendMessage'], resources: [undeliveredArn] },
     { actions: ['sns:Publish'], resources: [topicArn] },
     { actions: ['events:PutEvents'], resources: [`arn:${partition}:events:${region}:${account}:event-bus/default`] },
   ];
 }
 
 function sharedStatements(context: LauncherContext): ExactStatement[] {
-  const { partition, region, account, environment, runTableArn, queueArn, keyArn } = context;
+  const { partition, region, account, environment, runTableArn, queueArn, keyArn, operationsKeyArn } = context;
   return [
     { actions: TRANSACT, resources: [runTableArn] },
     {
@@ -126,9 +149,10 @@ function sharedStatements(context: LauncherContext): ExactStatement[] {
     },
     {
       actions: ['servicequotas:GetServiceQuota'],
-      resources: [`arn:${partition}:servicequotas:${region}:${account}:sagemaker/*`],
-      wildcard: 'Which quotas matter is known when a run is there.',
+      resources: ['*'],
+      wildcard: 'Editions of the Service Authorization Reference before 2026 know no resource type for this read.',
     },
     { actions: KEY_USE, resources: [keyArn] },
+    { actions: ['kms:Decrypt', 'kms:GenerateDataKey'], resources: [operationsKeyArn] },
   ];
 }

@@ -1,13 +1,24 @@
 import type { Construct } from 'constructs';
 
-/** Context key: `-c sandbox=1` leaves out what the embedded AWS cannot deploy. */
+/** Context key: `-c sandbox=1` leaves out what the embedded AWS cannot deploy, `-c sandbox=0` never does. */
 export const SANDBOX_CONTEXT = 'sandbox';
 
+const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]'];
+
 /**
- * Whether the app is synthesised for the embedded AWS. MiniStack knows no self-referencing security group rules, flow logs,
- * NAT gateways, FSx, budgets and image builds; everything else is the same template.
+ * Whether the app is synthesised for the embedded AWS: the context says so, or CloudFormation's endpoint is on this machine, as
+ * `slipway sandbox env` sets it. MiniStack knows no self-referencing security group rules, flow logs, NAT gateways, FSx, budgets
+ * and image builds; everything else is the same template.
  */
-export function isSandbox(scope: Construct): boolean {
+export function isSandbox(scope: Construct, env: NodeJS.ProcessEnv = process.env): boolean {
   const value: unknown = scope.node.tryGetContext(SANDBOX_CONTEXT);
+  if (value === undefined || value === '') return embeddedEndpoint(env) !== undefined;
   return value === true || value === 1 || value === '1' || value === 'true';
+}
+
+/** CloudFormation's endpoint where it is on this machine. No endpoint of AWS is, nor a VPC endpoint or a proxy before one. */
+export function embeddedEndpoint(env: NodeJS.ProcessEnv = process.env): string | undefined {
+  const endpoint = env.AWS_ENDPOINT_URL_CLOUDFORMATION || env.AWS_ENDPOINT_URL;
+  if (!endpoint || env.AWS_IGNORE_CONFIGURED_ENDPOINT_URLS === 'true') return undefined;
+  return URL.canParse(endpoint) && LOOPBACK.includes(new URL(endpoint).hostname) ? endpoint : undefined;
 }

@@ -1,6 +1,7 @@
-import { Stack, Validations } from 'aws-cdk-lib';
+import { Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import type { IConstruct } from 'constructs';
+import { acknowledge } from './acknowledge';
 
 export interface ExactStatement extends Pick<iam.PolicyStatementProps, 'sid' | 'conditions'> {
   readonly actions: string[];
@@ -19,7 +20,7 @@ export function allow(role: iam.Role, { wildcard, ...statement }: ExactStatement
 export function acknowledgeResources(scope: IConstruct, resources: readonly string[], reason: string): void {
   for (const resource of resources) {
     const name = flatten(Stack.of(scope).resolve(resource));
-    if (name.includes('*')) Validations.of(scope).acknowledge({ id: `AwsSolutions-IAM5[Resource::${name}]`, reason });
+    if (name.includes('*')) acknowledge(scope, { id: `AwsSolutions-IAM5[Resource::${name}]`, reason });
   }
 }
 

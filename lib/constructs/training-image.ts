@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { Duration, RemovalPolicy, Validations } from 'aws-cdk-lib';
+import { Duration, RemovalPolicy } from 'aws-cdk-lib';
 import * as codebuild from 'aws-cdk-lib/aws-codebuild';
 import * as ecr from 'aws-cdk-lib/aws-ecr';
 import * as iam from 'aws-cdk-lib/aws-iam';
@@ -12,6 +12,7 @@ import { Construct } from 'constructs';
 import { parseEcrUri } from '../catalog/ecr-uri';
 import { REGIONS } from '../catalog/regions';
 import { IMAGE_BUILD_TYPE } from '../contracts/custom-resources';
+import { acknowledge } from './acknowledge';
 import { HandlerFunction } from './handler-function';
 import { HandlerResource } from './handler-resource';
 import { IMAGE_BUILD_SPEC } from './image-build-spec';
@@ -131,7 +132,7 @@ export class TrainingImage extends Construct {
     });
     // The first build needs the permissions, not only the role.
     project.node.addDependency(role);
-    Validations.of(project).acknowledge({
+    acknowledge(project, {
       id: 'AwsSolutions-CB3',
       reason: 'docker build needs privileged mode; the project runs our Dockerfile only and nobody else may change it.',
     });

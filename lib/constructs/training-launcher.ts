@@ -1,11 +1,10 @@
-import { Duration, Stack, Validations } from 'aws-cdk-lib';
+import { Duration, Names, Stack } from 'aws-cdk-lib';
 import type * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
 import * as events from 'aws-cdk-lib/aws-events';
 import * as targets from 'aws-cdk-lib/aws-events-targets';
 import * as iam from 'aws-cdk-lib/aws-iam';
+import type * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
-import { SqsDestination } from 'aws-cdk-lib/aws-lambda-destinations';
-import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import * as sns from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
@@ -27,8 +26,10 @@ import {
   TICK,
   TICK_SECONDS,
 } from '../contracts/launcher';
+import { acknowledge } from './acknowledge';
 import { HandlerFunction } from './handler-function';
 import { controlStatements, type LauncherContext, reconcileStatements } from './launcher-policy';
+import { OperationsKey } from './operations-key';
 import { runTable } from './run-table';
 import type { TrainingRoles } from './training-roles';
 import type { TrainingStorage } from './training-storage';
@@ -39,6 +40,8 @@ export interface TrainingLauncherProps {
   readonly roles: TrainingRoles;
   /** Queue share by team. */
   readonly shares: Readonly<Record<string, number>>;
+  /** Key of notifications, queues, and the functions' logs and variables: that of an `OperationsKey`. @default - one of its own is made */
+  readonly operationsKey?: kms.IKey;
   /** Who is told when a run needs a person. @default - nobody */
   readonly notificationEmails?: readonly string[];
   /** Whether the run table survives the stack. @default true */
@@ -53,6 +56,7 @@ export interface TrainingLauncherProps {
  */
 export class TrainingLauncher extends Construct {
   public readonly table: dynamodb.ITable;
+  public readonly operationsKey: kms.IKey;
   public readonly topic: sns.Topic;
   public readonly queue: sqs.Queue;
   public readonly runDeadLetters: sqs.Queue;
@@ -74,10 +78,13 @@ export class TrainingLauncher extends Construct {
       retain: props.retain ?? true,
       adopt: props.adopt ?? false,
     });
+    this.operationsKey =
+      props.operationsKey ??
+      new OperationsKey(this, 'Key', { description: `Slipway ${props.environment}: operations` }).key;
     this.topic = this.makeTopic();
     this.runDeadLetters = this.makeQueue('RunDeadLetters', true);
     this.eventDeadLetters = this.makeQueue('EventDeadLetters', false);
-    Validations.of(this.eventDeadLetters).acknowledge({
+    acknowledge(this.eventDeadLetters, {
       id: 'AwsSolutions-SQS3',
       reason: 'It is the dead-letter queue of the event rules and of asynchronous invocations.',
     });
@@ -99,17 +106,29 @@ export class TrainingLauncher extends Construct {
   private makeTopic(): sns.Topic {
     const topic = new sns.Topic(this, 'Notifications', {
       displayName: `Slipway ${this.props.environment}`,
-      masterKey: this.props.storage.key,
+      masterKey: this.operationsKey,
       enforceSSL: true,
     });
     for (const email of this.props.notificationEmails ?? []) topic.addSubscription(new EmailSubscription(email));
+    const { partition, region, account } = Stack.of(this);
+    // A topic with any policy of its own loses the default one, which lets services of the account publish.
+    topic.addToResourcePolicy(
+      new iam.PolicyStatement({
+        sid: 'Alarms',
+        principals: [new iam.ServicePrincipal('cloudwatch.amazonaws.com')],
+        actions: ['sns:Publish'],
+        resources: [topic.topicArn],
+        conditions: { ArnLike: { 'aws:SourceArn': `arn:${partition}:cloudwatch:${region}:${account}:alarm:*` } },
+      }),
+    );
     return topic;
   }
 
   private makeQueue(id: string, fifo: boolean, deadLetters?: sqs.Queue): sqs.Queue {
     return new sqs.Queue(this, id, {
       fifo: fifo || undefined,
-      encryption: sqs.QueueEncryption.SQS_MANAGED,
+      encryption: sqs.QueueEncryption.KMS,
+      encryptionMasterKey: this.operationsKey,
       enforceSSL: true,
       visibilityTimeout: Duration.seconds(RUN_QUEUE_VISIBILITY_SECONDS),
       retentionPeriod: Duration.days(14),
@@ -124,6 +143,7 @@ export class TrainingLauncher extends Construct {
       description: `Slipway ${this.props.environment}: start, stop, resume and status of runs`,
       timeout: Duration.seconds(CONTROL_TIMEOUT_SECONDS),
       memorySize: 512,
+      encryptionKey: this.operationsKey,
       environment: this.sharedEnvironment(),
     });
     for (const statement of controlStatements(this.context())) control.allow(statement);
@@ -147,16 +167,22 @@ export class TrainingLauncher extends Construct {
       description: `Slipway ${this.props.environment}: creates, watches and stops the jobs of runs`,
       timeout: Duration.seconds(RECONCILE_TIMEOUT_SECONDS),
       memorySize: 512,
+      encryptionKey: this.operationsKey,
       environment: {
         ...this.sharedEnvironment(),
         [ENV_NOTIFICATION_TOPIC_ARN]: this.topic.topicArn,
         [ENV_TEAM_SHARES]: JSON.stringify(this.props.shares),
       },
     });
-    const statements = reconcileStatements(this.context(), this.props.roles.passableArns, this.topic.topicArn);
+    const statements = reconcileStatements(this.context(), {
+      passableRoleArns: this.props.roles.passableArns,
+      topicArn: this.topic.topicArn,
+      undeliveredArn: this.eventDeadLetters.queueArn,
+    });
     for (const statement of statements) reconcile.allow(statement);
     reconcile.function.configureAsyncInvoke({
-      onFailure: new SqsDestination(this.eventDeadLetters),
+      // The CDK's own destination would grant more than sending.
+      onFailure: { bind: () => ({ destination: this.eventDeadLetters.queueArn }) },
       maxEventAge: Duration.seconds(ASYNC_MAX_AGE_SECONDS),
       retryAttempts: ASYNC_RETRIES,
     });
@@ -166,9 +192,12 @@ export class TrainingLauncher extends Construct {
   /** Three ways in: a message per run, SageMaker's own events, and the schedule that needs neither. */
   private feedReconcile(): void {
     const { environment } = this.props;
-    this.reconcile.function.addEventSource(
-      new SqsEventSource(this.queue, { batchSize: RUN_QUEUE_BATCH_SIZE, reportBatchItemFailures: true }),
-    );
+    // The id of the CDK's own event source, which would grant more than receiving: another id would be a second mapping.
+    this.reconcile.function.addEventSourceMapping(`SqsEventSource:${Names.nodeUniqueId(this.queue.node)}`, {
+      eventSourceArn: this.queue.queueArn,
+      batchSize: RUN_QUEUE_BATCH_SIZE,
+      reportBatchItemFailures: true,
+    });
     const target = (event?: events.RuleTargetInput) =>
       new targets.LambdaFunction(this.reconcile.function, { event, deadLetterQueue: this.eventDeadLetters });
     for (const kind of ['Training', 'Processing']) {
@@ -210,6 +239,7 @@ export class TrainingLauncher extends Construct {
       checkpointBucketArn: storage.checkpointBucket.bucketArn,
       artifactBucketArn: storage.artifactBucket.bucketArn,
       keyArn: storage.key.keyArn,
+      operationsKeyArn: this.operationsKey.keyArn,
     };
   }
 }

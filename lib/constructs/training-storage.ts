@@ -1,5 +1,4 @@
 import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
-import * as iam from 'aws-cdk-lib/aws-iam';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import * as s3 from 'aws-cdk-lib/aws-s3';
 import * as ssm from 'aws-cdk-lib/aws-ssm';
@@ -113,23 +112,10 @@ export class TrainingStorage extends Construct {
 
   private makeKey(): kms.Key {
     const key = new kms.Key(this, 'Key', {
-      description: `${this.props.prefix}: training data, checkpoints, run table, notifications`,
+      description: `${this.props.prefix}: training data, checkpoints, run table`,
       enableKeyRotation: true,
       removalPolicy: this.removalPolicy,
     });
-    const account = Stack.of(this).account;
-    for (const service of ['cloudwatch', 'events', 'budgets']) {
-      // Alarms, rules and budgets publish to the encrypted topic.
-      key.addToResourcePolicy(
-        new iam.PolicyStatement({
-          sid: `Topic${service}`,
-          principals: [new iam.ServicePrincipal(`${service}.amazonaws.com`)],
-          actions: ['kms:Decrypt', 'kms:GenerateDataKey*'],
-          resources: ['*'],
-          conditions: { StringEquals: { 'aws:SourceAccount': account } },
-        }),
-      );
-    }
     // A later stack of the same name finds the key by this parameter: a key has no name of its own.
     const parameter = new ssm.StringParameter(this, 'KeyParameter', {
       parameterName: keyParameter(this.props.prefix),

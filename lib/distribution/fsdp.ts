@@ -16,6 +16,7 @@ const PARAMETERS: Readonly<Record<string, ParameterKind>> = {
   context_parallel_degree: { type: 'int', min: 1 },
   expert_parallel_degree: { type: 'int', min: 1 },
   reshard_after_forward: { type: 'bool' },
+  no_sync: { type: 'bool' },
   compile: { type: 'bool' },
 };
 

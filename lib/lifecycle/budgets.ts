@@ -57,6 +57,18 @@ export const STALE_PLATFORM_LIMIT = 5;
 
 export type NextStep = { kind: 'resume'; delaySeconds: number } | { kind: 'fail'; why: string; runbook: string };
 
+/** What the attempt itself showed. */
+export interface AttemptEvidence {
+  /** A newer checkpoint was committed during the attempt. */
+  madeProgress: boolean;
+  /** It reached training and was not ended by a person: one that never did says nothing about the code. */
+  trained: boolean;
+  /** Its instances trained, whoever ended it: the wait for capacity before it is over. @default false */
+  hadCapacity?: boolean;
+  /** It could not read its checkpoint, and the next attempt begins from an older one. @default false */
+  triesOlderCheckpoint?: boolean;
+}
+
 export interface Judgement {
   budgets: Budgets;
   next: NextStep;
@@ -64,24 +76,20 @@ export interface Judgement {
   alert?: string;
 }
 
-/**
- * What follows a failed attempt: counters and the next step.
- * @param madeProgress a newer checkpoint was committed during the attempt
- * @param trained the attempt reached training: one that never did says nothing about the code
- */
-export function judge(
-  record: RunRecord,
-  verdict: Verdict,
-  seen: { madeProgress: boolean; trained: boolean },
-  now: EpochMs,
-): Judgement {
+/** What follows a failed attempt: counters and the next step. */
+export function judge(record: RunRecord, verdict: Verdict, seen: AttemptEvidence, now: EpochMs): Judgement {
   const policy = CLASS_POLICY[verdict.failureClass];
-  const budgets = count(record.budgets, verdict.failureClass, seen, now);
+  const isUnseenHandOver = verdict.failureClass === 'planned' && seen.trained && !record.policy.seesCommits;
+  const budgets = count(record.budgets, verdict.failureClass, seen, isUnseenHandOver, now);
   const fail = (why: string, runbook = policy.runbook): Judgement => ({
     budgets,
     next: { kind: 'fail', why, runbook },
   });
   if (policy.needsPerson) return fail(verdict.reason);
+  if (isUnseenHandOver && record.policy.keepsCheckpoints === false && verdict.exitCode === undefined) {
+    const why = `${verdict.reason}; it has no checkpoints, so the next attempt would begin at step 0 again`;
+    return fail(`${why}; set checkpoints, or raise limits.maxRuntimeSeconds`, 'no-progress');
+  }
   if (policy.onlyAfterProgress && !seen.madeProgress) {
     const why = record.policy.seesCommits
       ? 'nothing new was committed since it started, so the same would happen again'
@@ -93,7 +101,7 @@ export function judge(
   }
   if (budgets.failures >= record.policy.maxAttempts) {
     return fail(
-      `${verdict.reason}; limits.maxAttempts (${record.policy.maxAttempts}) failed attempts are used up`,
+      `${verdict.reason}; limits.maxAttempts (${record.policy.maxAttempts}) attempts without progress are used up`,
       'attempts',
     );
   }
@@ -114,32 +122,49 @@ function judgeStale(record: RunRecord, budgets: Budgets, verdict: Verdict, polic
 }
 
 function judgeCapacity(record: RunRecord, budgets: Budgets, verdict: Verdict, now: EpochMs): Judgement {
-  const waitedSeconds = (now - (budgets.capacitySince ?? now)) / 1000;
-  if (waitedSeconds >= record.policy.capacityBudgetSeconds) {
-    const hours = Math.round(waitedSeconds / 360) / 10;
-    const why = `${verdict.reason}; waited ${hours} h for capacity, the budget of this run`;
-    return { budgets, next: { kind: 'fail', why, runbook: 'capacity' } };
-  }
+  const overdue = capacityOverdue({ ...record, budgets }, now);
+  if (overdue) return { budgets, next: { kind: 'fail', why: `${verdict.reason}; ${overdue}`, runbook: 'capacity' } };
   const delaySeconds = backoffSeconds(CAPACITY, budgets.capacityTries, record.runId);
   return { budgets, next: { kind: 'resume', delaySeconds } };
 }
 
+/** That a run has waited for capacity as long as it may, in words; undefined while it may wait on. */
+export function capacityOverdue({ budgets, policy }: Pick<RunRecord, 'budgets' | 'policy'>, now: EpochMs) {
+  const waitedSeconds = (now - (budgets.capacitySince ?? now)) / 1000;
+  if (waitedSeconds < policy.capacityBudgetSeconds) return undefined;
+  return `waited ${Math.round(waitedSeconds / 360) / 10} h for capacity, the budget of this run`;
+}
+
+/**
+ * A failed attempt that committed something new costs nothing: a run of weeks fails often and progresses all the same. A hand-over whose
+ * commits nobody sees counts like a failure, because nothing else would bound how often it happens.
+ */
 function count(
   before: Budgets,
   failureClass: FailureClass,
-  seen: { madeProgress: boolean; trained: boolean },
+  seen: AttemptEvidence,
+  isUnseenHandOver: boolean,
   now: EpochMs,
 ): Budgets {
   const { burnsAttempt, breaker } = CLASS_POLICY[failureClass];
-  const counts = seen.trained || failureClass !== 'planned';
+  const counts = (seen.trained || failureClass !== 'planned') && !seen.triesOlderCheckpoint && !seen.madeProgress;
   const start = seen.madeProgress ? { stale: 0, stalePlatform: 0 } : before;
   const isCapacity = failureClass === 'capacity';
+  const waiting = seen.hadCapacity
+    ? { tries: 0, since: undefined }
+    : { tries: before.capacityTries, since: before.capacitySince };
   return {
-    failures: before.failures + (burnsAttempt ? 1 : 0),
-    stale: start.stale + (breaker === 'stale' && counts && !seen.madeProgress ? 1 : 0),
-    stalePlatform: start.stalePlatform + (breaker === 'stale-platform' && !seen.madeProgress ? 1 : 0),
+    failures: before.failures + ((burnsAttempt || isUnseenHandOver) && !seen.madeProgress ? 1 : 0),
+    stale: start.stale + (breaker === 'stale' && counts ? 1 : 0),
+    stalePlatform: start.stalePlatform + (breaker === 'stale-platform' && counts ? 1 : 0),
     byClass: { ...before.byClass, [failureClass]: (before.byClass[failureClass] ?? 0) + 1 },
-    capacitySince: isCapacity ? (before.capacitySince ?? now) : undefined,
-    capacityTries: isCapacity ? before.capacityTries + 1 : 0,
+    capacitySince: isCapacity ? (waiting.since ?? now) : undefined,
+    capacityTries: isCapacity ? waiting.tries + 1 : 0,
   };
 }
+
+/** Training has started: the wait for capacity is over, and the next one is judged afresh. */
+export const capacityCame = (budgets: Budgets): Budgets =>
+  budgets.capacitySince === undefined && budgets.capacityTries === 0
+    ? budgets
+    : { ...budgets, capacitySince: undefined, capacityTries: 0 };

@@ -11,6 +11,10 @@ export interface Verdict {
   exitCode?: number;
   /** The step that failed, where the trainer names it (`step 1200: ...`), from 1 on. */
   step?: number;
+  /** The last step that the driver saw, where its failure file says it. */
+  lastStep?: number;
+  /** The driver's or script's own text, where a failure file has one. */
+  text?: string;
 }
 
 /** Exit codes of contract/runtime.md. */
@@ -26,11 +30,15 @@ const CLASS_BY_EXIT_CODE: Readonly<Record<number, FailureClass>> = {
 };
 
 /**
- * Prefixes of FailureReason (https://github.com/aws/sagemaker-python-sdk/issues/357, 35, 70; sagemaker-train common_utils.py
- * matches `CapacityError`; read 2026-11-20). The text is no contract of the service, so every one is only a first guess.
+ * First words of FailureReason as the service writes them (https://github.com/aws/sagemaker-python-sdk/issues/357, 35, 70;
+ * https://docs.aws.amazon.com/batch/latest/userguide/sm_job_stuck_in_runnable_capacity.html; read 2026-11-20). The text is no contract of
+ * the service. It is matched from its first word on, because what follows may be the user's own text.
  */
-const CAPACITY = /CapacityError|insufficient capacity|Unable to provision requested ML compute capacity/i;
+const CAPACITY =
+  /^\s*(ClientError:\s*)?(CapacityError\b|Insufficient_?Capacity(Error|Exception)?\b|insufficient capacity\b|Unable to provision requested ML compute capacity)/i;
 const SERVICE_FAULT = /^\s*InternalServerError|hardware failure|host maintenance/i;
+/** The container ended by itself: all that follows is the text of the driver, the toolkit or the script, never the service's. */
+const CONTAINER_FAILURE = /^\s*AlgorithmError\b|\{"slipway"/;
 const ACCESS =
   /AccessDenied|access denied|not authorized|UnauthorizedOperation|Forbidden|KMS|CannotPull|no basic auth credentials|assume(d)? role|could not assume/i;
 /**
@@ -56,8 +64,16 @@ const BY_WORD: Readonly<Record<string, { failureClass: FailureClass; words: stri
 /** Left by SIGKILL without the kernel's out-of-memory line: the host or its operator ended it. */
 const KILLED_EXIT_CODES = new Set([137, 143, -9]);
 
+interface FailureFile {
+  code?: number;
+  failureClass?: string;
+  text?: string;
+  host?: string;
+  step?: number;
+}
+
 /** The one line of JSON that the driver writes to /opt/ml/output/failure; the service cuts it at 1,024 characters. */
-export function failureFile(reason: string): { code?: number; failureClass?: string; text?: string; host?: string } {
+export function failureFile(reason: string): FailureFile {
   const start = reason.indexOf('{"slipway"');
   if (start < 0) return {};
   const line = reason.slice(start).split('\n')[0] ?? '';
@@ -69,6 +85,7 @@ export function failureFile(reason: string): { code?: number; failureClass?: str
       failureClass: typeof parsed.class === 'string' ? parsed.class : undefined,
       text: typeof parsed.reason === 'string' ? parsed.reason : undefined,
       host: typeof parsed.host === 'string' ? parsed.host : undefined,
+      step: typeof parsed.step === 'number' ? parsed.step : undefined,
     };
   } catch {
     const code = /"code":\s*(-?\d+)/.exec(line)?.[1];
@@ -100,20 +117,27 @@ export function signatureOf(reason: string): string {
     .slice(0, 160);
 }
 
-/** Why an attempt ended that was not Completed. Never throws: what is not known is the user's code, the class that is not retried blindly. */
-export function classify(job: PresentJob, attempt: Attempt): Verdict {
+/**
+ * Why an attempt ended that was not Completed. Never throws: what is not known is the user's code, the class that is not retried blindly.
+ * @param pendingLimitSeconds after which the service stops a job that never got its instances
+ */
+export function classify(job: PresentJob, attempt: Attempt, pendingLimitSeconds = Number.POSITIVE_INFINITY): Verdict {
   const reason = job.failureReason;
-  const step = /\bstep (\d+):/.exec(failureFile(reason).text ?? '')?.[1];
-  const verdict = (failureClass: FailureClass, text: string, exitCode?: number): Verdict => ({
+  const { text, step: lastStep } = failureFile(reason);
+  const step = /\bstep (\d+):/.exec(text ?? '')?.[1];
+  const verdict = (failureClass: FailureClass, words: string, exitCode?: number): Verdict => ({
     failureClass,
-    reason: text,
+    reason: words,
     signature: `${failureClass}: ${signatureOf(reason)}`,
     exitCode,
     ...(step !== undefined && { step: Number(step) }),
+    ...(lastStep !== undefined && { lastStep }),
+    ...(text !== undefined && { text }),
   });
-  if (job.status === 'Stopped') return classifyStopped(job, attempt, verdict);
+  if (job.status === 'Stopped') return classifyStopped(job, attempt, pendingLimitSeconds, verdict);
   if (attempt.stop?.why === 'hang') return verdict('hang', attempt.stop.text);
-  if (CAPACITY.test(reason)) return verdict('capacity', `no capacity: ${shorten(reason)}`);
+  const isContainer = CONTAINER_FAILURE.test(reason);
+  if (!isContainer && CAPACITY.test(reason)) return verdict('capacity', `no capacity: ${shorten(reason)}`);
   const exitCode = exitCodeOf(reason);
   const own = failureFile(reason).failureClass;
   const byWord = own === undefined ? undefined : BY_WORD[own];
@@ -124,7 +148,8 @@ export function classify(job: PresentJob, attempt: Attempt): Verdict {
     return verdict(denied ? 'access' : byCode, describe(byCode, reason), exitCode);
   }
   if (HOST_MEMORY.test(reason)) return verdict('memory', inWords('host memory ran out', reason), exitCode);
-  if (SERVICE_FAULT.test(reason)) return verdict('platform', inWords('the service failed', reason), exitCode);
+  if (!isContainer && SERVICE_FAULT.test(reason))
+    return verdict('platform', inWords('the service failed', reason), exitCode);
   if (/^\s*ClientError/.test(reason))
     return verdict(ACCESS.test(reason) ? 'access' : 'config', inWords('the service refused', reason), exitCode);
   if (exitCode !== undefined && KILLED_EXIT_CODES.has(exitCode))
@@ -135,20 +160,36 @@ export function classify(job: PresentJob, attempt: Attempt): Verdict {
   return verdict('user-code', inWords('the training code failed', reason), exitCode);
 }
 
-/** Stopped has three meanings: somebody asked, the run-time limit was reached, or spot capacity never came. */
+/** Stopped has three meanings: somebody asked, the run-time limit was reached, or capacity never came. */
 function classifyStopped(
   job: PresentJob,
   attempt: Attempt,
+  pendingLimitSeconds: number,
   verdict: (failureClass: FailureClass, text: string) => Verdict,
 ): Verdict {
   if (job.secondaryStatus === 'MaxRuntimeExceeded')
     return verdict('planned', 'reached its run-time limit; handed over');
   if (job.secondaryStatus === 'MaxWaitTimeExceeded')
     return verdict('capacity', 'no capacity within the waiting time of the job');
+  if (job.secondaryStatus === 'MaxPendingTimeExceeded' || outlivedPending(job, attempt, pendingLimitSeconds))
+    return verdict('capacity', 'no capacity within the pending time of the job');
   if (CAPACITY.test(job.failureReason)) return verdict('capacity', `no capacity: ${shorten(job.failureReason)}`);
   if (attempt.stop?.why === 'hang') return verdict('hang', attempt.stop.text);
   if (attempt.stop) return verdict('planned', attempt.stop.text);
   return verdict('outside-stop', 'stopped from outside Slipway (StopTrainingJob was called by someone else)');
+}
+
+/** Times of the service are rounded, and it stops a job some seconds before or after the limit. */
+const PENDING_SLACK_SECONDS = 120;
+
+/**
+ * The service stops a job at MaxPendingTimeInSeconds with the status Stopped, as it does for a person. One that never trained, that we did
+ * not stop, and that had waited for that long was stopped by the limit.
+ */
+function outlivedPending(job: PresentJob, attempt: Attempt, pendingLimitSeconds: number): boolean {
+  const hasTrained = job.trainingStartedAt !== undefined || attempt.trainingStartedAt !== undefined;
+  if (hasTrained || attempt.stop || job.endedAt === undefined) return false;
+  return (job.endedAt - job.createdAt) / 1000 >= pendingLimitSeconds - PENDING_SLACK_SECONDS;
 }
 
 const WORDS: Partial<Record<FailureClass, string>> = {

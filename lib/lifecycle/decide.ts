@@ -1,17 +1,15 @@
 import { type Action, changeAttempt, type Move, move, NO_MOVE } from './action';
 import { failRun, stopRun } from './end-run';
 import { finishAttempt, reused, vanished } from './finish';
-import { intendAttempt, settleIntent } from './launch';
+import { endUncreated, intendAttempt, SECOND_LOOK_MS, SETTLE_MS, settleIntent } from './launch';
 import type { Observed, PresentJob } from './observed';
 import { type Attempt, type EpochMs, isOver, liveAttempt, type Notice, type RunRecord } from './record';
+import { addUsd, warmPoolUsd } from './spend';
+import { waitInQueue } from './wait';
 import { watchJob } from './watch';
 
 /** A start whose uploads are never confirmed is given up after this long. */
 const CONFIRM_WITHIN_MS = 3_600_000;
-/** Describe may not yet show a job that was accepted a moment ago. */
-const SETTLE_MS = 600_000;
-/** A job that was there and is not is asked for again this much later before it counts as deleted. */
-const SECOND_LOOK_MS = 60_000;
 /** CreationTime of one job as two answers of the service may round it. */
 const SAME_JOB_MS = 1000;
 
@@ -23,8 +21,16 @@ const SAME_JOB_MS = 1000;
  * again from the record and a new observation, so that a caller may die between any two of them.
  */
 export function decide(record: RunRecord, observed: Observed, now: EpochMs): Action[] {
-  const wanted = isOver(record) ? NO_MOVE : chooseMove(record, observed, now);
+  const wanted = isOver(record) ? NO_MOVE : bookWarmPool(record, chooseMove(record, observed, now));
   return toActions(record, wanted, observed);
+}
+
+/** A run that ends takes no warm pool over any more: what its last job left is billed until it expires. */
+function bookWarmPool(record: RunRecord, wanted: Move): Move {
+  const next = { ...record, ...wanted.changes };
+  if (!isOver(next) || !next.warmPool) return wanted;
+  const usd = warmPoolUsd(next, next.warmPool.until);
+  return { ...wanted, changes: { ...wanted.changes, spentUsd: addUsd(next.spentUsd, usd), warmPool: undefined } };
 }
 
 function chooseMove(record: RunRecord, observed: Observed, now: EpochMs): Move {
@@ -32,7 +38,8 @@ function chooseMove(record: RunRecord, observed: Observed, now: EpochMs): Move {
   if (attempt) return moveAttempt(record, attempt, observed, now);
   if (record.desired === 'stop') return stopRun('stopped before the next attempt started', now);
   if (!record.confirmed) return unconfirmed(record, now);
-  if (!record.admitted || isWaiting(record, now)) return NO_MOVE;
+  if (!record.admitted) return waitInQueue(record, observed, now);
+  if (isWaiting(record, now)) return NO_MOVE;
   return intendAttempt(record, observed, now);
 }
 
@@ -41,7 +48,9 @@ function moveAttempt(record: RunRecord, attempt: Attempt, observed: Observed, no
   if (attempt.phase === 'intent') {
     const holds = record.desired === 'run' && (isWaiting(record, now) || !record.admitted);
     const idle = job.kind === 'absent' && observed.create === undefined;
-    return holds && idle ? NO_MOVE : settleIntent(record, attempt, observed, now);
+    if (holds && idle)
+      return record.admitted ? NO_MOVE : endOpen(record, attempt, waitInQueue(record, observed, now), now);
+    return settleIntent(record, attempt, observed, now);
   }
   if (job.kind === 'absent') return moveAbsent(record, attempt, observed, now);
   if (job.kind !== 'present') return NO_MOVE;
@@ -49,6 +58,11 @@ function moveAttempt(record: RunRecord, attempt: Attempt, observed: Observed, no
   const isLive = ['InProgress', 'Stopping', 'Deleting'].includes(job.status);
   if (isLive) return watchJob(record, attempt, job, observed, now);
   return finishAttempt(record, attempt, job, observed, now);
+}
+
+/** A run that fails in the queue ends its attempt as well: no job of it exists. */
+function endOpen(record: RunRecord, attempt: Attempt, wanted: Move, now: EpochMs): Move {
+  return wanted.changes.state === 'failed' ? endUncreated(record, attempt, wanted, now) : wanted;
 }
 
 function moveAbsent(record: RunRecord, attempt: Attempt, observed: Observed, now: EpochMs): Move {

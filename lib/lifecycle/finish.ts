@@ -3,15 +3,15 @@ import { judge } from './budgets';
 import { classify, type Verdict } from './classify';
 import { completeRun, failRun, stopRun } from './end-run';
 import { nextProgress } from './hang';
-import { rungAfterCapacityFailure } from './ladder';
+import { rungAfterCapacityFailure, unusableRungs } from './ladder';
 import type { Observed, PresentJob } from './observed';
-import type { Attempt, EpochMs, RunRecord } from './record';
-import { blamedCheckpoint, newestCommitted } from './resume';
+import { type Attempt, type Checkpoint, checkpointKey, type EpochMs, type RunRecord } from './record';
+import { blamedCheckpoint, newestCommitted, newestUsable } from './resume';
 import { rollBack } from './rollback';
 import { event, notice } from './say';
-import { addUsd, attemptCostUsd } from './spend';
+import { addUsd, attemptCostUsd, billedShare, leftPool } from './spend';
 import { stepEvents, stepsOf, unseenSteps } from './step-times';
-import { madeProgress } from './watch';
+import { commitEvent, madeProgress } from './watch';
 
 /** A job that is over: book it, judge it, and say what comes next. */
 export const finishAttempt = (
@@ -34,30 +34,48 @@ function withSteps(before: Attempt, ending: Move, now: EpochMs): Move {
 
 function judgeEnd(record: RunRecord, attempt: Attempt, job: PresentJob, observed: Observed, now: EpochMs): Move {
   if (job.status === 'Completed') return complete(record, attempt, job, observed, now);
-  const progress = madeProgress(record, attempt, observed);
+  // A run that ends here does not depend on what was committed; a stop must not wait for a listing.
+  const progress = madeProgress(record, attempt, observed) ?? (record.desired === 'stop' ? false : undefined);
   if (progress === undefined) return waitForListing(record, attempt, observed, now);
-  const verdict = classify(job, attempt);
+  const verdict = classify(job, attempt, record.policy.capacityBudgetSeconds);
   const evidence = evidenceOf(job, verdict, progress);
   const ended = endAttempt(record, attempt, job, verdict.failureClass, verdict.reason, observed, now);
   if (verdict.failureClass === 'outside-stop') {
     const said = notice(record, 'outside-stop', attempt.jobName, verdict.reason, 'outside-stop', now);
     const stopped = withChanges({ ...ended, desired: 'stop' }, stopRun(verdict.reason, now, evidence));
-    return { ...stopped, notices: [said] };
+    return { ...withCommit(record, ended, observed, stopped, now), notices: [said] };
   }
   if (record.desired === 'stop') {
     const why = attempt.stop?.why === 'user' ? attempt.stop.text : `stopped as asked; ${verdict.reason}`;
-    return withChanges(ended, stopRun(why, now, evidence));
+    return withCommit(record, ended, observed, withChanges(ended, stopRun(why, now, evidence)), now);
   }
   if (attempt.stop?.why === 'spend') {
     const said = notice(record, 'spend-cap', attempt.jobName, attempt.stop.text, 'spend', now);
-    return { ...withChanges(ended, stopRun(attempt.stop.text, now, evidence)), notices: [said] };
+    const stopped = withChanges(ended, stopRun(attempt.stop.text, now, evidence));
+    return { ...withCommit(record, ended, observed, stopped, now), notices: [said] };
   }
-  return goOn(record, { ...attempt, ...ended.attempt }, verdict, ended, observed, progress, evidence, now);
+  const next = goOn(record, { ...attempt, ...ended.attempt }, verdict, ended, observed, progress, evidence, now);
+  return withCommit(record, ended, observed, next, now);
+}
+
+/** A commit that is first seen now, with the end of its attempt, is told before the end: the ledger counts its steps as kept. */
+function withCommit(
+  record: RunRecord,
+  ended: Partial<RunRecord>,
+  observed: Observed,
+  wanted: Move,
+  now: EpochMs,
+): Move {
+  const committed = wanted.changes.committed ?? ended.committed;
+  if (!committed || committed.step <= (record.committed?.step ?? -1)) return wanted;
+  const endedAt = Math.min(now, ended.attempt?.endedAt ?? now);
+  return { ...wanted, events: [commitEvent(committed, observed, endedAt), ...wanted.events] };
 }
 
 function complete(record: RunRecord, attempt: Attempt, job: PresentJob, observed: Observed, now: EpochMs): Move {
   const ended = endAttempt(record, attempt, job, 'completed', 'completed', observed, now);
-  return withChanges(ended, completeRun(record, now, { jobName: attempt.jobName, status: job.status }));
+  const completed = withChanges(ended, completeRun(record, now, { jobName: attempt.jobName, status: job.status }));
+  return withCommit(record, ended, observed, completed, now);
 }
 
 /** Judging without the list of checkpoints would take progress for a crash loop. */
@@ -91,7 +109,11 @@ function endAttempt(
 ): Partial<RunRecord> & { attempt: Attempt } {
   const trainingStartedAt = job.trainingStartedAt ?? attempt.trainingStartedAt;
   const endedAt = job.endedAt ?? now;
-  const costUsd = attemptCostUsd(record, { ...attempt, trainingStartedAt }, endedAt, job.billableSeconds);
+  const selected = job.selected ?? attempt.selected;
+  const billed = { ...attempt, trainingStartedAt, selected };
+  const costUsd = attemptCostUsd(record, billed, endedAt, job.billableSeconds);
+  const spotShare = billedShare(record, billed, endedAt, job.billableSeconds);
+  const warmPool = leftPool(record, billed, job, endedAt);
   const beat = observed.heartbeat?.attempt === attempt.number ? observed.heartbeat.step : null;
   const progress = nextProgress(attempt, observed.heartbeat, now);
   const steps = stepsOf(progress);
@@ -105,6 +127,7 @@ function endAttempt(
     status: job.status,
     secondaryStatus: job.secondaryStatus,
     trainingStartedAt,
+    selected,
     progress,
     firstStep: attempt.firstStep ?? steps.first,
     lastStep: last >= 0 ? last : attempt.lastStep,
@@ -113,7 +136,13 @@ function endAttempt(
     reason,
     costUsd,
   };
-  return { attempt: ended, committed: newestCommitted(record, observed), spentUsd: addUsd(record.spentUsd, costUsd) };
+  return {
+    attempt: ended,
+    committed: newestCommitted(record, observed),
+    spentUsd: addUsd(record.spentUsd, costUsd),
+    ...(spotShare !== undefined && { spotShare }),
+    ...(warmPool && { warmPool }),
+  };
 }
 
 const withChanges = (ended: Partial<RunRecord>, ending: Move): Move => ({
@@ -132,8 +161,12 @@ function goOn(
   now: EpochMs,
 ): Move {
   // An attempt that a person stopped and resumed says nothing about the code.
-  const trained = attempt.trainingStartedAt !== undefined && attempt.stop?.why !== 'user';
-  const judgement = judge(record, verdict, { madeProgress: progress, trained }, now);
+  const hadCapacity = attempt.trainingStartedAt !== undefined;
+  const trained = hadCapacity && attempt.stop?.why !== 'user';
+  const blamed = verdict.failureClass === 'checkpoint' ? blamedCheckpoint(attempt, verdict, progress) : undefined;
+  const triesOlderCheckpoint = blamed !== undefined && hasOlder(record, observed, blamed);
+  const seen = { madeProgress: progress, trained, hadCapacity, triesOlderCheckpoint };
+  const judgement = judge(record, verdict, seen, now);
   const { budgets, next } = judgement;
   const over = event(now, 'attempt-ended', `attempt ${attempt.number} ended: ${verdict.reason}`, {
     ...evidence,
@@ -145,7 +178,6 @@ function goOn(
   }
   const rollback = verdict.failureClass === 'loss' ? rollBack(record, attempt, verdict, observed, now) : undefined;
   const isCapacity = verdict.failureClass === 'capacity';
-  const blamed = verdict.failureClass === 'checkpoint' ? blamedCheckpoint(attempt, progress) : undefined;
   return move({
     changes: {
       ...ended,
@@ -153,8 +185,8 @@ function goOn(
       state: 'resuming',
       reason: verdict.reason,
       notBefore: next.delaySeconds > 0 ? now + next.delaySeconds * 1000 : undefined,
-      ...(isCapacity && { rungId: rungAfterCapacityFailure(record, observed.rungsThatDoNotFit) }),
-      ...(blamed && { badCheckpoints: [...record.badCheckpoints, blamed] }),
+      ...(isCapacity && { rungId: rungAfterCapacityFailure(record, unusableRungs(observed)) }),
+      ...(blamed && { badCheckpoints: [...record.badCheckpoints, checkpointKey(blamed)] }),
       ...rollback?.changes,
     },
     events: [over, ...(rollback?.events ?? [])],
@@ -173,14 +205,23 @@ function goOn(
   });
 }
 
+/** Whether a usable checkpoint is left beside the one that could not be read. */
+function hasOlder(record: RunRecord, { checkpoints }: Observed, blamed: Checkpoint): boolean {
+  if (checkpoints.kind !== 'listed') return false;
+  const badCheckpoints = [...record.badCheckpoints, checkpointKey(blamed)];
+  return newestUsable({ badCheckpoints }, checkpoints) !== undefined;
+}
+
 /** The job was there and is not any more: somebody deleted it. Its name is never used again; the next attempt has its own. */
 export function vanished(record: RunRecord, attempt: Attempt, observed: Observed, now: EpochMs): Move {
-  const progress = madeProgress(record, attempt, observed);
+  const progress = madeProgress(record, attempt, observed) ?? (record.desired === 'stop' ? false : undefined);
   if (progress === undefined) return waitForListing(record, attempt, observed, now);
   const reason = `${attempt.jobName} does not exist any more; somebody deleted it`;
   const verdict: Verdict = { failureClass: 'deleted', reason, signature: 'deleted' };
   const attemptProgress = nextProgress(attempt, observed.heartbeat, now);
   const steps = stepsOf(attemptProgress);
+  const endedAt = lastSeenAlive({ ...attempt, progress: attemptProgress }, now);
+  const costUsd = attemptCostUsd(record, attempt, endedAt);
   const ended: Partial<RunRecord> & { attempt: Attempt } = {
     attempt: {
       ...attempt,
@@ -188,18 +229,32 @@ export function vanished(record: RunRecord, attempt: Attempt, observed: Observed
       firstStep: attempt.firstStep ?? steps.first,
       lastStep: steps.last ?? attempt.lastStep,
       phase: 'ended',
-      endedAt: now,
+      endedAt,
       failureClass: 'deleted',
       reason,
       status: 'Deleted',
+      costUsd,
     },
     committed: newestCommitted(record, observed),
+    spentUsd: addUsd(record.spentUsd, costUsd),
   };
   const next =
     record.desired === 'stop'
       ? withChanges(ended, stopRun(`stopped as asked; ${reason}`, now))
       : goOn(record, ended.attempt, verdict, ended, observed, progress, { jobArn: attempt.jobArn ?? null }, now);
-  return withSteps(attempt, next, now);
+  return withSteps(attempt, withCommit(record, ended, observed, next, now), now);
+}
+
+/** The driver beats every minute until training ends. */
+const BEAT_MS = 60_000;
+
+/**
+ * When a job ended of which the service keeps nothing: with its last heartbeat, else when it was first missed. Only a job that is over can
+ * be deleted (DeleteTrainingJob), so that it was billed until then.
+ */
+function lastSeenAlive({ progress, absentSince }: Attempt, now: EpochMs): EpochMs {
+  const missedAt = absentSince ?? now;
+  return progress ? Math.min(missedAt, progress.beatAt + BEAT_MS) : missedAt;
 }
 
 /** A job of our name that is not the one we made: its creation time differs, so the name was freed and taken again. */

@@ -19,6 +19,8 @@ const PHASE_BUDGET_SECONDS: Readonly<Record<string, number>> = {
 
 export type HangVerdict =
   | { kind: 'moving' }
+  /** The heartbeat could not be read and nothing else was written lately: nothing is known, and nothing follows. */
+  | { kind: 'unknown' }
   /** Met for the first time, or not long enough ago: remember it and look again. */
   | { kind: 'suspected'; text: string }
   | { kind: 'hung'; text: string; maySee: boolean };
@@ -39,11 +41,28 @@ export function nextProgress(attempt: Attempt, beat: Heartbeat | undefined, now:
   };
 }
 
+/** What of an observation tells whether a job moves. */
+export interface SignsOfLife {
+  /** The heartbeat was read in this observation; without it, its remembered age says nothing. */
+  isRead: boolean;
+  /** It is there, as far as anybody knows, and could not be read. @default false */
+  isUnreadable?: boolean;
+  /** When any object of the run was last written. */
+  newestWriteAt?: EpochMs;
+}
+
 /** Whether a job that the service calls Training stands still. `attempt.progress` is already the newest. */
-export function judgeHang(attempt: Attempt, job: PresentJob, policy: RunPolicy, now: EpochMs): HangVerdict {
+export function judgeHang(
+  attempt: Attempt,
+  job: PresentJob,
+  policy: RunPolicy,
+  signs: SignsOfLife,
+  now: EpochMs,
+): HangVerdict {
   if (job.status !== 'InProgress' || job.secondaryStatus !== 'Training') return { kind: 'moving' };
-  const silence = findSilence(attempt, job, policy, now);
+  const silence = findSilence(attempt, job, policy, signs, now);
   if (!silence) return { kind: 'moving' };
+  if (signs.isUnreadable || (attempt.progress && !signs.isRead)) return { kind: 'unknown' };
   const since = attempt.suspectedHangAt;
   if (since === undefined || now - since < SECOND_LOOK_SECONDS * 1000) {
     return { kind: 'suspected', text: silence.text };
@@ -55,22 +74,30 @@ function findSilence(
   attempt: Attempt,
   job: PresentJob,
   policy: RunPolicy,
+  signs: SignsOfLife,
   now: EpochMs,
 ): { text: string; maySee: boolean } | undefined {
   const silenceSeconds = policy.silenceMinutes * 60;
   const { progress } = attempt;
-  if (!progress) {
-    const startedAt = job.trainingStartedAt ?? attempt.trainingStartedAt ?? now;
-    const quiet = (now - startedAt) / 1000;
-    const allowed = policy.startupMinutes * 60 + BEYOND_CONTAINER_SECONDS + LEAST_SILENCE_SECONDS;
-    if (quiet <= allowed) return undefined;
-    return { text: `no heartbeat in the ${minutes(quiet)} since training began`, maySee: false };
+  const startedAt =
+    Math.max(attempt.trainingSince ?? 0, job.trainingStartedAt ?? attempt.trainingStartedAt ?? 0) || now;
+  const startup = policy.startupMinutes * 60 + BEYOND_CONTAINER_SECONDS;
+  // After an interruption the driver starts anew: beats from before it say nothing.
+  if (!progress || progress.beatAt < startedAt) {
+    if (!(policy.beats ?? policy.seesSteps)) return undefined;
+    const quiet = (now - Math.max(startedAt, signs.newestWriteAt ?? 0)) / 1000;
+    if (quiet <= startup + LEAST_SILENCE_SECONDS) return undefined;
+    return { text: `no heartbeat in the ${minutes(quiet)} since training began`, maySee: progress !== undefined };
   }
-  const beatAge = (now - progress.beatAt) / 1000;
+  const beatAge = (now - Math.max(progress.beatAt, signs.newestWriteAt ?? 0)) / 1000;
   const deaf = Math.max(silenceSeconds, LEAST_SILENCE_SECONDS);
   if (beatAge > deaf) return { text: `the heartbeat stopped ${minutes(beatAge)} ago`, maySee: true };
-  const still = (now - progress.movedAt) / 1000;
-  const allowed = (phaseBudget(progress, policy) ?? silenceSeconds) + BEYOND_CONTAINER_SECONDS;
+  const still = (now - Math.max(progress.movedAt, startedAt)) / 1000;
+  const isStartup = progress.movedAt < startedAt;
+  const allowed = Math.max(
+    (phaseBudget(progress, policy) ?? silenceSeconds) + BEYOND_CONTAINER_SECONDS,
+    isStartup ? startup : 0,
+  );
   if (still <= allowed) return undefined;
   const text = `no progress for ${minutes(still)} in phase ${progress.phase || 'train'} at step ${progress.step ?? 'unknown'}`;
   return { text, maySee: policy.seesSteps };

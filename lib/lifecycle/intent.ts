@@ -45,7 +45,13 @@ export function newRun(run: NewRun, now: EpochMs): RunRecord {
 /** The uploads are there: the run joins the queue. Undefined when it already has. */
 export function confirmRun(record: RunRecord, now: EpochMs): IntentChange | undefined {
   if (record.confirmed || isOver(record)) return undefined;
-  const next: RunRecord = { ...record, confirmed: true, state: 'queued', reason: 'waiting in the queue' };
+  const next: RunRecord = {
+    ...record,
+    confirmed: true,
+    queuedAt: now,
+    state: 'queued',
+    reason: 'waiting in the queue',
+  };
   return changed(next, event(now, 'run-confirmed', 'uploads confirmed; joined the queue'));
 }
 
@@ -72,6 +78,7 @@ export function askResume(record: RunRecord, now: EpochMs): IntentChange | undef
     state: 'queued',
     reason: 'resumed; waiting in the queue',
     admitted: false,
+    queuedAt: now,
     budgets: freshBudgets(),
     notBefore: undefined,
     endedAt: undefined,

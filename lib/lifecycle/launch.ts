@@ -2,15 +2,20 @@ import { changeAttempt, type Effect, type Move, move, NO_MOVE } from './action';
 import { CLASS_POLICY, judge } from './budgets';
 import { failRun, stopRun } from './end-run';
 import { vanished } from './finish';
+import { rungAfterCapacityFailure, unusableRungs } from './ladder';
 import type { CreateOutcome, Observed } from './observed';
 import type { Attempt, Checkpoint, EpochMs, RunRecord } from './record';
 import { chooseResume } from './resume';
 import { event, notice } from './say';
-import { spendRefusal } from './spend';
+import { addUsd, spendRefusal, warmPoolUsd } from './spend';
 import { madeProgress } from './watch';
 
 /** Reads after writes of the service may lag: an absent job is believed absent this long after the last create. */
 const CONSISTENCY_PAUSE_MS = 5000;
+/** Describe may not yet show a job that was accepted a moment ago. */
+export const SETTLE_MS = 600_000;
+/** A job that was there and is not is asked for again this much later before it counts as deleted. */
+export const SECOND_LOOK_MS = 60_000;
 /** A stop waits this long for a create whose answer never came: the job might still appear. */
 const DOUBT_MS = 300_000;
 const THROTTLED_PAUSE_MS = 2000;
@@ -100,7 +105,9 @@ export function settleIntent(record: RunRecord, attempt: Attempt, observed: Obse
     if (job.identity === 'ours') return adopt(record, attempt, job.arn, job.createdAt, 'job-adopted', now);
     if (job.identity === 'unread') return cannotTell(record, attempt, now);
     const why = `a job named ${attempt.jobName} exists that is not this attempt's; it was left alone`;
-    return { ...failRun(record, why, 'collision', now, { arn: job.arn, createdAt: job.createdAt }), effects: [] };
+    const failed = failRun(record, why, 'collision', now, { arn: job.arn, createdAt: job.createdAt });
+    // The attempt ends with it: a resume takes the next name.
+    return endUncreated(record, { ...attempt, failureClass: 'collision' }, failed, now);
   }
   if (observed.create) return settleOutcome(record, attempt, observed.create, observed, now);
   if (job.kind !== 'absent') return NO_MOVE;
@@ -113,8 +120,12 @@ export function settleIntent(record: RunRecord, attempt: Attempt, observed: Obse
   if (sinceCreate < CONSISTENCY_PAUSE_MS) return NO_MOVE;
   const hasRun = madeProgress(record, attempt, observed);
   if (hasRun === undefined) return NO_MOVE;
-  // What it committed shows that it ran; absent now, it was deleted, and its name is not used again.
-  return hasRun ? vanished(record, attempt, observed, now) : createAgain(record, attempt, now);
+  if (!hasRun) return createAgain(record, attempt, now);
+  // What it committed shows that it ran. One answer that does not know it may be an old one: a second look must agree.
+  if (attempt.absentSince === undefined) return move({ changes: changeAttempt(record, { absentSince: now }) });
+  const isSure = now - attempt.absentSince >= SECOND_LOOK_MS && sinceCreate >= SETTLE_MS;
+  // It was deleted, and its name is not used again.
+  return isSure ? vanished(record, attempt, observed, now) : NO_MOVE;
 }
 
 function cannotTell(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
@@ -152,7 +163,7 @@ function settleOutcome(
     case 'accepted':
       return adopt(record, attempt, outcome.arn, undefined, 'job-created', now);
     case 'limit':
-      return isAbsent ? waitForQuota(record, attempt, outcome.error, now) : NO_MOVE;
+      return isAbsent ? waitForQuota(record, attempt, outcome.error, observed, now) : NO_MOVE;
     case 'refused': {
       if (!isAbsent) return NO_MOVE;
       const { runbook } = CLASS_POLICY[outcome.failureClass];
@@ -182,20 +193,35 @@ function adopt(
       : `job ${attempt.jobName} exists and its tags are ours; adopted`;
   return move({
     changes: {
-      ...changeAttempt(record, { phase: 'created', jobArn: arn, jobCreatedAt, acceptedAt: now }),
+      ...changeAttempt(record, {
+        phase: 'created',
+        jobArn: arn,
+        jobCreatedAt,
+        acceptedAt: now,
+        absentSince: undefined,
+      }),
       state: attempt.number === 1 ? 'pending' : 'resuming',
+      ...takenPool(record, now),
     },
     events: [event(now, what, text, { arn, tries: attempt.createTries })],
   });
 }
 
+/** The job takes the warm pool of the one before it over: until now the pool was billed by itself. */
+const takenPool = (record: RunRecord, now: EpochMs): Partial<RunRecord> =>
+  record.warmPool ? { spentUsd: addUsd(record.spentUsd, warmPoolUsd(record, now)), warmPool: undefined } : {};
+
 /** The quota is used up: the run goes back to the queue, no attempt is burnt, and the name stays the attempt's own. */
-function waitForQuota(record: RunRecord, attempt: Attempt, error: string, now: EpochMs): Move {
+function waitForQuota(record: RunRecord, attempt: Attempt, error: string, observed: Observed, now: EpochMs): Move {
   const verdict = { failureClass: 'capacity' as const, reason: `quota is used up: ${error}`, signature: 'quota' };
   const { budgets, next } = judge(record, verdict, { madeProgress: false, trained: false }, now);
   if (next.kind === 'fail') return endUncreated(record, attempt, failRun(record, next.why, next.runbook, now), now);
+  // After several tries of one name an earlier one may still have made a job, on this rung.
+  const rungId = attempt.createTries > 1 ? record.rungId : rungAfterCapacityFailure(record, unusableRungs(observed));
   return move({
     changes: {
+      ...changeAttempt(record, { rungId }),
+      rungId,
       budgets,
       state: 'queued',
       admitted: false,
@@ -208,10 +234,12 @@ function waitForQuota(record: RunRecord, attempt: Attempt, error: string, now: E
   });
 }
 
-function endUncreated(record: RunRecord, attempt: Attempt, ending: Move, now: EpochMs): Move {
+/** An attempt that never had a job ends together with its run. */
+export function endUncreated(record: RunRecord, attempt: Attempt, ending: Move, now: EpochMs): Move {
   const reason = ending.changes.reason ?? attempt.reason;
+  const { failureClass } = attempt;
   return {
     ...ending,
-    changes: { ...changeAttempt(record, { phase: 'ended', endedAt: now, reason }), ...ending.changes },
+    changes: { ...changeAttempt(record, { phase: 'ended', endedAt: now, reason, failureClass }), ...ending.changes },
   };
 }

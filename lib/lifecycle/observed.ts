@@ -19,11 +19,18 @@ export interface PresentJob {
   /** By the service's clock. */
   createdAt: EpochMs;
   trainingStartedAt?: EpochMs;
+  /** Start of its newest time in Training; later than `trainingStartedAt` after an interruption. */
+  trainingSince?: EpochMs;
+  /** Which of the preferred instance types the service chose. */
+  selected?: { instanceType: string; instanceCount: number };
   endedAt?: EpochMs;
+  /** Per instance; of spot, what is left of the time after the discount. */
   billableSeconds?: number;
+  /** The service keeps its instances; `retainedSeconds` once it keeps them no more. */
+  warmPool?: { isKept: boolean; retainedSeconds: number };
   /** Last value of the metric `slipway:step`. */
   lastStep?: number;
-  /** Whether its tags name this run and this attempt. `unread` = the tags could not be read. */
+  /** Whether it is the job of this run and this attempt. `unread` = neither the job itself nor its tags say so. */
   identity: 'ours' | 'foreign' | 'unread';
 }
 
@@ -59,17 +66,26 @@ export type CheckpointObservation =
       committed: Checkpoint[];
       /** Have a COMMITTED.json but are not whole. */
       torn: { uri: string; why: string }[];
+      /** When any object of the run was last written, by S3's clock: a sign of life where the heartbeat cannot be read. */
+      newestWriteAt?: EpochMs;
+      /** When each checkpoint's marker was written, by its URI. */
+      committedAt?: Readonly<Record<string, EpochMs>>;
     };
 
 export interface Observed {
   job: JobObservation;
   create?: CreateOutcome;
+  /** Undefined when there is none, and when it could not be read: the next field tells the two apart. */
   heartbeat?: Heartbeat;
+  /** Why the heartbeat could not be read. */
+  heartbeatError?: string;
   checkpoints: CheckpointObservation;
-  /** Where the first attempt begins, when `checkpoints.startFrom` is given; `missing` says why there is nothing to begin from. */
-  startFrom?: Checkpoint | { missing: string };
+  /** Where the first attempt begins, when `checkpoints.startFrom` is given; `missing` says why there is nothing to begin from, `unreadable` why nobody knows. */
+  startFrom?: Checkpoint | { missing: string } | { unreadable: string };
   /** Rungs that the memory check refuses, by id. */
   rungsThatDoNotFit: string[];
+  /** Rungs whose needs are above the applied quota, by id. @default none */
+  rungsAboveQuota?: string[];
   /** Ids of notices that were published in this round. */
   published: string[];
 }

@@ -45,8 +45,12 @@ export interface Rung {
   /** Of the whole job, its spare hosts among them. */
   instances: { instanceType: string; instanceCount: number }[];
   usage: 'training' | 'spot' | 'training-plan' | 'processing';
-  /** Of the whole cluster, list or negotiated price; null = not known. */
+  /** Of the whole cluster, list or negotiated price; null = not known. Spot: the on-demand price, which the service discounts by time. */
   usdPerHour: number | null;
+  /** Spot only: what an hour is expected to cost while nobody has billed it yet. @default `usdPerHour` times SPOT_SHARE */
+  expectedUsdPerHour?: number | null;
+  /** Clusters that the service may choose instead, with their own prices. @default none */
+  alternatives?: { instanceType: string; instanceCount: number; usdPerHour: number | null }[];
 }
 
 /** What the run file decided once and for all. */
@@ -62,8 +66,14 @@ export interface RunPolicy {
   seesSteps: boolean;
   /** Committed checkpoints are visible from outside. Without it the no-progress rule alerts and never stops. */
   seesCommits: boolean;
+  /** The run file names checkpoints at all, seen from outside or not. @default true (records of older versions) */
+  keepsCheckpoints?: boolean;
+  /** The driver writes heartbeats: not under the toolkit contract or network isolation. @default `seesSteps` (records of older versions) */
+  beats?: boolean;
   checkpointIntervalSeconds: number;
   ladder: Rung[];
+  /** How long the service keeps the instances of a job that is over. @default 0 */
+  keepAliveSeconds?: number;
   /** How many of the instances of each rung are spare hosts. @default 0 */
   spareInstances?: number;
   /** What a loss that left its bounds (exit code 73) means. @default stop (records of older versions have none) */
@@ -142,11 +152,17 @@ export interface Attempt {
   status: string;
   secondaryStatus: string;
   trainingStartedAt?: EpochMs;
+  /** When the instances last began to train: after an interruption the driver starts again. Absent in records of older versions. */
+  trainingSince?: EpochMs;
+  /** The alternative that the service chose; undefined = the cluster of the rung, or not known yet. */
+  selected?: { instanceType: string; instanceCount: number };
   /** Newest usable committed step when the attempt began; null = none. */
   committedAtStart: number | null;
   progress?: Progress;
   firstStep: number | null;
   lastStep: number | null;
+  /** Since when the heartbeat could not be read; undefined = it could, or was not there. */
+  unreadSince?: EpochMs;
   /** First time the hang rule was met; the stop needs a second look by our own clock. */
   suspectedHangAt?: EpochMs;
   /** First time Describe did not know a job that it had known: one wrong answer must not start a second job. */
@@ -160,7 +176,7 @@ export interface Attempt {
 
 /** Counters against the limits of lib/lifecycle/budgets.ts. */
 export interface Budgets {
-  /** Attempts that failed; `limits.maxAttempts` bounds it. */
+  /** Attempts that failed and committed nothing new; `limits.maxAttempts` bounds it. */
   failures: number;
   /** Failed attempts in a row without a newer committed step, whose cause may repeat itself. */
   stale: number;
@@ -214,6 +230,12 @@ export interface RunRecord {
   rollback?: Rollback;
   /** Of ended attempts; null once a price was not known. */
   spentUsd: number | null;
+  /** Share of the on-demand price that ended spot attempts were billed. @default - expected from the catalog's spot price */
+  spotShare?: number;
+  /** The warm pool that the last attempt left: it is billed until the next attempt takes it over or it expires. */
+  warmPool?: { usdPerHour: number | null; since: EpochMs; until: EpochMs };
+  /** When it last joined the queue. @default `createdAt` (records of older versions) */
+  queuedAt?: EpochMs;
   endedAt?: EpochMs;
   /** Alerts that have been raised and not cleared, so that each is raised once. */
   alerts: string[];

@@ -1,3 +1,4 @@
+import type { Verdict } from './classify';
 import type { CheckpointObservation, Observed } from './observed';
 import { type Attempt, type Checkpoint, checkpointKey, type RunRecord } from './record';
 
@@ -23,6 +24,9 @@ export function chooseResume(record: RunRecord, observed: Observed): ResumeChoic
       why: `step ${record.committed.step} was committed, but no complete checkpoint is left under its prefix`,
     };
   }
+  if (observed.startFrom && 'unreadable' in observed.startFrom) {
+    return { kind: 'wait', why: `checkpoints.startFrom: ${observed.startFrom.unreadable}` };
+  }
   if (observed.startFrom && 'missing' in observed.startFrom) {
     return { kind: 'refuse', why: `checkpoints.startFrom: ${observed.startFrom.missing}` };
   }
@@ -41,7 +45,7 @@ function passedOver(record: RunRecord, listed: Listed, newest: Checkpoint): stri
 type Listed = Extract<CheckpointObservation, { kind: 'listed' }>;
 
 /** The newest complete checkpoint that no attempt failed to read. */
-export function newestUsable(record: RunRecord, listed: Listed): Checkpoint | undefined {
+export function newestUsable(record: Pick<RunRecord, 'badCheckpoints'>, listed: Listed): Checkpoint | undefined {
   return listed.committed.find((c) => !record.badCheckpoints.includes(checkpointKey(c)));
 }
 
@@ -61,9 +65,16 @@ export function committedSince(record: RunRecord, attempt: Attempt, observed: Ob
 }
 
 /**
- * The checkpoint that an attempt could not read (exit code 71 before it committed anything new): the next attempt takes the
- * one before it. One that could not be written leaves none to blame.
+ * The checkpoint that an attempt could not read: the next attempt takes the one before it. Exit code 71 says only that a checkpoint could
+ * not be read or written. An attempt that committed something or made a step had read its own, and one that says what it could not write
+ * has none to blame.
  */
-export function blamedCheckpoint(attempt: Attempt, madeProgress: boolean): string | undefined {
-  return madeProgress || !attempt.resumeFrom ? undefined : checkpointKey(attempt.resumeFrom);
+export function blamedCheckpoint(attempt: Attempt, verdict: Verdict, madeProgress: boolean): Checkpoint | undefined {
+  const { resumeFrom } = attempt;
+  if (!resumeFrom || madeProgress || COULD_NOT_WRITE.test(verdict.text ?? '')) return undefined;
+  const reached = Math.max(verdict.lastStep ?? -1, attempt.lastStep ?? -1);
+  return reached > resumeFrom.step ? undefined : resumeFrom;
 }
+
+/** Words of the trainer (checkpoint/saver.py) and of most scripts. */
+const COULD_NOT_WRITE = /could not be (written|saved)|cannot be (written|saved)|(failed|unable) to (write|save)/i;

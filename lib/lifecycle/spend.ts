@@ -1,3 +1,4 @@
+import type { PresentJob } from './observed';
 import type { Attempt, EpochMs, Rung, RunRecord } from './record';
 
 /** Above this share of the cap the run is stopped even if no checkpoint comes. */
@@ -6,18 +7,78 @@ const HARD_CAP = 1.05;
 export const currentRung = (record: RunRecord, rungId: string): Rung | undefined =>
   record.policy.ladder.find((r) => r.id === rungId);
 
-/** What an attempt has cost so far, USD at the rung's price; null = the price is not known. Billing starts with training. */
+/**
+ * Share of the on-demand price that spot is expected to cost where neither the catalog nor an ended attempt says it: the one SageMaker spot
+ * price that was seen is 0.38 of on-demand (lib/catalog/capacity-prices.ts). Only live figures depend on it; what ended is billed time.
+ */
+export const SPOT_SHARE = 0.4;
+
+/** USD per hour of the cluster that the attempt has: the rung's, or that of the alternative which the service chose. */
+function rateOf(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>): number | null {
+  const rung = currentRung(record, attempt.rungId);
+  const { selected } = attempt;
+  const chosen = selected && rung?.alternatives?.find((a) => a.instanceType === selected.instanceType);
+  return (chosen ? chosen.usdPerHour : rung?.usdPerHour) ?? null;
+}
+
+/** The same as long as nobody has billed it: for spot an expectation, learned from the run's own ended attempts. */
+export function expectedRate(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>): number | null {
+  const rate = rateOf(record, attempt);
+  const rung = currentRung(record, attempt.rungId);
+  if (rate === null || rung?.usage !== 'spot') return rate;
+  if (record.spotShare !== undefined) return rate * record.spotShare;
+  return rung.expectedUsdPerHour ?? rate * SPOT_SHARE;
+}
+
+/**
+ * What an attempt has cost, USD; null = the price is not known. Billing starts with training and is by the second.
+ * @param billableSeconds what the service says it bills for each instance, once the job is over
+ */
 export function attemptCostUsd(
   record: RunRecord,
   attempt: Attempt,
   until: EpochMs,
   billableSeconds?: number,
 ): number | null {
-  const rate = currentRung(record, attempt.rungId)?.usdPerHour ?? null;
+  const rate = billableSeconds === undefined ? expectedRate(record, attempt) : rateOf(record, attempt);
   if (rate === null) return null;
   if (attempt.trainingStartedAt === undefined && billableSeconds === undefined) return 0;
-  const seconds = billableSeconds ?? Math.max(0, (until - (attempt.trainingStartedAt ?? until)) / 1000);
-  return (rate * seconds) / 3600;
+  const elapsed = Math.max(0, (until - (attempt.trainingStartedAt ?? until)) / 1000);
+  return (rate * (billableSeconds ?? Math.ceil(elapsed))) / 3600;
+}
+
+/** Share of the on-demand price that an ended spot attempt was billed; undefined where nothing can be learned. */
+export function billedShare(
+  record: RunRecord,
+  attempt: Attempt,
+  endedAt: EpochMs,
+  billableSeconds: number | undefined,
+): number | undefined {
+  const elapsed = (endedAt - (attempt.trainingStartedAt ?? endedAt)) / 1000;
+  const isSpot = currentRung(record, attempt.rungId)?.usage === 'spot';
+  if (!isSpot || billableSeconds === undefined || elapsed < 600) return record.spotShare;
+  return Math.min(1, billableSeconds / elapsed);
+}
+
+/** What the warm pool of the last attempt costs until `until`, USD; 0 without one. */
+export function warmPoolUsd({ warmPool }: RunRecord, until: EpochMs): number | null {
+  if (!warmPool) return 0;
+  if (warmPool.usdPerHour === null) return null;
+  const seconds = Math.max(0, Math.min(until, warmPool.until) - warmPool.since) / 1000;
+  return (warmPool.usdPerHour * seconds) / 3600;
+}
+
+/** The warm pool that a job leaves behind when it ends; undefined when the service keeps none. */
+export function leftPool(
+  record: RunRecord,
+  attempt: Attempt,
+  job: PresentJob,
+  endedAt: EpochMs,
+): RunRecord['warmPool'] {
+  const keepAlive = record.policy.keepAliveSeconds ?? 0;
+  if (!job.warmPool || keepAlive === 0) return undefined;
+  const seconds = job.warmPool.isKept ? keepAlive : job.warmPool.retainedSeconds;
+  return { usdPerHour: rateOf(record, attempt), since: endedAt, until: endedAt + seconds * 1000 };
 }
 
 export function addUsd(a: number | null, b: number | null): number | null {
@@ -33,7 +94,7 @@ export type SpendVerdict = { kind: 'within' } | { kind: 'stop'; text: string };
  */
 export function judgeSpend(record: RunRecord, attempt: Attempt, newCommit: boolean, now: EpochMs): SpendVerdict {
   const cap = record.policy.maxCostUsd;
-  const rate = currentRung(record, attempt.rungId)?.usdPerHour ?? null;
+  const rate = expectedRate(record, attempt);
   const soFar = addUsd(record.spentUsd, attemptCostUsd(record, attempt, now));
   if (cap === null || rate === null || soFar === null) return { kind: 'within' };
   const nextInterval = (rate * record.policy.checkpointIntervalSeconds) / 3600;
@@ -55,7 +116,7 @@ export function judgeSpend(record: RunRecord, attempt: Attempt, newCommit: boole
 export function projectedUsd(record: RunRecord, attempt: Attempt, now: EpochMs): number | undefined {
   const { totalSteps } = record.policy;
   const { step, vitals } = attempt.progress ?? {};
-  const rate = currentRung(record, attempt.rungId)?.usdPerHour ?? null;
+  const rate = expectedRate(record, attempt);
   const soFar = addUsd(record.spentUsd, attemptCostUsd(record, attempt, now));
   if (totalSteps === undefined || step === undefined || step === null || rate === null || soFar === null)
     return undefined;
@@ -66,7 +127,7 @@ export function projectedUsd(record: RunRecord, attempt: Attempt, now: EpochMs):
 /** Why no further attempt may start; undefined when the cap leaves room for one checkpoint interval. */
 export function spendRefusal(record: RunRecord, rungId: string): string | undefined {
   const cap = record.policy.maxCostUsd;
-  const rate = currentRung(record, rungId)?.usdPerHour ?? null;
+  const rate = expectedRate(record, { rungId });
   if (cap === null || rate === null || record.spentUsd === null) return undefined;
   const least = (rate * record.policy.checkpointIntervalSeconds) / 3600;
   if (record.spentUsd + least <= cap) return undefined;

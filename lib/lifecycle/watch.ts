@@ -1,7 +1,8 @@
-import { changeAttempt, type Effect, type Move, move } from './action';
+import { changeAttempt, type Effect, type Move, move, type TimelineEvent } from './action';
+import { capacityCame } from './budgets';
 import { judgeHang, nextProgress } from './hang';
 import type { Observed, PresentJob } from './observed';
-import type { Attempt, AttemptStop, EpochMs, Notice, RunRecord, RunState } from './record';
+import type { Attempt, AttemptStop, Checkpoint, EpochMs, Notice, RunRecord, RunState } from './record';
 import { committedSince, newestCommitted } from './resume';
 import { event, notice } from './say';
 import { judgeSpend } from './spend';
@@ -11,31 +12,54 @@ import { vitalNotices } from './vitals';
 /** StopTrainingJob is sent again when the job still runs this long after it: the first call may have been lost. */
 const STOP_AGAIN_MS = 180_000;
 const CAPACITY_ALARM_MS = 3_600_000;
+/** A stop takes two minutes; one that takes this long is a person's to ask the service about. */
+const STOPPING_ALARM_MS = 3_600_000;
+/** A heartbeat that nobody can read for this long is told of: a passing error is not. */
+const UNREAD_ALARM_MS = 1_200_000;
 
 /** A job that is alive: copy what is seen, stop it when somebody or something wants it stopped. */
 export function watchJob(record: RunRecord, attempt: Attempt, job: PresentJob, observed: Observed, now: EpochMs): Move {
   const seen = see(attempt, job, observed, now);
   const committed = newestCommitted(record, observed);
   const newCommit = committed !== null && committed.step > (record.committed?.step ?? -1);
-  const { stop, suspectedHangAt, alerts } = wantsStop(record, seen, job, newCommit, now);
+  const { stop, suspectedHangAt, alerts } = wantsStop(record, seen, job, observed, newCommit, now);
   const isNewStop = stop !== undefined && attempt.stop === undefined;
   const sends = stop !== undefined && job.status === 'InProgress' && isDue(stop, now);
   const next: Attempt = { ...seen, suspectedHangAt, ...(stop && { stop: sends ? { ...stop, sentAt: now } : stop }) };
   const state = stateOf(record, next, job);
   return move({
-    changes: { ...changeAttempt(record, next), committed, state, reason: reasonOf(record, next, job) },
+    changes: {
+      ...changeAttempt(record, next),
+      committed,
+      state,
+      reason: reasonOf(record, next, job),
+      ...(hasInstances(job) && { budgets: capacityCame(record.budgets) }),
+    },
     events: [
       ...statusEvents(attempt, job, now),
       ...progressEvents(attempt, seen, now),
-      ...(newCommit
-        ? [event(now, 'checkpoint-committed', `step ${committed.step} is committed`, { ...committed })]
-        : []),
+      ...(newCommit ? [commitEvent(committed, observed, now)] : []),
       ...(isNewStop ? [event(now, 'stop-decided', stop.text, { why: stop.why, progress: seen.progress ?? null })] : []),
     ],
     effects: sends ? [stopEffect(next, stop)] : [],
-    notices: [...alerts, ...capacityAlarm(record, attempt, job, now), ...vitalNotices(record, next, now)],
+    notices: [
+      ...alerts,
+      ...capacityAlarm(record, attempt, job, now),
+      ...stoppingAlarm(record, next, job, now),
+      ...unreadAlarm(record, next, observed, now),
+      ...vitalNotices(record, next, now),
+    ],
   });
 }
+
+/** A line of the timeline for a commit, at the time when its marker was written where that is known. */
+export function commitEvent(committed: Checkpoint, { checkpoints }: Observed, now: EpochMs): TimelineEvent {
+  const writtenAt = checkpoints.kind === 'listed' ? checkpoints.committedAt?.[committed.uri] : undefined;
+  const at = Math.min(now, writtenAt ?? now);
+  return event(at, 'checkpoint-committed', `step ${committed.step} is committed`, { ...committed });
+}
+
+const hasInstances = (job: PresentJob): boolean => job.status === 'InProgress' && job.secondaryStatus === 'Training';
 
 function see(attempt: Attempt, job: PresentJob, observed: Observed, now: EpochMs): Attempt {
   const progress = nextProgress(attempt, observed.heartbeat, now);
@@ -48,11 +72,34 @@ function see(attempt: Attempt, job: PresentJob, observed: Observed, now: EpochMs
     secondaryStatus: job.secondaryStatus,
     jobCreatedAt: attempt.jobCreatedAt ?? job.createdAt,
     trainingStartedAt: job.trainingStartedAt ?? attempt.trainingStartedAt,
+    trainingSince: trainingSince(attempt, job, now),
+    selected: job.selected ?? attempt.selected,
+    unreadSince: isUnread(attempt, observed) ? (attempt.unreadSince ?? now) : undefined,
     progress,
     firstStep: attempt.firstStep ?? steps.first ?? step,
     lastStep: step ?? steps.last ?? attempt.lastStep,
   };
 }
+
+/** The service says it, or the status that we saw before was another one. */
+function trainingSince(attempt: Attempt, job: PresentJob, now: EpochMs): EpochMs | undefined {
+  if (job.trainingSince !== undefined) return job.trainingSince;
+  const again = attempt.trainingStartedAt !== undefined && WAITING_STATUSES.has(attempt.secondaryStatus);
+  return job.secondaryStatus === 'Training' && again ? now : attempt.trainingSince;
+}
+
+/** Between two times in Training of one job. */
+const WAITING_STATUSES: ReadonlySet<string> = new Set([
+  'Interrupted',
+  'Restarting',
+  'Starting',
+  'Pending',
+  'Downloading',
+]);
+
+/** It is not read now although it can be: an error, or a heartbeat that was there before. */
+const isUnread = (attempt: Attempt, { heartbeat, heartbeatError }: Observed): boolean =>
+  heartbeatError !== undefined || (heartbeat === undefined && attempt.progress !== undefined);
 
 interface StopWish {
   stop?: AttemptStop;
@@ -61,19 +108,33 @@ interface StopWish {
 }
 
 /** First wish wins and stays: an attempt is stopped for one reason, which its end is judged by. */
-function wantsStop(record: RunRecord, attempt: Attempt, job: PresentJob, newCommit: boolean, now: EpochMs): StopWish {
+function wantsStop(
+  record: RunRecord,
+  attempt: Attempt,
+  job: PresentJob,
+  observed: Observed,
+  newCommit: boolean,
+  now: EpochMs,
+): StopWish {
   if (attempt.stop) return { stop: attempt.stop, alerts: [] };
   if (record.desired === 'stop') return { stop: { why: 'user', at: now, text: 'stopped as asked' }, alerts: [] };
   const spend = judgeSpend(record, attempt, newCommit, now);
   if (spend.kind === 'stop') return { stop: { why: 'spend', at: now, text: spend.text }, alerts: [] };
-  const hang = judgeHang(attempt, job, record.policy, now);
+  const hang = judgeHang(attempt, job, record.policy, signsOfLife(observed), now);
   if (hang.kind === 'moving') return { alerts: [] };
+  if (hang.kind === 'unknown') return { suspectedHangAt: attempt.suspectedHangAt, alerts: [] };
   const suspectedHangAt = attempt.suspectedHangAt ?? now;
   if (hang.kind === 'suspected') return { suspectedHangAt, alerts: [] };
   if (hang.maySee) return { suspectedHangAt, stop: { why: 'hang', at: now, text: hang.text }, alerts: [] };
   const text = `${hang.text}; progress cannot be seen from outside, so it was not stopped`;
   return { suspectedHangAt, alerts: [notice(record, 'hang-suspected', attempt.jobName, text, 'hang', now)] };
 }
+
+const signsOfLife = ({ heartbeat, heartbeatError, checkpoints }: Observed) => ({
+  isRead: heartbeat !== undefined,
+  isUnreadable: heartbeatError !== undefined,
+  newestWriteAt: checkpoints.kind === 'listed' ? checkpoints.newestWriteAt : undefined,
+});
 
 const isDue = (stop: AttemptStop, now: EpochMs): boolean =>
   stop.sentAt === undefined || now - stop.sentAt >= STOP_AGAIN_MS;
@@ -127,6 +188,21 @@ function capacityAlarm(record: RunRecord, attempt: Attempt, job: PresentJob, now
   if (!waits || now - since < CAPACITY_ALARM_MS) return [];
   const text = `${attempt.jobName} has waited more than an hour for capacity`;
   return [notice(record, 'capacity-wait', attempt.jobName, text, 'capacity', now)];
+}
+
+function stoppingAlarm(record: RunRecord, attempt: Attempt, job: PresentJob, now: EpochMs): Notice[] {
+  const { stop } = attempt;
+  if (!stop || now - stop.at < STOPPING_ALARM_MS) return [];
+  const text = `${attempt.jobName} was asked to stop ${Math.round((now - stop.at) / 60_000)} min ago and is still ${job.status}`;
+  return [notice(record, 'stop-takes-long', attempt.jobName, text, 'stopping', now)];
+}
+
+function unreadAlarm(record: RunRecord, attempt: Attempt, { heartbeatError }: Observed, now: EpochMs): Notice[] {
+  const { unreadSince, jobName } = attempt;
+  if (unreadSince === undefined || now - unreadSince < UNREAD_ALARM_MS) return [];
+  const why = heartbeatError ?? 'it is not there any more';
+  const text = `the heartbeat of ${jobName} cannot be read (${why}); a hang would not be noticed, and nothing is stopped for it`;
+  return [notice(record, 'heartbeat-unreadable', jobName, text, 'heartbeat', now)];
 }
 
 /** Whether the attempt committed anything new; undefined when that cannot be seen now and must be waited for. */

@@ -1,7 +1,7 @@
 import { blockSeconds, tokensPerRank } from './compute';
 import type { Constants } from './constants';
 import type { Gpu } from './gpu';
-import type { LayoutInput } from './layout';
+import { type LayoutInput, microBatchesOf } from './layout';
 import { blockParametersPerExpertRank } from './model-size';
 import { gatherSeconds, groupOf, type Network, reduceSeconds, sendSeconds } from './network';
 import { added, reduceBytesOf, shardGroupSize } from './overlap';
@@ -89,7 +89,10 @@ function expertSeconds(l: LayoutInput, net: Network): number {
   return 4 * sendSeconds(away, group.nodes > 1, net);
 }
 
-/** ZeRO-3 and FSDP gather each block's parameters twice and scatter its gradients, every micro-batch. */
+/**
+ * ZeRO-3 and FSDP gather each block's parameters twice and scatter its gradients, every micro-batch. Under no_sync parameters stay gathered
+ * from one backward pass to the next forward pass, and gradients are scattered once a step.
+ */
 function shardSeconds(l: LayoutInput, net: Network, k: Constants, forward: number, backward: number): number {
   const size = shardGroupSize(l);
   if (l.zeroStage !== 3 || size === 1) return 0;
@@ -98,7 +101,8 @@ function shardSeconds(l: LayoutInput, net: Network, k: Constants, forward: numbe
   const gather = gatherSeconds(2 * parameters, group, net);
   const scatter = gatherSeconds(reduceBytesOf(l, k) * parameters, group, net);
   const tax = overlapTax(l, k);
-  return added(forward, gather, tax) + added(backward, gather + scatter, tax);
+  const once = l.noSync ? 1 / microBatchesOf(l) : 1;
+  return added(forward, once * gather, tax) + added(backward, gather + once * scatter, tax);
 }
 
 /** SMDDP's AllGather leaves the multiprocessors to the products: fewer than 9 instead of 24 are taken, as AWS reports. */

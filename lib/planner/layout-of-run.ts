@@ -200,6 +200,7 @@ function softwareOf(run: RunSpec): Software {
     optimizerBytes: 8,
     gradientBytes: stack === 'megatron' ? 4 : 2,
     optimizerInBackward: false,
+    noSync: stack === 'fsdp' && distribution.parameters.no_sync === true,
   };
 }
 

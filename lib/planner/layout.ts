@@ -77,6 +77,11 @@ export interface LayoutInput {
    * recipes do; Megatron-DeepSpeed 2 in fp16, 6 in bf16 (16-bit and fp32).
    */
   gradientBytes: number;
+  /**
+   * FSDP's no_sync: between the micro-batches of a step gradients stay whole and parameters gathered, and one scatter ends the step.
+   * @default false - gradients are scattered after every micro-batch
+   */
+  noSync?: boolean;
   /** Gradients are consumed as they are made (optimizer in backward). */
   optimizerInBackward: boolean;
 }

@@ -1,5 +1,5 @@
 import { embeddingParameters, layerParameters } from '../catalog/models';
-import type { LayoutInput } from './layout';
+import { type LayoutInput, microBatchesOf } from './layout';
 import type { MemoryConstants } from './memory-constants';
 
 /** Bytes of what lives from step to step on one GPU. */
@@ -11,6 +11,12 @@ export interface HeldState {
   unsharded: number;
 }
 
+/** Parameters are gathered in 16 bit. */
+const GATHERED_BYTES = 2;
+
+/** Whether gradients of several micro-batches are summed unsharded, beside parameters that stay gathered. */
+const accumulatesWhole = (l: LayoutInput) => l.noSync === true && microBatchesOf(l) > 1;
+
 /** Parameters, gradients and optimizer state of a stage with `layers` blocks, divided over the ranks that share them. */
 export function heldState(l: LayoutInput, k: MemoryConstants, layers: number): HeldState {
   const tables = l.pipeline > 1 || l.model.tiedEmbeddings ? 1 : 2;
@@ -21,9 +27,11 @@ export function heldState(l: LayoutInput, k: MemoryConstants, layers: number): H
   const parametersOnHost = l.offloadParameters && l.zeroStage >= 3;
   const optimizerOnHost = l.offloadOptimizer || (parametersOnHost && l.stack === 'fsdp');
   const gradientsOnHost = optimizerOnHost && l.zeroStage >= 2;
+  const whole = accumulatesWhole(l);
+  const gathered = whole && l.zeroStage >= 3 ? GATHERED_BYTES * local * (1 - 1 / ranks) : 0;
   return {
-    parameters: parametersOnHost ? 0 : (bytes.parameters * local) / (l.zeroStage >= 3 ? ranks : 1),
-    gradients: gradientsOnHost ? 0 : (bytes.gradients * local) / (l.zeroStage >= 2 ? ranks : 1),
+    parameters: (parametersOnHost ? 0 : (bytes.parameters * local) / (l.zeroStage >= 3 ? ranks : 1)) + gathered,
+    gradients: gradientsOnHost && !whole ? 0 : (bytes.gradients * local) / (l.zeroStage >= 2 && !whole ? ranks : 1),
     optimizer: optimizerOnHost ? 0 : (bytes.optimizer * local) / (l.zeroStage >= 1 ? ranks : 1),
     unsharded: bytes.parameters * local * (1 - 1 / ranks),
   };

@@ -4,6 +4,7 @@ import { type Issue, issue, orList } from '../spec/issue';
 import { applyRule, type Rule, type RuleContext } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 import { checkAlternatives } from './alternatives';
+import { BUILTIN_LAYOUT_RULES } from './builtin-layout';
 import { BUILTIN_TRAINER_RULES } from './builtin-trainer';
 import { CHECKPOINT_RULES } from './checkpoints';
 import { CODE_RULES } from './code';
@@ -31,6 +32,7 @@ export const RULES: readonly Rule[] = [
   ...MODEL_RULES,
   ...TRAINING_RULES,
   ...BUILTIN_TRAINER_RULES,
+  ...BUILTIN_LAYOUT_RULES,
   ...DATA_RULES,
   ...CHECKPOINT_RULES,
   ...LIMIT_RULES,

@@ -1,4 +1,4 @@
-import { MODELS } from '../catalog/models';
+import { MODELS, type RopeScaling } from '../catalog/models';
 import { nearest } from '../catalog/nearest';
 import { orList } from '../spec/issue';
 import type { RunSpec } from '../spec/run-spec';
@@ -64,7 +64,27 @@ function shape(run: RunSpec): Finding[] {
       got: a.expertsPerToken,
       fix: 'lower it',
     }),
+    ...ropeScaling(a.ropeScaling),
   ];
+}
+
+function ropeScaling(given: RopeScaling | undefined): Finding[] {
+  const path = 'model.architecture.ropeScaling';
+  if (given?.type === 'llama3')
+    return when(given.highFreqFactor <= given.lowFreqFactor, {
+      path: `${path}.highFreqFactor`,
+      must: `must be greater than lowFreqFactor ${given.lowFreqFactor}`,
+      got: given.highFreqFactor,
+      fix: 'Llama 3.1 has 1 and 4',
+    });
+  if (given?.type !== 'yarn') return [];
+  const [fast, slow] = [given.betaFast ?? 32, given.betaSlow ?? 1];
+  return when(fast <= slow, {
+    path: `${path}.betaFast`,
+    must: `must be greater than betaSlow ${slow}`,
+    got: fast,
+    fix: 'leave both out for 32 and 1',
+  });
 }
 
 const RULES: readonly Rule[] = [

@@ -28,6 +28,27 @@ const fileSystemId = z
   .regex(/^(fs-[0-9a-f]{8,17}|\{fsx\})$/, 'must be a file system id such as fs-0123456789abcdef0');
 const groupName = z.string().regex(/^.{1,64}$/, 'must be 1-64 characters without line breaks');
 
+const factor = z.number().min(1);
+const ropeScaling = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('linear'), factor }),
+  z.strictObject({
+    type: z.literal('llama3'),
+    factor,
+    lowFreqFactor: z.number().positive(),
+    highFreqFactor: z.number().positive(),
+    originalMaxPositionEmbeddings: count,
+  }),
+  z.strictObject({
+    type: z.literal('yarn'),
+    factor,
+    originalMaxPositionEmbeddings: count,
+    betaFast: z.number().positive().optional(),
+    betaSlow: z.number().positive().optional(),
+    attentionFactor: z.number().positive().optional(),
+    truncate: z.boolean().optional(),
+  }),
+]);
+
 const architecture = z.strictObject({
   layers: count,
   hiddenSize: count,
@@ -41,6 +62,7 @@ const architecture = z.strictObject({
   experts: count.optional(),
   expertsPerToken: count.optional(),
   ropeTheta: z.number().positive().optional(),
+  ropeScaling: ropeScaling.optional(),
   normEpsilon: z.number().positive().optional(),
 });
 

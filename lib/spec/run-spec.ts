@@ -62,11 +62,12 @@ export interface TrainingSpec {
   lora?: { rank: number; alpha: number; targets: string[] };
 }
 
+type OptionalShape = 'experts' | 'expertsPerToken' | 'ropeScaling';
+
 export interface ModelSpec {
   preset?: string;
   weights?: string;
-  architecture: Required<Omit<Architecture, 'experts' | 'expertsPerToken'>> &
-    Pick<Architecture, 'experts' | 'expertsPerToken'>;
+  architecture: Required<Omit<Architecture, OptionalShape>> & Pick<Architecture, OptionalShape>;
 }
 
 export type ChannelSpec = NonNullable<RunFile['data']>[number];

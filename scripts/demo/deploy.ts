@@ -26,16 +26,7 @@ export async function refuseThenCure(demo: Demo): Promise<QuotaRefusal> {
   const assembly = path.join(demo.folder, 'cdk.out');
   await Promise.all([
     cdk(demo, 'bootstrap', ['bootstrap', ...REGIONS.map((r) => `aws://${ACCOUNT}/${r}`), '--app', '']),
-    cdk(demo, 'synth', [
-      'synth',
-      '--quiet',
-      '--output',
-      assembly,
-      '-c',
-      `environment=${ENVIRONMENT}`,
-      '-c',
-      'sandbox=1',
-    ]),
+    cdk(demo, 'synth', ['synth', '--quiet', '--output', assembly, '-c', `environment=${ENVIRONMENT}`]),
   ]);
   screen.step(3, 'cdk deploy is refused: the environment needs more than the quota allows');
   const refused = await demo.programs.run(

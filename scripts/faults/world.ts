@@ -78,7 +78,7 @@ export class World {
     const cdk = (...args: string[]) => this.call(path.join(ROOT, 'node_modules/.bin/cdk'), args);
     say('cdk bootstrap, synth, deploy');
     await cdk('bootstrap', `aws://000000000000/${REGION}`, '--app', '');
-    await cdk('synth', '--quiet', '--output', assembly, '-c', `environment=${file}`, '-c', 'sandbox=1');
+    await cdk('synth', '--quiet', '--output', assembly, '-c', `environment=${file}`);
     await cdk('deploy', '--all', '--app', assembly, '--method=direct', '--require-approval', 'never');
   }
 

@@ -90,6 +90,9 @@ describe('images', () => {
     );
     expect(neuronImageUri('1.11.0', 'eu-north-1')).toBeUndefined();
     expect(neuronImageUri('2.0.0', 'us-west-2')).toBeUndefined();
+    expect(huggingFaceImageUri('5.3', 'us-west-2')).toMatch(
+      /huggingface-pytorch-training:2\.9\.0-transformers5\.3\.0-gpu-py312-cu130-ubuntu22\.04$/,
+    );
     expect(huggingFaceImageUri('4.28', 'us-west-2')).toMatch(/2\.0\.0-transformers4\.28\.1-gpu-py310-cu118/);
   });
 });

@@ -30,7 +30,9 @@ const CONTEXT: LauncherContext = {
   checkpointBucketArn: 'CHECKPOINTS',
   artifactBucketArn: 'ARTIFACTS',
   keyArn: 'KEY',
+  operationsKeyArn: 'OPERATIONS',
 };
+const TARGETS = { passableRoleArns: ['ROLE'], topicArn: 'TOPIC', undeliveredArn: 'UNDELIVERED' };
 const SM = 'arn:aws:sagemaker:us-west-2:111122223333';
 const bare = (statements: ReturnType<typeof controlStatements>) =>
   statements.map(({ wildcard: _why, ...rest }) => rest);
@@ -45,10 +47,7 @@ const SHARED = [
     actions: ['ssm:GetParameter'],
     resources: ['arn:aws:ssm:us-west-2:111122223333:parameter/slipway/environments/research/*'],
   },
-  {
-    actions: ['servicequotas:GetServiceQuota'],
-    resources: ['arn:aws:servicequotas:us-west-2:111122223333:sagemaker/*'],
-  },
+  { actions: ['servicequotas:GetServiceQuota'], resources: ['*'] },
   {
     actions: [
       'kms:Decrypt',
@@ -60,6 +59,7 @@ const SHARED = [
     ],
     resources: ['KEY'],
   },
+  { actions: ['kms:Decrypt', 'kms:GenerateDataKey'], resources: ['OPERATIONS'] },
 ];
 
 test('control may do exactly this: it writes intent and signs uploads', () => {
@@ -67,14 +67,22 @@ test('control may do exactly this: it writes intent and signs uploads', () => {
     ...SHARED,
     { actions: ['s3:PutObject', 's3:GetObject'], resources: ['ARTIFACTS/runs/*/run.yaml', 'ARTIFACTS/runs/*/code/*'] },
     { actions: ['s3:GetObject'], resources: ['CHECKPOINTS/runs/*/heartbeat.json'] },
+    {
+      actions: ['s3:ListBucket'],
+      resources: ['ARTIFACTS', 'CHECKPOINTS'],
+      conditions: { StringLike: { 's3:prefix': ['runs/*'] } },
+    },
   ]);
 });
 
 test('reconcile may do exactly this: it alone makes and stops jobs, and passes roles to SageMaker only', () => {
-  expect(bare(reconcileStatements(CONTEXT, ['ROLE'], 'TOPIC'))).toEqual([
+  expect(bare(reconcileStatements(CONTEXT, TARGETS))).toEqual([
     ...SHARED,
     { actions: ['sagemaker:StopTrainingJob'], resources: [`${SM}:training-job/research-*`] },
-    { actions: ['sagemaker:CreateTrainingJob'], resources: [`${SM}:training-job/research-*`, `${SM}:training-plan/*`] },
+    {
+      actions: ['sagemaker:CreateTrainingJob'],
+      resources: [`${SM}:training-job/research-*`, `${SM}:training-plan/*`, `${SM}:reserved-capacity/*`],
+    },
     {
       actions: ['sagemaker:CreateProcessingJob', 'sagemaker:DescribeProcessingJob', 'sagemaker:StopProcessingJob'],
       resources: [`${SM}:processing-job/research-*`],
@@ -104,6 +112,11 @@ test('reconcile may do exactly this: it alone makes and stops jobs, and passes r
       resources: ['CHECKPOINTS/runs/*/COMMITTED.json', 'CHECKPOINTS/runs/*/heartbeat.json'],
     },
     { actions: ['s3:PutObjectTagging'], resources: ['CHECKPOINTS/runs/*/step-*'] },
+    {
+      actions: ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes', 'sqs:ChangeMessageVisibility'],
+      resources: ['QUEUE'],
+    },
+    { actions: ['sqs:SendMessage'], resources: ['UNDELIVERED'] },
     { actions: ['sns:Publish'], resources: ['TOPIC'] },
     { actions: ['events:PutEvents'], resources: ['arn:aws:events:us-west-2:111122223333:event-bus/default'] },
   ]);
@@ -168,7 +181,7 @@ test('messages of runs wait longer than the function runs, come back alone, and 
   template.hasResourceProperties('AWS::SQS::Queue', {
     FifoQueue: true,
     VisibilityTimeout: 720,
-    SqsManagedSseEnabled: true,
+    KmsMasterKeyId: { 'Fn::GetAtt': [Match.stringLikeRegexp('^LauncherKey'), 'Arn'] },
     RedrivePolicy: { maxReceiveCount: 5 },
   });
   template.hasResourceProperties('AWS::Lambda::EventSourceMapping', {

@@ -88,13 +88,13 @@ def install_driver(channel: Path) -> None:
         shutil.copytree(source, channel / source.name)
 
 
-def pack_code(channel: Path, files: dict[str, str]) -> str:
+def pack_code(channel: Path, files: dict[str, str | bytes]) -> str:
     """The user's code as the one archive of its channel; returns its digest."""
     channel.mkdir(parents=True)
     source = channel.parent / "code-source"
     for name, text in files.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
-        (source / name).write_text(text)
+        (source / name).write_bytes(text.encode() if isinstance(text, str) else text)
     archive = channel / "archive.tar.gz"
     with tarfile.open(archive, "w:gz") as opened:
         for name in files:

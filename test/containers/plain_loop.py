@@ -60,8 +60,9 @@ def first_model(job: dict[str, Any]) -> Any:
 
 def publish(model: Any, folder: Path) -> None:
     """A model as safetensors with its config.json, in float32."""
+    from slipway_trainer.published_config import write_config
     from slipway_trainer.settings import resolve_settings
-    from slipway_trainer.weights import export_weights, write_config
+    from slipway_trainer.weights import export_weights
 
     training = resolve_settings(trainer_job(), [], {}).training
     export_weights(model.named_parameters(), {name: value.shape for name, value in model.named_parameters()}, folder, training, rank=0)

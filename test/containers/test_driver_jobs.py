@@ -225,17 +225,19 @@ def test_a_rank_that_floods_its_log_is_cut_down_and_its_progress_is_not(tmp_path
     assert [event["step"] for event in world.events("algo-1", "step")] == [1]
 
 
-def wheel(folder: Path) -> None:
+def wheel(folder: Path) -> Path:
     """A wheel of one module, made by hand: nothing is fetched."""
     import zipfile
 
     folder.mkdir(parents=True)
     info = "tiny_slipway_fixture-1.0.dist-info"
-    with zipfile.ZipFile(folder / "tiny_slipway_fixture-1.0-py3-none-any.whl", "w") as opened:
+    made = folder / "tiny_slipway_fixture-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(made, "w") as opened:
         opened.writestr("tiny_slipway_fixture.py", "VALUE = 42\n")
         opened.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny-slipway-fixture\nVersion: 1.0\n")
         opened.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         opened.writestr(f"{info}/RECORD", "")
+    return made
 
 
 @pytest.mark.parametrize(("wanted", "code"), [("tiny-slipway-fixture==1.0", 0), ("tiny-slipway-fixture==2.0", 77)])
@@ -251,3 +253,14 @@ def test_requirements_come_from_the_wheels_channel_and_nowhere_else(tmp_path: Pa
         assert "value 42" in world.log("algo-1")
     else:
         assert "could not be installed from the wheels of channel wheels: ERROR" in world.failure("algo-1")["reason"]
+
+
+def test_a_relative_wheel_is_found_beside_the_code(tmp_path: Path) -> None:
+    built = wheel(tmp_path / "wheels")
+    packed = f"wheels/{built.name}"
+    files = {"train.py": "import tiny_slipway_fixture as t\nprint('value', t.VALUE)\n", "env/needs.txt": f"./{packed}\n"}
+    world = FakeWorld(tmp_path / "world", 1, job_json(requirements="env/needs.txt"), {**files, packed: built.read_bytes()})
+    target = tmp_path / "site"
+    world.start({"PIP_TARGET": str(target), "PYTHONPATH": str(target), "PIP_NO_INDEX": "1"})
+    assert world.wait() == [0], world.log("algo-1")
+    assert "value 42" in world.log("algo-1")

@@ -130,7 +130,7 @@ def test_evaluation_uses_the_same_samples_every_time(tmp_path: Path, shards: Pat
     [
         ({"library": "megatron"}, "distribution.library: must be fsdp"),
         ({"training": {"precision": "fp16"}}, "training.precision: must be bf16 or fp32 or fp8"),
-        ({"parameters": {"expert_parallel_degree": 2}}, "expert_parallel_degree: must divide 0 experts"),
+        ({"parameters": {"expert_parallel_degree": 2}}, "expert_parallel_degree: must be 1 for a model without experts"),
         ({"training": {"lora": {"rank": 2, "alpha": 4, "targets": ["no_proj"]}}}, "must name layers of the model"),
     ],
 )

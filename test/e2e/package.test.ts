@@ -23,10 +23,11 @@ beforeAll(() => {
   const [packed] = JSON.parse(npm(['pack', '--json', '--ignore-scripts', '--pack-destination', folder], ROOT)) as {
     filename: string;
   }[];
-  const { dependencies } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as {
-    dependencies: Record<string, string>;
+  const { peerDependencies } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as {
+    peerDependencies: Record<string, string>;
   };
-  const cdk = ['aws-cdk-lib', 'constructs'].map((name) => [name, dependencies[name]]);
+  // The oldest that are allowed: an app of its own is rarely on the version that this package is built with.
+  const cdk = Object.entries(peerDependencies).map(([name, range]) => [name, range.replace('^', '')]);
   writeFileSync(
     path.join(folder, 'package.json'),
     JSON.stringify({
@@ -62,4 +63,15 @@ test('the driver that it publishes is the one of this checkout', () => {
 
 test('only one copy of aws-cdk-lib is installed beside it', () => {
   expect(readdirSync(path.join(folder, 'node_modules', 'slipway'))).not.toContain('node_modules');
+});
+
+test('its command finds the files that came with it', () => {
+  const slipway = (...args: string[]) =>
+    execFileSync(path.join(folder, 'node_modules/.bin/slipway'), args, {
+      cwd: folder,
+      encoding: 'utf8',
+      stdio: 'pipe',
+    });
+  const { files } = JSON.parse(slipway('init', 'starter', '--json')) as { files: string[] };
+  for (const file of files) expect(JSON.parse(slipway('validate', file, '--json'))).toMatchObject({ ok: true });
 });

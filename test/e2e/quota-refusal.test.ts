@@ -42,7 +42,7 @@ beforeAll(async () => {
   const file = path.join(sandbox.folder, 'gate.yaml');
   assembly = path.join(sandbox.folder, 'cdk.out');
   writeFileSync(file, ENVIRONMENT);
-  const synth = ['synth', '--quiet', '--output', assembly, '-c', `environment=${file}`, '-c', 'sandbox=1'];
+  const synth = ['synth', '--quiet', '--output', assembly, '-c', `environment=${file}`];
   await Promise.all([
     sandbox.call(CDK, ['bootstrap', 'aws://000000000000/us-west-2', '--app', '']),
     sandbox.call(CDK, synth),

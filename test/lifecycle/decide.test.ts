@@ -269,7 +269,7 @@ describe('crash loop', () => {
   test('a newer committed step starts the count again', () => {
     const first = run(running(), seeing({ job: hang() }));
     const second = run({ ...first.record, attempt: attempt({ number: 2 }) }, seeing({ job: hang() }, [100]));
-    expect(second.record).toMatchObject({ state: 'resuming', budgets: { stale: 0, failures: 2 } });
+    expect(second.record).toMatchObject({ state: 'resuming', budgets: { stale: 0, failures: 1 } });
   });
 
   test('only tells somebody where progress cannot be seen', () => {
@@ -294,9 +294,9 @@ describe('crash loop', () => {
     );
   });
 
-  test('fails: limits.maxAttempts bounds the failed attempts', () => {
+  test('fails: limits.maxAttempts bounds the failed attempts that made no progress', () => {
     const last = running({ budgets: { failures: 19, stale: 0, stalePlatform: 0, byClass: {}, capacityTries: 0 } });
-    const after = run(last, seeing({ job: failedJob('InternalServerError') }, [100]));
+    const after = run(last, seeing({ job: failedJob('InternalServerError') }));
     expect(after.record.reason).toContain('limits.maxAttempts (20)');
   });
 });

@@ -12,7 +12,7 @@ const progress = (changes: Partial<Progress> = {}): Progress => ({
   ...changes,
 });
 const judge = (changes: Parameters<typeof attempt>[0], now: number, own = policy()) =>
-  judgeHang(attempt(changes), job(), own, now).kind;
+  judgeHang(attempt(changes), job(), own, { isRead: true }, now).kind;
 
 describe('silence of the heartbeat', () => {
   test('needs a second look some minutes later before it is a hang', () => {
@@ -57,6 +57,7 @@ describe('beats without progress', () => {
       attempt({ progress: beating(now), suspectedHangAt: T0 }),
       job(),
       policy({ seesSteps: false }),
+      { isRead: true },
       now,
     );
     expect(verdict).toMatchObject({ kind: 'hung', maySee: false });
@@ -64,7 +65,7 @@ describe('beats without progress', () => {
 });
 
 test('a job that never sent a heartbeat is told of, not stopped', () => {
-  const verdict = judgeHang(attempt({ suspectedHangAt: T0 }), job(), policy(), T0 + 2 * HOUR);
+  const verdict = judgeHang(attempt({ suspectedHangAt: T0 }), job(), policy(), { isRead: false }, T0 + 2 * HOUR);
   expect(verdict).toMatchObject({ kind: 'hung', maySee: false });
 });
 
@@ -72,7 +73,7 @@ test.each(['Starting', 'Pending', 'Downloading', 'Interrupted', 'Uploading'])(
   '%s is never a hang',
   (secondaryStatus) => {
     const silent = attempt({ progress: progress(), suspectedHangAt: T0 });
-    expect(judgeHang(silent, job({ secondaryStatus }), policy(), T0 + 24 * HOUR).kind).toBe('moving');
+    expect(judgeHang(silent, job({ secondaryStatus }), policy(), { isRead: true }, T0 + 24 * HOUR).kind).toBe('moving');
   },
 );
 

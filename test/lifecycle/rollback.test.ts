@@ -26,7 +26,7 @@ describe('a loss that left its bounds', () => {
       rollback: { toStep: 1200, beforeAttempt: 2 },
     });
     // No heartbeat was read in this test.
-    expect(events).toEqual(['steps-unseen', 'attempt-ended', 'loss-rollback']);
+    expect(events).toEqual(['steps-unseen', 'checkpoint-committed', 'attempt-ended', 'loss-rollback']);
   });
 
   test('from the same checkpoint again: the one before it, and newer ones do not count any more', () => {

@@ -86,3 +86,13 @@ test('one GPU has no gradients beside its activations unless it accumulates them
   const short = memory({ ...alone, microBatch: 1, globalBatch: 1, sequence: 128 }).gradients;
   expect(short).toBeGreaterThan(0.98 * accumulated);
 });
+
+test('no_sync keeps gradients whole and parameters gathered between micro-batches, and the plan counts both', () => {
+  const accumulated = memory({ globalBatch: 64, noSync: true });
+  const scattered = memory({ globalBatch: 64 });
+  const parameters = 8.03e9;
+  expect((accumulated.gradients - scattered.gradients) * 2 ** 30).toBeCloseTo(4 * parameters * (15 / 16), -8);
+  expect((accumulated.parameters - scattered.parameters) * 2 ** 30).toBeCloseTo(2 * parameters * (15 / 16), -8);
+  // One micro-batch a step is the last one.
+  expect(memory({ globalBatch: 16, noSync: true })).toEqual(memory({ globalBatch: 16 }));
+});

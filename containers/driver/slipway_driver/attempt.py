@@ -105,7 +105,7 @@ def _prepare_folders(job: Job, paths: Paths, inherited: Mapping[str, str], log: 
     if job.builtin_module is None:
         prepare_code(paths.channel("code"), job.code_digest, paths.code)
         if job.requirements:
-            install_requirements(paths.code / job.requirements, job.requirements_digest, paths.channel("wheels"), inherited, log)
+            install_requirements(paths.code, job.requirements, job.requirements_digest, paths.channel("wheels"), inherited, log)
     for folder in (paths.model, paths.output_data, paths.code, _dumps_of(paths)):
         folder.mkdir(parents=True, exist_ok=True)
 

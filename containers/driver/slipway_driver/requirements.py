@@ -37,9 +37,14 @@ def install_environment(inherited: Mapping[str, str], wheels: Optional[Path]) ->
 
 
 def install_requirements(
-    file: Path, digest: Optional[str], wheels_channel: Path, inherited: Mapping[str, str], log: Callable[[str], None]
+    folder: Path, name: str, digest: Optional[str], wheels_channel: Path, inherited: Mapping[str, str], log: Callable[[str], None]
 ) -> None:
-    """Installs a requirements file. Raises DriverError (77) when it is not there, not what was launched, or cannot be installed."""
+    """Installs the requirements file `name` of the code folder. pip resolves relative paths against its working directory, which is
+    the code folder, as in AWS's toolkit (sagemaker-training 5.1.1, modules.py install_requirements).
+
+    Raises DriverError (77) when the file is not there, not what was launched, or cannot be installed.
+    """
+    file = (folder / name).resolve()
     if not file.is_file():
         raise DriverError(ENVIRONMENT, "code.requirements: must be a file of the code archive, got %s" % file.name)
     if digest is not None and sha256_of(file) != bare_digest(digest):
@@ -49,7 +54,12 @@ def install_requirements(
     log("installing %s from %s" % (file.name, origin))
     try:
         done = subprocess.run(
-            install_command(file, wheels), env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=INSTALL_SECONDS
+            install_command(file, wheels),
+            cwd=str(folder),
+            env=environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=INSTALL_SECONDS,
         )
     except subprocess.TimeoutExpired:
         raise DriverError(ENVIRONMENT, "code.requirements: could not be installed from %s within %d s" % (origin, INSTALL_SECONDS))

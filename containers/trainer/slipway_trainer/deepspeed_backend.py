@@ -22,7 +22,7 @@ from slipway_trainer.objective import Objective
 from slipway_trainer.optimizer import plain_adamw
 from slipway_trainer.recompute import apply_recompute
 from slipway_trainer.settings import RunSettings
-from slipway_trainer.weights import PublishedWeights
+from slipway_trainer.weights import PublishedWeights, published_of
 
 
 def engine_config(settings: RunSettings, layout: Layout, environ: Mapping[str, str]) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class DeepSpeedBackend:
         for block in module.blocks.values():
             apply_recompute(block, settings.training.activation_checkpointing)
         self.shapes = {name: _whole_shape(parameter) for name, parameter in module.named_parameters()}
-        self._fill(module, settings, PublishedWeights(weights, self.shapes) if weights is not None else None)
+        self._fill(module, settings, published_of(settings, self.shapes, weights))
         optimizer = plain_adamw(module.named_parameters(), self.shapes, settings.arguments)
         self.model, wrapped, *_ = deepspeed.initialize(model=module, optimizer=optimizer, config=config)
         self.optimizer: Any = _EngineOptimizer(wrapped)

@@ -30,7 +30,7 @@ from slipway_trainer.objective import Objective
 from slipway_trainer.optimizer import build_optimizer
 from slipway_trainer.recompute import apply_recompute
 from slipway_trainer.settings import RunSettings
-from slipway_trainer.weights import PublishedWeights
+from slipway_trainer.weights import published_of
 
 #: The dtype of the computation by the run's precision; parameters and their sums stay in fp32.
 COMPUTE = {"bf16": torch.bfloat16, "fp32": torch.float32}
@@ -58,7 +58,7 @@ class Fsdp1Backend:
         with torch.device("meta"):
             module = self._module(context)
         self.shapes = {name: parameter.shape for name, parameter in module.named_parameters()}
-        self._published = PublishedWeights(weights, self.shapes) if weights is not None else None
+        self._published = published_of(settings, self.shapes, weights)
         self.model = self._wrap(module)
         named = [(plain_name(name), parameter) for name, parameter in self.model.named_parameters()]
         self.optimizer = build_optimizer(named, self.shapes, settings.arguments, fused=device.type == "cuda")
@@ -163,8 +163,8 @@ class Fsdp1Backend:
                         yield plain_name(name), parameter.detach().clone()
 
     def forward_backward(self, tokens_BL: Tensor, targets_BL: Tensor, share: float, last: bool) -> Tensor:
-        # Until the last micro-step gradients stay local and unsharded.
-        with nullcontext() if last else self.model.no_sync():
+        # FSDP1 under no_sync keeps gradients whole on every rank until the last micro-step.
+        with self.model.no_sync() if self._settings.parallel.no_sync and not last else nullcontext():
             loss = self._objective(self.model, tokens_BL, targets_BL)
             (loss * share).backward()
         return loss.detach()

@@ -14,8 +14,9 @@ from slipway_trainer.expert_parallel import ExpertParallel, expert_parallel
 from slipway_trainer.float8 import apply_float8
 from slipway_trainer.gradients import clip_gradients, mesh_key
 from slipway_trainer.initialise import initialise
-from slipway_trainer.layout import Layout, build_mesh, data_rank
+from slipway_trainer.layout import Layout, data_rank
 from slipway_trainer.lora import apply_lora
+from slipway_trainer.mesh import build_mesh
 from slipway_trainer.model import Transformer
 from slipway_trainer.objective import Objective
 from slipway_trainer.optimizer import build_optimizer, optimizer_tensors
@@ -23,7 +24,7 @@ from slipway_trainer.recompute import apply_recompute
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.sharding import gathered
 from slipway_trainer.tensor_parallel import apply_tensor_parallel
-from slipway_trainer.weights import load_weights
+from slipway_trainer.weights import load_weights, published_of
 
 _COMPUTE = {"bf16": torch.bfloat16, "fp8": torch.bfloat16, "fp32": torch.float32}
 
@@ -44,12 +45,13 @@ class Fsdp2Backend:
         self._objective = Objective(settings, context, device)
         self._experts = expert_parallel(layout, device.type)
         self.shapes = {name: parameter.shape for name, parameter in self._module(None, None).named_parameters()}
+        published = published_of(settings, self.shapes, weights)
         model = self._module(context, self._experts)
         self._distribute(model)
         model.to_empty(device=device)
         initialise(model, settings.architecture.layers, settings.training.seed, device)
-        if weights is not None:
-            load_weights(model, weights)
+        if published is not None:
+            load_weights(model, published)
         self.model = model
         self.optimizer = build_optimizer(model.named_parameters(), self.shapes, settings.arguments, fused=device.type == "cuda")
 
@@ -70,7 +72,8 @@ class Fsdp2Backend:
     def _distribute(self, model: Transformer) -> None:
         training, parallel = self._settings.training, self._settings.parallel
         mesh = self._data_mesh()
-        policy = MixedPrecisionPolicy(param_dtype=_COMPUTE[training.precision], reduce_dtype=torch.float32)
+        # Inputs are not cast: hidden states are of the compute type already, and the tables of rotary positions must stay in float32.
+        policy = MixedPrecisionPolicy(param_dtype=_COMPUTE[training.precision], reduce_dtype=torch.float32, cast_forward_inputs=False)
         reshard = parallel.reshard_after_forward
         model.recompute_layers = self._settings.arguments.recompute_layers
         for block in model.blocks.values():
@@ -103,9 +106,13 @@ class Fsdp2Backend:
             yield name, whole
 
     def forward_backward(self, tokens_BL: Tensor, targets_BL: Tensor, share: float, last: bool) -> Tensor:
-        # Until the last micro-step gradients stay unsharded and local, and parameters stay gathered.
-        self.model.set_requires_gradient_sync(last)
-        self.model.set_reshard_after_backward(last)
+        if self._settings.parallel.no_sync:
+            # Until the last micro-step gradients stay unsharded and local, and parameters stay gathered.
+            self.model.set_requires_gradient_sync(last)
+            self.model.set_reshard_after_backward(last)
+        else:
+            # Gradients are scattered after every micro-step, so that no rank ever holds all of them; replicas are asked once a step.
+            self.model.set_requires_all_reduce(last)
         loss = self._objective(self.model, tokens_BL, targets_BL)
         (loss * share).backward()
         return loss.detach()

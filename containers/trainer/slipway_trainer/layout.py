@@ -1,8 +1,6 @@
-"""The device mesh: which ranks replicate, shard, split sequences and split matrices."""
+"""How the ranks of a run are divided: which replicate, shard, split sequences and split matrices. No PyTorch here."""
 
 from dataclasses import dataclass
-
-from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 
 from slipway_trainer.exits import Settings
 from slipway_trainer.settings import Architecture, Parallel, Training
@@ -34,10 +32,14 @@ class Layout:
 
 
 def resolve_layout(parallel: Parallel, ranks: int, shape: Architecture, training: Training) -> Layout:
-    """The layout of `ranks` ranks. Raises Settings that prints every factor."""
-    others = parallel.tensor * parallel.context
-    shard = parallel.shard if parallel.shard is not None else ranks // (others * (parallel.replicate or 1))
-    replicate = parallel.replicate if parallel.replicate is not None else ranks // (others * max(1, shard))
+    """The layout of `ranks` ranks. Raises Settings that prints every factor.
+
+    Of `shard` and `replicate`, a degree that is not given takes all ranks that the other degrees leave; when neither is given, the
+    model is sharded over all of them. lib/distribution/fsdp.ts follows the same rule, and a test compares the two.
+    """
+    rest = ranks // (parallel.tensor * parallel.context)
+    shard = parallel.shard if parallel.shard is not None else rest // (parallel.replicate or 1)
+    replicate = parallel.replicate if parallel.replicate is not None else rest // max(1, shard)
     layout = Layout(replicate, shard, parallel.context, parallel.tensor, parallel.expert)
     issues = []
     if min(shard, replicate) < 1 or layout.ranks != ranks:
@@ -56,27 +58,20 @@ def resolve_layout(parallel: Parallel, ranks: int, shape: Architecture, training
             f"tensor_parallel_degree: must divide {shape.attention_heads} heads, {shape.kv_heads} KV heads and ffnHiddenSize "
             f"{shape.ffn_hidden_size}, got {layout.tensor}"
         )
-    if layout.expert > 1 and (shape.experts % layout.expert or layout.shard * layout.context % layout.expert):
+    if layout.expert > 1 and shape.experts == 0:
+        issues.append(f"expert_parallel_degree: must be 1 for a model without experts, got {layout.expert}")
+    elif layout.expert > 1 and (shape.experts % layout.expert or layout.shard * layout.context % layout.expert):
         issues.append(
             f"expert_parallel_degree: must divide {shape.experts} experts and shard {layout.shard} x context {layout.context}, "
             f"got {layout.expert}"
         )
-    if training.sequence_length % (2 * layout.context):
+    if layout.context > 1 and training.sequence_length % (2 * layout.context):
         issues.append(
             f"context_parallel_degree: twice the degree must divide sequenceLength {training.sequence_length}, got {layout.context}"
         )
     if issues:
         raise Settings(issues)
     return layout
-
-
-def build_mesh(layout: Layout, device_type: str) -> DeviceMesh:
-    """A mesh of replicate x (shard x context) x tensor, tensor innermost: its ranks talk most and sit on one host.
-
-    FSDP shards over shard and context together, so they are one dimension here; within it neighbours share a sequence.
-    """
-    sizes = (layout.replicate, layout.shard * layout.context, layout.tensor)
-    return init_device_mesh(device_type, sizes, mesh_dim_names=("replicate", "shard", "tensor"))
 
 
 def context_ranks(layout: Layout) -> list[list[int]]:

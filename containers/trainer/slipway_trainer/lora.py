@@ -24,6 +24,9 @@ class LoraLinear(nn.Linear):
 
 def apply_lora(model: nn.Module, lora: Lora) -> None:
     """Freezes the model and gives every layer named in `targets` an adapter. Raises Settings for names that do not occur."""
+    if "head" in lora.targets and model.head.weight is model.embed.weight:
+        # Merged into the head, the adapter would make it differ from the embedding that it is tied to.
+        raise Settings(["training.lora.targets: must not name head when model.architecture.tiedEmbeddings is true"])
     model.requires_grad_(False)
     found: set[str] = set()
     for module in list(model.modules()):

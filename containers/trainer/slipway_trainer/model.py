@@ -14,22 +14,8 @@ from slipway_trainer.context_parallel import ContextParallel
 from slipway_trainer.expert_parallel import ExpertParallel
 from slipway_trainer.feed_forward import ExpertMixture, FeedForward
 from slipway_trainer.recompute import layers_recomputed
+from slipway_trainer.rope import rope_tables, rotate
 from slipway_trainer.settings import Architecture
-
-
-def rope_tables(positions_L: Tensor, head_size: int, theta: float) -> tuple[Tensor, Tensor]:
-    """Cosine and sine of rotary positions, each (L, E), in float32."""
-    half = torch.arange(0, head_size, 2, dtype=torch.float32, device=positions_L.device) / head_size
-    angles = torch.outer(positions_L.float(), 1.0 / theta**half)
-    angles = torch.cat((angles, angles), dim=-1)
-    return angles.cos(), angles.sin()
-
-
-def rotate(x_BHLE: Tensor, cos_LE: Tensor, sin_LE: Tensor) -> Tensor:
-    """Rotary position embedding, first half of a head against its second half (the layout of published Llama weights)."""
-    first, second = x_BHLE.chunk(2, dim=-1)
-    turned = torch.cat((-second, first), dim=-1)
-    return (x_BHLE * cos_LE + turned * sin_LE).to(x_BHLE.dtype)
 
 
 class RmsNorm(nn.Module):
@@ -111,7 +97,7 @@ class Transformer(nn.Module):
         With context parallelism the tokens are this rank's part of the sequence.
         """
         x_BLD = self.embed(tokens_BL)
-        cos_LE, sin_LE = rope_tables(self._positions(tokens_BL), self.shape.head_size, self.shape.rope_theta)
+        cos_LE, sin_LE = rope_tables(self._positions(tokens_BL), self.shape.head_size, self.shape.rope_theta, self.shape.rope_scaling)
         blocks = list(self.blocks.values())
         if self.recompute_layers > 1:
             for first in range(0, len(blocks), self.recompute_layers):

@@ -12,6 +12,7 @@ from slipway_trainer.arguments import parse_arguments
 from slipway_trainer.checkpoint.interval import History
 from slipway_trainer.checkpoint.rollback import Rollback
 from slipway_trainer.exits import Settings
+from slipway_trainer.rope_scaling import RopeScaling, read_rope_scaling
 from slipway_trainer.skips import Skip, read_skips
 
 LIBRARIES = ("fsdp", "ddp", "smp-v2", "deepspeed")
@@ -35,6 +36,7 @@ class Architecture:
     norm_epsilon: float = 1e-5
     experts: int = 0
     experts_per_token: int = 0
+    rope_scaling: RopeScaling | None = None
 
 
 @dataclass(frozen=True)
@@ -80,14 +82,16 @@ class Checkpoints:
 class Parallel:
     """Degrees of parallelism; data parallelism takes what the others leave."""
 
-    #: None = all ranks that the other degrees leave; at most one of `replicate` and `shard` may be None.
-    replicate: int | None = 1
+    #: None, here or in `shard`: not given; layout.py says what it becomes.
+    replicate: int | None = None
     tensor: int = 1
     context: int = 1
     expert: int = 1
     shard: int | None = None
     reshard_after_forward: bool = True
     compile: bool = False
+    #: Gradients of a step's micro-batches stay on their rank, whole, until the last one: less traffic for more memory.
+    no_sync: bool = False
 
 
 @dataclass(frozen=True)
@@ -149,6 +153,7 @@ def _architecture(raw: Mapping[str, Any] | None, issues: list[str]) -> Architect
         norm_epsilon=float(values.get("normEpsilon") or 1e-5),
         experts=int(values.get("experts") or 0),
         experts_per_token=int(values.get("expertsPerToken") or 0),
+        rope_scaling=read_rope_scaling(values.get("ropeScaling"), issues),
     )
 
 
@@ -184,7 +189,7 @@ def _training(raw: Mapping[str, Any] | None, issues: list[str]) -> Training:
 def _parallel(library: str, parameters: Mapping[str, Any]) -> Parallel:
     """Degrees of the run file. Plain data parallelism is a model that is replicated and not sharded."""
     shard = 1 if library == "ddp" else parameters.get("shard_degree")
-    replicate = parameters.get("replicate_degree", None if library == "ddp" else 1)
+    replicate = parameters.get("replicate_degree")
     if library == "smp-v2" and int(parameters.get("hybrid_shard_degree", 0)) > 0:
         # SMP shards over context ranks too, and replicates over nothing but copies of tensor x expert x shard ranks.
         degrees = [int(parameters.get(f"{name}_degree", 1)) for name in ("hybrid_shard", "expert_parallel", "context_parallel")]
@@ -197,6 +202,7 @@ def _parallel(library: str, parameters: Mapping[str, Any]) -> Parallel:
         shard=int(shard) if shard is not None else None,
         reshard_after_forward=bool(parameters.get("reshard_after_forward", True)),
         compile=bool(parameters.get("compile", False)),
+        no_sync=bool(parameters.get("no_sync", False)),
     )
 
 

@@ -28,8 +28,8 @@ from slipway_trainer.exits import Settings
 from slipway_trainer.fsdp1 import COMPUTE, Fsdp1Backend, plain_name
 from slipway_trainer.layout import Layout
 from slipway_trainer.optimizer import build_optimizer
+from slipway_trainer.published_config import config_issues, published_config
 from slipway_trainer.settings import RunSettings
-from slipway_trainer.weights import published_config
 
 
 class _SmpCheckpoints:
@@ -57,8 +57,7 @@ class SmpBackend(Fsdp1Backend):
     """A Hugging Face model under SMP's transform and its FSDP."""
 
     def __init__(self, settings: RunSettings, layout: Layout, device: torch.device, weights: Path | None = None) -> None:
-        if settings.training.lora is not None or settings.arguments.export_weights:
-            raise Settings(["training.lora, --export-weights: must be left out with smp-v2; use fsdp"])
+        _check(settings, weights)
         self._settings, self.layout, self.device = settings, layout, device
         tsm.init()
         self.data_rank = _data_rank()
@@ -127,6 +126,19 @@ class SmpBackend(Fsdp1Backend):
 
     def clip(self, max_norm: float) -> Tensor:
         return clip_grad_norm_(self.model, max_norm if max_norm > 0 else float("inf"))
+
+
+def _check(settings: RunSettings, weights: Path | None) -> None:
+    """Raises Settings for what SMP's models cannot do, and for weights of another architecture."""
+    issues = []
+    if settings.training.lora is not None or settings.arguments.export_weights:
+        issues.append("training.lora, --export-weights: must be left out with smp-v2; use fsdp")
+    if not settings.architecture.gated_mlp:
+        issues.append("model.architecture.gatedMlp: must be true with smp-v2, got false; use fsdp")
+    if weights is not None:
+        issues += config_issues(weights, settings.architecture, settings.training.sequence_length)
+    if issues:
+        raise Settings(issues)
 
 
 def _data_rank() -> int:

@@ -15,6 +15,7 @@ from slipway_trainer.batches import Batches, channel_folder
 from slipway_trainer.departure import Departure
 from slipway_trainer.optimizer import set_learning_rate
 from slipway_trainer.profiling import open_trace, place_of
+from slipway_trainer.published_config import write_config
 from slipway_trainer.saves import Saves
 from slipway_trainer.schedule import learning_rate, warmup_steps
 from slipway_trainer.settings import RunSettings
@@ -22,7 +23,7 @@ from slipway_trainer.skips import batch_of, batches_behind
 from slipway_trainer.slow_hosts import SlowHosts
 from slipway_trainer.stalls import PATIENCE, Ballot, StallWatch
 from slipway_trainer.trackers import log_all, open_trackers
-from slipway_trainer.weights import export_weights, write_config
+from slipway_trainer.weights import export_weights
 from slipway_trainer.world import World
 
 RECENT_LOSSES = 50

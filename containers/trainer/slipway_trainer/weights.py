@@ -1,6 +1,5 @@
 """Published weights in and out, under the names that Llama, Mistral and Mixtral checkpoints use."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,9 @@ from torch import Tensor, nn
 
 from slipway_trainer.exits import Settings
 from slipway_trainer.lora import merged
+from slipway_trainer.published_config import config_issues
 from slipway_trainer.safetensors import open_folder, write_file
-from slipway_trainer.settings import Architecture, Lora, Training
+from slipway_trainer.settings import Architecture, Lora, RunSettings, Training
 from slipway_trainer.sharding import fill
 
 _OUTSIDE = {"embed.weight": "model.embed_tokens.weight", "norm.weight": "model.norm.weight", "head.weight": "lm_head.weight"}
@@ -41,29 +41,52 @@ def published_name(name: str) -> str:
     return f"model.layers.{number}.{rest}"
 
 
-class PublishedWeights:
-    """A folder of safetensors with the parameters of a model. Raises Settings naming what is missing or has another shape."""
+#: Buffers that old checkpoints carry and every library computes again.
+_COMPUTED = "rotary_emb.inv_freq"
 
-    def __init__(self, folder: Path, shapes: Mapping[str, Sequence[int]]) -> None:
+
+class PublishedWeights:
+    """A folder of safetensors and config.json with the parameters of a model.
+
+    Raises Settings naming what config.json contradicts, what is missing, has another shape, or has no place in the model: a tensor that
+    is left over means another architecture.
+    """
+
+    def __init__(self, folder: Path, shapes: Mapping[str, Sequence[int]], architecture: Architecture, sequence_length: int) -> None:
         self._files = open_folder(folder)
-        missing, wrong = [], []
+        issues = config_issues(folder, architecture, sequence_length) + self._differences(shapes)
+        if issues:
+            raise Settings(issues)
+
+    def _differences(self, shapes: Mapping[str, Sequence[int]]) -> list[str]:
+        missing, wrong, used = [], [], set()
         for name, shape in shapes.items():
             source = self._source(name)
             if source is None:
                 continue
+            used.add(source)
             if source not in self._files:
-                missing.append(source)
+                missing.append(f"no {source}")
             elif self._files[source].shape(source) != tuple(shape):
                 wrong.append(f"{source} {self._files[source].shape(source)} instead of {tuple(shape)}")
-        if missing or wrong:
-            listed = ", ".join([f"no {name}" for name in missing[:3]] + wrong[:3])
-            raise Settings([f"model.weights: must be a checkpoint of this architecture; {len(missing) + len(wrong)} differences: {listed}"])
+        unused = [f"{name} without a place" for name in sorted(set(self._files) - used) if not self._is_repeated(name)]
+        differences = missing + wrong + unused
+        if not differences:
+            return []
+        listed = ", ".join(missing[:3] + wrong[:3] + unused[:3])
+        return [f"model.weights: must be a checkpoint of this architecture; {len(differences)} differences: {listed}"]
+
+    def _is_repeated(self, name: str) -> bool:
+        """Whether a tensor says nothing that the model does not have: a buffer, or the embedding stored again as a tied head."""
+        if name.endswith(_COMPUTED):
+            return True
+        embedding = _OUTSIDE["embed.weight"]
+        if name != _OUTSIDE["head.weight"] or embedding not in self._files:
+            return False
+        return torch.equal(self._files[name].tensor(name), self._files[embedding].tensor(embedding))
 
     def _source(self, name: str) -> str | None:
-        if ".lora_" in name:
-            return None
-        source = published_name(name)
-        return "model.embed_tokens.weight" if source == "lm_head.weight" and source not in self._files else source
+        return None if ".lora_" in name else published_name(name)
 
     def whole(self, name: str) -> Tensor | None:
         """One parameter; None for an adapter, which published weights do not have."""
@@ -71,9 +94,13 @@ class PublishedWeights:
         return self._files[source].tensor(source) if source is not None else None
 
 
-def load_weights(model: nn.Module, folder: Path) -> None:
-    """Fills every parameter, sharded or not, from a folder of safetensors. Adapters keep their first values."""
-    found = PublishedWeights(folder, {name: parameter.shape for name, parameter in model.named_parameters()})
+def published_of(settings: RunSettings, shapes: Mapping[str, Sequence[int]], folder: Path | None) -> PublishedWeights | None:
+    """The weights that a run starts from; None for a run that starts from random values."""
+    return PublishedWeights(folder, shapes, settings.architecture, settings.training.sequence_length) if folder is not None else None
+
+
+def load_weights(model: nn.Module, found: PublishedWeights) -> None:
+    """Fills every parameter that this rank holds, sharded or not. Adapters keep their first values."""
     for name, parameter in model.named_parameters():
         whole = found.whole(name)
         if whole is not None:
@@ -94,28 +121,6 @@ def published_tensors(whole: Iterable[tuple[str, Tensor]], shapes: Mapping[str, 
         yield published_name(name), tensor
 
 
-def published_config(shape: Architecture, sequence_length: int) -> dict[str, Any]:
-    """config.json for the export."""
-    mixture = shape.experts > 0
-    config: dict[str, Any] = {
-        "model_type": "mixtral" if mixture else "llama",
-        "architectures": ["MixtralForCausalLM" if mixture else "LlamaForCausalLM"],
-        "hidden_size": shape.hidden_size,
-        "intermediate_size": shape.ffn_hidden_size,
-        "num_hidden_layers": shape.layers,
-        "num_attention_heads": shape.attention_heads,
-        "num_key_value_heads": shape.kv_heads,
-        "head_dim": shape.head_size,
-        "vocab_size": shape.vocabulary_size,
-        "rope_theta": shape.rope_theta,
-        "rms_norm_eps": shape.norm_epsilon,
-        "tie_word_embeddings": shape.tied_embeddings,
-        "max_position_embeddings": sequence_length,
-        "hidden_act": "silu",
-    }
-    return config | ({"num_local_experts": shape.experts, "num_experts_per_tok": shape.experts_per_token} if mixture else {})
-
-
 def export_weights(
     whole: Iterable[tuple[str, Tensor]], shapes: Mapping[str, Sequence[int]], folder: Path, training: Training, rank: int
 ) -> None:
@@ -129,7 +134,3 @@ def export_weights(
     folder.mkdir(parents=True, exist_ok=True)
     sizes = {published_name(name): (dtype, tuple(shape)) for name, shape in shapes.items() if ".lora_" not in name}
     write_file(folder / "model.safetensors", tensors, sizes)
-
-
-def write_config(folder: Path, shape: Architecture, sequence_length: int) -> None:
-    (folder / "config.json").write_text(json.dumps(published_config(shape, sequence_length), indent=1) + "\n", encoding="utf-8")

@@ -56,7 +56,8 @@ async function liveAttempt(deps: ControlDeps, record: RunRecord, now: EpochMs): 
 async function newestHeartbeat(deps: ControlDeps, { team, runId }: RunRecord, { number }: Attempt) {
   try {
     const descriptor = await readDescriptor(deps.ssm, deps.environment, team);
-    return await readHeartbeat(deps.s3, runPrefixes({ descriptor, runId, attempt: number }).heartbeat);
+    const { heartbeat } = await readHeartbeat(deps.s3, runPrefixes({ descriptor, runId, attempt: number }).heartbeat);
+    return heartbeat;
   } catch {
     return undefined;
   }

@@ -4,9 +4,9 @@ import { PublishCommand } from '@aws-sdk/client-sns';
 import { EVENT_DETAIL_TYPE, EVENT_SOURCE } from '../../contracts/launcher';
 import type { Effect } from '../../lifecycle/action';
 import type { Notice, RunRecord } from '../../lifecycle/record';
+import { describeError } from '../shared/errors';
 import { createJob } from './create-job';
 import type { ReconcileDeps } from './deps';
-import { describeError } from './describe';
 import type { Carried, Subject } from './observe';
 
 /** Does what was decided and written down. Returns what was learnt by doing it. */

@@ -5,11 +5,11 @@ import { admit } from '../../queue/admit';
 import { ENVIRONMENT_POOL, type PoolLimit, type PoolNeeds } from '../../queue/run';
 import { type QuotaNeed, runQuotaNeeds } from '../../quota';
 import { readDescriptor } from '../shared/descriptors';
+import { describeError } from '../shared/errors';
 import { sendMessage } from '../shared/queue';
 import { holdsCapacity, isQueued, queuedRun, runningRun } from '../shared/queue-runs';
 import { announce } from './act';
 import type { ReconcileDeps } from './deps';
-import { describeError } from './describe';
 import { othersUsage } from './others-usage';
 
 /**

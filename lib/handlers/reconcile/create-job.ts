@@ -11,11 +11,11 @@ import type { CreateOutcome } from '../../lifecycle/observed';
 import type { Checkpoint } from '../../lifecycle/record';
 import { failureHistory } from '../../lifecycle/restarts';
 import type { RunSpec } from '../../spec/run-spec';
+import { describeError } from '../shared/errors';
 import { withFittingAlternatives } from '../shared/memory-check';
 import { bucketAndKey } from '../shared/s3-uri';
 import { createOutcomeOf } from './create-outcome';
 import type { ReconcileDeps } from './deps';
-import { describeError } from './describe';
 import type { Subject } from './observe';
 
 type CreateEffect = Extract<Effect, { do: 'create' }>;

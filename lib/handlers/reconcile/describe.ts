@@ -8,6 +8,7 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import type { JobObservation, PresentJob } from '../../lifecycle/observed';
 import type { Attempt, RunRecord } from '../../lifecycle/record';
+import { describeError } from '../shared/errors';
 
 /** What the service says about the job of an attempt. Never throws: an error is an observation too. */
 export async function describeJob(
@@ -18,15 +19,18 @@ export async function describeJob(
   try {
     const job =
       record.kind === 'processing' ? await processing(sagemaker, attempt) : await training(sagemaker, attempt);
-    // Describe does not show tags; only an attempt whose job was never seen must ask whose it is.
-    if (attempt.phase === 'created') return { ...job, identity: 'ours' };
-    return { ...job, identity: await identityOf(sagemaker, job.arn, record, attempt) };
+    const { environment, ...seen } = job;
+    // Only an attempt whose job was never seen must ask whose it is.
+    if (attempt.phase === 'created') return { ...seen, identity: 'ours' };
+    const told = identityByEnvironment(environment, record, attempt);
+    return { ...seen, identity: told ?? (await identityByTags(sagemaker, job.arn, record, attempt)) };
   } catch (error) {
     return isNotFound(error) ? { kind: 'absent' } : { kind: 'unreadable', error: describeError(error) };
   }
 }
 
-type Described = Omit<PresentJob, 'identity'>;
+/** A job as Describe shows it; `environment` are the variables of its container. */
+type Described = Omit<PresentJob, 'identity'> & { environment: Readonly<Record<string, string>> };
 
 async function training(sagemaker: SageMakerClient, { jobName }: Attempt): Promise<Described> {
   return trainingJob(await sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: jobName })));
@@ -46,10 +50,42 @@ function trainingJob(job: DescribeTrainingJobCommandOutput): Described {
     failureReason: job.FailureReason ?? '',
     createdAt: job.CreationTime?.getTime() ?? 0,
     trainingStartedAt: job.TrainingStartTime?.getTime(),
-    endedAt: job.TrainingEndTime?.getTime(),
-    billableSeconds: job.BillableTimeInSeconds,
+    trainingSince: newestTraining(job),
+    selected: selectedInstances(job),
+    endedAt: endOf(job),
+    billableSeconds: OVER.has(job.TrainingJobStatus ?? '') ? job.BillableTimeInSeconds : undefined,
+    warmPool: warmPoolOf(job),
     lastStep: step,
+    environment: job.Environment ?? {},
   };
+}
+
+const OVER: ReadonlySet<string> = new Set(['Completed', 'Failed', 'Stopped']);
+
+/** A job that never got its instances has no TrainingEndTime. */
+function endOf(job: DescribeTrainingJobCommandOutput): number | undefined {
+  const end = job.TrainingEndTime ?? (OVER.has(job.TrainingJobStatus ?? '') ? job.LastModifiedTime : undefined);
+  return end?.getTime();
+}
+
+/** TrainingStartTime is that of the first start; the transitions tell of one after an interruption. */
+function newestTraining({ SecondaryStatusTransitions = [] }: DescribeTrainingJobCommandOutput): number | undefined {
+  const starts = SecondaryStatusTransitions.flatMap((t) =>
+    t.Status === 'Training' ? (t.StartTime?.getTime() ?? []) : [],
+  );
+  return starts.length === 0 ? undefined : Math.max(...starts);
+}
+
+function selectedInstances({ ResourceConfig }: DescribeTrainingJobCommandOutput): PresentJob['selected'] {
+  const { SelectedInstanceType: instanceType, SelectedInstanceCount, InstanceCount } = ResourceConfig ?? {};
+  const instanceCount = SelectedInstanceCount ?? InstanceCount;
+  return instanceType && instanceCount ? { instanceType, instanceCount } : undefined;
+}
+
+function warmPoolOf({ WarmPoolStatus }: DescribeTrainingJobCommandOutput): PresentJob['warmPool'] {
+  if (!WarmPoolStatus?.Status) return undefined;
+  const isKept = WarmPoolStatus.Status === 'Available' || WarmPoolStatus.Status === 'InUse';
+  return { isKept, retainedSeconds: WarmPoolStatus.ResourceRetainedBillableTimeInSeconds ?? 0 };
 }
 
 /** Processing jobs have no secondary status: it is told from their times. */
@@ -65,10 +101,25 @@ function processingJob(job: DescribeProcessingJobCommandOutput): Described {
     createdAt: job.CreationTime?.getTime() ?? 0,
     trainingStartedAt: started,
     endedAt: job.ProcessingEndTime?.getTime(),
+    environment: job.Environment ?? {},
   };
 }
 
-async function identityOf(
+/**
+ * Whose job it is, by the variables that every request of ours carries (lib/job): Describe shows them at once, while tags may come later.
+ * Undefined when they do not say it: a run file may set them itself, and then the tags decide.
+ */
+function identityByEnvironment(
+  variables: Readonly<Record<string, string>>,
+  record: RunRecord,
+  attempt: Attempt,
+): PresentJob['identity'] | undefined {
+  const { SLIPWAY_RUN_ID: runId, SLIPWAY_ATTEMPT: number } = variables;
+  if (runId === undefined || number === undefined) return undefined;
+  return runId === record.runId && number === String(attempt.number) ? 'ours' : undefined;
+}
+
+async function identityByTags(
   sagemaker: SageMakerClient,
   arn: string,
   record: RunRecord,
@@ -93,5 +144,3 @@ function isNotFound(error: unknown): boolean {
   if (name === 'ResourceNotFound' || name === 'ResourceNotFoundException') return true;
   return name === 'ValidationException' && /not found|could not find|does not exist/i.test(message);
 }
-
-export const describeError = (error: unknown): string => `${(error as Error).name}: ${(error as Error).message}`;

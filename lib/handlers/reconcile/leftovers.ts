@@ -1,25 +1,31 @@
 import { PutObjectTaggingCommand, type S3Client } from '@aws-sdk/client-s3';
 import { LEFTOVER_TAG } from '../../contracts/storage';
 import { bucketAndKey } from '../shared/s3-uri';
-import { globPattern, MARKER, sizesBelow } from './checkpoints';
+import { byStep, globPattern, MARKER } from './checkpoints';
+import { listFolder } from './folders';
 
 /** Calls at once, and at most for one run: a run leaves a few unfinished folders of one object per rank behind. */
 const AT_ONCE = 20;
 const MOST = 4000;
+/** Newest folders that are looked at; older unfinished ones cost storage and nothing else. */
+const MOST_FOLDERS = 200;
 
 /**
  * Objects of checkpoints that were never committed, by their names relative to the prefix. Only folders `step-<n>/`: what else
  * lies there is not ours to judge. A torn checkpoint, which has its marker, is kept for inspection.
- * @param marker glob of an own script's marker; absent = the built-in trainer's
  */
-export function leftovers(names: readonly string[], marker?: string): string[] {
-  const isMarker = marker === undefined ? (name: string) => name.endsWith(`/${MARKER}`) : matcher(globPattern(marker));
-  const folderOf = (name: string) => /^step-\d+\//.exec(name)?.[0];
-  const committed = new Set(names.filter(isMarker).map(folderOf));
-  return names.filter((name) => {
-    const folder = folderOf(name);
-    return folder !== undefined && !committed.has(folder);
-  });
+async function leftovers(s3: S3Client, prefixUri: string, marker?: string): Promise<string[]> {
+  const { folders } = await listFolder(s3, prefixUri);
+  const found: string[] = [];
+  for (const folder of byStep(folders).slice(0, MOST_FOLDERS)) {
+    const isMarker =
+      marker === undefined ? (name: string) => name === `${folder}${MARKER}` : matcher(globPattern(marker));
+    const { objects } = await listFolder(s3, `${prefixUri}${folder}`, { deep: true });
+    const names = [...objects.keys()].map((name) => `${folder}${name}`);
+    if (!names.some(isMarker)) found.push(...names);
+    if (found.length >= MOST) break;
+  }
+  return found;
 }
 
 const matcher = (pattern: RegExp) => (name: string) => pattern.test(name);
@@ -34,7 +40,7 @@ export async function tagLeftovers(
   prefixUri: string,
   marker?: string,
 ): Promise<{ found: number; tagged: number }> {
-  const found = leftovers([...(await sizesBelow(s3, prefixUri)).keys()], marker);
+  const found = await leftovers(s3, prefixUri, marker);
   const waiting = found.slice(0, MOST);
   const tagged = waiting.length;
   const Tagging = { TagSet: [{ Key: LEFTOVER_TAG.key, Value: LEFTOVER_TAG.value }] };

@@ -2,6 +2,7 @@ import { fillPlaceholders, runPrefixes } from '../../job/plan';
 import { runOnRung } from '../../lifecycle/ladder';
 import { type CheckpointObservation, NOTHING_OBSERVED, type Observed } from '../../lifecycle/observed';
 import { type Attempt, type Checkpoint, isOver, liveAttempt, type RunRecord } from '../../lifecycle/record';
+import { type QuotaNeed, runQuotaNeeds } from '../../quota';
 import type { Descriptor } from '../../spec/descriptor';
 import { readHeartbeat } from '../shared/heartbeat';
 import type { RunIntent } from '../shared/items';
@@ -29,25 +30,49 @@ export async function observe(deps: ReconcileDeps, subject: Subject, carried: Ca
     attempt && !isAccepted(carried) ? await describeJob(deps.sagemaker, record, attempt) : NOTHING_OBSERVED.job;
   const isCreated = attempt?.phase === 'created';
   const mayHaveRun = job.kind === 'absent';
-  const [heartbeat, checkpoints, startFrom] = await Promise.all([
-    isCreated ? readHeartbeat(deps.s3, prefixesOf(subject).heartbeat) : undefined,
+  const isLive = job.kind === 'present' && LIVE.includes(job.status);
+  const [beat, checkpoints, startFrom] = await Promise.all([
+    isCreated ? readHeartbeat(deps.s3, prefixesOf(subject).heartbeat) : {},
     isCreated || mayHaveRun || mayLaunch(record, attempt)
-      ? ownCheckpoints(deps, subject)
+      ? ownCheckpoints(deps, subject, isLive)
       : NOTHING_OBSERVED.checkpoints,
     mayLaunch(record, attempt) ? findStart(deps, subject) : undefined,
   ]);
-  const rungsThatDoNotFit = needsRung(job, record, attempt) ? tooSmall(deps, subject) : [];
-  return { ...NOTHING_OBSERVED, job, heartbeat, checkpoints, startFrom, rungsThatDoNotFit, ...carried };
+  const rungs = needsRung(job, record, attempt)
+    ? { rungsThatDoNotFit: tooSmall(deps, subject), rungsAboveQuota: await aboveQuota(deps, subject) }
+    : {};
+  return { ...NOTHING_OBSERVED, job, ...beat, checkpoints, startFrom, ...rungs, ...carried };
 }
 
-/** A rung is chosen when an attempt is intended, and when one has ended. */
+const LIVE: readonly string[] = ['InProgress', 'Stopping'];
+
+/** A rung is chosen when an attempt is intended, when one has ended, and while the run waits in the queue. */
 const needsRung = (job: Observed['job'], record: RunRecord, attempt: Attempt | undefined): boolean =>
-  mayLaunch(record, attempt) || (job.kind === 'present' && !['InProgress', 'Stopping'].includes(job.status));
+  mayLaunch(record, attempt) ||
+  !record.admitted ||
+  attempt?.phase === 'intent' ||
+  (job.kind === 'present' && !LIVE.includes(job.status));
 
 /** Rungs of the ladder on which the planner knows that the run cannot fit. */
 function tooSmall(deps: ReconcileDeps, { record, intent }: Subject): string[] {
   const fits = (rungId: string) => fitsMemory(runOnRung(intent.spec, rungId), deps.region);
   return record.policy.ladder.filter((rung) => !fits(rung.id)).map((rung) => rung.id);
+}
+
+/**
+ * Rungs whose needs are above the applied quota: the service refuses them however long they wait. A limit that cannot be read refuses
+ * nothing, and a ladder of one rung needs no choice.
+ */
+async function aboveQuota(deps: ReconcileDeps, { record, intent }: Subject): Promise<string[]> {
+  const { ladder } = record.policy;
+  if (ladder.length < 2) return [];
+  const needs = ladder.map(({ id }) => ({ id, needs: runQuotaNeeds(runOnRung(intent.spec, id)) }));
+  const limits = await deps.limits.read(needs.flatMap((rung) => rung.needs));
+  const isAbove = ({ name, needed }: QuotaNeed) => {
+    const limit = limits.get(name);
+    return limit !== undefined && 'value' in limit && needed > limit.value;
+  };
+  return needs.filter((rung) => rung.needs.some(isAbove)).map(({ id }) => id);
 }
 
 /** A fresh Describe might not show it yet; the answer of the create call is better evidence. */
@@ -74,10 +99,13 @@ export function visibleCheckpoints(subject: Subject): { prefix: string; marker?:
   return { prefix, ...(!code.builtin && { marker: checkpoints.committedMarker }) };
 }
 
-async function ownCheckpoints(deps: ReconcileDeps, subject: Subject): Promise<CheckpointObservation> {
+/** While a job lives only its newest commit matters; the next attempt may need an older one. */
+async function ownCheckpoints(deps: ReconcileDeps, subject: Subject, isLive: boolean): Promise<CheckpointObservation> {
   const visible = visibleCheckpoints(subject);
   if (!visible) return { kind: 'listed', committed: [], torn: [] };
-  return listCheckpoints(deps.s3, visible.prefix, visible.marker);
+  const { marker, prefix } = visible;
+  const bad = subject.record.badCheckpoints;
+  return listCheckpoints(deps.s3, prefix, { marker, bad, ...(isLive && { enough: 1 }) });
 }
 
 /** `checkpoints.startFrom`: another run of the team, one checkpoint, or a prefix with several. */
@@ -88,7 +116,8 @@ async function findStart(deps: ReconcileDeps, subject: Subject): Promise<Observe
   if (!prefix) return { missing: `${startFrom} is no run of team ${subject.record.team} with checkpoints in S3` };
   const folder = /^(.*\/)step-\d+\/$/.exec(prefix);
   const listed = await listCheckpoints(deps.s3, folder?.[1] ?? prefix);
-  if (listed.kind !== 'listed') return { missing: `${startFrom} cannot be listed` };
+  if (listed.kind === 'unreadable') return { unreadable: `${startFrom} cannot be listed: ${listed.error}` };
+  if (listed.kind !== 'listed') return { unreadable: `${startFrom} was not listed` };
   const found = folder ? listed.committed.find((c) => c.uri === prefix) : listed.committed[0];
   return found ? asStart(found) : { missing: `${startFrom} has no complete checkpoint` };
 }

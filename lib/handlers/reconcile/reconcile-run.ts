@@ -4,10 +4,10 @@ import { decide } from '../../lifecycle/decide';
 import type { CreateOutcome } from '../../lifecycle/observed';
 import { isOver, type RunRecord } from '../../lifecycle/record';
 import { readDescriptor } from '../shared/descriptors';
+import { describeError } from '../shared/errors';
 import { sendMessage } from '../shared/queue';
 import { act, announce } from './act';
 import type { ReconcileDeps } from './deps';
-import { describeError } from './describe';
 import { tagLeftovers } from './leftovers';
 import { type Carried, observe, type Subject, visibleCheckpoints } from './observe';
 

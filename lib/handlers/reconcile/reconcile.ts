@@ -6,10 +6,10 @@ import {
   runMessageSchema,
   tickSchema,
 } from '../../contracts/launcher';
+import { describeError } from '../shared/errors';
 import { comeAgainSoon, sendMessage } from '../shared/queue';
 import { admitRuns } from './admit-runs';
 import type { ReconcileDeps } from './deps';
-import { describeError } from './describe';
 import { reconcileRun } from './reconcile-run';
 
 export interface QueueAnswer {

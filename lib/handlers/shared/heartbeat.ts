@@ -1,8 +1,10 @@
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
-import type { Heartbeat } from '../../lifecycle/observed';
+import type { Observed } from '../../lifecycle/observed';
 import type { EpochMs } from '../../lifecycle/record';
 import type { StartTimes } from '../../lifecycle/step-times';
+import { isNamed } from './custom-resource';
+import { describeError } from './errors';
 import { bucketAndKey } from './s3-uri';
 
 const number = z.number().nullable().catch(null);
@@ -52,22 +54,33 @@ function startsOf({ starts, at }: Record<string, unknown>, writtenAt: EpochMs): 
   }));
 }
 
-/** The newest heartbeat of a run; undefined when there is none or it cannot be read: silence is judged by age, not by errors. */
-export async function readHeartbeat(s3: S3Client, uri: string): Promise<Heartbeat | undefined> {
+/** What reading the heartbeat gave: the beat, nothing where there is none, or why it could not be read. */
+export type HeartbeatReading = Pick<Observed, 'heartbeat' | 'heartbeatError'>;
+
+/** The newest heartbeat of a run. An error says nothing about the job, so it is told apart from a heartbeat that is not there. */
+export async function readHeartbeat(s3: S3Client, uri: string): Promise<HeartbeatReading> {
   try {
     const { Body, LastModified } = await s3.send(new GetObjectCommand(bucketAndKey(uri)));
-    if (!Body || !LastModified) return undefined;
-    const beat = JSON.parse(await Body.transformToString()) as Record<string, unknown>;
-    if (typeof beat.attempt !== 'number') return undefined;
-    const starts = startsOf(beat, LastModified.getTime());
-    return {
-      attempt: beat.attempt,
-      step: typeof beat.step === 'number' ? beat.step : null,
-      phase: typeof beat.phase === 'string' ? beat.phase : '',
-      writtenAt: LastModified.getTime(),
-      vitals: vitals.parse(beat),
-      ...(starts && { starts }),
-    };
+    if (!Body || !LastModified) return { heartbeatError: 'the answer has no body or no time' };
+    return parseBeat(await Body.transformToString(), LastModified.getTime());
+  } catch (error) {
+    return isNamed(error, 'NoSuchKey', 'NotFound') ? {} : { heartbeatError: describeError(error) };
+  }
+}
+
+function parseBeat(text: string, writtenAt: EpochMs): HeartbeatReading {
+  const beat = beatSchema.safeParse(safeJson(text));
+  if (!beat.success) return { heartbeatError: 'it is not the heartbeat of a driver' };
+  const { attempt, step, phase } = beat.data;
+  const starts = startsOf(beat.data, writtenAt);
+  return { heartbeat: { attempt, step, phase, writtenAt, vitals: vitals.parse(beat.data), ...(starts && { starts }) } };
+}
+
+const beatSchema = z.looseObject({ attempt: z.number(), step: number, phase: z.string().catch('') });
+
+function safeJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

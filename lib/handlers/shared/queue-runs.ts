@@ -1,4 +1,5 @@
 import { isOver, type RunRecord } from '../../lifecycle/record';
+import { queuedSince } from '../../lifecycle/wait';
 import type { PoolNeeds, QueuedRun, RunningRun } from '../../queue/run';
 import { hostCount } from '../../spec/resolve-run';
 
@@ -20,7 +21,7 @@ export function queuedRun(record: RunRecord, needs: PoolNeeds): QueuedRun {
     ...runningRun(record, needs),
     name: record.name,
     priority: record.priority,
-    queuedAt: record.createdAt,
+    queuedAt: queuedSince(record),
     after: record.after,
     notBefore: record.notBefore,
   };

@@ -36,7 +36,7 @@ export async function deployedSandbox(
     }
     const assembly = path.join(sandbox.folder, 'cdk.out');
     const cdk = (...args: string[]) => sandbox.call(CDK, args);
-    const synth = () => cdk('synth', '--quiet', '--output', assembly, '-c', `environment=${file}`, '-c', 'sandbox=1');
+    const synth = () => cdk('synth', '--quiet', '--output', assembly, '-c', `environment=${file}`);
     const deploy = () => cdk('deploy', '--all', '--app', assembly, '--method=direct', '--require-approval', 'never');
     await Promise.all([cdk('bootstrap', 'aws://000000000000/us-west-2', '--app', ''), synth()]);
     await deploy();

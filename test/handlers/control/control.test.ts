@@ -287,8 +287,8 @@ describe('stop, resume, status, list', () => {
       'attempt-intended',
       'job-created',
       'job-status',
-      'job-status',
       'checkpoint-committed',
+      'job-status',
     ]);
   });
 

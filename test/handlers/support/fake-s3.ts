@@ -12,6 +12,7 @@ import { serviceError } from './fake-sagemaker';
 /** Objects by `bucket/key`. */
 export function fakeS3(now: () => number) {
   const objects = new Map<string, { body: string; at: number; tag?: string }>();
+  const listFaults: Error[] = [];
   const mock = mockClient(S3Client);
   const find = ({ Bucket, Key }: { Bucket?: string; Key?: string }) => {
     const found = objects.get(`${Bucket}/${Key}`);
@@ -31,15 +32,31 @@ export function fakeS3(now: () => number) {
     return {};
   });
   mock.on(HeadObjectCommand).callsFake((input) => ({ ContentLength: find(input).body.length }));
-  mock.on(ListObjectsV2Command).callsFake(({ Bucket, Prefix }) => ({
-    Contents: [...objects]
-      .filter(([name]) => name.startsWith(`${Bucket}/${Prefix}`))
-      .map(([name, { body }]) => ({ Key: name.slice(Bucket.length + 1), Size: body.length })),
-  }));
+  mock.on(ListObjectsV2Command).callsFake(({ Bucket, Prefix, Delimiter }) => {
+    const fault = listFaults.shift();
+    if (fault) throw fault;
+    const found = [...objects].filter(([name]) => name.startsWith(`${Bucket}/${Prefix}`));
+    const rest = (name: string) => name.slice(`${Bucket}/${Prefix}`.length);
+    const isBelow = (name: string) => Delimiter !== undefined && rest(name).includes(Delimiter);
+    const folders = new Set(
+      found.filter(([n]) => isBelow(n)).map(([n]) => `${Prefix}${rest(n).split(Delimiter)[0]}${Delimiter}`),
+    );
+    return {
+      Contents: found
+        .filter(([name]) => !isBelow(name))
+        .map(([name, { body, at }]) => ({
+          Key: `${Prefix}${rest(name)}`,
+          Size: body.length,
+          LastModified: new Date(at),
+        })),
+      CommonPrefixes: [...folders].map((folder) => ({ Prefix: folder })),
+    };
+  });
   return {
     client: new S3Client({ region: 'us-west-2' }),
     mock,
     objects,
+    failList: (...planned: Error[]) => listFaults.push(...planned),
     put: (name: string, body: string) => objects.set(name, { body, at: now() }),
   };
 }

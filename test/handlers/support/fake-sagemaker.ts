@@ -59,6 +59,7 @@ export function fakeSageMaker(now: () => number) {
       TrainingStartTime: dateOf(job.trainingStartedAt),
       TrainingEndTime: dateOf(job.endedAt),
       ResourceConfig: job.request.ResourceConfig,
+      Environment: job.request.Environment,
     };
   });
   mock.on(StopTrainingJobCommand).callsFake(({ TrainingJobName }) => {

@@ -1,0 +1,50 @@
+"""Which backend carries a run, and what it cannot do. No PyTorch here, so that run files can be checked without it."""
+
+from slipway_trainer.exits import Settings
+from slipway_trainer.settings import RunSettings
+
+#: The first PyTorch whose FSDP2 this trainer uses.
+FSDP2_SINCE = (2, 6)
+
+
+def backend_name(settings: RunSettings, torch_version: str) -> str:
+    """The name of the backend. Raises Settings for what it cannot do."""
+    if settings.library in ("smp-v2", "deepspeed"):
+        name, why = settings.library, "this library"
+    else:
+        major, minor = torch_version.split(".")[:2]
+        old = (int(major), int(minor)) < FSDP2_SINCE
+        asked = settings.arguments.backend
+        name = asked if asked != "auto" else "fsdp1" if old or settings.collectives == "smddp" else "fsdp2"
+        why = f"{name.upper()} (PyTorch {torch_version}, collectives {settings.collectives})"
+        if name == "fsdp2" and old:
+            raise Settings([f"--backend: must be fsdp1 under PyTorch {torch_version}, got fsdp2; use an image with PyTorch 2.6 or later"])
+    issues = [f"{option}: must be {allowed} with {why}, got {found}" for option, allowed, found in _beyond(settings, name)]
+    if issues:
+        raise Settings(issues)
+    return name
+
+
+def _beyond(settings: RunSettings, name: str) -> list[tuple[str, object, object]]:
+    """What a backend cannot do: (option, what it must be, what it is)."""
+    parallel, training = settings.parallel, settings.training
+    mixture = settings.architecture.experts > 0
+    only_fsdp2 = [
+        ("training.precision", "bf16 or fp32", training.precision, training.precision == "fp8"),
+        ("compile", False, True, parallel.compile),
+    ]
+    whole_layers = ("--recompute-layers", 1, settings.arguments.recompute_layers, settings.arguments.recompute_layers > 1)
+    by_backend = {
+        "fsdp2": [
+            ("tensor_parallel_degree", "1 for a mixture of experts", parallel.tensor, mixture and parallel.tensor > 1),
+            ("training.precision", "bf16 with tensor parallelism", "fp8", training.precision == "fp8" and parallel.tensor > 1),
+        ],
+        "fsdp1": [
+            ("tensor_parallel_degree", 1, parallel.tensor, parallel.tensor > 1),
+            ("expert_parallel_degree", 1, parallel.expert, parallel.expert > 1),
+            *only_fsdp2,
+        ],
+        "smp-v2": [*only_fsdp2, whole_layers],
+        "deepspeed": [*only_fsdp2, whole_layers],
+    }
+    return [(option, allowed, found) for option, allowed, found, wrong in by_backend[name] if wrong]

@@ -1,0 +1,136 @@
+"""config.json of published weights: what an import must agree with, and what an export says. No PyTorch here."""
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from slipway_trainer.rope_scaling import published_rope_scaling
+from slipway_trainer.settings import Architecture
+
+#: Families whose computation this trainer's model is; others differ in biases, norms or scales that no shape shows.
+FAMILIES = ("llama", "mistral", "mixtral")
+#: `model_type` of an export that no library knows: a plain feed-forward block beside Llama's attention.
+OWN_FAMILY = "slipway-plain-mlp"
+_TOLERANCE = 1e-6
+
+
+def _expected(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of the run file's architecture as a config.json has them, with the defaults of transformers."""
+    heads, hidden = config.get("num_attention_heads"), config.get("hidden_size")
+    theta, scaling, _ = published_rope_scaling(config)
+    mixtral = config.get("model_type") == "mixtral"
+    experts = config.get("num_local_experts", 8) if mixtral else 0
+    return {
+        "layers": config.get("num_hidden_layers"),
+        "hiddenSize": hidden,
+        "attentionHeads": heads,
+        "kvHeads": config.get("num_key_value_heads") or heads,
+        "headSize": config.get("head_dim") or (hidden // heads if hidden and heads else None),
+        "ffnHiddenSize": config.get("intermediate_size"),
+        "vocabularySize": config.get("vocab_size"),
+        "gatedMlp": config.get("model_type") != OWN_FAMILY,
+        "tiedEmbeddings": bool(config.get("tie_word_embeddings", False)),
+        "ropeTheta": theta,
+        "ropeScaling": scaling,
+        "normEpsilon": config.get("rms_norm_eps", 1e-5 if mixtral else 1e-6),
+        "experts": experts,
+        "expertsPerToken": config.get("num_experts_per_tok", 2) if experts else 0,
+    }
+
+
+def _given(shape: Architecture) -> dict[str, Any]:
+    return {
+        "layers": shape.layers,
+        "hiddenSize": shape.hidden_size,
+        "attentionHeads": shape.attention_heads,
+        "kvHeads": shape.kv_heads,
+        "headSize": shape.head_size,
+        "ffnHiddenSize": shape.ffn_hidden_size,
+        "vocabularySize": shape.vocabulary_size,
+        "gatedMlp": shape.gated_mlp,
+        "tiedEmbeddings": shape.tied_embeddings,
+        "ropeTheta": shape.rope_theta,
+        "ropeScaling": shape.rope_scaling,
+        "normEpsilon": shape.norm_epsilon,
+        "experts": shape.experts,
+        "expertsPerToken": shape.experts_per_token if shape.experts else 0,
+    }
+
+
+def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, float) or isinstance(right, float):
+        return left is not None and right is not None and math.isclose(left, right, rel_tol=_TOLERANCE)
+    return left == right
+
+
+def _beyond(config: Mapping[str, Any], sequence_length: int) -> list[str]:
+    """What such a model computes and this trainer's does not."""
+    kind = config.get("model_type")
+    found = [] if kind in (*FAMILIES, OWN_FAMILY) else [f"model_type {kind} (known: {', '.join(FAMILIES)})"]
+    found += [f"{name} true" for name in ("attention_bias", "mlp_bias") if config.get(name)]
+    if kind in FAMILIES and config.get("hidden_act", "silu") not in ("silu", "swish"):
+        found.append(f"hidden_act {config['hidden_act']}")
+    window = config.get("sliding_window")
+    if window and config.get("use_sliding_window", True) and window < sequence_length:
+        found.append(f"sliding_window {window} below sequenceLength {sequence_length}")
+    if config.get("quantization_config"):
+        found.append("quantization_config")
+    rope = published_rope_scaling(config)[2]
+    return [*found, rope] if rope else found
+
+
+def config_issues(folder: Path, shape: Architecture, sequence_length: int) -> list[str]:
+    """Why the weights of a folder cannot be those of this architecture, by its config.json; empty when they can."""
+    path = folder / "config.json"
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+        expected, beyond = _expected(config), _beyond(config, sequence_length)
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        return [f"model.weights: must hold a config.json of a Llama, Mistral or Mixtral model beside the weights, got {error!r}"]
+    issues = [f"model.weights: must be a model that the built-in trainer computes, got {what} in config.json" for what in beyond]
+    given = _given(shape)
+    for name, value in expected.items():
+        if not _same(value, given[name]) and not (name == "ropeScaling" and beyond):
+            issues.append(f"model.architecture.{name}: must be {_text(value)} as in config.json of the weights, got {_text(given[name])}")
+    return issues
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value.published()) if hasattr(value, "published") else json.dumps(value)
+
+
+def longest_context(shape: Architecture, sequence_length: int) -> int:
+    """`max_position_embeddings` of an export: what the positions were scaled for, or the length that was trained."""
+    scaling = shape.rope_scaling
+    return max(sequence_length, int(scaling.factor * scaling.original_max_position_embeddings)) if scaling else sequence_length
+
+
+def published_config(shape: Architecture, sequence_length: int) -> dict[str, Any]:
+    """config.json for the export."""
+    mixture = shape.experts > 0
+    config: dict[str, Any] = {
+        "model_type": ("mixtral" if mixture else "llama") if shape.gated_mlp else OWN_FAMILY,
+        "hidden_size": shape.hidden_size,
+        "intermediate_size": shape.ffn_hidden_size,
+        "num_hidden_layers": shape.layers,
+        "num_attention_heads": shape.attention_heads,
+        "num_key_value_heads": shape.kv_heads,
+        "head_dim": shape.head_size,
+        "vocab_size": shape.vocabulary_size,
+        "rope_theta": shape.rope_theta,
+        "rms_norm_eps": shape.norm_epsilon,
+        "tie_word_embeddings": shape.tied_embeddings,
+        "max_position_embeddings": longest_context(shape, sequence_length),
+        "hidden_act": "silu" if shape.gated_mlp else "gelu",
+    }
+    if shape.gated_mlp:
+        config["architectures"] = ["MixtralForCausalLM" if mixture else "LlamaForCausalLM"]
+    if shape.rope_scaling is not None:
+        config["rope_scaling"] = shape.rope_scaling.published()
+    return config | ({"num_local_experts": shape.experts, "num_experts_per_tok": shape.experts_per_token} if mixture else {})
+
+
+def write_config(folder: Path, shape: Architecture, sequence_length: int) -> None:
+    (folder / "config.json").write_text(json.dumps(published_config(shape, sequence_length), indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,36 @@
+import { changeAttempt, type Move, move, NO_MOVE } from './action';
+import { capacityOverdue } from './budgets';
+import { failRun } from './end-run';
+import { rungAfterCapacityFailure, unusableRungs } from './ladder';
+import type { Observed } from './observed';
+import type { EpochMs, RunRecord } from './record';
+import { event, notice } from './say';
+
+/** A run that waits in the queue for this long is told of, with what it waits for. */
+export const QUEUE_ALARM_MS = 24 * 3_600_000;
+
+/** When the run last joined the queue. */
+export const queuedSince = (record: RunRecord): EpochMs => record.queuedAt ?? record.createdAt;
+
+/**
+ * A run that the queue holds back. Its capacity budget runs on while it waits for a quota that was used up, a rung that can never start
+ * makes way for one that can, and a long wait is told of once.
+ */
+export function waitInQueue(record: RunRecord, observed: Observed, now: EpochMs): Move {
+  const overdue = capacityOverdue(record, now);
+  if (overdue) return failRun(record, `${record.reason}; ${overdue}`, 'capacity', now);
+  const rungId = rungAfterCapacityFailure(record, unusableRungs(observed));
+  if (unusableRungs(observed).includes(record.rungId) && rungId !== record.rungId) {
+    const text = `${record.rungId} cannot start within the quota; asks for ${rungId}`;
+    const isOpen = record.attempt?.phase === 'intent';
+    return move({
+      changes: { ...(isOpen && changeAttempt(record, { rungId })), rungId },
+      events: [event(now, 'rung-changed', text, { from: record.rungId, to: rungId })],
+    });
+  }
+  const since = queuedSince(record);
+  if (now - since < QUEUE_ALARM_MS) return NO_MOVE;
+  const hours = Math.round((now - since) / 3_600_000);
+  const text = `has waited ${hours} h in the queue: ${record.reason}`;
+  return move({ notices: [notice(record, 'queue-wait', String(since), text, 'queue', now)] });
+}

@@ -1,0 +1,48 @@
+// A clone before its first build: what npx finds, what it says, and that the build which follows is used.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ROOT } from './support/sandbox';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'slipway-clone-'));
+  const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+    maxBuffer: 1 << 26,
+  });
+  for (const file of listed.split('\0').filter((name) => name && existsSync(path.join(ROOT, name)))) {
+    mkdirSync(path.dirname(path.join(folder, 'clone', file)), { recursive: true });
+    cpSync(path.join(ROOT, file), path.join(folder, 'clone', file));
+  }
+});
+afterAll(() => {
+  if (folder) rmSync(folder, { recursive: true, force: true });
+});
+
+/** `npx` with a cache of its own, so that it has seen no build of this package before. */
+const npx = (...args: string[]) =>
+  spawnSync('npx', ['--offline', 'slipway', ...args], {
+    cwd: path.join(folder, 'clone'),
+    encoding: 'utf8',
+    env: { ...process.env, npm_config_cache: path.join(folder, 'cache') },
+  });
+
+test('without its packages npx slipway says what to run', () => {
+  const { status, stdout, stderr } = npx('--version');
+  expect(stderr).toContain('the packages of this clone are not installed; run npm ci in ');
+  expect([status, stdout]).toEqual([2, '']);
+});
+
+test('before the first build npx slipway builds itself, says so beside the answer, and stays found after it', () => {
+  symlinkSync(path.join(ROOT, 'node_modules'), path.join(folder, 'clone/node_modules'));
+  const first = npx('validate', 'runs/starter.yaml', '--json');
+  expect(JSON.parse(first.stdout)).toMatchObject({ ok: true });
+  expect(first.stderr).toContain('no build yet; running node scripts/build.mjs cli');
+  const second = npx('validate', 'runs/starter.yaml', '--json');
+  expect(JSON.parse(second.stdout)).toMatchObject({ ok: true });
+  expect(second.stderr).not.toContain('no build yet');
+});

@@ -1,0 +1,19 @@
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
+import { jobFile } from '../../lib/job/job-file';
+import { worldSize } from '../../lib/spec/resolve-run';
+import type { RunSpec } from '../../lib/spec/run-spec';
+import { planOf } from './runs';
+
+/** The trainer's own verdict on a run: its layout, or why it refuses the job. */
+export interface TrainerVerdict {
+  layout?: Record<'shard' | 'replicate' | 'tensor' | 'context' | 'expert', number>;
+  issues?: string;
+}
+
+/** Hands the job.json of each run to the trainer's settings and layout code. Needs python3, not PyTorch. */
+export function trainerVerdicts(runs: readonly RunSpec[]): TrainerVerdict[] {
+  const cases = runs.map((run) => ({ job: jobFile(planOf(run)), ranks: worldSize(run) }));
+  const script = path.join(__dirname, 'trainer_layout.py');
+  return JSON.parse(execFileSync('python3', [script], { input: JSON.stringify(cases), encoding: 'utf8' }));
+}

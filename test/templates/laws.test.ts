@@ -1,0 +1,69 @@
+// Laws that hold for every template, checked against published rules and not against an emulator.
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { SYNTH_MS } from '../constructs/support/app';
+import { serviceNeeds, unmetServiceNeeds } from './laws/service-principals';
+import { specs, synthesise } from './support/templates';
+import type { Resources } from './support/values';
+
+vi.setConfig({ testTimeout: SYNTH_MS });
+
+const SPECS = specs();
+const templates: Record<string, Resources> = {};
+
+beforeAll(() => {
+  for (const [name, spec] of Object.entries(SPECS)) templates[name] = synthesise(spec);
+}, SYNTH_MS);
+afterAll(() => vi.resetConfig());
+
+const templateOf = (name: string): Resources => {
+  const found = templates[name];
+  if (!found) throw new Error(`no template ${name}`);
+  return found;
+};
+
+describe.each(Object.keys(SPECS))('%s', (name) => {
+  test('every service that acts in its own name is allowed to by the policy of what it acts on', () => {
+    expect(unmetServiceNeeds(templateOf(name))).toEqual([]);
+  });
+});
+
+describe('services in their own name', () => {
+  const without = (type: string, change: (properties: Record<string, unknown>) => void): string[] => {
+    const resources = structuredClone(templateOf('everything'));
+    for (const resource of Object.values(resources)) if (resource.Type === type) change(resource.Properties);
+    return unmetServiceNeeds(resources);
+  };
+  type Document = { Statement: { Sid?: string; Condition?: unknown }[] };
+  const drop = (document: unknown, sid: string) => {
+    const { Statement } = document as Document;
+    const index = Statement.findIndex((statement) => statement.Sid === sid);
+    expect(index).toBeGreaterThanOrEqual(0);
+    Statement.splice(index, 1);
+  };
+
+  test('alarms, rules, access logs and log groups are all among them', () => {
+    const services = new Set(serviceNeeds(templateOf('everything')).map((need) => need.principal?.service));
+    expect([...services].sort()).toEqual([
+      'cloudwatch.amazonaws.com',
+      'events.amazonaws.com',
+      'logging.s3.amazonaws.com',
+      'logs.us-west-2.amazonaws.com',
+    ]);
+  });
+
+  test('fails: a topic policy that only denies', () => {
+    const unmet = without('AWS::SNS::TopicPolicy', ({ PolicyDocument }) => drop(PolicyDocument, 'Alarms'));
+    expect(unmet).toHaveLength(10);
+    expect(unmet[0]).toMatch(
+      /^AlarmActions of .*: cloudwatch.amazonaws.com may not sns:Publish on LauncherNotifications/,
+    );
+  });
+
+  test('fails: a key statement for EventBridge with a condition that EventBridge does not fill in', () => {
+    const unmet = without('AWS::KMS::Key', ({ KeyPolicy }) => {
+      const events = (KeyPolicy as Document).Statement.find(({ Sid }) => Sid === 'UndeliveredEvents');
+      if (events) events.Condition = { StringEquals: { 'aws:SourceAccount': '111122223333' } };
+    });
+    expect(unmet.join()).toMatch(/events.amazonaws.com may not kms:GenerateDataKey on OperationsKey/);
+  });
+});

@@ -1,0 +1,83 @@
+// The templates that the laws are held against: every example environment, and environments that use every option.
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { Template } from 'aws-cdk-lib/assertions';
+import { EnvironmentStack } from '../../../lib/constructs';
+import { type EnvironmentSpec, resolveEnvironments } from '../../../lib/spec/environment-file';
+import { loadEnvironment } from '../../../lib/spec/load';
+import { ENV, resourcesOf, specOf, testApp } from '../../constructs/support/app';
+import type { Resources } from './values';
+
+const EXAMPLES = path.join(__dirname, '..', '..', '..', 'environments');
+const person = (name: string) => [`arn:aws:iam::111122223333:role/${name}`];
+const EVERYONE = {
+  teams: { nlp: { principals: person('nlp'), share: 2 }, speech: { principals: person('speech') } },
+  access: { platformAdmins: person('admin'), auditors: person('auditor'), ci: person('ci') },
+};
+
+/** Options that no example uses, in as few environments as they fit into. */
+const VARIANTS: Readonly<Record<string, object>> = {
+  everything: {
+    ...EVERYONE,
+    quotas: { require: [{ instanceType: 'ml.p4d.24xlarge', count: 2 }], requestIncrease: true },
+    guardrails: {
+      allowedInstanceTypes: ['ml.p5*.48xlarge', 'ml.m5.*'],
+      maxRuntimeSeconds: 86_400,
+      allowRemoteDebug: true,
+      requireNetworkIsolation: true,
+    },
+    budget: { monthlyUsd: 1000, emails: ['a@example.com'] },
+    notifications: { emails: ['a@example.com'] },
+    network: {
+      availabilityZoneIds: ['usw2-az1', 'usw2-az2'],
+      packages: 'codeartifact',
+      codeArtifact: { domain: 'ml', repository: 'pypi' },
+    },
+    storage: {
+      fsxLustre: { sizeGiB: 1200, zoneId: 'usw2-az2' },
+      external: [
+        {
+          s3: 's3://lake/tokens/',
+          access: 'read-write',
+          kmsKeyArn: 'arn:aws:kms:us-west-2:444455556666:key/00000000-0000-0000-0000-000000000000',
+        },
+      ],
+    },
+  },
+  existing: {
+    ...EVERYONE,
+    network: {
+      mode: 'existing',
+      existing: {
+        vpcId: 'vpc-0123456789abcdef0',
+        subnetIds: ['subnet-0123456789abcdef0'],
+        securityGroupIds: ['sg-0123456789abcdef0'],
+      },
+    },
+    guardrails: { allowedImages: ['dlc', '444455556666.dkr.ecr.us-west-2.amazonaws.com/team/image'] },
+  },
+  nat: { network: { mode: 'vpc-nat' }, storage: { retain: false } },
+  none: { network: { mode: 'none' }, image: { uri: '111122223333.dkr.ecr.us-west-2.amazonaws.com/own@sha256:0' } },
+  adopted: { ...EVERYONE, storage: { adopt: true } },
+};
+
+/** The specification of every template, by name; all in us-west-2. */
+export function specs(): Record<string, EnvironmentSpec> {
+  const examples = readdirSync(EXAMPLES)
+    .filter((file) => file.endsWith('.yaml'))
+    .map((file) => {
+      const { value } = loadEnvironment(readFileSync(path.join(EXAMPLES, file), 'utf8'));
+      const spec = value && resolveEnvironments(value).find(({ region }) => region === ENV.region);
+      if (!spec) throw new Error(`${file}: has no region ${ENV.region}`);
+      return [file, spec] as const;
+    });
+  const variants = Object.entries(VARIANTS).map(([name, more]) => [name, specOf(more)] as const);
+  return Object.fromEntries([...examples, ...variants]);
+}
+
+/** Resources of the stack of one specification. */
+export function synthesise(spec: EnvironmentSpec): Resources {
+  const zones = `availability-zones:account=${ENV.account}:region=${ENV.region}`;
+  const app = testApp({ [zones]: ['us-west-2a', 'us-west-2b', 'us-west-2c', 'us-west-2d'] });
+  return resourcesOf(Template.fromStack(new EnvironmentStack(app, 'Slipway', { spec, env: ENV })));
+}
