@@ -12,6 +12,8 @@ export interface Operation {
   latencyMs: number;
   /** The client sends an idempotency token: a repetition by the SDK of a call whose answer was lost changes nothing more. */
   hasToken?: true;
+  /** Parameters that `run` honours, where a caller could send others. @default - any, as a request that is only kept */
+  knows?: readonly string[];
   /** What a fault's `key` is compared with. */
   key?(input: never): string | undefined;
   run(input: never, invocation: Invocation): unknown;
@@ -99,16 +101,29 @@ export class Gateway {
       this.clock.fail(error);
       return Promise.reject(error);
     }
+    this.requireKnown(name, operation, input);
     return new Promise((resolve, reject) => {
       this.attempt({ name, service, operation, input, slot, invocation, settings, tries: 1, resolve, reject });
     });
+  }
+
+  /** A parameter that nobody honours would make the simulation say what the service does not. */
+  private requireKnown(name: string, { knows }: Operation, input: object): void {
+    if (!knows) return;
+    for (const parameter of Object.keys(input)) {
+      if (knows.includes(parameter) || (input as Record<string, unknown>)[parameter] === undefined) continue;
+      this.clock.fail(new Error(`the simulation does not know parameter ${parameter} of ${name}`));
+    }
   }
 
   private attempt(send: Send): void {
     const { invocation, operation, name } = send;
     const { now } = this.clock;
     if (invocation.isDead) return;
-    if (this.kills.takes(invocation.name, invocation.effects, now)) return invocation.die('killed');
+    if (this.kills.takes(invocation.name, invocation.effects, now)) {
+      invocation.die('killed');
+      return;
+    }
     const tally = this.count(name);
     const key = operation.key?.(send.input);
     const outcome = this.faults.outcomeOf(name, key, now);
@@ -116,7 +131,8 @@ export class Gateway {
     if (!this.limitOf(name).take(now)) {
       tally.throttled += 1;
       const [error, status] = THROTTLE_OF[send.service] ?? ['ThrottlingException', 400];
-      return this.failLater(send, serviceError(error, 'Rate exceeded', status), latency, true);
+      this.failLater(send, serviceError(error, 'Rate exceeded', status), latency, true);
+      return;
     }
     if (operation.writes) invocation.effects += 1;
     this.clock.after(latency, () => this.reach(send, outcome));
@@ -127,20 +143,31 @@ export class Gateway {
     const { operation, input, invocation } = send;
     if (outcome?.error !== undefined) {
       this.onTrouble(send.name, this.clock.now);
-      return this.failLater(send, namedError(outcome.error, send.name), 0);
+      this.failLater(send, namedError(outcome.error, send.name), 0);
+      return;
     }
-    if (outcome?.empty) return this.answer(send, { $metadata: {} });
+    if (outcome?.empty) {
+      this.answer(send, { $metadata: {} });
+      return;
+    }
     if (!send.done) {
       try {
         send.done = { answer: operation.run(input, invocation) };
       } catch (error) {
-        return this.failLater(send, error, 0);
+        this.failLater(send, error, 0);
+        return;
       }
     }
     const { answer } = send.done;
-    if (!outcome) return this.answer(send, answer);
+    if (!outcome) {
+      this.answer(send, answer);
+      return;
+    }
     if (!operation.hasToken) send.done = undefined;
-    if (outcome.answerLost) return this.failLater(send, lostAnswer(), BREAK_MS);
+    if (outcome.answerLost) {
+      this.failLater(send, lostAnswer(), BREAK_MS);
+      return;
+    }
     this.answerLate(send, answer, (outcome.takesSeconds ?? 0) * 1000);
   }
 
@@ -148,7 +175,8 @@ export class Gateway {
     const { requestTimeout = Number.POSITIVE_INFINITY, throwOnRequestTimeout } = send.settings.requestHandler ?? {};
     this.onTrouble(send.name, this.clock.now);
     if (throwOnRequestTimeout && requestTimeout < ms) {
-      return this.failLater(send, timedOut(requestTimeout), requestTimeout);
+      this.failLater(send, timedOut(requestTimeout), requestTimeout);
+      return;
     }
     this.clock.after(ms, () => this.answer(send, answer));
   }

@@ -207,11 +207,15 @@ export class Fleet {
     const from = this.resumeStep(job, first);
     if (from === undefined) {
       const reason = `checkpoint ${job.resumeUri || 'of the run'} could not be read`;
-      return this.end(job, 'Failed', 'Failed', algorithmError(71, 'checkpoint', reason));
+      this.end(job, 'Failed', 'Failed', algorithmError(71, 'checkpoint', reason));
+      return;
     }
     this.hooks.onResume(job, from);
     job.stepping.begin(this.clock.now, from);
-    if (job.isHung) return job.stepping.pause(this.clock.now, false);
+    if (job.isHung) {
+      job.stepping.pause(this.clock.now, false);
+      return;
+    }
     this.finishLater(job);
   }
 
@@ -246,7 +250,10 @@ export class Fleet {
   /** The service ends a job that has reached a limit of time. */
   private cut(job: SimJob, secondaryStatus: string): void {
     if (job.status !== 'InProgress') return;
-    if (!job.held) return this.end(job, 'Stopped', secondaryStatus);
+    if (!job.held) {
+      this.end(job, 'Stopped', secondaryStatus);
+      return;
+    }
     this.endStart(job, true);
     this.turn(job, 'Stopping', 'Stopping');
     this.timer(job, GRACE_MS, () => this.end(job, 'Stopped', secondaryStatus));

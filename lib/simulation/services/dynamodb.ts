@@ -46,6 +46,18 @@ const EXPIRY_DELAY_MS = 6 * 3_600_000;
 /** An answer holds at most 1 MB. */
 const PAGE_BYTES = 1_000_000;
 
+const QUERY_PARAMETERS = [
+  'TableName',
+  'IndexName',
+  'ConsistentRead',
+  'KeyConditionExpression',
+  'ExpressionAttributeNames',
+  'ExpressionAttributeValues',
+  'ExclusiveStartKey',
+  'Limit',
+  'ScanIndexForward',
+];
+
 export interface TableHooks {
   now(): SimMs;
   /** The services' own clock, epoch seconds: what `expiresAt` is compared with. */
@@ -72,6 +84,7 @@ export class SimTable {
   readonly operations: Operations = {
     GetItem: {
       latencyMs: 4,
+      knows: ['TableName', 'Key', 'ConsistentRead'],
       key: (input: GetItemCommandInput) => input.Key?.[RUN_TABLE_PARTITION_KEY]?.S,
       run: ({ Key = {} }: GetItemCommandInput) => ({ Item: this.find(Key), $metadata: {} }),
     },
@@ -87,6 +100,7 @@ export class SimTable {
     },
     TransactWriteItems: {
       latencyMs: 10,
+      knows: ['TransactItems', 'ClientRequestToken'],
       writes: true,
       hasToken: true,
       key: ({ TransactItems = [] }: TransactWriteItemsCommandInput) =>
@@ -95,6 +109,7 @@ export class SimTable {
     },
     Query: {
       latencyMs: 8,
+      knows: QUERY_PARAMETERS,
       key: (input: QueryCommandInput) => input.IndexName ?? Object.values(input.ExpressionAttributeValues ?? {})[0]?.S,
       run: (input: QueryCommandInput) => this.query(input),
     },

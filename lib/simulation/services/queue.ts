@@ -54,6 +54,7 @@ export class SimQueue {
   readonly operations: Operations = {
     SendMessage: {
       latencyMs: 8,
+      knows: ['QueueUrl', 'MessageBody', 'MessageGroupId', 'MessageDeduplicationId'],
       writes: true,
       key: (input: SendMessageCommandInput) => input.MessageGroupId,
       run: (input: SendMessageCommandInput, invocation) => this.send(input, invocation),
@@ -122,7 +123,8 @@ export class SimQueue {
     if (message.receives >= RUN_QUEUE_MAX_RECEIVES) {
       this.deadLetters += 1;
       this.hooks.onDead(message);
-      return this.poll(group);
+      this.poll(group);
+      return;
     }
     message.receives += 1;
     message.receipt = `${message.id}/${message.receives}`;

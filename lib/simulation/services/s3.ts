@@ -26,6 +26,7 @@ const PAGE = 1000;
 export class SimS3 {
   private readonly buckets = new Map<string, Map<string, S3Object>>();
   private readonly truths = new Map<string, RunTruth>();
+  private readonly entries = new Map<RunTruth, { objects: readonly S3Object[]; entries: readonly Entry[] }>();
 
   /** @param look brings a run's training up to now, and gives its newest heartbeat */
   constructor(
@@ -36,6 +37,7 @@ export class SimS3 {
   readonly operations: Operations = {
     GetObject: {
       latencyMs: 30,
+      knows: ['Bucket', 'Key'],
       key: keyOf,
       run: ({ Bucket = '', Key = '' }: GetObjectCommandInput) => {
         const { body, at, bytes } = this.find(Bucket, Key, 'NoSuchKey');
@@ -53,6 +55,7 @@ export class SimS3 {
     },
     HeadObject: {
       latencyMs: 20,
+      knows: ['Bucket', 'Key'],
       key: keyOf,
       run: ({ Bucket = '', Key = '' }: HeadObjectCommandInput) => {
         const { bytes, at } = this.find(Bucket, Key, 'NotFound');
@@ -79,6 +82,7 @@ export class SimS3 {
     },
     ListObjectsV2: {
       latencyMs: 100,
+      knows: ['Bucket', 'Prefix', 'ContinuationToken', 'MaxKeys', 'Delimiter', 'StartAfter'],
       key: (input: ListObjectsV2CommandInput) => `${input.Bucket}/${input.Prefix ?? ''}`,
       run: (input: ListObjectsV2CommandInput) => this.list(input),
     },
@@ -121,45 +125,76 @@ export class SimS3 {
     return undefined;
   }
 
-  private list({ Bucket = '', Prefix = '', ContinuationToken, MaxKeys = PAGE }: ListObjectsV2CommandInput): unknown {
-    const start = Number(ContinuationToken ?? 0);
-    const all = this.below(Bucket, Prefix);
-    const end = Math.min(all.length, start + MaxKeys);
-    const Contents = all.slice(start, end);
+  /** Keys that go on after the delimiter are rolled up into one prefix, which counts as one entry of a page. */
+  private list(input: ListObjectsV2CommandInput): unknown {
+    const { Bucket = '', Prefix = '', ContinuationToken, MaxKeys = PAGE, Delimiter, StartAfter = '' } = input;
+    const after = ContinuationToken ?? StartAfter;
+    const Contents: Entry[] = [];
+    const prefixes: string[] = [];
+    let next: string | undefined;
+    for (const entry of this.below(Bucket, Prefix)) {
+      const cut = Delimiter === undefined ? -1 : entry.Key.indexOf(Delimiter, Prefix.length);
+      const shown = cut < 0 ? entry.Key : entry.Key.slice(0, cut + 1);
+      if (shown <= after || shown === prefixes.at(-1)) continue;
+      if (Contents.length + prefixes.length === MaxKeys) {
+        next = [Contents.at(-1)?.Key ?? '', prefixes.at(-1) ?? ''].sort().at(-1);
+        break;
+      }
+      if (cut < 0) Contents.push(entry);
+      else prefixes.push(shown);
+    }
     return {
       ...(Contents.length > 0 && { Contents }),
-      KeyCount: Contents.length,
-      IsTruncated: end < all.length,
-      ...(end < all.length && { NextContinuationToken: String(end) }),
+      ...(prefixes.length > 0 && { CommonPrefixes: prefixes.map((one) => ({ Prefix: one })) }),
+      KeyCount: Contents.length + prefixes.length,
+      IsTruncated: next !== undefined,
+      ...(next !== undefined && { NextContinuationToken: next }),
       $metadata: {},
     };
   }
 
-  private below(bucket: string, prefix: string): { Key: string; Size: number; LastModified: Date }[] {
-    const exact = this.truths.get(`${bucket}/${prefix}`);
-    const truths = exact ? [exact] : this.truthsBelow(bucket, prefix);
+  /** Every object below a prefix, in the order of keys. */
+  private below(bucket: string, prefix: string): Entry[] {
     const stored = [...(this.buckets.get(bucket)?.values() ?? [])].filter(({ key }) => key.startsWith(prefix));
-    const entry = (key: string, { bytes, at }: S3Object) => ({ Key: key, Size: bytes, LastModified: dateAt(at) });
-    const ofRuns = truths.flatMap((truth) => {
+    const found = stored.map((object) => entryOf(object.key, object));
+    for (const truth of this.truthsBelow(bucket, prefix)) {
       const beat = this.look(truth);
       const { place, heartbeat } = truth;
-      return [
-        ...(place?.bucket === bucket ? truth.objects().map((o) => entry(`${place.prefix}${o.key}`, o)) : []),
-        ...(beat && heartbeat?.bucket === bucket && heartbeat.key.startsWith(prefix)
-          ? [entry(heartbeat.key, beat)]
-          : []),
-      ];
-    });
-    const found = [...stored.map((object) => entry(object.key, object)), ...ofRuns];
-    return found.filter(({ Key }) => Key.startsWith(prefix)).sort((a, b) => (a.Key < b.Key ? -1 : 1));
+      if (place?.bucket === bucket)
+        found.push(...this.entriesOf(truth, place.prefix).filter(({ Key }) => Key.startsWith(prefix)));
+      if (beat && heartbeat?.bucket === bucket && heartbeat.key.startsWith(prefix))
+        found.push(entryOf(heartbeat.key, beat));
+    }
+    return found.sort((a, b) => (a.Key < b.Key ? -1 : 1));
   }
 
+  private entriesOf(truth: RunTruth, prefix: string): readonly Entry[] {
+    const objects = truth.objects();
+    const known = this.entries.get(truth);
+    if (known?.objects === objects) return known.entries;
+    const entries = objects.map((object) => entryOf(`${prefix}${object.key}`, object));
+    this.entries.set(truth, { objects, entries });
+    return entries;
+  }
+
+  /** Runs whose checkpoints lie below the prefix, or around it. */
   private truthsBelow(bucket: string, prefix: string): RunTruth[] {
+    const parent = prefix.slice(0, prefix.lastIndexOf('/', prefix.length - 2) + 1);
+    const near = this.truths.get(`${bucket}/${prefix}`) ?? this.truths.get(`${bucket}/${parent}`);
+    if (near) return [near];
     const whole = `${bucket}/${prefix}`;
     const found = [...this.truths].filter(([at]) => at.startsWith(whole) || whole.startsWith(at));
     return [...new Set(found.map(([, truth]) => truth))];
   }
 }
+
+interface Entry {
+  Key: string;
+  Size: number;
+  LastModified: Date;
+}
+
+const entryOf = (key: string, { bytes, at }: S3Object): Entry => ({ Key: key, Size: bytes, LastModified: dateAt(at) });
 
 /** What a fault's `key` is compared with: the bucket goes before, so that a pattern may name it. */
 function keyOf({ Bucket = '', Key = '' }: { Bucket?: string; Key?: string }): string {

@@ -104,6 +104,7 @@ export class SimSageMaker {
     },
     ListTrainingJobs: {
       latencyMs: 120,
+      knows: ['StatusEquals', 'NameContains', 'CreationTimeAfter', 'MaxResults', 'NextToken'],
       key: (input: ListTrainingJobsCommandInput) => input.NameContains,
       run: (input: ListTrainingJobsCommandInput) => this.list(input),
     },

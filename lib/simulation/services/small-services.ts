@@ -11,6 +11,7 @@ export function parameterStore(parameters: ReadonlyMap<string, string>): Operati
   return {
     GetParameter: {
       latencyMs: 12,
+      knows: ['Name'],
       key: (input: GetParameterCommandInput) => input.Name,
       run: ({ Name = '' }: GetParameterCommandInput) => {
         const Value = parameters.get(Name);

@@ -65,11 +65,21 @@ export class JobFaults {
     const { fleet } = this;
     if (fault.ends) {
       const reason = fault.reason ?? (fault.ends === 'Failed' ? INTERNAL_ERROR : undefined);
-      return fleet.end(job, fault.ends, fault.secondaryStatus ?? fault.ends, reason);
+      fleet.end(job, fault.ends, fault.secondaryStatus ?? fault.ends, reason);
+      return;
     }
-    if (fault.status) return fleet.interrupt(job, (fault.minutes ?? 10) * 60_000);
-    if (fault.hangs) return fleet.hang(job, fault.silent ?? false);
-    if (fault.loses === 'checkpoint') return this.damage(job, fault.count ?? 1);
+    if (fault.status) {
+      fleet.interrupt(job, (fault.minutes ?? 10) * 60_000);
+      return;
+    }
+    if (fault.hangs) {
+      fleet.hang(job, fault.silent ?? false);
+      return;
+    }
+    if (fault.loses === 'checkpoint') {
+      this.damage(job, fault.count ?? 1);
+      return;
+    }
     if (!fault.loses) return;
     const isHost = fault.loses !== 'network';
     if (isHost && fleet.restartInPlace(job, 'algo-2', fault.loses)) return;

@@ -75,7 +75,10 @@ export class People {
   }
 
   private act(run: SimRun, what: CallEntry['do']): void {
-    if (what === 'deploy') return this.deploy(run);
+    if (what === 'deploy') {
+      this.deploy(run);
+      return;
+    }
     const { runId } = run;
     if (runId !== undefined) this.ask(run, { action: what, runId }, () => {});
   }
