@@ -120,6 +120,7 @@ function simulateVerb(root: Command, terminal: Terminal, done: (code: number) =>
     .description("play the control plane's own functions against an AWS in memory, on a virtual clock")
     .option('--seed <n>', 'what the scenario draws and how long calls take follows from it (default: 1)')
     .option('--histories <n>', 'play n seeds; the first that fails is shrunk to the shortest scenario')
+    .option('--html <file>', 'draw queue, runs, attempts and decisions over time')
     .option('--json', 'print one JSON document on stdout')
     .addHelpText('after', '\nExample:\n  slipway simulate scenarios/spot-lost.yaml --seed 7')
     .action(async (file: string, options: SimulateOptions) =>

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import pc from 'picocolors';
 import { orDash, usd } from '../report/page/format';
@@ -12,6 +13,7 @@ export interface SimulateOptions {
   seed?: string;
   histories?: string;
   json?: boolean;
+  html?: string;
 }
 
 /** `slipway simulate SCENARIO`: plays the control plane's functions on a virtual clock. Exit code 1 when an invariant does not hold. */
@@ -25,7 +27,12 @@ export async function simulate(file: string, options: SimulateOptions, terminal:
     if (options.json) throw new Refusal(issues);
     return refuse(issues, file, positionOf, terminal);
   }
-  const { result } = await playHistories(value, read, { seed, histories });
+  const { result, world } = await playHistories(value, read, { seed, histories });
+  if (options.html) {
+    const { renderSimulation } = await import('../report/render-simulation.js');
+    const { pageOf } = await import('../simulation/page.js');
+    writePage(options.html, renderSimulation(pageOf(world, result, path.basename(file))), terminal);
+  }
   terminal.out(options.json ? json(result) : simulationText(result));
   return result.ok ? EXIT.done : EXIT.refused;
 }
@@ -47,6 +54,17 @@ function wholeNumber(option: string, text: string | undefined, least: number): n
   throw new UsageError(
     `${option}: must be a whole number of at least ${least}, got ${text}; write for example ${option} 7`,
   );
+}
+
+function writePage(file: string, page: string, terminal: Terminal): void {
+  try {
+    writeFileSync(file, page);
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code;
+    if (reason === undefined) throw error;
+    throw new UsageError(`--html: must be a file that can be written, got ${file} (${reason}); name another one`);
+  }
+  terminal.err(`wrote ${path.resolve(file)}`);
 }
 
 /** A screen about a simulation: its runs, what people were told, and which invariants hold. */

@@ -65,7 +65,7 @@ export class Judge extends Watch {
       run.wishes.push({ at: clock.now, want: 'run' });
     }
     for (const one of this.all) one.onRunWritten(run, before, item, by);
-    if (before?.state?.S !== item.state?.S) this.scene.waiting.update();
+    if (before?.state?.S !== item.state?.S || item.state?.S === 'queued') this.scene.waiting.update();
   }
 
   override onCreate(run: SimRun | undefined, job: SimJob, by: Invocation): void {
@@ -84,6 +84,7 @@ export class Judge extends Watch {
 
   override onJobChange(run: SimRun | undefined, job: SimJob): void {
     for (const one of this.all) one.onJobChange(run, job);
+    this.scene.waiting.update();
   }
 
   override onMessageOver(message: Message, isDead: boolean): void {

@@ -64,7 +64,7 @@ export class Backfill extends Invariant {
     const calm = troubles.calmSince(['dynamodb', 'sqs', 'ssm', 'sagemaker:CreateTrainingJob']);
     const list = waiting.list();
     for (const run of world.runs) {
-      const may = list.includes(run) && waiting.roomSinceOf(run) !== undefined && !this.isRefused(run);
+      const may = waiting.roomSinceOf(run) !== undefined && !this.isRefused(run);
       if (!may || list.some((other) => this.goesFirst(other, run))) {
         this.since.delete(run);
         continue;

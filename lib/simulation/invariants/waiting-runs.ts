@@ -12,30 +12,33 @@ const GUARDRAIL = 'guardrails.maxConcurrentInstances';
 /** A run between two attempts keeps its instances for itself this long. */
 const KEEPS_MS = 2 * 3_600_000;
 
+/** What is so until the next change. */
+interface Snapshot {
+  waiting: readonly SimRun[];
+  ready: ReadonlySet<SimRun>;
+  /** Between two attempts: they keep their instances for themselves. */
+  keeping: ReadonlySet<SimRun>;
+  kept: ReadonlyMap<string, number>;
+  instancesOfRuns: number;
+}
+
 /** Runs that wait for a job, what each needs, and since when there has been room for it. */
 export class WaitingRuns {
   private readonly roomSince = new Map<SimRun, SimMs>();
   private readonly needs = new Map<string, ReadonlyMap<string, number>>();
 
+  private seen: Snapshot | undefined;
+
   constructor(private readonly world: World) {}
 
   /** Started, confirmed, wanted, and without a live job. */
-  list(): SimRun[] {
-    return this.world.runs.filter((run) => this.isWaiting(run));
-  }
-
-  isWaiting(run: SimRun): boolean {
-    if (run.startedAt === undefined || run.isOver || !run.wantsToRun || !run.truth) return false;
-    const last = run.jobs.at(-1);
-    return !(last && isLive(last)) && run.record?.confirmed === true;
+  list(): readonly SimRun[] {
+    return this.snapshot.waiting;
   }
 
   /** Nothing but room lacks: what it waits for is completed, and no back-off is on. */
   isReady(run: SimRun): boolean {
-    const { record } = run;
-    if (!record || !this.isWaiting(run)) return false;
-    const now = EPOCH_MS + this.world.clock.now + this.world.state.skewMs();
-    return (record.notBefore ?? 0) <= now && record.after.every((wanted) => this.isCompleted(wanted, run));
+    return this.snapshot.ready.has(run);
   }
 
   /** Since when it waits: its last job ended, it was started, or it was resumed. */
@@ -50,18 +53,23 @@ export class WaitingRuns {
     return this.roomSince.get(run);
   }
 
-  /** Looks again: something came, went or changed. */
+  /** Something came, went or changed: what was seen before counts no more. */
   update(): void {
-    for (const run of this.world.runs) {
-      if (this.isWaiting(run) && this.isReady(run) && this.fits(run)) {
-        if (!this.roomSince.has(run)) this.roomSince.set(run, this.world.clock.now);
-      } else this.roomSince.delete(run);
+    this.seen = undefined;
+    const { ready } = this.snapshot;
+    for (const run of this.roomSince.keys()) if (!ready.has(run)) this.roomSince.delete(run);
+    for (const run of ready) {
+      if (!this.fits(run)) this.roomSince.delete(run);
+      else if (!this.roomSince.has(run)) this.roomSince.set(run, this.world.clock.now);
     }
   }
 
   /** @param taken what is taken beside what jobs hold now, by pool */
   fits(run: SimRun, taken?: ReadonlyMap<string, number>): boolean {
-    return [...this.needsOf(run)].every(([pool, needed]) => needed <= this.free(pool, run) - (taken?.get(pool) ?? 0));
+    for (const [pool, needed] of this.needsOf(run)) {
+      if (needed > this.free(pool, run) - (taken?.get(pool) ?? 0)) return false;
+    }
+    return true;
   }
 
   /** What it asks for, by pool. Each type that it may be given counts. */
@@ -83,17 +91,50 @@ export class WaitingRuns {
   }
 
   free(pool: string, asking: SimRun): number {
-    const { now } = this.world.clock;
-    const between = this.world.runs.filter(
-      (run) =>
-        run !== asking &&
-        run.record?.admitted === true &&
-        this.isWaiting(run) &&
-        (now - this.since(run) < KEEPS_MS || now - (run.stateSince ?? 0) < KEEPS_MS),
+    const { kept, instancesOfRuns } = this.snapshot;
+    const own = this.snapshot.keeping.has(asking) ? (this.needsOf(asking).get(pool) ?? 0) : 0;
+    const used = pool === GUARDRAIL ? instancesOfRuns : this.world.usage.of(pool);
+    return this.limitOf(pool) - used - (kept.get(pool) ?? 0) + own;
+  }
+
+  private get snapshot(): Snapshot {
+    this.seen ??= this.look();
+    return this.seen;
+  }
+
+  private look(): Snapshot {
+    const { runs, clock } = this.world;
+    const waiting = runs.filter((run) => this.isWaiting(run));
+    const between = waiting.filter(
+      (run) => run.record?.admitted === true && clock.now - Math.max(this.since(run), run.stateSince) < KEEPS_MS,
     );
-    const kept = between.reduce((sum, run) => sum + (this.needsOf(run).get(pool) ?? 0), 0);
-    const used = pool === GUARDRAIL ? this.instancesOfRuns() : this.world.usage.of(pool);
-    return this.limitOf(pool) - used - kept;
+    const kept = new Map<string, number>();
+    for (const run of between) {
+      for (const [pool, count] of this.needsOf(run)) kept.set(pool, (kept.get(pool) ?? 0) + count);
+    }
+    return {
+      waiting,
+      ready: new Set(waiting.filter((run) => this.lacksRoomOnly(run))),
+      keeping: new Set(between),
+      kept,
+      instancesOfRuns: this.instancesOfRuns(),
+    };
+  }
+
+  private isWaiting(run: SimRun): boolean {
+    if (run.startedAt === undefined || run.isOver || !run.wantsToRun || !run.truth) return false;
+    const last = run.jobs.at(-1);
+    return !(last && isLive(last)) && run.record?.confirmed === true;
+  }
+
+  private lacksRoomOnly(run: SimRun): boolean {
+    const { record } = run;
+    const now = EPOCH_MS + this.world.clock.now + this.world.state.skewMs();
+    return (
+      record !== undefined &&
+      (record.notBefore ?? 0) <= now &&
+      record.after.every((wanted) => this.isCompleted(wanted, run))
+    );
   }
 
   private countNeeds({ truth }: SimRun, rung: string): Map<string, number> {

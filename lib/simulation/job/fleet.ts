@@ -28,6 +28,8 @@ const reserveMs = (runtimeMs: number): number => Math.min(900_000, 0.05 * runtim
 /** Jobs of the service as they live: instances, start-up, steps, interruptions, limits of time, and their ends. */
 export class Fleet {
   readonly jobs = new Map<string, SimJob>();
+  /** Those that live, and some that did until somebody looked. */
+  private readonly alive = new Set<SimJob>();
   /** In the order in which they wait for instances. */
   private readonly pending: SimJob[] = [];
   /** Instances that jobs hold, by type, of on-demand and of spot. */
@@ -43,11 +45,17 @@ export class Fleet {
 
   /** A job whose create was accepted. */
   add(job: SimJob): void {
-    this.jobs.set(job.name, job);
+    this.adopt(job);
     this.turn(job, 'InProgress', 'Starting');
     const { MaxWaitTimeInSeconds: wait } = job.request.StoppingCondition ?? {};
     if (wait !== undefined) this.timer(job, wait * 1000, () => this.cut(job, 'MaxWaitTimeExceeded'));
     this.queue(job);
+  }
+
+  /** A job that the service has. */
+  adopt(job: SimJob): void {
+    this.jobs.set(job.name, job);
+    this.alive.add(job);
   }
 
   /** Jobs that wait get what is free now, first come first served for each kind of instance. */
@@ -136,7 +144,8 @@ export class Fleet {
   }
 
   live(): SimJob[] {
-    return [...this.jobs.values()].filter(isLive);
+    for (const job of this.alive) if (job.status !== '' && !isLive(job)) this.alive.delete(job);
+    return [...this.alive].filter(isLive);
   }
 
   /** Instances of a type that jobs of runs hold. */

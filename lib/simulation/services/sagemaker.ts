@@ -113,7 +113,7 @@ export class SimSageMaker {
   /** A job that somebody else has. */
   adopt(job: SimJob): void {
     this.all.push(job);
-    this.fleet.jobs.set(job.name, job);
+    this.fleet.adopt(job);
   }
 
   private create(name: string, request: SimJob['request'], kind: SimJob['kind'], invocation: Invocation): SimJob {

@@ -90,7 +90,7 @@ export class World {
       billedShare: (job) => this.billedShare(job),
       onResume: (job, step) => this.watch.onResume(job, step),
     });
-    this.usage = new Usage(() => this.fleet.jobs.values());
+    this.usage = new Usage(() => this.fleet.live());
     this.table = new SimTable({
       now: () => clock.now,
       epochSeconds: () => (EPOCH_MS + clock.now) / 1000,
