@@ -10,6 +10,7 @@ import { reportError } from './report-error';
 import type { SandboxOptions } from './sandbox';
 import type { StatusOptions } from './status';
 import { processTerminal, type Terminal } from './terminal';
+import type { VerifyOptions } from './verify/verify';
 
 const collect = (value: string, previous: string[] = []) => [...previous, value];
 
@@ -104,12 +105,30 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
     .action(async (file: string, options: LockOptions) =>
       done(await (await import('./lock.js')).lock(file, options, terminal)),
     );
+  verifyVerb(verb, terminal, done);
   runVerbs(verb, terminal, done);
   sandboxVerb(root, terminal, done);
   return root;
 }
 
 type Verb = (name: string, description: string, example: string) => Command;
+
+function verifyVerb(verb: Verb, terminal: Terminal, done: (code: number) => void): void {
+  verb(
+    'verify <environment>',
+    'ask the account whether what Slipway takes for granted about AWS holds there',
+    'slipway verify research --region us-west-2 --level train',
+  )
+    .option('--level <read|deploy|train|efa>', 'how far to go; each level includes the ones before it', 'read')
+    .option('--yes', 'do not ask')
+    .option('--resume <file>', 'go on from an earlier record')
+    .option('--cpu-type <type>', 'instance type of the jobs of level train', 'ml.m5.large')
+    .option('--efa-type <type>', 'instance type of level efa')
+    .option('--image <uri>', "image of the jobs; default: the environment's own")
+    .action(async (environment: string, options: VerifyOptions) =>
+      done(await (await import('./verify/verify.js')).verify(environment, options, terminal)),
+    );
+}
 
 /** Verbs on runs that were launched. */
 function runVerbs(verb: Verb, terminal: Terminal, done: (code: number) => void): void {

@@ -5,6 +5,7 @@ import {
   attemptItem,
   eventItem,
   INTENT_ITEM,
+  QUEUE_ITEM,
   REQUEST_ITEM,
   RUN_ITEM,
   RUN_TABLE_PARTITION_KEY,
@@ -15,6 +16,7 @@ import {
 } from '../../contracts/run-table';
 import type { TimelineEvent } from '../../lifecycle/action';
 import { type Attempt, isOver, type RunRecord } from '../../lifecycle/record';
+import type { QueueUsage } from '../../queue/usage';
 import type { RunSpec } from '../../spec/run-spec';
 
 export type Item = Record<string, AttributeValue>;
@@ -46,6 +48,7 @@ const key = (runId: string, item: string): Item => ({
 
 export const runKey = (runId: string): Item => key(runId, RUN_ITEM);
 export const intentKey = (runId: string): Item => key(runId, INTENT_ITEM);
+export const queueKey: Item = key(QUEUE_ITEM, QUEUE_ITEM);
 export const requestItemKey = (team: string, id: string): Item => key(requestKey(team, id), REQUEST_ITEM);
 
 const documentAttributes = (document: unknown): Item => ({
@@ -85,6 +88,14 @@ export const requestItem = (team: string, id: string, runId: string): Item => ({
   ...requestItemKey(team, id),
   madeRun: text(runId),
 });
+
+/** What the queue remembers from one pass to the next, and what others need to say the same order. */
+export interface QueueDocument {
+  usage: QueueUsage;
+  shares: Readonly<Record<string, number>>;
+}
+
+export const queueItem = (queue: QueueDocument): Item => ({ ...queueKey, ...documentAttributes(queue) });
 
 export const attemptItemOf = (runId: string, attempt: Attempt): Item => ({
   ...key(runId, attemptItem(attempt.number)),

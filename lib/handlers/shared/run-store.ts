@@ -28,6 +28,9 @@ import {
   type Item,
   intentItem,
   intentKey,
+  type QueueDocument,
+  queueItem,
+  queueKey,
   type RunIntent,
   requestItem,
   requestItemKey,
@@ -92,6 +95,17 @@ export class RunStore {
       ...events.slice(0, MOST_EVENTS).map((line, place) => eventItemOf(record.runId, record.version, place, line)),
     ];
     return this.write([run, ...others.map((Item) => ({ Put: { TableName: this.tableName, Item } }))]);
+  }
+
+  /** What the queue remembers; undefined before its first pass. */
+  async findQueue(): Promise<QueueDocument | undefined> {
+    const item = await this.get(queueKey);
+    return item && documentOf<QueueDocument>(item);
+  }
+
+  /** Only a pass of the queue writes it, and passes come one after the other. */
+  async saveQueue(queue: QueueDocument): Promise<void> {
+    await this.write([{ Put: { TableName: this.tableName, Item: queueItem(queue) } }]);
   }
 
   /** Runs that are not over, as the index shows them. */
