@@ -5,6 +5,9 @@ import { App, CloudFormationValidatePlugin, type PolicyValidationPluginReport } 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { RememberedValidation } from '../../lib/constructs/remembered-validation';
 
+// The first validation of a process reads its rules, half a minute on a busy machine.
+vi.setConfig({ testTimeout: 180_000 });
+
 let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(path.join(tmpdir(), 'slipway-validation-'));
