@@ -50,6 +50,10 @@ class CheckpointSaver:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
         self._running: Future[Saved] | None = None
 
+    def prepare(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Before the first save, with a state of the same tensors."""
+        self._staging.prepare(dict(state))
+
     def start(self, step: int, state: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> Saved | None:
         """Copies the state and begins to write it. Returns the save before it, which it waits for."""
         before = self.wait()
