@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DescribeSecurityGroupsCommand, DescribeSubnetsCommand, EC2Client } from '@aws-sdk/client-ec2';
 import { DescribeImagesCommand, ECRClient } from '@aws-sdk/client-ecr';
 import { GetRoleCommand, IAMClient } from '@aws-sdk/client-iam';
-import { HeadBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { quotaIssues } from '../admission';
 import { findInstanceType } from '../catalog/instances';
 import { launchOutcome, type QuotaRow, quotaTable, runQuotaNeeds, shortRows } from '../quota';
@@ -117,7 +117,9 @@ async function accountChecks(run: RunSpec, descriptor: Descriptor): Promise<Chec
     }),
     ...(['dataBucket', 'checkpointBucket', 'artifactBucket'] as const).map((key) =>
       check(key.replace('Bucket', ' bucket'), async () => {
-        await s3.send(new HeadBucketCommand({ Bucket: descriptor[key] }));
+        // A researcher's role lists the team's own prefix of these buckets, and a HeadBucket asks for the whole.
+        const Prefix = key === 'dataBucket' ? undefined : `runs/${descriptor.team}/`;
+        await s3.send(new ListObjectsV2Command({ Bucket: descriptor[key], Prefix, MaxKeys: 1 }));
         return descriptor[key];
       }),
     ),

@@ -84,7 +84,7 @@ export class EnvironmentStack extends Stack {
     this.imageUri = image?.imageUri ?? this.spec.image.uri ?? '';
     this.roles = this.makeRoles(image);
     this.launcher = this.makeLauncher();
-    this.access = this.makeAccess();
+    this.access = this.makeAccess(image);
     this.observability = new Observability(this, 'Observability', {
       environment: this.spec.name,
       launcher: this.launcher,
@@ -140,9 +140,14 @@ export class EnvironmentStack extends Stack {
 
   private makeRoles(image: TrainingImage | undefined): TrainingRoles {
     const { name, teams, storage, guardrails, network } = this.spec;
+    const byTeam = <T>(pick: (team: EnvironmentSpec['teams'][string]) => T) =>
+      Object.fromEntries(Object.entries(teams).map(([team, options]) => [team, pick(options)]));
     return new TrainingRoles(this, 'Roles', {
       environment: name,
       teams: Object.keys(teams),
+      data: byTeam(({ data }) => data),
+      mlflow: byTeam(({ mlflow }) => mlflow),
+      isForeignNetwork: network.mode === 'existing',
       storage: this.storage,
       network: this.network,
       repositoryName: image && this.prefix,
@@ -168,12 +173,14 @@ export class EnvironmentStack extends Stack {
     });
   }
 
-  private makeAccess(): EnvironmentAccess {
+  private makeAccess(image: TrainingImage | undefined): EnvironmentAccess {
     const { name, teams, access } = this.spec;
     return new EnvironmentAccess(this, 'Access', {
       environment: name,
       storage: this.storage,
       launcher: this.launcher,
+      jobRoles: this.roles,
+      repositoryArn: image?.repository.repositoryArn,
       teams: Object.fromEntries(Object.entries(teams).map(([team, { principals }]) => [team, principals])),
       ...access,
     });
@@ -220,6 +227,8 @@ export class EnvironmentStack extends Stack {
           network: { mode: network.mode, packages: network.packages, wheels: network.wheels },
           fileSystems,
           external: storage.external,
+          writableData: this.roles.writableData(team),
+          mlflow: this.spec.teams[team]?.mlflow,
           trainingImageUri: this.imageUri,
           image: image.uri ? undefined : baseImageContents(image.base),
           prices,

@@ -31,6 +31,10 @@ ${tiles([
 ])}`;
 }
 
+/** Text whose `backticks` mark code. */
+const prose = (text: string): Html =>
+  html`${text.split('`').map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part))}`;
+
 function rowsTable(rows: readonly VerifyRow[], verdict: VerifyRow['verdict']): Html {
   return table({
     caption: `${TITLES[verdict]}, by level`,
@@ -44,11 +48,11 @@ function rowsTable(rows: readonly VerifyRow[], verdict: VerifyRow['verdict']): H
       { head: 'Time', kind: 'num' },
     ],
     rows: rows.map((row) => [
-      html`${word(row.verdict, TONES[row.verdict])} ${row.claim}<br><code>${row.assumption}</code>`,
+      html`<span>${word(row.verdict, TONES[row.verdict])} ${prose(row.claim)}<br><code>${row.assumption}</code></span>`,
       row.level,
-      row.expected,
-      row.seen,
-      ...(verdict === 'differs' ? [row.ifWrong] : []),
+      prose(row.expected),
+      prose(row.seen),
+      ...(verdict === 'differs' ? [prose(row.ifWrong)] : []),
       duration(row.seconds),
     ]),
   });

@@ -4,8 +4,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { assumptionsOf, type ProbeResult, type VerifyRecord } from '../../lib/verify';
-import { type Deployed, deployedSandbox } from './support/deployed';
-import { ROOT } from './support/sandbox';
+import { type Deployed, deployedSandbox } from '../e2e/support/deployed';
+import { ROOT } from '../e2e/support/sandbox';
 
 const ENVIRONMENT = `name: e2e
 regions: { us-west-2: {} }
