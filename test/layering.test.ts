@@ -43,8 +43,10 @@ const MAY_IMPORT: Record<string, readonly [modules: string[], packages: RegExp]>
   ],
   handlers: [[...PURE, 'contracts', 'aws'], /^(node:|@aws-sdk\/|@aws-lambda-powertools\/|zod$|aws-lambda$)/],
   sandbox: [[...PURE, 'contracts'], /^(node:|@aws-sdk\/|@smithy\/|yaml$|zod$)/],
+  simulation: [[...PURE, 'contracts', 'handlers'], /^(node:(fs|path|crypto)$|@aws-sdk\/client-|zod$|yaml$)/],
+  testing: [['sandbox', 'simulation'], /^$/],
   cli: [
-    [...PURE, 'archive', 'environment', 'contracts', 'aws', 'sandbox', 'verify'],
+    [...PURE, 'archive', 'environment', 'contracts', 'aws', 'sandbox', 'simulation', 'verify'],
     /^(node:|@aws-sdk\/|commander$|picocolors$|@clack\/|cli-table3$|yaml$)/,
   ],
 };

@@ -8,6 +8,7 @@ import type { QuotaOptions } from './quota';
 import type { ReportOptions } from './report';
 import { reportError } from './report-error';
 import type { SandboxOptions } from './sandbox';
+import type { SimulateOptions } from './simulate';
 import type { StatusOptions } from './status';
 import { processTerminal, type Terminal } from './terminal';
 import type { VerifyOptions } from './verify/verify';
@@ -105,10 +106,26 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
     .action(async (file: string, options: LockOptions) =>
       done(await (await import('./lock.js')).lock(file, options, terminal)),
     );
+  simulateVerb(root, terminal, done);
   verifyVerb(verb, terminal, done);
   runVerbs(verb, terminal, done);
   sandboxVerb(root, terminal, done);
   return root;
+}
+
+/** It reads nothing but the scenario: none of the options of the other verbs means anything to it. */
+function simulateVerb(root: Command, terminal: Terminal, done: (code: number) => void): void {
+  root
+    .command('simulate <scenario>')
+    .description("play the control plane's own functions against an AWS in memory, on a virtual clock")
+    .option('--seed <n>', 'what the scenario draws and how long calls take follows from it (default: 1)')
+    .option('--histories <n>', 'play n seeds; the first that fails is shrunk to the shortest scenario')
+    .option('--html <file>', 'draw queue, runs, attempts and decisions over time')
+    .option('--json', 'print one JSON document on stdout')
+    .addHelpText('after', '\nExample:\n  slipway simulate scenarios/spot-lost.yaml --seed 7')
+    .action(async (file: string, options: SimulateOptions) =>
+      done(await (await import('./simulate.js')).simulate(file, options, terminal)),
+    );
 }
 
 type Verb = (name: string, description: string, example: string) => Command;

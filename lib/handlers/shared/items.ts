@@ -107,10 +107,11 @@ export const eventItemOf = (runId: string, version: number, place: number, line:
   ...documentAttributes(line),
 });
 
-/** The document of an item, as it was written by this module. */
-export function documentOf<T>(item: Item): T {
-  const { document } = item;
-  if (!document?.S)
-    throw new Error(`item ${JSON.stringify(item[RUN_TABLE_SORT_KEY])} of the run table has no document`);
-  return JSON.parse(document.S) as T;
+/** The text of an item's document. */
+export function textOf({ document, ...item }: Item): string {
+  if (document?.S) return document.S;
+  throw new Error(`item ${JSON.stringify(item[RUN_TABLE_SORT_KEY])} of the run table has no document`);
 }
+
+/** The document of an item, as it was written by this module. */
+export const documentOf = <T>(item: Item): T => JSON.parse(textOf(item)) as T;
