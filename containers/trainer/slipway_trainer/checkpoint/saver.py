@@ -20,7 +20,6 @@ from slipway_trainer.checkpoint.store import Store
 from slipway_trainer.checkpoint.writer import ObjectStoreWriter
 from slipway_trainer.exits import CheckpointFailed
 
-
 #: What the host-side group of saves says when a rank is gone (gloo transport/tcp/pair.cc); the driver counts these words as a lost peer.
 _PEER_LOST = re.compile(r"gloo\b.*Connection (?:reset|closed) by (?:remote )?peer", re.DOTALL)
 
