@@ -3,7 +3,7 @@ import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { subnetPlan, VPC_CIDR } from '../catalog/subnet-plan';
-import { endpointServices, s3EndpointPolicy } from './network-endpoints';
+import { endpointServices, interfaceEndpointPolicy, s3EndpointPolicy } from './network-endpoints';
 import { isSandbox } from './sandbox-context';
 import { addNat, jobSubnets } from './training-subnets';
 
@@ -134,8 +134,11 @@ export class TrainingNetwork extends Construct {
       allowAllOutbound: false,
     });
     group.addIngressRule(ec2.Peer.ipv4(VPC_CIDR), ec2.Port.tcp(443), 'HTTPS from jobs');
-    for (const [name, service] of services)
-      this.vpc.addInterfaceEndpoint(name, { service, open: false, securityGroups: [group], subnets: selected });
+    for (const [name, service] of services) {
+      const options = { service, open: false, securityGroups: [group], subnets: selected };
+      const endpoint = this.vpc.addInterfaceEndpoint(name, options);
+      for (const statement of interfaceEndpointPolicy(Stack.of(this), name)) endpoint.addToPolicy(statement);
+    }
   }
 
   private addFlowLog(retain: boolean): void {

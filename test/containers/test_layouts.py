@@ -90,8 +90,9 @@ def test_float8_follows_fp32_and_its_products_are_those_of_float8(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_compiled_blocks_train_the_same(tmp_path: Path, shards: Path, reference: list[float]) -> None:
-    job = trainer_job(parameters={"compile": True}, training={"activationCheckpointing": "selective"})
+@pytest.mark.parametrize("arguments", [[], ["--loss-chunks", "4"]], ids=["whole loss", "loss in pieces"])
+def test_compiled_blocks_and_losses_train_the_same(tmp_path: Path, shards: Path, reference: list[float], arguments: list[str]) -> None:
+    job = trainer_job(parameters={"compile": True}, training={"activationCheckpointing": "selective"}, arguments=arguments)
     assert losses_of(tmp_path, 1, job, {"train": shards}) == pytest.approx(reference, abs=1e-4)
 
 

@@ -16,6 +16,7 @@ from slipway_trainer.checkpoint.staging import Staging  # noqa: E402
 from slipway_trainer.garbage import ScheduledCollection  # noqa: E402
 from slipway_trainer.numa import bind_near, parse_cpus, pci_address_of, processors_near  # noqa: E402
 from slipway_trainer.recompute import _KEPT  # noqa: E402
+from slipway_trainer.step_clock import StepClock  # noqa: E402
 from slipway_trainer.tally import Tally, tally  # noqa: E402
 
 
@@ -95,3 +96,17 @@ def test_the_buffers_of_saves_are_made_before_the_first_one() -> None:
     found = staging.copy(state)
     assert {name: tensor.data_ptr() for name, tensor in found.items()} == made
     assert torch.equal(found["a"], state["a"])
+
+
+def test_a_step_lasts_from_the_end_of_the_one_before_without_saves_and_evaluations() -> None:
+    now = [0.0]
+    clock = StepClock(lambda: now[0])
+    clock.begin()
+    now[0] = 3.0
+    with clock.stopped():
+        now[0] = 10.0
+    now[0] = 12.0
+    assert clock.seconds() == 5.0
+    clock.begin()
+    now[0] = 13.5
+    assert clock.seconds() == 1.5

@@ -25,6 +25,7 @@ from slipway_trainer.settings import RunSettings
 from slipway_trainer.skips import batch_of
 from slipway_trainer.slow_hosts import SlowHosts
 from slipway_trainer.stalls import PATIENCE, Ballot, StallWatch
+from slipway_trainer.step_clock import StepClock
 from slipway_trainer.tally import tally
 from slipway_trainer.trackers import log_all, open_trackers
 from slipway_trainer.weights import export_weights
@@ -57,6 +58,7 @@ class Trainer:
         self._trace = open_trace(settings.arguments, world.rank, world.device, place)
         self._recent: list[float] = []
         self._step_seconds = 0.0
+        self._clock = StepClock()
         #: What any rank asked for with the last step.
         self._wishes: frozenset[str] = frozenset()
         self._garbage = ScheduledCollection()
@@ -93,6 +95,7 @@ class Trainer:
     def train(self) -> int:
         """Trains to the last step or until it must leave; returns the exit code."""
         training = self.settings.training
+        self._clock.begin()
         while self.step < training.steps:
             began = time.monotonic()
             self._one_step()
@@ -112,7 +115,7 @@ class Trainer:
         return 0
 
     def _save(self, wait: bool) -> None:
-        with self._stalls.still:
+        with self._stalls.still, self._clock.stopped():
             self._saves.save(self._facts(), wait)
             self._stalls.go_on()
 
@@ -136,7 +139,8 @@ class Trainer:
             return None
         every = self.settings.arguments.eval_every_steps
         if self._evaluation is not None and every and self.step % every == 0:
-            self.evaluate()
+            with self._clock.stopped():
+                self.evaluate()
         if wishes & {"leave", "hand_over"}:
             self._save(wait=True)
             return exits.TRY_AGAIN if "leave" in wishes else exits.HAND_OVER
@@ -163,7 +167,6 @@ class Trainer:
 
     def _one_step(self) -> None:
         arguments, training = self.settings.arguments, self.settings.training
-        began = time.monotonic()
         rate = learning_rate(
             self.step,
             training.steps,
@@ -188,7 +191,8 @@ class Trainer:
             if self._saves.stand(self._facts()):
                 self._stalls.ended(self.step)
         if self.world.rank == 0 and (self.step % arguments.log_every_steps == 0 or self.step == training.steps):
-            self._say_step(found.loss, found.norm, rate, time.monotonic() - began, data_seconds)
+            self._say_step(found.loss, found.norm, rate, self._clock.seconds(), data_seconds)
+        self._clock.begin()
 
     def _accumulate(self) -> tuple[Tensor, float]:
         """Gradients of one global batch; the mean loss of this rank, and the seconds spent waiting for data."""
@@ -261,7 +265,8 @@ class Trainer:
     def _pad_step(self, began: float) -> None:
         wanted = self.settings.arguments.minimum_step_seconds - (time.monotonic() - began)
         if wanted > 0:
-            time.sleep(wanted)
+            with self._clock.stopped():
+                time.sleep(wanted)
 
     def close(self) -> None:
         self._garbage.close()
