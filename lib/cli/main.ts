@@ -87,9 +87,9 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
     done(await (await import('./preflight.js')).preflight(file, options, terminal)),
   );
   verb(
-    'quota <file>',
+    'quota <file|environment>',
     'every quota that a run or an environment touches',
-    'slipway quota environments/research.yaml --region us-west-2',
+    'slipway quota research --region us-west-2 --request',
   )
     .option('--request', 'file the increases that are needed, once')
     .action(async (file: string, options: QuotaOptions) =>

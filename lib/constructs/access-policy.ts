@@ -77,8 +77,9 @@ export function ciStatements(context: AccessContext): ExactStatement[] {
 function descriptors({ partition, region, account, environment }: AccessContext, team: string): ExactStatement {
   const parameters = `arn:${partition}:ssm:${region}:${account}:parameter/slipway/environments/${environment}`;
   return {
-    actions: ['ssm:GetParameter', 'ssm:GetParametersByPath'],
-    resources: team === '*' ? [parameters, `${parameters}/*`] : [`${parameters}/${team}`],
+    // The first names the teams. Reading by path would show a team the descriptors of all others.
+    actions: team === '*' ? ['ssm:GetParameter', 'ssm:GetParametersByPath'] : ['ssm:GetParameter'],
+    resources: [parameters, `${parameters}/${team}`],
     wildcard: 'The descriptors of all teams of the environment.',
   };
 }

@@ -8,10 +8,12 @@ function entryPointExists(entryPoint: string, exists: (path: string) => boolean)
   return exists(entryPoint) || exists(`${path}.py`) || exists(`${path}/__main__.py`);
 }
 
-function folder(run: RunSpec, { codeExists, codeProblem }: RuleContext): Finding[] {
+function folder(run: RunSpec, { codeExists, codeProblem, codeFix }: RuleContext): Finding[] {
   const { source, builtin, entryPoint, requirements } = run.code;
   if (codeProblem)
-    return [{ path: 'code.source', must: codeProblem, got: source, fix: 'name a folder relative to the run file' }];
+    return [
+      { path: 'code.source', must: codeProblem, got: source, fix: codeFix ?? 'name a folder relative to the run file' },
+    ];
   if (builtin || !codeExists) return [];
   return [
     ...when(!entryPointExists(entryPoint, codeExists), {

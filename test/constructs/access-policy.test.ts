@@ -44,8 +44,10 @@ describe('a researcher', () => {
     expect(allowing(statements, 's3:DeleteObject')).toEqual([]);
   });
 
-  test("reads the own team's descriptor", () => {
+  test("reads the names of the teams and the own team's descriptor, and lists no others", () => {
+    expect(allowing(statements, 'ssm:GetParametersByPath')).toEqual([]);
     expect(resourcesOf(statements, 'ssm:GetParameter')).toEqual([
+      'arn:aws:ssm:us-west-2:111122223333:parameter/slipway/environments/research',
       'arn:aws:ssm:us-west-2:111122223333:parameter/slipway/environments/research/nlp',
     ]);
   });
