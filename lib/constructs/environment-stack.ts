@@ -154,12 +154,13 @@ export class EnvironmentStack extends Stack {
   }
 
   private makeLauncher(): TrainingLauncher {
-    const { name, teams, storage, notifications } = this.spec;
+    const { name, teams, storage, notifications, guardrails } = this.spec;
     return new TrainingLauncher(this, 'Launcher', {
       environment: name,
       storage: this.storage,
       roles: this.roles,
       operationsKey: this.operationsKey.key,
+      guardrails,
       shares: Object.fromEntries(Object.entries(teams).map(([team, { share }]) => [team, share])),
       notificationEmails: notifications.emails,
       retain: storage.retain,

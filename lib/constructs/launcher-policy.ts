@@ -1,3 +1,4 @@
+import { type JobGuardrails, processingConditions, trainingConditions, unencryptedVolumes } from './job-guardrails';
 import type { ExactStatement } from './statement';
 
 /** What control and reconcile work with. All values may be tokens. */
@@ -58,6 +59,8 @@ export interface ReconcileTargets {
   /** Roles of the teams' jobs. */
   readonly passableRoleArns: readonly string[];
   readonly topicArn: string;
+  /** What every job must keep to. */
+  readonly guardrails: JobGuardrails;
   /** Queue for events whose every retry failed. */
   readonly undeliveredArn: string;
 }
@@ -65,7 +68,7 @@ export interface ReconcileTargets {
 /** Reconcile alone creates and stops jobs, and passes the roles of jobs to SageMaker and to nobody else. */
 export function reconcileStatements(
   context: LauncherContext,
-  { passableRoleArns, topicArn, undeliveredArn }: ReconcileTargets,
+  { passableRoleArns, topicArn, undeliveredArn, guardrails }: ReconcileTargets,
 ): ExactStatement[] {
   const { partition, region, account, environment, artifactBucketArn, checkpointBucketArn } = context;
   const sagemaker = (kind: string, name: string) => `arn:${partition}:sagemaker:${region}:${account}:${kind}/${name}`;
@@ -77,11 +80,24 @@ export function reconcileStatements(
     { actions: ['sagemaker:StopTrainingJob'], resources: [training], wildcard: named },
     {
       actions: ['sagemaker:CreateTrainingJob'],
-      resources: [training, sagemaker('training-plan', '*'), sagemaker('reserved-capacity', '*')],
-      wildcard: `${named} The run file names the training plan, which names its reserved capacity.`,
+      resources: [training],
+      conditions: trainingConditions(guardrails),
+      wildcard: named,
+    },
+    unencryptedVolumes(training),
+    {
+      actions: ['sagemaker:CreateTrainingJob'],
+      resources: [sagemaker('training-plan', '*'), sagemaker('reserved-capacity', '*')],
+      wildcard: 'The run file names the training plan, which names its reserved capacity.',
     },
     {
-      actions: ['sagemaker:CreateProcessingJob', 'sagemaker:DescribeProcessingJob', 'sagemaker:StopProcessingJob'],
+      actions: ['sagemaker:CreateProcessingJob'],
+      resources: [processing],
+      conditions: processingConditions(guardrails),
+      wildcard: named,
+    },
+    {
+      actions: ['sagemaker:DescribeProcessingJob', 'sagemaker:StopProcessingJob'],
       resources: [processing],
       wildcard: named,
     },

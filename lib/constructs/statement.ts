@@ -6,13 +6,16 @@ import { acknowledge } from './acknowledge';
 export interface ExactStatement extends Pick<iam.PolicyStatementProps, 'sid' | 'conditions'> {
   readonly actions: string[];
   readonly resources: string[];
+  /** Whether the statement denies. @default false */
+  readonly deny?: boolean;
   /** Why the resources hold a `*`. Required where they do: the check of the template fails without it. */
   readonly wildcard?: string;
 }
 
 /** Adds one statement to a role; each `*` in its resources is acknowledged with the reason given, by its own name. */
-export function allow(role: iam.Role, { wildcard, ...statement }: ExactStatement): void {
-  role.addToPolicy(new iam.PolicyStatement(statement));
+export function allow(role: iam.Role, { wildcard, deny, ...statement }: ExactStatement): void {
+  const effect = deny ? iam.Effect.DENY : iam.Effect.ALLOW;
+  role.addToPolicy(new iam.PolicyStatement({ ...statement, effect }));
   if (wildcard) acknowledgeResources(role, statement.resources, wildcard);
 }
 

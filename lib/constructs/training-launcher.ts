@@ -26,8 +26,10 @@ import {
   TICK,
   TICK_SECONDS,
 } from '../contracts/launcher';
+import type { EnvironmentSpec } from '../spec/environment-file';
 import { acknowledge } from './acknowledge';
 import { HandlerFunction } from './handler-function';
+import type { JobGuardrails } from './job-guardrails';
 import { controlStatements, type LauncherContext, reconcileStatements } from './launcher-policy';
 import { OperationsKey } from './operations-key';
 import { runTable } from './run-table';
@@ -38,6 +40,8 @@ export interface TrainingLauncherProps {
   readonly environment: string;
   readonly storage: Pick<TrainingStorage, 'checkpointBucket' | 'artifactBucket' | 'key'>;
   readonly roles: TrainingRoles;
+  /** Guardrails that IAM holds every job to. @default - none but tags, key and network */
+  readonly guardrails?: EnvironmentSpec['guardrails'];
   /** Queue share by team. */
   readonly shares: Readonly<Record<string, number>>;
   /** Key of notifications, queues, and the functions' logs and variables: that of an `OperationsKey`. @default - one of its own is made */
@@ -177,6 +181,7 @@ export class TrainingLauncher extends Construct {
     const statements = reconcileStatements(this.context(), {
       passableRoleArns: this.props.roles.passableArns,
       topicArn: this.topic.topicArn,
+      guardrails: this.guardrails(),
       undeliveredArn: this.eventDeadLetters.queueArn,
     });
     for (const statement of statements) reconcile.allow(statement);
@@ -216,6 +221,18 @@ export class TrainingLauncher extends Construct {
       schedule: events.Schedule.rate(Duration.seconds(TICK_SECONDS)),
       targets: [target(events.RuleTargetInput.fromObject(TICK))],
     });
+  }
+
+  private guardrails(): JobGuardrails {
+    const { environment, roles, storage } = this.props;
+    return {
+      environment,
+      teams: Object.keys(roles.teams),
+      keyArn: storage.key.keyArn,
+      subnetIds: roles.subnetIds,
+      securityGroupIds: roles.securityGroupIds,
+      rails: this.props.guardrails ?? {},
+    };
   }
 
   private sharedEnvironment(): Record<string, string> {

@@ -39,6 +39,16 @@ export class TrainingRoles extends Construct {
     this.teams = Object.fromEntries(props.teams.map((team) => [team, this.rolesOf(team)]));
   }
 
+  /** Subnets that jobs run in; empty: they run without a VPC. */
+  get subnetIds(): readonly string[] {
+    return this.props.network?.subnetIds ?? [];
+  }
+
+  /** Security groups of jobs. */
+  get securityGroupIds(): readonly string[] {
+    return this.props.network?.securityGroupIds ?? [];
+  }
+
   /** ARNs of all roles that may be passed to SageMaker. */
   get passableArns(): string[] {
     return Object.values(this.teams).flatMap(({ execution, processing }) => [execution.roleArn, processing.roleArn]);

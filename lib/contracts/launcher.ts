@@ -70,7 +70,8 @@ export const jobEventSchema = z.looseObject({
 /** Body of a message in the FIFO queue. Message group: the run id, or `ADMIT_GROUP`. */
 export const runMessageSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('run'), runId: z.string().min(1) }),
-  z.object({ kind: z.literal('admit') }),
+  // The run whose state has just changed: the index of active runs may not show it yet.
+  z.object({ kind: z.literal('admit'), runId: z.string().min(1).optional() }),
 ]);
 export type RunMessage = z.output<typeof runMessageSchema>;
 export const ADMIT_GROUP = 'admit';

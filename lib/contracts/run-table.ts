@@ -25,7 +25,7 @@ export const TEAM_INDEX = 'team-runs';
 export const TEAM_INDEX_PARTITION_KEY = 'team';
 export const TEAM_INDEX_SORT_KEY = 'createdAt';
 
-/** Items that hold no state of a live run expire by this attribute (epoch seconds). */
+/** DynamoDB deletes items that have this attribute (epoch seconds). Only 0.1.0 wrote it, to REQUEST items; nothing expires any more. */
 export const RUN_TABLE_TTL_ATTRIBUTE = 'expiresAt';
 
 export const RUN_ITEM = 'RUN';

@@ -1,4 +1,4 @@
-import type { CreateTrainingJobCommandInput } from '@aws-sdk/client-sagemaker';
+import type { CreateProcessingJobCommandInput, CreateTrainingJobCommandInput } from '@aws-sdk/client-sagemaker';
 import type { PermissionQuestion } from './ministack/hook';
 import { instanceTypesOf } from './sagemaker/request-rules';
 import type { ApiCall } from './wire/api-call';
@@ -49,6 +49,7 @@ function contextOf(call: ApiCall): Context {
   for (const { Key, Value } of tags) context[`aws:RequestTag/${Key}`] = Value;
   if (tags.length > 0) context['aws:TagKeys'] = tags.map((tag) => tag.Key);
   if (call.operation === 'CreateTrainingJob') Object.assign(context, trainingContext(call.input));
+  if (call.operation === 'CreateProcessingJob') Object.assign(context, processingContext(call.input));
   if (call.service !== 'SageMaker' && call.input.ServiceCode !== undefined) {
     context['servicequotas:service'] = String(call.input.ServiceCode);
   }
@@ -58,7 +59,7 @@ function contextOf(call: ApiCall): Context {
 function trainingContext(input: Record<string, unknown>): Context {
   const request = input as unknown as CreateTrainingJobCommandInput;
   const config = request.ResourceConfig ?? {};
-  const keys: Record<string, string | string[] | number | boolean | undefined> = {
+  return present({
     'sagemaker:InstanceTypes': instanceTypesOf(config),
     'sagemaker:VpcSubnets': request.VpcConfig?.Subnets,
     'sagemaker:VpcSecurityGroupIds': request.VpcConfig?.SecurityGroupIds,
@@ -69,7 +70,29 @@ function trainingContext(input: Record<string, unknown>): Context {
     'sagemaker:InterContainerTrafficEncryption': request.EnableInterContainerTrafficEncryption ?? false,
     'sagemaker:MaxRuntimeInSeconds': request.StoppingCondition?.MaxRuntimeInSeconds,
     'sagemaker:EnableRemoteDebug': request.RemoteDebugConfig?.EnableRemoteDebug,
-  };
-  const present = Object.entries(keys).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(present.map(([key, value]) => [key, Array.isArray(value) ? value : String(value)]));
+  });
+}
+
+function processingContext(input: Record<string, unknown>): Context {
+  const request = input as unknown as CreateProcessingJobCommandInput;
+  const { ClusterConfig: cluster } = request.ProcessingResources ?? {};
+  const network = request.NetworkConfig;
+  return present({
+    'sagemaker:InstanceTypes': cluster?.InstanceType && [cluster.InstanceType],
+    'sagemaker:VpcSubnets': network?.VpcConfig?.Subnets,
+    'sagemaker:VpcSecurityGroupIds': network?.VpcConfig?.SecurityGroupIds,
+    'sagemaker:VolumeKmsKey': cluster?.VolumeKmsKeyId,
+    'sagemaker:OutputKmsKey': request.ProcessingOutputConfig?.KmsKeyId,
+    'sagemaker:NetworkIsolation': network?.EnableNetworkIsolation ?? false,
+    'sagemaker:InterContainerTrafficEncryption': network?.EnableInterContainerTrafficEncryption ?? false,
+    'sagemaker:MaxRuntimeInSeconds': request.StoppingCondition?.MaxRuntimeInSeconds,
+  });
+}
+
+/** Keys that the request has, numbers and booleans as text; a list without entries is no key. */
+function present(keys: Record<string, string | string[] | number | boolean | undefined>): Context {
+  const given = Object.entries(keys).filter(
+    ([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0),
+  );
+  return Object.fromEntries(given.map(([key, value]) => [key, Array.isArray(value) ? value : String(value)]));
 }

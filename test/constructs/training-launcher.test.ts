@@ -32,7 +32,35 @@ const CONTEXT: LauncherContext = {
   keyArn: 'KEY',
   operationsKeyArn: 'OPERATIONS',
 };
-const TARGETS = { passableRoleArns: ['ROLE'], topicArn: 'TOPIC', undeliveredArn: 'UNDELIVERED' };
+const TARGETS = {
+  passableRoleArns: ['ROLE'],
+  topicArn: 'TOPIC',
+  undeliveredArn: 'UNDELIVERED',
+  guardrails: {
+    environment: 'research',
+    teams: ['nlp', 'speech'],
+    keyArn: 'KEY',
+    subnetIds: ['subnet-1', 'subnet-2'],
+    securityGroupIds: ['sg-1'],
+    rails: { allowedInstanceTypes: ['ml.p5.*'], maxRuntimeSeconds: 86_400, requireNetworkIsolation: true },
+  },
+};
+const EVERY_JOB = {
+  StringEquals: { 'aws:RequestTag/slipway:environment': 'research', 'aws:RequestTag/slipway:team': ['nlp', 'speech'] },
+  'ForAllValues:StringEquals': {
+    'sagemaker:VpcSubnets': ['subnet-1', 'subnet-2'],
+    'sagemaker:VpcSecurityGroupIds': ['sg-1'],
+  },
+  'ForAllValues:StringLike': { 'sagemaker:InstanceTypes': ['ml.p5.*'] },
+  Null: {
+    'sagemaker:VpcSubnets': 'false',
+    'sagemaker:VpcSecurityGroupIds': 'false',
+    'sagemaker:InstanceTypes': 'false',
+    'aws:RequestTag/slipway:run': 'false',
+  },
+  NumericLessThanEquals: { 'sagemaker:MaxRuntimeInSeconds': '86400' },
+  Bool: { 'sagemaker:NetworkIsolation': 'true' },
+};
 const SM = 'arn:aws:sagemaker:us-west-2:111122223333';
 const bare = (statements: ReturnType<typeof controlStatements>) =>
   statements.map(({ wildcard: _why, ...rest }) => rest);
@@ -81,10 +109,36 @@ test('reconcile may do exactly this: it alone makes and stops jobs, and passes r
     { actions: ['sagemaker:StopTrainingJob'], resources: [`${SM}:training-job/research-*`] },
     {
       actions: ['sagemaker:CreateTrainingJob'],
-      resources: [`${SM}:training-job/research-*`, `${SM}:training-plan/*`, `${SM}:reserved-capacity/*`],
+      resources: [`${SM}:training-job/research-*`],
+      conditions: {
+        ...EVERY_JOB,
+        ArnEquals: { 'sagemaker:OutputKmsKey': 'KEY' },
+        ArnEqualsIfExists: { 'sagemaker:VolumeKmsKey': 'KEY' },
+        BoolIfExists: { 'sagemaker:EnableRemoteDebug': 'false' },
+      },
     },
     {
-      actions: ['sagemaker:CreateProcessingJob', 'sagemaker:DescribeProcessingJob', 'sagemaker:StopProcessingJob'],
+      deny: true,
+      actions: ['sagemaker:CreateTrainingJob'],
+      resources: [`${SM}:training-job/research-*`],
+      conditions: {
+        'ForAllValues:StringLike': {
+          'sagemaker:InstanceTypes': expect.arrayContaining(['ml.c5.*', 'ml.m5.*', 'ml.p3.*']),
+        },
+        Null: { 'sagemaker:InstanceTypes': 'false', 'sagemaker:VolumeKmsKey': 'true' },
+      },
+    },
+    {
+      actions: ['sagemaker:CreateTrainingJob'],
+      resources: [`${SM}:training-plan/*`, `${SM}:reserved-capacity/*`],
+    },
+    {
+      actions: ['sagemaker:CreateProcessingJob'],
+      resources: [`${SM}:processing-job/research-*`],
+      conditions: { ...EVERY_JOB, ArnEquals: { 'sagemaker:OutputKmsKey': 'KEY', 'sagemaker:VolumeKmsKey': 'KEY' } },
+    },
+    {
+      actions: ['sagemaker:DescribeProcessingJob', 'sagemaker:StopProcessingJob'],
       resources: [`${SM}:processing-job/research-*`],
     },
     {

@@ -1,7 +1,9 @@
 // Laws that hold for every template, checked against published rules and not against an emulator.
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { SYNTH_MS } from '../constructs/support/app';
+import { problemsOf, unmatchable } from './laws/authorization';
 import { serviceNeeds, unmetServiceNeeds } from './laws/service-principals';
+import type { Statement } from './support/policy';
 import { specs, synthesise } from './support/templates';
 import type { Resources } from './support/values';
 
@@ -24,6 +26,42 @@ const templateOf = (name: string): Resources => {
 describe.each(Object.keys(SPECS))('%s', (name) => {
   test('every service that acts in its own name is allowed to by the policy of what it acts on', () => {
     expect(unmetServiceNeeds(templateOf(name))).toEqual([]);
+  });
+
+  test('IAM can match every statement, under an older and a newer edition of the authorization reference', () => {
+    expect(unmatchable(templateOf(name))).toEqual([]);
+  });
+});
+
+describe('statements that IAM never matches', () => {
+  const problems = (Action: string, Resource: string, Condition?: Statement['Condition']) =>
+    problemsOf({ Effect: 'Allow', Action, Resource, Condition });
+
+  test.each([
+    ['an action that does not exist', 's3:HeadObject', '*', undefined, /^s3:HeadObject is no action/],
+    [
+      'an ARN for an action without a resource type',
+      'servicequotas:GetServiceQuota',
+      'arn:aws:servicequotas:us-west-2:111122223333:sagemaker/*',
+      undefined,
+      /has no resource type in parliament/,
+    ],
+    [
+      'a bucket for an action on objects',
+      's3:GetObject',
+      'arn:aws:s3:::data',
+      undefined,
+      /^s3:GetObject matches none of/,
+    ],
+    [
+      'a condition key that is not sent',
+      'sagemaker:StopTrainingJob',
+      '*',
+      { StringEquals: { 'sagemaker:InstanceTypes': 'ml.m5.xlarge' } },
+      /^sagemaker:InstanceTypes is not sent with sagemaker:StopTrainingJob/,
+    ],
+  ] as const)('fails: %s', (_what, action, resource, condition, message) => {
+    expect(problems(action, resource, condition)[0]).toMatch(message);
   });
 });
 

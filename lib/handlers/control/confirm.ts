@@ -2,6 +2,7 @@ import { HeadObjectCommand } from '@aws-sdk/client-s3';
 import type { ConfirmRequest, Refusal, StartAnswer } from '../../contracts/control';
 import { confirmRun } from '../../lifecycle/intent';
 import { type Issue, issue } from '../../spec/issue';
+import { isNamed } from '../shared/custom-resource';
 import { sendMessage } from '../shared/queue';
 import { bucketAndKey } from '../shared/s3-uri';
 import { changeRun } from './change-run';
@@ -19,7 +20,12 @@ export async function confirmStart(
   const missing = await uploadIssue(deps, own.runId);
   if (missing) return refusal(missing);
   const record = await changeRun(deps, own, (r) => confirmRun(r, deps.now().getTime()));
-  await sendMessage(deps.sqs, deps.queueUrl, { kind: 'admit' }, `${record.runId}/${record.version}`);
+  await sendMessage(
+    deps.sqs,
+    deps.queueUrl,
+    { kind: 'admit', runId: record.runId },
+    `${record.runId}/${record.version}`,
+  );
   return {
     ok: true,
     runId: record.runId,
@@ -43,7 +49,9 @@ async function uploadIssue(deps: ControlDeps, runId: string): Promise<Issue | un
     const head = await deps.s3.send(new HeadObjectCommand(bucketAndKey(code.uri)));
     return head.ContentLength === code.bytes ? undefined : text(`${head.ContentLength} bytes`);
   } catch (error) {
-    if ((error as Error).name === 'NotFound' || (error as Error).name === 'NoSuchKey') return text('nothing');
+    if (isNamed(error, 'NotFound', 'NoSuchKey')) return text('nothing');
+    // Without permission to list the bucket S3 answers 403 for an object that is not there.
+    if (isNamed(error, 'Forbidden', 'AccessDenied')) return text('nothing that may be read (HTTP 403)');
     throw error;
   }
 }

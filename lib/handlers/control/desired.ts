@@ -1,8 +1,10 @@
 import type { DesiredAnswer, Refusal } from '../../contracts/control';
+import type { RunMessage } from '../../contracts/launcher';
 import { askResume, askStop } from '../../lifecycle/intent';
 import { isOver, type RunRecord } from '../../lifecycle/record';
 import { issue } from '../../spec/issue';
 import { sendMessage } from '../shared/queue';
+import { isQueued } from '../shared/queue-runs';
 import { changeRun } from './change-run';
 import type { ControlDeps } from './deps';
 import { findOwnRun, refusal } from './own-run';
@@ -37,6 +39,7 @@ export async function resumeRun(
   return wake(deps, own, record);
 }
 
+/** The queue starts a run that waits; everything else, the stop of a waiting run too, is the work of the run itself. */
 async function wake(deps: ControlDeps, before: RunRecord, record: RunRecord): Promise<DesiredAnswer> {
   const changed = record.desired !== before.desired || (isOver(before) && !isOver(record));
   const answer: DesiredAnswer = {
@@ -48,8 +51,8 @@ async function wake(deps: ControlDeps, before: RunRecord, record: RunRecord): Pr
   };
   // Nothing follows for a run that is over; every other one is looked at again, as an earlier message may have been lost.
   if (isOver(record)) return answer;
-  const message =
-    record.state === 'queued' ? ({ kind: 'admit' } as const) : ({ kind: 'run', runId: record.runId } as const);
+  const { runId } = record;
+  const message: RunMessage = isQueued(record) ? { kind: 'admit', runId } : { kind: 'run', runId };
   await sendMessage(deps.sqs, deps.queueUrl, message, `${record.runId}/${record.version}`);
   return answer;
 }

@@ -10,6 +10,7 @@ import type { RunIntent } from '../shared/items';
 import { bucketAndKey, parseS3Uri } from '../shared/s3-uri';
 import { checkStart } from './check-run';
 import type { ControlDeps } from './deps';
+import { findLiveTwin } from './live-twin';
 import { intentOf, recordOf } from './new-intent';
 import { refusal } from './own-run';
 
@@ -24,10 +25,12 @@ export async function startRun(
 ): Promise<IntentAnswer | Refusal> {
   const known = await deps.store.findRequest(team, request.clientRequestId);
   if (known) return repeatStart(deps, known);
-  const descriptor = await readDescriptor(deps.ssm, deps.environment, team);
+  const descriptor = await readDescriptor(deps, team);
   const { run, issues, quota } = await checkStart(request, descriptor, deps.region, deps.limits);
   const others = run ? await otherRunIssues(deps, team, run) : [];
   if (!run || others.length > 0) return { ok: false, issues: [...issues, ...others], quota };
+  const twin = await findLiveTwin(deps, team, request, run);
+  if (twin) return repeatStart(deps, twin);
   const made = await writeIntent(deps, team, request, run, descriptor);
   if (!made) return refusal(issue('run-id/taken', 'error', '', takenText(request.runId ?? run.name)));
   await deps.s3.send(

@@ -55,7 +55,7 @@ async function liveAttempt(deps: ControlDeps, record: RunRecord, now: EpochMs): 
 /** Undefined when it cannot be read: status then says what was written last. */
 async function newestHeartbeat(deps: ControlDeps, { team, runId }: RunRecord, { number }: Attempt) {
   try {
-    const descriptor = await readDescriptor(deps.ssm, deps.environment, team);
+    const descriptor = await readDescriptor(deps, team);
     const { heartbeat } = await readHeartbeat(deps.s3, runPrefixes({ descriptor, runId, attempt: number }).heartbeat);
     return heartbeat;
   } catch {

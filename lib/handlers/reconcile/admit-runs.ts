@@ -13,11 +13,11 @@ import type { ReconcileDeps } from './deps';
 import { othersUsage } from './others-usage';
 
 /**
- * Lets waiting runs start, over all teams. Messages of this kind share one group of the FIFO queue, so that two passes never
+ * Lets waiting runs start, over all teams. `changed` is a run that the index of active runs may not show yet. Messages of this kind share one group of the FIFO queue, so that two passes never
  * count the same free instances; the service's own limit stands behind it in any case.
  */
-export async function admitRuns(deps: ReconcileDeps): Promise<void> {
-  const active = await newest(deps, await deps.store.active());
+export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<void> {
+  const active = await newest(deps, await deps.store.active(), changed);
   const waiting = active.filter(isQueued);
   if (waiting.length === 0) return;
   const holding = active.filter(holdsCapacity);
@@ -56,11 +56,13 @@ async function apart<T>(deps: ReconcileDeps, run: RunRecord, work: () => Promise
 }
 
 /** The index lags behind; what is decided on is what is written. A run that cannot be read counts as the index shows it, and does not start. */
-async function newest(deps: ReconcileDeps, listed: readonly RunRecord[]): Promise<RunRecord[]> {
+async function newest(deps: ReconcileDeps, listed: readonly RunRecord[], changed?: string): Promise<RunRecord[]> {
   const unread = (run: RunRecord): RunRecord => ({ ...run, confirmed: false });
   const found = listed.map((run) => apart(deps, run, async () => ({ run: await deps.store.find(run.runId) })));
   const pairs = (await Promise.all(found)).map((seen, i) => (seen ? seen.run : listed[i] && unread(listed[i])));
-  return pairs.filter((run) => run !== undefined);
+  const isListed = listed.some((run) => run.runId === changed);
+  const late = changed === undefined || isListed ? undefined : await deps.store.find(changed);
+  return [...pairs, late].filter((run) => run !== undefined);
 }
 
 /** Pools of each run, by quota name. A run whose intent cannot be read needs nothing that we know of, and the service decides. */
@@ -107,7 +109,7 @@ async function maxConcurrentInstances(deps: ReconcileDeps, active: readonly RunR
   const team = active[0]?.team;
   if (team === undefined) return null;
   try {
-    const { guardrails } = await readDescriptor(deps.ssm, deps.environment, team);
+    const { guardrails } = await readDescriptor(deps, team);
     return guardrails?.maxConcurrentInstances ?? null;
   } catch (error) {
     // A guardrail that cannot be read holds everybody back: it is there to bound what is spent.

@@ -10,6 +10,7 @@ import { runOnRung } from '../../lifecycle/ladder';
 import type { CreateOutcome } from '../../lifecycle/observed';
 import type { Checkpoint } from '../../lifecycle/record';
 import { failureHistory } from '../../lifecycle/restarts';
+import type { Descriptor } from '../../spec/descriptor';
 import type { RunSpec } from '../../spec/run-spec';
 import { describeError } from '../shared/errors';
 import { withFittingAlternatives } from '../shared/memory-check';
@@ -22,7 +23,10 @@ type CreateEffect = Extract<Effect, { do: 'create' }>;
 
 /** Writes job.json and makes the one create call of this round. Whatever comes of it is an observation, never an exception. */
 export async function createJob(deps: ReconcileDeps, subject: Subject, effect: CreateEffect): Promise<CreateOutcome> {
-  const plan = { ...planOf(deps, subject, effect), ...(await historyOf(deps, subject, effect)) };
+  const { descriptor, descriptorError } = subject;
+  // Nothing was asked of the service: a later round does it.
+  if (!descriptor) return { kind: 'throttled', error: `the descriptor: ${descriptorError}` };
+  const plan = { ...planOf(deps, { ...subject, descriptor }, effect), ...(await historyOf(deps, subject, effect)) };
   const written = await writeJobFile(deps, plan);
   if (written) return written;
   try {
@@ -64,7 +68,11 @@ async function historyOf(
 }
 
 /** Code, driver, image and spec are those of the run; role, network and buckets those of the descriptor of the day. */
-export function planOf(deps: Pick<ReconcileDeps, 'region'>, subject: Subject, effect: CreateEffect): JobPlan {
+export function planOf(
+  deps: Pick<ReconcileDeps, 'region'>,
+  subject: Subject & { descriptor: Descriptor },
+  effect: CreateEffect,
+): JobPlan {
   const { record, intent, descriptor } = subject;
   const run = withFittingAlternatives(runOnRung(intent.spec, effect.rungId), deps.region);
   return {

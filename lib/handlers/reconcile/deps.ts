@@ -28,5 +28,7 @@ export interface ReconcileDeps {
   limits: LimitReader;
   now(): Date;
   sleep(milliseconds: number): Promise<void>;
+  /** How long the invocation may still work. @default - without limit */
+  remainingMs?(): number;
   log(level: 'info' | 'warn' | 'error', message: string, details: Record<string, unknown>): void;
 }

@@ -19,13 +19,14 @@ import {
   teamSharesSchema,
 } from '../../contracts/launcher';
 import { clientSettings, onceSettings, s3Settings } from '../shared/clients';
+import { Deadline, type InvocationContext, LAST_RESERVE_MS } from '../shared/deadline';
 import { ServiceQuotaReader } from '../shared/limit-reader';
 import { RunStore } from '../shared/run-store';
 import type { ReconcileDeps } from './deps';
 import { onEvent } from './reconcile';
 
 /** Clients and names from the environment of the function. Throws when a name is missing. */
-export function reconcileDeps(env: NodeJS.ProcessEnv): ReconcileDeps {
+export function reconcileDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): ReconcileDeps {
   const logger = new Logger({ serviceName: 'slipway-reconcile' });
   const clock = { now: () => Date.now(), sleep: (ms: number) => sleep(ms) };
   const tableName = requireEnv(env, ENV_RUN_TABLE);
@@ -36,24 +37,27 @@ export function reconcileDeps(env: NodeJS.ProcessEnv): ReconcileDeps {
     topicArn: requireEnv(env, ENV_NOTIFICATION_TOPIC_ARN),
     eventBusName: env[ENV_EVENT_BUS_NAME] || 'default',
     shares: teamSharesSchema.parse(JSON.parse(env[ENV_TEAM_SHARES] || '{}')),
-    sagemaker: new SageMakerClient(clientSettings),
-    sagemakerOnce: new SageMakerClient(onceSettings),
-    s3: new S3Client(s3Settings(env)),
-    ssm: new SSMClient(clientSettings),
-    sqs: new SQSClient(clientSettings),
-    sns: new SNSClient(clientSettings),
-    events: new EventBridgeClient(clientSettings),
-    store: new RunStore(new DynamoDBClient(clientSettings), tableName),
-    limits: new ServiceQuotaReader(new ServiceQuotasClient(clientSettings), clock),
+    sagemaker: deadline.limit(new SageMakerClient(clientSettings)),
+    sagemakerOnce: deadline.limit(new SageMakerClient(onceSettings)),
+    s3: deadline.limit(new S3Client(s3Settings(env))),
+    ssm: deadline.limit(new SSMClient(clientSettings)),
+    sqs: deadline.limit(new SQSClient(clientSettings), LAST_RESERVE_MS),
+    sns: deadline.limit(new SNSClient(clientSettings)),
+    events: deadline.limit(new EventBridgeClient(clientSettings)),
+    store: new RunStore(deadline.limit(new DynamoDBClient(clientSettings)), tableName),
+    limits: new ServiceQuotaReader(deadline.limit(new ServiceQuotasClient(clientSettings)), clock),
     now: () => new Date(),
     sleep: clock.sleep,
+    remainingMs: deadline.remainingMs,
     log: (level, message, details) => logger[level](message, details),
   };
 }
 
+const deadline = new Deadline();
 let deps: ReconcileDeps | undefined;
 
-export const handler = (event: unknown) => {
-  deps ??= reconcileDeps(process.env);
+export const handler = (event: unknown, context?: InvocationContext) => {
+  deadline.begin(context);
+  deps ??= reconcileDeps(process.env, deadline);
   return onEvent(deps, event);
 };

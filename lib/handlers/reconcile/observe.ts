@@ -4,7 +4,7 @@ import { type CheckpointObservation, NOTHING_OBSERVED, type Observed } from '../
 import { type Attempt, type Checkpoint, isOver, liveAttempt, type RunRecord } from '../../lifecycle/record';
 import { type QuotaNeed, runQuotaNeeds } from '../../quota';
 import type { Descriptor } from '../../spec/descriptor';
-import { readHeartbeat } from '../shared/heartbeat';
+import { type HeartbeatReading, readHeartbeat } from '../shared/heartbeat';
 import type { RunIntent } from '../shared/items';
 import { fitsMemory } from '../shared/memory-check';
 import { listCheckpoints } from './checkpoints';
@@ -18,8 +18,14 @@ export type Carried = Pick<Observed, 'create' | 'published'>;
 export interface Subject {
   record: RunRecord;
   intent: RunIntent;
-  descriptor: Descriptor;
+  /** Undefined when it could not be read: nothing of the run in S3 can be found then, and no job be made. */
+  descriptor?: Descriptor;
+  /** Why it could not be read. */
+  descriptorError?: string;
 }
+
+type Located = Subject & { descriptor: Descriptor };
+const isLocated = (subject: Subject): subject is Located => subject.descriptor !== undefined;
 
 /** Looks at everything that a decision on this run may turn on, and at nothing else. */
 export async function observe(deps: ReconcileDeps, subject: Subject, carried: Carried): Promise<Observed> {
@@ -32,11 +38,11 @@ export async function observe(deps: ReconcileDeps, subject: Subject, carried: Ca
   const mayHaveRun = job.kind === 'absent';
   const isLive = job.kind === 'present' && LIVE.includes(job.status);
   const [beat, checkpoints, startFrom] = await Promise.all([
-    isCreated ? readHeartbeat(deps.s3, prefixesOf(subject).heartbeat) : {},
+    isCreated ? ownHeartbeat(deps, subject) : {},
     isCreated || mayHaveRun || mayLaunch(record, attempt)
       ? ownCheckpoints(deps, subject, isLive)
       : NOTHING_OBSERVED.checkpoints,
-    mayLaunch(record, attempt) ? findStart(deps, subject) : undefined,
+    mayLaunch(record, attempt) && isLocated(subject) ? findStart(deps, subject) : undefined,
   ]);
   const rungs = needsRung(job, record, attempt)
     ? { rungsThatDoNotFit: tooSmall(deps, subject), rungsAboveQuota: await aboveQuota(deps, subject) }
@@ -81,11 +87,17 @@ const isAccepted = (carried: Carried): boolean => carried.create?.kind === 'acce
 const mayLaunch = (record: RunRecord, attempt: Attempt | undefined): boolean =>
   attempt === undefined && record.admitted && record.desired === 'run';
 
-const prefixesOf = ({ record, descriptor }: Subject) =>
-  runPrefixes({ descriptor, runId: record.runId, attempt: record.attempt?.number ?? 1 });
+const unlocated = ({ descriptorError = '' }: Subject): string => `the descriptor: ${descriptorError}`;
+
+async function ownHeartbeat(deps: ReconcileDeps, subject: Subject): Promise<HeartbeatReading> {
+  if (!isLocated(subject)) return { heartbeatError: unlocated(subject) };
+  const { record, descriptor } = subject;
+  const { heartbeat } = runPrefixes({ descriptor, runId: record.runId, attempt: record.attempt?.number ?? 1 });
+  return readHeartbeat(deps.s3, heartbeat);
+}
 
 /** Where the control plane finds the run's checkpoints; undefined when they are not in S3. */
-function checkpointPrefix({ record, intent, descriptor }: Subject): string | undefined {
+function checkpointPrefix({ record, intent, descriptor }: Located): string | undefined {
   const { mode, s3 } = intent.spec.checkpoints;
   if (mode !== 'direct' && mode !== 'managed') return undefined;
   return withSlash(fillPlaceholders(s3, { descriptor, runId: record.runId }));
@@ -93,14 +105,16 @@ function checkpointPrefix({ record, intent, descriptor }: Subject): string | und
 
 /** Where commits can be seen, and by which marker. Without a place or a marker the script finds its own checkpoints. */
 export function visibleCheckpoints(subject: Subject): { prefix: string; marker?: string } | undefined {
+  if (!isLocated(subject) || !subject.record.policy.seesCommits) return undefined;
   const prefix = checkpointPrefix(subject);
-  if (!prefix || !subject.record.policy.seesCommits) return undefined;
+  if (!prefix) return undefined;
   const { code, checkpoints } = subject.intent.spec;
   return { prefix, ...(!code.builtin && { marker: checkpoints.committedMarker }) };
 }
 
 /** While a job lives only its newest commit matters; the next attempt may need an older one. */
 async function ownCheckpoints(deps: ReconcileDeps, subject: Subject, isLive: boolean): Promise<CheckpointObservation> {
+  if (!isLocated(subject)) return { kind: 'unreadable', error: unlocated(subject) };
   const visible = visibleCheckpoints(subject);
   if (!visible) return { kind: 'listed', committed: [], torn: [] };
   const { marker, prefix } = visible;
@@ -109,7 +123,7 @@ async function ownCheckpoints(deps: ReconcileDeps, subject: Subject, isLive: boo
 }
 
 /** `checkpoints.startFrom`: another run of the team, one checkpoint, or a prefix with several. */
-async function findStart(deps: ReconcileDeps, subject: Subject): Promise<Observed['startFrom']> {
+async function findStart(deps: ReconcileDeps, subject: Located): Promise<Observed['startFrom']> {
   const { startFrom } = subject.intent.spec.checkpoints;
   if (startFrom === undefined) return undefined;
   const prefix = startFrom.startsWith('s3://') ? withSlash(startFrom) : await prefixOfRun(deps, subject, startFrom);
@@ -125,7 +139,7 @@ async function findStart(deps: ReconcileDeps, subject: Subject): Promise<Observe
 /** A run that begins where another was counts its steps on, but has committed nothing itself. */
 const asStart = (checkpoint: Checkpoint): Checkpoint => ({ ...checkpoint, attempt: null });
 
-async function prefixOfRun(deps: ReconcileDeps, subject: Subject, runId: string): Promise<string | undefined> {
+async function prefixOfRun(deps: ReconcileDeps, subject: Located, runId: string): Promise<string | undefined> {
   const [other, intent] = await Promise.all([deps.store.find(runId), deps.store.findIntent(runId)]);
   if (!other || !intent || other.team !== subject.record.team) return undefined;
   return checkpointPrefix({ record: other, intent, descriptor: subject.descriptor });

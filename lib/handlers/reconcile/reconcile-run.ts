@@ -16,6 +16,9 @@ const MOST_PAUSES = 3;
 const PAUSE: Backoff = { firstSeconds: 8, mostSeconds: 28 };
 const DOUBTFUL: readonly CreateOutcome['kind'][] = ['doubtful', 'throttled', 'exists'];
 
+/** A round may wait this long for the answer of its create. */
+const ROUND_MS = 40_000;
+
 /** End of an attempt, choice of a checkpoint, create, adoption, first look, notices: what is left after these is for the next tick. */
 const MOST_ROUNDS = 16;
 
@@ -28,6 +31,7 @@ export async function reconcileRun(deps: ReconcileDeps, runId: string): Promise<
   let carried: Carried = { published: [] };
   const doubt = { open: false, pauses: 0 };
   for (let round = 0; round < MOST_ROUNDS; round++) {
+    if (round > 0 && remainingMs(deps) < ROUND_MS) break;
     const subject = await load(deps, runId);
     if (!subject) return deps.log('warn', 'no such run', { runId });
     const observed = await observe(deps, subject, carried);
@@ -52,16 +56,27 @@ async function pauseInDoubt(
   doubt: { open: boolean; pauses: number },
 ): Promise<boolean> {
   if (!doubt.open || record.attempt?.phase !== 'intent' || doubt.pauses === MOST_PAUSES) return false;
+  const pauseMs = backoffSeconds(PAUSE, doubt.pauses + 1, record.runId) * 1000;
+  if (remainingMs(deps) < pauseMs + ROUND_MS) return false;
   doubt.pauses += 1;
   doubt.open = false;
-  await deps.sleep(backoffSeconds(PAUSE, doubt.pauses, record.runId) * 1000);
+  await deps.sleep(pauseMs);
   return true;
 }
+
+const remainingMs = (deps: ReconcileDeps): number => deps.remainingMs?.() ?? Number.POSITIVE_INFINITY;
 
 async function load(deps: ReconcileDeps, runId: string): Promise<Subject | undefined> {
   const [record, intent] = await Promise.all([deps.store.find(runId), deps.store.findIntent(runId)]);
   if (!record || !intent) return undefined;
-  return { record, intent, descriptor: await readDescriptor(deps.ssm, deps.environment, record.team) };
+  try {
+    return { record, intent, descriptor: await readDescriptor(deps, record.team) };
+  } catch (error) {
+    // Without it nothing new starts; a stop, and what is known of a live job, do not depend on it.
+    const descriptorError = describeError(error);
+    deps.log('error', 'the descriptor could not be read', { runId, team: record.team, error: descriptorError });
+    return { record, intent, descriptorError };
+  }
 }
 
 async function carryOut(
@@ -78,7 +93,8 @@ async function carryOut(
       deps.log('info', line.text, { runId: save.record.runId, what: line.what, ...line.evidence });
     await announce(deps, subject.record, save.record);
     if (freesCapacity(subject.record, save.record)) {
-      await sendMessage(deps.sqs, deps.queueUrl, { kind: 'admit' }, `${save.record.runId}/${save.record.version}`);
+      const { runId, version } = save.record;
+      await sendMessage(deps.sqs, deps.queueUrl, { kind: 'admit', runId }, `${runId}/${version}`);
     }
   }
   const effects = actions.filter((a): a is Effect => a.do !== 'save');

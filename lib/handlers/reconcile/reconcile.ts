@@ -84,7 +84,7 @@ async function onMessages(deps: ReconcileDeps, records: readonly QueueRecord[]):
 
 async function handled(deps: ReconcileDeps, message: RunMessage, receiptHandle?: string): Promise<boolean> {
   try {
-    if (message.kind === 'admit') await admitRuns(deps);
+    if (message.kind === 'admit') await admitRuns(deps, message.runId);
     else await reconcileRun(deps, message.runId);
     return true;
   } catch (error) {

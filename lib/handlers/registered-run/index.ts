@@ -1,7 +1,7 @@
 import { LambdaClient } from '@aws-sdk/client-lambda';
 import { S3Client } from '@aws-sdk/client-s3';
 import type { CdkCustomResourceEvent } from 'aws-lambda';
-import { s3Settings } from '../shared/clients';
+import { endsAfter, s3Settings } from '../shared/clients';
 import { onEvent, type RegisteredRunDeps } from './registered-run';
 
 let deps: RegisteredRunDeps | undefined;
@@ -9,7 +9,7 @@ let deps: RegisteredRunDeps | undefined;
 export const handler = (event: CdkCustomResourceEvent) => {
   // The control function may take its whole minute, and a start is found again by its request id.
   deps ??= {
-    lambda: new LambdaClient({ maxAttempts: 2, requestHandler: { connectionTimeout: 3000, requestTimeout: 65_000 } }),
+    lambda: new LambdaClient({ maxAttempts: 2, requestHandler: endsAfter(65_000) }),
     s3: new S3Client(s3Settings(process.env)),
     fetch,
   };

@@ -9,7 +9,6 @@ import {
   RUN_ITEM,
   RUN_TABLE_PARTITION_KEY,
   RUN_TABLE_SORT_KEY,
-  RUN_TABLE_TTL_ATTRIBUTE,
   requestKey,
   TEAM_INDEX_PARTITION_KEY,
   TEAM_INDEX_SORT_KEY,
@@ -32,8 +31,11 @@ export interface RunIntent {
   trainingImageUri: string | null;
 }
 
-/** A start that repeats a client request id within a week finds the run of the first one. */
-const REQUEST_LIFE_SECONDS = 7 * 86_400;
+/**
+ * Version of the documents that this code writes, in the attribute `schema`. Documents of 0.1.0 have none. Fields are only ever added: an
+ * older control plane ignores them, and `migrate.ts` fills in what an older one left out.
+ */
+export const ITEM_SCHEMA = 2;
 
 const text = (value: string): AttributeValue => ({ S: value });
 const number = (value: number): AttributeValue => ({ N: String(value) });
@@ -45,6 +47,11 @@ const key = (runId: string, item: string): Item => ({
 export const runKey = (runId: string): Item => key(runId, RUN_ITEM);
 export const intentKey = (runId: string): Item => key(runId, INTENT_ITEM);
 export const requestItemKey = (team: string, id: string): Item => key(requestKey(team, id), REQUEST_ITEM);
+
+const documentAttributes = (document: unknown): Item => ({
+  schema: number(ITEM_SCHEMA),
+  document: text(JSON.stringify(document)),
+});
 
 /**
  * The RUN item. The document is the record as JSON; what indexes, conditions and people in the console need stands beside it.
@@ -61,29 +68,32 @@ export function runItem(record: RunRecord): Item {
     [TEAM_INDEX_PARTITION_KEY]: text(record.team),
     [TEAM_INDEX_SORT_KEY]: text(new Date(record.createdAt).toISOString()),
     ...(isActive && { [ACTIVE_INDEX_PARTITION_KEY]: text(ACTIVE_VALUE) }),
-    document: text(JSON.stringify(record)),
+    ...documentAttributes(record),
   };
 }
 
 export const intentItem = (runId: string, intent: RunIntent): Item => ({
   ...intentKey(runId),
-  document: text(JSON.stringify(intent)),
+  ...documentAttributes(intent),
 });
 
-export const requestItem = (team: string, id: string, runId: string, nowMs: number): Item => ({
+/**
+ * A start that repeats a client request id finds the run of the first one, however late: CloudFormation repeats the request of a registered
+ * run when an update is taken back, months after it was made. It is as old as the run, and as small.
+ */
+export const requestItem = (team: string, id: string, runId: string): Item => ({
   ...requestItemKey(team, id),
   madeRun: text(runId),
-  [RUN_TABLE_TTL_ATTRIBUTE]: number(Math.floor(nowMs / 1000) + REQUEST_LIFE_SECONDS),
 });
 
 export const attemptItemOf = (runId: string, attempt: Attempt): Item => ({
   ...key(runId, attemptItem(attempt.number)),
-  document: text(JSON.stringify(attempt)),
+  ...documentAttributes(attempt),
 });
 
 export const eventItemOf = (runId: string, version: number, place: number, line: TimelineEvent): Item => ({
   ...key(runId, eventItem(new Date(line.at).toISOString(), version, place)),
-  document: text(JSON.stringify(line)),
+  ...documentAttributes(line),
 });
 
 /** The document of an item, as it was written by this module. */

@@ -34,6 +34,7 @@ import {
   runItem,
   runKey,
 } from './items';
+import { migrateIntent, migrateRecord } from './migrate';
 
 /** A transaction may hold 100 items; more lines than this in one decision would be a mistake of ours. */
 const MOST_EVENTS = 90;
@@ -50,12 +51,12 @@ export class RunStore {
 
   async find(runId: string): Promise<RunRecord | undefined> {
     const item = await this.get(runKey(runId));
-    return item && documentOf<RunRecord>(item);
+    return item && migrateRecord(documentOf<RunRecord>(item));
   }
 
   async findIntent(runId: string): Promise<RunIntent | undefined> {
     const item = await this.get(intentKey(runId));
-    return item && documentOf<RunIntent>(item);
+    return item && migrateIntent(documentOf<RunIntent>(item));
   }
 
   /** The run that an earlier start with this request id made. */
@@ -68,7 +69,7 @@ export class RunStore {
     const items = [
       runItem(record),
       intentItem(record.runId, intent),
-      requestItem(record.team, clientRequestId, record.runId, record.createdAt),
+      requestItem(record.team, clientRequestId, record.runId),
       eventItemOf(record.runId, record.version, 0, line),
     ];
     const isFree = `attribute_not_exists(${RUN_TABLE_PARTITION_KEY})`;
@@ -94,13 +95,14 @@ export class RunStore {
   }
 
   /** Runs that are not over, as the index shows them. */
-  active(): Promise<RunRecord[]> {
-    return this.query({
+  async active(): Promise<RunRecord[]> {
+    const found = await this.query<RunRecord>({
       IndexName: ACTIVE_INDEX,
       KeyConditionExpression: '#key = :value',
       ExpressionAttributeNames: { '#key': ACTIVE_INDEX_PARTITION_KEY },
       ExpressionAttributeValues: { ':value': { S: ACTIVE_VALUE } },
     });
+    return found.map(migrateRecord);
   }
 
   /** The newest runs of a team, newest first. */
@@ -116,7 +118,7 @@ export class RunStore {
         Limit: limit,
       }),
     );
-    return (Items ?? []).map((item) => documentOf<RunRecord>(item));
+    return (Items ?? []).map((item) => migrateRecord(documentOf<RunRecord>(item)));
   }
 
   /** All attempts of a run, first to last. */

@@ -46,7 +46,7 @@ describe('start', () => {
     await world.ask(start());
     const answer = await world.ask({ action: 'start', runId: 'pretrain-261121120000', confirm: true });
     expect(answer).toMatchObject({ ok: true, state: 'queued' });
-    expect(world.messages.map((m) => JSON.parse(m.body))).toEqual([{ kind: 'admit' }]);
+    expect(world.messages.map((m) => JSON.parse(m.body))).toEqual([{ kind: 'admit', runId: 'pretrain-261121120000' }]);
   });
 
   test('signs an upload for the exact digest, and confirms only when it is there whole', async () => {

@@ -142,6 +142,11 @@ export function fakeWorld() {
     pass: (milliseconds: number) => {
       now += milliseconds;
     },
+    /** What DynamoDB does with items whose time is up. */
+    expireItems: () => {
+      for (const [id, item] of table.items)
+        if (Number(item.expiresAt?.N ?? Infinity) * 1000 <= now) table.items.delete(id);
+    },
     async tick(minutes = 5): Promise<void> {
       now += minutes * MINUTE;
       await onEvent(reconcile, { slipway: 'tick' });

@@ -91,6 +91,8 @@ function reference(resources: Resources, id: string): string {
   if (type === 'AWS::Lambda::Alias') return aliasArn(resources, id);
   if (type === 'AWS::SQS::Queue') return `https://sqs.${region}.amazonaws.com/${account}/${nameOf(resources, id)}`;
   if (type === 'AWS::Lambda::Version') return `${arnOf(resources, functionOf(resources, id))}:1`;
+  // The key of an earlier stack, which a parameter of the template reads from SSM.
+  if (/^SsmParameterValue.*key/.test(id)) return arn('kms', 'key/adopted');
   return type === 'AWS::S3::Bucket' ? nameOf(resources, id).toLowerCase() : nameOf(resources, id);
 }
 
