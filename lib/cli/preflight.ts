@@ -74,8 +74,8 @@ export async function preflightRun(run: RunSpec, descriptor: Descriptor, termina
     quotaRows(runQuotaNeeds(run), descriptor.region),
     missingData(run, descriptor),
   ]);
-  for (const found of missing) terminal.err(`${found.level}: ${found.message}`);
   if (hasErrors(missing)) throw new Refusal(missing);
+  for (const found of missing) terminal.err(`${found.level}: ${found.message}`);
   const outcome = launchOutcome(rows);
   if (outcome === 'refuse') throw new Refusal(quotaIssues(rows), { quotas: rows.map(quotaJson) });
   if (outcome === 'wait') terminal.err(`quota: the run will wait for free instances\n${quotaTable(shortRows(rows))}`);

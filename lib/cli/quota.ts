@@ -42,7 +42,9 @@ export async function quota(file: string, options: QuotaOptions, terminal: Termi
 export async function quotaRows(needs: readonly QuotaNeed[], region: string): Promise<QuotaRow[]> {
   const client = new ServiceQuotasClient({ region, maxAttempts: 5, retryMode: 'adaptive' });
   const limits = await readAppliedLimits(client, needs, (ms) => sleep(ms));
-  const usage = await readUsage(new SageMakerClient({ region })).catch((error: Error) => ({
+  const usage = await readUsage(new SageMakerClient({ region, maxAttempts: 6, retryMode: 'adaptive' }), (ms) =>
+    sleep(ms),
+  ).catch((error: Error) => ({
     unknown: `${error.name}: ${error.message}`,
   }));
   return judgeForLaunch(needs, limits, usage);
