@@ -10,7 +10,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/e2e/**', ...SANDBOX_TESTS],
+          exclude: ['test/e2e/**', 'test/long/**', ...SANDBOX_TESTS],
           // Half the time of a process for each file, most of it for reading the CDK library again. Tests leave nothing behind (setupFiles).
           isolate: false,
           maxWorkers: '100%',
@@ -31,6 +31,17 @@ export default defineConfig({
           // Half of a deploy and of a run is waiting for it; more than two at once would wait for each other's ranks.
           maxWorkers: 2,
           // Real processes on a machine that others may keep busy; a test that fails twice has failed.
+          retry: process.env.CI ? 1 : 0,
+        },
+      },
+      {
+        test: {
+          name: 'long',
+          include: ['test/long/**/*.test.ts'],
+          testTimeout: 1_800_000,
+          hookTimeout: 600_000,
+          // Each file has an embedded AWS of its own, and most of them run ranks.
+          maxWorkers: 1,
           retry: process.env.CI ? 1 : 0,
         },
       },

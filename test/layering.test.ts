@@ -31,6 +31,7 @@ const MAY_IMPORT: Record<string, readonly [modules: string[], packages: RegExp]>
   queue: [['catalog', 'spec', 'quota'], /^$/],
   report: [['catalog', 'spec', 'planner', 'search', 'quota', 'lifecycle'], /^echarts($|\/)/],
   aws: [['catalog', 'spec', 'quota', 'contracts'], /^@aws-sdk\//],
+  verify: [['catalog', 'spec'], /^(node:|@aws-sdk\/)/],
   archive: [['spec'], /^(node:|tar-stream$)/],
   environment: [['catalog', 'spec', 'rules', 'archive'], /^node:/],
   contracts: [['spec'], /^zod$/],
@@ -40,8 +41,10 @@ const MAY_IMPORT: Record<string, readonly [modules: string[], packages: RegExp]>
   ],
   handlers: [[...PURE, 'contracts', 'aws'], /^(node:|@aws-sdk\/|@aws-lambda-powertools\/|zod$|aws-lambda$)/],
   sandbox: [[...PURE, 'contracts'], /^(node:|@aws-sdk\/|@smithy\/|yaml$|zod$)/],
+  simulation: [[...PURE, 'contracts', 'handlers'], /^(node:(fs|path|crypto)$|@aws-sdk\/client-|zod$|yaml$)/],
+  testing: [['sandbox', 'simulation'], /^$/],
   cli: [
-    [...PURE, 'archive', 'environment', 'contracts', 'aws', 'sandbox'],
+    [...PURE, 'archive', 'environment', 'contracts', 'aws', 'sandbox', 'simulation', 'verify'],
     /^(node:|@aws-sdk\/|commander$|picocolors$|@clack\/|cli-table3$|yaml$)/,
   ],
 };

@@ -69,8 +69,8 @@ const unknownPrice = () =>
   });
 
 /** A question that must be answered with yes; no terminal to ask on is wrong usage. */
-export async function ask(message: string): Promise<void> {
-  if (!process.stdin.isTTY) throw new UsageError('launch: must be confirmed, got no terminal to ask on; add --yes');
+export async function ask(message: string, verb = 'launch'): Promise<void> {
+  if (!process.stdin.isTTY) throw new UsageError(`${verb}: must be confirmed, got no terminal to ask on; add --yes`);
   const answer = await confirm({ message, initialValue: false });
-  if (isCancel(answer) || !answer) throw new UsageError('launch: not confirmed; nothing was started');
+  if (isCancel(answer) || !answer) throw new UsageError(`${verb}: not confirmed; nothing was started`);
 }

@@ -8,8 +8,10 @@ import type { QuotaOptions } from './quota';
 import type { ReportOptions } from './report';
 import { reportError } from './report-error';
 import type { SandboxOptions } from './sandbox';
+import type { SimulateOptions } from './simulate';
 import type { StatusOptions } from './status';
 import { processTerminal, type Terminal } from './terminal';
+import type { VerifyOptions } from './verify/verify';
 
 const collect = (value: string, previous: string[] = []) => [...previous, value];
 
@@ -104,12 +106,46 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
     .action(async (file: string, options: LockOptions) =>
       done(await (await import('./lock.js')).lock(file, options, terminal)),
     );
+  simulateVerb(root, terminal, done);
+  verifyVerb(verb, terminal, done);
   runVerbs(verb, terminal, done);
   sandboxVerb(root, terminal, done);
   return root;
 }
 
+/** It reads nothing but the scenario: none of the options of the other verbs means anything to it. */
+function simulateVerb(root: Command, terminal: Terminal, done: (code: number) => void): void {
+  root
+    .command('simulate <scenario>')
+    .description("play the control plane's own functions against an AWS in memory, on a virtual clock")
+    .option('--seed <n>', 'what the scenario draws and how long calls take follows from it (default: 1)')
+    .option('--histories <n>', 'play n seeds; the first that fails is shrunk to the shortest scenario')
+    .option('--html <file>', 'draw queue, runs, attempts and decisions over time')
+    .option('--json', 'print one JSON document on stdout')
+    .addHelpText('after', '\nExample:\n  slipway simulate scenarios/spot-lost.yaml --seed 7')
+    .action(async (file: string, options: SimulateOptions) =>
+      done(await (await import('./simulate.js')).simulate(file, options, terminal)),
+    );
+}
+
 type Verb = (name: string, description: string, example: string) => Command;
+
+function verifyVerb(verb: Verb, terminal: Terminal, done: (code: number) => void): void {
+  verb(
+    'verify <environment>',
+    'ask the account whether what Slipway takes for granted about AWS holds there',
+    'slipway verify research --region us-west-2 --level train',
+  )
+    .option('--level <read|deploy|train|efa>', 'how far to go; each level includes the ones before it', 'read')
+    .option('--yes', 'do not ask')
+    .option('--resume <file>', 'go on from an earlier record')
+    .option('--cpu-type <type>', 'instance type of the jobs of level train', 'ml.m5.large')
+    .option('--efa-type <type>', 'instance type of level efa')
+    .option('--image <uri>', "image of the jobs; default: the environment's own")
+    .action(async (environment: string, options: VerifyOptions) =>
+      done(await (await import('./verify/verify.js')).verify(environment, options, terminal)),
+    );
+}
 
 /** Verbs on runs that were launched. */
 function runVerbs(verb: Verb, terminal: Terminal, done: (code: number) => void): void {

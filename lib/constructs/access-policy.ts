@@ -1,3 +1,4 @@
+import { foreignDataStatements } from './job-role-policy';
 import type { ExactStatement } from './statement';
 
 /** What the policies of people are made from. All values may be tokens. */
@@ -11,6 +12,12 @@ export interface AccessContext {
   readonly artifactBucketArn: string;
   readonly keyArn: string;
   readonly runTableArn: string;
+  /** Execution and processing roles of one team's jobs, by team. */
+  readonly jobRoleArns: Readonly<Record<string, readonly string[]>>;
+  /** Repository of the environment's image. @default - it has none */
+  readonly repositoryArn?: string;
+  /** Prefixes of the data bucket that a team may write, by team. */
+  readonly writableData: Readonly<Record<string, readonly string[]>>;
   /** Alias of control by team. */
   readonly aliasArns: Readonly<Record<string, string>>;
 }
@@ -18,18 +25,21 @@ export interface AccessContext {
 /** A researcher of one team: launches through the team's alias, reads the team's runs, logs and shared data. */
 export function researcherStatements(context: AccessContext, team: string): ExactStatement[] {
   const own = `runs/${team}/*`;
+  const writableData = context.writableData[team] ?? [];
+  const otherTeams = Object.keys(context.writableData).filter((other) => other !== team);
   return [
     { actions: ['lambda:InvokeFunction'], resources: [context.aliasArns[team] ?? ''] },
-    descriptors(context, team),
-    ...preflightReads(context),
+    ...descriptors(context, team),
+    ...preflightReads(context, [team]),
     ...jobLogs(context),
     ...reads(context.dataBucketArn, ['*']),
+    ...foreignDataStatements({ dataBucketArn: context.dataBucketArn, otherTeams, writableData }),
     ...reads(context.checkpointBucketArn, [own]),
     ...reads(context.artifactBucketArn, [own]),
     {
       actions: ['s3:PutObject', 's3:AbortMultipartUpload'],
-      resources: [`${context.dataBucketArn}/teams/${team}/*`],
-      wildcard: "The team's own place in the data bucket.",
+      resources: writableData.map((prefix) => `${context.dataBucketArn}/${prefix}*`),
+      wildcard: "The team's own places in the data bucket.",
     },
     useKey(context),
   ];
@@ -39,8 +49,8 @@ export function researcherStatements(context: AccessContext, team: string): Exac
 export function platformAdminStatements(context: AccessContext): ExactStatement[] {
   return [
     { actions: ['lambda:InvokeFunction'], resources: Object.values(context.aliasArns) },
-    descriptors(context, '*'),
-    ...preflightReads(context),
+    ...descriptors(context, '*'),
+    ...preflightReads(context, teamsOf(context)),
     ...jobLogs(context),
     ...[context.dataBucketArn, context.checkpointBucketArn, context.artifactBucketArn].flatMap((arn) =>
       reads(arn, ['*']),
@@ -57,8 +67,8 @@ export function platformAdminStatements(context: AccessContext): ExactStatement[
 /** Looks at everything that happened and at no data. */
 export function auditorStatements(context: AccessContext): ExactStatement[] {
   return [
-    descriptors(context, '*'),
-    ...preflightReads(context),
+    ...descriptors(context, '*'),
+    ...preflightReads(context, teamsOf(context)),
     ...jobLogs(context),
     {
       actions: ['dynamodb:GetItem', 'dynamodb:Query', 'dynamodb:Scan'],
@@ -71,21 +81,30 @@ export function auditorStatements(context: AccessContext): ExactStatement[] {
 
 /** A pipeline that validates and checks before people launch: descriptors, quotas and jobs, nothing that spends. */
 export function ciStatements(context: AccessContext): ExactStatement[] {
-  return [descriptors(context, '*'), ...preflightReads(context)];
+  return [...descriptors(context, '*'), ...preflightReads(context, teamsOf(context))];
 }
 
-function descriptors({ partition, region, account, environment }: AccessContext, team: string): ExactStatement {
+function descriptors({ partition, region, account, environment }: AccessContext, team: string): ExactStatement[] {
   const parameters = `arn:${partition}:ssm:${region}:${account}:parameter/slipway/environments/${environment}`;
-  return {
-    // The first names the teams. Reading by path would show a team the descriptors of all others.
-    actions: team === '*' ? ['ssm:GetParameter', 'ssm:GetParametersByPath'] : ['ssm:GetParameter'],
-    resources: [parameters, `${parameters}/${team}`],
-    wildcard: 'The descriptors of all teams of the environment.',
-  };
+  return [
+    {
+      // The first names the teams: `--environment <name>` finds the caller's own team by them.
+      actions: ['ssm:GetParameter'],
+      resources: [parameters, `${parameters}/${team}`],
+      wildcard: 'The descriptors of all teams of the environment.',
+    },
+    // Reading by path would show a team the descriptors of all others.
+    ...(team === '*' ? [{ actions: ['ssm:GetParametersByPath'], resources: [parameters, `${parameters}/`] }] : []),
+  ];
 }
 
-function preflightReads({ partition, region, account, environment }: AccessContext): ExactStatement[] {
+const teamsOf = ({ jobRoleArns }: AccessContext): string[] => Object.keys(jobRoleArns);
+
+function preflightReads(context: AccessContext, teams: readonly string[]): ExactStatement[] {
+  const { partition, region, account, environment, jobRoleArns, repositoryArn } = context;
   return [
+    { actions: ['iam:GetRole'], resources: teams.flatMap((team) => jobRoleArns[team] ?? []) },
+    ...(repositoryArn ? [{ actions: ['ecr:DescribeImages'], resources: [repositoryArn] }] : []),
     {
       actions: [
         'servicequotas:GetServiceQuota',

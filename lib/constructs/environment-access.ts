@@ -10,12 +10,16 @@ import {
 } from './access-policy';
 import { allow, type ExactStatement } from './statement';
 import type { TrainingLauncher } from './training-launcher';
+import type { TrainingRoles } from './training-roles';
 import type { TrainingStorage } from './training-storage';
 
 export interface EnvironmentAccessProps {
   readonly environment: string;
   readonly storage: TrainingStorage;
   readonly launcher: TrainingLauncher;
+  readonly jobRoles: TrainingRoles;
+  /** Repository of the environment's image. @default - it has none */
+  readonly repositoryArn?: string;
   /** Who may act for a team, by team; a team without principals gets no role. */
   readonly teams: Readonly<Record<string, readonly string[]>>;
   /** @default - no role */
@@ -66,12 +70,18 @@ export class EnvironmentAccess extends Construct {
 
   private context(): AccessContext {
     const { partition, region, account } = Stack.of(this);
-    const { storage, launcher, environment } = this.props;
+    const { storage, launcher, environment, jobRoles, repositoryArn } = this.props;
+    const teams = Object.entries(jobRoles.teams);
     return {
       partition,
       region,
       account,
       environment,
+      repositoryArn,
+      jobRoleArns: Object.fromEntries(
+        teams.map(([team, { execution, processing }]) => [team, [execution.roleArn, processing.roleArn]]),
+      ),
+      writableData: Object.fromEntries(teams.map(([team]) => [team, jobRoles.writableData(team)])),
       dataBucketArn: storage.dataBucket.bucketArn,
       checkpointBucketArn: storage.checkpointBucket.bucketArn,
       artifactBucketArn: storage.artifactBucket.bucketArn,

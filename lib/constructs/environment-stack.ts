@@ -3,10 +3,11 @@ import path from 'node:path';
 import { CfnElement, CfnOutput, Stack, type StackProps, Tags } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
 import type { Archive } from '../archive/archive';
+import { baseImageContents } from '../catalog/base-images';
 import { environmentQuotaNeeds } from '../quota';
 import type { EnvironmentSpec } from '../spec/environment-file';
 import type { RunSpec } from '../spec/run-spec';
-import { baseImageContents, baseImageUri, dockerfileOf } from './base-image';
+import { baseImageUri, dockerfileOf } from './base-image';
 import { DriverPublish } from './driver-publish';
 import { EnvironmentAccess } from './environment-access';
 import { EnvironmentNetwork } from './environment-network';
@@ -84,7 +85,7 @@ export class EnvironmentStack extends Stack {
     this.imageUri = image?.imageUri ?? this.spec.image.uri ?? '';
     this.roles = this.makeRoles(image);
     this.launcher = this.makeLauncher();
-    this.access = this.makeAccess();
+    this.access = this.makeAccess(image);
     this.observability = new Observability(this, 'Observability', {
       environment: this.spec.name,
       launcher: this.launcher,
@@ -140,9 +141,14 @@ export class EnvironmentStack extends Stack {
 
   private makeRoles(image: TrainingImage | undefined): TrainingRoles {
     const { name, teams, storage, guardrails, network } = this.spec;
+    const byTeam = <T>(pick: (team: EnvironmentSpec['teams'][string]) => T) =>
+      Object.fromEntries(Object.entries(teams).map(([team, options]) => [team, pick(options)]));
     return new TrainingRoles(this, 'Roles', {
       environment: name,
       teams: Object.keys(teams),
+      data: byTeam(({ data }) => data),
+      mlflow: byTeam(({ mlflow }) => mlflow),
+      isForeignNetwork: network.mode === 'existing',
       storage: this.storage,
       network: this.network,
       repositoryName: image && this.prefix,
@@ -168,12 +174,14 @@ export class EnvironmentStack extends Stack {
     });
   }
 
-  private makeAccess(): EnvironmentAccess {
+  private makeAccess(image: TrainingImage | undefined): EnvironmentAccess {
     const { name, teams, access } = this.spec;
     return new EnvironmentAccess(this, 'Access', {
       environment: name,
       storage: this.storage,
       launcher: this.launcher,
+      jobRoles: this.roles,
+      repositoryArn: image?.repository.repositoryArn,
       teams: Object.fromEntries(Object.entries(teams).map(([team, { principals }]) => [team, principals])),
       ...access,
     });
@@ -221,6 +229,8 @@ export class EnvironmentStack extends Stack {
           network: { mode: network.mode, packages: network.packages, wheels: network.wheels },
           fileSystems,
           external: storage.external,
+          writableData: this.roles.writableData(team),
+          mlflow: this.spec.teams[team]?.mlflow,
           trainingImageUri: this.imageUri,
           image: image.uri ? undefined : baseImageContents(image.base),
           prices,

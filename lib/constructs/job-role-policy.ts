@@ -9,6 +9,12 @@ export interface JobRoleContext {
   /** Name of the environment: jobs are called `<environment>-...`. */
   readonly environment: string;
   readonly team: string;
+  /** The environment's other teams, whose own data stays out of reach. @default - none */
+  readonly otherTeams?: readonly string[];
+  /** Prefixes of the data bucket that the team's processing jobs may write. */
+  readonly writableData: readonly string[];
+  /** MLflow tracking servers and apps that jobs may log to. @default - none */
+  readonly mlflow?: readonly string[];
   readonly dataBucketArn: string;
   readonly checkpointBucketArn: string;
   readonly artifactBucketArn: string;
@@ -20,6 +26,8 @@ export interface JobRoleContext {
   /** Subnets and groups of jobs; empty: jobs run without a VPC. */
   readonly subnetIds: readonly string[];
   readonly securityGroupIds: readonly string[];
+  /** Whether subnets and groups may belong to another account, which shares them. @default false */
+  readonly isForeignNetwork?: boolean;
   /** Data outside the environment. @default - none */
   readonly external?: readonly { readonly s3: string; readonly access?: string; readonly kmsKeyArn?: string }[];
   /** @default - none */
@@ -51,16 +59,16 @@ export function executionStatements(context: JobRoleContext): ExactStatement[] {
 }
 
 /**
- * Role of a team's processing containers: as above, but what it makes goes into the data bucket, where it may add and replace
- * (old versions stay) and not delete.
+ * Role of a team's processing containers: as above, but what it makes goes into the prefixes of the data bucket that the team
+ * owns, where it may add and replace (old versions stay) and not delete.
  */
 export function processingStatements(context: JobRoleContext): ExactStatement[] {
   return [
     ...sharedStatements(context, 'ProcessingJobs'),
     {
       actions: ['s3:PutObject', ...MULTIPART],
-      resources: [`${context.dataBucketArn}/*`],
-      wildcard: 'The run file names the prefix that prepared data goes to.',
+      resources: context.writableData.map((prefix) => `${context.dataBucketArn}/${prefix}*`),
+      wildcard: 'The run file names the folder that prepared data goes to, below what the team owns.',
     },
   ];
 }
@@ -88,11 +96,63 @@ function sharedStatements(context: JobRoleContext, logFamily: string): ExactStat
       resources: [`${context.artifactBucketArn}/${own}/*/output/*`],
       wildcard: 'The outputs of all runs of one team; job files and code of the same runs stay out of reach.',
     },
+    ...foreignDataStatements(context),
     ...keyStatements(context),
+    ...mlflowStatements(context),
     ...networkStatements(context),
     ...(context.external ?? []).flatMap((place) => externalStatements(place, context)),
     ...packageStatements(context),
     ...debugStatements(context),
+  ];
+}
+
+/** Shared data is everybody's to read; what lies below `teams/<team>/` is that team's, unless it is named as another one's too. */
+export function foreignDataStatements({
+  dataBucketArn,
+  otherTeams = [],
+  writableData,
+}: Pick<JobRoleContext, 'dataBucketArn' | 'otherTeams' | 'writableData'>): ExactStatement[] {
+  const foreign = otherTeams.map(ownData).filter((prefix) => !writableData.some((own) => own.startsWith(prefix)));
+  if (foreign.length === 0) return [];
+  return [
+    {
+      deny: true,
+      actions: ['s3:GetObject'],
+      resources: foreign.map((prefix) => `${dataBucketArn}/${prefix}*`),
+      wildcard: "A denial of other teams' data.",
+    },
+  ];
+}
+
+/** Prefix of the data bucket that belongs to one team. */
+export const ownData = (team: string): string => `teams/${team}/`;
+
+/** Actions of the MLflow client that logs a run; models are registered by people. */
+const MLFLOW_LOGGING = [
+  'sagemaker-mlflow:CreateExperiment',
+  'sagemaker-mlflow:CreateRun',
+  'sagemaker-mlflow:GetExperiment',
+  'sagemaker-mlflow:GetExperimentByName',
+  'sagemaker-mlflow:GetRun',
+  'sagemaker-mlflow:ListArtifacts',
+  'sagemaker-mlflow:LogBatch',
+  'sagemaker-mlflow:LogInputs',
+  'sagemaker-mlflow:LogMetric',
+  'sagemaker-mlflow:LogModel',
+  'sagemaker-mlflow:LogOutputs',
+  'sagemaker-mlflow:LogParam',
+  'sagemaker-mlflow:SearchRuns',
+  'sagemaker-mlflow:SetExperimentTag',
+  'sagemaker-mlflow:SetTag',
+  'sagemaker-mlflow:UpdateRun',
+];
+
+function mlflowStatements({ mlflow = [] }: JobRoleContext): ExactStatement[] {
+  const servers = mlflow.filter((arn) => arn.includes(':mlflow-tracking-server/'));
+  const apps = mlflow.filter((arn) => arn.includes(':mlflow-app/'));
+  return [
+    ...(servers.length > 0 ? [{ actions: MLFLOW_LOGGING, resources: servers }] : []),
+    ...(apps.length > 0 ? [{ actions: ['sagemaker:CallMlflowAppApi'], resources: apps }] : []),
   ];
 }
 
@@ -163,8 +223,9 @@ function logStatements({ partition, region, account, environment }: JobRoleConte
 function keyStatements({ keyArn, region, partition }: JobRoleContext): ExactStatement[] {
   const suffix = partition === 'aws-cn' ? 'amazonaws.com.cn' : 'amazonaws.com';
   return [
+    // kms:Encrypt: https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-roles.html asks for it with a key for outputs, 2026-11-22.
     {
-      actions: ['kms:Decrypt', 'kms:GenerateDataKey'],
+      actions: ['kms:Decrypt', 'kms:Encrypt', 'kms:GenerateDataKey'],
       resources: [keyArn],
       conditions: { StringEquals: { 'kms:ViaService': `s3.${region}.${suffix}` } },
     },
@@ -180,11 +241,13 @@ function keyStatements({ keyArn, region, partition }: JobRoleContext): ExactStat
 
 /** Network interfaces that SageMaker makes in the VPC with this role: in the environment's subnets and group only. */
 function networkStatements(context: JobRoleContext): ExactStatement[] {
-  const { partition, region, account, subnetIds, securityGroupIds } = context;
+  const { partition, region, account, subnetIds, securityGroupIds, isForeignNetwork } = context;
   if (subnetIds.length === 0) return [];
-  const arn = (kind: string, id: string) => `arn:${partition}:ec2:${region}:${account}:${kind}/${id}`;
+  const owned = (kind: string, id: string, owner = account) => `arn:${partition}:ec2:${region}:${owner}:${kind}/${id}`;
+  // A subnet that is shared through RAM carries its owner's account; its id is unique.
+  const arn = (kind: string, id: string) => owned(kind, id, isForeignNetwork ? '*' : account);
   const subnets = subnetIds.map((id) => arn('subnet', id));
-  const interfaces = arn('network-interface', '*');
+  const interfaces = owned('network-interface', '*');
   return [
     {
       actions: [
@@ -209,7 +272,7 @@ function networkStatements(context: JobRoleContext): ExactStatement[] {
         'ec2:DeleteNetworkInterfacePermission',
       ],
       resources: [interfaces],
-      conditions: { ArnEquals: { 'ec2:Subnet': subnets } },
+      conditions: { ArnLike: { 'ec2:Subnet': subnets } },
       wildcard: 'Interfaces are made per job; the condition holds them to the subnets of the environment.',
     },
   ];

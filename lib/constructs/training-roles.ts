@@ -1,17 +1,27 @@
 import { Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import { Construct } from 'constructs';
-import { executionStatements, type JobRoleContext, processingStatements } from './job-role-policy';
+import { executionStatements, type JobRoleContext, ownData, processingStatements } from './job-role-policy';
 import { allow, type ExactStatement } from './statement';
 import type { TrainingStorage } from './training-storage';
 
 export interface TrainingRolesProps
   extends Pick<
     JobRoleContext,
-    'environment' | 'repositoryName' | 'allowedImages' | 'external' | 'codeArtifact' | 'allowsRemoteDebug'
+    | 'environment'
+    | 'repositoryName'
+    | 'allowedImages'
+    | 'external'
+    | 'codeArtifact'
+    | 'allowsRemoteDebug'
+    | 'isForeignNetwork'
   > {
   /** Names of the teams; each gets roles and prefixes of its own. */
   readonly teams: readonly string[];
+  /** Prefixes of the data bucket that a team may write beside its own `teams/<team>/`. @default - none */
+  readonly data?: Readonly<Record<string, readonly string[]>>;
+  /** MLflow servers and apps that a team's jobs may log to. @default - none */
+  readonly mlflow?: Readonly<Record<string, readonly string[]>>;
   readonly storage: Pick<TrainingStorage, 'dataBucket' | 'checkpointBucket' | 'artifactBucket' | 'key'>;
   /** @default - jobs run without a VPC */
   readonly network?: { readonly subnetIds: readonly string[]; readonly securityGroupIds: readonly string[] };
@@ -54,6 +64,11 @@ export class TrainingRoles extends Construct {
     return Object.values(this.teams).flatMap(({ execution, processing }) => [execution.roleArn, processing.roleArn]);
   }
 
+  /** Prefixes of the data bucket that a team's processing jobs may write. */
+  writableData(team: string): string[] {
+    return [ownData(team), ...(this.props.data?.[team] ?? []).filter((prefix) => prefix !== ownData(team))];
+  }
+
   private rolesOf(team: string): TeamRoles {
     const context = this.contextOf(team);
     return {
@@ -80,13 +95,16 @@ export class TrainingRoles extends Construct {
 
   private contextOf(team: string): JobRoleContext {
     const { partition, region, account } = Stack.of(this);
-    const { storage, network, ...rest } = this.props;
+    const { storage, network, teams, data, mlflow, ...rest } = this.props;
     return {
       ...rest,
       partition,
       region,
       account,
       team,
+      otherTeams: teams.filter((other) => other !== team),
+      writableData: this.writableData(team),
+      mlflow: mlflow?.[team],
       dataBucketArn: storage.dataBucket.bucketArn,
       checkpointBucketArn: storage.checkpointBucket.bucketArn,
       artifactBucketArn: storage.artifactBucket.bucketArn,

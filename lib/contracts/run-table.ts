@@ -8,6 +8,7 @@
  * | run id | `ATTEMPT#0001` | one attempt, as last seen |
  * | run id | `EVENT#2026-11-21T12:00:00.000Z#0042` | one line of the timeline, with its evidence |
  * | `REQUEST#<team>#<client request id>` | `REQUEST` | the run id that this request made: a repeated `start` finds it |
+ * | `QUEUE` | `QUEUE` | what the teams have used, and the queue shares of the last pass |
  *
  * Both indexes are sparse: only RUN items carry their keys.
  */
@@ -31,6 +32,8 @@ export const RUN_TABLE_TTL_ATTRIBUTE = 'expiresAt';
 export const RUN_ITEM = 'RUN';
 export const INTENT_ITEM = 'INTENT';
 export const REQUEST_ITEM = 'REQUEST';
+/** Partition and sort key of the one item of the queue: no run id has capitals. */
+export const QUEUE_ITEM = 'QUEUE';
 export const ATTEMPT_ITEM_PREFIX = 'ATTEMPT#';
 export const EVENT_ITEM_PREFIX = 'EVENT#';
 

@@ -1,6 +1,7 @@
 import { changeAttempt, type Move, move, NO_MOVE } from './action';
 import { capacityOverdue } from './budgets';
 import { failRun } from './end-run';
+import type { IntentChange } from './intent';
 import { rungAfterCapacityFailure, unusableRungs } from './ladder';
 import type { Observed } from './observed';
 import type { EpochMs, RunRecord } from './record';
@@ -33,4 +34,32 @@ export function waitInQueue(record: RunRecord, observed: Observed, now: EpochMs)
   const hours = Math.round((now - since) / 3_600_000);
   const text = `has waited ${hours} h in the queue: ${record.reason}`;
   return move({ notices: [notice(record, 'queue-wait', String(since), text, 'queue', now)] });
+}
+
+/**
+ * A queued run that waits for runs which failed or were stopped: a person is told once of each. Undefined when nobody has to be.
+ * @param awaited the runs that it waits for, by what `after` says
+ */
+export function blockedRun(
+  record: RunRecord,
+  awaited: ReadonlyMap<string, RunRecord | undefined>,
+  now: EpochMs,
+): IntentChange | undefined {
+  const fresh = record.after.flatMap((wanted) => {
+    const other = awaited.get(wanted);
+    if (other?.state !== 'failed' && other?.state !== 'stopped') return [];
+    const text = `waits for ${wanted}, and ${other.runId} is ${other.state}; resume that one, or stop this one`;
+    const said = notice(record, 'after-failed', other.runId, text, 'queue', now);
+    return record.alerts.includes(said.id) ? [] : [said];
+  });
+  if (fresh.length === 0) return undefined;
+  return {
+    record: {
+      ...record,
+      version: record.version + 1,
+      outbox: [...record.outbox, ...fresh],
+      alerts: [...record.alerts, ...fresh.map((n) => n.id)],
+    },
+    events: fresh.map((n) => event(now, 'after-failed', n.text)),
+  };
 }

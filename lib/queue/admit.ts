@@ -1,15 +1,13 @@
-import { queueOrder } from './order';
+import { QueueLines, type TeamFacts } from './order';
 import type { PoolLimit, PoolNeeds, QueuedRun, RunningRun } from './run';
 
-/** A run that does not fit keeps what it needs free for itself once it has waited this long; until then smaller ones may pass. */
+/** A run that lacks room keeps it free for itself once it has waited this long; until then others may pass. */
 export const PATIENCE_MS = 3_600_000;
 
-export interface QueueInput {
+export interface QueueInput extends TeamFacts {
   waiting: readonly QueuedRun[];
   running: readonly RunningRun[];
   pools: Readonly<Record<string, PoolLimit>>;
-  /** Queue shares by team; 1 where not named. */
-  shares: Readonly<Record<string, number>>;
   /** Ids of completed runs, and `latest:<name>` where the newest run of that name is completed. */
   completed: ReadonlySet<string>;
   /** Epoch milliseconds. */
@@ -29,23 +27,34 @@ export interface Admission {
   waits: Place[];
 }
 
+/** Room that is kept for a run: nobody who came later takes it. */
+interface Reservation {
+  runId: string;
+  queuedAt: number;
+  /** It has held back a run that would fit: now a team above its entitlement does not get the room either, however long it waits. */
+  isStrict: boolean;
+}
+
 /**
- * Which waiting runs start now, in queue order, and why each of the others waits. Small runs may pass a large one that does not
- * fit, but only for an hour: then its pools are kept for it, so that every run whose needs are within the limits starts some day.
+ * Which waiting runs start now, in queue order, and why each of the others waits. Others may pass a run that does not fit, but only for an
+ * hour: then the pools in which it lacks room, and no others, are kept for it against every run that came later. Nothing is kept for a run
+ * that could not start although all of ours ended: one in its back-off, above a limit, or against what jobs of others hold.
  */
 export function admit(input: QueueInput): Admission {
   const used = new Map<string, number>();
   for (const run of input.running) take(used, run.needs);
-  const kept = new Map<string, string>();
+  const kept = new Map<string, Reservation>();
   const result: Admission = { admitted: [], waits: [] };
-  for (const run of queueOrder(input.waiting, input.running, input.shares, input.now)) {
-    const why = reasonToWait(run, input, used, kept);
+  const lines = new QueueLines(input.waiting, input.running, input, input.now);
+  for (let run = lines.next(); run; run = lines.next()) {
+    const why = reasonToWait(run, input, used, kept, lines.isAbove(run.team));
     if (why === undefined) {
       take(used, run.needs);
+      lines.take(run);
       result.admitted.push(run.runId);
       continue;
     }
-    if (keepsItsPlace(run, input)) for (const pool of Object.keys(run.needs)) setOnce(kept, pool, run.runId);
+    for (const pool of poolsToKeep(run, input, used)) keep(kept, pool, run);
     result.waits.push({ runId: run.runId, position: result.waits.length + 1, why });
   }
   return result;
@@ -55,37 +64,77 @@ function reasonToWait(
   run: QueuedRun,
   input: QueueInput,
   used: ReadonlyMap<string, number>,
-  kept: ReadonlyMap<string, string>,
+  kept: ReadonlyMap<string, Reservation>,
+  isAbove: boolean,
 ): string | undefined {
-  const open = run.after.filter((id) => !input.completed.has(id));
-  if (open.length > 0) return `waits for ${open.join(', ')}`;
-  if (run.notBefore !== undefined && run.notBefore > input.now) return 'waits before it asks for capacity again';
+  const why = notReady(run, input);
+  if (why) return why;
   for (const [pool, needed] of Object.entries(run.needs)) {
-    const { limit, usedByOthers, name } = input.pools[pool] ?? { limit: null, usedByOthers: 0, name: pool };
-    const holder = kept.get(pool);
-    if (holder) return `${name} is kept for ${holder}, which waits longer`;
+    const { limit, name } = poolOf(pool, input);
     if (limit === null) continue;
     if (needed > limit) return `${name}: needs ${needed}, the limit is ${limit}`;
-    const free = limit - usedByOthers - (used.get(pool) ?? 0);
+    const free = freeIn(pool, input, used);
     if (needed > free) return `${name}: needs ${needed}, ${Math.max(0, free)} of ${limit} are free`;
+  }
+  return reasonToYield(run, input, kept, isAbove);
+}
+
+/** The run would fit, but room is kept for another one. */
+function reasonToYield(
+  run: QueuedRun,
+  input: QueueInput,
+  kept: ReadonlyMap<string, Reservation>,
+  isAbove: boolean,
+): string | undefined {
+  for (const pool of Object.keys(run.needs)) {
+    const holder = kept.get(pool);
+    if (!holder) continue;
+    const { name } = poolOf(pool, input);
+    if (holder.queuedAt <= run.queuedAt) {
+      holder.isStrict ||= !isAbove;
+      return `${name} is kept for ${holder.runId}, which waits longer`;
+    }
+    if (isAbove && holder.isStrict) return `${name} is kept for ${holder.runId}, whose team has used less of its share`;
   }
   return undefined;
 }
 
-/** Only a run that could start when others end may keep its place: one that waits for another run, or asks too much, must not. */
-function keepsItsPlace(run: QueuedRun, input: QueueInput): boolean {
-  const isReady = run.after.every((id) => input.completed.has(id));
+function notReady(run: QueuedRun, { completed, now }: QueueInput): string | undefined {
+  const open = run.after.filter((id) => !completed.has(id));
+  if (open.length > 0) return `waits for ${open.join(', ')}`;
+  if (run.notBefore !== undefined && run.notBefore > now) return 'waits before it asks for capacity again';
+  return undefined;
+}
+
+/** The pools that have no room for a run which has waited for long, and which would start if others of ours ended. */
+function poolsToKeep(run: QueuedRun, input: QueueInput, used: ReadonlyMap<string, number>): string[] {
   const isOld = input.now - run.queuedAt >= PATIENCE_MS;
-  const isPossible = Object.entries(run.needs).every(
-    ([pool, needed]) => needed <= (input.pools[pool]?.limit ?? needed),
-  );
-  return isReady && isOld && isPossible;
+  if (!isOld || notReady(run, input)) return [];
+  const limited = Object.entries(run.needs).filter(([pool]) => poolOf(pool, input).limit !== null);
+  const isPossible = limited.every(([pool, needed]) => {
+    const { limit, usedByOthers } = poolOf(pool, input);
+    return needed <= (limit ?? needed) - usedByOthers;
+  });
+  if (!isPossible) return [];
+  return limited.filter(([pool, needed]) => needed > freeIn(pool, input, used)).map(([pool]) => pool);
+}
+
+const poolOf = (pool: string, { pools }: QueueInput): PoolLimit =>
+  pools[pool] ?? { limit: null, usedByOthers: 0, name: pool };
+
+function freeIn(pool: string, input: QueueInput, used: ReadonlyMap<string, number>): number {
+  const { limit, usedByOthers } = poolOf(pool, input);
+  return limit === null ? Number.POSITIVE_INFINITY : limit - usedByOthers - (used.get(pool) ?? 0);
 }
 
 function take(used: Map<string, number>, needs: PoolNeeds): void {
   for (const [pool, count] of Object.entries(needs)) used.set(pool, (used.get(pool) ?? 0) + count);
 }
 
-function setOnce(map: Map<string, string>, key: string, value: string): void {
-  if (!map.has(key)) map.set(key, value);
+/** The run that has waited longest keeps a pool. */
+function keep(kept: Map<string, Reservation>, pool: string, { runId, queuedAt }: QueuedRun): void {
+  const holder = kept.get(pool);
+  if (!holder || queuedAt < holder.queuedAt) {
+    kept.set(pool, { runId, queuedAt, isStrict: holder?.isStrict ?? false });
+  }
 }

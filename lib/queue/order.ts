@@ -1,51 +1,111 @@
-import type { QueuedRun, RunningRun } from './run';
+import type { PoolLimit, QueuedRun, RunningRun } from './run';
+import { type ByTeam, dominantHours, heldBy, NO_USAGE, poolsOf, type QueueUsage } from './usage';
 
-/** From this age on a run stands before all younger ones, whatever its team and priority: nobody waits for ever. */
-export const STARVING_MS = 24 * 3_600_000;
+/** Each of these that a run has waited counts as one step of priority against other runs of its team. */
+export const AGING_MS = 24 * 3_600_000;
+/** What a team holds now counts like this many hours of it beside what it has used: two teams without a past take turns. */
+const HELD_HOURS = 1;
+/** Rounding of sums of hours is no reason to prefer a team. */
+const SAME = 1e-9;
+
+/** What the order of teams depends on. */
+export interface TeamFacts {
+  /** Queue shares by team; 1 where not named. */
+  shares: Readonly<Record<string, number>>;
+  /** Limits of the pools. @default none is known */
+  pools?: Readonly<Record<string, PoolLimit>>;
+  /** What the teams have used. @default nothing */
+  usage?: QueueUsage;
+}
 
 /**
- * The order in which waiting runs may start: the starving by age; then again and again the team that uses least for its share,
- * and of that team the run of highest priority, then the oldest. Total and deterministic.
+ * The waiting runs in the order in which they may start, one at a time. A team that is above its entitlement comes after every team that is
+ * not; then the one with the smallest dominant share of what it used and holds for its queue share; of that team the run of highest priority,
+ * then the oldest. Total and deterministic.
  */
+export class QueueLines {
+  private readonly lines = new Map<string, QueuedRun[]>();
+  private readonly above: ReadonlySet<string>;
+  private held: Record<string, Record<string, number>>;
+
+  constructor(
+    waiting: readonly QueuedRun[],
+    running: readonly RunningRun[],
+    private readonly facts: TeamFacts,
+    now: number,
+  ) {
+    const rank = (run: QueuedRun) => run.priority + Math.floor(Math.max(0, now - run.queuedAt) / AGING_MS);
+    for (const run of [...waiting].sort((a, b) => rank(b) - rank(a) || byAge(a, b))) {
+      this.lines.set(run.team, [...(this.lines.get(run.team) ?? []), run]);
+    }
+    this.held = structuredClone(heldBy(running)) as Record<string, Record<string, number>>;
+    this.above = teamsAbove([...this.lines.keys(), ...running.map((r) => r.team)], facts);
+  }
+
+  /** The next run; undefined when none is left. */
+  next(): QueuedRun | undefined {
+    const load = dominantHours(this.hours(), this.facts.pools ?? {});
+    const key = (team: string) => (load.get(team) ?? 0) / shareOf(team, this.facts.shares);
+    const side = (team: string) => (this.above.has(team) ? 1 : 0);
+    const [team] = [...this.lines.keys()].sort((a, b) => side(a) - side(b) || key(a) - key(b) || compare(a, b));
+    if (team === undefined) return undefined;
+    const [run, ...others] = this.lines.get(team) ?? [];
+    if (others.length > 0) this.lines.set(team, others);
+    else this.lines.delete(team);
+    return run;
+  }
+
+  /** The team has used more than its entitlement. */
+  isAbove(team: string): boolean {
+    return this.above.has(team);
+  }
+
+  /** The run starts: its team holds its instances from now on. */
+  take(run: QueuedRun): void {
+    const pools = this.held[run.team] ?? {};
+    for (const [pool, count] of Object.entries(poolsOf(run))) pools[pool] = (pools[pool] ?? 0) + count;
+    this.held[run.team] = pools;
+  }
+
+  private hours(): ByTeam {
+    const { hours } = this.facts.usage ?? NO_USAGE;
+    const teams = new Set([...Object.keys(hours), ...Object.keys(this.held)]);
+    return Object.fromEntries([...teams].map((team) => [team, sum(hours[team] ?? {}, this.held[team] ?? {})]));
+  }
+}
+
+/** Teams whose part of the dominant shares of all given teams is larger than their part of the queue shares. */
+export function teamsAbove(teams: readonly string[], { shares, pools = {}, usage = NO_USAGE }: TeamFacts): Set<string> {
+  const used = dominantHours(usage.hours, pools);
+  const all = [...new Set(teams)];
+  const usedByAll = all.reduce((total, team) => total + (used.get(team) ?? 0), 0);
+  const sharesOfAll = all.reduce((total, team) => total + shareOf(team, shares), 0);
+  if (usedByAll === 0) return new Set();
+  const isAbove = (team: string) => (used.get(team) ?? 0) / usedByAll > shareOf(team, shares) / sharesOfAll + SAME;
+  return new Set(all.filter(isAbove));
+}
+
+/** The places of waiting runs, first to last, as if each of them could start. */
 export function queueOrder(
   waiting: readonly QueuedRun[],
   running: readonly RunningRun[],
-  shares: Readonly<Record<string, number>>,
+  facts: TeamFacts,
   now: number,
 ): QueuedRun[] {
-  const isStarving = (run: QueuedRun) => now - run.queuedAt >= STARVING_MS;
-  const starving = waiting.filter(isStarving).sort(byAge);
-  const rest = waiting.filter((run) => !isStarving(run));
-  return [...starving, ...byShare(rest, usageByTeam([...running, ...starving]), shares)];
-}
-
-function byShare(
-  waiting: readonly QueuedRun[],
-  used: Map<string, number>,
-  shares: Readonly<Record<string, number>>,
-): QueuedRun[] {
-  const lines = new Map<string, QueuedRun[]>();
-  for (const run of [...waiting].sort((a, b) => b.priority - a.priority || byAge(a, b))) {
-    lines.set(run.team, [...(lines.get(run.team) ?? []), run]);
-  }
+  const lines = new QueueLines(waiting, running, facts, now);
   const ordered: QueuedRun[] = [];
-  const load = (team: string) => (used.get(team) ?? 0) / (shares[team] ?? 1);
-  while (lines.size > 0) {
-    const [team, line] = [...lines].sort(([a], [b]) => load(a) - load(b) || compare(a, b))[0] ?? ['', []];
-    const [next, ...others] = line;
-    if (next) ordered.push(next);
-    if (others.length > 0) lines.set(team, others);
-    else lines.delete(team);
-    used.set(team, (used.get(team) ?? 0) + (next?.instances ?? 0));
+  for (let run = lines.next(); run; run = lines.next()) {
+    ordered.push(run);
+    lines.take(run);
   }
   return ordered;
 }
 
-function usageByTeam(runs: readonly { team: string; instances: number }[]): Map<string, number> {
-  const used = new Map<string, number>();
-  for (const { team, instances } of runs) used.set(team, (used.get(team) ?? 0) + instances);
-  return used;
+function sum(a: Readonly<Record<string, number>>, held: Readonly<Record<string, number>>): Record<string, number> {
+  const pools = new Set([...Object.keys(a), ...Object.keys(held)]);
+  return Object.fromEntries([...pools].map((pool) => [pool, (a[pool] ?? 0) + (held[pool] ?? 0) * HELD_HOURS]));
 }
 
+const shareOf = (team: string, shares: Readonly<Record<string, number>>): number => shares[team] ?? 1;
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 const byAge = (a: QueuedRun, b: QueuedRun): number => a.queuedAt - b.queuedAt || compare(a.runId, b.runId);

@@ -49,6 +49,35 @@ function foreignBuckets(run: RunSpec, { descriptor }: RuleContext): Finding[] {
     }));
 }
 
+/** The team's role may write these prefixes of the data bucket alone. */
+function foreignOutput(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  const uri = run.output?.s3;
+  if (run.kind !== 'processing' || uri === undefined || !descriptor?.writableData) return [];
+  const key = /^s3:\/\/([^/]+)\/?(.*)$/.exec(uri.replaceAll('{dataBucket}', descriptor.dataBucket));
+  if (key?.[1] !== descriptor.dataBucket) return [];
+  const prefix = (key[2] ?? '').replaceAll('{team}', descriptor.team);
+  return when(!descriptor.writableData.some((own) => prefix.startsWith(own)), {
+    path: 'output.s3',
+    must: `must lie in what team ${descriptor.team} may write of the data bucket (${orList(descriptor.writableData)})`,
+    got: uri,
+    fix: `write below s3://{dataBucket}/teams/{team}/, or ask the platform team for teams.${descriptor.team}.data`,
+  });
+}
+
+function foreignMlflow(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  const arn = run.observability.mlflow?.arn;
+  if (arn === undefined || !descriptor?.mlflow) return [];
+  return when(!descriptor.mlflow.includes(arn), {
+    path: 'observability.mlflow.arn',
+    must:
+      descriptor.mlflow.length > 0
+        ? `must be one that team ${descriptor.team} may log to (${orList(descriptor.mlflow)})`
+        : `must be absent: team ${descriptor.team} may log to no MLflow server`,
+    got: arn,
+    fix: `ask the platform team to add it to teams.${descriptor.team}.mlflow`,
+  });
+}
+
 function foreignFileSystems(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   if (!descriptor) return [];
   const known = descriptor.fileSystems;
@@ -84,6 +113,22 @@ export const DATA_PLACE_RULES: readonly Rule[] = [
     why: 'The execution role can read no other.',
     source: 'contract/decisions.md',
     check: foreignBuckets,
+  },
+  {
+    id: 'data/foreign-output',
+    level: 'error',
+    what: 'A processing run writes into the prefixes of the data bucket that its team may write.',
+    why: 'The processing role is denied everywhere else, after the work is done.',
+    source: 'docs/environment.md',
+    check: foreignOutput,
+  },
+  {
+    id: 'data/foreign-mlflow',
+    level: 'error',
+    what: 'MLflow servers are those that the environment names for the team.',
+    why: "The team's roles may call no other.",
+    source: 'docs/environment.md',
+    check: foreignMlflow,
   },
   {
     id: 'data/foreign-file-system',

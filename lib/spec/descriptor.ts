@@ -35,6 +35,10 @@ export const descriptorSchema = z.looseObject({
     )
     .optional(),
   external: z.array(z.looseObject({ s3: z.string() })).optional(),
+  /** Prefixes of the data bucket that the team's processing runs may write; absent = an older environment, not known. */
+  writableData: z.array(z.string()).optional(),
+  /** MLflow servers and apps that the team's runs may log to; absent = not known. */
+  mlflow: z.array(z.string()).optional(),
   trainingImageUri: z.string().optional(),
   image: z
     .looseObject({

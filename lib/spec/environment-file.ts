@@ -127,9 +127,23 @@ const guardrails = z.strictObject({
 const teamName = z
   .string()
   .regex(/^[a-z][a-z0-9]{0,11}$/, 'must be 1-12 lower-case letters or digits, the first a letter');
+/** A prefix of the data bucket; in a policy `*` and `?` would be wildcards. */
+const dataPrefix = z
+  .string()
+  .regex(/^[\w!.()'-][\w!.()'/ -]*\/$/, 'must be a prefix of the data bucket that ends with /, such as tokens/');
+const mlflowArn = z
+  .string()
+  .regex(
+    /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:mlflow-(tracking-server|app)\/[\w-]+$/,
+    'must be the ARN of an MLflow tracking server or app',
+  );
 const team = z.strictObject({
   principals: unique(z.array(principal)).optional(),
   share: z.number().positive().optional(),
+  /** Prefixes of the data bucket that the team may write, beside its own `teams/<team>/`. */
+  data: unique(z.array(dataPrefix)).optional(),
+  /** MLflow tracking servers and apps that the team's runs may log to. */
+  mlflow: unique(z.array(mlflowArn)).optional(),
 });
 
 const sections = {
@@ -202,7 +216,7 @@ export interface EnvironmentSpec {
   image: NonNullable<Sections['image']> & { base: 'pytorch-2.13' | 'smp-2.8.0' | 'cuda'; build: boolean };
   quotas: { enforce: 'fail' | 'warn' | 'off'; requestIncrease: boolean; require: QuotaRequirement[] };
   guardrails: Guardrails;
-  teams: Record<string, { principals: string[]; share: number }>;
+  teams: Record<string, { principals: string[]; share: number; data: string[]; mlflow: string[] }>;
   access: { platformAdmins: string[]; auditors: string[]; ci: string[] };
   prices: Record<string, number>;
   budget?: Sections['budget'];
@@ -235,7 +249,10 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
     quotas: resolveQuotas(merged('quotas')),
     guardrails: merged('guardrails'),
     teams: Object.fromEntries(
-      (teams.length > 0 ? teams : [['default', {}] as const]).map(([n, t]) => [n, { principals: [], share: 1, ...t }]),
+      (teams.length > 0 ? teams : [['default', {}] as const]).map(([n, t]) => [
+        n,
+        { principals: [], share: 1, data: [], mlflow: [], ...t },
+      ]),
     ),
     access: { platformAdmins: [], auditors: [], ci: [], ...merged('access') },
     prices: merged('prices'),

@@ -37,6 +37,7 @@ test('the verbs and their options are what scripts rely on', () => {
     preflight: common,
     quota: `${common} --request`,
     lock: `${common} --base`,
+    simulate: '--seed --histories --html --json',
     status: `${common} --wait`,
     list: common,
     logs: `${common} --follow --node --errors --since`,

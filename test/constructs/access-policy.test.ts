@@ -17,6 +17,9 @@ const CONTEXT: AccessContext = {
   artifactBucketArn: 'arn:aws:s3:::artifacts',
   keyArn: 'arn:aws:kms:us-west-2:111122223333:key/k',
   runTableArn: 'arn:aws:dynamodb:us-west-2:111122223333:table/runs',
+  repositoryArn: 'arn:aws:ecr:us-west-2:111122223333:repository/slipway-research',
+  jobRoleArns: { nlp: ['arn:role:nlp-execution', 'arn:role:nlp-processing'], speech: ['arn:role:speech-execution'] },
+  writableData: { nlp: ['teams/nlp/', 'tokens/'], speech: ['teams/speech/'] },
   aliasArns: { nlp: 'arn:control:team-nlp', speech: 'arn:control:team-speech' },
 };
 type Statements = ReturnType<typeof ciStatements>;
@@ -31,17 +34,28 @@ describe('a researcher', () => {
     expect(resourcesOf(statements, 'lambda:InvokeFunction')).toEqual(['arn:control:team-nlp']);
   });
 
-  test("reads shared data and the own team's runs", () => {
-    expect(resourcesOf(statements, 's3:GetObject')).toEqual([
+  test("reads shared data and the own team's runs, and not what belongs to another team", () => {
+    expect(allowing(statements, 's3:GetObject').filter((s) => s.deny)).toMatchObject([
+      { resources: ['arn:aws:s3:::data/teams/speech/*'] },
+    ]);
+    expect(allowing(statements, 's3:GetObject').flatMap((s) => (s.deny ? [] : s.resources))).toEqual([
       'arn:aws:s3:::data/*',
       'arn:aws:s3:::checkpoints/runs/nlp/*',
       'arn:aws:s3:::artifacts/runs/nlp/*',
     ]);
   });
 
-  test("writes into the team's own place and nowhere else: not driver, not job files", () => {
-    expect(resourcesOf(statements, 's3:PutObject')).toEqual(['arn:aws:s3:::data/teams/nlp/*']);
+  test("writes into the team's own places and nowhere else: not driver, not job files", () => {
+    expect(resourcesOf(statements, 's3:PutObject')).toEqual([
+      'arn:aws:s3:::data/teams/nlp/*',
+      'arn:aws:s3:::data/tokens/*',
+    ]);
     expect(allowing(statements, 's3:DeleteObject')).toEqual([]);
+  });
+
+  test("looks at the own team's roles and the environment's image, as preflight does", () => {
+    expect(resourcesOf(statements, 'iam:GetRole')).toEqual(CONTEXT.jobRoleArns.nlp);
+    expect(resourcesOf(statements, 'ecr:DescribeImages')).toEqual([CONTEXT.repositoryArn]);
   });
 
   test("reads the names of the teams and the own team's descriptor, and lists no others", () => {

@@ -17,6 +17,8 @@ const CONTEXT: JobRoleContext = {
   region: 'us-west-2',
   environment: 'research',
   team: 'nlp',
+  otherTeams: ['speech'],
+  writableData: ['teams/nlp/', 'tokens/'],
   dataBucketArn: 'arn:aws:s3:::data',
   checkpointBucketArn: 'arn:aws:s3:::checkpoints',
   artifactBucketArn: 'arn:aws:s3:::artifacts',
@@ -63,8 +65,9 @@ const SHARED = [
     actions: ['s3:PutObject', 's3:AbortMultipartUpload', 's3:ListMultipartUploadParts'],
     resources: ['arn:aws:s3:::artifacts/runs/nlp/*/output/*'],
   },
+  { deny: true, actions: ['s3:GetObject'], resources: ['arn:aws:s3:::data/teams/speech/*'] },
   {
-    actions: ['kms:Decrypt', 'kms:GenerateDataKey'],
+    actions: ['kms:Decrypt', 'kms:Encrypt', 'kms:GenerateDataKey'],
     resources: [CONTEXT.keyArn],
     conditions: { StringEquals: { 'kms:ViaService': 's3.us-west-2.amazonaws.com' } },
   },
@@ -95,7 +98,7 @@ const SHARED = [
       'ec2:DeleteNetworkInterfacePermission',
     ],
     resources: [`${EC2}:network-interface/*`],
-    conditions: { ArnEquals: { 'ec2:Subnet': [`${EC2}:subnet/subnet-1`] } },
+    conditions: { ArnLike: { 'ec2:Subnet': [`${EC2}:subnet/subnet-1`] } },
   },
 ];
 
@@ -125,7 +128,7 @@ test('a processing container adds to the data bucket, deletes nothing and reache
   expect(statements.slice(5, -1)).toEqual(SHARED.slice(5));
   expect(statements.at(-1)).toEqual({
     actions: ['s3:PutObject', 's3:AbortMultipartUpload', 's3:ListMultipartUploadParts'],
-    resources: ['arn:aws:s3:::data/*'],
+    resources: ['arn:aws:s3:::data/teams/nlp/*', 'arn:aws:s3:::data/tokens/*'],
   });
   expect(JSON.stringify(statements)).not.toContain('s3:DeleteObject');
   expect(JSON.stringify(statements)).not.toContain('arn:aws:s3:::checkpoints');

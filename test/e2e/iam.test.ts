@@ -10,7 +10,7 @@ const ENVIRONMENT = `name: e2e
 regions: { us-west-2: {} }
 storage: { retain: false }
 quotas: { enforce: fail, require: [{ instanceType: ml.m5.xlarge, count: 2 }] }
-teams: { default: { principals: ["arn:aws:iam::000000000000:root"] } }
+teams: { default: { principals: ["arn:aws:iam::000000000000:root"], data: ["demo-tokens/"] } }
 `;
 const QUOTAS = { 'L-CCE2AFA6': 8, 'L-00C91CB5': 8, 'L-622CFD70': 8 };
 const ROLE = 'slipway-e2e-us-west-2';

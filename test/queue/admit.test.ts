@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { admit, PATIENCE_MS, type QueueInput } from '../../lib/queue/admit';
-import { queueOrder, STARVING_MS } from '../../lib/queue/order';
-import type { QueuedRun, RunningRun } from '../../lib/queue/run';
+import { AGING_MS, queueOrder } from '../../lib/queue/order';
+import { ENVIRONMENT_POOL, type QueuedRun, type RunningRun } from '../../lib/queue/run';
 
 const NOW = Date.UTC(2026, 10, 21);
 const P5 = 'L-P5';
@@ -36,19 +36,32 @@ const input = (changes: Partial<QueueInput>): QueueInput => ({
 describe('order', () => {
   test('is priority, then age, within a team', () => {
     const waiting = [queued('young', 1), queued('old', 1, { queuedAt: NOW - 1 }), queued('urgent', 1, { priority: 5 })];
-    expect(queueOrder(waiting, [], {}, NOW).map((r) => r.runId)).toEqual(['urgent', 'old', 'young']);
+    expect(queueOrder(waiting, [], { shares: {} }, NOW).map((r) => r.runId)).toEqual(['urgent', 'old', 'young']);
   });
 
   test('gives the turn to the team that uses least for its share', () => {
     const waiting = [queued('n1', 2), queued('n2', 2), queued('s1', 2, { team: 'speech' })];
-    expect(queueOrder(waiting, [holding('x', 2)], {}, NOW).map((r) => r.runId)).toEqual(['s1', 'n1', 'n2']);
-    expect(queueOrder(waiting, [holding('x', 2)], { nlp: 100 }, NOW).map((r) => r.runId)[0]).toBe('s1');
-    expect(queueOrder(waiting, [holding('x', 2), holding('y', 1, 'speech')], { nlp: 4 }, NOW)[0]?.runId).toBe('n1');
+    expect(queueOrder(waiting, [holding('x', 2)], { shares: {} }, NOW).map((r) => r.runId)).toEqual(['s1', 'n1', 'n2']);
+    expect(queueOrder(waiting, [holding('x', 2)], { shares: { nlp: 100 } }, NOW).map((r) => r.runId)[0]).toBe('s1');
+    expect(
+      queueOrder(waiting, [holding('x', 2), holding('y', 1, 'speech')], { shares: { nlp: 4 } }, NOW)[0]?.runId,
+    ).toBe('n1');
   });
 
-  test('puts a run that waits for a day before everything', () => {
-    const waiting = [queued('urgent', 1, { priority: 9 }), queued('patient', 1, { queuedAt: NOW - STARVING_MS })];
-    expect(queueOrder(waiting, [], {}, NOW)[0]?.runId).toBe('patient');
+  test('counts each day of waiting as a step of priority within the team', () => {
+    const urgent = queued('urgent', 1, { priority: 3 });
+    const waited = (days: number) => queued('patient', 1, { queuedAt: NOW - days * AGING_MS });
+    expect(queueOrder([urgent, waited(2)], [], { shares: {} }, NOW)[0]?.runId).toBe('urgent');
+    expect(queueOrder([urgent, waited(3)], [], { shares: {} }, NOW)[0]?.runId).toBe('patient');
+  });
+
+  test('keeps to the shares although every run has waited longer than a day', () => {
+    const flood = Array.from({ length: 100 }, (_, i) =>
+      queued(`a${String(i).padStart(3, '0')}`, 1, { team: 'a', queuedAt: NOW - AGING_MS - 3_600_000 }),
+    );
+    const one = queued('b', 1, { team: 'b', queuedAt: NOW - AGING_MS - 1_800_000 });
+    const order = queueOrder([...flood, one], [], { shares: { a: 1, b: 99 } }, NOW);
+    expect(order.findIndex((r) => r.runId === 'b')).toBeLessThanOrEqual(1);
   });
 });
 
@@ -75,13 +88,51 @@ describe('admission', () => {
     expect(later.waits[1]?.why).toBe('ml.p5.48xlarge for training job usage is kept for large, which waits longer');
   });
 
+  describe('keeps room for a run that waited', () => {
+    const old = { queuedAt: NOW - PATIENCE_MS };
+    const pools = {
+      [P5]: { limit: 64, usedByOthers: 0, name: 'p5' },
+      m5: { limit: 20, usedByOthers: 0, name: 'm5' },
+      [ENVIRONMENT_POOL]: { limit: null, usedByOthers: 0, name: 'guardrails.maxConcurrentInstances' },
+    };
+    const needs = (p5: number, m5 = 0) => ({
+      ...(p5 > 0 && { [P5]: p5 }),
+      ...(m5 > 0 && { m5 }),
+      [ENVIRONMENT_POOL]: p5 + m5,
+    });
+
+    test('in the pools that lack room, and in no other', () => {
+      const big = queued('big', 64, { ...old, needs: needs(64, 1) });
+      const small = queued('small', 1, { needs: needs(0, 1) });
+      expect(admit(input({ pools, running: [holding('x', 32)], waiting: [big, small] })).admitted).toEqual(['small']);
+    });
+
+    test('not during its back-off', () => {
+      const big = queued('big', 4, { ...old, notBefore: NOW + 3_000_000 });
+      expect(admit(input({ pools, waiting: [big, queued('small', 1)] })).admitted).toEqual(['small']);
+    });
+
+    test('not against what jobs of others hold', () => {
+      const taken = { ...pools, [P5]: { limit: 64, usedByOthers: 32, name: 'p5' } };
+      const big = queued('big', 64, { queuedAt: NOW - 30 * AGING_MS });
+      expect(admit(input({ pools: taken, waiting: [big, queued('small', 1)] })).admitted).toEqual(['small']);
+    });
+
+    test('against nobody who waits longer', () => {
+      const big = queued('big', 64, { ...old, priority: 100 });
+      const older = queued('older', 1, { queuedAt: NOW - 2 * PATIENCE_MS });
+      const running = [holding('x', 32)];
+      expect(admit(input({ pools, running, waiting: [big, older] })).admitted).toEqual(['older']);
+    });
+  });
+
   test('a run that asks for more than the limit keeps nobody waiting', () => {
-    const waiting = [queued('huge', 11, { queuedAt: NOW - STARVING_MS }), queued('small', 2)];
+    const waiting = [queued('huge', 11, { queuedAt: NOW - AGING_MS }), queued('small', 2)];
     expect(admit(input({ waiting })).admitted).toEqual(['small']);
   });
 
   test('after: waits for the named runs and keeps nobody waiting meanwhile', () => {
-    const waiting = [queued('b', 8, { after: ['a'], queuedAt: NOW - STARVING_MS }), queued('small', 2)];
+    const waiting = [queued('b', 8, { after: ['a'], queuedAt: NOW - AGING_MS }), queued('small', 2)];
     expect(admit(input({ waiting })).admitted).toEqual(['small']);
     expect(admit(input({ waiting, completed: new Set(['a']) })).admitted).toEqual(['b', 'small']);
   });
@@ -99,7 +150,7 @@ const anyRun = fc.record({
   team: fc.constantFrom('nlp', 'speech', 'vision'),
   instances: fc.integer({ min: 1, max: 10 }),
   priority: fc.integer({ min: -3, max: 3 }),
-  age: fc.integer({ min: 0, max: 2 * STARVING_MS }),
+  age: fc.integer({ min: 0, max: 2 * AGING_MS }),
 });
 
 test('never admits more than the limit, and every waiting run is admitted or has a reason', () => {
@@ -124,7 +175,7 @@ test('nobody starves: under a stream of urgent small runs a large one starts wit
       let now = NOW;
       let waiting: QueuedRun[] = [queued('large', 10, { priority: -10, queuedAt: NOW })];
       let running: (RunningRun & { until: number })[] = [];
-      for (let turn = 0; turn < (STARVING_MS + 2 * runtime) / step; turn++) {
+      for (let turn = 0; turn < (AGING_MS + 2 * runtime) / step; turn++) {
         const size = sizes[turn % sizes.length] ?? 1;
         waiting.push(queued(`s${turn}`, size, { team: 'speech', priority: 100, queuedAt: now }));
         running = running.filter((r) => r.until > now);

@@ -7,9 +7,10 @@ import { type Attempt, type EpochMs, isOver, type RunRecord } from '../../lifecy
 import { addUsd, attemptCostUsd } from '../../lifecycle/spend';
 import { stepEvents, stepsOf } from '../../lifecycle/step-times';
 import { queueOrder } from '../../queue/order';
+import { advanceUsage, NO_USAGE } from '../../queue/usage';
 import { readDescriptor } from '../shared/descriptors';
 import { readHeartbeat } from '../shared/heartbeat';
-import { isQueued, queuedRun, runningRun } from '../shared/queue-runs';
+import { holdsCapacity, isQueued, queuedRun, runningRun } from '../shared/queue-runs';
 import type { ControlDeps } from './deps';
 import { findOwnRun } from './own-run';
 
@@ -32,7 +33,7 @@ export async function statusOf(
   const since = own.attempt && attempt ? stepEvents(own.attempt, attempt, now) : [];
   return {
     ok: true,
-    ...answer({ ...own, attempt }, attempts, queuePositions(active, now), now),
+    ...answer({ ...own, attempt }, attempts, await queuePositions(deps, active, now), now),
     goodput: ledger([...timeline, ...since], now).goodput,
     ...(request.timeline && { timeline: timeline.map(timelineAnswer) }),
   };
@@ -71,19 +72,21 @@ export async function listRuns(
 ): Promise<{ ok: true; runs: StatusAnswer[] }> {
   const [runs, active] = await Promise.all([deps.store.ofTeam(team, request.limit), deps.store.active()]);
   const now = deps.now().getTime();
-  const positions = queuePositions(active, now);
+  const positions = await queuePositions(deps, active, now);
   return { ok: true, runs: runs.map((run) => answer(run, run.attempt ? [run.attempt] : [], positions, now)) };
 }
 
 /** Places in the queue, 1 = next, over all teams. */
-function queuePositions(active: readonly RunRecord[], now: EpochMs): Map<string, number> {
-  const running = active.filter((r) => r.admitted).map((r) => runningRun(r, {}));
-  const order = queueOrder(
-    active.filter(isQueued).map((r) => queuedRun(r, {})),
-    running,
-    {},
-    now,
-  );
+async function queuePositions(
+  deps: ControlDeps,
+  active: readonly RunRecord[],
+  now: EpochMs,
+): Promise<Map<string, number>> {
+  const waiting = active.filter(isQueued).map((r) => queuedRun(r, {}));
+  if (waiting.length === 0) return new Map();
+  const running = active.filter(holdsCapacity).map((r) => runningRun(r, {}));
+  const { usage, shares } = (await deps.store.findQueue()) ?? { usage: NO_USAGE, shares: {} };
+  const order = queueOrder(waiting, running, { shares, usage: advanceUsage(usage, usage.held, now) }, now);
   return new Map(order.map((run, i) => [run.runId, i + 1]));
 }
 

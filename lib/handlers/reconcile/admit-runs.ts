@@ -1,47 +1,79 @@
+import { isDeepStrictEqual } from 'node:util';
 import { admitRun } from '../../lifecycle/intent';
 import { runOnRung } from '../../lifecycle/ladder';
 import type { RunRecord } from '../../lifecycle/record';
 import { admit } from '../../queue/admit';
-import { ENVIRONMENT_POOL, type PoolLimit, type PoolNeeds } from '../../queue/run';
+import { ENVIRONMENT_POOL, type PoolNeeds } from '../../queue/run';
+import { advanceUsage, heldBy, NO_USAGE, type QueueUsage } from '../../queue/usage';
 import { type QuotaNeed, runQuotaNeeds } from '../../quota';
-import { readDescriptor } from '../shared/descriptors';
 import { describeError } from '../shared/errors';
 import { sendMessage } from '../shared/queue';
 import { holdsCapacity, isQueued, queuedRun, runningRun } from '../shared/queue-runs';
 import { announce } from './act';
 import type { ReconcileDeps } from './deps';
-import { othersUsage } from './others-usage';
+import { poolsOf } from './queue-pools';
+import { awaitedRuns, tellBlocked } from './waits-for';
 
 /**
- * Lets waiting runs start, over all teams. `changed` is a run that the index of active runs may not show yet. Messages of this kind share one group of the FIFO queue, so that two passes never
- * count the same free instances; the service's own limit stands behind it in any case.
+ * Lets waiting runs start, over all teams. Messages of this kind share one group of the FIFO queue, so that two passes never count the same
+ * free instances; the service's own limit stands behind it in any case.
+ * @param changed a run whose newest state the index of active runs may not show yet
  */
 export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<void> {
   const active = await newest(deps, await deps.store.active(), changed);
   const waiting = active.filter(isQueued);
-  if (waiting.length === 0) return;
   const holding = active.filter(holdsCapacity);
+  const now = deps.now().getTime();
   const needs = await needsOf(deps, [...waiting, ...holding]);
-  const instances = (run: RunRecord) => runningRun(run, {}).instances;
   const poolNeeds = (run: RunRecord): PoolNeeds => ({
     ...Object.fromEntries((needs.get(run.runId) ?? []).map((n) => [n.name, n.needed])),
-    [ENVIRONMENT_POOL]: instances(run),
+    [ENVIRONMENT_POOL]: runningRun(run, {}).instances,
   });
-  const now = deps.now().getTime();
+  const running = holding.map((run) => runningRun(run, poolNeeds(run)));
+  const before = await rememberedUsage(deps);
+  const usage = advanceUsage(before ?? NO_USAGE, heldBy(running), now);
+  const remember = async (next: QueueUsage) => before && rememberUsage(deps, before, next);
+  if (waiting.length === 0) return remember(usage);
+  const pools = await poolsOf(deps, active, [...needs.values()].flat());
+  const awaited = await awaitedRuns(deps, waiting);
+  const queued = waiting.map((run) => queuedRun(run, poolNeeds(run)));
   const { admitted, waits } = admit({
-    waiting: waiting.map((run) => queuedRun(run, poolNeeds(run))),
-    running: holding.map((run) => runningRun(run, poolNeeds(run))),
-    pools: await poolsOf(deps, active, [...needs.values()].flat()),
+    waiting: queued,
+    running,
+    pools,
     shares: deps.shares,
-    completed: await completedOf(deps, waiting),
+    usage,
+    completed: new Set([...awaited].filter(([, run]) => run?.state === 'completed').map(([wanted]) => wanted)),
     now,
   });
   for (const run of waiting) {
     const why = waits.find((w) => w.runId === run.runId)?.why;
     await apart(deps, run, async () => {
       if (admitted.includes(run.runId)) await letStart(deps, run, now);
-      if (why) await sayWhy(deps, run, why);
+      if (why) await sayWhy(deps, await tellBlocked(deps, run, awaited, now), why);
     });
+  }
+  const started = queued.filter((run) => admitted.includes(run.runId));
+  await remember({ ...usage, held: heldBy([...running, ...started]) });
+}
+
+/** Undefined when it cannot be read: the queue goes on, and the teams are equal in this pass. */
+async function rememberedUsage(deps: ReconcileDeps): Promise<QueueUsage | undefined> {
+  try {
+    return (await deps.store.findQueue())?.usage ?? NO_USAGE;
+  } catch (error) {
+    deps.log('error', 'what the teams have used could not be read', { error: describeError(error) });
+    return undefined;
+  }
+}
+
+/** What is held for long is counted by whoever reads it next: only a change is written. */
+async function rememberUsage(deps: ReconcileDeps, before: QueueUsage, usage: QueueUsage): Promise<void> {
+  if (isDeepStrictEqual(before.held, usage.held)) return;
+  try {
+    await deps.store.saveQueue({ usage, shares: deps.shares });
+  } catch (error) {
+    deps.log('warn', 'what the teams have used was not written', { error: describeError(error) });
   }
 }
 
@@ -55,86 +87,43 @@ async function apart<T>(deps: ReconcileDeps, run: RunRecord, work: () => Promise
   }
 }
 
-/** The index lags behind; what is decided on is what is written. A run that cannot be read counts as the index shows it, and does not start. */
+/**
+ * The index lags behind; who starts is decided on what is written. Runs that hold capacity are taken as the index shows them. A waiting run
+ * that cannot be read does not start.
+ */
 async function newest(deps: ReconcileDeps, listed: readonly RunRecord[], changed?: string): Promise<RunRecord[]> {
-  const unread = (run: RunRecord): RunRecord => ({ ...run, confirmed: false });
-  const found = listed.map((run) => apart(deps, run, async () => ({ run: await deps.store.find(run.runId) })));
-  const pairs = (await Promise.all(found)).map((seen, i) => (seen ? seen.run : listed[i] && unread(listed[i])));
+  const reread = async (run: RunRecord) => {
+    if (!isQueued(run) && run.runId !== changed) return run;
+    const seen = await apart(deps, run, async () => ({ run: await deps.store.find(run.runId) }));
+    return seen ? seen.run : { ...run, confirmed: false };
+  };
   const isListed = listed.some((run) => run.runId === changed);
-  const late = changed === undefined || isListed ? undefined : await deps.store.find(changed);
-  return [...pairs, late].filter((run) => run !== undefined);
+  const late = changed === undefined || isListed ? undefined : deps.store.find(changed);
+  return (await Promise.all([...listed.map(reread), late])).filter((run) => run !== undefined);
 }
+
+/** Needs by run and rung: an intent never changes. One cache a store. */
+const needsCache = new WeakMap<object, Map<string, QuotaNeed[]>>();
 
 /** Pools of each run, by quota name. A run whose intent cannot be read needs nothing that we know of, and the service decides. */
 async function needsOf(deps: ReconcileDeps, runs: readonly RunRecord[]): Promise<Map<string, QuotaNeed[]>> {
-  const pairs = await Promise.all(
-    runs.map(async (run): Promise<[string, QuotaNeed[]]> => {
-      const intent = await apart(deps, run, () => deps.store.findIntent(run.runId));
-      const all = intent ? runQuotaNeeds(runOnRung(intent.spec, run.rungId)) : [];
-      return [run.runId, all.filter((need) => need.kind === 'pool')];
-    }),
-  );
+  const before = needsCache.get(deps.store) ?? new Map<string, QuotaNeed[]>();
+  const kept = new Map<string, QuotaNeed[]>();
+  const needs = async (run: RunRecord): Promise<[string, QuotaNeed[]]> => {
+    const key = `${run.runId}/${run.rungId}`;
+    const found = before.get(key) ?? (await readNeeds(deps, run));
+    if (found) kept.set(key, found);
+    return [run.runId, found ?? []];
+  };
+  const pairs = await Promise.all(runs.map(needs));
+  // Only what is active now: the cache does not grow.
+  needsCache.set(deps.store, kept);
   return new Map(pairs);
 }
 
-async function poolsOf(
-  deps: ReconcileDeps,
-  active: readonly RunRecord[],
-  needs: readonly QuotaNeed[],
-): Promise<Record<string, PoolLimit>> {
-  const limits = await deps.limits.read(needs);
-  const others = await usageOfOthers(deps, active);
-  const pools: Record<string, PoolLimit> = {};
-  for (const { name } of needs) {
-    const limit = limits.get(name);
-    const value = limit && 'value' in limit ? limit.value : null;
-    pools[name] = { limit: value, usedByOthers: others.get(name) ?? 0, name };
-  }
-  const most = await maxConcurrentInstances(deps, active);
-  return { ...pools, [ENVIRONMENT_POOL]: { limit: most, usedByOthers: 0, name: 'guardrails.maxConcurrentInstances' } };
-}
-
-/** When it cannot be read nothing is held against the waiting: the service refuses what is too much, and the run waits again. */
-async function usageOfOthers(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<Map<string, number>> {
-  try {
-    const ours = active.flatMap((run) => (run.attempt ? [run.attempt.jobName] : []));
-    return await othersUsage(deps.sagemaker, new Set(ours));
-  } catch (error) {
-    deps.log('warn', 'what other jobs use could not be read', { error: describeError(error) });
-    return new Map();
-  }
-}
-
-async function maxConcurrentInstances(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<number | null> {
-  const team = active[0]?.team;
-  if (team === undefined) return null;
-  try {
-    const { guardrails } = await readDescriptor(deps, team);
-    return guardrails?.maxConcurrentInstances ?? null;
-  } catch (error) {
-    // A guardrail that cannot be read holds everybody back: it is there to bound what is spent.
-    deps.log('error', 'guardrails could not be read; nothing starts', { team, error: describeError(error) });
-    return 0;
-  }
-}
-
-/** Which of the runs that others wait for are completed: ids, and `latest:<name>` by the newest run of that name. */
-async function completedOf(deps: ReconcileDeps, waiting: readonly RunRecord[]): Promise<Set<string>> {
-  const done = new Set<string>();
-  for (const run of waiting) {
-    for (const wanted of run.after) {
-      const other = await findWanted(deps, run, wanted);
-      if (other?.state === 'completed') done.add(wanted);
-    }
-  }
-  return done;
-}
-
-async function findWanted(deps: ReconcileDeps, run: RunRecord, wanted: string): Promise<RunRecord | undefined> {
-  if (!wanted.startsWith('latest:')) return deps.store.find(wanted);
-  const name = wanted.slice('latest:'.length);
-  const runs = await deps.store.ofTeam(run.team, 200);
-  return runs.find((other) => other.name === name && other.runId !== run.runId);
+async function readNeeds(deps: ReconcileDeps, run: RunRecord): Promise<QuotaNeed[] | undefined> {
+  const intent = await apart(deps, run, () => deps.store.findIntent(run.runId));
+  return intent && runQuotaNeeds(runOnRung(intent.spec, run.rungId)).filter((need) => need.kind === 'pool');
 }
 
 async function letStart(deps: ReconcileDeps, run: RunRecord, now: number): Promise<void> {

@@ -5,6 +5,7 @@ import {
   attemptItem,
   eventItem,
   INTENT_ITEM,
+  QUEUE_ITEM,
   REQUEST_ITEM,
   RUN_ITEM,
   RUN_TABLE_PARTITION_KEY,
@@ -15,6 +16,7 @@ import {
 } from '../../contracts/run-table';
 import type { TimelineEvent } from '../../lifecycle/action';
 import { type Attempt, isOver, type RunRecord } from '../../lifecycle/record';
+import type { QueueUsage } from '../../queue/usage';
 import type { RunSpec } from '../../spec/run-spec';
 
 export type Item = Record<string, AttributeValue>;
@@ -46,6 +48,7 @@ const key = (runId: string, item: string): Item => ({
 
 export const runKey = (runId: string): Item => key(runId, RUN_ITEM);
 export const intentKey = (runId: string): Item => key(runId, INTENT_ITEM);
+export const queueKey: Item = key(QUEUE_ITEM, QUEUE_ITEM);
 export const requestItemKey = (team: string, id: string): Item => key(requestKey(team, id), REQUEST_ITEM);
 
 const documentAttributes = (document: unknown): Item => ({
@@ -86,6 +89,14 @@ export const requestItem = (team: string, id: string, runId: string): Item => ({
   madeRun: text(runId),
 });
 
+/** What the queue remembers from one pass to the next, and what others need to say the same order. */
+export interface QueueDocument {
+  usage: QueueUsage;
+  shares: Readonly<Record<string, number>>;
+}
+
+export const queueItem = (queue: QueueDocument): Item => ({ ...queueKey, ...documentAttributes(queue) });
+
 export const attemptItemOf = (runId: string, attempt: Attempt): Item => ({
   ...key(runId, attemptItem(attempt.number)),
   ...documentAttributes(attempt),
@@ -96,10 +107,11 @@ export const eventItemOf = (runId: string, version: number, place: number, line:
   ...documentAttributes(line),
 });
 
-/** The document of an item, as it was written by this module. */
-export function documentOf<T>(item: Item): T {
-  const { document } = item;
-  if (!document?.S)
-    throw new Error(`item ${JSON.stringify(item[RUN_TABLE_SORT_KEY])} of the run table has no document`);
-  return JSON.parse(document.S) as T;
+/** The text of an item's document. */
+export function textOf({ document, ...item }: Item): string {
+  if (document?.S) return document.S;
+  throw new Error(`item ${JSON.stringify(item[RUN_TABLE_SORT_KEY])} of the run table has no document`);
 }
+
+/** The document of an item, as it was written by this module. */
+export const documentOf = <T>(item: Item): T => JSON.parse(textOf(item)) as T;

@@ -28,16 +28,24 @@ import {
   type Item,
   intentItem,
   intentKey,
+  type QueueDocument,
+  queueItem,
+  queueKey,
   type RunIntent,
   requestItem,
   requestItemKey,
   runItem,
   runKey,
+  textOf,
 } from './items';
 import { migrateIntent, migrateRecord } from './migrate';
+import { remember } from './remember';
 
 /** A transaction may hold 100 items; more lines than this in one decision would be a mistake of ours. */
 const MOST_EVENTS = 90;
+
+const recordOf = remember((text) => migrateRecord(JSON.parse(text) as RunRecord));
+const intentOf = remember((text) => migrateIntent(JSON.parse(text) as RunIntent));
 
 /**
  * The run table. Every write is conditional: a new run on its id and request being free, a changed run on the version it was
@@ -51,12 +59,12 @@ export class RunStore {
 
   async find(runId: string): Promise<RunRecord | undefined> {
     const item = await this.get(runKey(runId));
-    return item && migrateRecord(documentOf<RunRecord>(item));
+    return item && recordOf(textOf(item));
   }
 
   async findIntent(runId: string): Promise<RunIntent | undefined> {
     const item = await this.get(intentKey(runId));
-    return item && migrateIntent(documentOf<RunIntent>(item));
+    return item && intentOf(textOf(item));
   }
 
   /** The run that an earlier start with this request id made. */
@@ -94,15 +102,26 @@ export class RunStore {
     return this.write([run, ...others.map((Item) => ({ Put: { TableName: this.tableName, Item } }))]);
   }
 
+  /** What the queue remembers; undefined before its first pass. */
+  async findQueue(): Promise<QueueDocument | undefined> {
+    const item = await this.get(queueKey);
+    return item && documentOf<QueueDocument>(item);
+  }
+
+  /** Only a pass of the queue writes it, and passes come one after the other. */
+  async saveQueue(queue: QueueDocument): Promise<void> {
+    await this.write([{ Put: { TableName: this.tableName, Item: queueItem(queue) } }]);
+  }
+
   /** Runs that are not over, as the index shows them. */
   async active(): Promise<RunRecord[]> {
-    const found = await this.query<RunRecord>({
+    const items = await this.query({
       IndexName: ACTIVE_INDEX,
       KeyConditionExpression: '#key = :value',
       ExpressionAttributeNames: { '#key': ACTIVE_INDEX_PARTITION_KEY },
       ExpressionAttributeValues: { ':value': { S: ACTIVE_VALUE } },
     });
-    return found.map(migrateRecord);
+    return items.map((item) => recordOf(textOf(item)));
   }
 
   /** The newest runs of a team, newest first. */
@@ -118,17 +137,17 @@ export class RunStore {
         Limit: limit,
       }),
     );
-    return (Items ?? []).map((item) => migrateRecord(documentOf<RunRecord>(item)));
+    return (Items ?? []).map((item) => recordOf(textOf(item)));
   }
 
   /** All attempts of a run, first to last. */
-  attempts(runId: string): Promise<Attempt[]> {
-    return this.query(this.itemsOf(runId, ATTEMPT_ITEM_PREFIX));
+  async attempts(runId: string): Promise<Attempt[]> {
+    return (await this.query(this.itemsOf(runId, ATTEMPT_ITEM_PREFIX))).map((item) => documentOf<Attempt>(item));
   }
 
   /** All decisions on a run, first to last. */
-  timeline(runId: string): Promise<TimelineEvent[]> {
-    return this.query(this.itemsOf(runId, EVENT_ITEM_PREFIX));
+  async timeline(runId: string): Promise<TimelineEvent[]> {
+    return (await this.query(this.itemsOf(runId, EVENT_ITEM_PREFIX))).map((item) => documentOf<TimelineEvent>(item));
   }
 
   private itemsOf(runId: string, prefix: string): Partial<QueryCommandInput> {
@@ -145,10 +164,10 @@ export class RunStore {
     return (await this.dynamodb.send(command)).Item;
   }
 
-  private async query<T>(input: Partial<QueryCommandInput>): Promise<T[]> {
-    const found: T[] = [];
+  private async query(input: Partial<QueryCommandInput>): Promise<Item[]> {
+    const found: Item[] = [];
     const pages = paginateQuery({ client: this.dynamodb }, { TableName: this.tableName, ...input });
-    for await (const page of pages) found.push(...(page.Items ?? []).map((item) => documentOf<T>(item)));
+    for await (const page of pages) found.push(...(page.Items ?? []));
     return found;
   }
 

@@ -26,6 +26,7 @@ import ministack.app as app_module  # noqa: E402  (the token leaves the environm
 from ministack.core import iam_evaluator, responses, sigv4  # noqa: E402
 from ministack.services import cloudwatch_logs, eventbridge, iam, sts  # noqa: E402
 from slipway_faults import AwsFaults, read_body  # noqa: E402
+import slipway_simulate  # noqa: E402
 
 
 def caller_of(request):
@@ -148,6 +149,7 @@ def filter_by_stream_prefix(data, whole=cloudwatch_logs._filter_log_events):
 
 
 cloudwatch_logs._filter_log_events = filter_by_stream_prefix
+slipway_simulate.install()
 faults = AwsFaults()
 CALLS = {"identify": identify, "authorize": authorize, "trusts": trusts, "assume": assume, "put-event": put_event,
          "add-fault": faults.add, "list-faults": faults.list, "remove-faults": faults.remove}

@@ -8,6 +8,7 @@ import { killGroup } from '../processes';
 import type { Certificate } from './certificate';
 import { Hook } from './hook';
 import { LAUNCHER_FAULTS_SOURCE } from './launcher-faults-source';
+import { LAUNCHER_SIMULATE_SOURCE } from './launcher-simulate-source';
 import { LAUNCHER_SOURCE } from './launcher-source';
 import type { Venv } from './venv';
 
@@ -69,6 +70,7 @@ function launch(options: MiniStackOptions, port: number, token: string, logFile:
   const launcher = path.join(options.folder, 'launch.py');
   writeFileSync(launcher, LAUNCHER_SOURCE);
   writeFileSync(path.join(options.folder, 'slipway_faults.py'), LAUNCHER_FAULTS_SOURCE);
+  writeFileSync(path.join(options.folder, 'slipway_simulate.py'), LAUNCHER_SIMULATE_SOURCE);
   const log = openSync(logFile, 'a');
   const env = {
     ...processEnv(options, port, temporary),

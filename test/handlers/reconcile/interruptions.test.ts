@@ -139,3 +139,39 @@ test('creates that time out do not hold an invocation beyond its limit', async (
   await world.tick();
   expect(world.sagemaker.jobs.has(nameOf(runId))).toBe(true);
 });
+
+test('a run that waits for one that failed is told of at once, and once', async () => {
+  const first = await world.launch();
+  world.train(nameOf(first));
+  world.end(nameOf(first), 'Failed', 'AlgorithmError: exit code: 1');
+  world.pass(60_000);
+  const second = await world.launch(`${RUN_FILE}after: [${first}]\n`);
+  for (let i = 0; i < 12; i++) await world.tick(30);
+  const told = world.published.filter((text) => text.includes(second));
+  expect(told).toHaveLength(1);
+  expect(told[0]).toContain(`waits for ${first}, and ${first} is failed`);
+  expect(await world.store.find(second)).toMatchObject({ state: 'queued' });
+});
+
+test('what a team used is remembered: its next run comes after the first of another team', async () => {
+  world.limits.set('ml.m5.xlarge for training job usage', { value: 2 });
+  const first = await world.launch();
+  world.train(nameOf(first));
+  await world.tick(600);
+  const second = await world.launch(RUN_FILE.replace('pretrain', 'again'));
+  world.pass(60_000);
+  const alias = 'arn:aws:lambda:us-west-2:111122223333:function:slipway-research-control:team-speech';
+  const other = await world.ask(
+    { action: 'start', runFile: RUN_FILE.replace('pretrain', 'other'), clientRequestId: 'o' },
+    alias,
+  );
+  if (!other.ok || !('runId' in other)) throw new Error(JSON.stringify(other));
+  await world.ask({ action: 'start', runId: other.runId, confirm: true }, alias);
+  await world.settle();
+  const places = await world.ask({ action: 'list' });
+  expect('runs' in places && places.runs.find((r) => r.runId === second)?.queuePosition).toBe(2);
+  world.end(nameOf(first), 'Completed');
+  await world.tick();
+  expect(await world.store.find(other.runId)).toMatchObject({ state: 'pending' });
+  expect(await world.store.find(second)).toMatchObject({ state: 'queued' });
+});

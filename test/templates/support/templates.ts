@@ -11,7 +11,17 @@ import type { Resources } from './values';
 const EXAMPLES = path.join(__dirname, '..', '..', '..', 'environments');
 const person = (name: string) => [`arn:aws:iam::111122223333:role/${name}`];
 const EVERYONE = {
-  teams: { nlp: { principals: person('nlp'), share: 2 }, speech: { principals: person('speech') } },
+  teams: {
+    nlp: {
+      principals: person('nlp'),
+      share: 2,
+      data: ['tokens/'],
+      mlflow: ['mlflow-tracking-server/shared', 'mlflow-app/app-1'].map(
+        (name) => `arn:aws:sagemaker:us-west-2:111122223333:${name}`,
+      ),
+    },
+    speech: { principals: person('speech') },
+  },
   access: { platformAdmins: person('admin'), auditors: person('auditor'), ci: person('ci') },
 };
 

@@ -1,0 +1,64 @@
+import { writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { CloudWatchLogsClient } from '@aws-sdk/client-cloudwatch-logs';
+import type { Descriptor } from '../../spec/descriptor';
+import { EFA_SECONDS, type EfaObservation, type EfaWorld } from '../../verify';
+import { packageRoot } from '../driver';
+import { readJobLog } from '../job-logs';
+import { launch } from '../launch';
+import { readStatus } from '../status';
+import type { Terminal } from '../terminal';
+
+/** The collective of level `efa`: two hosts of the type, the environment's own image, NCCL alone. */
+const runFile = (instanceType: string) =>
+  JSON.stringify({
+    name: 'verify-efa',
+    code: {
+      source: path.join(packageRoot(), 'containers/examples/allgather'),
+      entryPoint: 'allgather.py',
+      arguments: { collective: 'all_reduce', backends: 'nccl', 'min-bytes': 1 << 20, 'max-bytes': 1 << 30, seconds: 2 },
+    },
+    compute: { instanceType, instanceCount: 2 },
+    checkpoints: { mode: 'none' },
+    limits: { maxRuntimeSeconds: EFA_SECONDS, maxAttempts: 1 },
+  });
+
+const EVENT = /^slipway (\{.*\})$/;
+
+/** Launches the run through the team's control function, as a researcher would, and reads the driver's events. */
+export function efaWorld(
+  descriptor: Descriptor,
+  instanceType: string,
+  { id, report }: { id: string; report(text: string): void },
+): EfaWorld {
+  let running: Promise<EfaObservation> | undefined;
+  const observe = async (): Promise<EfaObservation> => {
+    const runId = `verify-efa-${id}`;
+    const file = path.join(tmpdir(), `slipway-verify-${id}.yaml`);
+    writeFileSync(file, runFile(instanceType));
+    const silent: Terminal = { out: () => undefined, err: (text) => report(`efa: ${text}`) };
+    const environment = `${descriptor.name}/${descriptor.team}`;
+    await launch(file, { environment, region: descriptor.region, runId, yes: true, wait: true }, silent).catch(() => 4);
+    const run = await readStatus(descriptor, runId);
+    const job = run.attempts.at(-1)?.trainingJobName;
+    const client = new CloudWatchLogsClient({ region: descriptor.region });
+    const lines = job ? await readJobLog(client, { trainingJobName: job }) : [];
+    const events = lines.flatMap(({ message }) => {
+      const [, text] = EVENT.exec(message) ?? [];
+      return text ? [JSON.parse(text) as Record<string, unknown>] : [];
+    });
+    return {
+      instanceType,
+      state: `${run.state}${run.reason ? ` (${run.reason})` : ''}`,
+      efa: events.filter(({ event }) => event === 'efa').at(-1) as EfaObservation['efa'],
+      inventory: events.filter(({ event }) => event === 'inventory'),
+    };
+  };
+  return {
+    observation: () => {
+      running ??= observe();
+      return running;
+    },
+  };
+}

@@ -1,0 +1,172 @@
+import { publishedBaseUri } from '../../catalog/base-images';
+import type { Descriptor } from '../../spec/descriptor';
+import {
+  cleanUpTraining,
+  DEPLOY_PROBES,
+  deployWorld,
+  EFA_PROBES,
+  type EfaWorld,
+  type JobPlace,
+  type Level,
+  type Probe,
+  type ProbeResult,
+  READ_PROBES,
+  type ReadWorld,
+  runProbe,
+  TRAIN_PROBES,
+  type TrainWorld,
+  trainWorld,
+  VERIFY_ENVIRONMENT,
+} from '../../verify';
+import { UsageError } from '../exit';
+import { cdkRunner } from './cdk';
+import { efaWorld } from './efa';
+
+/** Probes that look at the same account at once. */
+const READS_AT_ONCE = 4;
+
+/** One level, ready to run: its probes by assumption, and what ends it. */
+export interface PreparedLevel {
+  readonly level: Level;
+  readonly assumptions: readonly string[];
+  run(assumption: string): Promise<ProbeResult>;
+  readonly atOnce: number;
+  /** Stops and deletes what the level made; answers what it could not. */
+  cleanUp(): Promise<string[]>;
+  /** USD billed, where the services say it. */
+  billed?(): number;
+}
+
+export interface LevelOptions {
+  readonly id: string;
+  readonly account: string;
+  readonly partition: string;
+  readonly cpuType: string;
+  readonly efaType?: string;
+  readonly image?: string;
+  readonly pollMs: number;
+  report(text: string): void;
+}
+
+const prepared = <World>(
+  level: Level,
+  probes: readonly Probe<World>[],
+  world: () => Promise<World> | World,
+  now: () => number,
+  more: Pick<PreparedLevel, 'atOnce' | 'cleanUp'>,
+): PreparedLevel => {
+  let making: Promise<World> | undefined;
+  const byId = new Map(probes.map((probe) => [probe.assumption, probe]));
+  return {
+    level,
+    assumptions: [...byId.keys()],
+    run: async (assumption) => {
+      const probe = byId.get(assumption);
+      if (!probe) throw new Error(`no probe of level ${level} answers ${assumption}`);
+      making ??= Promise.resolve().then(world);
+      return runProbe(level, { assumption, run: async (given: Promise<World>) => probe.run(await given) }, making, now);
+    },
+    ...more,
+  };
+};
+
+const nothing = async () => [];
+
+/** Prepares one level. @throws UsageError for what the caller has to give first */
+export function prepareLevel(level: Level, read: ReadWorld, options: LevelOptions): PreparedLevel {
+  const { now } = read;
+  switch (level) {
+    case 'read':
+      return prepared(level, READ_PROBES, () => read, now, { atOnce: READS_AT_ONCE, cleanUp: nothing });
+    case 'deploy':
+      return prepareDeploy(read, options);
+    case 'train':
+      return prepareTrain(read, options);
+    case 'efa':
+      return prepareEfa(read, options);
+  }
+}
+
+/** An image for containers that need bash and Python alone. */
+function imageOf({ descriptor, region }: ReadWorld, given: string | undefined): string {
+  const image = given ?? descriptor?.trainingImageUri ?? publishedBaseUri('pytorch-2.13', region);
+  if (!image)
+    throw new UsageError('--image: must be given where the environment has no training image; name one in ECR');
+  return image;
+}
+
+function prepareDeploy(read: ReadWorld, options: LevelOptions): PreparedLevel {
+  const { region } = read;
+  if (read.environment === VERIFY_ENVIRONMENT)
+    throw new UsageError(
+      `--level deploy: must be of another environment than ${VERIFY_ENVIRONMENT}, which it makes itself; name another`,
+    );
+  const cdk = cdkRunner(`Slipway-${VERIFY_ENVIRONMENT}-${region}`, region);
+  const place = { region, account: options.account, partition: options.partition, image: imageOf(read, options.image) };
+  let current: Promise<unknown> = Promise.resolve();
+  let destroyed = true;
+  let last = '';
+  const run: typeof cdk.run = (verb, file) => {
+    if (verb === 'deploy') destroyed = false;
+    last = file;
+    const call = cdk.run(verb, file);
+    current = call.then(({ code }) => {
+      if (verb === 'destroy' && code === 0) destroyed = true;
+    });
+    return call;
+  };
+  const world = deployWorld(read, place, run, (stage) => options.report(`deploy: ${stage}`));
+  return prepared('deploy', DEPLOY_PROBES, () => world, read.now, {
+    atOnce: 1,
+    cleanUp: async () => {
+      await current.catch(() => undefined);
+      const left: string[] = [];
+      if (!destroyed && last) {
+        options.report('deploy: destroying what is there');
+        const { code } = await cdk.run('destroy', last);
+        if (code !== 0)
+          left.push(`stack Slipway-${VERIFY_ENVIRONMENT}-${region}: cdk destroy failed; delete it by hand`);
+      }
+      cdk.end();
+      return left;
+    },
+  });
+}
+
+function requireDescriptor({ descriptor, environment, region }: ReadWorld, level: Level): Descriptor {
+  if (descriptor) return descriptor;
+  throw new UsageError(
+    `--level ${level}: must have a deployed environment, got ${environment}, which is not in ${region}; deploy it, or use --level deploy`,
+  );
+}
+
+function prepareTrain(read: ReadWorld, options: LevelOptions): PreparedLevel {
+  const descriptor = requireDescriptor(read, 'train');
+  const place: JobPlace = {
+    descriptor,
+    image: imageOf(read, options.image),
+    instanceType: options.cpuType,
+    id: options.id,
+  };
+  let made = false;
+  const world = (): Promise<TrainWorld> => {
+    made = true;
+    options.report(`train: jobs on ${options.cpuType} as ${descriptor.name}/${descriptor.team}`);
+    return trainWorld(read, place, options.pollMs);
+  };
+  return prepared('train', TRAIN_PROBES, world, read.now, {
+    atOnce: TRAIN_PROBES.length,
+    cleanUp: () => (made ? cleanUpTraining(read, place) : nothing()),
+  });
+}
+
+function prepareEfa(read: ReadWorld, options: LevelOptions): PreparedLevel {
+  const descriptor = requireDescriptor(read, 'efa');
+  const { efaType } = options;
+  if (!efaType)
+    throw new UsageError(
+      '--efa-type: must name an instance type with EFA for --level efa, got nothing; use one such as ml.p4d.24xlarge',
+    );
+  const world: EfaWorld = efaWorld(descriptor, efaType, options);
+  return prepared('efa', EFA_PROBES, () => world, read.now, { atOnce: EFA_PROBES.length, cleanUp: nothing });
+}

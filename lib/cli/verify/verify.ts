@@ -1,0 +1,219 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { GetCallerIdentityCommand } from '@aws-sdk/client-sts';
+import pc from 'picocolors';
+import { usd } from '../../report/page/format';
+import type { Descriptor } from '../../spec/descriptor';
+import {
+  answeredIn,
+  counts,
+  LEVELS,
+  type Level,
+  maskedAccount,
+  mostCost,
+  type ProbeResult,
+  readWorld,
+  type VerifyRecord,
+} from '../../verify';
+import { calling } from '../aws-errors';
+import { ask } from '../confirm';
+import { callRegion, readDescriptors } from '../environment';
+import { EXIT, UsageError } from '../exit';
+import { type CommonOptions, isDescriptorFile, readDescriptor } from '../inputs';
+import { json, type Terminal } from '../terminal';
+import { type LevelOptions, type PreparedLevel, prepareLevel } from './levels';
+import { RecordFiles, readRecord } from './record-files';
+
+export interface VerifyOptions extends CommonOptions {
+  level?: string;
+  yes?: boolean;
+  resume?: string;
+  cpuType?: string;
+  efaType?: string;
+  image?: string;
+}
+
+/** Small, cheap, and within the quota of a new account. */
+const CPU_TYPE = 'ml.m5.large';
+const POLL_SECONDS = 5;
+
+/** `slipway verify ENVIRONMENT`: asks an account whether what the product takes for granted about AWS holds there. */
+export async function verify(environment: string, options: VerifyOptions, terminal: Terminal): Promise<number> {
+  const levels = levelsUpTo(options.level ?? 'read');
+  const { name, descriptor, region } = await placeOf(environment, options);
+  const read = readWorld({
+    region,
+    environment: name,
+    descriptor,
+    now: () => Date.now(),
+    sleep: (ms) => sleep(ms),
+  });
+  const identity = await calling(`asking who is calling in ${region}`, () =>
+    read.sts.send(new GetCallerIdentityCommand({})),
+  );
+  const account = identity.Account ?? '';
+  const started = new Date();
+  const id = started
+    .toISOString()
+    .replaceAll(/[-:]|\.\d+Z/g, '')
+    .replace('T', '-')
+    .toLowerCase();
+  const cpuType = options.cpuType ?? CPU_TYPE;
+  const place = { account: maskedAccount(account), region, environment: name };
+  const before = options.resume ? readRecord(options.resume, place) : undefined;
+  const levelOptions: LevelOptions = {
+    id,
+    account,
+    partition: identity.Arn?.split(':')[1] ?? 'aws',
+    cpuType,
+    efaType: options.efaType,
+    image: options.image,
+    pollMs: 1000 * Number(process.env.SLIPWAY_POLL_SECONDS ?? POLL_SECONDS),
+    report: (text) => terminal.err(pc.dim(text)),
+  };
+  const prepared = levels.map((level) => prepareLevel(level, read, levelOptions));
+  const costUsd = await confirmMost(levels, region, { cpu: cpuType, efa: options.efaType }, options, terminal);
+  const record: VerifyRecord = {
+    schema: 1,
+    ...place,
+    level: levels.at(-1) ?? 'read',
+    embedded: isEmbedded(),
+    startedAt: started.toISOString(),
+    probes: [...answeredIn(before).values()],
+    costUsd,
+    left: [],
+  };
+  return runAll(prepared, record, new RecordFiles(id), options, terminal);
+}
+
+function levelsUpTo(wanted: string): Level[] {
+  const index = (LEVELS as readonly string[]).indexOf(wanted);
+  if (index < 0) throw new UsageError(`--level: must be read, deploy, train or efa, got ${wanted}; use one of them`);
+  return LEVELS.slice(0, index + 1);
+}
+
+/** The environment that is meant; level read works where it is not deployed yet. */
+async function placeOf(
+  environment: string,
+  options: VerifyOptions,
+): Promise<{ name: string; region: string; descriptor?: Descriptor }> {
+  if (isDescriptorFile(environment)) {
+    const descriptor = readDescriptor(environment);
+    return { name: descriptor.name, region: options.region ?? descriptor.region, descriptor };
+  }
+  const [name = '', team] = environment.split('/');
+  if (!/^[a-z][a-z0-9]{0,11}$/.test(name))
+    throw new UsageError(
+      `ENVIRONMENT: must be the name of an environment, got ${environment}; write research or research/nlp`,
+    );
+  const region = callRegion(options);
+  const all = await readDescriptors(name, region);
+  const descriptor = team ? all.find((d) => d.team === team) : all[0];
+  if (team && !descriptor)
+    throw new UsageError(
+      `ENVIRONMENT: must name a deployed team of ${name} in ${region}, got ${team}; deploy it, or write ${name}`,
+    );
+  return { name, region, descriptor };
+}
+
+/** Endpoints that the caller set are not AWS's own. */
+const isEmbedded = () => Object.keys(process.env).some((name) => name.startsWith('AWS_ENDPOINT_URL'));
+
+/** Says the most that the levels can cost and asks, unless it is nothing. */
+async function confirmMost(
+  levels: readonly Level[],
+  region: string,
+  types: { cpu: string; efa?: string },
+  options: VerifyOptions,
+  terminal: Terminal,
+): Promise<number> {
+  const costs = mostCost(levels, region, types);
+  const unknown = costs.filter((cost) => cost.usd === undefined);
+  const total = costs.reduce((sum, cost) => sum + (cost.usd ?? 0), 0);
+  const parts = costs.map(({ level, usd: most }) => `${level} ${most === undefined ? 'not known' : usd(most)}`);
+  terminal.err(`cost: at most ${usd(total)} (${parts.join(', ')})`);
+  if (unknown.length > 0 && !options.yes) terminal.err('the price of an instance type is not known in this Region');
+  if (levels.length > 1 && !options.yes) await ask('Run these probes?', 'verify');
+  return total;
+}
+
+async function runAll(
+  prepared: readonly PreparedLevel[],
+  record: VerifyRecord,
+  files: RecordFiles,
+  options: VerifyOptions,
+  terminal: Terminal,
+): Promise<number> {
+  const interrupted = new AbortController();
+  const onSignal = () => {
+    if (interrupted.signal.aborted) return;
+    terminal.err('interrupted: cleaning up; do not interrupt again');
+    interrupted.abort();
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+  try {
+    for (const level of prepared) {
+      if (interrupted.signal.aborted) break;
+      await runLevel(level, record, files, interrupted.signal, terminal);
+    }
+  } finally {
+    process.off('SIGINT', onSignal);
+    process.off('SIGTERM', onSignal);
+  }
+  record.endedAt = new Date().toISOString();
+  files.write(record);
+  return finish(record, files, interrupted.signal.aborted, options, terminal);
+}
+
+/** Runs the probes of one level that have no answer yet, and cleans up after them whatever happens. */
+async function runLevel(
+  level: PreparedLevel,
+  record: VerifyRecord,
+  files: RecordFiles,
+  signal: AbortSignal,
+  terminal: Terminal,
+): Promise<void> {
+  const answered = new Set(record.probes.map((result) => result.id));
+  const waiting = level.assumptions.filter((assumption) => !answered.has(`${level.level}/${assumption}`));
+  const aborted = new Promise<'aborted'>((resolve) => {
+    signal.addEventListener('abort', () => resolve('aborted'), { once: true });
+  });
+  const worker = async () => {
+    for (;;) {
+      const assumption = waiting.shift();
+      if (assumption === undefined || signal.aborted) return;
+      const result = await Promise.race([level.run(assumption), aborted]);
+      if (result === 'aborted') return;
+      record.probes.push(result);
+      files.write(record);
+      terminal.err(resultLine(result));
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: level.atOnce }, worker));
+  } finally {
+    record.left.push(...(await level.cleanUp()));
+  }
+}
+
+const TONES = { holds: pc.green, differs: pc.red, unknown: pc.yellow } as const;
+
+const resultLine = ({ id, verdict, expected, seen }: ProbeResult) =>
+  `${TONES[verdict](verdict.padEnd(7))} ${id}: ${verdict === 'holds' ? seen : `expected ${expected}; seen ${seen}`}`;
+
+function finish(
+  record: VerifyRecord,
+  files: RecordFiles,
+  interrupted: boolean,
+  options: VerifyOptions,
+  terminal: Terminal,
+): number {
+  const { holds, differs, unknown } = counts(record.probes);
+  for (const line of record.left) terminal.err(pc.red(`left in the account: ${line}`));
+  const { account, region, level, probes, costUsd, left } = record;
+  if (options.json)
+    terminal.out(json({ account, region, level, probes, costUsd, left, record: files.record, page: files.page }));
+  else terminal.out(`${holds} hold, ${differs} differ, ${unknown} unknown\n${files.record}\n${files.page}`);
+  if (interrupted) return EXIT.interrupted;
+  return differs > 0 ? EXIT.refused : EXIT.done;
+}

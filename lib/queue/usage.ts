@@ -1,0 +1,79 @@
+import { ENVIRONMENT_POOL, type PoolLimit, type RunningRun } from './run';
+
+/** Instance-hours of the past lose half of their weight in this time. Slurm's fair share has the same (PriorityDecayHalfLife, 7 days). */
+export const HALF_LIFE_MS = 7 * 24 * 3_600_000;
+
+/** Numbers by team and pool. */
+export type ByTeam = Readonly<Record<string, Readonly<Record<string, number>>>>;
+
+/** What the teams have used, as the queue remembers it from one pass to the next. */
+export interface QueueUsage {
+  /** Until when it is counted, epoch milliseconds. */
+  at: number;
+  /** Decayed instance-hours. */
+  hours: ByTeam;
+  /** Instances that were held from then on. */
+  held: ByTeam;
+}
+
+export const NO_USAGE: QueueUsage = { at: 0, hours: {}, held: {} };
+
+/** Instances by team and pool that runs hold. */
+export function heldBy(running: readonly Pick<RunningRun, 'team' | 'instances' | 'needs'>[]): ByTeam {
+  const held: Record<string, Record<string, number>> = {};
+  for (const run of running) {
+    held[run.team] ??= {};
+    const pools = held[run.team] ?? {};
+    for (const [pool, count] of Object.entries(poolsOf(run))) pools[pool] = (pools[pool] ?? 0) + count;
+  }
+  return held;
+}
+
+/** The pools of a run; one whose needs are not known counts by its instances. */
+export const poolsOf = ({
+  needs,
+  instances,
+}: Pick<RunningRun, 'needs' | 'instances'>): Readonly<Record<string, number>> =>
+  Object.keys(needs).length > 0 ? needs : { [ENVIRONMENT_POOL]: instances };
+
+/**
+ * Counts until `now` what was held since the last pass, with the weight that is left of each moment, and remembers what is held now. Exact
+ * for what does not change between two passes.
+ */
+export function advanceUsage(usage: QueueUsage, held: ByTeam, now: number): QueueUsage {
+  if (usage.at === 0) return { at: now, hours: {}, held };
+  const elapsed = Math.max(0, now - usage.at);
+  const left = 0.5 ** (elapsed / HALF_LIFE_MS);
+  // Integral of the weight over the time since then, in hours.
+  const weightedHours = ((1 - left) * HALF_LIFE_MS) / Math.LN2 / 3_600_000;
+  const hours: Record<string, Record<string, number>> = {};
+  for (const team of new Set([...Object.keys(usage.hours), ...Object.keys(usage.held)])) {
+    const before = usage.hours[team] ?? {};
+    const since = usage.held[team] ?? {};
+    const pools = new Set([...Object.keys(before), ...Object.keys(since)]);
+    const counted = [...pools].map((p): [string, number] => [
+      p,
+      (before[p] ?? 0) * left + (since[p] ?? 0) * weightedHours,
+    ]);
+    // What has decayed to seconds is forgotten, so that the item does not grow with every type that was ever used.
+    hours[team] = Object.fromEntries(counted.filter(([, value]) => value > 0.001));
+  }
+  return { at: now, hours, held };
+}
+
+/**
+ * Dominant share of each team: of all pools the one of whose capacity it used most, in hours of the whole pool. A pool without a known limit
+ * has as capacity what all teams used of it; the guardrail `maxConcurrentInstances` counts only where it is set, or where nothing else is known.
+ */
+export function dominantHours(hours: ByTeam, pools: Readonly<Record<string, PoolLimit>>): Map<string, number> {
+  const total = new Map<string, number>();
+  for (const used of Object.values(hours)) {
+    for (const [pool, value] of Object.entries(used)) total.set(pool, (total.get(pool) ?? 0) + value);
+  }
+  const capacity = (pool: string) => pools[pool]?.limit || total.get(pool) || 1;
+  const counts = (pool: string, used: Readonly<Record<string, number>>) =>
+    pool !== ENVIRONMENT_POOL || pools[pool]?.limit != null || Object.keys(used).length === 1;
+  const shareOf = (used: Readonly<Record<string, number>>) =>
+    Math.max(0, ...Object.entries(used).map(([pool, value]) => (counts(pool, used) ? value / capacity(pool) : 0)));
+  return new Map(Object.entries(hours).map(([team, used]) => [team, shareOf(used)]));
+}

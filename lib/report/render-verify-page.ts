@@ -1,0 +1,79 @@
+import { duration } from './page/format';
+import { type Html, html } from './page/html';
+import { page, type Section } from './page/page';
+import { tiles, word } from './page/parts';
+import { color } from './page/style';
+import { table } from './page/table';
+import type { VerifyReport, VerifyRow } from './verify/verify-report';
+
+const TONES = { holds: color('good'), differs: color('bad'), unknown: color('warn') } as const;
+const TITLES = {
+  differs: 'What differs',
+  unknown: 'What could not be found out',
+  holds: 'What holds',
+} as const;
+const ORDER = ['differs', 'unknown', 'holds'] as const;
+
+const count = (report: VerifyReport, verdict: VerifyRow['verdict']) =>
+  report.rows.filter((row) => row.verdict === verdict).length;
+
+function header(report: VerifyReport): Html {
+  const { environment, region, account, level, startedAt, embedded } = report;
+  return html`<p class="sub">Slipway verify</p>
+<h1>${environment} in ${region}</h1>
+<p class="sub">Account ${account} · level ${level} · ${startedAt}</p>
+${embedded && html`<p>${word('Answered by an embedded AWS', color('warn'))} This page says nothing about AWS itself.</p>`}
+${tiles([
+  { name: 'Hold', value: `${count(report, 'holds')}`, note: `of ${report.rows.length} assumptions` },
+  { name: 'Differ', value: `${count(report, 'differs')}` },
+  { name: 'Unknown', value: `${count(report, 'unknown')}` },
+  { name: 'Cost', value: `$${report.costUsd.toFixed(2)}`, note: 'at most' },
+])}`;
+}
+
+/** Text whose `backticks` mark code. */
+const prose = (text: string): Html =>
+  html`${text.split('`').map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part))}`;
+
+function rowsTable(rows: readonly VerifyRow[], verdict: VerifyRow['verdict']): Html {
+  return table({
+    caption: `${TITLES[verdict]}, by level`,
+    layout: 'cards',
+    columns: [
+      { head: 'Assumption' },
+      { head: 'Level', kind: 'fixed' },
+      { head: 'Expected', kind: 'long' },
+      { head: 'Seen', kind: 'long' },
+      ...(verdict === 'differs' ? [{ head: 'What follows', kind: 'long' as const }] : []),
+      { head: 'Time', kind: 'num' },
+    ],
+    rows: rows.map((row) => [
+      html`<span>${word(row.verdict, TONES[row.verdict])} ${prose(row.claim)}<br><code>${row.assumption}</code></span>`,
+      row.level,
+      prose(row.expected),
+      prose(row.seen),
+      ...(verdict === 'differs' ? [prose(row.ifWrong)] : []),
+      duration(row.seconds),
+    ]),
+  });
+}
+
+function sections(report: VerifyReport): Section[] {
+  const byVerdict = ORDER.flatMap((verdict) => {
+    const rows = report.rows.filter((row) => row.verdict === verdict);
+    return rows.length === 0 ? [] : [{ id: verdict, title: TITLES[verdict], body: rowsTable(rows, verdict) }];
+  });
+  if (report.left.length === 0) return byVerdict;
+  const list = html`<ul>${report.left.map((line) => html`<li>${line}</li>`)}</ul>`;
+  return [{ id: 'left', title: 'What is left in the account', body: list }, ...byVerdict];
+}
+
+/** One self-contained HTML page about what an account answered: what `slipway verify` writes beside its record. */
+export function renderVerifyPage(report: VerifyReport): string {
+  return page({
+    title: `${report.environment}: verify`,
+    header: header(report),
+    sections: sections(report),
+    footer: html`Written by <code>slipway verify</code>. Each assumption is explained in docs/assumptions.md.`,
+  });
+}

@@ -1,0 +1,78 @@
+/**
+ * Python module beside the launcher: SimulatePrincipalPolicy with the context entries and all the resources of the request. MiniStack's own
+ * ignores the context and looks at the first resource alone, so that every statement with a condition would be answered with implicitDeny.
+ * Answers as https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulatePrincipalPolicy.html says: one result for each action, with
+ * the decision on each resource in it where there are several.
+ */
+export const LAUNCHER_SIMULATE_SOURCE = `\
+from xml.sax.saxutils import escape
+
+from ministack.core import iam_evaluator
+from ministack.core.responses import get_region
+from ministack.services import iam
+
+DECISIONS = {"Allow": "allowed", "Deny": "explicitDeny", "ImplicitDeny": "implicitDeny"}
+
+
+class Asked(str):
+    """The first resource of the question, which is all that MiniStack hands on, with the rest of it."""
+
+    resources = ()
+    context = {}
+
+
+def members(p, name):
+    values, index = [], 1
+    while (value := iam._p(p, f"{name}.member.{index}")):
+        values.append(value)
+        index += 1
+    return values
+
+
+def context_of(p):
+    context, index = {"aws:tagkeys": None}, 1
+    while (key := iam._p(p, f"ContextEntries.member.{index}.ContextKeyName")):
+        values = members(p, f"ContextEntries.member.{index}.ContextKeyValues")
+        many = (iam._p(p, f"ContextEntries.member.{index}.ContextKeyType") or "").endswith("List")
+        context[key.lower()] = values if many else (values[0] if values else None)
+        index += 1
+    return context
+
+
+def question(p):
+    resources = members(p, "ResourceArns") or ["*"]
+    asked = Asked(resources[0])
+    asked.resources, asked.context = resources, context_of(p)
+    return members(p, "ActionNames"), asked
+
+
+def decision(action, resource, context, principal, account, policies):
+    if not policies:
+        return "implicitDeny"
+    found = iam_evaluator.EvalContext(
+        principal_arn=principal, principal_type="AssumedRole", principal_account=account, action=action, resource_arn=resource,
+        region=get_region(), source_ip="127.0.0.1", secure_transport=True, service_context=context)
+    return DECISIONS[iam_evaluator.evaluate(found, policies).decision]
+
+
+def results(actions, asked, principal, account, policies):
+    text = ""
+    for action in actions:
+        each = [(r, decision(action, r, asked.context, principal, account, policies)) for r in asked.resources]
+        denied = [found for _, found in each if found != "allowed"]
+        whole = "explicitDeny" if "explicitDeny" in denied else (denied[0] if denied else "allowed")
+        several = "".join(
+            f"<member><EvalResourceName>{escape(r)}</EvalResourceName><EvalResourceDecision>{found}</EvalResourceDecision></member>"
+            for r, found in each) if len(each) > 1 else ""
+        text += (
+            f"<member><EvalActionName>{escape(action)}</EvalActionName>"
+            f"<EvalResourceName>{escape(each[0][0] if len(each) == 1 else '*')}</EvalResourceName>"
+            f"<EvalDecision>{whole}</EvalDecision><MatchedStatements></MatchedStatements>"
+            f"<MissingContextValues></MissingContextValues><ResourceSpecificResults>{several}</ResourceSpecificResults></member>")
+    return text
+
+
+def install():
+    iam._extract_simulate_params = question
+    iam._build_simulate_results_real = results
+`;

@@ -1,0 +1,94 @@
+import type { Fault } from '../scenario/schema';
+import type { SimMs } from './clock';
+
+/** Other names that people know a service by. */
+const ALIASES: Readonly<Record<string, string>> = {
+  events: 'eventbridge',
+  'service-quotas': 'servicequotas',
+  ddb: 'dynamodb',
+};
+
+/** `events:PutEvents` as the gateway names it: `eventbridge:PutEvents`. */
+export function canonicalCall(call: string): string {
+  const [service = '', operation = ''] = call.split(':');
+  return `${ALIASES[service] ?? service}:${operation}`;
+}
+
+/** `*` stands for any text. */
+const globOf = (glob: string): RegExp =>
+  new RegExp(`^${glob.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*')}$`, 's');
+
+interface CallFault {
+  fault: Fault;
+  fromMs: SimMs;
+  toMs: SimMs;
+  matches(operation: string): boolean;
+  key?: RegExp;
+  seen: number;
+}
+
+export type CallOutcome = Pick<Fault, 'error' | 'answerLost' | 'takesSeconds' | 'empty'>;
+
+/** The faults of a scenario that change what a call answers. */
+export class CallFaults {
+  private readonly byOperation = new Map<string, CallFault[]>();
+  private readonly all: CallFault[];
+
+  constructor(faults: readonly Fault[]) {
+    this.all = faults.flatMap((fault) => {
+      if (fault.call === undefined) return [];
+      const pattern = globOf(canonicalCall(fault.call));
+      return {
+        fault,
+        fromMs: (fault.at ?? 0) * 1000,
+        toMs: (fault.to ?? Number.POSITIVE_INFINITY) * 1000,
+        matches: (operation: string) => pattern.test(operation),
+        ...(fault.key !== undefined && { key: globOf(fault.key) }),
+        seen: 0,
+      };
+    });
+  }
+
+  /** What goes wrong with this call; undefined when nothing does. Counts it for `nth`. */
+  outcomeOf(operation: string, key: string | undefined, now: SimMs): CallOutcome | undefined {
+    const faults = this.of(operation);
+    if (faults.length === 0) return undefined;
+    let found: CallOutcome | undefined;
+    for (const one of faults) {
+      if (one.key && (key === undefined || !one.key.test(key))) continue;
+      one.seen += 1;
+      const isIt = one.fault.nth === undefined || one.seen === one.fault.nth;
+      if (isIt && now >= one.fromMs && now < one.toMs) found ??= one.fault;
+    }
+    return found;
+  }
+
+  private of(operation: string): CallFault[] {
+    const known = this.byOperation.get(operation);
+    if (known) return known;
+    const faults = this.all.filter((one) => one.matches(operation));
+    this.byOperation.set(operation, faults);
+    return faults;
+  }
+}
+
+/** Deaths of functions between two of their calls. */
+export class Kills {
+  private readonly kills: { fault: Fault; left: number }[];
+
+  constructor(faults: readonly Fault[]) {
+    this.kills = faults.filter((f) => f.kill !== undefined).map((fault) => ({ fault, left: fault.times ?? 1 }));
+  }
+
+  /** Whether an invocation of the function with so many effects dies at the call that it is about to make. */
+  takes(name: string, effects: number, now: SimMs): boolean {
+    for (const kill of this.kills) {
+      const { at = 0, to = Number.POSITIVE_INFINITY, afterEffect = 1 } = kill.fault;
+      if (kill.left === 0 || kill.fault.kill !== name || effects < afterEffect) continue;
+      if (now < at * 1000 || now >= to * 1000) continue;
+      kill.left -= 1;
+      return true;
+    }
+    return false;
+  }
+}

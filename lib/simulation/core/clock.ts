@@ -1,0 +1,106 @@
+/** Milliseconds since the start of the scenario. */
+export type SimMs = number;
+
+interface Timer {
+  at: SimMs;
+  order: number;
+  run: (() => void) | undefined;
+}
+
+/** What `schedule` gave back: the event can be taken back until it has run. */
+export interface Scheduled {
+  cancel(): void;
+}
+
+/**
+ * Virtual time: a heap of events, run one after the other in the order of time, those of one instant in the order in which they
+ * were scheduled. Asynchronous code that an event lets go on runs until it waits again before the next event.
+ */
+export class VirtualClock {
+  now: SimMs = 0;
+  private readonly heap: Timer[] = [];
+  private order = 0;
+  private mayGoOn = false;
+  private failure: { error: unknown } | undefined;
+
+  schedule(at: SimMs, run: () => void): Scheduled {
+    const timer: Timer = { at: Math.max(Math.round(at), this.now), order: this.order++, run };
+    this.push(timer);
+    return {
+      cancel: () => {
+        timer.run = undefined;
+      },
+    };
+  }
+
+  after(ms: number, run: () => void): Scheduled {
+    return this.schedule(this.now + ms, run);
+  }
+
+  /** To be called by an event that resolves a promise: what waits for it runs before the next event. */
+  wake(): void {
+    this.mayGoOn = true;
+  }
+
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.after(ms, () => {
+        this.wake();
+        resolve();
+      });
+    });
+  }
+
+  /** Ends the simulation with an error, whatever the code that caused it does with its own exceptions. */
+  fail(error: unknown): void {
+    this.failure ??= { error };
+  }
+
+  /** Runs every event up to `end`, which is the time afterwards. */
+  async runUntil(end: SimMs): Promise<void> {
+    for (let timer = this.heap[0]; timer && timer.at <= end; timer = this.heap[0]) {
+      this.pop();
+      if (!timer.run) continue;
+      this.now = timer.at;
+      timer.run();
+      if (this.mayGoOn) {
+        this.mayGoOn = false;
+        // A macrotask comes after all microtasks: everything that could go on has gone on.
+        await new Promise<void>((resolve) => setImmediate(resolve));
+      }
+      if (this.failure) throw this.failure.error;
+    }
+    this.now = end;
+  }
+
+  private push(timer: Timer): void {
+    const { heap } = this;
+    let at = heap.push(timer) - 1;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      const above = heap[parent] as Timer;
+      if (!isBefore(timer, above)) break;
+      heap[at] = above;
+      at = parent;
+    }
+    heap[at] = timer;
+  }
+
+  private pop(): void {
+    const { heap } = this;
+    const last = heap.pop() as Timer;
+    if (heap.length === 0) return;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && isBefore(heap[child + 1] as Timer, heap[child] as Timer)) child += 1;
+      if (!isBefore(heap[child] as Timer, last)) break;
+      heap[at] = heap[child] as Timer;
+      at = child;
+    }
+    heap[at] = last;
+  }
+}
+
+const isBefore = (a: Timer, b: Timer): boolean => a.at < b.at || (a.at === b.at && a.order < b.order);

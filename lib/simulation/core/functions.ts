@@ -1,0 +1,85 @@
+import type { VirtualClock } from './clock';
+import type { FunctionName, Invocation, Slot } from './invocation';
+
+/** How an invocation ended: its answer, an exception, or death between two of its calls. */
+export type Ending =
+  | { kind: 'answer'; value: unknown }
+  | { kind: 'error'; error: unknown }
+  | { kind: 'died'; why: string };
+
+interface Environment<Deps> extends Slot {
+  deps: Deps;
+}
+
+/** Time between the event and the first line of the handler. */
+const START_MS = 10;
+
+/**
+ * A function of Lambda: as many execution environments as invocations run at once, each with its own clients and caches, used
+ * again by a later invocation; a limit after which an invocation is ended. One that was ended takes its environment with it.
+ */
+export class LambdaFunction<Deps> {
+  private readonly idle: Environment<Deps>[] = [];
+  /** Invocations that have ended by an exception or by death. */
+  failures = 0;
+  onDeath: () => void = () => {};
+
+  constructor(
+    readonly name: FunctionName,
+    private readonly clock: VirtualClock,
+    private readonly timeoutSeconds: number,
+    private readonly makeDeps: (slot: Slot) => Deps,
+    private readonly nextId: () => number,
+  ) {}
+
+  /** Starts an invocation; `onEnd` is called once, at the virtual time of its end. */
+  invoke(
+    handle: (deps: Deps) => Promise<unknown>,
+    onEnd: (ending: Ending, invocation: Invocation) => void,
+  ): Invocation {
+    const environment = this.idle.pop() ?? this.makeEnvironment();
+    const { clock } = this;
+    const end = (ending: Ending) => {
+      limit.cancel();
+      environment.invocation = undefined;
+      if (ending.kind !== 'answer') this.failures += 1;
+      if (ending.kind === 'died') this.onDeath();
+      else this.idle.push(environment);
+      onEnd(ending, invocation);
+    };
+    const invocation: Invocation = {
+      id: this.nextId(),
+      name: this.name,
+      startedAt: clock.now,
+      isDead: false,
+      effects: 0,
+      throttledCalls: 0,
+      wroteRunAt: new Map(),
+      die: (why) => {
+        if (invocation.isDead) return;
+        invocation.isDead = true;
+        end({ kind: 'died', why });
+      },
+    };
+    environment.invocation = invocation;
+    const limit = clock.after(this.timeoutSeconds * 1000, () => invocation.die('took longer than its limit'));
+    clock.after(START_MS, () => {
+      clock.wake();
+      const finish = (ending: Ending) => {
+        if (invocation.isDead) return;
+        invocation.isDead = true;
+        end(ending);
+      };
+      handle(environment.deps).then(
+        (value) => finish({ kind: 'answer', value }),
+        (error) => finish({ kind: 'error', error }),
+      );
+    });
+    return invocation;
+  }
+
+  private makeEnvironment(): Environment<Deps> {
+    const slot: Slot = { invocation: undefined };
+    return Object.assign(slot, { deps: this.makeDeps(slot) });
+  }
+}

@@ -1,0 +1,232 @@
+import type { CallFaults, CallOutcome, Kills } from './call-faults';
+import type { SimMs, VirtualClock } from './clock';
+import type { Invocation, Slot } from './invocation';
+import type { Random } from './random';
+import { DEFAULT_RATES, RateLimit, THROTTLE_OF } from './rate-limit';
+import { isRetryable, isThrottling, lostAnswer, namedError, serviceError, timedOut } from './service-error';
+
+/** One operation of a service: what it does at the moment when it reaches the service, and what it answers. */
+export interface Operation {
+  /** It changes something: a fault `kill` counts it. */
+  writes?: true;
+  latencyMs: number;
+  /** The client sends an idempotency token: a repetition by the SDK of a call whose answer was lost changes nothing more. */
+  hasToken?: true;
+  /** Parameters that `run` honours, where a caller could send others. @default - any, as a request that is only kept */
+  knows?: readonly string[];
+  /** What a fault's `key` is compared with. */
+  key?(input: never): string | undefined;
+  run(input: never, invocation: Invocation): unknown;
+}
+export type Operations = Readonly<Record<string, Operation>>;
+
+/** How a client of the SDK was configured; the same object that the deployed function passes to it. */
+export interface ClientSettings {
+  maxAttempts?: number;
+  requestHandler?: { requestTimeout?: number; throwOnRequestTimeout?: boolean };
+}
+
+export interface CallCount {
+  count: number;
+  throttled: number;
+  peakPerSecond: number;
+}
+
+interface Tally extends CallCount {
+  second: number;
+  inSecond: number;
+}
+
+interface Send {
+  name: string;
+  service: string;
+  operation: Operation;
+  input: never;
+  slot: Slot;
+  invocation: Invocation;
+  settings: ClientSettings;
+  tries: number;
+  /** The effect of an earlier try, where the answer alone was lost. */
+  done?: { answer: unknown };
+  resolve(answer: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** Delays of the SDK's standard retry mode, ms. */
+const RETRY_BASE_MS = 100;
+const THROTTLE_BASE_MS = 500;
+const MOST_DELAY_MS = 20_000;
+/** A connection that breaks is noticed after this long. */
+const BREAK_MS = 1000;
+
+/** All services behind the SDK's clients: latency, rates, faults, the SDK's own retries, and the count of every call. */
+export class Gateway {
+  readonly tallies = new Map<string, Tally>();
+  private readonly limits = new Map<string, RateLimit | undefined>();
+  private readonly operations = new Map<string, Operation>();
+  /** Told of every call that was refused, by its operation and time: what excuses a decision that comes late. */
+  onTrouble: (operation: string, at: SimMs) => void = () => {};
+
+  constructor(
+    private readonly clock: VirtualClock,
+    private readonly random: Random,
+    private readonly faults: CallFaults,
+    private readonly kills: Kills,
+    private readonly rates: Readonly<Record<string, number>>,
+  ) {}
+
+  add(service: string, operations: Operations): void {
+    for (const [name, operation] of Object.entries(operations)) this.operations.set(`${service}:${name}`, operation);
+  }
+
+  names(): string[] {
+    return [...this.operations.keys()];
+  }
+
+  /** A client of the SDK whose calls come here. An instance of its class, because paginators ask for one. */
+  client<T extends object>(kind: { prototype: T }, service: string, settings: ClientSettings, slot: Slot): T {
+    const send = (command: { constructor: { name: string }; input: never }) =>
+      this.send(service, command.constructor.name.replace(/Command$/, ''), command.input, settings, slot);
+    return Object.assign(Object.create(kind.prototype) as T, { send });
+  }
+
+  private send(service: string, operationName: string, input: never, settings: ClientSettings, slot: Slot) {
+    const name = `${service}:${operationName}`;
+    const operation = this.operations.get(name);
+    const { invocation } = slot;
+    if (!operation || !invocation) {
+      const error = new Error(
+        operation ? `${name} was called by a function that does not run` : `the simulation does not know ${name}`,
+      );
+      this.clock.fail(error);
+      return Promise.reject(error);
+    }
+    this.requireKnown(name, operation, input);
+    return new Promise((resolve, reject) => {
+      this.attempt({ name, service, operation, input, slot, invocation, settings, tries: 1, resolve, reject });
+    });
+  }
+
+  /** A parameter that nobody honours would make the simulation say what the service does not. */
+  private requireKnown(name: string, { knows }: Operation, input: object): void {
+    if (!knows) return;
+    for (const parameter of Object.keys(input)) {
+      if (knows.includes(parameter) || (input as Record<string, unknown>)[parameter] === undefined) continue;
+      this.clock.fail(new Error(`the simulation does not know parameter ${parameter} of ${name}`));
+    }
+  }
+
+  private attempt(send: Send): void {
+    const { invocation, operation, name } = send;
+    const { now } = this.clock;
+    if (invocation.isDead) return;
+    if (this.kills.takes(invocation.name, invocation.effects, now)) {
+      invocation.die('killed');
+      return;
+    }
+    const tally = this.count(name);
+    const key = operation.key?.(send.input);
+    const outcome = this.faults.outcomeOf(name, key, now);
+    const latency = operation.latencyMs * (0.7 + 0.6 * this.random.next());
+    if (!this.limitOf(name).take(now)) {
+      tally.throttled += 1;
+      const [error, status] = THROTTLE_OF[send.service] ?? ['ThrottlingException', 400];
+      this.failLater(send, serviceError(error, 'Rate exceeded', status), latency, true);
+      return;
+    }
+    if (operation.writes) invocation.effects += 1;
+    this.clock.after(latency, () => this.reach(send, outcome));
+  }
+
+  /** The call has reached the service. */
+  private reach(send: Send, outcome: CallOutcome | undefined): void {
+    const { operation, input, invocation } = send;
+    if (outcome?.error !== undefined) {
+      this.onTrouble(send.name, this.clock.now);
+      this.failLater(send, namedError(outcome.error, send.name), 0);
+      return;
+    }
+    if (outcome?.empty) {
+      this.answer(send, { $metadata: {} });
+      return;
+    }
+    if (!send.done) {
+      try {
+        send.done = { answer: operation.run(input, invocation) };
+      } catch (error) {
+        this.failLater(send, error, 0);
+        return;
+      }
+    }
+    const { answer } = send.done;
+    if (!outcome) {
+      this.answer(send, answer);
+      return;
+    }
+    if (!operation.hasToken) send.done = undefined;
+    if (outcome.answerLost) {
+      this.failLater(send, lostAnswer(), BREAK_MS);
+      return;
+    }
+    this.answerLate(send, answer, (outcome.takesSeconds ?? 0) * 1000);
+  }
+
+  private answerLate(send: Send, answer: unknown, ms: number): void {
+    const { requestTimeout = Number.POSITIVE_INFINITY, throwOnRequestTimeout } = send.settings.requestHandler ?? {};
+    this.onTrouble(send.name, this.clock.now);
+    if (throwOnRequestTimeout && requestTimeout < ms) {
+      this.failLater(send, timedOut(requestTimeout), requestTimeout);
+      return;
+    }
+    this.clock.after(ms, () => this.answer(send, answer));
+  }
+
+  private answer({ invocation, resolve }: Send, answer: unknown): void {
+    if (invocation.isDead) return;
+    this.clock.wake();
+    resolve(answer ?? { $metadata: {} });
+  }
+
+  /** An error of one try: the SDK tries again as its client is configured, else the caller has it. */
+  private failLater(send: Send, error: unknown, ms: number, isOverRate = false): void {
+    this.clock.after(ms, () => {
+      const { invocation, settings } = send;
+      if (invocation.isDead) return;
+      if (isRetryable(error)) this.onTrouble(send.name, this.clock.now);
+      if (send.tries < (settings.maxAttempts ?? 3) && isRetryable(error)) {
+        const base = isThrottling(error) ? THROTTLE_BASE_MS : RETRY_BASE_MS;
+        const delay = Math.min(MOST_DELAY_MS, this.random.next() * 2 ** (send.tries - 1) * base);
+        send.tries += 1;
+        this.clock.after(delay, () => this.attempt(send));
+        return;
+      }
+      if (isOverRate) invocation.throttledCalls += 1;
+      this.clock.wake();
+      send.reject(error);
+    });
+  }
+
+  private count(name: string): Tally {
+    const second = Math.floor(this.clock.now / 1000);
+    let tally = this.tallies.get(name);
+    if (!tally) {
+      tally = { count: 0, throttled: 0, peakPerSecond: 0, second, inSecond: 0 };
+      this.tallies.set(name, tally);
+    }
+    if (tally.second !== second) Object.assign(tally, { second, inSecond: 0 });
+    tally.count += 1;
+    tally.inSecond += 1;
+    if (tally.inSecond > tally.peakPerSecond) tally.peakPerSecond = tally.inSecond;
+    return tally;
+  }
+
+  private limitOf(name: string): RateLimit {
+    if (!this.limits.has(name)) {
+      const rate = this.rates[name] ?? DEFAULT_RATES[name];
+      this.limits.set(name, rate === undefined ? undefined : new RateLimit(rate));
+    }
+    return this.limits.get(name) ?? UNBOUNDED;
+  }
+}
+
+const UNBOUNDED = new RateLimit(Number.MAX_SAFE_INTEGER);

@@ -1,0 +1,172 @@
+import type { EnvironmentSpec } from '../../spec/environment-file';
+import { Random } from '../core/random';
+import type { Fault, ScenarioFile } from '../scenario/schema';
+
+type RunEntry = NonNullable<ScenarioFile['runs']>[number];
+type CallEntry = NonNullable<ScenarioFile['calls']>[number];
+
+const HOUR = 3600;
+
+/** What drawn runs train: the built-in trainer on a type with a price of every kind, and own code that shows nothing of itself. */
+const TINY = {
+  code: { source: 'builtin' },
+  model: { architecture: { layers: 2, hiddenSize: 64, attentionHeads: 4, ffnHiddenSize: 128, vocabularySize: 256 } },
+  training: { sequenceLength: 128, microBatchSize: 1, globalBatchSize: 256, steps: 100 },
+  data: [{ channel: 'train', s3: 's3://{dataBucket}/tokens/' }],
+};
+const OWN = { code: { source: './train', entryPoint: 'train.py' }, progress: { stepRegex: 'step ([0-9]+)' } };
+const TYPES = ['ml.p5.48xlarge', 'ml.p4d.24xlarge', 'ml.g5.12xlarge'] as const;
+
+const CALLS = [
+  ['sagemaker:CreateTrainingJob', ['ThrottlingException', 'InternalFailure', 'ServiceUnavailable']],
+  ['sagemaker:DescribeTrainingJob', ['ThrottlingException', 'InternalFailure', 'AccessDeniedException']],
+  ['sagemaker:StopTrainingJob', ['ThrottlingException', 'InternalFailure']],
+  ['sagemaker:ListTags', ['ThrottlingException', 'AccessDeniedException']],
+  ['sagemaker:ListTrainingJobs', ['ThrottlingException']],
+  ['dynamodb:GetItem', ['ThrottlingException', 'InternalServerError']],
+  ['dynamodb:TransactWriteItems', ['ThrottlingException', 'InternalServerError']],
+  ['dynamodb:Query', ['ThrottlingException', 'InternalServerError']],
+  ['s3:GetObject', ['AccessDenied', 'SlowDown', 'InternalError']],
+  ['s3:ListObjectsV2', ['AccessDenied', 'SlowDown']],
+  ['s3:PutObject', ['AccessDenied', 'SlowDown']],
+  ['ssm:GetParameter', ['ThrottlingException', 'InternalServerError']],
+  ['sqs:SendMessage', ['RequestThrottled', 'ServiceUnavailable']],
+  ['sns:Publish', ['ThrottledException', 'InternalError']],
+  ['servicequotas:GetServiceQuota', ['TooManyRequestsException']],
+] as const;
+
+/** The scenario with what its `random` section draws from a seed: runs, stops and resumes, and faults. */
+export function draw(
+  file: ScenarioFile,
+  environment: EnvironmentSpec,
+  seed: number,
+  untilSeconds: number,
+): ScenarioFile {
+  const { random: wanted, ...rest } = file;
+  if (!wanted) return rest;
+  const random = new Random(seed * 2_654_435_761 + 97);
+  const teams = Object.keys(environment.teams).slice(0, wanted.teams ?? Number.POSITIVE_INFINITY);
+  const types = TYPES.filter((type) => isAllowed(type, environment.guardrails.allowedInstanceTypes));
+  const most = environment.guardrails.maxInstancesPerRun ?? 8;
+  const runs = Array.from({ length: wanted.runs ?? 0 }, (_, i) =>
+    drawRun(random, `r${i + 1}`, teams, types.length > 0 ? types : TYPES.slice(0, 1), Math.min(8, most), untilSeconds),
+  );
+  const all = [...(file.runs ?? []), ...runs];
+  const days = untilSeconds / (24 * HOUR);
+  const count = Math.round((wanted.faultsPerDay ?? 0) * days);
+  // Faults end before the scenario does, so that what they left can come to its end.
+  const faults = Array.from({ length: count }, () => drawFault(random, all, 0.9 * untilSeconds));
+  return {
+    ...rest,
+    limits: file.limits ?? drawLimits(random, types),
+    runs: all,
+    calls: [...(file.calls ?? []), ...runs.flatMap((run) => drawCalls(random, run, untilSeconds))],
+    faults: [...(file.faults ?? []), ...faults.sort((a, b) => (a.at ?? 0) - (b.at ?? 0))],
+  };
+}
+
+const isAllowed = (type: string, globs: readonly string[] | undefined): boolean =>
+  globs === undefined ||
+  globs.some((glob) => new RegExp(`^${glob.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*')}$`).test(type));
+
+const limitNames = (type: string) => [`${type} for training job usage`, `${type} for spot training job usage`];
+
+function drawLimits(random: Random, types: readonly string[]): Record<string, number> {
+  const ofTypes = types.flatMap(limitNames).map((name): [string, number] => [name, random.int(8, 24)]);
+  return Object.fromEntries([
+    ...ofTypes,
+    ['Number of instances across all training jobs', random.int(24, 64)],
+    ['Number of instances across all spot training jobs', random.int(16, 48)],
+  ]);
+}
+
+const minutesFrom = (random: Random, least: number, most: number): number => random.int(least, most) * 60;
+
+function drawRun(
+  random: Random,
+  id: string,
+  teams: readonly string[],
+  types: readonly string[],
+  most: number,
+  until: number,
+): RunEntry {
+  const isOwn = random.chance(0.15);
+  const spot = random.chance(0.3);
+  const trainsHours = random.int(2, 40);
+  const compute = {
+    instanceType: random.pick(types),
+    instanceCount: 2 ** random.int(0, Math.floor(Math.log2(most))),
+    ...(spot && { capacity: 'spot' }),
+  };
+  const limits = {
+    maxRuntimeSeconds: random.pick([43_200, 86_400, 432_000]),
+    ...(random.chance(0.3) && { maxPendingSeconds: random.pick([7200, 86_400]) }),
+  };
+  const checkpoints = isOwn ? { checkpoints: random.chance(0.5) ? { mode: 'managed' } : { mode: 'none' } } : {};
+  const acknowledge = spot && isOwn ? { acknowledge: [{ rule: 'checkpoints/spot', reason: 'simulated' }] } : {};
+  return {
+    at: minutesFrom(random, 0, Math.floor((0.5 * until) / 60)),
+    id,
+    file: { name: id, ...(isOwn ? OWN : TINY), compute, limits, ...checkpoints, ...acknowledge },
+    team: random.pick(teams),
+    trainsHours,
+    commitEveryMinutes: random.pick([10, 30, 60]),
+    secondsPerStep: random.pick([5, 10, 30]),
+    startMinutes: random.int(4, 20),
+  };
+}
+
+function drawCalls(random: Random, run: RunEntry, until: number): CallEntry[] {
+  if (!random.chance(0.2)) return [];
+  const at = (run.at ?? 0) + minutesFrom(random, 1, 20 * 60);
+  const stop: CallEntry = { at, do: 'stop', run: run.id };
+  if (at >= until || random.chance(0.4)) return at >= until ? [] : [stop];
+  return [stop, { at: at + minutesFrom(random, 0, 300), do: 'resume', run: run.id }];
+}
+
+function drawFault(random: Random, runs: readonly RunEntry[], until: number): Fault {
+  const at = minutesFrom(random, 0, Math.floor(until / 60));
+  const kind = random.next();
+  if (kind < 0.3) return { at, to: at + minutesFrom(random, 1, 90), ...drawCallFault(random) };
+  if (kind < 0.36)
+    return {
+      at,
+      kill: random.pick(['control', 'reconcile'] as const),
+      afterEffect: random.int(0, 3),
+      times: random.int(1, 3),
+    };
+  if (kind < 0.4) return { at, to: at + minutesFrom(random, 10, 120), describeLagSeconds: random.int(1, 60) };
+  if (kind < 0.43) return { at, to: at + minutesFrom(random, 10, 120), indexLagSeconds: random.int(1, 60) };
+  if (kind < 0.47) return { at, to: at + minutesFrom(random, 60, 900), events: random.chance(0.6) ? 'lost' : 'late' };
+  if (kind < 0.49) return { at, to: at + minutesFrom(random, 60, 600), clock: random.int(-120, 120) };
+  const [run] = runs.length > 0 ? [random.pick(runs)] : [];
+  return run
+    ? { at, ...drawJobFault(random, `${run.id}#${1 + Math.floor(random.next() ** 2 * 4)}`) }
+    : { at, events: 'lost', to: at + 600 };
+}
+
+function drawCallFault(random: Random): Fault {
+  const [call, errors] = random.pick(CALLS);
+  const what = random.next();
+  if (what < 0.2 && call.startsWith('sagemaker:')) return { call, answerLost: true };
+  if (what < 0.3) return { call, takesSeconds: random.pick([5, 20, 100]) };
+  return { call, error: random.pick(errors) };
+}
+
+function drawJobFault(random: Random, job: string): Fault {
+  const kind = random.next();
+  if (kind < 0.25) return { job, ends: 'Failed' };
+  if (kind < 0.35) {
+    const reason =
+      'CapacityError: Unable to provision requested ML compute capacity. Please retry using a different ML instance type.';
+    return { job, ends: 'Failed', reason };
+  }
+  if (kind < 0.4)
+    return { job, ends: 'Stopped', secondaryStatus: random.pick(['MaxPendingTimeExceeded', 'MaxWaitTimeExceeded']) };
+  if (kind < 0.5) return { job, status: 'Interrupted', minutes: random.int(5, 60) };
+  if (kind < 0.62) return { job, hangs: true, silent: random.chance(0.4) };
+  if (kind < 0.82) return { job, loses: random.pick(['host', 'gpu', 'network'] as const) };
+  if (kind < 0.9) return { job, loses: 'checkpoint', count: random.int(1, 2) };
+  if (kind < 0.95) return { job, stopTakesMinutes: random.int(1, 30) };
+  return { deleteJob: job };
+}

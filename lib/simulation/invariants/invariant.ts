@@ -1,0 +1,49 @@
+import type { SimMs } from '../core/clock';
+import type { InvariantResult } from '../result';
+import { Watch } from '../world/watch';
+import type { World } from '../world/world';
+import type { Troubles } from './troubles';
+import type { WaitingRuns } from './waiting-runs';
+
+/** What all invariants look at. */
+export interface Scene {
+  world: World;
+  waiting: WaitingRuns;
+  troubles: Troubles;
+}
+
+/** A statement about the control plane that must hold in every scenario. It remembers when it broke first, and on which evidence. */
+export abstract class Invariant extends Watch {
+  abstract readonly name: string;
+  protected scene!: Scene;
+  private broken: { at: SimMs; evidence: string } | undefined;
+
+  enter(scene: Scene): void {
+    this.scene = scene;
+  }
+
+  /** Once between two ticks. */
+  onCheck(): void {}
+
+  /** When the scenario is over. */
+  onEnd(): void {}
+
+  get now(): SimMs {
+    return this.scene.world.clock.now;
+  }
+
+  get verdict(): InvariantResult {
+    if (!this.broken) return { name: this.name, holds: true };
+    return { name: this.name, holds: false, at: Math.round(this.broken.at) / 1000, evidence: this.broken.evidence };
+  }
+
+  protected break(evidence: string, at = this.now): void {
+    this.broken ??= { at, evidence };
+  }
+}
+
+/** A duration as evidence says it. */
+export const span = (ms: number): string => {
+  const minutes = ms / 60_000;
+  return minutes < 120 ? `${Math.round(minutes)} min` : `${Math.round(minutes / 6) / 10} h`;
+};

@@ -1,0 +1,117 @@
+import { TICK_SECONDS } from '../../contracts/launcher';
+import type { Invocation } from '../core/invocation';
+import { isLive, type SimJob } from '../job/job';
+import type { Item } from '../services/expression';
+import type { SimRun } from '../world/sim-run';
+import { Invariant, span } from './invariant';
+
+const TWO_TICKS_MS = 2 * TICK_SECONDS * 1000;
+/** Time of one message of one run, at most: pauses after a doubtful create in it. */
+const SLACK_MS = 60_000;
+
+/** At most one live job of a run at any moment. */
+export class OneLiveJob extends Invariant {
+  readonly name = 'one-live-job';
+
+  override onCreate(run: SimRun | undefined, job: SimJob): void {
+    const others = (run?.jobs ?? []).filter((other) => other !== job && isLive(other));
+    if (others.length === 0) return;
+    this.break(`${job.name} was created while ${others.map(({ name }) => name).join(', ')} was live`);
+  }
+}
+
+/** After a stop was accepted no new job of the run starts, and the live one ends within two ticks of the service answering. */
+export class StopWins extends Invariant {
+  readonly name = 'stop-wins';
+  private readonly asked = new Map<SimRun, number>();
+
+  override onRunWritten(run: SimRun, before: Item | undefined, item: Item): void {
+    if (item.desired?.S === before?.desired?.S) return;
+    if (item.desired?.S === 'stop') this.asked.set(run, this.now);
+    else this.asked.delete(run);
+  }
+
+  /** One whose decision was written before the stop may still reach the service. */
+  override onCreate(run: SimRun | undefined, job: SimJob, by: Invocation): void {
+    const askedAt = run && this.asked.get(run);
+    if (askedAt === undefined) return;
+    const decidedAt = by.wroteRunAt.get(run?.id ?? '');
+    if (decidedAt !== undefined && decidedAt <= askedAt) return;
+    this.break(`${job.name} was created ${span(this.now - askedAt)} after the stop was accepted`);
+  }
+
+  override onCheck(): void {
+    for (const [run, askedAt] of this.asked) {
+      const live = run.jobs.find((job) => isLive(job) && job.stopAt === undefined && job.status === 'InProgress');
+      const calm = this.scene.troubles.calmSince(['sagemaker', 'dynamodb', 'sqs']);
+      if (!live || this.now <= Math.max(askedAt + TWO_TICKS_MS + SLACK_MS, calm, live.createdAt + TWO_TICKS_MS))
+        continue;
+      this.break(`${live.name} was not stopped ${span(this.now - askedAt)} after the stop was accepted`);
+    }
+  }
+}
+
+/** No live job of the environment that no run owns. */
+export class NoOrphan extends Invariant {
+  readonly name = 'no-orphan';
+  private readonly since = new Map<SimJob, number>();
+
+  override onCheck(): void {
+    for (const job of this.scene.world.fleet.live()) {
+      if (!job.truth || this.isOwned(job)) {
+        this.since.delete(job);
+        continue;
+      }
+      const since = this.since.get(job) ?? this.now;
+      this.since.set(job, since);
+      if (
+        this.now - since <= TWO_TICKS_MS ||
+        this.now <= this.scene.troubles.calmSince(['dynamodb', 'sqs', 'sagemaker'])
+      )
+        continue;
+      const run = this.scene.world.runOf(job);
+      this.break(`${job.name} is ${job.status}, and its run ${run?.id ?? ''} is ${run?.state ?? 'unknown'}`);
+    }
+  }
+
+  private isOwned(job: SimJob): boolean {
+    const run = this.scene.world.runOf(job);
+    const attempt = run?.record?.attempt;
+    return run !== undefined && !run.isOver && attempt?.jobName === job.name && attempt.phase !== 'ended';
+  }
+}
+
+/** No job whose steps go on is stopped but by a person, a spend stop or preemption. */
+export class HealthyLeftAlone extends Invariant {
+  readonly name = 'healthy-left-alone';
+
+  override onStop(run: SimRun | undefined, job: SimJob, _by: Invocation): void {
+    if (!run || !this.goesOn(job)) return;
+    const wanted = run.wishes.some(({ want, at }) => want === 'stop' && at >= job.createdAt - TWO_TICKS_MS);
+    if (wanted || !run.wantsToRun) return;
+    const why = run.record?.attempt?.stop;
+    if (why && why.why !== 'hang' && why.why !== 'user') return;
+    this.break(`${job.name} was stopped while its steps went on: ${why?.text ?? 'no reason was written down'}`);
+  }
+
+  private goesOn(job: SimJob): boolean {
+    if (job.isHung || !job.held) return false;
+    if (job.stepping?.isGoing) return true;
+    const startup = (job.truth?.spec.progress.startupMinutes ?? 30) * 60_000;
+    return job.driverSince !== undefined && this.now - job.driverSince < startup && job.secondaryStatus === 'Training';
+  }
+}
+
+/** A resume never starts before the newest complete commit. */
+export class WorkKept extends Invariant {
+  readonly name = 'work-kept';
+
+  override onCreate(run: SimRun | undefined, job: SimJob): void {
+    const { truth } = job;
+    if (!run || !truth || truth.resumeFrom !== 's3' || run.jobs.length < 2) return;
+    const from = job.resumeUri === '' ? truth.baseStep : (truth.stepOf(job.resumeUri) ?? Number.POSITIVE_INFINITY);
+    const newest = truth.newestReadable?.step;
+    if (newest === undefined || from >= newest) return;
+    this.break(`${job.name} begins at step ${from}, and step ${newest} is committed`);
+  }
+}

@@ -1,0 +1,105 @@
+import { TICK_SECONDS } from '../../contracts/launcher';
+import type { SimMs } from '../core/clock';
+import type { Invocation } from '../core/invocation';
+import type { SimJob } from '../job/job';
+import type { InvariantResult } from '../result';
+import type { Item } from '../services/expression';
+import type { Message } from '../services/queue';
+import type { SimRun } from '../world/sim-run';
+import { Watch } from '../world/watch';
+import type { World } from '../world/world';
+import type { Invariant, Scene } from './invariant';
+import { HealthyLeftAlone, NoOrphan, OneLiveJob, StopWins, WorkKept } from './jobs';
+import { BooksBalance, Budget } from './money';
+import { Backfill, Ends, Fair, Rates } from './queue';
+import { Told } from './told';
+import { Troubles } from './troubles';
+import { WaitingRuns } from './waiting-runs';
+
+const makeAll = (): Invariant[] => [
+  new OneLiveJob(),
+  new StopWins(),
+  new Ends(),
+  new NoOrphan(),
+  new BooksBalance(),
+  new Budget(),
+  new WorkKept(),
+  new Fair(),
+  new Backfill(),
+  new Told(),
+  new HealthyLeftAlone(),
+  new Rates(),
+];
+
+/** Names of all invariants, in the order of the output. */
+export const INVARIANTS: readonly string[] = makeAll().map(({ name }) => name);
+
+/** Watches a world and judges every invariant. */
+export class Judge extends Watch {
+  /** Milliseconds from the first moment with room to each accepted create. */
+  readonly startMs: number[] = [];
+  private readonly all = makeAll();
+  private scene!: Scene;
+
+  override join(world: World): void {
+    this.scene = { world, waiting: new WaitingRuns(world), troubles: new Troubles() };
+    for (const one of this.all) one.enter(this.scene);
+    const check = () => {
+      this.scene.waiting.update();
+      for (const one of this.all) one.onCheck();
+      world.clock.after(TICK_SECONDS * 1000, check);
+    };
+    world.clock.after(TICK_SECONDS * 500, check);
+  }
+
+  verdicts(): InvariantResult[] {
+    for (const one of this.all) one.onEnd();
+    return this.all.map(({ verdict }) => verdict);
+  }
+
+  override onRunWritten(run: SimRun, before: Item | undefined, item: Item, by: Invocation | undefined): void {
+    const { clock } = this.scene.world;
+    if (before && item.desired?.S !== before.desired?.S && by?.name === 'control') {
+      run.wishes.push({ at: clock.now, want: item.desired?.S === 'stop' ? 'stop' : 'run' });
+    } else if (before?.state?.S !== item.state?.S && by?.name === 'control' && item.state?.S === 'queued') {
+      run.wishes.push({ at: clock.now, want: 'run' });
+    }
+    for (const one of this.all) one.onRunWritten(run, before, item, by);
+    if (before?.state?.S !== item.state?.S || item.state?.S === 'queued') this.scene.waiting.update();
+  }
+
+  override onCreate(run: SimRun | undefined, job: SimJob, by: Invocation): void {
+    const since = run && this.scene.waiting.roomSinceOf(run);
+    if (since !== undefined) this.startMs.push(this.scene.world.clock.now - since);
+    for (const one of this.all) one.onCreate(run, job, by);
+  }
+
+  override onRefused(jobName: string): void {
+    for (const one of this.all) one.onRefused(jobName);
+  }
+
+  override onStop(run: SimRun | undefined, job: SimJob, by: Invocation): void {
+    for (const one of this.all) one.onStop(run, job, by);
+  }
+
+  override onJobChange(run: SimRun | undefined, job: SimJob): void {
+    for (const one of this.all) one.onJobChange(run, job);
+    this.scene.waiting.update();
+  }
+
+  override onMessageOver(message: Message, isDead: boolean): void {
+    for (const one of this.all) one.onMessageOver(message, isDead);
+  }
+
+  override onTrouble(operation: string, at: SimMs): void {
+    this.scene.troubles.note(operation, at);
+  }
+
+  override onDeath(at: SimMs): void {
+    this.scene.troubles.died(at);
+  }
+
+  override onRoom(): void {
+    this.scene.waiting.update();
+  }
+}

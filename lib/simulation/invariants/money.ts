@@ -1,0 +1,133 @@
+import { EVENT_ITEM_PREFIX } from '../../contracts/run-table';
+import type { TimelineEvent } from '../../lifecycle/action';
+import { CLASS_POLICY, STALE_LIMIT, STALE_PLATFORM_LIMIT } from '../../lifecycle/budgets';
+import { ledger } from '../../lifecycle/ledger';
+import { EPOCH_MS } from '../core/epoch';
+import { isLive, type SimJob } from '../job/job';
+import { bookedUsd } from '../result';
+import type { SimRun } from '../world/sim-run';
+import { Invariant } from './invariant';
+import { trueClass } from './true-class';
+
+/** Two answers of the service about one moment, and what rounding to the second takes. */
+const SECONDS_TOLERANCE = 1;
+const SHARE_TOLERANCE = 0.01;
+/** A job that began or ended this short before the end may not have been seen yet. */
+const UNSEEN_MS = 660_000;
+
+/** Ledger seconds equal wall time, and bookedUsd is within 1 % of billedUsd. */
+export class BooksBalance extends Invariant {
+  readonly name = 'books-balance';
+
+  override onEnd(): void {
+    for (const run of this.scene.world.runs) {
+      if (run.runId === undefined || !run.record) continue;
+      this.checkTime(run);
+      this.checkMoney(run);
+    }
+  }
+
+  private checkTime(run: SimRun): void {
+    const { world } = this.scene;
+    const lines = world.table
+      .itemsOf(run.runId ?? '')
+      .filter((item) => item.item?.S?.startsWith(EVENT_ITEM_PREFIX))
+      .map((item) => JSON.parse(item.document?.S ?? '{}') as TimelineEvent)
+      .sort((a, b) => a.at - b.at);
+    const [first] = lines;
+    if (!first) return;
+    const now = EPOCH_MS + this.now + world.state.skewMs();
+    const over = run.isOver ? lines.findLast(({ what }) => /^run-(completed|failed|stopped)$/.test(what)) : undefined;
+    const { seconds } = ledger(lines, now);
+    const booked = Object.values(seconds).reduce((sum, s) => sum + s, 0);
+    const wall = ((over?.at ?? now) - first.at) / 1000;
+    const smallest = Math.min(...Object.values(seconds));
+    if (Math.abs(booked - wall) <= SECONDS_TOLERANCE + this.skewSeconds() && smallest >= 0) return;
+    this.break(`run ${run.id}: the ledger has ${Math.round(booked)} s, the wall clock ${Math.round(wall)} s`);
+  }
+
+  private checkMoney(run: SimRun): void {
+    const { world } = this.scene;
+    const billed = run.jobs.reduce((sum, job) => sum + world.billedUsd(job, this.now), 0);
+    const booked = bookedUsd(world, run);
+    if (booked === null) return;
+    const unseen = run.jobs.reduce((sum, job) => sum + this.unseenUsd(job), 0);
+    if (Math.abs(booked - billed) <= SHARE_TOLERANCE * billed + unseen + 0.02) return;
+    this.break(`run ${run.id}: booked $${booked.toFixed(2)}, billed $${billed.toFixed(2)}`);
+  }
+
+  private unseenUsd(job: SimJob): number {
+    const ended = job.deletedAt ?? job.endedAt;
+    const isNew = isLive(job) || (ended !== undefined && this.now - ended < UNSEEN_MS);
+    if (!isNew || job.startedAt === undefined) return 0;
+    const hours = (job.heldMs + (job.held ? this.now - job.heldSince : 0)) / 3_600_000;
+    const perHour = hours > 0 ? this.scene.world.billedUsd(job, this.now) / hours : 0;
+    const isFresh = this.now - job.startedAt < UNSEEN_MS;
+    const since = ended === undefined ? (isFresh ? UNSEEN_MS : 0) : this.now - ended;
+    return (perHour * (since + this.skewSeconds() * 1000)) / 3_600_000;
+  }
+
+  private skewSeconds(): number {
+    return (this.scene.world.scenario.faults ?? []).reduce((sum, { clock = 0 }) => sum + Math.abs(clock), 0);
+  }
+}
+
+/** Attempts after failures that made no progress never exceed the budget of their class. */
+export class Budget extends Invariant {
+  readonly name = 'budget';
+
+  override onCreate(run: SimRun | undefined, job: SimJob): void {
+    if (!run?.truth) return;
+    const asked = run.wishes.findLast(({ want }) => want === 'run')?.at ?? 0;
+    const ended = run.jobs.filter((other) => other !== job && other.createdAt >= asked);
+    const why = overBudget(run, ended) ?? this.tooLong(run, ended);
+    if (why) this.break(`${job.name} was created although ${why}`);
+  }
+
+  /** Waiting for capacity in one go beyond what the run allows. */
+  private tooLong(run: SimRun, ended: readonly SimJob[]): string | undefined {
+    const lastTrained = ended.findLastIndex(({ startedAt }) => startedAt !== undefined);
+    const [first] = ended.slice(lastTrained + 1).filter((job) => trueClass(job) === 'capacity');
+    const budget = run.record?.policy.capacityBudgetSeconds;
+    const since = first?.history.at(-1)?.at;
+    if (since === undefined || budget === undefined) return undefined;
+    // The longest back-off may end after the budget.
+    const waited = (this.now - since) / 1000;
+    return waited > budget + 2 * 3600 ? `it has waited ${Math.round(waited / 3600)} h for capacity` : undefined;
+  }
+}
+
+interface Streak {
+  failures: number;
+  stale: number;
+  platform: number;
+}
+
+/** Why no attempt may follow these; undefined when one may. Classes are what truly happened, whatever the product took it for. */
+function overBudget(run: SimRun, ended: readonly SimJob[]): string | undefined {
+  const streak: Streak = { failures: 0, stale: 0, platform: 0 };
+  const sees = run.truth?.seesCommits === true;
+  for (const job of ended) {
+    const failure = trueClass(job);
+    if (!failure) continue;
+    const policy = CLASS_POLICY[failure];
+    const progressed = madeProgress(run, job);
+    if (progressed) Object.assign(streak, { failures: 0, stale: 0, platform: 0 });
+    if (policy.needsPerson) return `${job.name} failed of ${failure}, which needs a person`;
+    if (policy.onlyAfterProgress && !progressed) return `${job.name} failed of ${failure} without progress`;
+    if (progressed || job.startedAt === undefined) continue;
+    if (policy.burnsAttempt || failure === 'planned') streak.failures += 1;
+    if (policy.breaker === 'stale') streak.stale += 1;
+    if (policy.breaker === 'stale-platform') streak.platform += 1;
+  }
+  const most = run.truth?.spec.limits.maxAttempts ?? Number.POSITIVE_INFINITY;
+  if (streak.failures >= most)
+    return `${streak.failures} attempts failed without progress, limits.maxAttempts is ${most}`;
+  if (!sees) return undefined;
+  if (streak.stale >= STALE_LIMIT) return `${streak.stale} attempts in a row failed without progress`;
+  if (streak.platform >= STALE_PLATFORM_LIMIT)
+    return `${streak.platform} attempts in a row failed by the service without progress`;
+  return undefined;
+}
+
+const madeProgress = ({ truth }: SimRun, job: SimJob): boolean => (truth?.committedIn(job.attempt) ?? 0) > 0;

@@ -1,0 +1,179 @@
+import { TICK_SECONDS } from '../../contracts/launcher';
+import { isLive, type SimJob } from '../job/job';
+import type { Item } from '../services/expression';
+import type { Message } from '../services/queue';
+import type { SimRun } from '../world/sim-run';
+import { Invariant, span } from './invariant';
+
+const HOUR_MS = 3_600_000;
+const TICK_MS = TICK_SECONDS * 1000;
+/** Nobody waits this long without being told for what. */
+const SILENT_WAIT_MS = 24 * HOUR_MS;
+
+/** Every run that can end does; none waits for ever without a notice saying for what. */
+export class Ends extends Invariant {
+  readonly name = 'ends';
+
+  override onEnd(): void {
+    for (const run of this.scene.world.runs) {
+      if (run.startedAt === undefined || run.isOver || !run.record) continue;
+      const live = run.jobs.find(isLive);
+      if (live?.held && live.stopAt === undefined && !live.isHung) continue;
+      const since = this.since(run, live);
+      const told = run.notices.some(({ at }) => at >= since);
+      if (told || this.now - since < SILENT_WAIT_MS || this.waitsForOurs(run)) continue;
+      this.break(
+        `run ${run.id} is ${run.state} since ${span(this.now - since)} without a notice: ${run.record.reason}`,
+      );
+    }
+  }
+
+  private since(run: SimRun, live: SimJob | undefined): number {
+    if (!live) return this.scene.waiting.since(run);
+    return live.stopAt ?? live.history.at(-1)?.at ?? 0;
+  }
+
+  /** Others of ours have what it needs, and will give it back. */
+  private waitsForOurs(run: SimRun): boolean {
+    const { waiting, world } = this.scene;
+    if (!waiting.isReady(run)) return false;
+    const lacking = [...waiting.needsOf(run)].filter(([pool, needed]) => needed > waiting.free(pool, run));
+    const holders = world.runs.filter((other) => other !== run && other.jobs.some(isLive));
+    return (
+      lacking.length > 0 &&
+      lacking.every(([pool, needed]) => {
+        const mayComeBack = holders.reduce((sum, other) => sum + (waiting.needsOf(other).get(pool) ?? 0), 0);
+        return needed <= waiting.limitOf(pool) && needed <= waiting.free(pool, run) + mayComeBack;
+      })
+    );
+  }
+}
+
+/** No run waits an hour while every pool that it needs has room and nothing that waits longer could use that room. */
+export class Backfill extends Invariant {
+  readonly name = 'backfill';
+  private readonly since = new Map<SimRun, number>();
+  private readonly refusedAt = new Map<string, number>();
+
+  override onRefused(jobName: string): void {
+    this.refusedAt.set(jobName, this.now);
+  }
+
+  override onCheck(): void {
+    const { waiting, world, troubles } = this.scene;
+    const calm = troubles.calmSince(['dynamodb', 'sqs', 'ssm', 'sagemaker:CreateTrainingJob']);
+    const list = waiting.list();
+    for (const run of world.runs) {
+      const may = waiting.roomSinceOf(run) !== undefined && !this.isRefused(run);
+      if (!may || list.some((other) => this.goesFirst(other, run))) {
+        this.since.delete(run);
+        continue;
+      }
+      const since = Math.max(this.since.get(run) ?? this.now, calm);
+      this.since.set(run, since);
+      if (this.now - since <= HOUR_MS + TICK_MS) continue;
+      this.break(`run ${run.id} has waited ${span(this.now - since)} with room in every pool: ${run.record?.reason}`);
+    }
+  }
+
+  /** The service refused its create within the longest back-off. */
+  private isRefused(run: SimRun): boolean {
+    const name = run.record?.attempt?.jobName;
+    return name !== undefined && this.now - (this.refusedAt.get(name) ?? Number.NEGATIVE_INFINITY) < HOUR_MS;
+  }
+
+  /** Whether an older one could use the room: it fits, or it lacks a pool that both need and that is kept free for it. */
+  private goesFirst(other: SimRun, run: SimRun): boolean {
+    const { waiting } = this.scene;
+    if (other === run || !waiting.isReady(other) || waiting.since(other) > waiting.since(run)) return false;
+    const needs = waiting.needsOf(run);
+    const shared = [...waiting.needsOf(other)].filter(([pool]) => needs.has(pool));
+    if (shared.length === 0) return false;
+    if (waiting.fits(other)) return true;
+    return shared.some(([pool, needed]) => needed > waiting.free(pool, other) && needed <= waiting.limitOf(pool));
+  }
+}
+
+/** The functions never exceed what the service allows in a way that delays a decision by more than two ticks. */
+export class Rates extends Invariant {
+  readonly name = 'rates';
+
+  override onMessageOver(message: Message, isDead: boolean): void {
+    const late = this.now - message.sentAt;
+    if (message.throttledCalls === 0 || (late <= 2 * TICK_MS && !isDead)) return;
+    const end = isDead ? 'went to the dead letters' : `took ${span(late)}`;
+    this.break(`${message.body} ${end} after ${message.throttledCalls} calls were refused as too many`);
+  }
+}
+
+/** Usage that is this old counts half: the window over which shares are compared. */
+const HALF_LIFE_MS = 24 * HOUR_MS;
+/** Nearer to its entitlement than this share a team is neither above nor below. */
+const MARGIN = 0.1;
+
+/** No start favours a team that is above its entitlement while a startable run of a team below its own waits. */
+export class Fair extends Invariant {
+  readonly name = 'fair';
+  private readonly used = new Map<string, number>();
+  private usedAt = 0;
+  private readonly queued = new Set<SimRun>();
+
+  override onRunWritten(run: SimRun, _before: Item | undefined, item: Item): void {
+    if (item.state?.S === 'queued') this.queued.add(run);
+  }
+
+  override onJobChange(): void {
+    this.count();
+  }
+
+  override onCreate(run: SimRun | undefined): void {
+    if (!run || !this.queued.delete(run)) return;
+    this.count();
+    const { waiting, world } = this.scene;
+    const takes = waiting.needsOf(run);
+    const demanding = new Set([...this.used.keys(), ...waiting.list().map(({ team }) => team), run.team]);
+    const entitlement = (team: string) => this.entitlementOf(team, demanding);
+    const usage = (team: string) => this.used.get(team) ?? 0;
+    if (usage(run.team) <= entitlement(run.team) * (1 + MARGIN)) return;
+    const favoured = waiting.list().find((other) => {
+      if (other === run || other.team === run.team || !this.hasStoodReady(other)) return false;
+      const isBelow = usage(other.team) < entitlement(other.team) * (1 - MARGIN);
+      return isBelow && waiting.fits(other) && !waiting.fits(other, takes);
+    });
+    if (!favoured) return;
+    const hours = (team: string) =>
+      `${team} ${Math.round(usage(team) / HOUR_MS)} of ${Math.round(entitlement(team) / HOUR_MS)}`;
+    this.break(
+      `run ${run.id} started while ${favoured.id} waited and could have; instance-hours of their entitlement: ${hours(run.team)}, ${hours(favoured.team)} (${world.runs.length} runs)`,
+    );
+  }
+
+  private hasStoodReady(run: SimRun): boolean {
+    const since = this.scene.waiting.roomSinceOf(run);
+    return since !== undefined && this.now - since >= TICK_MS;
+  }
+
+  private entitlementOf(team: string, demanding: ReadonlySet<string>): number {
+    const { teams } = this.scene.world.scenario.environment;
+    const share = (name: string) => teams[name]?.share ?? 1;
+    const all = [...demanding].reduce((sum, name) => sum + share(name), 0);
+    const total = [...this.used.values()].reduce((sum, ms) => sum + ms, 0);
+    return (total * share(team)) / all;
+  }
+
+  /** Brings the decaying sum of instance-time up to now. Called before the jobs change. */
+  private count(): void {
+    const ms = this.now - this.usedAt;
+    if (ms <= 0) return;
+    const kept = 0.5 ** (ms / HALF_LIFE_MS);
+    for (const [team, used] of this.used) this.used.set(team, used * kept);
+    for (const job of this.scene.world.fleet.live()) {
+      const team = this.scene.world.runOf(job)?.team;
+      if (!job.held || team === undefined) continue;
+      const held = Math.min(ms, this.now - job.heldSince);
+      const instances = job.held.reduce((sum, { count }) => sum + count, 0);
+      this.used.set(team, (this.used.get(team) ?? 0) + held * instances);
+    }
+    this.usedAt = this.now;
+  }
+}

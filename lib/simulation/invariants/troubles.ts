@@ -1,0 +1,34 @@
+import { RUN_QUEUE_VISIBILITY_SECONDS, TICK_SECONDS } from '../../contracts/launcher';
+import type { SimMs } from '../core/clock';
+
+/** A message whose function died comes again after this long. */
+const AFTER_DEATH_MS = RUN_QUEUE_VISIBILITY_SECONDS * 1000;
+
+/** When services failed or answered late and functions died: what excuses a decision that did not come in time. */
+export class Troubles {
+  private readonly last = new Map<string, SimMs>();
+  private deathAt: SimMs | undefined;
+
+  note(operation: string, at: SimMs): void {
+    this.last.set(operation, at);
+  }
+
+  died(at: SimMs): void {
+    this.deathAt = at;
+  }
+
+  /** The last time that calls of these services or operations failed; `-Infinity` when they never did. */
+  lastOf(names: readonly string[]): SimMs {
+    let last = Number.NEGATIVE_INFINITY;
+    for (const [operation, at] of this.last) {
+      if (names.some((name) => operation === name || operation.startsWith(`${name}:`))) last = Math.max(last, at);
+    }
+    return last;
+  }
+
+  /** From when on decisions that need these services must be in time again: two ticks after all is well. */
+  calmSince(names: readonly string[]): SimMs {
+    const died = this.deathAt === undefined ? Number.NEGATIVE_INFINITY : this.deathAt + AFTER_DEATH_MS;
+    return Math.max(died, this.lastOf(names)) + 2 * TICK_SECONDS * 1000;
+  }
+}

@@ -1,0 +1,61 @@
+import type { FailureClass } from '../../lifecycle/record';
+import { isLive, type SimJob } from '../job/job';
+
+const BY_CODE: Readonly<Record<number, FailureClass>> = {
+  70: 'hang',
+  71: 'checkpoint',
+  72: 'data',
+  73: 'loss',
+  74: 'efa',
+  75: 'retry',
+  76: 'planned',
+  77: 'config',
+};
+const BY_KIND: Readonly<Record<string, FailureClass>> = {
+  'peer-lost': 'platform',
+  hardware: 'platform',
+  'host-memory': 'memory',
+};
+
+/**
+ * What a job truly ended of; undefined for one that lives, has its result, or was stopped by a person. It reads the beginning of
+ * FailureReason, which the service writes, and then the driver's file alone: what a program prints decides nothing.
+ */
+export function trueClass(job: SimJob): FailureClass | undefined {
+  if (job.deletedAt !== undefined) return 'deleted';
+  if (isLive(job) || job.status === 'Completed') return undefined;
+  if (job.status === 'Stopped') return ofStopped(job);
+  const reason = job.failureReason ?? '';
+  if (reason.startsWith('CapacityError')) return 'capacity';
+  if (reason.startsWith('InternalServerError')) return 'platform';
+  if (reason.startsWith('ClientError')) return 'config';
+  return ofContainer(reason);
+}
+
+function ofStopped(job: SimJob): FailureClass | undefined {
+  switch (job.secondaryStatus) {
+    case 'MaxPendingTimeExceeded':
+    case 'MaxWaitTimeExceeded':
+      return 'capacity';
+    case 'MaxRuntimeExceeded':
+      return 'planned';
+    default:
+      if (job.stopAt === undefined) return 'outside-stop';
+      return job.isHung ? 'hang' : undefined;
+  }
+}
+
+function ofContainer(reason: string): FailureClass {
+  const file = /\{"slipway".*\}/s.exec(reason)?.[0];
+  const { code, class: kind } = parse(file);
+  const byKind = kind === undefined ? undefined : BY_KIND[kind];
+  return byKind ?? (code === undefined ? undefined : BY_CODE[code]) ?? 'user-code';
+}
+
+function parse(text: string | undefined): { code?: number; class?: string } {
+  try {
+    return JSON.parse(text ?? '{}') as { code?: number; class?: string };
+  } catch {
+    return {};
+  }
+}

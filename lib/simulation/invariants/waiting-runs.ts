@@ -1,0 +1,174 @@
+import { ON_DEMAND } from '../../lifecycle/ladder';
+import { hostCount, requestedAlternativesOf, requestedGroupsOf } from '../../spec/resolve-run';
+import type { SimMs } from '../core/clock';
+import { EPOCH_MS } from '../core/epoch';
+import { isLive, type Shape } from '../job/job';
+import { poolsOf } from '../services/limits';
+import type { SimRun } from '../world/sim-run';
+import type { World } from '../world/world';
+
+/** The guardrail maxConcurrentInstances, among the pools. */
+const GUARDRAIL = 'guardrails.maxConcurrentInstances';
+/** A run between two attempts keeps its instances for itself this long. */
+const KEEPS_MS = 2 * 3_600_000;
+
+/** What is so until the next change. */
+interface Snapshot {
+  waiting: readonly SimRun[];
+  ready: ReadonlySet<SimRun>;
+  /** Between two attempts: they keep their instances for themselves. */
+  keeping: ReadonlySet<SimRun>;
+  kept: ReadonlyMap<string, number>;
+  instancesOfRuns: number;
+}
+
+/** Runs that wait for a job, what each needs, and since when there has been room for it. */
+export class WaitingRuns {
+  private readonly roomSince = new Map<SimRun, SimMs>();
+  private readonly needs = new Map<string, ReadonlyMap<string, number>>();
+
+  private seen: Snapshot | undefined;
+
+  constructor(private readonly world: World) {}
+
+  /** Started, confirmed, wanted, and without a live job. */
+  list(): readonly SimRun[] {
+    return this.snapshot.waiting;
+  }
+
+  /** Nothing but room lacks: what it waits for is completed, and no back-off is on. */
+  isReady(run: SimRun): boolean {
+    return this.snapshot.ready.has(run);
+  }
+
+  /** Since when it waits: its last job ended, it was started, or it was resumed. */
+  since(run: SimRun): SimMs {
+    const last = run.jobs.at(-1);
+    const ended = last ? (last.deletedAt ?? last.history.at(-1)?.at ?? 0) : 0;
+    return Math.max(run.startedAt ?? 0, ended, run.wishes.findLast(({ want }) => want === 'run')?.at ?? 0);
+  }
+
+  /** Since when every pool that the run needs has had room; undefined while one has not. */
+  roomSinceOf(run: SimRun): SimMs | undefined {
+    return this.roomSince.get(run);
+  }
+
+  /** Something came, went or changed: what was seen before counts no more. */
+  update(): void {
+    this.seen = undefined;
+    const { ready } = this.snapshot;
+    for (const run of this.roomSince.keys()) if (!ready.has(run)) this.roomSince.delete(run);
+    for (const run of ready) {
+      if (!this.fits(run)) this.roomSince.delete(run);
+      else if (!this.roomSince.has(run)) this.roomSince.set(run, this.world.clock.now);
+    }
+  }
+
+  /** @param taken what is taken beside what jobs hold now, by pool */
+  fits(run: SimRun, taken?: ReadonlyMap<string, number>): boolean {
+    for (const [pool, needed] of this.needsOf(run)) {
+      if (needed > this.free(pool, run) - (taken?.get(pool) ?? 0)) return false;
+    }
+    return true;
+  }
+
+  /** What it asks for, by pool. Each type that it may be given counts. */
+  needsOf(run: SimRun): ReadonlyMap<string, number> {
+    const rung = run.record?.rungId ?? '';
+    const key = `${run.id}/${rung}`;
+    const known = this.needs.get(key);
+    if (known) return known;
+    const needs = this.countNeeds(run, rung);
+    this.needs.set(key, needs);
+    return needs;
+  }
+
+  limitOf(pool: string): number {
+    if (pool === GUARDRAIL) {
+      return this.world.scenario.environment.guardrails.maxConcurrentInstances ?? Number.POSITIVE_INFINITY;
+    }
+    return this.world.limits.of(pool, this.world.clock.now);
+  }
+
+  free(pool: string, asking: SimRun): number {
+    const { kept, instancesOfRuns } = this.snapshot;
+    const own = this.snapshot.keeping.has(asking) ? (this.needsOf(asking).get(pool) ?? 0) : 0;
+    const used = pool === GUARDRAIL ? instancesOfRuns : this.world.usage.of(pool);
+    return this.limitOf(pool) - used - (kept.get(pool) ?? 0) + own;
+  }
+
+  private get snapshot(): Snapshot {
+    this.seen ??= this.look();
+    return this.seen;
+  }
+
+  private look(): Snapshot {
+    const { runs, clock } = this.world;
+    const waiting = runs.filter((run) => this.isWaiting(run));
+    const between = waiting.filter(
+      (run) => run.record?.admitted === true && clock.now - Math.max(this.since(run), run.stateSince) < KEEPS_MS,
+    );
+    const kept = new Map<string, number>();
+    for (const run of between) {
+      for (const [pool, count] of this.needsOf(run)) kept.set(pool, (kept.get(pool) ?? 0) + count);
+    }
+    return {
+      waiting,
+      ready: new Set(waiting.filter((run) => this.lacksRoomOnly(run))),
+      keeping: new Set(between),
+      kept,
+      instancesOfRuns: this.instancesOfRuns(),
+    };
+  }
+
+  private isWaiting(run: SimRun): boolean {
+    if (run.startedAt === undefined || run.isOver || !run.wantsToRun || !run.truth) return false;
+    const last = run.jobs.at(-1);
+    return !(last && isLive(last)) && run.record?.confirmed === true;
+  }
+
+  private lacksRoomOnly(run: SimRun): boolean {
+    const { record } = run;
+    const now = EPOCH_MS + this.world.clock.now + this.world.state.skewMs();
+    return (
+      record !== undefined &&
+      (record.notBefore ?? 0) <= now &&
+      record.after.every((wanted) => this.isCompleted(wanted, run))
+    );
+  }
+
+  private countNeeds({ truth }: SimRun, rung: string): Map<string, number> {
+    if (!truth) return new Map();
+    const { compute, kind } = truth.spec;
+    const pool =
+      kind === 'processing' ? 'processing' : compute.capacity === 'spot' && rung !== ON_DEMAND ? 'spot' : 'training';
+    const shapeOf = (g: { instanceType: string; instanceCount: number }): Shape => ({
+      instanceType: g.instanceType,
+      count: g.instanceCount,
+    });
+    const clusters = [
+      requestedGroupsOf(compute).map(shapeOf),
+      ...requestedAlternativesOf(compute).map((a) => [shapeOf(a)]),
+    ];
+    const needs = new Map<string, number>([[GUARDRAIL, hostCount(requestedGroupsOf(compute))]]);
+    for (const cluster of clusters) {
+      for (const [name, count] of poolsOf(cluster, pool)) needs.set(name, Math.max(needs.get(name) ?? 0, count));
+    }
+    return needs;
+  }
+
+  private instancesOfRuns(): number {
+    return this.world.fleet
+      .live()
+      .reduce((sum, job) => sum + (job.truth ? hostCount(requestedGroupsOf(job.truth.spec.compute)) : 0), 0);
+  }
+
+  private isCompleted(wanted: string, waiter: SimRun): boolean {
+    const name = wanted.startsWith('latest:') ? wanted.slice('latest:'.length) : undefined;
+    return this.world.runs.some((run) =>
+      name === undefined
+        ? run.runId === wanted && run.state === 'completed'
+        : run !== waiter && run.truth?.spec.name === name && run.state === 'completed',
+    );
+  }
+}

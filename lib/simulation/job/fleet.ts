@@ -1,0 +1,327 @@
+import type { Scheduled, SimMs, VirtualClock } from '../core/clock';
+import type { Capacity } from '../services/capacity';
+import { algorithmError } from './failure-text';
+import { beatOf } from './heartbeat';
+import { heldMs, isLive, type Shape, type SimJob } from './job';
+import { Stepping } from './stepping';
+
+/** What happens to jobs, told at the moment when it does. */
+export interface FleetHooks {
+  /** Status or secondary status is another one. */
+  onChange(job: SimJob): void;
+  /** Instances were taken or given back, or a job came or went: others may find room. */
+  onRoom(): void;
+  /** Share of the price of on-demand capacity that a second of this job costs. */
+  billedShare(job: SimJob): number;
+  /** A start of the job begins its steps here; undefined = the checkpoint that it loads cannot be read. */
+  onResume(job: SimJob, step: number): void;
+}
+
+const UPLOAD_MS = 60_000;
+const STOP_MS = 120_000;
+/** SIGTERM, then 120 s: https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-dockerfile.html */
+const GRACE_MS = 120_000;
+const SAVE_MS = 60_000;
+/** As containers/driver/slipway_driver/process_environment.py: the trainer leaves this long before its limit. */
+const reserveMs = (runtimeMs: number): number => Math.min(900_000, 0.05 * runtimeMs);
+
+/** Jobs of the service as they live: instances, start-up, steps, interruptions, limits of time, and their ends. */
+export class Fleet {
+  readonly jobs = new Map<string, SimJob>();
+  /** Those that live, and some that did until somebody looked. */
+  private readonly alive = new Set<SimJob>();
+  /** In the order in which they wait for instances. */
+  private readonly pending: SimJob[] = [];
+  /** Instances that jobs hold, by type, of on-demand and of spot. */
+  private readonly holding = new Map<string, number>();
+  /** Ms from StopTrainingJob to Stopped of a job. */
+  stopMsOf: (job: SimJob) => number | undefined = () => undefined;
+
+  constructor(
+    private readonly clock: VirtualClock,
+    private readonly capacity: Capacity,
+    private readonly hooks: FleetHooks,
+  ) {}
+
+  /** A job whose create was accepted. */
+  add(job: SimJob): void {
+    this.adopt(job);
+    this.turn(job, 'InProgress', 'Starting');
+    const { MaxWaitTimeInSeconds: wait } = job.request.StoppingCondition ?? {};
+    if (wait !== undefined) this.timer(job, wait * 1000, () => this.cut(job, 'MaxWaitTimeExceeded'));
+    this.queue(job);
+  }
+
+  /** A job that the service has. */
+  adopt(job: SimJob): void {
+    this.jobs.set(job.name, job);
+    this.alive.add(job);
+  }
+
+  /** Jobs that wait get what is free now, first come first served for each kind of instance. */
+  give(): void {
+    const { now } = this.clock;
+    const blocked = new Set<string>();
+    for (const job of [...this.pending]) {
+      const kinds = job.wanted.flatMap((shapes) => shapes.map((s) => `${s.instanceType}/${job.spot}`));
+      const chosen = job.wanted.find((shapes) => {
+        const isFirst = !shapes.some((s) => blocked.has(`${s.instanceType}/${job.spot}`));
+        return isFirst && this.capacity.allows(shapes, job.spot, (type, spot) => this.held(type, spot), now);
+      });
+      if (chosen) this.start(job, chosen);
+      else for (const kind of kinds) blocked.add(kind);
+    }
+  }
+
+  stop(job: SimJob): void {
+    const { now } = this.clock;
+    job.stopAt = now;
+    this.endStart(job, true);
+    this.turn(job, 'Stopping', 'Stopping');
+    this.timer(job, this.stopMsOf(job) ?? STOP_MS, () => this.end(job, 'Stopped', 'Stopped'));
+  }
+
+  /** Ends it in whatever state it is. */
+  end(job: SimJob, status: string, secondaryStatus: string, reason?: string): void {
+    if (!isLive(job)) return;
+    const { now } = this.clock;
+    this.endStart(job, false);
+    this.release(job);
+    for (const timer of job.timers) timer.cancel();
+    job.timers.clear();
+    job.failureReason = reason;
+    job.endedAt = job.startedAt === undefined ? undefined : now;
+    if (status === 'Completed' && job.truth && job.stepping) job.truth.resultStep = job.stepping.at;
+    this.turn(job, status, secondaryStatus, job.endedAt ?? now);
+    this.hooks.onRoom();
+    this.give();
+  }
+
+  /** The service takes the instances away and gives others later. */
+  interrupt(job: SimJob, ms: number): void {
+    if (job.status !== 'InProgress' || !job.held) return;
+    this.endStart(job, false);
+    this.release(job);
+    this.turn(job, 'InProgress', 'Interrupted');
+    this.timer(job, ms, () => this.queue(job));
+    this.give();
+  }
+
+  /** Ranks start again in place: a spare host takes the broken one's place. */
+  restartInPlace(job: SimJob, host: string, reason: string): boolean {
+    if (job.sparesLeft === 0 || !job.held || job.driverSince === undefined) return false;
+    job.sparesLeft -= 1;
+    job.restarts += 1;
+    job.setAside.push({ host, reason });
+    job.stepping?.pause(this.clock.now, false);
+    this.timer(job, job.truth?.behaviour.startMs ?? 0, () => this.beginSteps(job));
+    return true;
+  }
+
+  hang(job: SimJob, isSilent: boolean): void {
+    const { now } = this.clock;
+    job.isHung = true;
+    job.stepping?.pause(now, false);
+    if (isSilent) job.silentSince = now;
+  }
+
+  goOn(job: SimJob): void {
+    if (!job.isHung || !isLive(job)) return;
+    job.isHung = false;
+    job.silentSince = undefined;
+    const { stepping } = job;
+    if (!stepping || stepping.at === undefined || job.driverSince === undefined) return;
+    stepping.begin(this.clock.now, stepping.at);
+    this.finishLater(job);
+  }
+
+  delete(job: SimJob): void {
+    const { now } = this.clock;
+    if (isLive(job)) this.end(job, 'Stopped', 'Stopped');
+    job.deletedAt = now;
+    this.jobs.delete(job.name);
+    this.hooks.onRoom();
+  }
+
+  live(): SimJob[] {
+    for (const job of this.alive) if (job.status !== '' && !isLive(job)) this.alive.delete(job);
+    return [...this.alive].filter(isLive);
+  }
+
+  /** Instances of a type that jobs of runs hold. */
+  private held(instanceType: string, spot?: boolean): number {
+    const of = (kind: boolean) => this.holding.get(`${instanceType}/${kind}`) ?? 0;
+    return spot === undefined ? of(true) + of(false) : of(spot);
+  }
+
+  private queue(job: SimJob): void {
+    if (!isLive(job)) return;
+    job.pendingSince = this.clock.now;
+    this.pending.push(job);
+    this.give();
+    if (job.held || !isLive(job)) return;
+    this.turn(job, 'InProgress', 'Pending');
+    const { MaxPendingTimeInSeconds: most } = (job.request.StoppingCondition ?? {}) as {
+      MaxPendingTimeInSeconds?: number;
+    };
+    const since = job.pendingSince;
+    if (most === undefined) return;
+    this.timer(job, most * 1000, () => {
+      if (job.pendingSince === since) this.cut(job, 'MaxPendingTimeExceeded');
+    });
+  }
+
+  private start(job: SimJob, chosen: readonly Shape[]): void {
+    const { now } = this.clock;
+    this.pending.splice(this.pending.indexOf(job), 1);
+    job.pendingSince = undefined;
+    job.held = chosen;
+    job.chosen = chosen;
+    job.heldSince = now;
+    job.startedAt ??= now;
+    this.hold(job, chosen, 1);
+    this.turn(job, 'InProgress', 'Downloading');
+    const startMs = job.truth?.behaviour.startMs ?? 0;
+    this.timer(job, startMs / 2, () => {
+      job.driverSince = this.clock.now;
+      this.turn(job, 'InProgress', 'Training');
+    });
+    this.timer(job, startMs, () => this.beginSteps(job));
+    this.limitRuntime(job);
+  }
+
+  /** MaxRuntime counts the time with instances; the built-in trainer leaves before it, after a checkpoint. */
+  private limitRuntime(job: SimJob): void {
+    const runtimeMs = (job.request.StoppingCondition?.MaxRuntimeInSeconds ?? 86_400) * 1000;
+    const left = runtimeMs - job.heldMs;
+    const { held } = job;
+    const since = job.heldSince;
+    const isSame = () => job.held === held && job.heldSince === since && job.status === 'InProgress';
+    this.timer(job, left, () => isSame() && this.cut(job, 'MaxRuntimeExceeded'));
+    const { truth } = job;
+    if (!truth?.isBuiltin) return;
+    const early = reserveMs(runtimeMs) + 2 * truth.behaviour.secondsPerStep * 1000 + 2 * SAVE_MS;
+    this.timer(job, runtimeMs - early, () => {
+      if (!isSame() || !job.stepping?.isGoing) return;
+      job.stepping.pause(this.clock.now, true);
+      this.end(job, 'Failed', 'Failed', algorithmError(76, 'hand-over', 'the deadline of the attempt is near'));
+    });
+  }
+
+  private beginSteps(job: SimJob): void {
+    const { truth } = job;
+    if (!truth || job.driverSince === undefined || job.status !== 'InProgress') return;
+    const first = job.stepping === undefined;
+    job.stepping ??= new Stepping(truth, job.attempt);
+    const from = this.resumeStep(job, first);
+    if (from === undefined) {
+      const reason = `checkpoint ${job.resumeUri || 'of the run'} could not be read`;
+      this.end(job, 'Failed', 'Failed', algorithmError(71, 'checkpoint', reason));
+      return;
+    }
+    this.hooks.onResume(job, from);
+    job.stepping.begin(this.clock.now, from);
+    if (job.isHung) {
+      job.stepping.pause(this.clock.now, false);
+      return;
+    }
+    this.finishLater(job);
+  }
+
+  /** Where a start begins; undefined when what it loads cannot be read. */
+  private resumeStep(job: SimJob, first: boolean): number | undefined {
+    const { truth } = job;
+    if (!truth || truth.resumeFrom === 'zero') return 0;
+    const newest = truth.newest;
+    if (truth.resumeFrom === 's3' && first) {
+      if (job.resumeUri === '') return truth.baseStep;
+      const step = truth.stepOf(job.resumeUri);
+      if (step === undefined) return newest?.isUnreadable ? undefined : newest?.step;
+      const own = truth.commits.find((commit) => commit.step === step);
+      return own?.isUnreadable ? undefined : step;
+    }
+    if (newest?.isUnreadable) return undefined;
+    return newest?.step ?? truth.baseStep;
+  }
+
+  private finishLater(job: SimJob): void {
+    const { stepping } = job;
+    const at = stepping?.endsAt() ?? Number.POSITIVE_INFINITY;
+    if (!stepping || !Number.isFinite(at)) return;
+    this.timer(job, at - this.clock.now, () => {
+      if (!stepping.isGoing || stepping.endsAt() !== at || job.status !== 'InProgress') return;
+      stepping.pause(this.clock.now, true);
+      this.turn(job, 'InProgress', 'Uploading');
+      this.timer(job, UPLOAD_MS, () => this.end(job, 'Completed', 'Completed'));
+    });
+  }
+
+  /** The service ends a job that has reached a limit of time. */
+  private cut(job: SimJob, secondaryStatus: string): void {
+    if (job.status !== 'InProgress') return;
+    if (!job.held) {
+      this.end(job, 'Stopped', secondaryStatus);
+      return;
+    }
+    this.endStart(job, true);
+    this.turn(job, 'Stopping', 'Stopping');
+    this.timer(job, GRACE_MS, () => this.end(job, 'Stopped', secondaryStatus));
+  }
+
+  /** The processes of a start are over. On SIGTERM the built-in trainer saves first. */
+  private endStart(job: SimJob, isTerm: boolean): void {
+    const { now } = this.clock;
+    const saves = isTerm && job.truth?.isBuiltin === true && !job.isHung && job.stepping?.isGoing === true;
+    job.stepping?.pause(now, saves);
+    if (job.truth) job.truth.lastBeat = beatOf(job, now) ?? job.truth.lastBeat;
+    job.driverSince = undefined;
+    const waits = this.pending.indexOf(job);
+    if (waits >= 0) this.pending.splice(waits, 1);
+    job.pendingSince = undefined;
+  }
+
+  private release(job: SimJob): void {
+    if (!job.held) return;
+    job.heldMs = heldMs(job, this.clock.now);
+    this.hold(job, job.held, -1);
+    job.held = undefined;
+  }
+
+  private hold(job: SimJob, shapes: readonly Shape[], sign: 1 | -1): void {
+    for (const { instanceType, count } of shapes) {
+      const kind = `${instanceType}/${job.spot}`;
+      this.holding.set(kind, (this.holding.get(kind) ?? 0) + sign * count);
+    }
+  }
+
+  private turn(job: SimJob, status: string, secondaryStatus: string, endedAt?: SimMs): void {
+    if (job.status === status && job.secondaryStatus === secondaryStatus) return;
+    job.status = status;
+    job.secondaryStatus = secondaryStatus;
+    const { now } = this.clock;
+    const isOver = !isLive(job);
+    const seconds = Math.round(heldMs(job, now) / 1000);
+    job.history.push({
+      at: now,
+      status,
+      secondaryStatus,
+      failureReason: job.failureReason,
+      startedAt: job.startedAt,
+      endedAt,
+      trainingSeconds: isOver ? seconds : undefined,
+      billableSeconds: isOver ? Math.round(seconds * this.hooks.billedShare(job)) : undefined,
+      shapes: job.chosen,
+      finalStep: job.stepping?.at,
+    });
+    this.hooks.onChange(job);
+  }
+
+  private timer(job: SimJob, ms: number, run: () => void): void {
+    if (!Number.isFinite(ms)) return;
+    const timer: Scheduled = this.clock.after(ms, () => {
+      job.timers.delete(timer);
+      run();
+    });
+    job.timers.add(timer);
+  }
+}

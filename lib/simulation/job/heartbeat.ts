@@ -1,0 +1,40 @@
+import type { SimMs } from '../core/clock';
+import { EPOCH_MS } from '../core/epoch';
+import type { S3Object } from '../services/s3';
+import { type SimJob, shapeCount } from './job';
+
+/** The driver beats this often (containers/driver/slipway_driver/heartbeat.py). */
+const BEAT_MS = 60_000;
+
+/** The newest heartbeat of a job whose driver runs, as the driver of the first host writes it; undefined before its first. */
+export function beatOf(job: SimJob, now: SimMs): S3Object | undefined {
+  const { truth, driverSince } = job;
+  if (!truth?.heartbeat || driverSince === undefined) return undefined;
+  const until = Math.min(now, job.silentSince ?? now);
+  if (until < driverSince) return undefined;
+  const at = driverSince + Math.floor((until - driverSince) / BEAT_MS) * BEAT_MS;
+  return { key: truth.heartbeat.key, bytes: 300, at, body: () => JSON.stringify(factsOf(job, at)) };
+}
+
+function factsOf(job: SimJob, at: SimMs) {
+  const { truth, stepping } = job;
+  const step = truth?.showsSteps ? (stepping?.seenAt(at) ?? null) : null;
+  const perHour = truth ? Math.round(360_000 / truth.behaviour.secondsPerStep) / 100 : null;
+  const isStepping = step !== null && stepping?.isGoing === true;
+  return {
+    at: Math.floor((EPOCH_MS + at) / 1000),
+    attempt: job.attempt,
+    step,
+    phase: step === null && truth?.showsSteps ? 'start' : '',
+    hosts: shapeCount(job.chosen ?? []),
+    firstStep: step === null ? null : (stepping?.firstStep ?? null),
+    loss: null,
+    lossAlert: null,
+    slowHost: null,
+    stepsPerHour: isStepping ? perHour : null,
+    usualStepsPerHour: isStepping ? perHour : null,
+    restarts: job.restarts,
+    setAside: job.setAside,
+    sparesLeft: truth && truth.spec.compute.spareInstances > 0 ? job.sparesLeft : null,
+  };
+}

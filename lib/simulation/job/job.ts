@@ -1,0 +1,97 @@
+import type { CreateProcessingJobCommandInput, CreateTrainingJobCommandInput } from '@aws-sdk/client-sagemaker';
+import type { Scheduled, SimMs } from '../core/clock';
+import type { RunTruth } from './run-truth';
+import type { Stepping } from './stepping';
+
+export interface Shape {
+  instanceType: string;
+  count: number;
+}
+
+/** What Describe would say of a job from one moment on. */
+export interface JobView {
+  at: SimMs;
+  status: string;
+  secondaryStatus: string;
+  failureReason: string | undefined;
+  startedAt: SimMs | undefined;
+  endedAt: SimMs | undefined;
+  billableSeconds: number | undefined;
+  trainingSeconds: number | undefined;
+  shapes: readonly Shape[] | undefined;
+  finalStep: number | undefined;
+}
+
+/** What a job was created with: of either kind, with the condition of the one that has more of them. */
+export type JobRequest = Partial<CreateTrainingJobCommandInput> &
+  Omit<Partial<CreateProcessingJobCommandInput>, 'StoppingCondition'>;
+
+export interface SimJob {
+  name: string;
+  kind: 'training' | 'processing';
+  request: JobRequest;
+  spot: boolean;
+  /** Whose it is; undefined for jobs of others. */
+  truth: RunTruth | undefined;
+  attempt: number;
+  /** Where job.json says that it begins; '' = at the beginning. */
+  resumeUri: string;
+  status: string;
+  secondaryStatus: string;
+  failureReason: string | undefined;
+  createdAt: SimMs;
+  startedAt: SimMs | undefined;
+  endedAt: SimMs | undefined;
+  deletedAt: SimMs | undefined;
+  /** Shapes that it takes, in order of preference: each a whole cluster. */
+  wanted: readonly (readonly Shape[])[];
+  /** The cluster that it has now. */
+  held: readonly Shape[] | undefined;
+  /** The cluster that it had last. */
+  chosen: readonly Shape[] | undefined;
+  heldSince: SimMs;
+  /** Milliseconds with instances before the present stretch. */
+  heldMs: number;
+  /** Since when it waits for instances. */
+  pendingSince: SimMs | undefined;
+  stepping: Stepping | undefined;
+  /** Since when the driver runs, between its starts undefined. */
+  driverSince: SimMs | undefined;
+  isHung: boolean;
+  silentSince: SimMs | undefined;
+  sparesLeft: number;
+  restarts: number;
+  setAside: { host: string; reason: string }[];
+  history: JobView[];
+  timers: Set<Scheduled>;
+  /** When StopTrainingJob was accepted. */
+  stopAt: SimMs | undefined;
+  /** Quota of a warm pool that it left, until then. */
+  poolUntil: SimMs | undefined;
+}
+
+export const isLive = (job: Pick<SimJob, 'status' | 'deletedAt'>): boolean =>
+  job.deletedAt === undefined && (job.status === 'InProgress' || job.status === 'Stopping');
+
+/** Milliseconds with instances so far: what is billed. */
+export const heldMs = (job: SimJob, now: SimMs): number => job.heldMs + (job.held ? now - job.heldSince : 0);
+
+export const shapeCount = (shapes: readonly Shape[]): number => shapes.reduce((sum, { count }) => sum + count, 0);
+
+/** The clusters that a request takes. */
+export function wantedShapes(request: SimJob['request']): Shape[][] {
+  const cluster = request.ProcessingResources?.ClusterConfig;
+  if (cluster) return [[{ instanceType: cluster.InstanceType ?? '', count: cluster.InstanceCount ?? 1 }]];
+  const { InstanceGroups, InstanceType, InstanceCount, ...rest } = request.ResourceConfig ?? {};
+  const preferences = (rest as { InstancePreferences?: { InstanceType?: string; InstanceCount?: number }[] })
+    .InstancePreferences;
+  if (preferences) {
+    return preferences.map((p) => [
+      { instanceType: p.InstanceType ?? '', count: p.InstanceCount ?? InstanceCount ?? 1 },
+    ]);
+  }
+  if (InstanceGroups) {
+    return [InstanceGroups.map((g) => ({ instanceType: g.InstanceType ?? '', count: g.InstanceCount ?? 1 }))];
+  }
+  return [[{ instanceType: InstanceType ?? '', count: InstanceCount ?? 1 }]];
+}

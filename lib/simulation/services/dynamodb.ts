@@ -1,0 +1,252 @@
+import {
+  type GetItemCommandInput,
+  type PutItemCommandInput,
+  type QueryCommandInput,
+  TransactionCanceledException,
+  type TransactWriteItemsCommandInput,
+} from '@aws-sdk/client-dynamodb';
+import {
+  ACTIVE_INDEX,
+  ACTIVE_INDEX_PARTITION_KEY,
+  ACTIVE_INDEX_SORT_KEY,
+  RUN_ITEM,
+  RUN_TABLE_PARTITION_KEY,
+  RUN_TABLE_SORT_KEY,
+  RUN_TABLE_TTL_ATTRIBUTE,
+  TEAM_INDEX,
+  TEAM_INDEX_PARTITION_KEY,
+  TEAM_INDEX_SORT_KEY,
+} from '../../contracts/run-table';
+import type { SimMs } from '../core/clock';
+import type { Operations } from '../core/gateway';
+import type { Invocation } from '../core/invocation';
+import { serviceError } from '../core/service-error';
+import { type ExpressionNames, holds, type Item } from './expression';
+
+interface Version {
+  at: SimMs;
+  /** Undefined = deleted. */
+  item: Item | undefined;
+}
+interface Stored {
+  partition: string;
+  sort: string;
+  item: Item | undefined;
+  /** Newest last; kept as long as a read of an index may lag. */
+  versions: Version[];
+}
+
+const INDEXES: Readonly<Record<string, readonly [partition: string, sort: string]>> = {
+  [ACTIVE_INDEX]: [ACTIVE_INDEX_PARTITION_KEY, ACTIVE_INDEX_SORT_KEY],
+  [TEAM_INDEX]: [TEAM_INDEX_PARTITION_KEY, TEAM_INDEX_SORT_KEY],
+};
+
+/** DynamoDB deletes an expired item "within a few days"; until then it is read as before. */
+const EXPIRY_DELAY_MS = 6 * 3_600_000;
+/** An answer holds at most 1 MB. */
+const PAGE_BYTES = 1_000_000;
+
+const QUERY_PARAMETERS = [
+  'TableName',
+  'IndexName',
+  'ConsistentRead',
+  'KeyConditionExpression',
+  'ExpressionAttributeNames',
+  'ExpressionAttributeValues',
+  'ExclusiveStartKey',
+  'Limit',
+  'ScanIndexForward',
+];
+
+export interface TableHooks {
+  now(): SimMs;
+  /** The services' own clock, epoch seconds: what `expiresAt` is compared with. */
+  epochSeconds(): number;
+  /** How far reads of an index lag behind writes now. */
+  indexLagMs(): number;
+  /** The longest lag of the whole scenario: older versions are not asked for any more. */
+  mostIndexLagMs: number;
+  /** A RUN item was written. */
+  onRun(item: Item, invocation: Invocation | undefined): void;
+}
+
+/** The run table with its two sparse indexes: conditions and transactions at once, index reads that may lag, expiry. */
+export class SimTable {
+  private readonly partitions = new Map<string, Map<string, Stored>>();
+  /** Items that carry the keys of an index, by index: the others never show in it. */
+  private readonly indexed = new Map<string, Set<Stored>>(Object.keys(INDEXES).map((name) => [name, new Set()]));
+  private readonly now: () => SimMs;
+
+  constructor(private readonly hooks: TableHooks) {
+    this.now = hooks.now;
+  }
+
+  readonly operations: Operations = {
+    GetItem: {
+      latencyMs: 4,
+      knows: ['TableName', 'Key', 'ConsistentRead'],
+      key: (input: GetItemCommandInput) => input.Key?.[RUN_TABLE_PARTITION_KEY]?.S,
+      run: ({ Key = {} }: GetItemCommandInput) => ({ Item: this.find(Key), $metadata: {} }),
+    },
+    PutItem: {
+      latencyMs: 6,
+      writes: true,
+      key: (input: PutItemCommandInput) => input.Item?.[RUN_TABLE_PARTITION_KEY]?.S,
+      run: (input: PutItemCommandInput, invocation) => {
+        if (!this.isAllowed(input)) throw conditionFailed();
+        this.put(input.Item ?? {}, invocation);
+        return {};
+      },
+    },
+    TransactWriteItems: {
+      latencyMs: 10,
+      knows: ['TransactItems', 'ClientRequestToken'],
+      writes: true,
+      hasToken: true,
+      key: ({ TransactItems = [] }: TransactWriteItemsCommandInput) =>
+        TransactItems[0]?.Put?.Item?.[RUN_TABLE_PARTITION_KEY]?.S,
+      run: (input: TransactWriteItemsCommandInput, invocation) => this.transact(input, invocation),
+    },
+    Query: {
+      latencyMs: 8,
+      knows: QUERY_PARAMETERS,
+      key: (input: QueryCommandInput) => input.IndexName ?? Object.values(input.ExpressionAttributeValues ?? {})[0]?.S,
+      run: (input: QueryCommandInput) => this.query(input),
+    },
+  };
+
+  /** An item as a consistent read has it. */
+  find(key: Item): Item | undefined {
+    const stored = this.partitions.get(key[RUN_TABLE_PARTITION_KEY]?.S ?? '')?.get(key[RUN_TABLE_SORT_KEY]?.S ?? '');
+    return stored && this.alive(stored.item);
+  }
+
+  /** Every item of a run. */
+  itemsOf(runId: string): Item[] {
+    return [...(this.partitions.get(runId)?.values() ?? [])].flatMap(({ item }) => (item ? [item] : []));
+  }
+
+  /** Writes an item without any condition: as an older version of the functions left it. */
+  overwrite(item: Item): void {
+    this.put(item, undefined);
+  }
+
+  private alive(item: Item | undefined): Item | undefined {
+    const expiresAt = item?.[RUN_TABLE_TTL_ATTRIBUTE]?.N;
+    if (expiresAt === undefined) return item;
+    return this.hooks.epochSeconds() > Number(expiresAt) + EXPIRY_DELAY_MS / 1000 ? undefined : item;
+  }
+
+  private isAllowed(put: { Item?: Item; ConditionExpression?: string } & ExpressionNames): boolean {
+    return put.ConditionExpression === undefined || holds(put.ConditionExpression, this.find(put.Item ?? {}), put);
+  }
+
+  private transact({ TransactItems = [] }: TransactWriteItemsCommandInput, invocation: Invocation): unknown {
+    if (TransactItems.length > 100) throw serviceError('ValidationException', 'more than 100 items', 400);
+    const puts = TransactItems.map(({ Put, ...others }) => {
+      if (!Put)
+        throw new Error(`the simulation knows transactions of puts only, got ${Object.keys(others).join(', ')}`);
+      return Put;
+    });
+    const reasons = puts.map((put) => (this.isAllowed(put) ? { Code: 'None' } : { Code: 'ConditionalCheckFailed' }));
+    if (reasons.some(({ Code }) => Code !== 'None')) {
+      const message = `Transaction cancelled [${reasons.map((r) => r.Code).join(', ')}]`;
+      const $metadata = { httpStatusCode: 400 };
+      throw new TransactionCanceledException({ message, $metadata, CancellationReasons: reasons });
+    }
+    for (const put of puts) this.put(put.Item ?? {}, invocation);
+    return {};
+  }
+
+  private put(item: Item, invocation: Invocation | undefined): void {
+    const partition = item[RUN_TABLE_PARTITION_KEY]?.S ?? '';
+    const sort = item[RUN_TABLE_SORT_KEY]?.S ?? '';
+    let items = this.partitions.get(partition);
+    if (!items) {
+      items = new Map();
+      this.partitions.set(partition, items);
+    }
+    let stored = items.get(sort);
+    if (!stored) {
+      stored = { partition, sort, item: undefined, versions: [] };
+      items.set(sort, stored);
+    }
+    stored.item = item;
+    for (const [name, [key]] of Object.entries(INDEXES)) {
+      if (item[key] !== undefined) this.indexed.get(name)?.add(stored);
+    }
+    if (sort === RUN_ITEM) {
+      stored.versions.push({ at: this.now(), item });
+      if (stored.versions.length > 1) this.forget(stored.versions);
+      this.hooks.onRun(item, invocation);
+    }
+  }
+
+  private forget(versions: Version[]): void {
+    const oldest = this.now() - this.hooks.mostIndexLagMs;
+    while (versions.length > 1 && (versions[1] as Version).at <= oldest) versions.shift();
+  }
+
+  private query(input: QueryCommandInput): unknown {
+    const found = input.IndexName === undefined ? this.inTable(input) : this.inIndex(input.IndexName, input);
+    return page(found, input);
+  }
+
+  private inTable(input: QueryCommandInput): Item[] {
+    const expression = input.KeyConditionExpression ?? '';
+    const partition = Object.values(input.ExpressionAttributeValues ?? {})[0]?.S ?? '';
+    const items = [...(this.partitions.get(partition)?.values() ?? [])]
+      .map(({ item }) => this.alive(item))
+      .filter(isThere);
+    return sorted(
+      items.filter((item) => holds(expression, item, input)),
+      RUN_TABLE_SORT_KEY,
+      input,
+    );
+  }
+
+  private inIndex(name: string, input: QueryCommandInput): Item[] {
+    const keys = INDEXES[name];
+    if (!keys) throw serviceError('ValidationException', `The table does not have the specified index: ${name}`, 400);
+    const before = this.now() - this.hooks.indexLagMs();
+    const items = [...(this.indexed.get(name) ?? [])].map((stored) => seenAt(stored, before)).filter(isThere);
+    const matching = items.filter(
+      (item) => item[keys[0]] !== undefined && holds(input.KeyConditionExpression ?? '', item, input),
+    );
+    return sorted(matching, keys[1], input);
+  }
+}
+
+const isThere = (item: Item | undefined): item is Item => item !== undefined;
+
+function seenAt({ versions }: Stored, time: SimMs): Item | undefined {
+  for (let i = versions.length - 1; i >= 0; i--) {
+    const version = versions[i] as Version;
+    if (version.at <= time) return version.item;
+  }
+  return undefined;
+}
+
+function sorted(items: Item[], key: string, { ScanIndexForward = true }: QueryCommandInput): Item[] {
+  const text = (item: Item) => item[key]?.S ?? '';
+  const order = ScanIndexForward ? 1 : -1;
+  return items.sort((a, b) => (text(a) < text(b) ? -order : text(a) > text(b) ? order : 0));
+}
+
+/** One page of an answer: as many items as `Limit` and 1 MB allow. */
+function page(items: readonly Item[], { Limit = Number.POSITIVE_INFINITY, ExclusiveStartKey }: QueryCommandInput) {
+  const start = Number(ExclusiveStartKey?.place?.N ?? 0);
+  let bytes = 0;
+  let end = start;
+  while (end < items.length && end - start < Limit && bytes < PAGE_BYTES) {
+    bytes += (items[end]?.document?.S?.length ?? 0) + 300;
+    end += 1;
+  }
+  return {
+    Items: items.slice(start, end),
+    ...(end < items.length && { LastEvaluatedKey: { place: { N: String(end) } } }),
+    $metadata: {},
+  };
+}
+
+const conditionFailed = () => serviceError('ConditionalCheckFailedException', 'The conditional request failed', 400);

@@ -1,0 +1,151 @@
+import type { ChangeMessageVisibilityCommandInput, SendMessageCommandInput } from '@aws-sdk/client-sqs';
+import { RUN_QUEUE_MAX_RECEIVES, RUN_QUEUE_VISIBILITY_SECONDS } from '../../contracts/launcher';
+import type { SimMs, VirtualClock } from '../core/clock';
+import type { Operations } from '../core/gateway';
+import type { Invocation } from '../core/invocation';
+import { serviceError } from '../core/service-error';
+
+export interface Message {
+  id: string;
+  group: string;
+  body: string;
+  sentAt: SimMs;
+  receives: number;
+  receipt: string;
+  /** Calls that the services refused as too many while it was worked on. */
+  throttledCalls: number;
+}
+
+interface Group {
+  waiting: Message[];
+  /** The first message was received and is not deleted: the others of its group wait. */
+  inFlight?: { message: Message; visibleAt: SimMs };
+}
+
+/** Messages of equal text within this time are one: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-exactly-once-processing.html */
+const DEDUPLICATION_MS = 300_000;
+/** Lambda's poller sees a message this long after it became visible. */
+const POLL_MS = 15;
+
+export interface QueueHooks {
+  /** A message was received: Lambda hands it to the function, which calls `done` or lets it come again. */
+  deliver(message: Message): void;
+  onSent(message: Message, invocation: Invocation | undefined): void;
+  onDone(message: Message): void;
+  onDead(message: Message): void;
+}
+
+/**
+ * The FIFO queue as Lambda reads it, one message a batch: groups in order and one message of a group at a time, visibility,
+ * redelivery after it, and the dead-letter queue after the last receive.
+ */
+export class SimQueue {
+  private readonly groups = new Map<string, Group>();
+  private readonly sentIds = new Map<string, SimMs>();
+  private readonly byReceipt = new Map<string, Group>();
+  private count = 0;
+  deadLetters = 0;
+
+  constructor(
+    private readonly clock: VirtualClock,
+    private readonly hooks: QueueHooks,
+  ) {}
+
+  readonly operations: Operations = {
+    SendMessage: {
+      latencyMs: 8,
+      knows: ['QueueUrl', 'MessageBody', 'MessageGroupId', 'MessageDeduplicationId'],
+      writes: true,
+      key: (input: SendMessageCommandInput) => input.MessageGroupId,
+      run: (input: SendMessageCommandInput, invocation) => this.send(input, invocation),
+    },
+    ChangeMessageVisibility: {
+      latencyMs: 8,
+      key: (input: ChangeMessageVisibilityCommandInput) => input.ReceiptHandle,
+      run: (input: ChangeMessageVisibilityCommandInput) => this.changeVisibility(input),
+    },
+  };
+
+  /** The function has worked on the message: it is deleted, and the next of its group comes. */
+  done(message: Message): void {
+    const group = this.byReceipt.get(message.receipt);
+    if (group?.inFlight?.message !== message) return;
+    this.byReceipt.delete(message.receipt);
+    group.inFlight = undefined;
+    this.hooks.onDone(message);
+    if (group.waiting.length === 0) this.groups.delete(message.group);
+    else this.poll(group);
+  }
+
+  private send(input: SendMessageCommandInput, invocation: Invocation): unknown {
+    const { MessageGroupId: name = '', MessageDeduplicationId: once = '', MessageBody: body = '' } = input;
+    const { now } = this.clock;
+    const before = this.sentIds.get(once);
+    if (before !== undefined && now - before < DEDUPLICATION_MS) return { MessageId: once };
+    this.sentIds.set(once, now);
+    if (this.sentIds.size > 20_000) this.forgetIds(now);
+    const id = `m${++this.count}`;
+    const message: Message = { id, group: name, body, sentAt: now, receives: 0, receipt: '', throttledCalls: 0 };
+    this.hooks.onSent(message, invocation);
+    let group = this.groups.get(name);
+    if (!group) {
+      group = { waiting: [] };
+      this.groups.set(name, group);
+    }
+    group.waiting.push(message);
+    if (group.waiting.length === 1 && !group.inFlight) this.poll(group);
+    return { MessageId: id };
+  }
+
+  private forgetIds(now: SimMs): void {
+    for (const [id, at] of this.sentIds) if (now - at >= DEDUPLICATION_MS) this.sentIds.delete(id);
+  }
+
+  private changeVisibility({
+    ReceiptHandle = '',
+    VisibilityTimeout = 0,
+  }: ChangeMessageVisibilityCommandInput): unknown {
+    const group = this.byReceipt.get(ReceiptHandle);
+    if (!group?.inFlight)
+      throw serviceError('ReceiptHandleIsInvalid', 'The input receipt handle is not a valid receipt handle.', 404);
+    this.returnAt(group, this.clock.now + VisibilityTimeout * 1000);
+    return {};
+  }
+
+  private poll(group: Group): void {
+    this.clock.after(POLL_MS, () => this.receive(group));
+  }
+
+  private receive(group: Group): void {
+    const message = group.waiting[0];
+    if (group.inFlight || !message) return;
+    group.waiting.shift();
+    if (message.receives >= RUN_QUEUE_MAX_RECEIVES) {
+      this.deadLetters += 1;
+      this.hooks.onDead(message);
+      this.poll(group);
+      return;
+    }
+    message.receives += 1;
+    message.receipt = `${message.id}/${message.receives}`;
+    group.inFlight = { message, visibleAt: 0 };
+    this.byReceipt.set(message.receipt, group);
+    this.returnAt(group, this.clock.now + RUN_QUEUE_VISIBILITY_SECONDS * 1000);
+    this.hooks.deliver(message);
+  }
+
+  /** The message comes again at that time, unless it was deleted or its time was changed before. */
+  private returnAt(group: Group, at: SimMs): void {
+    const flight = group.inFlight;
+    if (!flight) return;
+    flight.visibleAt = at;
+    const { receipt } = flight.message;
+    this.clock.schedule(at, () => {
+      if (group.inFlight !== flight || flight.visibleAt !== at || flight.message.receipt !== receipt) return;
+      this.byReceipt.delete(receipt);
+      group.inFlight = undefined;
+      group.waiting.unshift(flight.message);
+      this.receive(group);
+    });
+  }
+}

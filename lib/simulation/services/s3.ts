@@ -1,0 +1,202 @@
+import type {
+  GetObjectCommandInput,
+  HeadObjectCommandInput,
+  ListObjectsV2CommandInput,
+  PutObjectCommandInput,
+  PutObjectTaggingCommandInput,
+} from '@aws-sdk/client-s3';
+import type { SimMs } from '../core/clock';
+import { dateAt } from '../core/epoch';
+import type { Operations } from '../core/gateway';
+import { serviceError } from '../core/service-error';
+import type { RunTruth } from '../job/run-truth';
+
+/** An object; its text is made when somebody reads it. */
+export interface S3Object {
+  /** In a listing of a run's checkpoints: relative to its prefix. */
+  key: string;
+  bytes: number;
+  at: SimMs;
+  body?: () => string;
+}
+
+const PAGE = 1000;
+
+/** Buckets: what the functions and people wrote, and what jobs of runs have there: checkpoints and heartbeats. */
+export class SimS3 {
+  private readonly buckets = new Map<string, Map<string, S3Object>>();
+  private readonly truths = new Map<string, RunTruth>();
+  private readonly entries = new Map<RunTruth, { objects: readonly S3Object[]; entries: readonly Entry[] }>();
+
+  /** @param look brings a run's training up to now, and gives its newest heartbeat */
+  constructor(
+    private readonly now: () => SimMs,
+    private readonly look: (truth: RunTruth) => S3Object | undefined,
+  ) {}
+
+  readonly operations: Operations = {
+    GetObject: {
+      latencyMs: 30,
+      knows: ['Bucket', 'Key'],
+      key: keyOf,
+      run: ({ Bucket = '', Key = '' }: GetObjectCommandInput) => {
+        const { body, at, bytes } = this.find(Bucket, Key, 'NoSuchKey');
+        const text = body?.() ?? '';
+        return {
+          Body: {
+            transformToString: () => Promise.resolve(text),
+            transformToByteArray: () => Promise.resolve(new Uint8Array(Buffer.from(text))),
+          },
+          LastModified: dateAt(at),
+          ContentLength: bytes,
+          $metadata: {},
+        };
+      },
+    },
+    HeadObject: {
+      latencyMs: 20,
+      knows: ['Bucket', 'Key'],
+      key: keyOf,
+      run: ({ Bucket = '', Key = '' }: HeadObjectCommandInput) => {
+        const { bytes, at } = this.find(Bucket, Key, 'NotFound');
+        return { ContentLength: bytes, LastModified: dateAt(at), $metadata: {} };
+      },
+    },
+    PutObject: {
+      latencyMs: 40,
+      writes: true,
+      key: keyOf,
+      run: ({ Bucket = '', Key = '', Body }: PutObjectCommandInput) => {
+        this.put(Bucket, Key, String(Body ?? ''));
+        return {};
+      },
+    },
+    PutObjectTagging: {
+      latencyMs: 25,
+      writes: true,
+      key: keyOf,
+      run: ({ Bucket = '', Key = '' }: PutObjectTaggingCommandInput) => {
+        this.find(Bucket, Key, 'NoSuchKey');
+        return {};
+      },
+    },
+    ListObjectsV2: {
+      latencyMs: 100,
+      knows: ['Bucket', 'Prefix', 'ContinuationToken', 'MaxKeys', 'Delimiter', 'StartAfter'],
+      key: (input: ListObjectsV2CommandInput) => `${input.Bucket}/${input.Prefix ?? ''}`,
+      run: (input: ListObjectsV2CommandInput) => this.list(input),
+    },
+  };
+
+  /** From now on a run's checkpoints and heartbeats lie in S3. */
+  follow(truth: RunTruth): void {
+    if (truth.place) this.truths.set(`${truth.place.bucket}/${truth.place.prefix}`, truth);
+    if (truth.heartbeat) this.truths.set(`${truth.heartbeat.bucket}/${truth.heartbeat.key}`, truth);
+  }
+
+  put(bucket: string, key: string, text: string, bytes = text.length): void {
+    const objects = this.buckets.get(bucket) ?? new Map<string, S3Object>();
+    this.buckets.set(bucket, objects);
+    objects.set(key, { key, bytes, at: this.now(), body: () => text });
+  }
+
+  read(bucket: string, key: string): string | undefined {
+    return this.buckets.get(bucket)?.get(key)?.body?.();
+  }
+
+  private find(bucket: string, key: string, error: string): S3Object {
+    const found = this.buckets.get(bucket)?.get(key) ?? this.findOfRun(bucket, key);
+    if (!found) throw serviceError(error, 'The specified key does not exist.', 404);
+    return found;
+  }
+
+  private findOfRun(bucket: string, key: string): S3Object | undefined {
+    const beating = this.truths.get(`${bucket}/${key}`);
+    if (beating) return this.look(beating);
+    const folder = key.lastIndexOf('/', key.lastIndexOf('/') - 1) + 1;
+    for (const prefix of [key.slice(0, folder), key.slice(0, key.lastIndexOf('/') + 1)]) {
+      const truth = this.truths.get(`${bucket}/${prefix}`);
+      if (!truth) continue;
+      this.look(truth);
+      const rest = key.slice(prefix.length);
+      const found = truth.objects().find((object) => object.key === rest);
+      if (found) return found;
+    }
+    return undefined;
+  }
+
+  /** Keys that go on after the delimiter are rolled up into one prefix, which counts as one entry of a page. */
+  private list(input: ListObjectsV2CommandInput): unknown {
+    const { Bucket = '', Prefix = '', ContinuationToken, MaxKeys = PAGE, Delimiter, StartAfter = '' } = input;
+    const after = ContinuationToken ?? StartAfter;
+    const Contents: Entry[] = [];
+    const prefixes: string[] = [];
+    let next: string | undefined;
+    for (const entry of this.below(Bucket, Prefix)) {
+      const cut = Delimiter === undefined ? -1 : entry.Key.indexOf(Delimiter, Prefix.length);
+      const shown = cut < 0 ? entry.Key : entry.Key.slice(0, cut + 1);
+      if (shown <= after || shown === prefixes.at(-1)) continue;
+      if (Contents.length + prefixes.length === MaxKeys) {
+        next = [Contents.at(-1)?.Key ?? '', prefixes.at(-1) ?? ''].sort().at(-1);
+        break;
+      }
+      if (cut < 0) Contents.push(entry);
+      else prefixes.push(shown);
+    }
+    return {
+      ...(Contents.length > 0 && { Contents }),
+      ...(prefixes.length > 0 && { CommonPrefixes: prefixes.map((one) => ({ Prefix: one })) }),
+      KeyCount: Contents.length + prefixes.length,
+      IsTruncated: next !== undefined,
+      ...(next !== undefined && { NextContinuationToken: next }),
+      $metadata: {},
+    };
+  }
+
+  /** Every object below a prefix, in the order of keys. */
+  private below(bucket: string, prefix: string): Entry[] {
+    const stored = [...(this.buckets.get(bucket)?.values() ?? [])].filter(({ key }) => key.startsWith(prefix));
+    const found = stored.map((object) => entryOf(object.key, object));
+    for (const truth of this.truthsBelow(bucket, prefix)) {
+      const beat = this.look(truth);
+      const { place, heartbeat } = truth;
+      if (place?.bucket === bucket)
+        found.push(...this.entriesOf(truth, place.prefix).filter(({ Key }) => Key.startsWith(prefix)));
+      if (beat && heartbeat?.bucket === bucket && heartbeat.key.startsWith(prefix))
+        found.push(entryOf(heartbeat.key, beat));
+    }
+    return found.sort((a, b) => (a.Key < b.Key ? -1 : 1));
+  }
+
+  private entriesOf(truth: RunTruth, prefix: string): readonly Entry[] {
+    const objects = truth.objects();
+    const known = this.entries.get(truth);
+    if (known?.objects === objects) return known.entries;
+    const entries = objects.map((object) => entryOf(`${prefix}${object.key}`, object));
+    this.entries.set(truth, { objects, entries });
+    return entries;
+  }
+
+  /** Runs whose checkpoints lie below the prefix, or around it. */
+  private truthsBelow(bucket: string, prefix: string): RunTruth[] {
+    const parent = prefix.slice(0, prefix.lastIndexOf('/', prefix.length - 2) + 1);
+    const near = this.truths.get(`${bucket}/${prefix}`) ?? this.truths.get(`${bucket}/${parent}`);
+    if (near) return [near];
+    const whole = `${bucket}/${prefix}`;
+    const found = [...this.truths].filter(([at]) => at.startsWith(whole) || whole.startsWith(at));
+    return [...new Set(found.map(([, truth]) => truth))];
+  }
+}
+
+interface Entry {
+  Key: string;
+  Size: number;
+  LastModified: Date;
+}
+
+const entryOf = (key: string, { bytes, at }: S3Object): Entry => ({ Key: key, Size: bytes, LastModified: dateAt(at) });
+
+/** What a fault's `key` is compared with: the bucket goes before, so that a pattern may name it. */
+function keyOf({ Bucket = '', Key = '' }: { Bucket?: string; Key?: string }): string {
+  return `${Bucket}/${Key}`;
+}

@@ -1,0 +1,274 @@
+import type {
+  CreateProcessingJobCommandInput,
+  CreateTrainingJobCommandInput,
+  DescribeProcessingJobCommandInput,
+  DescribeTrainingJobCommandInput,
+  ListTagsCommandInput,
+  ListTrainingJobsCommandInput,
+  StopProcessingJobCommandInput,
+  StopTrainingJobCommandInput,
+} from '@aws-sdk/client-sagemaker';
+import { generalQuota, QUOTA } from '../../catalog/quotas';
+import type { SimMs } from '../core/clock';
+import { dateAt } from '../core/epoch';
+import type { Operations } from '../core/gateway';
+import type { Invocation } from '../core/invocation';
+import { serviceError } from '../core/service-error';
+import type { Fleet } from '../job/fleet';
+import { type JobView, type SimJob, shapeCount, wantedShapes } from '../job/job';
+import { type AccountLimits, type Pool, perJobQuota, poolsOf } from './limits';
+import type { Usage } from './usage';
+
+export interface SageMakerHooks {
+  now(): SimMs;
+  /** How far reads lag behind writes now. */
+  describeLagMs(): number;
+  arnOf(name: string, kind: SimJob['kind']): string;
+  /** Makes the job of a create that was accepted. */
+  make(request: SimJob['request'], kind: SimJob['kind'], invocation: Invocation): SimJob;
+  onStop(job: SimJob, invocation: Invocation): void;
+  onRefused(name: string): void;
+}
+
+const notFound = () => serviceError('ValidationException', 'Requested resource not found.', 400);
+const RUNTIME = generalQuota(QUOTA.longestRunSeconds).name;
+
+/** SageMaker's API over the fleet: unique names, quotas, reads that lag, tags, pages of lists. */
+export class SimSageMaker {
+  /** Newest last; deleted ones too, for reads that lag. */
+  private readonly all: SimJob[] = [];
+  private readonly now: () => SimMs;
+
+  constructor(
+    private readonly fleet: Fleet,
+    private readonly limits: AccountLimits,
+    private readonly usage: Usage,
+    private readonly hooks: SageMakerHooks,
+  ) {
+    this.now = hooks.now;
+  }
+
+  readonly operations: Operations = {
+    CreateTrainingJob: {
+      latencyMs: 250,
+      writes: true,
+      key: (input: CreateTrainingJobCommandInput) => input.TrainingJobName,
+      run: (input: CreateTrainingJobCommandInput, invocation) => {
+        const job = this.create(input.TrainingJobName ?? '', input, 'training', invocation);
+        return { TrainingJobArn: this.hooks.arnOf(job.name, 'training') };
+      },
+    },
+    CreateProcessingJob: {
+      latencyMs: 250,
+      writes: true,
+      key: (input: CreateProcessingJobCommandInput) => input.ProcessingJobName,
+      run: (input: CreateProcessingJobCommandInput, invocation) => {
+        const job = this.create(input.ProcessingJobName ?? '', input as SimJob['request'], 'processing', invocation);
+        return { ProcessingJobArn: this.hooks.arnOf(job.name, 'processing') };
+      },
+    },
+    DescribeTrainingJob: {
+      latencyMs: 60,
+      key: (input: DescribeTrainingJobCommandInput) => input.TrainingJobName,
+      run: ({ TrainingJobName = '' }: DescribeTrainingJobCommandInput) => this.describe(TrainingJobName),
+    },
+    DescribeProcessingJob: {
+      latencyMs: 60,
+      key: (input: DescribeProcessingJobCommandInput) => input.ProcessingJobName,
+      run: ({ ProcessingJobName = '' }: DescribeProcessingJobCommandInput) =>
+        this.describeProcessing(ProcessingJobName),
+    },
+    StopTrainingJob: {
+      latencyMs: 80,
+      writes: true,
+      key: (input: StopTrainingJobCommandInput) => input.TrainingJobName,
+      run: ({ TrainingJobName = '' }: StopTrainingJobCommandInput, invocation) =>
+        this.stop(TrainingJobName, invocation),
+    },
+    StopProcessingJob: {
+      latencyMs: 80,
+      writes: true,
+      key: (input: StopProcessingJobCommandInput) => input.ProcessingJobName,
+      run: ({ ProcessingJobName = '' }: StopProcessingJobCommandInput, invocation) =>
+        this.stop(ProcessingJobName, invocation),
+    },
+    ListTags: {
+      latencyMs: 40,
+      key: (input: ListTagsCommandInput) => input.ResourceArn,
+      run: ({ ResourceArn = '' }: ListTagsCommandInput) => {
+        const name = ResourceArn.slice(ResourceArn.lastIndexOf('/') + 1);
+        const seen = this.seen(name);
+        if (!seen) throw serviceError('ResourceNotFound', 'The resource does not exist.', 400);
+        return { Tags: seen.job.request.Tags ?? [], $metadata: {} };
+      },
+    },
+    ListTrainingJobs: {
+      latencyMs: 120,
+      knows: ['StatusEquals', 'NameContains', 'CreationTimeAfter', 'MaxResults', 'NextToken'],
+      key: (input: ListTrainingJobsCommandInput) => input.NameContains,
+      run: (input: ListTrainingJobsCommandInput) => this.list(input),
+    },
+  };
+
+  /** A job that somebody else has. */
+  adopt(job: SimJob): void {
+    this.all.push(job);
+    this.fleet.adopt(job);
+  }
+
+  private create(name: string, request: SimJob['request'], kind: SimJob['kind'], invocation: Invocation): SimJob {
+    if (this.fleet.jobs.has(name))
+      throw serviceError(
+        'ResourceInUse',
+        `Training job names must be unique within an AWS account and region: ${name}`,
+        400,
+      );
+    const refusal = this.quotaRefusal(request, kind);
+    if (refusal) {
+      this.hooks.onRefused(name);
+      throw serviceError('ResourceLimitExceeded', refusal, 400);
+    }
+    const job = this.hooks.make(request, kind, invocation);
+    this.all.push(job);
+    this.fleet.add(job);
+    return job;
+  }
+
+  /** Why the account's quotas refuse it. With several shapes to choose from, one that they allow is enough. */
+  private quotaRefusal(request: SimJob['request'], kind: SimJob['kind']): string | undefined {
+    const pool: Pool = kind === 'processing' ? 'processing' : request.EnableManagedSpotTraining ? 'spot' : 'training';
+    const refusals = wantedShapes(request).map((shapes) => {
+      const perJob = this.limits.of(perJobQuota(pool), this.now());
+      if (shapeCount(shapes) > perJob) return limitText(perJobQuota(pool), perJob, 0, shapeCount(shapes));
+      for (const [name, count] of poolsOf(shapes, pool)) {
+        const limit = this.limits.of(name, this.now());
+        const used = this.usage.of(name);
+        if (used + count > limit) return limitText(name, limit, used, count);
+      }
+      return undefined;
+    });
+    const runtime = request.StoppingCondition?.MaxRuntimeInSeconds ?? 0;
+    const longest = kind === 'training' ? this.limits.of(RUNTIME, this.now()) : Number.POSITIVE_INFINITY;
+    if (runtime > longest) return limitText(RUNTIME, longest, 0, runtime);
+    return refusals.some((refusal) => refusal === undefined) ? undefined : refusals[0];
+  }
+
+  private stop(name: string, invocation: Invocation): unknown {
+    const job = this.fleet.jobs.get(name);
+    if (!job) throw notFound();
+    if (job.status !== 'InProgress')
+      throw serviceError(
+        'ValidationException',
+        `The request was rejected because the training job is in status ${job.status}.`,
+        400,
+      );
+    this.hooks.onStop(job, invocation);
+    this.fleet.stop(job);
+    return {};
+  }
+
+  /** A job as reads have it now, which lag behind writes. */
+  private seen(name: string): { job: SimJob; view: JobView } | undefined {
+    const lag = this.hooks.describeLagMs();
+    const before = this.now() - lag;
+    const job = this.fleet.jobs.get(name) ?? (lag > 0 ? this.all.findLast((j) => j.name === name) : undefined);
+    if (!job || (job.deletedAt ?? Number.POSITIVE_INFINITY) <= before) return undefined;
+    const view = job.history.findLast(({ at }) => at <= before);
+    return view && { job, view };
+  }
+
+  private describe(name: string): unknown {
+    const seen = this.seen(name);
+    if (!seen) throw notFound();
+    const { job, view } = seen;
+    return {
+      ...job.request,
+      Tags: undefined,
+      ResourceConfig: { ...job.request.ResourceConfig, ...selected(job, view) },
+      TrainingJobName: name,
+      TrainingJobArn: this.hooks.arnOf(name, 'training'),
+      TrainingJobStatus: view.status,
+      SecondaryStatus: view.secondaryStatus,
+      FailureReason: view.failureReason,
+      CreationTime: dateAt(job.createdAt),
+      LastModifiedTime: dateAt(view.at),
+      TrainingStartTime: dateOf(view.startedAt),
+      TrainingEndTime: dateOf(view.endedAt),
+      TrainingTimeInSeconds: view.trainingSeconds,
+      BillableTimeInSeconds: view.billableSeconds,
+      SecondaryStatusTransitions: job.history
+        .filter(({ at }) => at <= view.at)
+        .map(({ at, secondaryStatus }) => ({ Status: secondaryStatus, StartTime: dateAt(at) })),
+      FinalMetricDataList:
+        job.truth?.showsSteps && view.finalStep !== undefined
+          ? [{ MetricName: 'slipway:step', Value: view.finalStep, Timestamp: dateAt(view.at) }]
+          : [],
+      $metadata: {},
+    };
+  }
+
+  private describeProcessing(name: string): unknown {
+    const seen = this.seen(name);
+    if (!seen) throw notFound();
+    const { job, view } = seen;
+    return {
+      ...job.request,
+      Tags: undefined,
+      ProcessingJobName: name,
+      ProcessingJobArn: this.hooks.arnOf(name, 'processing'),
+      ProcessingJobStatus: view.status,
+      FailureReason: view.failureReason,
+      CreationTime: dateAt(job.createdAt),
+      ProcessingStartTime: dateOf(view.startedAt),
+      ProcessingEndTime: dateOf(view.endedAt),
+      $metadata: {},
+    };
+  }
+
+  /** The page is cut before `StatusEquals` is looked at, as the API documents it: it may be empty although more match. */
+  private list(input: ListTrainingJobsCommandInput): unknown {
+    const { MaxResults = 10, NextToken, StatusEquals, NameContains, CreationTimeAfter } = input;
+    const before = this.now() - this.hooks.describeLagMs();
+    const known = this.all.filter(
+      (job) =>
+        job.kind === 'training' &&
+        job.createdAt <= before &&
+        (job.deletedAt === undefined || job.deletedAt > before) &&
+        (NameContains === undefined || job.name.includes(NameContains)) &&
+        (CreationTimeAfter === undefined || dateAt(job.createdAt) > CreationTimeAfter),
+    );
+    const newestFirst = known.reverse();
+    const start = Number(NextToken ?? 0);
+    const page = newestFirst.slice(start, start + MaxResults);
+    const views = page.flatMap((job) => {
+      const view = job.history.findLast(({ at }) => at <= before);
+      return view && (StatusEquals === undefined || view.status === StatusEquals) ? [{ job, view }] : [];
+    });
+    return {
+      TrainingJobSummaries: views.map(({ job, view }) => ({
+        TrainingJobName: job.name,
+        TrainingJobArn: this.hooks.arnOf(job.name, 'training'),
+        CreationTime: dateAt(job.createdAt),
+        LastModifiedTime: dateAt(view.at),
+        TrainingEndTime: dateOf(view.endedAt),
+        TrainingJobStatus: view.status,
+        SecondaryStatus: view.secondaryStatus,
+      })),
+      ...(start + MaxResults < newestFirst.length && { NextToken: String(start + MaxResults) }),
+      $metadata: {},
+    };
+  }
+}
+
+const dateOf = (at: SimMs | undefined): Date | undefined => (at === undefined ? undefined : dateAt(at));
+
+/** Which of several types it was given. */
+function selected(job: SimJob, { shapes }: JobView): Record<string, unknown> {
+  const [shape] = shapes ?? [];
+  if (job.wanted.length < 2 || !shape) return {};
+  return { SelectedInstanceType: shape.instanceType, SelectedInstanceCount: shape.count };
+}
+
+const limitText = (name: string, limit: number, used: number, delta: number): string =>
+  `The account-level service limit '${name}' is ${limit} Instances, with current utilization of ${used} Instances and a ` +
+  `request delta of ${delta} Instances. Please use AWS Service Quotas to request an increase for this quota.`;

@@ -1,0 +1,38 @@
+import { isLive, type Shape, type SimJob } from '../job/job';
+import { type Pool, poolsOf } from './limits';
+
+/** The pool that a job's instances count in. */
+export const poolOfJob = ({ kind, spot }: Pick<SimJob, 'kind' | 'spot'>): Pool =>
+  kind === 'processing' ? 'processing' : spot ? 'spot' : 'training';
+
+/** A job holds its quota from its create on, also while it waits or stops. */
+export const shapesInUse = (job: SimJob): readonly Shape[] => job.held ?? job.wanted[0] ?? [];
+
+/** What live jobs take of each quota, by name. */
+export class Usage {
+  private readonly used = new Map<string, number>();
+  private isStale = true;
+
+  constructor(private readonly jobs: () => Iterable<SimJob>) {}
+
+  /** Jobs came, went or took other instances. */
+  changed(): void {
+    this.isStale = true;
+  }
+
+  of(quota: string): number {
+    if (this.isStale) this.count();
+    return this.used.get(quota) ?? 0;
+  }
+
+  private count(): void {
+    this.isStale = false;
+    this.used.clear();
+    for (const job of this.jobs()) {
+      if (!isLive(job)) continue;
+      for (const [name, count] of poolsOf(shapesInUse(job), poolOfJob(job))) {
+        this.used.set(name, (this.used.get(name) ?? 0) + count);
+      }
+    }
+  }
+}

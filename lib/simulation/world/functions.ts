@@ -1,0 +1,93 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { EventBridgeClient } from '@aws-sdk/client-eventbridge';
+import { LambdaClient } from '@aws-sdk/client-lambda';
+import { S3Client } from '@aws-sdk/client-s3';
+import { SageMakerClient } from '@aws-sdk/client-sagemaker';
+import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
+import { SNSClient } from '@aws-sdk/client-sns';
+import { SQSClient } from '@aws-sdk/client-sqs';
+import { SSMClient } from '@aws-sdk/client-ssm';
+import {
+  CONTROL_TIMEOUT_SECONDS,
+  RECONCILE_TIMEOUT_SECONDS,
+  REGISTERED_RUN_TIMEOUT_SECONDS,
+} from '../../contracts/launcher';
+import type { ControlDeps } from '../../handlers/control/deps';
+import type { ReconcileDeps } from '../../handlers/reconcile/deps';
+import type { RegisteredRunDeps } from '../../handlers/registered-run/registered-run';
+import { clientSettings, onceSettings } from '../../handlers/shared/clients';
+import { ServiceQuotaReader } from '../../handlers/shared/limit-reader';
+import { RunStore } from '../../handlers/shared/run-store';
+import type { EnvironmentSpec } from '../../spec/environment-file';
+import type { VirtualClock } from '../core/clock';
+import { dateAt } from '../core/epoch';
+import { LambdaFunction } from '../core/functions';
+import type { Gateway } from '../core/gateway';
+import type { Slot } from '../core/invocation';
+import type { Random } from '../core/random';
+import type { Deployed } from './descriptors';
+
+export interface FunctionContext {
+  clock: VirtualClock;
+  gateway: Gateway;
+  random: Random;
+  environment: EnvironmentSpec;
+  names: Deployed;
+  /** How far the functions' clock differs from the services' now, ms. */
+  skewMs(): number;
+  log(level: string, message: string, details: Record<string, unknown>): void;
+  /** An upload to a signed URL. */
+  upload(url: string, bytes: number): void;
+}
+
+/** The functions as they are deployed: the handlers with the settings of their clients and their limits. */
+export function functionsOf(context: FunctionContext) {
+  const { clock, gateway, environment, names } = context;
+  let count = 0;
+  const nextId = () => ++count;
+  const now = () => new Date(dateAt(clock.now).getTime() + context.skewMs());
+  const own = { now: () => now().getTime(), sleep: (ms: number) => clock.sleep(ms) };
+  const shared = (slot: Slot) => ({
+    environment: environment.name,
+    region: environment.region,
+    queueUrl: names.queueUrl,
+    ssm: gateway.client(SSMClient, 'ssm', clientSettings, slot),
+    s3: gateway.client(S3Client, 's3', clientSettings, slot),
+    sqs: gateway.client(SQSClient, 'sqs', clientSettings, slot),
+    store: new RunStore(gateway.client(DynamoDBClient, 'dynamodb', clientSettings, slot), names.tableName),
+    limits: new ServiceQuotaReader(gateway.client(ServiceQuotasClient, 'servicequotas', clientSettings, slot), own),
+    now,
+  });
+  const control = (slot: Slot): ControlDeps => ({
+    ...shared(slot),
+    presign: async ({ bucket, key }) => ({ url: `https://${bucket}.invalid/${key}`, headers: {} }),
+    randomSecret: () => context.random.hex(64),
+  });
+  const reconcile = (slot: Slot): ReconcileDeps => ({
+    ...shared(slot),
+    topicArn: names.topicArn,
+    eventBusName: 'default',
+    shares: Object.fromEntries(Object.entries(environment.teams).map(([team, { share }]) => [team, share])),
+    sagemaker: gateway.client(SageMakerClient, 'sagemaker', clientSettings, slot),
+    sagemakerOnce: gateway.client(SageMakerClient, 'sagemaker', onceSettings, slot),
+    sns: gateway.client(SNSClient, 'sns', clientSettings, slot),
+    events: gateway.client(EventBridgeClient, 'eventbridge', clientSettings, slot),
+    sleep: own.sleep,
+    log: context.log,
+  });
+  const registeredRun = (slot: Slot): RegisteredRunDeps => ({
+    lambda: gateway.client(LambdaClient, 'lambda', { maxAttempts: 2 }, slot),
+    s3: gateway.client(S3Client, 's3', clientSettings, slot),
+    fetch: (async (url: unknown, { body }: { body?: Uint8Array } = {}) => {
+      context.upload(String(url), body?.length ?? 0);
+      return { ok: true, status: 200 };
+    }) as unknown as typeof fetch,
+  });
+  return {
+    control: new LambdaFunction('control', clock, CONTROL_TIMEOUT_SECONDS, control, nextId),
+    reconcile: new LambdaFunction('reconcile', clock, RECONCILE_TIMEOUT_SECONDS, reconcile, nextId),
+    registeredRun: new LambdaFunction('registered-run', clock, REGISTERED_RUN_TIMEOUT_SECONDS, registeredRun, nextId),
+  };
+}
+
+export type Functions = ReturnType<typeof functionsOf>;

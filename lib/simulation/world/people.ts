@@ -1,0 +1,183 @@
+import { createHash } from 'node:crypto';
+import type { ControlAnswer, ControlPayload, IntentAnswer } from '../../contracts/control';
+import { REGISTERED_RUN_TYPE } from '../../contracts/custom-resources';
+import { onRequest } from '../../handlers/control/control';
+import { onEvent } from '../../handlers/registered-run/registered-run';
+import { loadRun } from '../../spec/load';
+import { applyOverrides } from '../../spec/overrides';
+import { parseYaml } from '../../spec/yaml-file';
+import type { VirtualClock } from '../core/clock';
+import type { CallEntry } from '../scenario/schema';
+import type { SimS3 } from '../services/s3';
+import type { Deployed } from './descriptors';
+import type { Functions } from './functions';
+import type { SimRun } from './sim-run';
+
+/** A call that died or failed is made again this much later, so often: what the command line tells people to do. */
+const AGAIN_MS = 30_000;
+const MOST_REPETITIONS = 3;
+/** Bytes of the archive of a run's own code. */
+const CODE_BYTES = 20_000;
+
+export interface PeopleHooks {
+  runs(): readonly SimRun[];
+  /** Control took the start of a run under this id. */
+  onTaken(run: SimRun, runId: string): void;
+}
+
+/** What people do: they start, stop and resume runs through the control function, and deploy registered ones. */
+export class People {
+  /** Runs by the hash that a deploy sends as the id of its start. */
+  private readonly byHash = new Map<string, SimRun>();
+  /** Deploys that CloudFormation has sent, by run: the first is a Create, the others are Updates. */
+  private readonly deploys = new Map<string, number>();
+
+  constructor(
+    private readonly clock: VirtualClock,
+    private readonly functions: Functions,
+    private readonly names: Deployed,
+    private readonly s3: SimS3,
+    private readonly hooks: PeopleHooks,
+  ) {}
+
+  /** The starts and calls of a scenario at their times. A run that is deployed does not start by its own `at`. */
+  plan(calls: readonly CallEntry[]): void {
+    const deployed = new Set(calls.filter((call) => call.do === 'deploy').map((call) => call.run));
+    for (const run of this.hooks.runs()) {
+      if (!deployed.has(run.id)) this.clock.schedule((run.entry.at ?? 0) * 1000, () => this.start(run));
+    }
+    for (const call of calls) {
+      const run = this.hooks.runs().find(({ id }) => id === call.run);
+      if (run) this.clock.schedule((call.at ?? 0) * 1000, () => this.act(run, call.do));
+    }
+  }
+
+  /** Lambda's answer to an invocation by another function. */
+  invoke(aliasArn: string, payload: string): Promise<{ payload: string; isError: boolean }> {
+    const asked = JSON.parse(payload) as ControlPayload;
+    return new Promise((resolve) => {
+      this.functions.control.invoke(
+        (deps) => onRequest(deps, asked, aliasArn),
+        (ending) => {
+          this.clock.wake();
+          if (ending.kind === 'answer') this.noteStart(asked, ending.value as ControlAnswer);
+          if (ending.kind === 'answer') resolve({ payload: JSON.stringify(ending.value), isError: false });
+          else resolve({ payload: JSON.stringify({ errorMessage: String(ending.kind) }), isError: true });
+        },
+      );
+    });
+  }
+
+  private noteStart(asked: ControlPayload, answer: ControlAnswer): void {
+    if (asked.action !== 'start' || asked.confirm || !answer.ok || !('runId' in answer)) return;
+    const run = this.byHash.get(asked.clientRequestId);
+    if (run) this.hooks.onTaken(run, answer.runId);
+  }
+
+  private act(run: SimRun, what: CallEntry['do']): void {
+    if (what === 'deploy') {
+      this.deploy(run);
+      return;
+    }
+    const { runId } = run;
+    if (runId !== undefined) this.ask(run, { action: what, runId }, () => {});
+  }
+
+  private start(run: SimRun): void {
+    const request: ControlPayload = {
+      action: 'start',
+      runFile: this.textOf(run),
+      clientRequestId: `start-${run.id}`,
+      runId: run.id,
+      acceptsUnknownPrice: true,
+      ...codeOf(run),
+    };
+    this.ask(run, request, (answer) => {
+      if (!answer.ok) return this.refuse(run, answer.issues);
+      const intent = answer as IntentAnswer;
+      this.hooks.onTaken(run, intent.runId);
+      for (const { key } of intent.uploads) this.s3.put(run.descriptor.artifactBucket, key, '', CODE_BYTES);
+      this.ask(run, { action: 'start', runId: intent.runId, confirm: true }, () => {});
+    });
+  }
+
+  private refuse(run: SimRun, issues: readonly { level: string; message: string }[]): void {
+    run.refusal ??= issues
+      .filter(({ level }) => level === 'error')
+      .map(({ message }) => message)
+      .join('; ');
+  }
+
+  /** One call of the team's alias, repeated when it died or failed. */
+  private ask(run: SimRun, payload: ControlPayload, onAnswer: (answer: ControlAnswer) => void, tries = 0): void {
+    this.functions.control.invoke(
+      (deps) => onRequest(deps, payload, this.names.aliasArn(run.team)),
+      (ending) => {
+        if (ending.kind === 'answer') return onAnswer(ending.value as ControlAnswer);
+        if (tries < MOST_REPETITIONS) this.clock.after(AGAIN_MS, () => this.ask(run, payload, onAnswer, tries + 1));
+      },
+    );
+  }
+
+  /** CloudFormation sends the resource of a registered run: what it was made from is its file. */
+  private deploy(run: SimRun, tries = 0): void {
+    const count = this.deploys.get(run.id) ?? 0;
+    if (tries === 0) this.deploys.set(run.id, count + 1);
+    const text = this.textOf(run);
+    const { code } = codeOf(run);
+    const hash = createHash('sha256')
+      .update(`${text}\n${code?.sha256 ?? ''}`)
+      .digest('hex');
+    this.byHash.set(hash, run);
+    const runFileKey = `${hash}.yaml`;
+    const codeKey = `${hash}.tar.gz`;
+    this.s3.put(this.names.assetBucket, runFileKey, text);
+    if (code) this.s3.put(this.names.assetBucket, codeKey, 'x'.repeat(CODE_BYTES));
+    const properties = {
+      ServiceToken: 'registered-run',
+      controlAliasArn: this.names.aliasArn(run.team),
+      hash,
+      assetBucket: this.names.assetBucket,
+      runFileKey,
+      ...(code && { codeKey, codeSha256: code.sha256 }),
+    };
+    const isFirst = count === 0;
+    const event = {
+      RequestType: isFirst ? 'Create' : 'Update',
+      ResourceType: REGISTERED_RUN_TYPE,
+      LogicalResourceId: run.id,
+      ResourceProperties: properties,
+      ...(!isFirst && { PhysicalResourceId: `run-${run.id}`, OldResourceProperties: properties }),
+    };
+    this.functions.registeredRun.invoke(
+      (deps) => onEvent(deps, event as unknown as Parameters<typeof onEvent>[1]),
+      (ending) => {
+        if (ending.kind === 'answer') return;
+        if (ending.kind === 'error') run.refusal = (ending.error as Error).message;
+        if (tries < MOST_REPETITIONS) this.clock.after(AGAIN_MS, () => this.deploy(run, tries + 1));
+      },
+    );
+  }
+
+  /** The run file, with the ids of runs that it names: a scenario gives its own ids of them. */
+  private textOf(run: SimRun): string {
+    const spec = loadRun(run.entry.text).value;
+    if (!spec) return run.entry.text;
+    const idOf = (named: string) => this.hooks.runs().find(({ id }) => id === named)?.runId ?? named;
+    const { startFrom } = spec.checkpoints;
+    const overrides = [
+      ...spec.after.map((id, i) => `after[${i}]=${idOf(id)}`),
+      ...(startFrom === undefined ? [] : [`checkpoints.startFrom=${idOf(startFrom)}`]),
+    ];
+    return overrides.length === 0
+      ? run.entry.text
+      : JSON.stringify(applyOverrides(parseYaml(run.entry.text).data, overrides).data);
+  }
+}
+
+/** The digest of a run's own code, as the command line would pack it. */
+function codeOf(run: SimRun): { code?: { sha256: string; bytes: number } } {
+  const source = loadRun(run.entry.text).value?.code;
+  if (!source || source.builtin || source.source.startsWith('s3://')) return {};
+  return { code: { sha256: createHash('sha256').update(source.source).digest('hex'), bytes: CODE_BYTES } };
+}

@@ -1,0 +1,80 @@
+import type { RunRecord } from '../../lifecycle/record';
+import type { Descriptor } from '../../spec/descriptor';
+import type { SimMs } from '../core/clock';
+import type { SimJob } from '../job/job';
+import type { RunTruth } from '../job/run-truth';
+import type { ScenarioRun } from '../scenario/load';
+import type { Item } from '../services/expression';
+
+/** A notice that SNS took. */
+export interface TakenNotice {
+  at: SimMs;
+  id: string;
+  text: string;
+}
+
+/** One run of a scenario: what people did with it, what its jobs did, and what the table holds of it. */
+export class SimRun {
+  runId: string | undefined;
+  truth: RunTruth | undefined;
+  /** Why control refused its start; undefined when it did not. */
+  refusal: string | undefined;
+  /** When control first took its start. */
+  startedAt: SimMs | undefined;
+  readonly jobs: SimJob[] = [];
+  readonly notices: TakenNotice[] = [];
+  /** When control took a stop, and a resume after it. */
+  readonly wishes: { at: SimMs; want: 'stop' | 'run' }[] = [];
+  /** When the table first held the state that the run is in. */
+  stateSince: SimMs = 0;
+  private item: Item | undefined;
+  private parsed: RunRecord | undefined;
+
+  constructor(
+    readonly entry: ScenarioRun,
+    readonly descriptor: Descriptor,
+  ) {}
+
+  get id(): string {
+    return this.entry.id;
+  }
+
+  get team(): string {
+    return this.entry.team;
+  }
+
+  /** The RUN item as it was last written. */
+  get written(): Item | undefined {
+    return this.item;
+  }
+
+  write(item: Item, at: SimMs): void {
+    if (item.state?.S !== this.item?.state?.S) this.stateSince = at;
+    this.item = item;
+    this.parsed = undefined;
+  }
+
+  /** When it was completed, failed or stopped. */
+  get overAt(): SimMs | undefined {
+    return this.isOver && this.item ? this.stateSince : undefined;
+  }
+
+  /** The record that the table holds; parsed when somebody asks. */
+  get record(): RunRecord | undefined {
+    const text = this.item?.document?.S;
+    if (text !== undefined) this.parsed ??= JSON.parse(text) as RunRecord;
+    return this.parsed;
+  }
+
+  get state(): string {
+    return this.item?.state?.S ?? (this.refusal === undefined ? 'not-started' : 'refused');
+  }
+
+  get isOver(): boolean {
+    return ['completed', 'failed', 'stopped', 'refused'].includes(this.state);
+  }
+
+  get wantsToRun(): boolean {
+    return this.item?.desired?.S !== 'stop';
+  }
+}

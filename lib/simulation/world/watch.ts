@@ -1,0 +1,26 @@
+import type { SimMs } from '../core/clock';
+import type { Invocation } from '../core/invocation';
+import type { SimJob } from '../job/job';
+import type { Item } from '../services/expression';
+import type { Message } from '../services/queue';
+import type { SimRun } from './sim-run';
+import type { World } from './world';
+
+/** What may be seen of a world while it runs. Each method is called at the moment when the thing happens. */
+export class Watch {
+  join(_world: World): void {}
+  onRunWritten(_run: SimRun, _before: Item | undefined, _item: Item, _by: Invocation | undefined): void {}
+  onCreate(_run: SimRun | undefined, _job: SimJob, _by: Invocation): void {}
+  onRefused(_jobName: string): void {}
+  onStop(_run: SimRun | undefined, _job: SimJob, _by: Invocation): void {}
+  onJobChange(_run: SimRun | undefined, _job: SimJob): void {}
+  onResume(_job: SimJob, _step: number): void {}
+  onNotice(_run: SimRun): void {}
+  onMessageOver(_message: Message, _isDead: boolean): void {}
+  /** A call failed in a way that is repeated, or came late. */
+  onTrouble(_operation: string, _at: SimMs): void {}
+  /** A function died between two of its calls. */
+  onDeath(_at: SimMs): void {}
+  /** Room may have changed: limits, capacity, jobs. */
+  onRoom(): void {}
+}

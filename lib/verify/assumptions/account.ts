@@ -1,0 +1,219 @@
+import type { AssumptionArea } from '../assumption';
+
+/** Permissions, deployment and network of an account. */
+export const PERMISSIONS: AssumptionArea = {
+  title: 'Permissions',
+  assumptions: [
+    {
+      id: 'roles-allow',
+      claim:
+        'Every role of the stack is allowed each action that its own policies name; no boundary or organization policy takes one away.',
+      basis: 'guessed',
+      source: 'depends on the account',
+      usedBy: 'everything',
+      ifWrong: 'the function or job that needs the action fails with AccessDenied',
+      embedded: 'independent',
+      probe: 'read',
+    },
+    {
+      id: 'guardrail-conditions',
+      claim:
+        'IAM evaluates the condition keys of sagemaker:CreateTrainingJob: a request outside the guardrails is denied.',
+      basis: 'documented',
+      source: 'https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsagemaker.html',
+      usedBy: 'guardrails that hold even when the control plane is wrong',
+      ifWrong: 'guardrails are enforced by the control plane only',
+      embedded: 'independent',
+      probe: 'read',
+    },
+    {
+      id: 'quota-action-resource',
+      claim:
+        'servicequotas:GetServiceQuota is allowed by a statement on resource `*`, whether or not the action has resource types.',
+      basis: 'inferred',
+      source: 'editions of the service authorization reference differ on the resource type',
+      usedBy: 'quota check of deploy, launch and queue',
+      ifWrong: 'every limit reads as unknown',
+      embedded: 'independent',
+      probe: 'read',
+    },
+    {
+      id: 'trust-source-arn',
+      claim:
+        'SageMaker assumes the execution role with aws:SourceArn of the training job and aws:SourceAccount of the caller.',
+      basis: 'documented',
+      source: 'https://docs.aws.amazon.com/sagemaker/latest/dg/security-confused-deputy-prevention.html',
+      usedBy: 'trust policy of execution roles',
+      ifWrong: 'no job starts: "Could not assume role"',
+      embedded: 'repeats it',
+      probe: 'train',
+    },
+    {
+      id: 'checkpoint-key',
+      claim:
+        'Objects that SageMaker writes for a job are encrypted with the key of the bucket when the request names none for checkpoints.',
+      basis: 'documented',
+      source: 'https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucket-encryption.html',
+      usedBy: 'encryption of managed checkpoints',
+      ifWrong: 'uploads are denied by the bucket policy',
+      embedded: 'not modelled',
+      probe: 'train',
+    },
+    {
+      id: 'alarm-publishes',
+      claim: 'An alarm in state ALARM publishes to the encrypted topic of the environment.',
+      basis: 'documented',
+      source: 'https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Notify_Users_Alarm_Changes.html',
+      usedBy: 'all alarms of the stack',
+      ifWrong: 'alarms are mute',
+      embedded: 'not modelled',
+      probe: 'deploy',
+    },
+  ],
+};
+
+export const DEPLOYMENT: AssumptionArea = {
+  title: 'Deployment',
+  assumptions: [
+    {
+      id: 'refusal-leaves-nothing',
+      claim: 'A deploy that the quota check refuses leaves no bucket, key, table, repository or role behind.',
+      basis: 'inferred',
+      source:
+        'https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-updating-stacks-on-failure.html',
+      usedBy: 'the first deploy of an account without quota',
+      ifWrong: 'the next deploy fails because names are taken',
+      embedded: 'independent',
+      probe: 'deploy',
+    },
+    {
+      id: 'first-deploy',
+      claim: 'The template of an environment deploys into an empty account in one go.',
+      basis: 'inferred',
+      source: 'linters and an emulator accept it; no account has seen it',
+      usedBy: 'everything',
+      ifWrong: 'the reason of the failed resource says what',
+      embedded: 'independent',
+      probe: 'deploy',
+    },
+    {
+      id: 'repeated-deploy',
+      claim: 'A first deploy that fails late can be repeated after its cause is gone.',
+      basis: 'inferred',
+      source: 'rollback rules of CloudFormation',
+      usedBy: 'the first deploy',
+      ifWrong: 'leftovers must be deleted by hand',
+      embedded: 'repeats it',
+      probe: 'deploy',
+    },
+    {
+      id: 'updates-in-place',
+      claim:
+        'Changing teams, guardrails, budget or quotas of an environment replaces no bucket, table, key, role or subnet.',
+      basis: 'documented',
+      source:
+        'https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/using-cfn-updating-stacks-update-behaviors.html',
+      usedBy: 'day 2',
+      ifWrong: 'data or live runs are lost, which ReplaceGuard refuses',
+      embedded: 'independent',
+      probe: 'deploy',
+    },
+    {
+      id: 'destroy-leaves-nothing',
+      claim:
+        'Destroying an environment with `retain: false` leaves nothing but logs and a key that waits for its deletion.',
+      basis: 'inferred',
+      source: 'deletion rules of the resource types',
+      usedBy: 'trials and `slipway verify` itself',
+      ifWrong: 'the leftovers are named and have to be deleted by hand',
+      embedded: 'repeats it',
+      probe: 'deploy',
+    },
+    {
+      id: 'image-build',
+      claim: 'CodeBuild builds the image of the environment from the locked base within its 55 minutes and disk.',
+      basis: 'inferred',
+      source: 'sizes of the published images; nobody has run the build',
+      usedBy: 'environments without image.uri',
+      ifWrong: 'the first deploy fails with the end of the build log',
+      embedded: 'not modelled',
+    },
+    {
+      id: 'eni-release',
+      claim: 'Network interfaces of an ended job are gone within minutes, so that subnets can be deleted.',
+      basis: 'reported',
+      source: 'issues about subnets that cannot be deleted after SageMaker jobs',
+      usedBy: 'destroy of an environment soon after a run',
+      ifWrong: 'destroy has to be repeated later',
+      embedded: 'not modelled',
+    },
+  ],
+};
+
+export const NETWORK: AssumptionArea = {
+  title: 'Network',
+  assumptions: [
+    {
+      id: 'zone-ids',
+      claim: 'Zone ids of a Region start with the prefix that the catalog derives from its name.',
+      basis: 'documented',
+      source: 'https://docs.aws.amazon.com/global-infrastructure/latest/regions/aws-availability-zones.html',
+      usedBy: 'checks of availabilityZoneIds',
+      ifWrong: 'a right zone id is refused',
+      embedded: 'independent',
+      probe: 'read',
+    },
+    {
+      id: 'endpoint-zones',
+      claim:
+        'The endpoint services of the locked network are offered in every zone of the Region that the environment uses.',
+      basis: 'guessed',
+      source: 'use1-az3 is known to lack some services',
+      usedBy: 'network.mode vpc-locked',
+      ifWrong: 'the deploy of the network fails',
+      embedded: 'independent',
+      probe: 'read',
+    },
+    {
+      id: 'pull-outside-vpc',
+      claim:
+        'SageMaker pulls images and ships logs outside the subnets of a job, so that a locked network needs endpoints only for what containers call.',
+      basis: 'documented',
+      source: 'https://docs.aws.amazon.com/sagemaker/latest/dg/train-vpc.html names only S3',
+      usedBy: 'endpoints of the locked network',
+      ifWrong: 'jobs in the locked network fail to start',
+      embedded: 'not modelled',
+      probe: 'train',
+    },
+    {
+      id: 'addresses-per-instance',
+      claim: 'An instance takes at most two addresses of its subnet, five with EFA.',
+      basis: 'documented',
+      source: 'https://docs.aws.amazon.com/sagemaker/latest/dg/train-vpc.html',
+      usedBy: 'preflight, size of subnets',
+      ifWrong: 'a job fails for lack of addresses although preflight accepted it',
+      embedded: 'not modelled',
+    },
+    {
+      id: 'buckets-guarded',
+      claim:
+        'The buckets of the environment are encrypted with its key, versioned, closed to the public and refuse plain HTTP.',
+      basis: 'documented',
+      source: 'https://docs.aws.amazon.com/AmazonS3/latest/userguide/security-best-practices.html',
+      usedBy: 'security review',
+      ifWrong: 'somebody changed a bucket after the deploy',
+      embedded: 'independent',
+      probe: 'read',
+    },
+    {
+      id: 'self-rules',
+      claim: 'The security group of the environment lets its members reach each other both ways on every protocol.',
+      basis: 'documented',
+      source: 'https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/efa-start.html',
+      usedBy: 'EFA',
+      ifWrong: 'jobs fall back to sockets, which `efa: required` refuses',
+      embedded: 'independent',
+      probe: 'read',
+    },
+  ],
+};

@@ -1,0 +1,31 @@
+import type { Assumption, AssumptionArea, Level } from '../assumption';
+import { DEPLOYMENT, NETWORK, PERMISSIONS } from './account';
+import { CONTAINER } from './container';
+import { CATALOG, EFA, QUOTAS } from './facts';
+import { TRAINING_JOBS } from './training-jobs';
+
+/** Everything that the product takes for granted about AWS and has not seen, by subject. */
+export const ASSUMPTION_AREAS: readonly AssumptionArea[] = [
+  TRAINING_JOBS,
+  CONTAINER,
+  PERMISSIONS,
+  DEPLOYMENT,
+  NETWORK,
+  QUOTAS,
+  CATALOG,
+  EFA,
+];
+
+export const ASSUMPTIONS: readonly Assumption[] = ASSUMPTION_AREAS.flatMap((area) => area.assumptions);
+
+const BY_ID = new Map(ASSUMPTIONS.map((assumption) => [assumption.id, assumption]));
+
+/** @throws Error when no assumption has this id, which is a mistake in a probe */
+export function requireAssumption(id: string): Assumption {
+  const found = BY_ID.get(id);
+  if (!found) throw new Error(`no assumption ${id}; add it to lib/verify/assumptions`);
+  return found;
+}
+
+/** The assumptions whose probe belongs to one level, in the order of the page. */
+export const assumptionsOf = (level: Level): Assumption[] => ASSUMPTIONS.filter(({ probe }) => probe === level);

@@ -1,0 +1,14 @@
+import type { Probe } from '../probe';
+import type { ReadWorld } from '../read-world';
+import { CATALOG_PROBES } from './read-catalog';
+import { NETWORK_PROBES } from './read-network';
+import { PERMISSION_PROBES } from './read-permissions';
+import { QUOTA_PROBES } from './read-quotas';
+
+/** Level `read`: free, changes nothing. */
+export const READ_PROBES: readonly Probe<ReadWorld>[] = [
+  ...PERMISSION_PROBES,
+  ...NETWORK_PROBES,
+  ...QUOTA_PROBES,
+  ...CATALOG_PROBES,
+];

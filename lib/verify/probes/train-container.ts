@@ -1,0 +1,249 @@
+import { DescribeSubnetsCommand, DescribeVpcEndpointsCommand } from '@aws-sdk/client-ec2';
+import { HeadObjectCommand } from '@aws-sdk/client-s3';
+import { cidrContains } from '../cidr';
+import { type Finding, holdsIf, type Probe, unknown } from '../probe';
+import { PROBE_OBJECT, STOP_GRACE_SECONDS } from '../train-jobs';
+import type { EndedJob, Fact, TrainWorld } from '../train-world';
+
+/** Facts that each host of the two-host job printed about itself. */
+interface HostFacts {
+  config: { current_host?: string; hosts?: string[]; current_instance_type?: string; network_interface_name?: string };
+  addresses: Record<string, string>;
+  ownAddressBinds: boolean | string;
+  uid: number;
+  python: string;
+  shmGiB: number;
+  credentials: boolean;
+  channel: string | null;
+  variable?: string;
+}
+
+const hostsOf = ({ facts }: EndedJob): { host: string; facts: HostFacts }[] =>
+  facts
+    .filter(({ values }) => values.config)
+    .map(({ host, values }) => ({ host, facts: values as unknown as HostFacts }));
+
+/** A probe that reads what the hosts of the facts job printed. */
+const onHosts = (
+  assumption: string,
+  expected: string,
+  judge: (facts: HostFacts, host: string) => boolean,
+  show: (facts: HostFacts) => unknown,
+): Probe<TrainWorld> => ({
+  assumption,
+  async run(world) {
+    const hosts = hostsOf(await world.job('facts'));
+    if (hosts.length === 0) return unknown(expected, 'the log of the job shows no facts of its hosts');
+    const seen = hosts.map(({ host, facts }) => `${host}: ${JSON.stringify(show(facts))}`).join(', ');
+    return holdsIf(hosts.length === 2 && hosts.every(({ host, facts }) => judge(facts, host)), expected, seen);
+  },
+});
+
+const firstWith = (facts: readonly Fact[], name: string, host: string) =>
+  facts.find((fact) => fact.host === host && fact.values[name] !== undefined);
+
+const isAddress = (text: string) => /^[\d.]+$|^[\da-f:]+$/i.test(text);
+
+const HOST_PROBES: readonly Probe<TrainWorld>[] = [
+  onHosts(
+    'entrypoint-replaces',
+    'the script of the request ran on both hosts',
+    () => true,
+    () => 'ran',
+  ),
+  onHosts(
+    'resource-config',
+    'current_host, sorted hosts, current_instance_type, network_interface_name',
+    ({ config }, host) =>
+      config.current_host === host &&
+      JSON.stringify(config.hosts) === '["algo-1","algo-2"]' &&
+      Boolean(config.current_instance_type && config.network_interface_name),
+    ({ config }) => config,
+  ),
+  onHosts(
+    'host-names',
+    'an address for algo-1 and algo-2 on both hosts',
+    ({ addresses }) => Object.values(addresses).length === 2 && Object.values(addresses).every(isAddress),
+    ({ addresses }) => addresses,
+  ),
+  onHosts(
+    'own-address',
+    'a socket can be bound to the own address',
+    (f) => f.ownAddressBinds === true,
+    (f) => f.ownAddressBinds,
+  ),
+  onHosts(
+    'container-root',
+    'user id 0',
+    ({ uid }) => uid === 0,
+    ({ uid }) => uid,
+  ),
+  onHosts(
+    'shared-memory',
+    '/dev/shm of at least 1 GiB',
+    ({ shmGiB }) => shmGiB >= 1,
+    ({ shmGiB }) => `${shmGiB} GiB`,
+  ),
+  onHosts(
+    'container-credentials',
+    'an address of credentials in the environment',
+    (f) => f.credentials,
+    (f) => f.credentials,
+  ),
+  onHosts(
+    'bash-and-python',
+    'bash, and python3 3.8 or later',
+    ({ python }) => Number(python.split('.')[1]) >= 8,
+    ({ python, channel }) => `python ${python}, channel ${channel === PROBE_OBJECT.content ? 'read' : 'not read'}`,
+  ),
+];
+
+const sigterm: Probe<TrainWorld> = {
+  assumption: 'sigterm-first-process',
+  async run(world) {
+    const expected = 'the shell that was started first got SIGTERM on both hosts';
+    const { facts } = await world.job('facts');
+    const hosts = ['algo-1', 'algo-2'].filter((host) => firstWith(facts, 'sigterm', host));
+    return holdsIf(hosts.length === 2, expected, hosts.length > 0 ? `on ${hosts.join(' and ')}` : 'on neither');
+  },
+};
+
+const stopGrace: Probe<TrainWorld> = {
+  assumption: 'stop-grace',
+  async run(world) {
+    const least = STOP_GRACE_SECONDS - 15;
+    const expected = `at least ${least} s between SIGTERM and SIGKILL`;
+    const { facts } = await world.job('facts');
+    const alive = facts.filter(({ host, values }) => host === 'algo-1' && values.alive !== undefined);
+    const last = alive.at(-1)?.values.alive;
+    return typeof last === 'number'
+      ? holdsIf(last >= least, expected, `${last} s, counted every 5 s`)
+      : unknown(expected, 'the log shows no count');
+  },
+};
+
+/** Judges which keys of a bucket are there after the facts job was stopped. */
+async function keysFinding(
+  world: TrainWorld,
+  bucket: 'artifact' | 'checkpoint',
+  wanted: RegExp,
+  expected: string,
+): Promise<Finding> {
+  await world.job('facts');
+  const keys = await world.keys(bucket);
+  const found = keys.filter((key) => wanted.test(key)).map((key) => key.split('/').slice(3).join('/'));
+  return holdsIf(found.length > 0, expected, found.length > 0 ? found.join(', ') : `not among ${keys.length} objects`);
+}
+
+const outputAfterStop: Probe<TrainWorld> = {
+  assumption: 'output-after-stop',
+  run: (world) =>
+    keysFinding(world, 'artifact', /\/output\/.*(output\.tar\.gz|algo-\d\.txt)$/, 'output of the stopped job in S3'),
+};
+
+const checkpointSync: Probe<TrainWorld> = {
+  assumption: 'checkpoint-sync',
+  async run(world) {
+    await world.job('facts');
+    const keys = (await world.keys('checkpoint')).filter((key) => /\/facts\/.*algo-[12]\.txt$/.test(key));
+    return holdsIf(
+      keys.length === 2,
+      'the file of each host',
+      keys.map((key) => key.split('/').pop()).join(', ') || 'none',
+    );
+  },
+};
+
+const checkpointRestore: Probe<TrainWorld> = {
+  assumption: 'checkpoint-restore',
+  async run(world) {
+    const expected = 'step-12.txt of the crashed job, before the script of the next one starts';
+    const { facts, description } = await world.job('resume');
+    const restored = facts.find((fact) => fact.values.restored !== undefined)?.values.restored;
+    if (restored === undefined) return unknown(expected, `${description.TrainingJobStatus}, and the log says nothing`);
+    return holdsIf(String(restored).includes('step-12.txt'), expected, `"${restored}"`);
+  },
+};
+
+const checkpointKey: Probe<TrainWorld> = {
+  assumption: 'checkpoint-key',
+  async run(world) {
+    const { descriptor } = world.place;
+    const expected = 'checkpoint objects encrypted with the key of the environment';
+    await world.job('crash');
+    const [Key] = (await world.keys('checkpoint')).filter((key) => /\/resume\//.test(key));
+    if (!Key || !descriptor.kmsKeyArn)
+      return unknown(expected, Key ? 'the environment names no key' : 'no checkpoint object');
+    const head = await world.s3.send(new HeadObjectCommand({ Bucket: descriptor.checkpointBucket, Key }));
+    const same = head.SSEKMSKeyId === descriptor.kmsKeyArn;
+    return holdsIf(
+      same,
+      expected,
+      same ? 'the same key' : `${head.ServerSideEncryption ?? 'no encryption'} with another key`,
+    );
+  },
+};
+
+const logStreams: Probe<TrainWorld> = {
+  assumption: 'log-streams',
+  async run(world) {
+    const expected = 'streams <job>/algo-<n>-<number> of both hosts';
+    const { streams } = await world.job('facts');
+    const good = streams.filter((name) => /\/algo-[12]-\d+$/.test(name));
+    return holdsIf(
+      good.length === 2 && streams.length === 2,
+      expected,
+      streams.map((s) => s.split('/').pop()).join(', ') || 'none',
+    );
+  },
+};
+
+const oneZone: Probe<TrainWorld> = {
+  assumption: 'one-zone',
+  async run(world) {
+    const expected = 'both hosts in one subnet';
+    const { subnetIds } = world.place.descriptor;
+    if (subnetIds.length < 2) return unknown(expected, `the environment has ${subnetIds.length} subnets`);
+    const [host] = hostsOf(await world.job('facts'));
+    const { Subnets = [] } = await world.ec2.send(new DescribeSubnetsCommand({ SubnetIds: subnetIds }));
+    const homes = Object.values(host?.facts.addresses ?? {}).map(
+      (address) => Subnets.find(({ CidrBlock = '' }) => cidrContains(CidrBlock, address))?.SubnetId,
+    );
+    if (homes.length < 2 || homes.includes(undefined))
+      return unknown(expected, 'the addresses of the hosts are in no subnet of the environment');
+    return holdsIf(new Set(homes).size === 1, expected, `${new Set(homes).size} subnets`);
+  },
+};
+
+const pullOutsideVpc: Probe<TrainWorld> = {
+  assumption: 'pull-outside-vpc',
+  async run(world) {
+    const expected = 'a job in a network without endpoints of ECR and Logs starts and is logged';
+    const { description, streams } = await world.job('facts');
+    if (world.place.descriptor.network?.mode !== 'vpc-locked') return unknown(expected, 'the network is not locked');
+    const ids = await world.resourcesOf('AWS::EC2::VPCEndpoint');
+    const { VpcEndpoints = [] } =
+      ids.length === 0 ? {} : await world.ec2.send(new DescribeVpcEndpointsCommand({ VpcEndpointIds: ids }));
+    const services = VpcEndpoints.flatMap(({ ServiceName }) => /\.(ecr\.\w+|logs)$/.exec(ServiceName ?? '')?.[1] ?? []);
+    if (services.length > 0) return unknown(expected, `the network has endpoints of ${services.join(', ')}`);
+    return holdsIf(
+      description.TrainingStartTime !== undefined && streams.length > 0,
+      expected,
+      `${description.TrainingJobStatus}, ${streams.length} log streams`,
+    );
+  },
+};
+
+/** What the containers of level `train` show of their surroundings. */
+export const CONTAINER_PROBES: readonly Probe<TrainWorld>[] = [
+  ...HOST_PROBES,
+  sigterm,
+  stopGrace,
+  outputAfterStop,
+  checkpointSync,
+  checkpointRestore,
+  checkpointKey,
+  logStreams,
+  oneZone,
+  pullOutsideVpc,
+];

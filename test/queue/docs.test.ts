@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { admit } from '../../lib/queue/admit';
+
+const needs = z.record(z.string(), z.number());
+const run = z.strictObject({ runId: z.string(), team: z.string(), needs });
+const exampleSchema = z.strictObject({
+  limits: needs,
+  others: needs.default({}),
+  shares: needs.default({}),
+  used: z.record(z.string(), needs).default({}),
+  running: z.array(run).default([]),
+  waiting: z.array(run.extend({ waitedHours: z.number(), priority: z.int().default(0) })),
+  starts: z.array(z.string()),
+  waits: z.record(z.string(), z.string()),
+});
+
+const NOW = Date.UTC(2026, 10, 21);
+const page = readFileSync(path.join(__dirname, '..', '..', 'docs', 'queue.md'), 'utf8');
+const examples = [...page.matchAll(/\n(.*)\n\n```json example\n([\s\S]*?)```/g)].map((m): [string, string] => [
+  m[1] ?? '',
+  m[2] ?? '',
+]);
+
+test('the page has its examples', () => {
+  expect(examples.length).toBeGreaterThanOrEqual(6);
+});
+
+test.each(examples)('docs/queue.md: %s', (_, text) => {
+  const example = exampleSchema.parse(JSON.parse(text));
+  const instances = (of: Record<string, number>) => Object.values(of).reduce((sum, n) => sum + n, 0);
+  const pools = Object.entries(example.limits).map(([name, limit]) => {
+    return [name, { name, limit, usedByOthers: example.others[name] ?? 0 }];
+  });
+  const { admitted, waits } = admit({
+    waiting: example.waiting.map(({ waitedHours, ...r }) => ({
+      ...r,
+      name: r.runId,
+      instances: instances(r.needs),
+      queuedAt: NOW - waitedHours * 3_600_000,
+      after: [],
+    })),
+    running: example.running.map((r) => ({ ...r, instances: instances(r.needs) })),
+    pools: Object.fromEntries(pools),
+    shares: example.shares,
+    usage: { at: NOW, hours: example.used, held: {} },
+    completed: new Set(),
+    now: NOW,
+  });
+  expect(admitted).toEqual(example.starts);
+  expect(Object.fromEntries(waits.map((w) => [w.runId, w.why]))).toEqual(example.waits);
+});

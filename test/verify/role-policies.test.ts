@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { contextOf, type Statement } from '../../lib/verify/role-policies';
+
+const statement = (Condition: Statement['Condition']): Statement => ({ Effect: 'Allow', Condition });
+
+test('the context of a statement holds its conditions: first values, patterns filled in, lists as lists', () => {
+  const context = contextOf(
+    statement({
+      StringEquals: { 'iam:PassedToService': 'sagemaker.amazonaws.com' },
+      StringLike: { 's3:prefix': ['runs/nlp/*', 'other/*'] },
+      'ForAllValues:StringEquals': { 'sagemaker:VpcSubnets': ['subnet-1', 'subnet-2'] },
+      NumericLessThanEquals: { 'sagemaker:MaxRuntimeInSeconds': '3600' },
+      Bool: { 'aws:SecureTransport': 'true' },
+      Null: { 'sagemaker:VpcSubnets': 'false' },
+    }),
+  );
+  expect(context).toEqual([
+    { ContextKeyName: 'iam:PassedToService', ContextKeyValues: ['sagemaker.amazonaws.com'], ContextKeyType: 'string' },
+    { ContextKeyName: 's3:prefix', ContextKeyValues: ['runs/nlp/any'], ContextKeyType: 'string' },
+    { ContextKeyName: 'sagemaker:VpcSubnets', ContextKeyValues: ['subnet-1'], ContextKeyType: 'stringList' },
+    { ContextKeyName: 'sagemaker:MaxRuntimeInSeconds', ContextKeyValues: ['3600'], ContextKeyType: 'numeric' },
+    { ContextKeyName: 'aws:SecureTransport', ContextKeyValues: ['true'], ContextKeyType: 'boolean' },
+  ]);
+});
+
+test('a foreign value replaces the one that holds', () => {
+  const given = statement({ 'ForAllValues:StringEquals': { 'sagemaker:VpcSubnets': ['subnet-1'] } });
+  expect(contextOf(given, { 'sagemaker:VpcSubnets': ['subnet-0'] })).toEqual([
+    { ContextKeyName: 'sagemaker:VpcSubnets', ContextKeyValues: ['subnet-0'], ContextKeyType: 'stringList' },
+  ]);
+});
