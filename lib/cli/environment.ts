@@ -62,7 +62,7 @@ async function onlyDescriptor(name: string, region: string): Promise<Descriptor>
 }
 
 /** The descriptors of an environment that the caller may read. */
-async function readDescriptors(name: string, region: string): Promise<Descriptor[]> {
+export async function readDescriptors(name: string, region: string): Promise<Descriptor[]> {
   const teams = await teamsOf(name, region);
   if (!teams) return readByPath(name, region);
   const values = await Promise.all(
