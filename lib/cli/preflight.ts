@@ -1,6 +1,7 @@
+import { quotaIssues } from '../admission';
 import { launchOutcome, type QuotaRow, quotaTable, runQuotaNeeds, shortRows } from '../quota';
 import type { Descriptor } from '../spec/descriptor';
-import { bareIssue, hasErrors, type Issue, issue } from '../spec/issue';
+import { bareIssue, hasErrors, type Issue } from '../spec/issue';
 import { isEnvironmentFile } from '../spec/load';
 import type { RunSpec } from '../spec/run-spec';
 import { textTable } from '../spec/text-table';
@@ -86,23 +87,4 @@ export async function preflightRun(run: RunSpec, descriptor: Descriptor, termina
         .map((r) => `${r.name}: ${r.reason}`)
         .join('; ')}`,
     );
-}
-
-function quotaIssues(rows: readonly QuotaRow[]): Issue[] {
-  return rows
-    .filter((row) => row.verdict !== 'enough')
-    .map((row) => {
-      const above = row.limit !== null && row.needed > row.limit;
-      const must =
-        row.limit === null
-          ? `must be known: ${row.name}`
-          : `must be at most ${above ? row.limit : row.limit - (row.inUse ?? 0)} (quota ${row.name}${row.code ? `, ${row.code}` : ''})`;
-      const fix =
-        row.limit === null
-          ? row.reason
-          : above
-            ? 'lower it, or ask for more with slipway quota --request'
-            : 'wait for running jobs to end, or lower it';
-      return issue('quota/limit', above ? 'error' : 'warning', row.wantedBy, { must, got: row.needed, fix });
-    });
 }
