@@ -1,4 +1,4 @@
-"""The driver compiles the run file's expressions with `re`: what the rules let through must be valid here, and what they refuse for Python is not."""
+"""The driver compiles the expressions of run files with `re`: what the rules let through is valid here, what they refuse is not."""
 
 import json
 import re
