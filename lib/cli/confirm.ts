@@ -1,27 +1,13 @@
 import { confirm, isCancel } from '@clack/prompts';
-import { findPrice } from '../catalog/prices';
+import { clusterUsdPerHour, memoryIssues } from '../admission';
 import { usd } from '../report/page/format';
 import type { Descriptor } from '../spec/descriptor';
 import { issue } from '../spec/issue';
-import { requestedGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import { Refusal, UsageError } from './exit';
 import { findPlan } from './plan';
 import { planText } from './plan-text';
 import type { Terminal } from './terminal';
-
-/** USD of all hosts of a job for one hour; undefined when a price is not known. */
-export function clusterUsdPerHour(run: RunSpec, descriptor: Descriptor): { usd: number; notes: string[] } | undefined {
-  let usd = 0;
-  const notes = new Set<string>();
-  for (const group of requestedGroupsOf(run.compute)) {
-    const price = findPrice(group.instanceType, descriptor.region, descriptor.prices);
-    if (!price) return undefined;
-    usd += price.usdPerHour * group.instanceCount;
-    notes.add(`${group.instanceType}: ${price.note}`);
-  }
-  return { usd, notes: [...notes] };
-}
 
 /** Shows what the run may cost and asks; answers whether an unknown price was accepted. */
 export async function confirmCost(
@@ -51,15 +37,8 @@ function showPlan(run: RunSpec, descriptor: Descriptor, terminal: Terminal): voi
   const plan = findPlan(run, { region: descriptor.region, prices: descriptor.prices });
   if (!plan) return;
   terminal.err(planText(run, plan));
-  if (plan.fits !== 'oom') return;
-  const fix = plan.advice.map((a) => a.change).join(', or ') || 'use more instances, or a smaller batch';
-  throw new Refusal([
-    issue('plan/memory', 'error', 'training', {
-      must: `must fit the ${plan.memoryGiB.available.toFixed(0)} GiB of one GPU`,
-      got: `${plan.memoryGiB.total.toFixed(0)} GiB`,
-      fix,
-    }),
-  ]);
+  const issues = memoryIssues(run, descriptor.region);
+  if (issues.length > 0) throw new Refusal(issues);
 }
 
 const unknownPrice = () =>

@@ -3,6 +3,7 @@ import { DescribeSecurityGroupsCommand, DescribeSubnetsCommand, EC2Client } from
 import { DescribeImagesCommand, ECRClient } from '@aws-sdk/client-ecr';
 import { GetRoleCommand, IAMClient } from '@aws-sdk/client-iam';
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import { quotaIssues } from '../admission';
 import { findInstanceType } from '../catalog/instances';
 import { launchOutcome, type QuotaRow, quotaTable, runQuotaNeeds, shortRows } from '../quota';
 import type { Descriptor } from '../spec/descriptor';
@@ -90,25 +91,6 @@ export async function preflightRun(run: RunSpec, descriptor: Descriptor, termina
         .map((r) => `${r.name}: ${r.reason}`)
         .join('; ')}`,
     );
-}
-
-function quotaIssues(rows: readonly QuotaRow[]): Issue[] {
-  return rows
-    .filter((row) => row.verdict !== 'enough')
-    .map((row) => {
-      const above = row.limit !== null && row.needed > row.limit;
-      const must =
-        row.limit === null
-          ? `must be known: ${row.name}`
-          : `must be at most ${above ? row.limit : row.limit - (row.inUse ?? 0)} (quota ${row.name}${row.code ? `, ${row.code}` : ''})`;
-      const fix =
-        row.limit === null
-          ? row.reason
-          : above
-            ? 'lower it, or ask for more with slipway quota --request'
-            : 'wait for running jobs to end, or lower it';
-      return issue('quota/limit', above ? 'error' : 'warning', row.wantedBy, { must, got: row.needed, fix });
-    });
 }
 
 const checkIssues = (checks: readonly Check[]): Issue[] =>

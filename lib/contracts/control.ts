@@ -117,6 +117,8 @@ export interface StatusAnswer {
   spareInstances?: { left: number | null; of: number };
   queuePosition: number | null;
   timeline?: TimelineAnswer[];
+  /** Oldest lines of the timeline that the answer has no room for. @default 0 */
+  timelineOmitted?: number;
 }
 
 /** A refusal is an answer, not an error of the function: exit code 1 of the command line. */

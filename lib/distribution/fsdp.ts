@@ -37,6 +37,22 @@ export function fsdpLayout(run: RunSpec): ParallelLayout | undefined {
   return { worldSize: world, tensor, pipeline: 1, context, expert, shard, replicate, dataParallel: rest };
 }
 
+/** Whether the built-in trainer decides by itself what it compiles, and may: a dense model under FSDP2 on GPUs, without a word of the run. */
+export function compilesByDefault(run: RunSpec): boolean {
+  const { library, collectives, parameters } = run.distribution;
+  const isFsdp2 = library === 'fsdp' && collectives === 'nccl' && run.code.arguments.backend !== 'fsdp1';
+  const isBuiltin = run.code.builtin === 'builtin' && typeof parameters.compile !== 'boolean';
+  return isBuiltin && isFsdp2 && !run.model?.architecture.experts;
+}
+
+/**
+ * Whether the trainer compiles blocks and loss: as the run says, else without tensor parallelism. The built-in trainer follows the same
+ * rule (containers/trainer/slipway_trainer/backend_choice.py).
+ */
+export const fsdpCompiles = (run: RunSpec): boolean =>
+  run.distribution.parameters.compile === true ||
+  (compilesByDefault(run) && degree(run, 'tensor_parallel_degree', 1) === 1);
+
 const rule = rulesAbout((run) => (run.distribution.library === 'fsdp' ? run.distribution.parameters : undefined));
 
 const rules: Rule[] = [

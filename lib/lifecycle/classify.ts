@@ -1,3 +1,4 @@
+import { EXIT_CODES } from '../catalog/exit-codes';
 import type { PresentJob } from './observed';
 import type { Attempt, FailureClass } from './record';
 
@@ -17,17 +18,21 @@ export interface Verdict {
   text?: string;
 }
 
-/** Exit codes of contract/runtime.md. */
-const CLASS_BY_EXIT_CODE: Readonly<Record<number, FailureClass>> = {
-  70: 'hang',
-  71: 'checkpoint',
-  72: 'data',
-  73: 'loss',
-  74: 'efa',
-  75: 'retry',
-  76: 'planned',
-  77: 'config',
+/** The failure class of each of the driver's words. */
+const CLASS_BY_WORD: Readonly<Record<Exclude<(typeof EXIT_CODES)[number]['driver'], 'done'>, FailureClass>> = {
+  hang: 'hang',
+  checkpoint: 'checkpoint',
+  data: 'data',
+  loss: 'loss',
+  efa: 'efa',
+  'try-again': 'retry',
+  'hand-over': 'planned',
+  environment: 'config',
 };
+
+const CLASS_BY_EXIT_CODE: Readonly<Record<number, FailureClass>> = Object.fromEntries(
+  EXIT_CODES.flatMap(({ code, driver }) => (driver === 'done' ? [] : [[code, CLASS_BY_WORD[driver]]])),
+);
 
 /**
  * First words of FailureReason as the service writes them (https://github.com/aws/sagemaker-python-sdk/issues/357, 35, 70;

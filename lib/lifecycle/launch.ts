@@ -19,6 +19,9 @@ export const SECOND_LOOK_MS = 60_000;
 /** A stop waits this long for a create whose answer never came: the job might still appear. */
 const DOUBT_MS = 300_000;
 const THROTTLED_PAUSE_MS = 2000;
+/** Many starts at once are throttled for minutes; so many creates over so long are a person's to look at. */
+const CREATES_ALARM = 10;
+const CREATES_ALARM_MS = 3_600_000;
 
 /** `<environment>-<runId>-a001`; the same as lib/job gives, which this module may not import (a test compares the two). */
 export function attemptJobName(environment: string, runId: string, attempt: number): string {
@@ -144,8 +147,17 @@ function createAgain(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
     ],
     effects: [createEffect(again)],
     notices:
-      again.createTries === 10
-        ? [notice(record, 'create-keeps-failing', attempt.jobName, 'ten creates gave no job', 'platform', now)]
+      again.createTries >= CREATES_ALARM && now - attempt.intentAt >= CREATES_ALARM_MS
+        ? [
+            notice(
+              record,
+              'create-keeps-failing',
+              attempt.jobName,
+              `${again.createTries} creates gave no job`,
+              'platform',
+              now,
+            ),
+          ]
         : [],
   });
 }

@@ -132,7 +132,7 @@ function faster(l: LayoutInput, library: string): Candidate[] {
       layout: { shard: l.gpusPerNode, replicate: ranks / l.gpusPerNode },
     });
   }
-  if (l.kernels === 'eager' && library === 'fsdp')
+  if (l.kernels === 'eager' && library === 'fsdp' && l.tensor === 1)
     list.push({
       change: 'distribution.parameters.compile: true',
       why: 'fewer passes over memory',

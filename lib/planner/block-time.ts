@@ -2,9 +2,9 @@ import { blockSeconds, tokensPerRank } from './compute';
 import type { Constants } from './constants';
 import type { Gpu } from './gpu';
 import { type LayoutInput, microBatchesOf } from './layout';
-import { blockParametersPerExpertRank } from './model-size';
 import { gatherSeconds, groupOf, type Network, reduceSeconds, sendSeconds } from './network';
 import { added, reduceBytesOf, shardGroupSize } from './overlap';
+import { shardTraffic } from './shard-traffic';
 
 /** Share of a forward block that is computed again in the backward pass. */
 const RECOMPUTED: Readonly<Record<LayoutInput['recompute'], { products: number; core: number; traffic: number }>> = {
@@ -89,20 +89,19 @@ function expertSeconds(l: LayoutInput, net: Network): number {
   return 4 * sendSeconds(away, group.nodes > 1, net);
 }
 
-/**
- * ZeRO-3 and FSDP gather each block's parameters twice and scatter its gradients, every micro-batch. Under no_sync parameters stay gathered
- * from one backward pass to the next forward pass, and gradients are scattered once a step.
- */
+/** Gathers and scatters of one micro-batch, beside the passes that hide them; a scatter that comes once a step counts in equal parts. */
 function shardSeconds(l: LayoutInput, net: Network, k: Constants, forward: number, backward: number): number {
-  const size = shardGroupSize(l);
-  if (l.zeroStage !== 3 || size === 1) return 0;
-  const group = groupOf(size, l.tensor, l.gpusPerNode);
-  const parameters = blockParametersPerExpertRank(l.model, l.expert) / l.tensor;
-  const gather = gatherSeconds(2 * parameters, group, net);
-  const scatter = gatherSeconds(reduceBytesOf(l, k) * parameters, group, net);
+  const traffic = shardTraffic(l);
+  if (traffic.gathers === 0) return 0;
+  const group = groupOf(shardGroupSize(l), l.tensor, l.gpusPerNode);
+  const gather = gatherSeconds(traffic.gatheredBytes, group, net);
+  const scatter = gatherSeconds(reduceBytesOf(l, k) * traffic.parameters, group, net);
   const tax = overlapTax(l, k);
-  const once = l.noSync ? 1 / microBatchesOf(l) : 1;
-  return added(forward, once * gather, tax) + added(backward, gather + once * scatter, tax);
+  const micro = microBatchesOf(l);
+  const beforeForward = (traffic.gathers - micro) / micro;
+  return (
+    added(forward, beforeForward * gather, tax) + added(backward, gather + (traffic.scatters / micro) * scatter, tax)
+  );
 }
 
 /** SMDDP's AllGather leaves the multiprocessors to the products: fewer than 9 instead of 24 are taken, as AWS reports. */

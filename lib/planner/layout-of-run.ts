@@ -1,6 +1,7 @@
 import type { Accelerator } from '../catalog/instances';
 import { findInstanceType } from '../catalog/instances';
 import { type ModelShape, parameterShape } from '../catalog/models';
+import { compilesByDefault, fsdpCompiles } from '../distribution/fsdp';
 import { findStrategy } from '../distribution/index';
 import { degree, type ParallelLayout } from '../distribution/strategy';
 import { type Issue, issue } from '../spec/issue';
@@ -179,7 +180,7 @@ function softwareOf(run: RunSpec): Software {
   const stack = stackOf(distribution.library);
   const zero = section(distribution.parameters.zero_optimization);
   const offloaded = (key: string) => section(zero[key]).device === 'cpu' || section(zero[key]).device === 'nvme';
-  const compiled = distribution.parameters.compile === true;
+  const compiled = fsdpCompiles(run);
   return {
     precision: training.precision satisfies PlanPrecision,
     recompute: recomputeOf(training.activationCheckpointing, stack),
@@ -200,6 +201,7 @@ function softwareOf(run: RunSpec): Software {
     optimizerBytes: 8,
     gradientBytes: stack === 'megatron' ? 4 : 2,
     optimizerInBackward: false,
+    compilesUnlessTensor: compilesByDefault(run),
     noSync: stack === 'fsdp' && distribution.parameters.no_sync === true,
   };
 }

@@ -82,6 +82,11 @@ export interface LayoutInput {
    * @default false - gradients are scattered after every micro-batch
    */
   noSync?: boolean;
+  /**
+   * The trainer compiles its blocks in every layout without tensor parallelism; a search then changes `kernels` with the layout.
+   * @default false - `kernels` stays what it is
+   */
+  compilesUnlessTensor?: boolean;
   /** Gradients are consumed as they are made (optimizer in backward). */
   optimizerInBackward: boolean;
 }

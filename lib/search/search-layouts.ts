@@ -167,7 +167,7 @@ function* layoutsOf(start: LayoutInput, space: SearchSpace): Generator<LayoutInp
       for (const context of space.context ?? [start.context]) {
         const ranks = world / (tensor * pipeline * context);
         if (!Number.isInteger(ranks)) continue;
-        yield* batchesOf({ ...start, tensor, pipeline, context }, ranks, space);
+        yield* batchesOf({ ...start, tensor, pipeline, context, kernels: kernelsOf(start, tensor) }, ranks, space);
       }
     }
   }
@@ -201,4 +201,10 @@ function* batchesOf(start: LayoutInput, ranks: number, space: SearchSpace): Gene
       }
     }
   }
+}
+
+/** What the trainer compiles by itself depends on the layout. */
+function kernelsOf(start: LayoutInput, tensor: number): LayoutInput['kernels'] {
+  if (!start.compilesUnlessTensor || start.kernels === 'fused') return start.kernels;
+  return tensor > 1 ? 'eager' : 'compiled';
 }

@@ -5,6 +5,7 @@ import os
 import pickle
 import signal
 from collections import OrderedDict
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,14 @@ from forked import run_forked
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
+from slipway_driver.errors import is_peer_lost  # noqa: E402
 from slipway_s3.client import S3Client  # noqa: E402
 from slipway_trainer.checkpoint import store as stores  # noqa: E402
 from slipway_trainer.checkpoint.committed import newest_complete, to_delete  # noqa: E402
 from slipway_trainer.checkpoint.interval import auto_interval_minutes  # noqa: E402
 from slipway_trainer.checkpoint.metadata import read_metadata  # noqa: E402
 from slipway_trainer.checkpoint.resume import find_resume  # noqa: E402
+from slipway_trainer.checkpoint.saver import CheckpointSaver  # noqa: E402
 from slipway_trainer.checkpoint.store import FolderStore, S3Store, Store, write_object  # noqa: E402
 from slipway_trainer.exits import CheckpointFailed  # noqa: E402
 
@@ -236,3 +239,26 @@ def test_the_interval_grows_with_the_cost_and_shrinks_with_the_hosts() -> None:
     assert auto_interval_minutes(0.0, 8) == 3
     assert auto_interval_minutes(1e6, 8) == 60
     assert auto_interval_minutes(3.0, 64) < auto_interval_minutes(3.0, 16) < auto_interval_minutes(20.0, 16)
+
+
+GLOO = "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:545] Read error [10.0.1.7]:395: Connection reset by peer. This is typically"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "lost"),
+    [
+        (RuntimeError(GLOO), RuntimeError, True),
+        (OSError("no space left on device"), CheckpointFailed, False),
+        (ConnectionResetError(104, "Connection reset by peer"), CheckpointFailed, False),
+    ],
+    ids=["a rank died", "storage is full", "S3 hung up"],
+)
+def test_a_save_that_fails_because_a_rank_died_is_no_fault_of_the_storage(error: Exception, kind: type, lost: bool) -> None:
+    saver = CheckpointSaver.__new__(CheckpointSaver)
+    saver._running = Future()
+    saver._running.set_exception(error)
+    with pytest.raises(kind) as raised:
+        saver.wait()
+    summary = f"{type(raised.value).__name__}: {raised.value}"
+    record = {"rank": 0, "localRank": 0, "code": 1, "errorAt": 1.0, "endedAt": 1.0, "summary": summary, "tail": [summary]}
+    assert is_peer_lost(record) == lost

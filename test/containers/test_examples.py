@@ -315,7 +315,7 @@ def test_hosts_of_another_group_feed_those_that_train(job: Job) -> None:
         feeders = [
             subprocess.Popen(
                 [sys.executable, str(EXAMPLES / script), "--feed-port", port, *quick],
-                env=os.environ | shared | {"SM_CURRENT_INSTANCE_GROUP": "cpu", "SLIPWAY_HOST_ADDRESS": addresses[host]},
+                env=os.environ | shared | {"SM_CURRENT_INSTANCE_GROUP": "cpu", "SLIPWAY_BIND_ADDRESS": addresses[host]},
                 stderr=subprocess.PIPE,
             )
             for host in ("algo-3", "algo-4")

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,23 @@ SCRIPTS = TRAINING / "scripts"
 DOCKERFILES = [TRAINING / "Dockerfile", TRAINING / "cuda.Dockerfile"]
 needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
-#: Stands in for efa_installer.sh: knows the flags in {flags}, records its arguments and leaves a plugin where 1.44 and later do.
+#: Stands in for efa_installer.sh: knows the flags in {flags}, installs packages with apt (which fails without lists), records its
+#: arguments and leaves a plugin where 1.44 and later do, under both of its names.
 FAKE_INSTALLER = """#!/usr/bin/env bash
 # usage: {flags}
+apt-get install -y environment-modules || exit 100
 echo "$@" > "$IMAGE_ROOT/installer-arguments"
 mkdir -p "$IMAGE_ROOT/opt/amazon/ofi-nccl/lib"
 [ -n "$NO_PLUGIN" ] || touch "$IMAGE_ROOT/opt/amazon/ofi-nccl/lib/libnccl-net-ofi.so"
+[ -n "$NO_PLUGIN$OLD_NAME" ] || touch "$IMAGE_ROOT/opt/amazon/ofi-nccl/lib/libnccl-net.so"
+"""
+#: As apt-get does it: only `update` makes lists, and without them `install` finds no package.
+FAKE_APT = """#!/usr/bin/env bash
+lists=$IMAGE_ROOT/var/lib/apt/lists
+case "$1" in
+  update) mkdir -p "$lists" && touch "$lists/index" ;;
+  install) [ -e "$lists/index" ] || { echo "E: Unable to locate package $3" >&2; exit 100; } ;;
+esac
 """
 FAKE_CURL = """#!/usr/bin/env bash
 while [ $# -gt 0 ]; do case "$1" in --output) cp "$TARBALL" "$2"; shift;; https://*) echo "$1" > "$IMAGE_ROOT/url";; esac; shift; done
@@ -83,7 +95,9 @@ class Efa:
     def __init__(self, folder: Path, flags: str) -> None:
         self.root = folder / "root"
         self.root.mkdir()
+        (self.root / "var/lib/apt/lists/partial").mkdir(parents=True)
         command(folder / "bin", "curl", FAKE_CURL)
+        command(folder / "bin", "apt-get", FAKE_APT)
         inside = folder / "aws-efa-installer"
         command(inside, "efa_installer.sh", FAKE_INSTALLER.format(flags=flags))
         self.tarball = folder / "efa.tar.gz"
@@ -92,7 +106,7 @@ class Efa:
         self.path = "%s:%s" % (folder / "bin", os.environ["PATH"])
 
     def install(self, version: str, **more: str) -> "subprocess.CompletedProcess[str]":
-        fixed = {"IMAGE_ROOT": str(self.root), "TARBALL": str(self.tarball), "PATH": self.path, "NO_PLUGIN": ""}
+        fixed = {"IMAGE_ROOT": str(self.root), "TARBALL": str(self.tarball), "PATH": self.path, "NO_PLUGIN": "", "OLD_NAME": ""}
         return run(["bash", str(SCRIPTS / "install-efa.sh")], **{**fixed, "EFA_INSTALLER_VERSION": version, **more})
 
     @property
@@ -130,7 +144,8 @@ def test_a_given_checksum_that_agrees_is_accepted(tmp_path: Path) -> None:
     [
         ("1.41.0", {}, "must have sha256 3506354c"),
         ("1.49.0", {"EFA_INSTALLER_SHA256": "0" * 64}, "must have sha256 00000000"),
-        ("1.49.0", {"NO_PLUGIN": "1"}, "must leave the NCCL plugin in /opt/amazon/ofi-nccl"),
+        ("1.49.0", {"NO_PLUGIN": "1"}, "must leave libnccl-net.so, the NCCL plugin, in /opt/amazon/ofi-nccl"),
+        ("1.49.0", {"OLD_NAME": "1"}, "must leave libnccl-net.so, the NCCL plugin, in /opt/amazon/ofi-nccl"),
     ],
 )
 def test_fails_on_a_wrong_checksum_and_without_a_plugin(tmp_path: Path, version: str, more: dict, says: str) -> None:
@@ -205,6 +220,7 @@ class Image:
     def __init__(self, folder: Path, plugin: str = PLUGIN, link: tuple = ()) -> None:
         self.folder = folder
         compile_library(folder / "lib/libnccl-net-ofi.so", plugin, *link)
+        (folder / "lib/libnccl-net.so").symlink_to("libnccl-net-ofi.so")
         command(folder / "bin", "fi_info", FAKE_FI_INFO)
         (folder / "python/torch").mkdir(parents=True)
         self.torch("13.0")
@@ -232,6 +248,14 @@ class Image:
         return self.folder / "slipway/versions.json"
 
 
+def installed(name: str) -> "str | None":
+    """The version of a package beside the tests."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
 @needs_compiler
 def test_the_self_test_prints_and_keeps_the_versions_of_a_fit_image(tmp_path: Path) -> None:
     image = Image(tmp_path)
@@ -239,13 +263,13 @@ def test_the_self_test_prints_and_keeps_the_versions_of_a_fit_image(tmp_path: Pa
     assert (result.returncode, result.stderr) == (0, "")
     assert json.loads(result.stdout) == {
         "plugin": "1.20.0",
-        "pluginFile": str(tmp_path / "lib/libnccl-net-ofi.so"),
+        "pluginFile": str(tmp_path / "lib/libnccl-net.so"),
         "libfabric": "2.4.0amzn5.0",
         "pytorch": "2.13.0",
         "cuda": "13.0",
         "nccl": "2.29.7",
         "hostnameShim": None,
-    }
+    } | {name: installed(name) for name in ("s3torchconnector", "py-spy")}
     assert image.output.read_text() == result.stdout
 
 
@@ -255,7 +279,7 @@ def test_fails_with_all_reasons_at_once_and_writes_no_versions(tmp_path: Path) -
     image.torch(None)
     result = image.test(LD_LIBRARY_PATH="/nonexistent", FABRIC="1.21.0", NCCL_PROTO="Simple")
     assert result.returncode == 1
-    assert [line.split(": ", 2)[1] for line in result.stderr.splitlines()] == ["libnccl-net-ofi.so", "libfabric", "torch", "NCCL_PROTO"]
+    assert [line.split(": ", 2)[1] for line in result.stderr.splitlines()] == ["libnccl-net.so", "libfabric", "torch", "NCCL_PROTO"]
     assert not image.output.exists()
 
 
@@ -326,3 +350,41 @@ def test_without_a_compiler_the_shim_is_left_out_and_the_build_goes_on(tmp_path:
     result = run([str(tmp_path / "bash"), str(SCRIPTS / "build-hostname-shim.sh"), str(tmp_path / "shim")], PATH=str(tmp_path))
     assert (result.returncode, (tmp_path / "shim").exists()) == (0, False)
     assert "launcher mpi needs it" in result.stdout
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("kept", "asked", "complaint"),
+    [
+        ("libnccl-net-ofi.so", "", "libnccl-net.so: must be on the loader's path"),
+        ("libnccl-net-ofi.so", "ofi", ""),
+        ("libnccl-net-ofi.so", "libnccl-net-ofi.so", ""),
+        ("libnccl-net-ofi.so", "aws-ofi", "libnccl-net-aws-ofi.so: must be on the loader's path"),
+        ("libnccl-net-ofi.so", "spcx", "got libnccl-net-ofi.so there"),
+    ],
+)
+def test_the_plugin_has_the_name_that_nccl_opens(tmp_path: Path, kept: str, asked: str, complaint: str) -> None:
+    image = Image(tmp_path)
+    (tmp_path / "lib/libnccl-net.so").unlink()
+    assert (tmp_path / "lib" / kept).exists()
+    result = image.test(NCCL_NET_PLUGIN=asked)
+    assert complaint in result.stderr and (result.returncode == 0) == (complaint == "")
+
+
+@needs_compiler
+def test_fails_when_the_plugin_is_not_aws_ofi_nccl(tmp_path: Path) -> None:
+    result = Image(tmp_path, "int x;\n").test()
+    assert result.returncode == 1 and "must be aws-ofi-nccl" in result.stderr
+
+
+def test_optional_tools_that_cannot_be_installed_do_not_end_the_build(tmp_path: Path) -> None:
+    command(tmp_path, "python", '#!/bin/sh\necho "$@" >> "$0.calls"\ncase "$*" in *py-spy*) exit 1;; esac\n')
+    result = run(["bash", str(SCRIPTS / "install-tools.sh"), str(tmp_path / "python")])
+    assert result.returncode == 0
+    assert result.stdout == "install-tools: py-spy==0.4.3 could not be installed and is left out\n"
+    assert "s3torchconnector==1.5.0" in (tmp_path / "python.calls").read_text()
+
+
+def test_the_connector_is_the_one_that_the_tests_run_with() -> None:
+    pinned = re.search(r"s3torchconnector==([\d.]+)", (REPOSITORY / "requirements-dev.txt").read_text())
+    assert pinned and pinned.group(0) in (SCRIPTS / "install-tools.sh").read_text()

@@ -90,8 +90,9 @@ def test_float8_follows_fp32_and_its_products_are_those_of_float8(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_compiled_blocks_train_the_same(tmp_path: Path, shards: Path, reference: list[float]) -> None:
-    job = trainer_job(parameters={"compile": True}, training={"activationCheckpointing": "selective"})
+@pytest.mark.parametrize("arguments", [[], ["--loss-chunks", "4"]], ids=["whole loss", "loss in pieces"])
+def test_compiled_blocks_and_losses_train_the_same(tmp_path: Path, shards: Path, reference: list[float], arguments: list[str]) -> None:
+    job = trainer_job(parameters={"compile": True}, training={"activationCheckpointing": "selective"}, arguments=arguments)
     assert losses_of(tmp_path, 1, job, {"train": shards}) == pytest.approx(reference, abs=1e-4)
 
 
@@ -119,10 +120,23 @@ def test_evaluation_uses_the_same_samples_every_time(tmp_path: Path, shards: Pat
     code, output = run_ranks(tmp_path, 2, job, {"train": shards, "heldout": write_shards(tmp_path / "heldout", 2000, seed=2)})
     assert code == 0, output
     found = events(output, "eval")
-    assert [event["step"] for event in found] == [2, 4]
+    assert [event["step"] for event in found] == [2, 4, 6], "the last step is evaluated too"
     assert found[1]["loss"] < found[0]["loss"]
     phases = [(event["name"], event["state"]) for event in events(output, "phase")]
-    assert phases.count(("eval", "begin")) == phases.count(("eval", "end")) == 2
+    assert phases.count(("eval", "begin")) == phases.count(("eval", "end")) == 3
+
+
+def test_the_loss_of_an_evaluation_does_not_depend_on_the_number_of_ranks(tmp_path: Path, shards: Path) -> None:
+    heldout = write_shards(tmp_path / "heldout", 2000, seed=2)
+    found = []
+    for ranks, changes in ((1, {}), (2, {}), (4, {}), (2, {"training": {"microBatchSize": 2}})):
+        # The same model everywhere: nothing is learned before its only evaluation, after the last step.
+        job = trainer_job(arguments=["--eval-channel", "heldout", "--eval-batches", "3", "--learning-rate", "0"], **changes)
+        code, output = run_ranks(tmp_path / str(len(found)), ranks, job, {"train": shards, "heldout": heldout})
+        assert code == 0, output
+        (event,) = events(output, "eval")
+        found.append(event["loss"])
+    assert found == pytest.approx([found[0]] * 4, abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -112,14 +112,14 @@ def test_training_goes_on_when_the_watch_has_failed(capsys: pytest.CaptureFixtur
 #: The last rank's data do not come at step 6; its other threads go on.
 STALLED_DATA = """
 import os, time
-from slipway_trainer.batches import Batches
-real = Batches.micro_batch
+from slipway_trainer.prefetch import Prefetch
+real = Prefetch.micro_batch
 def micro_batch(self, step, micro_step, device):
     if step == 5 and os.environ["RANK"] == "1" and "STALL" in os.environ:
         time.sleep(7)
         os._exit(70)
     return real(self, step, micro_step, device)
-Batches.micro_batch = micro_batch
+Prefetch.micro_batch = micro_batch
 """
 
 

@@ -1,5 +1,6 @@
 """The tokenise step: shards of real files, restartable, on several hosts, as a processing job under the driver."""
 
+import gzip
 import json
 import os
 import subprocess
@@ -13,12 +14,12 @@ from fake_world import NETWORK, install_driver, job_json
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-from slipway_trainer.exits import DataFailed  # noqa: E402
+from slipway_trainer.exits import DataFailed, Settings  # noqa: E402
 from slipway_trainer.shard_format import read_index  # noqa: E402
 from slipway_trainer.shards import TokenStream  # noqa: E402
 from slipway_trainer.tokenize.documents import documents, input_files, share  # noqa: E402
 from slipway_trainer.tokenize.shard_writer import ShardWriter, fingerprint, new_index, usable  # noqa: E402
-from slipway_trainer.tokenize.tokenizers import ByteTokenizer  # noqa: E402
+from slipway_trainer.tokenize.tokenizers import ByteTokenizer, load_tokenizer  # noqa: E402
 
 TEXTS = {"a.txt": "first", "b/c.txt": "sécond", "d.jsonl": '{"text": "third"}\n\n{"text": "fourth"}\n', ".hidden": "no"}
 
@@ -167,3 +168,56 @@ def test_a_processing_job_that_fails_leaves_its_message(tmp_path: Path) -> None:
     done = run_host(base)
     assert done.returncode == 77
     assert "must name an input of the job (other), got raw" in (base / "output/message").read_text()
+
+
+def test_fails_with_the_names_of_files_that_are_no_text(tmp_path: Path) -> None:
+    texts = write_texts(tmp_path / "in")
+    (texts / "_SUCCESS").write_text("")
+    assert [file.name for file in input_files(texts)] == ["a.txt", "c.txt", "d.jsonl"]
+    for name, data in {
+        "part.parquet": b"PAR1",
+        "b/a.tar": b"x\0",
+        "text": gzip.compress(b"a"),
+        "image.png": b"\x89PNG\0",
+        "z.gz": b"z",
+    }.items():
+        (texts / name).write_bytes(data)
+    with pytest.raises(Settings, match=r"got b/a.tar, image.png, part.parquet, text, z.gz; convert or remove them"):
+        input_files(texts)
+
+
+def test_compressed_files_are_read_as_what_they_hold(tmp_path: Path) -> None:
+    texts = write_texts(tmp_path / "in")
+    plain = [document.text for document in documents(input_files(texts), (0, 0), "text")]
+    for file in input_files(texts):
+        file.with_name(file.name + ".gz").write_bytes(gzip.compress(file.read_bytes()))
+        file.unlink()
+    assert [document.text for document in documents(input_files(texts), (0, 0), "text")] == plain
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"text": null}', r"x.jsonl:2: must have text under 'text', got null"),
+        ('{"txet": "a"}', r"x.jsonl:2: must have text under 'text'"),
+        ('["a"]', r"x.jsonl:2: must have text"),
+        ("{", r"x.jsonl:2: must be one JSON object a line"),
+    ],
+)
+def test_fails_with_file_and_line_of_what_is_no_document(tmp_path: Path, line: str, message: str) -> None:
+    (tmp_path / "x.jsonl").write_text('{"text": "good"}\n' + line + "\n")
+    with pytest.raises(DataFailed, match=message):
+        list(documents(input_files(tmp_path), (0, 0), "text"))
+
+
+def test_truncation_and_padding_stored_in_a_tokenizer_are_ignored(tmp_path: Path) -> None:
+    package = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    words = {"<pad>": 0, "</s>": 1, "a": 2, "b": 3}
+    made = package.Tokenizer(package.models.WordLevel(words, unk_token="<pad>"))
+    made.pre_tokenizer = package.pre_tokenizers.Whitespace()
+    made.enable_truncation(max_length=4)
+    made.enable_padding(length=6, pad_id=0, pad_token="<pad>")
+    made.save(str(tmp_path / "tokenizer.json"))
+    found = load_tokenizer(str(tmp_path / "tokenizer.json"), "</s>")
+    assert found.encode(b"a b a b a b a b") == [2, 3] * 4
+    assert found.encode(b"a") == [2]

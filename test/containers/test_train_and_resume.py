@@ -23,14 +23,14 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Real text, the standard library's own sources, as token shards."""
-    from slipway_trainer.tokenize.documents import documents, input_files
+    from slipway_trainer.tokenize.documents import documents
     from slipway_trainer.tokenize.shard_writer import ShardWriter, fingerprint, new_index
     from slipway_trainer.tokenize.tokenizers import ByteTokenizer
 
     folder = tmp_path_factory.mktemp("shards")
     text = Path(os.__file__).parent / "json"
     tokenizer = ByteTokenizer()
-    files = [path for path in input_files(text) if path.suffix == ".py"]
+    files = sorted(text.glob("*.py"))
     writer = ShardWriter(folder, 0, new_index(tokenizer, fingerprint(files, text, tokenizer, 20_000)), 20_000)
     writer.write_all(documents(files, (0, 0), "text"), tokenizer)
     assert len(writer.index["shards"]) >= 2
@@ -61,7 +61,8 @@ def uninterrupted(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> dic
     assert sorted(found) == list(range(1, STEPS + 1))
     assert found[STEPS] < found[1]
     record = json.loads((root / "checkpoints/step-12/COMMITTED.json").read_text())
-    assert record["worldSize"] == 2 and record["data"] == {"seed": 7, "nextSample": 96}
+    assert record["worldSize"] == 2
+    assert record["data"].items() >= {"seed": 7, "nextSample": 96}.items()
     assert [entry["key"] for entry in record["objects"]] == [".metadata", *(f"__{rank}_0.distcp" for rank in range(2))]
     return found
 

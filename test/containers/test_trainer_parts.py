@@ -59,7 +59,9 @@ def test_schedules_warm_up_and_come_down() -> None:
     assert cosine[0] == pytest.approx(0.1) and cosine[9] == 1.0 and cosine[100] == pytest.approx(0.1)
     assert cosine[55] == pytest.approx(0.55)
     wsd = [learning_rate(step, 100, 1.0, 10, "wsd", 0.1, 0.2) for step in range(101)]
-    assert wsd[10:80] == [1.0] * 70 and wsd[90] == pytest.approx(0.55) and wsd[100] == pytest.approx(0.1)
+    assert wsd[10:80] == [1.0] * 70 and wsd[89] == pytest.approx(0.55) and wsd[99] == pytest.approx(0.1)
+    short = [learning_rate(step, 5, 1.0, 0, "wsd", 0.1, 0.2) for step in range(5)]
+    assert short == pytest.approx([1.0] * 4 + [0.1]), "a short run decays too"
     assert learning_rate(99, 100, 1.0, 0, "constant", 0.1, 0.2) == 1.0
 
 

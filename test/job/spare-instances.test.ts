@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { clusterUsdPerHour } from '../../lib/cli/confirm';
+import { clusterUsdPerHour } from '../../lib/admission';
 import { jobFile } from '../../lib/job/job-file';
 import { trainingJobRequest } from '../../lib/job/training-request';
 import { ladderOf, policyOf } from '../../lib/lifecycle/ladder';

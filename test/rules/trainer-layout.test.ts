@@ -3,6 +3,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { findStrategy } from '../../lib/distribution';
+import { fsdpCompiles } from '../../lib/distribution/fsdp';
 import { checkRun } from '../../lib/rules';
 import { loadRun } from '../../lib/spec/load';
 import type { RunSpec } from '../../lib/spec/run-spec';
@@ -30,7 +31,7 @@ test('the trainer takes every shipped run file for the built-in trainer, in the 
   expect(shipped.length).toBeGreaterThanOrEqual(4);
   const verdicts = trainerVerdicts(shipped.map(({ run }) => run));
   expect(verdicts.map((verdict, i) => [shipped[i]?.file, verdict])).toEqual(
-    shipped.map(({ file, run }) => [file, { layout: layoutOf(run) }]),
+    shipped.map(({ file, run }) => [file, { layout: layoutOf(run), compiles: fsdpCompiles(run) }]),
   );
 });
 
@@ -43,6 +44,7 @@ const arbitraryRun = fc.record({
     tensor_parallel_degree: fc.constantFrom(undefined, undefined, 2, 4, 8),
     context_parallel_degree: fc.constantFrom(undefined, undefined, 2, 4),
     expert_parallel_degree: fc.constantFrom(undefined, undefined, undefined, 2, 8),
+    compile: fc.constantFrom(undefined, undefined, true, false),
   }),
   experts: fc.constantFrom(undefined, undefined, 4, 8),
   attentionHeads: fc.constantFrom(12, 16, 32),
@@ -86,6 +88,7 @@ test('rules refuse exactly what the trainer would refuse on the instances, and b
     if (verdict?.layout) {
       expect(errors, context).toEqual([]);
       expect(layoutOf(run), context).toEqual(verdict.layout);
+      expect(fsdpCompiles(run), context).toBe(verdict.compiles);
     } else expect(errors.length, context).toBeGreaterThan(0);
   });
 });

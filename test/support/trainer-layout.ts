@@ -8,6 +8,8 @@ import { planOf } from './runs';
 /** The trainer's own verdict on a run: its layout, or why it refuses the job. */
 export interface TrainerVerdict {
   layout?: Record<'shard' | 'replicate' | 'tensor' | 'context' | 'expert', number>;
+  /** Whether it compiles the model on the run's instances. */
+  compiles?: boolean;
   issues?: string;
 }
 

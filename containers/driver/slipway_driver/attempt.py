@@ -69,6 +69,15 @@ def _threads(job: Job, hardware: Mapping[str, Any], inherited: Mapping[str, str]
     return {"OMP_NUM_THREADS": str(max(1, int(hardware["cpus"]) // job.processes_per_host))}
 
 
+def _allocator(job: Job, hardware: Mapping[str, Any], inherited: Mapping[str, str]) -> Dict[str, str]:
+    """PyTorch's allocator in the built-in trainer: segments that grow leave fewer holes between tensors of changing sizes
+    (https://docs.pytorch.org/docs/stable/notes/cuda.html, "expandable_segments", 2026-11-22)."""
+    names = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+    if job.builtin_module is None or not hardware.get("gpus") or any(name in inherited or name in job.env for name in names):
+        return {}
+    return {names[0]: "expandable_segments:True"}
+
+
 def _script(job: Job) -> List[str]:
     return script_command(job.entry_point, job.builtin_module, job.arguments)
 
@@ -138,6 +147,7 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
         address=own_address(cluster.current_host, addresses, known),
         job_name=job_name,
         port=master_port(job_name, shared_machine=bool(known)),
+        shared_machine=bool(known),
         devices=devices,
         hardware=inventory(devices, cluster.instance_type),
     )
@@ -158,6 +168,8 @@ class _Host:
     address: str
     job_name: str
     port: int
+    #: Whether hosts are processes of one machine (sandbox).
+    shared_machine: bool
     devices: int
     hardware: Mapping[str, Any]
 
@@ -171,10 +183,11 @@ def _attempt(host: _Host, cluster: Cluster) -> Attempt:
         inherited,
         [
             _sm_variables(job, seen, paths, host.hardware, host.job_name),
-            rendezvous_variables(host.address, port, master, {name: host.reached_at[name] for name in seen.hosts}),
+            rendezvous_variables(host.address, port, master, {name: host.reached_at[name] for name in seen.hosts}, host.shared_machine),
             slipway_variables(job, paths, host.job_file, host.started_at),
             _python_environment(job, paths, inherited),
             _threads(job, host.hardware, inherited),
+            _allocator(job, host.hardware, inherited),
             {name: value for name, value in trace_variables(_dumps_of(paths)).items() if name not in inherited},
             mpi,
         ],

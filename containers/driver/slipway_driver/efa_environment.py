@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from slipway_driver.cluster import Cluster
-from slipway_driver.efa_instances import EFA_INSTANCES
+from slipway_driver.tables import EFA_INSTANCES
 
 #: The set that AWS published in 2023 for p4d, word for word (EC2 user guide, "Get started with EFA and NCCL").
 GUIDE_2023 = {"FI_PROVIDER": "efa", "FI_EFA_USE_DEVICE_RDMA": "1", "NCCL_PROTO": "simple"}
@@ -29,12 +29,25 @@ class Change(NamedTuple):
     reason: str
 
 
-def efa_devices(root: Path = Path("/dev/infiniband")) -> int:
-    """How many EFA devices the container was given. The instance type alone does not say: a container may have none."""
+def efa_devices(root: Path = Path("/dev/infiniband"), classes: Path = Path("/sys/class/infiniband_verbs")) -> int:
+    """How many EFA devices the container was given. The instance type alone does not say: a container may have none.
+
+    P6-B200 hosts also show RDMA devices of their NVLink switches, which are no network: where /sys names a device's driver, it counts
+    only when that is `efa` (https://github.com/aws/sagemaker-hyperpod-cli/pull/282, 2026-11-22).
+    """
     try:
-        return len([entry for entry in os.listdir(str(root)) if entry.startswith("uverbs")])
+        found = [entry for entry in os.listdir(str(root)) if entry.startswith("uverbs")]
     except OSError:
         return 0
+    return len([name for name in found if _driver_of(classes / name) in ("efa", None)])
+
+
+def _driver_of(device: Path) -> "str | None":
+    """The kernel driver behind a device of /sys; None where the container does not see it."""
+    try:
+        return os.path.basename(os.readlink(str(device / "device" / "driver")))
+    except OSError:
+        return None
 
 
 def interface_exists(name: str, root: Path = Path("/sys/class/net")) -> bool:

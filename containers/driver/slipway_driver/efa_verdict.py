@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, Set
 
 from slipway_driver import efa_lines as lines
-from slipway_driver.efa_instances import EFA_INSTANCES
+from slipway_driver.tables import EFA_INSTANCES
 
 EVIDENCE_LIMIT = 20
 EVIDENCE_LENGTH = 300

@@ -35,6 +35,11 @@ PEER_LOST = re.compile(
     r"|DistNetworkError|DistStoreError|failed to recv, got 0 bytes|recvValue failed|sendBytes failed"
     r"|ProcessGroup.* was destroyed|Failed to send to peer"
 )
+#: NCCL's words for a failed call of its network plugin, and what libfabric's EFA provider says beside them when the other host does not
+#: answer (fi_efa error "Unresponsive remote", https://github.com/ofiwg/libfabric, prov/efa/src/efa_errno.h, 2026-11-22). The first alone
+#: may also be a full /dev/shm.
+SYSTEM_ERROR = re.compile(r"unhandled system error|ncclSystemError")
+REMOTE_SILENT = re.compile(r"Unresponsive remote|Unreachable remote|Remote (?:host|peer) (?:is )?unreachable", re.IGNORECASE)
 #: The same from a socket; any other connection of the script may say it too, so it counts beside TALKS_TO_RANKS only.
 CONNECTION_LOST = re.compile(r"Connection (?:closed|reset) by peer|Broken pipe|Socket closed|Connection refused")
 TALKS_TO_RANKS = re.compile(r"torch[./]distributed|\bdist\.|nccl|gloo|c10d|TCPStore|ProcessGroup|mpi4py|MPI_", re.IGNORECASE)

@@ -38,6 +38,8 @@ def is_peer_lost(record: Mapping[str, Any]) -> bool:
         return False
     if summary and not is_noise(summary) and not says.TALKS_TO_RANKS.search(summary):
         return False  # An error of its own; that its peers went away is what followed.
+    if says.SYSTEM_ERROR.search(whole) and says.REMOTE_SILENT.search(whole):
+        return True
     return bool(says.PEER_LOST.search(end)) or bool(says.CONNECTION_LOST.search(end) and says.TALKS_TO_RANKS.search(whole))
 
 

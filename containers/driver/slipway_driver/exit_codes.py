@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-DONE = 0
-HANG = 70
-CHECKPOINT = 71
-DATA = 72
-LOSS = 73
-EFA = 74
-TRY_AGAIN = 75
-HAND_OVER = 76
-ENVIRONMENT = 77
-OUT_OF_MEMORY = 137
+from slipway_driver.tables import CLASSES, EXIT_CODES
 
-CLASSES = {
-    DONE: "done",
-    HANG: "hang",
-    CHECKPOINT: "checkpoint",
-    DATA: "data",
-    LOSS: "loss",
-    EFA: "efa",
-    TRY_AGAIN: "try-again",
-    HAND_OVER: "hand-over",
-    ENVIRONMENT: "environment",
-}
+DONE = EXIT_CODES["DONE"]
+HANG = EXIT_CODES["HANG"]
+CHECKPOINT = EXIT_CODES["CHECKPOINT"]
+DATA = EXIT_CODES["DATA"]
+LOSS = EXIT_CODES["LOSS"]
+EFA = EXIT_CODES["EFA"]
+TRY_AGAIN = EXIT_CODES["TRY_AGAIN"]
+HAND_OVER = EXIT_CODES["HAND_OVER"]
+ENVIRONMENT = EXIT_CODES["ENVIRONMENT"]
+#: Left by SIGKILL, the kernel's out-of-memory killer among others.
+OUT_OF_MEMORY = 137
 
 
 def class_of(code: int) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Dict, NamedTuple, Optional
 
-from slipway_driver.efa_instances import EFA_INSTANCES
+from slipway_driver.tables import EFA_INSTANCES
 
 GIB = 1 << 30
 _ADA = "awslabs/awsome-distributed-ai@95b939cdc5b2"

@@ -80,9 +80,9 @@ class Health:
         self._read = read
         self._before = read() or {}
 
-    def judged(self, end: Failure) -> Failure:
-        """The same end, or that of a broken host."""
-        reason = complaint(self._before, self._read() if self._before else None) or said([end.reason, *end.lines])
+    def judged(self, end: Failure, remains: str = "") -> Failure:
+        """The same end, or that of a broken host. `remains`: why nothing can start here although its GPUs are well, "" when it can."""
+        reason = complaint(self._before, self._read() if self._before else None) or said([end.reason, *end.lines]) or remains
         if not reason:
             return end
         why = "%s (%s)" % (reason, end.reason) if end.reason and reason not in end.reason else end.reason or reason

@@ -6,7 +6,7 @@ import json
 import shutil
 import threading
 import time
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from slipway_driver.attempt import Attempt, new_state_folder
 from slipway_driver.dumps import keep_dumps, place_of
@@ -20,6 +20,7 @@ from slipway_driver.memory import oom_kills
 from slipway_driver.peers import Peers
 from slipway_driver.progress import ProgressReader, progress_line
 from slipway_driver.redaction import redacted_failure, secrets_of
+from slipway_driver.remains import pids_in
 from slipway_driver.restart_policy import FOLLOWING_KINDS
 from slipway_driver.step_times import StepTimes
 from slipway_driver.supervisor import Supervisor, read_records
@@ -65,6 +66,8 @@ class HostRun:
         self._lock = threading.Lock()
         self._stop_asked = threading.Event()
         self._state = new_state_folder()
+        #: Of the ranks of this round, once it has ended.
+        self.pids: List[int] = []
         self._supervisor: Optional[Supervisor] = None
 
     @property
@@ -101,6 +104,7 @@ class HostRun:
             secrets = secrets_of(attempt.environ, attempt.job.restart_secret)
             return redacted_failure(self._refusal() or self._outcome(launcher_code), secrets)
         finally:
+            self.pids = pids_in(self._state)
             shutil.rmtree(str(self._state), ignore_errors=True)
             self._keep_dumps()
 

@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
+from slipway_driver.cuda_driver import cuda_of_torch
+
 _NVIDIA_SMI = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader,nounits"]
 #: As the toolkit and the SDK count: their numbers are those of SM_NUM_GPUS and SM_NUM_NEURONS.
 _LIST_GPUS, _LIST_NEURONS = ["nvidia-smi", "--list-gpus"], ["neuron-ls", "-j"]
@@ -65,4 +67,7 @@ def inventory(efa_devices: int, instance_type: str = "") -> Dict[str, Any]:
     torch = _output([sys.executable, "-c", "import importlib.metadata as m; print(m.version('torch'))"])
     if torch:
         facts["torch"] = torch.strip()
+    cuda = cuda_of_torch()
+    if cuda:
+        facts["cuda"] = cuda
     return facts

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 from slipway_driver.attempt import Attempt, prepare
+from slipway_driver.cuda_driver import driver_line, has_compat
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DONE, ENVIRONMENT, TRY_AGAIN, DriverError, class_of
 from slipway_driver.failure import write_failure
@@ -28,6 +29,7 @@ from slipway_driver.peers import patience, peers_of
 from slipway_driver.probe import Probe
 from slipway_driver.progress import progress_line
 from slipway_driver.redaction import redacted, secrets_of
+from slipway_driver.remains import Remains
 from slipway_driver.restart_policy import Decision, Report
 from slipway_driver.step_times import StepTimes
 
@@ -48,6 +50,7 @@ class Driver:
         #: Whether this host knows that another one is the cause and is leaving as well.
         self.agreed = False
         self._health = Health()
+        self._remains = Remains()
         self._probe = Probe(attempt)
         self._set_aside: List[Dict[str, str]] = []
         self._idle: Optional[IdleHost] = None
@@ -108,7 +111,7 @@ class Driver:
         end = run.run()
         self.step_times.end(time.time())
         if not run.stopping and end.code != DONE:
-            end = self._health.judged(end)
+            end = self._health.judged(end, self._remains.await_gone(run.pids))
         report = Report(self._attempt.cluster.current_host, end.code, end.kind, end.reason[:300], run.step)
         if run.stopping or end.code == DONE:
             self._peers.finish(report)
@@ -163,6 +166,9 @@ def _run_attempt(paths: Paths, started_at: float) -> int:
     attempt = prepare(paths, os.environ, started_at, log)
     cluster, job = attempt.cluster, attempt.job
     say(progress_line("inventory", host=cluster.current_host, rank=None if cluster.idle else cluster.rank, **attempt.hardware))
+    drivers = driver_line(attempt.hardware, has_compat())
+    if drivers:
+        log(drivers)
     place = "spare host" if cluster.idle else "host %d" % cluster.rank
     where = "%s of %d (%s)" % (place, len(cluster.training_hosts), cluster.current_host)
     how = "%s, %d process(es) here" % (job.launcher, attempt.local_ranks)

@@ -65,7 +65,7 @@ def _end_with(channel: PeerChannel, pid: int) -> None:
 
 def serve(environ: Mapping[str, str]) -> int:
     """Runs mpirun's order on this host and returns how it ended."""
-    address = environ.get("SLIPWAY_HOST_ADDRESS", "")
+    address = environ.get("SLIPWAY_BIND_ADDRESS", "")
     with socket.create_server((address, worker_port(environ))) as listening:
         found = await_agent(listening, secret_of(environ))
     if found is None:

@@ -19,7 +19,7 @@ HANDSHAKE_SECONDS = 10.0
 # Hosts of one job do not start together.
 CONNECT_SECONDS = 900.0
 # Other hosts must end their ranks and report within this time; then they count as lost.
-REPORT_SECONDS = 60.0
+REPORT_SECONDS = 90.0
 # A driver connects within a second of its start. One that has not when a round ends gets this long; then it counts as gone.
 LATE_SECONDS = 15.0
 FIRST_DELAY_SECONDS, LONGEST_DELAY_SECONDS = 0.05, 2.0

@@ -76,7 +76,7 @@ def peers_of(attempt: Attempt) -> Peers:
     if not talks or len(cluster.training_hosts) + len(cluster.idle_hosts) == 1 or not job.restart_secret:
         return Alone(job.restarts_in_place if cluster.takes_part and len(cluster.training_hosts) == 1 else 0, newest)
     port = int(attempt.environ["MASTER_PORT"]) + 1
-    own, seconds = attempt.environ["SLIPWAY_HOST_ADDRESS"], patience(attempt.environ)
+    own, seconds = attempt.environ["SLIPWAY_BIND_ADDRESS"], patience(attempt.environ)
     if cluster.current_host == cluster.master:
         hosts, spares = cluster.training_hosts, cluster.idle_hosts
         return Coordinator(hosts, own, port, job.restart_secret, job.restarts_in_place, log, newest, seconds, spares)

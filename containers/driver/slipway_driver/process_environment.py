@@ -52,15 +52,19 @@ def slipway_variables(job: Job, paths: Paths, job_file: Path, started_at: float)
     return variables
 
 
-def rendezvous_variables(own_address: str, port: int, master_name: str, reached_at: Mapping[str, str]) -> Dict[str, str]:
+def rendezvous_variables(
+    own_address: str, port: int, master_name: str, reached_at: Mapping[str, str], shared_machine: bool
+) -> Dict[str, str]:
     """MASTER_ADDR, MASTER_PORT and the SDK v3's names for them. `master_name` is the name or address to connect to, and `reached_at`
-    the same for every host of the job, also of groups that do not train."""
+    the same for every host of the job, also of groups that do not train. Servers listen on SLIPWAY_BIND_ADDRESS: on all interfaces,
+    because the address behind a host's name need not be one of its container's; hosts that share one machine keep to their own."""
     return {
         "MASTER_ADDR": master_name,
         "MASTER_PORT": str(port),
         "SM_MASTER_ADDR": master_name,
         "SM_MASTER_PORT": str(port),
         "SLIPWAY_HOST_ADDRESS": own_address,
+        "SLIPWAY_BIND_ADDRESS": own_address if shared_machine else "",
         "SLIPWAY_HOSTS": json.dumps(dict(reached_at), separators=(",", ":")),
     }
 

@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -69,6 +70,14 @@ def die_with_parent() -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     except (AttributeError, OSError):
         pass
+
+
+def begin_rank() -> None:
+    """In a rank's process before its script: it ends with its shim, and leaves no core file, which would be as large as the host's memory
+    that the rank holds and take minutes to write. A script may raise its limit again."""
+    die_with_parent()
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
 
 
 class LineBudget:
@@ -203,7 +212,7 @@ def run(state: Path, command: List[str], environ: Mapping[str, str]) -> int:
     if (state / STOPPING).exists():
         return 0
     child = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, preexec_fn=die_with_parent,
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, preexec_fn=begin_rank,
         env={**environ, **rank_variables(environ)}, cwd=environ.get(FOLDER_VARIABLE),
     )  # fmt: skip
     (state / ("rank-%d.pid" % local_rank)).write_text(str(child.pid), encoding="utf-8")

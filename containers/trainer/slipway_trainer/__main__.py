@@ -4,10 +4,13 @@ import os
 import sys
 from pathlib import Path
 
+import torch
+
 from slipway_trainer.backends import build_backend
 from slipway_trainer.batches import channel_folder
 from slipway_trainer.exits import TrainerError, complain
 from slipway_trainer.layout import resolve_layout
+from slipway_trainer.numa import bind_near, pci_address_of
 from slipway_trainer.settings import read_settings
 from slipway_trainer.trainer import Trainer
 from slipway_trainer.world import World
@@ -17,6 +20,7 @@ def run(words: list[str]) -> int:
     """The whole life of a rank; returns its exit code. Raises TrainerError for reasons that have a code of their own."""
     settings = read_settings(words)
     arguments = settings.arguments
+    bind_to_gpu()
     world = World(settings.collectives, arguments.collective_timeout_seconds, arguments.steady_timeout_seconds)
     layout = resolve_layout(settings.parallel, world.ranks, settings.architecture, settings.training)
     weights = channel_folder(settings.weights, dict(os.environ)) if settings.weights else None
@@ -28,6 +32,13 @@ def run(words: list[str]) -> int:
     trainer.close()
     world.close()
     return code
+
+
+def bind_to_gpu() -> None:
+    """Before the first thread of a library: those that exist already stay where they are."""
+    local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+    if torch.cuda.is_available() and local_rank < torch.cuda.device_count():
+        bind_near(pci_address_of(torch.cuda.get_device_properties(local_rank)), os.environ)
 
 
 def leave(code: int) -> None:

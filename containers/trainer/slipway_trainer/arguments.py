@@ -37,8 +37,8 @@ def _parser(issues: list[str]) -> argparse.ArgumentParser:
     add("--z-loss", type=float, default=0.0, help="weight of the squared log-partition of the softmax")
     add("--data-channel", default="train", help="channel with the token shards")
     add("--eval-channel", default="", help="channel with shards to evaluate on")
-    add("--eval-every-steps", type=int, default=0)
-    add("--eval-batches", type=int, default=20)
+    add("--eval-every-steps", type=int, default=0, help="0 = only after the last step, as after every run with an eval-channel")
+    add("--eval-batches", type=int, default=20, help="global batches of an evaluation, at most as many as the channel fills")
     add("--log-every-steps", type=int, default=1)
     add("--save-every-steps", type=int, default=0, help="instead of an interval in minutes")
     add(

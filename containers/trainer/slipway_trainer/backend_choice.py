@@ -25,6 +25,15 @@ def backend_name(settings: RunSettings, torch_version: str) -> str:
     return name
 
 
+def compiles(settings: RunSettings, device_type: str) -> bool:
+    """Whether FSDP2's blocks and loss are compiled. Unless the run says, on GPUs, for dense models without tensor parallelism: the shapes
+    of experts depend on the data, and the compiler of PyTorch 2.15 fails on blocks of tensor-parallel matrices. lib/distribution/fsdp.ts
+    plans by the same rule."""
+    if settings.parallel.compile is not None:
+        return settings.parallel.compile
+    return device_type == "cuda" and not settings.architecture.experts and settings.parallel.tensor == 1
+
+
 def _beyond(settings: RunSettings, name: str) -> list[tuple[str, object, object]]:
     """What a backend cannot do: (option, what it must be, what it is)."""
     parallel, training = settings.parallel, settings.training

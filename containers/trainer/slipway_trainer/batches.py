@@ -1,5 +1,6 @@
 """Micro-batches of one data-parallel rank."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -28,18 +29,31 @@ class Batches:
     def samples(self) -> int:
         return self._stream.samples
 
+    @property
+    def digest(self) -> str:
+        """Of the token shards: another data set has another one."""
+        return self._stream.digest
+
     def epoch(self, step: int) -> int:
         """The epoch in which a step begins."""
         return self._order.epoch(step * self._training.global_batch_size)
 
-    def micro_batch(self, step: int, micro_step: int, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Input and target tokens, each (B, L)."""
+    def numbers(self, step: int, micro_step: int) -> list[int]:
+        """The samples of a micro-batch. Not for several threads at once."""
         training = self._training
         positions = positions_of_rank(step, micro_step, self._rank, self._ranks, training.micro_batch_size, training.global_batch_size)
+        return [self._order.sample(position) for position in positions]
+
+    def rows(self, numbers: Sequence[int]) -> Tensor:
+        """Tokens of samples (B, L + 1), read from the shards. Raises DataFailed. Threads may share it."""
         try:
-            rows = torch.stack([self._stream.sample(self._order.sample(position)) for position in positions])
+            return torch.stack([self._stream.sample(number) for number in numbers])
         except OSError as error:
             raise DataFailed(f"a sample could not be read: {error}") from error
+
+    def micro_batch(self, step: int, micro_step: int, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Input and target tokens, each (B, L)."""
+        rows = self.rows(self.numbers(step, micro_step))
         if device.type == "cuda":
             rows = rows.pin_memory().to(device, non_blocking=True)
         return rows[:, :-1], rows[:, 1:]

@@ -22,7 +22,7 @@ class Departure:
         signal.signal(signal.SIGTERM, on_sigterm)
 
     def due(self, step_seconds: float, save_seconds: float) -> bool:
-        """Whether the attempt must end now, with room for twice a step and twice a save."""
+        """Whether the attempt must end after the step at hand, with room for two more of them and two saves."""
         if self._deadline is None:
             return False
-        return self._clock() + 2 * step_seconds + 2 * save_seconds > self._deadline
+        return self._clock() + 3 * step_seconds + 2 * save_seconds > self._deadline

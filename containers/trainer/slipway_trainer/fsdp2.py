@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
+from slipway_trainer.backend_choice import compiles
 from slipway_trainer.context_parallel import ContextParallel, context_parallel
 from slipway_trainer.expert_parallel import ExpertParallel, expert_parallel
 from slipway_trainer.float8 import apply_float8
@@ -42,7 +43,8 @@ class Fsdp2Backend:
         self.mesh = build_mesh(layout, device.type)
         self.data_rank = data_rank(layout, dist.get_rank())
         context = context_parallel(layout)
-        self._objective = Objective(settings, context, device)
+        self._compiled = compiles(settings, device.type)
+        self._objective = Objective(settings, context, device, self._compiled)
         self._experts = expert_parallel(layout, device.type)
         self.shapes = {name: parameter.shape for name, parameter in self._module(None, None).named_parameters()}
         published = published_of(settings, self.shapes, weights)
@@ -81,7 +83,7 @@ class Fsdp2Backend:
                 apply_tensor_parallel(block, self.mesh["tensor"])
             if self._settings.arguments.recompute_layers == 1:
                 apply_recompute(block, training.activation_checkpointing)
-            if parallel.compile:
+            if self._compiled:
                 block.compile()
             if self._experts is not None:
                 fully_shard(block.mlp.experts, mesh=self._experts.mesh, mp_policy=policy, reshard_after_forward=reshard)

@@ -1,6 +1,11 @@
-"""Cross entropy in pieces: the logits of a whole micro-batch (length x vocabulary, float32) are often the largest tensor of a step."""
+"""Cross entropy in pieces: the logits of a whole micro-batch (length x vocabulary, float32) are often the largest tensor of a step.
+
+Shape suffixes as in model.py; C positions of one piece, T = B * C.
+"""
 
 from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -18,24 +23,66 @@ def chunks_for(asked: int, tokens: int, vocabulary_size: int) -> int:
     return max(1, -(-tokens * vocabulary_size // CHUNK_ELEMENTS))
 
 
-def _piece(head: nn.Module, x_BLD: Tensor, targets_BL: Tensor, z_weight: float) -> Tensor:
-    """Summed loss of one piece, in float32."""
-    logits_TV = head(x_BLD).flatten(0, 1).float()
-    total = F.cross_entropy(logits_TV, targets_BL.flatten(), reduction="sum")
+def _summed(logits_TV: Tensor, targets_T: Tensor, z_weight: float) -> Tensor:
+    """Summed loss of logits, in float32."""
+    logits_TV = logits_TV.float()
+    total = F.cross_entropy(logits_TV, targets_T, reduction="sum")
     if z_weight:
         total = total + z_weight * torch.logsumexp(logits_TV, dim=-1).pow(2).sum()
     return total
 
 
-def loss_over(targets_BL: Tensor, chunks: int, z_weight: float) -> Callable[[nn.Module, Tensor], Tensor]:
-    """A loss for Transformer.forward: the mean over all targets, computed piece by piece and again in the backward pass."""
+@cache
+def _summing(compiled: bool) -> Callable[[Tensor, Tensor, float], Tensor]:
+    """`_summed`; compiled, its passes over the logits become one."""
+    return torch.compile(_summed) if compiled else _summed
+
+
+def _piece(head: nn.Module, x_BCD: Tensor, targets_BC: Tensor, z_weight: float, compiled: bool) -> Tensor:
+    return _summing(compiled)(head(x_BCD).flatten(0, 1), targets_BC.flatten(), z_weight)
+
+
+class _InPieces(torch.autograd.Function):
+    """The summed loss of a linear head, piece by piece. Gradients are taken in the forward pass, while a piece's logits are there: the
+    backward pass would have to compute them again."""
+
+    @staticmethod
+    def forward(ctx: Any, x_BLD: Tensor, weight_VD: Tensor, targets_BL: Tensor, chunks: int, z_weight: float, compiled: bool) -> Tensor:
+        total = x_BLD.new_zeros((), dtype=torch.float32)
+        to_x, to_weight_VD = [], None
+        for x_BCD, targets_BC in zip(x_BLD.chunk(chunks, dim=1), targets_BL.chunk(chunks, dim=1), strict=True):
+            x_BCD, weight = x_BCD.detach().requires_grad_(), weight_VD.detach().requires_grad_()
+            with torch.enable_grad():
+                piece = _summing(compiled)(F.linear(x_BCD, weight).flatten(0, 1), targets_BC.flatten(), z_weight)
+            of_x, of_weight = torch.autograd.grad(piece, (x_BCD, weight))
+            to_x.append(of_x)
+            to_weight_VD = of_weight if to_weight_VD is None else to_weight_VD.add_(of_weight)
+            total += piece.detach()
+        ctx.save_for_backward(torch.cat(to_x, dim=1), to_weight_VD)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, scale: Tensor) -> tuple[Tensor | None, ...]:
+        to_x_BLD, to_weight_VD = ctx.saved_tensors
+        return to_x_BLD * scale.to(to_x_BLD.dtype), to_weight_VD * scale.to(to_weight_VD.dtype), None, None, None, None
+
+
+def _is_plain(head: nn.Module) -> bool:
+    """Whether the head is a matrix that trains and that is there when its layer is not called, as ZeRO-3's parameters are not."""
+    return type(head) is nn.Linear and head.weight.requires_grad and not hasattr(head.weight, "ds_id")
+
+
+def loss_over(targets_BL: Tensor, chunks: int, z_weight: float, compiled: bool = False) -> Callable[[nn.Module, Tensor], Tensor]:
+    """A loss for Transformer.forward: the mean over all targets, computed piece by piece."""
 
     def loss(head: nn.Module, x_BLD: Tensor) -> Tensor:
         if chunks == 1:
-            return _piece(head, x_BLD, targets_BL, z_weight) / targets_BL.numel()
+            return _piece(head, x_BLD, targets_BL, z_weight, compiled) / targets_BL.numel()
+        if torch.is_grad_enabled() and _is_plain(head):
+            return _InPieces.apply(x_BLD, head.weight, targets_BL, chunks, z_weight, compiled) / targets_BL.numel()
         total = x_BLD.new_zeros((), dtype=torch.float32)
         for x_BCD, targets_BC in zip(x_BLD.chunk(chunks, dim=1), targets_BL.chunk(chunks, dim=1), strict=True):
-            total = total + checkpoint(_piece, head, x_BCD, targets_BC, z_weight, use_reentrant=False)
+            total = total + checkpoint(_piece, head, x_BCD, targets_BC, z_weight, compiled, use_reentrant=False)
         return total / targets_BL.numel()
 
     return loss

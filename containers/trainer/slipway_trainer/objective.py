@@ -13,8 +13,8 @@ from slipway_trainer.settings import RunSettings
 class Objective:
     """The mean loss over the targets of a micro-batch, or over this rank's part of them."""
 
-    def __init__(self, settings: RunSettings, context: ContextParallel | None, device: torch.device) -> None:
-        self._settings, self._context, self._device = settings, context, device
+    def __init__(self, settings: RunSettings, context: ContextParallel | None, device: torch.device, compiled: bool = False) -> None:
+        self._settings, self._context, self._device, self._compiled = settings, context, device, compiled
 
     def __call__(self, model: nn.Module, tokens_BL: Tensor, targets_BL: Tensor) -> Tensor:
         if self._context is not None:
@@ -22,7 +22,7 @@ class Objective:
         arguments = self._settings.arguments
         chunks = chunks_for(arguments.loss_chunks, targets_BL.numel(), self._settings.architecture.vocabulary_size)
         with self._offload():
-            return model(tokens_BL, loss_over(targets_BL, chunks, arguments.z_loss))
+            return model(tokens_BL, loss_over(targets_BL, chunks, arguments.z_loss, self._compiled))
 
     def _offload(self) -> AbstractContextManager:
         """Activations kept for the backward pass wait in pinned host memory when the run asks for it."""

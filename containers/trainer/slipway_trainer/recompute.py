@@ -8,14 +8,17 @@ from torch import nn
 from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
 
 _aten = torch.ops.aten
+#: Attention in one kernel, as scaled_dot_product_attention chooses it: cuDNN's on Hopper and Blackwell, FlashAttention, others. Not
+#: every PyTorch has each.
+_ATTENTION = (
+    "_scaled_dot_product_cudnn_attention",
+    "_scaled_dot_product_efficient_attention",
+    "_scaled_dot_product_flash_attention",
+    "_scaled_dot_product_flash_attention_for_cpu",
+    "_scaled_dot_product_fused_attention_overrideable",
+)
 #: Results worth their memory: recomputing them costs a matrix product.
-_KEPT = {
-    _aten.mm.default,
-    _aten._scaled_mm.default,
-    _aten._scaled_dot_product_efficient_attention.default,
-    _aten._scaled_dot_product_flash_attention.default,
-    _aten._scaled_dot_product_flash_attention_for_cpu.default,
-}
+_KEPT = {_aten.mm.default, _aten._scaled_mm.default} | {getattr(_aten, name).default for name in _ATTENTION if hasattr(_aten, name)}
 
 
 def _policy(_context, operation, *_args, **_kwargs) -> CheckpointPolicy:

@@ -39,6 +39,7 @@ class Saves:
         self._interval_minutes = settings.checkpoints.interval_minutes or SHORTEST_MINUTES
         self._began_at = time.monotonic()
         self._last: Saved | None = None
+        self._loaded_step: int | None = None
         self._blocked_seconds = 0.0
         #: The step of the newest save that has begun.
         self._begun_step: int | None = None
@@ -56,9 +57,9 @@ class Saves:
         return CheckpointSaver(self._store, keep, self._world.saving, pinned)
 
     @property
-    def last_step(self) -> int | None:
-        """The step of the newest save that has finished."""
-        return self._last.step if self._last else None
+    def newest_step(self) -> int | None:
+        """The step of the newest checkpoint in the run's own place: the last save that has finished, or the one that was loaded."""
+        return self._last.step if self._last else self._loaded_step
 
     @property
     def seconds(self) -> float:
@@ -70,11 +71,16 @@ class Saves:
         blocked, self._blocked_seconds = self._blocked_seconds, 0.0
         return blocked
 
-    def due(self, step: int) -> bool:
-        """Whether it is time to save after this step."""
+    def due_at(self, step: int) -> bool:
+        """Whether the run file asks for a save after this step; every rank knows it."""
         every = self._settings.arguments.save_every_steps
-        if every:
-            return step % every == 0
+        return every > 0 and step % every == 0
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to save, by this rank's clock."""
+        if self._settings.arguments.save_every_steps:
+            return False
         return time.monotonic() - self._began_at >= 60.0 * self._interval_minutes
 
     def save(self, facts: Mapping[str, Any], wait: bool) -> None:
@@ -150,8 +156,16 @@ class Saves:
             raise CheckpointFailed(f"{resume_from}: no complete checkpoint to resume from")
         if chosen is not None:
             self._load(*chosen)
+            if self._store is not None and chosen[0] == self._store.uri:
+                self._loaded_step = int(chosen[2]["step"])
+        self._prepare()
         self._world.announce("load", begin=False)
         return chosen[2] if chosen is not None else None
+
+    def _prepare(self) -> None:
+        """Host memory for saves is taken, and pinned, before training begins, unless each save gathers a state of its own."""
+        if isinstance(self._saver, CheckpointSaver) and self._backend.state_stays:
+            self._saver.prepare(self._backend.state() | self._random_state())
 
     def _roll_back(self) -> None:
         rollback = self._settings.checkpoints.rollback

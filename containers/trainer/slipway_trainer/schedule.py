@@ -9,15 +9,18 @@ def warmup_steps(asked: int | None, steps: int) -> int:
 
 
 def learning_rate(step: int, steps: int, highest: float, warmup: int, kind: str, last_ratio: float, decay_share: float) -> float:
-    """The rate of `step` (from 0) of `steps`: linear warm-up, then cosine, wsd (flat, then linear down) or constant."""
+    """The rate of `step` (from 0) of `steps`: linear warm-up, then cosine, wsd (flat, then linear down) or constant.
+
+    wsd falls in the last `decay_share` of the steps, at least one of them, and the last step has the lowest rate.
+    """
     if step < warmup:
         return highest * (step + 1) / warmup
     lowest = highest * last_ratio
     if kind == "constant":
         return highest
     if kind == "wsd":
-        falling = max(1, int(steps * decay_share))
-        done = min(1.0, max(0.0, (step - (steps - falling)) / falling))
+        falling = max(1, round(steps * decay_share))
+        done = min(1.0, max(0.0, (step + 1 - (steps - falling)) / falling))
         return highest + (lowest - highest) * done
     done = min(1.0, (step - warmup) / max(1, steps - warmup))
     return lowest + (highest - lowest) * 0.5 * (1.0 + math.cos(math.pi * done))

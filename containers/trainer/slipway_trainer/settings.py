@@ -89,7 +89,8 @@ class Parallel:
     expert: int = 1
     shard: int | None = None
     reshard_after_forward: bool = True
-    compile: bool = False
+    #: None = where it pays; backend_choice.py says where.
+    compile: bool | None = None
     #: Gradients of a step's micro-batches stay on their rank, whole, until the last one: less traffic for more memory.
     no_sync: bool = False
 
@@ -201,7 +202,7 @@ def _parallel(library: str, parameters: Mapping[str, Any]) -> Parallel:
         expert=int(parameters.get("expert_parallel_degree", 1)),
         shard=int(shard) if shard is not None else None,
         reshard_after_forward=bool(parameters.get("reshard_after_forward", True)),
-        compile=bool(parameters.get("compile", False)),
+        compile=bool(parameters["compile"]) if "compile" in parameters else None,
         no_sync=bool(parameters.get("no_sync", False)),
     )
 

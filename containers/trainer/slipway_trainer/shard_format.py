@@ -4,6 +4,7 @@ A folder holds `*.bin` files (little-endian uint16 or uint32 token ids, nothing 
 shards with their token counts and digests; several hosts of a tokenise job write one index each.
 """
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ class ShardIndex:
     shards: tuple[Shard, ...]
     dtype: str
     vocabulary_size: int
+    #: Of names, sizes and, where the index has them, digests of all shards: another data set has another one.
+    digest: str
 
 
 def read_index(folder: Path) -> ShardIndex:
@@ -37,6 +40,7 @@ def read_index(folder: Path) -> ShardIndex:
     if not files:
         raise DataFailed(f"{folder}: must hold index*.json and the shards it lists, got {_some_names(folder)}")
     shards: dict[str, int] = {}
+    digests: dict[str, str] = {}
     kinds: set[tuple[str, int]] = set()
     for file in files:
         try:
@@ -45,6 +49,7 @@ def read_index(folder: Path) -> ShardIndex:
                 raise DataFailed(f"{file}: schema must be {SCHEMA}, got {content['schema']}")
             kinds.add((content["dtype"], int(content["vocabularySize"])))
             shards.update({str(entry["name"]): int(entry["tokens"]) for entry in content["shards"]})
+            digests.update({str(entry["name"]): str(entry.get("sha256", "")) for entry in content["shards"]})
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataFailed(f"{file}: must be an index of token shards ({error!r})") from error
     if len(kinds) != 1:
@@ -54,7 +59,8 @@ def read_index(folder: Path) -> ShardIndex:
         raise DataFailed(f"{folder}: dtype must be one of {', '.join(WIDTHS)}, got {dtype}")
     found = tuple(Shard(folder / name, shards[name]) for name in sorted(shards))
     _check_sizes(found, WIDTHS[dtype])
-    return ShardIndex(found, dtype, vocabulary_size)
+    listed = [dtype, *([name, shards[name], digests[name]] for name in sorted(shards))]
+    return ShardIndex(found, dtype, vocabulary_size, hashlib.sha256(json.dumps(listed).encode()).hexdigest())
 
 
 def _some_names(folder: Path) -> str:

@@ -1,7 +1,8 @@
 """Token shards as one long row of tokens, cut into samples."""
 
 import bisect
-import mmap
+import os
+import threading
 
 import torch
 
@@ -16,10 +17,12 @@ class TokenStream:
         self._width = WIDTHS[index.dtype]
         self._length = length
         self._shards = index.shards
+        self.digest = index.digest
         self._starts = [0]
         for shard in index.shards:
             self._starts.append(self._starts[-1] + shard.tokens)
-        self._maps: dict[int, mmap.mmap] = {}
+        self._files: dict[int, int] = {}
+        self._opening = threading.Lock()
         self.samples = max(0, (self._starts[-1] - 1) // length)
         if self.samples == 0:
             raise DataFailed(f"the shards hold {self._starts[-1]} tokens; one sample needs {length + 1}")
@@ -37,17 +40,33 @@ class TokenStream:
         return torch.cat(pieces)
 
     def _read(self, shard: int, offset: int, count: int) -> torch.Tensor:
-        data = self._map(shard)[offset * self._width : (offset + count) * self._width]
+        data = self._bytes(shard, offset * self._width, count * self._width)
         if self._width == 4:
-            return torch.frombuffer(bytearray(data), dtype=torch.int32).long()
+            return torch.frombuffer(data, dtype=torch.int32).long()
         # Read as signed 16-bit: not every PyTorch that this runs on knows uint16.
-        return torch.frombuffer(bytearray(data), dtype=torch.int16).long() & 0xFFFF
+        return torch.frombuffer(data, dtype=torch.int16).long() & 0xFFFF
 
-    def _map(self, shard: int) -> mmap.mmap:
-        if shard not in self._maps:
-            try:
-                with self._shards[shard].path.open("rb") as handle:
-                    self._maps[shard] = mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ)
-            except (OSError, ValueError) as error:
-                raise DataFailed(f"{self._shards[shard].path}: could not be read ({error})") from error
-        return self._maps[shard]
+    def _bytes(self, shard: int, first: int, count: int) -> bytearray:
+        """So many bytes of a shard: ordinary reads at a place, which FastFile and FSx serve in one request, a mapping page by page."""
+        data, done = bytearray(count), 0
+        try:
+            file = self._opened(shard)
+            while done < count:
+                part = os.pread(file, count - done, first + done)
+                if not part:
+                    raise DataFailed(f"{self._shards[shard].path}: ends {count - done} bytes too early")
+                data[done : done + len(part)] = part
+                done += len(part)
+        except OSError as error:
+            raise DataFailed(f"{self._shards[shard].path}: could not be read ({error})") from error
+        return data
+
+    def _opened(self, shard: int) -> int:
+        with self._opening:
+            if shard not in self._files:
+                self._files[shard] = os.open(self._shards[shard].path, os.O_RDONLY)
+            return self._files[shard]
+
+    def __del__(self) -> None:
+        for file in getattr(self, "_files", {}).values():
+            os.close(file)

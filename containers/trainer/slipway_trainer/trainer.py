@@ -12,16 +12,21 @@ from torch import Tensor
 from slipway_trainer import exits, progress
 from slipway_trainer.backend import Backend
 from slipway_trainer.batches import Batches, channel_folder
+from slipway_trainer.continuation import Continuation
 from slipway_trainer.departure import Departure
+from slipway_trainer.garbage import ScheduledCollection
 from slipway_trainer.optimizer import set_learning_rate
+from slipway_trainer.prefetch import Prefetch
 from slipway_trainer.profiling import open_trace, place_of
 from slipway_trainer.published_config import write_config
 from slipway_trainer.saves import Saves
 from slipway_trainer.schedule import learning_rate, warmup_steps
 from slipway_trainer.settings import RunSettings
-from slipway_trainer.skips import batch_of, batches_behind
+from slipway_trainer.skips import batch_of
 from slipway_trainer.slow_hosts import SlowHosts
 from slipway_trainer.stalls import PATIENCE, Ballot, StallWatch
+from slipway_trainer.step_clock import StepClock
+from slipway_trainer.tally import tally
 from slipway_trainer.trackers import log_all, open_trackers
 from slipway_trainer.weights import export_weights
 from slipway_trainer.world import World
@@ -40,8 +45,10 @@ class Trainer:
         folder = channel_folder(settings.arguments.data_channel, dict(environ))
         self.batches = Batches(folder, training, vocabulary, backend.data_rank, ranks)
         self._evaluation = self._eval_batches(environ)
+        self._evaluated_step: int | None = None
         self.step = 0
-        self.tokens_per_step = training.global_batch_size * training.sequence_length
+        self._data = Prefetch(self.batches, pinned=world.device.type == "cuda")
+        self._continuation = Continuation(settings, self.batches)
         self._warmup = warmup_steps(settings.arguments.warmup_steps, training.steps)
         self._departure = Departure(settings.deadline)
         self._departure.listen()
@@ -50,6 +57,11 @@ class Trainer:
         place = place_of(settings.job.get("heartbeatUri"), settings.attempt, environ)
         self._trace = open_trace(settings.arguments, world.rank, world.device, place)
         self._recent: list[float] = []
+        self._step_seconds = 0.0
+        self._clock = StepClock()
+        #: What any rank asked for with the last step.
+        self._wishes: frozenset[str] = frozenset()
+        self._garbage = ScheduledCollection()
         self._stalls = StallWatch(self._saves, Ballot(world.store, world.ranks), self._patience)
         self._hosts = SlowHosts(world.device, world.control, world.hosts, settings.arguments.host_check_seconds)
 
@@ -68,13 +80,7 @@ class Trainer:
 
     def _facts(self) -> dict[str, Any]:
         """The fields of COMMITTED.json that change with the step."""
-        training = self.settings.training
-        return {
-            "step": self.step,
-            "tokens": self.step * self.tokens_per_step,
-            "epoch": self.batches.epoch(batches_behind(training.skips, self.step)),
-            "data": {"seed": training.seed, "nextSample": batches_behind(training.skips, self.step) * training.global_batch_size},
-        }
+        return self._continuation.facts(self.step)
 
     def resume(self) -> None:
         """Continues from the newest complete checkpoint, if there is one."""
@@ -82,33 +88,34 @@ class Trainer:
         if record is None:
             return
         self.step = int(record["step"])
-        expected, found = self._facts()["data"], record.get("data")
-        if found != expected:
-            raise exits.Settings(
-                [f"training: seed and globalBatchSize must be those of the checkpoint, whose data position is {found}, got {expected}"]
-            )
+        for difference in self._continuation.take(record):
+            if self.world.rank == 0:
+                print(f"continuing from another run with a difference: {difference}", flush=True)
 
     def train(self) -> int:
         """Trains to the last step or until it must leave; returns the exit code."""
         training = self.settings.training
-        step_seconds = 0.0
+        self._clock.begin()
         while self.step < training.steps:
             began = time.monotonic()
             self._one_step()
             self._pad_step(began)
-            step_seconds = time.monotonic() - began
+            self._step_seconds = time.monotonic() - began
+            self._garbage.after_step(self.step)
             if self._trace:
                 self._trace.after_step(self.step)
-            code = self._between_steps(step_seconds)
+            code = self._between_steps(self._step_seconds)
             if code is not None:
                 return code
         self._stalls.close()
-        if self._saves.last_step != self.step:
+        if self._saves.newest_step != self.step:
             self._save(wait=True)
+        if self._evaluation is not None and self._evaluated_step != self.step:
+            self.evaluate()
         return 0
 
     def _save(self, wait: bool) -> None:
-        with self._stalls.still:
+        with self._stalls.still, self._clock.stopped():
             self._saves.save(self._facts(), wait)
             self._stalls.go_on()
 
@@ -124,25 +131,32 @@ class Trainer:
         """Saves when it is time; the exit code when the run must leave before its last step."""
         with self._stalls.still:
             self._saves.collect()
-        due = self._departure.due(step_seconds, self._saves.seconds)
-        # Decided by all ranks together: one that saves alone would wait for ever.
-        first = self.world.rank == 0
-        asked, due, save, check = self.world.agree(
-            [self._departure.asked, due, first and self._saves.due(self.step), first and self._hosts.due]
-        )
+        wishes, self._wishes = self._wishes, frozenset()
         self.world.timeouts.tighten(step_seconds)
-        if check:
+        if "check_hosts" in wishes:
             self._compare_hosts(step_seconds)
         if self.step >= self.settings.training.steps:
             return None
-        if self._evaluation is not None and self.step % max(1, self.settings.arguments.eval_every_steps) == 0:
-            self.evaluate()
-        if asked or due:
+        every = self.settings.arguments.eval_every_steps
+        if self._evaluation is not None and every and self.step % every == 0:
+            with self._clock.stopped():
+                self.evaluate()
+        if wishes & {"leave", "hand_over"}:
             self._save(wait=True)
-            return exits.HAND_OVER if due and not asked else exits.TRY_AGAIN
-        if save:
+            return exits.TRY_AGAIN if "leave" in wishes else exits.HAND_OVER
+        if "save" in wishes or self._saves.due_at(self.step):
             self._save(wait=False)
         return None
+
+    def _own_wishes(self) -> dict[str, bool]:
+        """What this rank asks for with the step that is about to end. The first rank alone looks at the clock for saves and checks."""
+        first = self.world.rank == 0
+        return {
+            "leave": self._departure.asked,
+            "hand_over": self._departure.due(self._step_seconds, self._saves.seconds),
+            "save": first and self._saves.due,
+            "check_hosts": first and self._hosts.due,
+        }
 
     def _compare_hosts(self, step_seconds: float) -> None:
         news, slow = self._hosts.check(step_seconds)
@@ -153,7 +167,6 @@ class Trainer:
 
     def _one_step(self) -> None:
         arguments, training = self.settings.arguments, self.settings.training
-        began = time.monotonic()
         rate = learning_rate(
             self.step,
             training.steps,
@@ -167,8 +180,9 @@ class Trainer:
         loss, data_seconds = self._accumulate()
         self._hosts.waited(data_seconds)
         norm = self.backend.clip(arguments.clip_norm)
-        mean = self.world.mean(loss)
-        self._check_loss(mean, float(norm))
+        found = tally(loss, norm, self._own_wishes(), self.world.ranks)
+        self._check_loss(found.loss, found.norm)
+        self._wishes = found.wishes
         with self._stalls.still:
             self.backend.optimizer.step()
             self.backend.optimizer.zero_grad()
@@ -177,7 +191,8 @@ class Trainer:
             if self._saves.stand(self._facts()):
                 self._stalls.ended(self.step)
         if self.world.rank == 0 and (self.step % arguments.log_every_steps == 0 or self.step == training.steps):
-            self._say_step(mean, float(norm), rate, time.monotonic() - began, data_seconds)
+            self._say_step(found.loss, found.norm, rate, self._clock.seconds(), data_seconds)
+        self._clock.begin()
 
     def _accumulate(self) -> tuple[Tensor, float]:
         """Gradients of one global batch; the mean loss of this rank, and the seconds spent waiting for data."""
@@ -187,21 +202,25 @@ class Trainer:
         batch = batch_of(self.settings.training.skips, self.step)
         for micro_step in range(count):
             began = time.monotonic()
-            tokens_BL, targets_BL = self.batches.micro_batch(batch, micro_step, self.world.device)
+            tokens_BL, targets_BL = self._data.micro_batch(batch, micro_step, self.world.device)
             waited += time.monotonic() - began
             total += self.backend.forward_backward(tokens_BL, targets_BL, 1.0 / count, last=micro_step == count - 1)
         return total / count, waited
 
     def evaluate(self) -> float:
-        """Mean loss over the first batches of the evaluation channel."""
+        """Mean loss over the first global batches of the evaluation channel."""
         assert self._evaluation is not None
         self.world.announce("eval", begin=True)
         total = torch.zeros((), device=self.world.device)
-        count = self.settings.arguments.eval_batches
+        # Whole global batches, each sample once: the same samples whatever the number of ranks.
+        whole = self._evaluation.samples // self.settings.training.global_batch_size
+        batches = max(1, min(self.settings.arguments.eval_batches, whole))
+        count = batches * self._evaluation.micro_steps
         for number in range(count):
-            step, micro_step = divmod(number, self._evaluation.micro_steps)
-            total += self.backend.evaluate(*self._evaluation.micro_batch(step, micro_step, self.world.device))
+            batch, micro_step = divmod(number, self._evaluation.micro_steps)
+            total += self.backend.evaluate(*self._evaluation.micro_batch(batch, micro_step, self.world.device))
         mean = self.world.mean(total / count)
+        self._evaluated_step = self.step
         if self.world.rank == 0:
             progress.say("eval", step=self.step, loss=mean)
             log_all(self._trackers, self.step, {"evalLoss": mean})
@@ -232,7 +251,7 @@ class Trainer:
         fields = dict(
             step=self.step,
             loss=loss,
-            tokens=self.step * self.tokens_per_step,
+            tokens=self._continuation.tokens(self.step),
             **numbers,
             learningRate=rate,
             gradientNorm=norm,
@@ -246,9 +265,12 @@ class Trainer:
     def _pad_step(self, began: float) -> None:
         wanted = self.settings.arguments.minimum_step_seconds - (time.monotonic() - began)
         if wanted > 0:
-            time.sleep(wanted)
+            with self._clock.stopped():
+                time.sleep(wanted)
 
     def close(self) -> None:
+        self._garbage.close()
+        self._data.close()
         self._stalls.close()
         if self._trace:
             self._trace.close()

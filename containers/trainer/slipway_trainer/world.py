@@ -1,7 +1,6 @@
 """The process group of a run, and small agreements between its ranks."""
 
 import os
-from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -48,12 +47,6 @@ class World:
     @property
     def device_name(self) -> str:
         return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "cpu"
-
-    def agree(self, flags: Sequence[bool]) -> list[bool]:
-        """Whether any rank raised each flag; the same answer everywhere."""
-        together = torch.tensor([int(flag) for flag in flags], dtype=torch.int32)
-        dist.all_reduce(together, op=dist.ReduceOp.MAX, group=self.control)
-        return [bool(flag) for flag in together.tolist()]
 
     def from_first(self, value: Any) -> Any:
         """Rank 0's value, on every rank."""

@@ -16,8 +16,9 @@ import sys
 from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-#: Names that NCCL or an NGC image opens; plugin 1.15 renamed its file, installer 1.44 moved it.
-PLUGIN_NAMES = ("libnccl-net-ofi.so", "libnccl-net.so", "libnccl-net-aws-ofi.so")
+#: What NCCL opens unless NCCL_NET_PLUGIN names another: every wheel from 2.18 to 2.30 holds this name and no other (docs/image.md).
+#: Plugin 1.15 and later install libnccl-net-ofi.so and this one beside it.
+DEFAULT_PLUGIN = "libnccl-net.so"
 #: Libraries of the host's driver: mounted when a job starts, absent while an image is built.
 DRIVER_LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 #: The plugin from 1.13 on refuses EFA below this (aws-ofi-nccl release notes).
@@ -26,7 +27,14 @@ BAKED = {"FI_PROVIDER": "efa", "NCCL_PROTO": "simple"}
 TORCH_PROBE = (
     "import json, torch\n"
     "nccl = torch.cuda.nccl.version() if torch.version.cuda else None\n"
-    "print(json.dumps({'pytorch': torch.__version__, 'cuda': torch.version.cuda, 'nccl': nccl}))"
+    "from importlib.metadata import version, PackageNotFoundError\n"
+    "def of(name):\n"
+    "    try:\n"
+    "        return version(name)\n"
+    "    except PackageNotFoundError:\n"
+    "        return None\n"
+    "tools = {'s3torchconnector': of('s3torchconnector'), 'py-spy': of('py-spy')}\n"
+    "print(json.dumps({'pytorch': torch.__version__, 'cuda': torch.version.cuda, 'nccl': nccl, 'tools': tools}))"
 )
 
 
@@ -44,9 +52,17 @@ def loader_folders(environ: Mapping[str, str], cache: str) -> List[Path]:
     return list(dict.fromkeys(named + cached))
 
 
-def find_plugin(folders: Sequence[Path]) -> Optional[Path]:
-    """The plugin as NCCL would find it; a plugin outside these folders is as good as none."""
-    candidates = (folder / name for name in PLUGIN_NAMES for folder in folders)
+def plugin_name(environ: Mapping[str, str]) -> str:
+    """The file that NCCL will open: NCCL_NET_PLUGIN as a file name, or as the part of it between `libnccl-net-` and `.so`."""
+    asked = environ.get("NCCL_NET_PLUGIN", "")
+    if not asked:
+        return DEFAULT_PLUGIN
+    return asked if ".so" in asked else "libnccl-net-%s.so" % asked
+
+
+def find_plugin(folders: Sequence[Path], name: str = DEFAULT_PLUGIN) -> Optional[Path]:
+    """The plugin as NCCL would find it; a plugin outside these folders, or under another name, is as good as none."""
+    candidates = [Path(name)] if name.startswith("/") else [folder / name for folder in folders]
     return next((path for path in candidates if path.is_file()), None)
 
 
@@ -93,14 +109,19 @@ def load_problem(library: Path) -> Optional[str]:
         return None if any(name in str(error) for name in DRIVER_LIBRARIES) else "%s: must load, got %s" % (library, error)
 
 
-def check_plugin(folders: Sequence[Path]) -> Report:
-    """The NCCL plugin: there, loadable, and with the CUDA runtime under the name that it opens."""
-    plugin = find_plugin(folders)
+def check_plugin(folders: Sequence[Path], environ: Mapping[str, str]) -> Report:
+    """The NCCL plugin: there under the name that NCCL opens, AWS's, loadable, and with the CUDA runtime under the name that it opens."""
+    name = plugin_name(environ)
+    plugin = find_plugin(folders, name)
     if plugin is None:
-        return Report({"plugin": None}, ["libnccl-net-ofi.so: must be on the loader's path (LD_LIBRARY_PATH, ldconfig), got none there"])
+        others = sorted({path.name for folder in folders for path in folder.glob("libnccl-net*.so")})
+        must = "must be on the loader's path (LD_LIBRARY_PATH, ldconfig), because NCCL opens that name and else uses TCP without a word"
+        return Report({"plugin": None}, ["%s: %s, got %s there" % (name, must, ", ".join(others) or "none")])
     content = plugin.read_bytes()
     problem = load_problem(plugin)
     problems = [problem] if problem else []
+    if plugin_version(content) is None:
+        problems.append("%s: must be aws-ofi-nccl, got a file that does not name it" % plugin)
     if b"libcudart.so\0" in content and not any((folder / "libcudart.so").exists() for folder in folders):
         problems.append("libcudart.so: must be on the loader's path, because the plugin opens that name, got none there")
     return Report({"plugin": plugin_version(content), "pluginFile": str(plugin)}, problems)
@@ -126,7 +147,7 @@ def check_torch(python: str) -> Report:
     found = json.loads(answer.stdout.strip().splitlines()[-1])
     nccl = ".".join(str(part) for part in found["nccl"]) if isinstance(found["nccl"], list) else found["nccl"]
     problems = [] if found["cuda"] else ["torch: must be a build with CUDA, got %s without" % found["pytorch"]]
-    return Report({"pytorch": found["pytorch"], "cuda": found["cuda"], "nccl": nccl}, problems)
+    return Report({"pytorch": found["pytorch"], "cuda": found["cuda"], "nccl": nccl, **found["tools"]}, problems)
 
 
 def check_variables(environ: Mapping[str, str]) -> Report:
@@ -154,7 +175,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--shim", type=Path, default=Path("/opt/slipway/lib/libslipway-hostname.so"))
     options = parser.parse_args(arguments)
     folders = loader_folders(os.environ, run(["ldconfig", "-p"]).stdout)
-    checks = [check_plugin(folders), check_libfabric(), check_torch(options.python), check_variables(os.environ), check_shim(options.shim)]
+    checks = [
+        check_plugin(folders, os.environ),
+        check_libfabric(),
+        check_torch(options.python),
+        check_variables(os.environ),
+        check_shim(options.shim),
+    ]
     versions = {name: value for check in checks for name, value in check.versions.items()}
     problems = [problem for check in checks for problem in check.problems]
     text = json.dumps(versions, sort_keys=True)

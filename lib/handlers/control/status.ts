@@ -1,6 +1,5 @@
-import type { AttemptAnswer, Refusal, RunState, StatusAnswer, TimelineAnswer } from '../../contracts/control';
+import type { AttemptAnswer, Refusal, RunState, StatusAnswer } from '../../contracts/control';
 import { runPrefixes } from '../../job/plan';
-import type { TimelineEvent } from '../../lifecycle/action';
 import { nextProgress } from '../../lifecycle/hang';
 import { ledger } from '../../lifecycle/ledger';
 import { type Attempt, type EpochMs, isOver, type RunRecord } from '../../lifecycle/record';
@@ -13,6 +12,7 @@ import { readHeartbeat } from '../shared/heartbeat';
 import { holdsCapacity, isQueued, queuedRun, runningRun } from '../shared/queue-runs';
 import type { ControlDeps } from './deps';
 import { findOwnRun } from './own-run';
+import { boundedTimeline } from './timeline';
 
 /** Everything that is known of one run: what the control plane wrote, and what the driver has said since. */
 export async function statusOf(
@@ -35,7 +35,7 @@ export async function statusOf(
     ok: true,
     ...answer({ ...own, attempt }, attempts, await queuePositions(deps, active, now), now),
     goodput: ledger([...timeline, ...since], now).goodput,
-    ...(request.timeline && { timeline: timeline.map(timelineAnswer) }),
+    ...(request.timeline && boundedTimeline(timeline)),
   };
 }
 
@@ -132,10 +132,3 @@ function attemptAnswer(attempt: Attempt): AttemptAnswer {
 }
 
 const isoOf = (at: EpochMs | undefined): string | null => (at === undefined ? null : new Date(at).toISOString());
-
-const timelineAnswer = ({ at, what, text, evidence }: TimelineEvent): TimelineAnswer => ({
-  at: new Date(at).toISOString(),
-  what,
-  text,
-  evidence,
-});

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { CreateProcessingJobCommand, CreateTrainingJobCommand } from '@aws-sdk/client-sagemaker';
+import { withFittingAlternatives } from '../../admission';
 import { jobFile } from '../../job/job-file';
 import { type JobPlan, runPrefixes } from '../../job/plan';
 import { processingJobRequest } from '../../job/processing-request';
@@ -13,7 +14,6 @@ import { failureHistory } from '../../lifecycle/restarts';
 import type { Descriptor } from '../../spec/descriptor';
 import type { RunSpec } from '../../spec/run-spec';
 import { describeError } from '../shared/errors';
-import { withFittingAlternatives } from '../shared/memory-check';
 import { bucketAndKey } from '../shared/s3-uri';
 import { createOutcomeOf } from './create-outcome';
 import type { ReconcileDeps } from './deps';

@@ -1,3 +1,4 @@
+import { fitsMemory } from '../../admission';
 import { fillPlaceholders, runPrefixes } from '../../job/plan';
 import { runOnRung } from '../../lifecycle/ladder';
 import { type CheckpointObservation, NOTHING_OBSERVED, type Observed } from '../../lifecycle/observed';
@@ -6,7 +7,6 @@ import { type QuotaNeed, runQuotaNeeds } from '../../quota';
 import type { Descriptor } from '../../spec/descriptor';
 import { type HeartbeatReading, readHeartbeat } from '../shared/heartbeat';
 import type { RunIntent } from '../shared/items';
-import { fitsMemory } from '../shared/memory-check';
 import { listCheckpoints } from './checkpoints';
 import type { ReconcileDeps } from './deps';
 import { describeJob } from './describe';

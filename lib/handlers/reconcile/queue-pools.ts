@@ -28,7 +28,7 @@ export async function poolsOf(
 async function usageOfOthers(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<Map<string, number>> {
   try {
     const ours = active.flatMap((run) => (run.attempt ? [run.attempt.jobName] : []));
-    return await othersUsage(deps.sagemaker, new Set(ours));
+    return await othersUsage(deps, new Set(ours));
   } catch (error) {
     deps.log('warn', 'what other jobs use could not be read', { error: describeError(error) });
     return new Map();

@@ -154,8 +154,15 @@ function runText(entry: RunEntry, original: string): { text: string; steps: numb
   if (!loaded) return { text: JSON.stringify(merged.data), steps: 0 };
   const steps = stepsOf(entry, loaded.training);
   const says = entry.trainsHours !== undefined && loaded.code.builtin === 'builtin' && loaded.kind === 'training';
-  const final = says ? applyOverrides(merged.data, [`training.steps=${steps}`]).data : merged.data;
+  const final = says ? withSteps(merged.data, steps) : merged.data;
   return { text: JSON.stringify(final), steps };
+}
+
+/** The run file with this number of steps, whichever way it named its length. */
+function withSteps(data: unknown, steps: number | undefined): unknown {
+  const { training, ...rest } = data as { training?: Record<string, unknown> };
+  const { totalTokens: _totalTokens, ...others } = training ?? {};
+  return { ...rest, training: { ...others, steps } };
 }
 
 /** Steps of the whole run: `trainsHours` wins over what the run file says. */

@@ -1,5 +1,6 @@
 """Saves in the background, one at a time, and keeps the store tidy."""
 
+import re
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,6 +19,9 @@ from slipway_trainer.checkpoint.staging import Staging
 from slipway_trainer.checkpoint.store import Store
 from slipway_trainer.checkpoint.writer import ObjectStoreWriter
 from slipway_trainer.exits import CheckpointFailed
+
+#: What the host-side group of saves says when a rank is gone (gloo transport/tcp/pair.cc); the driver counts these words as a lost peer.
+_PEER_LOST = re.compile(r"gloo\b.*Connection (?:reset|closed) by (?:remote )?peer", re.DOTALL)
 
 
 def first_reason(error: BaseException) -> str:
@@ -50,6 +54,10 @@ class CheckpointSaver:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
         self._running: Future[Saved] | None = None
 
+    def prepare(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Before the first save, with a state of the same tensors."""
+        self._staging.prepare(dict(state))
+
     def start(self, step: int, state: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> Saved | None:
         """Copies the state and begins to write it. Returns the save before it, which it waits for."""
         before = self.wait()
@@ -73,7 +81,11 @@ class CheckpointSaver:
         except CheckpointFailed:
             raise
         except (Exception, CheckpointException) as error:
-            raise CheckpointFailed(f"a checkpoint could not be written: {first_reason(error)}") from error
+            reason = first_reason(error)
+            if _PEER_LOST.search(reason):
+                # Another rank died during the save: its host has the cause, and storage is well.
+                raise RuntimeError(f"a checkpoint could not be written because a rank is gone: {reason}") from error
+            raise CheckpointFailed(f"a checkpoint could not be written: {reason}") from error
 
     def _write(self, step: int, snapshot: dict[str, Any], facts: Mapping[str, Any], began: float, blocked: float) -> Saved:
         folder = folder_of(step)

@@ -16,8 +16,12 @@ class Staging:
         self._pinned = pinned
         self._buffers: dict[str, Any] | None = None
 
-    def copy(self, state: dict[str, torch.Tensor]) -> dict[str, Any]:
-        """A snapshot of `state`. Valid until the next call."""
+    def prepare(self, state: dict[str, torch.Tensor]) -> None:
+        """Makes the buffers. The first save then takes as long as any other, and one beside a hung kernel needs no pinned memory."""
         if self._buffers is None or self._buffers.keys() != state.keys():
             self._buffers = _create_cpu_state_dict(state, pin_memory=self._pinned)
+
+    def copy(self, state: dict[str, torch.Tensor]) -> dict[str, Any]:
+        """A snapshot of `state`. Valid until the next call."""
+        self.prepare(state)
         return _copy_state_dict(state, self._buffers)

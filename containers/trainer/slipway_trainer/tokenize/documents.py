@@ -1,9 +1,12 @@
 """Documents of a folder, in an order that does not depend on the machine."""
 
+import gzip
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
+
+from slipway_trainer.exits import DataFailed, Settings
 
 
 class Document(NamedTuple):
@@ -14,10 +17,44 @@ class Document(NamedTuple):
     text: bytes
 
 
+#: Suffixes of files with one JSON object a line. Any other text is one document; either may be compressed with gzip (`.gz`).
+LINES = (".jsonl", ".json")
+#: How files begin that hold no text, or text in a form that is not read: gzip, zstd, xz, bzip2, zip, parquet, Avro, ORC.
+_MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ", b"BZh", b"PK\x03\x04", b"PAR1", b"Obj\x01", b"ORC")
+_LOOK_BYTES = 8192
+
+
+def _kind(path: Path) -> str:
+    """The suffix that says how a file is read, without a `.gz` behind it."""
+    return Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+
+
+def _is_marker(path: Path) -> bool:
+    return path.name.startswith("_") and not path.suffix
+
+
+def _is_binary(path: Path) -> bool:
+    try:
+        with _opened(path) as handle:
+            head = handle.read(_LOOK_BYTES)
+    except gzip.BadGzipFile:
+        return True
+    return b"\0" in head or head.startswith(_MAGIC)
+
+
 def input_files(folder: Path) -> list[Path]:
-    """All files below `folder`, by name; hidden ones (download leftovers) are left out."""
-    found = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
-    return sorted(found, key=lambda path: path.relative_to(folder).as_posix())
+    """All files below `folder`, by name; hidden ones (download leftovers) and markers such as Spark's _SUCCESS are left out.
+
+    Raises Settings naming binary files: as raw text they would be noise in the training data.
+    """
+    found = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".") and not _is_marker(path))
+    files = sorted(found, key=lambda path: path.relative_to(folder).as_posix())
+    other = [path.relative_to(folder).as_posix() for path in files if _is_binary(path)]
+    if other:
+        listed = ", ".join(other[:5]) + (f" and {len(other) - 5} more" if len(other) > 5 else "")
+        must = "must hold text, .jsonl or .json files, or those compressed with gzip (.gz)"
+        raise Settings([f"--data-channel: {must}, got {listed}; convert or remove them"])
+    return files
 
 
 def share(files: Sequence[Path], host: int, hosts: int) -> list[Path]:
@@ -26,18 +63,37 @@ def share(files: Sequence[Path], host: int, hosts: int) -> list[Path]:
 
 
 def documents(files: Sequence[Path], start: tuple[int, int], text_key: str) -> Iterator[Document]:
-    """Documents from place `start` on: a line of a .jsonl file is one (its `text_key`), any other file is one as a whole."""
+    """Documents from place `start` on: a line of a .jsonl or .json file is one (its `text_key`), any other file is one as a whole.
+
+    Raises DataFailed naming file and line of what is no document.
+    """
     first_file, first_line = start
     for number in range(first_file, len(files)):
         skip = first_line if number == first_file else 0
-        if files[number].suffix == ".jsonl":
+        if _kind(files[number]) in LINES:
             yield from _lines(files[number], number, skip, text_key)
         elif skip == 0:
-            yield Document(number, 0, files[number].read_bytes())
+            with _opened(files[number]) as handle:
+                yield Document(number, 0, handle.read())
+
+
+def _opened(path: Path) -> BinaryIO:
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
 
 
 def _lines(file: Path, number: int, skip: int, text_key: str) -> Iterator[Document]:
-    with file.open("rb") as handle:
+    with _opened(file) as handle:
         for line_number, line in enumerate(handle):
             if line_number >= skip and line.strip():
-                yield Document(number, line_number, str(json.loads(line)[text_key]).encode("utf-8"))
+                yield Document(number, line_number, _text(line, text_key, f"{file.name}:{line_number + 1}").encode("utf-8"))
+
+
+def _text(line: bytes, text_key: str, place: str) -> str:
+    try:
+        found = json.loads(line)
+    except ValueError as error:
+        raise DataFailed(f"{place}: must be one JSON object a line ({error})") from error
+    text = found.get(text_key) if isinstance(found, dict) else None
+    if not isinstance(text, str):
+        raise DataFailed(f"{place}: must have text under {text_key!r}, got {json.dumps(text)}; remove the line, or give --text-key")
+    return text

@@ -35,6 +35,9 @@ class FileTokenizer:
         except ImportError as error:
             raise Settings(["--tokenizer: the image must have the `tokenizers` package; choose one that has it (image.uri)"]) from error
         self._tokenizer = Loaded.from_file(str(path))
+        # Files of fine-tuned models often carry both: documents would be cut, and filled up with padding tokens.
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
         self.name = path.name
         self.vocabulary_size = self._tokenizer.get_vocab_size()
         found = self._tokenizer.token_to_id(end_of_text)

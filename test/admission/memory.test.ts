@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { fitsMemory, memoryIssues, withFittingAlternatives } from '../../../lib/handlers/shared/memory-check';
-import { loadRun } from '../../../lib/spec/load';
-import type { RunSpec } from '../../../lib/spec/run-spec';
+import { fitsMemory, memoryIssues, withFittingAlternatives } from '../../lib/admission/memory';
+import { loadRun } from '../../lib/spec/load';
+import type { RunSpec } from '../../lib/spec/run-spec';
 
 const run = (compute: string, more = ''): RunSpec => {
   const { value, issues } = loadRun(`

@@ -1,6 +1,6 @@
-import { planRun } from '../../planner/plan-run';
-import { type Issue, issue } from '../../spec/issue';
-import type { RunSpec } from '../../spec/run-spec';
+import { planRun } from '../planner/plan-run';
+import { type Issue, issue } from '../spec/issue';
+import type { RunSpec } from '../spec/run-spec';
 
 /** A run on one of the cluster shapes that it may be given. */
 interface Shape {
@@ -28,11 +28,12 @@ const on = (run: RunSpec, { instanceType, instanceCount }: RunSpec['compute']['a
   },
 });
 
-/** GiB needed and there, when the planner knows the run and it cannot fit; undefined in every other case. */
-function shortfall(run: RunSpec, region: string): { needed: number; available: number } | undefined {
+/** GiB needed and there, and what would help, when the planner knows the run and it cannot fit; undefined in every other case. */
+function shortfall(run: RunSpec, region: string): { needed: number; available: number; advice: string } | undefined {
   const plan = planRun(run, { region });
   if (Array.isArray(plan) || plan.fits !== 'oom') return undefined;
-  return { needed: plan.memoryGiB.total, available: plan.memoryGiB.available };
+  const advice = plan.advice.map((a) => a.change).join(', or ');
+  return { needed: plan.memoryGiB.total, available: plan.memoryGiB.available, advice };
 }
 
 /** Every shape that the run may be given and cannot fit. What the planner does not know it says nothing about. */
@@ -43,7 +44,10 @@ export function memoryIssues(run: RunSpec, region: string): Issue[] {
     return issue('plan/memory', 'error', path, {
       must: `must fit the ${short.available.toFixed(0)} GiB of one GPU of ${shape.compute.instanceType || 'its groups'}`,
       got: `${short.needed.toFixed(0)} GiB`,
-      fix: path === 'training' ? 'see slipway plan for what helps' : 'leave it out, or plan it with more instances',
+      fix:
+        path === 'training'
+          ? short.advice || 'use more instances, or a smaller batch'
+          : 'leave it out, or plan it with more instances',
     });
   });
 }

@@ -1,0 +1,48 @@
+"""Whether the host's NVIDIA driver can run the image's CUDA: said in one line at the start, before a rank fails with less words.
+
+The least driver by CUDA's major version: https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html
+(2026-11-22). Within a major version an older driver is enough; across majors it is not, unless the image brings NVIDIA's forward
+compatibility package (cuda-compat), which data centre GPUs take.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from typing import Any, Mapping, Optional
+
+LEAST_DRIVER = {11: 450, 12: 525, 13: 580}
+COMPAT_FOLDER = Path("/usr/local/cuda/compat")
+
+
+def cuda_of_torch() -> Optional[str]:
+    """The CUDA version that this Python's PyTorch was built for, read from its files: an import takes seconds."""
+    try:
+        found = importlib.util.find_spec("torch")
+        text = (Path(str(found.submodule_search_locations[0])) / "version.py").read_text(encoding="utf-8") if found else ""  # type: ignore[index]
+    except (OSError, ValueError, TypeError, IndexError):
+        return None
+    match = re.search(r"^cuda[^=\n]*= *['\"]([\d.]+)['\"]", text, re.MULTILINE)
+    return match.group(1) if match else None
+
+
+def has_compat(folder: Path = COMPAT_FOLDER) -> bool:
+    """Whether the image brings libraries of a newer driver."""
+    return any(folder.glob("libcuda.so*"))
+
+
+def driver_line(facts: Mapping[str, Any], compat: bool) -> str:
+    """What to say of a host's inventory (`driver`, `cuda`); "" where either is not known."""
+    driver, cuda = facts.get("driver"), facts.get("cuda")
+    if not driver or not cuda:
+        return ""
+    least = LEAST_DRIVER.get(int(str(cuda).split(".")[0]))
+    said = "NVIDIA driver %s, PyTorch built for CUDA %s" % (driver, cuda)
+    if least is None:
+        return said
+    if int(str(driver).split(".")[0]) >= least:
+        return "%s: fits (CUDA %s needs %d or later)" % (said, str(cuda).split(".")[0], least)
+    fix = "CUDA will not start; use an image for an older CUDA, or one with cuda-compat"
+    helps = "the image has cuda-compat, which must help" if compat else fix
+    return "%s: the driver is older than the %d that it needs; %s" % (said, least, helps)

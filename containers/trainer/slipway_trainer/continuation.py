@@ -1,0 +1,85 @@
+"""What a checkpoint remembers of the run that wrote it, and what a run that continues from it must have in common."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from slipway_trainer.batches import Batches
+from slipway_trainer.exits import Settings
+from slipway_trainer.settings import RunSettings
+from slipway_trainer.skips import batches_behind
+
+#: Where a run file says what a checkpoint remembers under `data`.
+_DATA = {
+    "sequenceLength": "training.sequenceLength",
+    "samples": "training.sequenceLength or the token shards of the channel",
+    "digest": "the token shards of the channel",
+}
+
+
+class Continuation:
+    """One run's data and model as checkpoints remember them."""
+
+    def __init__(self, settings: RunSettings, batches: Batches) -> None:
+        self._settings, self._batches = settings, batches
+        training = settings.training
+        self._tokens_per_step = training.global_batch_size * training.sequence_length
+        # Tokens and steps of the checkpoint that another sequence length may have counted.
+        self._tokens_before, self._steps_before = 0, 0
+
+    def tokens(self, step: int) -> int:
+        """Tokens trained on when `step` steps are done."""
+        return self._tokens_before + (step - self._steps_before) * self._tokens_per_step
+
+    def facts(self, step: int) -> dict[str, Any]:
+        """The fields of COMMITTED.json that the run and its data decide."""
+        training = self._settings.training
+        behind = batches_behind(training.skips, step)
+        return {
+            "step": step,
+            "tokens": self.tokens(step),
+            "epoch": self._batches.epoch(behind),
+            "data": {
+                "seed": training.seed,
+                "nextSample": behind * training.global_batch_size,
+                "sequenceLength": training.sequence_length,
+                "samples": self._batches.samples,
+                "digest": self._batches.digest,
+            },
+            "model": self._model(),
+        }
+
+    def _model(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self._settings.architecture).items() if value is not None}
+
+    def take(self, record: Mapping[str, Any]) -> list[str]:
+        """Continues from a checkpoint's record. Returns what differs in a checkpoint of another run, which may differ on purpose.
+
+        Raises Settings for a checkpoint of this run that was written with other data or another model, and for any whose data position
+        this run cannot take over. What an older checkpoint does not say is not compared.
+        """
+        step = int(record["step"])
+        self._tokens_before, self._steps_before = int(record.get("tokens", self.tokens(step))), step
+        own, data = self.facts(step), record.get("data") or {}
+        position = {name: own["data"][name] for name in ("seed", "nextSample")}
+        found = {name: data.get(name) for name in position}
+        if found != position:
+            raise Settings(
+                [f"training: seed and globalBatchSize must be those of the checkpoint, whose data position is {found}, got {position}"]
+            )
+        differences = [
+            f"{option}: must be that of the checkpoint, {data[name]}, got {own['data'][name]}"
+            for name, option in _DATA.items()
+            if name in data and data[name] != own["data"][name]
+        ]
+        differences += self._model_differences(record.get("model"))
+        if differences and record.get("runId") == self._settings.run_id:
+            raise Settings(differences)
+        return differences
+
+    def _model_differences(self, before: Mapping[str, Any] | None) -> list[str]:
+        if before is None:
+            return []
+        now = self._model()
+        names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+        return [f"model {name}: must be that of the checkpoint, {before.get(name)}, got {now.get(name)}" for name in names]

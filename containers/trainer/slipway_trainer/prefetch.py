@@ -1,0 +1,57 @@
+"""Micro-batches read ahead by a few threads, so that a step does not wait for storage. Reads hold no lock of Python's."""
+
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import torch
+from torch import Tensor
+
+from slipway_trainer.batches import Batches
+
+#: Micro-batches on their way at once: a read from S3 takes 50 to 100 ms, a micro-batch of a small model less.
+DEPTH = 8
+THREADS = 4
+
+
+class Prefetch:
+    """The micro-batches of a rank in the order of training. Any other order works too, without reading ahead."""
+
+    def __init__(self, batches: Batches, pinned: bool, depth: int = DEPTH) -> None:
+        self._batches, self._pinned, self._depth = batches, pinned, depth
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="data")
+        self._ahead: deque[tuple[tuple[int, int], Future[Tensor]]] = deque()
+
+    def _following(self, key: tuple[int, int]) -> tuple[int, int]:
+        batch, micro_step = key
+        return (batch, micro_step + 1) if micro_step + 1 < self._batches.micro_steps else (batch + 1, 0)
+
+    def _read(self, numbers: list[int]) -> Tensor:
+        rows = self._batches.rows(numbers)
+        return rows.pin_memory() if self._pinned else rows
+
+    def _ask(self, key: tuple[int, int]) -> None:
+        # The order is computed here: it caches, and threads would disturb each other.
+        self._ahead.append((key, self._pool.submit(self._read, self._batches.numbers(*key))))
+
+    def micro_batch(self, batch: int, micro_step: int, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Input and target tokens, each (B, L). Raises DataFailed for what could not be read."""
+        key = (batch, micro_step)
+        if not self._ahead or self._ahead[0][0] != key:
+            # The first one, or the first after a window that is left out.
+            self._drop()
+            self._ask(key)
+        while len(self._ahead) <= self._depth:
+            self._ask(self._following(self._ahead[-1][0]))
+        rows = self._ahead.popleft()[1].result()
+        if device.type == "cuda":
+            rows = rows.to(device, non_blocking=True)
+        return rows[:, :-1], rows[:, 1:]
+
+    def _drop(self) -> None:
+        for _key, future in self._ahead:
+            future.cancel()
+        self._ahead.clear()
+
+    def close(self) -> None:
+        self._drop()
+        self._pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,4 @@
+export * from './judge';
+export * from './memory';
+export * from './price';
+export * from './quota-issues';

@@ -1,0 +1,46 @@
+import { judgeForDeploy, type Limits, type QuotaRow, runQuotaNeeds } from '../quota';
+import { checkRun } from '../rules';
+import { refuseUnsupported } from '../rules/support';
+import type { Descriptor } from '../spec/descriptor';
+import { hasErrors, type Issue } from '../spec/issue';
+import type { RunSpec } from '../spec/run-spec';
+import { memoryIssues } from './memory';
+import { plannedCostIssues, priceIssues } from './price';
+import { isAboveLimit, quotaIssues } from './quota-issues';
+
+/** What a launch is judged against. */
+export interface AdmissionFacts {
+  descriptor: Descriptor;
+  region: string;
+  /** Applied limits by quota name; a name without one is unknown, and holds nothing back. */
+  limits: Limits;
+  /** A person has said that it goes on at a price that nobody knows. */
+  acceptsUnknownPrice: boolean;
+}
+
+export interface AdmissionVerdict {
+  /** No issue is an error: the run may join the queue. */
+  isAdmitted: boolean;
+  issues: Issue[];
+  quota: QuotaRow[];
+}
+
+/**
+ * Everything that memory, price, cost, quota, guardrails and the other rules say of one launch: the same for the command line, the control
+ * plane and simulations. Needs above what is free are not judged here: the queue lets such a run wait.
+ */
+export function judgeAdmission(
+  run: RunSpec,
+  { descriptor, region, limits, acceptsUnknownPrice }: AdmissionFacts,
+): AdmissionVerdict {
+  const quota = judgeForDeploy(runQuotaNeeds(run), limits);
+  const prices = { region, prices: descriptor.prices };
+  const issues = [
+    ...refuseUnsupported(checkRun(run, { descriptor, region })),
+    ...priceIssues(run, prices, acceptsUnknownPrice),
+    ...memoryIssues(run, region),
+    ...plannedCostIssues(run, prices),
+    ...quotaIssues(quota.filter(isAboveLimit)),
+  ];
+  return { isAdmitted: !hasErrors(issues), issues, quota };
+}

@@ -1,0 +1,26 @@
+import type { QuotaRow } from '../quota';
+import { type Issue, issue } from '../spec/issue';
+
+/** Above the limit waiting does not help; above what is free the queue does. */
+export const isAboveLimit = (row: QuotaRow): boolean => row.limit !== null && row.needed > row.limit;
+
+/** What a table of needs says against a launch: an error above a limit, a warning where it has to wait or where nobody knows. */
+export function quotaIssues(rows: readonly QuotaRow[]): Issue[] {
+  return rows.filter((row) => row.verdict !== 'enough').map(quotaIssue);
+}
+
+function quotaIssue(row: QuotaRow): Issue {
+  const quota = `quota ${row.name}${row.code ? `, ${row.code}` : ''}`;
+  const say = (level: 'error' | 'warning', must: string, fix: string) =>
+    issue('quota/limit', level, row.wantedBy, { must, got: row.needed, fix });
+  if (row.limit === null) return say('warning', `must be known: ${row.name}`, row.reason);
+  if (isAboveLimit(row)) {
+    return say(
+      'error',
+      `must be at most ${row.limit} (${quota})`,
+      'lower it, or request an increase with slipway quota --request',
+    );
+  }
+  const free = row.limit - (row.inUse ?? 0);
+  return say('warning', `must be at most ${free} (${quota})`, 'wait for running jobs to end, or lower it');
+}

@@ -1,0 +1,83 @@
+"""A checkpoint is continued by the run that it belongs to: same data, same length, same model."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rank_world import events, run_ranks, trainer_job, write_shards
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+
+def job_at(root: Path, **changes: object) -> dict:
+    checkpoints = {"mode": "direct", "uri": str(root / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    return trainer_job(checkpoints=checkpoints, **changes)
+
+
+@pytest.fixture(scope="module")
+def finished(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of six steps and its last checkpoint."""
+    root = tmp_path_factory.mktemp("finished")
+    code, output = run_ranks(root, 1, job_at(root), {"train": shards})
+    assert code == 0, output
+    return root
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"training": {"sequenceLength": 16, "steps": 8}}, "training.sequenceLength: must be that of the checkpoint, 32, got 16"),
+        ({"training": {"seed": 8, "steps": 8}}, "seed and globalBatchSize must be those of the checkpoint"),
+        (
+            {"training": {"steps": 8}, "model": {"ropeTheta": 5e5}},
+            "model rope_theta: must be that of the checkpoint, 10000.0, got 500000.0",
+        ),
+        ({"training": {"steps": 8}, "model": {"normEpsilon": 1e-6}}, "model norm_epsilon: must be that of the checkpoint"),
+    ],
+)
+def test_fails_with_77_when_a_run_is_continued_with_other_settings(
+    finished: Path, shards: Path, tmp_path: Path, changes: dict, message: str
+) -> None:
+    code, output = run_ranks(tmp_path, 1, job_at(finished, **changes), {"train": shards})
+    assert code == 77
+    assert message in output
+
+
+def test_fails_with_77_when_the_data_of_a_run_has_changed(finished: Path, tmp_path: Path) -> None:
+    other = write_shards(tmp_path / "other", seed=9)
+    code, output = run_ranks(tmp_path / "again", 1, job_at(finished, training={"steps": 8}), {"train": other})
+    assert code == 77
+    assert "the token shards of the channel: must be that of the checkpoint" in output
+
+
+def test_another_run_may_differ_and_says_how(finished: Path, shards: Path, tmp_path: Path) -> None:
+    changes = {"training": {"sequenceLength": 16, "steps": 8}, "model": {"ropeTheta": 5e5}}
+    job = job_at(tmp_path, runId="other", **changes)
+    job["checkpoints"]["resumeFrom"] = str(finished / "checkpoints/step-6")
+    code, output = run_ranks(tmp_path, 1, job, {"train": shards}, SLIPWAY_RUN_ID="other")
+    assert code == 0, output
+    assert "with a difference: model rope_theta" in output
+    # Six steps of 4 x 32 tokens, then steps of 4 x 16.
+    assert [event["tokens"] for event in events(output, "step")] == [6 * 128 + 64, 6 * 128 + 128]
+
+
+def test_a_finished_run_that_is_started_again_writes_nothing(finished: Path, shards: Path, tmp_path: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in finished.rglob("checkpoints/**/*")}
+    code, output = run_ranks(tmp_path, 1, job_at(finished), {"train": shards})
+    assert code == 0, output
+    assert {path: path.stat().st_mtime_ns for path in finished.rglob("checkpoints/**/*")} == before
+    assert events(output, "checkpoint") == []
+
+
+def test_a_checkpoint_that_says_less_is_continued(finished: Path, shards: Path, tmp_path: Path) -> None:
+    marker = finished / "checkpoints/step-6/COMMITTED.json"
+    record = json.loads(marker.read_text())
+    text = marker.read_text()
+    marker.write_text(json.dumps(record | {"data": {"seed": 7, "nextSample": 24}, "model": None}))
+    try:
+        code, output = run_ranks(tmp_path, 1, job_at(finished, training={"sequenceLength": 16}), {"train": shards})
+    finally:
+        marker.write_text(text)
+    assert code == 0, output

@@ -1,0 +1,86 @@
+import { ListObjectsV2Command } from '@aws-sdk/client-s3';
+import { DescribeTrainingJobCommand, ListTrainingJobsCommand } from '@aws-sdk/client-sagemaker';
+import { GetParameterCommand } from '@aws-sdk/client-ssm';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { boundedTimeline } from '../../../lib/handlers/control/timeline';
+import { listCheckpoints } from '../../../lib/handlers/reconcile/checkpoints';
+import { othersUsage } from '../../../lib/handlers/reconcile/others-usage';
+import { onEvent } from '../../../lib/handlers/reconcile/reconcile';
+import { type FakeWorld, fakeWorld } from '../support/fake-world';
+
+let world: FakeWorld;
+beforeEach(() => {
+  world = fakeWorld();
+});
+
+describe('500 jobs of others', () => {
+  const TYPE = 'ml.m5.xlarge for training job usage';
+  const calls = () => ({
+    list: world.sagemaker.mock.commandCalls(ListTrainingJobsCommand).length,
+    describe: world.sagemaker.mock.commandCalls(DescribeTrainingJobCommand).length,
+  });
+  beforeEach(() => {
+    world.sagemaker.mock.on(ListTrainingJobsCommand).callsFake(({ NextToken }) => {
+      const page = Number(NextToken ?? 0);
+      const names = Array.from({ length: 100 }, (_, i) => ({ TrainingJobName: `other-${page}-${i}` }));
+      return { TrainingJobSummaries: names, NextToken: page < 4 ? String(page + 1) : undefined };
+    });
+    world.sagemaker.mock
+      .on(DescribeTrainingJobCommand)
+      .callsFake(() => ({ ResourceConfig: { InstanceType: 'ml.m5.xlarge', InstanceCount: 1 } }));
+  });
+
+  test('are described a hundred in a pass, and listed once a minute, two pages a second', async () => {
+    const began = world.now();
+    expect((await othersUsage(world.reconcile, new Set())).get(TYPE)).toBe(100);
+    expect(calls()).toEqual({ list: 5, describe: 100 });
+    expect(world.now() - began).toBe(2000);
+    for (let pass = 2; pass <= 6; pass++) await othersUsage(world.reconcile, new Set());
+    expect(calls()).toEqual({ list: 5, describe: 500 });
+    world.pass(60_000);
+    expect((await othersUsage(world.reconcile, new Set())).get(TYPE)).toBe(500);
+    expect(calls()).toEqual({ list: 10, describe: 500 });
+  });
+
+  test('are asked for only while the invocation has time', async () => {
+    await othersUsage({ ...world.reconcile, remainingMs: () => 10_000 }, new Set());
+    expect(calls()).toEqual({ list: 1, describe: 0 });
+  });
+});
+
+test('a tick reads the descriptor of a team once, and spreads its messages', async () => {
+  const record = await world.store.find(await world.launch());
+  if (!record) throw new Error('no run');
+  world.store.active = async () => Array.from({ length: 100 }, (_, i) => ({ ...record, runId: `${record.runId}${i}` }));
+  const began = world.now();
+  await onEvent(world.reconcile, { slipway: 'tick' });
+  expect(world.messages).toHaveLength(101);
+  expect(world.now() - began).toBe(9 * 250);
+
+  const runs = await Promise.all([world.launch(), world.launch()]);
+  const before = world.ssm.commandCalls(GetParameterCommand).length;
+  for (const runId of runs) {
+    const Records = [{ messageId: runId, body: JSON.stringify({ kind: 'run', runId }), eventSource: 'aws:sqs' }];
+    await onEvent(world.reconcile, { Records });
+  }
+  expect(world.ssm.commandCalls(GetParameterCommand).length).toBe(before);
+});
+
+test('what a look at checkpoints costs does not grow with how many there are', async () => {
+  for (let step = 1; step <= 300; step++) world.commit('r', step);
+  const lists = () => world.s3.mock.commandCalls(ListObjectsV2Command).length;
+  const found = await listCheckpoints(world.reconcile.s3, 's3://checkpoint-bucket/runs/nlp/r/');
+  expect(found).toMatchObject({ committed: [{ step: 300 }, { step: 299 }, { step: 298 }] });
+  expect(lists()).toBe(4);
+  await listCheckpoints(world.reconcile.s3, 's3://checkpoint-bucket/runs/nlp/r/', { enough: 1 });
+  expect(lists()).toBe(6);
+});
+
+test('an answer has the newest lines of a timeline that fit it, and says how many do not', () => {
+  const lines = Array.from({ length: 1000 }, (_, i) => ({ at: i, what: 'phase', text: `phase ${i}`, evidence: {} }));
+  expect(boundedTimeline(lines)).toMatchObject({ timeline: { length: 1000 } });
+  const { timeline, timelineOmitted } = boundedTimeline(lines, 10_000);
+  expect(timeline.at(-1)?.text).toBe('phase 999');
+  expect((timelineOmitted ?? 0) + timeline.length).toBe(1000);
+  expect(JSON.stringify(timeline).length).toBeLessThanOrEqual(10_001);
+});
