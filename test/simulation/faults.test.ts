@@ -1,5 +1,8 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { broken, PRETRAIN, played, run, runOf } from './support';
+
+/** A simulated day takes a second; on a busy machine several. */
+vi.setConfig({ testTimeout: 120_000 });
 
 const CAPACITY = 'CapacityError: Unable to provision requested ML compute capacity.';
 const spot = (more: object = {}) => run('a', { set: { 'compute.capacity': 'spot' }, ...more });

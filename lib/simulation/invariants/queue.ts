@@ -139,7 +139,9 @@ export class Fair extends Invariant {
     const usage = (team: string) => this.used.get(team) ?? 0;
     if (usage(run.team) <= entitlement(run.team) * (1 + MARGIN)) return;
     const favoured = waiting.list().find((other) => {
-      if (other === run || other.team === run.team || !this.hasStoodReady(other)) return false;
+      // One that the queue has let start waits for its create alone.
+      if (other === run || other.team === run.team || other.record?.admitted || !this.hasStoodReady(other))
+        return false;
       const isBelow = usage(other.team) < entitlement(other.team) * (1 - MARGIN);
       return isBelow && waiting.fits(other) && !waiting.fits(other, takes);
     });
