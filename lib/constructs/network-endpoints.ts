@@ -23,18 +23,49 @@ export function endpointServices(use: {
   };
 }
 
+const anyone = [new iam.AnyPrincipal()];
+
+/** Pulling: images of AWS lie in registries of other accounts. */
+const IMAGE_PULLS = [
+  'ecr:GetAuthorizationToken',
+  'ecr:BatchCheckLayerAvailability',
+  'ecr:GetDownloadUrlForLayer',
+  'ecr:BatchGetImage',
+];
+
 /**
- * What may pass the S3 endpoint: buckets of this account, the buckets of other accounts that the environment names, and the
- * bucket with ECR's image layers. Data cannot leave into anybody else's bucket, with whatever credentials.
+ * What may pass an interface endpoint: calls with credentials of this account, so that nobody's own key carries data out. Where
+ * the call names a resource, it lies in this account as well; images alone may be pulled from elsewhere. Metrics, tokens and
+ * Session Manager's channels have no resource, and land in the account of their caller.
+ */
+export function interfaceEndpointPolicy(stack: Stack, endpoint: string): iam.PolicyStatement[] {
+  const own = { 'aws:PrincipalAccount': stack.account };
+  const allow = (sid: string, actions: string[], conditions: Record<string, string>) =>
+    new iam.PolicyStatement({
+      sid,
+      principals: anyone,
+      actions,
+      resources: ['*'],
+      conditions: { StringEquals: conditions },
+    });
+  const inside = { ...own, 'aws:ResourceAccount': stack.account };
+  if (endpoint.startsWith('Ecr')) return [allow('Pull', IMAGE_PULLS, own), allow('OwnRepositories', ['ecr:*'], inside)];
+  if (endpoint === 'Logs') return [allow('OwnLogGroups', ['logs:*'], inside)];
+  return [allow('OwnCredentials', ['*'], own)];
+}
+
+/**
+ * What may pass the S3 endpoint: with credentials of this account, its own buckets and the buckets of other accounts that the
+ * environment names; and the bucket with ECR's image layers, which ECR signs for. Data cannot leave into anybody else's bucket.
  */
 export function s3EndpointPolicy(stack: Stack, foreignBucketArns: readonly string[]): iam.PolicyStatement[] {
-  const anyone = [new iam.AnyPrincipal()];
+  const credentials = { 'aws:PrincipalAccount': stack.account };
   const own = new iam.PolicyStatement({
     sid: 'OwnAccount',
     principals: anyone,
     actions: ['s3:*'],
     resources: ['*'],
-    conditions: { StringEquals: { 'aws:ResourceAccount': stack.account } },
+    conditions: { StringEquals: { ...credentials, 'aws:ResourceAccount': stack.account } },
   });
   const layers = new iam.PolicyStatement({
     sid: 'ImageLayers',
@@ -49,6 +80,7 @@ export function s3EndpointPolicy(stack: Stack, foreignBucketArns: readonly strin
     principals: anyone,
     actions: ['s3:GetObject', 's3:ListBucket', 's3:PutObject', 's3:AbortMultipartUpload'],
     resources: foreignBucketArns.flatMap((arn) => [arn, `${arn}/*`]),
+    conditions: { StringEquals: credentials },
   });
   return [own, layers, foreign];
 }

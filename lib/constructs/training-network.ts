@@ -2,7 +2,7 @@ import { Fn, Stack } from 'aws-cdk-lib';
 import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
-import { endpointServices, s3EndpointPolicy } from './network-endpoints';
+import { endpointServices, interfaceEndpointPolicy, s3EndpointPolicy } from './network-endpoints';
 import { isSandbox } from './sandbox-context';
 
 /** Addresses of the VPC; the endpoints' group names them literally, so that no rule needs a look-up. */
@@ -110,8 +110,10 @@ export class TrainingNetwork extends Construct {
       allowAllOutbound: false,
     });
     group.addIngressRule(ec2.Peer.ipv4(VPC_CIDR), ec2.Port.tcp(443), 'HTTPS from jobs');
-    for (const [name, service] of Object.entries(endpointServices(props)))
-      this.vpc.addInterfaceEndpoint(name, { service, open: false, securityGroups: [group] });
+    for (const [name, service] of Object.entries(endpointServices(props))) {
+      const endpoint = this.vpc.addInterfaceEndpoint(name, { service, open: false, securityGroups: [group] });
+      for (const statement of interfaceEndpointPolicy(Stack.of(this), name)) endpoint.addToPolicy(statement);
+    }
   }
 
   private addFlowLog(): void {
