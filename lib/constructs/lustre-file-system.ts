@@ -45,7 +45,8 @@ export class LustreFileSystem extends Construct {
     const isRetained = props.retain !== false;
     resource.applyRemovalPolicy(isRetained ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY);
     if (isRetained) retainNetwork(props.network ?? []);
-    props.key.addToResourcePolicy(repositoryAccess(Stack.of(this), props.dataBucketName));
+    for (const statement of repositoryAccess(Stack.of(this), props.dataBucketName))
+      props.key.addToResourcePolicy(statement);
     new fsx.CfnDataRepositoryAssociation(this, 'Data', {
       fileSystemId: resource.ref,
       fileSystemPath: '/data',
@@ -77,18 +78,27 @@ function retainNetwork(parts: readonly IConstruct[]): void {
  * key says so; the role is named after the file system, which does not exist yet. With bucket keys, the context is the bucket's ARN.
  * https://docs.aws.amazon.com/fsx/latest/LustreGuide/s3-server-side-encryption-support.html, 2026-11-22.
  */
-function repositoryAccess({ partition, account, region, urlSuffix }: Stack, bucketName: string): iam.PolicyStatement {
+function repositoryAccess({ partition, account, region, urlSuffix }: Stack, bucketName: string): iam.PolicyStatement[] {
   const roles = 'role/aws-service-role/s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access_fs-*';
   const bucket = `arn:${partition}:s3:::${bucketName}`;
-  return new iam.PolicyStatement({
-    sid: 'LustreDataRepository',
-    principals: [new iam.AnyPrincipal()],
-    actions: ['kms:Encrypt', 'kms:Decrypt', 'kms:ReEncrypt*', 'kms:GenerateDataKey*', 'kms:DescribeKey'],
-    resources: ['*'],
-    conditions: {
-      StringEquals: { 'kms:CallerAccount': account, 'kms:ViaService': `s3.${region}.${urlSuffix}` },
-      ArnLike: { 'aws:PrincipalArn': `arn:${partition}:iam::${account}:${roles}` },
+  const statement = (sid: string, actions: string[], context?: Record<string, unknown>) =>
+    new iam.PolicyStatement({
+      sid,
+      principals: [new iam.AnyPrincipal()],
+      actions,
+      resources: ['*'],
+      conditions: {
+        StringEquals: { 'kms:CallerAccount': account, 'kms:ViaService': `s3.${region}.${urlSuffix}` },
+        ArnLike: { 'aws:PrincipalArn': `arn:${partition}:iam::${account}:${roles}` },
+        ...context,
+      },
+    });
+  const uses = ['kms:Encrypt', 'kms:Decrypt', 'kms:ReEncrypt*', 'kms:GenerateDataKey*'];
+  return [
+    statement('LustreDataRepository', uses, {
       StringLike: { 'kms:EncryptionContext:aws:s3:arn': [bucket, `${bucket}/*`] },
-    },
-  });
+    }),
+    // DescribeKey carries no encryption context.
+    statement('LustreDataRepositoryKey', ['kms:DescribeKey']),
+  ];
 }
