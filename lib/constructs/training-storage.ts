@@ -105,8 +105,15 @@ export class TrainingStorage extends Construct {
       minimumTLSVersion: 1.2,
       blockPublicAccess: s3.BlockPublicAccess.BLOCK_ALL,
       objectOwnership: s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+      versioned: true,
       removalPolicy: this.removalPolicy,
-      lifecycleRules: [{ id: 'expire', expiration: Duration.days(ACCESS_LOG_DAYS) }],
+      lifecycleRules: [
+        {
+          id: 'expire',
+          expiration: Duration.days(ACCESS_LOG_DAYS),
+          noncurrentVersionExpiration: Duration.days(NONCURRENT_DAYS),
+        },
+      ],
     });
   }
 
