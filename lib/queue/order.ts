@@ -74,10 +74,13 @@ export class QueueLines {
   }
 }
 
-/** Teams whose part of the dominant shares of all given teams is larger than their part of the queue shares. */
+/**
+ * Teams whose part of the dominant shares is larger than their part of the queue shares, among the given teams and all that have used
+ * anything.
+ */
 export function teamsAbove(teams: readonly string[], { shares, pools = {}, usage = NO_USAGE }: TeamFacts): Set<string> {
   const used = dominantHours(usage.hours, pools);
-  const all = [...new Set(teams)];
+  const all = [...new Set([...teams, ...used.keys()])];
   const usedByAll = all.reduce((total, team) => total + (used.get(team) ?? 0), 0);
   const sharesOfAll = all.reduce((total, team) => total + shareOf(team, shares), 0);
   if (usedByAll === 0) return new Set();

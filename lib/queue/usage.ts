@@ -1,7 +1,7 @@
 import { ENVIRONMENT_POOL, type PoolLimit, type RunningRun } from './run';
 
-/** Instance-hours of the past lose half of their weight in this time. Slurm's fair share has the same (PriorityDecayHalfLife, 7 days). */
-export const HALF_LIFE_MS = 7 * 24 * 3_600_000;
+/** Instance-hours of the past lose half of their weight in this time, as under Slurm's PriorityDecayHalfLife. */
+export const HALF_LIFE_MS = 24 * 3_600_000;
 
 /** Numbers by team and pool. */
 export type ByTeam = Readonly<Record<string, Readonly<Record<string, number>>>>;

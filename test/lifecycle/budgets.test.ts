@@ -190,3 +190,21 @@ test('a run that waits a day in the queue is told of once, with what it waits fo
   expect(after.record.outbox[0]?.text).toContain('has waited 25 h in the queue: p5: needs 64, 32 of 64 are free');
   expect(run({ ...after.record, outbox: [] }, seeing(), T0 + 26 * HOUR + MINUTE).notices).toEqual([]);
 });
+
+test('creates that are throttled for minutes alert nobody; ten over an hour do, once', () => {
+  const open = attempt({
+    phase: 'intent',
+    status: '',
+    jobArn: undefined,
+    jobCreatedAt: undefined,
+    acceptedAt: undefined,
+  });
+  let record: RunRecord = admitted({ attempt: open });
+  const alerts: [number, string][] = [];
+  for (let minute = 1; minute <= 90; minute++) {
+    const out = run(record, seeing({ job: { kind: 'absent' } }), T0 + minute * MINUTE);
+    alerts.push(...out.notices.map((alert): [number, string] => [minute, alert]));
+    record = { ...out.record, outbox: [] };
+  }
+  expect(alerts).toEqual([[60, 'create-keeps-failing']]);
+});

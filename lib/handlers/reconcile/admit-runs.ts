@@ -8,7 +8,7 @@ import { advanceUsage, heldBy, NO_USAGE, type QueueUsage } from '../../queue/usa
 import { type QuotaNeed, runQuotaNeeds } from '../../quota';
 import { describeError } from '../shared/errors';
 import { sendMessage } from '../shared/queue';
-import { holdsCapacity, isQueued, queuedRun, runningRun } from '../shared/queue-runs';
+import { holdsCapacity, isQueued, queuedRun, runningRun, usesInstances } from '../shared/queue-runs';
 import { announce } from './act';
 import type { ReconcileDeps } from './deps';
 import { poolsOf } from './queue-pools';
@@ -30,10 +30,11 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
     [ENVIRONMENT_POOL]: runningRun(run, {}).instances,
   });
   const running = holding.map((run) => runningRun(run, poolNeeds(run)));
+  const using = holding.filter(usesInstances).map((run) => runningRun(run, poolNeeds(run)));
   const before = await rememberedUsage(deps);
-  const usage = advanceUsage(before ?? NO_USAGE, heldBy(running), now);
-  const remember = async (next: QueueUsage) => before && rememberUsage(deps, before, next);
-  if (waiting.length === 0) return remember(usage);
+  const usage = advanceUsage(before ?? NO_USAGE, heldBy(using), now);
+  if (before) await rememberUsage(deps, before, usage);
+  if (waiting.length === 0) return;
   const pools = await poolsOf(deps, active, [...needs.values()].flat());
   const awaited = await awaitedRuns(deps, waiting);
   const queued = waiting.map((run) => queuedRun(run, poolNeeds(run)));
@@ -53,8 +54,6 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
       if (why) await sayWhy(deps, await tellBlocked(deps, run, awaited, now), why);
     });
   }
-  const started = queued.filter((run) => admitted.includes(run.runId));
-  await remember({ ...usage, held: heldBy([...running, ...started]) });
 }
 
 /** Undefined when it cannot be read: the queue goes on, and the teams are equal in this pass. */

@@ -10,6 +10,13 @@ export const isQueued = (record: RunRecord): boolean =>
 /** Holds capacity, or is about to. */
 export const holdsCapacity = (record: RunRecord): boolean => !isOver(record) && record.admitted;
 
+/** Statuses of a job that has no instances: it waits for them, and uses none. */
+const WITHOUT_INSTANCES: ReadonlySet<string> = new Set(['', 'Starting', 'Pending', 'Interrupted', 'Restarting']);
+
+/** Its job has instances now, which count as its team's use. */
+export const usesInstances = ({ attempt }: RunRecord): boolean =>
+  attempt?.phase === 'created' && !WITHOUT_INSTANCES.has(attempt.secondaryStatus);
+
 export function runningRun(record: RunRecord, needs: PoolNeeds): RunningRun {
   const rung = record.policy.ladder.find((r) => r.id === record.rungId);
   const instances = hostCount(rung?.instances ?? []);

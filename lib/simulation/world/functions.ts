@@ -58,6 +58,9 @@ export function functionsOf(context: FunctionContext) {
     limits: new ServiceQuotaReader(gateway.client(ServiceQuotasClient, 'servicequotas', clientSettings, slot), own),
     now,
   });
+  /** As lib/handlers/shared/deadline.ts counts it: ten seconds of the limit are kept back. */
+  const workLeft = ({ invocation }: Slot) =>
+    Math.max(0, RECONCILE_TIMEOUT_SECONDS * 1000 - (clock.now - (invocation?.startedAt ?? clock.now)) - 10_000);
   const control = (slot: Slot): ControlDeps => ({
     ...shared(slot),
     presign: async ({ bucket, key }) => ({ url: `https://${bucket}.invalid/${key}`, headers: {} }),
@@ -73,6 +76,7 @@ export function functionsOf(context: FunctionContext) {
     sns: gateway.client(SNSClient, 'sns', clientSettings, slot),
     events: gateway.client(EventBridgeClient, 'eventbridge', clientSettings, slot),
     sleep: own.sleep,
+    remainingMs: () => workLeft(slot),
     log: context.log,
   });
   const registeredRun = (slot: Slot): RegisteredRunDeps => ({
