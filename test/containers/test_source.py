@@ -12,8 +12,8 @@ ALL = sorted((REPOSITORY / "containers").rglob("*.py"))
 #: Top-level packages that the driver may import: of Python 3.8's standard library, and ours.
 STANDARD = {
     "__future__", "collections", "concurrent", "contextlib", "ctypes", "dataclasses", "datetime", "hashlib", "hmac", "http", "importlib",
-    "io", "json", "math", "os", "pathlib", "platform", "queue", "random", "re", "secrets", "shlex", "shutil", "signal", "socket",
-    "statistics", "subprocess", "sys", "tarfile", "tempfile", "threading", "time", "traceback", "typing", "urllib", "xml", "zlib",
+    "io", "json", "math", "os", "pathlib", "platform", "queue", "random", "re", "resource", "secrets", "shlex", "shutil", "signal",
+    "socket", "statistics", "subprocess", "sys", "tarfile", "tempfile", "threading", "time", "traceback", "typing", "urllib", "xml", "zlib",
     "slipway_driver", "slipway_s3",
 }  # fmt: skip
 

@@ -1,7 +1,10 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { simulate } from '../../lib/testing';
+
+/** A simulated day takes a second; on a busy machine several. */
+vi.setConfig({ testTimeout: 120_000 });
 
 const FOLDER = path.join(__dirname, '..', 'scenarios');
 const FILES = readdirSync(FOLDER).filter((file) => file.endsWith('.yaml'));

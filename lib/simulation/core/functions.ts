@@ -41,7 +41,8 @@ export class LambdaFunction<Deps> {
     const { clock } = this;
     const end = (ending: Ending) => {
       limit.cancel();
-      environment.invocation = undefined;
+      // What a dead invocation still asks for in the same breath is not answered either: its environment is not used again.
+      if (ending.kind !== 'died') environment.invocation = undefined;
       if (ending.kind !== 'answer') this.failures += 1;
       if (ending.kind === 'died') this.onDeath();
       else this.idle.push(environment);

@@ -128,7 +128,7 @@ export class Gateway {
     const key = operation.key?.(send.input);
     const outcome = this.faults.outcomeOf(name, key, now);
     const latency = operation.latencyMs * (0.7 + 0.6 * this.random.next());
-    if (!this.limitOf(name).take(now)) {
+    if (this.limitOf(name)?.take(now) === false) {
       tally.throttled += 1;
       const [error, status] = THROTTLE_OF[send.service] ?? ['ThrottlingException', 400];
       this.failLater(send, serviceError(error, 'Rate exceeded', status), latency, true);
@@ -220,13 +220,11 @@ export class Gateway {
     return tally;
   }
 
-  private limitOf(name: string): RateLimit {
+  private limitOf(name: string): RateLimit | undefined {
     if (!this.limits.has(name)) {
       const rate = this.rates[name] ?? DEFAULT_RATES[name];
       this.limits.set(name, rate === undefined ? undefined : new RateLimit(rate));
     }
-    return this.limits.get(name) ?? UNBOUNDED;
+    return this.limits.get(name);
   }
 }
-
-const UNBOUNDED = new RateLimit(Number.MAX_SAFE_INTEGER);

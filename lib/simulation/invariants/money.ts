@@ -116,6 +116,8 @@ function overBudget(run: SimRun, ended: readonly SimJob[]): string | undefined {
     if (policy.needsPerson) return `${job.name} failed of ${failure}, which needs a person`;
     if (policy.onlyAfterProgress && !progressed) return `${job.name} failed of ${failure} without progress`;
     if (progressed || job.startedAt === undefined) continue;
+    // One that could not read its checkpoint leads to an older one: there are only so many.
+    if (failure === 'checkpoint' && job.stepping?.at === undefined) continue;
     if (policy.burnsAttempt || failure === 'planned') streak.failures += 1;
     if (policy.breaker === 'stale') streak.stale += 1;
     if (policy.breaker === 'stale-platform') streak.platform += 1;

@@ -1,4 +1,5 @@
 import { TICK_SECONDS } from '../../contracts/launcher';
+import { HALF_LIFE_MS } from '../../queue/usage';
 import { isLive, type SimJob } from '../job/job';
 import type { Item } from '../services/expression';
 import type { Message } from '../services/queue';
@@ -106,8 +107,6 @@ export class Rates extends Invariant {
   }
 }
 
-/** Usage that is this old counts half: the window over which shares are compared. */
-const HALF_LIFE_MS = 24 * HOUR_MS;
 /** Nearer to its entitlement than this share a team is neither above nor below. */
 const MARGIN = 0.1;
 
@@ -126,17 +125,23 @@ export class Fair extends Invariant {
     this.count();
   }
 
+  override onCheck(): void {
+    this.count();
+  }
+
   override onCreate(run: SimRun | undefined): void {
     if (!run || !this.queued.delete(run)) return;
     this.count();
-    const { waiting, world } = this.scene;
+    const { waiting } = this.scene;
     const takes = waiting.needsOf(run);
     const demanding = new Set([...this.used.keys(), ...waiting.list().map(({ team }) => team), run.team]);
     const entitlement = (team: string) => this.entitlementOf(team, demanding);
     const usage = (team: string) => this.used.get(team) ?? 0;
     if (usage(run.team) <= entitlement(run.team) * (1 + MARGIN)) return;
     const favoured = waiting.list().find((other) => {
-      if (other === run || other.team === run.team || !this.hasStoodReady(other)) return false;
+      // One that the queue has let start waits for its create alone.
+      if (other === run || other.team === run.team || other.record?.admitted || !this.hasStoodReady(other))
+        return false;
       const isBelow = usage(other.team) < entitlement(other.team) * (1 - MARGIN);
       return isBelow && waiting.fits(other) && !waiting.fits(other, takes);
     });
@@ -144,7 +149,7 @@ export class Fair extends Invariant {
     const hours = (team: string) =>
       `${team} ${Math.round(usage(team) / HOUR_MS)} of ${Math.round(entitlement(team) / HOUR_MS)}`;
     this.break(
-      `run ${run.id} started while ${favoured.id} waited and could have; instance-hours of their entitlement: ${hours(run.team)}, ${hours(favoured.team)} (${world.runs.length} runs)`,
+      `run ${run.id} started while ${favoured.id} waited and could have (${favoured.record?.reason}); instance-hours of their entitlement: ${hours(run.team)}, ${hours(favoured.team)}`,
     );
   }
 

@@ -8,10 +8,10 @@ const minutes = z.number().nonnegative();
 const count = z.int().nonnegative();
 /** A file's path, relative to the scenario, or its content. */
 const fileOrContent = z.union([text, z.record(z.string(), z.unknown())], 'must be a path, or the content of the file');
-/** The id becomes the run id, so it has the form of one and leaves room in the 63 characters of a job's name. */
+/** The run id begins with it, so it has the form of one and leaves room in the 63 characters of a job's name. */
 const runId = z
   .string()
-  .regex(/^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/, 'must be 1-40 lower-case letters, digits or hyphens, such as a');
+  .regex(/^[a-z0-9]([a-z0-9-]{0,29}[a-z0-9])?$/, 'must be 1-31 lower-case letters, digits or hyphens, such as a');
 const job = z.string().regex(/^[a-z0-9][a-z0-9-]*#[1-9]\d*$/, 'must be <run>#<attempt>, such as a#1');
 const operation = z
   .string()

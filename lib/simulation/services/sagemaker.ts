@@ -37,6 +37,8 @@ const RUNTIME = generalQuota(QUOTA.longestRunSeconds).name;
 export class SimSageMaker {
   /** Newest last; deleted ones too, for reads that lag. */
   private readonly all: SimJob[] = [];
+  /** What Describe says until the job's next change. */
+  private readonly described = new WeakMap<JobView, object>();
   private readonly now: () => SimMs;
 
   constructor(
@@ -181,6 +183,14 @@ export class SimSageMaker {
     const seen = this.seen(name);
     if (!seen) throw notFound();
     const { job, view } = seen;
+    const known = this.described.get(view);
+    if (known) return known;
+    const answer = this.answerOf(name, job, view);
+    this.described.set(view, answer);
+    return answer;
+  }
+
+  private answerOf(name: string, job: SimJob, view: JobView): object {
     return {
       ...job.request,
       Tags: undefined,

@@ -88,7 +88,7 @@ export class People {
       action: 'start',
       runFile: this.textOf(run),
       clientRequestId: `start-${run.id}`,
-      runId: run.id,
+      runId: run.plannedId,
       acceptsUnknownPrice: true,
       ...codeOf(run),
     };
@@ -163,7 +163,10 @@ export class People {
   private textOf(run: SimRun): string {
     const spec = loadRun(run.entry.text).value;
     if (!spec) return run.entry.text;
-    const idOf = (named: string) => this.hooks.runs().find(({ id }) => id === named)?.runId ?? named;
+    const idOf = (named: string) => {
+      const other = this.hooks.runs().find(({ id }) => id === named);
+      return other?.runId ?? other?.plannedId ?? named;
+    };
     const { startFrom } = spec.checkpoints;
     const overrides = [
       ...spec.after.map((id, i) => `after[${i}]=${idOf(id)}`),

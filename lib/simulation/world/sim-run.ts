@@ -33,6 +33,8 @@ export class SimRun {
   constructor(
     readonly entry: ScenarioRun,
     readonly descriptor: Descriptor,
+    /** The run id that its start asks for: the scenario's id of it, with the time as every run id has it. */
+    readonly plannedId: string,
   ) {}
 
   get id(): string {

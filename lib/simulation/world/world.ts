@@ -1,13 +1,13 @@
 import { findCapacityPrice } from '../../catalog/capacity-prices';
 import { findPrice } from '../../catalog/prices';
-import { fillPlaceholders, jobName, runPrefixes } from '../../job/plan';
+import { fillPlaceholders, jobName, runIdAt, runPrefixes } from '../../job/plan';
 import type { Descriptor } from '../../spec/descriptor';
 import type { JobFile } from '../../spec/job-file';
 import { loadRun } from '../../spec/load';
 import type { RunSpec } from '../../spec/run-spec';
 import { CallFaults, Kills } from '../core/call-faults';
 import { VirtualClock } from '../core/clock';
-import { EPOCH_MS } from '../core/epoch';
+import { dateAt, EPOCH_MS } from '../core/epoch';
 import { Gateway } from '../core/gateway';
 import { Random } from '../core/random';
 import { Fleet } from '../job/fleet';
@@ -78,7 +78,9 @@ export class World {
     this.random = new Random(seed);
     this.names = deployed(environment);
     const descriptors = descriptorsOf(environment);
-    this.runs = scenario.runs.map((entry) => new SimRun(entry, descriptors.get(entry.team) as Descriptor));
+    this.runs = scenario.runs.map(
+      (entry) => new SimRun(entry, descriptors.get(entry.team) as Descriptor, plannedId(entry)),
+    );
     const rates = Object.fromEntries(Object.entries(scenario.rates ?? {}).map(([key, rate]) => [rateName(key), rate]));
     this.gateway = new Gateway(clock, this.random, new CallFaults(faults), new Kills(faults), rates);
     this.limits = new AccountLimits(scenario.limits);
@@ -97,7 +99,8 @@ export class World {
       indexLagMs: () => this.state.indexLagMs(),
       mostIndexLagMs: this.state.mostIndexLagMs,
       onRun: (item, invocation) => {
-        const run = this.byRunId.get(item.runId?.S ?? '') ?? this.runs.find(({ id }) => id === item.runId?.S);
+        const runId = item.runId?.S ?? '';
+        const run = this.byRunId.get(runId) ?? this.runs.find(({ plannedId: planned }) => planned === runId);
         if (!run) return;
         const before = run.written;
         run.write(item, clock.now);
@@ -375,10 +378,13 @@ export class World {
     const [id, attempt] = target.split('#');
     const run = this.runs.find((one) => one.id === id);
     const isDeployed = (this.scenario.calls ?? []).some((call) => call.do === 'deploy' && call.run === id);
-    const runId = run?.runId ?? (isDeployed ? undefined : id);
+    const runId = run?.runId ?? (isDeployed ? undefined : run?.plannedId);
     return runId && jobName(this.scenario.environment.name, runId, Number(attempt));
   }
 }
+
+/** A run id as control makes them, of the scenario's id. */
+const plannedId = ({ id, at = 0 }: ScenarioRun): string => runIdAt(id, dateAt(at * 1000));
 
 function truthOf(entry: ScenarioRun, spec: RunSpec, descriptor: Descriptor, runId: string): RunTruth {
   const { mode, s3 } = spec.checkpoints;

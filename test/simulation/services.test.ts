@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest';
+import { VirtualClock } from '../../lib/simulation/core/clock';
+import { Random } from '../../lib/simulation/core/random';
+import { RateLimit } from '../../lib/simulation/core/rate-limit';
+import { readScenario } from '../../lib/simulation/scenario/load';
+import { holds } from '../../lib/simulation/services/expression';
+import { KNOWN_CALLS } from '../../lib/simulation/services/known-calls';
+import { Watch } from '../../lib/simulation/world/watch';
+import { World } from '../../lib/simulation/world/world';
+import { ENVIRONMENT } from './support';
+
+const item = { name: { S: 'a' }, count: { N: '10' } };
+const values = {
+  ExpressionAttributeNames: { '#n': 'name' },
+  ExpressionAttributeValues: { ':n': { N: '9' }, ':a': { S: 'a' } },
+};
+
+test.each([
+  ['attribute_exists(#n)', true],
+  ['attribute_not_exists(other)', true],
+  ['#n = :a AND count > :n', true],
+  ['#n <> :a OR count <= :n', false],
+  ['NOT (begins_with(#n, :a) AND count BETWEEN :n AND :n)', true],
+  ['count IN (:n, :a)', false],
+  ['other = :a', false],
+])('DynamoDB judges %s as %s', (expression, verdict) => {
+  expect(holds(expression, item, values)).toBe(verdict);
+});
+
+test('fails: an expression that is not known', () => {
+  expect(() => holds('attribute_type(#n, :a)', item, values)).toThrow('attribute_type');
+});
+
+test('a rate allows one second of calls at once, and then so many a second', () => {
+  const limit = new RateLimit(2);
+  expect([0, 0, 0, 499, 500, 1000, 1000].map((at) => limit.take(at))).toEqual([
+    true,
+    true,
+    false,
+    false,
+    true,
+    true,
+    false,
+  ]);
+});
+
+test('events of one instant run in the order in which they were scheduled', async () => {
+  const clock = new VirtualClock();
+  const seen: string[] = [];
+  for (const [at, name] of [
+    [5, 'b'],
+    [3, 'a'],
+    [5, 'c'],
+    [9, 'd'],
+  ] as const)
+    clock.schedule(at, () => seen.push(name));
+  await clock.runUntil(5);
+  expect([seen.join(''), clock.now]).toEqual(['abc', 5]);
+});
+
+test('the same seed draws the same numbers, evenly', () => {
+  const draws = (seed: number) =>
+    Array.from(
+      { length: 2000 },
+      (
+        (r) => () =>
+          r.next()
+      )(new Random(seed)),
+    );
+  expect(draws(1)).toEqual(draws(1));
+  expect(draws(1)[0]).not.toBe(draws(2)[0]);
+  expect(draws(3).reduce((a, b) => a + b, 0) / 2000).toBeCloseTo(0.5, 1);
+});
+
+test('the calls that a scenario may name are those that the services answer', () => {
+  const { value } = readScenario({ schema: 1, environment: ENVIRONMENT }, () => '');
+  if (!value) throw new Error('the scenario was not read');
+  expect([...new World(value, 1, new Watch()).gateway.names()].sort()).toEqual([...KNOWN_CALLS].sort());
+});
