@@ -4,15 +4,23 @@ import type { RuleContext } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 
 /** Local facts about the run's code, for the rules. */
-export function codeContext(run: RunSpec, runFile: string): Pick<RuleContext, 'codeExists' | 'codeProblem'> {
+export function codeContext(
+  run: RunSpec,
+  runFile: string,
+): Pick<RuleContext, 'codeExists' | 'codeProblem' | 'codeFix'> {
   const { source, builtin } = run.code;
   if (builtin || source.startsWith('s3://')) return {};
   const folder = path.resolve(path.dirname(runFile), source);
   if (!existsSync(folder)) return { codeProblem: 'must be a folder that exists, builtin, or an s3:// archive' };
   if (!statSync(folder).isDirectory()) return { codeProblem: 'must be a folder, not a file' };
-  const root = repositoryOf(runFile);
+  const { root, isGit } = repositoryOf(runFile);
   if (path.relative(root, folder).startsWith('..'))
-    return { codeProblem: `must lie in the run file's repository (${root})` };
+    return {
+      codeProblem: isGit
+        ? `must lie in the run file's Git repository (${root})`
+        : `must lie below the run file's folder (${root}), which is in no Git repository`,
+      codeFix: isGit ? undefined : 'run git init in the folder that holds both, or move the run file above the code',
+    };
   return { codeExists: (name) => isFileInside(folder, name) };
 }
 
@@ -23,10 +31,10 @@ function isFileInside(folder: string, name: string): boolean {
 }
 
 /** The folder with .git above the run file, else the run file's own folder. */
-function repositoryOf(runFile: string): string {
+function repositoryOf(runFile: string): { root: string; isGit: boolean } {
   const start = path.dirname(path.resolve(runFile));
   for (let folder = start; ; folder = path.dirname(folder)) {
-    if (existsSync(path.join(folder, '.git'))) return folder;
-    if (folder === path.dirname(folder)) return start;
+    if (existsSync(path.join(folder, '.git'))) return { root: folder, isGit: true };
+    if (folder === path.dirname(folder)) return { root: start, isGit: false };
   }
 }

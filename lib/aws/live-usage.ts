@@ -1,73 +1,102 @@
 import {
   DescribeProcessingJobCommand,
+  type DescribeProcessingJobCommandOutput,
   DescribeTrainingJobCommand,
   type DescribeTrainingJobCommandOutput,
+  type ListProcessingJobsCommandInput,
+  type ListTrainingJobsCommandInput,
   paginateListProcessingJobs,
   paginateListTrainingJobs,
   type SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
 import { type JobInstances, quotaUsage, type Usage } from '../quota';
+import { eachInTurn } from './pace';
 
-/** What live jobs and warm pools hold now: List gives the names, one Describe a job gives type and count. */
-export async function readUsage(client: SageMakerClient): Promise<Usage> {
-  const [training, processing] = await Promise.all([trainingJobs(client), processingJobs(client)]);
+/**
+ * ListTrainingJobs answers two requests a second in an account, and this limit cannot be raised
+ * (https://docs.aws.amazon.com/general/latest/gr/sagemaker.html; aws-solutions-library-samples/deepracer-on-aws issue 87).
+ * Its pages keep this far apart; more callers than one are left to the client's retries.
+ */
+const BETWEEN_LISTS_MS = 500;
+/** Describes at one time. */
+const AT_ONCE = 4;
+
+const TRAINING: ListTrainingJobsCommandInput[] = [
+  { StatusEquals: 'InProgress' },
+  { StatusEquals: 'Stopping' },
+  { WarmPoolStatusEquals: 'Available' },
+];
+const PROCESSING: ListProcessingJobsCommandInput[] = [{ StatusEquals: 'InProgress' }, { StatusEquals: 'Stopping' }];
+
+/**
+ * What live jobs and warm pools hold now: List gives the names, one Describe a job gives type and count.
+ * @param sleep waits between two listings
+ */
+export async function readUsage(
+  client: SageMakerClient,
+  sleep: (milliseconds: number) => Promise<unknown>,
+): Promise<Usage> {
+  const [training, processing] = await Promise.all([trainingJobs(client, sleep), processingJobs(client)]);
   return quotaUsage([...training, ...processing]);
 }
 
-async function trainingJobs(client: SageMakerClient): Promise<JobInstances[]> {
+async function trainingJobs(
+  client: SageMakerClient,
+  sleep: (milliseconds: number) => Promise<unknown>,
+): Promise<JobInstances[]> {
   const names = new Set<string>();
-  for (const filter of [
-    { StatusEquals: 'InProgress' as const },
-    { StatusEquals: 'Stopping' as const },
-    { WarmPoolStatusEquals: 'Available' as const },
-  ]) {
+  for (const [place, filter] of TRAINING.entries()) {
+    if (place > 0) await sleep(BETWEEN_LISTS_MS);
     for await (const page of paginateListTrainingJobs({ client, pageSize: 100 }, filter)) {
-      for (const job of page.TrainingJobSummaries ?? []) if (job.TrainingJobName) names.add(job.TrainingJobName);
+      for (const { TrainingJobName } of page.TrainingJobSummaries ?? [])
+        if (TrainingJobName) names.add(TrainingJobName);
+      if (page.NextToken) await sleep(BETWEEN_LISTS_MS);
     }
   }
-  return Promise.all(
-    [...names].map(async (name) =>
-      trainingInstances(await client.send(new DescribeTrainingJobCommand({ TrainingJobName: name }))),
-    ),
+  return eachInTurn([...names], AT_ONCE, async (TrainingJobName) =>
+    trainingInstances(await client.send(new DescribeTrainingJobCommand({ TrainingJobName }))),
   );
-}
-
-function trainingInstances(job: DescribeTrainingJobCommandOutput): JobInstances {
-  const config = job.ResourceConfig;
-  const groups = config?.InstanceGroups?.map((g) => ({
-    instanceType: g.InstanceType as string,
-    count: g.InstanceCount ?? 0,
-  }));
-  const type =
-    (config as { SelectedInstanceType?: string } | undefined)?.SelectedInstanceType ?? config?.InstanceType ?? '';
-  const count =
-    (config as { SelectedInstanceCount?: number } | undefined)?.SelectedInstanceCount ?? config?.InstanceCount ?? 0;
-  return {
-    kind: 'training',
-    status: job.TrainingJobStatus ?? '',
-    spot: job.EnableManagedSpotTraining ?? false,
-    instances: groups ?? [{ instanceType: type, count }],
-    warmPoolStatus: job.WarmPoolStatus?.Status,
-  };
 }
 
 async function processingJobs(client: SageMakerClient): Promise<JobInstances[]> {
   const names: string[] = [];
-  for (const StatusEquals of ['InProgress', 'Stopping'] as const) {
-    for await (const page of paginateListProcessingJobs({ client, pageSize: 100 }, { StatusEquals })) {
-      for (const job of page.ProcessingJobSummaries ?? []) if (job.ProcessingJobName) names.push(job.ProcessingJobName);
+  for (const filter of PROCESSING) {
+    for await (const page of paginateListProcessingJobs({ client, pageSize: 100 }, filter)) {
+      for (const { ProcessingJobName } of page.ProcessingJobSummaries ?? [])
+        if (ProcessingJobName) names.push(ProcessingJobName);
     }
   }
-  return Promise.all(
-    names.map(async (name): Promise<JobInstances> => {
-      const job = await client.send(new DescribeProcessingJobCommand({ ProcessingJobName: name }));
-      const cluster = job.ProcessingResources?.ClusterConfig;
-      return {
-        kind: 'processing',
-        status: job.ProcessingJobStatus ?? '',
-        spot: false,
-        instances: [{ instanceType: cluster?.InstanceType ?? '', count: cluster?.InstanceCount ?? 0 }],
-      };
-    }),
+  return eachInTurn(names, AT_ONCE, async (ProcessingJobName) =>
+    processingInstances(await client.send(new DescribeProcessingJobCommand({ ProcessingJobName }))),
   );
+}
+
+function trainingInstances(job: DescribeTrainingJobCommandOutput): JobInstances {
+  const { InstanceGroups, InstanceType, InstanceCount, SelectedInstanceType, SelectedInstanceCount } =
+    job.ResourceConfig ?? {};
+  const groups = InstanceGroups?.map((g) => ({ instanceType: g.InstanceType as string, count: g.InstanceCount ?? 0 }));
+  const only = {
+    instanceType: SelectedInstanceType ?? InstanceType ?? '',
+    count: SelectedInstanceCount ?? InstanceCount ?? 0,
+  };
+  return {
+    kind: 'training',
+    status: job.TrainingJobStatus ?? '',
+    spot: job.EnableManagedSpotTraining ?? false,
+    instances: groups ?? [only],
+    warmPoolStatus: job.WarmPoolStatus?.Status,
+  };
+}
+
+function processingInstances(job: DescribeProcessingJobCommandOutput): JobInstances {
+  const { InstanceType, InstanceCount, SelectedInstanceType, SelectedInstanceCount } =
+    job.ProcessingResources?.ClusterConfig ?? {};
+  return {
+    kind: 'processing',
+    status: job.ProcessingJobStatus ?? '',
+    spot: false,
+    instances: [
+      { instanceType: SelectedInstanceType ?? InstanceType ?? '', count: SelectedInstanceCount ?? InstanceCount ?? 0 },
+    ],
+  };
 }

@@ -18,6 +18,18 @@ const CREDENTIALS = [
 const DENIED = ['AccessDeniedException', 'AccessDenied', 'UnauthorizedOperation', 'AuthorizationError', 'Forbidden'];
 const UNREACHABLE = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ECONNRESET', 'ETIMEDOUT', 'TimeoutError'];
 
+/** Whether a stack does not exist: CloudFormation has no error of its own for it. */
+export function isMissingStack(error: unknown): boolean {
+  const { name, message = '' } = (error ?? {}) as AwsError;
+  return name === 'ValidationError' && /does not exist/.test(message);
+}
+
+/** Whether the caller may not do what it asked for. A HEAD of S3 is refused without a word, by its status alone. */
+export function isDenied(error: unknown): boolean {
+  const { name = '', $metadata } = (error ?? {}) as AwsError;
+  return DENIED.includes(name) || ($metadata?.httpStatusCode === 403 && !CREDENTIALS.includes(name));
+}
+
 /** A failed call in words: what was asked, what went wrong, what to do. The service's own message stays in it. */
 export function serviceError(doing: string, error: unknown): ServiceError {
   const { name = '', code = '', message = String(error) } = (error ?? {}) as AwsError;

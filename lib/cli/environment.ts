@@ -1,11 +1,11 @@
 import { GetParameterCommand, GetParametersByPathCommand, SSMClient } from '@aws-sdk/client-ssm';
+import { descriptorParameter, teamsParameter } from '../contracts/launcher';
 import type { Descriptor } from '../spec/descriptor';
+import { orList } from '../spec/issue';
 import { loadDescriptor } from '../spec/load';
-import { calling } from './aws-errors';
+import { isDenied, serviceError } from './aws-errors';
 import { UsageError } from './exit';
 import { type CommonOptions, isDescriptorFile, readDescriptor } from './inputs';
-
-const ROOT = '/slipway/environments';
 
 /** The region to call: the option, else the usual variables of the SDKs. */
 export function callRegion(options: CommonOptions): string {
@@ -32,39 +32,97 @@ export async function findDescriptor(options: CommonOptions, fallback?: string):
 
 /** The descriptor of one team, by its exact name: what a researcher's role may read. */
 async function readTeamDescriptor(name: string, team: string, region: string): Promise<Descriptor> {
-  const ssm = new SSMClient({ region });
-  const answer = await calling(`reading environment ${name}/${team} in ${region}`, async () => {
-    try {
-      return await ssm.send(new GetParameterCommand({ Name: `${ROOT}/${name}/${team}` }));
-    } catch (error) {
-      if ((error as Error).name === 'ParameterNotFound') return undefined;
-      throw error;
-    }
+  const value = await readParameter(descriptorParameter(name, team), region).catch(async (error: unknown) => {
+    // Another team's descriptor is denied, whether it exists or not.
+    const teams = isDenied(error) ? await teamsOf(name, region) : undefined;
+    throw teams && !teams.includes(team)
+      ? noSuchTeam(name, team, teams)
+      : asServiceError(error, `${name}/${team}`, region);
   });
-  const found = loadDescriptor(answer?.Parameter?.Value ?? '').value;
-  if (!found) throw notThere(`${name}/${team}`, region);
-  return found;
+  const found = loadDescriptor(value ?? '').value;
+  if (found) return found;
+  const teams = await teamsOf(name, region);
+  throw teams ? noSuchTeam(name, team, teams) : notThere(`${name}/${team}`, region);
 }
 
 /** The only descriptor of an environment that the caller can read. */
 async function onlyDescriptor(name: string, region: string): Promise<Descriptor> {
   const all = await readDescriptors(name, region);
   if (all.length === 1 && all[0]) return all[0];
-  if (all.length === 0) throw notThere(name, region);
-  const teams = all.map((d) => `${name}/${d.team}`).join(', ');
-  throw new UsageError(`--environment: must name one team, got ${name}; use ${teams}`);
+  if (all.length > 1)
+    throw severalTeams(
+      name,
+      all.map((d) => d.team),
+    );
+  const teams = await teamsOf(name, region);
+  if (!teams) throw notThere(name, region);
+  throw new UsageError(
+    `--environment: must be an environment with a team of yours, got ${name} with ${orList(teams)}, none of which you may read; ask the platform team for access`,
+  );
 }
+
+/** The descriptors of an environment that the caller may read. */
+export async function readDescriptors(name: string, region: string): Promise<Descriptor[]> {
+  const teams = await teamsOf(name, region);
+  if (!teams) return readByPath(name, region);
+  const values = await Promise.all(
+    teams.map((team) =>
+      readParameter(descriptorParameter(name, team), region).catch((error: unknown) => {
+        if (isDenied(error)) return undefined;
+        throw asServiceError(error, `${name}/${team}`, region);
+      }),
+    ),
+  );
+  return values.flatMap((value) => loadDescriptor(value ?? '').value ?? []);
+}
+
+/** Of an environment of an older version, which has no list of its teams. */
+async function readByPath(name: string, region: string): Promise<Descriptor[]> {
+  const ssm = new SSMClient({ region });
+  try {
+    const command = new GetParametersByPathCommand({ Path: `${teamsParameter(name)}/` });
+    return ((await ssm.send(command)).Parameters ?? []).flatMap((p) => loadDescriptor(p.Value ?? '').value ?? []);
+  } catch (error) {
+    if (!isDenied(error)) throw asServiceError(error, name, region);
+    throw new UsageError(
+      `--environment: must name your team too, got ${name}, whose teams you may not list; write ${name}/TEAM with your team's name`,
+    );
+  }
+}
+
+/** Names of the teams; undefined when there is no such environment, it is of an older version, or it may not be read. */
+async function teamsOf(name: string, region: string): Promise<string[] | undefined> {
+  const names = await readParameter(teamsParameter(name), region).catch((error: unknown) => {
+    if (isDenied(error)) return undefined;
+    throw asServiceError(error, name, region);
+  });
+  return names?.split(',').sort();
+}
+
+/** The value of a parameter; undefined when it does not exist. */
+async function readParameter(name: string, region: string): Promise<string | undefined> {
+  try {
+    return (await new SSMClient({ region }).send(new GetParameterCommand({ Name: name }))).Parameter?.Value;
+  } catch (error) {
+    if ((error as Error).name === 'ParameterNotFound') return undefined;
+    throw error;
+  }
+}
+
+const asServiceError = (error: unknown, wanted: string, region: string): Error =>
+  error instanceof UsageError ? error : serviceError(`reading environment ${wanted} in ${region}`, error);
+
+const severalTeams = (name: string, teams: readonly string[]) =>
+  new UsageError(
+    `--environment: must name one team, got ${name}; use ${orList(teams.map((team) => `${name}/${team}`))}`,
+  );
+
+const noSuchTeam = (name: string, team: string, teams: readonly string[]) =>
+  new UsageError(
+    `--environment: must name a team of environment ${name}, got ${team}; use ${orList(teams.map((known) => `${name}/${known}`))}`,
+  );
 
 const notThere = (wanted: string, region: string) =>
   new UsageError(
     `--environment: must be an environment of ${region}, got ${wanted}; deploy it first, or name another region`,
   );
-
-/** The descriptors of an environment that the caller may read. */
-export async function readDescriptors(name: string, region: string): Promise<Descriptor[]> {
-  const ssm = new SSMClient({ region });
-  const answer = await calling(`reading environment ${name} in ${region}`, () =>
-    ssm.send(new GetParametersByPathCommand({ Path: `${ROOT}/${name}/` })),
-  );
-  return (answer.Parameters ?? []).flatMap((p) => loadDescriptor(p.Value ?? '').value ?? []);
-}

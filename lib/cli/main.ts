@@ -89,9 +89,9 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
     done(await (await import('./preflight.js')).preflight(file, options, terminal)),
   );
   verb(
-    'quota <file>',
+    'quota <file|environment>',
     'every quota that a run or an environment touches',
-    'slipway quota environments/research.yaml --region us-west-2',
+    'slipway quota research --region us-west-2 --request',
   )
     .option('--request', 'file the increases that are needed, once')
     .action(async (file: string, options: QuotaOptions) =>
@@ -197,17 +197,29 @@ function runVerbs(verb: Verb, terminal: Terminal, done: (code: number) => void):
 
 function sandboxVerb(root: Command, terminal: Terminal, done: (code: number) => void): void {
   root
-    .command('sandbox <action>')
-    .description('start, stop or show the embedded AWS: MiniStack with our SageMaker and Service Quotas')
-    .addHelpText('after', '\nExample:\n  eval "$(slipway sandbox start)"')
+    .command('sandbox <action> [file]')
+    .description(
+      'start, env, deploy FILE, status or stop: the embedded AWS, which is MiniStack with our SageMaker and Service Quotas',
+    )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  eval "$(slipway sandbox start)"                     # starts it and points this shell at it
+  eval "$(slipway sandbox env)"                       # points another shell at it
+  slipway sandbox deploy environments/research.yaml --raise-quotas
+  eval "$(slipway sandbox env --unset)"               # gives the shell back, before slipway sandbox stop`,
+    )
     .option('--state-dir <dir>', 'folder of everything it writes; default .slipway')
     .option('--python <file>', 'interpreter that jobs run with')
     .option('--auth', 'enforce IAM and signatures, over TLS')
     .option('--persist', 'keep the state over a stop')
     .option('--region <region>', "region of the clients' environment")
+    .option('--unset', 'with env: lines that take the variables out of the shell again')
+    .option('--raise-quotas', 'with deploy: first raise the limits that are below what the environment needs')
     .option('--json', 'print one JSON document on stdout')
-    .action(async (action: string, options: SandboxOptions) =>
-      done(await (await import('./sandbox.js')).sandbox(action, options, terminal)),
+    .action(async (action: string, file: string | undefined, options: SandboxOptions) =>
+      done(await (await import('./sandbox.js')).sandbox(action, file, options, terminal)),
     );
 }
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
@@ -14,6 +15,7 @@ import {
   shortRows,
 } from '../quota';
 import { isEnvironmentFile } from '../spec/load';
+import { environmentFileOf, needsOfStack } from './deployed-needs';
 import { callRegion } from './environment';
 import { environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
 import { EXIT } from './exit';
@@ -24,9 +26,9 @@ export interface QuotaOptions extends CommonOptions {
   request?: boolean;
 }
 
-/** `slipway quota FILE`: every quota that a run or an environment touches. */
+/** `slipway quota FILE|ENVIRONMENT`: every quota that a run or an environment touches. */
 export async function quota(file: string, options: QuotaOptions, terminal: Terminal): Promise<number> {
-  const { region, needs } = wantedBy(file, options);
+  const { region, needs } = await wantedBy(file, options);
   const rows = await quotaRows(needs, region);
   const client = new ServiceQuotasClient({ region });
   const short = shortRows(rows).filter((r) => r.code !== undefined);
@@ -40,7 +42,9 @@ export async function quota(file: string, options: QuotaOptions, terminal: Termi
 export async function quotaRows(needs: readonly QuotaNeed[], region: string): Promise<QuotaRow[]> {
   const client = new ServiceQuotasClient({ region, maxAttempts: 5, retryMode: 'adaptive' });
   const limits = await readAppliedLimits(client, needs, (ms) => sleep(ms));
-  const usage = await readUsage(new SageMakerClient({ region })).catch((error: Error) => ({
+  const usage = await readUsage(new SageMakerClient({ region, maxAttempts: 6, retryMode: 'adaptive' }), (ms) =>
+    sleep(ms),
+  ).catch((error: Error) => ({
     unknown: `${error.name}: ${error.message}`,
   }));
   return judgeForLaunch(needs, limits, usage);
@@ -56,8 +60,14 @@ export const quotaJson = (row: QuotaRow) => ({
   ...(row.reason && { reason: row.reason }),
 });
 
-/** The region that is meant, and what the file needs of its quotas. */
-function wantedBy(file: string, options: CommonOptions): { region: string; needs: QuotaNeed[] } {
+/** The region that is meant, and what the file needs of its quotas. A bare name is that of an environment. */
+async function wantedBy(given: string, options: CommonOptions): Promise<{ region: string; needs: QuotaNeed[] }> {
+  const isName = !/[/\\.]/.test(given) && !existsSync(given);
+  const file = isName ? environmentFileOf(given) : given;
+  if (file === undefined) {
+    const region = callRegion(options);
+    return { region, needs: await needsOfStack(given, region) };
+  }
   const text = readText(file);
   if (!isEnvironmentFile(text))
     return { region: callRegion(options), needs: runQuotaNeeds(requireRun(file, options).run) };

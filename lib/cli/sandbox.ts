@@ -1,7 +1,8 @@
 import path from 'node:path';
 import { sandboxStatus, serveSandbox, startDetached } from '../sandbox/daemon';
-import { stopSandbox } from '../sandbox/run-file';
+import { type RunRecord, stopSandbox } from '../sandbox/run-file';
 import { EXIT, ServiceError, UsageError } from './exit';
+import { exportLines, unsetForeign, unsetLines } from './sandbox-shell';
 import { json, type Terminal } from './terminal';
 
 export interface SandboxOptions {
@@ -11,10 +12,19 @@ export interface SandboxOptions {
   persist?: boolean;
   json?: boolean;
   region?: string;
+  unset?: boolean;
+  raiseQuotas?: boolean;
 }
 
-/** `slipway sandbox start|stop|status`; `serve` is what `start` runs in its own process. */
-export async function sandbox(action: string, options: SandboxOptions, terminal: Terminal): Promise<number> {
+/** `slipway sandbox start|env|deploy|status|stop`; `serve` is what `start` runs in its own process. */
+export async function sandbox(
+  action: string,
+  file: string | undefined,
+  options: SandboxOptions,
+  terminal: Terminal,
+): Promise<number> {
+  if (file !== undefined && action !== 'deploy')
+    throw new UsageError(`sandbox ${action}: must be given no file, got ${file}; leave it out`);
   const stateDir = path.resolve(options.stateDir ?? '.slipway');
   switch (action) {
     case 'start':
@@ -23,6 +33,12 @@ export async function sandbox(action: string, options: SandboxOptions, terminal:
       return stop(stateDir, options, terminal);
     case 'status':
       return status(stateDir, options, terminal);
+    case 'env':
+      return env(requireRunning(stateDir), options, terminal);
+    case 'deploy': {
+      const { deployIntoSandbox } = await import('./sandbox-deploy.js');
+      return deployIntoSandbox(file, requireRunning(stateDir), stateDir, options, terminal);
+    }
     case 'serve':
       await serveSandbox({
         stateDir,
@@ -33,7 +49,7 @@ export async function sandbox(action: string, options: SandboxOptions, terminal:
       });
       return EXIT.done;
     default:
-      throw new UsageError(`sandbox: must be start, stop or status, got ${action}; use one of them`);
+      throw new UsageError(`sandbox: must be start, env, deploy, status or stop, got ${action}; use one of them`);
   }
 }
 
@@ -57,9 +73,25 @@ async function start(stateDir: string, options: SandboxOptions, terminal: Termin
   const record = await startDetached(stateDir, command).catch((error: Error) => {
     throw new ServiceError(error.message);
   });
-  if (options.json) terminal.out(json({ endpoints: record.endpoints, env: record.env, pid: record.owner.pid }));
-  else for (const [name, value] of Object.entries(record.env)) terminal.out(`export ${name}=${value}`);
+  const unset = unsetForeign(record.env);
+  if (options.json) terminal.out(json({ endpoints: record.endpoints, env: record.env, unset, pid: record.owner.pid }));
+  else terminal.out(exportLines(record.env).join('\n'));
   return EXIT.done;
+}
+
+/** What a second terminal needs: `eval "$(slipway sandbox env)"`. */
+function env({ env, endpoints }: RunRecord, options: SandboxOptions, terminal: Terminal): number {
+  if (options.json) terminal.out(json({ endpoints, env, unset: unsetForeign(env) }));
+  else terminal.out((options.unset ? unsetLines(env) : exportLines(env)).join('\n'));
+  return EXIT.done;
+}
+
+function requireRunning(stateDir: string): RunRecord {
+  const record = sandboxStatus(stateDir);
+  if (record) return record;
+  throw new UsageError(
+    `sandbox: must run in ${stateDir}, got nothing there; start it with slipway sandbox start, or name its folder with --state-dir`,
+  );
 }
 
 async function stop(stateDir: string, options: SandboxOptions, terminal: Terminal): Promise<number> {

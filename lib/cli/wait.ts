@@ -22,7 +22,9 @@ export async function waitForEnd(
   options: WaitOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const status = await follow(descriptor, runId, terminal, hasEnded, options.everySeconds);
+  const status = await whileInterruptible([runId], descriptor, terminal, () =>
+    follow(descriptor, runId, terminal, hasEnded, options.everySeconds),
+  );
   if (options.json) terminal.out(json(status));
   return status.state === 'completed' ? EXIT.done : EXIT.runFailed;
 }
@@ -32,7 +34,36 @@ export const waitForAll = (
   descriptor: Descriptor,
   runIds: readonly string[],
   terminal: Terminal,
-): Promise<StatusAnswer[]> => Promise.all(runIds.map((runId) => follow(descriptor, runId, terminal, hasEnded)));
+): Promise<StatusAnswer[]> =>
+  whileInterruptible(runIds, descriptor, terminal, () =>
+    Promise.all(runIds.map((runId) => follow(descriptor, runId, terminal, hasEnded))),
+  );
+
+/** Ctrl-C ends the waiting and not the run, and says so. Nothing goes to stdout, so that --json is never half a document. */
+async function whileInterruptible<T>(
+  runIds: readonly string[],
+  { name, team }: Descriptor,
+  terminal: Terminal,
+  work: () => Promise<T>,
+): Promise<T> {
+  const onInterrupt = () => {
+    for (const line of goesOn(runIds, `${name}/${team}`)) terminal.err(line);
+    process.exit(EXIT.interrupted);
+  };
+  process.once('SIGINT', onInterrupt);
+  try {
+    return await work();
+  } finally {
+    process.removeListener('SIGINT', onInterrupt);
+  }
+}
+
+/** What a person who interrupts the waiting should know. */
+export const goesOn = (runIds: readonly string[], environment: string): string[] =>
+  runIds.map(
+    (runId) =>
+      `${runId}: goes on; slipway status ${runId} --environment ${environment} --wait follows it, slipway stop ${runId} --environment ${environment} stops it`,
+  );
 
 /** Completed, failed or stopped. */
 export const hasEnded = ({ state }: StatusAnswer): boolean => ENDED.includes(state);

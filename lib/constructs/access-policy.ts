@@ -88,12 +88,13 @@ function descriptors({ partition, region, account, environment }: AccessContext,
   const parameters = `arn:${partition}:ssm:${region}:${account}:parameter/slipway/environments/${environment}`;
   return [
     {
+      // The first names the teams: `--environment <name>` finds the caller's own team by them.
       actions: ['ssm:GetParameter'],
-      resources: [team === '*' ? `${parameters}/*` : `${parameters}/${team}`],
+      resources: [parameters, `${parameters}/${team}`],
       wildcard: 'The descriptors of all teams of the environment.',
     },
-    // `--environment <name>` without a team looks for the only one. Descriptors hold names and limits, and nothing secret.
-    { actions: ['ssm:GetParametersByPath'], resources: [parameters, `${parameters}/`] },
+    // Reading by path would show a team the descriptors of all others.
+    ...(team === '*' ? [{ actions: ['ssm:GetParametersByPath'], resources: [parameters, `${parameters}/`] }] : []),
   ];
 }
 

@@ -20,7 +20,7 @@ import { QuotaPreflight } from './quota-preflight';
 import { RegisteredRun } from './registered-run';
 import { isSandbox } from './sandbox-context';
 import { SpendGuard } from './spend-guard';
-import { TeamDescriptor } from './team-descriptor';
+import { TeamDescriptor, TeamNames } from './team-descriptor';
 import { TrainingImage } from './training-image';
 import { runTableName, TrainingLauncher } from './training-launcher';
 import { TrainingRoles } from './training-roles';
@@ -205,6 +205,7 @@ export class EnvironmentStack extends Stack {
 
   private writeDescriptors(driver: DriverPublish): void {
     const fileSystems = this.fileSystems();
+    new TeamNames(this, 'Teams', { environment: this.spec.name, teams: Object.keys(this.roles.teams) });
     for (const [team, roles] of Object.entries(this.roles.teams)) {
       const { storage, network, name, guardrails, prices, image } = this.spec;
       const { parameterName } = new TeamDescriptor(this, `Descriptor-${team}`, {

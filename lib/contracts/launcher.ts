@@ -45,6 +45,9 @@ export function findTeamOfAlias(invokedFunctionArn: string): string | undefined 
   )?.[1];
 }
 
+/** SSM parameter with the names of an environment's teams, a StringList that every persona of the environment may read. */
+export const teamsParameter = (environment: string): string => `/slipway/environments/${environment}`;
+
 /** SSM parameter with the descriptor of a team. */
 export const descriptorParameter = (environment: string, team: string): string =>
   `/slipway/environments/${environment}/${team}`;

@@ -1,5 +1,5 @@
 import type { CreateProcessingJobCommandInput, ProcessingInput } from '@aws-sdk/client-sagemaker';
-import type { ChannelSpec } from '../spec/run-spec';
+import type { ChannelSpec, RunSpec } from '../spec/run-spec';
 import { imageUri } from './image';
 import { fillPlaceholders, type JobPlan, jobName, runPrefixes } from './plan';
 import { tags } from './training-request';
@@ -46,8 +46,7 @@ export function processingJobRequest(plan: JobPlan): CreateProcessingJobCommandI
     },
     ProcessingResources: {
       ClusterConfig: {
-        InstanceType: run.compute.instanceType as 'ml.m5.xlarge',
-        InstanceCount: run.compute.instanceCount,
+        ...instances(run.compute),
         VolumeSizeInGB: run.compute.volumeSizeGiB ?? DEFAULT_VOLUME_GIB,
         VolumeKmsKeyId: descriptor.kmsKeyArn,
       },
@@ -64,6 +63,24 @@ export function processingJobRequest(plan: JobPlan): CreateProcessingJobCommandI
     }),
     Tags: tags(plan),
   };
+}
+
+type ClusterConfig = NonNullable<NonNullable<CreateProcessingJobCommandInput['ProcessingResources']>['ClusterConfig']>;
+
+/** One type, or the preferred ones in order; their count stands either on each or once for all. */
+function instances({
+  instanceType,
+  instanceCount,
+  alternatives,
+}: RunSpec['compute']): Pick<ClusterConfig, 'InstanceType' | 'InstanceCount' | 'InstancePreferences'> {
+  const typed = (type: string) => type as ClusterConfig['InstanceType'];
+  if (alternatives.length === 0) return { InstanceType: typed(instanceType), InstanceCount: instanceCount };
+  const onEach = alternatives.some((a) => a.instanceCount !== undefined);
+  const InstancePreferences = [{ instanceType, instanceCount }, ...alternatives].map((a) => ({
+    InstanceType: typed(a.instanceType),
+    ...(onEach && { InstanceCount: a.instanceCount ?? instanceCount }),
+  }));
+  return { InstancePreferences, ...(!onEach && { InstanceCount: instanceCount }) };
 }
 
 function dataInput(spec: ChannelSpec, plan: JobPlan): ProcessingInput {

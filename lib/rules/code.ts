@@ -1,5 +1,5 @@
 import type { RunSpec } from '../spec/run-spec';
-import { api, type Finding, guide, type Rule, type RuleContext, when } from './rule';
+import { type Finding, guide, type Rule, type RuleContext, when } from './rule';
 
 /** `pkg.train` may be the file pkg/train.py or the package pkg/train/__main__.py. */
 function entryPointExists(entryPoint: string, exists: (path: string) => boolean): boolean {
@@ -8,10 +8,12 @@ function entryPointExists(entryPoint: string, exists: (path: string) => boolean)
   return exists(entryPoint) || exists(`${path}.py`) || exists(`${path}/__main__.py`);
 }
 
-function folder(run: RunSpec, { codeExists, codeProblem }: RuleContext): Finding[] {
+function folder(run: RunSpec, { codeExists, codeProblem, codeFix }: RuleContext): Finding[] {
   const { source, builtin, entryPoint, requirements } = run.code;
   if (codeProblem)
-    return [{ path: 'code.source', must: codeProblem, got: source, fix: 'name a folder relative to the run file' }];
+    return [
+      { path: 'code.source', must: codeProblem, got: source, fix: codeFix ?? 'name a folder relative to the run file' },
+    ];
   if (builtin || !codeExists) return [];
   return [
     ...when(!entryPointExists(entryPoint, codeExists), {
@@ -182,41 +184,4 @@ export const CODE_RULES: readonly Rule[] = [
         }));
     },
   },
-  {
-    id: 'progress/step-regex',
-    level: 'error',
-    isLocal: true,
-    what: 'progress.stepRegex is a regular expression with one group.',
-    why: 'The group is the step.',
-    source: api('MetricDefinition'),
-    check: (run) => {
-      const regex = run.progress.stepRegex;
-      if (regex === undefined) return [];
-      const groups = countGroups(regex);
-      if (groups === undefined)
-        return [
-          {
-            path: 'progress.stepRegex',
-            must: 'must be a regular expression',
-            got: regex,
-            fix: 'close its groups and brackets',
-          },
-        ];
-      return when(groups === 0, {
-        path: 'progress.stepRegex',
-        must: 'must hold a group that matches the step',
-        got: regex,
-        fix: 'use for example step=(\\d+)',
-      });
-    },
-  },
 ];
-
-/** Capturing groups of a regular expression; undefined when it is none. */
-export function countGroups(regex: string): number | undefined {
-  try {
-    return (new RegExp(`${regex}|`).exec('')?.length ?? 1) - 1;
-  } catch {
-    return undefined;
-  }
-}

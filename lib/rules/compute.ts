@@ -28,6 +28,10 @@ function volume({ compute }: RunSpec): Finding[] {
   ];
 }
 
+/** Instances of an UltraServer u-p6e-gb200x72, and how many of them a training plan leaves beside its spare one. */
+const ULTRASERVER = [17, 18];
+const fillsUltraServers = (count: number): boolean => ULTRASERVER.some((instances) => count % instances === 0);
+
 export const COMPUTE_RULES: readonly Rule[] = [
   {
     id: 'compute/form',
@@ -120,15 +124,15 @@ export const COMPUTE_RULES: readonly Rule[] = [
   {
     id: 'compute/ultraserver',
     level: 'warning',
-    what: 'ml.p6e-gb200.36xlarge is sold as whole UltraServers of 18 instances, for training plans, with arm64 images.',
+    what: 'ml.p6e-gb200.36xlarge is sold as whole UltraServers of 18 instances, of which a training plan keeps one as a spare unless told otherwise.',
     why: 'Other counts leave paid instances idle.',
-    source: guide('reserve-capacity-with-training-plans'),
+    source: api('CreateTrainingPlan'),
     check: ({ compute }) =>
-      when(compute.instanceType === 'ml.p6e-gb200.36xlarge' && compute.instanceCount % 18 !== 0, {
+      when(compute.instanceType === 'ml.p6e-gb200.36xlarge' && !fillsUltraServers(compute.instanceCount), {
         path: 'compute.instanceCount',
-        must: 'must be a multiple of 18 for ml.p6e-gb200.36xlarge',
+        must: 'must be a multiple of 17 (one spare instance of each UltraServer, the default of a training plan) or of 18 for ml.p6e-gb200.36xlarge',
         got: compute.instanceCount,
-        fix: 'use 18 or 36',
+        fix: 'use 17, or 18 with a plan that was made with SpareInstanceCountPerUltraServer 0',
       }),
   },
   {

@@ -18,6 +18,7 @@ import { LIMIT_RULES } from './limits';
 import { MODEL_RULES } from './model';
 import { NETWORK_RULES } from './network';
 import { PROCESSING_RULES } from './processing';
+import { PROGRESS_RULES } from './progress';
 import { SUPPORT_RULES } from './support';
 import { TRAINING_RULES } from './training';
 
@@ -26,6 +27,7 @@ export const RULES: readonly Rule[] = [
   ...COMPUTE_RULES,
   ...SPARE_RULES,
   ...CODE_RULES,
+  ...PROGRESS_RULES,
   ...IMAGE_RULES,
   ...LAUNCHER_RULES,
   ...STRATEGIES.flatMap((s) => s.rules),

@@ -1,9 +1,9 @@
 import { acceleratorCount } from '../catalog/instances';
 import { findStrategy } from '../distribution';
 import { pythonJson } from '../distribution/python-json';
+import { countGroups } from '../spec/regex';
 import { instanceGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
-import { countGroups } from './code';
 import { api, type Finding, guide, type Rule, when } from './rule';
 
 /** What a request carries beside the user's own: variables, cost allocation tags, the SDK's script mode hyperparameters. */

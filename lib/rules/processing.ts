@@ -107,12 +107,14 @@ function cluster(run: RunSpec): Finding[] {
       got: compute.keepAliveSeconds,
       fix: 'remove it',
     }),
-    ...when(compute.alternatives.length > 0, {
-      path: 'compute.alternatives',
-      must: 'must be absent from a processing run',
-      got: compute.alternatives.map((a) => a.instanceType),
-      fix: 'remove it',
-    }),
+    ...compute.alternatives.flatMap(({ trainingPlanArn }, i) =>
+      when(trainingPlanArn !== undefined, {
+        path: `compute.alternatives[${i}].trainingPlanArn`,
+        must: 'must be absent from a processing run',
+        got: trainingPlanArn,
+        fix: 'remove it',
+      }),
+    ),
     ...when(compute.instanceCount > 100, {
       path: 'compute.instanceCount',
       must: 'must be at most 100 for a processing run',
@@ -175,8 +177,8 @@ export const PROCESSING_RULES: readonly Rule[] = [
   {
     id: 'processing/cluster',
     level: 'error',
-    what: 'A processing run uses one on-demand instance type.',
-    why: 'CreateProcessingJob has no spot, groups or warm pools.',
+    what: 'A processing run uses one on-demand instance type, or a list of preferred ones.',
+    why: 'CreateProcessingJob has no spot, groups, warm pools or training plans.',
     source: api('ProcessingClusterConfig'),
     check: cluster,
   },

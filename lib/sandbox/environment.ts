@@ -1,12 +1,13 @@
 import path from 'node:path';
+import type { Certificate } from './ministack/certificate';
 
 interface Places {
   /** Endpoint of MiniStack. */
   aws: string;
   /** Endpoint of our services. */
   services: string;
-  /** Authority to trust, in auth mode. */
-  certFile?: string;
+  /** Authorities to trust, in auth mode. */
+  certificate?: Pick<Certificate, 'certFile' | 'bundleFile'>;
 }
 
 /** Where the services are that MiniStack does not have; these names win over AWS_ENDPOINT_URL in every SDK. */
@@ -15,14 +16,19 @@ export const endpointEnv = (services: string): Record<string, string> => ({
   AWS_ENDPOINT_URL_SERVICE_QUOTAS: services,
 });
 
-/** The private authority under every name that runtimes and SDKs read. */
-function trustEnv(certFile: string | undefined): Record<string, string> {
-  if (!certFile) return {};
+/** Variables of a shell that would win over the sandbox's credentials, or go with other ones. */
+export const UNSET_FOR_CLIENTS = ['AWS_SESSION_TOKEN', 'AWS_SECURITY_TOKEN', 'AWS_PROFILE', 'AWS_DEFAULT_PROFILE'];
+
+/** The authority under every name that runtimes and SDKs read. All but Node's replace what is trusted: they get the system's too. */
+function trustEnv(certificate: Places['certificate']): Record<string, string> {
+  if (!certificate) return {};
+  const { certFile, bundleFile } = certificate;
   return {
     NODE_EXTRA_CA_CERTS: certFile,
-    AWS_CA_BUNDLE: certFile,
-    SSL_CERT_FILE: certFile,
-    REQUESTS_CA_BUNDLE: certFile,
+    AWS_CA_BUNDLE: bundleFile,
+    SSL_CERT_FILE: bundleFile,
+    REQUESTS_CA_BUNDLE: bundleFile,
+    CURL_CA_BUNDLE: bundleFile,
   };
 }
 
@@ -31,7 +37,7 @@ function awsEnv(places: Places): Record<string, string> {
     AWS_ENDPOINT_URL: places.aws,
     AWS_ENDPOINT_URL_S3: places.aws,
     ...endpointEnv(places.services),
-    ...trustEnv(places.certFile),
+    ...trustEnv(places.certificate),
     // Without these a client without credentials would wait for a metadata service that is not there.
     AWS_EC2_METADATA_DISABLED: 'true',
   };

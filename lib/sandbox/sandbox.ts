@@ -183,7 +183,7 @@ async function build(settings: Settings, venv: Venv, certificate: Certificate | 
     ...settings,
     aws: ministack.endpoint,
     services: server.url,
-    certFile: certificate?.certFile,
+    certificate,
   });
   const { stateDir, auth } = settings;
   const processes = { owner: processRef(process.pid), ministack: processRef(ministack.pid) };
@@ -252,7 +252,7 @@ async function openJobHost(
   building.add(() => rm(temporaryFolder, { recursive: true, force: true }));
   const credentialEndpoint = await CredentialEndpoint.open();
   building.add(() => credentialEndpoint.close());
-  const places = { aws: ministack.endpoint, services: server.url, certFile: certificate?.certFile };
+  const places = { aws: ministack.endpoint, services: server.url, certificate };
   return {
     aws,
     credentialEndpoint,

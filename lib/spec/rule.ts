@@ -10,6 +10,8 @@ export interface RuleContext {
   codeExists?: (path: string) => boolean;
   /** Why the code folder cannot be read. */
   codeProblem?: string;
+  /** What to do about `codeProblem`; @default - name another folder */
+  codeFix?: string;
 }
 
 /** Where the run will be; undefined when nothing says so. */

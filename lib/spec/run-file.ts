@@ -93,6 +93,7 @@ const training = z.strictObject({
 
 const progress = z.strictObject({
   stepRegex: z.string().max(500).optional(),
+  lossRegex: z.string().max(500).optional(),
   startupMinutes: z.number().positive().optional(),
   silenceMinutes: z.number().positive().optional(),
 });

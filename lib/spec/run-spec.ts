@@ -82,7 +82,7 @@ export interface RunSpec {
   tags: Record<string, string>;
   model?: ModelSpec;
   training: TrainingSpec;
-  progress: { stepRegex?: string; startupMinutes: number; silenceMinutes: number };
+  progress: { stepRegex?: string; lossRegex?: string; startupMinutes: number; silenceMinutes: number };
   code: {
     source: string;
     /** Our trainer or tokenise step: `builtin`, `builtin-tokenize`; undefined = the user's own code. */

@@ -82,7 +82,7 @@ describe('wrong usage is exit 2, one line, no stack trace', () => {
     [['validate'], /missing required argument/],
     [['validate', 'x', '--nope'], /unknown option/],
     [['schema', 'job'], /must be run or environment, got job/],
-    [['sandbox', 'dance'], /must be start, stop or status, got dance/],
+    [['sandbox', 'dance'], /must be start, env, deploy, status or stop, got dance/],
     [['logs', 'x', '--since', 'soon'], /--since: must be a time or a span/],
     [['resume', 'x', '--set', 'training.steps=3'], /--set checkpoints.startFrom=x/],
   ])('fails: %j', async (args, message) => {

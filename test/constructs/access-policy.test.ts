@@ -58,10 +58,10 @@ describe('a researcher', () => {
     expect(resourcesOf(statements, 'ecr:DescribeImages')).toEqual([CONTEXT.repositoryArn]);
   });
 
-  test("reads the own team's descriptor, and finds it without naming the team", () => {
-    const path = 'arn:aws:ssm:us-west-2:111122223333:parameter/slipway/environments/research';
-    expect(resourcesOf(statements, 'ssm:GetParametersByPath')).toEqual([path, `${path}/`]);
+  test("reads the names of the teams and the own team's descriptor, and lists no others", () => {
+    expect(allowing(statements, 'ssm:GetParametersByPath')).toEqual([]);
     expect(resourcesOf(statements, 'ssm:GetParameter')).toEqual([
+      'arn:aws:ssm:us-west-2:111122223333:parameter/slipway/environments/research',
       'arn:aws:ssm:us-west-2:111122223333:parameter/slipway/environments/research/nlp',
     ]);
   });

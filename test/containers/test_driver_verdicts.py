@@ -148,6 +148,15 @@ def test_steps_are_read_from_progress_lines_and_from_the_run_file_s_expression()
     assert ProgressReader(None).read("step=17") is None
 
 
+def test_the_loss_is_read_beside_the_step_or_alone() -> None:
+    reader = ProgressReader(r"step=(\d+)", r"loss[=:] ?([-+.0-9e]+)")
+    assert reader.read("[rank 0] step=17 loss=2.5e-1") == {"event": "step", "step": 17, "loss": 0.25}
+    assert reader.read("eval loss: 3.5") == {"event": "metric", "loss": 3.5}
+    assert reader.read("step=18 loss=-.") == {"event": "step", "step": 18}
+    assert reader.read("nothing here") is None
+    assert ProgressReader(None, r"loss=(\d+)").read("loss=4") == {"event": "metric", "loss": 4.0}
+
+
 def test_the_oom_counter_is_read_from_both_cgroup_versions() -> None:
     assert parse_oom_kills("low 0\nhigh 0\nmax 12\noom 3\noom_kill 2\n") == 2
     assert parse_oom_kills("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n") == 1

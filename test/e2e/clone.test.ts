@@ -37,6 +37,18 @@ test('without its packages npx slipway says what to run', () => {
   expect([status, stdout]).toEqual([2, '']);
 });
 
+test.each(['schema run', 'schema environment'])('slipway %s | head ends without a word', (verb) => {
+  const { status, stderr, stdout } = spawnSync(
+    'bash',
+    ['-c', `"${process.execPath}" dist/cli/slipway.mjs ${verb} | head -1`],
+    {
+      cwd: ROOT,
+      encoding: 'utf8',
+    },
+  );
+  expect([status, stderr, stdout]).toEqual([0, '', '{\n']);
+});
+
 test('before the first build npx slipway builds itself, says so beside the answer, and stays found after it', () => {
   symlinkSync(path.join(ROOT, 'node_modules'), path.join(folder, 'clone/node_modules'));
   const first = npx('validate', 'runs/starter.yaml', '--json');

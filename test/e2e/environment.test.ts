@@ -174,7 +174,8 @@ describe('the request that reaches SageMaker is the one that --dry-run prints', 
       'distribution.parameters.shard_degree=',
     ];
     const set = library === 'fsdp' ? [...small, '--set', 'image.kind=dlc', '--set', 'image.version=2.13'] : [];
-    await deployed.aws('s3api', 'put-object', '--bucket', BUCKET, '--key', 'llama3-tokens/x');
+    for (const prefix of ['llama-tokens', 'llama3-tokens', 'tokens'])
+      await deployed.aws('s3api', 'put-object', '--bucket', BUCKET, '--key', `${prefix}/x`);
     const launched = JSON.parse(
       await deployed.slipway('launch', runFile(file), '--yes', '--json', '--run-id', id, ...set),
     ) as { runId: string };

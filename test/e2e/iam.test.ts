@@ -143,7 +143,9 @@ const launch = (file: string, id: string, ...more: string[]) =>
   deployed.slipwayAs(researcher, 'launch', run(file), '--yes', '--wait', '--json', '--run-id', id, ...more);
 
 describe('with IAM enforced', () => {
-  test('preflight, data preparation and a run go through under the roles themselves', async () => {
+  test('data preparation, preflight and a run go through under the roles themselves', async () => {
+    const tokens = await launch('demo-tokenize.yaml', 'tokens');
+    expect(tokens.code, tokens.stderr).toBe(0);
     const preflight = await deployed.slipwayAs(
       researcher,
       'preflight',
@@ -155,8 +157,6 @@ describe('with IAM enforced', () => {
       'image.version=2.8',
     );
     expect(preflight.code, preflight.stdout + preflight.stderr).toBe(0);
-    const tokens = await launch('demo-tokenize.yaml', 'tokens');
-    expect(tokens.code, tokens.stderr).toBe(0);
     const done = await launch('demo.yaml', 'allowed', ...short, ...alone);
     expect(done.code, done.stderr).toBe(0);
     expect(JSON.parse(done.stdout)).toMatchObject({ state: 'completed', committedStep: 8 });

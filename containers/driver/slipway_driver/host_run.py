@@ -49,7 +49,7 @@ class HostRun:
     def __init__(self, attempt: Attempt, peers: Peers, step_times: StepTimes) -> None:
         self._attempt, self._peers, self._step_times = attempt, peers, step_times
         self._first_host = attempt.cluster.rank == 0 and attempt.cluster.takes_part
-        self._reader = ProgressReader(attempt.job.step_regex)
+        self._reader = ProgressReader(attempt.job.step_regex, attempt.job.loss_regex)
         self._watchdog = watchdog_of(attempt, time.monotonic())
         self._vitals = Vitals(attempt.cluster.training_hosts, int(attempt.environ.get("SLIPWAY_RESTART", 0)))
         hosts = len(attempt.cluster.training_hosts)

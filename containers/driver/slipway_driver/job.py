@@ -36,6 +36,7 @@ class Job:
     checkpoint_uri: str
     resume_from: str
     step_regex: Optional[str]
+    loss_regex: Optional[str]
     startup_minutes: float
     silence_minutes: float
     code_digest: Optional[str]
@@ -124,6 +125,7 @@ def parse_job(raw: Mapping[str, Any]) -> Job:
         checkpoint_uri=read.value("checkpoints.uri", str, ""),
         resume_from=read.value("checkpoints.resumeFrom", str, ""),
         step_regex=read.value("progress.stepRegex", str),
+        loss_regex=read.value("progress.lossRegex", str),
         startup_minutes=read.value("progress.startupMinutes", float, 30),
         silence_minutes=read.value("progress.silenceMinutes", float, 20),
         code_digest=read.value("digests.code", str),

@@ -1,4 +1,4 @@
-"""Progress lines: `slipway {json}` from scripts that write them, or the run file's stepRegex for those that do not."""
+"""Progress lines: `slipway {json}` from scripts that write them, or the run file's expressions for those that do not."""
 
 from __future__ import annotations
 
@@ -27,16 +27,35 @@ def parse_progress(line: str) -> Optional[Dict[str, Any]]:
 
 
 class ProgressReader:
-    """Turns a host's output into events. `step_regex` has the step number as its first group."""
+    """Turns a host's output into events. The first group of `step_regex` is the step, that of `loss_regex` the loss.
 
-    def __init__(self, step_regex: Optional[str]) -> None:
-        self._pattern = re.compile(step_regex) if step_regex else None
+    A step's event carries the loss of its own line. A loss on a line without a step is an event `metric` of its own.
+    """
+
+    def __init__(self, step_regex: Optional[str], loss_regex: Optional[str] = None) -> None:
+        self._step = re.compile(step_regex) if step_regex else None
+        self._loss = re.compile(loss_regex) if loss_regex else None
 
     def read(self, line: str) -> Optional[Dict[str, Any]]:
         event = parse_progress(line)
-        if event is not None or self._pattern is None:
+        if event is not None or (self._step is None and self._loss is None):
             return event
-        found = self._pattern.search(_RANK_LABEL.sub("", line))
-        if found is None or not found.groups() or not str(found.group(1)).isdigit():
-            return None
-        return {"event": "step", "step": int(found.group(1))}
+        text = _RANK_LABEL.sub("", line)
+        step, loss = _group(self._step, text), _number(_group(self._loss, text))
+        with_loss = {} if loss is None else {"loss": loss}
+        if step is not None and step.isdigit():
+            return {"event": "step", "step": int(step), **with_loss}
+        return {"event": "metric", **with_loss} if with_loss else None
+
+
+def _group(pattern: "Optional[re.Pattern[str]]", text: str) -> Optional[str]:
+    """The first group of the first match; None without one."""
+    found = pattern.search(text) if pattern else None
+    return found.group(1) if found and found.groups() else None
+
+
+def _number(text: Optional[str]) -> Optional[float]:
+    try:
+        return float(text) if text is not None else None
+    except ValueError:
+        return None

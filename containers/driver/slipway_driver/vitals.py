@@ -36,13 +36,13 @@ class Vitals:
             self._phase(event, now)
         elif kind == "loss":
             self._alert = str(event.get("reason", ""))[:300]
+        elif kind == "metric":
+            self._note_loss(event)
         elif kind == "slow-host":
             self._slow_host(event)
 
     def _step(self, event: Mapping[str, Any], now: float) -> None:
-        loss = event.get("loss")
-        if isinstance(loss, (int, float)) and math.isfinite(loss):
-            self._loss = float(loss)
+        self._note_loss(event)
         step = int(event.get("step", 0))
         if self._first is None:
             self._first = step
@@ -54,6 +54,11 @@ class Vitals:
         if elapsed >= WINDOW_SECONDS:
             self._rates.append(3600.0 * (step - first) / elapsed)
             self._begin(step, now)
+
+    def _note_loss(self, event: Mapping[str, Any]) -> None:
+        loss = event.get("loss")
+        if isinstance(loss, (int, float)) and math.isfinite(loss):
+            self._loss = float(loss)
 
     def _begin(self, step: int, now: float) -> None:
         self._window, self._quiet_seconds = (step, now), 0.0

@@ -4,6 +4,7 @@ import {
   DescribeTrainingJobCommand,
   type DescribeTrainingJobCommandOutput,
   ListTagsCommand,
+  type ResourceConfig,
   type SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
 import type { JobObservation, PresentJob } from '../../lifecycle/observed';
@@ -51,7 +52,7 @@ function trainingJob(job: DescribeTrainingJobCommandOutput): Described {
     createdAt: job.CreationTime?.getTime() ?? 0,
     trainingStartedAt: job.TrainingStartTime?.getTime(),
     trainingSince: newestTraining(job),
-    selected: selectedInstances(job),
+    selected: selectedInstances(job.ResourceConfig),
     endedAt: endOf(job),
     billableSeconds: OVER.has(job.TrainingJobStatus ?? '') ? job.BillableTimeInSeconds : undefined,
     warmPool: warmPoolOf(job),
@@ -76,8 +77,10 @@ function newestTraining({ SecondaryStatusTransitions = [] }: DescribeTrainingJob
   return starts.length === 0 ? undefined : Math.max(...starts);
 }
 
-function selectedInstances({ ResourceConfig }: DescribeTrainingJobCommandOutput): PresentJob['selected'] {
-  const { SelectedInstanceType: instanceType, SelectedInstanceCount, InstanceCount } = ResourceConfig ?? {};
+type Selection = Pick<ResourceConfig, 'SelectedInstanceCount' | 'InstanceCount'> & { SelectedInstanceType?: string };
+
+function selectedInstances(config: Selection | undefined): PresentJob['selected'] {
+  const { SelectedInstanceType: instanceType, SelectedInstanceCount, InstanceCount } = config ?? {};
   const instanceCount = SelectedInstanceCount ?? InstanceCount;
   return instanceType && instanceCount ? { instanceType, instanceCount } : undefined;
 }
@@ -97,6 +100,7 @@ function processingJob(job: DescribeProcessingJobCommandOutput): Described {
     arn: job.ProcessingJobArn ?? '',
     status,
     secondaryStatus: status === 'InProgress' ? (started === undefined ? 'Starting' : 'Training') : status,
+    selected: selectedInstances(job.ProcessingResources?.ClusterConfig),
     failureReason: job.FailureReason ?? job.ExitMessage ?? '',
     createdAt: job.CreationTime?.getTime() ?? 0,
     trainingStartedAt: started,

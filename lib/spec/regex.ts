@@ -1,0 +1,39 @@
+/** Letters that mean the same after a backslash in both; an unknown one is an error in Python and itself in JavaScript. */
+const COMMON_ESCAPES = 'bBdDsSwWfnrtvxu';
+
+/** Capturing groups of a regular expression of JavaScript; undefined when it is none. */
+export function countGroups(regex: string): number | undefined {
+  try {
+    return (new RegExp(`${regex}|`).exec('')?.length ?? 1) - 1;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Why a regular expression does not mean the same to JavaScript, which checks it here and reads logs for reports, and to Python's
+ * `re` (3.8 to 3.13), with which the driver reads the log; undefined when it is valid in both.
+ */
+export function regexProblem(regex: string): string | undefined {
+  const groups = countGroups(regex);
+  if (groups === undefined) return 'close its groups and brackets';
+  const unknown = [...regex.matchAll(/\\([\s\S])/g)].map((found) => found[1] ?? '').find(isUnknownToPython);
+  if (unknown) return `write it without \\${unknown}, which is not the same in Python`;
+  const references = [...regex.replaceAll('\\\\', '').matchAll(/\\([1-9]\d*)/g)].map((found) => Number(found[1]));
+  if (references.some((number) => number > groups)) return 'refer only to groups that it has';
+  if (hasBadHex(regex)) return 'write \\x with two hexadecimal digits and \\u with four';
+  const plain = regex.replace(/\\[\s\S]/g, 'a');
+  if (/\(\?<[A-Za-z_$]/.test(plain)) return 'leave the name of the group out';
+  if (/\[\^?\]/.test(plain)) return 'put a character between [ and ]';
+  if (/\(\?<[=!][^)]*[*+?{|]/.test(plain)) return 'give the lookbehind a fixed length';
+  if (/\(\?[=!<][^)]*\)[*+?{]/.test(plain)) return 'do not repeat a lookahead or lookbehind';
+  if (/\{,\d*\}/.test(plain)) return 'write the lower bound of the repetition, {0,n}';
+  return undefined;
+}
+
+const isUnknownToPython = (letter: string): boolean => /[A-Za-z]/.test(letter) && !COMMON_ESCAPES.includes(letter);
+
+const hasBadHex = (regex: string): boolean => {
+  const escapes = regex.replaceAll('\\\\', '');
+  return /\\x(?![0-9A-Fa-f]{2})|\\u(?![0-9A-Fa-f]{4})/.test(escapes);
+};

@@ -1,0 +1,75 @@
+import { GetParameterCommand, GetParametersByPathCommand, ParameterNotFound, SSMClient } from '@aws-sdk/client-ssm';
+import { beforeEach, expect, test } from 'vitest';
+import { findDescriptor } from '../../lib/cli/environment';
+import { mockClient } from '../support/mocked-clients';
+import { DESCRIPTOR } from '../support/runs';
+
+const ssm = mockClient(SSMClient);
+const denied = Object.assign(new Error('not authorized to perform: ssm:GetParameter'), {
+  name: 'AccessDeniedException',
+  $metadata: { httpStatusCode: 400 },
+});
+const missing = new ParameterNotFound({ message: 'not there', $metadata: {} });
+const find = (environment: string) => findDescriptor({ environment, region: 'us-west-2' });
+
+/** An environment with these teams, of which the caller may read some. */
+function deployed(teams: readonly string[] | undefined, readable: readonly string[]): void {
+  ssm.reset();
+  ssm.on(GetParameterCommand).callsFake(({ Name }: { Name: string }) => {
+    if (Name === '/slipway/environments/research') {
+      if (!teams) throw missing;
+      return { Parameter: { Value: teams.join(',') } };
+    }
+    const team = Name.slice('/slipway/environments/research/'.length);
+    if (!readable.includes(team)) throw denied;
+    return { Parameter: { Value: JSON.stringify({ ...DESCRIPTOR, team }) } };
+  });
+  ssm.on(GetParametersByPathCommand).rejects(denied);
+}
+beforeEach(() => deployed(['nlp', 'speech'], ['nlp']));
+
+test("a researcher of one team need not name it, and never asks for the teams' descriptors by path", async () => {
+  expect((await find('research')).team).toBe('nlp');
+  expect(ssm.commandCalls(GetParametersByPathCommand)).toHaveLength(0);
+});
+
+test('fails: of several own teams one must be named', async () => {
+  deployed(['nlp', 'speech'], ['nlp', 'speech']);
+  await expect(find('research')).rejects.toThrow(
+    '--environment: must name one team, got research; use research/nlp or research/speech',
+  );
+});
+
+test('fails: a team that does not exist is answered with those that do, though reading it is denied', async () => {
+  await expect(find('research/vision')).rejects.toThrow(
+    '--environment: must name a team of environment research, got vision; use research/nlp or research/speech',
+  );
+});
+
+test('fails: a team of somebody else is no mistake of spelling', async () => {
+  await expect(find('research/speech')).rejects.toThrow(
+    'reading environment research/speech in us-west-2: must be permitted',
+  );
+});
+
+test('fails: no team that the caller belongs to', async () => {
+  deployed(['nlp', 'speech'], []);
+  await expect(find('research')).rejects.toThrow('got research with nlp or speech, none of which you may read');
+});
+
+test('fails: an environment that does not exist', async () => {
+  deployed(undefined, []);
+  ssm.on(GetParametersByPathCommand).resolves({ Parameters: [] });
+  await expect(find('research')).rejects.toThrow('must be an environment of us-west-2, got research');
+});
+
+test('an environment of an older version, which has no list of its teams, is read by path', async () => {
+  deployed(undefined, []);
+  ssm.on(GetParametersByPathCommand).resolves({ Parameters: [{ Value: JSON.stringify(DESCRIPTOR) }] });
+  expect((await find('research')).team).toBe(DESCRIPTOR.team);
+});
+
+test('fails: where that is denied, the team must be named', async () => {
+  deployed(undefined, []);
+  await expect(find('research')).rejects.toThrow('write research/TEAM');
+});
