@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { CfnElement, CfnOutput, Stack, type StackProps, Tags } from 'aws-cdk-lib';
+import { Aspects, CfnElement, CfnOutput, Stack, type StackProps, Tags } from 'aws-cdk-lib';
 import type { Construct, IConstruct } from 'constructs';
 import type { Archive } from '../archive/archive';
 import { baseImageContents } from '../catalog/base-images';
 import { environmentQuotaNeeds } from '../quota';
 import type { EnvironmentSpec } from '../spec/environment-file';
 import type { RunSpec } from '../spec/run-spec';
+import { AcknowledgedChecks } from './acknowledged-checks';
 import { baseImageUri, dockerfileOf } from './base-image';
 import { DriverPublish } from './driver-publish';
 import { EnvironmentAccess } from './environment-access';
@@ -103,6 +104,7 @@ export class EnvironmentStack extends Stack {
     this.orderResources();
     for (const submission of props.submissions ?? []) this.submitLast(submission);
     Tags.of(this).add('slipway:environment', this.spec.name);
+    Aspects.of(this).add(new AcknowledgedChecks());
   }
 
   private makePreflight(runs: readonly RunSpec[]): QuotaPreflight {

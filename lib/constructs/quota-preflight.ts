@@ -71,14 +71,16 @@ function grantQuotaReads(onEvent: HandlerFunction): void {
 
 function grantIncreaseRequests(onEvent: HandlerFunction): void {
   onEvent.allow({
-    actions: [
-      'servicequotas:RequestServiceQuotaIncrease',
-      'servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota',
-    ],
+    actions: ['servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota'],
     resources: ['*'],
-    wildcard: 'The history has no resource type, and codes of newer types are known only at run time.',
+    wildcard: 'Older editions of the Service Authorization Reference know no resource type for the history.',
   });
   const stack = Stack.of(onEvent);
+  onEvent.allow({
+    actions: ['servicequotas:RequestServiceQuotaIncrease'],
+    resources: [`arn:${stack.partition}:servicequotas:${stack.region}:${stack.account}:sagemaker/*`],
+    wildcard: 'Codes of newer types are known only at run time.',
+  });
   // Service Quotas makes its own role on the first request of an account.
   onEvent.allow({
     actions: ['iam:CreateServiceLinkedRole'],

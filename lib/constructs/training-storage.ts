@@ -143,8 +143,15 @@ export class TrainingStorage extends Construct {
       minimumTLSVersion: TLS_VERSION,
       blockPublicAccess: s3.BlockPublicAccess.BLOCK_ALL,
       objectOwnership: s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+      versioned: true,
       removalPolicy: this.removalPolicy,
-      lifecycleRules: [{ id: 'expire', expiration: Duration.days(ACCESS_LOG_DAYS) }],
+      lifecycleRules: [
+        {
+          id: 'expire',
+          expiration: Duration.days(ACCESS_LOG_DAYS),
+          noncurrentVersionExpiration: Duration.days(NONCURRENT_DAYS),
+        },
+      ],
     });
   }
 

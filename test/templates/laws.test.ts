@@ -47,6 +47,13 @@ describe('statements that IAM never matches', () => {
       /has no resource type in parliament/,
     ],
     [
+      'a resource of another type, whose wildcard could hide the right one',
+      'sagemaker:StopTrainingJob',
+      'arn:aws:sagemaker:us-west-2:111122223333:processing-job/*',
+      undefined,
+      /^sagemaker:StopTrainingJob matches none of/,
+    ],
+    [
       'a bucket for an action on objects',
       's3:GetObject',
       'arn:aws:s3:::data',

@@ -58,13 +58,19 @@ export function concrete(scenario: Scenario, seed: number, read: (path: string) 
   return value;
 }
 
+/** Calls of the functions that shrinking plays at most: about two minutes of work. Not a time, so that the same seed prints the same. */
+const MOST_CALLS = 2_000_000;
+
 /** The text of the shortest scenario that breaks the first invariant that the play broke. */
 async function shrunkText({ result, world }: Play, read: (path: string) => string): Promise<string> {
   const broken = result.invariants.find(({ holds }) => !holds)?.name;
+  let calls = 0;
   const fails = async (candidate: ScenarioFile): Promise<boolean> => {
+    if (calls > MOST_CALLS) return false;
     const { value, issues } = resolveScenario(candidate, read);
     if (!value || hasErrors(issues)) return false;
     const again = await play(value, result.seed);
+    calls += Object.values(again.result.calls).reduce((sum, { count }) => sum + count, 0);
     return again.result.invariants.some(({ name, holds }) => name === broken && !holds);
   };
   const file = { ...world.scenario.source, until: world.scenario.until };

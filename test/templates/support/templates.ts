@@ -86,8 +86,11 @@ export function specs(): Record<string, EnvironmentSpec> {
 }
 
 /** Resources of the stack of one specification. */
-export function synthesise(spec: EnvironmentSpec): Resources {
+export const synthesise = (spec: EnvironmentSpec): Resources => resourcesOf(templateOf(spec));
+
+/** Template of the stack of one specification. */
+export function templateOf(spec: EnvironmentSpec): Template {
   const zones = `availability-zones:account=${ENV.account}:region=${ENV.region}`;
   const app = testApp({ [zones]: ['us-west-2a', 'us-west-2b', 'us-west-2c', 'us-west-2d'] });
-  return resourcesOf(Template.fromStack(new EnvironmentStack(app, 'Slipway', { spec, env: ENV })));
+  return Template.fromStack(new EnvironmentStack(app, 'Slipway', { spec, env: ENV }));
 }
