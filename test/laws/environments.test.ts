@@ -76,7 +76,14 @@ function computeEffects(before: SynthesisedTemplate, after: SynthesisedTemplate)
   return effects;
 }
 
-const allowed = (option: string): readonly string[] => OPTION_CHANGES.find((row) => row.option === option)?.types ?? [];
+/** Options that a file can name only beside another one, which their variations change too. */
+const NAMED_WITH: Readonly<Record<string, string>> = {
+  'network.wheels': 'network.packages',
+  'network.codeArtifact': 'network.packages',
+};
+
+const allowed = (option: string): readonly string[] =>
+  OPTION_CHANGES.filter((row) => [option, NAMED_WITH[option]].includes(row.option)).flatMap((row) => row.types);
 
 test('one option changed replaces or deletes nothing that holds data, but what its documentation says', () => {
   fc.assert(
