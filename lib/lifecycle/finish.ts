@@ -110,7 +110,8 @@ function endAttempt(
   const trainingStartedAt = job.trainingStartedAt ?? attempt.trainingStartedAt;
   const endedAt = job.endedAt ?? now;
   const selected = job.selected ?? attempt.selected;
-  const billed = { ...attempt, trainingStartedAt, selected };
+  const pauses = job.pauses ?? attempt.pauses;
+  const billed = { ...attempt, trainingStartedAt, pauses, selected };
   const costUsd = attemptCostUsd(record, billed, endedAt, job.billableSeconds);
   const spotShare = billedShare(record, billed, endedAt, job.billableSeconds);
   const warmPool = leftPool(record, billed, job, endedAt);
@@ -127,6 +128,7 @@ function endAttempt(
     status: job.status,
     secondaryStatus: job.secondaryStatus,
     trainingStartedAt,
+    pauses,
     selected,
     progress,
     firstStep: attempt.firstStep ?? steps.first,

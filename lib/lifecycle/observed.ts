@@ -1,3 +1,4 @@
+import type { Pauses } from './pauses';
 import type { Checkpoint, EpochMs, Vitals } from './record';
 import type { StartTimes } from './step-times';
 
@@ -21,6 +22,8 @@ export interface PresentJob {
   trainingStartedAt?: EpochMs;
   /** Start of its newest time in Training; later than `trainingStartedAt` after an interruption. */
   trainingSince?: EpochMs;
+  /** When it was without instances after it had had them. */
+  pauses?: Pauses;
   /** Which of the preferred instance types the service chose. */
   selected?: { instanceType: string; instanceCount: number };
   endedAt?: EpochMs;

@@ -1,4 +1,5 @@
 import type { Rollback, Skip } from '../spec/job-file';
+import type { Pauses } from './pauses';
 import type { StartTimes } from './step-times';
 
 /**
@@ -154,6 +155,8 @@ export interface Attempt {
   trainingStartedAt?: EpochMs;
   /** When the instances last began to train: after an interruption the driver starts again. Absent in records of older versions. */
   trainingSince?: EpochMs;
+  /** When it was without instances after it had had them. Absent in records of older versions. */
+  pauses?: Pauses;
   /** The alternative that the service chose; undefined = the cluster of the rung, or not known yet. */
   selected?: { instanceType: string; instanceCount: number };
   /** Newest usable committed step when the attempt began; null = none. */

@@ -1,5 +1,6 @@
 import type { FailureHistory } from '../spec/job-file';
 import { hostCount } from '../spec/resolve-run';
+import { trainedMs } from './pauses';
 import type { Attempt, FailureClass, RunRecord } from './record';
 
 /** Ends that say nothing about how often training breaks. */
@@ -19,7 +20,7 @@ export function failureHistory(attempts: readonly Attempt[], record: Pick<RunRec
   // What the trainer takes the rate times are the hosts that train.
   const nodes = (rungId: string) =>
     Math.max(0, hostCount(ladder.find((r) => r.id === rungId)?.instances ?? []) - spareInstances);
-  const days = (a: Attempt) => Math.max(0, (a.endedAt ?? 0) - (a.trainingStartedAt ?? 0)) / 86_400_000;
+  const days = (a: Attempt) => trainedMs(a, a.endedAt ?? 0) / 86_400_000;
   const failed = ended.filter((a) => !NO_FAILURES.includes(a.failureClass)).length;
   return {
     failures: ended.reduce((sum, a) => sum + (a.progress?.vitals?.restarts ?? 0), failed),

@@ -1,4 +1,5 @@
 import type { PresentJob } from './observed';
+import { trainedMs } from './pauses';
 import type { Attempt, EpochMs, Rung, RunRecord } from './record';
 
 /** Above this share of the cap the run is stopped even if no checkpoint comes. */
@@ -31,7 +32,7 @@ export function expectedRate(record: RunRecord, attempt: Pick<Attempt, 'rungId' 
 }
 
 /**
- * What an attempt has cost, USD; null = the price is not known. Billing starts with training and is by the second.
+ * What an attempt has cost, USD; null = the price is not known. Billing starts with training, is by the second, and rests in an interruption.
  * @param billableSeconds what the service says it bills for each instance, once the job is over
  */
 export function attemptCostUsd(
@@ -43,8 +44,7 @@ export function attemptCostUsd(
   const rate = billableSeconds === undefined ? expectedRate(record, attempt) : rateOf(record, attempt);
   if (rate === null) return null;
   if (attempt.trainingStartedAt === undefined && billableSeconds === undefined) return 0;
-  const elapsed = Math.max(0, (until - (attempt.trainingStartedAt ?? until)) / 1000);
-  return (rate * (billableSeconds ?? Math.ceil(elapsed))) / 3600;
+  return (rate * (billableSeconds ?? Math.ceil(trainedMs(attempt, until) / 1000))) / 3600;
 }
 
 /** Share of the on-demand price that an ended spot attempt was billed; undefined where nothing can be learned. */
@@ -54,10 +54,10 @@ export function billedShare(
   endedAt: EpochMs,
   billableSeconds: number | undefined,
 ): number | undefined {
-  const elapsed = (endedAt - (attempt.trainingStartedAt ?? endedAt)) / 1000;
+  const trained = trainedMs(attempt, endedAt) / 1000;
   const isSpot = currentRung(record, attempt.rungId)?.usage === 'spot';
-  if (!isSpot || billableSeconds === undefined || elapsed < 600) return record.spotShare;
-  return Math.min(1, billableSeconds / elapsed);
+  if (!isSpot || billableSeconds === undefined || trained < 600) return record.spotShare;
+  return Math.min(1, billableSeconds / trained);
 }
 
 /** What the warm pool of the last attempt costs until `until`, USD; 0 without one. */

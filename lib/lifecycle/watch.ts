@@ -73,6 +73,7 @@ function see(attempt: Attempt, job: PresentJob, observed: Observed, now: EpochMs
     jobCreatedAt: attempt.jobCreatedAt ?? job.createdAt,
     trainingStartedAt: job.trainingStartedAt ?? attempt.trainingStartedAt,
     trainingSince: trainingSince(attempt, job, now),
+    pauses: job.pauses ?? attempt.pauses,
     selected: job.selected ?? attempt.selected,
     unreadSince: isUnread(attempt, observed) ? (attempt.unreadSince ?? now) : undefined,
     progress,

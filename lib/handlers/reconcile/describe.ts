@@ -8,6 +8,7 @@ import {
   type SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
 import type { JobObservation, PresentJob } from '../../lifecycle/observed';
+import { pausesOf } from '../../lifecycle/pauses';
 import type { Attempt, RunRecord } from '../../lifecycle/record';
 import { describeError } from '../shared/errors';
 
@@ -52,6 +53,7 @@ function trainingJob(job: DescribeTrainingJobCommandOutput): Described {
     createdAt: job.CreationTime?.getTime() ?? 0,
     trainingStartedAt: job.TrainingStartTime?.getTime(),
     trainingSince: newestTraining(job),
+    pauses: pausesOf(transitionsOf(job)),
     selected: selectedInstances(job.ResourceConfig),
     endedAt: endOf(job),
     billableSeconds: OVER.has(job.TrainingJobStatus ?? '') ? job.BillableTimeInSeconds : undefined,
@@ -70,12 +72,15 @@ function endOf(job: DescribeTrainingJobCommandOutput): number | undefined {
 }
 
 /** TrainingStartTime is that of the first start; the transitions tell of one after an interruption. */
-function newestTraining({ SecondaryStatusTransitions = [] }: DescribeTrainingJobCommandOutput): number | undefined {
-  const starts = SecondaryStatusTransitions.flatMap((t) =>
-    t.Status === 'Training' ? (t.StartTime?.getTime() ?? []) : [],
-  );
-  return starts.length === 0 ? undefined : Math.max(...starts);
+function newestTraining(job: DescribeTrainingJobCommandOutput): number | undefined {
+  return transitionsOf(job).findLast(({ status }) => status === 'Training')?.at;
 }
+
+/** Secondary statuses with their starts, oldest first. */
+const transitionsOf = ({ SecondaryStatusTransitions = [] }: DescribeTrainingJobCommandOutput) =>
+  SecondaryStatusTransitions.flatMap(({ Status: status = '', StartTime }) =>
+    StartTime ? [{ status, at: StartTime.getTime() }] : [],
+  ).sort((a, b) => a.at - b.at);
 
 type Selection = Pick<ResourceConfig, 'SelectedInstanceCount' | 'InstanceCount'> & { SelectedInstanceType?: string };
 

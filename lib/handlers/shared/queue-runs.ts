@@ -1,3 +1,4 @@
+import { WITHOUT_INSTANCES } from '../../lifecycle/pauses';
 import { isOver, type RunRecord } from '../../lifecycle/record';
 import { queuedSince } from '../../lifecycle/wait';
 import type { PoolNeeds, QueuedRun, RunningRun } from '../../queue/run';
@@ -9,9 +10,6 @@ export const isQueued = (record: RunRecord): boolean =>
 
 /** Holds capacity, or is about to. */
 export const holdsCapacity = (record: RunRecord): boolean => !isOver(record) && record.admitted;
-
-/** Statuses of a job that has no instances: it waits for them, and uses none. */
-const WITHOUT_INSTANCES: ReadonlySet<string> = new Set(['', 'Starting', 'Pending', 'Interrupted', 'Restarting']);
 
 /** Its job has instances now, which count as its team's use. */
 export const usesInstances = ({ attempt }: RunRecord): boolean =>
