@@ -119,8 +119,13 @@ async function ownCheckpoints(deps: ReconcileDeps, subject: Subject, isLive: boo
   if (!visible) return { kind: 'listed', committed: [], torn: [] };
   const { marker, prefix } = visible;
   const bad = subject.record.badCheckpoints;
-  return listCheckpoints(deps.s3, prefix, { marker, bad, ...(isLive && { enough: 1 }) });
+  const listed = await listCheckpoints(deps.s3, prefix, { marker, bad, ...(isLive && { enough: 1 }) });
+  return listed.kind === 'unreadable' && hasNoneYet(subject) ? { kind: 'listed', committed: [], torn: [] } : listed;
 }
+
+/** Nobody has written to a prefix of the run's own before its first attempt: a listing that fails keeps no work from being lost. */
+const hasNoneYet = ({ record, intent }: Subject): boolean =>
+  record.attempt === undefined && record.committed === null && intent.spec.checkpoints.s3.includes('{runId}');
 
 /** `checkpoints.startFrom`: another run of the team, one checkpoint, or a prefix with several. */
 async function findStart(deps: ReconcileDeps, subject: Located): Promise<Observed['startFrom']> {
