@@ -41,8 +41,7 @@ export class LambdaFunction<Deps> {
     const { clock } = this;
     const end = (ending: Ending) => {
       limit.cancel();
-      // What a dead invocation still asks for in the same breath is not answered either: its environment is not used again.
-      if (ending.kind !== 'died') environment.invocation = undefined;
+      // `environment.invocation` stays until the next one begins: what this one still calls belongs to it, and is never answered.
       if (ending.kind !== 'answer') this.failures += 1;
       if (ending.kind === 'died') this.onDeath();
       else this.idle.push(environment);

@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import { CallFaults, Kills } from '../../lib/simulation/core/call-faults';
+import { VirtualClock } from '../../lib/simulation/core/clock';
+import { type Ending, LambdaFunction } from '../../lib/simulation/core/functions';
+import { Gateway } from '../../lib/simulation/core/gateway';
+import { Random } from '../../lib/simulation/core/random';
+import type { Fault } from '../../lib/simulation/scenario/schema';
+
+class Client {
+  declare send: (command: object) => Promise<unknown>;
+}
+class FindCommand {
+  readonly input = {};
+}
+
+/** A reconcile function with one client of a service that answers at once; `reached` counts the calls that came to the service. */
+function functionWith(...faults: Fault[]) {
+  const clock = new VirtualClock();
+  const gateway = new Gateway(clock, new Random(1), new CallFaults(faults), new Kills(faults), {});
+  const seen = { reached: 0, endings: [] as Ending['kind'][] };
+  gateway.add('table', { Find: { latencyMs: 5, run: () => ++seen.reached } });
+  const reconcile = new LambdaFunction(
+    'reconcile',
+    clock,
+    60,
+    (slot) => ({ table: gateway.client(Client, 'table', {}, slot), sleep: (ms: number) => clock.sleep(ms) }),
+    () => 1,
+  );
+  const invoke = (handle: Parameters<typeof reconcile.invoke>[0]) =>
+    reconcile.invoke(handle, ({ kind }) => seen.endings.push(kind));
+  return { clock, invoke, seen };
+}
+
+test('an invocation that dies at the first of two parallel calls makes neither', async () => {
+  const { clock, invoke, seen } = functionWith({ kill: 'reconcile', afterEffect: 0 });
+  invoke(({ table }) => Promise.all([table.send(new FindCommand()), table.send(new FindCommand())]));
+  await clock.runUntil(1000);
+  expect(seen).toEqual({ reached: 0, endings: ['died'] });
+});
+
+test('what is left of an invocation that has ended calls nobody any more', async () => {
+  const { clock, invoke, seen } = functionWith();
+  invoke(({ table, sleep }) => {
+    void sleep(100).then(() => table.send(new FindCommand()));
+    return Promise.reject(new Error('one branch of two failed'));
+  });
+  await clock.runUntil(1000);
+  expect(seen).toEqual({ reached: 0, endings: ['error'] });
+});
