@@ -14,6 +14,7 @@ regions: { us-west-2: {} }
 storage: { retain: false }
 quotas: { enforce: "off" }
 runs: [{ file: runs/registered.yaml, submit: on-change }]
+teams: { default: { data: ["demo-tokens/"] } }
 `;
 const REGISTERED = `name: registered
 code: { source: ./src, entryPoint: hello.py }
