@@ -1,7 +1,11 @@
+import { randomInt } from 'node:crypto';
 import { expect, test, vi } from 'vitest';
 import { INVARIANTS } from '../../lib/simulation';
-import { playHistories } from '../../lib/simulation/histories/histories';
+import { concrete, playHistories } from '../../lib/simulation/histories/histories';
+import { Judge } from '../../lib/simulation/invariants/judge';
 import { loadScenario, readScenario } from '../../lib/simulation/scenario/load';
+import type { Message } from '../../lib/simulation/services/queue';
+import { World } from '../../lib/simulation/world/world';
 import { ENVIRONMENT, run } from './support';
 
 /** A simulated day takes a second; on a busy machine several. */
@@ -27,6 +31,44 @@ test(`${COUNT} drawn histories break no invariant (HISTORIES_SEED=${SEED})`, { t
   const broken = result.invariants.filter(({ holds }) => !holds);
   expect(broken, `--seed ${result.seed}\n${result.shrunk ?? ''}`).toEqual([]);
 });
+
+/** Another one at each run of the tests: what breaks is played again by HISTORIES_SEED. */
+const FRESH = Number(process.env.HISTORIES_SEED ?? randomInt(1_000_000_000));
+
+test(`fresh histories break no invariant (HISTORIES_SEED=${FRESH})`, { timeout: 3_600_000 }, async () => {
+  const scenario = scenarioOf({ random: { runs: 4, faultsPerDay: 24 }, until: '12h' });
+  const { result } = await playHistories(scenario, noFiles, { seed: FRESH, histories: 3 });
+  const broken = result.invariants.filter(({ holds }) => !holds);
+  expect(broken, `--seed ${result.seed}\n${result.shrunk ?? ''}`).toEqual([]);
+});
+
+test(`a message dies only of a call that fails at each of its receives (HISTORIES_SEED=${FRESH})`, async () => {
+  const scenario = scenarioOf({ random: { runs: 2, faultsPerDay: 48 }, until: '8h' });
+  const drawn = concrete(scenario, FRESH, noFiles);
+  const judge = new DeadLetters();
+  await new World(drawn, FRESH, judge).play();
+  const callFails = (at: number) =>
+    (drawn.faults ?? []).some(
+      (fault) => fault.call && (fault.at ?? 0) * 1000 <= at && at < (fault.to ?? Number.POSITIVE_INFINITY) * 1000,
+    );
+  // Five receives with 20 s after each: the first is over 100 s before the death, the last begins 50 s before it or later.
+  expect(judge.diedAt.filter((at) => !callFails(at - 100_000) || !callFails(at - 50_000))).toEqual([]);
+});
+
+class DeadLetters extends Judge {
+  readonly diedAt: number[] = [];
+  private world: World | undefined;
+
+  override join(world: World): void {
+    super.join(world);
+    this.world = world;
+  }
+
+  override onMessageOver(message: Message, isDead: boolean): void {
+    super.onMessageOver(message, isDead);
+    if (isDead) this.diedAt.push(this.world?.clock.now ?? 0);
+  }
+}
 
 test('a failing history is shrunk to a file that fails alike', async () => {
   // The failure of run a needs a person, and nobody is told.
