@@ -74,7 +74,7 @@ def test_an_aborted_object_leaves_nothing(s3: FakeS3) -> None:
     writer.write(DATA)
     writer.abort()
     del writer
-    for _ in range(400):
+    for _ in range(1200):
         if not s3.uploads:
             break
         time.sleep(0.05)

@@ -185,6 +185,34 @@ export const TRAINING_JOBS: AssumptionArea = {
       probe: 'train',
     },
     {
+      id: 'interruption-billing',
+      claim: 'Time between an interruption of a job and its next start of training is not billed.',
+      basis: 'inferred',
+      source: 'https://docs.aws.amazon.com/sagemaker/latest/dg/model-managed-spot-training.html',
+      usedBy: 'spend of interrupted runs',
+      ifWrong: 'spend is booked too low by the length of the interruptions',
+      embedded: 'repeats it',
+    },
+    {
+      id: 'preferences-quota',
+      claim:
+        'A running job with InstancePreferences counts against the quota of the type that it got, and of no other.',
+      basis: 'guessed',
+      source: 'no source says so',
+      usedBy: 'room that the queue sees',
+      ifWrong: 'a start is refused by ResourceLimitExceeded and tried again later',
+      embedded: 'repeats it',
+    },
+    {
+      id: 'describe-rate',
+      claim: 'DescribeTrainingJob and ListTags are allowed several times a second.',
+      basis: 'guessed',
+      source: 'AWS publishes no rate for them',
+      usedBy: 'reconcile with hundreds of live runs',
+      ifWrong: 'decisions come a tick later',
+      embedded: 'repeats it',
+    },
+    {
       id: 'retry-strategy',
       claim:
         'RetryStrategy restarts the container after InternalServerError only, and MaxRuntimeInSeconds counts all of its attempts.',
