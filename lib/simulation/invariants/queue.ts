@@ -50,6 +50,13 @@ export class Ends extends Invariant {
   }
 }
 
+/** Services without which nothing can start. */
+const NEEDS = ['dynamodb', 'sqs', 'ssm', 'sagemaker:CreateTrainingJob'];
+/** `one-live-job` and `work-kept` forbid a resume while the end of the last job, or which commit is the newest, cannot be seen. */
+const RESUME_NEEDS = ['sagemaker:DescribeTrainingJob', 's3:ListObjectsV2', 's3:GetObject'];
+const resumes = ({ jobs, truth }: SimRun): boolean =>
+  jobs.length > 0 || truth?.spec.checkpoints.startFrom !== undefined;
+
 /** No run waits an hour while every pool that it needs has room and nothing that waits longer could use that room. */
 export class Backfill extends Invariant {
   readonly name = 'backfill';
@@ -62,9 +69,10 @@ export class Backfill extends Invariant {
 
   override onCheck(): void {
     const { waiting, world, troubles } = this.scene;
-    const calm = troubles.calmSince(['dynamodb', 'sqs', 'ssm', 'sagemaker:CreateTrainingJob']);
     const list = waiting.list();
+    const calmOf = { first: troubles.calmSince(NEEDS), resume: troubles.calmSince([...NEEDS, ...RESUME_NEEDS]) };
     for (const run of world.runs) {
+      const calm = calmOf[resumes(run) ? 'resume' : 'first'];
       const may = waiting.roomSinceOf(run) !== undefined && !this.isRefused(run);
       if (!may || list.some((other) => this.goesFirst(other, run))) {
         this.since.delete(run);
