@@ -63,10 +63,11 @@ export const OPTION_CHANGES: readonly OptionChange[] = [
       'AWS::KMS::Key',
       'AWS::DynamoDB::Table',
       'AWS::ECR::Repository',
+      'AWS::FSx::FileSystem',
       'AWS::SSM::Parameter',
     ],
     effect:
-      'buckets, key, table and repository leave the stack and stay in the account; refused where retain is false, and once set it must stay',
+      'buckets, key, table and repository leave the stack and stay in the account, and a file system of the stack is replaced, since its key is another one to CloudFormation; refused where retain is false, and once set it must stay',
   },
   {
     option: 'storage.fsxLustre',
