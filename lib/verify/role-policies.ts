@@ -73,5 +73,10 @@ export function contextOf(
       } as ContextEntry);
     }
   }
+  // A key that must be there, whatever its value.
+  for (const [key, absent] of Object.entries(Condition.Null ?? {})) {
+    if (String(absent) !== 'false' || entries.has(key)) continue;
+    entries.set(key, { ContextKeyName: key, ContextKeyValues: ['any'], ContextKeyType: 'stringList' });
+  }
   return [...entries.values()];
 }

@@ -29,3 +29,10 @@ test('a foreign value replaces the one that holds', () => {
     { ContextKeyName: 'sagemaker:VpcSubnets', ContextKeyValues: ['subnet-0'], ContextKeyType: 'stringList' },
   ]);
 });
+
+test('a key that must be present has some value, one that must be absent has none', () => {
+  const given = statement({ Null: { 'sagemaker:InstanceTypes': 'false', 'sagemaker:VolumeKmsKey': 'true' } });
+  expect(contextOf(given)).toEqual([
+    { ContextKeyName: 'sagemaker:InstanceTypes', ContextKeyValues: ['any'], ContextKeyType: 'stringList' },
+  ]);
+});
