@@ -33,7 +33,7 @@ const MAY_IMPORT: Record<string, readonly [modules: string[], packages: RegExp]>
   queue: [['catalog', 'spec', 'quota'], /^$/],
   report: [['catalog', 'spec', 'planner', 'search', 'quota', 'lifecycle'], /^echarts($|\/)/],
   aws: [['catalog', 'spec', 'quota', 'contracts'], /^@aws-sdk\//],
-  verify: [['catalog', 'spec'], /^(node:|@aws-sdk\/)/],
+  verify: [['catalog', 'spec', 'aws'], /^(node:|@aws-sdk\/)/],
   archive: [['spec'], /^(node:|tar-stream$)/],
   environment: [['catalog', 'spec', 'rules', 'archive'], /^node:/],
   contracts: [['spec'], /^zod$/],

@@ -3,6 +3,7 @@ import { DescribeSecurityGroupsCommand, DescribeSubnetsCommand, EC2Client } from
 import { DescribeImagesCommand, ECRClient } from '@aws-sdk/client-ecr';
 import { GetRoleCommand, IAMClient } from '@aws-sdk/client-iam';
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import { selfReachingGroups } from '../aws/security-groups';
 import { findInstanceType } from '../catalog/instances';
 import type { Descriptor } from '../spec/descriptor';
 import { type Issue, issue } from '../spec/issue';
@@ -135,11 +136,7 @@ async function securityGroupDetail(ec2: EC2Client, run: RunSpec, descriptor: Des
     new DescribeSecurityGroupsCommand({ GroupIds: descriptor.securityGroupIds }),
   );
   if (run.network.efa !== 'required') return descriptor.securityGroupIds.join(', ');
-  const self = (
-    permissions: { IpProtocol?: string; UserIdGroupPairs?: { GroupId?: string }[] }[] | undefined,
-    id: string | undefined,
-  ) => (permissions ?? []).some((p) => p.IpProtocol === '-1' && p.UserIdGroupPairs?.some((g) => g.GroupId === id));
-  const good = SecurityGroups.find((g) => self(g.IpPermissions, g.GroupId) && self(g.IpPermissionsEgress, g.GroupId));
+  const [good] = selfReachingGroups(SecurityGroups);
   if (!good) throw new Unmet('no group allows all traffic from and to itself, which EFA needs');
   return `${good.GroupId} allows all traffic from and to itself`;
 }

@@ -3,7 +3,6 @@ import {
   DescribeSecurityGroupsCommand,
   DescribeVpcEndpointServicesCommand,
   DescribeVpcEndpointsCommand,
-  type IpPermission,
 } from '@aws-sdk/client-ec2';
 import {
   GetBucketEncryptionCommand,
@@ -11,6 +10,7 @@ import {
   GetBucketVersioningCommand,
   GetPublicAccessBlockCommand,
 } from '@aws-sdk/client-s3';
+import { selfReachingGroups } from '../../aws/security-groups';
 import { zoneIdPrefix } from '../../catalog/zones';
 import { firstFive, holdsIf, type Probe, unknown } from '../probe';
 import type { ReadWorld } from '../read-world';
@@ -67,18 +67,6 @@ const endpointZones: Probe<ReadWorld> = {
   },
 };
 
-/** Ids of the groups among these that allow every protocol from and to their own members. */
-const selfReaching = (
-  groups: readonly { GroupId?: string; IpPermissions?: IpPermission[]; IpPermissionsEgress?: IpPermission[] }[],
-) =>
-  groups
-    .filter(({ GroupId, IpPermissions, IpPermissionsEgress }) =>
-      [IpPermissions, IpPermissionsEgress].every((rules = []) =>
-        rules.some((r) => r.IpProtocol === '-1' && r.UserIdGroupPairs?.some((pair) => pair.GroupId === GroupId)),
-      ),
-    )
-    .map(({ GroupId }) => GroupId);
-
 const selfRules: Probe<ReadWorld> = {
   assumption: 'self-rules',
   async run(world) {
@@ -86,7 +74,7 @@ const selfRules: Probe<ReadWorld> = {
     const groups = world.descriptor?.securityGroupIds ?? [];
     if (groups.length === 0) return unknown(expected, 'the environment has no security group');
     const { SecurityGroups = [] } = await world.ec2.send(new DescribeSecurityGroupsCommand({ GroupIds: groups }));
-    const good = selfReaching(SecurityGroups);
+    const good = selfReachingGroups(SecurityGroups);
     return holdsIf(
       good.length > 0,
       expected,
