@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from fake_s3 import FakeS3
 from fake_world import FakeWorld, job_json
 from slipway_driver.hand_over import HandOverWatch

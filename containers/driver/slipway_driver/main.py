@@ -69,7 +69,13 @@ class Driver:
     def facts(self) -> Dict[str, Any]:
         """What the heartbeat says."""
         run = self._run.facts() if self._run else {}
-        return {**run, "starts": self.step_times.facts(), "handOver": self.hand_over, "setAside": list(self._set_aside), "sparesLeft": self._peers.spares_left}
+        return {
+            **run,
+            "starts": self.step_times.facts(),
+            "handOver": self.hand_over,
+            "setAside": list(self._set_aside),
+            "sparesLeft": self._peers.spares_left,
+        }
 
     def stop(self) -> None:
         """SIGTERM came; also for a round that is only about to begin."""
