@@ -86,6 +86,8 @@ export interface AttemptAnswer {
   reason: string;
   startedAt: string | null;
   endedAt: string | null;
+  /** Instances that it asked for, or that the service chose; absent from launchers of older versions. */
+  instanceCount?: number;
 }
 
 export interface TimelineAnswer {
@@ -117,7 +119,7 @@ export interface StatusAnswer {
   spareInstances?: { left: number | null; of: number };
   queuePosition: number | null;
   /** The live job is asked to save and leave; `isRead` once its driver says so. Absent while nobody asks. */
-  handOver?: { why: 'preempted'; at: string; isRead: boolean };
+  handOver?: { why: 'preempted' | 'resized'; at: string; isRead: boolean };
   timeline?: TimelineAnswer[];
   /** Oldest lines of the timeline that the answer has no room for. @default 0 */
   timelineOmitted?: number;

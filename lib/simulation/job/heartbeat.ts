@@ -19,7 +19,7 @@ export function beatOf(job: SimJob, now: SimMs): S3Object | undefined {
 function factsOf(job: SimJob, at: SimMs) {
   const { truth, stepping } = job;
   const step = truth?.showsSteps ? (stepping?.seenAt(at) ?? null) : null;
-  const perHour = truth ? Math.round(360_000 / truth.behaviour.secondsPerStep) / 100 : null;
+  const perHour = truth ? Math.round(360_000 / job.secondsPerStep) / 100 : null;
   const isStepping = step !== null && stepping?.isGoing === true;
   return {
     at: Math.floor((EPOCH_MS + at) / 1000),

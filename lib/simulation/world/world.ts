@@ -12,7 +12,7 @@ import { Gateway } from '../core/gateway';
 import { Random } from '../core/random';
 import { Fleet } from '../job/fleet';
 import { beatOf } from '../job/heartbeat';
-import { isLive, type JobRequest, type Shape, type SimJob, wantedShapes } from '../job/job';
+import { isLive, type JobRequest, type Shape, type SimJob, shapeCount, wantedShapes } from '../job/job';
 import { RunTruth } from '../job/run-truth';
 import { DEFAULT_SECONDS_PER_STEP, rateName, type Scenario, type ScenarioRun, stepsOf } from '../scenario/load';
 import { Capacity } from '../services/capacity';
@@ -285,6 +285,7 @@ export class World {
     if (run?.truth) {
       job.truth = run.truth;
       job.sparesLeft = run.truth.spec.compute.spareInstances;
+      job.secondsPerStep = secondsPerStep(job, run.truth);
       this.readJobFile(job, run);
       run.jobs.push(job);
     }
@@ -427,6 +428,13 @@ function placeOf(uri: string): { bucket: string; prefix: string } {
   return { bucket, prefix };
 }
 
+/** Of an elastic run on fewer instances each step takes longer in proportion. */
+function secondsPerStep({ wanted }: SimJob, { spec, behaviour }: RunTruth): number {
+  if (!spec.compute.elastic) return behaviour.secondsPerStep;
+  const training = shapeCount(wanted[0] ?? []) - spec.compute.spareInstances;
+  return (behaviour.secondsPerStep * spec.compute.instanceCount) / Math.max(1, training);
+}
+
 function newJob(name: string, kind: SimJob['kind'], request: JobRequest, now: number): SimJob {
   return {
     name,
@@ -454,6 +462,7 @@ function newJob(name: string, kind: SimJob['kind'], request: JobRequest, now: nu
     isHung: false,
     silentSince: undefined,
     isAskedToLeave: false,
+    secondsPerStep: DEFAULT_SECONDS_PER_STEP,
     sparesLeft: 0,
     restarts: 0,
     setAside: [],
