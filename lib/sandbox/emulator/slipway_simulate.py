@@ -1,10 +1,10 @@
-/**
- * Python module beside the launcher: SimulatePrincipalPolicy with the context entries and all the resources of the request. MiniStack's own
- * ignores the context and looks at the first resource alone, so that every statement with a condition would be answered with implicitDeny.
- * Answers as https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulatePrincipalPolicy.html says: one result for each action, with
- * the decision on each resource in it where there are several.
- */
-export const LAUNCHER_SIMULATE_SOURCE = `\
+"""SimulatePrincipalPolicy with the context entries and all the resources of the request.
+
+MiniStack's own ignores the context and looks at the first resource alone, so that every statement with a condition would be answered
+with implicitDeny. Answers as https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulatePrincipalPolicy.html says: one result for
+each action, with the decision on each resource in it where there are several.
+"""
+
 from xml.sax.saxutils import escape
 
 from ministack.core import iam_evaluator
@@ -75,4 +75,3 @@ def results(actions, asked, principal, account, policies):
 def install():
     iam._extract_simulate_params = question
     iam._build_simulate_results_real = results
-`;
