@@ -75,7 +75,11 @@ function launch(options: MiniStackOptions, port: number, token: string, logFile:
     SLIPWAY_RULES_OFF: [options.rulesOff ?? []].flat().join(','),
   };
   // A group of its own, so that one signal reaches its Lambda workers too.
-  const child = spawn(options.venv.python, ['-B', launcherFile()], { detached: true, stdio: ['ignore', log, log], env });
+  const child = spawn(options.venv.python, ['-B', launcherFile()], {
+    detached: true,
+    stdio: ['ignore', log, log],
+    env,
+  });
   closeSync(log);
   return child;
 }

@@ -38,7 +38,7 @@ def supported(action: str, context: dict) -> dict:
 def is_supported(known: list[str], key: str) -> bool:
     if key.startswith("aws:") and not SENT_WITH_SOME.match(key):
         return True
-    return any(key == name or (name.endswith("/${tagkey}") and key.startswith(name.split("$")[0])) for name in known)
+    return any(key.startswith(name.split("${")[0]) if "${" in name else key == name for name in known)
 
 
 def evaluate(original, ctx, policies, *limits):

@@ -53,5 +53,15 @@ def enforce(original, access_key_id, iam_action, service, region, resource_arn="
     return denied or original(access_key_id, iam_action, service, region, resource_arn=resource_arn, service_context=service_context)
 
 
+def create_endpoint(original, p):
+    """With the policy, which MiniStack takes from stacks and ModifyVpcEndpoint alone."""
+    before = set(ec2._vpc_endpoints)
+    answer = original(p)
+    for made in set(ec2._vpc_endpoints) - before:
+        ec2._vpc_endpoints[made]["PolicyDocument"] = ec2._p(p, "PolicyDocument") or None
+    return answer
+
+
 def install() -> None:
+    wrap(ec2, "_create_vpc_endpoint", create_endpoint)
     wrap(iam_evaluator, "enforce", enforce)

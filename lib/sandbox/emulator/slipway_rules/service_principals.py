@@ -19,6 +19,7 @@ import time
 from ministack.core.arn import ArnParseError, parse_arn
 from ministack.core.responses import get_account_id
 from ministack.services import cloudwatch, eventbridge, lambda_svc, s3, sns, sqs
+from ministack.services.cloudformation import provisioners
 
 from slipway_rules.hooks import wrap
 from slipway_rules.policies import ServiceCall, may_use_key, policy_allows
@@ -128,7 +129,26 @@ def bucket_to_function(original, arn, event_payload, bucket_region):
     return original(arn, event_payload, bucket_region)
 
 
+def make_topic(original, logical_id, props, stack_name):
+    """With the key, which MiniStack does not take from a stack."""
+    arn, attributes = original(logical_id, props, stack_name)
+    set_topic_key(arn, props)
+    return arn, attributes
+
+
+def update_topic(original, physical_id, old_props, new_props, *more, **options):
+    arn, attributes = original(physical_id, old_props, new_props, *more, **options)
+    set_topic_key(arn, new_props)
+    return arn, attributes
+
+
+def set_topic_key(arn: str, props: dict) -> None:
+    sns._topics[arn]["attributes"]["KmsMasterKeyId"] = props.get("KmsMasterKeyId") or ""
+
+
 def install() -> None:
+    wrap(provisioners, "_sns_create", make_topic)
+    wrap(provisioners, "_sns_update", update_topic)
     wrap(cloudwatch, "_dispatch_alarm_actions", dispatch_alarm)
     wrap(eventbridge, "_invoke_target", invoke_target)
     wrap(sqs, "queue_policy_allows", queue_policy_allows)
