@@ -92,7 +92,7 @@ async function logOf(world: RuleWorld, name: string, { logs }: Build): Promise<s
   return events.map(({ message }) => message).join('\n');
 }
 
-test('a function that one command defines is not there in the next one', async () => {
+test('builds: a function that one command defines is not there in the next one', async () => {
   const commands = ['greet() { echo hello; }', 'greet'];
   const { applied, off } = await worlds.both((world) => run(world, 'functions', { commands }));
   expect(applied).toMatchObject({ status: 'FAILED', phase: 'BUILD' });

@@ -1,8 +1,11 @@
 // Rules of CloudFormation and of what it makes, each with the rules and without them: without its rule a test fails.
 
 import { UpdateStackCommand } from '@aws-sdk/client-cloudformation';
+import { CloudWatchLogsClient, DescribeLogGroupsCommand } from '@aws-sdk/client-cloudwatch-logs';
 import { CreateSubnetCommand, CreateVpcCommand, EC2Client } from '@aws-sdk/client-ec2';
+import { ECRClient, PutImageCommand } from '@aws-sdk/client-ecr';
 import { IAMClient, PutRolePolicyCommand } from '@aws-sdk/client-iam';
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { PutParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -170,4 +173,73 @@ test('size-limits: the environment of a function has at most 4 KB', async () => 
   );
   expect(applied.reasons[0]).toContain('exceeded the 4096-byte limit');
   expect(off.status).toBe('CREATE_COMPLETE');
+});
+
+// What MiniStack keeps by itself: no rule of ours, but a version that loses it would be noticed here.
+
+test('a rollback deletes what is RetainExceptOnCreate, and leaves what is Retain', async () => {
+  const group = (LogGroupName: string, DeletionPolicy: string) => ({
+    Type: 'AWS::Logs::LogGroup',
+    DeletionPolicy,
+    Properties: { LogGroupName },
+  });
+  const { applied } = await worlds.both(async (world) => {
+    const { status } = await stack(world, 'rolled-back', {
+      Kept: group('/rolled/kept', 'Retain'),
+      Gone: group('/rolled/gone', 'RetainExceptOnCreate'),
+      Refused: {
+        Type: 'AWS::SSM::Parameter',
+        Properties: { Type: 'String', Value: 'x'.repeat(4_097) },
+        DependsOn: ['Kept', 'Gone'],
+      },
+    });
+    const logs = new CloudWatchLogsClient(world.options);
+    const { logGroups = [] } = await logs.send(new DescribeLogGroupsCommand({ logGroupNamePrefix: '/rolled/' }));
+    return { status, left: logGroups.map(({ logGroupName }) => logGroupName) };
+  });
+  expect(applied).toEqual({ status: 'ROLLBACK_COMPLETE', left: ['/rolled/kept'] });
+});
+
+test.each([
+  [undefined, 'DELETE_FAILED'],
+  [true, 'DELETE_COMPLETE'],
+])('a repository with an image and EmptyOnDelete %s ends in %s', async (EmptyOnDelete, status) => {
+  const RepositoryName = `images-${EmptyOnDelete ?? false}`;
+  const { applied } = await worlds.both(async (world) => {
+    const made = await stack(world, RepositoryName, {
+      Images: { Type: 'AWS::ECR::Repository', Properties: { RepositoryName, EmptyOnDelete } },
+    });
+    const imageManifest = JSON.stringify({
+      schemaVersion: 2,
+      config: { digest: `sha256:${'a'.repeat(64)}` },
+      layers: [],
+    });
+    await new ECRClient(world.options).send(
+      new PutImageCommand({ repositoryName: RepositoryName, imageManifest, imageTag: 'x' }),
+    );
+    return (await removed(world, made.id)).status;
+  });
+  expect(applied).toBe(status);
+});
+
+test('a function ends at its time limit', async () => {
+  const { applied } = await worlds.both(async (world) => {
+    await stack(world, 'slow', {
+      Role: roleFor('lambda.amazonaws.com'),
+      Function: {
+        Type: 'AWS::Lambda::Function',
+        Properties: {
+          FunctionName: 'slow',
+          Runtime: 'nodejs24.x',
+          Handler: 'index.handler',
+          Timeout: 1,
+          Role: { 'Fn::GetAtt': ['Role', 'Arn'] },
+          Code: { ZipFile: 'exports.handler = () => new Promise(() => setInterval(() => {}, 1000));' },
+        },
+      },
+    });
+    const { Payload } = await new LambdaClient(world.options).send(new InvokeCommand({ FunctionName: 'slow' }));
+    return Buffer.from(Payload ?? []).toString();
+  });
+  expect(applied).toContain('Task timed out after 1.00 seconds');
 });
