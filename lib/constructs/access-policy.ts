@@ -77,6 +77,7 @@ export function auditorStatements(context: AccessContext): ExactStatement[] {
     ...preflightReads(context, teamsOf(context)),
     describeJobs(context),
     ...jobLogs(context),
+    listBuckets(context),
     {
       sid: 'ReadRuns',
       actions: ['dynamodb:GetItem', 'dynamodb:Query', 'dynamodb:Scan'],
@@ -89,7 +90,12 @@ export function auditorStatements(context: AccessContext): ExactStatement[] {
 
 /** A pipeline that validates and checks before people launch: descriptors, quotas and jobs, nothing that spends. */
 export function ciStatements(context: AccessContext): ExactStatement[] {
-  return [...descriptors(context, '*'), ...preflightReads(context, teamsOf(context)), describeJobs(context)];
+  return [
+    ...descriptors(context, '*'),
+    ...preflightReads(context, teamsOf(context)),
+    describeJobs(context),
+    listBuckets(context),
+  ];
 }
 
 function descriptors({ partition, region, account, environment }: AccessContext, team: string): ExactStatement[] {
@@ -175,6 +181,13 @@ function jobLogs({ partition, region, account, environment }: AccessContext): Ex
     },
   ];
 }
+
+/** Whether the buckets are there, as preflight looks: names of objects, and none of them. */
+const listBuckets = (context: AccessContext): ExactStatement => ({
+  sid: 'ListBuckets',
+  actions: ['s3:ListBucket'],
+  resources: [context.dataBucketArn, context.checkpointBucketArn, context.artifactBucketArn],
+});
 
 function reads(what: string, bucketArn: string, prefixes: readonly string[]): ExactStatement[] {
   return [

@@ -75,7 +75,8 @@ export function processingStatements(context: JobRoleContext): ExactStatement[] 
   ];
 }
 
-const MULTIPART = ['s3:AbortMultipartUpload', 's3:ListMultipartUploadParts'];
+/** What a writer of large objects needs when it gives up. */
+const MULTIPART = ['s3:AbortMultipartUpload'];
 
 function sharedStatements(context: JobRoleContext, logFamily: string): ExactStatement[] {
   const own = `runs/${context.team}`;

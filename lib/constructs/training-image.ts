@@ -13,7 +13,7 @@ import { parseEcrUri } from '../catalog/ecr-uri';
 import { REGIONS } from '../catalog/regions';
 import { IMAGE_BUILD_TYPE } from '../contracts/custom-resources';
 import { acknowledge } from './acknowledge';
-import { HandlerFunction } from './handler-function';
+import { HandlerFunction, writeLogs } from './handler-function';
 import { HandlerResource } from './handler-resource';
 import { IMAGE_BUILD_SPEC } from './image-build-spec';
 import { packageRoot } from './package-root';
@@ -154,7 +154,7 @@ export class TrainingImage extends Construct {
 
   private makeBuildRole(source: Asset, logGroup: logs.LogGroup): iam.Role {
     const role = new iam.Role(this, 'BuildRole', { assumedBy: new iam.ServicePrincipal('codebuild.amazonaws.com') });
-    logGroup.grantWrite(role);
+    allow(role, writeLogs(logGroup));
     const { bucket, s3ObjectKey } = source;
     const pull = ['ecr:BatchCheckLayerAvailability', 'ecr:GetDownloadUrlForLayer', 'ecr:BatchGetImage'];
     const push = ['ecr:PutImage', 'ecr:InitiateLayerUpload', 'ecr:UploadLayerPart', 'ecr:CompleteLayerUpload'];
