@@ -111,12 +111,7 @@ test('a training container may do exactly this', () => {
       conditions: { StringLike: { 's3:prefix': ['runs/nlp', 'runs/nlp/*'] } },
     },
     {
-      actions: [
-        's3:GetObject',
-        's3:PutObject',
-        's3:DeleteObject',
-        's3:AbortMultipartUpload',
-      ],
+      actions: ['s3:GetObject', 's3:PutObject', 's3:DeleteObject', 's3:AbortMultipartUpload'],
       resources: ['arn:aws:s3:::checkpoints/runs/nlp/*'],
     },
   ]);

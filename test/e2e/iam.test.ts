@@ -166,7 +166,7 @@ describe('with IAM enforced', () => {
     expect(JSON.parse(done.stdout)).toMatchObject({ state: 'completed', committedStep: 8 });
   });
 
-  test("logs and jobs of a team are read by its researchers alone, through the launcher and past it", async () => {
+  test('logs and jobs of a team are read by its researchers alone, through the launcher and past it', async () => {
     const own = await deployed.slipwayAs(researcher, 'logs', 'allowed');
     expect(own.code, own.stderr).toBe(0);
     expect(own.stdout).toContain('slipway {');
