@@ -1,13 +1,18 @@
 // `npm test`: build, lint, types, unit tests, Python tests, sandbox end to end. Stops at the first step that fails and closes
 // with the counts of all tests.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pythonEnvironment } from './python-env.mjs';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 process.chdir(ROOT);
 mkdirSync('.slipway/test', { recursive: true });
+// What tests and their tools leave in the temporary folder goes with it.
+const temporary = mkdtempSync(path.join(tmpdir(), 'slipway-test-'));
+process.env.TMPDIR = temporary;
+process.on('exit', () => rmSync(temporary, { recursive: true, force: true }));
 /**
  * Three at a time: most tests wait for their processes. The tests of a file share ranks, so they stay together; xdist would put files of
  * many tests first, and the longest has few (test/containers/conftest.py).
