@@ -116,6 +116,8 @@ export interface StatusAnswer {
   /** Absent where the run has none; `left` is null while no job says it. */
   spareInstances?: { left: number | null; of: number };
   queuePosition: number | null;
+  /** The live job is asked to save and leave; `isRead` once its driver says so. Absent while nobody asks. */
+  handOver?: { why: 'preempted'; at: string; isRead: boolean };
   timeline?: TimelineAnswer[];
   /** Oldest lines of the timeline that the answer has no room for. @default 0 */
   timelineOmitted?: number;
