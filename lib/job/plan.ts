@@ -49,6 +49,8 @@ export function runPrefixes(plan: Pick<JobPlan, 'descriptor' | 'runId' | 'attemp
     output: `${artifacts}output/`,
     checkpoints,
     heartbeat: `${checkpoints}heartbeat.json`,
+    /** Beside job.json: where the driver looks whether the attempt is asked to save and leave. */
+    handOver: `${artifacts}job/${plan.attempt}/hand-over.json`,
   };
 }
 

@@ -67,6 +67,8 @@ export interface JobFile {
   requirements: string | null;
   maxRuntimeSeconds: number;
   heartbeatUri: string | null;
+  /** Where the driver looks whether the attempt is asked to save and leave. Absent: it never is. */
+  handOverUri?: string;
   restartsInPlace: number;
   /** Hosts of the job that wait to take a broken one's place; the others train. */
   spareInstances: number;

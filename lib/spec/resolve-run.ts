@@ -29,6 +29,7 @@ export function resolveRun(file: RunFile): RunSpec {
     environment: file.environment,
     after: file.after ?? [],
     priority: file.priority ?? 0,
+    ...(file.preemptible && { preemptible: true as const }),
     tags: file.tags ?? {},
     model: resolveModel(file),
     training: resolveTraining(file, compute),

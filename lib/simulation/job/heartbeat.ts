@@ -34,6 +34,7 @@ function factsOf(job: SimJob, at: SimMs) {
     stepsPerHour: isStepping ? perHour : null,
     usualStepsPerHour: isStepping ? perHour : null,
     restarts: job.restarts,
+    handOver: job.isAskedToLeave,
     setAside: job.setAside,
     sparesLeft: truth && truth.spec.compute.spareInstances > 0 ? job.sparesLeft : null,
   };
