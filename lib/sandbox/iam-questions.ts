@@ -10,12 +10,18 @@ const WITHOUT_RESOURCE = /^(List(TrainingJobs|ProcessingJobs|Service|AWSDefault|
 
 /**
  * What IAM has to allow for a call: the operation on its resource with the condition keys of the request, the tags of a new
- * resource, and PassRole of the role with `iam:PassedToService`.
+ * resource or those of the resource that is there, and PassRole of the role with `iam:PassedToService`.
  */
-export function permissionQuestions(call: ApiCall, partition: string): PermissionQuestion[] {
+export function permissionQuestions(
+  call: ApiCall,
+  partition: string,
+  tagsOfResource: (arn: string) => Readonly<Record<string, string>> | undefined = () => undefined,
+): PermissionQuestion[] {
   const prefix = call.service === 'SageMaker' ? 'sagemaker' : 'servicequotas';
   const resource = resourceOf(call, partition);
-  const own = { action: `${prefix}:${call.operation}`, resource, context: contextOf(call) };
+  const tags = Object.entries(tagsOfResource(resource) ?? {});
+  const resourceTags = Object.fromEntries(tags.map(([key, value]) => [`aws:ResourceTag/${key}`, value]));
+  const own = { action: `${prefix}:${call.operation}`, resource, context: { ...contextOf(call), ...resourceTags } };
   const questions: PermissionQuestion[] = [own];
   if (call.operation.startsWith('Create')) {
     if (tagsOf(call).length > 0) questions.push({ ...own, action: 'sagemaker:AddTags' });

@@ -219,7 +219,11 @@ async function openServices(
     if (settings.persist) saveServices(settings.stateDir, { sagemaker, quotas, increases });
   });
   const services = {
-    SageMaker: { model: loadServiceModel(venv.botocoreData, 'sagemaker'), operations: sagemaker.operations },
+    SageMaker: {
+      model: loadServiceModel(venv.botocoreData, 'sagemaker'),
+      operations: sagemaker.operations,
+      tagsOf: sagemaker.tagsOf,
+    },
     ServiceQuotasV20190624: {
       model: loadServiceModel(venv.botocoreData, 'service-quotas'),
       operations: new ServiceQuotas(quotas, increases).operations,
