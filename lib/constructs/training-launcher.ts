@@ -16,6 +16,7 @@ import {
   controlAliasName,
   ENV_ENVIRONMENT,
   ENV_NOTIFICATION_TOPIC_ARN,
+  ENV_PREEMPTION,
   ENV_RUN_QUEUE_URL,
   ENV_RUN_TABLE,
   ENV_TEAM_SHARES,
@@ -44,6 +45,8 @@ export interface TrainingLauncherProps {
   readonly guardrails?: EnvironmentSpec['guardrails'];
   /** Queue share by team. */
   readonly shares: Readonly<Record<string, number>>;
+  /** Times of preemption. @default - 15 minutes of waiting, an hour of training, four hours of protection */
+  readonly preemption?: EnvironmentSpec['queue']['preemption'];
   /** Key of notifications, queues, and the functions' logs and variables: that of an `OperationsKey`. @default - one of its own is made */
   readonly operationsKey?: kms.IKey;
   /** Who is told when a run needs a person. @default - nobody */
@@ -176,6 +179,7 @@ export class TrainingLauncher extends Construct {
         ...this.sharedEnvironment(),
         [ENV_NOTIFICATION_TOPIC_ARN]: this.topic.topicArn,
         [ENV_TEAM_SHARES]: JSON.stringify(this.props.shares),
+        ...(this.props.preemption && { [ENV_PREEMPTION]: JSON.stringify(this.props.preemption) }),
       },
     });
     const statements = reconcileStatements(this.context(), {

@@ -35,6 +35,16 @@ export const ENV_EVENT_BUS_NAME = 'SLIPWAY_EVENT_BUS_NAME';
 export const ENV_TEAM_SHARES = 'SLIPWAY_TEAM_SHARES';
 export const teamSharesSchema = z.record(z.string(), z.number().positive());
 
+/** Reconcile: times of preemption as JSON, `{"afterMinutes": 15, ...}`; the defaults of lib/queue when not set. */
+export const ENV_PREEMPTION = 'SLIPWAY_PREEMPTION';
+export const preemptionSchema = z
+  .object({
+    afterMinutes: z.number().nonnegative(),
+    leastTrainingMinutes: z.number().nonnegative(),
+    protectedMinutes: z.number().nonnegative(),
+  })
+  .nullable();
+
 /** Alias of `control` for one team; the function takes the team from it and from nothing else. */
 export const controlAliasName = (team: string): string => `team-${team}`;
 

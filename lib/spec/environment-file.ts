@@ -187,6 +187,20 @@ const sections = {
       emails: unique(z.array(email.max(50)).max(10)).optional(),
     })
     .optional(),
+  queue: z
+    .strictObject({
+      /** Who decides which run starts next. Only `slipway`: docs/decisions/0008-aws-batch.md. */
+      backend: z.enum(['slipway', 'batch']).optional(),
+      /** Times of preemption, docs/queue.md. */
+      preemption: z
+        .strictObject({
+          afterMinutes: z.number().nonnegative().max(10_080).optional(),
+          leastTrainingMinutes: z.number().nonnegative().max(10_080).optional(),
+          protectedMinutes: z.number().nonnegative().max(10_080).optional(),
+        })
+        .optional(),
+    })
+    .optional(),
   notifications: z.strictObject({ emails: unique(z.array(email)).optional() }).optional(),
   protection: z
     .strictObject({
@@ -243,6 +257,10 @@ export interface EnvironmentSpec {
   access: { platformAdmins: string[]; auditors: string[]; ci: string[] };
   prices: Record<string, number>;
   budget?: Sections['budget'];
+  queue: {
+    backend: 'slipway' | 'batch';
+    preemption: { afterMinutes: number; leastTrainingMinutes: number; protectedMinutes: number };
+  };
   notifications: { emails: string[] };
   protection: { terminationProtection: boolean };
   /** `region`: where a deploy submits it; needed only where the environment has several. */
@@ -281,10 +299,15 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
     access: { platformAdmins: [], auditors: [], ci: [], ...merged('access') },
     prices: merged('prices'),
     budget: over.budget ?? file.budget,
+    queue: resolveQueue(merged('queue')),
     notifications: { emails: [], ...merged('notifications') },
     protection: { terminationProtection: merged('storage').retain ?? true, ...merged('protection') },
     runs: (file.runs ?? []).map((run) => ({ submit: 'manual' as const, ...run })),
   };
+}
+
+function resolveQueue({ backend = 'slipway', preemption }: NonNullable<Sections['queue']>): EnvironmentSpec['queue'] {
+  return { backend, preemption: { afterMinutes: 15, leastTrainingMinutes: 60, protectedMinutes: 240, ...preemption } };
 }
 
 function resolveQuotas(given: NonNullable<Sections['quotas']>): EnvironmentSpec['quotas'] {

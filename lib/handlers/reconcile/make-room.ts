@@ -17,7 +17,7 @@ export async function makeRoom(
   needs: RunNeeds,
 ): Promise<void> {
   const preemptible = holding.flatMap((run) => asPreemptible(run, needs.of(run)));
-  for (const { runId, for: other } of choosePreemptions(input, preemptible)) {
+  for (const { runId, for: other } of choosePreemptions(input, preemptible, deps.preemption)) {
     const run = holding.find((one) => one.runId === runId);
     if (run) await apart(deps, run, () => ask(deps, run, other));
   }
