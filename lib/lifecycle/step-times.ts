@@ -15,13 +15,33 @@ export interface StartTimes {
 
 /** A record keeps the newest this many; the heartbeat names fewer. */
 const MOST_STARTS = 40;
+/** Times of one host's clock, of which an offset to S3's is taken at each beat. */
+const CLOCK_TOLERANCE_MS = 10_000;
 /** An attempt that trained this long has sent two heartbeats; without any, its steps were not seen. */
 const UNSEEN_AFTER_MS = 120_000;
 
-/** The remembered starts with what the newest heartbeat says of them, in order. */
-export function mergeStarts(before: readonly StartTimes[] = [], said: readonly StartTimes[] = []): StartTimes[] {
-  const byNumber = new Map([...before, ...said].map((start) => [start.number, start]));
-  return [...byNumber.values()].sort((a, b) => a.number - b.number).slice(-MOST_STARTS);
+/** What is remembered of an attempt's starts. */
+type Remembered = Pick<Progress, 'starts' | 'earlierStarts'>;
+
+/**
+ * The remembered starts with what the newest heartbeat says of them, in order. A driver numbers its starts from 0: after an interruption,
+ * when the service starts the container anew, its numbers follow those of the driver before it.
+ */
+export function mergeStarts(before: Remembered | undefined, said: readonly StartTimes[]): Required<Remembered> {
+  const known = new Map((before?.starts ?? []).map((start) => [start.number, start]));
+  const numbered = (base: number) => said.map((start) => ({ ...start, number: start.number + base }));
+  const same = before?.earlierStarts ?? 0;
+  const isOther = numbered(same).some((start) => isAnother(known.get(start.number), start));
+  const earlierStarts = isOther ? Math.max(...known.keys()) + 1 : same;
+  for (const start of numbered(earlierStarts)) known.set(start.number, start);
+  const starts = [...known.values()].sort((a, b) => a.number - b.number).slice(-MOST_STARTS);
+  return { starts, earlierStarts };
+}
+
+/** The first step of a start does not move, and is not forgotten. */
+function isAnother(known: StartTimes | undefined, said: StartTimes): boolean {
+  if (known?.stepAt == null) return false;
+  return said.firstStepAt === null || said.firstStepAt > known.stepAt + CLOCK_TOLERANCE_MS;
 }
 
 /** First and newest step of the attempt over all its starts; null = none was seen. */

@@ -1,8 +1,9 @@
 import type { Action, Effect } from '../../lifecycle/action';
 import { type Backoff, backoffSeconds } from '../../lifecycle/backoff';
 import { decide } from '../../lifecycle/decide';
-import type { CreateOutcome } from '../../lifecycle/observed';
-import { isOver, type RunRecord } from '../../lifecycle/record';
+import { isWorthWriting } from '../../lifecycle/look';
+import type { CreateOutcome, Observed } from '../../lifecycle/observed';
+import { type EpochMs, isOver, type RunRecord } from '../../lifecycle/record';
 import { readDescriptor } from '../shared/descriptors';
 import { describeError } from '../shared/errors';
 import { sendMessage } from '../shared/queue';
@@ -35,7 +36,9 @@ export async function reconcileRun(deps: ReconcileDeps, runId: string): Promise<
     const subject = await load(deps, runId);
     if (!subject) return deps.log('warn', 'no such run', { runId });
     const observed = await observe(deps, subject, carried);
-    const done = await carryOut(deps, subject, decide(subject.record, observed, deps.now().getTime()));
+    const actions = wanted(subject.record, observed, deps.now().getTime());
+    const done = await carryOut(deps, subject, actions);
+    if (done !== 'lost-race' && isSettled(actions, observed, deps.now().getTime())) return;
     carried = typeof done === 'string' ? { published: [] } : done;
     // A write whose answer was lost looks like a lost race, and its effect was not done.
     if (done === 'lost-race') doubt.open = true;
@@ -43,6 +46,21 @@ export async function reconcileRun(deps: ReconcileDeps, runId: string): Promise<
     if (done === 'nothing-more' && !(await pauseInDoubt(deps, subject.record, doubt))) return;
   }
   deps.log('info', 'left for the next tick', { runId });
+}
+
+/** What is decided, without a write that says no more than that steps go on. */
+function wanted(record: RunRecord, observed: Observed, now: EpochMs): Action[] {
+  const actions = decide(record, observed, now);
+  const [save] = actions;
+  const isAlone = actions.length === 1 && save?.do === 'save' && save.events.length === 0;
+  return isAlone && !isWorthWriting(record, save.record) ? [] : actions;
+}
+
+/** Nothing was done but a write, and after it the same observation asks for nothing more: another look would only repeat this one. */
+function isSettled(actions: readonly Action[], observed: Observed, now: EpochMs): boolean {
+  const [save, ...effects] = actions;
+  const isFresh = observed.create === undefined && observed.published.length === 0;
+  return isFresh && save?.do === 'save' && effects.length === 0 && wanted(save.record, observed, now).length === 0;
 }
 
 /**

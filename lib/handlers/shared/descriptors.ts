@@ -2,9 +2,12 @@ import { GetParameterCommand, type SSMClient } from '@aws-sdk/client-ssm';
 import { descriptorParameter } from '../../contracts/launcher';
 import type { Descriptor } from '../../spec/descriptor';
 import { loadDescriptor } from '../../spec/load';
+import { remember } from './remember';
 
-/** A deploy changes a descriptor; until then every run of a team has the same one. */
-const CACHE_MS = 60_000;
+/** A deploy changes a descriptor; until then every run of a team has the same one. Longer than a tick, so that most ticks read none. */
+const CACHE_MS = 600_000;
+/** The same text is read by every process at every deploy only once. */
+const parse = remember((text) => loadDescriptor(text), 50);
 
 interface DescriptorDeps {
   ssm: SSMClient;
@@ -16,7 +19,7 @@ interface DescriptorDeps {
 const caches = new WeakMap<SSMClient, Map<string, { descriptor: Descriptor; at: number }>>();
 
 /**
- * The descriptor of the day for one team, at most a minute old: a tick over hundreds of runs reads it once in each process. Throws when the
+ * The descriptor of the day for one team, at most ten minutes old: each process reads it once in two ticks. Throws when the
  * parameter is missing or no descriptor.
  */
 export async function readDescriptor({ ssm, environment, now }: DescriptorDeps, team: string): Promise<Descriptor> {
@@ -33,7 +36,7 @@ export async function readDescriptor({ ssm, environment, now }: DescriptorDeps, 
 
 async function fetchDescriptor(ssm: SSMClient, Name: string): Promise<Descriptor> {
   const { Parameter } = await ssm.send(new GetParameterCommand({ Name }));
-  const { value, issues } = loadDescriptor(Parameter?.Value ?? '');
+  const { value, issues } = parse(Parameter?.Value ?? '');
   if (!value) throw new Error(`SSM parameter ${Name} is no descriptor: ${issues.map((i) => i.message).join('; ')}`);
   return value;
 }
