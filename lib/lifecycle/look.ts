@@ -1,4 +1,5 @@
 import { deterministicUnit } from './backoff';
+import { isEqual } from './is-equal';
 import type { PresentJob } from './observed';
 import type { Attempt, EpochMs, RunRecord } from './record';
 import { attemptCostUsd, expectedRate } from './spend';
@@ -67,9 +68,11 @@ export function isWorthWriting(record: RunRecord, next: RunRecord): boolean {
 }
 
 function isSameBesideProgress(record: RunRecord, next: RunRecord): boolean {
-  const rest = ({ attempt, version: _, ...others }: RunRecord) =>
-    JSON.stringify({ ...others, attempt: { ...attempt, progress: undefined, lastStep: null } });
-  return rest(record) === rest(next);
+  const { attempt, version: _old, ...others } = record;
+  const { attempt: nextAttempt, version: _new, ...nextOthers } = next;
+  const { progress: _was, lastStep: _last, ...rest } = attempt as Attempt;
+  const { progress: _is, lastStep: _newest, ...nextRest } = nextAttempt as Attempt;
+  return isEqual(others, nextOthers) && isEqual(rest, nextRest);
 }
 
 const isTurn = (runId: string, now: EpochMs, ticks: number): boolean => {

@@ -61,7 +61,9 @@ export function stepsOf(progress: Progress | undefined): { first: number | null;
 export function stepEvents(before: Attempt, seen: Attempt, now: EpochMs): TimelineEvent[] {
   const known = new Map((before.progress?.starts ?? []).map((start) => [start.number, start]));
   const starts = seen.progress?.starts ?? [];
-  const within = (at: EpochMs) => Math.min(Math.max(at, seen.trainingStartedAt ?? seen.intentAt), seen.endedAt ?? now);
+  // Not after this decision either, by whose clock the end of the run is written.
+  const last = Math.min(now, seen.endedAt ?? now);
+  const within = (at: EpochMs) => Math.min(Math.max(at, seen.trainingStartedAt ?? seen.intentAt), last);
   return starts.flatMap((start, place) => {
     const old = known.get(start.number);
     const isLast = place === starts.length - 1;
@@ -97,5 +99,5 @@ export function unseenSteps(before: Attempt, ended: Attempt, now: EpochMs): Time
   const isSilent = !progress && trainingStartedAt !== undefined && endedAt - trainingStartedAt >= UNSEEN_AFTER_MS;
   if (isTimed || (lastStep === null && !isSilent)) return [];
   const text = `when attempt ${ended.number} took its steps was not seen`;
-  return [event(endedAt, 'steps-unseen', text, { attempt: ended.number, lastStep })];
+  return [event(Math.min(now, endedAt), 'steps-unseen', text, { attempt: ended.number, lastStep })];
 }

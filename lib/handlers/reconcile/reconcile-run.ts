@@ -1,7 +1,7 @@
 import type { Action, Effect } from '../../lifecycle/action';
 import { type Backoff, backoffSeconds } from '../../lifecycle/backoff';
 import { decide } from '../../lifecycle/decide';
-import { isWorthWriting } from '../../lifecycle/look';
+import { isSteady, isWorthWriting } from '../../lifecycle/look';
 import type { CreateOutcome, Observed } from '../../lifecycle/observed';
 import { type EpochMs, isOver, type RunRecord } from '../../lifecycle/record';
 import { readDescriptor } from '../shared/descriptors';
@@ -16,6 +16,9 @@ import { type Carried, observe, type Subject, visibleCheckpoints } from './obser
 const MOST_PAUSES = 3;
 const PAUSE: Backoff = { firstSeconds: 8, mostSeconds: 28 };
 const DOUBTFUL: readonly CreateOutcome['kind'][] = ['doubtful', 'throttled', 'exists'];
+
+/** Of a run whose job trains only the buckets are needed, which no deploy changes. */
+const STEADY_DESCRIPTOR_MS = 3_600_000;
 
 /** A round may wait this long for the answer of its create. */
 const ROUND_MS = 40_000;
@@ -88,7 +91,8 @@ async function load(deps: ReconcileDeps, runId: string): Promise<Subject | undef
   const [record, intent] = await Promise.all([deps.store.find(runId), deps.store.findIntent(runId)]);
   if (!record || !intent) return undefined;
   try {
-    return { record, intent, descriptor: await readDescriptor(deps, record.team) };
+    const most = isSteady(record) ? STEADY_DESCRIPTOR_MS : undefined;
+    return { record, intent, descriptor: await readDescriptor(deps, record.team, most) };
   } catch (error) {
     // Without it nothing new starts; a stop, and what is known of a live job, do not depend on it.
     const descriptorError = describeError(error);

@@ -4,8 +4,8 @@ import type { Descriptor } from '../../spec/descriptor';
 import { loadDescriptor } from '../../spec/load';
 import { remember } from './remember';
 
-/** A deploy changes a descriptor; until then every run of a team has the same one. Longer than a tick, so that most ticks read none. */
-const CACHE_MS = 600_000;
+/** A deploy changes a descriptor; until then every run of a team has the same one. */
+const CACHE_MS = 60_000;
 /** The same text is read by every process at every deploy only once. */
 const parse = remember((text) => loadDescriptor(text), 50);
 
@@ -19,16 +19,20 @@ interface DescriptorDeps {
 const caches = new WeakMap<SSMClient, Map<string, { descriptor: Descriptor; at: number }>>();
 
 /**
- * The descriptor of the day for one team, at most ten minutes old: each process reads it once in two ticks. Throws when the
- * parameter is missing or no descriptor.
+ * The descriptor of the day for one team. Throws when the parameter is missing or no descriptor.
+ * @param mostMs how old it may be. @default a minute, so that a job starts by what was deployed last
  */
-export async function readDescriptor({ ssm, environment, now }: DescriptorDeps, team: string): Promise<Descriptor> {
+export async function readDescriptor(
+  { ssm, environment, now }: DescriptorDeps,
+  team: string,
+  mostMs = CACHE_MS,
+): Promise<Descriptor> {
   const Name = descriptorParameter(environment, team);
   const cache = caches.get(ssm) ?? new Map<string, { descriptor: Descriptor; at: number }>();
   caches.set(ssm, cache);
   const known = cache.get(Name);
   const at = now().getTime();
-  if (known && Math.abs(at - known.at) < CACHE_MS) return known.descriptor;
+  if (known && Math.abs(at - known.at) < mostMs) return known.descriptor;
   const descriptor = await fetchDescriptor(ssm, Name);
   cache.set(Name, { descriptor, at });
   return descriptor;

@@ -97,10 +97,12 @@ export class RunStore {
 
   /** @returns false when somebody else has written the run since it was read */
   save(record: RunRecord, previousVersion: number, events: readonly TimelineEvent[]): Promise<boolean> {
+    const Item = runItem(record);
+    recordOf.keep(textOf(Item), record);
     const run: TransactWriteItem = {
       Put: {
         TableName: this.tableName,
-        Item: runItem(record),
+        Item,
         ConditionExpression: '#version = :previous',
         ExpressionAttributeNames: { '#version': 'version' },
         ExpressionAttributeValues: { ':previous': { N: String(previousVersion) } },
