@@ -5,6 +5,7 @@ const SANDBOX_TESTS = ['test/sandbox/*.test.ts'];
 
 export default defineConfig({
   test: {
+    globalSetup: 'test/support/temporary-folder.ts',
     projects: [
       {
         test: {

@@ -1,13 +1,18 @@
 // `npm test`: build, lint, types, unit tests, Python tests, sandbox end to end. Stops at the first step that fails and closes
 // with the counts of all tests.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pythonEnvironment } from './python-env.mjs';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 process.chdir(ROOT);
 mkdirSync('.slipway/test', { recursive: true });
+// What tests and their tools leave in the temporary folder goes with it.
+const temporary = mkdtempSync(path.join(tmpdir(), 'slipway-test-'));
+process.env.TMPDIR = temporary;
+process.on('exit', () => rmSync(temporary, { recursive: true, force: true }));
 /**
  * Three at a time: most tests wait for their processes. The tests of a file share ranks, so they stay together; xdist would put files of
  * many tests first, and the longest has few (test/containers/conftest.py).
@@ -16,6 +21,8 @@ const PYTEST = '-m pytest -q test/containers -n 3 --dist loadfile --no-loadscope
 /** What has not changed since the last run is not checked again. */
 const TSC = '--noEmit --incremental -p tsconfig.json'.split(' ');
 const counts = { passed: 0, failed: 0, skipped: 0 };
+/** Seconds of each step, for the last line: what the suites may cost is a budget. */
+const times = [];
 
 function step(name, command, args) {
   const started = Date.now();
@@ -42,7 +49,9 @@ async function quietStep(name, command, args) {
 }
 
 function say(name, ok, started) {
-  process.stdout.write(`== ${name}: ${ok ? 'ok' : 'failed'} (${((Date.now() - started) / 1000).toFixed(1)} s)\n`);
+  const seconds = ((Date.now() - started) / 1000).toFixed(1);
+  times.push(`${name} ${seconds}`);
+  process.stdout.write(`== ${name}: ${ok ? 'ok' : 'failed'} (${seconds} s)\n`);
   return ok;
 }
 
@@ -52,7 +61,7 @@ async function checks(python) {
     quietStep('types', 'node_modules/.bin/tsc', [...TSC, '--tsBuildInfoFile', '.slipway/test/types.tsbuildinfo']),
     quietStep('build', process.execPath, ['scripts/build.mjs']),
     quietStep('lint', 'node_modules/.bin/biome', ['check', '.']),
-    quietStep('ruff', python, ['-m', 'ruff', 'check', 'containers', 'test', 'scripts']),
+    quietStep('ruff', python, ['-m', 'ruff', 'check', 'containers', 'lib', 'test', 'scripts']),
   ]);
   return found.every((ok) => ok);
 }
@@ -113,5 +122,6 @@ function toolkitEnvironment() {
 toolkitEnvironment();
 const python = pythonEnvironment();
 const ok = (await checks(python)) && vitest('unit') && pytest(python) && vitest('e2e');
-process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`);
+process.stdout.write(`\nseconds: ${times.join(', ')}\n`);
+process.stdout.write(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`);
 process.exitCode = ok && counts.failed === 0 ? 0 : 1;

@@ -1,61 +1,36 @@
-import {
-  type CloudWatchLogsClient,
-  type FilteredLogEvent,
-  FilterLogEventsCommand,
-} from '@aws-sdk/client-cloudwatch-logs';
-import { calling } from './aws-errors';
+import type { LogAnswer, LogEventAnswer } from '../contracts/control';
+import type { Descriptor } from '../spec/descriptor';
+import { callControl } from './control-client';
+import { UsageError } from './exit';
 
-/** The log group that SageMaker writes training jobs to; one stream a host, `<job>/algo-<n>-<time>`. */
-const TRAINING_JOBS = '/aws/sagemaker/TrainingJobs';
-
-export interface JobLogQuery {
-  trainingJobName: string;
+export interface AttemptLogQuery {
+  runId: string;
+  /** Number of the attempt, from 1. */
+  attempt: number;
   /** Epoch milliseconds; older lines are left out. */
   since?: number;
   /** One host only: `2` or `algo-2`. */
   node?: string;
-  /** A CloudWatch Logs filter pattern; the caller still checks what it gets. */
-  pattern?: string;
+  /** Only lines of the driver and the trainer. @default false */
+  progressOnly?: boolean;
 }
 
-export interface JobLogEvent {
-  /** Tells one event from another over repeated reads. */
-  id: string;
-  /** ISO 8601. */
-  at: string;
-  /** `algo-1`; '' when the stream's name does not say. */
-  host: string;
-  message: string;
-}
-
-/** Lines of all hosts of one job, as the service orders them. A service error is a ServiceError. */
-export async function readJobLog(client: CloudWatchLogsClient, query: JobLogQuery): Promise<JobLogEvent[]> {
-  const { trainingJobName: job, since, node, pattern } = query;
-  const prefix = node === undefined ? `${job}/` : `${job}/algo-${node.replace(/^algo-/, '')}-`;
-  const events: FilteredLogEvent[] = [];
-  let token: string | undefined;
+/** Lines of all hosts of one attempt, as the service orders them, read through the team's launcher. */
+export async function readAttemptLog(descriptor: Descriptor, query: AttemptLogQuery): Promise<LogEventAnswer[]> {
+  const { node, ...rest } = query;
+  const host = node === undefined ? undefined : hostNumber(node);
+  const events: LogEventAnswer[] = [];
+  let nextToken: string | undefined;
   do {
-    const page = await calling(`reading the log of ${job}`, () =>
-      client.send(
-        new FilterLogEventsCommand({
-          logGroupName: TRAINING_JOBS,
-          logStreamNamePrefix: prefix,
-          startTime: since,
-          filterPattern: pattern,
-          nextToken: token,
-        }),
-      ),
-    );
-    // The embedded AWS ignores the prefix and answers with the streams of every job.
-    events.push(...(page.events ?? []).filter((e) => e.logStreamName?.startsWith(prefix)));
-    token = page.nextToken;
-  } while (token);
-  return events.map(jobLogEvent);
+    const page = (await callControl<LogAnswer>(descriptor, { action: 'logs', ...rest, host, nextToken })) as LogAnswer;
+    events.push(...page.events);
+    nextToken = page.nextToken;
+  } while (nextToken);
+  return events;
 }
 
-const jobLogEvent = (e: FilteredLogEvent): JobLogEvent => ({
-  id: e.eventId ?? `${e.logStreamName} ${e.timestamp} ${e.message}`,
-  at: new Date(e.timestamp ?? 0).toISOString(),
-  host: /\/(algo-\d+)/.exec(e.logStreamName ?? '')?.[1] ?? '',
-  message: (e.message ?? '').trimEnd(),
-});
+function hostNumber(node: string): number {
+  const found = /^(?:algo-)?([1-9]\d{0,3})$/.exec(node)?.[1];
+  if (found) return Number(found);
+  throw new UsageError(`--node: must be the number of a host, got ${node}; write 2 or algo-2`);
+}

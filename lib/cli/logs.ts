@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CloudWatchLogsClient } from '@aws-sdk/client-cloudwatch-logs';
+import type { LogEventAnswer } from '../contracts/control';
 import { EXIT, UsageError } from './exit';
 import type { CommonOptions } from './inputs';
-import { readJobLog } from './job-logs';
+import { readAttemptLog } from './job-logs';
 import { runTarget } from './run-target';
 import { readStatus } from './status';
 import type { Terminal } from './terminal';
@@ -25,12 +25,15 @@ interface Line {
 export async function logs(runId: string, options: LogOptions, terminal: Terminal): Promise<number> {
   const since = sinceMillis(options.since, Date.now());
   const descriptor = await runTarget(options);
-  const client = new CloudWatchLogsClient({ region: descriptor.region });
   const seen = new Set<string>();
   for (;;) {
     const { attempts, state } = await readStatus(descriptor, runId);
-    const jobs = attempts.map((a) => a.trainingJobName);
-    const events = (await Promise.all(jobs.map((job, i) => eventsOf(client, job, i + 1, since, options.node)))).flat();
+    const { node } = options;
+    const perAttempt = attempts.map(async (_, index) => {
+      const attempt = index + 1;
+      return (await readAttemptLog(descriptor, { runId, attempt, since, node })).map((event) => lineOf(event, attempt));
+    });
+    const events = (await Promise.all(perAttempt)).flat();
     const fresh = events.filter((e) => !seen.has(e.id)).sort((a, b) => a.line.at.localeCompare(b.line.at));
     for (const { id, line } of pick(fresh, options)) {
       seen.add(id);
@@ -46,16 +49,10 @@ interface Event {
   line: Line;
 }
 
-async function eventsOf(
-  client: CloudWatchLogsClient,
-  trainingJobName: string,
-  attempt: number,
-  since: number | undefined,
-  node: string | undefined,
-): Promise<Event[]> {
-  const events = await readJobLog(client, { trainingJobName, since, node });
-  return events.map(({ id, at, host, message }) => ({ id, line: { at, attempt, host, message } }));
-}
+const lineOf = ({ id, at, host, message }: LogEventAnswer, attempt: number): Event => ({
+  id,
+  line: { at, attempt, host, message },
+});
 
 /** Lines that tell an error, not the noise that follows one. */
 const ERROR_LINE = /\b(Traceback|Error\b|Exception\b|error:|FATAL|CUDA out of memory|Segmentation fault)/;

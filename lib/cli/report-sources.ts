@@ -1,4 +1,3 @@
-import { CloudWatchLogsClient } from '@aws-sdk/client-cloudwatch-logs';
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import {
   DescribeTrainingJobCommand,
@@ -14,12 +13,9 @@ import { loadRun } from '../spec/load';
 import { calling } from './aws-errors';
 import { committedCheckpoints } from './committed-checkpoints';
 import { callControl } from './control-client';
-import { ServiceError } from './exit';
-import { readJobLog } from './job-logs';
+import { Refusal, ServiceError } from './exit';
+import { readAttemptLog } from './job-logs';
 import { quotaRows } from './quota';
-
-/** Only progress lines; everything else that a job prints would be megabytes. */
-const PROGRESS_LINES = '"slipway {"';
 
 /**
  * Everything that the report is made of. The launcher must answer; any other source may fail, and then the report says why that part
@@ -37,10 +33,9 @@ export async function readSources(
     runId,
     timeline: true,
   });
-  const jobs = status.attempts.map((a) => a.trainingJobName);
   const facts = await attempt(() => jobFacts(descriptor, status));
   const [lines, checkpoints, quotas] = await Promise.all([
-    attempt(() => progressLines(descriptor, jobs)),
+    attempt(() => progressLines(descriptor, status)),
     attempt(() => committedCheckpoints(descriptor, runId)),
     attempt(() => quotasOf(descriptor, runId, [...overrides, ...instanceOverrides(facts.value ?? [])])),
   ]);
@@ -54,19 +49,17 @@ async function attempt<T>(read: () => Promise<T>): Promise<Read<T>> {
     return { value: await read() };
   } catch (error) {
     if (error instanceof ServiceError) return { why: error.message };
+    if (error instanceof Refusal) return { why: error.issues.map(({ message }) => message).join('; ') };
     throw error;
   }
 }
 
-async function progressLines({ region }: Descriptor, jobs: readonly string[]): Promise<LogLine[]> {
-  const client = new CloudWatchLogsClient({ region });
-  const perJob = await Promise.all(
-    jobs.map(async (trainingJobName, i) => {
-      const events = await readJobLog(client, { trainingJobName, pattern: PROGRESS_LINES });
-      return events.map(({ at, message }) => ({ at, attempt: i + 1, message }));
-    }),
-  );
-  return perJob.flat();
+async function progressLines(descriptor: Descriptor, { runId, attempts }: StatusAnswer): Promise<LogLine[]> {
+  const perAttempt = attempts.map(async (_, index) => {
+    const events = await readAttemptLog(descriptor, { runId, attempt: index + 1, progressOnly: true });
+    return events.map(({ at, message }) => ({ at, attempt: index + 1, message }));
+  });
+  return (await Promise.all(perAttempt)).flat();
 }
 
 /** Attempts whose job was never created have nothing to describe. */

@@ -39,6 +39,11 @@ export function statusText(run: StatusAnswer, descriptor: Descriptor): string {
   const lines = [
     `${pc.bold(run.runId)}  ${run.state}${position}${run.reason ? `: ${run.reason}` : ''}`,
     `step ${number(run.step)}${run.stepAt ? ` (${run.stepAt.slice(11, 19)} UTC)` : ''}   committed ${number(run.committedStep)}   loss ${number(run.loss, 4)}   goodput ${run.goodput === null ? '-' : `${(100 * run.goodput).toFixed(1)} %`}   spend ${run.spendUsd === null ? '-' : `$${run.spendUsd.toFixed(2)}`}${sparesText(run)}`,
+    ...(run.handOver
+      ? [
+          `  asked to save and leave at ${run.handOver.at.slice(11, 19)} UTC${run.handOver.isRead ? ', and its driver has read it' : ''}`,
+        ]
+      : []),
     ...run.attempts.map(
       (a) =>
         `  ${a.trainingJobName}  ${a.status} (${a.secondaryStatus})  ${stepsText(a)}${a.reason ? `  ${a.reason}` : ''}`,

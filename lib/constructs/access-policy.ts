@@ -22,45 +22,51 @@ export interface AccessContext {
   readonly aliasArns: Readonly<Record<string, string>>;
 }
 
-/** A researcher of one team: launches through the team's alias, reads the team's runs, logs and shared data. */
+/**
+ * A researcher of one team: launches through the team's alias, reads the team's runs and shared data. Logs come through the alias too:
+ * all teams' jobs write to one log group, and FilterLogEvents is allowed for a whole group or not at all.
+ */
 export function researcherStatements(context: AccessContext, team: string): ExactStatement[] {
   const own = `runs/${team}/*`;
   const writableData = context.writableData[team] ?? [];
   const otherTeams = Object.keys(context.writableData).filter((other) => other !== team);
   return [
-    { actions: ['lambda:InvokeFunction'], resources: [context.aliasArns[team] ?? ''] },
+    { sid: 'LaunchForOwnTeam', actions: ['lambda:InvokeFunction'], resources: [context.aliasArns[team] ?? ''] },
     ...descriptors(context, team),
     ...preflightReads(context, [team]),
-    ...jobLogs(context),
-    ...reads(context.dataBucketArn, ['*']),
+    describeJobs(context, team),
+    ...reads('Data', context.dataBucketArn, ['*']),
     ...foreignDataStatements({ dataBucketArn: context.dataBucketArn, otherTeams, writableData }),
-    ...reads(context.checkpointBucketArn, [own]),
-    ...reads(context.artifactBucketArn, [own]),
+    ...reads('OwnCheckpoints', context.checkpointBucketArn, [own]),
+    ...reads('OwnRuns', context.artifactBucketArn, [own]),
     {
+      sid: 'WriteOwnData',
       actions: ['s3:PutObject', 's3:AbortMultipartUpload'],
       resources: writableData.map((prefix) => `${context.dataBucketArn}/${prefix}*`),
       wildcard: "The team's own places in the data bucket.",
     },
-    useKey(context),
+    useKey(context, ['kms:Decrypt', 'kms:GenerateDataKey']),
   ];
 }
 
 /** The platform team: every team's alias, and data for all teams. Deploying is the deployer's right, not this role's. */
 export function platformAdminStatements(context: AccessContext): ExactStatement[] {
   return [
-    { actions: ['lambda:InvokeFunction'], resources: Object.values(context.aliasArns) },
+    { sid: 'LaunchForAllTeams', actions: ['lambda:InvokeFunction'], resources: Object.values(context.aliasArns) },
     ...descriptors(context, '*'),
     ...preflightReads(context, teamsOf(context)),
+    describeJobs(context),
     ...jobLogs(context),
-    ...[context.dataBucketArn, context.checkpointBucketArn, context.artifactBucketArn].flatMap((arn) =>
-      reads(arn, ['*']),
-    ),
+    ...reads('Data', context.dataBucketArn, ['*']),
+    ...reads('Checkpoints', context.checkpointBucketArn, ['*']),
+    ...reads('Runs', context.artifactBucketArn, ['*']),
     {
+      sid: 'KeepSharedData',
       actions: ['s3:PutObject', 's3:DeleteObject', 's3:AbortMultipartUpload'],
       resources: [`${context.dataBucketArn}/*`],
       wildcard: 'Shared data is kept by the platform team.',
     },
-    useKey(context),
+    useKey(context, ['kms:Decrypt', 'kms:GenerateDataKey']),
   ];
 }
 
@@ -69,19 +75,27 @@ export function auditorStatements(context: AccessContext): ExactStatement[] {
   return [
     ...descriptors(context, '*'),
     ...preflightReads(context, teamsOf(context)),
+    describeJobs(context),
     ...jobLogs(context),
+    listBuckets(context),
     {
+      sid: 'ReadRuns',
       actions: ['dynamodb:GetItem', 'dynamodb:Query', 'dynamodb:Scan'],
       resources: [context.runTableArn, `${context.runTableArn}/index/*`],
       wildcard: 'The two indexes of the run table.',
     },
-    useKey(context),
+    useKey(context, ['kms:Decrypt']),
   ];
 }
 
 /** A pipeline that validates and checks before people launch: descriptors, quotas and jobs, nothing that spends. */
 export function ciStatements(context: AccessContext): ExactStatement[] {
-  return [...descriptors(context, '*'), ...preflightReads(context, teamsOf(context))];
+  return [
+    ...descriptors(context, '*'),
+    ...preflightReads(context, teamsOf(context)),
+    describeJobs(context),
+    listBuckets(context),
+  ];
 }
 
 function descriptors({ partition, region, account, environment }: AccessContext, team: string): ExactStatement[] {
@@ -89,23 +103,37 @@ function descriptors({ partition, region, account, environment }: AccessContext,
   return [
     {
       // The first names the teams: `--environment <name>` finds the caller's own team by them.
+      sid: 'ReadTeamNamesAndDescriptors',
       actions: ['ssm:GetParameter'],
       resources: [parameters, `${parameters}/${team}`],
       wildcard: 'The descriptors of all teams of the environment.',
     },
     // Reading by path would show a team the descriptors of all others.
-    ...(team === '*' ? [{ actions: ['ssm:GetParametersByPath'], resources: [parameters, `${parameters}/`] }] : []),
+    ...(team === '*'
+      ? [
+          {
+            sid: 'FindDescriptors',
+            actions: ['ssm:GetParametersByPath'],
+            resources: [parameters, `${parameters}/`],
+          },
+        ]
+      : []),
   ];
 }
 
 const teamsOf = ({ jobRoleArns }: AccessContext): string[] => Object.keys(jobRoleArns);
 
 function preflightReads(context: AccessContext, teams: readonly string[]): ExactStatement[] {
-  const { partition, region, account, environment, jobRoleArns, repositoryArn } = context;
+  const { jobRoleArns, repositoryArn } = context;
   return [
-    { actions: ['iam:GetRole'], resources: teams.flatMap((team) => jobRoleArns[team] ?? []) },
-    ...(repositoryArn ? [{ actions: ['ecr:DescribeImages'], resources: [repositoryArn] }] : []),
     {
+      sid: 'SeeJobRoles',
+      actions: ['iam:GetRole'],
+      resources: teams.flatMap((team) => jobRoleArns[team] ?? []),
+    },
+    ...(repositoryArn ? [{ sid: 'SeeImages', actions: ['ecr:DescribeImages'], resources: [repositoryArn] }] : []),
+    {
+      sid: 'SeeQuotasJobNamesAndNetwork',
       actions: [
         'servicequotas:GetServiceQuota',
         'servicequotas:ListServiceQuotas',
@@ -113,33 +141,40 @@ function preflightReads(context: AccessContext, teams: readonly string[]): Exact
         'sagemaker:ListProcessingJobs',
         'ec2:DescribeSubnets',
         'ec2:DescribeSecurityGroups',
-        'ec2:DescribeRouteTables',
-        'ec2:DescribeVpcEndpoints',
       ],
       resources: ['*'],
-      wildcard: 'Reads without a resource type, for slipway preflight and quota.',
-    },
-    {
-      actions: ['sagemaker:DescribeTrainingJob', 'sagemaker:DescribeProcessingJob'],
-      resources: ['training-job', 'processing-job'].map(
-        (kind) => `arn:${partition}:sagemaker:${region}:${account}:${kind}/${environment}-*`,
-      ),
-      wildcard: 'Jobs are named after the environment that they belong to.',
+      wildcard: 'Reads without a resource type, for slipway preflight and quota. Lists hold names of jobs only.',
     },
   ];
 }
 
+/** Requests of jobs, with their hyperparameters and variables: of one team, or of all. */
+function describeJobs({ partition, region, account, environment }: AccessContext, team?: string): ExactStatement {
+  return {
+    sid: team === undefined ? 'DescribeJobs' : 'DescribeOwnJobs',
+    actions: ['sagemaker:DescribeTrainingJob', 'sagemaker:DescribeProcessingJob'],
+    resources: ['training-job', 'processing-job'].map(
+      (kind) => `arn:${partition}:sagemaker:${region}:${account}:${kind}/${environment}-*`,
+    ),
+    conditions: team === undefined ? undefined : { StringEquals: { 'aws:ResourceTag/slipway:team': team } },
+    wildcard: 'Jobs are named after the environment that they belong to, and tagged with their team.',
+  };
+}
+
+/** For those who may read the logs of all teams: the groups hold the streams of all jobs of the account. */
 function jobLogs({ partition, region, account, environment }: AccessContext): ExactStatement[] {
   const groups = ['TrainingJobs', 'ProcessingJobs'].map(
     (family) => `arn:${partition}:logs:${region}:${account}:log-group:/aws/sagemaker/${family}`,
   );
   return [
     {
-      actions: ['logs:DescribeLogStreams', 'logs:FilterLogEvents', 'logs:StartLiveTail'],
+      sid: 'SearchJobLogs',
+      actions: ['logs:DescribeLogStreams', 'logs:FilterLogEvents'],
       resources: groups.flatMap((group) => [group, `${group}:*`]),
       wildcard: 'Two log groups: actions on a group are judged with the ending :*.',
     },
     {
+      sid: 'ReadJobLogs',
       actions: ['logs:GetLogEvents'],
       resources: groups.map((group) => `${group}:log-stream:${environment}-*`),
       wildcard: "Streams of this environment's jobs.",
@@ -147,14 +182,23 @@ function jobLogs({ partition, region, account, environment }: AccessContext): Ex
   ];
 }
 
-function reads(bucketArn: string, prefixes: readonly string[]): ExactStatement[] {
+/** Whether the buckets are there, as preflight looks: names of objects, and none of them. */
+const listBuckets = (context: AccessContext): ExactStatement => ({
+  sid: 'ListBuckets',
+  actions: ['s3:ListBucket'],
+  resources: [context.dataBucketArn, context.checkpointBucketArn, context.artifactBucketArn],
+});
+
+function reads(what: string, bucketArn: string, prefixes: readonly string[]): ExactStatement[] {
   return [
     {
+      sid: `List${what}`,
       actions: ['s3:ListBucket'],
       resources: [bucketArn],
       conditions: prefixes.includes('*') ? undefined : { StringLike: { 's3:prefix': [...prefixes] } },
     },
     {
+      sid: `Read${what}`,
       actions: ['s3:GetObject'],
       resources: prefixes.map((prefix) => `${bucketArn}/${prefix}`),
       wildcard: 'Objects below the prefixes that the persona may read.',
@@ -162,7 +206,8 @@ function reads(bucketArn: string, prefixes: readonly string[]): ExactStatement[]
   ];
 }
 
-const useKey = ({ keyArn }: AccessContext): ExactStatement => ({
-  actions: ['kms:Decrypt', 'kms:GenerateDataKey'],
+const useKey = ({ keyArn }: AccessContext, actions: string[]): ExactStatement => ({
+  sid: 'UseDataKey',
+  actions,
   resources: [keyArn],
 });

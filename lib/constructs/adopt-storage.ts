@@ -66,6 +66,7 @@ export class AdoptStorage extends Construct {
     const { buckets, key, tableName, repositoryName } = this.props;
     const { partition, region, account } = Stack.of(this);
     onEvent.allow({
+      sid: 'CheckAndRestoreBuckets',
       actions: [
         's3:ListBucket',
         's3:GetBucketPolicy',
@@ -76,11 +77,16 @@ export class AdoptStorage extends Construct {
       resources: buckets.map(({ bucket }) => bucket.bucketArn),
     });
     const arnOf = (service: string, name: string) => `arn:${partition}:${service}:${region}:${account}:${name}`;
-    onEvent.allow({ actions: ['kms:DescribeKey'], resources: [key.keyArn] });
+    onEvent.allow({ sid: 'CheckKey', actions: ['kms:DescribeKey'], resources: [key.keyArn] });
     if (tableName)
-      onEvent.allow({ actions: ['dynamodb:DescribeTable'], resources: [arnOf('dynamodb', `table/${tableName}`)] });
+      onEvent.allow({
+        sid: 'CheckRunTable',
+        actions: ['dynamodb:DescribeTable'],
+        resources: [arnOf('dynamodb', `table/${tableName}`)],
+      });
     if (repositoryName)
       onEvent.allow({
+        sid: 'CheckRepository',
         actions: ['ecr:DescribeRepositories'],
         resources: [arnOf('ecr', `repository/${repositoryName}`)],
       });

@@ -29,14 +29,19 @@ export class DriverPublish extends Construct {
       description: 'Copies driver and trainer into the artifact bucket',
       timeout: Duration.minutes(2),
     });
-    onEvent.allow({ actions: ['s3:GetObject'], resources: [asset.bucket.arnForObjects(asset.s3ObjectKey)] });
     onEvent.allow({
+      sid: 'ReadAsset',
+      actions: ['s3:GetObject'],
+      resources: [asset.bucket.arnForObjects(asset.s3ObjectKey)],
+    });
+    onEvent.allow({
+      sid: 'WriteDriver',
       actions: ['s3:PutObject'],
       resources: [props.artifactBucket.arnForObjects('drivers/*')],
       wildcard: 'The files of each release lie under their hash.',
     });
     const key = props.artifactBucket.encryptionKey;
-    if (key) onEvent.allow({ actions: ['kms:Decrypt', 'kms:GenerateDataKey'], resources: [key.keyArn] });
+    if (key) onEvent.allow({ sid: 'EncryptDriver', actions: ['kms:GenerateDataKey'], resources: [key.keyArn] });
     const published = new HandlerResource(this, 'Files', {
       resourceType: DRIVER_PUBLISH_TYPE,
       onEvent,

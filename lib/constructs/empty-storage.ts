@@ -44,15 +44,18 @@ export class EmptyStorage extends Construct {
   private grant(onEvent: HandlerFunction, buckets: readonly s3.Bucket[]): void {
     const { partition, region, account, stackName } = Stack.of(this);
     onEvent.allow({
+      sid: 'SeeWhetherStackIsDeleted',
       actions: ['cloudformation:DescribeStacks'],
       resources: [`arn:${partition}:cloudformation:${region}:${account}:stack/${stackName}/*`],
       wildcard: 'The id of the stack is made with the stack.',
     });
     onEvent.allow({
+      sid: 'ListAndCloseBuckets',
       actions: ['s3:ListBucketVersions', 's3:GetBucketPolicy', 's3:PutBucketPolicy'],
       resources: buckets.map(({ bucketArn }) => bucketArn),
     });
     onEvent.allow({
+      sid: 'EmptyBuckets',
       actions: ['s3:DeleteObject', 's3:DeleteObjectVersion'],
       resources: buckets.map((bucket) => bucket.arnForObjects('*')),
       wildcard: 'Every object goes, when the bucket goes.',

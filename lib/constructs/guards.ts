@@ -38,10 +38,12 @@ export class Guards extends Construct {
     });
     const { partition, region, account } = Stack.of(this);
     onEvent.allow({
+      sid: 'ListActiveRuns',
       actions: ['dynamodb:Query'],
       resources: [`arn:${partition}:dynamodb:${region}:${account}:table/${props.runTableName}/index/${ACTIVE_INDEX}`],
     });
     onEvent.allow({
+      sid: 'ReadRunTable',
       actions: ['kms:Decrypt'],
       resources: [`arn:${partition}:kms:${region}:${account}:key/*`],
       conditions: {
@@ -53,6 +55,7 @@ export class Guards extends Construct {
       wildcard: "The key is made after the guard; the condition holds it to this table's.",
     });
     onEvent.allow({
+      sid: 'ListLiveJobs',
       actions: ['sagemaker:ListTrainingJobs', 'sagemaker:ListProcessingJobs'],
       resources: ['*'],
       wildcard: 'Listing jobs has no resource type.',

@@ -37,6 +37,13 @@ export interface HandlerFunctionProps {
   readonly logRetention?: logs.RetentionDays;
 }
 
+/** What Lambda needs to write a function's log. */
+export const writeLogs = (logGroup: logs.ILogGroup): ExactStatement => ({
+  sid: 'WriteOwnLogs',
+  actions: ['logs:CreateLogStream', 'logs:PutLogEvents'],
+  resources: [logGroup.logGroupArn],
+});
+
 /**
  * A Lambda function from a bundle that `npm run build` made, with its own log group and a role that may write to that group
  * and nothing else: whoever makes one adds the exact statements it needs.
@@ -58,7 +65,7 @@ export class HandlerFunction extends Construct {
       assumedBy: new iam.ServicePrincipal('lambda.amazonaws.com'),
       description: props.description,
     });
-    this.logGroup.grantWrite(this.role);
+    allow(this.role, writeLogs(this.logGroup));
     this.function = new lambda.Function(this, 'Resource', {
       functionName: props.functionName,
       description: props.description,

@@ -5,8 +5,8 @@ import * as logs from 'aws-cdk-lib/aws-logs';
 import { Provider } from 'aws-cdk-lib/custom-resources';
 import { Construct } from 'constructs';
 import { acknowledge } from './acknowledge';
-import type { HandlerFunction } from './handler-function';
-import { acknowledgeResources } from './statement';
+import { type HandlerFunction, writeLogs } from './handler-function';
+import { acknowledgeResources, allow } from './statement';
 
 export interface HandlerResourceProps {
   /** `Custom::...`, as CloudFormation shows it. */
@@ -56,7 +56,7 @@ export class HandlerResource extends Construct {
 
   private frameworkRole(id: string, logGroup: logs.LogGroup): iam.Role {
     const role = new iam.Role(this, id, { assumedBy: new iam.ServicePrincipal('lambda.amazonaws.com') });
-    logGroup.grantWrite(role);
+    allow(role, writeLogs(logGroup));
     return role;
   }
 }

@@ -74,6 +74,7 @@ export function processingConditions(guardrails: JobGuardrails): Conditions {
 /** Denies a training job that would leave EBS volumes without the environment's key; types with local NVMe refuse a key. */
 export function unencryptedVolumes(trainingJobs: string): ExactStatement & { readonly deny: true } {
   return {
+    sid: 'NoUnencryptedVolumes',
     deny: true,
     actions: ['sagemaker:CreateTrainingJob'],
     resources: [trainingJobs],

@@ -49,8 +49,9 @@ export function executionStatements(context: JobRoleContext): ExactStatement[] {
   const checkpoints = `${context.checkpointBucketArn}/${own}/*`;
   return [
     ...sharedStatements(context, 'TrainingJobs'),
-    list(context.checkpointBucketArn, [own, `${own}/*`]),
+    list('ListOwnCheckpoints', context.checkpointBucketArn, [own, `${own}/*`]),
     {
+      sid: 'KeepOwnCheckpoints',
       actions: ['s3:GetObject', 's3:PutObject', 's3:DeleteObject', ...MULTIPART],
       resources: [checkpoints],
       wildcard: 'The objects of all runs of one team.',
@@ -66,6 +67,7 @@ export function processingStatements(context: JobRoleContext): ExactStatement[] 
   return [
     ...sharedStatements(context, 'ProcessingJobs'),
     {
+      sid: 'WriteOwnData',
       actions: ['s3:PutObject', ...MULTIPART],
       resources: context.writableData.map((prefix) => `${context.dataBucketArn}/${prefix}*`),
       wildcard: 'The run file names the folder that prepared data goes to, below what the team owns.',
@@ -73,16 +75,18 @@ export function processingStatements(context: JobRoleContext): ExactStatement[] 
   ];
 }
 
-const MULTIPART = ['s3:AbortMultipartUpload', 's3:ListMultipartUploadParts'];
+/** What a writer of large objects needs when it gives up. */
+const MULTIPART = ['s3:AbortMultipartUpload'];
 
 function sharedStatements(context: JobRoleContext, logFamily: string): ExactStatement[] {
   const own = `runs/${context.team}`;
   return [
     ...imageStatements(context),
     ...logStatements(context, logFamily),
-    list(context.dataBucketArn),
-    list(context.artifactBucketArn, ['drivers', 'drivers/*', own, `${own}/*`]),
+    list('ListData', context.dataBucketArn),
+    list('ListDriversAndOwnRuns', context.artifactBucketArn, ['drivers', 'drivers/*', own, `${own}/*`]),
     {
+      sid: 'ReadDataDriversAndOwnRuns',
       actions: ['s3:GetObject'],
       resources: [
         `${context.dataBucketArn}/*`,
@@ -92,6 +96,7 @@ function sharedStatements(context: JobRoleContext, logFamily: string): ExactStat
       wildcard: "Data is shared by the teams; drivers and a team's own runs are prefixes.",
     },
     {
+      sid: 'WriteOwnOutputs',
       actions: ['s3:PutObject', ...MULTIPART],
       resources: [`${context.artifactBucketArn}/${own}/*/output/*`],
       wildcard: 'The outputs of all runs of one team; job files and code of the same runs stay out of reach.',
@@ -100,7 +105,7 @@ function sharedStatements(context: JobRoleContext, logFamily: string): ExactStat
     ...keyStatements(context),
     ...mlflowStatements(context),
     ...networkStatements(context),
-    ...(context.external ?? []).flatMap((place) => externalStatements(place, context)),
+    ...(context.external ?? []).flatMap((place, index) => externalStatements(place, index + 1, context)),
     ...packageStatements(context),
     ...debugStatements(context),
   ];
@@ -116,6 +121,7 @@ export function foreignDataStatements({
   if (foreign.length === 0) return [];
   return [
     {
+      sid: 'NoDataOfOtherTeams',
       deny: true,
       actions: ['s3:GetObject'],
       resources: foreign.map((prefix) => `${dataBucketArn}/${prefix}*`),
@@ -151,25 +157,27 @@ function mlflowStatements({ mlflow = [] }: JobRoleContext): ExactStatement[] {
   const servers = mlflow.filter((arn) => arn.includes(':mlflow-tracking-server/'));
   const apps = mlflow.filter((arn) => arn.includes(':mlflow-app/'));
   return [
-    ...(servers.length > 0 ? [{ actions: MLFLOW_LOGGING, resources: servers }] : []),
-    ...(apps.length > 0 ? [{ actions: ['sagemaker:CallMlflowAppApi'], resources: apps }] : []),
+    ...(servers.length > 0 ? [{ sid: 'LogToMlflowServers', actions: MLFLOW_LOGGING, resources: servers }] : []),
+    ...(apps.length > 0 ? [{ sid: 'LogToMlflowApps', actions: ['sagemaker:CallMlflowAppApi'], resources: apps }] : []),
   ];
 }
 
 /** Listing of a bucket, or of some prefixes of it. */
-function list(bucketArn: string, prefixes?: readonly string[]): ExactStatement {
+function list(sid: string, bucketArn: string, prefixes?: readonly string[]): ExactStatement {
   const conditions = prefixes && { StringLike: { 's3:prefix': [...prefixes] } };
-  return { actions: ['s3:ListBucket'], resources: [bucketArn], conditions };
+  return { sid, actions: ['s3:ListBucket'], resources: [bucketArn], conditions };
 }
 
 function imageStatements(context: JobRoleContext): ExactStatement[] {
   return [
     {
+      sid: 'LogInToRegistries',
       actions: ['ecr:GetAuthorizationToken'],
       resources: ['*'],
       wildcard: 'The token is for the registry: the action has no resource type.',
     },
     {
+      sid: 'PullImages',
       actions: ['ecr:BatchCheckLayerAvailability', 'ecr:GetDownloadUrlForLayer', 'ecr:BatchGetImage'],
       resources: imageRepositories(context),
       wildcard: 'Without guardrails.allowedImages any image of this account may be used.',
@@ -200,6 +208,7 @@ function logStatements({ partition, region, account, environment }: JobRoleConte
   const group = `arn:${partition}:logs:${region}:${account}:log-group:/aws/sagemaker/${family}`;
   return [
     {
+      sid: 'MakeLogGroup',
       actions: ['logs:CreateLogGroup', 'logs:DescribeLogStreams'],
       resources: [group, `${group}:*`],
       wildcard: 'One log group: evaluators differ in whether its ARN ends with :*.',
@@ -207,11 +216,13 @@ function logStatements({ partition, region, account, environment }: JobRoleConte
     // CreateLogStream is documented as an action on the group, PutLogEvents as one on the stream; evaluators differ in which ARN
     // they ask for, so both are named. The group's own ARN covers no stream of another environment.
     {
+      sid: 'WriteLogs',
       actions: ['logs:CreateLogStream', 'logs:PutLogEvents'],
       resources: [group, `${group}:log-stream:${environment}-*`],
       wildcard: "The streams of this environment's jobs in the group that SageMaker shares between all jobs.",
     },
     {
+      sid: 'WriteMetrics',
       actions: ['cloudwatch:PutMetricData'],
       resources: ['*'],
       conditions: { StringEquals: { 'cloudwatch:namespace': [`/aws/sagemaker/${family}`, 'Slipway'] } },
@@ -225,17 +236,19 @@ function keyStatements({ keyArn, region }: JobRoleContext): ExactStatement[] {
   return [
     // kms:Encrypt: https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-roles.html asks for it with a key for outputs, 2026-11-22.
     {
+      sid: 'UseKeyThroughS3',
       actions: ['kms:Decrypt', 'kms:Encrypt', 'kms:GenerateDataKey'],
       resources: [keyArn],
       conditions: { StringEquals: { 'kms:ViaService': `s3.${region}.${suffix}` } },
     },
     // Volumes: SageMaker hands the key on to the instances' disks.
     {
+      sid: 'EncryptVolumes',
       actions: ['kms:CreateGrant'],
       resources: [keyArn],
       conditions: { Bool: { 'kms:GrantIsForAWSResource': 'true' } },
     },
-    { actions: ['kms:DescribeKey'], resources: [keyArn] },
+    { sid: 'SeeKey', actions: ['kms:DescribeKey'], resources: [keyArn] },
   ];
 }
 
@@ -250,6 +263,7 @@ function networkStatements(context: JobRoleContext): ExactStatement[] {
   const interfaces = owned('network-interface', '*');
   return [
     {
+      sid: 'SeeNetwork',
       actions: [
         'ec2:DescribeDhcpOptions',
         'ec2:DescribeNetworkInterfaces',
@@ -261,11 +275,13 @@ function networkStatements(context: JobRoleContext): ExactStatement[] {
       wildcard: 'Describe actions of EC2 have no resource type.',
     },
     {
+      sid: 'MakeInterfaces',
       actions: ['ec2:CreateNetworkInterface'],
       resources: [interfaces, ...subnets, ...securityGroupIds.map((id) => arn('security-group', id))],
       wildcard: 'An interface has no id before it is made; subnets and groups are named.',
     },
     {
+      sid: 'HandOverInterfaces',
       actions: [
         'ec2:CreateNetworkInterfacePermission',
         'ec2:DeleteNetworkInterface',
@@ -280,6 +296,7 @@ function networkStatements(context: JobRoleContext): ExactStatement[] {
 
 function externalStatements(
   place: { readonly s3: string; readonly access?: string; readonly kmsKeyArn?: string },
+  number: number,
   { partition }: JobRoleContext,
 ): ExactStatement[] {
   const [bucket = '', ...rest] = place.s3.replace(/^s3:\/\//, '').split('/');
@@ -287,8 +304,9 @@ function externalStatements(
   const bucketArn = `arn:${partition}:s3:::${bucket}`;
   const writes = place.access === 'read-write' ? ['s3:PutObject', ...MULTIPART] : [];
   return [
-    list(bucketArn, prefix === '' ? undefined : [`${prefix}*`]),
+    list(`ListExternal${number}`, bucketArn, prefix === '' ? undefined : [`${prefix}*`]),
     {
+      sid: `UseExternal${number}`,
       actions: ['s3:GetObject', ...writes],
       resources: [`${bucketArn}/${prefix}*`],
       wildcard: 'The prefix that storage.external names.',
@@ -296,6 +314,7 @@ function externalStatements(
     ...(place.kmsKeyArn
       ? [
           {
+            sid: `UseKeyOfExternal${number}`,
             actions: ['kms:Decrypt', ...(writes.length > 0 ? ['kms:GenerateDataKey'] : [])],
             resources: [place.kmsKeyArn],
           },
@@ -309,12 +328,18 @@ function packageStatements({ codeArtifact, partition, region, account }: JobRole
   const { domain, repository } = codeArtifact;
   const arn = `arn:${partition}:codeartifact:${region}:${account}`;
   return [
-    { actions: ['codeartifact:GetAuthorizationToken'], resources: [`${arn}:domain/${domain}`] },
     {
+      sid: 'GetPackageToken',
+      actions: ['codeartifact:GetAuthorizationToken'],
+      resources: [`${arn}:domain/${domain}`],
+    },
+    {
+      sid: 'ReadPackages',
       actions: ['codeartifact:GetRepositoryEndpoint', 'codeartifact:ReadFromRepository'],
       resources: [`${arn}:repository/${domain}/${repository}`],
     },
     {
+      sid: 'BearPackageToken',
       actions: ['sts:GetServiceBearerToken'],
       resources: ['*'],
       conditions: { StringEquals: { 'sts:AWSServiceName': 'codeartifact.amazonaws.com' } },
@@ -327,6 +352,7 @@ function debugStatements({ allowsRemoteDebug }: JobRoleContext): ExactStatement[
   if (!allowsRemoteDebug) return [];
   return [
     {
+      sid: 'RemoteDebug',
       actions: [
         'ssmmessages:CreateControlChannel',
         'ssmmessages:CreateDataChannel',

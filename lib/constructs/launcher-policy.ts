@@ -17,7 +17,6 @@ export interface LauncherContext {
   readonly operationsKeyArn: string;
 }
 
-const TRANSACT = ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:UpdateItem', 'dynamodb:ConditionCheckItem'];
 /** The table's and the buckets' key is used in the name of the caller. */
 const KEY_USE = [
   'kms:Decrypt',
@@ -32,21 +31,40 @@ const KEY_USE = [
  * Control writes intent and signs uploads with its own right to put them; it creates no job and passes no role.
  */
 export function controlStatements(context: LauncherContext): ExactStatement[] {
-  const { artifactBucketArn, checkpointBucketArn } = context;
+  const { partition, region, account, artifactBucketArn, checkpointBucketArn } = context;
   return [
     ...sharedStatements(context),
     {
-      actions: ['s3:PutObject', 's3:GetObject'],
+      sid: 'KeepRunFilesAndSignUploads',
+      actions: ['s3:PutObject'],
       resources: [`${artifactBucketArn}/runs/*/run.yaml`, `${artifactBucketArn}/runs/*/code/*`],
       wildcard: 'Run file and code of every run: the team comes from the alias that was invoked.',
     },
     {
+      sid: 'SeeUploads',
+      actions: ['s3:GetObject'],
+      resources: [`${artifactBucketArn}/runs/*/code/*`],
+      wildcard: 'Whether the code of a run was uploaded whole: HeadObject asks for the right to read it.',
+    },
+    {
+      sid: 'ReadHeartbeats',
       actions: ['s3:GetObject'],
       resources: [`${checkpointBucketArn}/runs/*/heartbeat.json`],
       wildcard: 'Status says the newest step and loss of a live run.',
     },
+    {
+      sid: 'ReadLogsForTeams',
+      actions: ['logs:FilterLogEvents'],
+      resources: ['TrainingJobs', 'ProcessingJobs'].flatMap((family) => {
+        const group = `arn:${partition}:logs:${region}:${account}:log-group:/aws/sagemaker/${family}`;
+        return [group, `${group}:*`];
+      }),
+      wildcard:
+        'Two log groups, which are judged with the ending :*. The function asks for streams of the jobs of one run only.',
+    },
     // Without it S3 answers 403 instead of 404 for an upload or a heartbeat that is not there.
     {
+      sid: 'TellWhatIsMissing',
       actions: ['s3:ListBucket'],
       resources: [artifactBucketArn, checkpointBucketArn],
       conditions: { StringLike: { 's3:prefix': ['runs/*'] } },
@@ -77,8 +95,9 @@ export function reconcileStatements(
   const named = 'Jobs are named after the environment that they belong to.';
   return [
     ...sharedStatements(context),
-    { actions: ['sagemaker:StopTrainingJob'], resources: [training], wildcard: named },
+    { sid: 'StopTrainingJobs', actions: ['sagemaker:StopTrainingJob'], resources: [training], wildcard: named },
     {
+      sid: 'CreateTrainingJobsWithinGuardrails',
       actions: ['sagemaker:CreateTrainingJob'],
       resources: [training],
       conditions: trainingConditions(guardrails),
@@ -86,89 +105,113 @@ export function reconcileStatements(
     },
     unencryptedVolumes(training),
     {
+      sid: 'UseTrainingPlans',
       actions: ['sagemaker:CreateTrainingJob'],
       resources: [sagemaker('training-plan', '*'), sagemaker('reserved-capacity', '*')],
       wildcard: 'The run file names the training plan, which names its reserved capacity.',
     },
     {
+      sid: 'CreateProcessingJobsWithinGuardrails',
       actions: ['sagemaker:CreateProcessingJob'],
       resources: [processing],
       conditions: processingConditions(guardrails),
       wildcard: named,
     },
     {
+      sid: 'WatchAndStopProcessingJobs',
       actions: ['sagemaker:DescribeProcessingJob', 'sagemaker:StopProcessingJob'],
       resources: [processing],
       wildcard: named,
     },
-    { actions: ['sagemaker:AddTags', 'sagemaker:ListTags'], resources: [training, processing], wildcard: named },
     {
+      sid: 'TagJobsAndReadTags',
+      actions: ['sagemaker:AddTags', 'sagemaker:ListTags'],
+      resources: [training, processing],
+      wildcard: named,
+    },
+    {
+      sid: 'ListJobsThatHoldQuota',
       actions: ['sagemaker:ListTrainingJobs'],
       resources: ['*'],
       wildcard: 'Listing jobs has no resource type.',
     },
     {
+      sid: 'ReadJobsThatHoldQuota',
       actions: ['sagemaker:DescribeTrainingJob'],
       resources: [sagemaker('training-job', '*')],
       wildcard: 'Jobs of others hold quota too: what is free is only known when all of them are read.',
     },
     {
+      sid: 'PassJobRolesToSageMaker',
       actions: ['iam:PassRole'],
       resources: [...passableRoleArns],
       conditions: { StringEquals: { 'iam:PassedToService': 'sagemaker.amazonaws.com' } },
     },
     {
+      sid: 'WriteJobFiles',
       actions: ['s3:PutObject'],
       resources: [`${artifactBucketArn}/runs/*/job/*`],
       wildcard: 'job.json of each attempt of each run.',
     },
     {
+      sid: 'ListCheckpoints',
       actions: ['s3:ListBucket'],
       resources: [checkpointBucketArn],
       conditions: { StringLike: { 's3:prefix': ['runs/*'] } },
     },
     {
+      sid: 'ReadMarkersAndHeartbeats',
       actions: ['s3:GetObject'],
       resources: [`${checkpointBucketArn}/runs/*/COMMITTED.json`, `${checkpointBucketArn}/runs/*/heartbeat.json`],
       wildcard: 'Markers and heartbeats of every run; the weights stay out of reach.',
     },
     {
+      sid: 'TagUncommittedCheckpoints',
       actions: ['s3:PutObjectTagging'],
       resources: [`${checkpointBucketArn}/runs/*/step-*`],
       wildcard: 'Checkpoints that were never committed get the tag that lets them expire.',
     },
     // Lambda polls the queue of runs, and sends away what failed, with the function's own role.
     {
+      sid: 'PollRunQueue',
       actions: ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes', 'sqs:ChangeMessageVisibility'],
       resources: [context.queueArn],
     },
-    { actions: ['sqs:SendMessage'], resources: [undeliveredArn] },
-    { actions: ['sns:Publish'], resources: [topicArn] },
-    { actions: ['events:PutEvents'], resources: [`arn:${partition}:events:${region}:${account}:event-bus/default`] },
+    { sid: 'KeepFailedEvents', actions: ['sqs:SendMessage'], resources: [undeliveredArn] },
+    { sid: 'Notify', actions: ['sns:Publish'], resources: [topicArn] },
+    {
+      sid: 'PublishDecisions',
+      actions: ['events:PutEvents'],
+      resources: [`arn:${partition}:events:${region}:${account}:event-bus/default`],
+    },
   ];
 }
 
 function sharedStatements(context: LauncherContext): ExactStatement[] {
   const { partition, region, account, environment, runTableArn, queueArn, keyArn, operationsKeyArn } = context;
   return [
-    { actions: TRANSACT, resources: [runTableArn] },
+    // Writes are transactions of puts, each with a condition.
+    { sid: 'ReadAndWriteRuns', actions: ['dynamodb:GetItem', 'dynamodb:PutItem'], resources: [runTableArn] },
     {
+      sid: 'ListRuns',
       actions: ['dynamodb:Query'],
       resources: [runTableArn, `${runTableArn}/index/*`],
       wildcard: 'The two indexes of the table.',
     },
-    { actions: ['sqs:SendMessage'], resources: [queueArn] },
+    { sid: 'QueueRuns', actions: ['sqs:SendMessage'], resources: [queueArn] },
     {
+      sid: 'ReadDescriptors',
       actions: ['ssm:GetParameter'],
       resources: [`arn:${partition}:ssm:${region}:${account}:parameter/slipway/environments/${environment}/*`],
       wildcard: "The descriptors of the environment's teams.",
     },
     {
+      sid: 'ReadQuotas',
       actions: ['servicequotas:GetServiceQuota'],
       resources: ['*'],
       wildcard: 'Editions of the Service Authorization Reference before 2026 know no resource type for this read.',
     },
-    { actions: KEY_USE, resources: [keyArn] },
-    { actions: ['kms:Decrypt', 'kms:GenerateDataKey'], resources: [operationsKeyArn] },
+    { sid: 'UseDataKey', actions: KEY_USE, resources: [keyArn] },
+    { sid: 'UseOperationsKey', actions: ['kms:Decrypt', 'kms:GenerateDataKey'], resources: [operationsKeyArn] },
   ];
 }

@@ -118,11 +118,13 @@ export class Observability extends Construct {
     });
     const { partition, region, account } = Stack.of(this);
     onEvent.allow({
+      sid: 'FindSharedLogGroups',
       actions: ['logs:DescribeLogGroups'],
       resources: ['*'],
       wildcard: 'Listing log groups names none of them.',
     });
     onEvent.allow({
+      sid: 'MakeSharedLogGroups',
       actions: ['logs:CreateLogGroup', 'logs:PutRetentionPolicy'],
       resources: SHARED_LOG_GROUPS.map(
         (name) => `arn:${partition}:logs:${region}:${account}:log-group:${name}`,

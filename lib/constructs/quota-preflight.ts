@@ -63,6 +63,7 @@ export class QuotaPreflight extends Construct {
 
 function grantQuotaReads(onEvent: HandlerFunction): void {
   onEvent.allow({
+    sid: 'ReadQuotas',
     actions: ['servicequotas:GetServiceQuota', 'servicequotas:ListServiceQuotas'],
     resources: ['*'],
     wildcard: 'ListServiceQuotas has no resource type, and codes of newer types are known only at run time.',
@@ -71,18 +72,21 @@ function grantQuotaReads(onEvent: HandlerFunction): void {
 
 function grantIncreaseRequests(onEvent: HandlerFunction): void {
   onEvent.allow({
+    sid: 'FindRequests',
     actions: ['servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota'],
     resources: ['*'],
     wildcard: 'Older editions of the Service Authorization Reference know no resource type for the history.',
   });
   const stack = Stack.of(onEvent);
   onEvent.allow({
+    sid: 'RequestIncreases',
     actions: ['servicequotas:RequestServiceQuotaIncrease'],
     resources: [`arn:${stack.partition}:servicequotas:${stack.region}:${stack.account}:sagemaker/*`],
     wildcard: 'Codes of newer types are known only at run time.',
   });
   // Service Quotas makes its own role on the first request of an account.
   onEvent.allow({
+    sid: 'MakeServiceLinkedRole',
     actions: ['iam:CreateServiceLinkedRole'],
     resources: [
       `arn:${stack.partition}:iam::${stack.account}:role/aws-service-role/servicequotas.amazonaws.com/AWSServiceRoleForServiceQuotas`,

@@ -58,8 +58,9 @@ export class RegisteredRun extends Construct {
       description: `Submits run ${runName} when it has changed`,
       timeout: Duration.seconds(REGISTERED_RUN_TIMEOUT_SECONDS),
     });
-    onEvent.allow({ actions: ['lambda:InvokeFunction'], resources: [alias.functionArn] });
+    onEvent.allow({ sid: 'SubmitRun', actions: ['lambda:InvokeFunction'], resources: [alias.functionArn] });
     onEvent.allow({
+      sid: 'ReadRunFiles',
       actions: ['s3:GetObject'],
       resources: assets.map((asset) => asset.bucket.arnForObjects(asset.s3ObjectKey)),
     });

@@ -3,7 +3,9 @@ import * as iam from 'aws-cdk-lib/aws-iam';
 import type { IConstruct } from 'constructs';
 import { acknowledge } from './acknowledge';
 
-export interface ExactStatement extends Pick<iam.PolicyStatementProps, 'sid' | 'conditions'> {
+export interface ExactStatement extends Pick<iam.PolicyStatementProps, 'conditions'> {
+  /** What the statement is there for, in letters and digits; once in a policy. */
+  readonly sid: string;
   readonly actions: string[];
   readonly resources: string[];
   /** Whether the statement denies. @default false */

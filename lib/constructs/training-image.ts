@@ -13,7 +13,7 @@ import { parseEcrUri } from '../catalog/ecr-uri';
 import { REGIONS } from '../catalog/regions';
 import { IMAGE_BUILD_TYPE } from '../contracts/custom-resources';
 import { acknowledge } from './acknowledge';
-import { HandlerFunction } from './handler-function';
+import { HandlerFunction, writeLogs } from './handler-function';
 import { HandlerResource } from './handler-resource';
 import { IMAGE_BUILD_SPEC } from './image-build-spec';
 import { packageRoot } from './package-root';
@@ -154,40 +154,51 @@ export class TrainingImage extends Construct {
 
   private makeBuildRole(source: Asset, logGroup: logs.LogGroup): iam.Role {
     const role = new iam.Role(this, 'BuildRole', { assumedBy: new iam.ServicePrincipal('codebuild.amazonaws.com') });
-    logGroup.grantWrite(role);
+    allow(role, writeLogs(logGroup));
     const { bucket, s3ObjectKey } = source;
     const pull = ['ecr:BatchCheckLayerAvailability', 'ecr:GetDownloadUrlForLayer', 'ecr:BatchGetImage'];
     const push = ['ecr:PutImage', 'ecr:InitiateLayerUpload', 'ecr:UploadLayerPart', 'ecr:CompleteLayerUpload'];
     const base = baseRepositoryArn(this.props.baseImageUri);
     allow(role, {
+      sid: 'ReadSource',
       actions: ['s3:GetObject', 's3:GetObjectVersion'],
       resources: [bucket.arnForObjects(s3ObjectKey)],
     });
     allow(role, {
+      sid: 'LogInToRegistries',
       actions: ['ecr:GetAuthorizationToken'],
       resources: ['*'],
       wildcard: 'The token is for the registry: the action has no resource type.',
     });
-    allow(role, { actions: [...pull, ...push], resources: [this.repository.repositoryArn] });
-    if (base) allow(role, { actions: pull, resources: [base] });
-    allow(role, { actions: ['kms:Decrypt', 'kms:GenerateDataKey'], resources: [this.props.key.keyArn] });
+    allow(role, { sid: 'PushImage', actions: [...pull, ...push], resources: [this.repository.repositoryArn] });
+    if (base) allow(role, { sid: 'PullBase', actions: pull, resources: [base] });
+    allow(role, {
+      sid: 'UseDataKey',
+      actions: ['kms:Decrypt', 'kms:GenerateDataKey'],
+      resources: [this.props.key.keyArn],
+    });
     return role;
   }
 
   private makeHandlers(project: codebuild.Project): { onEvent: HandlerFunction; isComplete: HandlerFunction } {
     const handler = (id: string, entry: string, description: string) => {
       const made = new HandlerFunction(this, id, { handler: 'image-build', entry, description });
-      allow(made.role, { actions: ['ecr:BatchGetImage'], resources: [this.repository.repositoryArn] });
+      made.allow({ sid: 'SeeImage', actions: ['ecr:BatchGetImage'], resources: [this.repository.repositoryArn] });
       return made;
     };
     const onEvent = handler('Start', 'handler', 'Starts the build of an image whose content hash is new');
     const isComplete = handler('Wait', 'isCompleteHandler', 'Says whether the image is in the registry');
-    onEvent.allow({ actions: ['ecr:UpdateImageStorageClass'], resources: [this.repository.repositoryArn] });
-    onEvent.allow({ actions: ['codebuild:StartBuild'], resources: [project.projectArn] });
-    isComplete.allow({ actions: ['codebuild:BatchGetBuilds'], resources: [project.projectArn] });
+    onEvent.allow({
+      sid: 'RestoreArchivedImage',
+      actions: ['ecr:UpdateImageStorageClass'],
+      resources: [this.repository.repositoryArn],
+    });
+    onEvent.allow({ sid: 'StartBuild', actions: ['codebuild:StartBuild'], resources: [project.projectArn] });
+    isComplete.allow({ sid: 'WatchBuild', actions: ['codebuild:BatchGetBuilds'], resources: [project.projectArn] });
     // The end of a failed build's log goes into the reason.
     if (this.buildLogs)
       isComplete.allow({
+        sid: 'ReadEndOfLog',
         actions: ['logs:GetLogEvents'],
         resources: [this.buildLogs.logGroupArn],
         wildcard: 'The ARN of a log group ends with :*, which stands for its streams.',

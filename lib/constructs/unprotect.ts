@@ -19,6 +19,7 @@ export class Unprotect extends Construct {
       description: 'Lets the remains of a failed first deploy be deleted',
     });
     onEvent.allow({
+      sid: 'LetFailedCreationBeDeleted',
       actions: ['cloudformation:DescribeStacks', 'cloudformation:UpdateTerminationProtection'],
       resources: [`arn:${partition}:cloudformation:${region}:${account}:stack/${stackName}/*`],
       wildcard: 'The id of the stack is made with the stack.',

@@ -41,10 +41,27 @@ const resume = z.strictObject({ action: z.literal('resume'), runId });
 const status = z.strictObject({ action: z.literal('status'), runId, timeline: z.boolean().default(false) });
 const list = z.strictObject({ action: z.literal('list'), limit: z.int().min(1).max(200).default(50) });
 
-export const controlRequestSchema = z.union([confirmation, intent, stop, resume, status, list]);
+/** One page of the log of one attempt. */
+const logs = z.strictObject({
+  action: z.literal('logs'),
+  runId,
+  /** Number of the attempt, from 1. */
+  attempt: z.int().min(1).max(99_999),
+  /** One host only: 2 for `algo-2`. */
+  host: z.int().min(1).max(9999).optional(),
+  /** Epoch milliseconds; older lines are left out. */
+  since: z.int().min(0).optional(),
+  /** Only the driver's and the trainer's own lines, which reports are made of. */
+  progressOnly: z.boolean().default(false),
+  /** Of the page before. */
+  nextToken: z.string().max(8192).optional(),
+});
+
+export const controlRequestSchema = z.union([confirmation, intent, stop, resume, status, list, logs]);
 export type ControlRequest = z.output<typeof controlRequestSchema>;
 export type StartRequest = z.output<typeof intent>;
 export type ConfirmRequest = z.output<typeof confirmation>;
+export type LogRequest = z.output<typeof logs>;
 /** What a caller writes: defaults may be left out. */
 export type ControlPayload = z.input<typeof controlRequestSchema>;
 
@@ -116,6 +133,8 @@ export interface StatusAnswer {
   /** Absent where the run has none; `left` is null while no job says it. */
   spareInstances?: { left: number | null; of: number };
   queuePosition: number | null;
+  /** The live job is asked to save and leave; `isRead` once its driver says so. Absent while nobody asks. */
+  handOver?: { why: 'preempted'; at: string; isRead: boolean };
   timeline?: TimelineAnswer[];
   /** Oldest lines of the timeline that the answer has no room for. @default 0 */
   timelineOmitted?: number;
@@ -155,7 +174,27 @@ export interface DesiredAnswer {
   changed?: boolean;
 }
 
+export interface LogEventAnswer {
+  /** Tells one event from another over repeated reads. */
+  id: string;
+  /** ISO 8601. */
+  at: string;
+  /** `algo-1`; '' when the stream's name does not say. */
+  host: string;
+  message: string;
+}
+
+/** A page may be empty and have a next one. */
+export interface LogAnswer {
+  ok: true;
+  runId: string;
+  trainingJobName: string;
+  events: LogEventAnswer[];
+  nextToken?: string;
+}
+
 export type ControlAnswer =
+  | LogAnswer
   | Refusal
   | IntentAnswer
   | StartAnswer

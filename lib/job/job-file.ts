@@ -22,7 +22,10 @@ function observingArguments({ code, observability: { tensorBoard, mlflow, profil
   return Object.entries(asked).flatMap(([flag, wanted]) => (wanted ? [flag] : []));
 }
 
-/** job.json of one attempt: contract/runtime.md. */
+/** An isolated container can read nothing: it gets SIGTERM alone. */
+const mayBeAsked = (run: RunSpec): boolean => run.preemptible === true && !run.network.isolation;
+
+/** job.json of one attempt: docs/reference/runtime.md. */
 export function jobFile(plan: JobPlan): JobFile {
   const { run, descriptor } = plan;
   const strategy = findStrategy(run);
@@ -68,6 +71,7 @@ export function jobFile(plan: JobPlan): JobFile {
     requirements: run.code.requirements ?? null,
     maxRuntimeSeconds: run.limits.maxRuntimeSeconds,
     heartbeatUri: run.network.isolation ? null : runPrefixes(plan).heartbeat,
+    ...(mayBeAsked(run) && { handOverUri: runPrefixes(plan).handOver }),
     restartsInPlace: RESTARTS_IN_PLACE,
     spareInstances: run.compute.spareInstances,
     restartSecret: plan.restartSecret,

@@ -24,6 +24,8 @@ export type Action =
       evidence: Evidence;
     }
   | { do: 'stop'; jobName: string; why: StopWhy; evidence: Evidence }
+  /** Writes the request to save and leave to where the driver looks. */
+  | { do: 'hand-over'; jobName: string; attempt: number; text: string; evidence: Evidence }
   | { do: 'notify'; notice: Notice; evidence: Evidence };
 
 export type Effect = Exclude<Action, { do: 'save' }>;

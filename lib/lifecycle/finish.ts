@@ -2,6 +2,7 @@ import { changeAttempt, type Evidence, type Move, move } from './action';
 import { judge } from './budgets';
 import { classify, type Verdict } from './classify';
 import { completeRun, failRun, stopRun } from './end-run';
+import { asHandOver, backToQueue } from './hand-over';
 import { nextProgress } from './hang';
 import { rungAfterCapacityFailure, unusableRungs } from './ladder';
 import type { Observed, PresentJob } from './observed';
@@ -37,7 +38,7 @@ function judgeEnd(record: RunRecord, attempt: Attempt, job: PresentJob, observed
   // A run that ends here does not depend on what was committed; a stop must not wait for a listing.
   const progress = madeProgress(record, attempt, observed) ?? (record.desired === 'stop' ? false : undefined);
   if (progress === undefined) return waitForListing(record, attempt, observed, now);
-  const verdict = classify(job, attempt, record.policy.capacityBudgetSeconds);
+  const verdict = asHandOver(attempt, classify(job, attempt, record.policy.capacityBudgetSeconds));
   const evidence = evidenceOf(job, verdict, progress);
   const ended = endAttempt(record, attempt, job, verdict.failureClass, verdict.reason, observed, now);
   if (verdict.failureClass === 'outside-stop') {
@@ -162,9 +163,9 @@ function goOn(
   evidence: Evidence,
   now: EpochMs,
 ): Move {
-  // An attempt that a person stopped and resumed says nothing about the code.
+  // An attempt that a person stopped and resumed, or that was asked to leave, says nothing about the code.
   const hadCapacity = attempt.trainingStartedAt !== undefined;
-  const trained = hadCapacity && attempt.stop?.why !== 'user';
+  const trained = hadCapacity && attempt.stop?.why !== 'user' && !attempt.handOver;
   const blamed = verdict.failureClass === 'checkpoint' ? blamedCheckpoint(attempt, verdict, progress) : undefined;
   const triesOlderCheckpoint = blamed !== undefined && hasOlder(record, observed, blamed);
   const seen = { madeProgress: progress, trained, hadCapacity, triesOlderCheckpoint };
@@ -180,7 +181,7 @@ function goOn(
   }
   const rollback = verdict.failureClass === 'loss' ? rollBack(record, attempt, verdict, observed, now) : undefined;
   const isCapacity = verdict.failureClass === 'capacity';
-  return move({
+  const resumed = move({
     changes: {
       ...ended,
       budgets,
@@ -205,6 +206,7 @@ function goOn(
         ]
       : [],
   });
+  return backToQueue(record, attempt, resumed, now);
 }
 
 /** Whether a usable checkpoint is left beside the one that could not be read. */

@@ -1,6 +1,14 @@
-import type { TimelineEvent } from './action';
+import { changeAttempt, type TimelineEvent } from './action';
 import { AS_WRITTEN } from './ladder';
-import { type EpochMs, freshBudgets, isOver, type RunPolicy, type RunRecord } from './record';
+import {
+  type EpochMs,
+  freshBudgets,
+  type HandOver,
+  isOver,
+  liveAttempt,
+  type RunPolicy,
+  type RunRecord,
+} from './record';
 import { event } from './say';
 
 /** What a person asked for, as a new version of the record. */
@@ -91,6 +99,14 @@ export function askResume(record: RunRecord, now: EpochMs): IntentChange | undef
 export function admitRun(record: RunRecord, why: string, now: EpochMs): IntentChange {
   const next: RunRecord = { ...record, admitted: true, admittedAt: now, state: 'submitting', reason: why };
   return changed(next, event(now, 'run-admitted', why));
+}
+
+/** The queue wants the live job to save and leave. Undefined when none lives, or when it leaves already. */
+export function askHandOver(record: RunRecord, wanted: Omit<HandOver, 'sentAt'>): IntentChange | undefined {
+  const attempt = liveAttempt(record);
+  if (attempt?.phase !== 'created' || attempt.stop || attempt.handOver || record.desired === 'stop') return undefined;
+  const next = { ...record, ...changeAttempt(record, { handOver: wanted }), reason: wanted.text };
+  return changed(next, event(wanted.at, 'hand-over-asked', wanted.text, { why: wanted.why }));
 }
 
 const changed = (record: RunRecord, line: TimelineEvent): IntentChange => ({

@@ -126,6 +126,7 @@ export function policyOf(run: RunSpec, region: string, ownPrices: Readonly<Recor
     ...(run.compute.keepAliveSeconds > 0 && { keepAliveSeconds: run.compute.keepAliveSeconds }),
     ...(run.compute.spareInstances > 0 && { spareInstances: run.compute.spareInstances }),
     ...(steps !== undefined && { totalSteps: steps }),
+    ...(run.preemptible && { preemptible: true }),
     // An argument of the built-in trainer: own code may have one of that name that means something else.
     ...(builtin && run.code.arguments['loss-policy'] === 'rollback' && { lossPolicy: 'rollback' as const }),
   };

@@ -56,6 +56,8 @@ function causeAfter(line: TimelineEvent, before: Cause): Cause | undefined {
     case 'run-intended':
     case 'run-confirmed':
       return 'queued';
+    case 'run-preempted':
+      return 'queued';
     case 'resume-asked':
       return before === 'stopped' ? 'queued' : undefined;
     case 'quota-wait':

@@ -20,9 +20,10 @@ const STEP_AGE_MS = 600_000;
 export function isSteady(record: RunRecord): boolean {
   const { attempt, outbox, desired, state } = record;
   if (!attempt || state !== 'running' || desired !== 'run' || outbox.length > 0) return false;
-  const { phase, status, secondaryStatus, stop, suspectedHangAt, unreadSince, absentSince, progress } = attempt;
+  const { phase, status, secondaryStatus, stop, handOver, suspectedHangAt, unreadSince, absentSince, progress } =
+    attempt;
   const isTraining = phase === 'created' && status === 'InProgress' && secondaryStatus === 'Training';
-  const isQuestioned = [stop, suspectedHangAt, unreadSince, absentSince].some((since) => since !== undefined);
+  const isQuestioned = [stop, handOver, suspectedHangAt, unreadSince, absentSince].some((since) => since !== undefined);
   return isTraining && !isQuestioned && hasTimedStep(progress);
 }
 

@@ -81,6 +81,8 @@ export interface RunPolicy {
   lossPolicy?: 'stop' | 'rollback';
   /** Steps of the whole run, where the run file says them. */
   totalSteps?: number;
+  /** The queue may ask its job to save and leave for a run that goes first. @default false */
+  preemptible?: boolean;
 }
 
 export interface Checkpoint {
@@ -93,7 +95,16 @@ export interface Checkpoint {
 /** What tells one writing of a checkpoint from another. */
 export const checkpointKey = ({ uri, attempt }: Checkpoint): string => `${uri}@${attempt ?? ''}`;
 
-export type StopWhy = 'user' | 'hang' | 'spend';
+export type StopWhy = 'user' | 'hang' | 'spend' | 'hand-over';
+
+/** The control plane wants the attempt to save and leave before its end. */
+export interface HandOver {
+  why: 'preempted';
+  at: EpochMs;
+  /** When the request was last written to where the driver looks; undefined = not yet. */
+  sentAt?: EpochMs;
+  text: string;
+}
 
 export interface AttemptStop {
   why: StopWhy;
@@ -116,6 +127,8 @@ export interface Vitals {
   usualStepsPerHour: number | null;
   /** Restarts in place of this attempt. */
   restarts: number;
+  /** The driver has passed a request to save and leave on. @default false */
+  handOver?: boolean;
   /** Hosts whose place a spare one took, in this attempt; absent in records of older versions. */
   setAside?: { host: string; reason: string }[];
   /** Spare hosts that still wait. @default null */
@@ -173,6 +186,7 @@ export interface Attempt {
   /** First time Describe did not know a job that it had known: one wrong answer must not start a second job. */
   absentSince?: EpochMs;
   stop?: AttemptStop;
+  handOver?: HandOver;
   endedAt?: EpochMs;
   failureClass?: FailureClass | 'completed' | 'stopped';
   reason: string;
@@ -239,8 +253,10 @@ export interface RunRecord {
   spotShare?: number;
   /** The warm pool that the last attempt left: it is billed until the next attempt takes it over or it expires. */
   warmPool?: { usdPerHour: number | null; since: EpochMs; until: EpochMs };
-  /** When it last joined the queue. @default `createdAt` (records of older versions) */
+  /** When it last joined the queue; a run that was preempted keeps it. @default `createdAt` (records of older versions) */
   queuedAt?: EpochMs;
+  /** When it last went back to the queue for another run. @default - it never did */
+  preemptedAt?: EpochMs;
   endedAt?: EpochMs;
   /** Alerts that have been raised and not cleared, so that each is raised once. */
   alerts: string[];

@@ -29,7 +29,8 @@ export function waitInQueue(record: RunRecord, observed: Observed, now: EpochMs)
       events: [event(now, 'rung-changed', text, { from: record.rungId, to: rungId })],
     });
   }
-  const since = queuedSince(record);
+  // A run that made room has trained since it joined.
+  const since = Math.max(queuedSince(record), record.preemptedAt ?? 0);
   if (now - since < QUEUE_ALARM_MS) return NO_MOVE;
   const hours = Math.round((now - since) / 3_600_000);
   const text = `has waited ${hours} h in the queue: ${record.reason}`;

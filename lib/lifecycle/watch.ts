@@ -1,5 +1,6 @@
 import { changeAttempt, type Effect, type Move, move, type TimelineEvent } from './action';
 import { capacityCame } from './budgets';
+import { handOverEffect, handOverStop } from './hand-over';
 import { judgeHang, nextProgress } from './hang';
 import type { Observed, PresentJob } from './observed';
 import type { Attempt, AttemptStop, Checkpoint, EpochMs, Notice, RunRecord, RunState } from './record';
@@ -25,7 +26,13 @@ export function watchJob(record: RunRecord, attempt: Attempt, job: PresentJob, o
   const { stop, suspectedHangAt, alerts } = wantsStop(record, seen, job, observed, newCommit, now);
   const isNewStop = stop !== undefined && attempt.stop === undefined;
   const sends = stop !== undefined && job.status === 'InProgress' && isDue(stop, now);
-  const next: Attempt = { ...seen, suspectedHangAt, ...(stop && { stop: sends ? { ...stop, sentAt: now } : stop }) };
+  const asks = stop ? undefined : handOverEffect(seen, job, record.policy, now);
+  const next: Attempt = {
+    ...seen,
+    suspectedHangAt,
+    ...(stop && { stop: sends ? { ...stop, sentAt: now } : stop }),
+    ...(asks && seen.handOver && { handOver: { ...seen.handOver, sentAt: now } }),
+  };
   const state = stateOf(record, next, job);
   return move({
     changes: {
@@ -41,7 +48,7 @@ export function watchJob(record: RunRecord, attempt: Attempt, job: PresentJob, o
       ...(newCommit ? [commitEvent(committed, observed, now)] : []),
       ...(isNewStop ? [event(now, 'stop-decided', stop.text, { why: stop.why, progress: seen.progress ?? null })] : []),
     ],
-    effects: sends ? [stopEffect(next, stop)] : [],
+    effects: [...(sends ? [stopEffect(next, stop)] : []), ...(asks ? [asks] : [])],
     notices: [
       ...alerts,
       ...capacityAlarm(record, attempt, job, now),
@@ -121,6 +128,8 @@ function wantsStop(
   if (record.desired === 'stop') return { stop: { why: 'user', at: now, text: 'stopped as asked' }, alerts: [] };
   const spend = judgeSpend(record, attempt, newCommit, now);
   if (spend.kind === 'stop') return { stop: { why: 'spend', at: now, text: spend.text }, alerts: [] };
+  const leaves = handOverStop(attempt, job, record.policy, now);
+  if (leaves) return { stop: leaves, alerts: [] };
   const hang = judgeHang(attempt, job, record.policy, signsOfLife(observed), now);
   if (hang.kind === 'moving') return { alerts: [] };
   if (hang.kind === 'unknown') return { suspectedHangAt: attempt.suspectedHangAt, alerts: [] };
@@ -156,7 +165,8 @@ function stateOf(record: RunRecord, attempt: Attempt, job: PresentJob): RunState
 }
 
 function reasonOf(record: RunRecord, attempt: Attempt, job: PresentJob): string {
-  if (attempt.stop) return attempt.stop.text;
+  const leaves = attempt.stop ?? attempt.handOver;
+  if (leaves) return leaves.text;
   return job.secondaryStatus === 'Training' ? '' : record.reason;
 }
 

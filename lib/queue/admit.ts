@@ -1,5 +1,5 @@
 import { QueueLines, type TeamFacts } from './order';
-import type { PoolLimit, PoolNeeds, QueuedRun, RunningRun } from './run';
+import { type PoolLimit, type PoolNeeds, type QueuedRun, type RunningRun, waitsSince } from './run';
 
 /** A run that lacks room keeps it free for itself once it has waited this long; until then others may pass. */
 export const PATIENCE_MS = 3_600_000;
@@ -108,7 +108,7 @@ function notReady(run: QueuedRun, { completed, now }: QueueInput): string | unde
 
 /** The pools that have no room for a run which has waited for long, and which would start if others of ours ended. */
 function poolsToKeep(run: QueuedRun, input: QueueInput, used: ReadonlyMap<string, number>): string[] {
-  const isOld = input.now - run.queuedAt >= PATIENCE_MS;
+  const isOld = input.now - waitsSince(run) >= PATIENCE_MS;
   if (!isOld || notReady(run, input)) return [];
   const limited = Object.entries(run.needs).filter(([pool]) => poolOf(pool, input).limit !== null);
   const isPossible = limited.every(([pool, needed]) => {

@@ -1,4 +1,4 @@
-import type { PoolLimit, QueuedRun, RunningRun } from './run';
+import { type PoolLimit, type QueuedRun, type RunningRun, waitsSince } from './run';
 import { type ByTeam, dominantHours, heldBy, NO_USAGE, poolsOf, type QueueUsage } from './usage';
 
 /** Each of these that a run has waited counts as one step of priority against other runs of its team. */
@@ -34,7 +34,7 @@ export class QueueLines {
     private readonly facts: TeamFacts,
     now: number,
   ) {
-    const rank = (run: QueuedRun) => run.priority + Math.floor(Math.max(0, now - run.queuedAt) / AGING_MS);
+    const rank = (run: QueuedRun) => run.priority + Math.floor(Math.max(0, now - waitsSince(run)) / AGING_MS);
     for (const run of [...waiting].sort((a, b) => rank(b) - rank(a) || byAge(a, b))) {
       this.lines.set(run.team, [...(this.lines.get(run.team) ?? []), run]);
     }

@@ -16,11 +16,16 @@ export interface QueuedRun extends RunningRun {
   priority: number;
   /** Epoch milliseconds. */
   queuedAt: number;
+  /** Since when it waits now, epoch milliseconds: a run that made room has trained since it joined. @default `queuedAt` */
+  waitingSince?: number;
   /** Run ids, or `latest:<run name>`, that must have completed. */
   after: readonly string[];
   /** Not before this time, epoch milliseconds: a back-off is on. */
   notBefore?: number;
 }
+
+/** Since when a run waits, epoch milliseconds. */
+export const waitsSince = ({ waitingSince, queuedAt }: QueuedRun): number => waitingSince ?? queuedAt;
 
 /** What a pool holds. `null` = not known: the service will say so itself. */
 export interface PoolLimit {

@@ -17,6 +17,7 @@ import { LAUNCHER_RULES } from './launcher';
 import { LIMIT_RULES } from './limits';
 import { MODEL_RULES } from './model';
 import { NETWORK_RULES } from './network';
+import { PREEMPTION_RULES } from './preemption';
 import { PROCESSING_RULES } from './processing';
 import { PROGRESS_RULES } from './progress';
 import { SUPPORT_RULES } from './support';
@@ -38,6 +39,7 @@ export const RULES: readonly Rule[] = [
   ...DATA_RULES,
   ...CHECKPOINT_RULES,
   ...LIMIT_RULES,
+  ...PREEMPTION_RULES,
   ...NETWORK_RULES,
   ...PROCESSING_RULES,
   ...GUARDRAIL_RULES,

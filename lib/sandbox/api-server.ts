@@ -15,6 +15,8 @@ import { validateInput } from './wire/validate-input';
 export interface Service {
   model: ServiceModel;
   operations: Readonly<Record<string, (call: ApiCall) => unknown>>;
+  /** Tags of a resource by its ARN. @default - its resources have none */
+  tagsOf?(arn: string): Readonly<Record<string, string>> | undefined;
 }
 
 /** Answers calls of the JSON 1.1 APIs, by the prefix of X-Amz-Target, and lets planned faults strike them. */
@@ -48,7 +50,7 @@ export class ApiServer {
       const message = `the sandbox does not implement ${call.service}.${call.operation}`;
       throw new ServiceError('UnknownOperationException', message, 404);
     }
-    await this.authority.requireAllowed(call);
+    await this.authority.requireAllowed(call, service.tagsOf);
     validateInput(service.model, call.operation, call.input);
     return { status: 200, body: await operation(call) };
   }

@@ -1,4 +1,5 @@
 import { REGIONS } from '../catalog/regions';
+import type { Service } from './api-server';
 import { permissionQuestions } from './iam-questions';
 import type { Hook, SignedRequest } from './ministack/hook';
 import type { ApiCall, Caller } from './wire/api-call';
@@ -24,10 +25,13 @@ export class Authority {
     return { account, caller: { accessKeyId: request.accessKeyId, sessionToken: request.sessionToken, arn } };
   }
 
-  /** @throws ServiceError AccessDeniedException naming the first action that is not allowed */
-  async requireAllowed(call: ApiCall): Promise<void> {
+  /**
+   * @param tagsOf tags of a resource that there is
+   * @throws ServiceError AccessDeniedException naming the first action that is not allowed
+   */
+  async requireAllowed(call: ApiCall, tagsOf?: Service['tagsOf']): Promise<void> {
     if (!this.enforced) return;
-    const questions = permissionQuestions(call, partitionOf(call.region));
+    const questions = permissionQuestions(call, partitionOf(call.region), tagsOf);
     const { accessKeyId, sessionToken, arn } = call.caller;
     const caller = { accessKeyId, sessionToken, region: call.region, secureTransport: true };
     const decisions = await this.hook.authorize(caller, questions);

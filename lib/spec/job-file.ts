@@ -20,7 +20,7 @@ export interface FailureHistory {
 
 /**
  * job.json: what one attempt's driver must know and hyperparameters cannot carry. Written by the control plane into channel
- * `job`; read by containers/driver. The fields are fixed by contract/runtime.md, schema 1.
+ * `job`; read by containers/driver. The fields are fixed by docs/reference/runtime.md, schema 1.
  */
 export interface JobFile {
   schema: 1;
@@ -67,6 +67,8 @@ export interface JobFile {
   requirements: string | null;
   maxRuntimeSeconds: number;
   heartbeatUri: string | null;
+  /** Where the driver looks whether the attempt is asked to save and leave. Absent: it never is. */
+  handOverUri?: string;
   restartsInPlace: number;
   /** Hosts of the job that wait to take a broken one's place; the others train. */
   spareInstances: number;

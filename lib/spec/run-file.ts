@@ -241,6 +241,7 @@ export const runFileSchema = z.strictObject({
     .optional(),
   after: z.array(words(128)).optional(),
   priority: z.int().optional(),
+  preemptible: z.boolean().optional(),
   tags: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String)).optional(),
   model: model.optional(),
   training: training.optional(),

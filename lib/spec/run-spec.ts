@@ -79,6 +79,8 @@ export interface RunSpec {
   environment?: string;
   after: string[];
   priority: number;
+  /** The queue may ask its job to save and leave for a run that goes first. @default - it may not */
+  preemptible?: true;
   tags: Record<string, string>;
   model?: ModelSpec;
   training: TrainingSpec;

@@ -1,7 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { CloudWatchLogsClient, FilterLogEventsCommand } from '@aws-sdk/client-cloudwatch-logs';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import {
@@ -18,7 +17,6 @@ import { mockClient } from '../support/mocked-clients';
 import { runCli } from '../support/run-cli';
 
 const lambda = mockClient(LambdaClient);
-const logs = mockClient(CloudWatchLogsClient);
 const s3 = mockClient(S3Client);
 const sagemaker = mockClient(SageMakerClient);
 const quotas = mockClient(ServiceQuotasClient);
@@ -97,13 +95,38 @@ data: [{ channel: train, s3: "s3://{dataBucket}/tokens/" }]
 
 const step = (n: number, loss: number) =>
   `slipway {"event":"step","step":${n},"loss":${loss},"tokensPerSecondPerGpu":800}`;
-const stream = (job: string) => `${job}/algo-1-1732190400`;
-const line = (job: string, minute: number, message: string) => ({
-  eventId: `${job}-${minute}-${message.length}`,
-  logStreamName: stream(job),
-  timestamp: Date.parse(at(minute)),
-  message,
-});
+const line = (minute: number, message: string) => ({ id: `${minute}`, at: at(minute), host: 'algo-1', message });
+const LINES = [
+  [
+    line(11, step(1, 5)),
+    line(12, 'slipway {"event":"checkpoint","step":20,"uri":"s3://x/step-20"}'),
+    line(13, 'rank 0 says: slipway {"event":"step","step":99}'),
+  ],
+  [line(21, step(21, 4)), line(22, step(40, 3))],
+];
+/** What the launcher answers; the log of the first attempt in two pages. */
+const logPage = ({ attempt: n, nextToken }: { attempt: number; nextToken?: string }) => {
+  const all = LINES[n - 1] ?? [];
+  const first = n === 1 && nextToken === undefined;
+  return {
+    ok: true,
+    runId: RUN,
+    trainingJobName: JOBS[n - 1],
+    events: first ? all.slice(0, 1) : nextToken ? all.slice(1) : all,
+    ...(first && { nextToken: 'next' }),
+  };
+};
+const refusedLogs = {
+  ok: false,
+  issues: [{ rule: 'logs/throttled', level: 'error', path: '', message: 'must be read within the rate; try again' }],
+};
+const launcher =
+  (logs: (request: never) => object = logPage) =>
+  ({ Payload }: { Payload?: unknown }) => {
+    const request = JSON.parse(Buffer.from(Payload as Uint8Array).toString()) as { action: string };
+    const answer = request.action === 'logs' ? logs(request as never) : status;
+    return { Payload: Buffer.from(JSON.stringify(answer)) as never };
+  };
 
 const marker = {
   schema: 1,
@@ -119,22 +142,9 @@ const marker = {
 const body = (text: string) => ({ Body: { transformToString: async () => text } }) as never;
 
 beforeEach(() => {
-  for (const mock of [lambda, logs, s3, sagemaker, quotas]) mock.reset();
+  for (const mock of [lambda, s3, sagemaker, quotas]) mock.reset();
   writeFileSync(environment, JSON.stringify(descriptor));
-  lambda.on(InvokeCommand).resolves({ Payload: Buffer.from(JSON.stringify(status)) as never });
-  logs.on(FilterLogEventsCommand).callsFake(({ logStreamNamePrefix, nextToken }) => {
-    const all = [
-      line(JOBS[0] ?? '', 11, step(1, 5)),
-      line(JOBS[0] ?? '', 12, 'slipway {"event":"checkpoint","step":20,"uri":"s3://x/step-20"}'),
-      line(JOBS[0] ?? '', 13, 'rank 0 says: slipway {"event":"step","step":99}'),
-      line(JOBS[1] ?? '', 21, step(21, 4)),
-      line(JOBS[1] ?? '', 22, step(40, 3)),
-    ];
-    // As the embedded AWS does: the prefix is not applied. Two pages for the first job.
-    if (logStreamNamePrefix === `${JOBS[0]}/` && nextToken === undefined)
-      return { events: all.slice(0, 1), nextToken: 'next' };
-    return { events: nextToken ? all.slice(1) : all };
-  });
+  lambda.on(InvokeCommand).callsFake(launcher());
   s3.on(ListObjectsV2Command).resolves({
     Contents: [
       { Key: `runs/nlp/${RUN}/step-40/COMMITTED.json`, Size: 300 },
@@ -223,7 +233,6 @@ describe('a source that cannot be read', () => {
   const denied = Object.assign(new Error('User is not authorized'), { name: 'AccessDeniedException' });
 
   test.each([
-    ['steps', () => logs.on(FilterLogEventsCommand).rejects(denied), 'reading the log of'],
     ['cost', () => sagemaker.on(DescribeTrainingJobCommand).rejects(denied), 'describing'],
     ['checkpoints', () => s3.on(ListObjectsV2Command).rejects(denied), 'listing s3://lab-checkpoints/'],
     ['quotas', () => s3.on(GetObjectCommand, { Bucket: 'lab-artifacts' }).rejects(denied), 'run.yaml'],
@@ -234,6 +243,11 @@ describe('a source that cannot be read', () => {
     expect(found.missing[part]).toContain('must be permitted');
     expect(found.attempts).toHaveLength(2);
     expect(readFileSync(page, 'utf8')).toContain('must be permitted');
+  });
+
+  test('leaves the steps out when the launcher refuses to read logs, and says why', async () => {
+    lambda.on(InvokeCommand).callsFake(launcher(() => refusedLogs));
+    expect((await reported()).missing.steps).toContain('must be read within the rate');
   });
 
   test('fails: the launcher does not answer', async () => {

@@ -53,6 +53,13 @@ describe('a researcher', () => {
     expect(allowing(statements, 's3:DeleteObject')).toEqual([]);
   });
 
+  test("describes the own team's jobs, and reads logs through the launcher alone", () => {
+    expect(allowing(statements, 'sagemaker:DescribeTrainingJob').map(({ conditions }) => conditions)).toEqual([
+      { StringEquals: { 'aws:ResourceTag/slipway:team': 'nlp' } },
+    ]);
+    expect(statements.flatMap((s) => s.actions).filter((action) => action.startsWith('logs:'))).toEqual([]);
+  });
+
   test("looks at the own team's roles and the environment's image, as preflight does", () => {
     expect(resourcesOf(statements, 'iam:GetRole')).toEqual(CONTEXT.jobRoleArns.nlp);
     expect(resourcesOf(statements, 'ecr:DescribeImages')).toEqual([CONTEXT.repositoryArn]);

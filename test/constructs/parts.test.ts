@@ -23,11 +23,13 @@ vi.setConfig({ testTimeout: SYNTH_MS });
 
 const NEEDS = environmentQuotaNeeds([{ instanceType: 'ml.p4d.24xlarge', count: 2, usage: 'training' }]);
 const READS = {
+  Sid: 'ReadQuotas',
   Action: ['servicequotas:GetServiceQuota', 'servicequotas:ListServiceQuotas'],
   Effect: 'Allow',
   Resource: '*',
 };
 const WRITES = {
+  Sid: 'WriteOwnLogs',
   Action: ['logs:CreateLogStream', 'logs:PutLogEvents'],
   Effect: 'Allow',
   Resource: Match.anyValue(),
@@ -193,6 +195,7 @@ describe('TrainingImage', () => {
     expect(push).toHaveLength(1);
     expect(push[0]?.Resource).toEqual({ 'Fn::GetAtt': [expect.stringMatching(/^ImageRepository/), 'Arn'] });
     expect(statements).toContainEqual({
+      Sid: 'PullBase',
       Action: ['ecr:BatchCheckLayerAvailability', 'ecr:BatchGetImage', 'ecr:GetDownloadUrlForLayer'],
       Effect: 'Allow',
       Resource: 'arn:aws:ecr:us-west-2:763104351884:repository/pytorch',

@@ -63,10 +63,10 @@ const EVERY_JOB = {
 };
 const SM = 'arn:aws:sagemaker:us-west-2:111122223333';
 const bare = (statements: ReturnType<typeof controlStatements>) =>
-  statements.map(({ wildcard: _why, ...rest }) => rest);
+  statements.map(({ wildcard: _why, sid: _sid, ...rest }) => rest);
 const SHARED = [
   {
-    actions: ['dynamodb:GetItem', 'dynamodb:PutItem', 'dynamodb:UpdateItem', 'dynamodb:ConditionCheckItem'],
+    actions: ['dynamodb:GetItem', 'dynamodb:PutItem'],
     resources: ['TABLE'],
   },
   { actions: ['dynamodb:Query'], resources: ['TABLE', 'TABLE/index/*'] },
@@ -93,8 +93,16 @@ const SHARED = [
 test('control may do exactly this: it writes intent and signs uploads', () => {
   expect(bare(controlStatements(CONTEXT))).toEqual([
     ...SHARED,
-    { actions: ['s3:PutObject', 's3:GetObject'], resources: ['ARTIFACTS/runs/*/run.yaml', 'ARTIFACTS/runs/*/code/*'] },
+    { actions: ['s3:PutObject'], resources: ['ARTIFACTS/runs/*/run.yaml', 'ARTIFACTS/runs/*/code/*'] },
+    { actions: ['s3:GetObject'], resources: ['ARTIFACTS/runs/*/code/*'] },
     { actions: ['s3:GetObject'], resources: ['CHECKPOINTS/runs/*/heartbeat.json'] },
+    {
+      actions: ['logs:FilterLogEvents'],
+      resources: ['TrainingJobs', 'ProcessingJobs'].flatMap((family) => {
+        const group = `arn:aws:logs:us-west-2:111122223333:log-group:/aws/sagemaker/${family}`;
+        return [group, `${group}:*`];
+      }),
+    },
     {
       actions: ['s3:ListBucket'],
       resources: ['ARTIFACTS', 'CHECKPOINTS'],

@@ -29,7 +29,7 @@ const CONTEXT: JobRoleContext = {
   securityGroupIds: ['sg-1'],
 };
 const bare = (statements: ReturnType<typeof executionStatements>) =>
-  statements.map(({ wildcard: _why, ...rest }) => rest);
+  statements.map(({ wildcard: _why, sid: _sid, ...rest }) => rest);
 const ECR = 'arn:aws:ecr:us-west-2';
 const EC2 = 'arn:aws:ec2:us-west-2:111122223333';
 const LOGS = 'arn:aws:logs:us-west-2:111122223333:log-group:/aws/sagemaker/TrainingJobs';
@@ -62,7 +62,7 @@ const SHARED = [
     resources: ['arn:aws:s3:::data/*', 'arn:aws:s3:::artifacts/drivers/*', 'arn:aws:s3:::artifacts/runs/nlp/*'],
   },
   {
-    actions: ['s3:PutObject', 's3:AbortMultipartUpload', 's3:ListMultipartUploadParts'],
+    actions: ['s3:PutObject', 's3:AbortMultipartUpload'],
     resources: ['arn:aws:s3:::artifacts/runs/nlp/*/output/*'],
   },
   { deny: true, actions: ['s3:GetObject'], resources: ['arn:aws:s3:::data/teams/speech/*'] },
@@ -111,13 +111,7 @@ test('a training container may do exactly this', () => {
       conditions: { StringLike: { 's3:prefix': ['runs/nlp', 'runs/nlp/*'] } },
     },
     {
-      actions: [
-        's3:GetObject',
-        's3:PutObject',
-        's3:DeleteObject',
-        's3:AbortMultipartUpload',
-        's3:ListMultipartUploadParts',
-      ],
+      actions: ['s3:GetObject', 's3:PutObject', 's3:DeleteObject', 's3:AbortMultipartUpload'],
       resources: ['arn:aws:s3:::checkpoints/runs/nlp/*'],
     },
   ]);
@@ -127,7 +121,7 @@ test('a processing container adds to the data bucket, deletes nothing and reache
   const statements = bare(processingStatements(CONTEXT));
   expect(statements.slice(5, -1)).toEqual(SHARED.slice(5));
   expect(statements.at(-1)).toEqual({
-    actions: ['s3:PutObject', 's3:AbortMultipartUpload', 's3:ListMultipartUploadParts'],
+    actions: ['s3:PutObject', 's3:AbortMultipartUpload'],
     resources: ['arn:aws:s3:::data/teams/nlp/*', 'arn:aws:s3:::data/tokens/*'],
   });
   expect(JSON.stringify(statements)).not.toContain('s3:DeleteObject');

@@ -1,23 +1,16 @@
 // A clone before its first build: what npx finds, what it says, and that the build which follows is used.
-import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freshClone, installPackages } from './support/clone';
 import { ROOT } from './support/sandbox';
 
 let folder: string;
 beforeAll(() => {
   folder = mkdtempSync(path.join(tmpdir(), 'slipway-clone-'));
-  const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
-    cwd: ROOT,
-    encoding: 'utf8',
-    maxBuffer: 1 << 26,
-  });
-  for (const file of listed.split('\0').filter((name) => name && existsSync(path.join(ROOT, name)))) {
-    mkdirSync(path.dirname(path.join(folder, 'clone', file)), { recursive: true });
-    cpSync(path.join(ROOT, file), path.join(folder, 'clone', file));
-  }
+  freshClone(path.join(folder, 'clone'));
 });
 afterAll(() => {
   if (folder) rmSync(folder, { recursive: true, force: true });
@@ -50,7 +43,7 @@ test.each(['schema run', 'schema environment'])('slipway %s | head ends without 
 });
 
 test('before the first build npx slipway builds itself, says so beside the answer, and stays found after it', () => {
-  symlinkSync(path.join(ROOT, 'node_modules'), path.join(folder, 'clone/node_modules'));
+  installPackages(path.join(folder, 'clone'));
   const first = npx('validate', 'runs/starter.yaml', '--json');
   expect(JSON.parse(first.stdout)).toMatchObject({ ok: true });
   expect(first.stderr).toContain('no build yet; running node scripts/build.mjs cli');

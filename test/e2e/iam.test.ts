@@ -10,7 +10,9 @@ const ENVIRONMENT = `name: e2e
 regions: { us-west-2: {} }
 storage: { retain: false }
 quotas: { enforce: fail, require: [{ instanceType: ml.m5.xlarge, count: 2 }] }
-teams: { default: { principals: ["arn:aws:iam::000000000000:root"], data: ["demo-tokens/"] } }
+teams:
+  default: { principals: ["arn:aws:iam::000000000000:root"], data: ["demo-tokens/"] }
+  other: { principals: ["arn:aws:iam::000000000000:root"] }
 `;
 const QUOTAS = { 'L-CCE2AFA6': 8, 'L-00C91CB5': 8, 'L-622CFD70': 8 };
 const ROLE = 'slipway-e2e-us-west-2';
@@ -70,6 +72,8 @@ const upload = () =>
     '--no-progress',
   ]);
 
+const AWS = path.join(ROOT, '.slipway/python/bin/aws');
+const CLI = path.join(ROOT, 'dist/cli/slipway.mjs');
 const run = (name: string) => path.join(ROOT, 'runs', name);
 const small = ['--set', 'training.microBatchSize=1', '--set', 'training.globalBatchSize=4'];
 const short = [...small, '--set', 'training.steps=8', '--set', 'code.arguments.save-every-steps=2'];
@@ -160,6 +164,33 @@ describe('with IAM enforced', () => {
     const done = await launch('demo.yaml', 'allowed', ...short, ...alone);
     expect(done.code, done.stderr).toBe(0);
     expect(JSON.parse(done.stdout)).toMatchObject({ state: 'completed', committedStep: 8 });
+  });
+
+  test('logs and jobs of a team are read by its researchers alone, through the launcher and past it', async () => {
+    const own = await deployed.slipwayAs(researcher, 'logs', 'allowed');
+    expect(own.code, own.stderr).toBe(0);
+    expect(own.stdout).toContain('slipway {');
+    const other = await assumed(`${ROLE}-other-researcher`);
+    const through = await deployed.tryCall(
+      process.execPath,
+      [CLI, 'logs', 'allowed', '--environment', 'e2e/other', '--region', 'us-west-2'],
+      other,
+    );
+    expect(through.code, through.stdout).toBe(1);
+    expect(through.stderr).toContain('must be a run of team other');
+    const group = ['--log-group-name', '/aws/sagemaker/TrainingJobs'];
+    const describe = ['sagemaker', 'describe-training-job', '--training-job-name', 'e2e-allowed-a001'];
+    const past = [
+      ['logs', 'filter-log-events', ...group],
+      ['logs', 'describe-log-streams', ...group],
+      ['logs', 'get-log-events', ...group, '--log-stream-name', 'e2e-allowed-a001/algo-1'],
+      describe,
+    ];
+    for (const words of past) {
+      const denied = await deployed.tryCall(AWS, words, other);
+      expect(denied.stderr, words.join(' ')).toMatch(/AccessDenied|not authorized/);
+    }
+    expect((await deployed.tryCall(AWS, describe, researcher)).code).toBe(0);
   });
 
   test('stop is asked by the researcher and done by reconcile, after a checkpoint', async () => {

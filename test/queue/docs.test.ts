@@ -3,6 +3,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { admit } from '../../lib/queue/admit';
+import { choosePreemptions, LEAST_TRAINING_MS } from '../../lib/queue/preempt';
 
 const needs = z.record(z.string(), z.number());
 const run = z.strictObject({ runId: z.string(), team: z.string(), needs });
@@ -11,10 +12,22 @@ const exampleSchema = z.strictObject({
   others: needs.default({}),
   shares: needs.default({}),
   used: z.record(z.string(), needs).default({}),
-  running: z.array(run).default([]),
+  /** `trainedHours`: preemptible. */
+  running: z
+    .array(
+      run.extend({
+        trainedHours: z.number().optional(),
+        preemptedHoursAgo: z.number().optional(),
+        isAsked: z.boolean().default(false),
+        waitedHours: z.number().default(0),
+        priority: z.int().default(0),
+      }),
+    )
+    .default([]),
   waiting: z.array(run.extend({ waitedHours: z.number(), priority: z.int().default(0) })),
   starts: z.array(z.string()),
   waits: z.record(z.string(), z.string()),
+  preempts: z.record(z.string(), z.string()).default({}),
 });
 
 const NOW = Date.UTC(2026, 10, 21);
@@ -34,21 +47,36 @@ test.each(examples)('docs/queue.md: %s', (_, text) => {
   const pools = Object.entries(example.limits).map(([name, limit]) => {
     return [name, { name, limit, usedByOthers: example.others[name] ?? 0 }];
   });
-  const { admitted, waits } = admit({
-    waiting: example.waiting.map(({ waitedHours, ...r }) => ({
-      ...r,
-      name: r.runId,
-      instances: instances(r.needs),
-      queuedAt: NOW - waitedHours * 3_600_000,
-      after: [],
+  const queued = ({ waitedHours, ...r }: (typeof example)['waiting'][number]) => ({
+    ...r,
+    name: r.runId,
+    instances: instances(r.needs),
+    queuedAt: NOW - waitedHours * 3_600_000,
+    after: [],
+  });
+  const input = {
+    waiting: example.waiting.map(queued),
+    running: example.running.map(({ runId, team, needs: of }) => ({
+      runId,
+      team,
+      needs: of,
+      instances: instances(of),
     })),
-    running: example.running.map((r) => ({ ...r, instances: instances(r.needs) })),
     pools: Object.fromEntries(pools),
     shares: example.shares,
     usage: { at: NOW, hours: example.used, held: {} },
-    completed: new Set(),
+    completed: new Set<string>(),
     now: NOW,
-  });
+  };
+  const { admitted, waits } = admit(input);
   expect(admitted).toEqual(example.starts);
   expect(Object.fromEntries(waits.map((w) => [w.runId, w.why]))).toEqual(example.waits);
+  const preemptible = example.running.flatMap((r) => {
+    if (r.trainedHours === undefined) return [];
+    const { trainedHours, preemptedHoursAgo: ago, isAsked, ...run } = r;
+    const preemptedAt = ago === undefined ? undefined : NOW - ago * 3_600_000;
+    return { run: queued(run), trainingSince: NOW - trainedHours * LEAST_TRAINING_MS, preemptedAt, isAsked };
+  });
+  const preempts = choosePreemptions(input, preemptible).map((p) => [p.runId, p.for]);
+  expect(Object.fromEntries(preempts)).toEqual(example.preempts);
 });

@@ -44,6 +44,7 @@ class Job:
     requirements_digest: Optional[str]
     max_runtime_seconds: Optional[int]
     heartbeat_uri: Optional[str]
+    hand_over_uri: Optional[str]
     restarts_in_place: int
     restart_secret: str
     spare_instances: int
@@ -133,6 +134,7 @@ def parse_job(raw: Mapping[str, Any]) -> Job:
         requirements_digest=read.value("digests.requirements", str),
         max_runtime_seconds=read.value("maxRuntimeSeconds", int),
         heartbeat_uri=read.value("heartbeatUri", str),
+        hand_over_uri=read.value("handOverUri", str),
         restarts_in_place=read.value("restartsInPlace", int, 0),
         restart_secret=read.value("restartSecret", str, ""),
         spare_instances=read.value("spareInstances", int, 0),

@@ -19,6 +19,7 @@ from slipway_driver.cuda_driver import driver_line, has_compat
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DONE, ENVIRONMENT, TRY_AGAIN, DriverError, class_of
 from slipway_driver.failure import write_failure
+from slipway_driver.hand_over import HandOverWatch
 from slipway_driver.health import Health
 from slipway_driver.heartbeat import Heartbeat
 from slipway_driver.host_run import HostRun
@@ -55,6 +56,8 @@ class Driver:
         self._set_aside: List[Dict[str, str]] = []
         self._idle: Optional[IdleHost] = None
         self._run: Optional[HostRun] = None
+        #: Whether the control plane has asked the attempt to save and leave.
+        self.hand_over = False
         #: Of the whole attempt, over all rounds that this host took part in.
         self.step_times = StepTimes()
         self._begin()
@@ -66,7 +69,13 @@ class Driver:
     def facts(self) -> Dict[str, Any]:
         """What the heartbeat says."""
         run = self._run.facts() if self._run else {}
-        return {**run, "starts": self.step_times.facts(), "setAside": list(self._set_aside), "sparesLeft": self._peers.spares_left}
+        return {
+            **run,
+            "starts": self.step_times.facts(),
+            "handOver": self.hand_over,
+            "setAside": list(self._set_aside),
+            "sparesLeft": self._peers.spares_left,
+        }
 
     def stop(self) -> None:
         """SIGTERM came; also for a round that is only about to begin."""
@@ -162,6 +171,22 @@ def _start_heartbeat(attempt: Attempt, driver: Driver) -> Optional[Heartbeat]:
     return heartbeat
 
 
+def _watch_hand_over(attempt: Attempt, driver: Driver, heartbeat: Optional[Heartbeat]) -> Optional[HandOverWatch]:
+    uri = attempt.job.hand_over_uri
+    if not uri or attempt.cluster.rank != 0 or not attempt.cluster.takes_part:
+        return None
+
+    def on_request(reason: str) -> None:
+        driver.hand_over = True
+        say(progress_line("hand-over", reason=reason, step=driver.step))
+        if heartbeat:
+            heartbeat.soon()
+
+    watch = HandOverWatch(uri, attempt.job.attempt, attempt.paths.hand_over, log, on_request)
+    watch.start()
+    return watch
+
+
 def _run_attempt(paths: Paths, started_at: float) -> int:
     attempt = prepare(paths, os.environ, started_at, log)
     cluster, job = attempt.cluster, attempt.job
@@ -176,9 +201,12 @@ def _run_attempt(paths: Paths, started_at: float) -> int:
     driver = Driver(attempt)
     signal.signal(signal.SIGTERM, lambda _number, _frame: threading.Thread(target=driver.stop).start())
     heartbeat = _start_heartbeat(attempt, driver)
+    hand_over = _watch_hand_over(attempt, driver, heartbeat)
     try:
         end = driver.run()
     finally:
+        if hand_over:
+            hand_over.stop()
         if heartbeat:
             heartbeat.stop()
     if end.kind == "peer-lost":

@@ -54,6 +54,11 @@ class Paths:
     def checkpoints(self) -> Path:
         return self.base / "checkpoints"
 
+    @property
+    def hand_over(self) -> Path:
+        # There once the attempt is asked to save and leave.
+        return self.base / "slipway-hand-over"
+
     def channel(self, name: str) -> Path:
         return self.data / name
 

@@ -44,6 +44,8 @@ def slipway_variables(job: Job, paths: Paths, job_file: Path, started_at: float)
         "SLIPWAY_RESUME_FROM": paths.localised(job.resume_from),
         "SLIPWAY_JOB_FILE": str(job_file),
         "SLIPWAY_STARTED_AT": str(int(started_at)),
+        # There once the control plane asks the attempt to save and leave; on the first host.
+        "SLIPWAY_HAND_OVER_FILE": str(paths.hand_over),
         # On this instance's own disk, for restarts in place; the service uploads nothing from there.
         "SLIPWAY_LOCAL_COPIES": str(paths.base / "checkpoint-copies"),
     }

@@ -1,5 +1,6 @@
-"""Reasons to leave early: SIGTERM, and the deadline of the attempt."""
+"""Reasons to leave early: SIGTERM, the deadline of the attempt, and the control plane's request to hand over."""
 
+import os
 import signal
 import time
 from collections.abc import Callable
@@ -7,10 +8,13 @@ from typing import Any
 
 
 class Departure:
-    """Remembers a SIGTERM and knows when the deadline is too near for another step and a save."""
+    """Remembers a SIGTERM, knows when the deadline is too near for another step and a save, and sees the request to hand over.
 
-    def __init__(self, deadline: float | None, clock: Callable[[], float] = time.time) -> None:
-        self._deadline, self._clock = deadline, clock
+    `request` is the file that the driver writes when the control plane asks; empty = it never does.
+    """
+
+    def __init__(self, deadline: float | None, request: str = "", clock: Callable[[], float] = time.time) -> None:
+        self._deadline, self._request, self._clock = deadline, request, clock
         self.asked = False
 
     def listen(self) -> None:
@@ -22,7 +26,9 @@ class Departure:
         signal.signal(signal.SIGTERM, on_sigterm)
 
     def due(self, step_seconds: float, save_seconds: float) -> bool:
-        """Whether the attempt must end after the step at hand, with room for two more of them and two saves."""
+        """Whether the attempt must end after the step at hand: asked to, or with room for only two more of them and two saves."""
+        if self._request and os.path.exists(self._request):
+            return True
         if self._deadline is None:
             return False
         return self._clock() + 3 * step_seconds + 2 * save_seconds > self._deadline

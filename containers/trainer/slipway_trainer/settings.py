@@ -113,6 +113,8 @@ class RunSettings:
     code_digest: str | None
     image_uri: str
     deadline: float | None
+    #: There once the control plane asks the attempt to save and leave; empty = it never does.
+    hand_over_file: str
     #: Epoch seconds of the attempt's start; restarts in place do not change it.
     started_at: float | None
     job: Mapping[str, Any] = field(repr=False)
@@ -251,6 +253,7 @@ def resolve_settings(job: Mapping[str, Any], words: Sequence[str], environ: Mapp
         code_digest=(job.get("digests") or {}).get("code"),
         image_uri=environ.get("SLIPWAY_IMAGE_URI", ""),
         deadline=_seconds(environ, "SLIPWAY_DEADLINE"),
+        hand_over_file=environ.get("SLIPWAY_HAND_OVER_FILE", ""),
         started_at=_seconds(environ, "SLIPWAY_STARTED_AT"),
         job=job,
     )

@@ -50,7 +50,7 @@ class Trainer:
         self._data = Prefetch(self.batches, pinned=world.device.type == "cuda")
         self._continuation = Continuation(settings, self.batches)
         self._warmup = warmup_steps(settings.arguments.warmup_steps, training.steps)
-        self._departure = Departure(settings.deadline)
+        self._departure = Departure(settings.deadline, settings.hand_over_file)
         self._departure.listen()
         self._saves = Saves(settings, world, backend)
         self._trackers = open_trackers(settings.arguments, settings.run_id, world.rank, environ)

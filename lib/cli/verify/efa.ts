@@ -1,11 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { CloudWatchLogsClient } from '@aws-sdk/client-cloudwatch-logs';
 import type { Descriptor } from '../../spec/descriptor';
 import { EFA_SECONDS, type EfaObservation, type EfaWorld } from '../../verify';
 import { packageRoot } from '../driver';
-import { readJobLog } from '../job-logs';
+import { readAttemptLog } from '../job-logs';
 import { launch } from '../launch';
 import { readStatus } from '../status';
 import type { Terminal } from '../terminal';
@@ -41,9 +40,8 @@ export function efaWorld(
     const environment = `${descriptor.name}/${descriptor.team}`;
     await launch(file, { environment, region: descriptor.region, runId, yes: true, wait: true }, silent).catch(() => 4);
     const run = await readStatus(descriptor, runId);
-    const job = run.attempts.at(-1)?.trainingJobName;
-    const client = new CloudWatchLogsClient({ region: descriptor.region });
-    const lines = job ? await readJobLog(client, { trainingJobName: job }) : [];
+    const attempt = run.attempts.length;
+    const lines = attempt > 0 ? await readAttemptLog(descriptor, { runId, attempt }) : [];
     const events = lines.flatMap(({ message }) => {
       const [, text] = EVENT.exec(message) ?? [];
       return text ? [JSON.parse(text) as Record<string, unknown>] : [];

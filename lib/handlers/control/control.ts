@@ -4,12 +4,13 @@ import { formatPath, type Issue, issue } from '../../spec/issue';
 import { confirmStart } from './confirm';
 import type { ControlDeps } from './deps';
 import { resumeRun, stopRun } from './desired';
+import { logsOf } from './logs';
 import { refusal } from './own-run';
 import { startRun } from './start';
 import { listRuns, statusOf } from './status';
 
 /**
- * The function that people invoke, through one alias per team: start, stop, resume, status, list.
+ * The function that people invoke, through one alias per team: start, stop, resume, status, list, logs.
  *
  * It only writes what is wanted; reconcile makes it so. The team is that of the alias that was invoked, never of the payload.
  * Every write has a condition, so that two calls at once end as one after the other; a repeated start is found by its request id.
@@ -48,6 +49,8 @@ function dispatch(deps: ControlDeps, team: string, request: ControlRequest): Pro
       return statusOf(deps, team, request);
     case 'list':
       return listRuns(deps, team, request);
+    case 'logs':
+      return logsOf(deps, team, request);
   }
 }
 

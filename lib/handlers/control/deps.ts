@@ -5,6 +5,7 @@ import type { UploadAnswer } from '../../contracts/control';
 import type { LimitReader } from '../shared/limit-reader';
 import type { RunStore } from '../shared/run-store';
 import type { S3Place } from '../shared/s3-uri';
+import type { LogPage, LogQuery } from './read-log';
 
 export interface ControlDeps {
   environment: string;
@@ -17,6 +18,7 @@ export interface ControlDeps {
   limits: LimitReader;
   /** A PUT of exactly these bytes, good for an hour. */
   presign(place: S3Place, upload: { sha256: string; bytes: number }): Promise<Pick<UploadAnswer, 'url' | 'headers'>>;
+  readLog(query: LogQuery): Promise<LogPage>;
   now(): Date;
   /** 64 hexadecimal digits that nobody can guess. */
   randomSecret(): string;

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { CloudWatchLogsClient } from '@aws-sdk/client-cloudwatch-logs';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { S3Client } from '@aws-sdk/client-s3';
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
@@ -15,11 +16,13 @@ import { RunStore } from '../shared/run-store';
 import { onRequest } from './control';
 import type { ControlDeps } from './deps';
 import { presigner } from './presign';
+import { readLogPage } from './read-log';
 
 /** Clients and names from the environment of the function. Throws when a name is missing. */
 export function controlDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): ControlDeps {
   const tableName = requireEnv(env, ENV_RUN_TABLE);
   const s3 = deadline.limit(new S3Client(s3Settings(env)));
+  const logs = deadline.limit(new CloudWatchLogsClient({ ...clientSettings, maxAttempts: 5 }));
   const clock = { now: () => Date.now(), sleep: (ms: number) => sleep(ms) };
   return {
     environment: requireEnv(env, ENV_ENVIRONMENT),
@@ -31,6 +34,7 @@ export function controlDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): 
     store: new RunStore(deadline.limit(new DynamoDBClient(clientSettings)), tableName),
     limits: new ServiceQuotaReader(deadline.limit(new ServiceQuotasClient(clientSettings)), clock),
     presign: presigner(s3),
+    readLog: (query) => readLogPage(logs, query),
     now: () => new Date(),
     randomSecret: () => randomBytes(32).toString('hex'),
   };

@@ -115,7 +115,14 @@ function answer(
     spendUsd: live ? addUsd(record.spentUsd, attemptCostUsd(record, live, now)) : record.spentUsd,
     ...(of > 0 && { spareInstances: { left: live?.progress?.vitals?.sparesLeft ?? null, of } }),
     queuePosition: positions.get(record.runId) ?? null,
+    ...handOverAnswer(live),
   };
+}
+
+function handOverAnswer(live: Attempt | undefined): Pick<StatusAnswer, 'handOver'> {
+  if (!live?.handOver) return {};
+  const { why, at } = live.handOver;
+  return { handOver: { why, at: new Date(at).toISOString(), isRead: live.progress?.vitals?.handOver ?? false } };
 }
 
 function attemptAnswer(attempt: Attempt): AttemptAnswer {

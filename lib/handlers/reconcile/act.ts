@@ -1,13 +1,18 @@
 import { PutEventsCommand } from '@aws-sdk/client-eventbridge';
+import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { StopProcessingJobCommand, StopTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { EVENT_DETAIL_TYPE, EVENT_SOURCE } from '../../contracts/launcher';
+import { runPrefixes } from '../../job/plan';
 import type { Effect } from '../../lifecycle/action';
 import type { Notice, RunRecord } from '../../lifecycle/record';
 import { describeError } from '../shared/errors';
+import { bucketAndKey } from '../shared/s3-uri';
 import { createJob } from './create-job';
 import type { ReconcileDeps } from './deps';
 import type { Carried, Subject } from './observe';
+
+type HandOverEffect = Extract<Effect, { do: 'hand-over' }>;
 
 /** Does what was decided and written down. Returns what was learnt by doing it. */
 export async function act(deps: ReconcileDeps, subject: Subject, effects: readonly Effect[]): Promise<Carried> {
@@ -15,6 +20,7 @@ export async function act(deps: ReconcileDeps, subject: Subject, effects: readon
   for (const effect of effects) {
     if (effect.do === 'create') carried.create = await createJob(deps, subject, effect);
     if (effect.do === 'stop') await stopJob(deps, subject.record, effect.jobName);
+    if (effect.do === 'hand-over') await requestHandOver(deps, subject, effect);
     if (effect.do === 'notify' && (await publish(deps, subject.record, effect.notice))) {
       carried.published.push(effect.notice.id);
     }
@@ -32,6 +38,20 @@ async function stopJob(deps: ReconcileDeps, record: RunRecord, jobName: string):
     }
   } catch (error) {
     deps.log('warn', 'stop was not accepted', { runId: record.runId, jobName, error: describeError(error) });
+  }
+}
+
+/** Puts the request beside the job file of the attempt, where its driver looks. What fails is written again in a later round. */
+async function requestHandOver(deps: ReconcileDeps, subject: Subject, effect: HandOverEffect): Promise<void> {
+  const { record, descriptor } = subject;
+  if (!descriptor) return;
+  const { attempt, text } = effect;
+  const place = bucketAndKey(runPrefixes({ descriptor, runId: record.runId, attempt }).handOver);
+  const Body = `${JSON.stringify({ schema: 1, attempt, action: 'hand-over', reason: text })}\n`;
+  try {
+    await deps.s3.send(new PutObjectCommand({ ...place, Body, ContentType: 'application/json' }));
+  } catch (error) {
+    deps.log('warn', 'the request to hand over was not written', { runId: record.runId, error: describeError(error) });
   }
 }
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { admitRun } from '../../lifecycle/intent';
 import { runOnRung } from '../../lifecycle/ladder';
 import type { RunRecord } from '../../lifecycle/record';
-import { admit } from '../../queue/admit';
+import { admit, type QueueInput } from '../../queue/admit';
 import { ENVIRONMENT_POOL, type PoolNeeds } from '../../queue/run';
 import { advanceUsage, heldBy, NO_USAGE, type QueueUsage } from '../../queue/usage';
 import { type QuotaNeed, runQuotaNeeds } from '../../quota';
@@ -11,6 +11,7 @@ import { sendMessage } from '../shared/queue';
 import { holdsCapacity, isQueued, queuedRun, runningRun, usesInstances } from '../shared/queue-runs';
 import { announce } from './act';
 import type { ReconcileDeps } from './deps';
+import { makeRoom } from './make-room';
 import { poolsOf } from './queue-pools';
 import { awaitedRuns, tellBlocked } from './waits-for';
 
@@ -38,7 +39,7 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
   const pools = await poolsOf(deps, active, [...needs.values()].flat());
   const awaited = await awaitedRuns(deps, waiting);
   const queued = waiting.map((run) => queuedRun(run, poolNeeds(run)));
-  const { admitted, waits } = admit({
+  const input: QueueInput = {
     waiting: queued,
     running,
     pools,
@@ -46,7 +47,8 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
     usage,
     completed: new Set([...awaited].filter(([, run]) => run?.state === 'completed').map(([wanted]) => wanted)),
     now,
-  });
+  };
+  const { admitted, waits } = admit(input);
   for (const run of waiting) {
     const why = waits.find((w) => w.runId === run.runId)?.why;
     await apart(deps, run, async () => {
@@ -54,6 +56,8 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
       if (why) await sayWhy(deps, await tellBlocked(deps, run, awaited, now), why);
     });
   }
+  // What has just been let start holds its room from the next pass on.
+  if (admitted.length === 0) await makeRoom(deps, input, holding, poolNeeds);
 }
 
 /** Undefined when it cannot be read: the queue goes on, and the teams are equal in this pass. */
@@ -77,7 +81,7 @@ async function rememberUsage(deps: ReconcileDeps, before: QueueUsage, usage: Que
 }
 
 /** What goes wrong with one run stays with it: the next pass of the tick tries it again. */
-async function apart<T>(deps: ReconcileDeps, run: RunRecord, work: () => Promise<T>): Promise<T | undefined> {
+export async function apart<T>(deps: ReconcileDeps, run: RunRecord, work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
   } catch (error) {

@@ -17,6 +17,7 @@ const vitals = z.object({
   stepsPerHour: number,
   usualStepsPerHour: number,
   restarts: z.int().nonnegative().catch(0),
+  handOver: z.boolean().catch(false),
   setAside: z.array(z.object({ host: z.string(), reason: z.string() })).catch([]),
   sparesLeft: z.int().nonnegative().nullable().catch(null),
 });

@@ -27,6 +27,7 @@ export function queuedRun(record: RunRecord, needs: PoolNeeds): QueuedRun {
     name: record.name,
     priority: record.priority,
     queuedAt: queuedSince(record),
+    ...((record.preemptedAt ?? 0) > queuedSince(record) && { waitingSince: record.preemptedAt }),
     after: record.after,
     notBefore: record.notBefore,
   };

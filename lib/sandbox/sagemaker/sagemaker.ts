@@ -28,6 +28,8 @@ export interface SageMakerDeps {
 /** The SageMaker service of the sandbox: training jobs, processing jobs and their tags. */
 export class SageMaker {
   readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>>;
+  /** Tags of the resource with this ARN, which conditions of IAM may ask for; undefined where there is none. */
+  readonly tagsOf = (arn: string): Readonly<Record<string, string>> | undefined => this.taggedBy(arn)?.tags;
   private readonly trainingJobs = new JobStore<TrainingJob>();
   private readonly processingJobs = new JobStore<ProcessingJob>();
   private readonly training: TrainingOperations;
@@ -50,8 +52,12 @@ export class SageMaker {
       changed: (job: ProcessingJob) => announce(deps.hook, job, 'Processing', processingEventDetail(job)),
     };
     this.processing = new ProcessingOperations({ jobs: processingJobs, quotas, authority, run: processing });
-    const tags = new TagOperations((arn) => jobs.findByArn(arn) ?? processingJobs.findByArn(arn));
+    const tags = new TagOperations((arn) => this.taggedBy(arn));
     this.operations = { ...this.training.operations, ...this.processing.operations, ...tags.operations };
+  }
+
+  private taggedBy(arn: string): TrainingJob | ProcessingJob | undefined {
+    return this.trainingJobs.findByArn(arn) ?? this.processingJobs.findByArn(arn);
   }
 
   snapshot(): { training: TrainingJob[]; processing: ProcessingJob[] } {

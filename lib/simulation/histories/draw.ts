@@ -104,10 +104,14 @@ function drawRun(
   };
   const checkpoints = isOwn ? { checkpoints: random.chance(0.5) ? { mode: 'managed' } : { mode: 'none' } } : {};
   const acknowledge = spot && isOwn ? { acknowledge: [{ rule: 'checkpoints/spot', reason: 'simulated' }] } : {};
+  // Of a stream of its own, so that the rest of a history stays as it was before there was preemption.
+  const own = new Random(trainsHours * 7919 + limits.maxRuntimeSeconds + id.length * 104_729 + compute.instanceCount);
+  const keeps = !isOwn || checkpoints.checkpoints?.mode === 'managed';
+  const preemption = { ...(keeps && own.chance(0.4) && { preemptible: true }), priority: own.int(0, 2) };
   return {
     at: minutesFrom(random, 0, Math.floor((0.5 * until) / 60)),
     id,
-    file: { name: id, ...(isOwn ? OWN : TINY), compute, limits, ...checkpoints, ...acknowledge },
+    file: { name: id, ...(isOwn ? OWN : TINY), ...preemption, compute, limits, ...checkpoints, ...acknowledge },
     team: random.pick(teams),
     trainsHours,
     commitEveryMinutes: random.pick([10, 30, 60]),

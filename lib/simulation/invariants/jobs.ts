@@ -90,7 +90,7 @@ export class HealthyLeftAlone extends Invariant {
     const wanted = run.wishes.some(({ want, at }) => want === 'stop' && at >= job.createdAt - TWO_TICKS_MS);
     if (wanted || !run.wantsToRun) return;
     const why = run.record?.attempt?.stop;
-    if (why && why.why !== 'hang' && why.why !== 'user') return;
+    if (why?.why === 'spend' || (why?.why === 'hand-over' && run.truth?.spec.preemptible)) return;
     this.break(`${job.name} was stopped while its steps went on: ${why?.text ?? 'no reason was written down'}`);
   }
 

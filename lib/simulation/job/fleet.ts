@@ -22,6 +22,8 @@ const STOP_MS = 120_000;
 /** SIGTERM, then 120 s: https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-dockerfile.html */
 const GRACE_MS = 120_000;
 const SAVE_MS = 60_000;
+/** The driver looks this often (containers/driver/slipway_driver/hand_over.py). */
+const LOOKS_MS = 30_000;
 /** As containers/driver/slipway_driver/process_environment.py: the trainer leaves this long before its limit. */
 const reserveMs = (runtimeMs: number): number => Math.min(900_000, 0.05 * runtimeMs);
 
@@ -126,6 +128,15 @@ export class Fleet {
     if (isSilent) job.silentSince = now;
   }
 
+  /** The request to save and leave lies where the driver looks: the built-in trainer leaves after a step and a save, own code goes on. */
+  askToLeave(job: SimJob): void {
+    this.timer(job, LOOKS_MS, () => {
+      if (job.driverSince === undefined || job.isAskedToLeave) return;
+      job.isAskedToLeave = true;
+      this.leaveSoon(job);
+    });
+  }
+
   goOn(job: SimJob): void {
     if (!job.isHung || !isLive(job)) return;
     job.isHung = false;
@@ -228,6 +239,17 @@ export class Fleet {
       return;
     }
     this.finishLater(job);
+    this.leaveSoon(job);
+  }
+
+  private leaveSoon(job: SimJob): void {
+    const { truth, stepping } = job;
+    if (!job.isAskedToLeave || !truth?.isBuiltin || !stepping?.isGoing) return;
+    this.timer(job, truth.behaviour.secondsPerStep * 1000 + SAVE_MS, () => {
+      if (!stepping.isGoing || job.status !== 'InProgress') return;
+      stepping.pause(this.clock.now, true);
+      this.end(job, 'Failed', 'Failed', algorithmError(76, 'hand-over', 'asked to hand over'));
+    });
   }
 
   /** Where a start begins; undefined when what it loads cannot be read. */

@@ -36,6 +36,7 @@ function factsOf(job: SimJob, at: SimMs) {
     usualStepsPerHour: isStepping ? perHour : null,
     restarts: job.restarts,
     starts: startsOf(job, at),
+    handOver: job.isAskedToLeave,
     setAside: job.setAside,
     sparesLeft: truth && truth.spec.compute.spareInstances > 0 ? job.sparesLeft : null,
   };

@@ -59,6 +59,8 @@ export interface SimJob {
   driverSince: SimMs | undefined;
   isHung: boolean;
   silentSince: SimMs | undefined;
+  /** The driver has read a request to save and leave. */
+  isAskedToLeave: boolean;
   sparesLeft: number;
   restarts: number;
   setAside: { host: string; reason: string }[];

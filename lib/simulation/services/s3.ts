@@ -28,10 +28,14 @@ export class SimS3 {
   private readonly truths = new Map<string, RunTruth>();
   private readonly entries = new Map<RunTruth, { objects: readonly S3Object[]; entries: readonly Entry[] }>();
 
-  /** @param look brings a run's training up to now, and gives its newest heartbeat */
+  /**
+   * @param look brings a run's training up to now, and gives its newest heartbeat
+   * @param onPut a function has written an object
+   */
   constructor(
     private readonly now: () => SimMs,
     private readonly look: (truth: RunTruth) => S3Object | undefined,
+    private readonly onPut: (bucket: string, key: string) => void = () => {},
   ) {}
 
   readonly operations: Operations = {
@@ -68,6 +72,7 @@ export class SimS3 {
       key: keyOf,
       run: ({ Bucket = '', Key = '', Body }: PutObjectCommandInput) => {
         this.put(Bucket, Key, String(Body ?? ''));
+        this.onPut(Bucket, Key);
         return {};
       },
     },

@@ -64,6 +64,7 @@ export function functionsOf(context: FunctionContext) {
   const control = (slot: Slot): ControlDeps => ({
     ...shared(slot),
     presign: async ({ bucket, key }) => ({ url: `https://${bucket}.invalid/${key}`, headers: {} }),
+    readLog: async () => ({ events: [] }),
     randomSecret: () => context.random.hex(64),
   });
   const reconcile = (slot: Slot): ReconcileDeps => ({

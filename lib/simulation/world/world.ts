@@ -111,6 +111,7 @@ export class World {
     this.s3 = new SimS3(
       () => clock.now,
       (truth) => this.look(truth),
+      (bucket, key) => this.onPut(bucket, key),
     );
     this.queue = new SimQueue(clock, {
       deliver: (message) => this.events.deliver(message),
@@ -305,6 +306,19 @@ export class World {
     if (startFrom !== undefined && truth.commits.length === 0) truth.baseStep = truth.stepOf(job.resumeUri) ?? 0;
   }
 
+  /** The driver of a job sees a request to save and leave beside its job file. */
+  private onPut(bucket: string, key: string): void {
+    if (!key.endsWith('/hand-over.json')) return;
+    const uri = `s3://${bucket}/${key}`;
+    const job = this.fleet.live().find((one) => {
+      const run = this.runOf(one);
+      return (
+        run?.runId !== undefined && runPrefixes({ ...run, runId: run.runId, attempt: one.attempt }).handOver === uri
+      );
+    });
+    if (job) this.fleet.askToLeave(job);
+  }
+
   private look(truth: RunTruth) {
     const run = this.byRunId.get(truth.runId);
     const live = run?.jobs.findLast(isLive);
@@ -439,6 +453,7 @@ function newJob(name: string, kind: SimJob['kind'], request: JobRequest, now: nu
     driverSince: undefined,
     isHung: false,
     silentSince: undefined,
+    isAskedToLeave: false,
     sparesLeft: 0,
     restarts: 0,
     setAside: [],

@@ -92,6 +92,7 @@ export function fakeWorld() {
   const control: ControlDeps = {
     ...shared,
     presign: async ({ key }) => ({ url: `https://signed/${key}`, headers: {} }),
+    readLog: async () => ({ events: [] }),
     randomSecret: () => 'a'.repeat(64),
   };
   const reconcile: ReconcileDeps = {

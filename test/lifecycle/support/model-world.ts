@@ -1,5 +1,12 @@
 import { decide } from '../../../lib/lifecycle/decide';
-import { admitRun, askResume, askStop, confirmRun, type IntentChange } from '../../../lib/lifecycle/intent';
+import {
+  admitRun,
+  askHandOver,
+  askResume,
+  askStop,
+  confirmRun,
+  type IntentChange,
+} from '../../../lib/lifecycle/intent';
 import type { CreateOutcome, JobObservation, Observed, PresentJob } from '../../../lib/lifecycle/observed';
 import { type Checkpoint, type EpochMs, isOver, type RunRecord } from '../../../lib/lifecycle/record';
 import { admitted, checkpoint, T0 } from './records';
@@ -72,12 +79,14 @@ export class ModelWorld {
     if (!this.diesAfterSave && before !== after) throw new Error(`a second pass was not idle: ${before} -> ${after}`);
   }
 
-  ask(wish: 'stop' | 'resume' | 'admit'): void {
+  ask(wish: 'stop' | 'resume' | 'admit' | 'preempt'): void {
     const change = this.wish(wish);
     if (change) this.write(change.record, this.record.version);
   }
 
-  private wish(wish: 'stop' | 'resume' | 'admit'): IntentChange | undefined {
+  private wish(wish: 'stop' | 'resume' | 'admit' | 'preempt'): IntentChange | undefined {
+    if (wish === 'preempt')
+      return askHandOver(this.record, { why: 'preempted', at: this.now, text: 'asked to make room' });
     if (wish === 'stop') return askStop(this.record, 'asked', this.now);
     if (wish === 'resume') return askResume(this.record, this.now);
     const waits = !isOver(this.record) && !this.record.admitted && this.record.desired === 'run';

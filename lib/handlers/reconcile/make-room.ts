@@ -1,0 +1,42 @@
+import { askHandOver } from '../../lifecycle/intent';
+import type { RunRecord } from '../../lifecycle/record';
+import type { QueueInput } from '../../queue/admit';
+import { choosePreemptions, type PreemptibleRun } from '../../queue/preempt';
+import type { PoolNeeds } from '../../queue/run';
+import { sendMessage } from '../shared/queue';
+import { queuedRun } from '../shared/queue-runs';
+import { apart } from './admit-runs';
+import type { ReconcileDeps } from './deps';
+
+/** Asks preemptible jobs to save and leave where that lets a waiting run start that goes before them. */
+export async function makeRoom(
+  deps: ReconcileDeps,
+  input: QueueInput,
+  holding: readonly RunRecord[],
+  poolNeeds: (run: RunRecord) => PoolNeeds,
+): Promise<void> {
+  const preemptible = holding.flatMap((run) => asPreemptible(run, poolNeeds(run)));
+  for (const { runId, for: other } of choosePreemptions(input, preemptible)) {
+    const run = holding.find((one) => one.runId === runId);
+    if (run) await apart(deps, run, () => ask(deps, run, other));
+  }
+}
+
+/** A preemptible run whose job trains; empty for every other one. */
+function asPreemptible(record: RunRecord, needs: PoolNeeds): PreemptibleRun[] {
+  const { attempt, policy, preemptedAt } = record;
+  if (!policy.preemptible || record.desired === 'stop' || attempt?.phase !== 'created' || attempt.stop) return [];
+  const trainingSince = attempt.trainingSince ?? attempt.trainingStartedAt;
+  const isAsked = attempt.handOver?.why === 'preempted';
+  if (trainingSince === undefined || (attempt.secondaryStatus !== 'Training' && !isAsked)) return [];
+  return [{ run: queuedRun(record, needs), trainingSince, preemptedAt, isAsked }];
+}
+
+/** The index may show an older record: the write then loses, and the next pass asks again. */
+async function ask(deps: ReconcileDeps, run: RunRecord, other: string): Promise<void> {
+  const text = `asked to save and make room for ${other}`;
+  const change = askHandOver(run, { why: 'preempted', at: deps.now().getTime(), text });
+  if (!change || !(await deps.store.save(change.record, run.version, change.events))) return;
+  const message = { kind: 'run', runId: run.runId } as const;
+  await sendMessage(deps.sqs, deps.queueUrl, message, `${run.runId}/${change.record.version}`);
+}

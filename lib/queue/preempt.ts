@@ -1,0 +1,99 @@
+import { admit, type QueueInput } from './admit';
+import { teamsAbove } from './order';
+import { type QueuedRun, type RunningRun, waitsSince } from './run';
+
+/** A run may ask for the room of others once it has waited this long. */
+export const PREEMPT_AFTER_MS = 900_000;
+/** A job is left alone until it has trained this long: less would cost more in starts than it gives. */
+export const LEAST_TRAINING_MS = 3_600_000;
+/** A run that went back to the queue for another is not asked again for this long. */
+export const PROTECTED_MS = 4 * 3_600_000;
+/** Waiting runs that one pass looks at, in the order of the queue. */
+const MOST_ASKING = 20;
+
+/** A run whose job trains and may be asked to save and leave. */
+export interface PreemptibleRun {
+  /** As it would stand in the queue: its priority, and when it joined. */
+  run: QueuedRun;
+  /** Since when its job trains, epoch milliseconds. */
+  trainingSince: number;
+  /** When it last went back to the queue for another run. @default - it never did */
+  preemptedAt?: number;
+  /** It has been asked already. */
+  isAsked: boolean;
+}
+
+/** Who should save and leave, and for whom. */
+export interface Preemption {
+  runId: string;
+  for: string;
+}
+
+/**
+ * Which running jobs are asked to leave for the first waiting run that this lets start: as few as do, and never one that the queue would
+ * start again at once. Room that jobs give up which were asked before counts as free. Pure: the same input, the same answer.
+ */
+export function choosePreemptions(input: QueueInput, preemptible: readonly PreemptibleRun[]): Preemption[] {
+  const asked = preemptible.filter((one) => one.isAsked);
+  const open = preemptible.filter((one) => !one.isAsked && isRipe(one, input.now));
+  if (open.length === 0) return [];
+  const soon = withoutRunning(input, asked);
+  const above = teamsAbove(
+    [...input.waiting, ...input.running].map((run) => run.team),
+    input,
+  );
+  const asking = admit(soon)
+    .waits.flatMap(({ runId }) => input.waiting.filter((run) => run.runId === runId))
+    .filter((run) => input.now - waitsSince(run) >= PREEMPT_AFTER_MS)
+    .slice(0, MOST_ASKING);
+  for (const run of asking) {
+    const weaker = open.filter((one) => goesBefore(run, one.run, above) && sharesPool(run, one.run));
+    const leaving = fewest(soon, run, weaker.sort(byLoss));
+    if (leaving.length > 0) return leaving.map((one) => ({ runId: one.run.runId, for: run.runId }));
+  }
+  return [];
+}
+
+function isRipe({ trainingSince, preemptedAt }: PreemptibleRun, now: number): boolean {
+  return now - trainingSince >= LEAST_TRAINING_MS && (preemptedAt === undefined || now - preemptedAt >= PROTECTED_MS);
+}
+
+/** Within a team the higher priority as written; between teams one below its entitlement before one above. */
+function goesBefore(run: QueuedRun, other: QueuedRun, above: ReadonlySet<string>): boolean {
+  if (run.team === other.team) return run.priority > other.priority;
+  return above.has(other.team) && !above.has(run.team);
+}
+
+const sharesPool = (run: RunningRun, other: RunningRun): boolean =>
+  Object.keys(run.needs).some((pool) => (other.needs[pool] ?? 0) > 0);
+
+/** The lowest priority first, then the one that trains for the shortest time. */
+const byLoss = (a: PreemptibleRun, b: PreemptibleRun): number =>
+  a.run.priority - b.run.priority ||
+  b.trainingSince - a.trainingSince ||
+  (a.run.runId < b.run.runId ? -1 : a.run.runId > b.run.runId ? 1 : 0);
+
+/** Of the given runs a set whose room lets the run start, and of which none is superfluous; empty where all of them do not. */
+function fewest(input: QueueInput, run: QueuedRun, from: readonly PreemptibleRun[]): PreemptibleRun[] {
+  const startsWith = (leaving: readonly PreemptibleRun[]) => admit(withoutRunning(input, leaving)).admitted;
+  const lets = (leaving: readonly PreemptibleRun[]) => startsWith(leaving).includes(run.runId);
+  if (!lets(from)) return [];
+  const enough = from.findIndex((_, i) => lets(from.slice(0, i + 1)));
+  const needed = from.slice(0, enough + 1);
+  const fewer = needed.reduce<readonly PreemptibleRun[]>((kept, one) => {
+    const others = kept.filter((other) => other !== one);
+    return lets(others) ? others : kept;
+  }, needed);
+  const started = startsWith(fewer);
+  return fewer.some((one) => started.includes(one.run.runId)) ? [] : [...fewer];
+}
+
+/** The queue as it will be when these have left: they wait in it, at their place. */
+function withoutRunning(input: QueueInput, leaving: readonly PreemptibleRun[]): QueueInput {
+  const ids = new Set(leaving.map((one) => one.run.runId));
+  return {
+    ...input,
+    running: input.running.filter((run) => !ids.has(run.runId)),
+    waiting: [...input.waiting, ...leaving.map(({ run }) => ({ ...run, waitingSince: input.now }))],
+  };
+}

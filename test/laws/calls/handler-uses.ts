@@ -1,0 +1,315 @@
+// Why the functions of an environment have their permissions.
+import { ask, asks, call, type Places, service, type Use } from './use';
+
+/** A function's role: the policy's logical id, the bundle's entry, and its export. */
+export interface HandlerRole {
+  policy: string;
+  file: string;
+  entry?: string;
+  uses(places: Places): Use[];
+}
+
+const LAMBDA = 'https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs.html';
+const SQS_SOURCE = 'https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html';
+const DYNAMODB_KEY = 'https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html';
+const VARIABLES = 'https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars-encryption.html';
+const TEAM_RUN = 'runs/nlp/pretrain-1';
+
+/** Every function writes its own log. */
+const logs = (group: string): Use =>
+  service(
+    'Lambda writes the log of a function with its role',
+    LAMBDA,
+    asks(['logs:CreateLogStream', 'logs:PutLogEvents'], group),
+  );
+
+/** DynamoDB and S3 use the data key in the name of the caller. */
+const dataKey = ({ dataKey: key }: Places): Use =>
+  service(
+    "DynamoDB and S3 use a customer managed key in the caller's name",
+    DYNAMODB_KEY,
+    asks(
+      ['kms:Decrypt', 'kms:Encrypt', 'kms:ReEncryptFrom', 'kms:ReEncryptTo', 'kms:GenerateDataKey', 'kms:DescribeKey'],
+      key,
+    ),
+  );
+
+const encrypted = ({ operationsKey }: Places): Use =>
+  service('Lambda decrypts the variables of a function with its role', VARIABLES, [ask('kms:Decrypt', operationsKey)]);
+
+function launcherUses(places: Places): Use[] {
+  const { arn } = places;
+  const table = arn('dynamodb', 'table/slipway-research-runs');
+  return [
+    call('dynamodb:GetItem', ask('dynamodb:GetItem', table)),
+    call('dynamodb:TransactWriteItems', ask('dynamodb:PutItem', table)),
+    call(
+      'dynamodb:Query',
+      ...['', '/index/active-runs', '/index/team-runs'].map((at) => ask('dynamodb:Query', table + at)),
+    ),
+    call('ssm:GetParameter', ask('ssm:GetParameter', arn('ssm', 'parameter/slipway/environments/research/nlp'))),
+    call('servicequotas:GetServiceQuota', ask('servicequotas:GetServiceQuota', '*')),
+    call(
+      'sqs:SendMessage',
+      ask('sqs:SendMessage', places.of('LauncherRunQueue')),
+      ...asks(['kms:GenerateDataKey', 'kms:Decrypt'], places.operationsKey),
+    ),
+    dataKey(places),
+    encrypted(places),
+  ];
+}
+
+const control = (places: Places): Use[] => {
+  const { bucket, arn } = places;
+  const code = `${bucket('artifacts')}/${TEAM_RUN}/code/0.tar.gz`;
+  const groups = ['TrainingJobs', 'ProcessingJobs'].map((family) => arn('logs', `log-group:/aws/sagemaker/${family}`));
+  const missing = (name: 'artifacts' | 'checkpoints', prefix: string) =>
+    ask('s3:ListBucket', bucket(name), { 's3:prefix': `${TEAM_RUN}/${prefix}` });
+  return [
+    logs(places.of('LauncherControlLogs')),
+    ...launcherUses(places),
+    call('s3:PutObject', ask('s3:PutObject', `${bucket('artifacts')}/${TEAM_RUN}/run.yaml`), ask('s3:PutObject', code)),
+    call('s3:HeadObject', ask('s3:GetObject', code), missing('artifacts', 'code/0.tar.gz')),
+    call(
+      's3:GetObject',
+      ask('s3:GetObject', `${bucket('checkpoints')}/${TEAM_RUN}/heartbeat.json`),
+      missing('checkpoints', 'heartbeat.json'),
+    ),
+    call(
+      'logs:FilterLogEvents',
+      ...groups.flatMap((group) => [ask('logs:FilterLogEvents', group), ask('logs:FilterLogEvents', `${group}:*`)]),
+    ),
+  ];
+};
+
+/** A request that keeps to all guardrails of the environment. */
+const jobContext = (places: Places) => ({
+  'aws:RequestTag/slipway:environment': 'research',
+  'aws:RequestTag/slipway:team': 'nlp',
+  'aws:RequestTag/slipway:run': 'pretrain-1',
+  'aws:TagKeys': ['slipway:environment', 'slipway:team', 'slipway:run'],
+  'sagemaker:OutputKmsKey': places.dataKey,
+  'sagemaker:VolumeKmsKey': places.dataKey,
+  'sagemaker:VpcSubnets': [places.of('NetworkVpcVpcByZonetrainingSubnet1Subnet')],
+  'sagemaker:VpcSecurityGroupIds': [`${places.of('NetworkVpcJobGroup')}.GroupId`],
+  'sagemaker:InstanceTypes': ['ml.m5.xlarge'],
+  'sagemaker:MaxRuntimeInSeconds': '3600',
+  'sagemaker:NetworkIsolation': 'true',
+});
+
+function jobUses(places: Places): Use[] {
+  const { arn } = places;
+  const training = arn('sagemaker', 'training-job/research-pretrain-1-a001');
+  const processing = arn('sagemaker', 'processing-job/research-tokens-1-a001');
+  const pass = (use: string) =>
+    ['nlp', 'speech'].map((team) =>
+      ask('iam:PassRole', `arn:aws:iam::111122223333:role/slipway-research-us-west-2-${team}-${use}`, {
+        'iam:PassedToService': 'sagemaker.amazonaws.com',
+      }),
+    );
+  const create = (action: string, job: string) => [
+    ask(action, job, jobContext(places)),
+    ask('sagemaker:AddTags', job, jobContext(places)),
+  ];
+  return [
+    call(
+      'sagemaker:CreateTrainingJob',
+      ...create('sagemaker:CreateTrainingJob', training),
+      ...['training-plan/plan-1', 'reserved-capacity/capacity-1'].map((plan) =>
+        ask('sagemaker:CreateTrainingJob', arn('sagemaker', plan)),
+      ),
+      ...pass('execution'),
+    ),
+    call(
+      'sagemaker:CreateProcessingJob',
+      ...create('sagemaker:CreateProcessingJob', processing),
+      ...pass('processing'),
+    ),
+    call('sagemaker:StopTrainingJob', ask('sagemaker:StopTrainingJob', training)),
+    call('sagemaker:StopProcessingJob', ask('sagemaker:StopProcessingJob', processing)),
+    call(
+      'sagemaker:DescribeTrainingJob',
+      ask('sagemaker:DescribeTrainingJob', training),
+      ask('sagemaker:DescribeTrainingJob', arn('sagemaker', 'training-job/of-others')),
+    ),
+    call('sagemaker:DescribeProcessingJob', ask('sagemaker:DescribeProcessingJob', processing)),
+    call('sagemaker:ListTrainingJobs', ask('sagemaker:ListTrainingJobs', '*')),
+    call('sagemaker:ListTags', ...[training, processing].map((job) => ask('sagemaker:ListTags', job))),
+  ];
+}
+
+const reconcile = (places: Places): Use[] => {
+  const { bucket, operationsKey } = places;
+  const own = `${bucket('checkpoints')}/${TEAM_RUN}`;
+  const list = ask('s3:ListBucket', bucket('checkpoints'), { 's3:prefix': `${TEAM_RUN}/` });
+  return [
+    logs(places.of('LauncherReconcileLogs')),
+    ...launcherUses(places),
+    ...jobUses(places),
+    call('s3:PutObject', ask('s3:PutObject', `${bucket('artifacts')}/${TEAM_RUN}/job/1/job.json`)),
+    call('s3:ListObjectsV2', list),
+    call(
+      's3:GetObject',
+      ...['heartbeat.json', 'step-20/COMMITTED.json'].map((name) => ask('s3:GetObject', `${own}/${name}`)),
+      list,
+    ),
+    call('s3:PutObjectTagging', ask('s3:PutObjectTagging', `${own}/step-20/shard-0`)),
+    call(
+      'sns:Publish',
+      ask('sns:Publish', places.of('LauncherNotifications')),
+      ...asks(['kms:GenerateDataKey', 'kms:Decrypt'], operationsKey),
+    ),
+    call('events:PutEvents', ask('events:PutEvents', places.arn('events', 'event-bus/default'))),
+    call('sqs:ChangeMessageVisibility', ask('sqs:ChangeMessageVisibility', places.of('LauncherRunQueue'))),
+    service('Lambda polls a queue with the role of the function', SQS_SOURCE, [
+      ...asks(['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'], places.of('LauncherRunQueue')),
+      ask('kms:Decrypt', operationsKey),
+    ]),
+    service(
+      'Lambda sends asynchronous events whose every try failed to their destination with the role of the function',
+      'https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html',
+      [ask('sqs:SendMessage', places.of('LauncherEventDeadLetters')), ask('kms:GenerateDataKey', operationsKey)],
+    ),
+  ];
+};
+
+const guard =
+  (id: string) =>
+  (places: Places): Use[] => {
+    const context = {
+      'kms:ViaService': 'dynamodb.us-west-2.amazonaws.com',
+      'kms:EncryptionContext:aws:dynamodb:tableName': 'slipway-research-runs',
+    };
+    return [
+      logs(places.of(`Guards${id}FunctionLogs`)),
+      call(
+        'dynamodb:Query',
+        ask('dynamodb:Query', places.arn('dynamodb', 'table/slipway-research-runs/index/active-runs')),
+        ask('kms:Decrypt', places.dataKey, context),
+      ),
+      call('sagemaker:ListTrainingJobs', ask('sagemaker:ListTrainingJobs', '*')),
+      call('sagemaker:ListProcessingJobs', ask('sagemaker:ListProcessingJobs', '*')),
+    ];
+  };
+
+const preflight = (places: Places): Use[] => [
+  logs(places.of('PreflightFunctionLogs')),
+  call('servicequotas:GetServiceQuota', ask('servicequotas:GetServiceQuota', '*')),
+  call('servicequotas:ListServiceQuotas', ask('servicequotas:ListServiceQuotas', '*')),
+  call(
+    'servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota',
+    ask('servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota', '*'),
+  ),
+  call(
+    'servicequotas:RequestServiceQuotaIncrease',
+    ask('servicequotas:RequestServiceQuotaIncrease', places.arn('servicequotas', 'sagemaker/L-1')),
+    // https://docs.aws.amazon.com/servicequotas/latest/userguide/using-service-linked-roles.html
+    ask(
+      'iam:CreateServiceLinkedRole',
+      'arn:aws:iam::111122223333:role/aws-service-role/servicequotas.amazonaws.com/AWSServiceRoleForServiceQuotas',
+      { 'iam:AWSServiceName': 'servicequotas.amazonaws.com' },
+    ),
+  ),
+];
+
+const BUCKETS = ['data', 'checkpoints', 'artifacts', 'access-logs'] as const;
+const stackArn = ({ arn }: Places) => arn('cloudformation', 'stack/Slipway/1');
+
+const emptyStorage = (places: Places): Use[] => {
+  const each = (action: string) => BUCKETS.map((name) => ask(action, places.bucket(name)));
+  const objects = (action: string) => BUCKETS.map((name) => ask(action, `${places.bucket(name)}/key`));
+  return [
+    logs(places.of('StorageEmptyFunctionLogs')),
+    call('cloudformation:DescribeStacks', ask('cloudformation:DescribeStacks', stackArn(places))),
+    call('s3:GetBucketPolicy', ...each('s3:GetBucketPolicy')),
+    call('s3:PutBucketPolicy', ...each('s3:PutBucketPolicy')),
+    call('s3:ListObjectVersions', ...each('s3:ListBucketVersions')),
+    call('s3:DeleteObjects', ...objects('s3:DeleteObject'), ...objects('s3:DeleteObjectVersion')),
+  ];
+};
+
+const adoptStorage = (places: Places): Use[] => {
+  const each = (action: string) => BUCKETS.map((name) => ask(action, places.bucket(name)));
+  return [
+    logs(places.of('StorageAdoptFunctionLogs')),
+    call('s3:HeadBucket', ...each('s3:ListBucket')),
+    call('s3:GetBucketPolicy', ...each('s3:GetBucketPolicy')),
+    call('s3:PutBucketPolicy', ...each('s3:PutBucketPolicy')),
+    call('s3:GetBucketLifecycleConfiguration', ...each('s3:GetLifecycleConfiguration')),
+    call('s3:PutBucketLifecycleConfiguration', ...each('s3:PutLifecycleConfiguration')),
+    call('kms:DescribeKey', ask('kms:DescribeKey', places.dataKey)),
+    call(
+      'dynamodb:DescribeTable',
+      ask('dynamodb:DescribeTable', places.arn('dynamodb', 'table/slipway-research-runs')),
+    ),
+    call('ecr:DescribeRepositories', ask('ecr:DescribeRepositories', places.arn('ecr', 'repository/slipway-research'))),
+  ];
+};
+
+const imageStart = (places: Places): Use[] => [
+  logs(places.of('ImageStartLogs')),
+  call('ecr:BatchGetImage', ask('ecr:BatchGetImage', places.of('ImageRepository'))),
+  call('ecr:UpdateImageStorageClass', ask('ecr:UpdateImageStorageClass', places.of('ImageRepository'))),
+  call('codebuild:StartBuild', ask('codebuild:StartBuild', places.of('ImageProject'))),
+];
+
+const imageWait = (places: Places): Use[] => [
+  logs(places.of('ImageWaitLogs')),
+  call('ecr:BatchGetImage', ask('ecr:BatchGetImage', places.of('ImageRepository'))),
+  call('codebuild:BatchGetBuilds', ask('codebuild:BatchGetBuilds', places.of('ImageProject'))),
+  call('logs:GetLogEvents', ask('logs:GetLogEvents', places.of('ImageBuildLogs'))),
+];
+
+const driver = (places: Places): Use[] => [
+  logs(places.of('DriverFunctionLogs')),
+  call('s3:GetObject', ask('s3:GetObject', places.of('asset:driver'))),
+  call(
+    's3:PutObject',
+    ask('s3:PutObject', `${places.bucket('artifacts')}/drivers/0f3a9c/launch.sh`),
+    ask('kms:GenerateDataKey', places.dataKey),
+  ),
+];
+
+const logRetention = (places: Places): Use[] => {
+  const groups = ['TrainingJobs', 'ProcessingJobs'].flatMap((family) => {
+    const group = places.arn('logs', `log-group:/aws/sagemaker/${family}`);
+    return [group, `${group}:*`];
+  });
+  return [
+    logs(places.of('ObservabilityLogRetentionLogs')),
+    call('logs:DescribeLogGroups', ask('logs:DescribeLogGroups', '*')),
+    call('logs:CreateLogGroup', ...groups.map((group) => ask('logs:CreateLogGroup', group))),
+    call('logs:PutRetentionPolicy', ...groups.map((group) => ask('logs:PutRetentionPolicy', group))),
+  ];
+};
+
+const unprotect = (places: Places): Use[] => [
+  logs(places.of('UnprotectFunctionLogs')),
+  call('cloudformation:DescribeStacks', ask('cloudformation:DescribeStacks', stackArn(places))),
+  call(
+    'cloudformation:UpdateTerminationProtection',
+    ask('cloudformation:UpdateTerminationProtection', stackArn(places)),
+  ),
+];
+
+const registeredRun = (places: Places): Use[] => [
+  logs(places.of('RunpretrainFunctionLogs')),
+  call('lambda:Invoke', ask('lambda:InvokeFunction', places.of('LauncherAliasnlp'))),
+  call('s3:GetObject', ask('s3:GetObject', places.of('asset:run'))),
+];
+
+export const HANDLER_ROLES: readonly HandlerRole[] = [
+  { policy: 'LauncherControlRole', file: 'control', uses: control },
+  { policy: 'LauncherReconcileRole', file: 'reconcile', uses: reconcile },
+  { policy: 'GuardsReplaceFunctionRole', file: 'guards', uses: guard('Replace') },
+  { policy: 'GuardsDeleteFunctionRole', file: 'guards', uses: guard('Delete') },
+  { policy: 'PreflightFunctionRole', file: 'quota-preflight', uses: preflight },
+  { policy: 'StorageEmptyFunctionRole', file: 'empty-storage', uses: emptyStorage },
+  { policy: 'StorageAdoptFunctionRole', file: 'adopt-storage', uses: adoptStorage },
+  { policy: 'ImageStartRole', file: 'image-build', uses: imageStart },
+  { policy: 'ImageWaitRole', file: 'image-build', entry: 'isCompleteHandler', uses: imageWait },
+  { policy: 'DriverFunctionRole', file: 'driver-publish', uses: driver },
+  { policy: 'ObservabilityLogRetentionRole', file: 'log-retention', uses: logRetention },
+  { policy: 'UnprotectFunctionRole', file: 'unprotect', uses: unprotect },
+  { policy: 'RunpretrainFunctionRole', file: 'registered-run', uses: registeredRun },
+];

@@ -1,0 +1,186 @@
+// Why people and pipelines have their permissions: the verbs of the command line that they run.
+import { ask, asks, call, type Places, service, type Use } from './use';
+
+/** Entry of a verb, and what it calls only with an option or a kind of file that a persona does not use. */
+export interface Verb {
+  file: string;
+  entry: string;
+  /** Calls that only whoever deploys makes, with the reason. */
+  deployers?: Readonly<Record<string, string>>;
+}
+
+const OF_A_FILE = 'preflight of an environment file, which whoever deploys it runs';
+const OF_A_STACK = 'quota of an environment by its name, and requests of increases, which whoever deploys it runs';
+
+export const VERBS: Readonly<Record<string, Verb>> = {
+  launch: { file: 'launch', entry: 'launch' },
+  preflight: {
+    file: 'preflight',
+    entry: 'preflight',
+    deployers: { 'ec2:DescribeVpcs': OF_A_FILE, 'cloudformation:DescribeStacks': OF_A_FILE },
+  },
+  quota: {
+    file: 'quota',
+    entry: 'quota',
+    deployers: {
+      'cloudformation:GetTemplate': OF_A_STACK,
+      'servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota': OF_A_STACK,
+      'servicequotas:RequestServiceQuotaIncrease': OF_A_STACK,
+    },
+  },
+  plan: { file: 'plan', entry: 'plan' },
+  status: { file: 'status', entry: 'status' },
+  list: { file: 'list', entry: 'list' },
+  logs: { file: 'logs', entry: 'logs' },
+  report: { file: 'report', entry: 'report' },
+  stop: { file: 'desired', entry: 'stop' },
+  resume: { file: 'desired', entry: 'resume' },
+};
+
+const CONSOLE = 'https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/iam-identity-based-access-control-cwl.html';
+const AWS_CLI = 'https://docs.aws.amazon.com/cli/latest/reference/s3/cp.html';
+
+/** What every persona may look at, through preflight and quota. */
+function looks(places: Places, teams: readonly string[], team?: string): Use[] {
+  const { arn } = places;
+  const jobs = ['training-job', 'processing-job'].map((kind) => arn('sagemaker', `${kind}/research-pretrain-1-a001`));
+  const context = team === undefined ? undefined : { 'aws:ResourceTag/slipway:team': team };
+  const parameters = ['', ...teams.map((name) => `/${name}`)].map((name) =>
+    arn('ssm', `parameter/slipway/environments/research${name}`),
+  );
+  const roles = teams.flatMap((name) =>
+    ['execution', 'processing'].map(
+      (use) => `arn:aws:iam::111122223333:role/slipway-research-us-west-2-${name}-${use}`,
+    ),
+  );
+  return [
+    call('ssm:GetParameter', ...parameters.map((name) => ask('ssm:GetParameter', name))),
+    // A researcher's command finds the caller's own team by the list of teams, and asks for no path.
+    call(
+      'ssm:GetParametersByPath',
+      ...(team === undefined
+        ? ['', '/'].map((end) =>
+            ask('ssm:GetParametersByPath', arn('ssm', `parameter/slipway/environments/research${end}`)),
+          )
+        : []),
+    ),
+    call('iam:GetRole', ...roles.map((role) => ask('iam:GetRole', role))),
+    call('ecr:DescribeImages', ask('ecr:DescribeImages', places.of('ImageRepository'))),
+    ...[
+      'servicequotas:GetServiceQuota',
+      'servicequotas:ListServiceQuotas',
+      'sagemaker:ListTrainingJobs',
+      'sagemaker:ListProcessingJobs',
+      'ec2:DescribeSubnets',
+      'ec2:DescribeSecurityGroups',
+    ].map((action) => call(action, ask(action, '*'))),
+    call('sagemaker:DescribeTrainingJob', ask('sagemaker:DescribeTrainingJob', jobs[0] ?? '', context)),
+    call('sagemaker:DescribeProcessingJob', ask('sagemaker:DescribeProcessingJob', jobs[1] ?? '', context)),
+  ];
+}
+
+/** Listing and reading of what runs made, and of data. */
+const reads = ({ bucket, dataKey }: Places, team: string): Use[] => {
+  const own = `runs/${team}/pretrain-1`;
+  return [
+    call(
+      's3:ListObjectsV2',
+      ask('s3:ListBucket', bucket('data')),
+      ...(['checkpoints', 'artifacts'] as const).map((name) =>
+        ask('s3:ListBucket', bucket(name), { 's3:prefix': `runs/${team}/` }),
+      ),
+    ),
+    call(
+      's3:GetObject',
+      ask('s3:GetObject', `${bucket('checkpoints')}/${own}/step-20/COMMITTED.json`),
+      ask('s3:GetObject', `${bucket('artifacts')}/${own}/run.yaml`),
+      ask('kms:Decrypt', dataKey),
+    ),
+  ];
+};
+
+const uploads = ({ bucket, dataKey }: Places, prefixes: readonly string[], actions: readonly string[]): Use =>
+  service('People bring data with the AWS CLI, and look at it', AWS_CLI, [
+    ask('s3:GetObject', `${bucket('data')}/shared/0.txt`),
+    ...prefixes.flatMap((prefix) =>
+      asks(['s3:PutObject', 's3:AbortMultipartUpload', ...actions], `${bucket('data')}/${prefix}0.txt`),
+    ),
+    ask('kms:GenerateDataKey', dataKey),
+  ]);
+
+/** The groups hold the streams of all teams: platform team and auditors may search them in the console and with `aws logs`. */
+function logSearch({ arn }: Places): Use {
+  const groups = ['TrainingJobs', 'ProcessingJobs'].map((family) => arn('logs', `log-group:/aws/sagemaker/${family}`));
+  return service('Reading logs of all teams in the console', CONSOLE, [
+    ...groups.flatMap((group) =>
+      [group, `${group}:*`].flatMap((name) => asks(['logs:DescribeLogStreams', 'logs:FilterLogEvents'], name)),
+    ),
+    ...groups.map((group) => ask('logs:GetLogEvents', `${group}:log-stream:research-pretrain-1-a001/algo-1-1`)),
+  ]);
+}
+
+export interface Persona {
+  policy: string;
+  verbs: readonly string[];
+  uses(places: Places): Use[];
+}
+
+const EVERYTHING = Object.keys(VERBS);
+const TEAMS = ['nlp', 'speech'];
+const invoke = (places: Places, teams: readonly string[]) =>
+  call('lambda:Invoke', ...teams.map((team) => ask('lambda:InvokeFunction', places.of(`LauncherAlias${team}`))));
+
+export const PERSONAS: readonly Persona[] = [
+  {
+    policy: 'Accessnlpresearcher',
+    verbs: EVERYTHING,
+    uses: (places) => [
+      ...looks(places, ['nlp'], 'nlp'),
+      ...reads(places, 'nlp'),
+      invoke(places, ['nlp']),
+      uploads(places, ['teams/nlp/', 'tokens/'], []),
+    ],
+  },
+  {
+    policy: 'Accessplatformadmin',
+    verbs: EVERYTHING,
+    uses: (places) => [
+      ...looks(places, TEAMS),
+      ...reads(places, 'nlp'),
+      invoke(places, TEAMS),
+      uploads(places, ['shared/'], ['s3:DeleteObject']),
+      logSearch(places),
+    ],
+  },
+  {
+    policy: 'Accessauditor',
+    verbs: ['preflight', 'quota', 'plan'],
+    uses: (places) => {
+      const table = places.arn('dynamodb', 'table/slipway-research-runs');
+      return [
+        ...looks(places, TEAMS),
+        lists(places),
+        logSearch(places),
+        service('Auditors read the history of runs from the table', 'SECURITY.md', [
+          ...[table, `${table}/index/team-runs`].flatMap((name) => asks(['dynamodb:Query', 'dynamodb:Scan'], name)),
+          ask('dynamodb:GetItem', table),
+          ask('kms:Decrypt', places.dataKey),
+        ]),
+      ];
+    },
+  },
+  {
+    policy: 'Accessci',
+    verbs: ['preflight', 'quota', 'plan'],
+    uses: (places) => [...looks(places, TEAMS), lists(places)],
+  },
+];
+
+/** Preflight looks whether the buckets are there. */
+const lists = ({ bucket }: Places): Use =>
+  call(
+    's3:ListObjectsV2',
+    ...(['data', 'checkpoints', 'artifacts'] as const).map((name) =>
+      ask('s3:ListBucket', bucket(name), { 's3:prefix': 'runs/nlp/' }),
+    ),
+  );
