@@ -6,13 +6,13 @@ import { attemptCostUsd, expectedRate } from './spend';
 
 /**
  * How closely a run is looked at. One that trains as it should is looked at in every second tick, its checkpoints are listed once an hour, and
- * its progress is written half-hourly: nothing follows from it that the next look does not see as well, and these three are most of what
+ * so is its progress written: nothing follows from it that the next look does not see as well, and these three are most of what
  * 1,000 live runs cost (docs/control-plane.md). Whatever is not steady has every tick, every listing and every write.
  */
 const TICK_MS = 300_000;
 const TICKS_BETWEEN_LOOKS = 2;
 const TICKS_BETWEEN_LISTINGS = 12;
-const WRITE_PROGRESS_MS = 1_800_000;
+const WRITE_PROGRESS_MS = 3_600_000;
 /** Steps older than this in the newest heartbeat are no longer steps that go on. */
 const STEP_AGE_MS = 600_000;
 
