@@ -13,6 +13,7 @@ import { SPARE_RULES } from './compute-spares';
 import { DATA_RULES } from './data';
 import { ELASTIC_RULES } from './elastic';
 import { GUARDRAIL_RULES } from './guardrails';
+import { HEALTH_CHECK_RULES } from './health-check';
 import { IMAGE_RULES } from './image';
 import { LAUNCHER_RULES } from './launcher';
 import { LIMIT_RULES } from './limits';
@@ -41,6 +42,7 @@ export const RULES: readonly Rule[] = [
   ...DATA_RULES,
   ...CHECKPOINT_RULES,
   ...LIMIT_RULES,
+  ...HEALTH_CHECK_RULES,
   ...PREEMPTION_RULES,
   ...NETWORK_RULES,
   ...PROCESSING_RULES,
