@@ -30,7 +30,7 @@ const READS = {
 };
 const WRITES = {
   Sid: 'WriteOwnLogs',
-  Action: ['logs:CreateLogStream', 'logs:PutLogEvents'],
+  Action: ['logs:CreateLogGroup', 'logs:CreateLogStream', 'logs:PutLogEvents'],
   Effect: 'Allow',
   Resource: Match.anyValue(),
 };

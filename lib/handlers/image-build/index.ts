@@ -3,6 +3,7 @@ import { CodeBuildClient } from '@aws-sdk/client-codebuild';
 import { ECRClient } from '@aws-sdk/client-ecr';
 import type { CdkCustomResourceEvent, CdkCustomResourceIsCompleteEvent } from 'aws-lambda';
 import { clientSettings } from '../shared/clients';
+import { pointingToLog } from '../shared/custom-resource';
 import { type BuildInFlight, type ImageBuildDeps, isComplete, onEvent } from './image-build';
 
 let held: ImageBuildDeps | undefined;
@@ -17,5 +18,7 @@ function deps(): ImageBuildDeps {
 }
 
 /** The framework asks with the answer of onEvent merged into the event, and marks no call: the build id tells them apart. */
-export const handler = (event: CdkCustomResourceEvent) => onEvent(deps(), event);
-export const isCompleteHandler = (event: CdkCustomResourceIsCompleteEvent & BuildInFlight) => isComplete(deps(), event);
+export const handler = pointingToLog((event: CdkCustomResourceEvent) => onEvent(deps(), event));
+export const isCompleteHandler = pointingToLog((event: CdkCustomResourceIsCompleteEvent & BuildInFlight) =>
+  isComplete(deps(), event),
+);
