@@ -22,8 +22,6 @@ export async function callsOf(file: string, name: string): Promise<string[]> {
     platform: 'node',
     packages: 'external',
     treeShaking: true,
-    // The wrapper of handlers: what it is not exported for goes.
-    pure: ['pointingToLog'],
     logLevel: 'silent',
   });
   const text = outputFiles[0]?.text ?? '';

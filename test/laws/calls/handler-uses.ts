@@ -184,24 +184,22 @@ const reconcile = (places: Places): Use[] => {
   ];
 };
 
-const guard =
-  (id: string) =>
-  (places: Places): Use[] => {
-    const context = {
-      'kms:ViaService': 'dynamodb.us-west-2.amazonaws.com',
-      'kms:EncryptionContext:aws:dynamodb:tableName': 'slipway-research-runs',
-    };
-    return [
-      deployLogs(places),
-      call(
-        'dynamodb:Query',
-        ask('dynamodb:Query', places.arn('dynamodb', 'table/slipway-research-runs/index/active-runs')),
-        ask('kms:Decrypt', places.dataKey, context),
-      ),
-      call('sagemaker:ListTrainingJobs', ask('sagemaker:ListTrainingJobs', '*')),
-      call('sagemaker:ListProcessingJobs', ask('sagemaker:ListProcessingJobs', '*')),
-    ];
+const guard = (places: Places): Use[] => {
+  const context = {
+    'kms:ViaService': 'dynamodb.us-west-2.amazonaws.com',
+    'kms:EncryptionContext:aws:dynamodb:tableName': 'slipway-research-runs',
   };
+  return [
+    deployLogs(places),
+    call(
+      'dynamodb:Query',
+      ask('dynamodb:Query', places.arn('dynamodb', 'table/slipway-research-runs/index/active-runs')),
+      ask('kms:Decrypt', places.dataKey, context),
+    ),
+    call('sagemaker:ListTrainingJobs', ask('sagemaker:ListTrainingJobs', '*')),
+    call('sagemaker:ListProcessingJobs', ask('sagemaker:ListProcessingJobs', '*')),
+  ];
+};
 
 const preflight = (places: Places): Use[] => [
   deployLogs(places),
@@ -316,8 +314,8 @@ const registeredRun = (places: Places): Use[] => [
 export const HANDLER_ROLES: readonly HandlerRole[] = [
   { policy: 'LauncherControlRole', file: 'control', uses: control },
   { policy: 'LauncherReconcileRole', file: 'reconcile', uses: reconcile },
-  { policy: 'GuardsReplaceFunctionRole', file: 'guards', uses: guard('Replace') },
-  { policy: 'GuardsDeleteFunctionRole', file: 'guards', uses: guard('Delete') },
+  { policy: 'GuardsReplaceFunctionRole', file: 'guards', uses: guard },
+  { policy: 'GuardsDeleteFunctionRole', file: 'guards', uses: guard },
   { policy: 'PreflightFunctionRole', file: 'quota-preflight', uses: preflight },
   { policy: 'StorageEmptyFunctionRole', file: 'empty-storage', uses: emptyStorage },
   { policy: 'StorageAdoptFunctionRole', file: 'adopt-storage', uses: adoptStorage },
