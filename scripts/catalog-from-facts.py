@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Turn the researched fact files into the typed tables of lib/catalog.
+"""Turn the fact files of docs/facts into the typed tables of lib/catalog.
 
-    python3 scripts/catalog-from-facts.py FACTS_DIR
+    python3 scripts/catalog-from-facts.py [FACTS_DIR]
 
 The tables are reviewed code: run this when a fact file changes, read the diff, commit it. Nothing at run time or in the tests
 needs the fact files. Python standard library only.
@@ -11,7 +11,7 @@ import pathlib
 import re
 import sys
 
-FACTS = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "../shared/facts")
+FACTS = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else str(pathlib.Path(__file__).resolve().parent.parent / "docs" / "facts"))
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OUT = ROOT / "lib" / "catalog"
 RETRIEVED = "2026-11-20"

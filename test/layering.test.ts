@@ -18,7 +18,7 @@ const PURE = [
   'report',
 ];
 
-/** For each module of lib/: the modules it may import, and the packages it may import (DESIGN.md section 1). */
+/** For each module of lib/: the modules it may import, and the packages it may import. */
 const MAY_IMPORT: Record<string, readonly [modules: string[], packages: RegExp]> = {
   catalog: [[], /^$/],
   spec: [['catalog'], /^(zod|yaml)$/],

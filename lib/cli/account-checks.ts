@@ -19,7 +19,7 @@ export interface Check {
   missingPermission?: string;
 }
 
-/** EFA interfaces of one instance take up to five addresses (facts/training-job.md 4.5). */
+/** EFA interfaces of one instance take up to five addresses (docs/facts/training-job.md 4.5). */
 const ADDRESSES_PER_EFA_INSTANCE = 5;
 const ADDRESSES_PER_INSTANCE = 2;
 

@@ -1,6 +1,6 @@
 import type { Issue } from '../spec/issue';
 
-/** Exit codes of contract/cli.md. */
+/** Exit codes of docs/reference/command-line.md. */
 export const EXIT = { done: 0, refused: 1, usage: 2, service: 3, runFailed: 4, interrupted: 130 } as const;
 
 /** Wrong usage or an unreadable file: one line, exit 2. */

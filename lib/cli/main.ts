@@ -15,7 +15,7 @@ import type { VerifyOptions } from './verify/verify';
 
 const collect = (value: string, previous: string[] = []) => [...previous, value];
 
-/** Options that every verb takes (contract/cli.md). */
+/** Options that every verb takes (docs/reference/command-line.md). */
 function common(command: Command): Command {
   return command
     .option('--environment <name|file>', 'environment, environment/team, or a descriptor file (.json)')

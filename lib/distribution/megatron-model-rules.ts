@@ -76,7 +76,7 @@ export const MEGATRON_MODEL_RULES: readonly Rule[] = [
     level: 'error',
     what: 'What the run file also says in `training` means the same.',
     why: 'One of the two would be ignored.',
-    source: 'contract/run.example.yaml',
+    source: 'docs/reference/run-file.md',
     find: (run) => {
       const written = run.written.training ?? {};
       const [precision] = (['bf16', 'fp16'] as const).filter((kind) => flag(run, kind)?.value === true);

@@ -53,7 +53,7 @@ function ownChannel(name: string, uri: string, groups: readonly string[]): Chann
 }
 
 /**
- * Groups our own channels must name: every channel names groups or none does (facts/training-job.md 1.3). The SageMaker Python SDK v2
+ * Groups our own channels must name: every channel names groups or none does (docs/facts/training-job.md 1.3). The SageMaker Python SDK v2
  * breaks that for the code channel of an isolated job, which names none; there the request differs from the SDK's on purpose.
  */
 function ownGroups(plan: JobPlan): string[] {

@@ -25,7 +25,7 @@ function observingArguments({ code, observability: { tensorBoard, mlflow, profil
 /** An isolated container can read nothing: it gets SIGTERM alone. */
 const mayBeAsked = (run: RunSpec): boolean => run.preemptible === true && !run.network.isolation;
 
-/** job.json of one attempt: contract/runtime.md. */
+/** job.json of one attempt: docs/reference/runtime.md. */
 export function jobFile(plan: JobPlan): JobFile {
   const { run, descriptor } = plan;
   const strategy = findStrategy(run);

@@ -37,7 +37,7 @@ export function jobName(environment: string, runId: string, attempt: number): st
   return `${environment}-${runId}-a${String(attempt).padStart(3, '0')}`;
 }
 
-/** Prefixes of a run: contract/runtime.md, "S3 layout". */
+/** Prefixes of a run: docs/reference/runtime.md, "S3 layout". */
 export function runPrefixes(plan: Pick<JobPlan, 'descriptor' | 'runId' | 'attempt'>) {
   const { artifactBucket, checkpointBucket, team } = plan.descriptor;
   const artifacts = `s3://${artifactBucket}/runs/${team}/${plan.runId}/`;

@@ -6,7 +6,7 @@ import { imageUri } from './image';
 import { fillPlaceholders, type JobPlan, jobName, runPrefixes } from './plan';
 import { plainHyperparameters, toolkitHyperparameters } from './toolkit';
 
-/** contract/runtime.md: the same request starts in a container and in the sandbox, where each instance has its own tree. */
+/** docs/reference/runtime.md: the same request starts in a container and in the sandbox, where each instance has its own tree. */
 const CONTAINER_ARGUMENTS = ['-c', 'exec bash "${SAGEMAKER_BASE_DIR:-/opt/ml}/input/data/driver/launch.sh"'];
 
 /** EBS volume of a type without local NVMe when the run names no size, GiB. */
@@ -15,7 +15,7 @@ const DEFAULT_VOLUME_GIB = 100;
 /** MetricDefinitions of one job. */
 const MOST_METRICS = 40;
 
-/** What the built-in trainer's progress lines give out of the box (contract/runtime.md). */
+/** What the built-in trainer's progress lines give out of the box (docs/reference/runtime.md). */
 const PROGRESS_METRICS: readonly MetricDefinition[] = [
   { Name: 'slipway:step', Regex: 'slipway \\{"event":"step","step":([0-9]+)' },
   { Name: 'slipway:loss', Regex: 'slipway \\{"event":"step".*?"loss":([0-9.eE+-]+)' },
@@ -140,7 +140,7 @@ function environment(plan: JobPlan): Record<string, string> {
   };
 }
 
-/** The toolkit's own list of EFA types ends at p5: it does not know p5e, p5en and p6 (facts/training-job.md 2.4). */
+/** The toolkit's own list of EFA types ends at p5: it does not know p5e, p5en and p6 (docs/facts/training-job.md 2.4). */
 function toolkitEfa({ run }: JobPlan): Record<string, string> {
   const groups = instanceGroupsOf(run.compute);
   const efa = groups.every((g) => (findInstanceType(g.instanceType)?.efaInterfaces ?? 0) > 0);

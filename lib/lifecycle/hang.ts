@@ -8,7 +8,7 @@ const BEYOND_CONTAINER_SECONDS = 600;
 const LEAST_SILENCE_SECONDS = 1200;
 /** A verdict needs a second look this much later by our own clock: one jump of a clock must not stop a run. */
 const SECOND_LOOK_SECONDS = 240;
-/** What a declared phase may take before it counts as silence, seconds (contract/runtime.md names the phases). */
+/** What a declared phase may take before it counts as silence, seconds (docs/reference/runtime.md names the phases). */
 const PHASE_BUDGET_SECONDS: Readonly<Record<string, number>> = {
   start: 3600,
   compile: 5400,

@@ -45,7 +45,7 @@ export function judgeForLaunch(
 /** `refuse`: above a limit, waiting does not help. `wait`: above what is free. `unknown`: a limit could not be read. */
 export type LaunchOutcome = 'start' | 'wait' | 'refuse' | 'unknown';
 
-/** What a launch may do, given its rows (contract/decisions.md, "quota: refused or queued"). */
+/** What a launch may do, given its rows (docs/decisions/0007-where-sources-differ.md, "quota: refused or queued"). */
 export function launchOutcome(rows: readonly QuotaRow[]): LaunchOutcome {
   if (rows.some((row) => row.limit !== null && row.needed > row.limit)) return 'refuse';
   if (rows.some((row) => row.verdict === 'short')) return 'wait';

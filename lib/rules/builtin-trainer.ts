@@ -9,7 +9,7 @@ const RULES: readonly Rule[] = [
     level: 'error',
     what: 'training.lora is for the built-in trainer, with weights to start from.',
     why: 'Own code would ignore it; adapters of random weights are of no use.',
-    source: 'contract/run.example.yaml',
+    source: 'docs/reference/run-file.md',
     check: (run) => {
       if (!run.training.lora) return [];
       return [

@@ -92,7 +92,7 @@ const RULES: readonly Rule[] = [
     level: 'error',
     what: 'mode fsx writes to an fsxLustre channel with access rw.',
     why: 'There is nowhere to write otherwise.',
-    source: 'contract/decisions.md',
+    source: 'docs/decisions/0007-where-sources-differ.md',
     check: fsx,
   },
   {
@@ -147,7 +147,7 @@ const RULES: readonly Rule[] = [
     level: 'warning',
     what: 'At least two checkpoints are kept.',
     why: 'A torn newest one leaves nothing to resume from.',
-    source: 'facts resilience, section 2',
+    source: 'docs/facts/resilience-security-training.md, section 2',
     check: (run) =>
       when(run.written.checkpoints?.keep === 1 && run.checkpoints.mode !== 'none', {
         path: 'checkpoints.keep',
@@ -161,7 +161,7 @@ const RULES: readonly Rule[] = [
     level: 'warning',
     what: 'mode none takes no other option.',
     why: 'They would be ignored.',
-    source: 'contract/run.example.yaml',
+    source: 'docs/reference/run-file.md',
     check: (run) => {
       const given = Object.keys(run.written.checkpoints ?? {}).filter((key) => !['mode', 'startFrom'].includes(key));
       return when(run.written.checkpoints?.mode === 'none' && given.length > 0, {
@@ -178,7 +178,7 @@ const RULES: readonly Rule[] = [
     isLocal: true,
     what: 'startFrom is a run id or an S3 address.',
     why: 'Nothing else can be found.',
-    source: 'contract/run.example.yaml',
+    source: 'docs/reference/run-file.md',
     check: (run) => {
       const from = run.checkpoints.startFrom;
       return when(from !== undefined && !/^(s3:\/\/.+|[a-z0-9][a-z0-9-]*-\d{12})$/.test(from), {

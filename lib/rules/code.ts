@@ -126,7 +126,7 @@ export const CODE_RULES: readonly Rule[] = [
     isLocal: true,
     what: 'The code folder, its entry point and its requirements exist.',
     why: 'The job would end after its instances have started.',
-    source: 'contract/run.example.yaml',
+    source: 'docs/reference/run-file.md',
     check: folder,
   },
   {
@@ -134,7 +134,7 @@ export const CODE_RULES: readonly Rule[] = [
     level: 'error',
     what: 'Built-in code fits the kind of run and takes no entry point or requirements.',
     why: 'It brings its own.',
-    source: 'contract/run.example.yaml',
+    source: 'docs/reference/run-file.md',
     check: builtin,
   },
   {
@@ -151,7 +151,7 @@ export const CODE_RULES: readonly Rule[] = [
     level: 'error',
     what: 'requirements need a reachable index.',
     why: 'pip would hang until its time-out on every host.',
-    source: 'contract/decisions.md',
+    source: 'docs/decisions/0007-where-sources-differ.md',
     check: requirementsIndex,
   },
   {
@@ -159,7 +159,7 @@ export const CODE_RULES: readonly Rule[] = [
     level: 'error',
     what: 'An argument is not a hyperparameter too under the toolkit contract.',
     why: 'The toolkit passes hyperparameters as arguments.',
-    source: 'contract/run.example.yaml',
+    source: 'docs/reference/run-file.md',
     check: argumentCollisions,
   },
   {

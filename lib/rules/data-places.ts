@@ -103,7 +103,7 @@ export const DATA_PLACE_RULES: readonly Rule[] = [
     isLocal: true,
     what: 'Only known placeholders are used.',
     why: 'An unknown one would become part of the address.',
-    source: 'contract/run.example.yaml',
+    source: 'docs/reference/run-file.md',
     check: placeholders,
   },
   {
@@ -111,7 +111,7 @@ export const DATA_PLACE_RULES: readonly Rule[] = [
     level: 'error',
     what: 'Data lies in a bucket of the environment or in a declared external one.',
     why: 'The execution role can read no other.',
-    source: 'contract/decisions.md',
+    source: 'docs/decisions/0007-where-sources-differ.md',
     check: foreignBuckets,
   },
   {
@@ -135,7 +135,7 @@ export const DATA_PLACE_RULES: readonly Rule[] = [
     level: 'error',
     what: 'File systems are those of the environment.',
     why: 'The security group reaches no other.',
-    source: 'contract/decisions.md',
+    source: 'docs/decisions/0007-where-sources-differ.md',
     check: foreignFileSystems,
   },
 ];

@@ -7,7 +7,7 @@ import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
 import { matchesPattern } from './guardrails';
 
 const IMAGE_KINDS = ['environment', 'dlc', 'smp', 'huggingface', 'uri'];
-const SOURCE = 'contract/environment.example.yaml';
+const SOURCE = 'docs/reference/environment-file.md';
 
 const isAllowed = (allowed: readonly string[] | undefined, type: string): boolean =>
   !allowed || allowed.some((pattern) => matchesPattern(pattern, type));

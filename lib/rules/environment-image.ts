@@ -7,7 +7,7 @@ const oneImage: EnvironmentRule = {
   level: 'error',
   what: 'The image is built on a base or named by its URI, not both.',
   why: 'One of two images would be left aside without a word.',
-  source: 'contract/environment.example.yaml',
+  source: 'docs/reference/environment-file.md',
   reads: ['image'],
   check: ({ region, image: { uri } }, file) => [
     ...['image', `regions.${region}.image`].flatMap((at) => {
@@ -51,7 +51,7 @@ const built: EnvironmentRule = {
   level: 'error',
   what: 'The image is built by the stack unless image.uri names one.',
   why: 'There would be none.',
-  source: 'contract/environment.example.yaml',
+  source: 'docs/reference/environment-file.md',
   reads: ['image'],
   check: ({ image: { build, uri } }) =>
     when(!uri && !build, {

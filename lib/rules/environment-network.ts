@@ -3,7 +3,7 @@ import { zoneIdPrefix } from '../catalog/zones';
 import { when } from '../spec/rule';
 import type { EnvironmentRule } from './environment-rule';
 
-const SOURCE = 'contract/environment.example.yaml';
+const SOURCE = 'docs/reference/environment-file.md';
 
 const given: EnvironmentRule = {
   id: 'environment/network',

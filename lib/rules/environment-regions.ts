@@ -77,7 +77,7 @@ const runs: EnvironmentRule = {
   level: 'error',
   what: 'A registered run names a region of the environment.',
   why: 'A run for another region would never be submitted, and nobody would be told.',
-  source: 'contract/environment.example.yaml',
+  source: 'docs/reference/environment-file.md',
   reads: ['regions', 'runs'],
   check: (_, { regions, runs: named = [] }) =>
     named.flatMap(({ region }, i) =>

@@ -112,7 +112,7 @@ function switches(run: RunSpec, { descriptor }: RailsContext): Finding[] {
   ];
 }
 
-const SOURCE = 'contract/environment.example.yaml';
+const SOURCE = 'docs/reference/environment-file.md';
 const WHY = 'The control function refuses the launch, whoever calls.';
 
 export const GUARDRAIL_RULES: readonly GuardrailRule[] = [

@@ -167,7 +167,7 @@ interface Stack {
   because: string;
 }
 
-/** What a type asks of CUDA and of the EFA plugin inside AWS's images. Source: facts/efa.md 1.3 and 1.4, retrieved 2026-11-20. */
+/** What a type asks of CUDA and of the EFA plugin inside AWS's images. Source: docs/facts/efa.md 1.3 and 1.4, retrieved 2026-11-20. */
 const STACKS: readonly Stack[] = [
   { types: /^ml\.p(2|3|3dn)\./, below: '2.9.0', because: 'CUDA 13 has no code for its GPUs' },
   { types: /^ml\.p5e?\.48xlarge$/, from: '2.1.0', because: 'its GPUs and EFA ask for CUDA 12 and NCCL 2.18' },
@@ -274,7 +274,7 @@ export const IMAGE_RULES: readonly Rule[] = [
     mayAcknowledge: true,
     what: 'CUDA and the EFA plugin of the image know the instance type.',
     why: 'Otherwise no kernel starts, or the traffic goes over sockets.',
-    source: 'facts/efa.md, section 1.4',
+    source: 'docs/facts/efa.md, section 1.4',
     check: stack,
   },
   {
@@ -291,7 +291,7 @@ export const IMAGE_RULES: readonly Rule[] = [
     level: 'error',
     what: 'The region has a registry of AWS images.',
     why: 'The URI cannot be formed.',
-    source: 'facts image-accounts, aws-cdk-lib region-info',
+    source: 'docs/facts/image-accounts.json, aws-cdk-lib region-info',
     check: registry,
   },
 ];

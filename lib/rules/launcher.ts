@@ -268,7 +268,7 @@ const RULES: readonly Rule[] = [
     level: 'error',
     what: 'The built-in trainer runs under the entrypoint contract.',
     why: 'The driver channel carries it.',
-    source: 'contract/runtime.md',
+    source: 'docs/reference/runtime.md',
     check: (run) =>
       when(run.code.builtin !== undefined && run.distribution.contract === 'toolkit', {
         path: 'distribution.contract',

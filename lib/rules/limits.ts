@@ -197,7 +197,7 @@ export const LIMIT_RULES: readonly Rule[] = [
     isLocal: true,
     what: '`after` names run ids, or latest:<run name>.',
     why: 'The run would wait for ever.',
-    source: 'contract/run.example.yaml',
+    source: 'docs/reference/run-file.md',
     check: ({ after }) =>
       after.flatMap((id, i) =>
         when(!/^(latest:[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?|[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?)$/.test(id), {

@@ -51,7 +51,7 @@ function requiredEfa(run: RunSpec): Finding[] {
   ];
 }
 
-/** What driver and plugin decide by instance type and version; pinning is allowed and said. Source: facts/efa.md 2.3. */
+/** What driver and plugin decide by instance type and version; pinning is allowed and said. Source: docs/facts/efa.md 2.3. */
 const EFA_VARIABLES = [
   'FI_PROVIDER',
   'NCCL_PROTO',
@@ -135,7 +135,7 @@ export const NETWORK_RULES: readonly Rule[] = [
     mayAcknowledge: true,
     what: 'EFA and NCCL variables of the run file win over ours.',
     why: 'A value that was right for p4d harms p5 and later.',
-    source: 'facts/efa.md',
+    source: 'docs/facts/efa.md',
     check: (run) =>
       EFA_VARIABLES.filter((name) => name in run.environmentVariables).map((name) => ({
         path: `environmentVariables.${name}`,
@@ -149,7 +149,7 @@ export const NETWORK_RULES: readonly Rule[] = [
     level: 'warning',
     what: 'efaVariables guide-2023 is for ml.p4d and ml.p4de.',
     why: 'On later types it takes protocols away; where EFA has no RDMA the program aborts.',
-    source: 'facts/efa.md, section 2.5',
+    source: 'docs/facts/efa.md, section 2.5',
     check: guide2023,
   },
   {

@@ -23,7 +23,13 @@ function rulePage(rule: Described): string {
     ? `\nIt is a judgement: a run file may acknowledge it with a reason.\n\n\`\`\`yaml\nacknowledge:\n  - { rule: ${rule.id}, reason: "..." }\n\`\`\`\n`
     : '\nIt cannot be acknowledged.\n';
   const levels = topicOf(rule) === 'environment' ? LEVEL_OF_ENVIRONMENT : LEVEL;
-  return `# ${rule.id}\n\n${rule.what}\n\n- Why: ${rule.why}\n- Level: ${rule.level} (${levels[rule.level]})\n- Source: ${rule.source}\n${acknowledge}\nWhat to do stands in the message itself: \`<option>: <what must hold>, got <value>; <what to do>\`.\n`;
+  return `# ${rule.id}\n\n${rule.what}\n\n- Why: ${rule.why}\n- Level: ${rule.level} (${levels[rule.level]})\n- Source: ${sourceOf(rule)}\n${acknowledge}\nWhat to do stands in the message itself: \`<option>: <what must hold>, got <value>; <what to do>\`.\n`;
+}
+
+/** The source of a rule, as a link where it is a page of these docs. */
+function sourceOf({ id, source }: Described): string {
+  const up = '../'.repeat(id.split('/').length);
+  return source.replace(/\bdocs\/([\w/.-]+\.(?:md|json))/, (page, rest: string) => `[${page}](${up}${rest})`);
 }
 
 function indexPage(): string {

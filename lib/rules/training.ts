@@ -138,7 +138,7 @@ const RULES: readonly Rule[] = [
     level: 'error',
     what: 'The built-in trainer knows its sequence length, batch and either totalTokens or steps.',
     why: 'It could not start or would not end.',
-    source: 'contract/run.example.yaml',
+    source: 'docs/reference/run-file.md',
     check: duration,
   },
   {
@@ -146,7 +146,7 @@ const RULES: readonly Rule[] = [
     level: 'error',
     what: 'globalBatchSize = microBatchSize x data-parallel ranks x whole accumulation steps.',
     why: 'A remainder would be dropped or change the batch.',
-    source: 'contract/run.example.yaml',
+    source: 'docs/reference/run-file.md',
     check: globalBatch,
   },
   {

@@ -5,8 +5,12 @@ import type { ApiCall } from './wire/api-call';
 
 type Context = NonNullable<PermissionQuestion['context']>;
 
-/** Operations that IAM knows no resource for. Source: Service Authorization Reference, retrieved 2026-11-21. */
-const WITHOUT_RESOURCE = /^(List(TrainingJobs|ProcessingJobs|Service|AWSDefault|Requested)|Get)/;
+/**
+ * Operations that no edition of the Service Authorization Reference (retrieved 2026-11-21) gives a resource. Where editions differ, as for
+ * GetServiceQuota, the rule `action-resources` of the emulator asks for both.
+ */
+const WITHOUT_RESOURCE =
+  /^(List(TrainingJobs|ProcessingJobs|Service|AWSDefault|RequestedServiceQuotaChangeHistory$)|GetAWSDefault)/;
 
 /**
  * What IAM has to allow for a call: the operation on its resource with the condition keys of the request, the tags of a new
@@ -24,7 +28,9 @@ export function permissionQuestions(
   const own = { action: `${prefix}:${call.operation}`, resource, context: { ...contextOf(call), ...resourceTags } };
   const questions: PermissionQuestion[] = [own];
   if (call.operation.startsWith('Create')) {
-    if (tagsOf(call).length > 0) questions.push({ ...own, action: 'sagemaker:AddTags' });
+    const tagging = { ...own.context, 'sagemaker:TaggingAction': call.operation };
+    if (tagsOf(call).length > 0) questions.push({ action: 'sagemaker:AddTags', resource, context: tagging });
+    for (const plan of trainingPlansOf(call)) questions.push(...planQuestions(own, plan));
     const passed = { 'iam:PassedToService': 'sagemaker.amazonaws.com', 'iam:AssociatedResourceArn': resource };
     questions.push({ action: 'iam:PassRole', resource: String(call.input.RoleArn), context: passed });
   }
@@ -44,6 +50,22 @@ function resourceOf(call: ApiCall, partition: string): string {
       ? ['processing-job', input.ProcessingJobName]
       : ['training-job', input.TrainingJobName];
   return `arn:${partition}:sagemaker:${call.region}:${call.account}:${type}/${String(name).toLowerCase()}`;
+}
+
+/** Training plans that the request names, for the job or for one of its instance preferences. */
+function trainingPlansOf(call: ApiCall): string[] {
+  const { ResourceConfig: config } = call.input as unknown as CreateTrainingJobCommandInput;
+  const plans = [config?.TrainingPlanArn, ...(config?.InstancePreferences ?? []).flatMap((p) => p.TrainingPlanArns)];
+  return plans.filter((plan) => plan !== undefined);
+}
+
+/**
+ * A job in a training plan is asked for on the plan and on the reserved capacity behind it as well; nobody can name that one
+ * beforehand. Source: resource types of CreateTrainingJob in the Service Authorization Reference, retrieved 2026-11-21.
+ */
+function planQuestions(own: PermissionQuestion, plan: string): PermissionQuestion[] {
+  const capacity = plan.replace(/:training-plan\/.*$/, ':reserved-capacity/behind-the-plan');
+  return [plan, capacity].map((resource) => ({ ...own, resource }));
 }
 
 const tagsOf = (call: ApiCall) => (call.input.Tags ?? []) as { Key: string; Value: string }[];

@@ -68,6 +68,11 @@ export interface SandboxOptions {
    * @default false
    */
   rateLimits?: boolean;
+  /**
+   * Rules of AWS that the sandbox adds to MiniStack and that are left out here, by name (docs/emulator.md).
+   * @default - all rules apply
+   */
+  rulesOff?: 'all' | readonly string[];
   /** @default 000000000000 */
   accountId?: string;
   /**
@@ -171,6 +176,7 @@ async function build(settings: Settings, venv: Venv, certificate: Certificate | 
     folder: path.join(settings.stateDir, 'ministack'),
     accountId: settings.accountId,
     persist: settings.persist,
+    rulesOff: settings.rulesOff,
     certificate,
     jobMarker: `${SANDBOX_MARKER}=${settings.stateDir}`,
     lambdaEnv: endpointEnv(server.url),

@@ -20,7 +20,7 @@ export interface FailureHistory {
 
 /**
  * job.json: what one attempt's driver must know and hyperparameters cannot carry. Written by the control plane into channel
- * `job`; read by containers/driver. The fields are fixed by contract/runtime.md, schema 1.
+ * `job`; read by containers/driver. The fields are fixed by docs/reference/runtime.md, schema 1.
  */
 export interface JobFile {
   schema: 1;

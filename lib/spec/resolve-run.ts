@@ -16,7 +16,7 @@ const SPOT_PATIENCE_SECONDS = 86_400;
 /** The default of the quota `Longest run time for a training job`. */
 const DEFAULT_RUNTIME_SECONDS = 432_000;
 
-/** Fills in every default of contract/decisions.md. Total: whatever the schema accepted gives a spec; rules judge it afterwards. */
+/** Fills in every default of docs/decisions/0007-where-sources-differ.md. Total: whatever the schema accepted gives a spec; rules judge it afterwards. */
 export function resolveRun(file: RunFile): RunSpec {
   const builtin = builtinOf(file.code.source);
   const compute = resolveCompute(file.compute);

@@ -43,7 +43,7 @@ export interface BusEvent {
   Detail: string;
 }
 
-/** The private route into MiniStack that launcher-source.ts adds: IAM's own evaluation, and events from `aws.*` sources. */
+/** The private route into MiniStack that emulator/launch.py adds: IAM's own evaluation, and events from `aws.*` sources. */
 export class Hook {
   private readonly agent: http.Agent;
 

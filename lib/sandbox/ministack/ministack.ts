@@ -1,15 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../free-port';
 import { killGroup } from '../processes';
 import type { Certificate } from './certificate';
+import { launcherFile } from './emulator-files';
 import { Hook } from './hook';
-import { LAUNCHER_FAULTS_SOURCE } from './launcher-faults-source';
-import { LAUNCHER_SIMULATE_SOURCE } from './launcher-simulate-source';
-import { LAUNCHER_SOURCE } from './launcher-source';
 import type { Venv } from './venv';
 
 export interface MiniStackOptions {
@@ -26,6 +24,8 @@ export interface MiniStackOptions {
   certificate?: Certificate;
   /** `NAME=value` in the environment of every process of a job, ended when our own process is killed. */
   jobMarker: string;
+  /** Rules of AWS that are not applied, by their names in slipway_rules; default: all apply. */
+  rulesOff?: 'all' | readonly string[];
   /** What every Lambda function inherits, besides what MiniStack gives it. */
   lambdaEnv: Record<string, string>;
 }
@@ -67,18 +67,19 @@ function launch(options: MiniStackOptions, port: number, token: string, logFile:
   const stale = options.persist ? ['tmp'] : ['tmp', 'state', 's3'];
   for (const name of stale) rmSync(path.join(options.folder, name), { recursive: true, force: true });
   mkdirSync(temporary, { recursive: true });
-  const launcher = path.join(options.folder, 'launch.py');
-  writeFileSync(launcher, LAUNCHER_SOURCE);
-  writeFileSync(path.join(options.folder, 'slipway_faults.py'), LAUNCHER_FAULTS_SOURCE);
-  writeFileSync(path.join(options.folder, 'slipway_simulate.py'), LAUNCHER_SIMULATE_SOURCE);
   const log = openSync(logFile, 'a');
   const env = {
     ...processEnv(options, port, temporary),
     SLIPWAY_HOOK_TOKEN: token,
     SLIPWAY_JOB_MARKER: options.jobMarker,
+    SLIPWAY_RULES_OFF: [options.rulesOff ?? []].flat().join(','),
   };
   // A group of its own, so that one signal reaches its Lambda workers too.
-  const child = spawn(options.venv.python, [launcher], { detached: true, stdio: ['ignore', log, log], env });
+  const child = spawn(options.venv.python, ['-B', launcherFile()], {
+    detached: true,
+    stdio: ['ignore', log, log],
+    env,
+  });
   closeSync(log);
   return child;
 }

@@ -1,15 +1,14 @@
-/**
- * The Python program that starts MiniStack. It runs under the virtual environment's interpreter in place of the `ministack`
- * script and adds one private route, `POST /_slipway/<call>`, by which our services ask the embedded AWS what a client may not:
- * who a caller is, what IAM says of an action with its condition keys, whether a role trusts a service, and to put an event
- * whose source begins with `aws.`. It also makes FilterLogEvents honour a stream prefix. The token that guards the route is taken out of the environment before any Lambda can
- * inherit it. Private names of MiniStack are used, so its version is pinned (venv.ts).
- *
- * It also watches the process that started it: when that one is killed, no job and no Lambda worker is left behind.
- *
- * Kept as a string so that the program is there both when run from source and from a bundle.
- */
-export const LAUNCHER_SOURCE = `\
+"""The program that starts MiniStack, in place of its `ministack` script.
+
+It adds one private route, `POST /_slipway/<call>`, by which our services ask the embedded AWS what a client may not: who a caller is,
+what IAM says of an action with its condition keys, whether a role trusts a service, and to put an event whose source begins with `aws.`.
+It makes FilterLogEvents honour a stream prefix, and installs the rules of AWS that MiniStack lacks (slipway_rules). The token that
+guards the route leaves the environment before any Lambda function can inherit it. Private names of MiniStack are used, so its version is
+pinned (venv.ts).
+
+It also watches the process that started it: when that one is killed, no job and no Lambda worker is left behind.
+"""
+
 import glob
 import hmac
 import json
@@ -20,13 +19,18 @@ import time
 
 TOKEN = os.environ.pop("SLIPWAY_HOOK_TOKEN")
 MARKER = os.environ.pop("SLIPWAY_JOB_MARKER").encode()
+RULES_OFF = os.environ.pop("SLIPWAY_RULES_OFF", "")
 OWNER = os.getppid()
 
 import ministack.app as app_module  # noqa: E402  (the token leaves the environment first)
 from ministack.core import iam_evaluator, responses, sigv4  # noqa: E402
-from ministack.services import cloudwatch_logs, eventbridge, iam, sts  # noqa: E402
-from slipway_faults import AwsFaults, read_body  # noqa: E402
+from ministack.services import cloudwatch_logs, eventbridge, iam  # noqa: E402
+
+import slipway_rules  # noqa: E402
+import slipway_sessions  # noqa: E402
 import slipway_simulate  # noqa: E402
+from slipway_faults import AwsFaults, read_body  # noqa: E402
+from slipway_rules import endpoint_policies  # noqa: E402
 
 
 def caller_of(request):
@@ -117,17 +121,7 @@ def names_service(statement, service):
 
 
 def assume(request):
-    """A session of a role for a service whose trust was judged by trusts(): AssumeRole itself knows no aws:SourceArn."""
-    role, name, seconds = request["roleArn"], request["sessionName"], request["seconds"]
-    account = role.split(":")[4]
-    key, secret, token = sts._gen_session_access_key(), sts._gen_secret(), sts._gen_session_token()
-    responses.set_request_account_id(account)
-    sts.register_session(key, {
-        "Arn": sts._assumed_role_arn(role, name)[0], "UserId": f"{sts._role_id(role)}:{name}", "SecretAccessKey": secret,
-        "SessionToken": token, "Expiration": time.time() + seconds, "AccountId": account, "PrincipalType": "AssumedRole",
-        "SourceAccessKeyId": account, "SourcePrincipalArn": f"arn:aws:iam::{account}:root", "SessionTags": [],
-        "SessionPolicies": None})
-    return {"accessKeyId": key, "secretAccessKey": secret, "sessionToken": token}
+    return slipway_sessions.assume(request["roleArn"], request["sessionName"], request["seconds"])
 
 
 def put_event(request):
@@ -150,6 +144,7 @@ def filter_by_stream_prefix(data, whole=cloudwatch_logs._filter_log_events):
 
 cloudwatch_logs._filter_log_events = filter_by_stream_prefix
 slipway_simulate.install()
+slipway_rules.install(RULES_OFF)
 faults = AwsFaults()
 CALLS = {"identify": identify, "authorize": authorize, "trusts": trusts, "assume": assume, "put-event": put_event,
          "add-fault": faults.add, "list-faults": faults.list, "remove-faults": faults.remove}
@@ -176,6 +171,7 @@ async def app(scope, receive, send):
     elif scope["path"].startswith("/_slipway/"):
         await answer(scope, receive, send)
     else:
+        endpoint_policies.note_endpoint(scope)
         await faults.answer(scope, receive, send, inner)
 
 
@@ -186,7 +182,7 @@ def end_with_owner():
     for environment in glob.glob("/proc/[0-9]*/environ"):
         try:
             with open(environment, "rb") as file:
-                if MARKER in file.read().split(b"\\0"):
+                if MARKER in file.read().split(b"\0"):
                     os.kill(int(environment.split("/")[2]), signal.SIGKILL)
         except OSError:
             continue  # it ended by itself, or is not ours
@@ -196,4 +192,3 @@ def end_with_owner():
 threading.Thread(target=end_with_owner, daemon=True).start()
 app_module.app = app
 app_module.main()
-`;

@@ -1,13 +1,13 @@
-/**
- * Python module beside the launcher: SimulatePrincipalPolicy with the context entries and all the resources of the request. MiniStack's own
- * ignores the context and looks at the first resource alone, so that every statement with a condition would be answered with implicitDeny.
- * Answers as https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulatePrincipalPolicy.html says: one result for each action, with
- * the decision on each resource in it where there are several.
- */
-export const LAUNCHER_SIMULATE_SOURCE = `\
+"""SimulatePrincipalPolicy with the context entries and all the resources of the request.
+
+MiniStack's own ignores the context and looks at the first resource alone, so that every statement with a condition would be answered
+with implicitDeny. Answers as https://docs.aws.amazon.com/IAM/latest/APIReference/API_SimulatePrincipalPolicy.html says: one result for
+each action, with the decision on each resource in it where there are several.
+"""
+
 from xml.sax.saxutils import escape
 
-from ministack.core import iam_evaluator
+from ministack.core.iam_evaluator import EvalContext, evaluate
 from ministack.core.responses import get_region
 from ministack.services import iam
 
@@ -49,10 +49,10 @@ def question(p):
 def decision(action, resource, context, principal, account, policies):
     if not policies:
         return "implicitDeny"
-    found = iam_evaluator.EvalContext(
+    found = EvalContext(
         principal_arn=principal, principal_type="AssumedRole", principal_account=account, action=action, resource_arn=resource,
         region=get_region(), source_ip="127.0.0.1", secure_transport=True, service_context=context)
-    return DECISIONS[iam_evaluator.evaluate(found, policies).decision]
+    return DECISIONS[evaluate(found, policies).decision]
 
 
 def results(actions, asked, principal, account, policies):
@@ -75,4 +75,3 @@ def results(actions, asked, principal, account, policies):
 def install():
     iam._extract_simulate_params = question
     iam._build_simulate_results_real = results
-`;

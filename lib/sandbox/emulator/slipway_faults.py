@@ -1,8 +1,8 @@
-/**
- * The Python module beside the launcher that lets planned faults strike calls to MiniStack's own services: S3 that slows down, a
- * table that throttles, a key that is disabled. Our own services take their faults in TypeScript (api-server.ts).
- */
-export const LAUNCHER_FAULTS_SOURCE = `\
+"""Planned faults on calls to MiniStack's services: S3 that slows down, a table that throttles, a key that is disabled.
+
+Our own services take their faults in TypeScript (api-server.ts).
+"""
+
 import asyncio
 import json
 import re
@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 
 from ministack.services import sts
 
-SCOPE = re.compile(r"Credential=([^/,\\s&]+)/\\d{8}/([a-z0-9-]+)/([a-z0-9-]+)/aws4_request")
+SCOPE = re.compile(r"Credential=([^/,\s&]+)/\d{8}/([a-z0-9-]+)/([a-z0-9-]+)/aws4_request")
 
 
 class AwsFaults:
@@ -123,4 +123,3 @@ def replay(body, receive):
         return messages.pop() if messages else await receive()
 
     return again
-`;

@@ -1,0 +1,154 @@
+"""`docker` in a build: login, pull, build and push as far as they can go wrong without building anything.
+
+- Docker runs only in privileged mode: https://docs.aws.amazon.com/codebuild/latest/userguide/sample-docker.html
+- A private registry is pulled from and pushed to after a login.
+- build: the Dockerfile and what it copies must be in the context. No instruction runs.
+- push: the calls that Docker makes to ECR, with the credentials of the build, so that a missing permission shows
+  (https://docs.aws.amazon.com/AmazonECR/latest/userguide/image-push-iam.html).
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import botocore.exceptions
+
+from slipway_build.calls import client, end
+
+STATE = Path(os.environ.get("HOME", ".")) / ".slipway-docker.json"
+REGISTRY = re.compile(r"^(?P<account>\d{12})\.dkr\.ecr\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(\.cn)?$")
+
+
+def state() -> dict:
+    return json.loads(STATE.read_text()) if STATE.exists() else {"logins": [], "images": {}}
+
+
+def remember(found: dict) -> None:
+    STATE.write_text(json.dumps(found))
+
+
+def split(image: str) -> tuple[str, str, str]:
+    """Registry, repository and tag of an image."""
+    registry, _, rest = image.rpartition("@")[2].partition("/") if "@" not in image else image.split("@")[0].partition("/")
+    repository, _, tag = rest.partition(":")
+    return registry, repository, tag or "latest"
+
+
+def require_login(registry: str) -> None:
+    if REGISTRY.match(registry) and registry not in state()["logins"]:
+        end(f"Error response from daemon: no basic auth credentials for {registry}")
+
+
+def login(options: argparse.Namespace) -> None:
+    password = sys.stdin.read().strip() if options.password_stdin else ""
+    if not password or options.username != "AWS":
+        end("Error: Cannot perform an interactive login from a non TTY device")
+    found = state()
+    remember({**found, "logins": [*found["logins"], options.registry]})
+    print("Login Succeeded")
+
+
+def pull(options: argparse.Namespace) -> None:
+    require_login(split(options.image)[0])
+    print(options.image)
+
+
+def build(options: argparse.Namespace) -> None:
+    context = Path(options.context)
+    dockerfile = Path(options.file) if options.file else context / "Dockerfile"
+    if not dockerfile.is_file():
+        end(f"ERROR: failed to read dockerfile: open {dockerfile}: no such file or directory")
+    text = dockerfile.read_text(encoding="utf-8")
+    for source in copied(text):
+        if not any(context.glob(source.lstrip("/").rstrip("/") or "*")):
+            end(f'ERROR: failed to compute cache key: "/{source}": not found')
+    found = state()
+    content = hashlib.sha256("\0".join([text, *sorted(options.build_arg)]).encode()).hexdigest()
+    remember({**found, "images": {**found["images"], **{tag: content for tag in options.tag}}})
+    print(f"naming to {', '.join(options.tag)}")
+
+
+def copied(text: str) -> list[str]:
+    """Sources that COPY and ADD take from the context."""
+    lines = re.sub(r"\\\n", " ", text).splitlines()
+    found: list[str] = []
+    for line in lines:
+        name, _, rest = line.strip().partition(" ")
+        if name.upper() not in ("COPY", "ADD") or "--from=" in rest or rest.lstrip().startswith("<<"):
+            continue
+        words = [word for word in shlex.split(rest) if not word.startswith("--")]
+        found += [word for word in words[:-1] if "://" not in word and "$" not in word]
+    return found
+
+
+def push(options: argparse.Namespace) -> None:
+    registry, repository, tag = split(options.image)
+    content = state()["images"].get(options.image)
+    if content is None:
+        end(f"An image does not exist locally with the tag: {options.image}")
+    require_login(registry)
+    place = REGISTRY.match(registry)
+    if place is None:
+        end(f"denied: requested access to {registry} is denied")
+    try:
+        digest = upload(client("ecr", place["region"]), repository, tag, content)
+    except (botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError) as error:
+        end(f"denied: {error}")
+    print(f"{tag}: digest: {digest} size: {len(content)}")
+
+
+def upload(ecr, repository: str, tag: str, content: str) -> str:
+    layer = content.encode()
+    digest = f"sha256:{hashlib.sha256(layer).hexdigest()}"
+    ecr.batch_check_layer_availability(repositoryName=repository, layerDigests=[digest])
+    found = ecr.initiate_layer_upload(repositoryName=repository)
+    part = {"partFirstByte": 0, "partLastByte": len(layer) - 1, "layerPartBlob": layer}
+    ecr.upload_layer_part(repositoryName=repository, uploadId=found["uploadId"], **part)
+    ecr.complete_layer_upload(repositoryName=repository, uploadId=found["uploadId"], layerDigests=[digest])
+    config = {"mediaType": "application/vnd.docker.container.image.v1+json", "size": len(layer), "digest": digest}
+    manifest = {"schemaVersion": 2, "mediaType": "application/vnd.docker.distribution.manifest.v2+json", "config": config, "layers": []}
+    pushed = ecr.put_image(repositoryName=repository, imageManifest=json.dumps(manifest), imageTag=tag)
+    return pushed["image"]["imageId"]["imageDigest"]
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="docker", allow_abbrev=False)
+    verbs = made.add_subparsers(required=True)
+    verb = verbs.add_parser("login")
+    verb.add_argument("--username", "-u")
+    verb.add_argument("--password-stdin", action="store_true")
+    verb.add_argument("registry")
+    verb.set_defaults(run=login)
+    for name, run in (("pull", pull), ("push", push)):
+        verb = verbs.add_parser(name)
+        verb.add_argument("--quiet", "-q", action="store_true")
+        verb.add_argument("image")
+        verb.set_defaults(run=run)
+    verb = verbs.add_parser("build")
+    verb.add_argument("--file", "-f")
+    verb.add_argument("--quiet", "-q", action="store_true")
+    verb.add_argument("--platform")
+    for name in ("--build-arg", "--tag", "-t"):
+        verb.add_argument(name, action="append", default=[], dest="tag" if name == "-t" else None)
+    verb.add_argument("context")
+    verb.set_defaults(run=build)
+    return made
+
+
+def main(arguments: list[str]) -> None:
+    """Runs one command."""
+    if os.environ.get("SLIPWAY_DOCKER") != "privileged":
+        end("Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?")
+    options = parser().parse_args(arguments)
+    options.run(options)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

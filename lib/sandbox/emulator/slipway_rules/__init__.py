@@ -1,0 +1,41 @@
+"""Rules of AWS that MiniStack lacks, one module each. Every rule names the page of AWS's documentation that it follows.
+
+A rule replaces functions of the pinned MiniStack by name (hooks.py): a function that is gone stops the start, so that no rule is lost
+when the version changes. All rules apply unless the sandbox is told to leave some out.
+"""
+
+from slipway_rules import (
+    action_resources,
+    bucket_not_empty,
+    builds,
+    custom_resource_answers,
+    endpoint_policies,
+    log_group_keys,
+    name_collisions,
+    service_principals,
+    size_limits,
+    subnet_ranges,
+)
+
+RULES = {
+    "action-resources": action_resources,
+    "bucket-not-empty": bucket_not_empty,
+    "builds": builds,
+    "custom-resource-answers": custom_resource_answers,
+    "endpoint-policies": endpoint_policies,
+    "log-group-keys": log_group_keys,
+    "name-collisions": name_collisions,
+    "service-principals": service_principals,
+    "size-limits": size_limits,
+    "subnet-ranges": subnet_ranges,
+}
+
+
+def install(off: str) -> None:
+    """Applies every rule but those in `off`: names separated by commas, or `all`."""
+    left_out = set(RULES) if off == "all" else {name for name in off.split(",") if name}
+    if unknown := left_out - set(RULES):
+        raise SystemExit(f"rulesOff: must name rules, got {', '.join(sorted(unknown))}; use all or some of {', '.join(RULES)}")
+    for name, rule in RULES.items():
+        if name not in left_out:
+            rule.install()

@@ -1,0 +1,57 @@
+"""An action without resource types is asked for on `*`, and a condition key that an action does not support is not in the request.
+
+https://docs.aws.amazon.com/service-authorization/latest/reference/reference_policies_actions-resources-contextkeys.html: a statement that
+names resources for such an action matches no request, and a condition on a key that is not sent does not hold. `actions.json` has, for
+the actions that Slipway uses, what two editions of the Service Authorization Reference say; scripts/authorization-reference.py writes it.
+Where the editions differ, both must allow: an action whose resource type is newer than the older edition needs `*` as well.
+"""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from ministack.core import iam_evaluator
+
+from slipway_rules.hooks import wrap
+
+FACTS = json.loads((Path(__file__).parent / "actions.json").read_text(encoding="utf-8"))
+WITHOUT_RESOURCE = {action.lower() for action in FACTS["withoutResource"]}
+KEYS = {action.lower(): [key.lower() for key in keys] for action, keys in FACTS["keys"].items()}
+#: Global keys that are in a request only where the reference lists them for the action.
+SENT_WITH_SOME = re.compile(r"^aws:(requesttag/|resourcetag/|tagkeys$)")
+
+
+def resources_of(action: str, resource_arn: str) -> list[str]:
+    """The resources on each of which a request must be allowed."""
+    return list(dict.fromkeys([resource_arn, "*"])) if action.lower() in WITHOUT_RESOURCE else [resource_arn]
+
+
+def supported(action: str, context: dict) -> dict:
+    """The context without the keys that the action does not support; all of it for an action that is not known."""
+    known = KEYS.get(action.lower())
+    if known is None:
+        return context
+    return {key: value for key, value in context.items() if is_supported(known, key.lower())}
+
+
+def is_supported(known: list[str], key: str) -> bool:
+    if key.startswith("aws:") and not SENT_WITH_SOME.match(key):
+        return True
+    return any(key.startswith(name.split("${")[0]) if "${" in name else key == name for name in known)
+
+
+def evaluate(original, ctx, policies, *limits):
+    context = {**supported(ctx.action, ctx.service_context), **kept_absent(ctx.service_context)}
+    asked = [replace(ctx, resource_arn=resource, service_context=context) for resource in resources_of(ctx.action, ctx.resource_arn)]
+    results = [original(each, policies, *limits) for each in asked]
+    return next((result for result in results if result.decision != "Allow"), results[0])
+
+
+def kept_absent(context: dict) -> dict:
+    """Keys that MiniStack sets to None to say that they are absent."""
+    return {key: None for key, value in context.items() if value is None}
+
+
+def install() -> None:
+    wrap(iam_evaluator, "evaluate", evaluate)

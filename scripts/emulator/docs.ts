@@ -1,0 +1,6 @@
+// `npm run docs:emulator`: writes the generated parts of docs/emulator.md.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { withGenerated } from './page';
+
+const FILE = 'docs/emulator.md';
+writeFileSync(FILE, withGenerated(readFileSync(FILE, 'utf8')));
