@@ -7,7 +7,7 @@ export { type CdkOutcome, type DeployWorld, deployWorld, type RunCdk } from './d
 export { evidenceSentence } from './evidence';
 export { type Probe, type ProbeResult, runProbe, type Verdict } from './probe';
 export { DEPLOY_PROBES } from './probes/deploy';
-export { EFA_PROBES, type EfaObservation, type EfaWorld } from './probes/efa';
+export { EFA_PROBES, type EfaObservation, type EfaWorld, type HealthEvent } from './probes/efa';
 export { READ_PROBES } from './probes/read';
 export { TRAIN_PROBES } from './probes/train';
 export { type ReadWorld, readWorld } from './read-world';
