@@ -183,6 +183,8 @@ export class EnvironmentStack extends Stack {
       shares: Object.fromEntries(Object.entries(teams).map(([team, { share }]) => [team, share])),
       preemption: isDeepStrictEqual(queue.preemption, PREEMPTION_TIMES) ? undefined : queue.preemption,
       notificationEmails: notifications.emails,
+      slackChannel: notifications.slackChannel,
+      teamNotifications: Object.fromEntries(Object.entries(teams).map(([team, t]) => [team, t.notifications])),
       retain: storage.retain,
       adopt: storage.adopt,
     });

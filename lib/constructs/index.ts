@@ -2,6 +2,7 @@
 export { environmentQuotaNeeds, type QuotaNeed, runQuotaNeeds } from '../quota';
 export { type EnvironmentSpec, resolveEnvironments } from '../spec/environment-file';
 export { loadEnvironment, loadRun } from '../spec/load';
+export { ChatChannel, type ChatChannelProps } from './chat-channel';
 export { DriverPublish, type DriverPublishProps } from './driver-publish';
 export { EnvironmentAccess, type EnvironmentAccessProps } from './environment-access';
 export { EnvironmentStack, type EnvironmentStackProps, type RunSubmission } from './environment-stack';

@@ -154,6 +154,16 @@ const mlflowArn = z
     /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:mlflow-(tracking-server|app)\/[\w-]+$/,
     'must be the ARN of an MLflow tracking server or app',
   );
+/** A channel of a workspace that the account has authorised in the console of Amazon Q Developer in chat applications. */
+const slackChannel = z.strictObject({
+  workspaceId: z.string().regex(/^[0-9A-Z]{1,255}$/, 'must be the id of a Slack workspace, such as T0123ABCD'),
+  channelId: z.string().regex(/^[A-Za-z0-9]{1,128}$/, 'must be the id of a Slack channel, such as C0123ABCD'),
+});
+const notifications = z.strictObject({
+  emails: unique(z.array(email)).optional(),
+  slackChannel: slackChannel.optional(),
+});
+
 const team = z.strictObject({
   principals: unique(z.array(principal)).optional(),
   share: z.number().positive().optional(),
@@ -161,6 +171,8 @@ const team = z.strictObject({
   data: unique(z.array(dataPrefix)).optional(),
   /** MLflow tracking servers and apps that the team's runs may log to. */
   mlflow: unique(z.array(mlflowArn)).optional(),
+  /** Who is told of the team's runs, beside those whom the environment names. */
+  notifications: notifications.optional(),
 });
 
 const sections = {
@@ -201,7 +213,7 @@ const sections = {
         .optional(),
     })
     .optional(),
-  notifications: z.strictObject({ emails: unique(z.array(email)).optional() }).optional(),
+  notifications: notifications.optional(),
   protection: z
     .strictObject({
       /** CloudFormation refuses to delete the stack until this is false and deployed. */
@@ -253,7 +265,10 @@ export interface EnvironmentSpec {
   image: NonNullable<Sections['image']> & { base: 'pytorch-2.13' | 'smp-2.8.0' | 'cuda'; build: boolean };
   quotas: { enforce: 'fail' | 'warn' | 'off'; requestIncrease: boolean; require: QuotaRequirement[] };
   guardrails: Guardrails;
-  teams: Record<string, { principals: string[]; share: number; data: string[]; mlflow: string[] }>;
+  teams: Record<
+    string,
+    { principals: string[]; share: number; data: string[]; mlflow: string[]; notifications: Notifications }
+  >;
   access: { platformAdmins: string[]; auditors: string[]; ci: string[] };
   prices: Record<string, number>;
   budget?: Sections['budget'];
@@ -261,10 +276,16 @@ export interface EnvironmentSpec {
     backend: 'slipway' | 'batch';
     preemption: { afterMinutes: number; leastTrainingMinutes: number; protectedMinutes: number };
   };
-  notifications: { emails: string[] };
+  notifications: Notifications;
   protection: { terminationProtection: boolean };
   /** `region`: where a deploy submits it; needed only where the environment has several. */
   runs: { file: string; submit: 'manual' | 'on-change'; region?: string }[];
+}
+
+/** Who is told of runs. */
+export interface Notifications {
+  emails: string[];
+  slackChannel?: { workspaceId: string; channelId: string };
 }
 
 export interface QuotaRequirement {
@@ -291,9 +312,9 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
     quotas: resolveQuotas(merged('quotas')),
     guardrails: merged('guardrails'),
     teams: Object.fromEntries(
-      (teams.length > 0 ? teams : [['default', {}] as const]).map(([n, t]) => [
+      (teams.length > 0 ? teams : [['default', {} as z.output<typeof team>] as const]).map(([n, t]) => [
         n,
-        { principals: [], share: 1, data: [], mlflow: [], ...t },
+        { principals: [], share: 1, data: [], mlflow: [], ...t, notifications: { emails: [], ...t.notifications } },
       ]),
     ),
     access: { platformAdmins: [], auditors: [], ci: [], ...merged('access') },

@@ -13,6 +13,8 @@ export interface ReconcileDeps {
   region: string;
   queueUrl: string;
   topicArn: string;
+  /** Topics that chat channels read: of the environment by the empty name, of teams by theirs. @default none */
+  chatTopics?: Readonly<Record<string, string>>;
   eventBusName: string;
   /** Queue shares by team. */
   shares: Record<string, number>;
