@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { z } from 'zod';
+import { measuredReportSchema } from '../contracts/calibration';
 import {
   type Calibration,
   type CalibrationError,
@@ -17,19 +17,6 @@ import { readSources } from './report-sources';
 import { runTarget } from './run-target';
 import { json, type Terminal } from './terminal';
 
-/** What calibration needs of `slipway report --json`. */
-const reportSchema = z.object({
-  runId: z.string(),
-  environment: z.string(),
-  speed: z
-    .object({
-      key: z.string(),
-      planned: z.number().positive(),
-      interval80: z.tuple([z.number(), z.number()]),
-      measured: z.number().positive().nullable(),
-    })
-    .optional(),
-});
 type Measured = Pick<RunReport, 'runId' | 'environment' | 'speed'>;
 
 /** `slipway plan --calibrate RUN...`: reads measured steps of one's own runs and writes the environment's efficiencies. */
@@ -69,7 +56,7 @@ async function reportOf(run: string, options: CommonOptions): Promise<Measured> 
       `--calibrate: must be a run id or a file of slipway report --json, got ${run}, which is not JSON; name another one`,
     );
   }
-  const { success, data: report } = reportSchema.safeParse(data);
+  const { success, data: report } = measuredReportSchema.safeParse(data);
   if (!success)
     throw new UsageError(
       `--calibrate: must be a run id or a file of slipway report --json, got ${run}, which is another JSON file; name another one`,

@@ -1,26 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { z } from 'zod';
+import { calibrationSchema } from '../contracts/calibration';
 import type { Calibration } from '../planner/calibration';
 import { UsageError } from './exit';
-
-const measurement = z.object({
-  runId: z.string(),
-  key: z.string(),
-  planned: z.number().positive(),
-  interval80: z.tuple([z.number().positive(), z.number().positive()]),
-  measured: z.number().positive(),
-});
-
-const schema = z.object({
-  schema: z.literal(1),
-  environment: z.string(),
-  measurements: z.array(measurement),
-  efficiencies: z.record(
-    z.string(),
-    z.object({ speed: z.number().positive(), deviation: z.number().positive(), runs: z.array(z.string()) }),
-  ),
-});
 
 /** Beside the environment's own file, from the folder in which the command is called. */
 export const calibrationFile = (environment: string): string =>
@@ -38,7 +20,7 @@ export function readCalibration(environment: string | undefined): Calibration | 
   } catch (error) {
     throw wrong((error as Error).message);
   }
-  const { success, data: found, error } = schema.safeParse(data);
+  const { success, data: found, error } = calibrationSchema.safeParse(data);
   if (!success) throw wrong(error.issues[0]?.message ?? 'something else');
   return found;
 }
