@@ -1,6 +1,7 @@
 import { Stack } from 'aws-cdk-lib';
 import { Construct, type IConstruct } from 'constructs';
 import type { EnvironmentSpec } from '../spec/environment-file';
+import { mlflowServers } from '../spec/mlflow-servers';
 import { TrainingNetwork } from './training-network';
 
 /** The network of an environment file: made, named, or none. */
@@ -55,6 +56,7 @@ export class EnvironmentNetwork extends Construct {
       ),
       usesCodeArtifact: spec.network.packages === 'codeartifact',
       allowsRemoteDebug: spec.guardrails.allowRemoteDebug,
+      mlflowServers: mlflowServers(spec.teams),
     });
   }
 }

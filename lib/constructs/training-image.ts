@@ -26,6 +26,12 @@ import { allow } from './statement';
  * https://docs.aws.amazon.com/AmazonECR/latest/userguide/lifecycle_policy_parameters.html, 2026-11-21.
  */
 const LIFECYCLE = [
+  // An image that a rule selects cannot be taken by a rule of lower priority: https://docs.aws.amazon.com/AmazonECR/latest/userguide/LifecyclePolicies.html
+  [
+    'bases that builds start from stay',
+    'expire',
+    { tagStatus: 'tagged', tagPrefixList: ['base-'], countType: 'imageCountMoreThan', countNumber: 1000 },
+  ],
   ['layers of failed pushes', 'expire', { tagStatus: 'untagged', countType: 'sinceImagePushed', countNumber: 7 }],
   ['not pulled by any run', 'archive', { tagStatus: 'any', countType: 'sinceImagePulled', countNumber: 90 }],
   [
@@ -42,7 +48,7 @@ const BUILD_TIMEOUT = Duration.minutes(55);
 export interface TrainingImageProps {
   /** Name of the repository, `slipway-research`. */
   readonly repositoryName: string;
-  /** URI of the image to build on, best with a digest. */
+  /** URI of the image to build on. By a tag, it is what the tag was at the first build, which keeps a copy in the repository. */
   readonly baseImageUri: string;
   /** Folder with the Dockerfile. @default - containers/training of this package */
   readonly directory?: string;
@@ -139,6 +145,7 @@ export class TrainingImage extends Construct {
       environmentVariables: {
         REPOSITORY_URI: { value: this.repository.repositoryUri },
         BASE_IMAGE: { value: this.props.baseImageUri },
+        BASE_TAG: { value: baseTag(this.props.baseImageUri) },
         DOCKERFILE: { value: dockerfile },
         IMAGE_TAG: { value: 'none' },
       },
@@ -211,7 +218,7 @@ function lifecyclePolicy(): string {
   const rules = LIFECYCLE.map(([description, does, selection], index) => ({
     rulePriority: index + 1,
     description,
-    selection: { ...selection, countUnit: 'days' },
+    selection: { ...selection, ...(selection.countType !== 'imageCountMoreThan' && { countUnit: 'days' }) },
     action: does === 'expire' ? { type: 'expire' } : { type: 'transition', targetStorageClass: 'archive' },
   }));
   return JSON.stringify({ rules });
@@ -222,6 +229,10 @@ function contentTag(sourceHash: string, baseImageUri: string, dockerfile: string
   const parts = [sourceHash, baseImageUri, dockerfile, JSON.stringify(IMAGE_BUILD_SPEC)];
   return createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 24);
 }
+
+/** Tag under which the environment's repository keeps a base that is named by its own tag. */
+const baseTag = (baseImageUri: string): string =>
+  `base-${createHash('sha256').update(baseImageUri).digest('hex').slice(0, 12)}`;
 
 function baseRepositoryArn(uri: string): string | undefined {
   const found = parseEcrUri(uri);

@@ -25,6 +25,8 @@ export interface TrainingNetworkProps {
   readonly subnetOrder?: readonly string[];
   /** Buckets of other accounts that jobs may reach through the S3 endpoint, as ARNs. @default - none */
   readonly foreignBucketArns?: readonly string[];
+  /** ARNs of MLflow tracking servers that jobs log to; a locked network gets an endpoint for them. @default - none */
+  readonly mlflowServers?: readonly string[];
   /** Whether `requirements` come from CodeArtifact, which needs two more endpoints. @default false */
   readonly usesCodeArtifact?: boolean;
   /** Whether remote debug sessions are allowed, which need the Session Manager endpoint. @default false */
@@ -137,7 +139,8 @@ export class TrainingNetwork extends Construct {
     for (const [name, service] of services) {
       const options = { service, open: false, securityGroups: [group], subnets: selected };
       const endpoint = this.vpc.addInterfaceEndpoint(name, options);
-      for (const statement of interfaceEndpointPolicy(Stack.of(this), name)) endpoint.addToPolicy(statement);
+      const policy = interfaceEndpointPolicy(Stack.of(this), name, props.mlflowServers);
+      for (const statement of policy) endpoint.addToPolicy(statement);
     }
   }
 

@@ -2,7 +2,7 @@ export { type Assumption, type AssumptionArea, LEVELS, type Level } from './assu
 export { ASSUMPTION_AREAS, ASSUMPTIONS, assumptionsOf, requireAssumption } from './assumptions';
 export { assumptionsPage } from './assumptions-page';
 export { EFA_SECONDS, type LevelCost, mostCost } from './cost';
-export { VERIFY_ENVIRONMENT } from './deploy-file';
+export { deployFile, VERIFY_ENVIRONMENT } from './deploy-file';
 export { type CdkOutcome, type DeployWorld, deployWorld, type RunCdk } from './deploy-world';
 export { evidenceSentence } from './evidence';
 export { type Probe, type ProbeResult, runProbe, type Verdict } from './probe';
