@@ -6,14 +6,14 @@ import * as codebuild from 'aws-cdk-lib/aws-codebuild';
 import * as ecr from 'aws-cdk-lib/aws-ecr';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import type * as kms from 'aws-cdk-lib/aws-kms';
-import * as logs from 'aws-cdk-lib/aws-logs';
+import type * as logs from 'aws-cdk-lib/aws-logs';
 import { Asset } from 'aws-cdk-lib/aws-s3-assets';
 import { Construct } from 'constructs';
 import { parseEcrUri } from '../catalog/ecr-uri';
 import { REGIONS } from '../catalog/regions';
 import { IMAGE_BUILD_TYPE } from '../contracts/custom-resources';
 import { acknowledge } from './acknowledge';
-import { HandlerFunction, writeLogs } from './handler-function';
+import { deployLogGroup, HandlerFunction, writeLogs } from './handler-function';
 import { HandlerResource } from './handler-resource';
 import { IMAGE_BUILD_SPEC } from './image-build-spec';
 import { packageRoot } from './package-root';
@@ -70,7 +70,7 @@ export class TrainingImage extends Construct {
   /** Image by digest. */
   public readonly imageUri: string;
 
-  private buildLogs?: logs.LogGroup;
+  private buildLogs?: logs.ILogGroup;
 
   constructor(
     scope: Construct,
@@ -120,11 +120,8 @@ export class TrainingImage extends Construct {
   }
 
   private makeProject(source: Asset, dockerfile: string): codebuild.Project {
-    const logGroup = new logs.LogGroup(this, 'BuildLogs', {
-      retention: logs.RetentionDays.THREE_MONTHS,
-      // A failed first deploy must not delete the log that its message points to.
-      removalPolicy: this.props.retain === false ? RemovalPolicy.DESTROY : RemovalPolicy.RETAIN,
-    });
+    // A failed first deploy must not delete the log that its message points to.
+    const logGroup = deployLogGroup(this, 'BuildLogs');
     this.buildLogs = logGroup;
     const role = this.makeBuildRole(source, logGroup);
     const project = new codebuild.Project(this, 'Project', {
@@ -136,7 +133,7 @@ export class TrainingImage extends Construct {
       buildSpec: codebuild.BuildSpec.fromObjectToYaml(IMAGE_BUILD_SPEC),
       encryptionKey: this.props.key,
       timeout: BUILD_TIMEOUT,
-      logging: { cloudWatch: { logGroup } },
+      logging: { cloudWatch: { logGroup, prefix: 'image-build' } },
       environment: {
         buildImage: codebuild.LinuxBuildImage.STANDARD_7_0,
         computeType: codebuild.ComputeType.LARGE,
@@ -159,7 +156,7 @@ export class TrainingImage extends Construct {
     return project;
   }
 
-  private makeBuildRole(source: Asset, logGroup: logs.LogGroup): iam.Role {
+  private makeBuildRole(source: Asset, logGroup: logs.ILogGroup): iam.Role {
     const role = new iam.Role(this, 'BuildRole', { assumedBy: new iam.ServicePrincipal('codebuild.amazonaws.com') });
     allow(role, writeLogs(logGroup));
     const { bucket, s3ObjectKey } = source;

@@ -266,7 +266,7 @@ const imageWait = (places: Places): Use[] => [
   deployLogs(places),
   call('ecr:BatchGetImage', ask('ecr:BatchGetImage', places.of('ImageRepository'))),
   call('codebuild:BatchGetBuilds', ask('codebuild:BatchGetBuilds', places.of('ImageProject'))),
-  call('logs:GetLogEvents', ask('logs:GetLogEvents', places.of('ImageBuildLogs'))),
+  call('logs:GetLogEvents', ask('logs:GetLogEvents', places.arn('logs', 'log-group:/slipway/Slipway/deploys:*'))),
 ];
 
 const driver = (places: Places): Use[] => [
