@@ -107,9 +107,15 @@ export function runOnRung(run: RunSpec, rungId: string): RunSpec {
   const { kind, instances } = partsOfRung(rungId);
   const sized = instances === undefined ? run : onInstances(run, instances);
   const { maxPendingSeconds = ELASTIC_PENDING_SECONDS } = run.limits;
-  const patient = run.compute.elastic
-    ? { ...sized, limits: { ...sized.limits, maxPendingSeconds: Math.min(maxPendingSeconds, ELASTIC_PENDING_SECONDS) } }
-    : sized;
+  // Spot waits by its own limit, MaxWaitTimeInSeconds.
+  const isSpot = run.compute.capacity === 'spot' && kind !== ON_DEMAND;
+  const patient =
+    run.compute.elastic && !isSpot
+      ? {
+          ...sized,
+          limits: { ...sized.limits, maxPendingSeconds: Math.min(maxPendingSeconds, ELASTIC_PENDING_SECONDS) },
+        }
+      : sized;
   if (kind !== ON_DEMAND) return patient;
   return {
     ...patient,

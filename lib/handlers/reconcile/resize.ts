@@ -38,23 +38,24 @@ export function roomChanges(
 export const hasLeft = ({ attempt, roomFor }: RunRecord): boolean =>
   attempt?.handOver?.why === 'resized' && roomFor !== undefined;
 
-/** Takes room back that others need. False when a run has moved on meanwhile: the next pass counts again. */
+/** Changes the room that runs had: others may need it. False when a run has moved on meanwhile: the next pass counts again. */
 export async function takeRoomBack(deps: ReconcileDeps, changes: readonly RoomChange[]): Promise<boolean> {
+  const since = deps.now().getTime();
   for (const { run, rungId } of changes.filter((change) => change.run.roomFor !== undefined)) {
-    if (rungId !== undefined) continue;
+    const roomFor = rungId === undefined ? undefined : { rungId, since };
     const saved = await apart(deps, run, () =>
-      deps.store.save({ ...run, roomFor: undefined, version: run.version + 1 }, run.version, []),
+      deps.store.save({ ...run, roomFor, version: run.version + 1 }, run.version, []),
     );
     if (!saved) return false;
   }
   return true;
 }
 
-/** Writes down the room that runs get. A write that loses a race is made by the next pass. */
+/** Writes down the room that runs get which had none. A write that loses a race is made by the next pass. */
 export async function keepRoom(deps: ReconcileDeps, changes: readonly RoomChange[]): Promise<void> {
   const since = deps.now().getTime();
   for (const { run, rungId } of changes) {
-    if (rungId === undefined) continue;
+    if (rungId === undefined || run.roomFor !== undefined) continue;
     const text = `room for ${rungId} is kept for the next attempt`;
     const events = [{ at: since, what: 'room-kept', text, evidence: { rung: rungId } }];
     await apart(deps, run, () =>
