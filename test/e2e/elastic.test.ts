@@ -48,6 +48,8 @@ beforeAll(async () => {
   const aws = path.join(ROOT, '.slipway/python/bin/aws');
   await deployed.call(aws, ['s3', 'cp', raw, `s3://${BUCKET}/demo-raw/`, '--recursive', '--no-progress']);
   await deployed.slipway('launch', path.join(ROOT, 'runs/demo-tokenize.yaml'), '--yes', '--wait');
+  await launch('calm', 'compute.instanceCount=2');
+  await ended('calm');
 });
 afterAll(() => deployed?.end());
 
@@ -82,6 +84,13 @@ const short = (runId: string, ...set: string[]) =>
     ...set.flatMap((o) => ['--set', o]),
   );
 
+/** What the schedule does every five minutes. */
+async function tick(): Promise<void> {
+  const payload = ['--cli-binary-format', 'raw-in-base64-out', '--payload', '{"slipway":"tick"}'];
+  const answer = path.join(deployed.folder, 'tick.json');
+  await deployed.aws('lambda', 'invoke', '--function-name', 'slipway-e2e-reconcile', ...payload, answer);
+}
+
 /** Until a run has made so many steps. */
 async function reaches(runId: string, step: number): Promise<void> {
   for (let tries = 0; tries < 120; tries++) {
@@ -104,9 +113,12 @@ async function losses(runId: string): Promise<Map<number, number>> {
 const byStep = (found: Map<number, number>) => [...found].sort((a, b) => a[0] - b[0]);
 
 test('a preemptible run makes room, resumes, and has the losses of an undisturbed one to the last digit', async () => {
-  await launch('background', 'preemptible=true', 'compute.instanceCount=2');
+  await launch('background', 'preemptible=true', 'compute.instanceCount=2', 'code.arguments.minimum-step-seconds=1.5');
   await reaches('background', 5);
+  // The control plane looks every five minutes, and asks only jobs that it has seen training.
+  await tick();
   await short('urgent', 'compute.instanceCount=2');
+  await tick();
   expect(await ended('urgent')).toMatchObject({ state: 'completed', attempts: [{ status: 'Completed' }] });
   const background = await ended('background');
   expect(background).toMatchObject({ state: 'completed', attempts: [{ status: 'Failed' }, { status: 'Completed' }] });
@@ -121,8 +133,6 @@ test('a preemptible run makes room, resumes, and has the losses of an undisturbe
   expect(what).toEqual(expect.arrayContaining(['hand-over-asked', 'attempt-ended', 'run-preempted', 'run-completed']));
   expect(what.indexOf('hand-over-asked')).toBeLessThan(what.indexOf('run-preempted'));
 
-  await launch('calm', 'compute.instanceCount=2');
-  await ended('calm');
   const [disturbed, undisturbed] = [await losses('background'), await losses('calm')];
   expect(undisturbed.size).toBe(STEPS);
   expect(byStep(disturbed)).toEqual(byStep(undisturbed));
