@@ -1,12 +1,5 @@
+import type { Observation } from './recorded';
 import type { TableWorld } from './world';
-
-/** What a probe saw. */
-export interface Observation {
-  /** Whether the defect shows. */
-  shows: boolean;
-  /** What happened, as a sentence for the table. */
-  saw: string;
-}
 
 /** A defect of version 0.1.0 and how to see it. */
 export interface Probe {

@@ -3,32 +3,16 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Deployed, Observation, Probe } from './probe';
+import type { Deployed, Probe } from './probe';
 import { SERVICE_PROBES } from './probes-service';
 import { STACK_PROBES } from './probes-stack';
-import { checkedOut, ROOT, thisVersion, type Version } from './version';
+import { COLUMNS, type Column, FILE, type Observation, type Record010, type Row } from './recorded';
+import { checkedOut, thisVersion, type Version } from './version';
 import { TableWorld } from './world';
 
 /** Version 0.1.0. */
 export const COMMIT = '84c2e5e';
-export const FILE = path.join(ROOT, 'docs', 'emulator-0.1.0.json');
 export const PROBES: readonly Probe[] = [...STACK_PROBES, ...SERVICE_PROBES].sort((a, b) => a.finding - b.finding);
-
-export const COLUMNS = ['before', 'now', 'thisVersion'] as const;
-export type Column = (typeof COLUMNS)[number];
-
-export interface Row extends Partial<Record<Column, Observation>> {
-  finding: number;
-  defect: string;
-}
-
-export interface Record010 {
-  commit: string;
-  /** Commit of the working tree that the last column was seen with. */
-  thisCommit: string;
-  recorded: string;
-  rows: Row[];
-}
 
 /** Looks for some of the defects; `columns` are looked at one after the other. */
 export async function observe(findings: readonly number[], columns: readonly Column[] = COLUMNS): Promise<Record010> {

@@ -35,10 +35,18 @@ const UNREAD = 'Nothing of ours reads it.';
 export const DECISIONS: readonly Decision[] = [
   {
     call: /^s3 (HeadBucket|ListBuckets)$/,
-    at: /Bucket(Arn|Region)$/,
-    right: 'MiniStack',
-    aws: 'ARN and Region of the bucket are in the answer.',
+    at: /BucketArn$/,
+    right: 'moto',
+    aws: 'The ARN is in the answer of directory buckets alone.',
     source: `${S3}/API_HeadBucket.html`,
+    done: UNREAD,
+  },
+  {
+    call: /^s3 ListBuckets$/,
+    at: /BucketRegion$/,
+    right: 'MiniStack',
+    aws: 'The Region of each bucket is in the answer.',
+    source: `${S3}/API_Bucket.html`,
   },
   {
     call: /^s3 PutBucketLifecycle/,
@@ -290,7 +298,7 @@ export const DECISIONS: readonly Decision[] = [
     call: /^logs FilterLogEvents/,
     at: /^searchedLogStreams/,
     right: 'MiniStack',
-    aws: 'The list is empty since June 2019.',
+    aws: 'The list is empty since May 15, 2020.',
     source: `${LOGS}/API_FilterLogEvents.html`,
   },
   {

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -39,7 +39,7 @@ export async function startMoto(): Promise<Emulator> {
   const env = { PATH: process.env.PATH ?? '', HOME: tmpdir(), MOTO_ACCOUNT_ID: ACCOUNT };
   const child = spawn(program, ['-H', '127.0.0.1', '-p', String(port)], {
     env,
-    stdio: ['ignore', 'ignore', process.env.MOTO_LOG ? openSync(process.env.MOTO_LOG, 'a') : 'ignore'],
+    stdio: 'ignore',
   });
   const endpoint = `http://127.0.0.1:${port}`;
   await untilReady(child, endpoint);

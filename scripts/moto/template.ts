@@ -12,37 +12,13 @@ import {
 import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { PutParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { ACCOUNT, type Emulator, REGION } from './servers';
+import { MOTO_FAULTS } from './template-expected';
 
 const ROOT = path.resolve(__dirname, '..', '..');
 const ASSETS = `cdk-hnb659fds-assets-${ACCOUNT}-${REGION}`;
 
 /** Types that need what a second emulator has not: functions that answer CloudFormation, and builds. */
 const NEEDS_FUNCTIONS = /^(Custom::|AWS::CloudFormation::CustomResource|AWS::CDK::)/;
-
-/** What moto 5.2.5 fails on by a fault of its own, and what stands in the template instead. */
-export const MOTO_FAULTS: readonly {
-  type: string;
-  does: string;
-  instead: (id: string, properties: Properties) => Properties;
-}[] = [
-  {
-    type: 'AWS::KMS::Key',
-    does: 'reads `TagKey` and `TagValue` of tags, CloudFormation sends `Key` and `Value` (KeyError)',
-    instead: (_, { Tags: _tags, ...kept }) => kept,
-  },
-  {
-    type: 'AWS::SSM::Parameter',
-    does: 'takes tags as a list, CloudFormation sends a map (TypeError)',
-    instead: (_, { Tags: _tags, ...kept }) => kept,
-  },
-  {
-    type: 'AWS::SQS::Queue',
-    does: 'gives a FIFO queue without a name one that does not end in `.fifo`, and refuses it',
-    instead: (id, kept) => (kept.FifoQueue ? { ...kept, QueueName: `${id}.fifo` } : kept),
-  },
-];
-
-type Properties = Record<string, unknown>;
 
 interface Template {
   Resources: Record<string, { Type: string; Properties?: Record<string, unknown> }>;
@@ -185,9 +161,10 @@ async function deploy(emulator: Emulator, template: Template): Promise<StackEnd>
   const { StackResources = [] } = await cloudformation.send(new DescribeStackResourcesCommand({ StackName }));
   const { StackEvents = [] } = await cloudformation.send(new DescribeStackEventsCommand({ StackName }));
   const made: Record<string, number> = {};
+  // A resource of a type that moto does not know is an entry without a name.
   for (const { LogicalResourceId: id = '' } of StackResources) {
-    const type = template.Resources[id]?.Type ?? '';
-    made[type] = (made[type] ?? 0) + 1;
+    const type = template.Resources[id]?.Type;
+    if (type) made[type] = (made[type] ?? 0) + 1;
   }
   const failed = StackEvents.find(({ ResourceStatus }) => ResourceStatus?.endsWith('FAILED'));
   return { status: stack?.StackStatus ?? '', reason: failed?.ResourceStatusReason ?? '', made };

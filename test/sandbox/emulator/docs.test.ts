@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { emulatorRules, withGenerated } from '../../../scripts/emulator/page';
+import { recorded } from '../../../scripts/emulator/recorded';
 
 const ROOT = path.join(__dirname, '..', '..', '..');
 
@@ -32,4 +33,11 @@ test('the action facts of the emulator are those of the reference that the templ
   expect(keys).toEqual(
     Object.fromEntries(names.map((name) => [name, [...new Set(facts(name).flatMap((each) => each.keys))].sort()])),
   );
+});
+
+test('every finding of the table shows in version 0.1.0 with the rules, and none in this version', () => {
+  const { rows } = recorded();
+  expect(rows.map(({ finding }) => finding)).toEqual([2, 3, 4, 5, 6, 7, 8, 10, 13, 15, 18]);
+  expect(rows.filter(({ now }) => !now?.shows)).toEqual([]);
+  expect(rows.filter(({ thisVersion }) => thisVersion?.shows !== false)).toEqual([]);
 });

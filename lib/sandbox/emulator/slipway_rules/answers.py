@@ -1,4 +1,4 @@
-"""Calls that AWS refuses, each by its own reference, and MiniStack answers; a second emulator showed them (docs/emulator.md).
+"""Calls that AWS answers otherwise than MiniStack, each by its own reference; a second emulator showed most of them (docs/emulator.md).
 
 - A subject of SNS has at most 100 characters: https://docs.aws.amazon.com/sns/latest/api/API_Publish.html
 - The detail of an event is a JSON object, else the entry fails with MalformedDetail:
@@ -6,11 +6,14 @@
   https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevents.html
 - A bucket policy is JSON, else MalformedPolicy: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
 - PutObject answers with the checksum that it was given: https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutObject.html
+- DescribeRepositories is asked for on the repositories that it names, which MiniStack asks for on `*`; of several, on the first:
+  https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelasticcontainerregistry.html
 - DescribeImages of an image that is not there: https://docs.aws.amazon.com/AmazonECR/latest/APIReference/API_DescribeImages.html
 """
 
 import json
 
+from ministack.core import iam_actions
 from ministack.core.responses import error_response_json, json_response
 from ministack.services import ecr, eventbridge, s3, sns
 
@@ -75,7 +78,16 @@ def put_object(original, bucket_name, key, body, headers):
     return status, answered, content
 
 
+def resource_of_request(original, service, method, path, headers, body, query_params, region, account_id):
+    found = original(service, method, path, headers, body, query_params, region, account_id)
+    if service != "ecr" or found != "*":
+        return found
+    names = json.loads(body or b"{}").get("repositoryNames")
+    return f"arn:aws:ecr:{region}:{account_id}:repository/{names[0]}" if names else found
+
+
 def install() -> None:
+    wrap(iam_actions, "extract_resource_arn", resource_of_request)
     wrap(s3, "_put_bucket_policy", put_bucket_policy)
     wrap(s3, "_put_object", put_object)
     wrap(sns, "_publish", publish)
