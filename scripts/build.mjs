@@ -27,8 +27,6 @@ if (wants('cli')) {
     platform: 'node',
     target: 'node20',
     minifySyntax: true,
-    // The simulation knows a call by the name of its command.
-    keepNames: true,
     logLevel: 'warning',
     banner: {
       js: "#!/usr/bin/env node\nimport { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url); const __dirname = import.meta.dirname;",

@@ -1,6 +1,7 @@
 import { type Action, changeAttempt, type Move, move, NO_MOVE } from './action';
 import { failRun, stopRun } from './end-run';
 import { finishAttempt, reused, vanished } from './finish';
+import { isEqual } from './is-equal';
 import { endUncreated, intendAttempt, SECOND_LOOK_MS, SETTLE_MS, settleIntent } from './launch';
 import type { Observed, PresentJob } from './observed';
 import { type Attempt, type EpochMs, isOver, liveAttempt, type Notice, type RunRecord } from './record';
@@ -104,11 +105,4 @@ const notifyAction = (notice: Notice): Action => ({ do: 'notify', notice, eviden
 
 function differs(record: RunRecord, changes: Partial<RunRecord>): boolean {
   return Object.entries(changes).some(([key, value]) => !isEqual(record[key as keyof RunRecord], value));
-}
-
-function isEqual(a: unknown, b: unknown): boolean {
-  if (a === b) return true;
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
-  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
-  return [...keys].every((key) => isEqual((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key]));
 }

@@ -35,10 +35,17 @@ export function nextProgress(attempt: Attempt, beat: Heartbeat | undefined, now:
     step: beat.step,
     phase: beat.phase,
     beatAt: beat.writtenAt,
-    movedAt: moved ? now : before.movedAt,
+    movedAt: moved ? movedAt(before, beat, now) : before.movedAt,
     ...(beat.vitals && { vitals: beat.vitals }),
-    ...(beat.starts && { starts: mergeStarts(before?.starts, beat.starts) }),
+    ...(beat.starts && mergeStarts(before, beat.starts)),
   };
+}
+
+/** When step or phase changed, by our clock. Where the driver times its steps, the age of the newest one in the beat says it. */
+function movedAt(before: Progress | undefined, { phase, writtenAt, starts = [] }: Heartbeat, now: EpochMs): EpochMs {
+  const stepAt = starts[starts.length - 1]?.stepAt;
+  if (!before || before.phase !== phase || stepAt == null) return now;
+  return Math.max(before.movedAt, now - Math.max(0, writtenAt - stepAt));
 }
 
 /** What of an observation tells whether a job moves. */

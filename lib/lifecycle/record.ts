@@ -147,6 +147,8 @@ export interface Progress {
   vitals?: Vitals;
   /** Every start of the attempt's ranks that a heartbeat has named; absent with older drivers. */
   starts?: StartTimes[];
+  /** How many of them were those of drivers before the present one. @default 0 */
+  earlierStarts?: number;
 }
 
 export interface Attempt {

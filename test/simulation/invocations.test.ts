@@ -11,6 +11,7 @@ class Client {
 }
 class FindCommand {
   readonly input = {};
+  readonly schema = [9, 'table', 'Find'];
 }
 
 /** A reconcile function with one client of a service that answers at once; `reached` counts the calls that came to the service. */

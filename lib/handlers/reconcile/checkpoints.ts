@@ -19,6 +19,8 @@ export interface CheckpointSearch {
   bad?: readonly string[];
   /** How many complete ones are looked for. @default 3: the next is tried when the newest proves unreadable */
   enough?: number;
+  /** A checkpoint that an earlier look found whole: where it is still the newest, it is not read again. @default none */
+  known?: Checkpoint | null;
 }
 
 /**
@@ -42,9 +44,12 @@ export async function listCheckpoints(
 async function committed(
   s3: S3Client,
   prefixUri: string,
-  { bad = [], enough = ENOUGH }: CheckpointSearch,
+  { bad = [], enough = ENOUGH, known }: CheckpointSearch,
 ): Promise<Listed> {
   const top = await listFolder(s3, prefixUri);
+  const [newest] = byStep(top.folders);
+  if (known && newest !== undefined && known.uri === `${prefixUri}${newest}`)
+    return { kind: 'listed', committed: [known], torn: [] };
   const found = { kind: 'listed' as const, committed: [] as Checkpoint[], torn: [] as Listed['torn'] };
   const committedAt: Record<string, number> = {};
   let newestWriteAt = top.newestWriteAt;

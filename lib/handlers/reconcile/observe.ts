@@ -1,6 +1,7 @@
 import { fitsMemory } from '../../admission';
 import { fillPlaceholders, runPrefixes } from '../../job/plan';
 import { runOnRung } from '../../lifecycle/ladder';
+import { isDueForListing, isSteady } from '../../lifecycle/look';
 import { type CheckpointObservation, NOTHING_OBSERVED, type Observed } from '../../lifecycle/observed';
 import { type Attempt, type Checkpoint, isOver, liveAttempt, type RunRecord } from '../../lifecycle/record';
 import { type QuotaNeed, runQuotaNeeds } from '../../quota';
@@ -37,13 +38,15 @@ export async function observe(deps: ReconcileDeps, subject: Subject, carried: Ca
   const isCreated = attempt?.phase === 'created';
   const mayHaveRun = job.kind === 'absent';
   const isLive = job.kind === 'present' && LIVE.includes(job.status);
-  const [beat, checkpoints, startFrom] = await Promise.all([
-    isCreated ? ownHeartbeat(deps, subject) : {},
-    isCreated || mayHaveRun || mayLaunch(record, attempt)
-      ? ownCheckpoints(deps, subject, isLive)
-      : NOTHING_OBSERVED.checkpoints,
+  const isWanted = isCreated || mayHaveRun || mayLaunch(record, attempt);
+  const mayWait = isLive && !isDueForListing(record, job, deps.now().getTime());
+  const [beat, listed, startFrom] = await Promise.all([
+    isCreated ? ownHeartbeat(deps, subject) : ({} as HeartbeatReading),
+    isWanted && !mayWait ? ownCheckpoints(deps, subject, isLive) : NOTHING_OBSERVED.checkpoints,
     mayLaunch(record, attempt) && isLocated(subject) ? findStart(deps, subject) : undefined,
   ]);
+  // Without a heartbeat, what was written last is the only sign of life.
+  const checkpoints = mayWait && !beat.heartbeat ? await ownCheckpoints(deps, subject, isLive) : listed;
   const rungs = needsRung(job, record, attempt)
     ? { rungsThatDoNotFit: tooSmall(deps, subject), rungsAboveQuota: await aboveQuota(deps, subject) }
     : {};
@@ -59,10 +62,17 @@ const needsRung = (job: Observed['job'], record: RunRecord, attempt: Attempt | u
   attempt?.phase === 'intent' ||
   (job.kind === 'present' && !LIVE.includes(job.status));
 
+/** Rungs that do not fit, by the intent that names them: neither changes. */
+const tooSmallOf = new WeakMap<RunIntent, string[]>();
+
 /** Rungs of the ladder on which the planner knows that the run cannot fit. */
 function tooSmall(deps: ReconcileDeps, { record, intent }: Subject): string[] {
+  const known = tooSmallOf.get(intent);
+  if (known) return known;
   const fits = (rungId: string) => fitsMemory(runOnRung(intent.spec, rungId), deps.region);
-  return record.policy.ladder.filter((rung) => !fits(rung.id)).map((rung) => rung.id);
+  const found = record.policy.ladder.filter((rung) => !fits(rung.id)).map((rung) => rung.id);
+  tooSmallOf.set(intent, found);
+  return found;
 }
 
 /**
@@ -118,8 +128,9 @@ async function ownCheckpoints(deps: ReconcileDeps, subject: Subject, isLive: boo
   const visible = visibleCheckpoints(subject);
   if (!visible) return { kind: 'listed', committed: [], torn: [] };
   const { marker, prefix } = visible;
-  const bad = subject.record.badCheckpoints;
-  const listed = await listCheckpoints(deps.s3, prefix, { marker, bad, ...(isLive && { enough: 1 }) });
+  const { badCheckpoints: bad, committed } = subject.record;
+  const live = { enough: 1, ...(isSteady(subject.record) && { known: committed }) };
+  const listed = await listCheckpoints(deps.s3, prefix, { marker, bad, ...(isLive && live) });
   return listed.kind === 'unreadable' && hasNoneYet(subject) ? { kind: 'listed', committed: [], torn: [] } : listed;
 }
 

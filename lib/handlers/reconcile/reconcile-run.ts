@@ -1,8 +1,9 @@
 import type { Action, Effect } from '../../lifecycle/action';
 import { type Backoff, backoffSeconds } from '../../lifecycle/backoff';
 import { decide } from '../../lifecycle/decide';
-import type { CreateOutcome } from '../../lifecycle/observed';
-import { isOver, type RunRecord } from '../../lifecycle/record';
+import { isSteady, isWorthWriting } from '../../lifecycle/look';
+import type { CreateOutcome, Observed } from '../../lifecycle/observed';
+import { type EpochMs, isOver, type RunRecord } from '../../lifecycle/record';
 import { readDescriptor } from '../shared/descriptors';
 import { describeError } from '../shared/errors';
 import { sendMessage } from '../shared/queue';
@@ -15,6 +16,9 @@ import { type Carried, observe, type Subject, visibleCheckpoints } from './obser
 const MOST_PAUSES = 3;
 const PAUSE: Backoff = { firstSeconds: 8, mostSeconds: 28 };
 const DOUBTFUL: readonly CreateOutcome['kind'][] = ['doubtful', 'throttled', 'exists'];
+
+/** Of a run whose job trains only the buckets are needed, which no deploy changes. */
+const STEADY_DESCRIPTOR_MS = 3_600_000;
 
 /** A round may wait this long for the answer of its create. */
 const ROUND_MS = 40_000;
@@ -35,7 +39,9 @@ export async function reconcileRun(deps: ReconcileDeps, runId: string): Promise<
     const subject = await load(deps, runId);
     if (!subject) return deps.log('warn', 'no such run', { runId });
     const observed = await observe(deps, subject, carried);
-    const done = await carryOut(deps, subject, decide(subject.record, observed, deps.now().getTime()));
+    const actions = wanted(subject.record, observed, deps.now().getTime());
+    const done = await carryOut(deps, subject, actions);
+    if (done !== 'lost-race' && isSettled(actions, observed, deps.now().getTime())) return;
     carried = typeof done === 'string' ? { published: [] } : done;
     // A write whose answer was lost looks like a lost race, and its effect was not done.
     if (done === 'lost-race') doubt.open = true;
@@ -43,6 +49,21 @@ export async function reconcileRun(deps: ReconcileDeps, runId: string): Promise<
     if (done === 'nothing-more' && !(await pauseInDoubt(deps, subject.record, doubt))) return;
   }
   deps.log('info', 'left for the next tick', { runId });
+}
+
+/** What is decided, without a write that says no more than that steps go on. */
+function wanted(record: RunRecord, observed: Observed, now: EpochMs): Action[] {
+  const actions = decide(record, observed, now);
+  const [save] = actions;
+  const isAlone = actions.length === 1 && save?.do === 'save' && save.events.length === 0;
+  return isAlone && !isWorthWriting(record, save.record) ? [] : actions;
+}
+
+/** Nothing was done but a write, and after it the same observation asks for nothing more: another look would only repeat this one. */
+function isSettled(actions: readonly Action[], observed: Observed, now: EpochMs): boolean {
+  const [save, ...effects] = actions;
+  const isFresh = observed.create === undefined && observed.published.length === 0;
+  return isFresh && save?.do === 'save' && effects.length === 0 && wanted(save.record, observed, now).length === 0;
 }
 
 /**
@@ -70,7 +91,8 @@ async function load(deps: ReconcileDeps, runId: string): Promise<Subject | undef
   const [record, intent] = await Promise.all([deps.store.find(runId), deps.store.findIntent(runId)]);
   if (!record || !intent) return undefined;
   try {
-    return { record, intent, descriptor: await readDescriptor(deps, record.team) };
+    const most = isSteady(record) ? STEADY_DESCRIPTOR_MS : undefined;
+    return { record, intent, descriptor: await readDescriptor(deps, record.team, most) };
   } catch (error) {
     // Without it nothing new starts; a stop, and what is known of a live job, do not depend on it.
     const descriptorError = describeError(error);

@@ -6,6 +6,7 @@ import {
   runMessageSchema,
   tickSchema,
 } from '../../contracts/launcher';
+import { isDueForLook } from '../../lifecycle/look';
 import { describeError } from '../shared/errors';
 import { comeAgainSoon, sendMessage } from '../shared/queue';
 import { admitRuns } from './admit-runs';
@@ -34,12 +35,13 @@ export async function onEvent(deps: ReconcileDeps, event: unknown): Promise<Queu
   );
 }
 
-/** One message per active run, and one for the queue of runs. */
+/** One message per active run that is due, and one for the queue of runs. */
 async function onTick(deps: ReconcileDeps): Promise<undefined> {
   // Two ticks at once may become one, a later one never: what it would have seen may be new.
   const once = `tick/${deps.now().getTime()}`;
-  const active = await deps.store.active();
-  deps.log('info', 'tick', { active: active.length });
+  const all = await deps.store.active();
+  const active = all.filter((run) => isDueForLook(run, deps.now().getTime()));
+  deps.log('info', 'tick', { active: all.length, looked: active.length });
   await sendMessage(deps.sqs, deps.queueUrl, { kind: 'admit' }, once);
   for (let from = 0; from < active.length; from += AT_ONCE) {
     if (from > 0) await deps.sleep(SPREAD_MS);

@@ -2,9 +2,12 @@ import { GetParameterCommand, type SSMClient } from '@aws-sdk/client-ssm';
 import { descriptorParameter } from '../../contracts/launcher';
 import type { Descriptor } from '../../spec/descriptor';
 import { loadDescriptor } from '../../spec/load';
+import { remember } from './remember';
 
 /** A deploy changes a descriptor; until then every run of a team has the same one. */
 const CACHE_MS = 60_000;
+/** The same text is read by every process at every deploy only once. */
+const parse = remember((text) => loadDescriptor(text), 50);
 
 interface DescriptorDeps {
   ssm: SSMClient;
@@ -16,16 +19,20 @@ interface DescriptorDeps {
 const caches = new WeakMap<SSMClient, Map<string, { descriptor: Descriptor; at: number }>>();
 
 /**
- * The descriptor of the day for one team, at most a minute old: a tick over hundreds of runs reads it once in each process. Throws when the
- * parameter is missing or no descriptor.
+ * The descriptor of the day for one team. Throws when the parameter is missing or no descriptor.
+ * @param mostMs how old it may be. @default a minute, so that a job starts by what was deployed last
  */
-export async function readDescriptor({ ssm, environment, now }: DescriptorDeps, team: string): Promise<Descriptor> {
+export async function readDescriptor(
+  { ssm, environment, now }: DescriptorDeps,
+  team: string,
+  mostMs = CACHE_MS,
+): Promise<Descriptor> {
   const Name = descriptorParameter(environment, team);
   const cache = caches.get(ssm) ?? new Map<string, { descriptor: Descriptor; at: number }>();
   caches.set(ssm, cache);
   const known = cache.get(Name);
   const at = now().getTime();
-  if (known && Math.abs(at - known.at) < CACHE_MS) return known.descriptor;
+  if (known && Math.abs(at - known.at) < mostMs) return known.descriptor;
   const descriptor = await fetchDescriptor(ssm, Name);
   cache.set(Name, { descriptor, at });
   return descriptor;
@@ -33,7 +40,7 @@ export async function readDescriptor({ ssm, environment, now }: DescriptorDeps, 
 
 async function fetchDescriptor(ssm: SSMClient, Name: string): Promise<Descriptor> {
   const { Parameter } = await ssm.send(new GetParameterCommand({ Name }));
-  const { value, issues } = loadDescriptor(Parameter?.Value ?? '');
+  const { value, issues } = parse(Parameter?.Value ?? '');
   if (!value) throw new Error(`SSM parameter ${Name} is no descriptor: ${issues.map((i) => i.message).join('; ')}`);
   return value;
 }

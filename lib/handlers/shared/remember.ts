@@ -3,14 +3,18 @@
  * it gives is shared, so that nobody may change it.
  * @param most results that are kept; the oldest goes first
  */
-export function remember<T>(read: (text: string) => T, most = 500): (text: string) => T {
+export function remember<T>(read: (text: string) => T, most = 500): Remembered<T> {
   const known = new Map<string, T>();
-  return (text) => {
-    const found = known.get(text);
-    if (found !== undefined) return found;
-    const made = read(text);
+  const keep = (text: string, made: T) => {
     known.set(text, made);
     if (known.size > most) known.delete(known.keys().next().value as string);
     return made;
   };
+  return Object.assign((text: string) => known.get(text) ?? keep(text, read(text)), { keep });
+}
+
+export interface Remembered<T> {
+  (text: string): T;
+  /** What the text says is known already: it was just written. */
+  keep(text: string, made: T): T;
 }

@@ -43,6 +43,8 @@ import { remember } from './remember';
 
 /** A transaction may hold 100 items; more lines than this in one decision would be a mistake of ours. */
 const MOST_EVENTS = 90;
+/** Intents that a process keeps, about 15 KB each; the oldest goes first. */
+const MOST_INTENTS = 2000;
 
 const recordOf = remember((text) => migrateRecord(JSON.parse(text) as RunRecord));
 const intentOf = remember((text) => migrateIntent(JSON.parse(text) as RunIntent));
@@ -52,6 +54,8 @@ const intentOf = remember((text) => migrateIntent(JSON.parse(text) as RunIntent)
  * read with. Reads of one run are consistent; the two indexes lag and are only lists of what to look at.
  */
 export class RunStore {
+  private readonly intents = new Map<string, RunIntent>();
+
   constructor(
     private readonly dynamodb: DynamoDBClient,
     private readonly tableName: string,
@@ -62,9 +66,16 @@ export class RunStore {
     return item && recordOf(textOf(item));
   }
 
+  /** What the run was made from. It is written once, so that a process reads it once. */
   async findIntent(runId: string): Promise<RunIntent | undefined> {
+    const known = this.intents.get(runId);
+    if (known) return known;
     const item = await this.get(intentKey(runId));
-    return item && intentOf(textOf(item));
+    if (!item) return undefined;
+    const intent = intentOf(textOf(item));
+    this.intents.set(runId, intent);
+    if (this.intents.size > MOST_INTENTS) this.intents.delete(this.intents.keys().next().value as string);
+    return intent;
   }
 
   /** The run that an earlier start with this request id made. */
@@ -86,10 +97,12 @@ export class RunStore {
 
   /** @returns false when somebody else has written the run since it was read */
   save(record: RunRecord, previousVersion: number, events: readonly TimelineEvent[]): Promise<boolean> {
+    const Item = runItem(record);
+    recordOf.keep(textOf(Item), record);
     const run: TransactWriteItem = {
       Put: {
         TableName: this.tableName,
-        Item: runItem(record),
+        Item,
         ConditionExpression: '#version = :previous',
         ExpressionAttributeNames: { '#version': 'version' },
         ExpressionAttributeValues: { ':previous': { N: String(previousVersion) } },

@@ -37,6 +37,15 @@ interface Tally extends CallCount {
   inSecond: number;
 }
 
+/** A command of the SDK: its schema is `[kind, namespace, operation, ...]`. */
+interface SdkCommand {
+  input: never;
+  schema?: readonly unknown[];
+}
+
+/** A bundle may give the class another name; the name in the schema is the service's own. */
+const operationOf = ({ schema }: SdkCommand): string => String(schema?.[2]);
+
 interface Send {
   name: string;
   service: string;
@@ -85,8 +94,7 @@ export class Gateway {
 
   /** A client of the SDK whose calls come here. An instance of its class, because paginators ask for one. */
   client<T extends object>(kind: { prototype: T }, service: string, settings: ClientSettings, slot: Slot): T {
-    const send = (command: { constructor: { name: string }; input: never }) =>
-      this.send(service, command.constructor.name.replace(/Command$/, ''), command.input, settings, slot);
+    const send = (command: SdkCommand) => this.send(service, operationOf(command), command.input, settings, slot);
     return Object.assign(Object.create(kind.prototype) as T, { send });
   }
 

@@ -16,20 +16,23 @@ import { Told } from './told';
 import { Troubles } from './troubles';
 import { WaitingRuns } from './waiting-runs';
 
-const makeAll = (): Invariant[] => [
-  new OneLiveJob(),
-  new StopWins(),
-  new Ends(),
-  new NoOrphan(),
-  new BooksBalance(),
-  new Budget(),
-  new WorkKept(),
-  new Fair(),
-  new Backfill(),
-  new Told(),
-  new HealthyLeftAlone(),
-  new Rates(),
-];
+function makeAll(): Invariant[] {
+  const fair = new Fair();
+  return [
+    new OneLiveJob(),
+    new StopWins(),
+    new Ends(),
+    new NoOrphan(),
+    new BooksBalance(),
+    new Budget(),
+    new WorkKept(),
+    fair,
+    new Backfill(fair),
+    new Told(),
+    new HealthyLeftAlone(),
+    new Rates(),
+  ];
+}
 
 /** Names of all invariants, in the order of the output. */
 export const INVARIANTS: readonly string[] = makeAll().map(({ name }) => name);

@@ -63,6 +63,10 @@ export class Backfill extends Invariant {
   private readonly since = new Map<SimRun, number>();
   private readonly refusedAt = new Map<string, number>();
 
+  constructor(private readonly fair: Fair) {
+    super();
+  }
+
   override onRefused(jobName: string): void {
     this.refusedAt.set(jobName, this.now);
   }
@@ -74,7 +78,7 @@ export class Backfill extends Invariant {
     for (const run of world.runs) {
       const calm = calmOf[resumes(run) ? 'resume' : 'first'];
       const may = waiting.roomSinceOf(run) !== undefined && !this.isRefused(run);
-      if (!may || list.some((other) => this.goesFirst(other, run))) {
+      if (!may || list.some((other) => this.goesFirst(other, run) || this.fair.mayFavour(run, other))) {
         this.since.delete(run);
         continue;
       }
@@ -159,6 +163,19 @@ export class Fair extends Invariant {
     this.break(
       `run ${run.id} started while ${favoured.id} waited and could have (${favoured.record?.reason}); instance-hours of their entitlement: ${hours(run.team)}, ${hours(favoured.team)}`,
     );
+  }
+
+  /** Whether a start of `run` might be unfair to `other`, as far as a queue with other roundings can know. */
+  mayFavour(run: SimRun, other: SimRun): boolean {
+    const { waiting } = this.scene;
+    if (other.team === run.team || !waiting.isReady(other) || !waiting.fits(other)) return false;
+    const pools = waiting.needsOf(run);
+    if (![...waiting.needsOf(other).keys()].some((pool) => pools.has(pool))) return false;
+    this.count();
+    const demanding = new Set([...this.used.keys(), ...waiting.list().map(({ team }) => team)]);
+    const usage = (team: string) => this.used.get(team) ?? 0;
+    const isAbove = usage(run.team) > this.entitlementOf(run.team, demanding) * (1 - MARGIN);
+    return isAbove && usage(other.team) < this.entitlementOf(other.team, demanding) * (1 + MARGIN);
   }
 
   private hasStoodReady(run: SimRun): boolean {

@@ -116,6 +116,7 @@ export class Fleet {
     job.restarts += 1;
     job.setAside.push({ host, reason });
     job.stepping?.pause(this.clock.now, false);
+    job.stepping?.starts.next(this.clock.now);
     this.timer(job, job.truth?.behaviour.startMs ?? 0, () => this.beginSteps(job));
     return true;
   }
@@ -195,6 +196,7 @@ export class Fleet {
     const startMs = job.truth?.behaviour.startMs ?? 0;
     this.timer(job, startMs / 2, () => {
       job.driverSince = this.clock.now;
+      job.stepping?.starts.renew();
       this.turn(job, 'InProgress', 'Training');
     });
     this.timer(job, startMs, () => this.beginSteps(job));
@@ -295,6 +297,7 @@ export class Fleet {
     const { now } = this.clock;
     const saves = isTerm && job.truth?.isBuiltin === true && !job.isHung && job.stepping?.isGoing === true;
     job.stepping?.pause(now, saves);
+    job.stepping?.starts.end(now);
     if (job.truth) job.truth.lastBeat = beatOf(job, now) ?? job.truth.lastBeat;
     job.driverSince = undefined;
     const waits = this.pending.indexOf(job);

@@ -2,6 +2,7 @@ import type { SimMs } from '../core/clock';
 import { EPOCH_MS } from '../core/epoch';
 import type { S3Object } from '../services/s3';
 import { type SimJob, shapeCount } from './job';
+import { StartLog } from './start-log';
 
 /** The driver beats this often (containers/driver/slipway_driver/heartbeat.py). */
 const BEAT_MS = 60_000;
@@ -34,8 +35,15 @@ function factsOf(job: SimJob, at: SimMs) {
     stepsPerHour: isStepping ? perHour : null,
     usualStepsPerHour: isStepping ? perHour : null,
     restarts: job.restarts,
+    starts: startsOf(job, at),
     handOver: job.isAskedToLeave,
     setAside: job.setAside,
     sparesLeft: truth && truth.spec.compute.spareInstances > 0 ? job.sparesLeft : null,
   };
+}
+
+/** A script whose steps are not seen has starts without steps. */
+function startsOf({ truth, stepping }: SimJob, at: SimMs) {
+  const { secondsPerStep = 1, totalSteps = 0 } = (truth?.showsSteps && truth.behaviour) || {};
+  return (truth?.showsSteps && stepping ? stepping.starts : new StartLog()).facts(at, secondsPerStep, totalSteps);
 }

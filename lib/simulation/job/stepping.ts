@@ -1,5 +1,6 @@
 import type { SimMs } from '../core/clock';
 import type { RunTruth } from './run-truth';
+import { StartLog } from './start-log';
 
 /** The steps of one attempt: when each was made, and which of them are committed. Computed when somebody looks. */
 export class Stepping {
@@ -9,6 +10,7 @@ export class Stepping {
   /** Milliseconds of steps since the first step of the attempt. */
   private stepped = 0;
   firstStep: number | undefined;
+  readonly starts = new StartLog();
 
   constructor(
     private readonly truth: RunTruth,
@@ -28,6 +30,7 @@ export class Stepping {
     this.stretch = { from: now, step, stepped: this.stepped };
     this.step = step;
     this.firstStep ??= step + 1;
+    this.starts.step(now, step);
   }
 
   /** Makes the steps up to now, commits among them. */
@@ -54,6 +57,7 @@ export class Stepping {
     this.advance(now);
     const { stretch } = this;
     this.stretch = undefined;
+    if (stretch) this.starts.pause(now, this.step ?? stretch.step);
     if (commits && stretch && (this.step ?? 0) > stretch.step) this.truth.commit(this.step ?? 0, this.attempt, now);
   }
 

@@ -109,6 +109,8 @@ export function fakeWorld() {
     },
     log: (level, message) => logged.push(`${level}: ${message}`),
   };
+  /** Jobs whose change of state the bus tells with the next tick. */
+  const ended: string[] = [];
   const ask = (payload: ControlPayload, alias = ALIAS) => onRequest(control, payload, alias);
 
   /** Delivers everything in the queue, also what the handling puts there. */
@@ -150,6 +152,11 @@ export function fakeWorld() {
     },
     async tick(minutes = 5): Promise<void> {
       now += minutes * MINUTE;
+      for (const TrainingJobName of ended.splice(0)) {
+        const detail = { TrainingJobName, TrainingJobStatus: sagemaker.job(TrainingJobName).status };
+        const type = 'SageMaker Training Job State Change';
+        await onEvent(reconcile, { source: 'aws.sagemaker', 'detail-type': type, detail });
+      }
       await onEvent(reconcile, { slipway: 'tick' });
       await settle();
     },
@@ -172,6 +179,7 @@ export function fakeWorld() {
       secondaryStatus: string = status,
     ): void {
       Object.assign(sagemaker.job(name), { status, secondaryStatus, failureReason, endedAt: now });
+      ended.push(name);
     },
     /** A checkpoint of the built-in trainer; `bytes` other than 4 tears it. */
     commit(runId: string, step: number, { bytes = 4, attempt = 1 } = {}): void {
