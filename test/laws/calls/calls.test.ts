@@ -114,13 +114,13 @@ describe('the calls of the code are those of the tables', () => {
   test.each(PERSONAS.map((persona) => [persona.policy, persona] as const))('%s', async (_, { verbs, uses }) => {
     const found = await Promise.all(
       verbs.map(async (name) => {
-        const { file, entry, others = {} } = VERBS[name] ?? { file: '', entry: '' };
+        const { file, entry, deployers = {} } = VERBS[name] ?? { file: '', entry: '' };
         const calls = await callsOf(`lib/cli/${file}`, entry);
         expect(
-          Object.keys(others).filter((call) => !calls.includes(call)),
+          Object.keys(deployers).filter((call) => !calls.includes(call)),
           name,
         ).toEqual([]);
-        return calls.filter((call) => !(call in others));
+        return calls.filter((call) => !(call in deployers));
       }),
     );
     const known = callsIn(uses(placesIn(templates.everything)));

@@ -5,31 +5,31 @@ import { ask, asks, call, type Places, service, type Use } from './use';
 export interface Verb {
   file: string;
   entry: string;
-  /** Calls that only others make (deployers, members of a team), with the reason. */
-  others?: Readonly<Record<string, string>>;
+  /** Calls that only whoever deploys, or another team's persona, makes, with the reason. */
+  deployers?: Readonly<Record<string, string>>;
 }
 
 const OF_A_FILE = 'preflight of an environment file, which whoever deploys it runs';
 const OF_A_STACK = 'quota of an environment by its name, and requests of increases, which whoever deploys it runs';
-const OF_A_TEAM = 'plan --calibrate with run ids, which a member of the team runs; files of report --json need no call';
+const OF_RUNS = 'plan --calibrate reads runs, which their team does';
 
 export const VERBS: Readonly<Record<string, Verb>> = {
   launch: { file: 'launch', entry: 'launch' },
   preflight: {
     file: 'preflight',
     entry: 'preflight',
-    others: { 'ec2:DescribeVpcs': OF_A_FILE, 'cloudformation:DescribeStacks': OF_A_FILE },
+    deployers: { 'ec2:DescribeVpcs': OF_A_FILE, 'cloudformation:DescribeStacks': OF_A_FILE },
   },
   quota: {
     file: 'quota',
     entry: 'quota',
-    others: {
+    deployers: {
       'cloudformation:GetTemplate': OF_A_STACK,
       'servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota': OF_A_STACK,
       'servicequotas:RequestServiceQuotaIncrease': OF_A_STACK,
     },
   },
-  plan: { file: 'plan', entry: 'plan', others: { 'lambda:Invoke': OF_A_TEAM, 's3:GetObject': OF_A_TEAM } },
+  plan: { file: 'plan', entry: 'plan', deployers: { 'lambda:Invoke': OF_RUNS, 's3:GetObject': OF_RUNS } },
   status: { file: 'status', entry: 'status' },
   list: { file: 'list', entry: 'list' },
   logs: { file: 'logs', entry: 'logs' },
