@@ -20,6 +20,7 @@ export const LEFT_OUT = {
     // Who refers to subnets or names zones: roles, endpoints, the guard of replacements, descriptors.
     changes: [
       'AWS::EC2::Subnet',
+      'AWS::EC2::RouteTable',
       'AWS::EC2::VPCEndpoint',
       'AWS::IAM::Policy',
       'AWS::SSM::Parameter',
@@ -53,7 +54,7 @@ export const LEFT_OUT = {
     why: 'MiniStack has no FSx',
     lacks: ['AWS::FSx::FileSystem', 'AWS::FSx::DataRepositoryAssociation'],
     // The key's statement for the data repository, what stays with the file system, the descriptors.
-    changes: ['AWS::KMS::Key', 'AWS::SSM::Parameter', 'AWS::EC2::VPC'],
+    changes: ['AWS::KMS::Key', 'AWS::SSM::Parameter', 'AWS::EC2::VPC', 'AWS::EC2::SecurityGroup'],
   },
   imageBuild: {
     why: 'there is no Docker: jobs run as processes, whatever their image',

@@ -30,12 +30,12 @@ function resources(name: string, sandbox: boolean): Resources {
 /** Without what only orders resources, and without logical ids: a VPC by zone has another one than a VPC by name. */
 const said = (resource: object | undefined) =>
   JSON.stringify({ ...resource, DependsOn: undefined })
-    .replaceAll('VpcByZone', 'Vpc')
+    .replaceAll('VpcVpcByZone', 'Vpc')
     .replace(/[0-9A-F]{8}\b/g, '');
 
 function byName(all: Resources): Resources {
   return Object.fromEntries(
-    Object.entries(all).map(([id, resource]) => [id.replace('VpcByZone', 'Vpc').slice(0, -8), resource]),
+    Object.entries(all).map(([id, resource]) => [id.replace('VpcVpcByZone', 'Vpc').slice(0, -8), resource]),
   );
 }
 
