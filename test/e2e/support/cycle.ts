@@ -1,4 +1,5 @@
 // One environment that is deployed, changed and deleted again and again by the real CDK CLI on the embedded AWS.
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
@@ -70,9 +71,17 @@ export class Cycle {
     return JSON.parse(readFileSync(this.templateFile(), 'utf8')) as CloudFormationTemplate;
   }
 
-  /** Puts another template into the place of the one that was synthesised last. */
+  /** Puts another template into the place of the one that was synthesised last, under a digest of its own: the CDK uploads each once. */
   replaceTemplate(template: CloudFormationTemplate): void {
-    writeFileSync(this.templateFile(), JSON.stringify(template));
+    const text = JSON.stringify(template);
+    writeFileSync(this.templateFile(), text);
+    const manifest = readFileSync(path.join(this.assembly, 'manifest.json'), 'utf8');
+    const [, before = ''] = /"stackTemplateAssetObjectUrl": "[^"]*\/([0-9a-f]{64})\.json"/.exec(manifest) ?? [];
+    const now = createHash('sha256').update(text).digest('hex');
+    for (const name of readdirSync(this.assembly).filter((file) => /^manifest\.json$|\.assets\.json$/.test(file))) {
+      const file = path.join(this.assembly, name);
+      writeFileSync(file, readFileSync(file, 'utf8').replaceAll(before, now));
+    }
   }
 
   /** Deploys or destroys what was synthesised last, or a file that is synthesised first. */
