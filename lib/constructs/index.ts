@@ -6,6 +6,7 @@ export type { Descriptor } from '../spec/descriptor';
 export {
   type EnvironmentFile,
   type EnvironmentSpec,
+  type Notifications,
   type QuotaRequirement,
   resolveEnvironments,
 } from '../spec/environment-file';
