@@ -48,6 +48,13 @@ export class WaitingRuns {
     return Math.max(run.startedAt ?? 0, ended, run.wishes.findLast(({ want }) => want === 'run')?.at ?? 0);
   }
 
+  /** Since when it has its place in the queue: one that made room for another keeps the place that it had. */
+  placeSince(run: SimRun): SimMs {
+    const { preemptedAt, queuedAt } = run.record ?? {};
+    const since = this.since(run);
+    return preemptedAt === undefined || queuedAt === undefined ? since : Math.min(since, queuedAt - EPOCH_MS);
+  }
+
   /** Since when every pool that the run needs has had room; undefined while one has not. */
   roomSinceOf(run: SimRun): SimMs | undefined {
     return this.roomSince.get(run);

@@ -180,6 +180,8 @@ const guard =
       'kms:ViaService': 'dynamodb.us-west-2.amazonaws.com',
       'kms:EncryptionContext:aws:dynamodb:tableName': 'slipway-research-runs',
     };
+    const table = places.arn('dynamodb', 'table/slipway-research-runs');
+    const onlyClosed = { 'dynamodb:LeadingKeys': ['CLOSED'] };
     return [
       logs(places.of(`Guards${id}FunctionLogs`)),
       call(
@@ -187,6 +189,8 @@ const guard =
         ask('dynamodb:Query', places.arn('dynamodb', 'table/slipway-research-runs/index/active-runs')),
         ask('kms:Decrypt', places.dataKey, context),
       ),
+      // One code for both; only the guard of the deletion writes.
+      call('dynamodb:PutItem', ...(id === 'Delete' ? [ask('dynamodb:PutItem', table, onlyClosed)] : [])),
       call('sagemaker:ListTrainingJobs', ask('sagemaker:ListTrainingJobs', '*')),
       call('sagemaker:ListProcessingJobs', ask('sagemaker:ListProcessingJobs', '*')),
     ];
