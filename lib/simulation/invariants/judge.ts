@@ -90,6 +90,14 @@ export class Judge extends Watch {
     this.scene.waiting.update();
   }
 
+  override onGranted(run: SimRun, action: 'stop' | 'resume'): void {
+    for (const one of this.all) one.onGranted(run, action);
+  }
+
+  override onGivenUp(run: SimRun, action: string): void {
+    for (const one of this.all) one.onGivenUp(run, action);
+  }
+
   override onMessageOver(message: Message, isDead: boolean): void {
     for (const one of this.all) one.onMessageOver(message, isDead);
   }

@@ -5,6 +5,7 @@ import type { Item } from '../services/expression';
 import type { Message } from '../services/queue';
 import type { SimRun } from '../world/sim-run';
 import { Invariant, span } from './invariant';
+import { CONTROL_NEEDS } from './jobs';
 
 const HOUR_MS = 3_600_000;
 const TICK_MS = TICK_SECONDS * 1000;
@@ -14,6 +15,18 @@ const SILENT_WAIT_MS = 24 * HOUR_MS;
 /** Every run that can end does; none waits for ever without a notice saying for what. */
 export class Ends extends Invariant {
   readonly name = 'ends';
+
+  /** People repeat a start or a resume; while every service answers, one of the calls is taken or refused with a reason. */
+  override onGivenUp(run: SimRun, action: string): void {
+    const isCalm = this.scene.troubles.calmSince(CONTROL_NEEDS) < this.now;
+    if (action !== 'stop' && isCalm) this.break(`every call to ${action} run ${run.id} failed`);
+  }
+
+  /** A resume that control grants is in the table by then. */
+  override onGranted(run: SimRun, action: 'stop' | 'resume'): void {
+    if (action === 'resume' && !run.wantsToRun && !run.isOver)
+      this.break(`the resume of run ${run.id} was granted and not kept`);
+  }
 
   override onEnd(): void {
     for (const run of this.scene.world.runs) {
