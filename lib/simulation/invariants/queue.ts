@@ -67,8 +67,9 @@ export class Ends extends Invariant {
 const NEEDS = ['dynamodb', 'sqs', 'ssm', 'sagemaker:CreateTrainingJob'];
 /** `one-live-job` and `work-kept` forbid a resume while the end of the last job, or which commit is the newest, cannot be seen. */
 const RESUME_NEEDS = ['sagemaker:DescribeTrainingJob', 's3:ListObjectsV2', 's3:GetObject'];
-const resumes = ({ jobs, truth }: SimRun): boolean =>
-  jobs.length > 0 || truth?.spec.checkpoints.startFrom !== undefined;
+const resumes = ({ jobs, truth, record }: SimRun): boolean =>
+  // A create without an answer may have made a job: what it committed would show it.
+  jobs.length > 0 || record?.attempt?.lastCreateAt !== undefined || truth?.spec.checkpoints.startFrom !== undefined;
 
 /** No run waits an hour while every pool that it needs has room and nothing that waits longer could use that room. */
 export class Backfill extends Invariant {
