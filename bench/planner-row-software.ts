@@ -1,4 +1,5 @@
 import type { AttentionKernel, Kernels, LayoutInput, PlanPrecision, Stack } from '../lib/planner/layout';
+import { SMP_V2, STACKS, type StackTraits } from '../lib/planner/software';
 import type { Row } from './planner-rows';
 
 type Software = Pick<
@@ -23,8 +24,9 @@ export function softwareOf(row: Row, precision: PlanPrecision): Software {
   const s = row.parallel.strategy ?? '';
   const llama = row.model.mlp_matrices === 3;
   const stack = stackOf(s, row);
-  const kernels = kernelsOf(s, stack);
-  const attention = attentionOf(s, stack, llama);
+  const traits = /smp_v2/.test(s) ? SMP_V2 : STACKS[stack];
+  const kernels = kernelsOf(s, traits);
+  const attention = attentionOf(s, stack, traits, llama);
   // Llama models in Megatron's style under ZeRO-1: code of the labs' own, with plain heads.
   const ownCode = stack === 'megatron-legacy' && llama && s.includes('kernel=');
   return {
@@ -32,15 +34,15 @@ export function softwareOf(row: Row, precision: PlanPrecision): Software {
     kernels,
     attention,
     loss: lossOf(row, kernels, attention),
-    overlapsTensor: stack === 'megatron' || /asynctp/.test(s),
+    overlapsTensor: traits.overlapsTensor || /asynctp/.test(s),
     autocast:
       attention === 'flash1' && stack === 'fsdp' && llama && !(row.parallel.offload ?? 'none').includes('params'),
     gathersLogits: ownCode,
-    gathersInputsAgain: (stack !== 'fsdp' && !ownCode) || /smp_v/.test(s),
-    gradientBytes: gradientBytesOf(stack, precision, llama),
+    gathersInputsAgain: traits.gathersInputsAgain && !ownCode,
+    gradientBytes: gradientBytesOf(stack, traits, precision, llama),
     prefetchesShards: !/fairscale|1\.11/.test(s),
     collectives: row.collectives === 'smddp' ? 'smddp' : 'nccl',
-    optimizerBytes: optimizerBytesOf(s, stack, precision, llama),
+    optimizerBytes: optimizerBytesOf(s, stack, traits, precision, llama),
     optimizerInBackward: /optinbwd|adam8/.test(s),
   };
 }
@@ -59,16 +61,22 @@ function lossOf(row: Row, kernels: Kernels, attention: AttentionKernel): LayoutI
 }
 
 /** BLOOM's optimizer kept bf16 and fp32 gradients; newer code keeps 16 bit only. */
-const gradientBytesOf = (stack: Stack, precision: PlanPrecision, llama: boolean) =>
-  stack === 'megatron-legacy' && precision === 'bf16' && !llama ? 6 : 2;
+const gradientBytesOf = (stack: Stack, traits: StackTraits, precision: PlanPrecision, llama: boolean) =>
+  stack === 'megatron-legacy' && precision === 'bf16' && !llama ? 6 : traits.gradientBytes;
 
 /**
  * 8-bit moments, but those of the embeddings stay in fp32, as bitsandbytes does: 5.5 of 8 bytes in a 3B model. DeepSpeed of BLOOM's time
  * held an fp32 gradient beside the moments, and in fp16 the flat 16-bit copy it was cast from.
  */
-function optimizerBytesOf(s: string, stack: Stack, precision: PlanPrecision, llama: boolean): number {
+function optimizerBytesOf(
+  s: string,
+  stack: Stack,
+  traits: StackTraits,
+  precision: PlanPrecision,
+  llama: boolean,
+): number {
   if (/adam8/.test(s)) return 5.5;
-  if (stack !== 'megatron-legacy' || llama) return 8;
+  if (stack !== 'megatron-legacy' || llama) return traits.optimizerBytes;
   return precision === 'fp16' ? 14 : 12;
 }
 
@@ -85,15 +93,12 @@ function stackOf(s: string, row: Row): Stack {
   return 'fsdp';
 }
 
-function kernelsOf(s: string, stack: Stack): Kernels {
+function kernelsOf(s: string, traits: StackTraits): Kernels {
   if (/compile/.test(s) || /adam8|optinbwd|kernel=ac$/.test(s)) return 'compiled';
-  // SMP v2 runs Transformer Engine's layers.
-  if (stack === 'megatron' || stack === 'jax' || /smp_v2/.test(s)) return 'fused';
-  if (/RMS kernel|liger/.test(s)) return 'fused';
-  return 'eager';
+  return /RMS kernel|liger/.test(s) ? 'fused' : traits.kernels;
 }
 
-function attentionOf(s: string, stack: Stack, llama: boolean): AttentionKernel {
+function attentionOf(s: string, stack: Stack, traits: StackTraits, llama: boolean): AttentionKernel {
   if (/flash_attentionv1/.test(s)) return 'flash1';
   if (/flash/.test(s)) return 'flash';
   // FSDP1 without further words is of the time before FlashAttention-2.
@@ -101,5 +106,6 @@ function attentionOf(s: string, stack: Stack, llama: boolean): AttentionKernel {
   if (/kernel=torch/.test(s)) return 'unfused';
   if (/kernel=fused/.test(s)) return 'fused';
   // Megatron-style code for Llama models is younger than FlashAttention; for GPT and BLOOM it is older.
-  return (stack === 'megatron-legacy' && !llama) || /1\.11/.test(s) ? 'fused' : 'flash';
+  if (stack === 'megatron-legacy' && llama) return 'flash';
+  return /1\.11/.test(s) ? 'fused' : traits.attention;
 }

@@ -169,6 +169,11 @@ function degreesOf(row: Row, world: number): Degrees | string {
   const shard = p.dp_shard ?? (zero > 0 ? rest : 1);
   const fitted = [shard, shard / context].find((s) => Number.isInteger(rest / s) && s >= 1);
   const own = fitted && Number.isInteger(fitted) ? fitted : zero > 0 ? rest : 1;
+  // Some sources count the context ranks among the shards.
+  const given = (p.dp_shard ?? own) * (p.dp_replicate ?? rest / own);
+  if (given !== rest && given !== rest * context) {
+    return `tp ${tensor} x pp ${pipeline} x cp ${context} x dp ${p.dp_shard ?? '-'} x ${p.dp_replicate ?? '-'} is not the ${world} GPUs of the row`;
+  }
   return { shard: own, replicate: rest / own, tensor, pipeline, context };
 }
 

@@ -19,10 +19,14 @@ import json, sys
 from parliament import analyze_policy_string
 # Newer than parliament's edition of the reference; test/templates holds them against the newer one.
 NEWER = ("ecr:UpdateImageStorageClass", "sagemaker-mlflow:LogOutputs", "sagemaker:CallMlflowAppApi", "sagemaker:CreateTrainingJob")
+# These two functions write bucket policies: one closes buckets that are about to go, the other restores what a deletion took.
+POLICIES = ("StorageEmptyFunctionRole", "StorageAdoptFunctionRole")
 found = 0
 for policy, document in json.load(open(sys.argv[1])):
     for finding in analyze_policy_string(json.dumps(document)).findings:
         if finding.issue in ("UNKNOWN_ACTION", "RESOURCE_MISMATCH") and any(name in str(finding.detail) for name in NEWER):
+            continue
+        if finding.issue == "RESOURCE_POLICY_PRIVILEGE_ESCALATION" and any(role in policy for role in POLICIES):
             continue
         found += 1
         print(policy, finding.issue, finding.detail, finding.location)

@@ -1,23 +1,23 @@
 /**
- * List prices of what an environment costs by existing, USD, of us-east-1 and us-west-2 (they are the same there), 2026-11-22:
- * https://aws.amazon.com/privatelink/pricing/, https://aws.amazon.com/vpc/pricing/, https://aws.amazon.com/kms/pricing/,
- * https://aws.amazon.com/cloudwatch/pricing/, https://aws.amazon.com/fsx/lustre/pricing/. Other Regions differ by up to half.
+ * List prices of what an environment costs by existing, USD, of us-east-1 and us-west-2 (they are the same there). Other Regions differ by
+ * up to half. Retrieved on the date of `asOf`; each price has its page beside it.
  */
 export const STANDING_PRICES = {
   asOf: '2026-11-22',
   regions: ['us-east-1', 'us-west-2'],
-  /** An interface endpoint in one zone, an hour; data costs 0.01 a GB on top. */
+  /** An interface endpoint in one zone, an hour; data costs 0.01 a GB on top. https://aws.amazon.com/privatelink/pricing/ */
   endpointHour: 0.01,
-  /** A NAT gateway, an hour; data costs 0.045 a GB on top. */
+  /** A NAT gateway, an hour; data costs 0.045 a GB on top. https://aws.amazon.com/vpc/pricing/ */
   natGatewayHour: 0.045,
-  /** A public IPv4 address, an hour, in use or not. */
+  /** A public IPv4 address, an hour, in use or not. https://aws.amazon.com/vpc/pricing/ */
   publicAddressHour: 0.005,
-  /** A customer managed key, a month. */
+  /** A customer managed key, a month, by the hour. https://aws.amazon.com/kms/pricing/ */
   keyMonth: 1,
+  /** An alarm on one metric, a month. https://aws.amazon.com/cloudwatch/pricing/ */
   alarmMonth: 0.1,
-  /** A dashboard, a month; an account has three for nothing. */
+  /** A dashboard, a month; an account has three for nothing. https://aws.amazon.com/cloudwatch/pricing/ */
   dashboardMonth: 3,
-  /** FSx for Lustre, PERSISTENT_2 on SSD, a GB and month, by MB/s per TiB. */
+  /** FSx for Lustre, PERSISTENT_2 on SSD, a GB and month, by MB/s per TiB. https://aws.amazon.com/fsx/lustre/pricing/ */
   lustreGbMonth: { 125: 0.145, 250: 0.21, 500: 0.34, 1000: 0.6 } as Readonly<Record<number, number>>,
 } as const;
 

@@ -56,14 +56,18 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
     done((await import('./validate.js')).validate(file, options, terminal)),
   );
   verb(
-    'plan <file>',
+    'plan [file]',
     'memory fit, step time, hours and dollars before launch',
     'slipway plan runs/llama3-8b-fsdp.yaml --set compute.instanceCount=8',
   )
     .option('--search', "find faster and cheaper layouts inside the run's library")
     .option('--search-libraries <a,b>', 'search in these libraries too')
     .option('--html <file>', 'draw memory, step time, scaling and Pareto front')
-    .action(async (file: string, options: PlanOptions) =>
+    .option(
+      '--calibrate <run...>',
+      'measured runs (ids, or files of report --json): later plans of the environment use them',
+    )
+    .action(async (file: string | undefined, options: PlanOptions) =>
       done(await (await import('./plan.js')).plan(file, options, terminal)),
     );
   verb(

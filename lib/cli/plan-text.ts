@@ -28,6 +28,7 @@ export function planText(run: RunSpec, plan: RunPlan): string {
       `${round(plan.tokensPerSecondPerGpu)} tokens/s/GPU (80 %: ${range(interval80.tokensPerSecondPerGpu)}), ${round(plan.tokensPerSecond)} tokens/s`,
     ],
     ['', `${round(plan.modelTflopsPerGpu)} model TFLOPS/GPU, MFU ${round(100 * plan.mfu, 1)} %`],
+    ...(plan.calibration ? [['', calibrationText(plan.calibration)]] : []),
     ['time', timeText(plan)],
     ['cost', onDemandText(usd, interval80)],
     ...capacityRows(run, usd),
@@ -47,6 +48,9 @@ export function planText(run: RunSpec, plan: RunPlan): string {
       : []),
   ].join('\n');
 }
+
+const calibrationText = ({ speed, runs }: NonNullable<RunPlan['calibration']>): string =>
+  `calibrated by ${runs.length} of your runs: ${round(Math.abs(speed - 1) * 100, 1)} % ${speed < 1 ? 'slower' : 'faster'} than the planner alone says`;
 
 const onDemandText = (usd: RunPlan['usd'], interval80: RunPlan['interval80']): string =>
   usd.onDemand === null

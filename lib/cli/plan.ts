@@ -9,6 +9,7 @@ import { searchRun } from '../search/search-run';
 import { isEnvironmentFile } from '../spec/load';
 import { instanceGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
+import { readCalibration } from './calibration-file';
 import { findDescriptor } from './environment';
 import { EXIT, Refusal, UsageError } from './exit';
 import { type CommonOptions, readText, requireRun } from './inputs';
@@ -26,16 +27,23 @@ export interface PlanOptions extends CommonOptions {
   search?: boolean;
   searchLibraries?: string;
   html?: string;
+  calibrate?: string[];
 }
 
 export type Search = NonNullable<PlanReport['search']>;
 
 /** `slipway plan FILE`: will it fit, how fast, how much; of an environment file what it costs by existing. Offline unless `--environment` is a name. */
-export async function plan(file: string, options: PlanOptions, terminal: Terminal): Promise<number> {
+export async function plan(file: string | undefined, options: PlanOptions, terminal: Terminal): Promise<number> {
+  if (options.calibrate)
+    return (await import('./calibrate.js')).calibrateRuns(options.calibrate, file, options, terminal);
+  if (file === undefined)
+    throw new UsageError(
+      'plan: must be given a run file or an environment file, got nothing; write slipway plan run.yaml',
+    );
   const text = readText(file);
   if (isEnvironmentFile(text)) return planEnvironment(file, text, options, terminal);
   const { run } = requireRun(file, options);
-  const facts = await planFacts(options);
+  const facts = await planFacts(options, run);
   const result = planRun(run, facts);
   if (Array.isArray(result)) throw new Refusal(result);
   const search =
@@ -57,10 +65,11 @@ export async function plan(file: string, options: PlanOptions, terminal: Termina
 const dataOf = (run: RunSpec, { tokensPerSecond, tokens, layout }: RunPlan): DataPlan | undefined =>
   planData(run, { tokensPerSecond, tokens, dataRanks: layout.shard * layout.replicate });
 
-/** Region and own rates of the environment, where one is named. */
-async function planFacts(options: PlanOptions): Promise<PlanFacts> {
+/** Region, own rates and measured efficiencies of the environment, where one is named. */
+async function planFacts(options: PlanOptions, run: RunSpec): Promise<PlanFacts> {
   const descriptor = options.environment === undefined ? undefined : await findDescriptor(options);
-  return { region: options.region ?? descriptor?.region ?? PRICE_REGION, prices: descriptor?.prices };
+  const calibration = readCalibration(descriptor?.name ?? run.environment);
+  return { region: options.region ?? descriptor?.region ?? PRICE_REGION, prices: descriptor?.prices, calibration };
 }
 
 /** Layouts around the run, refused by the same rules that a launch applies. */

@@ -5,11 +5,14 @@ import {
   SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
 import type { StatusAnswer } from '../contracts/control';
-import { type QuotaRow, runQuotaNeeds } from '../quota';
+import { calibrationKey } from '../planner/calibration';
+import { planRun } from '../planner/plan-run';
+import { runQuotaNeeds } from '../quota';
 import type { JobFacts, Read, RunSources } from '../report/read/assemble';
 import type { LogLine } from '../report/read/log-lines';
 import type { Descriptor } from '../spec/descriptor';
 import { loadRun } from '../spec/load';
+import type { RunSpec } from '../spec/run-spec';
 import { calling } from './aws-errors';
 import { committedCheckpoints } from './committed-checkpoints';
 import { callControl } from './control-client';
@@ -34,13 +37,17 @@ export async function readSources(
     timeline: true,
   });
   const facts = await attempt(() => jobFacts(descriptor, status));
-  const [lines, checkpoints, quotas] = await Promise.all([
+  const stored = await attempt(() =>
+    storedRun(descriptor, runId, [...overrides, ...instanceOverrides(facts.value ?? [])]),
+  );
+  const [lines, checkpoints, quotas, plan] = await Promise.all([
     attempt(() => progressLines(descriptor, status)),
     attempt(() => committedCheckpoints(descriptor, runId)),
-    attempt(() => quotasOf(descriptor, runId, [...overrides, ...instanceOverrides(facts.value ?? [])])),
+    ofStored(stored, async (run) => quotaRows(runQuotaNeeds(run), descriptor.region)),
+    stored.value ? planOf(stored.value, descriptor) : {},
   ]);
   const { name: environment, region } = descriptor;
-  return { status, environment, region, readAt: now.toISOString(), lines, checkpoints, jobs: facts, quotas };
+  return { status, environment, region, readAt: now.toISOString(), lines, checkpoints, jobs: facts, quotas, plan };
 }
 
 /** A source that fails on its own. Only what a call can answer is caught: a mistake of ours still shows. */
@@ -107,7 +114,24 @@ function instanceOverrides(jobs: readonly JobFacts[]): string[] {
   ];
 }
 
-async function quotasOf(descriptor: Descriptor, runId: string, overrides: readonly string[]): Promise<QuotaRow[]> {
+/** A part that is made of the run file; not known where that could not be read. */
+const ofStored = <T>({ value, why }: Read<RunSpec>, of: (run: RunSpec) => Promise<T>): Promise<Read<T>> =>
+  value ? attempt(() => of(value)) : Promise.resolve({ why });
+
+/**
+ * The planner's own figures of the run, whatever an environment's calibration says: a calibration is made of them. Nothing for a run
+ * that the planner does not know, as one on CPUs.
+ */
+function planOf(run: RunSpec, { region, prices }: Descriptor): RunSources['plan'] {
+  const plan = planRun(run, { region, prices });
+  if (Array.isArray(plan)) return {};
+  const { tokensPerSecondPerGpu: planned, interval80 } = plan;
+  const key = calibrationKey(plan.layout, run.distribution.library);
+  return { value: { key, planned, interval80: interval80.tokensPerSecondPerGpu } };
+}
+
+/** The run file as it was launched. */
+async function storedRun(descriptor: Descriptor, runId: string, overrides: readonly string[]): Promise<RunSpec> {
   const { artifactBucket: Bucket, team, region } = descriptor;
   const Key = `runs/${team}/${runId}/run.yaml`;
   const text = await calling(`reading s3://${Bucket}/${Key}`, async () => {
@@ -117,5 +141,5 @@ async function quotasOf(descriptor: Descriptor, runId: string, overrides: readon
   const { value, issues } = loadRun(text, overrides);
   if (!value)
     throw new ServiceError(`reading s3://${Bucket}/${Key}: must be a run file, got ${issues[0]?.message ?? ''}`);
-  return quotaRows(runQuotaNeeds(value), region);
+  return value;
 }

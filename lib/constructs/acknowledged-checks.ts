@@ -1,4 +1,4 @@
-import { CfnResource, type IAspect } from 'aws-cdk-lib';
+import { CfnResource, type IAspect, Stack } from 'aws-cdk-lib';
 import type { IConstruct } from 'constructs';
 
 /** A check of checkov that does not hold for a resource, and why. */
@@ -23,18 +23,19 @@ const DEPLOY_VARIABLES: Skip = {
   id: 'CKV_AWS_173',
   comment: 'It runs during a deploy, before there is a key; its variables are names and ARNs that the template shows.',
 };
-const DEPLOY_LOGS: Skip = {
-  id: 'CKV_AWS_158',
-  comment:
-    'It must be readable after the deploy was rolled back or the stack is gone, and the key goes with the stack.',
-};
 const REPOSITORY: Skip = {
   id: 'CKV_AWS_136',
   comment: 'Another encryption replaces the repository and its images; ECR encrypts with its own key.',
 };
+const FSX_KEY: Skip = {
+  id: 'CKV_AWS_33',
+  comment:
+    "FSx for Lustre reads its data repository with a service-linked role whose name is made with the file system: conditions hold the statement to that account's roles and to S3.",
+};
 const LOG_BUCKET: Skip = {
   id: 'CKV_AWS_18',
-  comment: 'A bucket of access logs that logged its own access would never rest.',
+  comment:
+    'The destination of access logs: logging its own access would log each delivery of a log. https://docs.aws.amazon.com/AmazonS3/latest/userguide/ServerLogs.html',
 };
 
 /** Writes into the template, for checkov, which of its checks do not hold for a resource and why. */
@@ -50,11 +51,13 @@ function skipsOf(resource: CfnResource): Skip[] {
   const given = resource as unknown as Record<string, unknown>;
   switch (resource.cfnResourceType) {
     case 'AWS::Lambda::Function':
-      return [...FUNCTION, ...(given.kmsKeyArn === undefined ? [DEPLOY_VARIABLES] : [])];
-    case 'AWS::Logs::LogGroup':
-      return given.kmsKeyId === undefined ? [DEPLOY_LOGS] : [];
+      return [...FUNCTION, ...(given.environment && given.kmsKeyArn === undefined ? [DEPLOY_VARIABLES] : [])];
     case 'AWS::ECR::Repository':
       return given.encryptionConfiguration === undefined ? [REPOSITORY] : [];
+    case 'AWS::KMS::Key':
+      return JSON.stringify(Stack.of(resource).resolve(given.keyPolicy)).includes('LustreDataRepository')
+        ? [FSX_KEY]
+        : [];
     case 'AWS::S3::Bucket':
       return given.loggingConfiguration === undefined ? [LOG_BUCKET] : [];
     default:

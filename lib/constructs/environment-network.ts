@@ -1,6 +1,8 @@
 import { Stack } from 'aws-cdk-lib';
+import type * as kms from 'aws-cdk-lib/aws-kms';
 import { Construct, type IConstruct } from 'constructs';
 import type { EnvironmentSpec } from '../spec/environment-file';
+import { mlflowServers } from '../spec/mlflow-servers';
 import { TrainingNetwork } from './training-network';
 
 /** The network of an environment file: made, named, or none. */
@@ -14,12 +16,13 @@ export class EnvironmentNetwork extends Construct {
   private readonly zoneIds: readonly string[];
   private readonly made?: TrainingNetwork;
 
-  constructor(scope: Construct, id: string, spec: EnvironmentSpec) {
+  /** @param operationsKey key of the flow logs */
+  constructor(scope: Construct, id: string, spec: EnvironmentSpec, operationsKey?: kms.IKey) {
     super(scope, id);
     const { mode, existing, availabilityZoneIds } = spec.network;
     this.zoneIds = availabilityZoneIds === 'all' ? [] : availabilityZoneIds;
     if (mode === 'vpc-locked' || mode === 'vpc-nat') {
-      const made = this.make(spec, mode);
+      const made = this.make(spec, mode, operationsKey);
       this.subnetIds = made.subnetIds;
       this.securityGroupIds = made.securityGroupIds;
       this.subnets = made.subnets;
@@ -41,7 +44,7 @@ export class EnvironmentNetwork extends Construct {
     return this.made && subnet ? [this.made.vpc, subnet, this.made.securityGroup] : [];
   }
 
-  private make(spec: EnvironmentSpec, mode: 'vpc-locked' | 'vpc-nat'): TrainingNetwork {
+  private make(spec: EnvironmentSpec, mode: 'vpc-locked' | 'vpc-nat', encryptionKey?: kms.IKey): TrainingNetwork {
     const places = [...(spec.storage.external ?? []).map(({ s3 }) => s3), spec.network.wheels ?? ''].filter(Boolean);
     return new TrainingNetwork(this, 'Vpc', {
       prefix: `slipway-${spec.name}`,
@@ -50,11 +53,13 @@ export class EnvironmentNetwork extends Construct {
       subnetOrder: spec.network.subnetOrder,
       endpoints: spec.network.endpoints,
       retain: spec.storage.retain,
+      encryptionKey,
       foreignBucketArns: places.map(
         (s3) => `arn:${Stack.of(this).partition}:s3:::${s3.replace(/^s3:\/\//, '').split('/')[0]}`,
       ),
       usesCodeArtifact: spec.network.packages === 'codeartifact',
       allowsRemoteDebug: spec.guardrails.allowRemoteDebug,
+      mlflowServers: mlflowServers(spec.teams),
     });
   }
 }

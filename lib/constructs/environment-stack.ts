@@ -85,7 +85,7 @@ export class EnvironmentStack extends Stack {
     if (unprotect) this.preflight.node.addDependency(unprotect);
     this.guards = this.makeGuards();
     this.operationsKey = new OperationsKey(this, 'OperationsKey', { description: `${this.prefix}: operations` });
-    this.network = new EnvironmentNetwork(this, 'Network', this.spec);
+    this.network = new EnvironmentNetwork(this, 'Network', this.spec, this.operationsKey.key);
     this.storage = this.makeStorage();
     const image = this.makeImage(props.baseImageUri);
     this.imageUri = image?.imageUri ?? this.spec.image.uri ?? '';

@@ -1,4 +1,4 @@
-import { Duration, RemovalPolicy } from 'aws-cdk-lib';
+import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import type * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
@@ -29,37 +29,49 @@ export interface HandlerFunctionProps {
   readonly memorySize?: number;
   /** @default - no variables */
   readonly environment?: Record<string, string>;
-  /** Key of its logs and variables. @default - the services' own: logs must be readable after a deploy that was rolled back */
+  /**
+   * Key of its variables and of a log group of its own, which end with the stack. @default - it runs during deploys: it has no key, and
+   * writes to the log group of the stack's deploys, which no deletion and no rollback takes away
+   */
   readonly encryptionKey?: kms.IKey;
   /** @default - none */
   readonly reservedConcurrentExecutions?: number;
-  /** @default logs.RetentionDays.THREE_MONTHS */
-  readonly logRetention?: logs.RetentionDays;
 }
 
-/** What Lambda needs to write a function's log. */
-export const writeLogs = (logGroup: logs.ILogGroup): ExactStatement => ({
-  sid: 'WriteOwnLogs',
-  actions: ['logs:CreateLogStream', 'logs:PutLogEvents'],
-  resources: [logGroup.logGroupArn],
-});
+/**
+ * Name of the log group of everything that runs during the deploys of a stack. It is no resource of the stack: Lambda makes it with the
+ * first line, and it survives a first deploy that is rolled back. Its retention is set by `Observability`.
+ * https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-loggroups.html, 2026-11-22.
+ */
+export const deployLogGroupName = (scope: Construct): string => `/slipway/${Stack.of(scope).stackName}/deploys`;
+
+/** That log group, for a function of a deploy. */
+export const deployLogGroup = (scope: Construct, id: string): logs.ILogGroup =>
+  logs.LogGroup.fromLogGroupName(scope, id, deployLogGroupName(scope));
+
+/** What Lambda needs to write a function's log; the log group of deploys is made with the first line. */
+export const writeLogs = (logGroup: logs.ILogGroup): ExactStatement => {
+  const isMade = logGroup instanceof logs.LogGroup;
+  return {
+    sid: 'WriteOwnLogs',
+    actions: [...(isMade ? [] : ['logs:CreateLogGroup']), 'logs:CreateLogStream', 'logs:PutLogEvents'],
+    resources: [logGroup.logGroupArn],
+    ...(!isMade && { wildcard: 'The ARN of a log group ends with :*, which stands for its streams.' }),
+  };
+};
 
 /**
- * A Lambda function from a bundle that `npm run build` made, with its own log group and a role that may write to that group
- * and nothing else: whoever makes one adds the exact statements it needs.
+ * A Lambda function from a bundle that `npm run build` made, and a role that may write its log and nothing else: callers add the exact
+ * statements it needs.
  */
 export class HandlerFunction extends Construct {
   public readonly function: lambda.Function;
   public readonly role: iam.Role;
-  public readonly logGroup: logs.LogGroup;
+  public readonly logGroup: logs.ILogGroup;
 
   constructor(scope: Construct, id: string, props: HandlerFunctionProps) {
     super(scope, id);
-    this.logGroup = new logs.LogGroup(this, 'Logs', {
-      retention: props.logRetention ?? logs.RetentionDays.THREE_MONTHS,
-      removalPolicy: RemovalPolicy.DESTROY,
-      encryptionKey: props.encryptionKey,
-    });
+    this.logGroup = props.encryptionKey ? this.ownLogGroup(props.encryptionKey) : deployLogGroup(this, 'Logs');
     this.role = new iam.Role(this, 'Role', {
       roleName: props.roleName,
       assumedBy: new iam.ServicePrincipal('lambda.amazonaws.com'),
@@ -84,6 +96,14 @@ export class HandlerFunction extends Construct {
     // The policy is a resource of its own: without this the first call may come before the permission.
     const policy = this.role.node.tryFindChild('DefaultPolicy');
     if (policy) this.function.node.addDependency(policy);
+  }
+
+  private ownLogGroup(encryptionKey: kms.IKey): logs.LogGroup {
+    return new logs.LogGroup(this, 'Logs', {
+      retention: logs.RetentionDays.THREE_MONTHS,
+      removalPolicy: RemovalPolicy.DESTROY,
+      encryptionKey,
+    });
   }
 
   /** Adds one statement to the role. */

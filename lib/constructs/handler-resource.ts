@@ -1,11 +1,11 @@
-import { CustomResource, type Duration, RemovalPolicy } from 'aws-cdk-lib';
+import { CustomResource, type Duration } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import type * as lambda from 'aws-cdk-lib/aws-lambda';
-import * as logs from 'aws-cdk-lib/aws-logs';
+import type * as logs from 'aws-cdk-lib/aws-logs';
 import { Provider } from 'aws-cdk-lib/custom-resources';
 import { Construct } from 'constructs';
 import { acknowledge } from './acknowledge';
-import { type HandlerFunction, writeLogs } from './handler-function';
+import { deployLogGroup, type HandlerFunction, writeLogs } from './handler-function';
 import { acknowledgeResources, allow } from './statement';
 
 export interface HandlerResourceProps {
@@ -29,10 +29,7 @@ export class HandlerResource extends Construct {
 
   constructor(scope: Construct, id: string, props: HandlerResourceProps) {
     super(scope, id);
-    const logGroup = new logs.LogGroup(this, 'FrameworkLogs', {
-      retention: logs.RetentionDays.ONE_MONTH,
-      removalPolicy: RemovalPolicy.DESTROY,
-    });
+    const logGroup = deployLogGroup(this, 'FrameworkLogs');
     const provider = new Provider(this, 'Provider', {
       onEventHandler: props.onEvent.function,
       isCompleteHandler: props.isComplete?.function,
@@ -54,7 +51,7 @@ export class HandlerResource extends Construct {
     acknowledgeFramework(provider, handlers);
   }
 
-  private frameworkRole(id: string, logGroup: logs.LogGroup): iam.Role {
+  private frameworkRole(id: string, logGroup: logs.ILogGroup): iam.Role {
     const role = new iam.Role(this, id, { assumedBy: new iam.ServicePrincipal('lambda.amazonaws.com') });
     allow(role, writeLogs(logGroup));
     return role;

@@ -5,8 +5,12 @@ const command = (...lines: string[]): string => `${['set -eu', ...lines].join('\
 const LOGIN =
   'login() { token="$(aws ecr get-login-password --region "$2")"; printf %s "$token" | docker login --username AWS --password-stdin "$1"; }';
 
+/** What the image is built on: a base that is named by its digest, or the copy of it that the first build kept. */
+const FROM = 'case "$BASE_IMAGE" in *@sha256:*) from="$BASE_IMAGE";; *) from="$REPOSITORY_URI:$BASE_TAG";; esac';
+
 /**
- * Steps of the image build in CodeBuild. Any step that fails ends the build; nothing is pushed before the image's own
+ * Steps of the image build in CodeBuild. A base that is named by a tag is copied into the environment's repository by the first build,
+ * under a tag that cannot change: later builds start from the same base, whatever its own tag has become. Any step that fails ends the build; nothing is pushed before the image's own
  * self-test has run (it is part of the Dockerfile). Each phase is one command, so that nothing depends on what a shell keeps
  * from one command to the next: https://docs.aws.amazon.com/codebuild/latest/userguide/build-spec-ref.html
  */
@@ -18,9 +22,14 @@ export const IMAGE_BUILD_SPEC = {
       commands: [
         command(
           LOGIN,
+          FROM,
           'login "${REPOSITORY_URI%%/*}" "$AWS_REGION"',
-          'case "$BASE_IMAGE" in *.dkr.ecr.*) base="${BASE_IMAGE%%/*}"; login "$base" "$(echo "$base" | cut -d. -f4)";; esac',
-          'docker pull --quiet "$BASE_IMAGE"',
+          'if [ "$from" = "$BASE_IMAGE" ] || ! docker pull --quiet "$from"; then',
+          '  case "$BASE_IMAGE" in *.dkr.ecr.*) base="${BASE_IMAGE%%/*}"; login "$base" "$(echo "$base" | cut -d. -f4)";; esac',
+          '  docker pull --quiet "$BASE_IMAGE"',
+          '  if [ "$from" != "$BASE_IMAGE" ]; then docker tag "$BASE_IMAGE" "$from"; docker push --quiet "$from"; fi',
+          'fi',
+          'docker image inspect --format "built on {{index .RepoDigests 0}}" "$from"',
         ),
       ],
     },
@@ -28,7 +37,8 @@ export const IMAGE_BUILD_SPEC = {
       'on-failure': 'ABORT',
       commands: [
         command(
-          'docker build --file "$DOCKERFILE" --build-arg BASE_IMAGE="$BASE_IMAGE" --tag "$REPOSITORY_URI:$IMAGE_TAG" .',
+          FROM,
+          'docker build --file "$DOCKERFILE" --build-arg BASE_IMAGE="$from" --label "org.opencontainers.image.base.name=$BASE_IMAGE" --tag "$REPOSITORY_URI:$IMAGE_TAG" .',
         ),
       ],
     },

@@ -26,6 +26,8 @@ export function endpointServices(use: {
   usesCodeArtifact?: boolean;
   allowsRemoteDebug?: boolean;
   endpoints?: readonly string[];
+  /** ARNs of tracking servers that jobs log to. */
+  mlflowServers?: readonly string[];
 }): Record<string, ec2.IInterfaceVpcEndpointService> {
   return {
     ...Object.assign({}, ...(use.endpoints ?? []).map((name) => NAMED_SERVICES[name])),
@@ -34,6 +36,9 @@ export function endpointServices(use: {
       Packages: Service.CODEARTIFACT_REPOSITORIES,
     }),
     ...(use.allowsRemoteDebug && { SessionManager: Service.SSM_MESSAGES }),
+    // Tracking servers answer at <region>.experiments.sagemaker.aws, the private name of aws.sagemaker.<region>.experiments:
+    // https://docs.aws.amazon.com/sagemaker/latest/dg/mlflow-interface-endpoint.html, 2026-11-22.
+    ...((use.mlflowServers ?? []).length > 0 && { Mlflow: Service.SAGEMAKER_EXPERIMENTS }),
   };
 }
 
@@ -49,21 +54,28 @@ const IMAGE_PULLS = [
 
 /**
  * What may pass an interface endpoint: calls with credentials of this account, so that nobody's own key carries data out. Where
- * the call names a resource, it lies in this account as well; images alone may be pulled from elsewhere. Metrics, tokens and
+ * the call names a resource, it lies in this account as well; images alone may be pulled from elsewhere, and MLflow servers are
+ * those that the environment names. Metrics, tokens and
  * Session Manager's channels have no resource, and land in the account of their caller.
  */
-export function interfaceEndpointPolicy(stack: Stack, endpoint: string): iam.PolicyStatement[] {
+export function interfaceEndpointPolicy(
+  stack: Stack,
+  endpoint: string,
+  mlflowServers: readonly string[] = [],
+): iam.PolicyStatement[] {
   const own = { 'aws:PrincipalAccount': stack.account };
-  const allow = (sid: string, actions: string[], conditions: Record<string, string>) =>
+  const allow = (sid: string, actions: string[], conditions: Record<string, string>, resources = ['*']) =>
     new iam.PolicyStatement({
       sid,
       principals: anyone,
       actions,
-      resources: ['*'],
+      resources,
       conditions: { StringEquals: conditions },
     });
   const inside = { ...own, 'aws:ResourceAccount': stack.account };
   if (endpoint.startsWith('Ecr')) return [allow('Pull', IMAGE_PULLS, own), allow('OwnRepositories', ['ecr:*'], inside)];
+  // https://docs.aws.amazon.com/sagemaker/latest/dg/mlflow-private-link-policy.html, 2026-11-22.
+  if (endpoint === 'Mlflow') return [allow('NamedServers', ['sagemaker-mlflow:*'], own, [...mlflowServers])];
   if (endpoint === 'Logs') return [allow('OwnLogGroups', ['logs:*'], inside)];
   return [allow('OwnCredentials', ['*'], own)];
 }

@@ -4,7 +4,7 @@ import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
 import type * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { LOG_RETENTION_TYPE } from '../contracts/custom-resources';
-import { HandlerFunction } from './handler-function';
+import { deployLogGroupName, HandlerFunction } from './handler-function';
 import { HandlerResource } from './handler-resource';
 import type { TrainingLauncher } from './training-launcher';
 
@@ -19,8 +19,8 @@ export interface ObservabilityProps {
 }
 
 /**
- * One dashboard, five alarms to the launcher's topic, and a retention for SageMaker's shared log groups where nobody has set
- * one. Costs about 4 USD a month. Each alarm names its place in the runbook.
+ * One dashboard, five alarms to the launcher's topic, and a retention for SageMaker's shared log groups and that of the stack's deploys
+ * where nobody has set one. Costs about 4 USD a month. Each alarm names its place in the runbook.
  */
 export class Observability extends Construct {
   public readonly dashboard: cloudwatch.Dashboard;
@@ -117,26 +117,36 @@ export class Observability extends Construct {
       description: 'Gives SageMaker log groups a retention where none is set',
     });
     const { partition, region, account } = Stack.of(this);
+    const logGroupNames = [...SHARED_LOG_GROUPS, deployLogGroupName(this)];
     onEvent.allow({
       sid: 'FindSharedLogGroups',
       actions: ['logs:DescribeLogGroups'],
       resources: ['*'],
       wildcard: 'Listing log groups names none of them.',
     });
+    const groups = (names: readonly string[]) =>
+      names
+        .map((name) => `arn:${partition}:logs:${region}:${account}:log-group:${name}`)
+        .flatMap((group) => [group, `${group}:*`]);
+    const wildcard = 'A few log groups: actions on a group are judged with the ending :*.';
     onEvent.allow({
       sid: 'MakeSharedLogGroups',
-      actions: ['logs:CreateLogGroup', 'logs:PutRetentionPolicy'],
-      resources: SHARED_LOG_GROUPS.map(
-        (name) => `arn:${partition}:logs:${region}:${account}:log-group:${name}`,
-      ).flatMap((group) => [group, `${group}:*`]),
-      wildcard: 'Two log groups: actions on a group are judged with the ending :*.',
+      actions: ['logs:CreateLogGroup'],
+      resources: groups(SHARED_LOG_GROUPS),
+      wildcard,
+    });
+    onEvent.allow({
+      sid: 'SetRetention',
+      actions: ['logs:PutRetentionPolicy'],
+      resources: groups(logGroupNames),
+      wildcard,
     });
     new HandlerResource(this, 'SharedLogs', {
       resourceType: LOG_RETENTION_TYPE,
       onEvent,
       serviceTimeout: Duration.minutes(3),
       properties: {
-        logGroupNames: JSON.stringify(SHARED_LOG_GROUPS),
+        logGroupNames: JSON.stringify(logGroupNames),
         retentionDays: String(SHARED_RETENTION_DAYS),
       },
     });

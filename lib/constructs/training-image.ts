@@ -6,14 +6,14 @@ import * as codebuild from 'aws-cdk-lib/aws-codebuild';
 import * as ecr from 'aws-cdk-lib/aws-ecr';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import type * as kms from 'aws-cdk-lib/aws-kms';
-import * as logs from 'aws-cdk-lib/aws-logs';
+import type * as logs from 'aws-cdk-lib/aws-logs';
 import { Asset } from 'aws-cdk-lib/aws-s3-assets';
 import { Construct } from 'constructs';
 import { parseEcrUri } from '../catalog/ecr-uri';
 import { REGIONS } from '../catalog/regions';
 import { IMAGE_BUILD_TYPE } from '../contracts/custom-resources';
 import { acknowledge } from './acknowledge';
-import { HandlerFunction, writeLogs } from './handler-function';
+import { deployLogGroup, HandlerFunction, writeLogs } from './handler-function';
 import { HandlerResource } from './handler-resource';
 import { IMAGE_BUILD_SPEC } from './image-build-spec';
 import { packageRoot } from './package-root';
@@ -26,6 +26,12 @@ import { allow } from './statement';
  * https://docs.aws.amazon.com/AmazonECR/latest/userguide/lifecycle_policy_parameters.html, 2026-11-21.
  */
 const LIFECYCLE = [
+  // An image that a rule selects cannot be taken by a rule of lower priority: https://docs.aws.amazon.com/AmazonECR/latest/userguide/LifecyclePolicies.html
+  [
+    'bases that builds start from stay',
+    'expire',
+    { tagStatus: 'tagged', tagPrefixList: ['base-'], countType: 'imageCountMoreThan', countNumber: 1000 },
+  ],
   ['layers of failed pushes', 'expire', { tagStatus: 'untagged', countType: 'sinceImagePushed', countNumber: 7 }],
   ['not pulled by any run', 'archive', { tagStatus: 'any', countType: 'sinceImagePulled', countNumber: 90 }],
   [
@@ -42,7 +48,7 @@ const BUILD_TIMEOUT = Duration.minutes(55);
 export interface TrainingImageProps {
   /** Name of the repository, `slipway-research`. */
   readonly repositoryName: string;
-  /** URI of the image to build on, best with a digest. */
+  /** URI of the image to build on. By a tag, it is what the tag was at the first build, which keeps a copy in the repository. */
   readonly baseImageUri: string;
   /** Folder with the Dockerfile. @default - containers/training of this package */
   readonly directory?: string;
@@ -64,7 +70,7 @@ export class TrainingImage extends Construct {
   /** Image by digest. */
   public readonly imageUri: string;
 
-  private buildLogs?: logs.LogGroup;
+  private buildLogs?: logs.ILogGroup;
 
   constructor(
     scope: Construct,
@@ -114,11 +120,8 @@ export class TrainingImage extends Construct {
   }
 
   private makeProject(source: Asset, dockerfile: string): codebuild.Project {
-    const logGroup = new logs.LogGroup(this, 'BuildLogs', {
-      retention: logs.RetentionDays.THREE_MONTHS,
-      // A failed first deploy must not delete the log that its message points to.
-      removalPolicy: this.props.retain === false ? RemovalPolicy.DESTROY : RemovalPolicy.RETAIN,
-    });
+    // A failed first deploy must not delete the log that its message points to.
+    const logGroup = deployLogGroup(this, 'BuildLogs');
     this.buildLogs = logGroup;
     const role = this.makeBuildRole(source, logGroup);
     const project = new codebuild.Project(this, 'Project', {
@@ -130,7 +133,7 @@ export class TrainingImage extends Construct {
       buildSpec: codebuild.BuildSpec.fromObjectToYaml(IMAGE_BUILD_SPEC),
       encryptionKey: this.props.key,
       timeout: BUILD_TIMEOUT,
-      logging: { cloudWatch: { logGroup } },
+      logging: { cloudWatch: { logGroup, prefix: 'image-build' } },
       environment: {
         buildImage: codebuild.LinuxBuildImage.STANDARD_7_0,
         computeType: codebuild.ComputeType.LARGE,
@@ -139,6 +142,7 @@ export class TrainingImage extends Construct {
       environmentVariables: {
         REPOSITORY_URI: { value: this.repository.repositoryUri },
         BASE_IMAGE: { value: this.props.baseImageUri },
+        BASE_TAG: { value: baseTag(this.props.baseImageUri) },
         DOCKERFILE: { value: dockerfile },
         IMAGE_TAG: { value: 'none' },
       },
@@ -152,7 +156,7 @@ export class TrainingImage extends Construct {
     return project;
   }
 
-  private makeBuildRole(source: Asset, logGroup: logs.LogGroup): iam.Role {
+  private makeBuildRole(source: Asset, logGroup: logs.ILogGroup): iam.Role {
     const role = new iam.Role(this, 'BuildRole', { assumedBy: new iam.ServicePrincipal('codebuild.amazonaws.com') });
     allow(role, writeLogs(logGroup));
     const { bucket, s3ObjectKey } = source;
@@ -211,7 +215,7 @@ function lifecyclePolicy(): string {
   const rules = LIFECYCLE.map(([description, does, selection], index) => ({
     rulePriority: index + 1,
     description,
-    selection: { ...selection, countUnit: 'days' },
+    selection: { ...selection, ...(selection.countType !== 'imageCountMoreThan' && { countUnit: 'days' }) },
     action: does === 'expire' ? { type: 'expire' } : { type: 'transition', targetStorageClass: 'archive' },
   }));
   return JSON.stringify({ rules });
@@ -222,6 +226,10 @@ function contentTag(sourceHash: string, baseImageUri: string, dockerfile: string
   const parts = [sourceHash, baseImageUri, dockerfile, JSON.stringify(IMAGE_BUILD_SPEC)];
   return createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 24);
 }
+
+/** Tag under which the environment's repository keeps a base that is named by its own tag. */
+const baseTag = (baseImageUri: string): string =>
+  `base-${createHash('sha256').update(baseImageUri).digest('hex').slice(0, 12)}`;
 
 function baseRepositoryArn(uri: string): string | undefined {
   const found = parseEcrUri(uri);

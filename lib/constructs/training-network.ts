@@ -1,5 +1,6 @@
 import { Fn, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import * as ec2 from 'aws-cdk-lib/aws-ec2';
+import type * as kms from 'aws-cdk-lib/aws-kms';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { subnetPlan, VPC_CIDR } from '../catalog/subnet-plan';
@@ -25,11 +26,15 @@ export interface TrainingNetworkProps {
   readonly subnetOrder?: readonly string[];
   /** Buckets of other accounts that jobs may reach through the S3 endpoint, as ARNs. @default - none */
   readonly foreignBucketArns?: readonly string[];
+  /** ARNs of MLflow tracking servers that jobs log to; a locked network gets an endpoint for them. @default - none */
+  readonly mlflowServers?: readonly string[];
   /** Whether `requirements` come from CodeArtifact, which needs two more endpoints. @default false */
   readonly usesCodeArtifact?: boolean;
   /** Whether remote debug sessions are allowed, which need the Session Manager endpoint. @default false */
   readonly allowsRemoteDebug?: boolean;
-  /** Whether flow logs survive the stack. @default true */
+  /** Key of the flow logs, which then end with the stack: that of an `OperationsKey`. @default - CloudWatch Logs' own */
+  readonly encryptionKey?: kms.IKey;
+  /** Whether flow logs without a key of their own survive the stack. @default true */
   readonly retain?: boolean;
   /** Services that scripts call beside S3, by the name of their endpoint, such as `sts`. @default - none */
   readonly endpoints?: readonly string[];
@@ -66,7 +71,7 @@ export class TrainingNetwork extends Construct {
     if (!isLocked && !sandbox) addNat(this.vpc, plan, chosen);
     this.securityGroup = this.makeSecurityGroup(props.prefix, sandbox);
     this.addEndpoints(isLocked, chosen, props);
-    if (!sandbox) this.addFlowLog(props.retain ?? true);
+    if (!sandbox) this.addFlowLog(props.retain ?? true, props.encryptionKey);
     this.subnetIds = chosen.map((subnet) => subnet.subnetId);
     this.subnetOfZone = Object.fromEntries(
       plan.flatMap(({ zone }, i) => (chosen[i] ? [[zone, chosen[i]] as const] : [])),
@@ -137,14 +142,17 @@ export class TrainingNetwork extends Construct {
     for (const [name, service] of services) {
       const options = { service, open: false, securityGroups: [group], subnets: selected };
       const endpoint = this.vpc.addInterfaceEndpoint(name, options);
-      for (const statement of interfaceEndpointPolicy(Stack.of(this), name)) endpoint.addToPolicy(statement);
+      const policy = interfaceEndpointPolicy(Stack.of(this), name, props.mlflowServers);
+      for (const statement of policy) endpoint.addToPolicy(statement);
     }
   }
 
-  private addFlowLog(retain: boolean): void {
+  private addFlowLog(retain: boolean, encryptionKey?: kms.IKey): void {
     const logGroup = new logs.LogGroup(this, 'FlowLogs', {
       retention: logs.RetentionDays.THREE_MONTHS,
-      removalPolicy: retain ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+      // A log outlives its key for nobody: with a key of the stack it ends with the stack.
+      removalPolicy: retain && !encryptionKey ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+      encryptionKey,
     });
     this.vpc.addFlowLog('FlowLog', {
       destination: ec2.FlowLogDestination.toCloudWatchLogs(logGroup),

@@ -81,5 +81,10 @@ export const OPTION_CHANGES: readonly OptionChange[] = [
     effect:
       'a named image takes the repository out of the stack; a retained one stays in the account, and coming back needs storage.adopt',
   },
-  { option: 'teams', types: ['AWS::SSM::Parameter'], effect: 'a removed team loses its roles, alias and descriptor' },
+  {
+    option: 'teams',
+    types: ['AWS::SSM::Parameter', 'AWS::EC2::SecurityGroup'],
+    effect:
+      'a removed team loses its roles, alias and descriptor; the first MLflow tracking server brings an interface endpoint and its group, the last takes them',
+  },
 ];

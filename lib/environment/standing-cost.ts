@@ -1,5 +1,6 @@
 import { HOURS_A_MONTH, STANDING_PRICES as PRICES, ZONES_OF_REGION } from '../catalog/standing-prices';
 import type { EnvironmentSpec } from '../spec/environment-file';
+import { mlflowServers } from '../spec/mlflow-servers';
 
 /** One thing that costs money by existing, in one Region. */
 export interface StandingItem {
@@ -37,10 +38,11 @@ export const zoneCount = ({ region, network: { availabilityZoneIds: ids } }: Env
   ids === 'all' ? (ZONES_OF_REGION[region] ?? 3) : ids.length;
 
 /** Interface endpoints of the network, each of them in every zone. */
-export function endpointCount({ network, guardrails }: EnvironmentSpec): number {
+export function endpointCount({ network, guardrails, teams }: EnvironmentSpec): number {
   if (network.mode !== 'vpc-locked') return 0;
   const named = (network.endpoints ?? []).reduce((sum, name) => sum + (ENDPOINTS_OF[name] ?? 1), 0);
-  return named + (network.packages === 'codeartifact' ? 2 : 0) + (guardrails.allowRemoteDebug ? 1 : 0);
+  const mlflow = mlflowServers(teams).length > 0 ? 1 : 0;
+  return named + (network.packages === 'codeartifact' ? 2 : 0) + (guardrails.allowRemoteDebug ? 1 : 0) + mlflow;
 }
 
 function networkItems(spec: EnvironmentSpec): StandingItem[] {

@@ -2,6 +2,7 @@ import { findStrategy } from '../distribution';
 import { resolvedDeepspeedConfig } from '../distribution/deepspeed';
 import { flagArguments } from '../distribution/strategy';
 import type { JobFile } from '../spec/job-file';
+import { healthCheckOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import { fillPlaceholders, type JobPlan, runPrefixes } from './plan';
 
@@ -74,6 +75,7 @@ export function jobFile(plan: JobPlan): JobFile {
     ...(mayBeAsked(run) && { handOverUri: runPrefixes(plan).handOver }),
     restartsInPlace: RESTARTS_IN_PLACE,
     spareInstances: run.compute.spareInstances,
+    healthCheck: healthCheckOf(run),
     restartSecret: plan.restartSecret,
   };
 }

@@ -8,6 +8,7 @@ import { type Issue, issue } from '../spec/issue';
 import { hostCount, trainingGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import type { Kernels, LayoutInput, PlanModel, PlanPrecision, Recompute, Stack } from './layout';
+import { SMP_V2, STACKS, type StackTraits } from './software';
 
 /** What the planner filled in because the run does not say; shown beside the plan. */
 export interface RunLayout {
@@ -163,16 +164,19 @@ type Software = Omit<
   keyof Cluster | keyof Degrees | 'model' | 'microBatch' | 'globalBatch' | 'sequence' | 'expert'
 >;
 
-function stackOf(library: string): Stack {
-  if (library === 'megatron') return 'megatron';
-  if (library === 'deepspeed') return 'deepspeed';
-  return library === 'smp-v1' ? 'megatron-legacy' : 'fsdp';
+const stackOf = (library: string): Stack =>
+  library === 'megatron' || library === 'deepspeed' || library === 'smp-v1' ? library : 'fsdp';
+
+/** Fused layers of the stack, and of fp8, stay what they are; plain ones may be compiled. */
+function kernelsOf(traits: StackTraits, precision: PlanPrecision, compiled: boolean): Kernels {
+  if (traits.kernels === 'fused' || precision === 'fp8') return 'fused';
+  return compiled ? 'compiled' : traits.kernels;
 }
 
-/** Megatron and SMP v2 bring their own layers (Transformer Engine), and so does fp8. */
-function kernelsOf(library: string, precision: PlanPrecision, compiled: boolean): Kernels {
-  if (library === 'megatron' || library === 'smp-v2' || precision === 'fp8') return 'fused';
-  return compiled ? 'compiled' : 'eager';
+/** Megatron-Core reduces gradients in fp32 unless `grad-reduce-in-bf16` says otherwise, as NVIDIA's performance recipes do. */
+function gradientBytesOf({ library, parameters }: RunSpec['distribution'], traits: StackTraits): number {
+  const inBf16 = parameters['grad-reduce-in-bf16'] === true || parameters.grad_reduce_in_bf16 === true;
+  return library === 'megatron' && !inBf16 ? 4 : traits.gradientBytes;
 }
 
 function softwareOf(run: RunSpec): Software {
@@ -181,7 +185,9 @@ function softwareOf(run: RunSpec): Software {
   const zero = section(distribution.parameters.zero_optimization);
   const offloaded = (key: string) => section(zero[key]).device === 'cpu' || section(zero[key]).device === 'nvme';
   const compiled = fsdpCompiles(run);
+  const traits = distribution.library === 'smp-v2' ? SMP_V2 : STACKS[stack];
   return {
+    ...traits,
     precision: training.precision satisfies PlanPrecision,
     recompute: recomputeOf(training.activationCheckpointing, stack),
     sequenceParallel: stack === 'fsdp' || distribution.parameters['sequence-parallel'] === true,
@@ -189,17 +195,13 @@ function softwareOf(run: RunSpec): Software {
     offloadParameters: offloaded('offload_param'),
     offloadActivations: training.activationOffload || distribution.parameters.sm_activation_offloading === true,
     stack,
-    kernels: kernelsOf(distribution.library, training.precision, compiled),
-    attention: stack === 'megatron-legacy' ? 'fused' : 'flash',
+    kernels: kernelsOf(traits, training.precision, compiled),
     loss: 'plain',
     autocast: false,
     gathersLogits: false,
-    gathersInputsAgain: stack === 'megatron' || distribution.library === 'smp-v2',
-    overlapsTensor: stack === 'megatron',
     prefetchesShards: true,
     collectives: distribution.collectives === 'smddp' ? 'smddp' : 'nccl',
-    optimizerBytes: 8,
-    gradientBytes: stack === 'megatron' ? 4 : 2,
+    gradientBytes: gradientBytesOf(distribution, traits),
     optimizerInBackward: false,
     compilesUnlessTensor: compilesByDefault(run),
     noSync: stack === 'fsdp' && distribution.parameters.no_sync === true,

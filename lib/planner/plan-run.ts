@@ -3,6 +3,7 @@ import type { Issue } from '../spec/issue';
 import { issue } from '../spec/issue';
 import type { RunSpec } from '../spec/run-spec';
 import { type Advice, adviceFor } from './advice';
+import { type Calibration, calibratedInterval, calibrationKey, type Efficiency } from './calibration';
 import { type PriceFacts, type RunCost, runCost } from './cost';
 import { type CheckpointPlan, checkpointPlan, expectedGoodput } from './failures';
 import type { LayoutInput } from './layout';
@@ -14,7 +15,10 @@ import { sparesOf } from './spares';
 import type { StepSeconds } from './step-time';
 
 /** What a plan needs to know of the place the run is launched into. */
-export type PlanFacts = PriceFacts;
+export interface PlanFacts extends PriceFacts {
+  /** Measurements of one's own runs there. */
+  calibration?: Calibration;
+}
 
 export type Interval = [low: number, high: number];
 
@@ -52,6 +56,8 @@ export interface RunPlan {
   gpus: number;
   microBatches: number;
   layout: LayoutInput;
+  /** What runs of one's own have changed; absent without a calibration of this accelerator, library and precision. */
+  calibration?: Efficiency;
   assumptions: string[];
   advice: Advice[];
 }
@@ -61,20 +67,49 @@ export function planRun(run: RunSpec, facts: PlanFacts): RunPlan | Issue[] {
   const mapped = layoutOfRun(run);
   if (Array.isArray(mapped)) return mapped;
   const { layout, assumptions } = mapped;
-  const plan = planLayout(layout);
-  if (typeof plan === 'string') {
+  const uncalibrated = planLayout(layout);
+  if (typeof uncalibrated === 'string') {
     return [
       issue('plan/layout', 'error', 'distribution.parameters', {
         must: 'must describe a layout that can run',
-        got: plan,
+        got: uncalibrated,
         fix: 'change the degrees or the batch sizes',
       }),
     ];
   }
+  const efficiency = efficiencyFor(facts.calibration, layout, run.distribution.library);
+  const plan = efficiency ? scaledPlan(uncalibrated, efficiency) : uncalibrated;
   return {
     ...describe(run, facts, layout, plan),
+    ...(efficiency && { calibration: efficiency }),
     assumptions,
-    advice: adviceFor(layout, plan, run.distribution.library),
+    // Advice compares layouts with each other; all of them are scaled alike.
+    advice: adviceFor(layout, uncalibrated, run.distribution.library).map((a) => ({
+      ...a,
+      tokensPerSecondPerGpu: a.tokensPerSecondPerGpu * (efficiency?.speed ?? 1),
+    })),
+  };
+}
+
+/** What runs of one's own say of a layout; undefined where none was like it. */
+export const efficiencyFor = (
+  calibration: Calibration | undefined,
+  layout: LayoutInput,
+  library: string,
+): Efficiency | undefined => calibration?.efficiencies[calibrationKey(layout, library)];
+
+/** The same plan at the speed that was measured: every part of a step takes its share of the difference. */
+function scaledPlan(plan: LayoutPlan, efficiency: Efficiency): LayoutPlan {
+  const parts = Object.entries(plan.step).map(([name, seconds]) => [name, seconds / efficiency.speed]);
+  const tokensPerSecondPerGpu = plan.tokensPerSecondPerGpu * efficiency.speed;
+  return {
+    ...plan,
+    step: Object.fromEntries(parts) as unknown as StepSeconds,
+    tokensPerSecondPerGpu,
+    modelTflopsPerGpu: plan.modelTflopsPerGpu * efficiency.speed,
+    hardwareTflopsPerGpu: plan.hardwareTflopsPerGpu * efficiency.speed,
+    mfu: plan.mfu * efficiency.speed,
+    interval80: calibratedInterval(tokensPerSecondPerGpu, efficiency),
   };
 }
 

@@ -12,6 +12,7 @@ import { COMPUTE_RULES } from './compute';
 import { SPARE_RULES } from './compute-spares';
 import { DATA_RULES } from './data';
 import { GUARDRAIL_RULES } from './guardrails';
+import { HEALTH_CHECK_RULES } from './health-check';
 import { IMAGE_RULES } from './image';
 import { LAUNCHER_RULES } from './launcher';
 import { LIMIT_RULES } from './limits';
@@ -39,6 +40,7 @@ export const RULES: readonly Rule[] = [
   ...DATA_RULES,
   ...CHECKPOINT_RULES,
   ...LIMIT_RULES,
+  ...HEALTH_CHECK_RULES,
   ...PREEMPTION_RULES,
   ...NETWORK_RULES,
   ...PROCESSING_RULES,

@@ -3,7 +3,7 @@ import { findPrice } from '../catalog/prices';
 import type { LayoutInput } from '../planner/layout';
 import { layoutOfRun, partsOfBatch } from '../planner/layout-of-run';
 import type { Fits } from '../planner/plan';
-import type { PlanFacts } from '../planner/plan-run';
+import { efficiencyFor, type PlanFacts } from '../planner/plan-run';
 import { hasErrors, type Issue } from '../spec/issue';
 import { instanceGroupsOf, totalSteps } from '../spec/resolve-run';
 import type { RunSpec, TrainingSpec } from '../spec/run-spec';
@@ -65,7 +65,7 @@ export function searchRun(run: RunSpec, facts: PlanFacts, options: RunSearchOpti
     else results.push({ library, result: searchOne(mapped.layout, run, facts, options, steps) });
   }
   if (results.length === 0) return problems;
-  return merge(run, results, options, steps ?? STEPS_WITHOUT_END);
+  return merge(run, facts, results, options, steps ?? STEPS_WITHOUT_END);
 }
 
 /** The run with another library keeps no parameters of its own one; every degree is searched anyway. */
@@ -126,12 +126,15 @@ const sum = <T>(items: readonly T[], of: (item: T) => number) => items.reduce((t
 
 function merge(
   run: RunSpec,
+  facts: PlanFacts,
   results: readonly { library: string; result: SearchResult }[],
   options: RunSearchOptions,
   steps: number,
 ): RunSearchResult {
   const all = (pick: (r: SearchResult) => readonly Found[]) =>
-    results.flatMap(({ library, result }) => pick(result).map((found) => candidateOf(run, library, found, steps)));
+    results.flatMap(({ library, result }) =>
+      pick(result).map((found) => candidateOf(run, library, measuredLike(found, library, facts), steps)),
+    );
   const cost = (c: Candidate) => c.usd ?? Number.POSITIVE_INFINITY;
   const fastest = all((r) => r.byTime).sort((a, b) => a.stepSeconds - b.stepSeconds);
   const cheapest = all((r) => r.byCost).sort((a, b) => cost(a) - cost(b));
@@ -178,6 +181,17 @@ export function candidateRun(run: RunSpec, candidate: Candidate): RunSpec {
       parameters: { ...plain.distribution.parameters, ...parameters },
       instanceGroups: [],
     },
+  };
+}
+
+/** At the speed of one's own runs with this accelerator and library, as the plan of the run itself is. */
+function measuredLike(found: Found, library: string, { calibration }: PlanFacts): Found {
+  const speed = efficiencyFor(calibration, found.layout, library)?.speed ?? 1;
+  return {
+    ...found,
+    stepSeconds: found.stepSeconds / speed,
+    tokensPerSecondPerGpu: found.tokensPerSecondPerGpu * speed,
+    usdPerStep: found.usdPerStep === null ? null : found.usdPerStep / speed,
   };
 }
 

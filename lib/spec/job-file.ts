@@ -1,4 +1,12 @@
-import type { CheckpointMode, InstanceGroup, Launcher, ModelSpec, RunSpec, TrainingSpec } from './run-spec';
+import type {
+  CheckpointMode,
+  HealthCheck,
+  InstanceGroup,
+  Launcher,
+  ModelSpec,
+  RunSpec,
+  TrainingSpec,
+} from './run-spec';
 
 /** A window of the training data that is left out: before step `step` (as many are done), `batches` global batches. */
 export interface Skip {
@@ -72,5 +80,7 @@ export interface JobFile {
   restartsInPlace: number;
   /** Hosts of the job that wait to take a broken one's place; the others train. */
   spareInstances: number;
+  /** What the driver examines before the ranks start for the first time. */
+  healthCheck: HealthCheck;
   restartSecret: string;
 }

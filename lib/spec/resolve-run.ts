@@ -5,6 +5,7 @@ import type {
   Collectives,
   ComputeSpec,
   DistributionSpec,
+  HealthCheck,
   Launcher,
   ModelSpec,
   RunSpec,
@@ -95,6 +96,18 @@ export function instanceGroupsOf(
 ): { name: string; instanceType: string; instanceCount: number }[] {
   if (compute.instanceGroups.length > 0) return compute.instanceGroups;
   return [{ name: '', instanceType: compute.instanceType, instanceCount: compute.instanceCount }];
+}
+
+/** The examination of each host before training: quick on GPUs, where our driver is there to make it. */
+export function healthCheckOf(run: Pick<RunSpec, 'kind' | 'compute' | 'distribution'>): HealthCheck {
+  if (run.compute.healthCheck) return run.compute.healthCheck;
+  const examines = run.kind === 'training' && run.distribution.contract === 'entrypoint';
+  return examines && hasGpus(run) ? 'quick' : 'off';
+}
+
+/** Whether a host that trains has GPUs. */
+export function hasGpus(run: Pick<RunSpec, 'compute' | 'distribution'>): boolean {
+  return trainingGroupsOf(run).some(({ instanceType }) => findInstanceType(instanceType)?.accelerator?.kind === 'gpu');
 }
 
 /**

@@ -140,6 +140,7 @@ const compute = z.strictObject({
     .optional(),
   volumeSizeGiB: count.optional(),
   keepAliveSeconds: z.int().min(0).max(21600).optional(),
+  healthCheck: z.enum(['off', 'quick', 'full']).optional(),
 });
 
 const distribution = z.strictObject({

@@ -17,6 +17,9 @@ export interface InstanceGroup {
   instanceCount: number;
 }
 
+/** How a host is examined before its ranks start for the first time; docs/health-check.md. */
+export type HealthCheck = 'off' | 'quick' | 'full';
+
 export interface ComputeSpec {
   /** Empty when `instanceGroups` describes the cluster. */
   instanceType: string;
@@ -30,6 +33,8 @@ export interface ComputeSpec {
   trainingPlanArn?: string;
   volumeSizeGiB?: number;
   keepAliveSeconds: number;
+  /** As written; `healthCheckOf` has the default. */
+  healthCheck?: HealthCheck;
 }
 
 export interface DistributionSpec {

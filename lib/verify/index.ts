@@ -2,12 +2,12 @@ export { type Assumption, type AssumptionArea, LEVELS, type Level } from './assu
 export { ASSUMPTION_AREAS, ASSUMPTIONS, assumptionsOf, requireAssumption } from './assumptions';
 export { assumptionsPage } from './assumptions-page';
 export { EFA_SECONDS, type LevelCost, mostCost } from './cost';
-export { VERIFY_ENVIRONMENT } from './deploy-file';
+export { deployFile, VERIFY_ENVIRONMENT } from './deploy-file';
 export { type CdkOutcome, type DeployWorld, deployWorld, type RunCdk } from './deploy-world';
 export { evidenceSentence } from './evidence';
 export { type Probe, type ProbeResult, runProbe, type Verdict } from './probe';
 export { DEPLOY_PROBES } from './probes/deploy';
-export { EFA_PROBES, type EfaObservation, type EfaWorld } from './probes/efa';
+export { EFA_PROBES, type EfaObservation, type EfaWorld, type HealthEvent } from './probes/efa';
 export { READ_PROBES } from './probes/read';
 export { TRAIN_PROBES } from './probes/train';
 export { type ReadWorld, readWorld } from './read-world';

@@ -136,3 +136,18 @@ test('torchtune adds its techniques one to the other: the loss is chunked before
     'chunked',
   ]);
 });
+
+test.each([{ tp: 2, dp_shard: 4 }, { dp_shard: 5, dp_replicate: null }, { dp_shard: 16, dp_replicate: 1 }, { tp: 3 }])(
+  'fails for degrees that do not multiply to the GPUs: %o',
+  (parallel) => {
+    expect(layoutOfRow(row({ parallel }))).toMatch(/32 GPUs/);
+    expect(predictRow(row({ parallel }))).toMatchObject({ tokensPerSecondPerGpu: null, skipped: expect.any(String) });
+  },
+);
+
+test.each([
+  { tp: 2, dp_shard: 16 },
+  { cp: 2, dp_shard: 32 },
+  { dp_shard: 8, dp_replicate: 4 },
+  { dp_shard: null, dp_replicate: null },
+])('takes degrees that do: %o', (parallel) => expect(layoutOfRow(row({ parallel }))).not.toBeTypeOf('string'));

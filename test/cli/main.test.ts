@@ -31,7 +31,7 @@ test('the verbs and their options are what scripts rely on', () => {
     init: common,
     schema: common,
     validate: common,
-    plan: `${common} --search --search-libraries --html`,
+    plan: `${common} --search --search-libraries --html --calibrate`,
     report: `${common} --html`,
     launch: `${common} --dry-run --out --matrix --smoke --run-id --yes --wait`,
     preflight: common,

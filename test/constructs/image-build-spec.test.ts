@@ -17,6 +17,7 @@ const ENVIRONMENT = {
   BASE_IMAGE: BASE,
   DOCKERFILE: 'Dockerfile',
   IMAGE_TAG: 'abc',
+  BASE_TAG: 'base-123',
   AWS_REGION: 'us-west-2',
 };
 
@@ -43,17 +44,42 @@ const login = (registry: string) => [
   `docker login --username AWS --password-stdin ${registry}`,
 ];
 
-test('the build logs in to both registries, pulls the base, builds and pushes', () => {
-  expect(runBuildSpec(buildSpec, folder, ENVIRONMENT)).toEqual({
-    stderr: '',
-    calls: [
-      ...login('111122223333.dkr.ecr.us-west-2.amazonaws.com'),
-      ...login('763104351884.dkr.ecr.us-west-2.amazonaws.com'),
-      `docker pull --quiet ${BASE}`,
-      `docker build --file Dockerfile --build-arg BASE_IMAGE=${BASE} --tag ${REPOSITORY}:abc .`,
-      `docker push --quiet ${REPOSITORY}:abc`,
-    ],
-  });
+const OWN = '111122223333.dkr.ecr.us-west-2.amazonaws.com';
+const KEPT = `${REPOSITORY}:base-123`;
+const built = (from: string, base = BASE) => [
+  `docker image inspect --format built on {{index .RepoDigests 0}} ${from}`,
+  `docker build --file Dockerfile --build-arg BASE_IMAGE=${from} --label org.opencontainers.image.base.name=${base} --tag ${REPOSITORY}:abc .`,
+  `docker push --quiet ${REPOSITORY}:abc`,
+];
+
+test('the first build keeps a copy of the base that a tag names, and builds on the copy', () => {
+  const { calls, failedPhase } = runBuildSpec(buildSpec, folder, ENVIRONMENT, `docker pull --quiet ${KEPT}`);
+  expect(failedPhase).toBeUndefined();
+  expect(calls).toEqual([
+    ...login(OWN),
+    `docker pull --quiet ${KEPT}`,
+    ...login('763104351884.dkr.ecr.us-west-2.amazonaws.com'),
+    `docker pull --quiet ${BASE}`,
+    `docker tag ${BASE} ${KEPT}`,
+    `docker push --quiet ${KEPT}`,
+    ...built(KEPT),
+  ]);
+});
+
+test('later builds start from that copy, whatever the tag names by then', () => {
+  const { calls } = runBuildSpec(buildSpec, folder, ENVIRONMENT);
+  expect(calls).toEqual([...login(OWN), `docker pull --quiet ${KEPT}`, ...built(KEPT)]);
+});
+
+test('a base that a lock names by its digest is built on as it is', () => {
+  const locked = `${BASE.split(':')[0]}@sha256:${'0'.repeat(64)}`;
+  const { calls } = runBuildSpec(buildSpec, folder, { ...ENVIRONMENT, BASE_IMAGE: locked });
+  expect(calls).toEqual([
+    ...login(OWN),
+    ...login('763104351884.dkr.ecr.us-west-2.amazonaws.com'),
+    `docker pull --quiet ${locked}`,
+    ...built(locked, locked),
+  ]);
 });
 
 test('a public base needs no login of its own', () => {
@@ -68,7 +94,8 @@ test.each([
   ['docker build', 'build'],
   ['docker push', 'post_build'],
 ])('fails: nothing is pushed after a failing %s', (call, phase) => {
-  const { failedPhase, calls } = runBuildSpec(buildSpec, folder, ENVIRONMENT, call);
+  const locked = { ...ENVIRONMENT, BASE_IMAGE: `${BASE.split(':')[0]}@sha256:0` };
+  const { failedPhase, calls } = runBuildSpec(buildSpec, folder, locked, call);
   expect(failedPhase).toBe(phase);
   expect(calls.filter((made) => made.startsWith('docker push')).length).toBe(phase === 'post_build' ? 1 : 0);
 });

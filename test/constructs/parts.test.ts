@@ -30,7 +30,7 @@ const READS = {
 };
 const WRITES = {
   Sid: 'WriteOwnLogs',
-  Action: ['logs:CreateLogStream', 'logs:PutLogEvents'],
+  Action: ['logs:CreateLogGroup', 'logs:CreateLogStream', 'logs:PutLogEvents'],
   Effect: 'Allow',
   Resource: Match.anyValue(),
 };
@@ -153,7 +153,7 @@ describe('TrainingImage', () => {
     rmSync(directory, { recursive: true });
   });
 
-  test('no image that a run has pulled within 90 days goes, and none is lost before it has lain archived for a year', () => {
+  test('bases stay, no image that a run has pulled within 90 days goes, and none is lost before it has lain archived for a year', () => {
     const policy = new Capture();
     templateOf().template.hasResourceProperties('AWS::ECR::Repository', {
       LifecyclePolicy: { LifecyclePolicyText: policy },
@@ -167,16 +167,21 @@ describe('TrainingImage', () => {
     expect(kept).toEqual([
       [
         1,
-        { tagStatus: 'untagged', countType: 'sinceImagePushed', countNumber: 7, countUnit: 'days' },
+        { tagStatus: 'tagged', tagPrefixList: ['base-'], countType: 'imageCountMoreThan', countNumber: 1000 },
         { type: 'expire' },
       ],
       [
         2,
+        { tagStatus: 'untagged', countType: 'sinceImagePushed', countNumber: 7, countUnit: 'days' },
+        { type: 'expire' },
+      ],
+      [
+        3,
         { tagStatus: 'any', countType: 'sinceImagePulled', countNumber: 90, countUnit: 'days' },
         { type: 'transition', targetStorageClass: 'archive' },
       ],
       [
-        3,
+        4,
         {
           tagStatus: 'any',
           storageClass: 'archive',

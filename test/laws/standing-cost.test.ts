@@ -36,6 +36,10 @@ test.each<EnvironmentValues>([
   },
   {
     network: IDS,
+    teams: { nlp: { mlflow: ['arn:aws:sagemaker:us-west-2:111122223333:mlflow-tracking-server/shared'] } },
+  },
+  {
+    network: IDS,
     storage: { fsxLustre: { sizeGiB: 2400, zoneId: 'usw2-az2' } },
     guardrails: { allowRemoteDebug: true },
   },

@@ -143,7 +143,7 @@ test.each<[string, Partial<RunFile>, Record<string, unknown>]>([
         parameters: { tensor_parallel_degree: 4, pipeline_parallel_degree: 2, shard_optimizer_state: true },
       },
     },
-    { tensor: 4, pipeline: 2, shard: 4, zeroStage: 1, stack: 'megatron-legacy' },
+    { tensor: 4, pipeline: 2, shard: 4, zeroStage: 1, stack: 'smp-v1' },
   ],
   [
     'megatron',

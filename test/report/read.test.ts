@@ -199,6 +199,7 @@ describe('the report', () => {
     checkpoints: { value: [] },
     jobs: { value: [] },
     quotas: { why: 'reading s3://a/run.yaml: must be permitted' },
+    plan: {},
   };
 
   test('takes steps from the log where the launcher has seen none', () => {

@@ -11,6 +11,7 @@ const OTHER = '444455556666';
 const stack = new Stack(new App(), 'Test', { env: ENV });
 const LAYERS = 'arn:aws:s3:::prod-us-west-2-starport-layer-bucket/layer';
 
+const SERVER = `arn:aws:sagemaker:us-west-2:${OWN}:mlflow-tracking-server/shared`;
 type Policy = ReturnType<typeof s3EndpointPolicy>;
 
 function passes(policy: Policy, action: string, resource: string, who: string, whose: string): boolean {
@@ -23,7 +24,9 @@ function passes(policy: Policy, action: string, resource: string, who: string, w
 }
 
 describe('interface endpoints', () => {
-  const names = Object.keys(endpointServices({ usesCodeArtifact: true, allowsRemoteDebug: true }));
+  const names = Object.keys(
+    endpointServices({ usesCodeArtifact: true, allowsRemoteDebug: true, mlflowServers: [SERVER] }),
+  );
 
   test.each(names)('%s lets no foreign credentials pass', (name) => {
     const policy = interfaceEndpointPolicy(stack, name);
@@ -42,6 +45,12 @@ describe('interface endpoints', () => {
     ['CodeArtifact', 'codeartifact:GetAuthorizationToken'],
   ])('%s lets a job of this account call %s', (name, action) => {
     expect(passes(interfaceEndpointPolicy(stack, name), action, '*', OWN, OWN)).toBe(true);
+  });
+
+  test('Mlflow lets own credentials log to the named servers and to no other', () => {
+    const policy = interfaceEndpointPolicy(stack, 'Mlflow', [SERVER]);
+    const log = (server: string, who: string) => passes(policy, 'sagemaker-mlflow:LogBatch', server, who, OWN);
+    expect([log(SERVER, OWN), log(`${SERVER}-2`, OWN), log(SERVER, OTHER)]).toEqual([true, false, false]);
   });
 
   test("images of AWS's registries may be pulled, and none pushed to another account", () => {

@@ -30,13 +30,13 @@ test.each([
 
 describe('cost', () => {
   test('everything up to train costs less than 3 USD', () => {
-    const costs = mostCost(['read', 'deploy', 'train'], 'us-west-2', { cpu: 'ml.m5.large' });
+    const costs = mostCost(['read', 'deploy', 'train'], 'us-west-2', { cpu: 'ml.m5.large' }, 4.5);
     expect(costs.map(({ level }) => level)).toEqual(['read', 'deploy', 'train']);
     expect(costs[0]?.usd).toBe(0);
     expect(costs.reduce((sum, { usd }) => sum + (usd ?? Number.NaN), 0)).toBeLessThan(3);
   });
   test('a type without a price has no cost', () => {
-    expect(mostCost(['efa'], 'us-west-2', { cpu: 'ml.m5.large', efa: 'ml.none.large' })).toEqual([
+    expect(mostCost(['efa'], 'us-west-2', { cpu: 'ml.m5.large', efa: 'ml.none.large' }, 0)).toEqual([
       { level: 'efa', usd: undefined },
     ]);
   });

@@ -108,6 +108,10 @@ class HostRun:
             shutil.rmtree(str(self._state), ignore_errors=True)
             self._keep_dumps()
 
+    def abandon(self) -> None:
+        """Nothing was started and nothing will be."""
+        shutil.rmtree(str(self._state), ignore_errors=True)
+
     def _keep_dumps(self) -> None:
         """Of this round: the next one would write over them."""
         attempt, host = self._attempt, self._attempt.cluster.current_host

@@ -48,6 +48,7 @@ class Job:
     restarts_in_place: int
     restart_secret: str
     spare_instances: int
+    health_check: str
     raw: Mapping[str, Any]
 
     @property
@@ -138,6 +139,7 @@ def parse_job(raw: Mapping[str, Any]) -> Job:
         restarts_in_place=read.value("restartsInPlace", int, 0),
         restart_secret=read.value("restartSecret", str, ""),
         spare_instances=read.value("spareInstances", int, 0),
+        health_check=read.choice("healthCheck", ("off", "quick", "full"), "off"),
         raw=raw,
     )
     if job.processes_per_host < 1:

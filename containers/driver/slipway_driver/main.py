@@ -21,6 +21,7 @@ from slipway_driver.exit_codes import DONE, ENVIRONMENT, TRY_AGAIN, DriverError,
 from slipway_driver.failure import write_failure
 from slipway_driver.hand_over import HandOverWatch
 from slipway_driver.health import Health
+from slipway_driver.health_gate import HealthGate, Place, measure_with
 from slipway_driver.heartbeat import Heartbeat
 from slipway_driver.host_run import HostRun
 from slipway_driver.idle_host import IdleHost, idle_host
@@ -40,6 +41,14 @@ PEER_GRACE_SECONDS = 10.0
 AGREED_GRACE_SECONDS = 2.0
 
 
+def gate_of(attempt: Attempt) -> HealthGate:
+    """The health gate of this host."""
+    cluster, job = attempt.cluster, attempt.job
+    place = Place(cluster.current_host, cluster.instance_type, attempt.devices, job.efa == "required" and len(cluster.training_hosts) > 1)
+    measure = measure_with(sys.executable, attempt.environ, attempt.folder, int(attempt.hardware.get("gpus") or 0))
+    return HealthGate(job.health_check, place, measure=measure)
+
+
 class Driver:
     """Rounds of one attempt on this host, until all is done or a restart no longer helps."""
 
@@ -51,6 +60,7 @@ class Driver:
         #: Whether this host knows that another one is the cause and is leaving as well.
         self.agreed = False
         self._health = Health()
+        self._gate = gate_of(attempt)
         self._remains = Remains()
         self._probe = Probe(attempt)
         self._set_aside: List[Dict[str, str]] = []
@@ -81,6 +91,7 @@ class Driver:
         """SIGTERM came; also for a round that is only about to begin."""
         self._stopped = True
         self._probe.stop()
+        self._gate.stop()
         for waited_for in (self._run, self._idle):
             if waited_for:
                 waited_for.stop()
@@ -117,9 +128,12 @@ class Driver:
         """One round of the ranks; None when another one follows."""
         run = self._run
         assert run is not None
-        end = run.run()
+        unfit = self._gate.check()
+        if unfit:
+            run.abandon()
+        end = unfit or run.run()
         self.step_times.end(time.time())
-        if not run.stopping and end.code != DONE:
+        if not unfit and not run.stopping and end.code != DONE:
             end = self._health.judged(end, self._remains.await_gone(run.pids))
         report = Report(self._attempt.cluster.current_host, end.code, end.kind, end.reason[:300], run.step)
         if run.stopping or end.code == DONE:

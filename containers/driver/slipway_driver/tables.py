@@ -16,6 +16,13 @@ class EfaInstance(NamedTuple):
     line_rate_gbps: Optional[int]
 
 
+class GpuInstance(NamedTuple):
+    """`count`: GPUs of one host; `bf16_tflops`: peak of one GPU without sparsity, None where the data sheet gives none."""
+
+    count: int
+    bf16_tflops: Optional[float]
+
+
 #: A type that is not here is treated by what its devices show.
 EFA_INSTANCES: Dict[str, EfaInstance] = {
     "ml.p3dn.24xlarge": EfaInstance(1, False, False, 100),
@@ -54,6 +61,67 @@ EFA_INSTANCES: Dict[str, EfaInstance] = {
     "ml.g4dn.8xlarge": EfaInstance(1, False, False, 50),
     "ml.g4dn.12xlarge": EfaInstance(1, False, False, 50),
     "ml.g4dn.16xlarge": EfaInstance(1, False, False, 50),
+}
+
+GPU_INSTANCES: Dict[str, GpuInstance] = {
+    "ml.p3dn.24xlarge": GpuInstance(8, None),
+    "ml.p4d.24xlarge": GpuInstance(8, 312),
+    "ml.p4de.24xlarge": GpuInstance(8, 312),
+    "ml.p5.4xlarge": GpuInstance(1, 989),
+    "ml.p5.48xlarge": GpuInstance(8, 989),
+    "ml.p5e.48xlarge": GpuInstance(8, 989),
+    "ml.p5en.48xlarge": GpuInstance(8, 989),
+    "ml.p6-b200.48xlarge": GpuInstance(8, 2250),
+    "ml.p6-b300.48xlarge": GpuInstance(8, 2250),
+    "ml.g5.xlarge": GpuInstance(1, 70),
+    "ml.g5.2xlarge": GpuInstance(1, 70),
+    "ml.g5.4xlarge": GpuInstance(1, 70),
+    "ml.g5.8xlarge": GpuInstance(1, 70),
+    "ml.g5.12xlarge": GpuInstance(4, 70),
+    "ml.g5.16xlarge": GpuInstance(1, 70),
+    "ml.g5.24xlarge": GpuInstance(4, 70),
+    "ml.g5.48xlarge": GpuInstance(8, 70),
+    "ml.g6.xlarge": GpuInstance(1, None),
+    "ml.g6.2xlarge": GpuInstance(1, None),
+    "ml.g6.4xlarge": GpuInstance(1, None),
+    "ml.g6.8xlarge": GpuInstance(1, None),
+    "ml.g6.12xlarge": GpuInstance(4, None),
+    "ml.g6.16xlarge": GpuInstance(1, None),
+    "ml.g6.24xlarge": GpuInstance(4, None),
+    "ml.g6.48xlarge": GpuInstance(8, None),
+    "ml.g6e.xlarge": GpuInstance(1, 362),
+    "ml.g6e.2xlarge": GpuInstance(1, 362),
+    "ml.g6e.4xlarge": GpuInstance(1, 362),
+    "ml.g6e.8xlarge": GpuInstance(1, 362),
+    "ml.g6e.12xlarge": GpuInstance(4, 362),
+    "ml.g6e.16xlarge": GpuInstance(1, 362),
+    "ml.g6e.24xlarge": GpuInstance(4, 362),
+    "ml.g6e.48xlarge": GpuInstance(8, 362),
+    "ml.g7e.2xlarge": GpuInstance(1, None),
+    "ml.g7e.4xlarge": GpuInstance(1, None),
+    "ml.g7e.8xlarge": GpuInstance(1, None),
+    "ml.g7e.12xlarge": GpuInstance(2, None),
+    "ml.g7e.24xlarge": GpuInstance(4, None),
+    "ml.g7e.48xlarge": GpuInstance(8, None),
+    "ml.g7.2xlarge": GpuInstance(1, None),
+    "ml.g7.4xlarge": GpuInstance(1, None),
+    "ml.g7.8xlarge": GpuInstance(1, None),
+    "ml.g7.12xlarge": GpuInstance(2, None),
+    "ml.g7.24xlarge": GpuInstance(4, None),
+    "ml.g7.48xlarge": GpuInstance(8, None),
+    "ml.p6e-gb200.36xlarge": GpuInstance(4, 2500),
+    "ml.g4dn.xlarge": GpuInstance(1, None),
+    "ml.g4dn.2xlarge": GpuInstance(1, None),
+    "ml.g4dn.4xlarge": GpuInstance(1, None),
+    "ml.g4dn.8xlarge": GpuInstance(1, None),
+    "ml.g4dn.12xlarge": GpuInstance(4, None),
+    "ml.g4dn.16xlarge": GpuInstance(1, None),
+    "ml.p3.2xlarge": GpuInstance(1, None),
+    "ml.p3.8xlarge": GpuInstance(4, None),
+    "ml.p3.16xlarge": GpuInstance(8, None),
+    "ml.p2.xlarge": GpuInstance(1, None),
+    "ml.p2.8xlarge": GpuInstance(8, None),
+    "ml.p2.16xlarge": GpuInstance(16, None),
 }
 
 #: Exit codes of the runtime contract, and the failure file's word for each.

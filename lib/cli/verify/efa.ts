@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Descriptor } from '../../spec/descriptor';
-import { EFA_SECONDS, type EfaObservation, type EfaWorld } from '../../verify';
+import { EFA_SECONDS, type EfaObservation, type EfaWorld, type HealthEvent } from '../../verify';
 import { packageRoot } from '../driver';
 import { readAttemptLog } from '../job-logs';
 import { launch } from '../launch';
@@ -51,6 +51,7 @@ export function efaWorld(
       state: `${run.state}${run.reason ? ` (${run.reason})` : ''}`,
       efa: events.filter(({ event }) => event === 'efa').at(-1) as EfaObservation['efa'],
       inventory: events.filter(({ event }) => event === 'inventory'),
+      health: events.flatMap((event) => (event.event === 'health' ? [event as unknown as HealthEvent] : [])),
     };
   };
   return {

@@ -1,11 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GetCallerIdentityCommand } from '@aws-sdk/client-sts';
 import pc from 'picocolors';
+import { standingCost } from '../../environment/standing-cost';
 import { usd } from '../../report/page/format';
 import type { Descriptor } from '../../spec/descriptor';
+import { resolveEnvironments } from '../../spec/environment-file';
+import { loadEnvironment } from '../../spec/load';
 import {
   answeredIn,
   counts,
+  deployFile,
   LEVELS,
   type Level,
   maskedAccount,
@@ -118,6 +122,14 @@ async function placeOf(
 /** Endpoints that the caller set are not AWS's own. */
 const isEmbedded = () => Object.keys(process.env).some((name) => name.startsWith('AWS_ENDPOINT_URL'));
 
+/** What the environment of level `deploy` costs by existing, USD a month. */
+function standingUsd(region: string): number {
+  const account = '111122223333';
+  const place = { region, account, partition: 'aws', image: `${account}.dkr.ecr.${region}.amazonaws.com/own:1` };
+  const { value } = loadEnvironment(deployFile(place));
+  return value ? resolveEnvironments(value).reduce((sum, spec) => sum + standingCost(spec).usdPerMonth, 0) : 0;
+}
+
 /** Says the most that the levels can cost and asks, unless it is nothing. */
 async function confirmMost(
   levels: readonly Level[],
@@ -126,7 +138,7 @@ async function confirmMost(
   options: VerifyOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const costs = mostCost(levels, region, types);
+  const costs = mostCost(levels, region, types, standingUsd(region));
   const unknown = costs.filter((cost) => cost.usd === undefined);
   const total = costs.reduce((sum, cost) => sum + (cost.usd ?? 0), 0);
   const parts = costs.map(({ level, usd: most }) => `${level} ${most === undefined ? 'not known' : usd(most)}`);

@@ -4,11 +4,12 @@ import { KMSClient } from '@aws-sdk/client-kms';
 import { S3Client } from '@aws-sdk/client-s3';
 import type { CdkCustomResourceEvent } from 'aws-lambda';
 import { clientSettings, s3Settings } from '../shared/clients';
+import { pointingToLog } from '../shared/custom-resource';
 import { type AdoptStorageDeps, onEvent } from './adopt-storage';
 
 let deps: AdoptStorageDeps | undefined;
 
-export const handler = (event: CdkCustomResourceEvent) => {
+export const handler = pointingToLog((event: CdkCustomResourceEvent) => {
   deps ??= {
     s3: new S3Client(s3Settings(process.env)),
     dynamo: new DynamoDBClient(clientSettings),
@@ -16,4 +17,4 @@ export const handler = (event: CdkCustomResourceEvent) => {
     kms: new KMSClient(clientSettings),
   };
   return onEvent(deps, event);
-};
+});

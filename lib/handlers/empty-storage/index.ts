@@ -2,9 +2,10 @@ import { CloudFormationClient } from '@aws-sdk/client-cloudformation';
 import { S3Client } from '@aws-sdk/client-s3';
 import type { CdkCustomResourceEvent, Context } from 'aws-lambda';
 import { clientSettings, s3Settings } from '../shared/clients';
+import { pointingToLog } from '../shared/custom-resource';
 import { onEvent } from './empty-storage';
 
-export const handler = (event: CdkCustomResourceEvent, context: Context) =>
+export const handler = pointingToLog((event: CdkCustomResourceEvent, context: Context) =>
   onEvent(
     {
       cloudFormation: new CloudFormationClient(clientSettings),
@@ -13,4 +14,5 @@ export const handler = (event: CdkCustomResourceEvent, context: Context) =>
       remainingMs: () => context.getRemainingTimeInMillis(),
     },
     event,
-  );
+  ),
+);

@@ -5,6 +5,7 @@ import type { CdkCustomResourceEvent } from 'aws-lambda';
 import { requireEnv } from '../../contracts/env';
 import { ENV_RUN_TABLE } from '../../contracts/launcher';
 import { clientSettings } from '../shared/clients';
+import { pointingToLog } from '../shared/custom-resource';
 import { type GuardDeps, onEvent } from './guards';
 
 /** Clients and the table's name from the environment of the function. Throws when a name is missing. */
@@ -19,7 +20,7 @@ export function guardDeps(env: NodeJS.ProcessEnv): GuardDeps {
 
 let deps: GuardDeps | undefined;
 
-export const handler = (event: CdkCustomResourceEvent) => {
+export const handler = pointingToLog((event: CdkCustomResourceEvent) => {
   deps ??= guardDeps(process.env);
   return onEvent(deps, event);
-};
+});

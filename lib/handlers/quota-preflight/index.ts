@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import type { CdkCustomResourceEvent } from 'aws-lambda';
 import { requireEnv } from '../../contracts/env';
+import { pointingToLog } from '../shared/custom-resource';
 import type { PreflightDeps } from './deps';
 import { onEvent } from './quota-preflight';
 
@@ -18,7 +19,7 @@ export function preflightDeps(env: NodeJS.ProcessEnv): PreflightDeps {
 
 let deps: PreflightDeps | undefined;
 
-export const handler = (event: CdkCustomResourceEvent) => {
+export const handler = pointingToLog((event: CdkCustomResourceEvent) => {
   deps ??= preflightDeps(process.env);
   return onEvent(deps, event);
-};
+});

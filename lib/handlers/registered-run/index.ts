@@ -2,11 +2,12 @@ import { LambdaClient } from '@aws-sdk/client-lambda';
 import { S3Client } from '@aws-sdk/client-s3';
 import type { CdkCustomResourceEvent } from 'aws-lambda';
 import { endsAfter, s3Settings } from '../shared/clients';
+import { pointingToLog } from '../shared/custom-resource';
 import { onEvent, type RegisteredRunDeps } from './registered-run';
 
 let deps: RegisteredRunDeps | undefined;
 
-export const handler = (event: CdkCustomResourceEvent) => {
+export const handler = pointingToLog((event: CdkCustomResourceEvent) => {
   // The control function may take its whole minute, and a start is found again by its request id.
   deps ??= {
     lambda: new LambdaClient({ maxAttempts: 2, requestHandler: endsAfter(65_000) }),
@@ -14,4 +15,4 @@ export const handler = (event: CdkCustomResourceEvent) => {
     fetch,
   };
   return onEvent(deps, event);
-};
+});

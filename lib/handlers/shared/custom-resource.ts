@@ -9,5 +9,21 @@ export function parseProperties<T extends z.ZodType>(schema: T, event: CdkCustom
   throw new Error(`${event.ResourceType} ${event.LogicalResourceId}: ${lines.join('; ')}`);
 }
 
+/**
+ * The same handler, whose errors end with the log group that holds the whole story. Lambda names it in the environment; the line that the
+ * CDK's provider framework adds below (`Logs: /aws/lambda/...`) names one that is not used.
+ */
+export function pointingToLog<A extends unknown[], T>(handle: (...args: A) => Promise<T>): (...args: A) => Promise<T> {
+  return async (...args) => {
+    try {
+      return await handle(...args);
+    } catch (error) {
+      const group = process.env.AWS_LAMBDA_LOG_GROUP_NAME;
+      if (group && error instanceof Error) error.message += `; its log is in log group ${group}`;
+      throw error;
+    }
+  };
+}
+
 /** Whether a service error has one of these names. */
 export const isNamed = (error: unknown, ...names: string[]): boolean => names.includes((error as Error)?.name);

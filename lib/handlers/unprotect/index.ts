@@ -1,7 +1,9 @@
 import { CloudFormationClient } from '@aws-sdk/client-cloudformation';
 import type { CdkCustomResourceEvent } from 'aws-lambda';
 import { clientSettings } from '../shared/clients';
+import { pointingToLog } from '../shared/custom-resource';
 import { onEvent } from './unprotect';
 
-export const handler = (event: CdkCustomResourceEvent) =>
-  onEvent({ cloudFormation: new CloudFormationClient(clientSettings) }, event);
+export const handler = pointingToLog((event: CdkCustomResourceEvent) =>
+  onEvent({ cloudFormation: new CloudFormationClient(clientSettings) }, event),
+);

@@ -1,6 +1,15 @@
 import { ledger } from '../../lifecycle/ledger';
 import type { QuotaRow } from '../../quota';
-import type { ReportAttempt, ReportEvent, ReportInstances, ReportPart, ReportStep, RunReport } from '../run/run-report';
+import { median } from '../run/median';
+import type {
+  ReportAttempt,
+  ReportEvent,
+  ReportInstances,
+  ReportPart,
+  ReportSpeed,
+  ReportStep,
+  RunReport,
+} from '../run/run-report';
 import { checkpointList, type ListedCheckpoint } from './checkpoint-list';
 import { listPriceCost } from './list-price-cost';
 import { type LogLine, type Progress, progressOf } from './log-lines';
@@ -52,6 +61,7 @@ export interface RunSources {
   checkpoints: Read<readonly ListedCheckpoint[]>;
   jobs: Read<readonly JobFacts[]>;
   quotas: Read<QuotaRow[]>;
+  plan: Read<Omit<ReportSpeed, 'measured'>>;
 }
 
 /** Joins what was read into one report. Nothing is filled in: a source that is missing leaves its parts out and says why. */
@@ -84,6 +94,7 @@ export function assembleReport(sources: RunSources): RunReport {
     quotas: sources.quotas.value,
     cost: sources.jobs.value && listPriceCost(attempts, region, readAt),
     efa: progress?.efa,
+    speed: sources.plan.value && { ...sources.plan.value, measured: steadySpeed(progress?.steps ?? []) },
     missing: missingOf(sources),
   };
 }
@@ -96,6 +107,21 @@ const checkpointsOf = ({ status, checkpoints }: RunSources, progress: Progress |
         listed: checkpoints.value,
       })
     : undefined;
+
+/** Printed steps of an attempt that compilation, caches and clocks still change, and the fewest that make a median. */
+const WARM_UP_STEPS = 5;
+const FEWEST_STEPS = 10;
+
+/** Median tokens a second and GPU of the last attempt that has enough steps. */
+function steadySpeed(steps: readonly ReportStep[]): number | null {
+  const attempts = [...new Set(steps.map(({ attempt }) => attempt))].reverse();
+  for (const attempt of attempts) {
+    const own = steps.filter((s) => s.attempt === attempt).slice(WARM_UP_STEPS);
+    const speeds = own.flatMap(({ tokensPerSecondPerGpu }) => tokensPerSecondPerGpu ?? []);
+    if (speeds.length >= FEWEST_STEPS) return median(speeds);
+  }
+  return null;
+}
 
 const ENDINGS = ['run-completed', 'run-failed', 'run-stopped'];
 

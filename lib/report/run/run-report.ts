@@ -31,11 +31,24 @@ export interface RunReport {
   quotas?: QuotaRow[];
   cost?: ReportCost;
   efa?: ReportEfa[];
+  /** What the planner says of the run, without calibration, beside what the run did. */
+  speed?: ReportSpeed;
   /** Why a part could not be read, by the part's name. */
   missing: Partial<Record<ReportPart, string>>;
 }
 
-export type ReportPart = 'steps' | 'checkpoints' | 'timeline' | 'quotas' | 'cost' | 'efa';
+export type ReportPart = 'steps' | 'checkpoints' | 'timeline' | 'quotas' | 'cost' | 'efa' | 'speed';
+
+/** Tokens a second and GPU. */
+export interface ReportSpeed {
+  /** Accelerator, library and precision: what a calibration is kept for. */
+  key: string;
+  planned: number;
+  /** 80 % interval of `planned`. */
+  interval80: readonly [low: number, high: number];
+  /** Median over the steady steps of the last attempt; null with too few of them. */
+  measured: number | null;
+}
 
 export interface ReportInstances {
   instanceType: string;

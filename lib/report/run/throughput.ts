@@ -14,7 +14,11 @@ export function throughputSection(report: RunReport): Section {
   if (!report.steps) return { id: 'throughput', title, body: unknown('Throughput was not read', report.missing.steps) };
   const seen = report.steps.filter((s) => s.tokensPerSecondPerGpu !== undefined);
   if (seen.length === 0) return { id: 'throughput', title, body: unknown('No step has printed its throughput') };
-  return { id: 'throughput', title, body: html`${throughputChart(report, seen)}${medians(report, seen)}` };
+  return {
+    id: 'throughput',
+    title,
+    body: html`${throughputChart(report, seen)}${medians(report, seen)}${planned(report)}`,
+  };
 }
 
 /** CPU jobs count processes, which is what the trainer divides by there. */
@@ -44,6 +48,19 @@ function throughputChart(report: RunReport, seen: readonly ReportStep[]): Html {
       ),
     }),
   })}`;
+}
+
+/** What the planner said beside what the run did. */
+function planned({ speed }: RunReport): Html {
+  if (!speed) return html``;
+  const { planned: plan, interval80, measured } = speed;
+  const [low, high] = interval80;
+  const difference = measured === null ? undefined : measured / plan - 1;
+  const beside =
+    difference === undefined
+      ? 'too few steps to compare'
+      : `measured ${precise(measured)}, ${percent(Math.abs(difference))} ${difference < 0 ? 'slower' : 'faster'} than planned`;
+  return html`<p class="note">Planned ${precise(plan)} tokens/s per GPU (80 % interval ${precise(low)} to ${precise(high)}); ${beside}.</p>`;
 }
 
 const rateOf = (step: ReportStep): number => step.tokensPerSecondPerGpu ?? 0;

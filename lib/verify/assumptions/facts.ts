@@ -237,6 +237,17 @@ export const EFA: AssumptionArea = {
       probe: 'efa',
     },
     {
+      id: 'health-answers',
+      claim:
+        "NVIDIA's tools answer in a container of a GPU type as the health check reads them, and a healthy host is not refused.",
+      basis: 'guessed',
+      source: 'https://docs.nvidia.com/deploy/nvidia-smi/, 2026-11-22; not seen in a SageMaker container',
+      usedBy: 'compute.healthCheck (docs/health-check.md)',
+      ifWrong: 'a check says nothing, or good hosts are refused: set compute.healthCheck: off',
+      embedded: 'not modelled',
+      probe: 'efa',
+    },
+    {
       id: 'encryption-efa',
       claim: 'Inter-container encryption does not cover EFA traffic.',
       basis: 'inferred',

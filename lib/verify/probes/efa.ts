@@ -1,6 +1,13 @@
 import { findInstanceType } from '../../catalog/instances';
 import { holdsIf, type Probe, unknown } from '../probe';
 
+/** The `health` event of one host: which questions were answered, and what was found. */
+export interface HealthEvent {
+  readonly host: string;
+  readonly answered: readonly string[];
+  readonly findings: readonly { readonly reason: string; readonly refuses: boolean }[];
+}
+
 /** What a run of the all-reduce on two instances of an EFA type showed: the driver's own events. */
 export interface EfaObservation {
   readonly instanceType: string;
@@ -17,6 +24,8 @@ export interface EfaObservation {
   };
   /** Fields of the `inventory` event of each host. */
   readonly inventory: readonly Record<string, unknown>[];
+  /** Fields of the `health` event of each host. */
+  readonly health: readonly HealthEvent[];
 }
 
 export interface EfaWorld {
@@ -29,6 +38,9 @@ const BANDWIDTH_SHARE = 0.8;
 
 const notPrinted = (expected: string, { state }: EfaObservation) =>
   unknown(expected, `the driver printed none; the run is ${state}`);
+
+/** Questions of the health check that a GPU of a type with EFA answers. */
+const HEALTH_QUESTIONS = ['gpus', 'memory', 'remap', 'clocks', 'links'];
 
 /** Level `efa`: an all-reduce over two hosts of a type with EFA. */
 export const EFA_PROBES: readonly Probe<EfaWorld>[] = [
@@ -94,6 +106,23 @@ export const EFA_PROBES: readonly Probe<EfaWorld>[] = [
       if (found.length === 0) return notPrinted(expected, seen);
       const good = found.every(({ n }) => n === gpus) && seen.efa?.nccl !== undefined;
       return holdsIf(good, expected, found.map(({ text }) => text).join('; '));
+    },
+  },
+  {
+    assumption: 'health-answers',
+    async run(world) {
+      const seen = await world.observation();
+      const expected = `answers to ${HEALTH_QUESTIONS.join(', ')} on each host, and nothing that refuses it`;
+      if (seen.health.length === 0) return notPrinted(expected, seen);
+      const good = seen.health.every(
+        ({ answered, findings }) =>
+          HEALTH_QUESTIONS.every((question) => answered.includes(question)) && !findings.some(({ refuses }) => refuses),
+      );
+      const text = seen.health.map(
+        ({ host, answered, findings }) =>
+          `${host}: ${answered.join(', ')}${findings.map(({ reason }) => `; ${reason}`).join('')}`,
+      );
+      return holdsIf(good, expected, text.join(' | '));
     },
   },
 ];

@@ -23,6 +23,17 @@ const logs = (group: string): Use =>
     asks(['logs:CreateLogStream', 'logs:PutLogEvents'], group),
   );
 
+/** Functions of deploys write to one log group that is no resource of the stack: Lambda makes it. */
+const deployLogs = ({ arn }: Places): Use =>
+  service(
+    'Lambda writes the log of a function with its role, and makes the log group',
+    'https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-loggroups.html',
+    asks(
+      ['logs:CreateLogGroup', 'logs:CreateLogStream', 'logs:PutLogEvents'],
+      arn('logs', 'log-group:/slipway/Slipway/deploys:*'),
+    ),
+  );
+
 /** DynamoDB and S3 use the data key in the name of the caller. */
 const dataKey = ({ dataKey: key }: Places): Use =>
   service(
@@ -174,7 +185,7 @@ const reconcile = (places: Places): Use[] => {
 };
 
 const guard =
-  (id: string) =>
+  (id: 'Replace' | 'Delete') =>
   (places: Places): Use[] => {
     const context = {
       'kms:ViaService': 'dynamodb.us-west-2.amazonaws.com',
@@ -183,21 +194,21 @@ const guard =
     const table = places.arn('dynamodb', 'table/slipway-research-runs');
     const onlyClosed = { 'dynamodb:LeadingKeys': ['CLOSED'] };
     return [
-      logs(places.of(`Guards${id}FunctionLogs`)),
+      deployLogs(places),
+      // One code for both; only the guard of the deletion writes.
+      call('dynamodb:PutItem', ...(id === 'Delete' ? [ask('dynamodb:PutItem', table, onlyClosed)] : [])),
       call(
         'dynamodb:Query',
         ask('dynamodb:Query', places.arn('dynamodb', 'table/slipway-research-runs/index/active-runs')),
         ask('kms:Decrypt', places.dataKey, context),
       ),
-      // One code for both; only the guard of the deletion writes.
-      call('dynamodb:PutItem', ...(id === 'Delete' ? [ask('dynamodb:PutItem', table, onlyClosed)] : [])),
       call('sagemaker:ListTrainingJobs', ask('sagemaker:ListTrainingJobs', '*')),
       call('sagemaker:ListProcessingJobs', ask('sagemaker:ListProcessingJobs', '*')),
     ];
   };
 
 const preflight = (places: Places): Use[] => [
-  logs(places.of('PreflightFunctionLogs')),
+  deployLogs(places),
   call('servicequotas:GetServiceQuota', ask('servicequotas:GetServiceQuota', '*')),
   call('servicequotas:ListServiceQuotas', ask('servicequotas:ListServiceQuotas', '*')),
   call(
@@ -223,7 +234,7 @@ const emptyStorage = (places: Places): Use[] => {
   const each = (action: string) => BUCKETS.map((name) => ask(action, places.bucket(name)));
   const objects = (action: string) => BUCKETS.map((name) => ask(action, `${places.bucket(name)}/key`));
   return [
-    logs(places.of('StorageEmptyFunctionLogs')),
+    deployLogs(places),
     call('cloudformation:DescribeStacks', ask('cloudformation:DescribeStacks', stackArn(places))),
     call('s3:GetBucketPolicy', ...each('s3:GetBucketPolicy')),
     call('s3:PutBucketPolicy', ...each('s3:PutBucketPolicy')),
@@ -235,7 +246,7 @@ const emptyStorage = (places: Places): Use[] => {
 const adoptStorage = (places: Places): Use[] => {
   const each = (action: string) => BUCKETS.map((name) => ask(action, places.bucket(name)));
   return [
-    logs(places.of('StorageAdoptFunctionLogs')),
+    deployLogs(places),
     call('s3:HeadBucket', ...each('s3:ListBucket')),
     call('s3:GetBucketPolicy', ...each('s3:GetBucketPolicy')),
     call('s3:PutBucketPolicy', ...each('s3:PutBucketPolicy')),
@@ -251,21 +262,21 @@ const adoptStorage = (places: Places): Use[] => {
 };
 
 const imageStart = (places: Places): Use[] => [
-  logs(places.of('ImageStartLogs')),
+  deployLogs(places),
   call('ecr:BatchGetImage', ask('ecr:BatchGetImage', places.of('ImageRepository'))),
   call('ecr:UpdateImageStorageClass', ask('ecr:UpdateImageStorageClass', places.of('ImageRepository'))),
   call('codebuild:StartBuild', ask('codebuild:StartBuild', places.of('ImageProject'))),
 ];
 
 const imageWait = (places: Places): Use[] => [
-  logs(places.of('ImageWaitLogs')),
+  deployLogs(places),
   call('ecr:BatchGetImage', ask('ecr:BatchGetImage', places.of('ImageRepository'))),
   call('codebuild:BatchGetBuilds', ask('codebuild:BatchGetBuilds', places.of('ImageProject'))),
-  call('logs:GetLogEvents', ask('logs:GetLogEvents', places.of('ImageBuildLogs'))),
+  call('logs:GetLogEvents', ask('logs:GetLogEvents', places.arn('logs', 'log-group:/slipway/Slipway/deploys:*'))),
 ];
 
 const driver = (places: Places): Use[] => [
-  logs(places.of('DriverFunctionLogs')),
+  deployLogs(places),
   call('s3:GetObject', ask('s3:GetObject', places.of('asset:driver'))),
   call(
     's3:PutObject',
@@ -275,20 +286,24 @@ const driver = (places: Places): Use[] => [
 ];
 
 const logRetention = (places: Places): Use[] => {
-  const groups = ['TrainingJobs', 'ProcessingJobs'].flatMap((family) => {
-    const group = places.arn('logs', `log-group:/aws/sagemaker/${family}`);
-    return [group, `${group}:*`];
-  });
+  const names = ['/aws/sagemaker/TrainingJobs', '/aws/sagemaker/ProcessingJobs', '/slipway/Slipway/deploys'];
+  // The log group of deploys is made with the permission of every function of a deploy.
+  const [training = '', processing = ''] = names;
+  const groups = (some: readonly string[]) =>
+    some.flatMap((name) => {
+      const group = places.arn('logs', `log-group:${name}`);
+      return [group, `${group}:*`];
+    });
   return [
-    logs(places.of('ObservabilityLogRetentionLogs')),
+    deployLogs(places),
     call('logs:DescribeLogGroups', ask('logs:DescribeLogGroups', '*')),
-    call('logs:CreateLogGroup', ...groups.map((group) => ask('logs:CreateLogGroup', group))),
-    call('logs:PutRetentionPolicy', ...groups.map((group) => ask('logs:PutRetentionPolicy', group))),
+    call('logs:CreateLogGroup', ...groups([training, processing]).map((group) => ask('logs:CreateLogGroup', group))),
+    call('logs:PutRetentionPolicy', ...groups(names).map((group) => ask('logs:PutRetentionPolicy', group))),
   ];
 };
 
 const unprotect = (places: Places): Use[] => [
-  logs(places.of('UnprotectFunctionLogs')),
+  deployLogs(places),
   call('cloudformation:DescribeStacks', ask('cloudformation:DescribeStacks', stackArn(places))),
   call(
     'cloudformation:UpdateTerminationProtection',
@@ -297,7 +312,7 @@ const unprotect = (places: Places): Use[] => [
 ];
 
 const registeredRun = (places: Places): Use[] => [
-  logs(places.of('RunpretrainFunctionLogs')),
+  deployLogs(places),
   call('lambda:Invoke', ask('lambda:InvokeFunction', places.of('LauncherAliasnlp'))),
   call('s3:GetObject', ask('s3:GetObject', places.of('asset:run'))),
 ];

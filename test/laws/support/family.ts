@@ -53,6 +53,7 @@ const EXISTING = {
 };
 const FSX = { sizeGiB: 1200, zoneId: 'usw2-az2' };
 const OWN_IMAGE = '111122223333.dkr.ecr.us-west-2.amazonaws.com/own:1';
+const MLFLOW = 'arn:aws:sagemaker:us-west-2:111122223333:mlflow-tracking-server/shared';
 const ADMIN = 'arn:aws:iam::111122223333:role/admin';
 
 /** Every option of the schema below its section, with values that differ in what they make. */
@@ -111,7 +112,11 @@ export const VARIATIONS: readonly Variation[] = [
   { option: 'guardrails.allowRemoteDebug', values: [{ guardrails: { allowRemoteDebug: true } }] },
   {
     option: 'teams',
-    values: [{ teams: { nlp: { principals: [ADMIN] }, speech: {} } }, { teams: { nlp: { share: 2 } } }],
+    values: [
+      { teams: { nlp: { principals: [ADMIN] }, speech: {} } },
+      { teams: { nlp: { share: 2 } } },
+      { teams: { nlp: { mlflow: [MLFLOW] } } },
+    ],
   },
   { option: 'access.platformAdmins', values: [{ access: { platformAdmins: [ADMIN] } }] },
   { option: 'access.auditors', values: [{ access: { auditors: [ADMIN] } }] },

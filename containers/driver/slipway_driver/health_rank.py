@@ -1,0 +1,110 @@
+"""The measurements of the health gate: `python -m slipway_driver.health_rank` on each GPU of one host.
+
+Each rank times bf16 matrix products on its GPU, then all take part in an all-reduce over the links between them. Rank 0 prints one line of
+JSON. PyTorch is imported here and in the probe's ranks, nowhere else in the driver.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional
+
+from slipway_driver.expected_bandwidth import bus_bandwidth_gbps
+
+#: Large enough to fill an H200; a CPU, which only tests have here, gets a small one.
+GPU_SIZE, CPU_SIZE = 8192, 256
+REDUCED_BYTES, CPU_REDUCED_BYTES = 1 << 30, 1 << 20
+WARM_UP, TIMES = 3, 20
+#: Imports, NCCL's initialisation and some seconds of work.
+PATIENCE_SECONDS = 180.0
+POLL_SECONDS = 0.1
+
+
+def run_ranks(python: str, environ: Mapping[str, str], folder: Path, ranks: int, stopped: threading.Event) -> Optional[Dict[str, Any]]:
+    """Starts a rank on each GPU and returns `{"tflops": [...], "busBandwidthGBps": ...}`; None when they fail or `stopped` is set."""
+    if ranks < 1:
+        return None
+    port = _free_port()
+    started: List[subprocess.Popen] = []
+    for rank in range(ranks):
+        own = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        output = subprocess.PIPE if rank == 0 else subprocess.DEVNULL
+        command = [python, "-u", "-m", "slipway_driver.health_rank"]
+        started.append(subprocess.Popen(command, env=dict(environ, **own), cwd=str(folder), stdout=output, stderr=subprocess.DEVNULL))
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    try:
+        while started[0].poll() is None and time.monotonic() < deadline:
+            if stopped.wait(POLL_SECONDS):
+                return None
+        first = started[0]
+        return _answer(first.stdout.read().decode("utf-8", "replace")) if first.poll() == 0 and first.stdout else None
+    finally:
+        for process in started:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return int(held.getsockname()[1])
+
+
+def _answer(text: str) -> Optional[Dict[str, Any]]:
+    for line in reversed(text.splitlines()):
+        if line.startswith("{"):
+            try:
+                return dict(json.loads(line))
+            except ValueError:
+                return None
+    return None
+
+
+def main() -> None:
+    import torch
+    import torch.distributed as dist
+
+    on_gpu = torch.cuda.is_available()
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if on_gpu else torch.device("cpu")
+    if on_gpu:
+        torch.cuda.set_device(device)
+    dist.init_process_group("nccl" if on_gpu else "gloo")
+
+    def seconds_of(work: Any) -> float:
+        for _ in range(WARM_UP):
+            work()
+        if on_gpu:
+            torch.cuda.synchronize()
+        begin = time.monotonic()
+        for _ in range(TIMES):
+            work()
+        if on_gpu:
+            torch.cuda.synchronize()
+        return (time.monotonic() - begin) / TIMES
+
+    size = GPU_SIZE if on_gpu else CPU_SIZE
+    left, right = (torch.randn(size, size, device=device).to(torch.bfloat16) for _ in range(2))
+    tflops = 2.0 * size**3 / seconds_of(lambda: torch.mm(left, right)) / 1e12
+    reduced = torch.zeros((REDUCED_BYTES if on_gpu else CPU_REDUCED_BYTES) // 4, device=device)
+    each, world = seconds_of(lambda: dist.all_reduce(reduced)), dist.get_world_size()
+    gathered = [torch.zeros(1, dtype=torch.float64, device=device) for _ in range(world)]
+    dist.all_gather(gathered, torch.tensor([tflops], dtype=torch.float64, device=device))
+    if dist.get_rank() == 0:
+        facts = {"tflops": [round(float(value), 3) for value in gathered]}
+        if world > 1:
+            facts["busBandwidthGBps"] = round(bus_bandwidth_gbps(reduced.numel() * 4, each, world), 3)  # type: ignore[assignment]
+        print(json.dumps(facts), flush=True)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
+    sys.exit(0)
