@@ -40,6 +40,11 @@ export class StopWins extends Invariant {
       this.break(`the stop of run ${run.id} was granted and not kept`);
   }
 
+  /** A team may stop each run of its own at any time. */
+  override onDenied(run: SimRun, action: 'stop' | 'resume', reason: string): void {
+    if (action === 'stop') this.break(`the stop of run ${run.id} was refused: ${reason}`);
+  }
+
   /** People repeat a stop; while every service answers, one of the calls is taken. */
   override onGivenUp(run: SimRun, action: string): void {
     const isCalm = this.scene.troubles.calmSince(CONTROL_NEEDS) < this.now;

@@ -94,6 +94,10 @@ export class Judge extends Watch {
     for (const one of this.all) one.onGranted(run, action);
   }
 
+  override onDenied(run: SimRun, action: 'stop' | 'resume', reason: string): void {
+    for (const one of this.all) one.onDenied(run, action, reason);
+  }
+
   override onGivenUp(run: SimRun, action: string): void {
     for (const one of this.all) one.onGivenUp(run, action);
   }

@@ -22,6 +22,12 @@ export class Ends extends Invariant {
     if (action !== 'stop' && isCalm) this.break(`every call to ${action} run ${run.id} failed`);
   }
 
+  /** What was confirmed and is not completed may be resumed. */
+  override onDenied(run: SimRun, action: 'stop' | 'resume', reason: string): void {
+    const may = run.record?.confirmed === true && run.state !== 'completed';
+    if (action === 'resume' && may) this.break(`the resume of run ${run.id} was refused: ${reason}`);
+  }
+
   /** A resume that control grants is in the table by then. */
   override onGranted(run: SimRun, action: 'stop' | 'resume'): void {
     if (action === 'resume' && !run.wantsToRun && !run.isOver)

@@ -25,6 +25,8 @@ export interface PeopleHooks {
   onTaken(run: SimRun, runId: string): void;
   /** Control answered a stop or a resume with yes. */
   onGranted(run: SimRun, action: 'stop' | 'resume'): void;
+  /** Control answered a stop or a resume with no. */
+  onDenied(run: SimRun, action: 'stop' | 'resume', reason: string): void;
   /** Every repetition of a call died or failed. */
   onGivenUp(run: SimRun, action: string): void;
 }
@@ -85,7 +87,10 @@ export class People {
     }
     const { runId } = run;
     if (runId === undefined) return;
-    this.ask(run, { action: what, runId }, ({ ok }) => ok && this.hooks.onGranted(run, what));
+    this.ask(run, { action: what, runId }, (answer) => {
+      if (answer.ok) this.hooks.onGranted(run, what);
+      else this.hooks.onDenied(run, what, answer.issues.map(({ message }) => message).join('; '));
+    });
   }
 
   private start(run: SimRun): void {

@@ -162,6 +162,7 @@ export class World {
       runs: () => this.runs,
       onTaken: (run, runId) => this.onTaken(run, runId),
       onGranted: (run, action) => this.watch.onGranted(run, action),
+      onDenied: (run, action, reason) => this.watch.onDenied(run, action, reason),
       onGivenUp: (run, action) => this.watch.onGivenUp(run, action),
     });
     this.addServices(parametersOf(environment, descriptors));
