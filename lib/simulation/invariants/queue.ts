@@ -70,7 +70,7 @@ export class Ends extends Invariant {
 }
 
 /** Services without which nothing can start. */
-const NEEDS = ['dynamodb', 'sqs', 'ssm', 'sagemaker:CreateTrainingJob'];
+const NEEDS = ['dynamodb', 'sqs', 'ssm', 's3:PutObject', 'sagemaker:CreateTrainingJob'];
 /** `one-live-job` and `work-kept` forbid a resume while the end of the last job, or which commit is the newest, cannot be seen. */
 const RESUME_NEEDS = ['sagemaker:DescribeTrainingJob', 's3:ListObjectsV2', 's3:GetObject'];
 const resumes = ({ jobs, truth, record }: SimRun): boolean =>
