@@ -12,6 +12,10 @@ const SLACK_MS = 60_000;
 /** Services without which control can do nothing. */
 export const CONTROL_NEEDS = ['dynamodb', 'sqs', 'ssm', 's3', 'servicequotas'];
 
+/** Somebody stopped or resumed the run at about the same time: the later call wins, and the other one was granted too. */
+export const wishedLately = ({ wishes }: SimRun, now: number): boolean =>
+  wishes.some(({ at }) => now - at < TWO_TICKS_MS);
+
 /** At most one live job of a run at any moment. */
 export class OneLiveJob extends Invariant {
   readonly name = 'one-live-job';
@@ -36,8 +40,8 @@ export class StopWins extends Invariant {
 
   /** A stop that control grants is in the table by then. */
   override onGranted(run: SimRun, action: 'stop' | 'resume'): void {
-    if (action === 'stop' && run.wantsToRun && !run.isOver)
-      this.break(`the stop of run ${run.id} was granted and not kept`);
+    const isKept = !run.wantsToRun || run.isOver || wishedLately(run, this.now);
+    if (action === 'stop' && !isKept) this.break(`the stop of run ${run.id} was granted and not kept`);
   }
 
   /** A team may stop each run of its own at any time. */

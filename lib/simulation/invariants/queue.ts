@@ -5,7 +5,7 @@ import type { Item } from '../services/expression';
 import type { Message } from '../services/queue';
 import type { SimRun } from '../world/sim-run';
 import { Invariant, span } from './invariant';
-import { CONTROL_NEEDS } from './jobs';
+import { CONTROL_NEEDS, wishedLately } from './jobs';
 
 const HOUR_MS = 3_600_000;
 const TICK_MS = TICK_SECONDS * 1000;
@@ -30,8 +30,8 @@ export class Ends extends Invariant {
 
   /** A resume that control grants is in the table by then. */
   override onGranted(run: SimRun, action: 'stop' | 'resume'): void {
-    if (action === 'resume' && !run.wantsToRun && !run.isOver)
-      this.break(`the resume of run ${run.id} was granted and not kept`);
+    const isKept = run.wantsToRun || run.isOver || wishedLately(run, this.now);
+    if (action === 'resume' && !isKept) this.break(`the resume of run ${run.id} was granted and not kept`);
   }
 
   override onEnd(): void {

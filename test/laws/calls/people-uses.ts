@@ -12,6 +12,9 @@ export interface Verb {
 const OF_A_FILE = 'preflight of an environment file, which whoever deploys it runs';
 const OF_A_STACK = 'quota of an environment by its name, and requests of increases, which whoever deploys it runs';
 
+/** What `--calibrate` reads: who may read runs may plan with it. */
+const OF_A_RUN = 'with a run of the team, which its researchers read';
+
 export const VERBS: Readonly<Record<string, Verb>> = {
   launch: { file: 'launch', entry: 'launch' },
   preflight: {
@@ -28,7 +31,12 @@ export const VERBS: Readonly<Record<string, Verb>> = {
       'servicequotas:RequestServiceQuotaIncrease': OF_A_STACK,
     },
   },
-  plan: { file: 'plan', entry: 'plan' },
+  plan: {
+    file: 'plan',
+    entry: 'plan',
+    // `--calibrate` reads logs and results of runs, as `report` does.
+    deployers: { 'lambda:Invoke': OF_A_RUN, 's3:GetObject': OF_A_RUN },
+  },
   status: { file: 'status', entry: 'status' },
   list: { file: 'list', entry: 'list' },
   logs: { file: 'logs', entry: 'logs' },
