@@ -24,6 +24,7 @@ const all = readdirSync('test/long', { recursive: true, encoding: 'utf8' }).filt
 const files = chosen(all.sort(), seed).map((file) => path.join('test/long', file));
 process.stdout.write(`long sequences${seed ? ` (seed ${seed})` : ''}: ${files.join(', ')}\n`);
 pythonEnvironment();
+if (files.some((file) => file.includes('second-emulator'))) pythonEnvironment('requirements-moto.txt', 'moto');
 const build = spawnSync(process.execPath, ['scripts/build.mjs'], { stdio: 'inherit' });
 const vitest = ['run', '--project', 'long', ...files];
 process.exitCode = build.status || spawnSync('node_modules/.bin/vitest', vitest, { stdio: 'inherit' }).status || 0;

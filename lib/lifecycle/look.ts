@@ -7,7 +7,7 @@ import { attemptCostUsd, expectedRate } from './spend';
 /**
  * How closely a run is looked at. One that trains as it should is looked at in every second tick, its checkpoints are listed once an hour, and
  * so is its progress written: nothing follows from it that the next look does not see as well, and these three are most of what
- * 1,000 live runs cost (docs/control-plane.md). Whatever is not steady has every tick, every listing and every write.
+ * 1,000 live runs cost. Whatever is not steady has every tick, every listing and every write.
  */
 const TICK_MS = 300_000;
 const TICKS_BETWEEN_LOOKS = 2;

@@ -1,5 +1,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { CORRECTED, DECISIONS } from '../moto/decided';
+import { MOTO_FAULTS, TEMPLATE_ON_MOTO } from '../moto/template-expected';
+import { type Observation, recorded } from './recorded';
 
 const ROOT = path.resolve(__dirname, '..', '..');
 const RULES = path.join(ROOT, 'lib', 'sandbox', 'emulator', 'slipway_rules');
@@ -30,7 +33,62 @@ function rulesTable(): string {
   return ['| rule | what it says | AWS |', '|---|---|---|', ...rows].join('\n');
 }
 
-const PARTS: Readonly<Record<string, () => string>> = { rules: rulesTable };
+function findingsTable(): string {
+  const { commit, thisCommit, recorded: date, rows } = recorded();
+  const cell = (seen: Observation | undefined) =>
+    seen ? `${seen.shows ? '**shows**: ' : ''}${seen.saw}` : 'not looked at';
+  return [
+    `Recorded ${date}: version 0.1.0 is commit ${commit.slice(0, 7)}, this version ${thisCommit.slice(0, 7)}.`,
+    '',
+    '| finding about 0.1.0 | 0.1.0 without the rules | 0.1.0 with the rules | this version with the rules |',
+    '|---|---|---|---|',
+    ...rows.map(
+      ({ finding, defect, before, now, thisVersion }) =>
+        `| ${finding}. ${defect} | ${cell(before)} | ${cell(now)} | ${cell(thisVersion)} |`,
+    ),
+  ].join('\n');
+}
+
+/** A regular expression over names of calls as a reader takes it in. */
+const plain = (pattern: RegExp) =>
+  pattern.source
+    .replaceAll(/[\\^$]/g, '')
+    .replaceAll('|', ' / ')
+    .replaceAll('.*', ' ');
+
+function differencesTable(): string {
+  const rows = DECISIONS.map(
+    ({ call, at, right, aws, source, done }) =>
+      `| ${plain(call)} | ${plain(at)} | ${right} | ${aws} ([AWS](${source})) | ${done ?? ''} |`,
+  );
+  return ['| call | member | as AWS documents | what AWS documents | for us |', '|---|---|---|---|---|', ...rows].join(
+    '\n',
+  );
+}
+
+function correctedTable(): string {
+  const rows = CORRECTED.map(({ call, said, aws, source }) => `| ${call} | ${said} | [${aws}](${source}) |`);
+  return ['| call | MiniStack | AWS |', '|---|---|---|', ...rows].join('\n');
+}
+
+function templateText(): string {
+  const { made, unsupported, attributes } = TEMPLATE_ON_MOTO;
+  return [
+    `moto makes ${made} resources of it.`,
+    `It does not know ${unsupported.map((type) => `\`${type}\``).join(', ')}, nor the attribute ${attributes.map((name) => `\`${name}\``).join(', ')}.`,
+    'It fails on these by faults of its own, which the comparison works around:',
+    '',
+    ...MOTO_FAULTS.map(({ type, does }) => `- \`${type}\`: ${does}.`),
+  ].join('\n');
+}
+
+const PARTS: Readonly<Record<string, () => string>> = {
+  rules: rulesTable,
+  findings: findingsTable,
+  corrected: correctedTable,
+  differences: differencesTable,
+  template: templateText,
+};
 
 /** The text of docs/emulator.md with its generated parts as they are now; each stands between two comments. */
 export function withGenerated(text: string): string {

@@ -29,7 +29,6 @@ const NOT_HOLDING: Readonly<Record<string, string>> = {
   'read/self-rules': 'differs: rules between groups are left out of its template',
   'read/buckets-guarded': 'differs: MiniStack does not keep the encryption of a bucket',
   'deploy/repeated-deploy': 'unknown: IAM there takes principals that do not exist',
-  'deploy/alarm-publishes': 'unknown: alarms have no history there',
   'train/spot-billable': 'differs: spot instances have no discount there',
   'train/stop-grace': 'differs: this test sets a grace of five seconds',
   'train/checkpoint-key': 'differs: objects have no encryption there',

@@ -1,6 +1,7 @@
 // What IAM and endpoint policies allow under enforcement, each with the rules and without them: without its rule a test fails.
 import { CloudWatchLogsClient, CreateLogGroupCommand } from '@aws-sdk/client-cloudwatch-logs';
 import { CreateVpcCommand, CreateVpcEndpointCommand, EC2Client } from '@aws-sdk/client-ec2';
+import { CreateRepositoryCommand, DescribeRepositoriesCommand, ECRClient } from '@aws-sdk/client-ecr';
 import { CreateRoleCommand, IAMClient, PutRolePolicyCommand } from '@aws-sdk/client-iam';
 import { CreateTrainingJobCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { GetServiceQuotaCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
@@ -153,4 +154,19 @@ test('a job in a training plan needs a permission for the plan and for the capac
     ];
   });
   expect(applied).toEqual(['AccessDeniedException', 'accepted']);
+});
+
+test('answers: a role that may describe one repository may describe it by its name', async () => {
+  const Resource = `arn:aws:ecr:us-east-1:${ACCOUNT}:repository/own`;
+  const { applied, off } = await worlds.both(async (world) => {
+    for (const repositoryName of ['own', 'other'])
+      await new ECRClient(world.options).send(new CreateRepositoryCommand({ repositoryName }));
+    const role = await as(world, 'describes-own', { Action: 'ecr:DescribeRepositories', Resource });
+    const client = new ECRClient({ ...role, endpoint: world.sandbox.endpoints.aws });
+    const describe = (name: string) =>
+      errorOf(client.send(new DescribeRepositoriesCommand({ repositoryNames: [name] })));
+    return [await describe('own'), await describe('other')];
+  });
+  expect(applied).toEqual(['accepted', 'AccessDeniedException']);
+  expect(off).toEqual(['AccessDeniedException', 'AccessDeniedException']);
 });

@@ -5,15 +5,13 @@ import { ask, asks, call, type Places, service, type Use } from './use';
 export interface Verb {
   file: string;
   entry: string;
-  /** Calls that only whoever deploys makes, with the reason. */
+  /** Calls that only whoever deploys, or another team's persona, makes, with the reason. */
   deployers?: Readonly<Record<string, string>>;
 }
 
 const OF_A_FILE = 'preflight of an environment file, which whoever deploys it runs';
 const OF_A_STACK = 'quota of an environment by its name, and requests of increases, which whoever deploys it runs';
-
-/** What `--calibrate` reads: who may read runs may plan with it. */
-const OF_A_RUN = 'with a run of the team, which its researchers read';
+const OF_RUNS = 'plan --calibrate reads runs, which their team does';
 
 export const VERBS: Readonly<Record<string, Verb>> = {
   launch: { file: 'launch', entry: 'launch' },
@@ -31,12 +29,7 @@ export const VERBS: Readonly<Record<string, Verb>> = {
       'servicequotas:RequestServiceQuotaIncrease': OF_A_STACK,
     },
   },
-  plan: {
-    file: 'plan',
-    entry: 'plan',
-    // `--calibrate` reads logs and results of runs, as `report` does.
-    deployers: { 'lambda:Invoke': OF_A_RUN, 's3:GetObject': OF_A_RUN },
-  },
+  plan: { file: 'plan', entry: 'plan', deployers: { 'lambda:Invoke': OF_RUNS, 's3:GetObject': OF_RUNS } },
   status: { file: 'status', entry: 'status' },
   list: { file: 'list', entry: 'list' },
   logs: { file: 'logs', entry: 'logs' },

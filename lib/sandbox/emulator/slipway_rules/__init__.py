@@ -6,6 +6,7 @@ when the version changes. All rules apply unless the sandbox is told to leave so
 
 from slipway_rules import (
     action_resources,
+    answers,
     bucket_not_empty,
     builds,
     custom_resource_answers,
@@ -19,6 +20,7 @@ from slipway_rules import (
 
 RULES = {
     "action-resources": action_resources,
+    "answers": answers,
     "bucket-not-empty": bucket_not_empty,
     "builds": builds,
     "custom-resource-answers": custom_resource_answers,

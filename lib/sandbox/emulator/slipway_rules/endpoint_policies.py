@@ -1,4 +1,4 @@
-"""A request through an interface endpoint needs the leave of the endpoint's policy as well.
+"""A request through an interface endpoint must be allowed by the policy of the endpoint as well.
 
 https://docs.aws.amazon.com/vpc/latest/privatelink/vpc-endpoints-access.html: without a policy of its own an endpoint lets every
 principal of every account through. Nothing in the sandbox is a network, so that a request says itself through which endpoint it comes:

@@ -1,6 +1,6 @@
 """A service reaches a topic, queue or function of its user only if the resource's policy, and the key of it, let the service do so.
 
-- An alarm publishes as cloudwatch.amazonaws.com; what it may not publish is in the alarm's history and nowhere else:
+- An alarm publishes as cloudwatch.amazonaws.com; whether its action succeeded is in the alarm's history and nowhere else:
   https://repost.aws/knowledge-center/cloudwatch-receive-sns-for-alarm-trigger
 - An event rule sends as events.amazonaws.com: https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-use-resource-based.html
 - A topic sends to queues and functions as sns.amazonaws.com, a bucket as s3.amazonaws.com:
@@ -68,15 +68,15 @@ def dispatch_alarm(original, alarm, old_state, new_state, reason):
     field = ACTION_FIELDS.get(new_state, "")
     topics = [action for action in alarm.get(field) or [] if cloudwatch._is_sns_action_arn(action)]
     refused = {topic: why for topic in topics if (why := topic_refusal(topic, call))}
-    for topic, why in refused.items():
-        record_failed_action(alarm, topic, why)
+    for topic in topics if alarm.get("ActionsEnabled", True) else []:
+        record_action(alarm, topic, refused.get(topic))
     kept = [action for action in alarm.get(field) or [] if action not in refused]
     original({**alarm, field: kept} if refused else alarm, old_state, new_state, reason)
 
 
-def record_failed_action(alarm: dict, topic: str, why: str) -> None:
-    summary = f'Failed to execute action {topic}. Received error: "{why}"'
-    logger.warning("%s: %s", alarm.get("AlarmName"), summary)
+def record_action(alarm: dict, topic: str, why: str | None) -> None:
+    """Writes an action into the history of its alarm, which MiniStack keeps of states alone; `why` it failed, if it did."""
+    summary = f'Failed to execute action {topic}. Received error: "{why}"' if why else f"Successfully executed action {topic}"
     cloudwatch._history_entries().append(
         {
             "AlarmName": alarm.get("AlarmName", ""),
@@ -84,7 +84,7 @@ def record_failed_action(alarm: dict, topic: str, why: str) -> None:
             "Timestamp": cloudwatch._ts_iso(time.time()),
             "HistoryItemType": "Action",
             "HistorySummary": summary,
-            "HistoryData": json.dumps({"actionState": "Failed", "notificationResource": topic, "error": why}),
+            "HistoryData": json.dumps({"actionState": "Failed" if why else "Succeeded", "notificationResource": topic, "error": why}),
         }
     )
 
