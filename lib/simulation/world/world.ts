@@ -97,7 +97,7 @@ export class World {
       mostIndexLagMs: this.state.mostIndexLagMs,
       onRun: (item, invocation) => {
         const runId = item.runId?.S ?? '';
-        const run = this.byRunId.get(runId) ?? this.runs.find(({ plannedId: planned }) => planned === runId);
+        const run = this.findRun(runId);
         if (!run) return;
         const before = run.written;
         run.write(item, clock.now);
@@ -183,6 +183,11 @@ export class World {
   findJob(target: string): SimJob | undefined {
     const [id, attempt] = target.split('#');
     return this.runs.find((run) => run.id === id)?.jobs.findLast((job) => job.attempt === Number(attempt));
+  }
+
+  /** Also one whose start is in the table although its caller never got an answer. */
+  private findRun(runId: string): SimRun | undefined {
+    return this.byRunId.get(runId) ?? this.runs.find(({ plannedId: planned }) => planned === runId);
   }
 
   runOf(job: SimJob): SimRun | undefined {
@@ -291,7 +296,7 @@ export class World {
   }
 
   private onPublish({ id, runId, subject, message }: Published): void {
-    const run = this.byRunId.get(runId ?? '');
+    const run = this.findRun(runId ?? '');
     const text = message.split('\n')[0] ?? subject;
     run?.notices.push({ at: this.clock.now, id: id ?? subject, text });
     if (run) this.watch.onNotice(run);
