@@ -50,7 +50,7 @@ export function statusText(run: StatusAnswer, descriptor: Descriptor): string {
     ),
   ];
   const last = run.attempts[run.attempts.length - 1];
-  return last ? [...lines, ...links(descriptor, last.trainingJobName)].join('\n') : lines.join('\n');
+  return last ? [...lines, ...links(descriptor, run.runId, last.trainingJobName)].join('\n') : lines.join('\n');
 }
 
 /** `steps 1-60`; what was not seen is `-`. */
@@ -62,11 +62,8 @@ export const stepsText = ({ firstStep, lastStep }: Pick<AttemptAnswer, 'firstSte
 const sparesText = ({ spareInstances: spares }: StatusAnswer): string =>
   spares ? `   spare hosts ${number(spares.left)} of ${spares.of}` : '';
 
-function links({ region }: Descriptor, job: string): string[] {
+/** Where to look further. Logs of jobs are read through the launcher: the console shows them to the platform team and auditors only. */
+function links({ region }: Descriptor, runId: string, job: string): string[] {
   const console = `https://${region}.console.aws.amazon.com`;
-  const group = encodeURIComponent(encodeURIComponent('/aws/sagemaker/TrainingJobs')).replaceAll('%', '$');
-  return [
-    `  job   ${console}/sagemaker/home?region=${region}#/jobs/${job}`,
-    `  logs  ${console}/cloudwatch/home?region=${region}#logsV2:log-groups/log-group/${group}$3FlogStreamNameFilter$3D${job}`,
-  ];
+  return [`  job   ${console}/sagemaker/home?region=${region}#/jobs/${job}`, `  logs  slipway logs ${runId}`];
 }

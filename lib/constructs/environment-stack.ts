@@ -10,6 +10,7 @@ import type { RunSpec } from '../spec/run-spec';
 import { AcknowledgedChecks } from './acknowledged-checks';
 import { baseImageUri, dockerfileOf } from './base-image';
 import { DriverPublish } from './driver-publish';
+import { isDeployed } from './embedded-aws';
 import { EnvironmentAccess } from './environment-access';
 import { EnvironmentNetwork } from './environment-network';
 import { guardedBy } from './guarded';
@@ -20,7 +21,6 @@ import { OperationsKey } from './operations-key';
 import { packageRoot } from './package-root';
 import { QuotaPreflight } from './quota-preflight';
 import { RegisteredRun } from './registered-run';
-import { isSandbox } from './sandbox-context';
 import { SpendGuard } from './spend-guard';
 import { TeamDescriptor, TeamNames } from './team-descriptor';
 import { TrainingImage } from './training-image';
@@ -121,7 +121,7 @@ export class EnvironmentStack extends Stack {
     return new Guards(this, 'Guards', {
       environment: this.spec.name,
       runTableName: runTableName(this.spec.name),
-      guarded: guardedBy(this.spec, () => (isSandbox(this) ? [] : this.availabilityZones)),
+      guarded: guardedBy(this.spec, () => (isDeployed(this, 'zones') ? this.availabilityZones : [])),
     });
   }
 
@@ -209,7 +209,7 @@ export class EnvironmentStack extends Stack {
 
   private makeSpendGuard(): void {
     const { name, budget } = this.spec;
-    if (!budget || isSandbox(this)) return;
+    if (!budget || !isDeployed(this, 'budget')) return;
     const { monthlyUsd, thresholdsPercent, emails } = budget;
     new SpendGuard(this, 'Spend', { environment: name, monthlyUsd, thresholdsPercent, emails: emails ?? [] });
   }
@@ -267,7 +267,7 @@ export class EnvironmentStack extends Stack {
   private fileSystems(): Record<string, { id?: string; fsxLustre?: string; efs?: string }> | undefined {
     const { fsxLustre, fileSystems, retain } = this.spec.storage;
     const subnetId = fsxLustre && this.network.subnetOfZone(fsxLustre.zoneId);
-    if (!fsxLustre || !subnetId || isSandbox(this)) return fileSystems;
+    if (!fsxLustre || !subnetId || !isDeployed(this, 'lustre')) return fileSystems;
     const made = new LustreFileSystem(this, 'Lustre', {
       subnetId,
       securityGroupIds: this.network.securityGroupIds,

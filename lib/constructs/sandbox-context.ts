@@ -7,8 +7,7 @@ const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]'];
 
 /**
  * Whether the app is synthesised for the embedded AWS: the context says so, or CloudFormation's endpoint is on this machine, as
- * `slipway sandbox env` sets it. MiniStack knows no self-referencing security group rules, flow logs, NAT gateways, FSx, budgets
- * and image builds; everything else is the same template.
+ * `slipway sandbox env` sets it. embedded-aws.ts says what is left out there; everything else is the same template.
  */
 export function isSandbox(scope: Construct, env: NodeJS.ProcessEnv = process.env): boolean {
   const value: unknown = scope.node.tryGetContext(SANDBOX_CONTEXT);

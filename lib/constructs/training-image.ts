@@ -13,11 +13,11 @@ import { parseEcrUri } from '../catalog/ecr-uri';
 import { REGIONS } from '../catalog/regions';
 import { IMAGE_BUILD_TYPE } from '../contracts/custom-resources';
 import { acknowledge } from './acknowledge';
+import { isDeployed } from './embedded-aws';
 import { deployLogGroup, HandlerFunction, writeLogs } from './handler-function';
 import { HandlerResource } from './handler-resource';
 import { IMAGE_BUILD_SPEC } from './image-build-spec';
 import { packageRoot } from './package-root';
-import { isSandbox } from './sandbox-context';
 import { allow } from './statement';
 
 /**
@@ -81,7 +81,7 @@ export class TrainingImage extends Construct {
     this.repository = props.adopt
       ? ecr.Repository.fromRepositoryName(this, 'Repository', props.repositoryName)
       : this.makeRepository(props.retain ?? true);
-    this.imageUri = isSandbox(this) ? `${this.repository.repositoryUri}:sandbox` : this.build();
+    this.imageUri = isDeployed(this, 'imageBuild') ? this.build() : `${this.repository.repositoryUri}:sandbox`;
   }
 
   private makeRepository(retain: boolean): ecr.Repository {

@@ -144,7 +144,7 @@ export class TrainingLauncher extends Construct {
     const control = new HandlerFunction(this, 'Control', {
       handler: 'control',
       functionName: `slipway-${this.props.environment}-control`,
-      description: `Slipway ${this.props.environment}: start, stop, resume and status of runs`,
+      description: `Slipway ${this.props.environment}: start, stop, resume, status and logs of runs`,
       timeout: Duration.seconds(CONTROL_TIMEOUT_SECONDS),
       memorySize: 512,
       encryptionKey: this.operationsKey,

@@ -4,8 +4,8 @@ import type * as kms from 'aws-cdk-lib/aws-kms';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { subnetPlan, VPC_CIDR } from '../catalog/subnet-plan';
+import { isDeployed } from './embedded-aws';
 import { endpointServices, interfaceEndpointPolicy, s3EndpointPolicy } from './network-endpoints';
-import { isSandbox } from './sandbox-context';
 import { addNat, jobSubnets } from './training-subnets';
 
 export interface TrainingNetworkProps {
@@ -63,21 +63,21 @@ export class TrainingNetwork extends Construct {
   constructor(scope: Construct, id: string, props: TrainingNetworkProps) {
     super(scope, id);
     const isLocked = (props.mode ?? 'vpc-locked') === 'vpc-locked';
-    const sandbox = isSandbox(this);
-    const { zones, vpcId } = this.placeOf(props, sandbox);
+    const { zones, vpcId } = this.placeOf(props);
     const plan = subnetPlan(zones, props.subnetOrder);
-    this.vpc = this.makeVpc(vpcId, sandbox);
-    const chosen = jobSubnets(this.vpc, plan, isLocked || sandbox);
-    if (!isLocked && !sandbox) addNat(this.vpc, plan, chosen);
-    this.securityGroup = this.makeSecurityGroup(props.prefix, sandbox);
+    this.vpc = this.makeVpc(vpcId);
+    const hasNat = !isLocked && isDeployed(this, 'natGateway');
+    const chosen = jobSubnets(this.vpc, plan, !hasNat);
+    if (hasNat) addNat(this.vpc, plan, chosen);
+    this.securityGroup = this.makeSecurityGroup(props.prefix);
     this.addEndpoints(isLocked, chosen, props);
-    if (!sandbox) this.addFlowLog(props.retain ?? true, props.encryptionKey);
+    if (isDeployed(this, 'flowLogs')) this.addFlowLog(props.retain ?? true, props.encryptionKey);
     this.subnetIds = chosen.map((subnet) => subnet.subnetId);
     this.subnetOfZone = Object.fromEntries(
       plan.flatMap(({ zone }, i) => (chosen[i] ? [[zone, chosen[i]] as const] : [])),
     );
     this.securityGroupIds = [this.securityGroup.securityGroupId];
-    if (!sandbox) {
+    if (isDeployed(this, 'zones')) {
       this.subnets = chosen.map((subnet) => ({
         id: subnet.subnetId,
         zoneId: cfnSubnet(subnet).attrAvailabilityZoneId,
@@ -89,22 +89,22 @@ export class TrainingNetwork extends Construct {
    * Zones, and the id of the VPC's construct. Subnets by zone id lie in another VPC than subnets by zone name: both take the same
    * addresses, and a subnet cannot change from one to the other, so that a change between them makes a new VPC beside the old one.
    */
-  private placeOf(props: TrainingNetworkProps, sandbox: boolean): { zones: readonly string[]; vpcId: string } {
+  private placeOf(props: TrainingNetworkProps): { zones: readonly string[]; vpcId: string } {
     const { region, availabilityZones } = Stack.of(this);
     const { availabilityZoneIds: ids, subnetOrder: order } = props;
-    if (sandbox) return { zones: [`${region}a`, `${region}b`], vpcId: 'Vpc' };
+    if (!isDeployed(this, 'zones')) return { zones: [`${region}a`, `${region}b`], vpcId: 'Vpc' };
     const isFirst = order === undefined ? ids === undefined : order.length > 0;
     return { zones: ids ?? availabilityZones, vpcId: isFirst ? 'Vpc' : 'VpcByZone' };
   }
 
-  private makeVpc(id: string, sandbox: boolean): ec2.Vpc {
+  private makeVpc(id: string): ec2.Vpc {
     return new ec2.Vpc(this, id, {
       ipAddresses: ec2.IpAddresses.cidr(VPC_CIDR),
       // The subnets are made apart; a token keeps the construct from looking zones up by itself.
       availabilityZones: [Fn.select(0, Fn.getAzs())],
       subnetConfiguration: [],
       natGateways: 0,
-      restrictDefaultSecurityGroup: !sandbox,
+      restrictDefaultSecurityGroup: isDeployed(this, 'defaultGroup'),
     });
   }
 
@@ -112,13 +112,14 @@ export class TrainingNetwork extends Construct {
    * EFA asks for rules that name the group itself, both ways: an address range does not count. A group that allows all
    * outbound traffic drops its rule for itself without a word, so that it is off here.
    */
-  private makeSecurityGroup(prefix: string, sandbox: boolean): ec2.SecurityGroup {
+  private makeSecurityGroup(prefix: string): ec2.SecurityGroup {
     const group = new ec2.SecurityGroup(this, 'JobGroup', {
       vpc: this.vpc,
       description: `${prefix}: training jobs`,
       allowAllOutbound: false,
     });
-    if (!sandbox) group.connections.allowInternally(ec2.Port.allTraffic(), 'EFA, NCCL and Lustre within a job');
+    if (isDeployed(this, 'rulesForItself'))
+      group.connections.allowInternally(ec2.Port.allTraffic(), 'EFA, NCCL and Lustre within a job');
     // Isolated subnets have no route but the endpoints; the id of the S3 prefix list would need a look-up.
     group.addEgressRule(ec2.Peer.anyIpv4(), ec2.Port.tcp(443), 'S3 and interface endpoints');
     return group;

@@ -1,6 +1,6 @@
 // The packed npm package in an empty CDK app: what a user of the library gets, and nothing of this checkout.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -15,6 +15,20 @@ for (const spec of resolveEnvironments(loadEnvironment(file).value))
   new EnvironmentStack(app, 'Packed', { spec, env: { account: '111122223333', region: spec.region } });
 app.synth();
 `;
+
+/** Names that declarations of exported modules import from other modules, and that the package does not export: declarations keep no private types. */
+function unexported(root: string): string[] {
+  const index = readFileSync(path.join(root, 'index.d.ts'), 'utf8');
+  const names = (list: string) => list.split(',').map((name) => name.replace('type ', '').trim());
+  const exported = [...index.matchAll(/export (?:type )?\{([^}]*)\} from '([^']+)'/g)];
+  const known = new Set(exported.flatMap(([, list = '']) => names(list)));
+  return exported.flatMap(([, , from = '']) => {
+    const file = path.join(root, from);
+    const text = readFileSync(existsSync(`${file}.d.ts`) ? `${file}.d.ts` : path.join(file, 'index.d.ts'), 'utf8');
+    const used = [...text.matchAll(/import (?:type )?\{([^}]*)\} from '\./g)].flatMap(([, list = '']) => names(list));
+    return used.filter((name) => name && !known.has(name)).map((name) => `${name} of ${from}`);
+  });
+}
 
 let folder: string;
 beforeAll(() => {
@@ -59,6 +73,29 @@ test('the driver that it publishes is the one of this checkout', () => {
   const archives = assets.map((n) => JSON.parse(readFileSync(path.join(folder, 'cdk.out', n), 'utf8')));
   const names = archives.flatMap((a: { files: { name: string }[] }) => a.files.map((f) => f.name));
   expect(names).toEqual(expect.arrayContaining(['launch.sh', 'slipway_driver/main.py', 'slipway_trainer/trainer.py']));
+});
+
+test('every type in the signatures of what it exports is exported too', () => {
+  expect(unexported(path.join(folder, 'node_modules/slipway/dist/lib/constructs'))).toEqual([]);
+});
+
+test.each(['own-stack.ts', 'environment-files.ts'])('docs/library/%s compiles and synthesises', (name) => {
+  const example = path.join(folder, path.basename(name, '.ts'));
+  cpSync(path.join(ROOT, 'docs/library', name), path.join(example, name), { recursive: true });
+  for (const files of ['environments', 'runs'])
+    cpSync(path.join(ROOT, files), path.join(example, files), { recursive: true });
+  const options = '--module nodenext --target es2022 --types node --typeRoots'.split(' ');
+  const types = path.join(ROOT, 'node_modules/@types');
+  const tsc = path.join(ROOT, 'node_modules/.bin/tsc');
+  const compile = () =>
+    execFileSync(tsc, [...options, types, '--strict', '--outDir', '.', name], { cwd: example, encoding: 'utf8' });
+  expect(compile()).toBe('');
+  const env = { ...process.env, CDK_OUTDIR: 'cdk.out', CDK_DEFAULT_ACCOUNT: '111122223333' };
+  execFileSync(process.execPath, [name.replace('.ts', '.js')], { cwd: example, env, stdio: 'pipe' });
+  const templates = readdirSync(path.join(example, 'cdk.out')).filter((file) => file.endsWith('.template.json'));
+  expect(templates.length).toBeGreaterThan(0);
+  for (const file of templates)
+    expect(readFileSync(path.join(example, 'cdk.out', file), 'utf8')).toContain('-reconcile');
 });
 
 test('only one copy of aws-cdk-lib is installed beside it', () => {

@@ -38,6 +38,26 @@ export const PERMISSIONS: AssumptionArea = {
       probe: 'read',
     },
     {
+      id: 'describe-by-tag',
+      claim:
+        'sagemaker:DescribeTrainingJob is judged with aws:ResourceTag of the job, from the moment that the job exists.',
+      basis: 'documented',
+      source: 'https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsagemaker.html',
+      usedBy: "researchers describe their own team's jobs and no others",
+      ifWrong:
+        'report and preflight of a researcher say that they are not permitted, or a team sees requests of another',
+      embedded: 'repeats it',
+    },
+    {
+      id: 'deploy-log-group',
+      claim: 'Lambda and CodeBuild make a custom log group that is not there, with the permission of the role.',
+      basis: 'documented',
+      source: 'https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-loggroups.html',
+      usedBy: 'the log of deploys, which survives a first deploy that is rolled back',
+      ifWrong: 'a failed deploy has no log but its message',
+      embedded: 'independent',
+    },
+    {
       id: 'trust-source-arn',
       claim:
         'SageMaker assumes the execution role with aws:SourceArn of the training job and aws:SourceAccount of the caller.',
@@ -190,6 +210,17 @@ export const DEPLOYMENT: AssumptionArea = {
 export const NETWORK: AssumptionArea = {
   title: 'Network',
   assumptions: [
+    {
+      id: 'mlflow-endpoint',
+      claim:
+        'An interface endpoint for aws.sagemaker.<region>.experiments carries the calls of the MLflow client to tracking servers by their usual address.',
+      basis: 'inferred',
+      source:
+        'https://docs.aws.amazon.com/sagemaker/latest/dg/mlflow-interface-endpoint.html; the address in the tests of the sagemaker-mlflow package',
+      usedBy: 'MLflow from jobs in a locked network',
+      ifWrong: 'the MLflow client times out; a network with vpc-nat reaches the server',
+      embedded: 'not modelled',
+    },
     {
       id: 'zone-ids',
       claim: 'Zone ids of a Region start with the prefix that the catalog derives from its name.',

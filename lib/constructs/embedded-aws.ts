@@ -1,0 +1,67 @@
+import type { Construct } from 'constructs';
+import { isSandbox } from './sandbox-context';
+
+/** A part of an environment that the embedded AWS does not deploy, and what its template lacks or says otherwise therefore. */
+export interface LeftOutPart {
+  readonly why: string;
+  /** Types of resources that are not in the template. */
+  readonly lacks: readonly string[];
+  /** Types of resources with other properties. @default - none */
+  readonly changes?: readonly string[];
+}
+
+const FUNCTION = ['AWS::Lambda::Function', 'AWS::IAM::Role', 'AWS::IAM::Policy'];
+
+/** All of it; a law holds the template for the embedded AWS against the one for AWS by this table. */
+export const LEFT_OUT = {
+  zones: {
+    why: 'MiniStack makes no subnets by zone id: there are two, in the zones with the letters a and b',
+    lacks: ['AWS::EC2::Subnet', 'AWS::EC2::RouteTable', 'AWS::EC2::SubnetRouteTableAssociation'],
+    // Who refers to subnets or names zones: roles, endpoints, the guard of replacements, descriptors.
+    changes: [
+      'AWS::EC2::Subnet',
+      'AWS::EC2::RouteTable',
+      'AWS::EC2::VPCEndpoint',
+      'AWS::IAM::Policy',
+      'AWS::SSM::Parameter',
+      'Custom::SlipwayGuard',
+    ],
+  },
+  defaultGroup: {
+    why: "MiniStack has no default security group that the CDK's custom resource could empty",
+    lacks: ['Custom::VpcRestrictDefaultSG', ...FUNCTION],
+  },
+  rulesForItself: {
+    why: 'MiniStack knows no rules of a security group for itself',
+    lacks: ['AWS::EC2::SecurityGroupIngress', 'AWS::EC2::SecurityGroupEgress'],
+  },
+  natGateway: {
+    why: 'MiniStack knows no NAT gateways: jobs share the network of the machine',
+    lacks: [
+      'AWS::EC2::NatGateway',
+      'AWS::EC2::EIP',
+      'AWS::EC2::InternetGateway',
+      'AWS::EC2::VPCGatewayAttachment',
+      'AWS::EC2::Route',
+    ],
+  },
+  flowLogs: {
+    why: 'MiniStack records no flow logs',
+    lacks: ['AWS::EC2::FlowLog', 'AWS::Logs::LogGroup', 'AWS::IAM::Role', 'AWS::IAM::Policy'],
+  },
+  budget: { why: 'MiniStack has no AWS Budgets', lacks: ['AWS::Budgets::Budget'] },
+  lustre: {
+    why: 'MiniStack has no FSx',
+    lacks: ['AWS::FSx::FileSystem', 'AWS::FSx::DataRepositoryAssociation'],
+    // The key's statement for the data repository, what stays with the file system, the descriptors.
+    changes: ['AWS::KMS::Key', 'AWS::SSM::Parameter', 'AWS::EC2::VPC', 'AWS::EC2::SecurityGroup'],
+  },
+  imageBuild: {
+    why: 'there is no Docker: jobs run as processes, whatever their image',
+    lacks: ['AWS::CodeBuild::Project', 'AWS::StepFunctions::StateMachine', 'Custom::SlipwayTrainingImage', ...FUNCTION],
+    changes: ['AWS::SSM::Parameter'],
+  },
+} as const satisfies Readonly<Record<string, LeftOutPart>>;
+
+/** Whether a part is in the template: on AWS always, on the embedded AWS where `LEFT_OUT` does not name it. */
+export const isDeployed = (scope: Construct, _part: keyof typeof LEFT_OUT): boolean => !isSandbox(scope);
