@@ -1,3 +1,4 @@
+export * from './elastic';
 export * from './judge';
 export * from './memory';
 export * from './price';

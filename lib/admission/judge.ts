@@ -4,9 +4,9 @@ import { refuseUnsupported } from '../rules/support';
 import type { Descriptor } from '../spec/descriptor';
 import { hasErrors, type Issue } from '../spec/issue';
 import type { RunSpec } from '../spec/run-spec';
+import { limitIssues } from './elastic';
 import { memoryIssues } from './memory';
 import { plannedCostIssues, priceIssues } from './price';
-import { isAboveLimit, quotaIssues } from './quota-issues';
 
 /** What a launch is judged against. */
 export interface AdmissionFacts {
@@ -40,7 +40,7 @@ export function judgeAdmission(
     ...priceIssues(run, prices, acceptsUnknownPrice),
     ...memoryIssues(run, region),
     ...plannedCostIssues(run, prices),
-    ...quotaIssues(quota.filter(isAboveLimit)),
+    ...limitIssues(run, quota, limits),
   ];
   return { isAdmitted: !hasErrors(issues), issues, quota };
 }

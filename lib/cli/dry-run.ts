@@ -5,6 +5,7 @@ import { jobFile } from '../job/job-file';
 import { codeUri, configText, type JobPlan, runIdAt, runPrefixes } from '../job/plan';
 import { processingJobRequest } from '../job/processing-request';
 import { trainingJobRequest } from '../job/training-request';
+import { AS_WRITTEN, runOnRung } from '../lifecycle/ladder';
 import type { Descriptor } from '../spec/descriptor';
 import type { RunSpec } from '../spec/run-spec';
 import { localDriver } from './driver';
@@ -28,7 +29,8 @@ export async function dryRun(
   const runId = options.runId ?? runIdAt(run.name, new Date());
   const driver = descriptor.driver ?? localDriverAddress(descriptor);
   const plan: JobPlan = {
-    run,
+    // Of an elastic run the largest size, as its first rung asks for it.
+    run: runOnRung(run, AS_WRITTEN),
     descriptor,
     region: options.region ?? descriptor.region,
     runId,

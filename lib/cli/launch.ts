@@ -1,4 +1,6 @@
+import { elasticSizes } from '../rules/elastic';
 import type { Descriptor } from '../spec/descriptor';
+import { orList } from '../spec/issue';
 import { confirmCost } from './confirm';
 import { dryRun, writeDryRun } from './dry-run';
 import { findDescriptor } from './environment';
@@ -72,6 +74,11 @@ async function printDryRun(
   terminal: Terminal,
 ): Promise<number> {
   const result = await dryRun(run, file, descriptor, options);
+  const sizes = elasticSizes(run);
+  if (sizes.length > 0)
+    terminal.err(
+      `compute.instanceCount: an attempt has ${orList(sizes)} instances, as there is room; this is the request for ${run.compute.instanceCount}`,
+    );
   terminal.out(json(result.request));
   if (options.out) writeDryRun(result, options.out);
   return EXIT.done;

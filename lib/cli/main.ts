@@ -1,4 +1,5 @@
 import { Command, CommanderError, Option } from 'commander';
+import type { EventOptions } from './events';
 import type { CommonOptions } from './inputs';
 import type { LaunchOptions } from './launch';
 import type { LockOptions } from './lock';
@@ -176,6 +177,16 @@ function runVerbs(verb: Verb, terminal: Terminal, done: (code: number) => void):
     .option('--since <time>', '30m, 2h, 1d, or an ISO time')
     .action(async (run: string, options: LogOptions) =>
       done(await (await import('./logs.js')).logs(run, options, terminal)),
+    );
+  verb(
+    'events [run|environment]',
+    'decisions, attempts, commits and notices of a run, or of all runs of the team, in the order of time',
+    'slipway events llama2-13b-261101090000 --follow\n  slipway events research --since 6h --json | head',
+  )
+    .option('--follow', 'go on until the run ends; of a whole environment until interrupted')
+    .option('--since <time>', '30m, 2h, 1d, or an ISO time; default: everything of a run, 1d of an environment')
+    .action(async (target: string | undefined, options: EventOptions) =>
+      done(await (await import('./events.js')).events(target, options, terminal)),
     );
   verb(
     'report <run>',

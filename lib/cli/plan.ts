@@ -16,6 +16,7 @@ import { type CommonOptions, readText, requireRun } from './inputs';
 import { planEnvironment } from './plan-environment';
 import { publishedBeside } from './plan-published';
 import { scalingOf } from './plan-scaling';
+import { sizePlans, sizesText } from './plan-sizes';
 import { spareValues } from './plan-spares';
 import { dataText, planText, searchText } from './plan-text';
 import { json, type Terminal } from './terminal';
@@ -50,12 +51,24 @@ export async function plan(file: string | undefined, options: PlanOptions, termi
     options.search || options.searchLibraries ? searchAround(run, facts, options.searchLibraries) : undefined;
   if (options.html) writePage(options.html, run, facts, result, search);
   const data = dataOf(run, result);
+  const sizes = sizePlans(run, facts);
   if (options.json)
     terminal.out(
-      json({ ...result, spares: spareValues(run, result), ...(data && { data }), ...(search && { search }) }),
+      json({
+        ...result,
+        spares: spareValues(run, result),
+        ...(sizes.length > 0 && { sizes }),
+        ...(data && { data }),
+        ...(search && { search }),
+      }),
     );
   else {
-    const parts = [planText(run, result), ...(data ? [dataText(data)] : []), ...(search ? [searchText(search)] : [])];
+    const parts = [
+      planText(run, result),
+      ...(sizes.length > 0 ? [sizesText(sizes)] : []),
+      ...(data ? [dataText(data)] : []),
+      ...(search ? [searchText(search)] : []),
+    ];
     terminal.out(parts.join('\n\n'));
   }
   return result.fits === 'oom' ? EXIT.refused : EXIT.done;

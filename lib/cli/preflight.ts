@@ -1,5 +1,5 @@
-import { quotaIssues } from '../admission';
-import { launchOutcome, type QuotaRow, quotaTable, runQuotaNeeds, shortRows } from '../quota';
+import { limitIssues, quotaIssues, withinLimits } from '../admission';
+import { type Limits, launchOutcome, type QuotaRow, quotaTable, runQuotaNeeds, shortRows } from '../quota';
 import type { Descriptor } from '../spec/descriptor';
 import { bareIssue, hasErrors, type Issue } from '../spec/issue';
 import { isEnvironmentFile } from '../spec/load';
@@ -26,7 +26,9 @@ export async function preflight(file: string, options: CommonOptions, terminal: 
     accountChecks(run, descriptor),
     missingData(run, descriptor),
   ]);
-  const found = [...issues, ...quotaIssues(rows), ...checkIssues(checks), ...missing];
+  const limits: Limits = new Map(rows.flatMap((row) => (row.limit === null ? [] : [[row.name, { value: row.limit }]])));
+  const ofQuotas = run.compute.elastic ? limitIssues(run, rows, limits) : quotaIssues(rows);
+  const found = [...issues, ...ofQuotas, ...checkIssues(checks), ...missing];
   return report({ rows, checks, issues: found }, options, terminal);
 }
 
@@ -69,10 +71,20 @@ function report({ rows, checks, issues }: Result, options: CommonOptions, termin
   return ok ? EXIT.done : EXIT.refused;
 }
 
+/** Of an elastic run those of the most instances that the limits allow. */
+async function quotaRowsOf(run: RunSpec, region: string, terminal: Terminal): Promise<QuotaRow[]> {
+  const rows = await quotaRows(runQuotaNeeds(run), region);
+  const limits: Limits = new Map(rows.flatMap((row) => (row.limit === null ? [] : [[row.name, { value: row.limit }]])));
+  for (const found of run.compute.elastic ? limitIssues(run, rows, limits) : [])
+    if (found.level === 'warning') terminal.err(`${found.level}: ${found.message}`);
+  const sized = withinLimits(run, limits);
+  return sized.compute.instanceCount === run.compute.instanceCount ? rows : quotaRows(runQuotaNeeds(sized), region);
+}
+
 /** What launch asks of preflight: absent data and needs above a limit refuse, needs above what is free wait in the queue. */
 export async function preflightRun(run: RunSpec, descriptor: Descriptor, terminal: Terminal): Promise<void> {
   const [rows, missing] = await Promise.all([
-    quotaRows(runQuotaNeeds(run), descriptor.region),
+    quotaRowsOf(run, descriptor.region, terminal),
     missingData(run, descriptor),
   ]);
   if (hasErrors(missing)) throw new Refusal(missing);

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { Aspects, CfnElement, CfnOutput, Stack, type StackProps, Tags } from 'aws-cdk-lib';
 import type { Construct, IConstruct } from 'constructs';
 import type { Archive } from '../archive/archive';
 import { baseImageContents } from '../catalog/base-images';
+import { PREEMPTION_TIMES } from '../queue/preempt';
 import { environmentQuotaNeeds } from '../quota';
 import type { EnvironmentSpec } from '../spec/environment-file';
 import type { RunSpec } from '../spec/run-spec';
@@ -171,7 +173,7 @@ export class EnvironmentStack extends Stack {
   }
 
   private makeLauncher(): TrainingLauncher {
-    const { name, teams, storage, notifications, guardrails } = this.spec;
+    const { name, teams, storage, notifications, guardrails, queue } = this.spec;
     return new TrainingLauncher(this, 'Launcher', {
       environment: name,
       storage: this.storage,
@@ -179,7 +181,10 @@ export class EnvironmentStack extends Stack {
       operationsKey: this.operationsKey.key,
       guardrails,
       shares: Object.fromEntries(Object.entries(teams).map(([team, { share }]) => [team, share])),
+      preemption: isDeepStrictEqual(queue.preemption, PREEMPTION_TIMES) ? undefined : queue.preemption,
       notificationEmails: notifications.emails,
+      slackChannel: notifications.slackChannel,
+      teamNotifications: Object.fromEntries(Object.entries(teams).map(([team, t]) => [team, t.notifications])),
       retain: storage.retain,
       adopt: storage.adopt,
     });

@@ -6,6 +6,7 @@ export type { Descriptor } from '../spec/descriptor';
 export {
   type EnvironmentFile,
   type EnvironmentSpec,
+  type Notifications,
   type QuotaRequirement,
   resolveEnvironments,
 } from '../spec/environment-file';
@@ -16,6 +17,7 @@ export type { RunSpec } from '../spec/run-spec';
 export type { Salvaged } from '../spec/salvage';
 export type { Position } from '../spec/yaml-file';
 export type { AdoptStorageProps, BucketToAdopt } from './adopt-storage';
+export { ChatChannel, type ChatChannelProps } from './chat-channel';
 export { DriverPublish, type DriverPublishProps } from './driver-publish';
 export { EnvironmentAccess, type EnvironmentAccessProps } from './environment-access';
 export { EnvironmentNetwork } from './environment-network';

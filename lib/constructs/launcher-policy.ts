@@ -76,7 +76,8 @@ export function controlStatements(context: LauncherContext): ExactStatement[] {
 export interface ReconcileTargets {
   /** Roles of the teams' jobs. */
   readonly passableRoleArns: readonly string[];
-  readonly topicArn: string;
+  /** Topics of notices. */
+  readonly topicArns: readonly string[];
   /** What every job must keep to. */
   readonly guardrails: JobGuardrails;
   /** Queue for events whose every retry failed. */
@@ -86,7 +87,7 @@ export interface ReconcileTargets {
 /** Reconcile alone creates and stops jobs, and passes the roles of jobs to SageMaker and to nobody else. */
 export function reconcileStatements(
   context: LauncherContext,
-  { passableRoleArns, topicArn, undeliveredArn, guardrails }: ReconcileTargets,
+  { passableRoleArns, topicArns, undeliveredArn, guardrails }: ReconcileTargets,
 ): ExactStatement[] {
   const { partition, region, account, environment, artifactBucketArn, checkpointBucketArn } = context;
   const sagemaker = (kind: string, name: string) => `arn:${partition}:sagemaker:${region}:${account}:${kind}/${name}`;
@@ -178,7 +179,7 @@ export function reconcileStatements(
       resources: [context.queueArn],
     },
     { sid: 'KeepFailedEvents', actions: ['sqs:SendMessage'], resources: [undeliveredArn] },
-    { sid: 'Notify', actions: ['sns:Publish'], resources: [topicArn] },
+    { sid: 'Notify', actions: ['sns:Publish'], resources: [...topicArns] },
     {
       sid: 'PublishDecisions',
       actions: ['events:PutEvents'],

@@ -14,8 +14,10 @@ import {
   ASYNC_RETRIES,
   CONTROL_TIMEOUT_SECONDS,
   controlAliasName,
+  ENV_CHAT_TOPICS,
   ENV_ENVIRONMENT,
   ENV_NOTIFICATION_TOPIC_ARN,
+  ENV_PREEMPTION,
   ENV_RUN_QUEUE_URL,
   ENV_RUN_TABLE,
   ENV_TEAM_SHARES,
@@ -26,8 +28,9 @@ import {
   TICK,
   TICK_SECONDS,
 } from '../contracts/launcher';
-import type { EnvironmentSpec } from '../spec/environment-file';
+import type { EnvironmentSpec, Notifications } from '../spec/environment-file';
 import { acknowledge } from './acknowledge';
+import { ChatChannel } from './chat-channel';
 import { HandlerFunction } from './handler-function';
 import type { JobGuardrails } from './job-guardrails';
 import { controlStatements, type LauncherContext, reconcileStatements } from './launcher-policy';
@@ -44,10 +47,16 @@ export interface TrainingLauncherProps {
   readonly guardrails?: EnvironmentSpec['guardrails'];
   /** Queue share by team. */
   readonly shares: Readonly<Record<string, number>>;
+  /** Times of preemption. @default - 15 minutes of waiting, an hour of training, four hours of protection */
+  readonly preemption?: EnvironmentSpec['queue']['preemption'];
   /** Key of notifications, queues, and the functions' logs and variables: that of an `OperationsKey`. @default - one of its own is made */
   readonly operationsKey?: kms.IKey;
   /** Who is told when a run needs a person. @default - nobody */
   readonly notificationEmails?: readonly string[];
+  /** Slack channel that is told of every run, and of alarms. @default - none */
+  readonly slackChannel?: Notifications['slackChannel'];
+  /** Who is told of a team's runs alone. @default - nobody */
+  readonly teamNotifications?: Readonly<Record<string, Notifications>>;
   /** Whether the run table survives the stack. @default true */
   readonly retain?: boolean;
   /** Whether the run table of an earlier stack is taken over. @default false */
@@ -62,6 +71,8 @@ export class TrainingLauncher extends Construct {
   public readonly table: dynamodb.ITable;
   public readonly operationsKey: kms.IKey;
   public readonly topic: sns.Topic;
+  /** Topics that chat channels read: of the environment by the empty name, of teams by theirs. */
+  public readonly chatTopics: Readonly<Record<string, sns.Topic>>;
   public readonly queue: sqs.Queue;
   public readonly runDeadLetters: sqs.Queue;
   public readonly eventDeadLetters: sqs.Queue;
@@ -86,6 +97,7 @@ export class TrainingLauncher extends Construct {
       props.operationsKey ??
       new OperationsKey(this, 'Key', { description: `Slipway ${props.environment}: operations` }).key;
     this.topic = this.makeTopic();
+    this.chatTopics = this.makeChatChannels();
     this.runDeadLetters = this.makeQueue('RunDeadLetters', true);
     this.eventDeadLetters = this.makeQueue('EventDeadLetters', false);
     acknowledge(this.eventDeadLetters, {
@@ -114,6 +126,7 @@ export class TrainingLauncher extends Construct {
       enforceSSL: true,
     });
     for (const email of this.props.notificationEmails ?? []) topic.addSubscription(new EmailSubscription(email));
+    this.subscribeTeams(topic);
     const { partition, region, account } = Stack.of(this);
     // A topic with any policy of its own loses the default one, which lets services of the account publish.
     topic.addToResourcePolicy(
@@ -126,6 +139,29 @@ export class TrainingLauncher extends Construct {
       }),
     );
     return topic;
+  }
+
+  /** Addresses of a team get the notices of its runs; one that the environment names gets all of them already. */
+  private subscribeTeams(topic: sns.Topic): void {
+    const all = this.props.notificationEmails ?? [];
+    const teams = new Map<string, string[]>();
+    for (const [team, { emails }] of Object.entries(this.props.teamNotifications ?? {})) {
+      for (const email of emails) if (!all.includes(email)) teams.set(email, [...(teams.get(email) ?? []), team]);
+    }
+    for (const [email, allowlist] of teams) {
+      const filterPolicy = { team: sns.SubscriptionFilter.stringFilter({ allowlist }) };
+      topic.addSubscription(new EmailSubscription(email, { filterPolicy }));
+    }
+  }
+
+  private makeChatChannels(): Record<string, sns.Topic> {
+    const { environment, slackChannel, teamNotifications = {} } = this.props;
+    const shared = { environment, encryptionKey: this.operationsKey };
+    const ofTeams = Object.entries(teamNotifications).flatMap(([team, { slackChannel: channel }]) =>
+      channel ? [[team, new ChatChannel(this, `Chat-${team}`, { ...shared, team, ...channel }).topic] as const] : [],
+    );
+    const all = slackChannel && new ChatChannel(this, 'Chat', { ...shared, ...slackChannel, alarms: this.topic }).topic;
+    return { ...(all && { '': all }), ...Object.fromEntries(ofTeams) };
   }
 
   private makeQueue(id: string, fifo: boolean, deadLetters?: sqs.Queue): sqs.Queue {
@@ -176,11 +212,17 @@ export class TrainingLauncher extends Construct {
         ...this.sharedEnvironment(),
         [ENV_NOTIFICATION_TOPIC_ARN]: this.topic.topicArn,
         [ENV_TEAM_SHARES]: JSON.stringify(this.props.shares),
+        ...(Object.keys(this.chatTopics).length > 0 && {
+          [ENV_CHAT_TOPICS]: Stack.of(this).toJsonString(
+            Object.fromEntries(Object.entries(this.chatTopics).map(([name, topic]) => [name, topic.topicArn])),
+          ),
+        }),
+        ...(this.props.preemption && { [ENV_PREEMPTION]: JSON.stringify(this.props.preemption) }),
       },
     });
     const statements = reconcileStatements(this.context(), {
       passableRoleArns: this.props.roles.passableArns,
-      topicArn: this.topic.topicArn,
+      topicArns: [this.topic, ...Object.values(this.chatTopics)].map((topic) => topic.topicArn),
       guardrails: this.guardrails(),
       undeliveredArn: this.eventDeadLetters.queueArn,
     });

@@ -57,7 +57,22 @@ const logs = z.strictObject({
   nextToken: z.string().max(8192).optional(),
 });
 
-export const controlRequestSchema = z.union([confirmation, intent, stop, resume, status, list, logs]);
+/** One page of the timeline of a run, or of the team's runs. */
+const events = z.strictObject({
+  action: z.literal('events'),
+  /** Absent: all runs of the team that are not over, or were not at `since`. */
+  runId: runId.optional(),
+  /** ISO time of the oldest line. */
+  since: z.iso.datetime({ precision: 3 }).optional(),
+  /** `next` of the page before. */
+  after: z
+    .string()
+    .regex(/^\d{4}-\d\d-\d\dT[\d:.]+Z#[\d.]+$/, 'must be what the page before gave as next')
+    .optional(),
+  limit: z.int().min(1).max(500).default(200),
+});
+
+export const controlRequestSchema = z.union([confirmation, intent, stop, resume, status, list, logs, events]);
 export type ControlRequest = z.output<typeof controlRequestSchema>;
 export type StartRequest = z.output<typeof intent>;
 export type ConfirmRequest = z.output<typeof confirmation>;
@@ -103,6 +118,8 @@ export interface AttemptAnswer {
   reason: string;
   startedAt: string | null;
   endedAt: string | null;
+  /** Instances that it asked for, or that the service chose; absent from launchers of older versions. */
+  instanceCount?: number;
 }
 
 export interface TimelineAnswer {
@@ -110,6 +127,20 @@ export interface TimelineAnswer {
   what: string;
   text: string;
   evidence: Record<string, unknown>;
+}
+
+/** One line of the timeline of a run. */
+export interface EventAnswer extends TimelineAnswer {
+  runId: string;
+  /** Its place in the order of time. */
+  cursor: string;
+}
+
+export interface EventsAnswer {
+  /** First to last. */
+  events: EventAnswer[];
+  /** Where the next page begins; null at the end. */
+  next: string | null;
 }
 
 export interface StatusAnswer {
@@ -134,7 +165,7 @@ export interface StatusAnswer {
   spareInstances?: { left: number | null; of: number };
   queuePosition: number | null;
   /** The live job is asked to save and leave; `isRead` once its driver says so. Absent while nobody asks. */
-  handOver?: { why: 'preempted'; at: string; isRead: boolean };
+  handOver?: { why: 'preempted' | 'resized'; at: string; isRead: boolean };
   timeline?: TimelineAnswer[];
   /** Oldest lines of the timeline that the answer has no room for. @default 0 */
   timelineOmitted?: number;
@@ -195,6 +226,7 @@ export interface LogAnswer {
 
 export type ControlAnswer =
   | LogAnswer
+  | ({ ok: true } & EventsAnswer)
   | Refusal
   | IntentAnswer
   | StartAnswer

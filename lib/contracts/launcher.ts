@@ -35,6 +35,20 @@ export const ENV_EVENT_BUS_NAME = 'SLIPWAY_EVENT_BUS_NAME';
 export const ENV_TEAM_SHARES = 'SLIPWAY_TEAM_SHARES';
 export const teamSharesSchema = z.record(z.string(), z.number().positive());
 
+/** Reconcile: ARNs of the topics that chat channels read, as JSON: of the environment by the empty name, of teams by theirs. */
+export const ENV_CHAT_TOPICS = 'SLIPWAY_CHAT_TOPICS';
+export const chatTopicsSchema = z.record(z.string(), z.string());
+
+/** Reconcile: times of preemption as JSON, `{"afterMinutes": 15, ...}`; the defaults of lib/queue when not set. */
+export const ENV_PREEMPTION = 'SLIPWAY_PREEMPTION';
+export const preemptionSchema = z
+  .object({
+    afterMinutes: z.number().nonnegative(),
+    leastTrainingMinutes: z.number().nonnegative(),
+    protectedMinutes: z.number().nonnegative(),
+  })
+  .nullable();
+
 /** Alias of `control` for one team; the function takes the team from it and from nothing else. */
 export const controlAliasName = (team: string): string => `team-${team}`;
 

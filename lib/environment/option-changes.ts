@@ -82,9 +82,14 @@ export const OPTION_CHANGES: readonly OptionChange[] = [
       'a named image takes the repository out of the stack; a retained one stays in the account, and coming back needs storage.adopt',
   },
   {
+    option: 'notifications.slackChannel',
+    types: ['AWS::SNS::Topic'],
+    effect: 'the topic of the chat channel comes and goes with it; nothing else reads it',
+  },
+  {
     option: 'teams',
-    types: ['AWS::SSM::Parameter', 'AWS::EC2::SecurityGroup'],
+    types: ['AWS::SSM::Parameter', 'AWS::EC2::SecurityGroup', 'AWS::SNS::Topic'],
     effect:
-      'a removed team loses its roles, alias and descriptor; the first MLflow tracking server brings an interface endpoint and its group, the last takes them',
+      'a removed team loses its roles, alias, descriptor and the topic of its chat channel; the first MLflow tracking server brings an interface endpoint and its group, the last takes them',
   },
 ];

@@ -24,7 +24,8 @@ function observingArguments({ code, observability: { tensorBoard, mlflow, profil
 }
 
 /** An isolated container can read nothing: it gets SIGTERM alone. */
-const mayBeAsked = (run: RunSpec): boolean => run.preemptible === true && !run.network.isolation;
+const mayBeAsked = (run: RunSpec): boolean =>
+  (run.preemptible === true || run.compute.elastic !== undefined) && !run.network.isolation;
 
 /** job.json of one attempt: docs/reference/runtime.md. */
 export function jobFile(plan: JobPlan): JobFile {

@@ -5,6 +5,7 @@ import { isEqual } from './is-equal';
 import { endUncreated, intendAttempt, SECOND_LOOK_MS, SETTLE_MS, settleIntent } from './launch';
 import type { Observed, PresentJob } from './observed';
 import { type Attempt, type EpochMs, isOver, liveAttempt, type Notice, type RunRecord } from './record';
+import { event } from './say';
 import { addUsd, warmPoolUsd } from './spend';
 import { waitInQueue } from './wait';
 import { watchJob } from './watch';
@@ -94,12 +95,14 @@ function toActions(record: RunRecord, wanted: Move, observed: Observed): Action[
     ...(fresh.length > 0 && { alerts: [...record.alerts, ...fresh.map((n) => n.id)] }),
   };
   const next: RunRecord = { ...record, ...changes, version: record.version + 1 };
-  const isChanged = wanted.events.length > 0 || differs(record, changes);
-  const save: Action[] = isChanged
-    ? [{ do: 'save', record: next, previousVersion: record.version, events: wanted.events }]
-    : [];
+  const events = [...wanted.events, ...fresh.map(noticeLine)];
+  const isChanged = events.length > 0 || differs(record, changes);
+  const save: Action[] = isChanged ? [{ do: 'save', record: next, previousVersion: record.version, events }] : [];
   return [...save, ...wanted.effects, ...outbox.map(notifyAction)];
 }
+
+/** The timeline says when somebody was told of what. */
+const noticeLine = ({ id, at, text, runbook }: Notice) => event(at, 'notice', text, { notice: id, runbook });
 
 const notifyAction = (notice: Notice): Action => ({ do: 'notify', notice, evidence: { alert: notice.alert } });
 

@@ -38,7 +38,10 @@ function judgeEnd(record: RunRecord, attempt: Attempt, job: PresentJob, observed
   // A run that ends here does not depend on what was committed; a stop must not wait for a listing.
   const progress = madeProgress(record, attempt, observed) ?? (record.desired === 'stop' ? false : undefined);
   if (progress === undefined) return waitForListing(record, attempt, observed, now);
-  const verdict = asHandOver(attempt, classify(job, attempt, record.policy.capacityBudgetSeconds));
+  const verdict = asHandOver(
+    attempt,
+    classify(job, attempt, record.policy.pendingSeconds ?? record.policy.capacityBudgetSeconds),
+  );
   const evidence = evidenceOf(job, verdict, progress);
   const ended = endAttempt(record, attempt, job, verdict.failureClass, verdict.reason, observed, now);
   if (verdict.failureClass === 'outside-stop') {
@@ -188,7 +191,7 @@ function goOn(
       state: 'resuming',
       reason: verdict.reason,
       notBefore: next.delaySeconds > 0 ? now + next.delaySeconds * 1000 : undefined,
-      ...(isCapacity && { rungId: rungAfterCapacityFailure(record, unusableRungs(observed)) }),
+      ...(isCapacity ? afterNoCapacity(record, observed, now) : largerNow(record)),
       ...(blamed && { badCheckpoints: [...record.badCheckpoints, checkpointKey(blamed)] }),
       ...rollback?.changes,
     },
@@ -208,6 +211,16 @@ function goOn(
   });
   return backToQueue(record, attempt, resumed, now);
 }
+
+/** The next rung; an elastic run remembers when a size found no instances. */
+const afterNoCapacity = (record: RunRecord, observed: Observed, now: EpochMs): Partial<RunRecord> => ({
+  rungId: rungAfterCapacityFailure(record, unusableRungs(observed)),
+  ...(record.policy.pendingSeconds !== undefined && { sizeFailedAt: now, roomFor: undefined }),
+});
+
+/** The next attempt takes the room that the queue keeps for it. */
+const largerNow = ({ roomFor }: RunRecord): Partial<RunRecord> =>
+  roomFor ? { rungId: roomFor.rungId, roomFor: undefined } : {};
 
 /** Whether a usable checkpoint is left beside the one that could not be read. */
 function hasOlder(record: RunRecord, { checkpoints }: Observed, blamed: Checkpoint): boolean {

@@ -1,5 +1,6 @@
 import type { Effect, Move } from './action';
 import type { Verdict } from './classify';
+import { largestRung } from './ladder';
 import type { PresentJob } from './observed';
 import type { Attempt, AttemptStop, EpochMs, FailureClass, RunPolicy, RunRecord } from './record';
 import { event, notice } from './say';
@@ -65,7 +66,16 @@ export function backToQueue(record: RunRecord, attempt: Attempt, next: Move, now
   );
   return {
     ...next,
-    changes: { ...next.changes, state: 'queued', admitted: false, preemptedAt: now, reason: handOver.text },
+    changes: {
+      ...next.changes,
+      state: 'queued',
+      admitted: false,
+      preemptedAt: now,
+      reason: handOver.text,
+      // The queue chooses among all sizes again.
+      rungId: largestRung(record),
+      roomFor: undefined,
+    },
     events: [...next.events, event(now, 'run-preempted', text, { queuedAt: record.queuedAt ?? record.createdAt })],
     notices: [...next.notices, told],
   };

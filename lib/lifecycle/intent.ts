@@ -1,5 +1,5 @@
 import { changeAttempt, type TimelineEvent } from './action';
-import { AS_WRITTEN } from './ladder';
+import { AS_WRITTEN, largestRung } from './ladder';
 import {
   type EpochMs,
   freshBudgets,
@@ -86,6 +86,7 @@ export function askResume(record: RunRecord, now: EpochMs): IntentChange | undef
     state: 'queued',
     reason: 'resumed; waiting in the queue',
     admitted: false,
+    ...(record.policy.pendingSeconds !== undefined && { rungId: largestRung(record), roomFor: undefined }),
     queuedAt: now,
     budgets: freshBudgets(),
     notBefore: undefined,
@@ -95,10 +96,10 @@ export function askResume(record: RunRecord, now: EpochMs): IntentChange | undef
   return changed(next, event(now, 'resume-asked', 'resume asked; budgets start afresh', { from: record.state }));
 }
 
-/** The queue lets a run start. */
-export function admitRun(record: RunRecord, why: string, now: EpochMs): IntentChange {
-  const next: RunRecord = { ...record, admitted: true, admittedAt: now, state: 'submitting', reason: why };
-  return changed(next, event(now, 'run-admitted', why));
+/** The queue lets a run start, of an elastic run with the rung that there is room for. */
+export function admitRun(record: RunRecord, why: string, now: EpochMs, rungId = record.rungId): IntentChange {
+  const next: RunRecord = { ...record, admitted: true, admittedAt: now, state: 'submitting', reason: why, rungId };
+  return changed(next, event(now, 'run-admitted', why, rungId === record.rungId ? {} : { rung: rungId }));
 }
 
 /** The queue wants the live job to save and leave. Undefined when none lives, or when it leaves already. */

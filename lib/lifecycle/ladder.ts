@@ -1,6 +1,6 @@
 import { findCapacityPrice } from '../catalog/capacity-prices';
 import { findPrice } from '../catalog/prices';
-import { requestedAlternativesOf, requestedGroupsOf, totalSteps } from '../spec/resolve-run';
+import { onInstances, requestedAlternativesOf, requestedGroupsOf, totalSteps } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import type { Observed } from './observed';
 import type { Rung, RunPolicy, RunRecord } from './record';
@@ -12,10 +12,26 @@ type OwnPrices = Readonly<Record<string, number>>;
 
 /**
  * The ways a run may ask for capacity, in order. `compute.alternatives` are no rungs of ours: the service walks them itself
- * within one job (InstancePreferences). Spot that found no capacity within `limits.maxWaitSeconds` goes on-demand.
+ * within one job (InstancePreferences). Of an elastic run the smaller sizes come first, then spot that found no capacity within
+ * `limits.maxWaitSeconds` goes on-demand.
+ * @param sizes of an elastic run, largest first
  * @param ownPrices negotiated USD per instance-hour of the environment
  */
-export function ladderOf(run: RunSpec, region: string, ownPrices: OwnPrices = {}): Rung[] {
+export function ladderOf(
+  run: RunSpec,
+  region: string,
+  ownPrices: OwnPrices = {},
+  sizes: readonly number[] = [],
+): Rung[] {
+  const kinds = run.compute.capacity === 'spot' ? [AS_WRITTEN, ON_DEMAND] : [AS_WRITTEN];
+  const counts = sizes.length > 0 ? sizes : [run.compute.instanceCount];
+  const ids = kinds.flatMap((kind) =>
+    counts.map((count) => (count === run.compute.instanceCount ? kind : `${kind}@${count}`)),
+  );
+  return ids.map((id) => rungOf(id, runOnRung(run, id), region, ownPrices));
+}
+
+function rungOf(id: string, run: RunSpec, region: string, ownPrices: OwnPrices): Rung {
   const instances = requestedGroupsOf(run.compute).map(({ instanceType, instanceCount }) => ({
     instanceType,
     instanceCount,
@@ -27,16 +43,14 @@ export function ladderOf(run: RunSpec, region: string, ownPrices: OwnPrices = {}
     ...cluster,
     usdPerHour: clusterPrice([cluster], priceOf(as)),
   }));
-  const asWritten: Rung = {
-    id: AS_WRITTEN,
+  return {
+    id,
     instances,
     usage,
     usdPerHour,
     ...(alternatives.length > 0 && { alternatives }),
     ...(usage === 'spot' && { expectedUsdPerHour: clusterPrice(instances, priceOf('spot-expected')) }),
   };
-  if (run.compute.capacity !== 'spot') return [asWritten];
-  return [asWritten, { id: ON_DEMAND, instances, usage: 'training', usdPerHour }];
 }
 
 function alternativesOf({ compute }: RunSpec) {
@@ -76,15 +90,50 @@ function clusterPrice(
   );
 }
 
+/** Kind of capacity and number of instances of a rung: `on-demand@4`; without a number as many as the run file says at most. */
+export function partsOfRung(rungId: string): { kind: string; instances?: number } {
+  const [kind = '', count] = rungId.split('@');
+  return count === undefined ? { kind } : { kind, instances: Number(count) };
+}
+
+/**
+ * An elastic run waits for the instances of one size this long before it asks for fewer. The service takes 1,800 s and more; older versions
+ * of its model said 7,200.
+ */
+export const ELASTIC_PENDING_SECONDS = 7200;
+
 /** The run as one rung asks for it. */
 export function runOnRung(run: RunSpec, rungId: string): RunSpec {
-  if (rungId !== ON_DEMAND) return run;
+  const { kind, instances } = partsOfRung(rungId);
+  const sized = instances === undefined ? run : onInstances(run, instances);
+  const { maxPendingSeconds = ELASTIC_PENDING_SECONDS } = run.limits;
+  // Spot waits by its own limit, MaxWaitTimeInSeconds.
+  const isSpot = run.compute.capacity === 'spot' && kind !== ON_DEMAND;
+  const patient =
+    run.compute.elastic && !isSpot
+      ? {
+          ...sized,
+          limits: { ...sized.limits, maxPendingSeconds: Math.min(maxPendingSeconds, ELASTIC_PENDING_SECONDS) },
+        }
+      : sized;
+  if (kind !== ON_DEMAND) return patient;
   return {
-    ...run,
-    compute: { ...run.compute, capacity: 'on-demand' },
-    limits: { ...run.limits, maxWaitSeconds: undefined },
+    ...patient,
+    compute: { ...patient.compute, capacity: 'on-demand' },
+    limits: { ...patient.limits, maxWaitSeconds: undefined },
   };
 }
+
+/** The rungs of a run's kind of capacity that the queue may choose from: its present one, and the smaller ones after it. */
+export function sizesToAsk({ policy: { ladder }, rungId }: Pick<RunRecord, 'policy' | 'rungId'>): Rung[] {
+  const { kind } = partsOfRung(rungId);
+  const at = ladder.findIndex((rung) => rung.id === rungId);
+  return ladder.filter((rung, i) => i >= at && partsOfRung(rung.id).kind === kind);
+}
+
+/** The largest size of a run's kind of capacity. */
+export const largestRung = ({ policy: { ladder }, rungId }: Pick<RunRecord, 'policy' | 'rungId'>): string =>
+  ladder.find((rung) => partsOfRung(rung.id).kind === partsOfRung(rungId).kind)?.id ?? rungId;
 
 /** Rungs that no attempt can start on now: the memory check refuses them, or their needs are above the applied quota. */
 export const unusableRungs = ({ rungsThatDoNotFit, rungsAboveQuota = [] }: Observed): string[] => [
@@ -103,8 +152,16 @@ export function rungAfterCapacityFailure(record: RunRecord, unusable: readonly s
 const AUTO_INTERVAL_SECONDS = 1800;
 const DEFAULT_CAPACITY_BUDGET_SECONDS = 7 * 86_400;
 
-/** What `decide` must know of a run file, fixed when the run is made. */
-export function policyOf(run: RunSpec, region: string, ownPrices: Readonly<Record<string, number>> = {}): RunPolicy {
+/**
+ * What `decide` must know of a run file, fixed when the run is made.
+ * @param sizes of an elastic run, largest first
+ */
+export function policyOf(
+  run: RunSpec,
+  region: string,
+  ownPrices: Readonly<Record<string, number>> = {},
+  sizes: readonly number[] = [],
+): RunPolicy {
   const { checkpoints, limits, progress } = run;
   const steps = totalSteps(run.training);
   const builtin = run.code.builtin !== undefined;
@@ -122,7 +179,10 @@ export function policyOf(run: RunSpec, region: string, ownPrices: Readonly<Recor
     keepsCheckpoints: checkpoints.mode !== 'none',
     beats: run.kind === 'training' && run.distribution.contract !== 'toolkit' && !run.network.isolation,
     checkpointIntervalSeconds: interval,
-    ladder: ladderOf(run, region, ownPrices),
+    ladder: ladderOf(run, region, ownPrices, sizes),
+    ...(run.compute.elastic && {
+      pendingSeconds: Math.min(limits.maxPendingSeconds ?? ELASTIC_PENDING_SECONDS, ELASTIC_PENDING_SECONDS),
+    }),
     ...(run.compute.keepAliveSeconds > 0 && { keepAliveSeconds: run.compute.keepAliveSeconds }),
     ...(run.compute.spareInstances > 0 && { spareInstances: run.compute.spareInstances }),
     ...(steps !== undefined && { totalSteps: steps }),

@@ -81,6 +81,8 @@ export interface RunPolicy {
   lossPolicy?: 'stop' | 'rollback';
   /** Steps of the whole run, where the run file says them. */
   totalSteps?: number;
+  /** Elastic runs: after this long without instances the service stops a job. @default `capacityBudgetSeconds` */
+  pendingSeconds?: number;
   /** The queue may ask its job to save and leave for a run that goes first. @default false */
   preemptible?: boolean;
 }
@@ -99,7 +101,8 @@ export type StopWhy = 'user' | 'hang' | 'spend' | 'hand-over';
 
 /** The control plane wants the attempt to save and leave before its end. */
 export interface HandOver {
-  why: 'preempted';
+  /** For another run, or to go on with more instances. */
+  why: 'preempted' | 'resized';
   at: EpochMs;
   /** When the request was last written to where the driver looks; undefined = not yet. */
   sentAt?: EpochMs;
@@ -255,6 +258,10 @@ export interface RunRecord {
   warmPool?: { usdPerHour: number | null; since: EpochMs; until: EpochMs };
   /** When it last joined the queue; a run that was preempted keeps it. @default `createdAt` (records of older versions) */
   queuedAt?: EpochMs;
+  /** Room that the queue keeps for its next attempt: a larger rung, and since when. @default - none */
+  roomFor?: { rungId: string; since: EpochMs };
+  /** When an elastic run last found no capacity for a size. @default - never */
+  sizeFailedAt?: EpochMs;
   /** When it last went back to the queue for another run. @default - it never did */
   preemptedAt?: EpochMs;
   endedAt?: EpochMs;

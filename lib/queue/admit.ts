@@ -24,6 +24,8 @@ export interface Place {
 
 export interface Admission {
   admitted: string[];
+  /** Rungs of those that start with a smaller size than they ask for first, by run id. */
+  sizes: Record<string, string>;
   waits: Place[];
 }
 
@@ -44,21 +46,34 @@ export function admit(input: QueueInput): Admission {
   const used = new Map<string, number>();
   for (const run of input.running) take(used, run.needs);
   const kept = new Map<string, Reservation>();
-  const result: Admission = { admitted: [], waits: [] };
+  const result: Admission = { admitted: [], sizes: {}, waits: [] };
   const lines = new QueueLines(input.waiting, input.running, input, input.now);
   for (let run = lines.next(); run; run = lines.next()) {
-    const why = reasonToWait(run, input, used, kept, lines.isAbove(run.team));
-    if (why === undefined) {
-      take(used, run.needs);
-      lines.take(run);
+    const isAbove = lines.isAbove(run.team);
+    const reasonFor = (size: QueuedRun) => reasonToWait(size, input, used, kept, isAbove);
+    const sizes = sizesOf(run);
+    const size = sizes.find((one) => reasonFor(one.run) === undefined);
+    if (size) {
+      take(used, size.run.needs);
+      lines.take(size.run);
       result.admitted.push(run.runId);
+      if (size.rungId !== undefined) result.sizes[run.runId] = size.rungId;
       continue;
     }
-    for (const pool of poolsToKeep(run, input, used)) keep(kept, pool, run);
+    // An elastic run waits for its smallest size.
+    const least = sizes.at(-1)?.run ?? run;
+    const why = reasonFor(least) ?? '';
+    for (const pool of poolsToKeep(least, input, used)) keep(kept, pool, run);
     result.waits.push({ runId: run.runId, position: result.waits.length + 1, why });
   }
   return result;
 }
+
+/** The run on each of its sizes, as it asks first and then smaller. */
+const sizesOf = ({ smaller = [], ...run }: QueuedRun): { run: QueuedRun; rungId?: string }[] => [
+  { run },
+  ...smaller.map(({ rungId, instances, needs }) => ({ run: { ...run, instances, needs }, rungId })),
+];
 
 function reasonToWait(
   run: QueuedRun,
@@ -119,15 +134,17 @@ function poolsToKeep(run: QueuedRun, input: QueueInput, used: ReadonlyMap<string
   return limited.filter(([pool, needed]) => needed > freeIn(pool, input, used)).map(([pool]) => pool);
 }
 
-const poolOf = (pool: string, { pools }: QueueInput): PoolLimit =>
+const poolOf = (pool: string, { pools }: Pick<QueueInput, 'pools'>): PoolLimit =>
   pools[pool] ?? { limit: null, usedByOthers: 0, name: pool };
 
-function freeIn(pool: string, input: QueueInput, used: ReadonlyMap<string, number>): number {
+/** What is left of a pool. */
+export function freeIn(pool: string, input: Pick<QueueInput, 'pools'>, used: ReadonlyMap<string, number>): number {
   const { limit, usedByOthers } = poolOf(pool, input);
   return limit === null ? Number.POSITIVE_INFINITY : limit - usedByOthers - (used.get(pool) ?? 0);
 }
 
-function take(used: Map<string, number>, needs: PoolNeeds): void {
+/** Counts what a run takes. */
+export function take(used: Map<string, number>, needs: PoolNeeds): void {
   for (const [pool, count] of Object.entries(needs)) used.set(pool, (used.get(pool) ?? 0) + count);
 }
 

@@ -2,12 +2,18 @@ import { admit, type QueueInput } from './admit';
 import { teamsAbove } from './order';
 import { type QueuedRun, type RunningRun, waitsSince } from './run';
 
-/** A run may ask for the room of others once it has waited this long. */
-export const PREEMPT_AFTER_MS = 900_000;
-/** A job is left alone until it has trained this long: less would cost more in starts than it gives. */
-export const LEAST_TRAINING_MS = 3_600_000;
-/** A run that went back to the queue for another is not asked again for this long. */
-export const PROTECTED_MS = 4 * 3_600_000;
+/** Times of preemption, in minutes: `queue.preemption` of the environment file. */
+export interface PreemptionTimes {
+  /** A run may ask for the room of others once it has waited this long. */
+  afterMinutes: number;
+  /** A job is left alone until it has trained this long: less would cost more in starts than it gives. */
+  leastTrainingMinutes: number;
+  /** A run that went back to the queue for another is not asked again for this long. */
+  protectedMinutes: number;
+}
+
+export const PREEMPTION_TIMES: PreemptionTimes = { afterMinutes: 15, leastTrainingMinutes: 60, protectedMinutes: 240 };
+const MINUTE_MS = 60_000;
 /** Waiting runs that one pass looks at, in the order of the queue. */
 const MOST_ASKING = 20;
 
@@ -33,9 +39,13 @@ export interface Preemption {
  * Which running jobs are asked to leave for the first waiting run that this lets start: as few as do, and never one that the queue would
  * start again at once. Room that jobs give up which were asked before counts as free. Pure: the same input, the same answer.
  */
-export function choosePreemptions(input: QueueInput, preemptible: readonly PreemptibleRun[]): Preemption[] {
+export function choosePreemptions(
+  input: QueueInput,
+  preemptible: readonly PreemptibleRun[],
+  times: PreemptionTimes = PREEMPTION_TIMES,
+): Preemption[] {
   const asked = preemptible.filter((one) => one.isAsked);
-  const open = preemptible.filter((one) => !one.isAsked && isRipe(one, input.now));
+  const open = preemptible.filter((one) => !one.isAsked && isRipe(one, times, input.now));
   if (open.length === 0) return [];
   const soon = withoutRunning(input, asked);
   const above = teamsAbove(
@@ -44,7 +54,7 @@ export function choosePreemptions(input: QueueInput, preemptible: readonly Preem
   );
   const asking = admit(soon)
     .waits.flatMap(({ runId }) => input.waiting.filter((run) => run.runId === runId))
-    .filter((run) => input.now - waitsSince(run) >= PREEMPT_AFTER_MS)
+    .filter((run) => input.now - waitsSince(run) >= times.afterMinutes * MINUTE_MS)
     .slice(0, MOST_ASKING);
   for (const run of asking) {
     const weaker = open.filter((one) => goesBefore(run, one.run, above) && sharesPool(run, one.run));
@@ -54,8 +64,9 @@ export function choosePreemptions(input: QueueInput, preemptible: readonly Preem
   return [];
 }
 
-function isRipe({ trainingSince, preemptedAt }: PreemptibleRun, now: number): boolean {
-  return now - trainingSince >= LEAST_TRAINING_MS && (preemptedAt === undefined || now - preemptedAt >= PROTECTED_MS);
+function isRipe({ trainingSince, preemptedAt }: PreemptibleRun, times: PreemptionTimes, now: number): boolean {
+  if (now - trainingSince < times.leastTrainingMinutes * MINUTE_MS) return false;
+  return preemptedAt === undefined || now - preemptedAt >= times.protectedMinutes * MINUTE_MS;
 }
 
 /** Within a team the higher priority as written; between teams one below its entitlement before one above. */

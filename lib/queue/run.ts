@@ -11,9 +11,19 @@ export interface RunningRun {
   needs: PoolNeeds;
 }
 
+/** One size of an elastic run. */
+export interface QueueSize {
+  /** Rung of its ladder. */
+  rungId: string;
+  instances: number;
+  needs: PoolNeeds;
+}
+
 export interface QueuedRun extends RunningRun {
   name: string;
   priority: number;
+  /** Smaller sizes that it takes as well, largest first. @default none */
+  smaller?: readonly QueueSize[];
   /** Epoch milliseconds. */
   queuedAt: number;
   /** Since when it waits now, epoch milliseconds: a run that made room has trained since it joined. @default `queuedAt` */

@@ -13,6 +13,7 @@ import { ENVIRONMENT_CAPACITY_RULES } from './environment-capacity';
 import { ENVIRONMENT_IMAGE_RULES } from './environment-image';
 import { ENVIRONMENT_NETWORK_RULES } from './environment-network';
 import { PEOPLE_RULES } from './environment-people';
+import { QUEUE_RULES } from './environment-queue';
 import { REGION_RULES } from './environment-regions';
 import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
 import { ENVIRONMENT_STORAGE_RULES } from './environment-storage';
@@ -26,6 +27,7 @@ export const ENVIRONMENT_RULES: readonly EnvironmentRule[] = [
   ...ENVIRONMENT_IMAGE_RULES,
   ...ENVIRONMENT_CAPACITY_RULES,
   ...PEOPLE_RULES,
+  ...QUEUE_RULES,
   ...BUDGET_RULES,
 ];
 

@@ -11,6 +11,7 @@ import { CODE_RULES } from './code';
 import { COMPUTE_RULES } from './compute';
 import { SPARE_RULES } from './compute-spares';
 import { DATA_RULES } from './data';
+import { ELASTIC_RULES } from './elastic';
 import { GUARDRAIL_RULES } from './guardrails';
 import { HEALTH_CHECK_RULES } from './health-check';
 import { IMAGE_RULES } from './image';
@@ -28,6 +29,7 @@ import { TRAINING_RULES } from './training';
 export const RULES: readonly Rule[] = [
   ...COMPUTE_RULES,
   ...SPARE_RULES,
+  ...ELASTIC_RULES,
   ...CODE_RULES,
   ...PROGRESS_RULES,
   ...IMAGE_RULES,

@@ -154,6 +154,16 @@ const mlflowArn = z
     /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:mlflow-(tracking-server|app)\/[\w-]+$/,
     'must be the ARN of an MLflow tracking server or app',
   );
+/** A channel of a workspace that the account has authorised in the console of Amazon Q Developer in chat applications. */
+const slackChannel = z.strictObject({
+  workspaceId: z.string().regex(/^[0-9A-Z]{1,255}$/, 'must be the id of a Slack workspace, such as T0123ABCD'),
+  channelId: z.string().regex(/^[A-Za-z0-9]{1,128}$/, 'must be the id of a Slack channel, such as C0123ABCD'),
+});
+const notifications = z.strictObject({
+  emails: unique(z.array(email)).optional(),
+  slackChannel: slackChannel.optional(),
+});
+
 const team = z.strictObject({
   principals: unique(z.array(principal)).optional(),
   share: z.number().positive().optional(),
@@ -161,6 +171,8 @@ const team = z.strictObject({
   data: unique(z.array(dataPrefix)).optional(),
   /** MLflow tracking servers and apps that the team's runs may log to. */
   mlflow: unique(z.array(mlflowArn)).optional(),
+  /** Who is told of the team's runs, beside those whom the environment names. */
+  notifications: notifications.optional(),
 });
 
 const sections = {
@@ -187,7 +199,21 @@ const sections = {
       emails: unique(z.array(email.max(50)).max(10)).optional(),
     })
     .optional(),
-  notifications: z.strictObject({ emails: unique(z.array(email)).optional() }).optional(),
+  queue: z
+    .strictObject({
+      /** Who decides which run starts next. Only `slipway`: docs/decisions/0008-aws-batch.md. */
+      backend: z.enum(['slipway', 'batch']).optional(),
+      /** Times of preemption, docs/queue.md. */
+      preemption: z
+        .strictObject({
+          afterMinutes: z.number().nonnegative().max(10_080).optional(),
+          leastTrainingMinutes: z.number().nonnegative().max(10_080).optional(),
+          protectedMinutes: z.number().nonnegative().max(10_080).optional(),
+        })
+        .optional(),
+    })
+    .optional(),
+  notifications: notifications.optional(),
   protection: z
     .strictObject({
       /** CloudFormation refuses to delete the stack until this is false and deployed. */
@@ -239,14 +265,27 @@ export interface EnvironmentSpec {
   image: NonNullable<Sections['image']> & { base: 'pytorch-2.13' | 'smp-2.8.0' | 'cuda'; build: boolean };
   quotas: { enforce: 'fail' | 'warn' | 'off'; requestIncrease: boolean; require: QuotaRequirement[] };
   guardrails: Guardrails;
-  teams: Record<string, { principals: string[]; share: number; data: string[]; mlflow: string[] }>;
+  teams: Record<
+    string,
+    { principals: string[]; share: number; data: string[]; mlflow: string[]; notifications: Notifications }
+  >;
   access: { platformAdmins: string[]; auditors: string[]; ci: string[] };
   prices: Record<string, number>;
   budget?: Sections['budget'];
-  notifications: { emails: string[] };
+  queue: {
+    backend: 'slipway' | 'batch';
+    preemption: { afterMinutes: number; leastTrainingMinutes: number; protectedMinutes: number };
+  };
+  notifications: Notifications;
   protection: { terminationProtection: boolean };
   /** `region`: where a deploy submits it; needed only where the environment has several. */
   runs: { file: string; submit: 'manual' | 'on-change'; region?: string }[];
+}
+
+/** Who is told of runs. */
+export interface Notifications {
+  emails: string[];
+  slackChannel?: { workspaceId: string; channelId: string };
 }
 
 export interface QuotaRequirement {
@@ -273,18 +312,23 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
     quotas: resolveQuotas(merged('quotas')),
     guardrails: merged('guardrails'),
     teams: Object.fromEntries(
-      (teams.length > 0 ? teams : [['default', {}] as const]).map(([n, t]) => [
+      (teams.length > 0 ? teams : [['default', {} as z.output<typeof team>] as const]).map(([n, t]) => [
         n,
-        { principals: [], share: 1, data: [], mlflow: [], ...t },
+        { principals: [], share: 1, data: [], mlflow: [], ...t, notifications: { emails: [], ...t.notifications } },
       ]),
     ),
     access: { platformAdmins: [], auditors: [], ci: [], ...merged('access') },
     prices: merged('prices'),
     budget: over.budget ?? file.budget,
+    queue: resolveQueue(merged('queue')),
     notifications: { emails: [], ...merged('notifications') },
     protection: { terminationProtection: merged('storage').retain ?? true, ...merged('protection') },
     runs: (file.runs ?? []).map((run) => ({ submit: 'manual' as const, ...run })),
   };
+}
+
+function resolveQueue({ backend = 'slipway', preemption }: NonNullable<Sections['queue']>): EnvironmentSpec['queue'] {
+  return { backend, preemption: { afterMinutes: 15, leastTrainingMinutes: 60, protectedMinutes: 240, ...preemption } };
 }
 
 function resolveQuotas(given: NonNullable<Sections['quotas']>): EnvironmentSpec['quotas'] {

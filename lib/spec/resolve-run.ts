@@ -78,16 +78,25 @@ function builtinOf(source: string): RunSpec['code']['builtin'] {
 }
 
 function resolveCompute(compute: RunFile['compute']): ComputeSpec {
+  const size = compute.instanceCount ?? 1;
   return {
     ...compute,
     instanceType: compute.instanceType ?? '',
-    instanceCount: compute.instanceCount ?? 1,
+    instanceCount: typeof size === 'number' ? size : size.max,
+    ...(typeof size !== 'number' && { elastic: size }),
     spareInstances: compute.spareInstances ?? 0,
     instanceGroups: compute.instanceGroups ?? [],
     alternatives: compute.alternatives ?? [],
     capacity: compute.capacity ?? (compute.trainingPlanArn ? 'training-plan' : 'on-demand'),
     keepAliveSeconds: compute.keepAliveSeconds ?? 0,
   };
+}
+
+/** An elastic run on one of its sizes; what follows from the number of hosts follows it. */
+export function onInstances(run: RunSpec, instanceCount: number): RunSpec {
+  const compute = { ...run.compute, instanceCount };
+  const efa = run.written.network?.efa ?? (usesEfa(compute) ? 'required' : 'off');
+  return { ...run, compute, network: { ...run.network, efa } };
 }
 
 /** The groups of the cluster, without its spare hosts; the plain form is one group without a name. */

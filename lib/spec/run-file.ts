@@ -119,9 +119,14 @@ const image = z.strictObject({
 
 const instanceGroup = z.strictObject({ name: groupName, instanceType: text, instanceCount: count });
 
+/** `{min, max}`: each attempt has as many instances as there is room for. */
+const instanceCount = z.union([count, z.strictObject({ min: count, max: count })], {
+  error: 'must be a whole number from 1 on, or { min, max }',
+});
+
 const compute = z.strictObject({
   instanceType: text.optional(),
-  instanceCount: count.optional(),
+  instanceCount: instanceCount.optional(),
   spareInstances: z.int().min(0).max(100).optional(),
   instanceGroups: z.array(instanceGroup).min(1).max(5).optional(),
   alternatives: z

@@ -23,8 +23,10 @@ export type HealthCheck = 'off' | 'quick' | 'full';
 export interface ComputeSpec {
   /** Empty when `instanceGroups` describes the cluster. */
   instanceType: string;
-  /** Hosts that train. */
+  /** Hosts that train: of an elastic run the most, until an attempt has its size. */
   instanceCount: number;
+  /** Each attempt has as many hosts as there is room for. @default - always `instanceCount` */
+  elastic?: { min: number; max: number };
   /** Hosts that the job has beside them, to take the place of one whose hardware broke. */
   spareInstances: number;
   instanceGroups: InstanceGroup[];

@@ -61,8 +61,24 @@ function complete<T>(data: unknown, schema: z.ZodType<T>, choice: number) {
   return undefined;
 }
 
+interface Place {
+  path: Path;
+  values: unknown[];
+  isDoubtful: boolean;
+}
+
+/** Of several forms the first that something can be put in place for; without one the whole is left out. */
+function placesOfUnion(found: Extract<ZodIssue, { code: 'invalid_union' }>): Place[] {
+  const forms = found.errors.map((issues) => issues.flatMap(placesOf));
+  const form = forms.find((places) => places.length > 0 && places.every(({ values }) => values.length > 0));
+  return form
+    ? form.map((place) => ({ ...place, path: [...found.path, ...place.path] }))
+    : [{ path: found.path, values: [], isDoubtful: true }];
+}
+
 /** Where an issue of the schema stands, what may stand there instead, and whether rules could be about that instead. */
-function placesOf(found: ZodIssue): { path: Path; values: unknown[]; isDoubtful: boolean }[] {
+function placesOf(found: ZodIssue): Place[] {
+  if (found.code === 'invalid_union') return placesOfUnion(found);
   const paths: Path[] =
     found.code === 'unrecognized_keys' ? found.keys.map((key) => [...found.path, key]) : [found.path];
   const values = substitutes(found);

@@ -34,7 +34,7 @@ const CONTEXT: LauncherContext = {
 };
 const TARGETS = {
   passableRoleArns: ['ROLE'],
-  topicArn: 'TOPIC',
+  topicArns: ['TOPIC'],
   undeliveredArn: 'UNDELIVERED',
   guardrails: {
     environment: 'research',

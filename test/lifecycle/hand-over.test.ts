@@ -91,7 +91,7 @@ describe('an attempt that made room', () => {
       budgets: { failures: 0, stale: 0 },
     });
     expect(after.record.notBefore).toBeUndefined();
-    expect(after.events.slice(1)).toEqual(['checkpoint-committed', 'attempt-ended', 'run-preempted']);
+    expect(after.events.slice(1)).toEqual(['checkpoint-committed', 'attempt-ended', 'run-preempted', 'notice']);
     expect(after.notices).toEqual(['preempted']);
   });
 

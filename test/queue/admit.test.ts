@@ -70,6 +70,7 @@ describe('admission', () => {
     const result = admit(input({ waiting: [queued('a', 6), queued('b', 6, { queuedAt: NOW + 1 })] }));
     expect(result).toEqual({
       admitted: ['a'],
+      sizes: {},
       waits: [{ runId: 'b', position: 1, why: 'ml.p5.48xlarge for training job usage: needs 6, 4 of 10 are free' }],
     });
   });

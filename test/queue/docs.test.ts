@@ -3,7 +3,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { admit } from '../../lib/queue/admit';
-import { choosePreemptions, LEAST_TRAINING_MS } from '../../lib/queue/preempt';
+import { choosePreemptions } from '../../lib/queue/preempt';
 
 const needs = z.record(z.string(), z.number());
 const run = z.strictObject({ runId: z.string(), team: z.string(), needs });
@@ -75,7 +75,7 @@ test.each(examples)('docs/queue.md: %s', (_, text) => {
     if (r.trainedHours === undefined) return [];
     const { trainedHours, preemptedHoursAgo: ago, isAsked, ...run } = r;
     const preemptedAt = ago === undefined ? undefined : NOW - ago * 3_600_000;
-    return { run: queued(run), trainingSince: NOW - trainedHours * LEAST_TRAINING_MS, preemptedAt, isAsked };
+    return { run: queued(run), trainingSince: NOW - trainedHours * 3_600_000, preemptedAt, isAsked };
   });
   const preempts = choosePreemptions(input, preemptible).map((p) => [p.runId, p.for]);
   expect(Object.fromEntries(preempts)).toEqual(example.preempts);

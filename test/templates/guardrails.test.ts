@@ -44,7 +44,7 @@ const RAILS: JobGuardrails = {
 
 function policyFor(more: Partial<JobGuardrails['rails']> = {}): Statement[] {
   const guardrails = { ...RAILS, rails: more };
-  const targets = { passableRoleArns: ['ROLE'], topicArn: 'TOPIC', undeliveredArn: 'UNDELIVERED', guardrails };
+  const targets = { passableRoleArns: ['ROLE'], topicArns: ['TOPIC'], undeliveredArn: 'UNDELIVERED', guardrails };
   return reconcileStatements(CONTEXT, targets).map(({ actions, resources, conditions, deny }) => ({
     Effect: deny ? 'Deny' : 'Allow',
     Action: actions,

@@ -19,7 +19,7 @@ from slipway_driver.cuda_driver import driver_line, has_compat
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DONE, ENVIRONMENT, TRY_AGAIN, DriverError, class_of
 from slipway_driver.failure import write_failure
-from slipway_driver.hand_over import HandOverWatch
+from slipway_driver.hand_over import INTERVAL_SECONDS, HandOverWatch
 from slipway_driver.health import Health
 from slipway_driver.health_gate import HealthGate, Place, measure_with
 from slipway_driver.heartbeat import Heartbeat
@@ -196,7 +196,8 @@ def _watch_hand_over(attempt: Attempt, driver: Driver, heartbeat: Optional[Heart
         if heartbeat:
             heartbeat.soon()
 
-    watch = HandOverWatch(uri, attempt.job.attempt, attempt.paths.hand_over, log, on_request)
+    seconds = float(attempt.environ.get("SLIPWAY_HAND_OVER_SECONDS") or INTERVAL_SECONDS)
+    watch = HandOverWatch(uri, attempt.job.attempt, attempt.paths.hand_over, log, on_request, interval_seconds=seconds)
     watch.start()
     return watch
 

@@ -4,13 +4,14 @@ import { formatPath, type Issue, issue } from '../../spec/issue';
 import { confirmStart } from './confirm';
 import type { ControlDeps } from './deps';
 import { resumeRun, stopRun } from './desired';
+import { eventsOf } from './events';
 import { logsOf } from './logs';
 import { refusal } from './own-run';
 import { startRun } from './start';
 import { listRuns, statusOf } from './status';
 
 /**
- * The function that people invoke, through one alias per team: start, stop, resume, status, list, logs.
+ * The function that people invoke, through one alias per team: start, stop, resume, status, list, logs, events.
  *
  * It only writes what is wanted; reconcile makes it so. The team is that of the alias that was invoked, never of the payload.
  * Every write has a condition, so that two calls at once end as one after the other; a repeated start is found by its request id.
@@ -49,6 +50,8 @@ function dispatch(deps: ControlDeps, team: string, request: ControlRequest): Pro
       return statusOf(deps, team, request);
     case 'list':
       return listRuns(deps, team, request);
+    case 'events':
+      return eventsOf(deps, team, request);
     case 'logs':
       return logsOf(deps, team, request);
   }

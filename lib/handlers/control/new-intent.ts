@@ -4,6 +4,7 @@ import { codeUri, configText } from '../../job/plan';
 import { newRun } from '../../lifecycle/intent';
 import { policyOf } from '../../lifecycle/ladder';
 import type { RunRecord } from '../../lifecycle/record';
+import { elasticSizes } from '../../rules/elastic';
 import type { Descriptor } from '../../spec/descriptor';
 import type { RunSpec } from '../../spec/run-spec';
 import type { RunIntent } from '../shared/items';
@@ -28,7 +29,7 @@ export function recordOf(
       configHash: configHash(run),
       priority: run.priority,
       after: run.after,
-      policy: policyOf(run, deps.region, prices),
+      policy: policyOf(run, deps.region, prices, elasticSizes(run)),
     },
     now,
   );

@@ -7,6 +7,7 @@ import { addUsd, attemptCostUsd } from '../../lifecycle/spend';
 import { stepEvents, stepsOf } from '../../lifecycle/step-times';
 import { queueOrder } from '../../queue/order';
 import { advanceUsage, NO_USAGE } from '../../queue/usage';
+import { hostCount } from '../../spec/resolve-run';
 import { readDescriptor } from '../shared/descriptors';
 import { readHeartbeat } from '../shared/heartbeat';
 import { holdsCapacity, isQueued, queuedRun, runningRun } from '../shared/queue-runs';
@@ -106,7 +107,7 @@ function answer(
     desiredState: record.desired,
     reason: record.reason,
     attempt: record.attempt?.number ?? null,
-    attempts: attempts.map(attemptAnswer),
+    attempts: attempts.map((attempt) => attemptAnswer(attempt, record)),
     committedStep: record.committed?.step ?? null,
     step: record.attempt?.progress?.step ?? record.attempt?.lastStep ?? null,
     stepAt: isoOf(record.attempt?.progress?.starts?.findLast((start) => start.stepAt !== null)?.stepAt ?? undefined),
@@ -125,7 +126,9 @@ function handOverAnswer(live: Attempt | undefined): Pick<StatusAnswer, 'handOver
   return { handOver: { why, at: new Date(at).toISOString(), isRead: live.progress?.vitals?.handOver ?? false } };
 }
 
-function attemptAnswer(attempt: Attempt): AttemptAnswer {
+function attemptAnswer(attempt: Attempt, { policy }: RunRecord): AttemptAnswer {
+  const rung = policy.ladder.find(({ id }) => id === attempt.rungId);
+  const instanceCount = attempt.selected?.instanceCount ?? hostCount(rung?.instances ?? []);
   return {
     trainingJobName: attempt.jobName,
     status: attempt.status,
@@ -135,6 +138,7 @@ function attemptAnswer(attempt: Attempt): AttemptAnswer {
     reason: attempt.reason,
     startedAt: isoOf(attempt.trainingStartedAt),
     endedAt: isoOf(attempt.endedAt),
+    ...(instanceCount > 0 && { instanceCount }),
   };
 }
 

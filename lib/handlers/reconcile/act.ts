@@ -8,6 +8,7 @@ import type { Effect } from '../../lifecycle/action';
 import type { Notice, RunRecord } from '../../lifecycle/record';
 import { describeError } from '../shared/errors';
 import { bucketAndKey } from '../shared/s3-uri';
+import { chatMessage } from './chat-message';
 import { createJob } from './create-job';
 import type { ReconcileDeps } from './deps';
 import type { Carried, Subject } from './observe';
@@ -68,6 +69,7 @@ async function publish(deps: ReconcileDeps, record: RunRecord, notice: Notice): 
     const Subject = `Slipway: ${notice.text}`.replace(/[^\x20-\x7e]/g, '?').slice(0, 100);
     const MessageAttributes = attributesOf({ notice: notice.id, run: record.runId, team: record.team });
     await deps.sns.send(new PublishCommand({ TopicArn: deps.topicArn, Subject, Message, MessageAttributes }));
+    await tellChannels(deps, record, notice);
     return true;
   } catch (error) {
     // It stays in the outbox, and the run in the index, until it is published.
@@ -77,6 +79,25 @@ async function publish(deps: ReconcileDeps, record: RunRecord, notice: Notice): 
       error: describeError(error),
     });
     return false;
+  }
+}
+
+/**
+ * The notice for chat channels: of the environment, and of the run's team. Once: what cannot be published here was mailed, and a topic that
+ * refuses must not make the mail come again.
+ */
+async function tellChannels(deps: ReconcileDeps, record: RunRecord, notice: Notice): Promise<void> {
+  const topics = ['', record.team].flatMap((name) => deps.chatTopics?.[name] ?? []);
+  for (const TopicArn of topics) {
+    try {
+      await deps.sns.send(new PublishCommand({ TopicArn, Message: chatMessage(record, notice) }));
+    } catch (error) {
+      deps.log('error', 'a chat channel was not told', {
+        runId: record.runId,
+        notice: notice.id,
+        error: describeError(error),
+      });
+    }
   }
 }
 

@@ -1,18 +1,20 @@
 import { isDeepStrictEqual } from 'node:util';
+import { mayGrow } from '../../lifecycle/grow';
 import { admitRun } from '../../lifecycle/intent';
-import { runOnRung } from '../../lifecycle/ladder';
+import { sizesToAsk } from '../../lifecycle/ladder';
 import type { RunRecord } from '../../lifecycle/record';
 import { admit, type QueueInput } from '../../queue/admit';
-import { ENVIRONMENT_POOL, type PoolNeeds } from '../../queue/run';
+import type { QueuedRun } from '../../queue/run';
 import { advanceUsage, heldBy, NO_USAGE, type QueueUsage } from '../../queue/usage';
-import { type QuotaNeed, runQuotaNeeds } from '../../quota';
 import { describeError } from '../shared/errors';
-import { sendMessage } from '../shared/queue';
 import { holdsCapacity, isQueued, queuedRun, runningRun, usesInstances } from '../shared/queue-runs';
 import { announce } from './act';
+import { apart } from './apart';
 import type { ReconcileDeps } from './deps';
-import { makeRoom } from './make-room';
+import { makeRoom, wake } from './make-room';
 import { poolsOf } from './queue-pools';
+import { growNow, hasLeft, keepRoom, roomChanges, takeRoomBack } from './resize';
+import { needsOf, type RunNeeds } from './run-needs';
 import { awaitedRuns, tellBlocked } from './waits-for';
 
 /**
@@ -26,19 +28,15 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
   const holding = active.filter(holdsCapacity);
   const now = deps.now().getTime();
   const needs = await needsOf(deps, [...waiting, ...holding]);
-  const poolNeeds = (run: RunRecord): PoolNeeds => ({
-    ...Object.fromEntries((needs.get(run.runId) ?? []).map((n) => [n.name, n.needed])),
-    [ENVIRONMENT_POOL]: runningRun(run, {}).instances,
-  });
-  const running = holding.map((run) => runningRun(run, poolNeeds(run)));
-  const using = holding.filter(usesInstances).map((run) => runningRun(run, poolNeeds(run)));
+  const running = holding.map((run) => runningRun(run, needs.of(run, heldRung(run))));
+  const using = holding.filter(usesInstances).map((run) => runningRun(run, needs.of(run)));
   const before = await rememberedUsage(deps);
   const usage = advanceUsage(before ?? NO_USAGE, heldBy(using), now);
   if (before) await rememberUsage(deps, before, usage);
-  if (waiting.length === 0) return;
-  const pools = await poolsOf(deps, active, [...needs.values()].flat());
+  if (waiting.length === 0 && !holding.some((run) => mayGrow(run, now))) return;
+  const pools = await poolsOf(deps, active, needs.all);
   const awaited = await awaitedRuns(deps, waiting);
-  const queued = waiting.map((run) => queuedRun(run, poolNeeds(run)));
+  const queued = waiting.map((run) => queuedOnItsSizes(run, needs));
   const input: QueueInput = {
     waiting: queued,
     running,
@@ -48,16 +46,37 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
     completed: new Set([...awaited].filter(([, run]) => run?.state === 'completed').map(([wanted]) => wanted)),
     now,
   };
-  const { admitted, waits } = admit(input);
+  const admission = admit(input);
+  const { admitted, sizes, waits } = admission;
+  const room = roomChanges(input, admission, holding, needs);
+  if (!(await takeRoomBack(deps, room))) return;
   for (const run of waiting) {
     const why = waits.find((w) => w.runId === run.runId)?.why;
     await apart(deps, run, async () => {
-      if (admitted.includes(run.runId)) await letStart(deps, run, now);
+      if (admitted.includes(run.runId)) await letStart(deps, run, now, sizes[run.runId]);
       if (why) await sayWhy(deps, await tellBlocked(deps, run, awaited, now), why);
     });
   }
   // What has just been let start holds its room from the next pass on.
-  if (admitted.length === 0) await makeRoom(deps, input, holding, poolNeeds);
+  if (admitted.length === 0) await makeRoom(deps, input, holding, needs);
+  await keepRoom(deps, room);
+  await growNow(deps, holding, room);
+}
+
+/** The room of a run that was asked to leave for more is taken already. */
+const heldRung = (run: RunRecord): string => (hasLeft(run) ? (run.roomFor?.rungId ?? run.rungId) : run.rungId);
+
+/** An elastic run takes smaller sizes too, unless an attempt has its name and size: a job of it may exist. */
+function queuedOnItsSizes(run: RunRecord, needs: RunNeeds): QueuedRun {
+  const queued = queuedRun(run, needs.of(run));
+  if (run.attempt?.phase === 'intent') return queued;
+  const smaller = needs.sizes(
+    run,
+    sizesToAsk(run)
+      .slice(1)
+      .map((rung) => rung.id),
+  );
+  return smaller.length > 0 ? { ...queued, smaller } : queued;
 }
 
 /** Undefined when it cannot be read: the queue goes on, and the teams are equal in this pass. */
@@ -80,23 +99,15 @@ async function rememberUsage(deps: ReconcileDeps, before: QueueUsage, usage: Que
   }
 }
 
-/** What goes wrong with one run stays with it: the next pass of the tick tries it again. */
-export async function apart<T>(deps: ReconcileDeps, run: RunRecord, work: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await work();
-  } catch (error) {
-    deps.log('error', 'a run was passed over by the queue', { runId: run.runId, error: describeError(error) });
-    return undefined;
-  }
-}
-
 /**
- * The index lags behind; who starts is decided on what is written. Runs that hold capacity are taken as the index shows them. A waiting run
+ * The index lags behind; who starts is decided on what is written. Runs that hold capacity are taken as the index shows them, but for
+ * elastic ones, which hold more or less of it from one attempt to the next. A waiting run
  * that cannot be read does not start.
  */
 async function newest(deps: ReconcileDeps, listed: readonly RunRecord[], changed?: string): Promise<RunRecord[]> {
   const reread = async (run: RunRecord) => {
-    if (!isQueued(run) && run.runId !== changed) return run;
+    const isElastic = run.policy.pendingSeconds !== undefined;
+    if (!isQueued(run) && !isElastic && run.runId !== changed) return run;
     const seen = await apart(deps, run, async () => ({ run: await deps.store.find(run.runId) }));
     return seen ? seen.run : { ...run, confirmed: false };
   };
@@ -105,36 +116,11 @@ async function newest(deps: ReconcileDeps, listed: readonly RunRecord[], changed
   return (await Promise.all([...listed.map(reread), late])).filter((run) => run !== undefined);
 }
 
-/** Needs by run and rung: an intent never changes. One cache a store. */
-const needsCache = new WeakMap<object, Map<string, QuotaNeed[]>>();
-
-/** Pools of each run, by quota name. A run whose intent cannot be read needs nothing that we know of, and the service decides. */
-async function needsOf(deps: ReconcileDeps, runs: readonly RunRecord[]): Promise<Map<string, QuotaNeed[]>> {
-  const before = needsCache.get(deps.store) ?? new Map<string, QuotaNeed[]>();
-  const kept = new Map<string, QuotaNeed[]>();
-  const needs = async (run: RunRecord): Promise<[string, QuotaNeed[]]> => {
-    const key = `${run.runId}/${run.rungId}`;
-    const found = before.get(key) ?? (await readNeeds(deps, run));
-    if (found) kept.set(key, found);
-    return [run.runId, found ?? []];
-  };
-  const pairs = await Promise.all(runs.map(needs));
-  // Only what is active now: the cache does not grow.
-  needsCache.set(deps.store, kept);
-  return new Map(pairs);
-}
-
-async function readNeeds(deps: ReconcileDeps, run: RunRecord): Promise<QuotaNeed[] | undefined> {
-  const intent = await apart(deps, run, () => deps.store.findIntent(run.runId));
-  return intent && runQuotaNeeds(runOnRung(intent.spec, run.rungId)).filter((need) => need.kind === 'pool');
-}
-
-async function letStart(deps: ReconcileDeps, run: RunRecord, now: number): Promise<void> {
-  const { record, events } = admitRun(run, 'admitted by the queue', now);
+async function letStart(deps: ReconcileDeps, run: RunRecord, now: number, rungId?: string): Promise<void> {
+  const { record, events } = admitRun(run, 'admitted by the queue', now, rungId);
   if (!(await deps.store.save(record, run.version, events))) return;
   await announce(deps, run, record);
-  const message = { kind: 'run', runId: run.runId } as const;
-  await sendMessage(deps.sqs, deps.queueUrl, message, `${run.runId}/${record.version}`);
+  await wake(deps, record);
 }
 
 /** `list` says why a run waits; an unchanged reason is not written again. */

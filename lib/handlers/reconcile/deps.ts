@@ -4,6 +4,7 @@ import type { SageMakerClient } from '@aws-sdk/client-sagemaker';
 import type { SNSClient } from '@aws-sdk/client-sns';
 import type { SQSClient } from '@aws-sdk/client-sqs';
 import type { SSMClient } from '@aws-sdk/client-ssm';
+import type { PreemptionTimes } from '../../queue/preempt';
 import type { LimitReader } from '../shared/limit-reader';
 import type { RunStore } from '../shared/run-store';
 
@@ -12,9 +13,13 @@ export interface ReconcileDeps {
   region: string;
   queueUrl: string;
   topicArn: string;
+  /** Topics that chat channels read: of the environment by the empty name, of teams by theirs. @default none */
+  chatTopics?: Readonly<Record<string, string>>;
   eventBusName: string;
   /** Queue shares by team. */
   shares: Record<string, number>;
+  /** @default PREEMPTION_TIMES */
+  preemption?: PreemptionTimes;
   /** Reads of the service: repeated by the SDK at will. */
   sagemaker: SageMakerClient;
   /** The create calls: never repeated by the SDK. */

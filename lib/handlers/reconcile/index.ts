@@ -10,12 +10,16 @@ import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
 import { requireEnv } from '../../contracts/env';
 import {
+  chatTopicsSchema,
+  ENV_CHAT_TOPICS,
   ENV_ENVIRONMENT,
   ENV_EVENT_BUS_NAME,
   ENV_NOTIFICATION_TOPIC_ARN,
+  ENV_PREEMPTION,
   ENV_RUN_QUEUE_URL,
   ENV_RUN_TABLE,
   ENV_TEAM_SHARES,
+  preemptionSchema,
   teamSharesSchema,
 } from '../../contracts/launcher';
 import { clientSettings, onceSettings, s3Settings } from '../shared/clients';
@@ -37,6 +41,8 @@ export function reconcileDeps(env: NodeJS.ProcessEnv, deadline = new Deadline())
     topicArn: requireEnv(env, ENV_NOTIFICATION_TOPIC_ARN),
     eventBusName: env[ENV_EVENT_BUS_NAME] || 'default',
     shares: teamSharesSchema.parse(JSON.parse(env[ENV_TEAM_SHARES] || '{}')),
+    chatTopics: chatTopicsSchema.parse(JSON.parse(env[ENV_CHAT_TOPICS] || '{}')),
+    preemption: preemptionSchema.parse(JSON.parse(env[ENV_PREEMPTION] || 'null')) ?? undefined,
     sagemaker: deadline.limit(new SageMakerClient(clientSettings)),
     sagemakerOnce: deadline.limit(new SageMakerClient(onceSettings)),
     s3: deadline.limit(new S3Client(s3Settings(env))),

@@ -5,18 +5,19 @@ import { choosePreemptions, type PreemptibleRun } from '../../queue/preempt';
 import type { PoolNeeds } from '../../queue/run';
 import { sendMessage } from '../shared/queue';
 import { queuedRun } from '../shared/queue-runs';
-import { apart } from './admit-runs';
+import { apart } from './apart';
 import type { ReconcileDeps } from './deps';
+import type { RunNeeds } from './run-needs';
 
 /** Asks preemptible jobs to save and leave where that lets a waiting run start that goes before them. */
 export async function makeRoom(
   deps: ReconcileDeps,
   input: QueueInput,
   holding: readonly RunRecord[],
-  poolNeeds: (run: RunRecord) => PoolNeeds,
+  needs: RunNeeds,
 ): Promise<void> {
-  const preemptible = holding.flatMap((run) => asPreemptible(run, poolNeeds(run)));
-  for (const { runId, for: other } of choosePreemptions(input, preemptible)) {
+  const preemptible = holding.flatMap((run) => asPreemptible(run, needs.of(run)));
+  for (const { runId, for: other } of choosePreemptions(input, preemptible, deps.preemption)) {
     const run = holding.find((one) => one.runId === runId);
     if (run) await apart(deps, run, () => ask(deps, run, other));
   }
@@ -37,6 +38,10 @@ async function ask(deps: ReconcileDeps, run: RunRecord, other: string): Promise<
   const text = `asked to save and make room for ${other}`;
   const change = askHandOver(run, { why: 'preempted', at: deps.now().getTime(), text });
   if (!change || !(await deps.store.save(change.record, run.version, change.events))) return;
-  const message = { kind: 'run', runId: run.runId } as const;
-  await sendMessage(deps.sqs, deps.queueUrl, message, `${run.runId}/${change.record.version}`);
+  await wake(deps, change.record);
+}
+
+/** The run's own worker looks at what was written. */
+export async function wake(deps: ReconcileDeps, { runId, version }: RunRecord): Promise<void> {
+  await sendMessage(deps.sqs, deps.queueUrl, { kind: 'run', runId }, `${runId}/${version}`);
 }

@@ -170,6 +170,32 @@ export class RunStore {
     return (await this.query(this.itemsOf(runId, EVENT_ITEM_PREFIX))).map((item) => documentOf<TimelineEvent>(item));
   }
 
+  /**
+   * Decisions on a run from a place on, first to last, each with its own place.
+   * @param from a time (then from it on), or the place of a line (then after it); empty = from the first
+   */
+  async timelinePage(runId: string, from: string, limit: number): Promise<{ cursor: string; line: TimelineEvent }[]> {
+    const { Items } = await this.dynamodb.send(
+      new QueryCommand({
+        TableName: this.tableName,
+        ConsistentRead: true,
+        KeyConditionExpression: '#run = :run AND #item BETWEEN :from AND :to',
+        ExpressionAttributeNames: { '#run': RUN_TABLE_PARTITION_KEY, '#item': RUN_TABLE_SORT_KEY },
+        ExpressionAttributeValues: {
+          ':run': { S: runId },
+          // The character after the last of a place comes before every longer one.
+          ':from': { S: `${EVENT_ITEM_PREFIX}${from.includes('#') ? `${from}!` : from}` },
+          ':to': { S: `${EVENT_ITEM_PREFIX}~` },
+        },
+        Limit: limit,
+      }),
+    );
+    return (Items ?? []).map((item) => ({
+      cursor: (item[RUN_TABLE_SORT_KEY]?.S ?? '').slice(EVENT_ITEM_PREFIX.length),
+      line: documentOf<TimelineEvent>(item),
+    }));
+  }
+
   private itemsOf(runId: string, prefix: string): Partial<QueryCommandInput> {
     return {
       ConsistentRead: true,

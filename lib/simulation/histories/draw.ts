@@ -108,10 +108,13 @@ function drawRun(
   const own = new Random(trainsHours * 7919 + limits.maxRuntimeSeconds + id.length * 104_729 + compute.instanceCount);
   const keeps = !isOwn || checkpoints.checkpoints?.mode === 'managed';
   const preemption = { ...(keeps && own.chance(0.4) && { preemptible: true }), priority: own.int(0, 2) };
+  const max = compute.instanceCount;
+  const isElastic = !isOwn && max > 1 && own.chance(0.4);
+  const sized = isElastic ? { ...compute, instanceCount: { min: own.chance(0.5) ? 1 : max / 2, max } } : compute;
   return {
     at: minutesFrom(random, 0, Math.floor((0.5 * until) / 60)),
     id,
-    file: { name: id, ...(isOwn ? OWN : TINY), ...preemption, compute, limits, ...checkpoints, ...acknowledge },
+    file: { name: id, ...(isOwn ? OWN : TINY), ...preemption, compute: sized, limits, ...checkpoints, ...acknowledge },
     team: random.pick(teams),
     trainsHours,
     commitEveryMinutes: random.pick([10, 30, 60]),

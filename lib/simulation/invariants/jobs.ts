@@ -105,6 +105,10 @@ export class NoOrphan extends Invariant {
   }
 }
 
+/** It may be asked to save and leave: it is preemptible, or of varying size. */
+const mayBeAsked = ({ truth }: SimRun): boolean =>
+  truth?.spec.preemptible === true || truth?.spec.compute.elastic !== undefined;
+
 /** No job whose steps go on is stopped but by a person, a spend stop or preemption. */
 export class HealthyLeftAlone extends Invariant {
   readonly name = 'healthy-left-alone';
@@ -114,7 +118,7 @@ export class HealthyLeftAlone extends Invariant {
     const wanted = run.wishes.some(({ want, at }) => want === 'stop' && at >= job.createdAt - TWO_TICKS_MS);
     if (wanted || !run.wantsToRun) return;
     const why = run.record?.attempt?.stop;
-    if (why?.why === 'spend' || (why?.why === 'hand-over' && run.truth?.spec.preemptible)) return;
+    if (why?.why === 'spend' || (why?.why === 'hand-over' && mayBeAsked(run))) return;
     this.break(`${job.name} was stopped while its steps went on: ${why?.text ?? 'no reason was written down'}`);
   }
 

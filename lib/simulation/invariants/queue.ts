@@ -118,8 +118,7 @@ export class Backfill extends Invariant {
   /** Whether an older one could use the room: it fits, or it lacks a pool that both need and that is kept free for it. */
   private goesFirst(other: SimRun, run: SimRun): boolean {
     const { waiting } = this.scene;
-    if (other === run || !waiting.isReady(other)) return false;
-    if (waiting.placeSince(other) > waiting.placeSince(run)) return false;
+    if (other === run || !waiting.isReady(other) || waiting.place(other) > waiting.place(run)) return false;
     const needs = waiting.needsOf(run);
     const shared = [...waiting.needsOf(other)].filter(([pool]) => needs.has(pool));
     if (shared.length === 0) return false;

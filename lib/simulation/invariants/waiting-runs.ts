@@ -1,8 +1,8 @@
-import { ON_DEMAND } from '../../lifecycle/ladder';
+import { runOnRung, sizesToAsk } from '../../lifecycle/ladder';
 import { hostCount, requestedAlternativesOf, requestedGroupsOf } from '../../spec/resolve-run';
 import type { SimMs } from '../core/clock';
 import { EPOCH_MS } from '../core/epoch';
-import { isLive, type Shape } from '../job/job';
+import { isLive, type Shape, shapeCount } from '../job/job';
 import { poolsOf } from '../services/limits';
 import type { SimRun } from '../world/sim-run';
 import type { World } from '../world/world';
@@ -11,6 +11,12 @@ import type { World } from '../world/world';
 const GUARDRAIL = 'guardrails.maxConcurrentInstances';
 /** A run between two attempts keeps its instances for itself this long. */
 const KEEPS_MS = 2 * 3_600_000;
+
+/** What it asks for: of an elastic run that the queue has not let start the fewest instances that it takes. */
+function rungOf({ record }: SimRun): string {
+  if (!record) return '';
+  return record.admitted ? record.rungId : (sizesToAsk(record).at(-1)?.id ?? record.rungId);
+}
 
 /** What is so until the next change. */
 interface Snapshot {
@@ -48,11 +54,11 @@ export class WaitingRuns {
     return Math.max(run.startedAt ?? 0, ended, run.wishes.findLast(({ want }) => want === 'run')?.at ?? 0);
   }
 
-  /** Since when it has its place in the queue: one that made room for another keeps the place that it had. */
-  placeSince(run: SimRun): SimMs {
-    const { preemptedAt, queuedAt } = run.record ?? {};
-    const since = this.since(run);
-    return preemptedAt === undefined || queuedAt === undefined ? since : Math.min(since, queuedAt - EPOCH_MS);
+  /** Its place in the queue: since when it waits, and of a run that made room for another when it had joined. */
+  place(run: SimRun): SimMs {
+    const { record } = run;
+    const isBack = record?.preemptedAt !== undefined && !record.admitted && record.queuedAt !== undefined;
+    return isBack ? (record.queuedAt ?? 0) - EPOCH_MS : this.since(run);
   }
 
   /** Since when every pool that the run needs has had room; undefined while one has not. */
@@ -81,7 +87,7 @@ export class WaitingRuns {
 
   /** What it asks for, by pool. Each type that it may be given counts. */
   needsOf(run: SimRun): ReadonlyMap<string, number> {
-    const rung = run.record?.rungId ?? '';
+    const rung = rungOf(run);
     const key = `${run.id}/${rung}`;
     const known = this.needs.get(key);
     if (known) return known;
@@ -146,9 +152,8 @@ export class WaitingRuns {
 
   private countNeeds({ truth }: SimRun, rung: string): Map<string, number> {
     if (!truth) return new Map();
-    const { compute, kind } = truth.spec;
-    const pool =
-      kind === 'processing' ? 'processing' : compute.capacity === 'spot' && rung !== ON_DEMAND ? 'spot' : 'training';
+    const { compute, kind } = runOnRung(truth.spec, rung);
+    const pool = kind === 'processing' ? 'processing' : compute.capacity === 'spot' ? 'spot' : 'training';
     const shapeOf = (g: { instanceType: string; instanceCount: number }): Shape => ({
       instanceType: g.instanceType,
       count: g.instanceCount,
@@ -167,7 +172,7 @@ export class WaitingRuns {
   private instancesOfRuns(): number {
     return this.world.fleet
       .live()
-      .reduce((sum, job) => sum + (job.truth ? hostCount(requestedGroupsOf(job.truth.spec.compute)) : 0), 0);
+      .reduce((sum, job) => sum + (job.truth ? shapeCount(job.chosen ?? job.wanted[0] ?? []) : 0), 0);
   }
 
   private isCompleted(wanted: string, waiter: SimRun): boolean {

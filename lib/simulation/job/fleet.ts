@@ -197,7 +197,7 @@ export class Fleet {
     this.timer(job, left, () => isSame() && this.cut(job, 'MaxRuntimeExceeded'));
     const { truth } = job;
     if (!truth?.isBuiltin) return;
-    const early = reserveMs(runtimeMs) + 2 * truth.behaviour.secondsPerStep * 1000 + 2 * SAVE_MS;
+    const early = reserveMs(runtimeMs) + 2 * job.secondsPerStep * 1000 + 2 * SAVE_MS;
     this.timer(job, runtimeMs - early, () => {
       if (!isSame() || !job.stepping?.isGoing) return;
       job.stepping.pause(this.clock.now, true);
@@ -209,7 +209,7 @@ export class Fleet {
     const { truth } = job;
     if (!truth || job.driverSince === undefined || job.status !== 'InProgress') return;
     const first = job.stepping === undefined;
-    job.stepping ??= new Stepping(truth, job.attempt);
+    job.stepping ??= new Stepping(truth, job.attempt, job.secondsPerStep);
     const from = resumeStep(job, first);
     if (from === undefined) {
       const reason = `checkpoint ${job.resumeUri || 'of the run'} could not be read`;
@@ -229,7 +229,7 @@ export class Fleet {
   private leaveSoon(job: SimJob): void {
     const { truth, stepping } = job;
     if (!job.isAskedToLeave || !truth?.isBuiltin || !stepping?.isGoing) return;
-    this.timer(job, truth.behaviour.secondsPerStep * 1000 + SAVE_MS, () => {
+    this.timer(job, job.secondsPerStep * 1000 + SAVE_MS, () => {
       if (!stepping.isGoing || job.status !== 'InProgress') return;
       stepping.pause(this.clock.now, true);
       this.end(job, 'Failed', 'Failed', algorithmError(76, 'hand-over', 'asked to hand over'));

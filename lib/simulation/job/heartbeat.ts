@@ -20,7 +20,7 @@ export function beatOf(job: SimJob, now: SimMs): S3Object | undefined {
 function factsOf(job: SimJob, at: SimMs) {
   const { truth, stepping } = job;
   const step = truth?.showsSteps ? (stepping?.seenAt(at) ?? null) : null;
-  const perHour = truth ? Math.round(360_000 / truth.behaviour.secondsPerStep) / 100 : null;
+  const perHour = truth ? Math.round(360_000 / job.secondsPerStep) / 100 : null;
   const isStepping = step !== null && stepping?.isGoing === true;
   return {
     at: Math.floor((EPOCH_MS + at) / 1000),
@@ -43,7 +43,7 @@ function factsOf(job: SimJob, at: SimMs) {
 }
 
 /** A script whose steps are not seen has starts without steps. */
-function startsOf({ truth, stepping }: SimJob, at: SimMs) {
-  const { secondsPerStep = 1, totalSteps = 0 } = (truth?.showsSteps && truth.behaviour) || {};
+function startsOf({ truth, stepping, secondsPerStep }: SimJob, at: SimMs) {
+  const { totalSteps = 0 } = (truth?.showsSteps && truth.behaviour) || {};
   return (truth?.showsSteps && stepping ? stepping.starts : new StartLog()).facts(at, secondsPerStep, totalSteps);
 }

@@ -36,6 +36,8 @@ export interface SimJob {
   attempt: number;
   /** Where job.json says that it begins; '' = at the beginning. */
   resumeUri: string;
+  /** More than what the scenario says where it has fewer instances than the run file asks for at most. */
+  secondsPerStep: number;
   status: string;
   secondaryStatus: string;
   failureReason: string | undefined;

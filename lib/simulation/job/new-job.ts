@@ -1,4 +1,5 @@
 import type { SimMs } from '../core/clock';
+import { DEFAULT_SECONDS_PER_STEP } from '../scenario/load';
 import { type JobRequest, type SimJob, wantedShapes } from './job';
 
 /** A job as its create leaves it, before the service has done anything. */
@@ -29,6 +30,7 @@ export function newJob(name: string, kind: SimJob['kind'], request: JobRequest, 
     isHung: false,
     silentSince: undefined,
     isAskedToLeave: false,
+    secondsPerStep: DEFAULT_SECONDS_PER_STEP,
     sparesLeft: 0,
     restarts: 0,
     setAside: [],

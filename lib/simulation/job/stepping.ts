@@ -15,6 +15,7 @@ export class Stepping {
   constructor(
     private readonly truth: RunTruth,
     private readonly attempt: number,
+    private readonly secondsPerStep = truth.behaviour.secondsPerStep,
   ) {}
 
   get isGoing(): boolean {
@@ -65,8 +66,8 @@ export class Stepping {
   endsAt(): SimMs {
     const { stretch } = this;
     if (!stretch) return Number.POSITIVE_INFINITY;
-    const { totalSteps, secondsPerStep } = this.truth.behaviour;
-    return stretch.from + Math.max(0, totalSteps - stretch.step) * secondsPerStep * 1000;
+    const { totalSteps } = this.truth.behaviour;
+    return stretch.from + Math.max(0, totalSteps - stretch.step) * this.secondsPerStep * 1000;
   }
 
   /** The step at a time of the present stretch. */
@@ -76,8 +77,8 @@ export class Stepping {
   }
 
   private stepOf(stretch: { from: SimMs; step: number }, time: SimMs): number {
-    const { totalSteps, secondsPerStep } = this.truth.behaviour;
-    const made = Math.floor((time - stretch.from) / (secondsPerStep * 1000) + 1e-9);
+    const { totalSteps } = this.truth.behaviour;
+    const made = Math.floor((time - stretch.from) / (this.secondsPerStep * 1000) + 1e-9);
     return Math.max(stretch.step, Math.min(totalSteps, stretch.step + made));
   }
 }

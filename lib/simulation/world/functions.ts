@@ -72,6 +72,7 @@ export function functionsOf(context: FunctionContext) {
     topicArn: names.topicArn,
     eventBusName: 'default',
     shares: Object.fromEntries(Object.entries(environment.teams).map(([team, { share }]) => [team, share])),
+    preemption: environment.queue.preemption,
     sagemaker: gateway.client(SageMakerClient, 'sagemaker', clientSettings, slot),
     sagemakerOnce: gateway.client(SageMakerClient, 'sagemaker', onceSettings, slot),
     sns: gateway.client(SNSClient, 'sns', clientSettings, slot),

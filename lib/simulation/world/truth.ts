@@ -1,6 +1,7 @@
 import { fillPlaceholders, runPrefixes } from '../../job/plan';
 import type { Descriptor } from '../../spec/descriptor';
 import type { RunSpec } from '../../spec/run-spec';
+import { type SimJob, shapeCount } from '../job/job';
 import { RunTruth } from '../job/run-truth';
 import { DEFAULT_SECONDS_PER_STEP, type ScenarioRun, stepsOf } from '../scenario/load';
 
@@ -34,4 +35,11 @@ export function truthOf(entry: ScenarioRun, spec: RunSpec, descriptor: Descripto
 function placeOf(uri: string): { bucket: string; prefix: string } {
   const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]+)\/(.*)$/.exec(uri) ?? [];
   return { bucket, prefix };
+}
+
+/** Of an elastic run on fewer instances each step takes longer in proportion. */
+export function secondsPerStep({ wanted }: SimJob, { spec, behaviour }: RunTruth): number {
+  if (!spec.compute.elastic) return behaviour.secondsPerStep;
+  const training = shapeCount(wanted[0] ?? []) - spec.compute.spareInstances;
+  return (behaviour.secondsPerStep * spec.compute.instanceCount) / Math.max(1, training);
 }

@@ -36,7 +36,7 @@ import { People } from './people';
 import { Prices } from './prices';
 import { plannedId, SimRun } from './sim-run';
 import { StateFaults } from './state-faults';
-import { truthOf } from './truth';
+import { secondsPerStep, truthOf } from './truth';
 import type { Watch } from './watch';
 
 /** Everything of one scenario: the services, the functions, the people, and what watches them. */
@@ -262,6 +262,7 @@ export class World {
     if (run?.truth) {
       job.truth = run.truth;
       job.sparesLeft = run.truth.spec.compute.spareInstances;
+      job.secondsPerStep = secondsPerStep(job, run.truth);
       readJobFile(job, run, this.s3);
       run.jobs.push(job);
     }

@@ -1,7 +1,7 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { expect, test } from 'vitest';
 import written from '../../fixtures/run-table-0.1.0.json';
-import { fakeWorld, MINUTE } from '../support/fake-world';
+import { fakeWorld, MINUTE, RUN_FILE } from '../support/fake-world';
 
 const RUN = 'pretrain-261121120000';
 const nameOf = (attempt: number) => `research-${RUN}-a00${attempt}`;
@@ -76,3 +76,27 @@ test.each(['RUN', 'INTENT', 'ATTEMPT#0002'])(
     }
   },
 );
+
+test('a run of 0.1.0 is never asked to make room, and never grows', async () => {
+  const world = upgraded();
+  for (let i = 0; i < 20; i++) await world.tick();
+  const record = await world.store.find(RUN);
+  expect(record).not.toHaveProperty('roomFor');
+  expect(record?.attempt).not.toHaveProperty('handOver');
+});
+
+test('0.1.0 reads a preemptible run of varying size as one of its largest size: nothing that it knows has another type', async () => {
+  const world = fakeWorld();
+  const file = RUN_FILE.replace('instanceCount: 2', 'instanceCount: { min: 1, max: 4 }');
+  const runId = await world.launch(`${file}preemptible: true\n`);
+  for (const item of ['RUN', 'INTENT', 'ATTEMPT#0001']) {
+    const old = item.startsWith('ATTEMPT') ? 'ATTEMPT#0002' : item;
+    const before = new Map(shapeOf(documentOf((written.items as unknown as Record<string, never>)[`${RUN}|${old}`])));
+    const now = shapeOf(documentOf(world.table.items.get(`${runId}|${item}`)));
+    // The run file as written, which 0.1.0 reads only for what the resolved run lacks.
+    const others = now.filter(([at, type]) => !at.startsWith('.spec.written') && (before.get(at) ?? type) !== type);
+    expect(others.filter(([at, type]) => type !== 'object' && before.get(at) !== 'object')).toEqual([]);
+  }
+  const { spec } = documentOf(world.table.items.get(`${runId}|INTENT`));
+  expect(spec.compute.instanceCount).toBe(4);
+});

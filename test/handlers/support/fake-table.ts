@@ -54,9 +54,14 @@ export function fakeTable() {
       const runs = all.filter((i) => i.team?.S === values[':value']?.S);
       return runs.sort((a, b) => ((a.createdAt?.S ?? '') < (b.createdAt?.S ?? '') ? 1 : -1)).slice(0, input.Limit);
     }
+    const isAsked = (item = '') =>
+      values[':from'] === undefined
+        ? item.startsWith(values[':prefix']?.S ?? '')
+        : item >= (values[':from'].S ?? '') && item <= (values[':to']?.S ?? '');
     return all
-      .filter((i) => i.runId?.S === values[':run']?.S && i.item?.S?.startsWith(values[':prefix']?.S ?? ''))
-      .sort((a, b) => ((a.item?.S ?? '') < (b.item?.S ?? '') ? -1 : 1));
+      .filter((i) => i.runId?.S === values[':run']?.S && isAsked(i.item?.S))
+      .sort((a, b) => ((a.item?.S ?? '') < (b.item?.S ?? '') ? -1 : 1))
+      .slice(0, input.Limit);
   }
 
   return { client: new DynamoDBClient({ region: 'us-west-2' }), mock, items, writes: () => writes };

@@ -168,6 +168,7 @@ const reconcile = (places: Places): Use[] => {
     call(
       'sns:Publish',
       ask('sns:Publish', places.of('LauncherNotifications')),
+      ask('sns:Publish', places.of('LauncherChat')),
       ...asks(['kms:GenerateDataKey', 'kms:Decrypt'], operationsKey),
     ),
     call('events:PutEvents', ask('events:PutEvents', places.arn('events', 'event-bus/default'))),

@@ -116,6 +116,16 @@ export const VARIATIONS: readonly Variation[] = [
       { teams: { nlp: { principals: [ADMIN] }, speech: {} } },
       { teams: { nlp: { share: 2 } } },
       { teams: { nlp: { mlflow: [MLFLOW] } } },
+      {
+        teams: {
+          nlp: {
+            notifications: {
+              emails: ['a@example.com'],
+              slackChannel: { workspaceId: 'T0123ABCD', channelId: 'C4567EFGH' },
+            },
+          },
+        },
+      },
     ],
   },
   { option: 'access.platformAdmins', values: [{ access: { platformAdmins: [ADMIN] } }] },
@@ -131,6 +141,15 @@ export const VARIATIONS: readonly Variation[] = [
     ],
   },
   { option: 'notifications.emails', values: [{ notifications: { emails: ['a@example.com'] } }] },
+  {
+    option: 'notifications.slackChannel',
+    values: [
+      { notifications: { slackChannel: { workspaceId: 'T0123ABCD', channelId: 'C0123ABCD' } } },
+      { notifications: { slackChannel: { workspaceId: 'T0123ABCD', channelId: 'C4567EFGH' } } },
+    ],
+  },
+  { option: 'queue.backend', values: [{ queue: { backend: 'slipway' } }] },
+  { option: 'queue.preemption', values: [{ queue: { preemption: { afterMinutes: 0 } } }] },
   { option: 'protection.terminationProtection', values: [{ protection: { terminationProtection: false } }] },
 ];
 

@@ -37,7 +37,7 @@ const VARIANTS: Readonly<Record<string, object>> = {
       requireNetworkIsolation: true,
     },
     budget: { monthlyUsd: 1000, emails: ['a@example.com'] },
-    notifications: { emails: ['a@example.com'] },
+    notifications: { emails: ['a@example.com'], slackChannel: { workspaceId: 'T0123ABCD', channelId: 'C0123ABCD' } },
     network: {
       availabilityZoneIds: ['usw2-az1', 'usw2-az2'],
       packages: 'codeartifact',

@@ -1,0 +1,28 @@
+import { judgeForDeploy, type Limits, type QuotaRow, runQuotaNeeds } from '../quota';
+import { elasticSizes } from '../rules/elastic';
+import { type Issue, issue } from '../spec/issue';
+import { onInstances } from '../spec/resolve-run';
+import type { RunSpec } from '../spec/run-spec';
+import { isAboveLimit, quotaIssues } from './quota-issues';
+
+/** The run on the most instances that the limits allow; on its fewest where they allow none, and as it is where it has one size. */
+export function withinLimits(run: RunSpec, limits: Limits): RunSpec {
+  const sizes = elasticSizes(run).map((count) => onInstances(run, count));
+  const isAllowed = (sized: RunSpec) => !judgeForDeploy(runQuotaNeeds(sized), limits).some(isAboveLimit);
+  return sizes.find(isAllowed) ?? sizes.at(-1) ?? run;
+}
+
+/** What the limits say against a launch: of an elastic run an error where even its fewest instances are above, else a warning. */
+export function limitIssues(run: RunSpec, rows: readonly QuotaRow[], limits: Limits): Issue[] {
+  const sized = withinLimits(run, limits);
+  if (sized.compute.instanceCount === run.compute.instanceCount) return quotaIssues(rows.filter(isAboveLimit));
+  const above = judgeForDeploy(runQuotaNeeds(sized), limits).filter(isAboveLimit);
+  if (above.length > 0) return quotaIssues(above);
+  return rows.filter(isAboveLimit).map((row) =>
+    issue('quota/limit', 'warning', row.wantedBy, {
+      must: `must be at most ${row.limit} (quota ${row.name}${row.code ? `, ${row.code}` : ''}) for all of its instances`,
+      got: row.needed,
+      fix: `it starts with at most ${sized.compute.instanceCount}; request an increase with slipway quota --request`,
+    }),
+  );
+}
