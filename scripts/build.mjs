@@ -18,7 +18,7 @@ if (wants('lib')) {
 if (wants('cli')) {
   rmSync('dist/cli', { recursive: true, force: true });
   await build({
-    entryPoints: { slipway: 'bin/slipway.ts' },
+    entryPoints: { slipway: 'bin/slipway.ts', 'histories-worker': 'lib/cli/histories-worker.ts' },
     outdir: 'dist/cli',
     outExtension: { '.js': '.mjs' },
     bundle: true,

@@ -2,11 +2,19 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import pc from 'picocolors';
 import { orDash, usd } from '../report/page/format';
-import { loadScenario, playHistories, type RunResult, type SimulationResult } from '../simulation';
+import {
+  type HistoryOptions,
+  loadScenario,
+  playHistories,
+  type RunResult,
+  type Scenario,
+  type SimulationResult,
+} from '../simulation';
 import { hasErrors, type Issue } from '../spec/issue';
 import { textTable } from '../spec/text-table';
 import { EXIT, Refusal, UsageError } from './exit';
 import { readText } from './inputs';
+import { playOnThreads } from './play-histories';
 import { issueLine, json, type Terminal } from './terminal';
 
 export interface SimulateOptions {
@@ -27,14 +35,29 @@ export async function simulate(file: string, options: SimulateOptions, terminal:
     if (options.json) throw new Refusal(issues);
     return refuse(issues, file, positionOf, terminal);
   }
-  const { result, world } = await playHistories(value, read, { seed, histories });
-  if (options.html) {
-    const { renderSimulation } = await import('../report/render-simulation.js');
-    const { pageOf } = await import('../simulation/page.js');
-    writePage(options.html, renderSimulation(pageOf(world, result, path.basename(file))), terminal);
-  }
+  const onThreads = options.html || histories === undefined ? undefined : { file, text, seed, histories };
+  const result =
+    (onThreads && (await playOnThreads(onThreads))) ??
+    (await playHere(value, read, { seed, histories }, file, options.html, terminal));
   terminal.out(options.json ? json(result) : simulationText(result));
   return result.ok ? EXIT.done : EXIT.refused;
+}
+
+async function playHere(
+  scenario: Scenario,
+  read: (named: string) => string,
+  histories: HistoryOptions,
+  file: string,
+  html: string | undefined,
+  terminal: Terminal,
+): Promise<SimulationResult> {
+  const { result, world } = await playHistories(scenario, read, histories);
+  if (html) {
+    const { renderSimulation } = await import('../report/render-simulation.js');
+    const { pageOf } = await import('../simulation/page.js');
+    writePage(html, renderSimulation(pageOf(world, result, path.basename(file))), terminal);
+  }
+  return result;
 }
 
 function refuse(

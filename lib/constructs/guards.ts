@@ -2,7 +2,7 @@ import { type CustomResource, Duration, Stack } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
 import { GUARD_TYPE } from '../contracts/custom-resources';
 import { ENV_RUN_TABLE } from '../contracts/launcher';
-import { ACTIVE_INDEX } from '../contracts/run-table';
+import { ACTIVE_INDEX, CLOSED_ITEM } from '../contracts/run-table';
 import { HandlerFunction } from './handler-function';
 import { HandlerResource } from './handler-resource';
 
@@ -42,6 +42,14 @@ export class Guards extends Construct {
       actions: ['dynamodb:Query'],
       resources: [`arn:${partition}:dynamodb:${region}:${account}:table/${props.runTableName}/index/${ACTIVE_INDEX}`],
     });
+    if (properties.guards === 'delete') {
+      onEvent.allow({
+        sid: 'CloseEnvironment',
+        actions: ['dynamodb:PutItem'],
+        resources: [`arn:${partition}:dynamodb:${region}:${account}:table/${props.runTableName}`],
+        conditions: { 'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': [CLOSED_ITEM] } },
+      });
+    }
     onEvent.allow({
       sid: 'ReadRunTable',
       actions: ['kms:Decrypt'],

@@ -265,13 +265,18 @@ export function vanished(record: RunRecord, attempt: Attempt, observed: Observed
 /** The driver beats every minute until training ends. */
 const BEAT_MS = 60_000;
 
+/** After StopTrainingJob the containers have this long: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_StopTrainingJob.html */
+const STOP_MS = 120_000;
+
 /**
- * When a job ended of which the service keeps nothing: with its last heartbeat, else when it was first missed. Only a job that is over can
- * be deleted (DeleteTrainingJob), so that it was billed until then.
+ * When a job ended of which the service keeps nothing: with its last heartbeat, or with the stop that was sent, else when it was first
+ * missed. Only a job that is over can be deleted (DeleteTrainingJob), so that it was billed until then.
  */
-function lastSeenAlive({ progress, absentSince }: Attempt, now: EpochMs): EpochMs {
+function lastSeenAlive({ progress, absentSince, stop }: Attempt, now: EpochMs): EpochMs {
   const missedAt = absentSince ?? now;
-  return progress ? Math.min(missedAt, progress.beatAt + BEAT_MS) : missedAt;
+  if (!progress) return missedAt;
+  const stoppedAt = stop?.sentAt === undefined ? 0 : stop.sentAt + STOP_MS;
+  return Math.min(missedAt, Math.max(progress.beatAt + BEAT_MS, stoppedAt));
 }
 
 /** A job of our name that is not the one we made: its creation time differs, so the name was freed and taken again. */

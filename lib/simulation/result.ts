@@ -87,7 +87,7 @@ export function runResult(world: World, run: SimRun): RunResult {
     trainedSeconds: secondsOf(trainedMs),
     keptSteps: kept,
     lostSteps: truth ? Math.max(0, truth.madeSteps - uncommitted(run) - (kept - truth.baseStep)) : 0,
-    billedUsd: cents(run.jobs.reduce((sum, job) => sum + world.billedUsd(job, now), 0)),
+    billedUsd: cents(run.jobs.reduce((sum, job) => sum + world.prices.billedUsd(job, now), 0)),
     bookedUsd: bookedUsd(world, run),
     endedAt: endedMs === undefined ? null : secondsOf(endedMs),
     notices: run.notices.map(({ at, id, text }) => ({ at: secondsOf(at), id, text })),

@@ -86,7 +86,7 @@ const short = (runId: string, ...set: string[]) =>
 
 /** What the schedule does every five minutes. */
 async function tick(): Promise<void> {
-  const payload = ['--cli-binary-format', 'raw-in-base64-out', '--payload', '{"slipway":"tick"}'];
+  const payload = ['--payload', '{"slipway":"tick"}'];
   const answer = path.join(deployed.folder, 'tick.json');
   await deployed.aws('lambda', 'invoke', '--function-name', 'slipway-e2e-reconcile', ...payload, answer);
 }

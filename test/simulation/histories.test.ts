@@ -11,10 +11,6 @@ import { ENVIRONMENT, run } from './support';
 /** A simulated day takes a second; on a busy machine several. */
 vi.setConfig({ testTimeout: 120_000 });
 
-/** HISTORIES_SEED and HISTORIES play others, `npm run simulate:long` 20,000; a failure prints its seed and the shortest scenario. */
-const SEED = Number(process.env.HISTORIES_SEED ?? 1);
-const COUNT = Number(process.env.HISTORIES ?? 4);
-
 const noFiles = (file: string): string => {
   throw new Error(`no file ${file}`);
 };
@@ -25,22 +21,8 @@ function scenarioOf(more: object) {
   return value;
 }
 
-test(`${COUNT} drawn histories break no invariant (HISTORIES_SEED=${SEED})`, { timeout: 3_600_000 }, async () => {
-  const scenario = scenarioOf({ random: { runs: 2, faultsPerDay: 24 }, until: '8h' });
-  const { result } = await playHistories(scenario, noFiles, { seed: SEED, histories: COUNT });
-  const broken = result.invariants.filter(({ holds }) => !holds);
-  expect(broken, `--seed ${result.seed}\n${result.shrunk ?? ''}`).toEqual([]);
-});
-
 /** Another one at each run of the tests: what breaks is played again by HISTORIES_SEED. */
 const FRESH = Number(process.env.HISTORIES_SEED ?? randomInt(1_000_000_000));
-
-test(`fresh histories break no invariant (HISTORIES_SEED=${FRESH})`, { timeout: 3_600_000 }, async () => {
-  const scenario = scenarioOf({ random: { runs: 4, faultsPerDay: 24 }, until: '12h' });
-  const { result } = await playHistories(scenario, noFiles, { seed: FRESH, histories: 3 });
-  const broken = result.invariants.filter(({ holds }) => !holds);
-  expect(broken, `--seed ${result.seed}\n${result.shrunk ?? ''}`).toEqual([]);
-});
 
 test(`a message dies only of a call that fails at each of its receives (HISTORIES_SEED=${FRESH})`, async () => {
   const scenario = scenarioOf({ random: { runs: 2, faultsPerDay: 48 }, until: '8h' });

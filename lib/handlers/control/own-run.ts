@@ -16,3 +16,10 @@ export async function findOwnRun(deps: ControlDeps, team: string, runId: string)
   };
   return refusal(issue('run/unknown', 'error', '', text));
 }
+
+/** Why nothing may start or be resumed now; undefined when it may. */
+export async function closedRefusal(deps: ControlDeps): Promise<Refusal | undefined> {
+  if (!(await deps.store.isClosed())) return undefined;
+  const text = { must: 'must not be one that is being deleted', got: deps.environment, fix: 'deploy it again first' };
+  return refusal(issue('environment/closed', 'error', 'environment', text));
+}

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb';
+import { type DynamoDBClient, PutItemCommand, QueryCommand } from '@aws-sdk/client-dynamodb';
 import { ListProcessingJobsCommand, ListTrainingJobsCommand, type SageMakerClient } from '@aws-sdk/client-sagemaker';
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
 import { type GuardProperties, guardSchema } from '../../contracts/custom-resources';
@@ -7,7 +7,10 @@ import {
   ACTIVE_INDEX,
   ACTIVE_INDEX_PARTITION_KEY,
   ACTIVE_VALUE,
+  CLOSED_ATTRIBUTE,
+  CLOSED_ITEM,
   RUN_TABLE_PARTITION_KEY,
+  RUN_TABLE_SORT_KEY,
   TEAM_INDEX_PARTITION_KEY,
 } from '../../contracts/run-table';
 import { isNamed, parseProperties } from '../shared/custom-resource';
@@ -17,7 +20,11 @@ export interface GuardDeps {
   dynamo: DynamoDBClient;
   sagemaker: SageMakerClient;
   tableName: string;
+  sleep(milliseconds: number): Promise<void>;
 }
+
+/** From the closing of the environment to the look at its runs: a start that was on its way is in the index by then. */
+const SETTLE_MS = 10_000;
 
 /** Runs that a refusal names. */
 const NAMED = 5;
@@ -27,7 +34,8 @@ const NAMED = 5;
  * network or key, or removes a team or a zone. It also rejects, live runs or not, what CloudFormation could only fail at halfway
  * (`changes.ts`).
  *
- * Create does nothing: before it, nothing of ours ran here. The answer comes from the run table and from SageMaker itself, so
+ * Nothing starts while the stack is being deleted: the guard of the deletion closes the environment before it looks, and opens it again
+ * when it rejects the deletion, and when a stack is created over a retained table. The answer comes from the run table and from SageMaker itself, so
  * that a job whose table is gone still counts. After a rejected update CloudFormation sends another one, back to what is deployed. The
  * id says what that is (its end is what was let through last), so that the way back is never rejected. A rejected deletion leaves
  * the stack in DELETE_FAILED, from which it can only be deleted: termination protection is what keeps it from getting there.
@@ -37,7 +45,9 @@ export async function onEvent(deps: GuardDeps, event: CdkCustomResourceEvent): P
   const PhysicalResourceId = idOf(properties);
   const isAsked =
     properties.guards === 'delete' ? event.RequestType === 'Delete' : isNewUpdate(event, PhysicalResourceId);
+  if (properties.guards === 'delete') await close(deps, isAsked);
   if (!isAsked) return { PhysicalResourceId };
+  if (properties.guards === 'delete') await deps.sleep(SETTLE_MS);
   const change =
     event.RequestType === 'Update' ? changeOf(guardSchema.parse(event.OldResourceProperties), properties) : DELETION;
   if (!change) return { PhysicalResourceId };
@@ -45,8 +55,26 @@ export async function onEvent(deps: GuardDeps, event: CdkCustomResourceEvent): P
     ...(await activeRuns(deps, change.teams)),
     ...(change.teams ? [] : await liveJobs(deps, properties.environment)),
   ]);
-  if (live.size > 0) throw new Error(refusal(change.what, [...live]));
+  if (live.size > 0) {
+    if (properties.guards === 'delete') await close(deps, false);
+    throw new Error(refusal(change.what, [...live]));
+  }
   return { PhysicalResourceId };
+}
+
+/** Tells control whether runs may start. */
+async function close({ dynamo, tableName }: GuardDeps, isClosed: boolean): Promise<void> {
+  const Item = {
+    [RUN_TABLE_PARTITION_KEY]: { S: CLOSED_ITEM },
+    [RUN_TABLE_SORT_KEY]: { S: CLOSED_ITEM },
+    [CLOSED_ATTRIBUTE]: { BOOL: isClosed },
+  };
+  try {
+    await dynamo.send(new PutItemCommand({ TableName: tableName, Item }));
+  } catch (error) {
+    // Without a table nothing starts.
+    if (!isNamed(error, 'ResourceNotFoundException')) throw error;
+  }
 }
 
 const DELETION: Change = { what: 'this deletion' };

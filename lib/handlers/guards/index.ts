@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SageMakerClient } from '@aws-sdk/client-sagemaker';
 import type { CdkCustomResourceEvent } from 'aws-lambda';
@@ -13,6 +14,7 @@ export function guardDeps(env: NodeJS.ProcessEnv): GuardDeps {
     dynamo: new DynamoDBClient(clientSettings),
     sagemaker: new SageMakerClient(clientSettings),
     tableName: requireEnv(env, ENV_RUN_TABLE),
+    sleep: (milliseconds) => sleep(milliseconds),
   };
 }
 

@@ -3,6 +3,7 @@ import {
   ACTIVE_INDEX_PARTITION_KEY,
   ACTIVE_VALUE,
   attemptItem,
+  CLOSED_ITEM,
   eventItem,
   INTENT_ITEM,
   QUEUE_ITEM,
@@ -49,6 +50,7 @@ const key = (runId: string, item: string): Item => ({
 export const runKey = (runId: string): Item => key(runId, RUN_ITEM);
 export const intentKey = (runId: string): Item => key(runId, INTENT_ITEM);
 export const queueKey: Item = key(QUEUE_ITEM, QUEUE_ITEM);
+export const closedKey: Item = key(CLOSED_ITEM, CLOSED_ITEM);
 export const requestItemKey = (team: string, id: string): Item => key(requestKey(team, id), REQUEST_ITEM);
 
 const documentAttributes = (document: unknown): Item => ({

@@ -13,6 +13,7 @@ import {
   ACTIVE_INDEX_PARTITION_KEY,
   ACTIVE_VALUE,
   ATTEMPT_ITEM_PREFIX,
+  CLOSED_ATTRIBUTE,
   EVENT_ITEM_PREFIX,
   RUN_TABLE_PARTITION_KEY,
   RUN_TABLE_SORT_KEY,
@@ -23,6 +24,7 @@ import type { TimelineEvent } from '../../lifecycle/action';
 import type { Attempt, RunRecord } from '../../lifecycle/record';
 import {
   attemptItemOf,
+  closedKey,
   documentOf,
   eventItemOf,
   type Item,
@@ -113,6 +115,11 @@ export class RunStore {
       ...events.slice(0, MOST_EVENTS).map((line, place) => eventItemOf(record.runId, record.version, place, line)),
     ];
     return this.write([run, ...others.map((Item) => ({ Put: { TableName: this.tableName, Item } }))]);
+  }
+
+  /** Whether the stack is being deleted. */
+  async isClosed(): Promise<boolean> {
+    return (await this.get(closedKey))?.[CLOSED_ATTRIBUTE]?.BOOL === true;
   }
 
   /** What the queue remembers; undefined before its first pass. */

@@ -9,6 +9,13 @@ const TWO_TICKS_MS = 2 * TICK_SECONDS * 1000;
 /** Time of one message of one run, at most: pauses after a doubtful create in it. */
 const SLACK_MS = 60_000;
 
+/** Services without which control can do nothing. */
+export const CONTROL_NEEDS = ['dynamodb', 'sqs', 'ssm', 's3', 'servicequotas'];
+
+/** Somebody stopped or resumed the run at about the same time: the later call wins, and the other one was granted too. */
+export const wishedLately = ({ wishes }: SimRun, now: number): boolean =>
+  wishes.some(({ at }) => now - at < TWO_TICKS_MS);
+
 /** At most one live job of a run at any moment. */
 export class OneLiveJob extends Invariant {
   readonly name = 'one-live-job';
@@ -29,6 +36,23 @@ export class StopWins extends Invariant {
     if (item.desired?.S === before?.desired?.S) return;
     if (item.desired?.S === 'stop') this.asked.set(run, this.now);
     else this.asked.delete(run);
+  }
+
+  /** A stop that control grants is in the table by then. */
+  override onGranted(run: SimRun, action: 'stop' | 'resume'): void {
+    const isKept = !run.wantsToRun || run.isOver || wishedLately(run, this.now);
+    if (action === 'stop' && !isKept) this.break(`the stop of run ${run.id} was granted and not kept`);
+  }
+
+  /** A team may stop each run of its own at any time. */
+  override onDenied(run: SimRun, action: 'stop' | 'resume', reason: string): void {
+    if (action === 'stop') this.break(`the stop of run ${run.id} was refused: ${reason}`);
+  }
+
+  /** People repeat a stop; while every service answers, one of the calls is taken. */
+  override onGivenUp(run: SimRun, action: string): void {
+    const isCalm = this.scene.troubles.calmSince(CONTROL_NEEDS) < this.now;
+    if (action === 'stop' && isCalm) this.break(`every call that stops run ${run.id} failed`);
   }
 
   /** One whose decision was written before the stop may still reach the service. */

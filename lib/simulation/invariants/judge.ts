@@ -90,6 +90,18 @@ export class Judge extends Watch {
     this.scene.waiting.update();
   }
 
+  override onGranted(run: SimRun, action: 'stop' | 'resume'): void {
+    for (const one of this.all) one.onGranted(run, action);
+  }
+
+  override onDenied(run: SimRun, action: 'stop' | 'resume', reason: string): void {
+    for (const one of this.all) one.onDenied(run, action, reason);
+  }
+
+  override onGivenUp(run: SimRun, action: string): void {
+    for (const one of this.all) one.onGivenUp(run, action);
+  }
+
   override onMessageOver(message: Message, isDead: boolean): void {
     for (const one of this.all) one.onMessageOver(message, isDead);
   }

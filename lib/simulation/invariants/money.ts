@@ -48,7 +48,7 @@ export class BooksBalance extends Invariant {
 
   private checkMoney(run: SimRun): void {
     const { world } = this.scene;
-    const billed = run.jobs.reduce((sum, job) => sum + world.billedUsd(job, this.now), 0);
+    const billed = run.jobs.reduce((sum, job) => sum + world.prices.billedUsd(job, this.now), 0);
     const booked = bookedUsd(world, run);
     if (booked === null) return;
     const unseen = run.jobs.reduce((sum, job) => sum + this.unseenUsd(job), 0);
@@ -61,7 +61,7 @@ export class BooksBalance extends Invariant {
     const isNew = isLive(job) || (ended !== undefined && this.now - ended < UNSEEN_MS);
     if (!isNew || job.startedAt === undefined) return 0;
     const hours = (job.heldMs + (job.held ? this.now - job.heldSince : 0)) / 3_600_000;
-    const perHour = hours > 0 ? this.scene.world.billedUsd(job, this.now) / hours : 0;
+    const perHour = hours > 0 ? this.scene.world.prices.billedUsd(job, this.now) / hours : 0;
     const isFresh = this.now - job.startedAt < UNSEEN_MS;
     const since = ended === undefined ? (isFresh ? UNSEEN_MS : 0) : this.now - ended;
     return (perHour * (since + this.skewSeconds() * 1000)) / 3_600_000;

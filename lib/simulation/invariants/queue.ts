@@ -5,6 +5,7 @@ import type { Item } from '../services/expression';
 import type { Message } from '../services/queue';
 import type { SimRun } from '../world/sim-run';
 import { Invariant, span } from './invariant';
+import { CONTROL_NEEDS, wishedLately } from './jobs';
 
 const HOUR_MS = 3_600_000;
 const TICK_MS = TICK_SECONDS * 1000;
@@ -14,6 +15,24 @@ const SILENT_WAIT_MS = 24 * HOUR_MS;
 /** Every run that can end does; none waits for ever without a notice saying for what. */
 export class Ends extends Invariant {
   readonly name = 'ends';
+
+  /** People repeat a start or a resume; while every service answers, one of the calls is taken or refused with a reason. */
+  override onGivenUp(run: SimRun, action: string): void {
+    const isCalm = this.scene.troubles.calmSince(CONTROL_NEEDS) < this.now;
+    if (action !== 'stop' && isCalm) this.break(`every call to ${action} run ${run.id} failed`);
+  }
+
+  /** What was confirmed and is not completed may be resumed. */
+  override onDenied(run: SimRun, action: 'stop' | 'resume', reason: string): void {
+    const may = run.record?.confirmed === true && run.state !== 'completed';
+    if (action === 'resume' && may) this.break(`the resume of run ${run.id} was refused: ${reason}`);
+  }
+
+  /** A resume that control grants is in the table by then. */
+  override onGranted(run: SimRun, action: 'stop' | 'resume'): void {
+    const isKept = run.wantsToRun || run.isOver || wishedLately(run, this.now);
+    if (action === 'resume' && !isKept) this.break(`the resume of run ${run.id} was granted and not kept`);
+  }
 
   override onEnd(): void {
     for (const run of this.scene.world.runs) {
@@ -51,11 +70,12 @@ export class Ends extends Invariant {
 }
 
 /** Services without which nothing can start. */
-const NEEDS = ['dynamodb', 'sqs', 'ssm', 'sagemaker:CreateTrainingJob'];
+const NEEDS = ['dynamodb', 'sqs', 'ssm', 's3:PutObject', 'sagemaker:CreateTrainingJob'];
 /** `one-live-job` and `work-kept` forbid a resume while the end of the last job, or which commit is the newest, cannot be seen. */
 const RESUME_NEEDS = ['sagemaker:DescribeTrainingJob', 's3:ListObjectsV2', 's3:GetObject'];
-const resumes = ({ jobs, truth }: SimRun): boolean =>
-  jobs.length > 0 || truth?.spec.checkpoints.startFrom !== undefined;
+const resumes = ({ jobs, truth, record }: SimRun): boolean =>
+  // A create without an answer may have made a job: what it committed would show it.
+  jobs.length > 0 || record?.attempt?.lastCreateAt !== undefined || truth?.spec.checkpoints.startFrom !== undefined;
 
 /** No run waits an hour while every pool that it needs has room and nothing that waits longer could use that room. */
 export class Backfill extends Invariant {

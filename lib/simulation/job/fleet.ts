@@ -1,21 +1,13 @@
 import type { Scheduled, SimMs, VirtualClock } from '../core/clock';
 import type { Capacity } from '../services/capacity';
 import { algorithmError } from './failure-text';
+import type { FleetHooks } from './fleet-hooks';
 import { beatOf } from './heartbeat';
+import { HeldInstances } from './held-instances';
 import { heldMs, isLive, type Shape, type SimJob } from './job';
+import { viewOf } from './job-view';
+import { resumeStep } from './resume-step';
 import { Stepping } from './stepping';
-
-/** What happens to jobs, told at the moment when it does. */
-export interface FleetHooks {
-  /** Status or secondary status is another one. */
-  onChange(job: SimJob): void;
-  /** Instances were taken or given back, or a job came or went: others may find room. */
-  onRoom(): void;
-  /** Share of the price of on-demand capacity that a second of this job costs. */
-  billedShare(job: SimJob): number;
-  /** A start of the job begins its steps here; undefined = the checkpoint that it loads cannot be read. */
-  onResume(job: SimJob, step: number): void;
-}
 
 const UPLOAD_MS = 60_000;
 const STOP_MS = 120_000;
@@ -30,12 +22,10 @@ const reserveMs = (runtimeMs: number): number => Math.min(900_000, 0.05 * runtim
 /** Jobs of the service as they live: instances, start-up, steps, interruptions, limits of time, and their ends. */
 export class Fleet {
   readonly jobs = new Map<string, SimJob>();
-  /** Those that live, and some that did until somebody looked. */
   private readonly alive = new Set<SimJob>();
   /** In the order in which they wait for instances. */
   private readonly pending: SimJob[] = [];
-  /** Instances that jobs hold, by type, of on-demand and of spot. */
-  private readonly holding = new Map<string, number>();
+  private readonly instances = new HeldInstances();
   /** Ms from StopTrainingJob to Stopped of a job. */
   stopMsOf: (job: SimJob) => number | undefined = () => undefined;
 
@@ -68,7 +58,7 @@ export class Fleet {
       const kinds = job.wanted.flatMap((shapes) => shapes.map((s) => `${s.instanceType}/${job.spot}`));
       const chosen = job.wanted.find((shapes) => {
         const isFirst = !shapes.some((s) => blocked.has(`${s.instanceType}/${job.spot}`));
-        return isFirst && this.capacity.allows(shapes, job.spot, (type, spot) => this.held(type, spot), now);
+        return isFirst && this.capacity.allows(shapes, job.spot, (type, spot) => this.instances.of(type, spot), now);
       });
       if (chosen) this.start(job, chosen);
       else for (const kind of kinds) blocked.add(kind);
@@ -160,12 +150,6 @@ export class Fleet {
     return [...this.alive].filter(isLive);
   }
 
-  /** Instances of a type that jobs of runs hold. */
-  private held(instanceType: string, spot?: boolean): number {
-    const of = (kind: boolean) => this.holding.get(`${instanceType}/${kind}`) ?? 0;
-    return spot === undefined ? of(true) + of(false) : of(spot);
-  }
-
   private queue(job: SimJob): void {
     if (!isLive(job)) return;
     job.pendingSince = this.clock.now;
@@ -191,7 +175,7 @@ export class Fleet {
     job.chosen = chosen;
     job.heldSince = now;
     job.startedAt ??= now;
-    this.hold(job, chosen, 1);
+    this.instances.hold(job, chosen, 1);
     this.turn(job, 'InProgress', 'Downloading');
     const startMs = job.truth?.behaviour.startMs ?? 0;
     this.timer(job, startMs / 2, () => {
@@ -226,7 +210,7 @@ export class Fleet {
     if (!truth || job.driverSince === undefined || job.status !== 'InProgress') return;
     const first = job.stepping === undefined;
     job.stepping ??= new Stepping(truth, job.attempt, job.secondsPerStep);
-    const from = this.resumeStep(job, first);
+    const from = resumeStep(job, first);
     if (from === undefined) {
       const reason = `checkpoint ${job.resumeUri || 'of the run'} could not be read`;
       this.end(job, 'Failed', 'Failed', algorithmError(71, 'checkpoint', reason));
@@ -250,22 +234,6 @@ export class Fleet {
       stepping.pause(this.clock.now, true);
       this.end(job, 'Failed', 'Failed', algorithmError(76, 'hand-over', 'asked to hand over'));
     });
-  }
-
-  /** Where a start begins; undefined when what it loads cannot be read. */
-  private resumeStep(job: SimJob, first: boolean): number | undefined {
-    const { truth } = job;
-    if (!truth || truth.resumeFrom === 'zero') return 0;
-    const newest = truth.newest;
-    if (truth.resumeFrom === 's3' && first) {
-      if (job.resumeUri === '') return truth.baseStep;
-      const step = truth.stepOf(job.resumeUri);
-      if (step === undefined) return newest?.isUnreadable ? undefined : newest?.step;
-      const own = truth.commits.find((commit) => commit.step === step);
-      return own?.isUnreadable ? undefined : step;
-    }
-    if (newest?.isUnreadable) return undefined;
-    return newest?.step ?? truth.baseStep;
   }
 
   private finishLater(job: SimJob): void {
@@ -308,15 +276,8 @@ export class Fleet {
   private release(job: SimJob): void {
     if (!job.held) return;
     job.heldMs = heldMs(job, this.clock.now);
-    this.hold(job, job.held, -1);
+    this.instances.hold(job, job.held, -1);
     job.held = undefined;
-  }
-
-  private hold(job: SimJob, shapes: readonly Shape[], sign: 1 | -1): void {
-    for (const { instanceType, count } of shapes) {
-      const kind = `${instanceType}/${job.spot}`;
-      this.holding.set(kind, (this.holding.get(kind) ?? 0) + sign * count);
-    }
   }
 
   private turn(job: SimJob, status: string, secondaryStatus: string, endedAt?: SimMs): void {
@@ -324,20 +285,7 @@ export class Fleet {
     job.status = status;
     job.secondaryStatus = secondaryStatus;
     const { now } = this.clock;
-    const isOver = !isLive(job);
-    const seconds = Math.round(heldMs(job, now) / 1000);
-    job.history.push({
-      at: now,
-      status,
-      secondaryStatus,
-      failureReason: job.failureReason,
-      startedAt: job.startedAt,
-      endedAt,
-      trainingSeconds: isOver ? seconds : undefined,
-      billableSeconds: isOver ? Math.round(seconds * this.hooks.billedShare(job)) : undefined,
-      shapes: job.chosen,
-      finalStep: job.stepping?.at,
-    });
+    job.history.push(viewOf(job, now, endedAt, this.hooks.billedShare(job)));
     this.hooks.onChange(job);
   }
 

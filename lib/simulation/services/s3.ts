@@ -99,6 +99,12 @@ export class SimS3 {
     if (truth.heartbeat) this.truths.set(`${truth.heartbeat.bucket}/${truth.heartbeat.key}`, truth);
   }
 
+  /** What somebody uploads to a signed URL. */
+  upload(url: string, bytes: number): void {
+    const { hostname, pathname } = new URL(url);
+    this.put(hostname.replace(/\.invalid$/, ''), decodeURIComponent(pathname.slice(1)), '', bytes);
+  }
+
   put(bucket: string, key: string, text: string, bytes = text.length): void {
     const objects = this.buckets.get(bucket) ?? new Map<string, S3Object>();
     this.buckets.set(bucket, objects);

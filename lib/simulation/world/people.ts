@@ -23,6 +23,12 @@ export interface PeopleHooks {
   runs(): readonly SimRun[];
   /** Control took the start of a run under this id. */
   onTaken(run: SimRun, runId: string): void;
+  /** Control answered a stop or a resume with yes. */
+  onGranted(run: SimRun, action: 'stop' | 'resume'): void;
+  /** Control answered a stop or a resume with no. */
+  onDenied(run: SimRun, action: 'stop' | 'resume', reason: string): void;
+  /** Every repetition of a call died or failed. */
+  onGivenUp(run: SimRun, action: string): void;
 }
 
 /** What people do: they start, stop and resume runs through the control function, and deploy registered ones. */
@@ -80,7 +86,11 @@ export class People {
       return;
     }
     const { runId } = run;
-    if (runId !== undefined) this.ask(run, { action: what, runId }, () => {});
+    if (runId === undefined) return;
+    this.ask(run, { action: what, runId }, (answer) => {
+      if (answer.ok) this.hooks.onGranted(run, what);
+      else this.hooks.onDenied(run, what, answer.issues.map(({ message }) => message).join('; '));
+    });
   }
 
   private start(run: SimRun): void {
@@ -115,6 +125,7 @@ export class People {
       (ending) => {
         if (ending.kind === 'answer') return onAnswer(ending.value as ControlAnswer);
         if (tries < MOST_REPETITIONS) this.clock.after(AGAIN_MS, () => this.ask(run, payload, onAnswer, tries + 1));
+        else this.hooks.onGivenUp(run, payload.action);
       },
     );
   }

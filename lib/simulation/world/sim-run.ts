@@ -1,6 +1,8 @@
+import { runIdAt } from '../../job/plan';
 import type { RunRecord } from '../../lifecycle/record';
 import type { Descriptor } from '../../spec/descriptor';
 import type { SimMs } from '../core/clock';
+import { dateAt } from '../core/epoch';
 import type { SimJob } from '../job/job';
 import type { RunTruth } from '../job/run-truth';
 import type { ScenarioRun } from '../scenario/load';
@@ -80,3 +82,6 @@ export class SimRun {
     return this.item?.desired?.S !== 'stop';
   }
 }
+
+/** A run id as control makes them, of the scenario's id. */
+export const plannedId = ({ id, at = 0 }: ScenarioRun): string => runIdAt(id, dateAt(at * 1000));

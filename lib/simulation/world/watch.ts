@@ -17,6 +17,12 @@ export class Watch {
   onResume(_job: SimJob, _step: number): void {}
   onNotice(_run: SimRun): void {}
   onMessageOver(_message: Message, _isDead: boolean): void {}
+  /** Control answered a stop or a resume with yes. */
+  onGranted(_run: SimRun, _action: 'stop' | 'resume'): void {}
+  /** Control answered a stop or a resume with no. */
+  onDenied(_run: SimRun, _action: 'stop' | 'resume', _reason: string): void {}
+  /** Every repetition of somebody's call died or failed. */
+  onGivenUp(_run: SimRun, _action: string): void {}
   /** A call failed in a way that is repeated, or came late. */
   onTrouble(_operation: string, _at: SimMs): void {}
   /** A function died between two of its calls. */

@@ -1,4 +1,4 @@
-import { DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb';
+import { DynamoDBClient, PutItemCommand, QueryCommand } from '@aws-sdk/client-dynamodb';
 import { ListProcessingJobsCommand, ListTrainingJobsCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { guardDeps } from '../../../lib/handlers/guards';
@@ -12,6 +12,7 @@ const deps = {
   dynamo: new DynamoDBClient({ region: 'us-west-2' }),
   sagemaker: new SageMakerClient({ region: 'us-west-2' }),
   tableName: 'slipway-research-runs',
+  sleep: async () => {},
 };
 const deletion = resourceEvents('Custom::SlipwayGuard', { guards: 'delete', environment: 'research' });
 const replacement = resourceEvents('Custom::SlipwayGuard', {
@@ -46,6 +47,17 @@ describe('the guard of the deletion', () => {
     await expect(onEvent(deps, deletion.delete())).rejects.toThrow(
       'this deletion must not hit live runs, got gpt-1, gpt-2; stop them (slipway stop RUN) or wait, then try again',
     );
+  });
+
+  test('closes the environment before it looks, and opens it again when it refuses or a stack is made', async () => {
+    const closed = () => dynamo.commandCalls(PutItemCommand).map(({ args }) => args[0].input.Item?.isClosed?.BOOL);
+    await onEvent(deps, deletion.delete());
+    expect(closed()).toEqual([true]);
+    active('gpt-1');
+    await expect(onEvent(deps, deletion.delete())).rejects.toThrow('gpt-1');
+    expect(closed()).toEqual([true, true, false]);
+    await onEvent(deps, deletion.create());
+    expect(closed().at(-1)).toBe(false);
   });
 
   test('names five and counts the rest', async () => {
@@ -88,7 +100,8 @@ describe('the guard of the deletion', () => {
   test('create and update ask nothing', async () => {
     await onEvent(deps, deletion.create());
     await onEvent(deps, deletion.update());
-    expect(dynamo.calls()).toHaveLength(0);
+    expect(dynamo.commandCalls(QueryCommand)).toHaveLength(0);
+    expect(sagemaker.calls()).toHaveLength(0);
   });
 
   test('fails: an answer that does not come is no permission to delete', async () => {

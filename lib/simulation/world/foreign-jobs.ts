@@ -1,0 +1,85 @@
+import { jobName } from '../../job/plan';
+import type { VirtualClock } from '../core/clock';
+import type { Fleet } from '../job/fleet';
+import type { JobRequest, Shape, SimJob } from '../job/job';
+import { newJob, setForeign } from '../job/new-job';
+import type { Scenario } from '../scenario/load';
+import type { SimRun } from './sim-run';
+
+export interface ForeignHooks {
+  clock: VirtualClock;
+  fleet: Fleet;
+  runs: readonly SimRun[];
+  adopt(job: SimJob): void;
+  onRoom(): void;
+}
+
+/** Jobs of others in the account: they take quota and are listed, and some have a name that an attempt will want. */
+export class ForeignJobs {
+  constructor(
+    private readonly scenario: Scenario,
+    private readonly hooks: ForeignHooks,
+  ) {}
+
+  plan(): void {
+    const { clock } = this.hooks;
+    const { scenario } = this;
+    for (const [i, entry] of (scenario.outside ?? []).entries()) {
+      const name = `outside-${i + 1}-${entry.instanceType.replace(/\W/g, '-')}-${entry.instances}`;
+      const shapes = [{ instanceType: entry.instanceType, count: entry.instances }];
+      clock.schedule((entry.at ?? 0) * 1000, () => this.addForeign(name, shapes, entry.spot ?? false, 'InProgress'));
+      if (entry.to !== undefined) clock.schedule(entry.to * 1000, () => this.endForeign(name));
+    }
+    for (const { taken, at = 0, to } of scenario.faults ?? []) {
+      if (taken === undefined) continue;
+      clock.schedule(at * 1000, () => this.take(taken));
+      if (to !== undefined) clock.schedule(to * 1000, () => this.giveBack(taken));
+    }
+  }
+
+  private addForeign(name: string, shapes: Shape[], spot: boolean, status: string): void {
+    if (this.hooks.fleet.jobs.has(name)) return;
+    const [shape] = shapes;
+    const request: JobRequest = {
+      TrainingJobName: name,
+      ResourceConfig: {
+        InstanceType: shape?.instanceType as NonNullable<JobRequest['ResourceConfig']>['InstanceType'],
+        InstanceCount: shape?.count,
+        VolumeSizeInGB: 100,
+      },
+      EnableManagedSpotTraining: spot,
+    };
+    const job = newJob(name, 'training', request, this.hooks.clock.now);
+    job.held = shapes;
+    job.chosen = shapes;
+    job.startedAt = this.hooks.clock.now;
+    this.hooks.adopt(job);
+    setForeign(job, status, this.hooks.clock.now);
+    this.hooks.onRoom();
+  }
+
+  private endForeign(name: string): void {
+    const job = this.hooks.fleet.jobs.get(name);
+    if (job) setForeign(job, 'Completed', this.hooks.clock.now);
+    this.hooks.onRoom();
+  }
+
+  /** Somebody else's job, long over, has the name of an attempt. */
+  take(target: string): void {
+    const name = this.nameOf(target);
+    if (name) this.addForeign(name, [{ instanceType: 'ml.m5.large', count: 1 }], false, 'Completed');
+  }
+
+  private giveBack(target: string): void {
+    const job = this.hooks.fleet.jobs.get(this.nameOf(target) ?? '');
+    if (job && !job.truth) this.hooks.fleet.delete(job);
+  }
+
+  private nameOf(target: string): string | undefined {
+    const [id, attempt] = target.split('#');
+    const run = this.hooks.runs.find((one) => one.id === id);
+    const isDeployed = (this.scenario.calls ?? []).some((call) => call.do === 'deploy' && call.run === id);
+    const runId = run?.runId ?? (isDeployed ? undefined : run?.plannedId);
+    return runId && jobName(this.scenario.environment.name, runId, Number(attempt));
+  }
+}

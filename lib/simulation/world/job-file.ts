@@ -1,0 +1,26 @@
+import { runPrefixes } from '../../job/plan';
+import type { JobFile } from '../../spec/job-file';
+import type { SimJob } from '../job/job';
+import type { SimS3 } from '../services/s3';
+import type { SimRun } from './sim-run';
+
+/** What job.json says of where the attempt begins; the toolkit contract has it in an environment variable. */
+export function readJobFile(job: SimJob, { truth, descriptor }: SimRun, s3: SimS3): void {
+  if (!truth) return;
+  const place = runPrefixes({ descriptor, runId: truth.runId, attempt: job.attempt }).job;
+  const key = `${place.slice(`s3://${descriptor.artifactBucket}/`.length)}job.json`;
+  const text = s3.read(descriptor.artifactBucket, key);
+  const file = text === undefined ? undefined : (JSON.parse(text) as JobFile);
+  job.resumeUri = file?.checkpoints.resumeFrom ?? job.request.Environment?.SLIPWAY_RESUME_FROM ?? '';
+  if (file?.checkpoints.rollback)
+    truth.rollBack(file.checkpoints.rollback.toStep, file.checkpoints.rollback.beforeAttempt);
+  const { startFrom } = truth.spec.checkpoints;
+  if (startFrom !== undefined && truth.commits.length === 0) truth.baseStep = truth.stepOf(job.resumeUri) ?? 0;
+}
+
+/** Whether an object is the request to save and leave that the driver of this job looks for. */
+export function asksToLeave(job: SimJob, run: SimRun | undefined, uri: string): boolean {
+  if (run?.runId === undefined) return false;
+  const { descriptor, runId } = run;
+  return runPrefixes({ descriptor, runId, attempt: job.attempt }).handOver === uri;
+}

@@ -1,0 +1,33 @@
+import { findCapacityPrice } from '../../catalog/capacity-prices';
+import { findPrice } from '../../catalog/prices';
+import type { EnvironmentSpec } from '../../spec/environment-file';
+import type { Shape, SimJob } from '../job/job';
+
+/** Spot's share of the on-demand price where nobody has seen a price: about what ml.p5.48xlarge was billed at. */
+const SPOT_SHARE = 0.4;
+
+/** What AWS bills for jobs: the price of the instances that they really had. */
+export class Prices {
+  constructor(private readonly environment: EnvironmentSpec) {}
+
+  /** Dollars that AWS bills for a job so far. */
+  billedUsd(job: SimJob, now: number): number {
+    const heldHours = (job.heldMs + (job.held ? now - job.heldSince : 0)) / 3_600_000;
+    return heldHours * this.billedShare(job) * this.onDemandUsd(job.chosen ?? []);
+  }
+
+  private onDemandUsd(shapes: readonly Shape[]): number {
+    const { region, prices } = this.environment;
+    return shapes.reduce((sum, s) => sum + s.count * (findPrice(s.instanceType, region, prices)?.usdPerHour ?? 0), 0);
+  }
+
+  /** Share of the on-demand price that is billed. */
+  billedShare(job: SimJob): number {
+    const type = job.chosen?.[0]?.instanceType;
+    if (!job.spot || type === undefined) return 1;
+    const { region, prices } = this.environment;
+    const spot = findCapacityPrice('spot', type, region)?.usdPerHour;
+    const full = findPrice(type, region, prices)?.usdPerHour;
+    return spot === undefined || full === undefined ? SPOT_SHARE : spot / full;
+  }
+}

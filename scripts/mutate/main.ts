@@ -1,0 +1,108 @@
+// `npm run mutate:control [-- COUNT SEED HISTORIES]`: whether scenarios and histories alone notice when one line of the control plane is wrong. Mutants are
+// made in memory while esbuild bundles the simulation; no file of the repository changes.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import path from 'node:path';
+import { build } from 'esbuild';
+import { drawMutants, type Mutant } from './mutants';
+
+const ROOT = path.resolve(__dirname, '..', '..');
+const FOLDERS = ['lib/lifecycle', 'lib/queue', 'lib/handlers/control', 'lib/handlers/reconcile', 'lib/handlers/shared'];
+/** Wires of the functions on AWS, which the simulation replaces. */
+const REPLACED = /\/(index|clients|deadline|presign)\.ts$/;
+/** A mutant that never ends is found by it. */
+const MOST_MS = 600_000;
+
+const [count = 30, seed = 1, histories = 16] = process.argv.slice(2).map(Number);
+const folder = mkdtempSync(path.join(tmpdir(), 'slipway-mutants-'));
+
+function sources(): Map<string, string> {
+  const files = FOLDERS.flatMap((name) => readdirSync(path.join(ROOT, name)).map((file) => `${name}/${file}`));
+  const wanted = files.filter((file) => file.endsWith('.ts') && !REPLACED.test(file));
+  return new Map(wanted.map((file) => [file, readFileSync(path.join(ROOT, file), 'utf8')]));
+}
+
+async function bundle(mutant: Mutant | undefined, outfile: string): Promise<void> {
+  const mutate = (text: string, { line, after }: Mutant) =>
+    text
+      .split('\n')
+      .map((old, i) => (i === line - 1 ? after : old))
+      .join('\n');
+  await build({
+    entryPoints: [path.join(ROOT, 'scripts/mutate/play.ts')],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    target: 'node20',
+    logLevel: 'silent',
+    plugins: [
+      {
+        name: 'mutant',
+        setup(of) {
+          if (!mutant) return;
+          const file = path.join(ROOT, mutant.file);
+          of.onLoad({ filter: /\.ts$/ }, ({ path: loaded }) =>
+            loaded === file ? { contents: mutate(readFileSync(file, 'utf8'), mutant), loader: 'ts' } : undefined,
+          );
+        },
+      },
+    ],
+  });
+}
+
+/** What was found; undefined when every invariant holds. */
+async function look(outfile: string): Promise<string | undefined> {
+  const drawn = path.join(ROOT, 'scripts/mutate/histories.yaml');
+  const args = [outfile, path.join(ROOT, 'test/scenarios'), drawn, String(histories)];
+  const child = spawn(process.execPath, ['--max-semi-space-size=64', ...args], { stdio: ['ignore', 'pipe', 'ignore'] });
+  let said = '';
+  child.stdout.on('data', (data) => {
+    said += data;
+  });
+  const timer = setTimeout(() => child.kill('SIGKILL'), MOST_MS);
+  const code = await new Promise((resolve) => child.on('close', resolve));
+  clearTimeout(timer);
+  return code === 0 ? undefined : said.trim() || 'it did not end';
+}
+
+async function judge(mutant: Mutant, place: number): Promise<string | undefined> {
+  const outfile = path.join(folder, `${place}.js`);
+  try {
+    await bundle(mutant, outfile);
+    return await look(outfile);
+  } catch {
+    return 'it does not compile';
+  } finally {
+    rmSync(outfile, { force: true });
+  }
+}
+
+async function main(): Promise<void> {
+  const plain = path.join(folder, 'plain.js');
+  await bundle(undefined, plain);
+  const fault = await look(plain);
+  if (fault) throw new Error(`without a mutant an invariant does not hold: ${fault}`);
+  const mutants = drawMutants(sources(), count, seed);
+  const found: (string | undefined)[] = [];
+  let next = 0;
+  const work = async () => {
+    for (let place = next++; place < mutants.length; place = next++) {
+      const mutant = mutants[place] as Mutant;
+      found[place] = await judge(mutant, place);
+      process.stdout.write(
+        `${found[place] ? 'found   ' : 'SURVIVED'} ${mutant.file}:${mutant.line} ${mutant.kind}\n  - ${mutant.before.trim()}\n  + ${mutant.after.trim()}\n  ${found[place] ?? ''}\n`,
+      );
+    }
+  };
+  await Promise.all(Array.from({ length: availableParallelism() }, work));
+  const number = found.filter(Boolean).length;
+  process.stdout.write(`${number} of ${mutants.length} mutants found (seed ${seed}, ${histories} histories)\n`);
+}
+
+main()
+  .catch((error: Error) => {
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
+  })
+  .finally(() => rmSync(folder, { recursive: true, force: true }));

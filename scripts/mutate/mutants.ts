@@ -1,0 +1,66 @@
+import { Random } from '../../lib/simulation/core/random';
+
+/** One changed line of one file. */
+export interface Mutant {
+  file: string;
+  /** From 1. */
+  line: number;
+  kind: 'comparison turned' | 'number changed' | 'condition dropped' | 'call removed';
+  before: string;
+  after: string;
+}
+
+/** Comparisons and what each is turned into; the spaces keep type arguments and arrows out. */
+const TURNED: readonly (readonly [string, string])[] = [
+  [' <= ', ' > '],
+  [' >= ', ' < '],
+  [' < ', ' >= '],
+  [' > ', ' <= '],
+  [' === ', ' !== '],
+  [' !== ', ' === '],
+];
+
+/** Lines that are no code, or whose change nothing but a log or a text shows. */
+const LEFT_OUT =
+  /^\s*(\*|\/\/|\/\*|import |export \{|export type|type |interface |\| |\}$)|deps\.log\(|text[:=]|`.*`|\?: |=> \w+;$/;
+
+/** Every mutant of a file, a pure function of its text. */
+export function mutantsOf(file: string, text: string): Mutant[] {
+  return text.split('\n').flatMap((before, i) => {
+    if (LEFT_OUT.test(before)) return [];
+    const made = (kind: Mutant['kind'], after: string): Mutant[] =>
+      after === before ? [] : [{ file, line: i + 1, kind, before, after }];
+    return [
+      ...TURNED.filter(([from]) => before.includes(from)).flatMap(([from, to]) =>
+        made('comparison turned', before.replace(from, to)),
+      ),
+      ...made(
+        'number changed',
+        before.replace(/(= |\* )(\d[\d_]*)(;|\n|$)/, (_, head, number, tail) => `${head}${changed(number)}${tail}`),
+      ),
+      ...made('condition dropped', before.replace(/ && [^()&|]+?(\)|;|$)/, '$1')),
+      ...made('condition dropped', before.replace(/^(\s*)if \((.*)\) (return|throw|continue)\b/, '$1if (false) $3')),
+      ...made('call removed', before.replace(/^(\s*)(if \(.*\) )?await [\w.]+\(.*\);$/, '$1')),
+    ];
+  });
+}
+
+/** A tenth of large numbers, one more of small ones. */
+const changed = (text: string): string => {
+  const number = Number(text.replaceAll('_', ''));
+  return String(number >= 10 ? Math.round(number / 10) : number + 1);
+};
+
+/** So many mutants, spread over the files: a large file is not drawn more often than a small one. */
+export function drawMutants(files: ReadonlyMap<string, string>, count: number, seed: number): Mutant[] {
+  const random = new Random(seed);
+  const left = [...files].map(([file, text]) => mutantsOf(file, text)).filter((list) => list.length > 0);
+  const drawn: Mutant[] = [];
+  while (drawn.length < count && left.length > 0) {
+    const list = random.pick(left);
+    const [mutant] = list.splice(random.int(0, list.length - 1), 1);
+    if (mutant) drawn.push(mutant);
+    if (list.length === 0) left.splice(left.indexOf(list), 1);
+  }
+  return drawn;
+}

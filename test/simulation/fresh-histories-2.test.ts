@@ -1,0 +1,3 @@
+import { freshHistories } from './fresh-histories';
+
+freshHistories(1);

@@ -1,0 +1,30 @@
+import { randomInt } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { playHistories } from '../../lib/simulation/histories/histories';
+import { readScenario } from '../../lib/simulation/scenario/load';
+import { ENVIRONMENT } from './support';
+
+/** Two files of the tests play half of them each, so that they run beside each other. */
+const EACH = Number(process.env.HISTORIES ?? 100) / 2;
+/** Others at each run of the tests; CI draws by the commit. `HISTORIES_SEED` plays them again. */
+const SEED = Number(process.env.HISTORIES_SEED ?? randomInt(1_000_000_000));
+
+const noFiles = (file: string): string => {
+  throw new Error(`no file ${file}`);
+};
+
+/** Two days of six runs with 24 faults a day. What breaks is printed as the shortest scenario that still fails. */
+export function freshHistories(part: 0 | 1): void {
+  const seed = SEED + part * EACH;
+  test(`${EACH} fresh histories break no invariant (HISTORIES_SEED=${SEED}, from ${seed})`, {
+    timeout: 3_600_000,
+    retry: 0,
+  }, async () => {
+    const random = { runs: 6, faultsPerDay: 24 };
+    const { value } = readScenario({ schema: 1, environment: ENVIRONMENT, random, until: '48h' }, noFiles);
+    if (!value) throw new Error('the scenario was not read');
+    const { result } = await playHistories(value, noFiles, { seed, histories: EACH });
+    const broken = result.invariants.filter(({ holds }) => !holds);
+    expect(broken, `--seed ${result.seed}\n${result.shrunk ?? ''}`).toEqual([]);
+  });
+}
