@@ -153,19 +153,22 @@ async function imageBuild(world: RuleWorld, name: string, files: Record<string, 
   const variables = {
     REPOSITORY_URI: repository?.repositoryUri ?? '',
     BASE_IMAGE: '763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.7',
+    BASE_TAG: 'base-0123',
     DOCKERFILE: 'Dockerfile',
     IMAGE_TAG: 'content-hash',
   };
   const project = { spec: IMAGE_BUILD_SPEC, source: `${name}/source.zip`, variables };
   const found = await run(world, name, project);
   const image = new BatchGetImageCommand({ repositoryName: name, imageIds: [{ imageTag: 'content-hash' }] });
-  return { ...found, images: (await ecr.send(image)).images?.length };
+  const base = new BatchGetImageCommand({ repositoryName: name, imageIds: [{ imageTag: 'base-0123' }] });
+  const [images, bases] = [await ecr.send(image), await ecr.send(base)];
+  return { ...found, images: images.images?.length, bases: bases.images?.length };
 }
 
-test("the product's image build pushes the tag", async () => {
+test("the product's image build keeps its base and pushes the tag", async () => {
   const files = { Dockerfile: 'ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nCOPY own.py /opt/\n', 'own.py': '' };
   const { applied, off } = await worlds.both((world) => imageBuild(world, 'image', files));
-  expect(applied).toMatchObject({ status: 'SUCCEEDED', images: 1 });
+  expect(applied).toMatchObject({ status: 'SUCCEEDED', images: 1, bases: 1 });
   expect(off).toMatchObject({ status: 'SUCCEEDED', images: 0 });
 });
 

@@ -234,7 +234,19 @@ test('a warm pool is kept within its quota, counts as usage, and is reused by a 
 test('every change of state is an event of aws.sagemaker, which no client may put itself', async () => {
   const options = clientOptions(lab.sandbox, lab.sandbox.endpoints.aws);
   const [events, sqs] = [new EventBridgeClient(options), new SQSClient(options)];
-  const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName: 'states' }));
+  // Without its policy EventBridge may not send to the queue.
+  const Policy = JSON.stringify({
+    Version: '2012-10-17',
+    Statement: [
+      {
+        Effect: 'Allow',
+        Principal: { Service: 'events.amazonaws.com' },
+        Action: 'sqs:SendMessage',
+        Resource: 'arn:aws:sqs:us-east-1:000000000000:states',
+      },
+    ],
+  });
+  const { QueueUrl } = await sqs.send(new CreateQueueCommand({ QueueName: 'states', Attributes: { Policy } }));
   const pattern = { source: ['aws.sagemaker'], detail: { TrainingJobName: [{ prefix: 'heard-' }] } };
   await events.send(new PutRuleCommand({ Name: 'states', EventPattern: JSON.stringify(pattern) }));
   await events.send(

@@ -54,7 +54,8 @@ def signature_failure(request, credential):
     if isinstance(signature, tuple):
         return {"code": signature[0], "message": signature[1]}
     failed = sigv4.request_time_failure(signature) or sigv4.header_signature_failure(
-        signature, credential.secret_access_key, request["method"], request["path"], {}, headers, b"")
+        signature, credential.secret_access_key, request["method"], request["path"], {}, headers, b""
+    )
     return {"code": failed[0], "message": failed[1]} if failed else None
 
 
@@ -84,10 +85,17 @@ def authorize(request):
         context = {key.lower(): value for key, value in question.get("context", {}).items()}
         context.setdefault("aws:tagkeys", None)
         asked = iam_evaluator.EvalContext(
-            principal_arn=principal.arn, principal_type=principal.type, principal_account=principal.account,
-            action=question["action"], resource_arn=question["resource"], region=request["region"],
-            source_ip="127.0.0.1", secure_transport=request["secureTransport"],
-            service_context=context, principal_keys=principal.keys)
+            principal_arn=principal.arn,
+            principal_type=principal.type,
+            principal_account=principal.account,
+            action=question["action"],
+            resource_arn=question["resource"],
+            region=request["region"],
+            source_ip="127.0.0.1",
+            secure_transport=request["secureTransport"],
+            service_context=context,
+            principal_keys=principal.keys,
+        )
         decisions.append(iam_evaluator.evaluate(asked, principal.policies, *principal.limits).decision)
     return {"decisions": decisions}
 
@@ -101,12 +109,21 @@ def trusts(request):
     document = role.get("AssumeRolePolicyDocument", "{}")
     statements = (json.loads(document) if isinstance(document, str) else document).get("Statement", [])
     asked = iam_evaluator.EvalContext(
-        principal_arn=request["service"], principal_type="Service", principal_account=account, action="sts:AssumeRole",
-        resource_arn=request["roleArn"], region=request["region"], source_ip="127.0.0.1", secure_transport=True,
-        service_context={key.lower(): value for key, value in request["context"].items()})
-    decisions = {statement.get("Effect") for statement in (statements if isinstance(statements, list) else [statements])
-                 if names_service(statement, request["service"])
-                 and iam_evaluator._conditions_met(statement.get("Condition", {}), asked)}
+        principal_arn=request["service"],
+        principal_type="Service",
+        principal_account=account,
+        action="sts:AssumeRole",
+        resource_arn=request["roleArn"],
+        region=request["region"],
+        source_ip="127.0.0.1",
+        secure_transport=True,
+        service_context={key.lower(): value for key, value in request["context"].items()},
+    )
+    decisions = {
+        statement.get("Effect")
+        for statement in (statements if isinstance(statements, list) else [statements])
+        if names_service(statement, request["service"]) and iam_evaluator._conditions_met(statement.get("Condition", {}), asked)
+    }
     return {"exists": True, "trusted": "Allow" in decisions and "Deny" not in decisions}
 
 
@@ -116,8 +133,7 @@ def names_service(statement, service):
 
     principal = statement.get("Principal", {})
     named = principal == "*" or (isinstance(principal, dict) and service in listed(principal.get("Service")))
-    return named and iam_evaluator._action_matches("sts:AssumeRole", listed(statement.get("Action")),
-                                                   listed(statement.get("NotAction")))
+    return named and iam_evaluator._action_matches("sts:AssumeRole", listed(statement.get("Action")), listed(statement.get("NotAction")))
 
 
 def assume(request):
@@ -146,8 +162,16 @@ cloudwatch_logs._filter_log_events = filter_by_stream_prefix
 slipway_simulate.install()
 slipway_rules.install(RULES_OFF)
 faults = AwsFaults()
-CALLS = {"identify": identify, "authorize": authorize, "trusts": trusts, "assume": assume, "put-event": put_event,
-         "add-fault": faults.add, "list-faults": faults.list, "remove-faults": faults.remove}
+CALLS = {
+    "identify": identify,
+    "authorize": authorize,
+    "trusts": trusts,
+    "assume": assume,
+    "put-event": put_event,
+    "add-fault": faults.add,
+    "list-faults": faults.list,
+    "remove-faults": faults.remove,
+}
 inner = app_module.app
 
 

@@ -80,8 +80,15 @@ def describe(scope, body):
     operation = headers.get("x-amz-target", "").rsplit(".", 1)[-1] or (form.get("Action") or [""])[0]
     arn = str((sts._sessions.get(key) or {}).get("Arn", ""))
     role = arn.split(":assumed-role/")[1].split("/")[0] if ":assumed-role/" in arn else None
-    return {"region": region, "service": service, "operation": operation, "method": scope["method"], "path": scope["path"],
-            "role": role, "form": bool(form)}
+    return {
+        "region": region,
+        "service": service,
+        "operation": operation,
+        "method": scope["method"],
+        "path": scope["path"],
+        "role": role,
+        "form": bool(form),
+    }
 
 
 async def refuse(call, fault, send):

@@ -23,7 +23,7 @@ class Asked(str):
 
 def members(p, name):
     values, index = [], 1
-    while (value := iam._p(p, f"{name}.member.{index}")):
+    while value := iam._p(p, f"{name}.member.{index}"):
         values.append(value)
         index += 1
     return values
@@ -31,7 +31,7 @@ def members(p, name):
 
 def context_of(p):
     context, index = {"aws:tagkeys": None}, 1
-    while (key := iam._p(p, f"ContextEntries.member.{index}.ContextKeyName")):
+    while key := iam._p(p, f"ContextEntries.member.{index}.ContextKeyName"):
         values = members(p, f"ContextEntries.member.{index}.ContextKeyValues")
         many = (iam._p(p, f"ContextEntries.member.{index}.ContextKeyType") or "").endswith("List")
         context[key.lower()] = values if many else (values[0] if values else None)
@@ -50,8 +50,16 @@ def decision(action, resource, context, principal, account, policies):
     if not policies:
         return "implicitDeny"
     found = EvalContext(
-        principal_arn=principal, principal_type="AssumedRole", principal_account=account, action=action, resource_arn=resource,
-        region=get_region(), source_ip="127.0.0.1", secure_transport=True, service_context=context)
+        principal_arn=principal,
+        principal_type="AssumedRole",
+        principal_account=account,
+        action=action,
+        resource_arn=resource,
+        region=get_region(),
+        source_ip="127.0.0.1",
+        secure_transport=True,
+        service_context=context,
+    )
     return DECISIONS[evaluate(found, policies).decision]
 
 
@@ -61,14 +69,20 @@ def results(actions, asked, principal, account, policies):
         each = [(r, decision(action, r, asked.context, principal, account, policies)) for r in asked.resources]
         denied = [found for _, found in each if found != "allowed"]
         whole = "explicitDeny" if "explicitDeny" in denied else (denied[0] if denied else "allowed")
-        several = "".join(
-            f"<member><EvalResourceName>{escape(r)}</EvalResourceName><EvalResourceDecision>{found}</EvalResourceDecision></member>"
-            for r, found in each) if len(each) > 1 else ""
+        several = (
+            "".join(
+                f"<member><EvalResourceName>{escape(r)}</EvalResourceName><EvalResourceDecision>{found}</EvalResourceDecision></member>"
+                for r, found in each
+            )
+            if len(each) > 1
+            else ""
+        )
         text += (
             f"<member><EvalActionName>{escape(action)}</EvalActionName>"
             f"<EvalResourceName>{escape(each[0][0] if len(each) == 1 else '*')}</EvalResourceName>"
             f"<EvalDecision>{whole}</EvalDecision><MatchedStatements></MatchedStatements>"
-            f"<MissingContextValues></MissingContextValues><ResourceSpecificResults>{several}</ResourceSpecificResults></member>")
+            f"<MissingContextValues></MissingContextValues><ResourceSpecificResults>{several}</ResourceSpecificResults></member>"
+        )
     return text
 
 

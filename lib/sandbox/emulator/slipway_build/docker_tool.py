@@ -56,8 +56,49 @@ def login(options: argparse.Namespace) -> None:
 
 
 def pull(options: argparse.Namespace) -> None:
-    require_login(split(options.image)[0])
+    registry, repository, tag = split(options.image)
+    require_login(registry)
+    place = REGISTRY.match(registry)
+    if place and "@" not in options.image and is_own(place) and not is_pushed(place["region"], repository, tag):
+        end(f"Error response from daemon: manifest for {options.image} not found: manifest unknown")
+    keep(options.image, hashlib.sha256(options.image.encode()).hexdigest())
     print(options.image)
+
+
+def is_own(place: re.Match[str]) -> bool:
+    """Whether a registry is that of the build's account: what others hold is taken to be there."""
+    return client("sts", place["region"]).get_caller_identity()["Account"] == place["account"]
+
+
+def is_pushed(region: str, repository: str, tag: str) -> bool:
+    try:
+        found = client("ecr", region).batch_get_image(repositoryName=repository, imageIds=[{"imageTag": tag}])
+    except (botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError) as error:
+        end(f"Error response from daemon: {error}")
+    return bool(found["images"])
+
+
+def keep(image: str, content: str) -> None:
+    """The machine of the build holds this image from now on."""
+    found = state()
+    remember({**found, "images": {**found["images"], image: content}})
+
+
+def content_of(image: str) -> str:
+    content = state()["images"].get(image)
+    if content is None:
+        end(f"Error response from daemon: No such image: {image}")
+    return content
+
+
+def tag_image(options: argparse.Namespace) -> None:
+    keep(options.target, content_of(options.image))
+
+
+def inspect(options: argparse.Namespace) -> None:
+    repository = options.image.partition("@")[0].rpartition(":")[0] or options.image
+    digest = f"{repository}@sha256:{hashlib.sha256(content_of(options.image).encode()).hexdigest()}"
+    print(options.format.replace("{{index .RepoDigests 0}}", digest) if options.format else json.dumps([{"RepoDigests": [digest]}]))
 
 
 def build(options: argparse.Namespace) -> None:
@@ -131,10 +172,19 @@ def parser() -> argparse.ArgumentParser:
         verb.add_argument("--quiet", "-q", action="store_true")
         verb.add_argument("image")
         verb.set_defaults(run=run)
+    verb = verbs.add_parser("tag")
+    verb.add_argument("image")
+    verb.add_argument("target")
+    verb.set_defaults(run=tag_image)
+    verb = verbs.add_parser("image").add_subparsers(required=True).add_parser("inspect")
+    verb.add_argument("--format", "-f")
+    verb.add_argument("image")
+    verb.set_defaults(run=inspect)
     verb = verbs.add_parser("build")
     verb.add_argument("--file", "-f")
     verb.add_argument("--quiet", "-q", action="store_true")
     verb.add_argument("--platform")
+    verb.add_argument("--label", action="append", default=[])
     for name in ("--build-arg", "--tag", "-t"):
         verb.add_argument(name, action="append", default=[], dest="tag" if name == "-t" else None)
     verb.add_argument("context")

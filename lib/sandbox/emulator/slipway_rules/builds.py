@@ -80,9 +80,7 @@ class RunningBuild:
         except buildspec.BuildFailed as error:
             return self.failed("DOWNLOAD_SOURCE", error)
         self.passed("DOWNLOAD_SOURCE")
-        self.shell = buildspec.Shell(
-            spec.shell, self.folder / "src", {**spec.variables, **environment}, self.folder / "carried", self.emit
-        )
+        self.shell = buildspec.Shell(spec.shell, self.folder / "src", {**spec.variables, **environment}, self.folder / "carried", self.emit)
         return self.run_all(spec.phases)
 
     def run_all(self, phases: list[buildspec.Phase]) -> str:
