@@ -3,7 +3,7 @@
 // replaced by one that behaves like AWS's (test/image/stand-ins). Every RUN line of both files is executed. Needs root, buildah and
 // debootstrap, and about 30 GB of disk; what it cannot have it names. What stays unproven stands in docs/assumptions.md.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
@@ -12,6 +12,8 @@ const TRAINING = path.join(ROOT, 'containers/training');
 const STAND_INS = path.join(ROOT, 'test/image/stand-ins');
 const BASE = 'localhost/slipway-stand-in-base';
 const [CUDA_IMAGE, THIN_IMAGE] = ['localhost/slipway-cuda', 'localhost/slipway-thin'];
+const BASE_PATH =
+  '/usr/local/nvidia/bin:/usr/local/cuda/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const results = [];
 
 /** How the machine reaches its package sources; none of it stays in the project. */
@@ -50,6 +52,7 @@ function check(name, ok, detail = '') {
 function standIns() {
   const folder = path.join(work, 'aws-efa-installer');
   cpSync(STAND_INS, folder, { recursive: true });
+  for (const tool of ['efa_installer.sh', 'curl']) chmodSync(path.join(folder, tool), 0o755);
   const compile = (output, source, ...more) =>
     execFileSync('gcc', ['-shared', '-fPIC', '-o', path.join(folder, output), path.join(folder, source), ...more]);
   compile('libfabric.so.1', 'libfabric.c', '-Wl,-soname,libfabric.so.1');
@@ -70,6 +73,7 @@ function makeBase() {
   }
   const cuda = path.join(root, 'usr/local/cuda/lib64');
   mkdirSync(cuda, { recursive: true });
+  mkdirSync(path.join(root, 'usr/local/cuda/bin'), { recursive: true });
   execFileSync('gcc', [
     '-shared',
     '-fPIC',
@@ -81,11 +85,20 @@ function makeBase() {
   writeFileSync(path.join(root, 'opt/nvidia/nvidia_entrypoint.sh'), '#!/bin/sh\nexec "$@"\n', { mode: 0o755 });
   mkdirSync(path.join(root, 'opt/stand-ins'), { recursive: true });
   cpSync(path.join(work, 'efa.tar.gz'), path.join(root, 'opt/stand-ins/efa.tar.gz'));
-  cpSync(path.join(STAND_INS, 'curl'), path.join(root, 'usr/local/bin/curl'));
+  cpSync(path.join(work, 'aws-efa-installer/curl'), path.join(root, 'usr/local/cuda/bin/curl'));
   rmSync(path.join(root, 'var/lib/apt/lists'), { recursive: true, force: true });
   mkdirSync(path.join(root, 'var/lib/apt/lists/partial'), { recursive: true });
   const container = buildah('from', 'scratch').trim();
   buildah('add', '--quiet', container, root, '/');
+  // As NVIDIA's images set them.
+  buildah(
+    'config',
+    '--env',
+    `PATH=${BASE_PATH}`,
+    '--env',
+    'LD_LIBRARY_PATH=/usr/local/nvidia/lib:/usr/local/nvidia/lib64',
+    container,
+  );
   buildah('commit', '--quiet', '--rm', container, BASE);
   rmSync(root, { recursive: true, force: true });
 }
@@ -146,7 +159,8 @@ function selfTest(name, spoil, says) {
 }
 
 function last(output) {
-  return output.trim().split('\n').slice(-8).join(' | ').slice(-900);
+  const lines = output.split('\n').filter((line) => /[!-~]/.test(line));
+  return lines.slice(-8).join(' | ').slice(-900);
 }
 
 standIns();

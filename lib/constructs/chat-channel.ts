@@ -5,7 +5,7 @@ import * as iam from 'aws-cdk-lib/aws-iam';
 import type * as kms from 'aws-cdk-lib/aws-kms';
 import * as sns from 'aws-cdk-lib/aws-sns';
 import { Construct } from 'constructs';
-import { isSandbox } from './sandbox-context';
+import { isDeployed } from './embedded-aws';
 
 export interface ChatChannelProps {
   /** Name of the environment. */
@@ -40,7 +40,7 @@ export class ChatChannel extends Construct {
       masterKey: encryptionKey,
       enforceSSL: true,
     });
-    if (isSandbox(this)) return;
+    if (!isDeployed(this, 'slack')) return;
     const { region } = Stack.of(this);
     new chatbot.SlackChannelConfiguration(this, 'Slack', {
       // Another channel is another configuration, which is made before the old one goes.

@@ -49,6 +49,10 @@ export const LEFT_OUT = {
     why: 'MiniStack records no flow logs',
     lacks: ['AWS::EC2::FlowLog', 'AWS::Logs::LogGroup', 'AWS::IAM::Role', 'AWS::IAM::Policy'],
   },
+  slack: {
+    why: 'MiniStack has no Amazon Q Developer in chat applications',
+    lacks: ['AWS::Chatbot::SlackChannelConfiguration', 'AWS::IAM::Role'],
+  },
   budget: { why: 'MiniStack has no AWS Budgets', lacks: ['AWS::Budgets::Budget'] },
   lustre: {
     why: 'MiniStack has no FSx',

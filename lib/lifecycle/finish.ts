@@ -269,14 +269,15 @@ const BEAT_MS = 60_000;
 const STOP_MS = 120_000;
 
 /**
- * When a job ended of which the service keeps nothing: with its last heartbeat, or with the stop that was sent, else when it was first
- * missed. Only a job that is over can be deleted (DeleteTrainingJob), so that it was billed until then.
+ * When a job ended of which the service keeps nothing: with its last heartbeat, with the stop that was sent, or when the service last said
+ * that it was alive without beats, whichever is the latest; without any heartbeat when it was first missed. Only a job that is over can be
+ * deleted (DeleteTrainingJob), so that it was billed until then.
  */
-function lastSeenAlive({ progress, absentSince, stop }: Attempt, now: EpochMs): EpochMs {
+function lastSeenAlive({ progress, absentSince, aliveAt = 0, stop }: Attempt, now: EpochMs): EpochMs {
   const missedAt = absentSince ?? now;
   if (!progress) return missedAt;
   const stoppedAt = stop?.sentAt === undefined ? 0 : stop.sentAt + STOP_MS;
-  return Math.min(missedAt, Math.max(progress.beatAt + BEAT_MS, stoppedAt));
+  return Math.min(missedAt, Math.max(progress.beatAt + BEAT_MS, stoppedAt, aliveAt));
 }
 
 /** A job of our name that is not the one we made: its creation time differs, so the name was freed and taken again. */
