@@ -5,7 +5,7 @@ import { callControl } from './control-client';
 import { EXIT, UsageError } from './exit';
 import type { CommonOptions } from './inputs';
 import { sinceMillis } from './logs';
-import { runTarget } from './run-target';
+import { RUN_ID, runTarget } from './run-target';
 import { readStatus } from './status';
 import type { Terminal } from './terminal';
 
@@ -14,8 +14,8 @@ export interface EventOptions extends CommonOptions {
   since?: string;
 }
 
-/** Ids end in the time of their start; an environment's name has no hyphen. */
-const RUN_ID = /^[a-z0-9][a-z0-9-]*-\d{12}$/;
+/** An id that `launch` made ends in the time of its start; an environment's name has no hyphen. */
+const MADE_ID = /-\d{12}$/;
 const ENVIRONMENT = /^[a-z][a-z0-9]{0,11}(\/[a-z][a-z0-9]{0,11})?$/;
 /** Of all runs of a team, where nothing else is asked. */
 const DAY_MS = 86_400_000;
@@ -27,12 +27,7 @@ const OVER = ['completed', 'failed', 'stopped'];
 
 /** `slipway events RUN|ENVIRONMENT`: decisions, attempts, commits and notices in the order of time. */
 export async function events(target: string | undefined, options: EventOptions, terminal: Terminal): Promise<number> {
-  const runId = target !== undefined && RUN_ID.test(target) ? target : undefined;
-  if (target !== undefined && runId === undefined && !ENVIRONMENT.test(target)) {
-    throw new UsageError(
-      `events: must be given a run id (<name>-<yymmddhhmmss>) or an environment, got ${target}; slipway list shows the ids`,
-    );
-  }
+  const runId = runOf(target, options.environment);
   const now = Date.now();
   const since = sinceMillis(options.since, now) ?? (runId ? undefined : now - DAY_MS);
   const environment = options.environment ?? (runId === undefined ? target : undefined);
@@ -47,6 +42,17 @@ export async function events(target: string | undefined, options: EventOptions, 
     from = Math.max(from ?? 0, (last ?? 0) - LATE_MS) || undefined;
     await sleep(Number(process.env.SLIPWAY_POLL_SECONDS ?? POLL_MS / 1000) * 1000);
   }
+}
+
+/** The run that the target names; undefined where it names an environment. Beside `--environment` it is a run, whatever it looks like. */
+export function runOf(target: string | undefined, environment: string | undefined): string | undefined {
+  if (target === undefined || target === environment) return undefined;
+  const isEnvironment = environment === undefined && !MADE_ID.test(target) && ENVIRONMENT.test(target);
+  if (isEnvironment) return undefined;
+  if (RUN_ID.test(target)) return target;
+  throw new UsageError(
+    `events: must be given a run id (<name>-<yymmddhhmmss>) or an environment, got ${target}; slipway list shows the ids`,
+  );
 }
 
 /** Prints what was not printed before, page by page; answers when the last line was written. */

@@ -15,6 +15,7 @@ import {
   requireSupported,
 } from './inputs';
 import { preflightRun } from './preflight';
+import { RUN_ID } from './run-target';
 import { mentionSmoke } from './smoke-record';
 import { submit } from './submit';
 import { issueLine, json, type Terminal } from './terminal';
@@ -31,8 +32,6 @@ export interface LaunchOptions extends CommonOptions {
   /** The same code and strategy small: true or the place. */
   smoke?: true | string;
 }
-
-const RUN_ID = /^[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?$/;
 
 /** `slipway launch FILE`: validate, preflight, show the cost, ask, upload the code, submit. */
 export async function launch(file: string, options: LaunchOptions, terminal: Terminal): Promise<number> {

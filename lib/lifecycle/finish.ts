@@ -237,11 +237,15 @@ export function vanished(record: RunRecord, attempt: Attempt, observed: Observed
   const verdict: Verdict = { failureClass: 'deleted', reason, signature: 'deleted' };
   const attemptProgress = nextProgress(attempt, observed.heartbeat, now);
   const steps = stepsOf(attemptProgress);
-  const endedAt = lastSeenAlive({ ...attempt, progress: attemptProgress }, now);
-  const costUsd = attemptCostUsd(record, attempt, endedAt);
+  const beatAt = observed.heartbeat?.attempt === attempt.number ? observed.heartbeat.writtenAt : undefined;
+  const endedAt = lastSeenAlive(attempt, beatAt, now);
+  // Of a job that was never described the first step is the earliest that is known.
+  const trainingStartedAt = attempt.trainingStartedAt ?? attemptProgress?.starts?.[0]?.firstStepAt ?? undefined;
+  const costUsd = attemptCostUsd(record, { ...attempt, trainingStartedAt }, endedAt);
   const ended: Partial<RunRecord> & { attempt: Attempt } = {
     attempt: {
       ...attempt,
+      trainingStartedAt,
       progress: attemptProgress,
       firstStep: attempt.firstStep ?? steps.first,
       lastStep: steps.last ?? attempt.lastStep,
@@ -264,19 +268,21 @@ export function vanished(record: RunRecord, attempt: Attempt, observed: Observed
 
 /** The driver beats every minute until training ends. */
 const BEAT_MS = 60_000;
-
 /** After StopTrainingJob the containers have this long: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_StopTrainingJob.html */
 const STOP_MS = 120_000;
 
 /**
- * When a job ended of which the service keeps nothing: with its last heartbeat, or with the stop that was sent, else when it was first
- * missed. Only a job that is over can be deleted (DeleteTrainingJob), so that it was billed until then.
+ * When a job ended of which the service keeps nothing: with its last heartbeat, with the stop that was sent, or when the service last said
+ * that it was alive without beats, whichever is the latest. Only a job that is over can be deleted (DeleteTrainingJob), so that it was billed
+ * until then. Without `beatAt`, of a heartbeat read just now, it ended when it was first missed: the beat that the record remembers may be an hour old.
  */
-function lastSeenAlive({ progress, absentSince, stop }: Attempt, now: EpochMs): EpochMs {
-  const missedAt = absentSince ?? now;
-  if (!progress) return missedAt;
+function lastSeenAlive(attempt: Attempt, beatAt: EpochMs | undefined, now: EpochMs): EpochMs {
+  const { absentSince: missedAt = now, aliveAt = 0, stop } = attempt;
+  if (beatAt === undefined) return missedAt;
   const stoppedAt = stop?.sentAt === undefined ? 0 : stop.sentAt + STOP_MS;
-  return Math.min(missedAt, Math.max(progress.beatAt + BEAT_MS, stoppedAt));
+  const seenAt = Math.max(beatAt + BEAT_MS, stoppedAt, aliveAt);
+  // A beat after the job was missed: our clock is behind that of S3.
+  return beatAt > missedAt ? seenAt : Math.min(missedAt, seenAt);
 }
 
 /** A job of our name that is not the one we made: its creation time differs, so the name was freed and taken again. */

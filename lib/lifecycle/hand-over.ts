@@ -35,7 +35,9 @@ export function handOverStop(
 ): AttemptStop | undefined {
   if (!handOver) return undefined;
   const canSave = job.secondaryStatus === 'Training' && readsRequests(policy);
-  if (canSave && now - handOver.at < HAND_OVER_GRACE_MS) return undefined;
+  // Its container has ended; a stop would cut off the upload of what was saved.
+  const hasSaved = job.secondaryStatus === 'Uploading';
+  if ((canSave || hasSaved) && now - handOver.at < HAND_OVER_GRACE_MS) return undefined;
   return { why: 'hand-over', at: now, text: handOver.text };
 }
 

@@ -52,6 +52,8 @@ const TRAINING: readonly Cause[] = ['step', 'save', 'eval'];
 
 /** The cause that begins with a line of the timeline; undefined when the line changes none. */
 function causeAfter(line: TimelineEvent, before: Cause): Cause | undefined {
+  // A clock that was put back writes the end of a run before lines that came earlier: only a resume goes on.
+  if (before === 'stopped' && line.what !== 'resume-asked') return undefined;
   switch (line.what) {
     case 'run-intended':
     case 'run-confirmed':

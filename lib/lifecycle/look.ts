@@ -20,10 +20,11 @@ const STEP_AGE_MS = 600_000;
 export function isSteady(record: RunRecord): boolean {
   const { attempt, outbox, desired, state } = record;
   if (!attempt || state !== 'running' || desired !== 'run' || outbox.length > 0) return false;
-  const { phase, status, secondaryStatus, stop, handOver, suspectedHangAt, unreadSince, absentSince, progress } =
-    attempt;
+  const { phase, status, secondaryStatus, progress } = attempt;
+  const { stop, handOver, suspectedHangAt, aliveAt, unreadSince, absentSince } = attempt;
   const isTraining = phase === 'created' && status === 'InProgress' && secondaryStatus === 'Training';
-  const isQuestioned = [stop, handOver, suspectedHangAt, unreadSince, absentSince].some((since) => since !== undefined);
+  const questions = [stop, handOver, suspectedHangAt, aliveAt, unreadSince, absentSince];
+  const isQuestioned = questions.some((since) => since !== undefined);
   return isTraining && !isQuestioned && hasTimedStep(progress);
 }
 

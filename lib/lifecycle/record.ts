@@ -182,6 +182,8 @@ export interface Attempt {
   progress?: Progress;
   firstStep: number | null;
   lastStep: number | null;
+  /** When the service last said that the job was alive although its heartbeat was late; undefined = it was not late. */
+  aliveAt?: EpochMs;
   /** Since when the heartbeat could not be read; undefined = it could, or was not there. */
   unreadSince?: EpochMs;
   /** First time the hang rule was met; the stop needs a second look by our own clock. */

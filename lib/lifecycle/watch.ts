@@ -15,6 +15,8 @@ const STOP_AGAIN_MS = 180_000;
 const CAPACITY_ALARM_MS = 3_600_000;
 /** A stop takes two minutes; one that takes this long is a person's to ask the service about. */
 const STOPPING_ALARM_MS = 3_600_000;
+/** The driver beats every minute: three are missing. */
+const LATE_BEAT_MS = 180_000;
 /** A heartbeat that nobody can read for this long is told of: a passing error is not. */
 const UNREAD_ALARM_MS = 1_200_000;
 
@@ -82,12 +84,17 @@ function see(attempt: Attempt, job: PresentJob, observed: Observed, now: EpochMs
     trainingSince: trainingSince(attempt, job, now),
     pauses: job.pauses ?? attempt.pauses,
     selected: job.selected ?? attempt.selected,
+    aliveAt: isLate(progress, now) ? now : undefined,
     unreadSince: isUnread(attempt, observed) ? (attempt.unreadSince ?? now) : undefined,
     progress,
     firstStep: attempt.firstStep ?? steps.first ?? step,
     lastStep: step ?? steps.last ?? attempt.lastStep,
   };
 }
+
+/** Without beats only the service says how long the job lives, and what it is billed for. */
+const isLate = (progress: Attempt['progress'], now: EpochMs): boolean =>
+  progress !== undefined && now - progress.beatAt > LATE_BEAT_MS;
 
 /** The service says it, or the status that we saw before was another one. */
 function trainingSince(attempt: Attempt, job: PresentJob, now: EpochMs): EpochMs | undefined {

@@ -2,9 +2,8 @@
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readdirSync } from 'node:fs';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { adminOf } from '../../lib/sandbox/testing';
+import { adminOf, eventually } from '../../lib/sandbox/testing';
 import { type Deployed, deployedSandbox } from './support/deployed';
 import { ROOT } from './support/sandbox';
 
@@ -18,7 +17,7 @@ queue: { preemption: { afterMinutes: 0, leastTrainingMinutes: 0, protectedMinute
 /** Two m5.xlarge; totals and instances of a job as needed. */
 const QUOTAS = { 'L-CCE2AFA6': 2, 'L-00C91CB5': 64, 'L-622CFD70': 64 };
 const BUCKET = 'slipway-e2e-000000000000-us-west-2-data';
-const STEPS = 40;
+const STEPS = 30;
 const SHORT = `name: short
 code: { source: ./src, entryPoint: wait.py }
 compute: { instanceType: ml.m5.xlarge, instanceCount: 1 }
@@ -35,7 +34,7 @@ beforeAll(async () => {
     {},
     {
       'runs/short.yaml': SHORT,
-      'runs/src/wait.py': 'import time\ntime.sleep(15)\n',
+      'runs/src/wait.py': 'import os, time\ntime.sleep(float(os.environ.get("SECONDS", "0")))\n',
     },
   );
   const library = execFileSync('python3', ['-c', 'import os; print(os.path.dirname(os.__file__))'], {
@@ -70,7 +69,6 @@ async function launch(runId: string, ...set: string[]): Promise<void> {
     'training.globalBatchSize=4',
     'distribution.processesPerHost=1',
     'code.arguments.save-every-steps=10',
-    'code.arguments.minimum-step-seconds=0.5',
     'environmentVariables.SLIPWAY_HAND_OVER_SECONDS="1"',
     ...set,
   ];
@@ -84,26 +82,29 @@ const short = (runId: string, ...set: string[]) =>
     ...set.flatMap((o) => ['--set', o]),
   );
 
-/** What the schedule does every five minutes. */
-async function tick(): Promise<void> {
-  const payload = ['--payload', '{"slipway":"tick"}'];
-  const answer = path.join(deployed.folder, 'tick.json');
-  await deployed.aws('lambda', 'invoke', '--function-name', 'slipway-e2e-reconcile', ...payload, answer);
+interface Told {
+  at: string;
+  what: string;
+  evidence: Record<string, unknown>;
 }
+/** The objects that a command prints, one a line. */
+const printed = async <T>(...command: string[]) =>
+  (await deployed.slipway(...command, '--json'))
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as T);
+const events = (runId: string) => printed<Told>('events', runId);
 
-/** Until a run has made so many steps. */
-async function reaches(runId: string, step: number): Promise<void> {
-  for (let tries = 0; tries < 120; tries++) {
-    if (((await status(runId)).step ?? 0) >= step) return;
-    await sleep(500);
-  }
-  throw new Error(`${runId} did not reach step ${step}: ${JSON.stringify(await status(runId))}`);
-}
+/** Until a run has made so many steps, by its log: the heartbeat that `status` shows is up to a minute old. */
+const reaches = (runId: string, step: number) =>
+  eventually(async () => (await losses(runId)).size >= step, {
+    timeoutSeconds: 120,
+    what: `step ${step} of ${runId}`,
+  });
 
 /** Of each step the loss of the attempt that made it last. */
 async function losses(runId: string): Promise<Map<number, number>> {
-  const lines = (await deployed.slipway('logs', runId, '--json')).trim().split('\n');
-  const messages = lines.map((line) => (JSON.parse(line) as { message: string }).message);
+  const messages = (await printed<{ message: string }>('logs', runId)).map(({ message }) => message);
   const steps = messages
     .filter((message) => message.startsWith('slipway {"event":"step"'))
     .map((message) => JSON.parse(message.slice(8)) as { step: number; loss: number });
@@ -113,25 +114,29 @@ async function losses(runId: string): Promise<Map<number, number>> {
 const byStep = (found: Map<number, number>) => [...found].sort((a, b) => a[0] - b[0]);
 
 test('a preemptible run makes room, resumes, and has the losses of an undisturbed one to the last digit', async () => {
-  await launch('background', 'preemptible=true', 'compute.instanceCount=2', 'code.arguments.minimum-step-seconds=1.5');
-  await reaches('background', 5);
-  // The control plane looks every five minutes, and asks only jobs that it has seen training.
-  await tick();
+  await launch('background', 'preemptible=true', 'compute.instanceCount=2', 'code.arguments.minimum-step-seconds=1');
+  await reaches('background', 3);
   await short('urgent', 'compute.instanceCount=2');
-  await tick();
   expect(await ended('urgent')).toMatchObject({ state: 'completed', attempts: [{ status: 'Completed' }] });
   const background = await ended('background');
   expect(background).toMatchObject({ state: 'completed', attempts: [{ status: 'Failed' }, { status: 'Completed' }] });
   const [first, second] = background.attempts;
   expect(first?.reason).toBe('asked to save and make room for urgent');
+  const job = ['sagemaker', 'describe-training-job', '--training-job-name', 'e2e-background-a001'];
+  expect(await deployed.aws(...job)).toMatchObject({ FailureReason: expect.stringContaining('exit code: 76') });
   // The save at the hand-over keeps every step.
   expect(second?.firstStep).toBe((first?.lastStep ?? 0) + 1);
+  expect(first?.lastStep).toBeGreaterThanOrEqual(3);
   expect(first?.lastStep).toBeLessThan(STEPS);
 
-  const told = (await deployed.slipway('events', 'background', '--json')).trim().split('\n');
-  const what = told.map((line) => (JSON.parse(line) as { what: string }).what);
+  const told = await events('background');
+  const what = told.map((line) => line.what);
   expect(what).toEqual(expect.arrayContaining(['hand-over-asked', 'attempt-ended', 'run-preempted', 'run-completed']));
   expect(what.indexOf('hand-over-asked')).toBeLessThan(what.indexOf('run-preempted'));
+  // It left by itself, and waits where it stood before.
+  expect(what).not.toContain('stop-decided');
+  const [joined, back] = ['run-confirmed', 'run-preempted'].map((one) => told.find((line) => line.what === one));
+  expect(back?.evidence.queuedAt).toBe(Date.parse(joined?.at ?? ''));
 
   const [disturbed, undisturbed] = [await losses('background'), await losses('calm')];
   expect(undisturbed.size).toBe(STEPS);
@@ -139,15 +144,19 @@ test('a preemptible run makes room, resumes, and has the losses of an undisturbe
 });
 
 test('a run of one to two instances starts with the one that is free and goes on with two, at the same losses to rounding', async () => {
-  await short('blocker');
+  await short('blocker', 'environmentVariables.SECONDS="600"');
+  await launch('grows', 'compute.instanceCount={"min":1,"max":2}', 'code.arguments.minimum-step-seconds=0.6');
+  await reaches('grows', 1);
+  // Its room is free from now on; the next attempt takes it.
+  await deployed.slipway('stop', 'blocker');
+  await eventually(async () => (await status('blocker')).state === 'stopped', { what: 'blocker stopped' });
   await adminOf(deployed).fault({
     kind: 'instance-killed',
     jobName: 'e2e-grows-a001',
     host: 1,
-    step: 34,
+    step: 14,
     as: 'container',
   });
-  await launch('grows', 'compute.instanceCount={"min":1,"max":2}', 'code.arguments.minimum-step-seconds=1');
   const grows = await ended('grows');
   expect(grows).toMatchObject({ state: 'completed' });
   expect(grows.attempts.map((a) => [a.status, a.instanceCount])).toEqual([

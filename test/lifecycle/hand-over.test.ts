@@ -52,6 +52,12 @@ describe('a request to make room', () => {
     expect(run(record, live, T0 + HOUR + 15 * MINUTE).effects).toMatchObject([{ do: 'stop', why: 'hand-over' }]);
   });
 
+  test('is no stop while the job uploads what it saved', () => {
+    const { record } = run(asked(), live);
+    const uploads = seeing({ job: job({ secondaryStatus: 'Uploading' }), heartbeat: beat(true) });
+    expect(run(record, uploads, T0 + HOUR + MINUTE).effects).toEqual([]);
+  });
+
   test.each([
     ['no driver reads requests', { policy: policy({ beats: false }) }, job()],
     ['the job has no instances', {}, job({ secondaryStatus: 'Interrupted' })],

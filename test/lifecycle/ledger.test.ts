@@ -38,6 +38,11 @@ describe('every second has one cause', () => {
     expect(ledger(lines, T0 + 82 * MINUTE).seconds).toMatchObject({ step: 900, lost: 300, hang: 1920 });
   });
 
+  test('a run that is over stays off the clock, although a clock that was put back dates its end before other lines', () => {
+    const lines = [...START, at(60, 'run-completed'), status(61, 'Uploading')];
+    expect(ledger(lines, T0 + 10 * HOUR).totalSeconds).toBe(3600);
+  });
+
   test('a stopped run is off the clock until it is resumed', () => {
     const lines = [...START, at(60, 'run-stopped'), at(600, 'resume-asked'), at(601, 'run-admitted')];
     expect(ledger(lines, T0 + 602 * MINUTE).seconds).toMatchObject({ stopped: 32_400, queued: 660, pending: 660 });

@@ -54,15 +54,35 @@ describe('an attempt that ended is booked at what it is billed', () => {
   });
 
   test('deleted: until its last heartbeat, or until it was missed', () => {
-    const deleted = (heartbeat?: { attempt: number; step: number; phase: string; writtenAt: number }) => {
+    type Beat = { attempt: number; step: number; phase: string; writtenAt: number };
+    const deleted = (heartbeat?: Beat, last?: Beat) => {
+      const absent = seeing({ job: { kind: 'absent' }, heartbeat: last });
       let r: RunRecord = run(record(P5), seeing({ job: job(), heartbeat }), T0 + 9 * HOUR).record;
-      r = run(r, seeing({ job: { kind: 'absent' } }), T0 + 9 * HOUR + 5 * MINUTE).record;
-      return run(r, seeing({ job: { kind: 'absent' } }), T0 + 9 * HOUR + 10 * MINUTE).record;
+      r = run(r, absent, T0 + 9 * HOUR + 5 * MINUTE).record;
+      return run(r, absent, T0 + 9 * HOUR + 10 * MINUTE).record;
     };
+    const beat = { attempt: 1, step: 5, phase: '', writtenAt: T0 + 9 * HOUR };
     expect(deleted().spentUsd).toBeCloseTo((9 + 5 / 60) * hourly(P5), 6);
-    const beaten = deleted({ attempt: 1, step: 5, phase: '', writtenAt: T0 + 9 * HOUR });
+    const ahead = { ...beat, writtenAt: T0 + 9 * HOUR + 7 * MINUTE };
+    expect(deleted(beat, ahead).attempt?.endedAt).toBe(ahead.writtenAt + MINUTE);
+    const beaten = deleted(beat, beat);
+    expect(deleted(beat).attempt?.endedAt).toBe(T0 + 9 * HOUR + 5 * MINUTE);
     expect(beaten.spentUsd).toBeCloseTo((9 + 1 / 60) * hourly(P5), 6);
     expect(beaten.attempt).toMatchObject({ failureClass: 'deleted', endedAt: T0 + 9 * HOUR + MINUTE });
+  });
+
+  test('deleted after its heartbeat had stopped: until the service last said that it was alive', () => {
+    const heartbeat = { attempt: 1, step: 5, phase: '', writtenAt: T0 + 9 * HOUR };
+    const absent = seeing({ job: { kind: 'absent' }, heartbeat });
+    const looks = [
+      [2, seeing({ job: job(), heartbeat })],
+      [15, seeing({ job: job(), heartbeat })],
+      [20, absent],
+      [25, absent],
+    ] as const;
+    const after = looks.reduce((r, [minute, seen]) => run(r, seen, T0 + 9 * HOUR + minute * MINUTE).record, record(P5));
+    expect(after.attempt).toMatchObject({ failureClass: 'deleted', endedAt: T0 + 9 * HOUR + 15 * MINUTE });
+    expect(after.spentUsd).toBeCloseTo(9.25 * hourly(P5), 6);
   });
 
   test('with a warm pool: until it expires when the run is over', () => {

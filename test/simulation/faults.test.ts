@@ -79,6 +79,12 @@ describe('faults of a job', () => {
     expect(broken(result)).toEqual([]);
   });
 
+  test('is interrupted while it downloads: it trains once it has instances again', async () => {
+    const result = await played({ faults: [{ at: '2m', job: 'a#1', status: 'Interrupted', minutes: 60 }] });
+    expect(runOf(result).trainedSeconds).toBeLessThan(22_380 + 130);
+    expect(broken(result)).toEqual([]);
+  });
+
   test('a stop takes as long as the scenario says', async () => {
     const faults = [{ job: 'a#1', stopTakesMinutes: 60 }];
     const a = runOf(await played({ faults, calls: [{ at: '2h', do: 'stop', run: 'a' }] }));

@@ -107,7 +107,7 @@ export class Fleet {
     job.setAside.push({ host, reason });
     job.stepping?.pause(this.clock.now, false);
     job.stepping?.starts.next(this.clock.now);
-    this.timer(job, job.truth?.behaviour.startMs ?? 0, () => this.beginSteps(job));
+    this.whileHeld(job, job.truth?.behaviour.startMs ?? 0, () => this.beginSteps(job));
     return true;
   }
 
@@ -138,9 +138,8 @@ export class Fleet {
   }
 
   delete(job: SimJob): void {
-    const { now } = this.clock;
     if (isLive(job)) this.end(job, 'Stopped', 'Stopped');
-    job.deletedAt = now;
+    job.deletedAt = this.clock.now;
     this.jobs.delete(job.name);
     this.hooks.onRoom();
   }
@@ -178,31 +177,22 @@ export class Fleet {
     this.instances.hold(job, chosen, 1);
     this.turn(job, 'InProgress', 'Downloading');
     const startMs = job.truth?.behaviour.startMs ?? 0;
-    this.timer(job, startMs / 2, () => {
+    this.whileHeld(job, startMs / 2, () => {
       job.driverSince = this.clock.now;
       job.stepping?.starts.renew();
       this.turn(job, 'InProgress', 'Training');
     });
-    this.timer(job, startMs, () => this.beginSteps(job));
+    this.whileHeld(job, startMs, () => this.beginSteps(job));
     this.limitRuntime(job);
   }
 
   /** MaxRuntime counts the time with instances; the built-in trainer leaves before it, after a checkpoint. */
   private limitRuntime(job: SimJob): void {
     const runtimeMs = (job.request.StoppingCondition?.MaxRuntimeInSeconds ?? 86_400) * 1000;
-    const left = runtimeMs - job.heldMs;
-    const { held } = job;
-    const since = job.heldSince;
-    const isSame = () => job.held === held && job.heldSince === since && job.status === 'InProgress';
-    this.timer(job, left, () => isSame() && this.cut(job, 'MaxRuntimeExceeded'));
-    const { truth } = job;
-    if (!truth?.isBuiltin) return;
+    this.whileHeld(job, runtimeMs - job.heldMs, () => this.cut(job, 'MaxRuntimeExceeded'));
+    if (!job.truth?.isBuiltin) return;
     const early = reserveMs(runtimeMs) + 2 * job.secondsPerStep * 1000 + 2 * SAVE_MS;
-    this.timer(job, runtimeMs - early, () => {
-      if (!isSame() || !job.stepping?.isGoing) return;
-      job.stepping.pause(this.clock.now, true);
-      this.end(job, 'Failed', 'Failed', algorithmError(76, 'hand-over', 'the deadline of the attempt is near'));
-    });
+    this.whileHeld(job, runtimeMs - early, () => this.leave(job, 'the deadline of the attempt is near'));
   }
 
   private beginSteps(job: SimJob): void {
@@ -227,24 +217,26 @@ export class Fleet {
   }
 
   private leaveSoon(job: SimJob): void {
-    const { truth, stepping } = job;
-    if (!job.isAskedToLeave || !truth?.isBuiltin || !stepping?.isGoing) return;
-    this.timer(job, job.secondsPerStep * 1000 + SAVE_MS, () => {
-      if (!stepping.isGoing || job.status !== 'InProgress') return;
-      stepping.pause(this.clock.now, true);
-      this.end(job, 'Failed', 'Failed', algorithmError(76, 'hand-over', 'asked to hand over'));
-    });
+    if (!job.isAskedToLeave || !job.truth?.isBuiltin || !job.stepping?.isGoing) return;
+    this.whileHeld(job, job.secondsPerStep * 1000 + SAVE_MS, () => this.leave(job, 'asked to hand over'));
+  }
+
+  /** The built-in trainer saves and ends. */
+  private leave(job: SimJob, why: string): void {
+    if (!job.stepping?.isGoing) return;
+    job.stepping.pause(this.clock.now, true);
+    this.end(job, 'Failed', 'Failed', algorithmError(76, 'hand-over', why));
   }
 
   private finishLater(job: SimJob): void {
     const { stepping } = job;
     const at = stepping?.endsAt() ?? Number.POSITIVE_INFINITY;
     if (!stepping || !Number.isFinite(at)) return;
-    this.timer(job, at - this.clock.now, () => {
-      if (!stepping.isGoing || stepping.endsAt() !== at || job.status !== 'InProgress') return;
+    this.whileHeld(job, at - this.clock.now, () => {
+      if (!stepping.isGoing || stepping.endsAt() !== at) return;
       stepping.pause(this.clock.now, true);
       this.turn(job, 'InProgress', 'Uploading');
-      this.timer(job, UPLOAD_MS, () => this.end(job, 'Completed', 'Completed'));
+      this.whileHeld(job, UPLOAD_MS, () => this.end(job, 'Completed', 'Completed'));
     });
   }
 
@@ -287,6 +279,14 @@ export class Fleet {
     const { now } = this.clock;
     job.history.push(viewOf(job, now, endedAt, this.hooks.billedShare(job)));
     this.hooks.onChange(job);
+  }
+
+  /** What becomes of the present instances: a stop and an interruption end it. */
+  private whileHeld(job: SimJob, ms: number, run: () => void): void {
+    const { held, heldSince } = job;
+    this.timer(job, ms, () => {
+      if (job.held === held && job.heldSince === heldSince && job.status === 'InProgress') run();
+    });
   }
 
   private timer(job: SimJob, ms: number, run: () => void): void {
