@@ -47,7 +47,7 @@ function convert(found: ZodIssue, keysAt: (path: readonly PropertyKey[]) => stri
         ),
       ];
     default:
-      return [schemaIssue('schema/format', path, found.message, found.input, 'mend the value')];
+      return [schemaIssue('schema/format', path, found.message, found.input, 'correct the value')];
   }
 }
 

@@ -28,7 +28,7 @@ test.each([
   ['teams: { nlp: { share: .nan } }', 'teams.nlp.share: must be a number, got NaN; change the value'],
   [
     'teams: { nlp: { principals: ["arn:aws:iam::111122223333:role/*"] } }',
-    'teams.nlp.principals[0]: must be the ARN of an IAM role or user, or arn:aws:iam::<account>:root, got arn:aws:iam::111122223333:role/*; mend the value',
+    'teams.nlp.principals[0]: must be the ARN of an IAM role or user, or arn:aws:iam::<account>:root, got arn:aws:iam::111122223333:role/*; correct the value',
   ],
   [
     'network: { availabilityZoneIds: us-west-2a }',
@@ -36,19 +36,19 @@ test.each([
   ],
   [
     'network: { availabilityZoneIds: [usw2-az1, usw2-az1] }',
-    'network.availabilityZoneIds: must name each entry once, got ["usw2-az1","usw2-az1"]; mend the value',
+    'network.availabilityZoneIds: must name each entry once, got ["usw2-az1","usw2-az1"]; correct the value',
   ],
   [
     'storage: { external: [{ s3: "s3://abc/*" }] }',
-    'storage.external[0].s3: must be an S3 URI such as s3://bucket/prefix/, without * and ?, got s3://abc/*; mend the value',
+    'storage.external[0].s3: must be an S3 URI such as s3://bucket/prefix/, without * and ?, got s3://abc/*; correct the value',
   ],
   [
     'storage: { external: [{ s3: "s3://abc", kmsKeyArn: "arn:aws:kms:us-west-2:111122223333:alias/a" }] }',
-    'storage.external[0].kmsKeyArn: must be the ARN of a KMS key, not of an alias, got arn:aws:kms:us-west-2:111122223333:alias/a; mend the value',
+    'storage.external[0].kmsKeyArn: must be the ARN of a KMS key, not of an alias, got arn:aws:kms:us-west-2:111122223333:alias/a; correct the value',
   ],
   [
     'storage: { fileSystems: { a: { efs: efs-1, directoryPath: a } } }',
-    'storage.fileSystems.a.efs: must be a file system id such as fs-0123456789abcdef0, got efs-1; mend the value',
+    'storage.fileSystems.a.efs: must be a file system id such as fs-0123456789abcdef0, got efs-1; correct the value',
   ],
   [
     'storage: { checkpointExpirationDays: 99999999999 }',
@@ -56,12 +56,12 @@ test.each([
   ],
   [
     'notifications: { emails: [a@example.com, a@example.com] }',
-    'notifications.emails: must name each entry once, got ["a@example.com","a@example.com"]; mend the value',
+    'notifications.emails: must name each entry once, got ["a@example.com","a@example.com"]; correct the value',
   ],
-  ['notifications: { emails: [a] }', 'notifications.emails[0]: must be an e-mail address, got a; mend the value'],
+  ['notifications: { emails: [a] }', 'notifications.emails[0]: must be an e-mail address, got a; correct the value'],
   [
     'budget: { monthlyUsd: 5, thresholdsPercent: [50, 50] }',
-    'budget.thresholdsPercent: must name each entry once, got [50,50]; mend the value',
+    'budget.thresholdsPercent: must name each entry once, got [50,50]; correct the value',
   ],
   [
     'guardrails: { allowedInstanceTypes: [] }',

@@ -58,7 +58,7 @@ describe('loadRun', () => {
     const { value, issues } = loadRun('name: A\ncompute: { instanceCount: 0 }\ndistrbution: {}\n');
     expect(value).toBeUndefined();
     expect(issues.map((i) => i.message)).toEqual([
-      'name: must be 1-32 lower-case letters, digits or inner hyphens, got A; mend the value',
+      'name: must be 1-32 lower-case letters, digits or inner hyphens, got A; correct the value',
       'code: must be given (a section); add code',
       'compute.instanceCount: must be at least 1, got 0; use at least 1',
       expect.stringMatching(/^distrbution: must be a known option, got distrbution; use distribution/),
