@@ -10,8 +10,9 @@ const ROOT = path.resolve(import.meta.dirname, '..');
 process.chdir(ROOT);
 mkdirSync('.slipway/test', { recursive: true });
 // What tests and their tools leave in the temporary folder goes with it.
-const temporary = mkdtempSync(path.join(tmpdir(), 'slipway-test-'));
+const temporary = mkdtempSync(path.join(tmpdir(), 'slw-'));
 process.env.TMPDIR = temporary;
+process.env.SLIPWAY_TEST_TMPDIR = temporary;
 process.on('exit', () => rmSync(temporary, { recursive: true, force: true }));
 /**
  * Three at a time: most tests wait for their processes. The tests of a file share ranks, so they stay together; xdist would put files of
