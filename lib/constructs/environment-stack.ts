@@ -5,9 +5,9 @@ import { Aspects, CfnElement, CfnOutput, Stack, type StackProps, Tags } from 'aw
 import type { Construct, IConstruct } from 'constructs';
 import type { Archive } from '../archive/archive';
 import { baseImageContents } from '../catalog/base-images';
-import { PREEMPTION_TIMES } from '../queue/preempt';
 import { environmentQuotaNeeds } from '../quota';
 import type { EnvironmentSpec } from '../spec/environment-file';
+import { PREEMPTION_TIMES } from '../spec/preemption-times';
 import type { RunSpec } from '../spec/run-spec';
 import { AcknowledgedChecks } from './acknowledged-checks';
 import { baseImageUri, dockerfileOf } from './base-image';

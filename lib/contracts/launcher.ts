@@ -39,7 +39,7 @@ export const teamSharesSchema = z.record(z.string(), z.number().positive());
 export const ENV_CHAT_TOPICS = 'SLIPWAY_CHAT_TOPICS';
 export const chatTopicsSchema = z.record(z.string(), z.string());
 
-/** Reconcile: times of preemption as JSON, `{"afterMinutes": 15, ...}`; the defaults of lib/queue when not set. */
+/** Reconcile: times of preemption as JSON, `{"afterMinutes": 15, ...}`; lib/spec/preemption-times.ts when not set. */
 export const ENV_PREEMPTION = 'SLIPWAY_PREEMPTION';
 export const preemptionSchema = z
   .object({

@@ -1,5 +1,4 @@
-import { hostCount } from '../spec/resolve-run';
-import { partsOfRung } from './ladder';
+import { instancesOn, partsOfRung } from './ladder';
 import type { EpochMs, RunRecord } from './record';
 
 /** Room must have stood for this long before a job is asked to leave for it. */
@@ -12,9 +11,6 @@ export const SIZE_PAUSE_MS = 12 * 3_600_000;
 const STARTS_WORTH = 4;
 /** A start costs at least this much: instances, image, checkpoint. */
 const LEAST_START_MS = 900_000;
-
-const instancesOn = ({ policy }: RunRecord, rungId: string): number =>
-  hostCount(policy.ladder.find((rung) => rung.id === rungId)?.instances ?? []);
 
 /** Whether the run's next attempt may have more instances: it has sizes, a larger one is left, and none was refused lately. */
 export function mayGrow(record: RunRecord, now: EpochMs): boolean {

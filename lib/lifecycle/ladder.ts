@@ -1,6 +1,6 @@
 import { findCapacityPrice } from '../catalog/capacity-prices';
 import { findPrice } from '../catalog/prices';
-import { onInstances, requestedAlternativesOf, requestedGroupsOf, totalSteps } from '../spec/resolve-run';
+import { hostCount, onInstances, requestedAlternativesOf, requestedGroupsOf, totalSteps } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import type { Observed } from './observed';
 import type { Rung, RunPolicy, RunRecord } from './record';
@@ -123,6 +123,13 @@ export function runOnRung(run: RunSpec, rungId: string): RunSpec {
     limits: { ...patient.limits, maxWaitSeconds: undefined },
   };
 }
+
+export const rungWithId = ({ policy }: Pick<RunRecord, 'policy'>, rungId: string): Rung | undefined =>
+  policy.ladder.find(({ id }) => id === rungId);
+
+/** Instances of the rung, spare hosts included; 0 for a rung that the run does not have. */
+export const instancesOn = (record: Pick<RunRecord, 'policy'>, rungId: string): number =>
+  hostCount(rungWithId(record, rungId)?.instances ?? []);
 
 /** The rungs of a run's kind of capacity that the queue may choose from: its present one, and the smaller ones after it. */
 export function sizesToAsk({ policy: { ladder }, rungId }: Pick<RunRecord, 'policy' | 'rungId'>): Rung[] {

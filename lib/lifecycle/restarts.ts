@@ -1,5 +1,5 @@
 import type { FailureHistory } from '../spec/job-file';
-import { hostCount } from '../spec/resolve-run';
+import { instancesOn } from './ladder';
 import { trainedMs } from './pauses';
 import type { Attempt, FailureClass, RunRecord } from './record';
 
@@ -16,10 +16,9 @@ const NO_FAILURES: readonly (FailureClass | 'completed' | 'stopped' | undefined)
 /** What broke in the attempts that are over, and the node-days in which it did: the trainer's save interval follows from it. */
 export function failureHistory(attempts: readonly Attempt[], record: Pick<RunRecord, 'policy'>): FailureHistory {
   const ended = attempts.filter((a) => a.endedAt !== undefined && a.trainingStartedAt !== undefined);
-  const { ladder, spareInstances = 0 } = record.policy;
+  const { spareInstances = 0 } = record.policy;
   // What the trainer takes the rate times are the hosts that train.
-  const nodes = (rungId: string) =>
-    Math.max(0, hostCount(ladder.find((r) => r.id === rungId)?.instances ?? []) - spareInstances);
+  const nodes = (rungId: string) => Math.max(0, instancesOn(record, rungId) - spareInstances);
   const days = (a: Attempt) => trainedMs(a, a.endedAt ?? 0) / 86_400_000;
   const failed = ended.filter((a) => !NO_FAILURES.includes(a.failureClass)).length;
   return {

@@ -1,12 +1,10 @@
+import { rungWithId } from './ladder';
 import type { PresentJob } from './observed';
 import { trainedMs } from './pauses';
-import type { Attempt, EpochMs, Rung, RunRecord } from './record';
+import type { Attempt, EpochMs, RunRecord } from './record';
 
 /** Above this share of the cap the run is stopped even if no checkpoint comes. */
 const HARD_CAP = 1.05;
-
-export const currentRung = (record: RunRecord, rungId: string): Rung | undefined =>
-  record.policy.ladder.find((r) => r.id === rungId);
 
 /**
  * Share of the on-demand price that spot is expected to cost where neither the catalog nor an ended attempt says it: the one SageMaker spot
@@ -16,7 +14,7 @@ export const SPOT_SHARE = 0.4;
 
 /** USD per hour of the cluster that the attempt has: the rung's, or that of the alternative which the service chose. */
 function rateOf(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>): number | null {
-  const rung = currentRung(record, attempt.rungId);
+  const rung = rungWithId(record, attempt.rungId);
   const { selected } = attempt;
   const chosen = selected && rung?.alternatives?.find((a) => a.instanceType === selected.instanceType);
   return (chosen ? chosen.usdPerHour : rung?.usdPerHour) ?? null;
@@ -25,7 +23,7 @@ function rateOf(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>
 /** The same as long as nobody has billed it: for spot an expectation, learned from the run's own ended attempts. */
 export function expectedRate(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>): number | null {
   const rate = rateOf(record, attempt);
-  const rung = currentRung(record, attempt.rungId);
+  const rung = rungWithId(record, attempt.rungId);
   if (rate === null || rung?.usage !== 'spot') return rate;
   if (record.spotShare !== undefined) return rate * record.spotShare;
   return rung.expectedUsdPerHour ?? rate * SPOT_SHARE;
@@ -55,7 +53,7 @@ export function billedShare(
   billableSeconds: number | undefined,
 ): number | undefined {
   const trained = trainedMs(attempt, endedAt) / 1000;
-  const isSpot = currentRung(record, attempt.rungId)?.usage === 'spot';
+  const isSpot = rungWithId(record, attempt.rungId)?.usage === 'spot';
   if (!isSpot || billableSeconds === undefined || trained < 600) return record.spotShare;
   return Math.min(1, billableSeconds / trained);
 }

@@ -1,18 +1,8 @@
+import { PREEMPTION_TIMES, type PreemptionTimes } from '../spec/preemption-times';
 import { admit, type QueueInput } from './admit';
 import { teamsAbove } from './order';
 import { type QueuedRun, type RunningRun, waitsSince } from './run';
 
-/** Times of preemption, in minutes: `queue.preemption` of the environment file. */
-export interface PreemptionTimes {
-  /** A run may ask for the room of others once it has waited this long. */
-  afterMinutes: number;
-  /** A job is left alone until it has trained this long: less would cost more in starts than it gives. */
-  leastTrainingMinutes: number;
-  /** A run that went back to the queue for another is not asked again for this long. */
-  protectedMinutes: number;
-}
-
-export const PREEMPTION_TIMES: PreemptionTimes = { afterMinutes: 15, leastTrainingMinutes: 60, protectedMinutes: 240 };
 const MINUTE_MS = 60_000;
 /** Waiting runs that one pass looks at, in the order of the queue. */
 const MOST_ASKING = 20;

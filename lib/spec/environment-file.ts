@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PREEMPTION_TIMES, type PreemptionTimes } from './preemption-times';
 
 /** What a platform team writes, one file per environment. Every option optional but name and regions. */
 /** What a trust policy takes: IAM refuses a group, a policy, and a `*` that is only a part of a name. */
@@ -274,7 +275,7 @@ export interface EnvironmentSpec {
   budget?: Sections['budget'];
   queue: {
     backend: 'slipway' | 'batch';
-    preemption: { afterMinutes: number; leastTrainingMinutes: number; protectedMinutes: number };
+    preemption: PreemptionTimes;
   };
   notifications: Notifications;
   protection: { terminationProtection: boolean };
@@ -328,7 +329,7 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
 }
 
 function resolveQueue({ backend = 'slipway', preemption }: NonNullable<Sections['queue']>): EnvironmentSpec['queue'] {
-  return { backend, preemption: { afterMinutes: 15, leastTrainingMinutes: 60, protectedMinutes: 240, ...preemption } };
+  return { backend, preemption: { ...PREEMPTION_TIMES, ...preemption } };
 }
 
 function resolveQuotas(given: NonNullable<Sections['quotas']>): EnvironmentSpec['quotas'] {

@@ -1,13 +1,13 @@
 import type { AttemptAnswer, Refusal, RunState, StatusAnswer } from '../../contracts/control';
 import { runPrefixes } from '../../job/plan';
 import { nextProgress } from '../../lifecycle/hang';
+import { instancesOn } from '../../lifecycle/ladder';
 import { ledger } from '../../lifecycle/ledger';
 import { type Attempt, type EpochMs, isOver, type RunRecord } from '../../lifecycle/record';
 import { addUsd, attemptCostUsd } from '../../lifecycle/spend';
 import { stepEvents, stepsOf } from '../../lifecycle/step-times';
 import { queueOrder } from '../../queue/order';
 import { advanceUsage, NO_USAGE } from '../../queue/usage';
-import { hostCount } from '../../spec/resolve-run';
 import { readDescriptor } from '../shared/descriptors';
 import { readHeartbeat } from '../shared/heartbeat';
 import { holdsCapacity, isQueued, queuedRun, runningRun } from '../shared/queue-runs';
@@ -126,9 +126,8 @@ function handOverAnswer(live: Attempt | undefined): Pick<StatusAnswer, 'handOver
   return { handOver: { why, at: new Date(at).toISOString(), isRead: live.progress?.vitals?.handOver ?? false } };
 }
 
-function attemptAnswer(attempt: Attempt, { policy }: RunRecord): AttemptAnswer {
-  const rung = policy.ladder.find(({ id }) => id === attempt.rungId);
-  const instanceCount = attempt.selected?.instanceCount ?? hostCount(rung?.instances ?? []);
+function attemptAnswer(attempt: Attempt, record: RunRecord): AttemptAnswer {
+  const instanceCount = attempt.selected?.instanceCount ?? instancesOn(record, attempt.rungId);
   return {
     trainingJobName: attempt.jobName,
     status: attempt.status,

@@ -1,9 +1,8 @@
 import { fitsMemory } from '../../admission';
-import { partsOfRung, runOnRung } from '../../lifecycle/ladder';
+import { instancesOn, partsOfRung, runOnRung } from '../../lifecycle/ladder';
 import type { RunRecord } from '../../lifecycle/record';
 import { ENVIRONMENT_POOL, type PoolNeeds, type QueueSize } from '../../queue/run';
 import { type QuotaNeed, runQuotaNeeds } from '../../quota';
-import { hostCount } from '../../spec/resolve-run';
 import { apart } from './apart';
 import type { ReconcileDeps } from './deps';
 
@@ -21,10 +20,9 @@ export class RunNeeds {
   /** Of a run whose intent cannot be read nothing is known but its instances, and the service decides. */
   of(run: RunRecord, rungId = run.rungId): PoolNeeds {
     const needs = this.found.get(`${run.runId}/${rungId}`) ?? [];
-    const rung = run.policy.ladder.find(({ id }) => id === rungId);
     return {
       ...Object.fromEntries(needs.map((need) => [need.name, need.needed])),
-      [ENVIRONMENT_POOL]: hostCount(rung?.instances ?? []),
+      [ENVIRONMENT_POOL]: instancesOn(run, rungId),
     };
   }
 

@@ -1,8 +1,8 @@
+import { instancesOn } from '../../lifecycle/ladder';
 import { WITHOUT_INSTANCES } from '../../lifecycle/pauses';
 import { isOver, type RunRecord } from '../../lifecycle/record';
 import { queuedSince } from '../../lifecycle/wait';
 import type { PoolNeeds, QueuedRun, RunningRun } from '../../queue/run';
-import { hostCount } from '../../spec/resolve-run';
 
 /** Waits for the queue to let it start. */
 export const isQueued = (record: RunRecord): boolean =>
@@ -16,9 +16,7 @@ export const usesInstances = ({ attempt }: RunRecord): boolean =>
   attempt?.phase === 'created' && !WITHOUT_INSTANCES.has(attempt.secondaryStatus);
 
 export function runningRun(record: RunRecord, needs: PoolNeeds): RunningRun {
-  const rung = record.policy.ladder.find((r) => r.id === record.rungId);
-  const instances = hostCount(rung?.instances ?? []);
-  return { runId: record.runId, team: record.team, instances, needs };
+  return { runId: record.runId, team: record.team, instances: instancesOn(record, record.rungId), needs };
 }
 
 export function queuedRun(record: RunRecord, needs: PoolNeeds): QueuedRun {
