@@ -1,26 +1,16 @@
 import type { Channel, ResourceConfig } from '@aws-sdk/client-sagemaker';
 import { hasLocalNvme } from '../catalog/instances';
 import { readArguments, readCommand, splitWords, variablesBefore } from './command-line';
+import { type Draft, type Drafted, filled, runName } from './draft';
 import { imageSection } from './image';
 import { isModelTrainer, ofModelTrainer, type TrainerFiles } from './model-trainer';
 import { type ForeignRequest, isObject } from './read-request';
 import { readToolkit, type ToolkitJob } from './toolkit';
 
-/** Options of a run file, section by section, as they will be written. */
-export type Draft = Record<string, unknown>;
-
-/** A draft, and what the source says of it that no request has a place for. */
-export interface Drafted {
-  draft: Draft;
-  /** Places of the source that were read into the draft in another form, or could not be: field, value, reason. */
-  remarks: { field: string; value: unknown; why: string }[];
-}
-
 /** The service's own limit where a request names none. https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_StoppingCondition.html, 2026-11-22. */
 const SERVICE_RUNTIME_SECONDS = 86_400;
 /** Channels of the tool that made a job: Slipway's own, and those of the SageMaker Python SDK v2 and v3. */
 const TOOL_CHANNELS = ['driver', 'job', 'weights', 'code', 'sm_drivers'];
-const NAME_LENGTH = 32;
 
 /** The run file that would make this request, as far as a run file can say it. */
 export function draftOf(request: ForeignRequest, files?: TrainerFiles): Drafted {
@@ -43,24 +33,6 @@ export function draftOf(request: ForeignRequest, files?: TrainerFiles): Drafted 
     environmentVariables: unlessEmpty({ ...(start.draft.environmentVariables as Draft), ...variablesOf(request) }),
   };
   return { draft: filled(draft) ?? {}, remarks: start.remarks };
-}
-
-/** Lower-case letters, digits and inner hyphens, without the time that SDKs append. */
-export function runName(jobName: string): string {
-  const plain = jobName.replace(/-\d{4}-\d{2}-\d{2}-\d{2}-\d{2}-\d{2}(-\d{1,3})?$|-\d{12,14}$/, '');
-  const name = plain
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .slice(0, NAME_LENGTH);
-  return name.replace(/^-+|-+$/g, '') || 'imported';
-}
-
-/** Without empty sections, so that defaults stay defaults. */
-export function filled(section: Draft | undefined): Draft | undefined {
-  const kept = Object.entries(section ?? {}).filter(
-    ([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0),
-  );
-  return kept.length === 0 ? undefined : Object.fromEntries(kept);
 }
 
 /** Names that a user chose, with whatever values they have; undefined when there are none. */

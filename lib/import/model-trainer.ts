@@ -1,5 +1,5 @@
 import { readCommand, splitWords } from './command-line';
-import type { Draft, Drafted } from './from-request';
+import type { Draft, Drafted } from './draft';
 import { type ForeignRequest, isObject } from './read-request';
 import { decode } from './toolkit';
 

@@ -1,6 +1,7 @@
 import { parse } from 'yaml';
 import { splitWords } from './command-line';
-import { type Drafted, filled, ofCommand } from './from-request';
+import { type Drafted, filled } from './draft';
+import { ofCommand } from './from-request';
 import { type ImportContext, type Imported, importDraft, importRequest } from './import-request';
 import { findRequest, isObject } from './read-request';
 import { draftOfRecipe, isRecipe } from './recipe';

@@ -1,5 +1,5 @@
 import { leavesOf } from './differences';
-import { type Draft, type Drafted, filled, runName } from './from-request';
+import { type Draft, type Drafted, filled, runName } from './draft';
 import { isObject } from './read-request';
 
 type Recipe = Record<string, unknown>;

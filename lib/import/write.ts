@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import { formatValue } from '../spec/issue';
 import type { NotCarried } from './differences';
-import type { Draft } from './from-request';
+import type { Draft } from './draft';
 
 /** The text of a run file: what was imported from where, what it does not say and why, then the options. */
 export function runFileText(draft: Draft, notCarried: readonly NotCarried[], source: string): string {
