@@ -1,4 +1,4 @@
-import { parameterCount } from '../catalog/models';
+import { parameterCount } from '../catalog/model/parameters';
 import type { Issue } from '../spec/issue';
 import { issue } from '../spec/issue';
 import type { RunSpec } from '../spec/run-spec';

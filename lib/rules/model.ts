@@ -1,4 +1,5 @@
-import { MODELS, type RopeScaling } from '../catalog/models';
+import type { RopeScaling } from '../catalog/model/shape';
+import { MODELS } from '../catalog/models';
 import { nearest } from '../catalog/nearest';
 import { orList } from '../spec/issue';
 import type { RunSpec } from '../spec/run-spec';
