@@ -1,13 +1,13 @@
-import { SMP_V2_INSTANCE_TYPES } from '../catalog/smddp';
-import { SMP_REGIONS } from '../catalog/smp-releases';
-import { guide } from '../spec/aws-pages';
-import { orList } from '../spec/issue';
-import { type Finding, type Rule, regionOf, when } from '../spec/rule';
-import type { RunSpec } from '../spec/run-spec';
-import { compareVersions } from './image-version';
-import { parameterPath } from './parameters';
-import { SMP_V2_RELEASE_NOTES, smpV2Rule } from './smp-v2-parameters';
-import { degree, trainingTypes } from './strategy';
+import { SMP_V2_INSTANCE_TYPES } from '../../catalog/smddp';
+import { SMP_REGIONS } from '../../catalog/smp-releases';
+import { guide } from '../../spec/aws-pages';
+import { orList } from '../../spec/issue';
+import { type Finding, type Rule, regionOf, when } from '../../spec/rule';
+import type { RunSpec } from '../../spec/run-spec';
+import { compareVersions } from '../image-version';
+import { parameterPath } from '../parameters';
+import { degree, trainingTypes } from '../strategy';
+import { SMP_V2_RELEASE_NOTES, smpV2Rule } from './parameters';
 
 /** `image.version` of a run on an SMP image. */
 const smpImageVersion = ({ image }: RunSpec) => (image.kind === 'smp' ? image.version : undefined);

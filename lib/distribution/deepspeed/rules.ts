@@ -1,9 +1,9 @@
-import { nearest } from '../catalog/nearest';
-import { orList } from '../spec/issue';
-import { worldSize } from '../spec/resolve-run';
-import { type Finding, type Rule, rulesAbout, when } from '../spec/rule';
-import type { RunSpec } from '../spec/run-spec';
-import { bf16Findings, nearestMultiple, parameterPath } from './parameters';
+import { nearest } from '../../catalog/nearest';
+import { orList } from '../../spec/issue';
+import { worldSize } from '../../spec/resolve-run';
+import { type Finding, type Rule, rulesAbout, when } from '../../spec/rule';
+import type { RunSpec } from '../../spec/run-spec';
+import { bf16Findings, nearestMultiple, parameterPath } from '../parameters';
 
 const SOURCE = 'https://www.deepspeed.ai/docs/config-json/';
 

@@ -1,8 +1,8 @@
-import type { RunSpec } from '../spec/run-spec';
-import { pythonJson } from './python-json';
-import { smpV2Degrees } from './smp-v2-parameters';
-import { SMP_V2_RULES } from './smp-v2-rules';
-import { type ParallelLayout, sdkInstanceType, strategy } from './strategy';
+import type { RunSpec } from '../../spec/run-spec';
+import { pythonJson } from '../python-json';
+import { type ParallelLayout, sdkInstanceType, strategy } from '../strategy';
+import { smpV2Degrees } from './parameters';
+import { SMP_V2_RULES } from './rules';
 
 /** Rule 3 and 6 of SMP's adapter: world % (SD * TP * EP) = 0; distinct batches = world / (TP * CP). */
 function layout(run: RunSpec): ParallelLayout | undefined {

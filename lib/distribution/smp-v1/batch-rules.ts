@@ -1,8 +1,8 @@
-import { guide } from '../spec/aws-pages';
-import { type Rule, when } from '../spec/rule';
-import { parameterPath } from './parameters';
-import { smpV1Rule } from './smp-v1-parameters';
-import { degree } from './strategy';
+import { guide } from '../../spec/aws-pages';
+import { type Rule, when } from '../../spec/rule';
+import { parameterPath } from '../parameters';
+import { degree } from '../strategy';
+import { smpV1Rule } from './parameters';
 
 /** Microbatches of SMP v1, and the offloading that lives on them. */
 export const SMP_V1_BATCH_RULES: readonly Rule[] = [

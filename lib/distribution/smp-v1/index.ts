@@ -1,8 +1,8 @@
-import type { RunSpec } from '../spec/run-spec';
-import { mpiHyperparameters } from './mpi';
-import { smpV1Settings } from './smp-v1-parameters';
-import { SMP_V1_RULES } from './smp-v1-rules';
-import { groupHyperparameters, type ParallelLayout, sdkInstanceType, strategy } from './strategy';
+import type { RunSpec } from '../../spec/run-spec';
+import { mpiHyperparameters } from '../mpi';
+import { groupHyperparameters, type ParallelLayout, sdkInstanceType, strategy } from '../strategy';
+import { smpV1Settings } from './parameters';
+import { SMP_V1_RULES } from './rules';
 
 /** pp * tp * rdp = world; sharded data parallelism divides the data-parallel ranks. */
 function layout(run: RunSpec): ParallelLayout | undefined {

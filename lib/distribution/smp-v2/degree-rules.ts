@@ -1,9 +1,9 @@
-import { guide } from '../spec/aws-pages';
-import { orList } from '../spec/issue';
-import { type Finding, type Rule, when } from '../spec/rule';
-import type { RunSpec } from '../spec/run-spec';
-import { divisorsUpTo, parameterFindings, parameterPath, unevenSequence } from './parameters';
-import { SMP_V2_PARAMETERS, SMP_V2_REFERENCE, type smpV2Degrees, smpV2Rule } from './smp-v2-parameters';
+import { guide } from '../../spec/aws-pages';
+import { orList } from '../../spec/issue';
+import { type Finding, type Rule, when } from '../../spec/rule';
+import type { RunSpec } from '../../spec/run-spec';
+import { divisorsUpTo, parameterFindings, parameterPath, unevenSequence } from '../parameters';
+import { SMP_V2_PARAMETERS, SMP_V2_REFERENCE, type smpV2Degrees, smpV2Rule } from './parameters';
 
 type Degrees = ReturnType<typeof smpV2Degrees>;
 

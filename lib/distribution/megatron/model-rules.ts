@@ -1,8 +1,8 @@
-import { orList } from '../spec/issue';
-import { type Finding, type Rule, when } from '../spec/rule';
-import type { RunSpec } from '../spec/run-spec';
-import { flag, flagNumber, flagPath, MEGATRON_SOURCE, megatronRule, type megatronSizes } from './megatron-flags';
-import { divisorsUpTo, nearestMultiple, tensorAcrossHosts } from './parameters';
+import { orList } from '../../spec/issue';
+import { type Finding, type Rule, when } from '../../spec/rule';
+import type { RunSpec } from '../../spec/run-spec';
+import { divisorsUpTo, nearestMultiple, tensorAcrossHosts } from '../parameters';
+import { flag, flagNumber, flagPath, MEGATRON_SOURCE, megatronRule, type megatronSizes } from './flags';
 
 type Sizes = ReturnType<typeof megatronSizes>;
 

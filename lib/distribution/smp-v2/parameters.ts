@@ -1,9 +1,9 @@
-import { guide } from '../spec/aws-pages';
-import { worldSize } from '../spec/resolve-run';
-import { rulesAbout } from '../spec/rule';
-import type { RunSpec } from '../spec/run-spec';
-import type { ParameterKind } from './parameters';
-import { degree } from './strategy';
+import { guide } from '../../spec/aws-pages';
+import { worldSize } from '../../spec/resolve-run';
+import { rulesAbout } from '../../spec/rule';
+import type { RunSpec } from '../../spec/run-spec';
+import type { ParameterKind } from '../parameters';
+import { degree } from '../strategy';
 
 export const SMP_V2_REFERENCE = guide('distributed-model-parallel-v2-reference');
 export const SMP_V2_RELEASE_NOTES = guide('model-parallel-release-notes');

@@ -1,8 +1,8 @@
-import { worldSize } from '../spec/resolve-run';
-import { rulesAbout } from '../spec/rule';
-import type { RunSpec } from '../spec/run-spec';
-import type { ParameterKind } from './parameters';
-import { degree } from './strategy';
+import { worldSize } from '../../spec/resolve-run';
+import { rulesAbout } from '../../spec/rule';
+import type { RunSpec } from '../../spec/run-spec';
+import type { ParameterKind } from '../parameters';
+import { degree } from '../strategy';
 
 /** The library's own reference. */
 export const SMP_V1_API = 'sagemaker.readthedocs.io v2.199.0 api/training/smd_model_parallel_general';

@@ -1,7 +1,7 @@
-import { guide } from '../spec/aws-pages';
-import { type Rule, when } from '../spec/rule';
-import { bf16Findings, parameterPath } from './parameters';
-import { smpV1Rule } from './smp-v1-parameters';
+import { guide } from '../../spec/aws-pages';
+import { type Rule, when } from '../../spec/rule';
+import { bf16Findings, parameterPath } from '../parameters';
+import { smpV1Rule } from './parameters';
 
 /** Options of SMP v1 that need or exclude each other. */
 export const SMP_V1_OPTION_RULES: readonly Rule[] = [

@@ -1,8 +1,8 @@
-import { orList } from '../spec/issue';
-import { type Rule, when } from '../spec/rule';
-import { flag, flagNumber, flagPath, MEGATRON_SOURCE, megatronRule, size } from './megatron-flags';
-import { MEGATRON_MODEL_RULES } from './megatron-model-rules';
-import { divisorsUpTo, parameterPath } from './parameters';
+import { orList } from '../../spec/issue';
+import { type Rule, when } from '../../spec/rule';
+import { divisorsUpTo, parameterPath } from '../parameters';
+import { flag, flagNumber, flagPath, MEGATRON_SOURCE, megatronRule, size } from './flags';
+import { MEGATRON_MODEL_RULES } from './model-rules';
 
 const SIZES = [
   'tensor-model-parallel-size',

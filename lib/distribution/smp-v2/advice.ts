@@ -1,11 +1,11 @@
-import { modelParameters } from '../catalog/models';
-import { SMDDP_INSTANCE_TYPES } from '../catalog/smddp';
-import { guide } from '../spec/aws-pages';
-import { hostCount, trainingGroupsOf } from '../spec/resolve-run';
-import { type Rule, when } from '../spec/rule';
-import { parameterPath } from './parameters';
-import { smpV2Rule } from './smp-v2-parameters';
-import { trainingInstanceTypes } from './strategy';
+import { modelParameters } from '../../catalog/models';
+import { SMDDP_INSTANCE_TYPES } from '../../catalog/smddp';
+import { guide } from '../../spec/aws-pages';
+import { hostCount, trainingGroupsOf } from '../../spec/resolve-run';
+import { type Rule, when } from '../../spec/rule';
+import { parameterPath } from '../parameters';
+import { trainingInstanceTypes } from '../strategy';
+import { smpV2Rule } from './parameters';
 
 const SOURCE = guide('model-parallel-best-practices-v2');
 

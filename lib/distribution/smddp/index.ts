@@ -1,7 +1,7 @@
-import type { RunSpec } from '../spec/run-spec';
-import { fsdpLayout } from './fsdp';
-import { SMDDP_RULES } from './smddp-rules';
-import { dataParallelLayout, groupHyperparameters, sdkInstanceType, strategy } from './strategy';
+import type { RunSpec } from '../../spec/run-spec';
+import { fsdpLayout } from '../fsdp';
+import { dataParallelLayout, groupHyperparameters, sdkInstanceType, strategy } from '../strategy';
+import { SMDDP_RULES } from './rules';
 
 const layout = (run: RunSpec) => (run.distribution.library === 'fsdp' ? fsdpLayout(run) : dataParallelLayout(run));
 

@@ -1,7 +1,7 @@
-import { worldSize } from '../spec/resolve-run';
-import { rulesAbout } from '../spec/rule';
-import type { RunSpec } from '../spec/run-spec';
-import { parameterPath } from './parameters';
+import { worldSize } from '../../spec/resolve-run';
+import { rulesAbout } from '../../spec/rule';
+import type { RunSpec } from '../../spec/run-spec';
+import { parameterPath } from '../parameters';
 
 export const MEGATRON_SOURCE = 'https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/training/arguments.py';
 

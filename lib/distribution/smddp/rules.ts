@@ -1,11 +1,11 @@
-import { SMDDP_ALLREDUCE_ONLY, SMDDP_BY_PYTORCH, SMDDP_INSTANCE_TYPES, SMDDP_LAST_PYTORCH } from '../catalog/smddp';
-import { guide } from '../spec/aws-pages';
-import { orList } from '../spec/issue';
-import { hostCount, instanceGroupsOf } from '../spec/resolve-run';
-import { type Finding, type Rule, type RuleContext, rulesAbout, when } from '../spec/rule';
-import type { RunSpec } from '../spec/run-spec';
-import { compareVersions, pytorchOfImage } from './image-version';
-import { trainingTypes } from './strategy';
+import { SMDDP_ALLREDUCE_ONLY, SMDDP_BY_PYTORCH, SMDDP_INSTANCE_TYPES, SMDDP_LAST_PYTORCH } from '../../catalog/smddp';
+import { guide } from '../../spec/aws-pages';
+import { orList } from '../../spec/issue';
+import { hostCount, instanceGroupsOf } from '../../spec/resolve-run';
+import { type Finding, type Rule, type RuleContext, rulesAbout, when } from '../../spec/rule';
+import type { RunSpec } from '../../spec/run-spec';
+import { compareVersions, pytorchOfImage } from '../image-version';
+import { trainingTypes } from '../strategy';
 
 /** Whether the library gathers parameters: AllGather is what it needs of SMDDP. */
 const gathers = (run: RunSpec) => run.distribution.library !== 'ddp';

@@ -1,8 +1,8 @@
-import type { RunSpec } from '../spec/run-spec';
-import { flag, megatronSizes } from './megatron-flags';
-import { MEGATRON_RULES } from './megatron-rules';
-import { flagArguments, type ParallelLayout, strategy } from './strategy';
-import { torchrunHyperparameters } from './torchrun';
+import type { RunSpec } from '../../spec/run-spec';
+import { flagArguments, type ParallelLayout, strategy } from '../strategy';
+import { torchrunHyperparameters } from '../torchrun';
+import { flag, megatronSizes } from './flags';
+import { MEGATRON_RULES } from './rules';
 
 /** data parallel = world / (tp * pp * cp); experts are spread over the data-parallel ranks. */
 function layout(run: RunSpec): ParallelLayout | undefined {

@@ -1,11 +1,11 @@
-import { SMP_V1_BY_PYTORCH, SMP_V1_INSTANCE_TYPES } from '../catalog/smddp';
-import { guide } from '../spec/aws-pages';
-import { orList } from '../spec/issue';
-import { type Rule, when } from '../spec/rule';
-import { compareVersions, pytorchOfImage } from './image-version';
-import { parameterFindings, parameterPath } from './parameters';
-import { SMP_V1_API, SMP_V1_PARAMETERS, SMP_V1_SINCE, smpV1Rule } from './smp-v1-parameters';
-import { trainingTypes } from './strategy';
+import { SMP_V1_BY_PYTORCH, SMP_V1_INSTANCE_TYPES } from '../../catalog/smddp';
+import { guide } from '../../spec/aws-pages';
+import { orList } from '../../spec/issue';
+import { type Rule, when } from '../../spec/rule';
+import { compareVersions, pytorchOfImage } from '../image-version';
+import { parameterFindings, parameterPath } from '../parameters';
+import { trainingTypes } from '../strategy';
+import { SMP_V1_API, SMP_V1_PARAMETERS, SMP_V1_SINCE, smpV1Rule } from './parameters';
 
 /** What SMP v1 runs on: launcher, collectives, instance types and images. */
 export const SMP_V1_PLATFORM_RULES: readonly Rule[] = [

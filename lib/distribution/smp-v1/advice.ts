@@ -1,7 +1,7 @@
-import { guide } from '../spec/aws-pages';
-import { type Rule, when } from '../spec/rule';
-import { parameterPath } from './parameters';
-import { smpV1Rule } from './smp-v1-parameters';
+import { guide } from '../../spec/aws-pages';
+import { type Rule, when } from '../../spec/rule';
+import { parameterPath } from '../parameters';
+import { smpV1Rule } from './parameters';
 
 /** What SMP v1 would run with, and yet should not. */
 export const SMP_V1_ADVICE: readonly Rule[] = [

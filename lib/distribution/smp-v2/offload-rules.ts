@@ -1,7 +1,7 @@
-import { guide } from '../spec/aws-pages';
-import { type Rule, when } from '../spec/rule';
-import { parameterPath } from './parameters';
-import { SMP_V2_REFERENCE, SMP_V2_RELEASE_NOTES, smpV2Rule } from './smp-v2-parameters';
+import { guide } from '../../spec/aws-pages';
+import { type Rule, when } from '../../spec/rule';
+import { parameterPath } from '../parameters';
+import { SMP_V2_REFERENCE, SMP_V2_RELEASE_NOTES, smpV2Rule } from './parameters';
 
 /** Activation offloading of SMP v2. */
 export const SMP_V2_OFFLOAD_RULES: readonly Rule[] = [

@@ -1,8 +1,8 @@
-import { worldSize } from '../spec/resolve-run';
-import type { RunSpec } from '../spec/run-spec';
-import { DEEPSPEED_RULES, deepspeedConfig } from './deepspeed-rules';
-import { type ParallelLayout, strategy } from './strategy';
-import { smddpEnvironment, torchrunHyperparameters } from './torchrun';
+import { worldSize } from '../../spec/resolve-run';
+import type { RunSpec } from '../../spec/run-spec';
+import { type ParallelLayout, strategy } from '../strategy';
+import { smddpEnvironment, torchrunHyperparameters } from '../torchrun';
+import { DEEPSPEED_RULES, deepspeedConfig } from './rules';
 
 /** ZeRO shards over all ranks from stage 1 on. */
 function layout(run: RunSpec): ParallelLayout {

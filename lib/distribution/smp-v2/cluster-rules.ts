@@ -1,8 +1,8 @@
-import { SMP_RELEASES } from '../catalog/smp-releases';
-import { guide } from '../spec/aws-pages';
-import { type Rule, when } from '../spec/rule';
-import { parameterPath, tensorAcrossHosts } from './parameters';
-import { SMP_V2_RELEASE_NOTES, smpV2Rule } from './smp-v2-parameters';
+import { SMP_RELEASES } from '../../catalog/smp-releases';
+import { guide } from '../../spec/aws-pages';
+import { type Rule, when } from '../../spec/rule';
+import { parameterPath, tensorAcrossHosts } from '../parameters';
+import { SMP_V2_RELEASE_NOTES, smpV2Rule } from './parameters';
 
 /** What SMP v2 asks of the cluster as it is laid out, and that it gets no more releases. */
 export const SMP_V2_CLUSTER_RULES: readonly Rule[] = [

@@ -1,10 +1,10 @@
-import { findInstanceType } from '../catalog/instances';
-import { guide } from '../spec/aws-pages';
-import { orList } from '../spec/issue';
-import { type Rule, when } from '../spec/rule';
-import { compareVersions, pytorchOfImage } from './image-version';
-import { divisorsUpTo, parameterPath } from './parameters';
-import { SMP_V1_API, smpV1Rule } from './smp-v1-parameters';
+import { findInstanceType } from '../../catalog/instances';
+import { guide } from '../../spec/aws-pages';
+import { orList } from '../../spec/issue';
+import { type Rule, when } from '../../spec/rule';
+import { compareVersions, pytorchOfImage } from '../image-version';
+import { divisorsUpTo, parameterPath } from '../parameters';
+import { SMP_V1_API, smpV1Rule } from './parameters';
 
 /** How the degrees of SMP v1 fit each other and the cluster. */
 export const SMP_V1_DEGREE_RULES: readonly Rule[] = [

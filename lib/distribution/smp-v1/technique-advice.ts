@@ -1,12 +1,12 @@
-import { modelParameters } from '../catalog/models';
-import { SMP_V1_BY_PYTORCH } from '../catalog/smddp';
-import { guide } from '../spec/aws-pages';
-import { type Finding, type Rule, when } from '../spec/rule';
-import type { RunSpec } from '../spec/run-spec';
-import { compareVersions, pytorchOfImage } from './image-version';
-import { parameterPath } from './parameters';
-import { smpV1Rule } from './smp-v1-parameters';
-import { degree } from './strategy';
+import { modelParameters } from '../../catalog/models';
+import { SMP_V1_BY_PYTORCH } from '../../catalog/smddp';
+import { guide } from '../../spec/aws-pages';
+import { type Finding, type Rule, when } from '../../spec/rule';
+import type { RunSpec } from '../../spec/run-spec';
+import { compareVersions, pytorchOfImage } from '../image-version';
+import { parameterPath } from '../parameters';
+import { degree } from '../strategy';
+import { smpV1Rule } from './parameters';
 
 const BEST_PRACTICES = guide('model-parallel-best-practices');
 const PITFALLS = guide('model-parallel-customize-tips-pitfalls');
