@@ -1,3 +1,4 @@
+import { PRESET_SHAPES } from './model/presets';
 import type { ModelShape, RopeScaling } from './model/shape';
 
 const llama = (
@@ -81,4 +82,5 @@ export const MODELS: Readonly<Record<string, ModelShape>> = {
   'mistral-7b': { ...llama(32, 4096, 32, 8, 14336, 32768), ropeTheta: 1_000_000 },
   'mixtral-8x7b': { ...llama(32, 4096, 32, 8, 14336, 32000), experts: 8, expertsPerToken: 2, ropeTheta: 1_000_000 },
   'mixtral-8x22b': { ...llama(56, 6144, 48, 8, 16384, 32768), experts: 8, expertsPerToken: 2, ropeTheta: 1_000_000 },
+  ...PRESET_SHAPES,
 };

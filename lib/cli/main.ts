@@ -54,7 +54,7 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
     'check a run file or an environment file against every rule, offline',
     'slipway validate runs/llama2-13b.yaml',
   ).action(async (file: string, options: CommonOptions) =>
-    done((await import('./validate.js')).validate(file, options, terminal)),
+    done(await (await import('./validate.js')).validate(file, options, terminal)),
   );
   verb(
     'plan [file]',
@@ -86,6 +86,13 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
     .action(async (file: string, options: LaunchOptions) =>
       done(await (await import('./launch.js')).launch(file, options, terminal)),
     );
+  verb(
+    'import <job|arn|file>',
+    'make a run file of a training job, a captured request, a HyperPod recipe or a torchrun command line',
+    'slipway import llama-pretrain-2026-11-20-10-11-12-345 --region us-west-2 > run.yaml\n  slipway import request.json --json',
+  ).action(async (from: string, options: CommonOptions) =>
+    done(await (await import('./import.js')).importJob(from, options, terminal)),
+  );
   verb(
     'preflight <file>',
     'check quotas and what the account must hold',

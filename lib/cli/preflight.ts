@@ -13,12 +13,14 @@ import { environmentIn, needsOfEnvironment, requireEnvironment } from './environ
 import { EXIT, Refusal } from './exit';
 import { type CommonOptions, readText, requireRun } from './inputs';
 import { quotaJson, quotaRows } from './quota';
+import { withS3Config } from './s3-config';
 import { json, type Terminal } from './terminal';
 
 /** `slipway preflight FILE`: quotas, and what the account must hold for the run. */
-export async function preflight(file: string, options: CommonOptions, terminal: Terminal): Promise<number> {
+export async function preflight(file: string, given: CommonOptions, terminal: Terminal): Promise<number> {
   const text = readText(file);
-  if (isEnvironmentFile(text)) return environmentPreflight(file, text, options, terminal);
+  if (isEnvironmentFile(text)) return environmentPreflight(file, text, given, terminal);
+  const options = await withS3Config(file, given);
   const descriptor = await findDescriptor(options, requireRun(file, options).run.environment);
   const { run, issues } = requireRun(file, options, descriptor);
   const [rows, checks, missing] = await Promise.all([
@@ -26,11 +28,15 @@ export async function preflight(file: string, options: CommonOptions, terminal: 
     accountChecks(run, descriptor),
     missingData(run, descriptor),
   ]);
-  const limits: Limits = new Map(rows.flatMap((row) => (row.limit === null ? [] : [[row.name, { value: row.limit }]])));
+  const limits = limitsOf(rows);
   const ofQuotas = run.compute.elastic ? limitIssues(run, rows, limits) : quotaIssues(rows);
   const found = [...issues, ...ofQuotas, ...checkIssues(checks), ...missing];
   return report({ rows, checks, issues: found }, options, terminal);
 }
+
+/** The limits that are known, by name of the quota. */
+const limitsOf = (rows: readonly QuotaRow[]): Limits =>
+  new Map(rows.flatMap((row) => (row.limit === null ? [] : [[row.name, { value: row.limit }]])));
 
 async function environmentPreflight(
   file: string,
@@ -74,7 +80,7 @@ function report({ rows, checks, issues }: Result, options: CommonOptions, termin
 /** Of an elastic run those of the most instances that the limits allow. */
 async function quotaRowsOf(run: RunSpec, region: string, terminal: Terminal): Promise<QuotaRow[]> {
   const rows = await quotaRows(runQuotaNeeds(run), region);
-  const limits: Limits = new Map(rows.flatMap((row) => (row.limit === null ? [] : [[row.name, { value: row.limit }]])));
+  const limits = limitsOf(rows);
   for (const found of run.compute.elastic ? limitIssues(run, rows, limits) : [])
     if (found.level === 'warning') terminal.err(`${found.level}: ${found.message}`);
   const sized = withinLimits(run, limits);

@@ -46,6 +46,7 @@ export const glm4Moe: Family = (f, modelType) => {
 
 export const solarOpen: Family = (f, modelType) => {
   f.only('use_qk_norm', false);
+  f.ignore('intermediate_size');
   const m = routed(f, modelType, {
     dense: 0,
     theta: 1_000_000,

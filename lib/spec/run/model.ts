@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { architecture } from './architecture';
+import { s3Uri, text } from './formats';
+
+export const model = z.strictObject({
+  preset: text.optional().meta({
+    description:
+      'A model of the catalog. The built-in trainer needs a preset, a `config` or an `architecture`; for own code both are optional and let the planner judge memory and time. Default: none.',
+    examples: ['llama3-8b'],
+  }),
+  config: text.optional().meta({
+    description:
+      'A config.json of Hugging Face, instead of a `preset`: a path beside the run file, an S3 URI (read with `--environment`), or the text of the file itself. Default: none.',
+    examples: ['./config.json', 's3://{dataBucket}/weights/qwen3-8b/config.json'],
+  }),
+  weights: s3Uri.optional().meta({
+    description:
+      'Published weights (safetensors) to start from, staged in S3 beforehand. Default: training starts from random weights.',
+    examples: ['s3://{dataBucket}/weights/llama3-8b/'],
+  }),
+  architecture: architecture.optional().meta({
+    description: 'Dimensions of a decoder-only transformer, instead of a `preset` or a `config`. Default: none.',
+    examples: [
+      {
+        layers: 40,
+        hiddenSize: 5120,
+        attentionHeads: 40,
+        ffnHiddenSize: 13824,
+        vocabularySize: 32000,
+      },
+    ],
+  }),
+});
