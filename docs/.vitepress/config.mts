@@ -33,10 +33,12 @@ function unlinkRepository(markdown: MarkdownRenderer): void {
   });
 }
 
-/** Pages hold no HTML: `<name>` in prose is text, and comments are marks of generators. */
+/** Anchors are the only HTML of the pages: `<name>` in prose is text, and comments are marks of generators. */
 function showTagsAsText(markdown: MarkdownRenderer): void {
   const shown = (content: string) =>
-    markdown.utils.escapeHtml(content.replace(/<!--[\s\S]*?-->/g, '')).replaceAll('{{', '&#123;&#123;');
+    /^<a id="[\w-]+">$|^<\/a>$/.test(content)
+      ? content
+      : markdown.utils.escapeHtml(content.replace(/<!--[\s\S]*?-->/g, '')).replaceAll('{{', '&#123;&#123;');
   markdown.renderer.rules.html_inline = (tokens, index) => shown(tokens[index]?.content ?? '');
   markdown.renderer.rules.html_block = (tokens, index) => shown(tokens[index]?.content ?? '').trim();
 }
