@@ -46,7 +46,8 @@ beforeAll(async () => {
   );
   await call('npm', 'install', '--prefer-offline', '--no-audit', '--no-fund');
   // MiniStack is fetched once for all tests of this working tree.
-  mkdirSync(path.join(project, '.slipway'));
+  for (const at of [ROOT, project]) mkdirSync(path.join(at, '.slipway'), { recursive: true });
+  mkdirSync(path.join(ROOT, '.slipway/venv'), { recursive: true });
   symlinkSync(path.join(ROOT, '.slipway/venv'), path.join(project, '.slipway/venv'));
 });
 afterAll(() => {

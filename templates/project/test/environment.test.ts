@@ -42,7 +42,7 @@ test(
       await slipway('launch', 'test/smoke/run.yaml', ...place, '--yes', '--wait', '--json'),
     ) as { runId: string };
     expect(JSON.parse(await slipway('status', launched.runId, ...place, '--json'))).toMatchObject({
-      status: 'completed',
+      state: 'completed',
     });
   },
   5 * MINUTES,
