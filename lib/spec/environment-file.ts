@@ -115,6 +115,12 @@ const image = z.strictObject({
   build: z.boolean().optional(),
   /** A fixed image instead of one that the stack builds. */
   uri: z.string().min(1).max(255).optional(),
+  encryption: z
+    .enum(['kms', 'aes256'])
+    .optional()
+    .describe(
+      "Encryption of the image repository, fixed when it is created: kms uses the environment's key, aes256 a key that ECR owns. Default kms.",
+    ),
 });
 
 const quotas = z.strictObject({
@@ -263,7 +269,11 @@ export interface EnvironmentSpec {
     packages: 'none' | 'wheels' | 'codeartifact';
   };
   storage: NonNullable<Sections['storage']> & { retain: boolean; checkpointExpirationDays: number; adopt: boolean };
-  image: NonNullable<Sections['image']> & { base: 'pytorch-2.13' | 'smp-2.8.0' | 'cuda'; build: boolean };
+  image: NonNullable<Sections['image']> & {
+    base: 'pytorch-2.13' | 'smp-2.8.0' | 'cuda';
+    build: boolean;
+    encryption: 'kms' | 'aes256';
+  };
   quotas: { enforce: 'fail' | 'warn' | 'off'; requestIncrease: boolean; require: QuotaRequirement[] };
   guardrails: Guardrails;
   teams: Record<
@@ -309,7 +319,7 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
     region: regionName,
     network: { mode: 'vpc-locked', availabilityZoneIds: 'all', packages: 'none', ...merged('network') },
     storage: { retain: true, checkpointExpirationDays: 90, adopt: false, ...merged('storage') },
-    image: { base: 'pytorch-2.13', build: true, ...merged('image') },
+    image: { base: 'pytorch-2.13', build: true, encryption: 'kms', ...merged('image') },
     quotas: resolveQuotas(merged('quotas')),
     guardrails: merged('guardrails'),
     teams: Object.fromEntries(
