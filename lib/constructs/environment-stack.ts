@@ -13,6 +13,7 @@ import { AcknowledgedChecks } from './acknowledged-checks';
 import { baseImageUri, dockerfileOf } from './base-image';
 import { DriverPublish } from './driver-publish';
 import { isDeployed } from './embedded-aws';
+import { EncryptedVariables } from './encrypted-variables';
 import { EnvironmentAccess } from './environment-access';
 import { EnvironmentNetwork } from './environment-network';
 import { guardedBy } from './guarded';
@@ -106,6 +107,7 @@ export class EnvironmentStack extends Stack {
     this.orderResources();
     for (const submission of props.submissions ?? []) this.submitLast(submission);
     Tags.of(this).add('slipway:environment', this.spec.name);
+    Aspects.of(this).add(new EncryptedVariables(this.operationsKey.key));
     Aspects.of(this).add(new AcknowledgedChecks());
   }
 
@@ -147,6 +149,7 @@ export class EnvironmentStack extends Stack {
       baseImageUri: locked ?? baseImageUri(image.base, this.region),
       dockerfile: dockerfileOf(image.base),
       key: this.storage.key,
+      encryption: image.encryption,
       retain: storage.retain,
       adopt: storage.adopt,
     });
@@ -287,17 +290,17 @@ export class EnvironmentStack extends Stack {
     return { fsx: own, ...fileSystems };
   }
 
-  /** The quota check before everything, the guard of the deletion after everything. */
+  /** The quota check before everything but the key of its own functions' variables, the guard of the deletion after everything. */
   private orderResources(): void {
     const first = this.node.tryFindChild('Unprotect');
     const others = this.node.children.filter(
-      (child) => child !== this.preflight && child !== this.guards && child !== first,
+      (child) => ![this.preflight, this.guards, this.operationsKey, first].includes(child),
     );
     const stateful = others.filter((child) => !CfnElement.isCfnElement(child));
     this.preflight.gate(this.guards, ...stateful);
     for (const guarded of [this.network, this.storage, this.roles])
       guarded.node.addDependency(this.guards.replaceGuard);
-    for (const child of stateful) this.guards.deleteGuard.node.addDependency(child);
+    for (const child of [this.operationsKey, ...stateful]) this.guards.deleteGuard.node.addDependency(child);
   }
 }
 

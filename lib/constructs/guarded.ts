@@ -28,6 +28,7 @@ export function guardedBy(spec: EnvironmentSpec, zoneNames: () => readonly strin
     zones: JSON.stringify([...zones].sort()),
     storage: storage.adopt ? 'adopted' : storage.retain ? 'retained' : 'deleted',
     movedSubnets: JSON.stringify(moved),
+    repository: spec.image.uri || storage.adopt ? 'none' : spec.image.encryption,
   };
 }
 

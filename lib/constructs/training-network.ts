@@ -57,8 +57,8 @@ export class TrainingNetwork extends Construct {
   /** The subnet by its zone, as the zone was given. */
   public readonly subnetOfZone: Readonly<Record<string, ec2.ISubnet>>;
   public readonly securityGroupIds: string[];
-  /** Subnets with their zone ids; undefined where the embedded AWS cannot tell. */
-  public readonly subnets?: { id: string; zoneId: string }[];
+  /** Subnets with their zone ids. */
+  public readonly subnets: { id: string; zoneId: string }[];
 
   constructor(scope: Construct, id: string, props: TrainingNetworkProps) {
     super(scope, id);
@@ -77,12 +77,7 @@ export class TrainingNetwork extends Construct {
       plan.flatMap(({ zone }, i) => (chosen[i] ? [[zone, chosen[i]] as const] : [])),
     );
     this.securityGroupIds = [this.securityGroup.securityGroupId];
-    if (isDeployed(this, 'zones')) {
-      this.subnets = chosen.map((subnet) => ({
-        id: subnet.subnetId,
-        zoneId: cfnSubnet(subnet).attrAvailabilityZoneId,
-      }));
-    }
+    this.subnets = chosen.map((subnet) => ({ id: subnet.subnetId, zoneId: cfnSubnet(subnet).attrAvailabilityZoneId }));
   }
 
   /**
@@ -90,11 +85,11 @@ export class TrainingNetwork extends Construct {
    * addresses, and a subnet cannot change from one to the other, so that a change between them makes a new VPC beside the old one.
    */
   private placeOf(props: TrainingNetworkProps): { zones: readonly string[]; vpcId: string } {
-    const { region, availabilityZones } = Stack.of(this);
+    const { region } = Stack.of(this);
     const { availabilityZoneIds: ids, subnetOrder: order } = props;
-    if (!isDeployed(this, 'zones')) return { zones: [`${region}a`, `${region}b`], vpcId: 'Vpc' };
     const isFirst = order === undefined ? ids === undefined : order.length > 0;
-    return { zones: ids ?? availabilityZones, vpcId: isFirst ? 'Vpc' : 'VpcByZone' };
+    const all = isDeployed(this, 'zones') ? Stack.of(this).availabilityZones : [`${region}a`, `${region}b`];
+    return { zones: ids ?? all, vpcId: isFirst ? 'Vpc' : 'VpcByZone' };
   }
 
   private makeVpc(id: string): ec2.Vpc {

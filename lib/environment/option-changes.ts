@@ -82,6 +82,11 @@ export const OPTION_CHANGES: readonly OptionChange[] = [
       'a named image takes the repository out of the stack; a retained one stays in the account, and coming back needs storage.adopt',
   },
   {
+    option: 'image.encryption',
+    types: ['AWS::ECR::Repository'],
+    effect: 'refused: ECR cannot change the encryption of a repository; see "Encryption of the repository"',
+  },
+  {
     option: 'notifications.slackChannel',
     types: ['AWS::SNS::Topic'],
     effect: 'the topic of the chat channel comes and goes with it; nothing else reads it',

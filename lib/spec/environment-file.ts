@@ -27,6 +27,11 @@ const image = z.strictObject({
       description: 'A fixed image in Amazon ECR instead of one that the stack builds. Default: none.',
       examples: ['111122223333.dkr.ecr.us-west-2.amazonaws.com/training:1.0'],
     }),
+  encryption: z.enum(['kms', 'aes256']).optional().meta({
+    description:
+      "Encryption of the image repository, which is fixed when it is created: with the environment's key (kms), or with a key that ECR owns (aes256).",
+    default: 'kms',
+  }),
 });
 
 const protection = z.strictObject({
@@ -172,7 +177,11 @@ export interface EnvironmentSpec {
     packages: 'none' | 'wheels' | 'codeartifact';
   };
   storage: NonNullable<Sections['storage']> & { retain: boolean; checkpointExpirationDays: number; adopt: boolean };
-  image: NonNullable<Sections['image']> & { base: 'pytorch-2.13' | 'smp-2.8.0' | 'cuda'; build: boolean };
+  image: NonNullable<Sections['image']> & {
+    base: 'pytorch-2.13' | 'smp-2.8.0' | 'cuda';
+    build: boolean;
+    encryption: 'kms' | 'aes256';
+  };
   quotas: { enforce: 'fail' | 'warn' | 'off'; requestIncrease: boolean; require: QuotaRequirement[] };
   guardrails: Guardrails;
   teams: Record<
@@ -218,7 +227,7 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
     region: regionName,
     network: { mode: 'vpc-locked', availabilityZoneIds: 'all', packages: 'none', ...merged('network') },
     storage: { retain: true, checkpointExpirationDays: 90, adopt: false, ...merged('storage') },
-    image: { base: 'pytorch-2.13', build: true, ...merged('image') },
+    image: { base: 'pytorch-2.13', build: true, encryption: 'kms', ...merged('image') },
     quotas: resolveQuotas(merged('quotas')),
     guardrails: merged('guardrails'),
     teams: Object.fromEntries(

@@ -99,6 +99,7 @@ export const VARIATIONS: readonly Variation[] = [
   { option: 'image.base', values: [{ image: { base: 'smp-2.8.0' } }] },
   { option: 'image.build', values: [{ image: { build: true } }] },
   { option: 'image.uri', values: [{ image: { uri: OWN_IMAGE } }] },
+  { option: 'image.encryption', values: [{ image: { encryption: 'aes256' } }] },
   { option: 'quotas.enforce', values: [{ quotas: { enforce: 'warn' } }] },
   { option: 'quotas.requestIncrease', values: [{ quotas: { requestIncrease: true } }] },
   { option: 'quotas.require', values: [{ quotas: { require: [{ instanceType: 'ml.p5.48xlarge', count: 2 }] } }] },
