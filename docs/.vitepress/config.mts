@@ -6,13 +6,16 @@ import { sidebar } from './sidebar.mts';
 const DOCS = path.resolve(import.meta.dirname, '..');
 
 /** Where a link of a page leads in the repository. */
-const targetOf = (href: string, page: string): string => path.resolve(DOCS, path.dirname(page), href.split('#')[0] ?? '');
+const targetOf = (href: string, page: string): string =>
+  path.resolve(DOCS, path.dirname(page), href.split('#')[0] ?? '');
 
 /** A relative link to a file that the site does not have: code, schemas, run files. */
 const isOfRepository = (href: string, page: string): boolean => {
   if (/^[a-z]+:|^#|^\//.test(href)) return false;
   const target = targetOf(href, page);
-  return existsSync(target) && (!target.startsWith(`${DOCS}${path.sep}`) || !/(\.md|\/)$/.test(href.split('#')[0] ?? ''));
+  return (
+    existsSync(target) && (!target.startsWith(`${DOCS}${path.sep}`) || !/(\.md|\/)$/.test(href.split('#')[0] ?? ''))
+  );
 };
 
 /** Such links are shown as text: the site is also read where the repository is not. */

@@ -39,7 +39,13 @@ function rules(): Item {
   return {
     ...page('rules/README', 'Rules'),
     collapsed: true,
-    items: folders.map(({ name }) => section(name, pagesOf(`rules/${name}`).map((found) => page(found)), true)),
+    items: folders.map(({ name }) =>
+      section(
+        name,
+        pagesOf(`rules/${name}`).map((found) => page(found)),
+        true,
+      ),
+    ),
   };
 }
 
@@ -60,7 +66,17 @@ const GUIDES = [
   'migrate-from-slurm',
   'troubleshooting',
 ];
-const CONCEPTS = ['architecture', 'planner', 'goodput', 'queue', 'elastic', 'spare-hosts', 'health-check', 'control-plane', 'image'];
+const CONCEPTS = [
+  'architecture',
+  'planner',
+  'goodput',
+  'queue',
+  'elastic',
+  'spare-hosts',
+  'health-check',
+  'control-plane',
+  'image',
+];
 const OPERATION = ['environment', 'verify', 'assumptions'];
 const TESTING = ['sandbox', 'emulator', 'simulate', 'faults'];
 const EXTENDING = ['adding-a-strategy', 'library/README'];
@@ -72,7 +88,14 @@ function others(named: readonly string[]): Item[] {
     .filter((file) => file.endsWith('.md'))
     .map((file) => file.slice(0, -3))
     .filter((name) => !['index', 'changelog', ...named].includes(name));
-  return pages.length > 0 ? [section('More', pages.map((name) => page(name)))] : [];
+  return pages.length > 0
+    ? [
+        section(
+          'More',
+          pages.map((name) => page(name)),
+        ),
+      ]
+    : [];
 }
 
 /** Pages of a folder, those that are listed first, the others after them. */
@@ -87,16 +110,26 @@ export function sidebar(): Item[] {
   const named = [...CONCEPTS, ...OPERATION, ...TESTING, ...EXTENDING];
   return [
     section('Guides', ordered('guides', GUIDES)),
-    section('Concepts', CONCEPTS.map((name) => page(name))),
+    section(
+      'Concepts',
+      CONCEPTS.map((name) => page(name)),
+    ),
     section('Operation', [...OPERATION.map((name) => page(name)), folder('runbooks', 'Run books')]),
-    section('Reference', [page('reference/README', 'Overview'), ...ordered('reference', REFERENCE), rules(), folder('facts', 'Facts and their sources')]),
-    section('Without an account', TESTING.map((name) => page(name))),
-    section('Extending', EXTENDING.map((name) => page(name))),
-    ...others(named),
-    section('Project', [
-      folder('decisions', 'Decisions'),
-      page('evidence/README', 'Evidence'),
-      page('changelog'),
+    section('Reference', [
+      page('reference/README', 'Overview'),
+      ...ordered('reference', REFERENCE),
+      rules(),
+      folder('facts', 'Facts and their sources'),
     ]),
+    section(
+      'Without an account',
+      TESTING.map((name) => page(name)),
+    ),
+    section(
+      'Extending',
+      EXTENDING.map((name) => page(name)),
+    ),
+    ...others(named),
+    section('Project', [folder('decisions', 'Decisions'), page('evidence/README', 'Evidence'), page('changelog')]),
   ];
 }
