@@ -17,6 +17,7 @@ import { publishedBeside } from './plan-published';
 import { scalingOf } from './plan-scaling';
 import { sizesText } from './plan-sizes';
 import { dataText, planText, type Search, searchText } from './plan-text';
+import { withS3Config } from './s3-config';
 import { json, type Terminal } from './terminal';
 
 /** Prices are looked up for this region when neither option nor environment names one. */
@@ -39,7 +40,7 @@ export async function plan(file: string | undefined, options: PlanOptions, termi
     );
   const text = readText(file);
   if (isEnvironmentFile(text)) return planEnvironment(file, text, options, terminal);
-  const { run } = requireRun(file, options);
+  const { run } = requireRun(file, await withS3Config(file, options));
   const facts = await planFacts(options, run);
   const result = planDocument(run, facts);
   if (Array.isArray(result)) throw new Refusal(result);

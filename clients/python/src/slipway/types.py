@@ -36,9 +36,13 @@ __all__ = [
     "RunFileLimits",
     "RunFileModel",
     "RunFileModelArchitecture",
+    "RunFileModelArchitectureLatentAttention",
+    "RunFileModelArchitectureLogitSoftcap",
     "RunFileModelArchitectureRopeScaling",
     "RunFileModelArchitectureRopeScaling2",
     "RunFileModelArchitectureRopeScaling3",
+    "RunFileModelArchitectureRouting",
+    "RunFileModelArchitectureSlidingWindow",
     "RunFileNetwork",
     "RunFileObservability",
     "RunFileObservabilityMetricsItem",
@@ -56,6 +60,35 @@ __all__ = [
     "Validation",
     "ValidationIssuesItem",
 ]
+
+
+class RunFileModelArchitectureRouting(TypedDict, total=False):
+    score: Literal["softmax", "sigmoid"]
+    normalise: bool
+    bias: bool
+    groups: int
+    topGroups: int
+
+
+class RunFileModelArchitectureSlidingWindow(TypedDict):
+    size: int
+    pattern: Union[Literal["all", "alternate"], list[int]]
+
+
+class RunFileModelArchitectureLogitSoftcap(TypedDict, total=False):
+    attention: float
+    final: float
+
+
+class _RunFileModelArchitectureLatentAttention(TypedDict):
+    kvRank: int
+    nopeHeadSize: int
+    ropeHeadSize: int
+    valueHeadSize: int
+
+
+class RunFileModelArchitectureLatentAttention(_RunFileModelArchitectureLatentAttention, total=False):
+    qRank: int
 
 
 class RunFileModelArchitectureRopeScaling(TypedDict):
@@ -82,6 +115,8 @@ class RunFileModelArchitectureRopeScaling3(_RunFileModelArchitectureRopeScaling3
     betaSlow: float
     attentionFactor: float
     truncate: bool
+    mscale: float
+    mscaleAllDim: float
 
 
 class _RunFileModelArchitecture(TypedDict):
@@ -99,13 +134,28 @@ class RunFileModelArchitecture(_RunFileModelArchitecture, total=False):
     tiedEmbeddings: bool
     experts: int
     expertsPerToken: int
+    expertFfnHiddenSize: int
+    sharedExperts: int
+    denseLayers: Union[int, list[int]]
+    routing: RunFileModelArchitectureRouting
+    qkNorm: bool
+    attentionBias: bool
+    slidingWindow: RunFileModelArchitectureSlidingWindow
+    attentionSinks: bool
+    logitSoftcap: RunFileModelArchitectureLogitSoftcap
+    latentAttention: RunFileModelArchitectureLatentAttention
     ropeTheta: float
     ropeScaling: Union[RunFileModelArchitectureRopeScaling, RunFileModelArchitectureRopeScaling2, RunFileModelArchitectureRopeScaling3]
     normEpsilon: float
+    partialRotary: float
+    normPlacement: Literal["pre", "post", "sandwich"]
+    embeddingScale: float
+    mtpLayers: int
 
 
 class RunFileModel(TypedDict, total=False):
     preset: str
+    config: str
     weights: str
     architecture: RunFileModelArchitecture
 
@@ -319,6 +369,7 @@ class RunFile(_RunFile, total=False):
     observability: RunFileObservability
     hyperparameters: dict[str, Any]
     environmentVariables: dict[str, Any]
+    secrets: dict[str, str]
     acknowledge: list[RunFileAcknowledgeItem]
 
 
