@@ -59,18 +59,9 @@ const CLIENT_REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** `slipway launch FILE`: validate, preflight, show the cost, ask, upload the code, submit. */
 export async function launch(file: string, given: LaunchOptions, terminal: Terminal): Promise<number> {
+  requireIds(given);
+  const startAt = startTime(given.at, Date.now());
   const options = await withS3Config(file, given);
-  if (options.runId !== undefined && !RUN_ID.test(options.runId)) {
-    throw new UsageError(
-      `--run-id: must be 1-45 lower-case letters, digits or inner hyphens, got ${options.runId}; leave it out to have one made`,
-    );
-  }
-  if (options.clientRequestId !== undefined && !CLIENT_REQUEST_ID.test(options.clientRequestId)) {
-    throw new UsageError(
-      `--client-request-id: must be 1-64 letters, digits, hyphens or underscores, got ${options.clientRequestId}; use one id for each run that is wanted`,
-    );
-  }
-  const startAt = startTime(options.at, Date.now());
   const { descriptor, read } = await environmentOf(file, options);
   if (options.smoke) return (await import('./smoke.js')).launchSmoke(file, descriptor, options, terminal);
   if (options.matrix) return (await import('./launch-matrix.js')).launchMatrix(file, descriptor, options, terminal);
@@ -78,6 +69,18 @@ export async function launch(file: string, given: LaunchOptions, terminal: Termi
   for (const found of checked.issues) terminal.err(issueLine(found, file, checked.positionOf));
   if (options.dryRun) return printDryRun(file, checked, descriptor, options, terminal);
   return submitRun(file, checked, descriptor, { ...options, startAt }, terminal);
+}
+
+/** Ids that a person chose. */
+function requireIds({ runId, clientRequestId }: LaunchOptions): void {
+  if (runId !== undefined && !RUN_ID.test(runId))
+    throw new UsageError(
+      `--run-id: must be 1-45 lower-case letters, digits or inner hyphens, got ${runId}; leave it out to have one made`,
+    );
+  if (clientRequestId !== undefined && !CLIENT_REQUEST_ID.test(clientRequestId))
+    throw new UsageError(
+      `--client-request-id: must be 1-64 letters, digits, hyphens or underscores, got ${clientRequestId}; use one id for each run that is wanted`,
+    );
 }
 
 /**
