@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { Aspects, CfnElement, CfnOutput, Stack, type StackProps, Tags } from 'aws-cdk-lib';
+import { AspectPriority, Aspects, CfnElement, CfnOutput, Stack, type StackProps, Tags } from 'aws-cdk-lib';
 import type { Construct, IConstruct } from 'constructs';
 import type { Archive } from '../archive/archive';
 import { baseImageContents } from '../catalog/base-images';
 import { environmentQuotaNeeds } from '../quota';
-import type { EnvironmentSpec } from '../spec/environment-file';
+import { DEFAULT_LOGGING, type EnvironmentSpec } from '../spec/environment-file';
 import { PREEMPTION_TIMES } from '../spec/preemption-times';
 import type { RunSpec } from '../spec/run-spec';
 import { AcknowledgedChecks } from './acknowledged-checks';
@@ -18,12 +18,14 @@ import { EnvironmentAccess } from './environment-access';
 import { EnvironmentNetwork } from './environment-network';
 import { guardedBy } from './guarded';
 import { Guards } from './guards';
+import { ApplyLogOptions } from './log-options';
 import { LustreFileSystem } from './lustre-file-system';
 import { Observability } from './observability';
 import { OperationsKey } from './operations-key';
 import { packageRoot } from './package-root';
 import { QuotaPreflight } from './quota-preflight';
 import { RegisteredRun } from './registered-run';
+import { ApplyRoleOptions } from './role-options';
 import { SpendGuard } from './spend-guard';
 import { TeamDescriptor, TeamNames } from './team-descriptor';
 import { TrainingImage } from './training-image';
@@ -106,9 +108,20 @@ export class EnvironmentStack extends Stack {
     this.publishLast(driver, descriptors, makers);
     this.orderResources();
     for (const submission of props.submissions ?? []) this.submitLast(submission);
+    this.applyCompanyOptions();
     Tags.of(this).add('slipway:environment', this.spec.name);
     Aspects.of(this).add(new EncryptedVariables(this.operationsKey.key));
     Aspects.of(this).add(new AcknowledgedChecks());
+  }
+
+  /** What a company asks of every role, log group and resource, whatever made it. */
+  private applyCompanyOptions(): void {
+    const { iam, logging, tags } = this.spec;
+    const priority = { priority: AspectPriority.MUTATING };
+    for (const [key, value] of Object.entries(tags)) Tags.of(this).add(key, value);
+    if (!isDeepStrictEqual(logging, DEFAULT_LOGGING)) Aspects.of(this).add(new ApplyLogOptions(logging), priority);
+    if (iam.permissionsBoundary ?? iam.rolePath ?? iam.rolePrefix)
+      Aspects.of(this).add(new ApplyRoleOptions(iam), priority);
   }
 
   private makePreflight(runs: readonly RunSpec[]): QuotaPreflight {
@@ -172,6 +185,7 @@ export class EnvironmentStack extends Stack {
       external: [...(storage.external ?? []), ...(network.wheels ? [{ s3: network.wheels }] : [])],
       codeArtifact: network.packages === 'codeartifact' ? network.codeArtifact : undefined,
       allowsRemoteDebug: guardrails.allowRemoteDebug,
+      secretsPrefix: this.spec.secrets.allowedPrefix,
     });
   }
 
@@ -190,11 +204,12 @@ export class EnvironmentStack extends Stack {
       teamNotifications: Object.fromEntries(Object.entries(teams).map(([team, t]) => [team, t.notifications])),
       retain: storage.retain,
       adopt: storage.adopt,
+      tableDeletionProtection: this.spec.protection.tableDeletionProtection,
     });
   }
 
   private makeAccess(image: TrainingImage | undefined): EnvironmentAccess {
-    const { name, teams, access } = this.spec;
+    const { name, teams, access, iam } = this.spec;
     return new EnvironmentAccess(this, 'Access', {
       environment: name,
       storage: this.storage,
@@ -203,6 +218,8 @@ export class EnvironmentStack extends Stack {
       repositoryArn: image?.repository.repositoryArn,
       teams: Object.fromEntries(Object.entries(teams).map(([team, { principals }]) => [team, principals])),
       ...access,
+      oidcProvider: iam.oidcProvider,
+      oidcSubjects: iam.oidcSubjects,
     });
   }
 
@@ -253,6 +270,8 @@ export class EnvironmentStack extends Stack {
           trainingImageUri: this.imageUri,
           image: image.uri ? undefined : baseImageContents(image.base),
           prices,
+          tags: noneOf(this.spec.tags),
+          secretsPrefix: this.spec.secrets.allowedPrefix?.replaceAll('{team}', team),
           runTableName: this.launcher.table.tableName,
           guardrails,
           controlAliasArn: this.launcher.aliases[team]?.functionArn,
@@ -303,6 +322,9 @@ export class EnvironmentStack extends Stack {
     for (const child of [this.operationsKey, ...stateful]) this.guards.deleteGuard.node.addDependency(child);
   }
 }
+
+/** Undefined for an empty record, so that it leaves no trace in a template. */
+const noneOf = <T extends object>(record: T): T | undefined => (Object.keys(record).length === 0 ? undefined : record);
 
 function packageVersion(): string {
   const file = JSON.parse(readFileSync(path.join(packageRoot(), 'package.json'), 'utf8')) as { version: string };

@@ -39,6 +39,7 @@ export {
 } from './read-environments';
 export { RegisteredRun, type RegisteredRunProps } from './registered-run';
 export { isSandbox } from './sandbox-context';
+export { type SlipwayAppProps, slipwayApp } from './slipway-app';
 export { SpendGuard, type SpendGuardProps } from './spend-guard';
 export type { ExactStatement } from './statement';
 export { TeamDescriptor, type TeamDescriptorProps, TeamNames, type TeamNamesProps } from './team-descriptor';

@@ -3,7 +3,7 @@ import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import type * as kms from 'aws-cdk-lib/aws-kms';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
-import { subnetPlan, VPC_CIDR } from '../catalog/subnet-plan';
+import { DEFAULT_VPC_CIDR, subnetPlan } from '../catalog/subnet-plan';
 import { isDeployed } from './embedded-aws';
 import { endpointServices, interfaceEndpointPolicy, s3EndpointPolicy } from './network-endpoints';
 import { addNat, jobSubnets } from './training-subnets';
@@ -16,6 +16,8 @@ export interface TrainingNetworkProps {
    * @default 'vpc-locked'
    */
   readonly mode?: 'vpc-locked' | 'vpc-nat';
+  /** Addresses of the VPC, /16 to /21; each zone gets an eighth. @default '10.64.0.0/16' */
+  readonly cidr?: string;
   /** Zone ids (usw2-az2). @default - all zones of the Region, as the CDK looks them up for the stack */
   readonly availabilityZoneIds?: readonly string[];
   /**
@@ -64,8 +66,9 @@ export class TrainingNetwork extends Construct {
     super(scope, id);
     const isLocked = (props.mode ?? 'vpc-locked') === 'vpc-locked';
     const { zones, vpcId } = this.placeOf(props);
-    const plan = subnetPlan(zones, props.subnetOrder);
-    this.vpc = this.makeVpc(vpcId);
+    const cidr = props.cidr ?? DEFAULT_VPC_CIDR;
+    const plan = subnetPlan(zones, props.subnetOrder, cidr);
+    this.vpc = this.makeVpc(vpcId, cidr);
     const hasNat = !isLocked && isDeployed(this, 'natGateway');
     const chosen = jobSubnets(this.vpc, plan, !hasNat);
     if (hasNat) addNat(this.vpc, plan, chosen);
@@ -92,9 +95,9 @@ export class TrainingNetwork extends Construct {
     return { zones: ids ?? all, vpcId: isFirst ? 'Vpc' : 'VpcByZone' };
   }
 
-  private makeVpc(id: string): ec2.Vpc {
+  private makeVpc(id: string, cidr: string): ec2.Vpc {
     return new ec2.Vpc(this, id, {
-      ipAddresses: ec2.IpAddresses.cidr(VPC_CIDR),
+      ipAddresses: ec2.IpAddresses.cidr(cidr),
       // The subnets are made apart; a token keeps the construct from looking zones up by itself.
       availabilityZones: [Fn.select(0, Fn.getAzs())],
       subnetConfiguration: [],
@@ -134,7 +137,7 @@ export class TrainingNetwork extends Construct {
       description: `${props.prefix}: interface endpoints`,
       allowAllOutbound: false,
     });
-    group.addIngressRule(ec2.Peer.ipv4(VPC_CIDR), ec2.Port.tcp(443), 'HTTPS from jobs');
+    group.addIngressRule(ec2.Peer.ipv4(props.cidr ?? DEFAULT_VPC_CIDR), ec2.Port.tcp(443), 'HTTPS from jobs');
     for (const [name, service] of services) {
       const options = { service, open: false, securityGroups: [group], subnets: selected };
       const endpoint = this.vpc.addInterfaceEndpoint(name, options);

@@ -22,6 +22,7 @@ import { NETWORK_RULES } from './network';
 import { PREEMPTION_RULES } from './preemption';
 import { PROCESSING_RULES } from './processing';
 import { PROGRESS_RULES } from './progress';
+import { SECRET_RULES } from './secrets';
 import { SUPPORT_RULES } from './support';
 import { TRAINING_RULES } from './training';
 
@@ -46,6 +47,7 @@ export const RULES: readonly Rule[] = [
   ...PREEMPTION_RULES,
   ...NETWORK_RULES,
   ...PROCESSING_RULES,
+  ...SECRET_RULES,
   ...GUARDRAIL_RULES,
   ...SUPPORT_RULES,
 ];

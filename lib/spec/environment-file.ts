@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { DEFAULT_VPC_CIDR } from '../catalog/subnet-plan';
+import { iam, logging, secrets, tags } from './environment/company';
 import { region } from './environment/formats';
 import { budget, guardrails, queue, quotas } from './environment/limits';
 import { network } from './environment/network';
@@ -39,9 +41,22 @@ const protection = z.strictObject({
     description:
       'Whether CloudFormation refuses to delete the stack until this is false and deployed. Default: `storage.retain`.',
   }),
+  tableDeletionProtection: z.boolean().optional().meta({
+    description: 'Whether DynamoDB refuses to delete the run table until this is false and deployed.',
+    default: false,
+  }),
 });
 
 const sections = {
+  iam: iam.optional().meta({
+    description: 'Names, paths and boundary of every role that the stack makes.',
+    examples: [{ permissionsBoundary: 'ml-boundary', rolePath: '/ml/', rolePrefix: 'acme-' }],
+  }),
+  tags: tags.optional().meta({
+    description:
+      'Tags of every resource that takes tags, and of every job. Default: none beside `slipway:environment`.',
+    examples: [{ CostCenter: '1234' }],
+  }),
   network: network.optional().meta({
     description: 'Network of the jobs.',
     examples: [{ mode: 'vpc-locked' }],
@@ -91,6 +106,14 @@ const sections = {
   notifications: notifications.optional().meta({
     description: 'Who is notified of all runs and alarms. Default: nobody.',
     examples: [{ emails: ['ml-platform@example.com'] }],
+  }),
+  secrets: secrets.optional().meta({
+    description: 'Secrets that run files may name.',
+    examples: [{ allowedPrefix: 'slipway/{team}/' }],
+  }),
+  logging: logging.optional().meta({
+    description: 'Log groups of the stack.',
+    examples: [{ kms: true, retentionDays: 365 }],
   }),
   protection: protection.optional().meta({
     description: 'Protection of the stack against deletion.',
@@ -171,7 +194,11 @@ export interface EnvironmentSpec {
   name: string;
   account?: string;
   region: string;
+  iam: NonNullable<Sections['iam']>;
+  tags: Record<string, string>;
   network: NonNullable<Sections['network']> & {
+    cidr: string;
+    reserved: string[];
     mode: 'vpc-locked' | 'vpc-nat' | 'existing' | 'none';
     availabilityZoneIds: 'all' | string[];
     packages: 'none' | 'wheels' | 'codeartifact';
@@ -196,7 +223,9 @@ export interface EnvironmentSpec {
     preemption: PreemptionTimes;
   };
   notifications: Notifications;
-  protection: { terminationProtection: boolean };
+  secrets: NonNullable<Sections['secrets']>;
+  logging: { kms: boolean; retentionDays: number };
+  protection: { terminationProtection: boolean; tableDeletionProtection: boolean };
   /** `region`: where a deploy submits it; needed only where the environment has several. */
   runs: { file: string; submit: 'manual' | 'on-change'; region?: string }[];
 }
@@ -218,6 +247,17 @@ export function resolveEnvironments(file: EnvironmentFile): EnvironmentSpec[] {
   return Object.entries(file.regions).map(([name, overrides]) => resolveEnvironment(file, name, overrides));
 }
 
+/** Log groups without the option `logging`. */
+export const DEFAULT_LOGGING = { kms: true, retentionDays: 90 };
+
+const NETWORK_DEFAULTS = {
+  mode: 'vpc-locked',
+  availabilityZoneIds: 'all',
+  packages: 'none',
+  cidr: DEFAULT_VPC_CIDR,
+  reserved: [],
+} satisfies Partial<EnvironmentSpec['network']>;
+
 function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sections): EnvironmentSpec {
   const merged = <K extends keyof Sections>(key: K) => ({ ...file[key], ...over[key] }) as NonNullable<Sections[K]>;
   const teams = Object.entries(merged('teams'));
@@ -225,7 +265,9 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
     name: file.name,
     account: file.account,
     region: regionName,
-    network: { mode: 'vpc-locked', availabilityZoneIds: 'all', packages: 'none', ...merged('network') },
+    iam: merged('iam'),
+    tags: merged('tags'),
+    network: { ...NETWORK_DEFAULTS, ...merged('network') },
     storage: { retain: true, checkpointExpirationDays: 90, adopt: false, ...merged('storage') },
     image: { base: 'pytorch-2.13', build: true, encryption: 'kms', ...merged('image') },
     quotas: resolveQuotas(merged('quotas')),
@@ -241,7 +283,13 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
     budget: over.budget ?? file.budget,
     queue: resolveQueue(merged('queue')),
     notifications: { emails: [], ...merged('notifications') },
-    protection: { terminationProtection: merged('storage').retain ?? true, ...merged('protection') },
+    secrets: merged('secrets'),
+    logging: { ...DEFAULT_LOGGING, ...merged('logging') },
+    protection: {
+      terminationProtection: merged('storage').retain ?? true,
+      tableDeletionProtection: false,
+      ...merged('protection'),
+    },
     runs: (file.runs ?? []).map((run) => ({ submit: 'manual' as const, ...run })),
   };
 }

@@ -68,6 +68,8 @@ export function resolveRun(file: RunFile): RunSpec {
     observability: { metrics: [], profiler: 'off', tensorBoard: false, remoteDebug: false, ...file.observability },
     hyperparameters: file.hyperparameters ?? {},
     environmentVariables: file.environmentVariables ?? {},
+    // Absent without any: the configuration hash of a run without secrets stays what it was.
+    ...(file.secrets && Object.keys(file.secrets).length > 0 && { secrets: file.secrets }),
     acknowledge: file.acknowledge ?? [],
     written: file,
   };

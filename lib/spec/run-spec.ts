@@ -140,6 +140,8 @@ export interface RunSpec {
   };
   hyperparameters: Record<string, unknown>;
   environmentVariables: Record<string, string>;
+  /** Name of a variable, and the secret or parameter that holds its value; absent = none. */
+  secrets?: Record<string, string>;
   acknowledge: { rule: string; reason: string }[];
   /** The file as it was read, for rules that ask what was written and what was filled in. */
   written: RunFile;
