@@ -1,7 +1,9 @@
 import { blockSeconds, tokensPerRank } from './compute';
 import type { Constants } from './constants';
 import type { Gpu } from './gpu';
+import { kindsOf } from './kinds';
 import { type LayoutInput, microBatchesOf } from './layout';
+import { meanHeadSize } from './model-size';
 import { gatherSeconds, groupOf, type Network, reduceSeconds, sendSeconds } from './network';
 import { added, reduceBytesOf, shardGroupSize } from './overlap';
 import { shardTraffic } from './shard-traffic';
@@ -29,8 +31,17 @@ export interface Block {
   host: number;
 }
 
-/** One block of one micro-batch, forward and backward, with what its communication adds. */
+/** One block of one micro-batch, forward and backward, with what its communication adds; in the mean where blocks differ. */
 export function blockOf(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Block {
+  const kinds = kindsOf(l).map(({ share, layout }) => ({ share, block: blockOfKind(layout, gpu, net, k) }));
+  const [first] = kinds;
+  if (kinds.length === 1 && first) return first.block;
+  const parts = Object.keys(first?.block ?? {}) as (keyof Block)[];
+  const mean = parts.map((part) => [part, kinds.reduce((sum, { share, block }) => sum + share * block[part], 0)]);
+  return Object.fromEntries(mean) as unknown as Block;
+}
+
+function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Block {
   const b = blockSeconds(l, gpu, k);
   const again = RECOMPUTED[l.recompute];
   const matmul = 3 * b.gemmForward;
@@ -74,7 +85,7 @@ function tensorSeconds(l: LayoutInput, net: Network, k: Constants, again: number
 function contextSeconds(l: LayoutInput, net: Network, k: Constants, attentionForward: number): number {
   if (l.context === 1) return 0;
   const m = l.model;
-  const bytes = (4 * tokensPerRank(l) * m.kvHeads * m.headSize * (l.context - 1)) / l.tensor;
+  const bytes = (4 * tokensPerRank(l) * m.kvHeads * meanHeadSize(m) * (l.context - 1)) / l.tensor;
   const nodeHop = l.tensor * l.context > l.gpusPerNode;
   const ring = sendSeconds(bytes, nodeHop, net);
   return 3 * added(attentionForward, ring, k.contextExposed);
@@ -82,7 +93,7 @@ function contextSeconds(l: LayoutInput, net: Network, k: Constants, attentionFor
 
 /** Tokens travel to their experts and back, forward and backward; each rank keeps the share that stays with it. */
 function expertSeconds(l: LayoutInput, net: Network): number {
-  if (l.expert === 1) return 0;
+  if (l.expert === 1 || l.model.experts === 1) return 0;
   const group = groupOf(l.expert, l.tensor, l.gpusPerNode);
   const bytes = (2 * tokensPerRank(l) * l.model.expertsPerToken * l.model.hidden) / l.tensor;
   const away = (bytes * (l.expert - 1)) / l.expert;
