@@ -55,7 +55,7 @@ class Fsdp2Backend:
         if published is not None:
             load_weights(model, published)
         self.model = model
-        self.optimizer = build_optimizer(model.named_parameters(), self.shapes, settings.arguments, fused=device.type == "cuda")
+        self.optimizer = build_optimizer(model.named_parameters(), self.shapes, settings.arguments, fused=True)
 
     def _module(self, context: ContextParallel | None, experts: ExpertParallel | None) -> Transformer:
         with torch.device("meta"):
