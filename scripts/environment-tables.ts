@@ -2,6 +2,7 @@ import { OPTION_CHANGES } from '../lib/environment/option-changes';
 import { standingCost } from '../lib/environment/standing-cost';
 import { resolveEnvironments } from '../lib/spec/environment-file';
 import { loadEnvironment } from '../lib/spec/load';
+import { withParts } from './generated-parts';
 
 /** Environments whose standing cost the documentation states, in us-west-2. */
 const PRICED: readonly [what: string, values: object][] = [
@@ -27,14 +28,7 @@ const PRICED: readonly [what: string, values: object][] = [
 const PARTS: Readonly<Record<string, () => string>> = { changes: changesTable, costs: costsTable };
 
 /** The text with its generated parts as they are now; each stands between two comments. */
-export function withGenerated(text: string): string {
-  return Object.entries(PARTS).reduce((found, [name, make]) => {
-    const [begin, end] = [`<!-- generated: ${name} -->`, `<!-- end: ${name} -->`];
-    const [from, to] = [found.indexOf(begin), found.indexOf(end)];
-    if (from < 0 || to < from) throw new Error(`docs/environment.md: must hold ${begin} and ${end}`);
-    return `${found.slice(0, from)}${begin}\n${make()}\n${found.slice(to)}`;
-  }, text);
-}
+export const withGenerated = (text: string): string => withParts('docs/environment.md', text, PARTS);
 
 function changesTable(): string {
   const rows = OPTION_CHANGES.map(({ option, effect }) => `| \`${option}\` | ${effect} |`);

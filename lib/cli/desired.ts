@@ -1,4 +1,4 @@
-import type { DesiredAnswer, RunState } from '../contracts/control';
+import { type DesiredAnswer, hasEnded } from '../contracts/control';
 import { callControl } from './control-client';
 import { EXIT, UsageError } from './exit';
 import type { CommonOptions } from './inputs';
@@ -34,8 +34,6 @@ async function setDesired(
   return EXIT.done;
 }
 
-const OVER: readonly RunState[] = ['completed', 'failed', 'stopped'];
-
 /** One sentence about what the wish changed, and the command that shows the rest. */
 export function whatFollows(
   action: 'stop' | 'resume',
@@ -44,7 +42,7 @@ export function whatFollows(
 ): string {
   const from = environment ? ` --environment ${environment}` : '';
   const follow = `slipway status ${runId}${from} --wait follows it`;
-  const isOver = state !== undefined && OVER.includes(state);
+  const isOver = hasEnded({ state });
   if (action === 'stop') {
     if (isOver) return `${state === 'failed' ? 'has' : 'is'} ${state} already; there is nothing to stop`;
     return changed ? `will stop after a checkpoint; ${follow}` : `was asked to stop before and is ${state}; ${follow}`;

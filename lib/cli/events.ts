@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EventAnswer, EventsAnswer } from '../contracts/control';
+import { type EventAnswer, type EventsAnswer, hasEnded } from '../contracts/control';
 import type { Descriptor } from '../spec/descriptor';
 import { callControl } from './control-client';
 import { EXIT, UsageError } from './exit';
@@ -8,6 +8,7 @@ import { sinceMillis } from './logs';
 import { RUN_ID, runTarget } from './run-target';
 import { readStatus } from './status';
 import type { Terminal } from './terminal';
+import { pollSeconds } from './wait';
 
 export interface EventOptions extends CommonOptions {
   follow?: boolean;
@@ -21,9 +22,8 @@ const ENVIRONMENT = /^[a-z][a-z0-9]{0,11}(\/[a-z][a-z0-9]{0,11})?$/;
 const DAY_MS = 86_400_000;
 /** A commit is told at the time when its marker was written: a look later than lines that follow it. */
 const LATE_MS = 1_800_000;
-const POLL_MS = 5000;
+const POLL_SECONDS = 5;
 const PAGE = 200;
-const OVER = ['completed', 'failed', 'stopped'];
 
 /** `slipway events RUN|ENVIRONMENT`: decisions, attempts, commits and notices in the order of time. */
 export async function events(target: string | undefined, options: EventOptions, terminal: Terminal): Promise<number> {
@@ -36,11 +36,11 @@ export async function events(target: string | undefined, options: EventOptions, 
   let from = since;
   for (;;) {
     // Asked first: what was written until the end of the run is among the lines that follow.
-    const isOver = options.follow && runId !== undefined && OVER.includes((await readStatus(descriptor, runId)).state);
+    const isOver = options.follow && runId !== undefined && hasEnded(await readStatus(descriptor, runId));
     const last = await printFresh(descriptor, { runId, since: from }, seen, options, terminal);
     if (!options.follow || isOver) return EXIT.done;
     from = Math.max(from ?? 0, (last ?? 0) - LATE_MS) || undefined;
-    await sleep(Number(process.env.SLIPWAY_POLL_SECONDS ?? POLL_MS / 1000) * 1000);
+    await sleep(1000 * pollSeconds(POLL_SECONDS));
   }
 }
 

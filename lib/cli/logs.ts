@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LogEventAnswer } from '../contracts/control';
+import { hasEnded, type LogEventAnswer } from '../contracts/control';
 import { EXIT, UsageError } from './exit';
 import type { CommonOptions } from './inputs';
 import { readAttemptLog } from './job-logs';
@@ -27,9 +27,9 @@ export async function logs(runId: string, options: LogOptions, terminal: Termina
   const descriptor = await runTarget(options);
   const seen = new Set<string>();
   for (;;) {
-    const { attempts, state } = await readStatus(descriptor, runId);
+    const status = await readStatus(descriptor, runId);
     const { node } = options;
-    const perAttempt = attempts.map(async (_, index) => {
+    const perAttempt = status.attempts.map(async (_, index) => {
       const attempt = index + 1;
       return (await readAttemptLog(descriptor, { runId, attempt, since, node })).map((event) => lineOf(event, attempt));
     });
@@ -39,7 +39,7 @@ export async function logs(runId: string, options: LogOptions, terminal: Termina
       seen.add(id);
       terminal.out(options.json ? JSON.stringify(line) : `${line.at} ${line.host} ${line.message}`);
     }
-    if (!options.follow || ['completed', 'failed', 'stopped'].includes(state)) return EXIT.done;
+    if (!options.follow || hasEnded(status)) return EXIT.done;
     await sleep(2000);
   }
 }

@@ -26,11 +26,15 @@ export async function preflight(file: string, options: CommonOptions, terminal: 
     accountChecks(run, descriptor),
     missingData(run, descriptor),
   ]);
-  const limits: Limits = new Map(rows.flatMap((row) => (row.limit === null ? [] : [[row.name, { value: row.limit }]])));
+  const limits = limitsOf(rows);
   const ofQuotas = run.compute.elastic ? limitIssues(run, rows, limits) : quotaIssues(rows);
   const found = [...issues, ...ofQuotas, ...checkIssues(checks), ...missing];
   return report({ rows, checks, issues: found }, options, terminal);
 }
+
+/** The limits that are known, by name of the quota. */
+const limitsOf = (rows: readonly QuotaRow[]): Limits =>
+  new Map(rows.flatMap((row) => (row.limit === null ? [] : [[row.name, { value: row.limit }]])));
 
 async function environmentPreflight(
   file: string,
@@ -74,7 +78,7 @@ function report({ rows, checks, issues }: Result, options: CommonOptions, termin
 /** Of an elastic run those of the most instances that the limits allow. */
 async function quotaRowsOf(run: RunSpec, region: string, terminal: Terminal): Promise<QuotaRow[]> {
   const rows = await quotaRows(runQuotaNeeds(run), region);
-  const limits: Limits = new Map(rows.flatMap((row) => (row.limit === null ? [] : [[row.name, { value: row.limit }]])));
+  const limits = limitsOf(rows);
   for (const found of run.compute.elastic ? limitIssues(run, rows, limits) : [])
     if (found.level === 'warning') terminal.err(`${found.level}: ${found.message}`);
   const sized = withinLimits(run, limits);

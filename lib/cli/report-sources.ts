@@ -37,14 +37,12 @@ export async function readSources(
     timeline: true,
   });
   const facts = await attempt(() => jobFacts(descriptor, status));
-  const stored = await attempt(() =>
-    storedRun(descriptor, runId, [...overrides, ...instanceOverrides(facts.value ?? [])]),
-  );
+  const stored = attempt(() => storedRun(descriptor, runId, [...overrides, ...instanceOverrides(facts.value ?? [])]));
   const [lines, checkpoints, quotas, plan] = await Promise.all([
     attempt(() => progressLines(descriptor, status)),
     attempt(() => committedCheckpoints(descriptor, runId)),
     ofStored(stored, async (run) => quotaRows(runQuotaNeeds(run), descriptor.region)),
-    stored.value ? planOf(stored.value, descriptor) : {},
+    stored.then(({ value }) => (value ? planOf(value, descriptor) : {})),
   ]);
   const { name: environment, region } = descriptor;
   return { status, environment, region, readAt: now.toISOString(), lines, checkpoints, jobs: facts, quotas, plan };
@@ -115,8 +113,10 @@ function instanceOverrides(jobs: readonly JobFacts[]): string[] {
 }
 
 /** A part that is made of the run file; not known where that could not be read. */
-const ofStored = <T>({ value, why }: Read<RunSpec>, of: (run: RunSpec) => Promise<T>): Promise<Read<T>> =>
-  value ? attempt(() => of(value)) : Promise.resolve({ why });
+async function ofStored<T>(stored: Promise<Read<RunSpec>>, of: (run: RunSpec) => Promise<T>): Promise<Read<T>> {
+  const { value, why } = await stored;
+  return value ? attempt(() => of(value)) : { why };
+}
 
 /**
  * The planner's own figures of the run, whatever an environment's calibration says: a calibration is made of them. Nothing for a run

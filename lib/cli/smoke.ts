@@ -1,4 +1,4 @@
-import type { DesiredAnswer, StatusAnswer } from '../contracts/control';
+import { type DesiredAnswer, hasEnded, type StatusAnswer } from '../contracts/control';
 import type { Descriptor } from '../spec/descriptor';
 import type { RunSpec } from '../spec/run-spec';
 import { needsAccelerator, type SmokePlace, smokeOverrides } from '../spec/smoke';
@@ -13,7 +13,7 @@ import { preflightRun } from './preflight';
 import { rememberSmoke } from './smoke-record';
 import { submit } from './submit';
 import { json, type Terminal } from './terminal';
-import { follow, hasEnded } from './wait';
+import { follow } from './wait';
 
 interface SmokeCheck {
   name: 'checkpoint' | 'resume' | 'goes on' | 'completes';

@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RunState, StatusAnswer } from '../contracts/control';
+import { hasEnded, type StatusAnswer } from '../contracts/control';
 import type { Descriptor } from '../spec/descriptor';
 import { EXIT, ServiceError } from './exit';
 import { readStatus, withoutOk } from './status';
 import { json, type Terminal } from './terminal';
 
-const ENDED: readonly RunState[] = ['completed', 'failed', 'stopped'];
 /** Failed status calls in a row before waiting gives up; the run itself goes on. */
 const PATIENCE = 10;
 
@@ -65,8 +64,8 @@ export const goesOn = (runIds: readonly string[], environment: string): string[]
       `${runId}: goes on; slipway status ${runId} --environment ${environment} --wait follows it, slipway stop ${runId} --environment ${environment} stops it`,
   );
 
-/** Completed, failed or stopped. */
-export const hasEnded = ({ state }: StatusAnswer): boolean => ENDED.includes(state);
+/** Seconds between two polls: `SLIPWAY_POLL_SECONDS` where it is set, so that tests and demos need not wait. */
+export const pollSeconds = (usual: number): number => Number(process.env.SLIPWAY_POLL_SECONDS ?? usual);
 
 /** A line for each change, until `until` holds of the run. */
 export async function follow(
@@ -74,7 +73,7 @@ export async function follow(
   runId: string,
   terminal: Terminal,
   until: (status: StatusAnswer) => boolean | Promise<boolean>,
-  everySeconds = Number(process.env.SLIPWAY_POLL_SECONDS ?? 10),
+  everySeconds = pollSeconds(10),
 ): Promise<StatusAnswer> {
   let said = '';
   for (let failures = 0; ; await sleep(everySeconds * 1000)) {

@@ -1,4 +1,5 @@
 import { foreignDataStatements } from './job-role-policy';
+import { logGroupArn, logGroupArns, SHARED_LOG_GROUPS } from './log-group-arns';
 import type { ExactStatement } from './statement';
 
 /** What the policies of people are made from. All values may be tokens. */
@@ -162,21 +163,18 @@ function describeJobs({ partition, region, account, environment }: AccessContext
 }
 
 /** For those who may read the logs of all teams: the groups hold the streams of all jobs of the account. */
-function jobLogs({ partition, region, account, environment }: AccessContext): ExactStatement[] {
-  const groups = ['TrainingJobs', 'ProcessingJobs'].map(
-    (family) => `arn:${partition}:logs:${region}:${account}:log-group:/aws/sagemaker/${family}`,
-  );
+function jobLogs(context: AccessContext): ExactStatement[] {
   return [
     {
       sid: 'SearchJobLogs',
       actions: ['logs:DescribeLogStreams', 'logs:FilterLogEvents'],
-      resources: groups.flatMap((group) => [group, `${group}:*`]),
+      resources: logGroupArns(context, SHARED_LOG_GROUPS),
       wildcard: 'Two log groups: actions on a group are judged with the ending :*.',
     },
     {
       sid: 'ReadJobLogs',
       actions: ['logs:GetLogEvents'],
-      resources: groups.map((group) => `${group}:log-stream:${environment}-*`),
+      resources: SHARED_LOG_GROUPS.map((name) => `${logGroupArn(context, name)}:log-stream:${context.environment}-*`),
       wildcard: "Streams of this environment's jobs.",
     },
   ];

@@ -1,4 +1,6 @@
 import { REGIONS } from '../catalog/regions';
+import { JOB_LOG_GROUPS } from '../contracts/job-log-groups';
+import { logGroupArn } from './log-group-arns';
 import type { ExactStatement } from './statement';
 
 /** What the roles of one team's jobs are made from. All values may be tokens. */
@@ -48,7 +50,7 @@ export function executionStatements(context: JobRoleContext): ExactStatement[] {
   const own = `runs/${context.team}`;
   const checkpoints = `${context.checkpointBucketArn}/${own}/*`;
   return [
-    ...sharedStatements(context, 'TrainingJobs'),
+    ...sharedStatements(context, JOB_LOG_GROUPS.training),
     list('ListOwnCheckpoints', context.checkpointBucketArn, [own, `${own}/*`]),
     {
       sid: 'KeepOwnCheckpoints',
@@ -65,7 +67,7 @@ export function executionStatements(context: JobRoleContext): ExactStatement[] {
  */
 export function processingStatements(context: JobRoleContext): ExactStatement[] {
   return [
-    ...sharedStatements(context, 'ProcessingJobs'),
+    ...sharedStatements(context, JOB_LOG_GROUPS.processing),
     {
       sid: 'WriteOwnData',
       actions: ['s3:PutObject', ...MULTIPART],
@@ -78,11 +80,11 @@ export function processingStatements(context: JobRoleContext): ExactStatement[] 
 /** What a writer of large objects needs when it gives up. */
 const MULTIPART = ['s3:AbortMultipartUpload'];
 
-function sharedStatements(context: JobRoleContext, logFamily: string): ExactStatement[] {
+function sharedStatements(context: JobRoleContext, logGroup: string): ExactStatement[] {
   const own = `runs/${context.team}`;
   return [
     ...imageStatements(context),
-    ...logStatements(context, logFamily),
+    ...logStatements(context, logGroup),
     list('ListData', context.dataBucketArn),
     list('ListDriversAndOwnRuns', context.artifactBucketArn, ['drivers', 'drivers/*', own, `${own}/*`]),
     {
@@ -204,8 +206,8 @@ export function imageRepositories(context: JobRoleContext): string[] {
   ];
 }
 
-function logStatements({ partition, region, account, environment }: JobRoleContext, family: string): ExactStatement[] {
-  const group = `arn:${partition}:logs:${region}:${account}:log-group:/aws/sagemaker/${family}`;
+function logStatements(context: JobRoleContext, logGroup: string): ExactStatement[] {
+  const group = logGroupArn(context, logGroup);
   return [
     {
       sid: 'MakeLogGroup',
@@ -218,14 +220,14 @@ function logStatements({ partition, region, account, environment }: JobRoleConte
     {
       sid: 'WriteLogs',
       actions: ['logs:CreateLogStream', 'logs:PutLogEvents'],
-      resources: [group, `${group}:log-stream:${environment}-*`],
+      resources: [group, `${group}:log-stream:${context.environment}-*`],
       wildcard: "The streams of this environment's jobs in the group that SageMaker shares between all jobs.",
     },
     {
       sid: 'WriteMetrics',
       actions: ['cloudwatch:PutMetricData'],
       resources: ['*'],
-      conditions: { StringEquals: { 'cloudwatch:namespace': [`/aws/sagemaker/${family}`, 'Slipway'] } },
+      conditions: { StringEquals: { 'cloudwatch:namespace': [logGroup, 'Slipway'] } },
       wildcard: 'The action has no resource type; the namespace is fixed by the condition.',
     },
   ];

@@ -1,4 +1,5 @@
 import { type JobGuardrails, processingConditions, trainingConditions, unencryptedVolumes } from './job-guardrails';
+import { logGroupArns, SHARED_LOG_GROUPS } from './log-group-arns';
 import type { ExactStatement } from './statement';
 
 /** What control and reconcile work with. All values may be tokens. */
@@ -31,7 +32,7 @@ const KEY_USE = [
  * Control writes intent and signs uploads with its own right to put them; it creates no job and passes no role.
  */
 export function controlStatements(context: LauncherContext): ExactStatement[] {
-  const { partition, region, account, artifactBucketArn, checkpointBucketArn } = context;
+  const { artifactBucketArn, checkpointBucketArn } = context;
   return [
     ...sharedStatements(context),
     {
@@ -55,10 +56,7 @@ export function controlStatements(context: LauncherContext): ExactStatement[] {
     {
       sid: 'ReadLogsForTeams',
       actions: ['logs:FilterLogEvents'],
-      resources: ['TrainingJobs', 'ProcessingJobs'].flatMap((family) => {
-        const group = `arn:${partition}:logs:${region}:${account}:log-group:/aws/sagemaker/${family}`;
-        return [group, `${group}:*`];
-      }),
+      resources: logGroupArns(context, SHARED_LOG_GROUPS),
       wildcard:
         'Two log groups, which are judged with the ending :*. The function asks for streams of the jobs of one run only.',
     },

@@ -4,12 +4,12 @@ import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
 import type * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { LOG_RETENTION_TYPE } from '../contracts/custom-resources';
+import { JOB_LOG_GROUPS } from '../contracts/job-log-groups';
 import { deployLogGroupName, HandlerFunction } from './handler-function';
 import { HandlerResource } from './handler-resource';
+import { logGroupArns, SHARED_LOG_GROUPS } from './log-group-arns';
 import type { TrainingLauncher } from './training-launcher';
 
-/** Log groups that SageMaker shares between all jobs of a Region. */
-const SHARED_LOG_GROUPS = ['/aws/sagemaker/TrainingJobs', '/aws/sagemaker/ProcessingJobs'];
 const SHARED_RETENTION_DAYS = 365;
 const RUNBOOK = 'docs/environment.md';
 
@@ -105,7 +105,7 @@ export class Observability extends Construct {
   private jobMetric(name: string): cloudwatch.IMetric {
     const { environment } = this.props;
     return new cloudwatch.MathExpression({
-      expression: `SEARCH('{/aws/sagemaker/TrainingJobs,Host} MetricName="${name}" ${environment}-', 'Average', 300)`,
+      expression: `SEARCH('{${JOB_LOG_GROUPS.training},Host} MetricName="${name}" ${environment}-', 'Average', 300)`,
       usingMetrics: {},
       label: '',
     });
@@ -116,7 +116,6 @@ export class Observability extends Construct {
       handler: 'log-retention',
       description: 'Gives SageMaker log groups a retention where none is set',
     });
-    const { partition, region, account } = Stack.of(this);
     const logGroupNames = [...SHARED_LOG_GROUPS, deployLogGroupName(this)];
     onEvent.allow({
       sid: 'FindSharedLogGroups',
@@ -124,21 +123,17 @@ export class Observability extends Construct {
       resources: ['*'],
       wildcard: 'Listing log groups names none of them.',
     });
-    const groups = (names: readonly string[]) =>
-      names
-        .map((name) => `arn:${partition}:logs:${region}:${account}:log-group:${name}`)
-        .flatMap((group) => [group, `${group}:*`]);
     const wildcard = 'A few log groups: actions on a group are judged with the ending :*.';
     onEvent.allow({
       sid: 'MakeSharedLogGroups',
       actions: ['logs:CreateLogGroup'],
-      resources: groups(SHARED_LOG_GROUPS),
+      resources: logGroupArns(Stack.of(this), SHARED_LOG_GROUPS),
       wildcard,
     });
     onEvent.allow({
       sid: 'SetRetention',
       actions: ['logs:PutRetentionPolicy'],
-      resources: groups(logGroupNames),
+      resources: logGroupArns(Stack.of(this), logGroupNames),
       wildcard,
     });
     new HandlerResource(this, 'SharedLogs', {

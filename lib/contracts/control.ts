@@ -92,6 +92,11 @@ export type RunState =
   | 'stopped';
 export type DesiredState = 'run' | 'stop';
 
+const ENDED: readonly (RunState | undefined)[] = ['completed', 'failed', 'stopped'];
+
+/** Whether the run is completed, failed or stopped; a failed or stopped one may be resumed. */
+export const hasEnded = ({ state }: { readonly state?: RunState }): boolean => ENDED.includes(state);
+
 /** A PUT that the caller must make before it confirms; the URL is good for these headers and this digest only. */
 export interface UploadAnswer {
   key: string;

@@ -98,7 +98,16 @@ export function askResume(record: RunRecord, now: EpochMs): IntentChange | undef
 
 /** The queue lets a run start, of an elastic run with the rung that there is room for. */
 export function admitRun(record: RunRecord, why: string, now: EpochMs, rungId = record.rungId): IntentChange {
-  const next: RunRecord = { ...record, admitted: true, admittedAt: now, state: 'submitting', reason: why, rungId };
+  const isOpen = record.attempt?.phase === 'intent';
+  const next: RunRecord = {
+    ...record,
+    ...(isOpen && changeAttempt(record, { rungId })),
+    admitted: true,
+    admittedAt: now,
+    state: 'submitting',
+    reason: why,
+    rungId,
+  };
   return changed(next, event(now, 'run-admitted', why, rungId === record.rungId ? {} : { rung: rungId }));
 }
 

@@ -223,16 +223,22 @@ function adopt(
 const takenPool = (record: RunRecord, now: EpochMs): Partial<RunRecord> =>
   record.warmPool ? { spentUsd: addUsd(record.spentUsd, warmPoolUsd(record, now)), warmPool: undefined } : {};
 
+/** A job of the attempt may exist although nobody has seen it: it has a size then, and is not created on another rung. */
+export const isInDoubt = ({ phase, createTries, unmadeTries = 0 }: Attempt): boolean =>
+  phase === 'intent' && unmadeTries < createTries;
+
 /** The quota is used up: the run goes back to the queue, no attempt is burnt, and the name stays the attempt's own. */
 function waitForQuota(record: RunRecord, attempt: Attempt, error: string, observed: Observed, now: EpochMs): Move {
   const verdict = { failureClass: 'capacity' as const, reason: `quota is used up: ${error}`, signature: 'quota' };
   const { budgets, next } = judge(record, verdict, { madeProgress: false, trained: false }, now);
   if (next.kind === 'fail') return endUncreated(record, attempt, failRun(record, next.why, next.runbook, now), now);
-  // After several tries of one name an earlier one may still have made a job, on this rung.
-  const rungId = attempt.createTries > 1 ? record.rungId : rungAfterCapacityFailure(record, unusableRungs(observed));
+  // An earlier create without an answer may still have made a job, on this rung: a later look decides (lib/lifecycle/wait.ts).
+  const { createTries, unmadeTries = 0 } = attempt;
+  const isUnmade = unmadeTries === createTries - 1;
+  const rungId = isUnmade ? rungAfterCapacityFailure(record, unusableRungs(observed)) : record.rungId;
   return move({
     changes: {
-      ...changeAttempt(record, { rungId }),
+      ...changeAttempt(record, { rungId, ...(isUnmade && { unmadeTries: createTries }) }),
       rungId,
       budgets,
       state: 'queued',

@@ -164,6 +164,8 @@ export interface Attempt {
   intentAt: EpochMs;
   createTries: number;
   lastCreateAt?: EpochMs;
+  /** How many of the creates certainly made no job: when all of them, another rung may be tried under the same name. @default 0 */
+  unmadeTries?: number;
   jobArn?: string;
   /** CreationTime of the job, the service's clock: a reused name has another one. */
   jobCreatedAt?: EpochMs;

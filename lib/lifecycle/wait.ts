@@ -3,9 +3,11 @@ import { capacityOverdue } from './budgets';
 import { failRun } from './end-run';
 import type { IntentChange } from './intent';
 import { rungAfterCapacityFailure, unusableRungs } from './ladder';
+import { isInDoubt, SETTLE_MS } from './launch';
 import type { Observed } from './observed';
 import type { EpochMs, RunRecord } from './record';
 import { event, notice } from './say';
+import { madeProgress } from './watch';
 
 /** A run that waits in the queue for this long is told of, with what it waits for. */
 export const QUEUE_ALARM_MS = 24 * 3_600_000;
@@ -15,7 +17,7 @@ export const queuedSince = (record: RunRecord): EpochMs => record.queuedAt ?? re
 
 /**
  * A run that the queue holds back. Its capacity budget runs on while it waits for a quota that was used up, a rung that can never start
- * makes way for one that can, and a long wait is told of once.
+ * makes way for one that can, and a long wait is told of once. Once no create can have made a job, the queue may choose another size.
  */
 export function waitInQueue(record: RunRecord, observed: Observed, now: EpochMs): Move {
   const overdue = capacityOverdue(record, now);
@@ -29,12 +31,23 @@ export function waitInQueue(record: RunRecord, observed: Observed, now: EpochMs)
       events: [event(now, 'rung-changed', text, { from: record.rungId, to: rungId })],
     });
   }
+  const unmadeTries = newlyUnmade(record, observed, now);
+  if (unmadeTries !== undefined) return move({ changes: changeAttempt(record, { unmadeTries }) });
   // A run that made room has trained since it joined.
   const since = Math.max(queuedSince(record), record.preemptedAt ?? 0);
   if (now - since < QUEUE_ALARM_MS) return NO_MOVE;
   const hours = Math.round((now - since) / 3_600_000);
   const text = `has waited ${hours} h in the queue: ${record.reason}`;
   return move({ notices: [notice(record, 'queue-wait', String(since), text, 'queue', now)] });
+}
+
+/** The creates of an attempt, once the service has not known its job for so long after the last of them that none made it. */
+function newlyUnmade(record: RunRecord, observed: Observed, now: EpochMs): number | undefined {
+  const { attempt } = record;
+  if (!attempt || !isInDoubt(attempt) || observed.job.kind !== 'absent') return undefined;
+  if (now - (attempt.lastCreateAt ?? 0) < SETTLE_MS) return undefined;
+  // What it committed would show that it ran.
+  return madeProgress(record, attempt, observed) === false ? attempt.createTries : undefined;
 }
 
 /**

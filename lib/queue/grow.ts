@@ -10,7 +10,7 @@ export interface GrowingRun {
 
 /**
  * Room that is left after everybody who waits, given to running elastic runs in their order: the rung that each could go on with. A pool in
- * which a waiting run lacks room is left alone. Pure.
+ * which a waiting run lacks room, or of which the limit or the use by others is not known, is left alone. Pure.
  */
 export function chooseGrowth(
   input: QueueInput,
@@ -33,8 +33,9 @@ export function chooseGrowth(
   for (const { run, larger } of growing) {
     const more = (size: QueueSize) =>
       Object.entries(size.needs).map(([pool, count]): [string, number] => [pool, count - (run.needs[pool] ?? 0)]);
+    const isOpen = (pool: string) => !lacking.has(pool) && !input.pools[pool]?.isUnread;
     const fits = (size: QueueSize) =>
-      more(size).every(([pool, extra]) => extra <= 0 || (!lacking.has(pool) && extra <= freeIn(pool, input, used)));
+      more(size).every(([pool, extra]) => extra <= 0 || (isOpen(pool) && extra <= freeIn(pool, input, used)));
     const size = larger.find(fits);
     if (!size) continue;
     found.set(run.runId, size.rungId);

@@ -27,7 +27,7 @@ export interface Preemption {
 
 /**
  * Which running jobs are asked to leave for the first waiting run that this lets start: as few as do, and never one that the queue would
- * start again at once. Room that jobs give up which were asked before counts as free. Pure: the same input, the same answer.
+ * start again at once. Nobody leaves for a run of which a pool could not be read. Room that jobs give up which were asked before counts as free. Pure: the same input, the same answer.
  */
 export function choosePreemptions(
   input: QueueInput,
@@ -45,6 +45,7 @@ export function choosePreemptions(
   const asking = admit(soon)
     .waits.flatMap(({ runId }) => input.waiting.filter((run) => run.runId === runId))
     .filter((run) => input.now - waitsSince(run) >= times.afterMinutes * MINUTE_MS)
+    .filter(({ needs }) => !Object.keys(needs).some((pool) => input.pools[pool]?.isUnread))
     .slice(0, MOST_ASKING);
   for (const run of asking) {
     const weaker = open.filter((one) => goesBefore(run, one.run, above) && sharesPool(run, one.run));

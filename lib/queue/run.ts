@@ -42,6 +42,8 @@ export interface PoolLimit {
   limit: number | null;
   /** Taken by jobs that are not ours. */
   usedByOthers: number;
+  /** The limit or the use by others could not be read now: no job is asked to leave for room that may not be there. @default false */
+  isUnread?: boolean;
   /** As a reader knows it: `ml.p5.48xlarge for training job usage`. */
   name: string;
 }

@@ -1,226 +1,96 @@
 import { z } from 'zod';
+import { region } from './environment/formats';
+import { budget, guardrails, queue, quotas } from './environment/limits';
+import { network } from './environment/network';
+import { access, notifications, team, teamName } from './environment/people';
+import { storage } from './environment/storage';
 import { PREEMPTION_TIMES, type PreemptionTimes } from './preemption-times';
 
-/** What a platform team writes, one file per environment. Every option optional but name and regions. */
-/** What a trust policy takes: IAM refuses a group, a policy, and a `*` that is only a part of a name. */
-const principal = z
-  .string()
-  .regex(
-    /^arn:aws[a-z-]*:iam::\d{12}:(root|(role|user)\/[\w+=,.@/-]*[\w+=,.@-])$/,
-    'must be the ARN of an IAM role or user, or arn:aws:iam::<account>:root',
-  );
-/** Policies do not resolve aliases of keys. */
-const keyArn = z
-  .string()
-  .regex(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[0-9a-z-]+$/, 'must be the ARN of a KMS key, not of an alias');
-const region = z.string().regex(/^[a-z]{2,4}(-[a-z]+)+-\d$/, 'must be a region such as us-west-2');
-/** https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html; a `*` would be a wildcard in the roles' policies. */
-const s3Prefix = z
-  .string()
-  .regex(
-    /^s3:\/\/(?!\d+\.\d+\.\d+\.\d+(?:\/|$))(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[^*?]*)?$/,
-    'must be an S3 URI such as s3://bucket/prefix/, without * and ?',
-  );
-/** Ids of EC2 have 8 or 17 hexadecimal digits, those of file systems 8 to 40. */
-const ec2Id = (prefix: string, kind: string) =>
-  z
-    .string()
-    .regex(new RegExp(`^${prefix}-([0-9a-f]{8}|[0-9a-f]{17})$`), `must be ${kind} such as ${prefix}-0123456789abcdef0`);
-const fileSystemId = z.string().regex(/^fs-[0-9a-f]{8,40}$/, 'must be a file system id such as fs-0123456789abcdef0');
-const zoneId = z.string().regex(/^[a-z0-9]+-az\d+$/, 'must be a zone id such as usw2-az2');
-const zone = z
-  .string()
-  .regex(/^([a-z0-9]+-az\d+|[a-z-]+-\d[a-z])$/, 'must be a zone id such as usw2-az2, or a zone name');
-/** Services that scripts call from a locked network beside S3; each has an interface endpoint. */
-export const ENDPOINT_SERVICES = [
-  'ecr',
-  'logs',
-  'monitoring',
-  'sts',
-  'kms',
-  'secretsmanager',
-  'ssm',
-  'sagemaker',
-] as const;
-const email = z.email('must be an e-mail address');
-/** CloudFormation and the services behind it take 32-bit numbers. */
-const MOST = 2_147_483_647;
-/** No region has more, and the VPC has addresses for no more than seven. */
-const MOST_ZONES = 6;
-const unique = <T extends z.ZodType>(list: T) =>
-  list.refine((items) => new Set(items as unknown[]).size === (items as unknown[]).length, 'must name each entry once');
-
-const network = z.strictObject({
-  mode: z.enum(['vpc-locked', 'vpc-nat', 'existing', 'none']).optional(),
-  existing: z
-    .strictObject({
-      vpcId: ec2Id('vpc', 'a VPC id'),
-      subnetIds: unique(z.array(ec2Id('subnet', 'a subnet id')).min(1).max(16)),
-      securityGroupIds: unique(z.array(ec2Id('sg', 'a security group id')).min(1).max(5)),
-    })
-    .optional(),
-  availabilityZoneIds: z
-    .union(
-      [z.literal('all'), unique(z.array(zoneId).min(1).max(MOST_ZONES))],
-      'must be all, or a list of zone ids such as [usw2-az2]',
-    )
-    .optional(),
-  /** Zones in the order in which version 0.1.0 numbered subnets: an environment of that version keeps its own. */
-  subnetOrder: unique(z.array(zone).max(MOST_ZONES)).optional(),
-  endpoints: unique(z.array(z.enum(ENDPOINT_SERVICES))).optional(),
-  packages: z.enum(['none', 'wheels', 'codeartifact']).optional(),
-  wheels: s3Prefix.optional(),
-  codeArtifact: z
-    .strictObject({
-      domain: z.string().regex(/^[a-z][a-z0-9-]{0,48}[a-z0-9]$/, 'must be the name of a CodeArtifact domain'),
-      repository: z.string().regex(/^[A-Za-z0-9][\w.-]{1,99}$/, 'must be the name of a CodeArtifact repository'),
-    })
-    .optional(),
-});
-
-const storage = z.strictObject({
-  retain: z.boolean().optional(),
-  checkpointExpirationDays: z.int().min(1).max(MOST).optional(),
-  adopt: z.boolean().optional(),
-  external: z
-    .array(
-      z.strictObject({
-        s3: s3Prefix,
-        access: z.enum(['read', 'read-write']).optional(),
-        kmsKeyArn: keyArn.optional(),
-      }),
-    )
-    .optional(),
-  fsxLustre: z
-    .strictObject({
-      sizeGiB: z.int().min(1200).max(MOST),
-      throughputMBpsPerTiB: z.int().optional(),
-      zoneId,
-    })
-    .optional(),
-  fileSystems: z
-    .record(
-      z.string().regex(/^[A-Za-z][\w-]*$/, 'must be letters, digits, - and _, the first a letter'),
-      z.strictObject({
-        fsxLustre: fileSystemId.optional(),
-        efs: fileSystemId.optional(),
-        directoryPath: z.string().regex(/^\//, 'must be a path that starts with /'),
-      }),
-    )
-    .optional(),
-});
+export { ENDPOINT_SERVICES } from './environment/network';
 
 const image = z.strictObject({
-  base: z.enum(['pytorch-2.13', 'smp-2.8.0', 'cuda']).optional(),
-  build: z.boolean().optional(),
-  /** A fixed image instead of one that the stack builds. */
-  uri: z.string().min(1).max(255).optional(),
+  base: z.enum(['pytorch-2.13', 'smp-2.8.0', 'cuda']).optional().meta({
+    description:
+      'Base of the image: an AWS image of PyTorch or of the SageMaker model parallel library with a thin layer, or a full build with the EFA installer (cuda).',
+    default: 'pytorch-2.13',
+  }),
+  build: z.boolean().optional().meta({
+    description: 'Whether the stack builds the image, in the account, with CodeBuild.',
+    default: true,
+  }),
+  uri: z
+    .string()
+    .min(1)
+    .max(255)
+    .optional()
+    .meta({
+      description: 'A fixed image in Amazon ECR instead of one that the stack builds. Default: none.',
+      examples: ['111122223333.dkr.ecr.us-west-2.amazonaws.com/training:1.0'],
+    }),
 });
 
-const quotas = z.strictObject({
-  enforce: z.enum(['fail', 'warn', 'off']).optional(),
-  requestIncrease: z.boolean().optional(),
-  require: z
-    .array(
-      z.strictObject({
-        instanceType: z.string(),
-        count: z.int().min(1).max(MOST),
-        usage: z.enum(['training', 'spot', 'warm-pool', 'processing']).optional(),
-      }),
-    )
-    .optional(),
-});
-
-const guardrails = z.strictObject({
-  allowedInstanceTypes: z.array(z.string()).min(1).optional(),
-  maxInstancesPerRun: z.int().min(1).optional(),
-  maxConcurrentInstances: z.int().min(1).optional(),
-  maxCostPerRunUsd: z.number().positive().optional(),
-  maxRuntimeSeconds: z.int().min(1).optional(),
-  allowedImages: z.array(z.string()).min(1).optional(),
-  requireNetworkIsolation: z.boolean().optional(),
-  allowRemoteDebug: z.boolean().optional(),
-});
-
-const teamName = z
-  .string()
-  .regex(/^[a-z][a-z0-9]{0,11}$/, 'must be 1-12 lower-case letters or digits, the first a letter');
-/** A prefix of the data bucket; in a policy `*` and `?` would be wildcards. */
-const dataPrefix = z
-  .string()
-  .regex(/^[\w!.()'-][\w!.()'/ -]*\/$/, 'must be a prefix of the data bucket that ends with /, such as tokens/');
-const mlflowArn = z
-  .string()
-  .regex(
-    /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:mlflow-(tracking-server|app)\/[\w-]+$/,
-    'must be the ARN of an MLflow tracking server or app',
-  );
-/** A channel of a workspace that the account has authorised in the console of Amazon Q Developer in chat applications. */
-const slackChannel = z.strictObject({
-  workspaceId: z.string().regex(/^[0-9A-Z]{1,255}$/, 'must be the id of a Slack workspace, such as T0123ABCD'),
-  channelId: z.string().regex(/^[A-Za-z0-9]{1,128}$/, 'must be the id of a Slack channel, such as C0123ABCD'),
-});
-const notifications = z.strictObject({
-  emails: unique(z.array(email)).optional(),
-  slackChannel: slackChannel.optional(),
-});
-
-const team = z.strictObject({
-  principals: unique(z.array(principal)).optional(),
-  share: z.number().positive().optional(),
-  /** Prefixes of the data bucket that the team may write, beside its own `teams/<team>/`. */
-  data: unique(z.array(dataPrefix)).optional(),
-  /** MLflow tracking servers and apps that the team's runs may log to. */
-  mlflow: unique(z.array(mlflowArn)).optional(),
-  /** Who is told of the team's runs, beside those whom the environment names. */
-  notifications: notifications.optional(),
+const protection = z.strictObject({
+  terminationProtection: z.boolean().optional().meta({
+    description:
+      'Whether CloudFormation refuses to delete the stack until this is false and deployed. Default: `storage.retain`.',
+  }),
 });
 
 const sections = {
-  network: network.optional(),
-  storage: storage.optional(),
-  image: image.optional(),
-  quotas: quotas.optional(),
-  guardrails: guardrails.optional(),
-  teams: z.record(teamName, team).optional(),
-  access: z
-    .strictObject({
-      platformAdmins: unique(z.array(principal)).optional(),
-      auditors: unique(z.array(principal)).optional(),
-      ci: unique(z.array(principal)).optional(),
-    })
-    .optional(),
-  prices: z.record(z.string(), z.number().positive()).optional(),
-  budget: z
-    .strictObject({
-      monthlyUsd: z.number().positive().max(1e12),
-      // A budget takes ten notifications with ten addresses each, and no notification twice:
-      // https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_budgets_CreateBudget.html
-      thresholdsPercent: unique(z.array(z.number().positive().max(1e9)).min(1).max(10)).optional(),
-      emails: unique(z.array(email.max(50)).max(10)).optional(),
-    })
-    .optional(),
-  queue: z
-    .strictObject({
-      /** Who decides which run starts next. Only `slipway`: docs/decisions/0008-aws-batch.md. */
-      backend: z.enum(['slipway', 'batch']).optional(),
-      /** Times of preemption, docs/queue.md. */
-      preemption: z
-        .strictObject({
-          afterMinutes: z.number().nonnegative().max(10_080).optional(),
-          leastTrainingMinutes: z.number().nonnegative().max(10_080).optional(),
-          protectedMinutes: z.number().nonnegative().max(10_080).optional(),
-        })
-        .optional(),
-    })
-    .optional(),
-  notifications: notifications.optional(),
-  protection: z
-    .strictObject({
-      /** CloudFormation refuses to delete the stack until this is false and deployed. */
-      terminationProtection: z.boolean().optional(),
-    })
-    .optional(),
+  network: network.optional().meta({
+    description: 'Network of the jobs.',
+    examples: [{ mode: 'vpc-locked' }],
+  }),
+  storage: storage.optional().meta({
+    description: 'Buckets and file systems, and what happens to them when the stack is deleted.',
+    examples: [{ retain: true, checkpointExpirationDays: 90 }],
+  }),
+  image: image.optional().meta({
+    description: 'Container image of the environment.',
+    examples: [{ base: 'pytorch-2.13' }],
+  }),
+  quotas: quotas.optional().meta({
+    description: 'Quotas that a deploy checks before it makes anything.',
+    examples: [{ enforce: 'fail', require: [{ instanceType: 'ml.p5.48xlarge', count: 2 }] }],
+  }),
+  guardrails: guardrails.optional().meta({
+    description: 'Limits that the control plane checks on every launch. Default: none.',
+    examples: [{ allowedInstanceTypes: ['ml.p5*.48xlarge'], maxInstancesPerRun: 16 }],
+  }),
+  teams: z
+    .record(teamName, team.meta({ description: 'One team: its own roles, S3 prefixes, launch alias and queue share.' }))
+    .optional()
+    .meta({
+      description: 'Teams, by name. Default: one team with the name default.',
+      examples: [{ nlp: { principals: ['arn:aws:iam::111122223333:role/nlp'], share: 2 } }],
+    }),
+  access: access.optional().meta({
+    description: 'Who may assume the roles beside those of the teams. Default: nobody.',
+    examples: [{ auditors: ['arn:aws:iam::111122223333:role/audit'] }],
+  }),
+  prices: z
+    .record(z.string(), z.number().positive().meta({ description: 'Price of one instance, in USD per hour.' }))
+    .optional()
+    .meta({
+      description: 'Negotiated prices by instance type, in USD per instance-hour. Default: dated list prices.',
+      examples: [{ 'ml.p5.48xlarge': 31.5 }],
+    }),
+  budget: budget.optional().meta({
+    description: 'Monthly budget of the environment in this region, which notifies and stops nothing. Default: none.',
+    examples: [{ monthlyUsd: 500000, thresholdsPercent: [50, 80, 100], emails: ['ml-platform@example.com'] }],
+  }),
+  queue: queue.optional().meta({
+    description: 'The queue of runs.',
+    examples: [{ preemption: { afterMinutes: 30 } }],
+  }),
+  notifications: notifications.optional().meta({
+    description: 'Who is notified of all runs and alarms. Default: nobody.',
+    examples: [{ emails: ['ml-platform@example.com'] }],
+  }),
+  protection: protection.optional().meta({
+    description: 'Protection of the stack against deletion.',
+    examples: [{ terminationProtection: true }],
+  }),
 };
 
 const regionOverride = z
@@ -228,24 +98,63 @@ const regionOverride = z
   .nullable()
   .transform((v) => v ?? {});
 
+const registeredRun = z
+  .strictObject({
+    file: z
+      .string()
+      .min(1)
+      .meta({
+        description: 'Run file, relative to this file.',
+        examples: ['../runs/llama2-13b.yaml'],
+      }),
+    submit: z.enum(['manual', 'on-change']).optional().meta({
+      description: 'When a deploy submits the run: never (manual), or when the file has changed (on-change).',
+      default: 'manual',
+    }),
+    region: region.optional().meta({
+      description: 'Region into which a deploy submits it. Default: the only region of the environment.',
+      examples: ['us-west-2'],
+    }),
+  })
+  .meta({ description: 'A run that belongs to the environment.' });
+
+/**
+ * What a platform team writes, one file per environment. Every option optional but name and regions.
+ * `.meta` of each field is what editors and docs/reference/environment-file.md show.
+ */
 export const environmentFileSchema = z.strictObject({
-  schema: z.literal(1).optional(),
-  name: z.string().regex(/^[a-z][a-z0-9]{0,11}$/, 'must be 1-12 lower-case letters or digits, the first a letter'),
+  schema: z.literal(1).optional().meta({ description: 'Version of the file format.', default: 1 }),
+  name: z
+    .string()
+    .regex(/^[a-z][a-z0-9]{0,11}$/, 'must be 1-12 lower-case letters or digits, the first a letter')
+    .meta({ description: 'Name of the environment; stacks are Slipway-<name>-<region>.', examples: ['research'] }),
   account: z
     .string()
     .regex(/^\d{12}$/, 'must be 12 digits in quotes')
-    .optional(),
-  regions: z.record(region, regionOverride).refine((r) => Object.keys(r).length > 0, 'must name at least one region'),
+    .optional()
+    .meta({
+      description: 'AWS account, 12 digits in quotes. Default: the account of the credentials.',
+      examples: ['111122223333'],
+    }),
+  regions: z
+    .record(
+      region,
+      regionOverride.meta({ description: 'Sections that differ in this region; each option overrides the one below.' }),
+    )
+    .refine((r) => Object.keys(r).length > 0, 'must name at least one region')
+    .meta({
+      description: 'Regions, one stack each; any section may be overridden below a region.',
+      examples: [{ 'us-west-2': {}, 'us-east-1': { quotas: { enforce: 'warn' } } }],
+    }),
   ...sections,
   runs: z
-    .array(
-      z.strictObject({
-        file: z.string().min(1),
-        submit: z.enum(['manual', 'on-change']).optional(),
-        region: region.optional(),
-      }),
-    )
-    .optional(),
+    .array(registeredRun)
+    .optional()
+    .meta({
+      description: 'Runs that the quotas must allow, and that a deploy may submit.',
+      default: [],
+      examples: [[{ file: '../runs/llama2-13b.yaml', submit: 'manual' }]],
+    }),
 });
 
 export type EnvironmentFile = z.output<typeof environmentFileSchema>;

@@ -102,12 +102,36 @@ function childOf(node: unknown, segment: PropertyKey): unknown {
   return typed?.shape?.[String(segment)] ?? typed?.valueType;
 }
 
-/** The JSON Schema of run files or environment files, for editors. */
+/**
+ * The JSON Schema of run files or environment files, for editors. Descriptions end with the default, which editors do not show
+ * otherwise.
+ * @param libraries what `distribution.library` may be
+ */
 export function jsonSchema(kind: 'run' | 'environment', libraries: readonly string[] = []): Record<string, unknown> {
   const schema = kind === 'run' ? runFileSchema : environmentFileSchema;
-  const json = z.toJSONSchema(schema, { io: 'input' }) as Record<string, unknown>;
-  const distribution = (json.properties as Record<string, { properties?: Record<string, unknown> }>).distribution;
+  const json = z.toJSONSchema(schema, {
+    io: 'input',
+    override: ({ zodSchema, jsonSchema }) => describe(jsonSchema, z.globalRegistry.get(zodSchema)),
+  });
+  const distribution = (json.properties as Record<string, { properties?: Record<string, object> }>).distribution;
   if (distribution?.properties && libraries.length > 0)
-    distribution.properties.library = { type: 'string', enum: [...libraries] };
+    distribution.properties.library = { ...distribution.properties.library, enum: [...libraries] };
   return { ...json, title: `Slipway ${kind} file` };
+}
+
+interface Meta {
+  description?: string;
+  default?: unknown;
+  examples?: unknown[];
+}
+
+/** zod leaves default and examples out where a value is transformed; ours are values as written in the file. */
+function describe(node: Meta, { default: filled, examples }: Meta = {}): void {
+  node.default ??= filled;
+  node.examples ??= examples;
+  for (const key of ['default', 'examples'] as const) if (node[key] === undefined) delete node[key];
+  const { description } = node;
+  if (description === undefined || node.default === undefined || description.includes('Default: ')) return;
+  const text = typeof node.default === 'string' && node.default !== '' ? node.default : JSON.stringify(node.default);
+  node.description = `${description} Default: ${text}.`;
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { withParts } from '../generated-parts';
 import { CORRECTED, DECISIONS } from '../moto/decided';
 import { MOTO_FAULTS, TEMPLATE_ON_MOTO } from '../moto/template-expected';
 import { type Observation, recorded } from './recorded';
@@ -91,11 +92,4 @@ const PARTS: Readonly<Record<string, () => string>> = {
 };
 
 /** The text of docs/emulator.md with its generated parts as they are now; each stands between two comments. */
-export function withGenerated(text: string): string {
-  return Object.entries(PARTS).reduce((found, [name, make]) => {
-    const [begin, end] = [`<!-- generated: ${name} -->`, `<!-- end: ${name} -->`];
-    const [from, to] = [found.indexOf(begin), found.indexOf(end)];
-    if (from < 0 || to < from) throw new Error(`docs/emulator.md: must hold ${begin} and ${end}`);
-    return `${found.slice(0, from)}${begin}\n${make()}\n${found.slice(to)}`;
-  }, text);
-}
+export const withGenerated = (text: string): string => withParts('docs/emulator.md', text, PARTS);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { jobName } from '../../lib/job/plan';
-import { askResume, askStop } from '../../lib/lifecycle/intent';
+import { admitRun, askResume, askStop } from '../../lib/lifecycle/intent';
 import { attemptJobName } from '../../lib/lifecycle/launch';
 import {
   admitted,
@@ -144,6 +144,25 @@ describe('a create whose answer is doubtful', () => {
     const later = { ...waiting.record, admitted: true };
     const again = run(later, absent, (waiting.record.notBefore ?? 0) + 1);
     expect(again.effects).toMatchObject([{ do: 'create', jobName: NAME, attempt: 1 }]);
+  });
+
+  test('a create without an answer keeps its rung until no job of it can exist any more', () => {
+    const limit = { kind: 'limit', error: 'ResourceLimitExceeded' } as const;
+    const doubtful = intended({ createTries: 2, lastCreateAt: T0 });
+    const refused = run(doubtful, seeing({ create: limit, job: { kind: 'absent' } }), T0);
+    expect(refused.record.attempt?.unmadeTries).toBeUndefined();
+    const early = run(refused.record, seeing({ job: { kind: 'absent' } }), T0 + 9 * MINUTE);
+    expect(early.record.attempt?.unmadeTries).toBeUndefined();
+    const unseen = run(
+      refused.record,
+      seeing({ job: { kind: 'unreadable', error: 'AccessDenied' } }),
+      T0 + 11 * MINUTE,
+    );
+    expect(unseen.record.attempt?.unmadeTries).toBeUndefined();
+    const sure = run(refused.record, seeing({ job: { kind: 'absent' } }), T0 + 11 * MINUTE);
+    expect(sure.record.attempt?.unmadeTries).toBe(2);
+    const elsewhere = admitRun(sure.record, 'admitted by the queue', T0 + 12 * MINUTE, 'as-written@2');
+    expect(elsewhere?.record).toMatchObject({ rungId: 'as-written@2', attempt: { rungId: 'as-written@2', number: 1 } });
   });
 
   test('fails: quota that never comes ends with the time budget of capacity', () => {

@@ -79,6 +79,13 @@ describe('a running elastic run', () => {
     expect(grown(input([queued('w', 7)], [e.run], 8), [e])).toEqual({});
   });
 
+  test('gets nothing of a pool that could not be read', () => {
+    const e = growing('e', 2, [8, 4]);
+    const given = input([], [e.run], 8);
+    const unread = { ...given, pools: { p5: { limit: null, usedByOthers: 0, isUnread: true, name: 'p5' } } };
+    expect(grown(unread, [e])).toEqual({});
+  });
+
   test('gets what those who start now leave', () => {
     const e = growing('e', 2, [8, 4]);
     expect(grown(input([queued('w', 4)], [e.run], 10), [e])).toEqual({ e: 'as-written@4' });

@@ -55,6 +55,12 @@ describe('a run is asked', () => {
 });
 
 describe('nobody is asked', () => {
+  test('for a run whose room could not be read', () => {
+    const running = [preemptible(background)];
+    const pools = { p5: { limit: 8, usedByOthers: 0, isUnread: true, name: 'p5' } };
+    expect(choosePreemptions({ ...input([urgent], running), pools }, running)).toEqual([]);
+  });
+
   test.each<[string, QueuedRun, PreemptibleRun]>([
     ['for a run of the same priority', queued('equal', 8), preemptible(background)],
     [

@@ -1,4 +1,4 @@
-"""Exit codes of a container and what each means to the control plane (contract: runtime, "Exit codes and the failure file")."""
+"""Exit codes of a container and what each means to the control plane (docs/reference/runtime.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The control plane's request that the attempt saves and leaves before its end (contract: runtime, "Hand-over")."""
+"""The control plane's request that the attempt saves and leaves before its end (docs/reference/runtime.md)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN
 from slipway_driver.restart_policy import HARDWARE
 
-_QUERY = ["nvidia-smi", "--query-gpu=index,ecc.errors.uncorrected.volatile.total", "--format=csv,noheader,nounits"]
+ECC_QUERY = ("nvidia-smi", "--query-gpu=index,ecc.errors.uncorrected.volatile.total", "--format=csv,noheader,nounits")
 #: nvidia-smi is slow while the contexts of killed processes are torn down.
 ANSWER_SECONDS, TRIES = 20.0, 2
 
@@ -39,7 +39,7 @@ def read_gpus() -> Optional[Gpus]:
     """None when nvidia-smi is not there or does not answer."""
     for _ in range(TRIES):
         try:
-            done = subprocess.run(_QUERY, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=ANSWER_SECONDS)
+            done = subprocess.run(ECC_QUERY, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=ANSWER_SECONDS)
         except OSError:
             return None
         except subprocess.TimeoutExpired:

@@ -17,6 +17,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from slipway_driver import health_answers as answers
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import TRY_AGAIN
+from slipway_driver.health import ECC_QUERY
 from slipway_driver.health_answers import Finding
 from slipway_driver.health_rank import run_ranks
 from slipway_driver.inventory import count_gpus
@@ -30,7 +31,7 @@ _CSV = "--format=csv,noheader,nounits"
 _CLOCKS = "index,%s.hw_thermal_slowdown,%s.hw_power_brake_slowdown"
 QUICK: Mapping[str, Sequence[str]] = {
     "gpus": ("nvidia-smi", "--list-gpus"),
-    "memory": ("nvidia-smi", "--query-gpu=index,ecc.errors.uncorrected.volatile.total", _CSV),
+    "memory": ECC_QUERY,
     "remap": ("nvidia-smi", "--query-remapped-rows=gpu_bus_id,remapped_rows.pending,remapped_rows.failure", _CSV),
     "clocks": ("nvidia-smi", "--query-gpu=" + _CLOCKS % (("clocks_event_reasons",) * 2), _CSV),
     "links": ("nvidia-smi", "nvlink", "--status"),

@@ -1,4 +1,4 @@
-"""The heartbeat object: its age, not that of the log, decides whether a job lives (contract: runtime, "Heartbeat")."""
+"""The heartbeat object: its age, not that of the log, decides whether a job lives (docs/reference/runtime.md)."""
 
 from __future__ import annotations
 

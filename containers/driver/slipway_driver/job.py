@@ -1,4 +1,4 @@
-"""job.json of the `job` channel: what one attempt's driver must know (contract: runtime, "job.json")."""
+"""job.json of the `job` channel: what one attempt's driver must know (docs/reference/runtime.md)."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ import { callRegion, readDescriptors } from '../environment';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, isDescriptorFile, readDescriptor } from '../inputs';
 import { json, type Terminal } from '../terminal';
+import { pollSeconds } from '../wait';
 import { type LevelOptions, type PreparedLevel, prepareLevel } from './levels';
 import { RecordFiles, readRecord } from './record-files';
 
@@ -71,7 +72,7 @@ export async function verify(environment: string, options: VerifyOptions, termin
     cpuType,
     efaType: options.efaType,
     image: options.image,
-    pollMs: 1000 * Number(process.env.SLIPWAY_POLL_SECONDS ?? POLL_SECONDS),
+    pollMs: 1000 * pollSeconds(POLL_SECONDS),
     report: (text) => terminal.err(pc.dim(text)),
   };
   const prepared = levels.map((level) => prepareLevel(level, read, levelOptions));

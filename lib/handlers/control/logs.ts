@@ -1,14 +1,9 @@
 import type { LogAnswer, LogRequest, Refusal } from '../../contracts/control';
+import { JOB_LOG_GROUPS } from '../../contracts/job-log-groups';
 import { issue } from '../../spec/issue';
 import { isNamed } from '../shared/custom-resource';
 import type { ControlDeps } from './deps';
 import { findOwnRun, refusal } from './own-run';
-
-/** The log groups that SageMaker shares between all jobs of an account; one stream a host, `<job>/algo-<n>-<time>`. */
-const LOG_GROUPS = {
-  training: '/aws/sagemaker/TrainingJobs',
-  processing: '/aws/sagemaker/ProcessingJobs',
-} as const;
 
 /** One page of the log of an attempt of a run of this team. Teams have no right of their own to the groups. */
 export async function logsOf(deps: ControlDeps, team: string, request: LogRequest): Promise<LogAnswer | Refusal> {
@@ -20,7 +15,7 @@ export async function logsOf(deps: ControlDeps, team: string, request: LogReques
   const { host, since, progressOnly, nextToken } = request;
   try {
     const page = await deps.readLog({
-      logGroupName: LOG_GROUPS[own.kind],
+      logGroupName: JOB_LOG_GROUPS[own.kind],
       streamPrefix: host === undefined ? `${jobName}/` : `${jobName}/algo-${host}-`,
       since,
       progressOnly,

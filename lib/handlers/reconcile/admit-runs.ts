@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { mayGrow } from '../../lifecycle/grow';
 import { admitRun } from '../../lifecycle/intent';
 import { sizesToAsk } from '../../lifecycle/ladder';
+import { isInDoubt } from '../../lifecycle/launch';
 import type { RunRecord } from '../../lifecycle/record';
 import { admit, type QueueInput } from '../../queue/admit';
 import type { QueuedRun } from '../../queue/run';
@@ -10,8 +11,9 @@ import { describeError } from '../shared/errors';
 import { holdsCapacity, isQueued, queuedRun, runningRun, usesInstances } from '../shared/queue-runs';
 import { announce } from './act';
 import { apart } from './apart';
+import { wake } from './ask-to-leave';
 import type { ReconcileDeps } from './deps';
-import { makeRoom, wake } from './make-room';
+import { makeRoom } from './make-room';
 import { poolsOf } from './queue-pools';
 import { growNow, hasLeft, keepRoom, roomChanges, takeRoomBack } from './resize';
 import { needsOf, type RunNeeds } from './run-needs';
@@ -66,10 +68,10 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
 /** The room of a run that was asked to leave for more is taken already. */
 const heldRung = (run: RunRecord): string => (hasLeft(run) ? (run.roomFor?.rungId ?? run.rungId) : run.rungId);
 
-/** An elastic run takes smaller sizes too, unless an attempt has its name and size: a job of it may exist. */
+/** An elastic run takes smaller sizes too, unless a job of its attempt may exist, which has a size. */
 function queuedOnItsSizes(run: RunRecord, needs: RunNeeds): QueuedRun {
   const queued = queuedRun(run, needs.of(run));
-  if (run.attempt?.phase === 'intent') return queued;
+  if (run.attempt && isInDoubt(run.attempt)) return queued;
   const smaller = needs.sizes(
     run,
     sizesToAsk(run)

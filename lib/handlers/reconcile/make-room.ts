@@ -1,11 +1,10 @@
-import { askHandOver } from '../../lifecycle/intent';
 import type { RunRecord } from '../../lifecycle/record';
 import type { QueueInput } from '../../queue/admit';
 import { choosePreemptions, type PreemptibleRun } from '../../queue/preempt';
 import type { PoolNeeds } from '../../queue/run';
-import { sendMessage } from '../shared/queue';
 import { queuedRun } from '../shared/queue-runs';
 import { apart } from './apart';
+import { askToLeave } from './ask-to-leave';
 import type { ReconcileDeps } from './deps';
 import type { RunNeeds } from './run-needs';
 
@@ -19,7 +18,8 @@ export async function makeRoom(
   const preemptible = holding.flatMap((run) => asPreemptible(run, needs.of(run)));
   for (const { runId, for: other } of choosePreemptions(input, preemptible, deps.preemption)) {
     const run = holding.find((one) => one.runId === runId);
-    if (run) await apart(deps, run, () => ask(deps, run, other));
+    const why = { why: 'preempted', text: `asked to save and make room for ${other}` } as const;
+    if (run) await apart(deps, run, () => askToLeave(deps, run, why));
   }
 }
 
@@ -31,17 +31,4 @@ function asPreemptible(record: RunRecord, needs: PoolNeeds): PreemptibleRun[] {
   const isAsked = attempt.handOver?.why === 'preempted';
   if (trainingSince === undefined || (attempt.secondaryStatus !== 'Training' && !isAsked)) return [];
   return [{ run: queuedRun(record, needs), trainingSince, preemptedAt, isAsked }];
-}
-
-/** The index may show an older record: the write then loses, and the next pass asks again. */
-async function ask(deps: ReconcileDeps, run: RunRecord, other: string): Promise<void> {
-  const text = `asked to save and make room for ${other}`;
-  const change = askHandOver(run, { why: 'preempted', at: deps.now().getTime(), text });
-  if (!change || !(await deps.store.save(change.record, run.version, change.events))) return;
-  await wake(deps, change.record);
-}
-
-/** The run's own worker looks at what was written. */
-export async function wake(deps: ReconcileDeps, { runId, version }: RunRecord): Promise<void> {
-  await sendMessage(deps.sqs, deps.queueUrl, { kind: 'run', runId }, `${runId}/${version}`);
 }

@@ -15,23 +15,27 @@ export async function poolsOf(
   const limits = await deps.limits.read(needs);
   const others = await usageOfOthers(deps, active);
   const pools: Record<string, PoolLimit> = {};
-  for (const { name } of needs) {
+  for (const { name, code } of needs) {
     const limit = limits.get(name);
     const value = limit && 'value' in limit ? limit.value : null;
-    pools[name] = { limit: value, usedByOthers: others.get(name) ?? 0, name };
+    const isUnread = (value === null && code !== undefined) || others === undefined;
+    pools[name] = { limit: value, usedByOthers: others?.get(name) ?? 0, isUnread, name };
   }
   const most = await maxConcurrentInstances(deps, active);
   return { ...pools, [ENVIRONMENT_POOL]: { limit: most, usedByOthers: 0, name: 'guardrails.maxConcurrentInstances' } };
 }
 
-/** When it cannot be read nothing is held against the waiting: the service refuses what is too much, and the run waits again. */
-async function usageOfOthers(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<Map<string, number>> {
+/** Undefined when it cannot be read. Nothing is held against the waiting then: the service refuses what is too much, and the run waits again. */
+async function usageOfOthers(
+  deps: ReconcileDeps,
+  active: readonly RunRecord[],
+): Promise<Map<string, number> | undefined> {
   try {
     const ours = active.flatMap((run) => (run.attempt ? [run.attempt.jobName] : []));
     return await othersUsage(deps, new Set(ours));
   } catch (error) {
     deps.log('warn', 'what other jobs use could not be read', { error: describeError(error) });
-    return new Map();
+    return undefined;
   }
 }
 

@@ -1,12 +1,11 @@
 import { growthPays, largerRungs, mayGrow } from '../../lifecycle/grow';
-import { askHandOver } from '../../lifecycle/intent';
 import type { RunRecord } from '../../lifecycle/record';
 import type { Admission, QueueInput } from '../../queue/admit';
 import { chooseGrowth } from '../../queue/grow';
 import { runningRun } from '../shared/queue-runs';
 import { apart } from './apart';
+import { askToLeave } from './ask-to-leave';
 import type { ReconcileDeps } from './deps';
-import { wake } from './make-room';
 import type { RunNeeds } from './run-needs';
 
 /** Room that the queue keeps for the next attempts of running elastic runs, beside what it keeps for them now. */
@@ -70,9 +69,6 @@ export async function growNow(deps: ReconcileDeps, holding: readonly RunRecord[]
   for (const run of holding) {
     const text = changes.some((change) => change.run === run) ? undefined : growthPays(run, now);
     if (text === undefined) continue;
-    await apart(deps, run, async () => {
-      const change = askHandOver(run, { why: 'resized', at: now, text });
-      if (change && (await deps.store.save(change.record, run.version, change.events))) await wake(deps, change.record);
-    });
+    await apart(deps, run, () => askToLeave(deps, run, { why: 'resized', text }));
   }
 }

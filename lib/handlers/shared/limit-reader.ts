@@ -8,7 +8,7 @@ const CACHE_MS = 900_000;
 const PAUSE_MS = 200;
 
 export interface LimitReader {
-  /** Applied limits by quota name. One that cannot be read is unknown, with the reason, and never guessed. */
+  /** Applied limits by quota name. One that could never be read is unknown, with the reason, and never guessed. */
   read(needs: readonly Pick<QuotaNeed, 'name' | 'code'>[]): Promise<Limits>;
 }
 
@@ -34,8 +34,9 @@ export class ServiceQuotaReader implements LimitReader {
     if (cached && this.clock.now() - cached.at < CACHE_MS) return cached.limit;
     if (this.cache.size > 0) await this.clock.sleep(PAUSE_MS);
     const limit = await readAppliedLimit(this.client, code);
-    // What could not be read is asked for again by the next caller.
-    if ('value' in limit) this.cache.set(code, { limit, at: this.clock.now() });
+    // What could not be read is asked for again by the next caller; until then the value that was read last stands.
+    if (!('value' in limit)) return cached?.limit ?? limit;
+    this.cache.set(code, { limit, at: this.clock.now() });
     return limit;
   }
 }

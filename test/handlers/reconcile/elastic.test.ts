@@ -3,7 +3,10 @@ import { type FakeWorld, fakeWorld, RUN_FILE } from '../support/fake-world';
 
 let world: FakeWorld;
 const QUOTA = 'ml.m5.xlarge for training job usage';
-const limit = (value: number) => world.limits.set(QUOTA, { value });
+const limit = (value: number) => {
+  world.limits.set(QUOTA, { value });
+  world.limits.set('Number of instances across all training jobs', { value: 20 });
+};
 beforeEach(() => {
   world = fakeWorld();
 });

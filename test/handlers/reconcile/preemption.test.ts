@@ -5,6 +5,7 @@ let world: FakeWorld;
 beforeEach(() => {
   world = fakeWorld();
   world.limits.set('ml.m5.xlarge for training job usage', { value: 2 });
+  world.limits.set('Number of instances across all training jobs', { value: 20 });
 });
 
 const nameOf = (runId: string, attempt = 1) => `research-${runId}-a00${attempt}`;

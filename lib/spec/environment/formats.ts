@@ -1,0 +1,40 @@
+import { z } from 'zod';
+
+// The forms of values that several sections of the environment file share.
+
+/** What a trust policy takes: IAM refuses a group, a policy, and a `*` that is only a part of a name. */
+export const principal = z
+  .string()
+  .regex(
+    /^arn:aws[a-z-]*:iam::\d{12}:(root|(role|user)\/[\w+=,.@/-]*[\w+=,.@-])$/,
+    'must be the ARN of an IAM role or user, or arn:aws:iam::<account>:root',
+  );
+/** Policies do not resolve aliases of keys. */
+export const keyArn = z
+  .string()
+  .regex(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[0-9a-z-]+$/, 'must be the ARN of a KMS key, not of an alias');
+export const region = z.string().regex(/^[a-z]{2,4}(-[a-z]+)+-\d$/, 'must be a region such as us-west-2');
+/** https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html; a `*` would be a wildcard in the roles' policies. */
+export const s3Prefix = z
+  .string()
+  .regex(
+    /^s3:\/\/(?!\d+\.\d+\.\d+\.\d+(?:\/|$))(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[^*?]*)?$/,
+    'must be an S3 URI such as s3://bucket/prefix/, without * and ?',
+  );
+/** Ids of EC2 have 8 or 17 hexadecimal digits, those of file systems 8 to 40. */
+export const ec2Id = (prefix: string, kind: string) =>
+  z
+    .string()
+    .regex(new RegExp(`^${prefix}-([0-9a-f]{8}|[0-9a-f]{17})$`), `must be ${kind} such as ${prefix}-0123456789abcdef0`);
+export const fileSystemId = z
+  .string()
+  .regex(/^fs-[0-9a-f]{8,40}$/, 'must be a file system id such as fs-0123456789abcdef0');
+export const zoneId = z.string().regex(/^[a-z0-9]+-az\d+$/, 'must be a zone id such as usw2-az2');
+export const zone = z
+  .string()
+  .regex(/^([a-z0-9]+-az\d+|[a-z-]+-\d[a-z])$/, 'must be a zone id such as usw2-az2, or a zone name');
+export const email = z.email('must be an e-mail address');
+/** CloudFormation and the services behind it take 32-bit numbers. */
+export const MOST = 2_147_483_647;
+export const unique = <T extends z.ZodType>(list: T) =>
+  list.refine((items) => new Set(items as unknown[]).size === (items as unknown[]).length, 'must name each entry once');

@@ -1,0 +1,152 @@
+import { z } from 'zod';
+import { email, MOST, unique } from './formats';
+
+const requirement = z
+  .strictObject({
+    instanceType: z.string().meta({ description: 'SageMaker instance type.', examples: ['ml.p5.48xlarge'] }),
+    count: z
+      .int()
+      .min(1)
+      .max(MOST)
+      .meta({ description: 'Number of instances.', examples: [64] }),
+    usage: z.enum(['training', 'spot', 'warm-pool', 'processing']).optional().meta({
+      description: 'What the instances are for; each usage has its own quota.',
+      default: 'training',
+    }),
+  })
+  .meta({ description: 'Instances that the quotas must allow at once.' });
+
+export const quotas = z.strictObject({
+  enforce: z.enum(['fail', 'warn', 'off']).optional().meta({
+    description: 'What a deploy does when a quota is too small: stop before anything is made, warn, or not look.',
+    default: 'fail',
+  }),
+  requestIncrease: z.boolean().optional().meta({
+    description: 'Whether a deploy requests the increases that are needed, once.',
+    default: false,
+  }),
+  require: z
+    .array(requirement)
+    .optional()
+    .meta({
+      description: 'Instances that the quotas must allow, beside those of `runs`.',
+      default: [],
+      examples: [[{ instanceType: 'ml.p4d.24xlarge', count: 64, usage: 'training' }]],
+    }),
+});
+
+export const guardrails = z.strictObject({
+  allowedInstanceTypes: z
+    .array(z.string())
+    .min(1)
+    .optional()
+    .meta({
+      description: 'Instance types that runs may use, with `*` and `?`. Default: all.',
+      examples: [['ml.p5*.48xlarge', 'ml.g5.*']],
+    }),
+  maxInstancesPerRun: z
+    .int()
+    .min(1)
+    .optional()
+    .meta({
+      description: 'Most instances of one run. Default: no limit.',
+      examples: [128],
+    }),
+  maxConcurrentInstances: z
+    .int()
+    .min(1)
+    .optional()
+    .meta({
+      description: 'Most instances of all runs of the environment at once; more wait in the queue. Default: no limit.',
+      examples: [256],
+    }),
+  maxCostPerRunUsd: z
+    .number()
+    .positive()
+    .optional()
+    .meta({
+      description: 'Most that one run may cost by its plan, in USD. Default: no limit.',
+      examples: [250_000],
+    }),
+  maxRuntimeSeconds: z
+    .int()
+    .min(1)
+    .optional()
+    .meta({
+      description: 'Longest run time of one attempt, in seconds. Default: no limit.',
+      examples: [432_000],
+    }),
+  allowedImages: z
+    .array(z.string())
+    .min(1)
+    .optional()
+    .meta({
+      description:
+        'Images that runs may use: environment, dlc, smp, huggingface, and prefixes of image URIs. Default: all.',
+      examples: [['environment', 'dlc']],
+    }),
+  requireNetworkIsolation: z.boolean().optional().meta({
+    description: 'Whether every run must set `network.isolation`.',
+    default: false,
+  }),
+  allowRemoteDebug: z.boolean().optional().meta({
+    description: 'Whether runs may allow a shell in their containers, which has the credentials of the execution role.',
+    default: false,
+  }),
+});
+
+export const budget = z.strictObject({
+  monthlyUsd: z
+    .number()
+    .positive()
+    .max(1e12)
+    .meta({ description: 'Budget of a calendar month, in USD.', examples: [500_000] }),
+  // A budget takes ten notifications with ten addresses each, and no notification twice:
+  // https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_budgets_CreateBudget.html
+  thresholdsPercent: unique(z.array(z.number().positive().max(1e9)).min(1).max(10))
+    .optional()
+    .meta({
+      description: 'Parts of the budget at which mail is sent, in percent.',
+      default: [50, 80, 100],
+      examples: [[80, 100]],
+    }),
+  emails: unique(z.array(email.max(50)).max(10))
+    .optional()
+    .meta({
+      description: 'Addresses that are notified.',
+      default: [],
+      examples: [['ml-platform@example.com']],
+    }),
+});
+
+const minutes = z.number().nonnegative().max(10_080).optional();
+
+export const queue = z.strictObject({
+  backend: z.enum(['slipway', 'batch']).optional().meta({
+    description: 'What decides which run starts next. Only slipway is supported, see docs/decisions/0008-aws-batch.md.',
+    default: 'slipway',
+  }),
+  preemption: z
+    .strictObject({
+      afterMinutes: minutes.meta({
+        description: 'How long a run must have waited before preemptible runs are asked to make room, in minutes.',
+        default: 15,
+        examples: [30],
+      }),
+      leastTrainingMinutes: minutes.meta({
+        description: 'How long a job must have trained before it may be asked, in minutes.',
+        default: 60,
+        examples: [120],
+      }),
+      protectedMinutes: minutes.meta({
+        description: 'How long a run that made room is not asked again, in minutes.',
+        default: 240,
+        examples: [480],
+      }),
+    })
+    .optional()
+    .meta({
+      description: 'Times of preemption, see docs/queue.md.',
+      examples: [{ afterMinutes: 15, leastTrainingMinutes: 60, protectedMinutes: 240 }],
+    }),
+});

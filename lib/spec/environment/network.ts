@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { ec2Id, s3Prefix, unique, zone, zoneId } from './formats';
+
+/** Services that scripts call from a locked network beside S3; each has an interface endpoint. */
+export const ENDPOINT_SERVICES = [
+  'ecr',
+  'logs',
+  'monitoring',
+  'sts',
+  'kms',
+  'secretsmanager',
+  'ssm',
+  'sagemaker',
+] as const;
+/** No region has more, and the VPC has addresses for no more than seven. */
+const MOST_ZONES = 6;
+
+export const network = z.strictObject({
+  mode: z.enum(['vpc-locked', 'vpc-nat', 'existing', 'none']).optional().meta({
+    description:
+      'Network of the jobs: a VPC without internet and with endpoints (vpc-locked), a VPC with a NAT gateway (vpc-nat), a VPC of yours (existing), or no VPC (none).',
+    default: 'vpc-locked',
+  }),
+  existing: z
+    .strictObject({
+      vpcId: ec2Id('vpc', 'a VPC id').meta({ description: 'Id of the VPC.', examples: ['vpc-0123456789abcdef0'] }),
+      subnetIds: unique(z.array(ec2Id('subnet', 'a subnet id')).min(1).max(16)).meta({
+        description: 'Private subnets in which jobs run.',
+        examples: [['subnet-0123456789abcdef0']],
+      }),
+      securityGroupIds: unique(z.array(ec2Id('sg', 'a security group id')).min(1).max(5)).meta({
+        description: 'Security groups of the jobs; EFA needs all traffic from and to the group itself.',
+        examples: [['sg-0123456789abcdef0']],
+      }),
+    })
+    .optional()
+    .meta({
+      description: 'A VPC of yours, with `mode: existing`. Default: none.',
+      examples: [
+        {
+          vpcId: 'vpc-0123456789abcdef0',
+          subnetIds: ['subnet-0123456789abcdef0'],
+          securityGroupIds: ['sg-0123456789abcdef0'],
+        },
+      ],
+    }),
+  availabilityZoneIds: z
+    .union(
+      [
+        z.literal('all').meta({ description: 'Every zone of the region.' }),
+        unique(z.array(zoneId).min(1).max(MOST_ZONES)).meta({ description: 'These zones only.' }),
+      ],
+      'must be all, or a list of zone ids such as [usw2-az2]',
+    )
+    .optional()
+    .meta({
+      description: 'Zones that get a subnet, by zone id. Jobs can only run where there is a subnet.',
+      default: 'all',
+      examples: ['all', ['usw2-az2', 'usw2-az4']],
+    }),
+  subnetOrder: unique(z.array(zone).max(MOST_ZONES))
+    .optional()
+    .meta({
+      description:
+        'Zones in the order in which version 0.1.0 numbered subnets, so that an environment of that version keeps its own. Default: none, for environments of later versions.',
+      examples: [['usw2-az4', 'usw2-az2']],
+    }),
+  endpoints: unique(z.array(z.enum(ENDPOINT_SERVICES)))
+    .optional()
+    .meta({
+      description: 'Interface endpoints for AWS services that scripts call, with `mode: vpc-locked`. Default: none.',
+      examples: [['sts', 'secretsmanager']],
+    }),
+  packages: z.enum(['none', 'wheels', 'codeartifact']).optional().meta({
+    description:
+      'Where `code.requirements` are installed from without internet: nowhere, an S3 prefix, or CodeArtifact.',
+    default: 'none',
+  }),
+  wheels: s3Prefix.optional().meta({
+    description: 'S3 prefix with Python wheels, with `packages: wheels`. Default: none.',
+    examples: ['s3://company-packages/wheels/'],
+  }),
+  codeArtifact: z
+    .strictObject({
+      domain: z
+        .string()
+        .regex(/^[a-z][a-z0-9-]{0,48}[a-z0-9]$/, 'must be the name of a CodeArtifact domain')
+        .meta({ description: 'CodeArtifact domain.', examples: ['company'] }),
+      repository: z
+        .string()
+        .regex(/^[A-Za-z0-9][\w.-]{1,99}$/, 'must be the name of a CodeArtifact repository')
+        .meta({ description: 'CodeArtifact repository.', examples: ['python'] }),
+    })
+    .optional()
+    .meta({
+      description: 'CodeArtifact repository of the account, with `packages: codeartifact`. Default: none.',
+      examples: [{ domain: 'company', repository: 'python' }],
+    }),
+});

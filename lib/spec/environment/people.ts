@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import { email, principal, unique } from './formats';
+
+/** A prefix of the data bucket; in a policy `*` and `?` would be wildcards. */
+const dataPrefix = z
+  .string()
+  .regex(/^[\w!.()'-][\w!.()'/ -]*\/$/, 'must be a prefix of the data bucket that ends with /, such as tokens/');
+const mlflowArn = z
+  .string()
+  .regex(
+    /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:mlflow-(tracking-server|app)\/[\w-]+$/,
+    'must be the ARN of an MLflow tracking server or app',
+  );
+export const teamName = z
+  .string()
+  .regex(/^[a-z][a-z0-9]{0,11}$/, 'must be 1-12 lower-case letters or digits, the first a letter');
+
+/** A channel of a workspace that the account has authorised in the console of Amazon Q Developer in chat applications. */
+const slackChannel = z.strictObject({
+  workspaceId: z
+    .string()
+    .regex(/^[0-9A-Z]{1,255}$/, 'must be the id of a Slack workspace, such as T0123ABCD')
+    .meta({ description: 'Id of the Slack workspace.', examples: ['T0123ABCD'] }),
+  channelId: z
+    .string()
+    .regex(/^[A-Za-z0-9]{1,128}$/, 'must be the id of a Slack channel, such as C0123ABCD')
+    .meta({ description: 'Id of the Slack channel.', examples: ['C0123ABCD'] }),
+});
+
+export const notifications = z.strictObject({
+  emails: unique(z.array(email))
+    .optional()
+    .meta({
+      description: 'Addresses that are notified.',
+      default: [],
+      examples: [['ml-platform@example.com']],
+    }),
+  slackChannel: slackChannel.optional().meta({
+    description:
+      'Slack channel that is notified, in a workspace that the account has authorised in Amazon Q Developer in chat applications. Default: none.',
+    examples: [{ workspaceId: 'T0123ABCD', channelId: 'C0123ABCD' }],
+  }),
+});
+
+const principals = (description: string) =>
+  unique(z.array(principal))
+    .optional()
+    .meta({ description, default: [], examples: [['arn:aws:iam::111122223333:role/nlp']] });
+
+export const team = z.strictObject({
+  principals: principals('IAM roles and users that may launch runs of the team.'),
+  share: z
+    .number()
+    .positive()
+    .optional()
+    .meta({
+      description: "The team's share of the queue, relative to the shares of the others.",
+      default: 1,
+      examples: [2],
+    }),
+  data: unique(z.array(dataPrefix))
+    .optional()
+    .meta({
+      description: 'Prefixes of the data bucket that the team may write, beside its own `teams/<team>/`.',
+      default: [],
+      examples: [['c4-tokens/']],
+    }),
+  mlflow: unique(z.array(mlflowArn))
+    .optional()
+    .meta({
+      description: "MLflow tracking servers and apps that the team's runs may log to.",
+      default: [],
+      examples: [['arn:aws:sagemaker:us-west-2:111122223333:mlflow-tracking-server/shared']],
+    }),
+  notifications: notifications.optional().meta({
+    description: "Who is notified of the team's runs, beside those whom the environment names. Default: nobody.",
+    examples: [{ emails: ['nlp@example.com'] }],
+  }),
+});
+
+export const access = z.strictObject({
+  platformAdmins: principals('IAM roles and users that may use every team alias and all data.'),
+  auditors: principals('IAM roles and users that may read what happened, and no data.'),
+  ci: principals('IAM roles and users of a pipeline that may run the checks before a launch.'),
+});

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { fileSystemId, keyArn, MOST, s3Prefix, zoneId } from './formats';
+
+const external = z
+  .strictObject({
+    s3: s3Prefix.meta({ description: 'S3 prefix.', examples: ['s3://company-lake/tokens/'] }),
+    access: z.enum(['read', 'read-write']).optional().meta({
+      description: 'What jobs may do there.',
+      default: 'read',
+    }),
+    kmsKeyArn: keyArn.optional().meta({
+      description: 'KMS key of the bucket. Default: none, for buckets without a key of their own.',
+      examples: ['arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab'],
+    }),
+  })
+  .meta({ description: 'A place in S3 that is not of this environment, in this account or another one.' });
+
+const fileSystem = z
+  .strictObject({
+    fsxLustre: fileSystemId.optional().meta({
+      description: 'Id of an FSx for Lustre file system; give this or `efs`. Default: none.',
+      examples: ['fs-0123456789abcdef0'],
+    }),
+    efs: fileSystemId.optional().meta({
+      description: 'Id of an EFS file system; give this or `fsxLustre`. Default: none.',
+      examples: ['fs-0123456789abcdef1'],
+    }),
+    directoryPath: z
+      .string()
+      .regex(/^\//, 'must be a path that starts with /')
+      .meta({
+        description: 'Folder of the file system that jobs may mount.',
+        examples: ['/fsx/data'],
+      }),
+  })
+  .meta({ description: 'An existing file system.' });
+
+export const storage = z.strictObject({
+  retain: z.boolean().optional().meta({
+    description: 'Whether buckets, keys, the run table and the image repository stay when the stack is deleted.',
+    default: true,
+  }),
+  checkpointExpirationDays: z
+    .int()
+    .min(1)
+    .max(MOST)
+    .optional()
+    .meta({
+      description:
+        'Age at which leftovers of incomplete checkpoints expire, in days. Complete checkpoints do not expire.',
+      default: 90,
+      examples: [30],
+    }),
+  adopt: z.boolean().optional().meta({
+    description:
+      'Whether the stack takes over the buckets, key, table and repository that an earlier environment of this name left.',
+    default: false,
+  }),
+  external: z
+    .array(external)
+    .optional()
+    .meta({
+      description: 'Data in buckets of others that jobs may use. Default: none.',
+      examples: [[{ s3: 's3://company-lake/tokens/', access: 'read' }]],
+    }),
+  fsxLustre: z
+    .strictObject({
+      sizeGiB: z
+        .int()
+        .min(1200)
+        .max(MOST)
+        .meta({
+          description: 'Size of the file system, in GiB: 1200 or a multiple of 2400.',
+          examples: [1200],
+        }),
+      throughputMBpsPerTiB: z
+        .int()
+        .optional()
+        .meta({
+          description: 'Throughput, in MB/s per TiB of storage: 125, 250, 500 or 1000.',
+          default: 250,
+          examples: [500],
+        }),
+      zoneId: zoneId.meta({ description: 'Zone of the file system, by zone id.', examples: ['usw2-az2'] }),
+    })
+    .optional()
+    .meta({
+      description: 'An FSx for Lustre file system that the stack makes; `{fsx}` in run files. Default: none.',
+      examples: [{ sizeGiB: 1200, throughputMBpsPerTiB: 250, zoneId: 'usw2-az2' }],
+    }),
+  fileSystems: z
+    .record(z.string().regex(/^[A-Za-z][\w-]*$/, 'must be letters, digits, - and _, the first a letter'), fileSystem)
+    .optional()
+    .meta({
+      description: 'Existing file systems that jobs may mount, by name. Default: none.',
+      examples: [{ corpus: { fsxLustre: 'fs-0123456789abcdef0', directoryPath: '/fsx/data' } }],
+    }),
+});

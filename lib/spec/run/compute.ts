@@ -1,0 +1,158 @@
+import { z } from 'zod';
+import { arn, count, groupName, text, trainingPlanArn } from './formats';
+
+const instanceType = 'SageMaker instance type.';
+
+const instanceGroup = z
+  .strictObject({
+    name: groupName.meta({ description: 'Name of the group, by which channels refer to it.', examples: ['gpu'] }),
+    instanceType: text.meta({ description: instanceType, examples: ['ml.p4d.24xlarge'] }),
+    instanceCount: count.meta({ description: 'Number of instances of the group.', examples: [2] }),
+  })
+  .meta({ description: 'A group of equal instances.' });
+
+/** `{min, max}`: each attempt has as many instances as there is room for. */
+const instanceCount = z.union(
+  [
+    count.meta({ description: 'Number of instances.' }),
+    z
+      .strictObject({
+        min: count.meta({ description: 'Fewest instances that an attempt may start with.', examples: [2] }),
+        max: count.meta({ description: 'Most instances of an attempt.', examples: [8] }),
+      })
+      .meta({ description: 'Each attempt has as many instances as there is room for.' }),
+  ],
+  { error: 'must be a whole number from 1 on, or { min, max }' },
+);
+
+const alternative = z
+  .strictObject({
+    instanceType: text.meta({ description: instanceType, examples: ['ml.p4de.24xlarge'] }),
+    instanceCount: count.optional().meta({
+      description: 'Number of instances of this type. Default: `compute.instanceCount`.',
+      examples: [4],
+    }),
+    trainingPlanArn: arn('sagemaker')
+      .optional()
+      .meta({
+        description: 'Training plan that holds these instances. Default: none, on demand.',
+        examples: ['arn:aws:sagemaker:us-west-2:111122223333:training-plan/mine'],
+      }),
+  })
+  .meta({ description: 'Instances to take when those before it have no capacity.' });
+
+export const compute = z.strictObject({
+  instanceType: text.optional().meta({
+    description: `${instanceType} Required unless \`instanceGroups\` describes the cluster. Default: none.`,
+    examples: ['ml.p5.48xlarge'],
+  }),
+  instanceCount: instanceCount.optional().meta({
+    description:
+      'Number of instances that train, or `{ min, max }` for an elastic run, in which each attempt has as many as there is room for.',
+    default: 1,
+    examples: [64, { min: 16, max: 64 }],
+  }),
+  spareInstances: z
+    .int()
+    .min(0)
+    .max(100)
+    .optional()
+    .meta({
+      description: 'Hosts in the job beside `instanceCount` that take the place of one whose hardware breaks.',
+      default: 0,
+      examples: [2],
+    }),
+  instanceGroups: z
+    .array(instanceGroup)
+    .min(1)
+    .max(5)
+    .optional()
+    .meta({
+      description:
+        'Groups of a heterogeneous cluster, instead of `instanceType` and `instanceCount`. Default: one group of equal instances.',
+      examples: [
+        [
+          { name: 'gpu', instanceType: 'ml.p4d.24xlarge', instanceCount: 2 },
+          { name: 'cpu', instanceType: 'ml.c5.18xlarge', instanceCount: 4 },
+        ],
+      ],
+    }),
+  alternatives: z
+    .array(alternative)
+    .optional()
+    .meta({
+      description:
+        'Other instance types to take, in this order, when the ones before have no capacity (InstancePreferences of the API).',
+      default: [],
+      examples: [[{ instanceType: 'ml.p4de.24xlarge' }]],
+    }),
+  capacity: z.enum(['on-demand', 'spot', 'training-plan']).optional().meta({
+    description: 'How the instances are bought. Default: on-demand; training-plan when `trainingPlanArn` is given.',
+  }),
+  trainingPlanArn: trainingPlanArn.optional().meta({
+    description: 'Training plan that holds the instances, with `capacity: training-plan`. Default: none.',
+    examples: ['arn:aws:sagemaker:us-west-2:111122223333:training-plan/mine'],
+  }),
+  volumeSizeGiB: count.optional().meta({
+    description:
+      'Size of the EBS volume of each instance, in GiB. Types with local NVMe disks have no such volume. Default: 100 on types without NVMe.',
+    examples: [500],
+  }),
+  keepAliveSeconds: z
+    .int()
+    .min(0)
+    .max(21600)
+    .optional()
+    .meta({
+      description: 'How long the instances stay in a warm pool after the job, in seconds; 0 for no warm pool.',
+      default: 0,
+      examples: [1800],
+    }),
+  healthCheck: z.enum(['off', 'quick', 'full']).optional().meta({
+    description:
+      'Examination of each host before training: quick takes seconds, full about a minute. Default: quick on GPU instances under `contract: entrypoint`, off elsewhere.',
+  }),
+});
+
+export const distribution = z.strictObject({
+  library: text.optional().meta({
+    description: 'Library that distributes the training. Default: fsdp for the built-in trainer, custom for own code.',
+    examples: ['fsdp'],
+  }),
+  launcher: z.enum(['torchrun', 'mpi', 'script']).optional().meta({
+    description:
+      'What starts the processes of each host. Default: mpi for smp-v1 and for smddp under the toolkit contract; torchrun for fsdp, ddp, smp-v2, deepspeed, megatron, and for custom Python scripts on accelerators; script elsewhere.',
+  }),
+  collectives: z.enum(['auto', 'nccl', 'smddp', 'gloo']).optional().meta({
+    description: 'Library of the collective operations; auto is nccl on GPUs and gloo on CPUs.',
+    default: 'auto',
+  }),
+  contract: z.enum(['entrypoint', 'toolkit']).optional().meta({
+    description:
+      'How the container starts: by the driver of Slipway (entrypoint), or by the SageMaker training toolkit in the image. Default: toolkit for smp-v1 and Hugging Face images, entrypoint elsewhere.',
+  }),
+  processesPerHost: count.optional().meta({
+    description:
+      'Processes on each host. Default: the number of accelerators of the instance type; 1 with `launcher: script` and on CPUs.',
+    examples: [8],
+  }),
+  parameters: z
+    .record(z.string(), z.unknown().meta({ description: 'A parameter of the library, by its own name.' }))
+    .optional()
+    .meta({
+      description:
+        "Parameters of the library under the library's own names: `tensor_parallel_degree` of smp-v2, the JSON configuration of deepspeed, the flags of megatron, `shard_degree` of fsdp.",
+      default: {},
+      examples: [{ shard_degree: 64, compile: true }],
+    }),
+  mpiOptions: text.optional().meta({
+    description: 'Options that are added to the mpirun command, with `launcher: mpi`.',
+    default: '',
+    examples: ['-x SMDATAPARALLEL_OPTIMIZE_SDP=true'],
+  }),
+  instanceGroups: z
+    .array(text)
+    .min(1)
+    .optional()
+    .meta({ description: 'Instance groups that train. Default: all groups of the cluster.', examples: [['gpu']] }),
+});

@@ -1,0 +1,151 @@
+import { z } from 'zod';
+import { channelName, count, fileSystemId, s3Uri, text, words } from './formats';
+
+const fileSystem = (kind: string, directory: string) =>
+  z
+    .strictObject({
+      fileSystemId: fileSystemId.meta({
+        description: `Id of the ${kind} file system.`,
+        examples: ['fs-0123456789abcdef0'],
+      }),
+      directoryPath: z
+        .string()
+        .max(4096)
+        .meta({
+          description: 'Folder of the file system that the channel shows.',
+          examples: [directory],
+        }),
+      access: z.enum(['ro', 'rw']).optional().meta({
+        description: 'Whether jobs may only read (ro) or also write (rw).',
+        default: 'ro',
+      }),
+    })
+    .optional();
+
+export const channel = z
+  .strictObject({
+    channel: channelName.meta({
+      description: 'Name of the channel; jobs find its data in /opt/ml/input/data/<name>.',
+      examples: ['train'],
+    }),
+    s3: s3Uri.optional().meta({
+      description:
+        'S3 prefix or manifest. `{dataBucket}`, `{checkpointBucket}`, `{team}` and `{runId}` are filled in. Give this, `fsxLustre` or `efs`. Default: none.',
+      examples: ['s3://{dataBucket}/c4-tokens/'],
+    }),
+    inputMode: z.enum(['File', 'FastFile', 'Pipe']).optional().meta({
+      description:
+        'How S3 data reaches the container: copied before the start (File), read on demand as files (FastFile), or streamed (Pipe). Default: FastFile for the built-in trainer, File for own code.',
+    }),
+    s3DataType: z.enum(['S3Prefix', 'ManifestFile', 'AugmentedManifestFile']).optional().meta({
+      description: 'What `s3` names: a prefix, a manifest of objects, or an augmented manifest (JSON lines).',
+      default: 'S3Prefix',
+    }),
+    s3DataDistribution: z.enum(['FullyReplicated', 'ShardedByS3Key']).optional().meta({
+      description: 'Whether each instance gets all objects, or a part of them.',
+      default: 'FullyReplicated',
+    }),
+    attributeNames: z
+      .array(words(256))
+      .max(16)
+      .optional()
+      .meta({
+        description:
+          'Attributes of an augmented manifest that the job reads; only with AugmentedManifestFile. Default: none.',
+        examples: [['text']],
+      }),
+    instanceGroups: z
+      .array(text)
+      .min(1)
+      .max(5)
+      .optional()
+      .meta({
+        description:
+          'Instance groups that get the channel, in a heterogeneous cluster; on every channel or on none. Default: all groups.',
+        examples: [['gpu']],
+      }),
+    shuffleSeed: z
+      .int()
+      .min(0)
+      .optional()
+      .meta({
+        description: 'Seed by which SageMaker shuffles the objects or manifest entries. Default: not shuffled.',
+        examples: [7],
+      }),
+    contentType: z
+      .string()
+      .max(256)
+      .optional()
+      .meta({ description: 'MIME type of the data. Default: none.', examples: ['application/jsonlines'] }),
+    fsxLustre: fileSystem('FSx for Lustre', '/fsx/data').meta({
+      description: 'FSx for Lustre file system instead of `s3`. Default: none.',
+      examples: [{ fileSystemId: 'fs-0123456789abcdef0', directoryPath: '/fsx/data', access: 'ro' }],
+    }),
+    efs: fileSystem('EFS', '/data').meta({
+      description: 'EFS file system instead of `s3`. Default: none.',
+      examples: [{ fileSystemId: 'fs-0123456789abcdef1', directoryPath: '/data', access: 'ro' }],
+    }),
+  })
+  .meta({ description: 'A channel: data that SageMaker gives each instance as a folder.' });
+
+export const checkpoints = z.strictObject({
+  mode: z.enum(['direct', 'managed', 'fsx', 'none']).optional().meta({
+    description:
+      'Who writes checkpoints where: the trainer to S3 (direct), SageMaker from a local folder to S3 (managed), the trainer to an FSx channel (fsx), or nobody. Default: direct for the built-in trainer, managed for own code that has this section, none elsewhere.',
+  }),
+  s3: s3Uri.optional().meta({
+    description: 'S3 prefix of the checkpoints.',
+    default: 's3://{checkpointBucket}/runs/{team}/{runId}/',
+    examples: ['s3://{checkpointBucket}/runs/{team}/{runId}/'],
+  }),
+  localPath: z
+    .string()
+    .min(1)
+    .max(4096)
+    .optional()
+    .meta({
+      description: 'Folder in the container that SageMaker copies to S3, with `mode: managed`.',
+      default: '/opt/ml/checkpoints',
+      examples: ['/opt/ml/checkpoints'],
+    }),
+  channel: channelName.optional().meta({
+    description: 'FSx channel to write to, with `mode: fsx`. Default: the only fsxLustre channel with `access: rw`.',
+    examples: ['shared'],
+  }),
+  intervalMinutes: z
+    .union(
+      [
+        z.literal('auto').meta({ description: 'Computed from the measured time of a save and the expected failures.' }),
+        z.number().positive().meta({ description: 'A fixed interval, in minutes.' }),
+      ],
+      { error: 'must be auto or a number of minutes above 0' },
+    )
+    .optional()
+    .meta({
+      description:
+        'Time between two checkpoints, in minutes; auto is the optimum of Young and Daly, between 10 and 60 minutes, computed again from the measured time of a save.',
+      default: 'auto',
+      examples: ['auto', 30],
+    }),
+  keep: count.optional().meta({
+    description: 'Number of complete checkpoints that are kept; older ones are deleted.',
+    default: 3,
+    examples: [3],
+  }),
+  committedMarker: z
+    .string()
+    .max(256)
+    .optional()
+    .meta({
+      description:
+        'Own code: pattern of the object whose appearance makes a checkpoint complete. Default: none; the built-in trainer writes COMMITTED.json.',
+      examples: ['step-*/DONE'],
+    }),
+  startFrom: words(1024)
+    .optional()
+    .meta({
+      description:
+        'Run id or S3 prefix of an earlier run: its weights, optimizer state and data position are continued. Default: none.',
+      examples: ['llama2-13b-pretrain-261101090000'],
+    }),
+});

@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import { count, words } from './formats';
+
+export const training = z.strictObject({
+  sequenceLength: count.optional().meta({
+    description: 'Length of one training sequence, in tokens. Default: none; the built-in trainer requires it.',
+    examples: [8192],
+  }),
+  microBatchSize: count.optional().meta({
+    description: 'Sequences per rank in one forward pass. Default: none; the built-in trainer requires it.',
+    examples: [1],
+  }),
+  globalBatchSize: count.optional().meta({
+    description: 'Sequences per optimizer step, over all ranks. Default: none; the built-in trainer requires it.',
+    examples: [512],
+  }),
+  totalTokens: z
+    .number()
+    .positive()
+    .optional()
+    .meta({
+      description: 'Length of the training, in tokens; give this or `steps`. Default: none.',
+      examples: [2.0e9],
+    }),
+  steps: count.optional().meta({
+    description: 'Length of the training, in optimizer steps; give this or `totalTokens`. Default: none.',
+    examples: [2000],
+  }),
+  precision: z.enum(['bf16', 'fp16', 'fp32', 'fp8']).optional().meta({
+    description:
+      'Number format of the forward and backward pass. Default: bf16 where the instance type has it, fp16 on older GPUs, fp32 on CPUs.',
+  }),
+  activationCheckpointing: z.enum(['none', 'selective', 'full']).optional().meta({
+    description:
+      'Which activations are computed again in the backward pass instead of being stored: none, those that are cheap to compute (selective), or those of whole layers (full).',
+    default: 'none',
+  }),
+  activationOffload: z.boolean().optional().meta({
+    description: 'Whether activations are kept in host memory between the forward and the backward pass.',
+    default: false,
+  }),
+  seed: z
+    .int()
+    .min(0)
+    .optional()
+    .meta({ description: 'Seed of initialisation and data order.', default: 1234, examples: [42] }),
+  lora: z
+    .strictObject({
+      rank: count.meta({ description: 'Rank of the adapter matrices.', examples: [16] }),
+      alpha: z
+        .number()
+        .positive()
+        .optional()
+        .meta({ description: 'The adapter is scaled by `alpha / rank`. Default: 2 * rank.', examples: [32] }),
+      targets: z
+        .array(words(128))
+        .min(1)
+        .optional()
+        .meta({
+          description: 'Linear layers that get an adapter, by name.',
+          default: ['q_proj', 'v_proj'],
+          examples: [['q_proj', 'k_proj', 'v_proj', 'o_proj']],
+        }),
+    })
+    .optional()
+    .meta({
+      description: 'Trains low-rank adapters and leaves the weights of the model frozen. Default: all weights train.',
+      examples: [{ rank: 16, alpha: 32 }],
+    }),
+});
+
+export const progress = z.strictObject({
+  stepRegex: z
+    .string()
+    .max(500)
+    .optional()
+    .meta({
+      description:
+        'Regular expression with one group that finds the step number in a log line of own code. Without it a run that makes no progress raises an alert and is never stopped. Default: none; the built-in trainer reports its own progress.',
+      examples: ['step=(\\d+)'],
+    }),
+  lossRegex: z
+    .string()
+    .max(500)
+    .optional()
+    .meta({
+      description: 'Regular expression with one group that finds the loss in a log line of own code. Default: none.',
+      examples: ['loss=([-+.0-9e]+)'],
+    }),
+  startupMinutes: z
+    .number()
+    .positive()
+    .optional()
+    .meta({ description: 'Longest time before the first step, in minutes.', default: 30, examples: [60] }),
+  silenceMinutes: z
+    .number()
+    .positive()
+    .optional()
+    .meta({ description: 'Longest time between two steps, in minutes.', default: 20, examples: [45] }),
+});
