@@ -87,7 +87,7 @@ class Runs:
         """20 steps in each layout beside 20 steps of transformers' model."""
         for name, ranks, changes in table:
             job = job_of(changes, model)
-            expected = self.reference(job, f"transformers {job['training']['globalBatchSize']} {sorted(model)}")
+            expected = self.reference(job, f"transformers {job['training']['globalBatchSize']} {sorted(model.items())}")
             yield Row(f"{STEPS} steps", name, differences(self.measured(name, ranks, job), expected))
 
     def continued(self, table: list[tuple[str, int, dict[str, Any]]], names: tuple[str, ...], model: dict[str, Any]) -> Iterator[Row]:
@@ -95,7 +95,7 @@ class Runs:
         layouts = {name: (ranks, changes) for name, ranks, changes in table}
         first = names[0]
         reference = job_of({}, model)
-        expected = self.reference(reference, f"transformers {reference['training']['globalBatchSize']} {sorted(model)}")
+        expected = self.reference(reference, f"transformers {reference['training']['globalBatchSize']} {sorted(model.items())}")
         for name in names:
             uri = str(self._folder / f"checkpoints {first} {name}")
             checkpoints = {"mode": "direct", "uri": uri, "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
@@ -113,7 +113,7 @@ class Runs:
         for name in names:
             ranks, changes = layouts[name]
             job = job_of(changes, model, arguments=["--export-weights"])
-            reference = f"transformers {job['training']['globalBatchSize']} {sorted(model)}"
+            reference = f"transformers {job['training']['globalBatchSize']} {sorted(model.items())}"
             self.reference(job, reference)
             self.measured(f"{name} exported", ranks, job)
             tokens = random_tokens(32)
