@@ -100,7 +100,7 @@ def instances():
 // (TrainingInstanceType, ReservedCapacityInstanceType); aws-ofi-nccl platform-aws.cpp 2daf7d30; aws-neuron-sdk (2026-08-21);
 // g4dn, p3, p2: https://docs.aws.amazon.com/ec2/latest/instancetypes/ac.html. Retrieved {RETRIEVED}.
 // memoryGiB of an accelerator is what EC2 reports as usable where it does (H200, B200, A10G, L4, L40S), else the label.
-import type {{ InstanceFacts }} from './instances';
+import type {{ InstanceFacts }} from './instance-facts';
 
 export const ACCELERATED_INSTANCES: Readonly<Record<string, InstanceFacts>> = {{
 {table(rows)}}};

@@ -1,12 +1,15 @@
-import type { StatusAnswer } from '../contracts/control';
+import type { StartAnswer, StatusAnswer } from '../contracts/control';
 import { orDash } from '../report/page/format';
 import { assembleReport } from '../report/read/assemble';
 import { median } from '../report/run/median';
 import type { ReportStep } from '../report/run/run-report';
 import type { Descriptor } from '../spec/descriptor';
 import { textTable } from '../spec/text-table';
-import type { Launched } from './launch-matrix';
+import type { MatrixCell } from './matrix';
 import { readSources } from './report-sources';
+
+/** A run of a comparison, submitted. */
+export type Launched = MatrixCell & Pick<StartAnswer, 'runId' | 'state' | 'queuePosition'>;
 
 /** What a run of a comparison came to. Throughput and loss are those that its rank 0 printed; null = it printed none. */
 export interface ComparedRun {

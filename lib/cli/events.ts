@@ -5,8 +5,8 @@ import { callControl } from './control-client';
 import { EXIT, UsageError } from './exit';
 import type { CommonOptions } from './inputs';
 import { sinceMillis } from './logs';
+import { readStatus } from './read-status';
 import { RUN_ID, runTarget } from './run-target';
-import { readStatus } from './status';
 import type { Terminal } from './terminal';
 import { pollSeconds } from './wait';
 

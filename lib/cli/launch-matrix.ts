@@ -1,9 +1,8 @@
-import type { StartAnswer } from '../contracts/control';
 import { runIdAt } from '../job/plan';
 import { refuseUnsupported } from '../rules/support';
 import type { Descriptor } from '../spec/descriptor';
 import { hasErrors } from '../spec/issue';
-import { compareRuns } from './compare-runs';
+import { compareRuns, type Launched } from './compare-runs';
 import { ask, confirmCost } from './confirm';
 import { EXIT, Refusal, UsageError } from './exit';
 import { type CheckedRun, checkRunFile } from './inputs';
@@ -18,8 +17,6 @@ import { waitForAll } from './wait';
 interface Candidate extends MatrixCell {
   checked: CheckedRun & { run: NonNullable<CheckedRun['run']> };
 }
-
-export type Launched = MatrixCell & Pick<StartAnswer, 'runId' | 'state' | 'queuePosition'>;
 
 /**
  * `slipway launch FILE --matrix path=a,b,c`: one run per combination. All are checked before the first is submitted, one question

@@ -3,8 +3,8 @@ import { hasEnded, type LogEventAnswer } from '../contracts/control';
 import { EXIT, UsageError } from './exit';
 import type { CommonOptions } from './inputs';
 import { readAttemptLog } from './job-logs';
+import { readStatus } from './read-status';
 import { runTarget } from './run-target';
-import { readStatus } from './status';
 import type { Terminal } from './terminal';
 
 export interface LogOptions extends CommonOptions {

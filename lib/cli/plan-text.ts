@@ -3,10 +3,12 @@ import type { DataPlan } from '../planner/data-plan';
 import { RESTART_SECONDS, SPARE_RESTART_SECONDS } from '../planner/failures';
 import type { RunPlan } from '../planner/plan-run';
 import type { SpareValue } from '../planner/spares';
+import type { PlanReport } from '../report/plan/plan-report';
 import type { RunSpec } from '../spec/run-spec';
 import { textTable } from '../spec/text-table';
-import type { Search } from './plan';
 import { spareValues } from './plan-spares';
+
+export type Search = NonNullable<PlanReport['search']>;
 
 const VERDICT = { fits: pc.green('fits'), tight: pc.yellow('tight'), oom: pc.red('does not fit') };
 

@@ -2,7 +2,6 @@ import { writeFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
 import { type DataPlan, planData } from '../planner/data-plan';
 import { type PlanFacts, planRun, type RunPlan } from '../planner/plan-run';
-import type { PlanReport } from '../report/plan/plan-report';
 import { renderPlanPage } from '../report/render-plan-page';
 import { checkRun } from '../rules';
 import { searchRun } from '../search/search-run';
@@ -18,7 +17,7 @@ import { publishedBeside } from './plan-published';
 import { scalingOf } from './plan-scaling';
 import { sizePlans, sizesText } from './plan-sizes';
 import { spareValues } from './plan-spares';
-import { dataText, planText, searchText } from './plan-text';
+import { dataText, planText, type Search, searchText } from './plan-text';
 import { json, type Terminal } from './terminal';
 
 /** Prices are looked up for this region when neither option nor environment names one. */
@@ -30,8 +29,6 @@ export interface PlanOptions extends CommonOptions {
   html?: string;
   calibrate?: string[];
 }
-
-export type Search = NonNullable<PlanReport['search']>;
 
 /** `slipway plan FILE`: will it fit, how fast, how much; of an environment file what it costs by existing. Offline unless `--environment` is a name. */
 export async function plan(file: string | undefined, options: PlanOptions, terminal: Terminal): Promise<number> {

@@ -1,9 +1,9 @@
 import pc from 'picocolors';
 import type { AttemptAnswer, StatusAnswer } from '../contracts/control';
 import type { Descriptor } from '../spec/descriptor';
-import { callControl } from './control-client';
 import { EXIT } from './exit';
 import type { CommonOptions } from './inputs';
+import { readStatus, withoutOk } from './read-status';
 import { runTarget } from './run-target';
 import { json, type Terminal } from './terminal';
 import { waitForEnd } from './wait';
@@ -11,11 +11,6 @@ import { waitForEnd } from './wait';
 export interface StatusOptions extends CommonOptions {
   wait?: boolean;
 }
-
-type Status = { ok: true } & StatusAnswer;
-
-export const readStatus = (descriptor: Descriptor, runId: string): Promise<Status> =>
-  callControl<Status>(descriptor, { action: 'status', runId }) as Promise<Status>;
 
 /** `slipway status RUN`. */
 export async function status(runId: string, options: StatusOptions, terminal: Terminal): Promise<number> {
@@ -25,10 +20,6 @@ export async function status(runId: string, options: StatusOptions, terminal: Te
   if (options.json) terminal.out(json(withoutOk(answer)));
   else terminal.out(statusText(answer, descriptor));
   return EXIT.done;
-}
-
-export function withoutOk({ ok: _ok, ...rest }: Status): StatusAnswer {
-  return rest;
 }
 
 const number = (value: number | null, digits = 0) => (value === null ? '-' : value.toFixed(digits));

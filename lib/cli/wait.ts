@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { hasEnded, type StatusAnswer } from '../contracts/control';
 import type { Descriptor } from '../spec/descriptor';
 import { EXIT, ServiceError } from './exit';
-import { readStatus, withoutOk } from './status';
+import { readStatus, withoutOk } from './read-status';
 import { json, type Terminal } from './terminal';
 
 /** Failed status calls in a row before waiting gives up; the run itself goes on. */

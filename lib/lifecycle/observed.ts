@@ -1,6 +1,4 @@
-import type { Pauses } from './pauses';
-import type { Checkpoint, EpochMs, Vitals } from './record';
-import type { StartTimes } from './step-times';
+import type { Checkpoint, EpochMs, Pauses, StartTimes, Vitals } from './record';
 
 /** What Describe said about the job of the current attempt. */
 export type JobObservation =

@@ -1,4 +1,4 @@
-import type { Attempt, EpochMs } from './record';
+import type { Attempt, EpochMs, Pauses } from './record';
 
 /**
  * Secondary statuses in which a job holds no instances: before they come, and again after an interruption.
@@ -13,14 +13,6 @@ const WITH_INSTANCES: ReadonlySet<string> = new Set([
   'Training',
   'Uploading',
 ]);
-
-/** Time in which a job that has had its instances was without them: nobody trains, and nothing is billed. */
-export interface Pauses {
-  /** Of the pauses that are over, milliseconds. */
-  ms: number;
-  /** Start of the one that is not over. */
-  since?: EpochMs;
-}
 
 /**
  * The pauses of a job.

@@ -1,12 +1,29 @@
 import type { Rollback, Skip } from '../spec/job-file';
-import type { Pauses } from './pauses';
-import type { StartTimes } from './step-times';
 
 /**
  * What the run table holds of one run. Pure data; every write replaces it under a condition on `version`.
  * All times are epoch milliseconds of our own clock unless the comment says whose clock it is.
  */
 export type EpochMs = number;
+
+/** Time in which a job that has had its instances was without them: nobody trains, and nothing is billed. */
+export interface Pauses {
+  /** Of the pauses that are over, milliseconds. */
+  ms: number;
+  /** Start of the one that is not over. */
+  since?: EpochMs;
+}
+
+/** One start of an attempt's ranks, as the driver timed it. Start 0 begins with the job, each restart in place is the next. */
+export interface StartTimes {
+  number: number;
+  firstStep: number | null;
+  firstStepAt: EpochMs | null;
+  step: number | null;
+  stepAt: EpochMs | null;
+  /** Null while its ranks run. */
+  endedAt: EpochMs | null;
+}
 
 export type RunState =
   | 'queued'

@@ -1,17 +1,6 @@
 import type { TimelineEvent } from './action';
-import type { Attempt, EpochMs, Progress } from './record';
+import type { Attempt, EpochMs, Progress, StartTimes } from './record';
 import { event } from './say';
-
-/** One start of an attempt's ranks, as the driver timed it. Start 0 begins with the job, each restart in place is the next. */
-export interface StartTimes {
-  number: number;
-  firstStep: number | null;
-  firstStepAt: EpochMs | null;
-  step: number | null;
-  stepAt: EpochMs | null;
-  /** Null while its ranks run. */
-  endedAt: EpochMs | null;
-}
 
 /** A record keeps the newest this many; the heartbeat names fewer. */
 const MOST_STARTS = 40;

@@ -75,5 +75,3 @@ export interface Constants {
   /** Parameters a second that DeepSpeed's CPU Adam updates for one GPU. */
   cpuAdamParametersPerSecond: number;
 }
-
-export { FITTED as CONSTANTS } from './fitted';

@@ -28,5 +28,3 @@ export interface MemoryConstants {
   stateWaste: number;
   fragmentation: number;
 }
-
-export { FITTED_MEMORY as MEMORY_CONSTANTS } from './fitted-memory';

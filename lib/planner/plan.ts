@@ -1,9 +1,11 @@
-import { CONSTANTS, type Constants } from './constants';
+import type { Constants } from './constants';
+import { FITTED as CONSTANTS } from './fitted';
+import { FITTED_MEMORY as MEMORY_CONSTANTS } from './fitted-memory';
 import { type Gpu, gpuOf } from './gpu';
 import { interval80 } from './interval';
 import { type LayoutInput, layoutProblem, microBatchesOf, worldSizeOf } from './layout';
 import { type MemoryGiB, memoryOf } from './memory';
-import { MEMORY_CONSTANTS, type MemoryConstants } from './memory-constants';
+import type { MemoryConstants } from './memory-constants';
 import { modelFlopsPerToken } from './model-size';
 import { type StepSeconds, stepSeconds } from './step-time';
 

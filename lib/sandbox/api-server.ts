@@ -4,20 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Authority } from './authority';
 import type { FaultTarget } from './faults/fault';
 import type { FaultPlan } from './faults/fault-plan';
+import type { Service } from './service';
 import { type ApiCall, credentialScope, parseBody, target } from './wire/api-call';
 import { type Answer, errorAnswer } from './wire/http-server';
 import type { RateLimits } from './wire/rate-limits';
 import { ServiceError } from './wire/service-error';
-import type { ServiceModel } from './wire/service-model';
 import { validateInput } from './wire/validate-input';
-
-/** One service: its model, which judges requests, and its operations. */
-export interface Service {
-  model: ServiceModel;
-  operations: Readonly<Record<string, (call: ApiCall) => unknown>>;
-  /** Tags of a resource by its ARN. @default - its resources have none */
-  tagsOf?(arn: string): Readonly<Record<string, string>> | undefined;
-}
 
 /** Answers calls of the JSON 1.1 APIs, by the prefix of X-Amz-Target, and lets planned faults strike them. */
 export class ApiServer {

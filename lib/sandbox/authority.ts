@@ -1,7 +1,7 @@
 import { REGIONS } from '../catalog/regions';
-import type { Service } from './api-server';
 import { permissionQuestions } from './iam-questions';
 import type { Hook, SignedRequest } from './ministack/hook';
+import type { Service } from './service';
 import type { ApiCall, Caller } from './wire/api-call';
 import { ServiceError, validationError } from './wire/service-error';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import { FITTED_MEMORY as MEMORY_CONSTANTS } from '../../lib/planner/fitted-memory';
 import type { LayoutInput } from '../../lib/planner/layout';
 import { memoryOf } from '../../lib/planner/memory';
-import { MEMORY_CONSTANTS } from '../../lib/planner/memory-constants';
 import { stageLayers } from '../../lib/planner/stages';
 import { layout } from '../support/layouts';
 

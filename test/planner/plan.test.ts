@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parameterCount } from '../../lib/catalog/models';
-import { CONSTANTS } from '../../lib/planner/constants';
+import { FITTED as CONSTANTS } from '../../lib/planner/fitted';
 import type { LayoutInput } from '../../lib/planner/layout';
 import { planLayout } from '../../lib/planner/plan';
 import { LLAMA_8B, layout, planOf } from '../support/layouts';

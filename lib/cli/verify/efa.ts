@@ -6,7 +6,7 @@ import { EFA_SECONDS, type EfaObservation, type EfaWorld, type HealthEvent } fro
 import { packageRoot } from '../driver';
 import { readAttemptLog } from '../job-logs';
 import { launch } from '../launch';
-import { readStatus } from '../status';
+import { readStatus } from '../read-status';
 import type { Terminal } from '../terminal';
 
 /** The collective of level `efa`: two hosts of the type, the environment's own image, NCCL alone. */

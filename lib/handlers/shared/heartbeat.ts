@@ -1,8 +1,7 @@
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
 import type { Observed } from '../../lifecycle/observed';
-import type { EpochMs } from '../../lifecycle/record';
-import type { StartTimes } from '../../lifecycle/step-times';
+import type { EpochMs, StartTimes } from '../../lifecycle/record';
 import { isNamed } from './custom-resource';
 import { describeError } from './errors';
 import { bucketAndKey } from './s3-uri';

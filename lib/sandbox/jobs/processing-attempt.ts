@@ -4,7 +4,7 @@ import type { Cluster } from './cluster';
 import { containerCommand } from './container-command';
 import { outputFolder } from './input-source';
 import { resourceConfig } from './instance-files';
-import type { JobServices } from './training-run';
+import type { JobServices } from './job-services';
 
 const LOG_GROUP = '/aws/sagemaker/ProcessingJobs';
 

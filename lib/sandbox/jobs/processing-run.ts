@@ -9,9 +9,9 @@ import { holdState } from './hold-state';
 import { outputFolder, processingInput } from './input-source';
 import { downloadInputs } from './inputs';
 import { algorithmError, internalError, JobFailure } from './job-failure';
+import type { JobServices } from './job-services';
 import { processingAttempt } from './processing-attempt';
 import { Ended, RunControl } from './run-control';
-import type { JobServices } from './training-run';
 
 /** Runtime of a processing job that names none: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_ProcessingStoppingCondition.html, 2026-11-21. */
 const DEFAULT_RUNTIME_SECONDS = 86_400;

@@ -4,7 +4,7 @@ import type { Cluster } from './cluster';
 import { containerCommand } from './container-command';
 import { belowBase } from './input-source';
 import { inputDataConfig, resourceConfig } from './instance-files';
-import type { RunServices } from './training-run';
+import type { RunServices } from './job-services';
 
 const LOG_GROUP = '/aws/sagemaker/TrainingJobs';
 

@@ -1,13 +1,9 @@
 import path from 'node:path';
-import type { FaultPlan } from '../faults/fault-plan';
 import { enter, isTerminal, setInUse, type TrainingJob } from '../sagemaker/training-job';
-import type { TimeScale } from '../time-scale';
 import { uploadArtifacts } from './artifacts';
-import type { Attempt, JobHost } from './attempt';
-
+import type { Attempt } from './attempt';
 import { Capacity } from './capacity';
 import { type Cluster, clusterOptions } from './cluster';
-import type { Command } from './container-command';
 import { Deadlines } from './deadlines';
 import { FaultWatch } from './fault-watch';
 import type { Fleet } from './fleet';
@@ -16,21 +12,9 @@ import { holdState } from './hold-state';
 import { channelInput } from './input-source';
 import { downloadInputs } from './inputs';
 import { algorithmError, internalError, JobFailure } from './job-failure';
+import type { RunServices } from './job-services';
 import { Ended, type Ending, RunControl } from './run-control';
 import { checkpointFolder, trainingAttempt } from './training-attempt';
-
-/** What the run of a job needs besides the job. */
-export interface JobServices<T> {
-  host: JobHost;
-  faults: FaultPlan;
-  time: TimeScale;
-  /** Command of an image whose request has no ContainerEntrypoint. */
-  imageCommand: (image: string) => Command | undefined;
-  /** Called after every change of state. */
-  changed: (job: T) => void;
-}
-
-export type RunServices = JobServices<TrainingJob>;
 
 /** How an attempt ended: the job is over, or begins another. */
 type Outcome = { over: true; failure?: JobFailure; ending?: Ending } | { over: false };

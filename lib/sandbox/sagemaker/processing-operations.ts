@@ -1,7 +1,7 @@
 import { type Authority, partitionOf } from '../authority';
 import { processingClusterOptions } from '../jobs/cluster';
+import type { JobServices } from '../jobs/job-services';
 import { ProcessingRun } from '../jobs/processing-run';
-import type { JobServices } from '../jobs/training-run';
 import { requireWithinLimits } from '../quotas/limit-check';
 import type { QuotaStore } from '../quotas/quota-store';
 import type { ApiCall } from '../wire/api-call';

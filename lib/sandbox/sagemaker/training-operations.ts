@@ -1,6 +1,6 @@
 import { type Authority, partitionOf } from '../authority';
 import { clusterOptions } from '../jobs/cluster';
-import type { RunServices } from '../jobs/training-run';
+import type { RunServices } from '../jobs/job-services';
 import { TrainingRun } from '../jobs/training-run';
 import { requireWithinLimits } from '../quotas/limit-check';
 import type { QuotaStore } from '../quotas/quota-store';

@@ -13,7 +13,7 @@ export interface Scene {
 }
 
 /** A statement about the control plane that must hold in every scenario. It remembers when it broke first, and on which evidence. */
-export abstract class Invariant extends Watch {
+export abstract class Invariant extends Watch<World> {
   abstract readonly name: string;
   protected scene!: Scene;
   private broken: { at: SimMs; evidence: string } | undefined;

@@ -38,7 +38,7 @@ function makeAll(): Invariant[] {
 export const INVARIANTS: readonly string[] = makeAll().map(({ name }) => name);
 
 /** Watches a world and judges every invariant. */
-export class Judge extends Watch {
+export class Judge extends Watch<World> {
   /** Milliseconds from the first moment with room to each accepted create. */
   readonly startMs: number[] = [];
   private readonly all = makeAll();

@@ -1,6 +1,6 @@
 import type { SimMs } from '../core/clock';
 import { EPOCH_MS } from '../core/epoch';
-import type { S3Object } from '../services/s3';
+import type { S3Object } from '../services/s3-object';
 import { type SimJob, shapeCount } from './job';
 import { StartLog } from './start-log';
 

@@ -10,15 +10,7 @@ import { dateAt } from '../core/epoch';
 import type { Operations } from '../core/gateway';
 import { serviceError } from '../core/service-error';
 import type { RunTruth } from '../job/run-truth';
-
-/** An object; its text is made when somebody reads it. */
-export interface S3Object {
-  /** In a listing of a run's checkpoints: relative to its prefix. */
-  key: string;
-  bytes: number;
-  at: SimMs;
-  body?: () => string;
-}
+import type { S3Object } from './s3-object';
 
 const PAGE = 1000;
 

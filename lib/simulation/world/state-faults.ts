@@ -1,6 +1,14 @@
-import type { SimMs } from '../core/clock';
+import type { SimMs, VirtualClock } from '../core/clock';
 import type { Fault } from '../scenario/schema';
-import type { World } from './world';
+import type { SimTable } from '../services/dynamodb';
+import type { SimRun } from './sim-run';
+
+/** What the faults change: the table, and the ids that runs have in it. */
+interface StoredRuns {
+  readonly clock: VirtualClock;
+  readonly runs: readonly SimRun[];
+  readonly table: SimTable;
+}
 
 interface Span {
   from: SimMs;
@@ -48,7 +56,7 @@ export class StateFaults {
   }
 
   /** Fields that the table loses at their time. */
-  planStored(world: World): void {
+  planStored(world: StoredRuns): void {
     for (const { stored, without = [], at = 0 } of this.faults) {
       if (stored === undefined) continue;
       world.clock.schedule(at * 1000, () => loseFields(world, stored, without));
@@ -66,7 +74,7 @@ export class StateFaults {
 }
 
 /** Takes the fields from every document of the run that has them. */
-function loseFields({ runs, table }: World, id: string, paths: readonly string[]): void {
+function loseFields({ runs, table }: StoredRuns, id: string, paths: readonly string[]): void {
   const runId = runs.find((run) => run.id === id)?.runId;
   if (runId === undefined) return;
   for (const item of table.itemsOf(runId)) {

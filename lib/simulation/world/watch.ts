@@ -4,11 +4,10 @@ import type { SimJob } from '../job/job';
 import type { Item } from '../services/expression';
 import type { Message } from '../services/queue';
 import type { SimRun } from './sim-run';
-import type { World } from './world';
 
-/** What may be seen of a world while it runs. Each method is called at the moment when the thing happens. */
-export class Watch {
-  join(_world: World): void {}
+/** What may be seen of a world `W` while it runs. Each method is called at the moment when the thing happens. */
+export class Watch<W = unknown> {
+  join(_world: W): void {}
   onRunWritten(_run: SimRun, _before: Item | undefined, _item: Item, _by: Invocation | undefined): void {}
   onCreate(_run: SimRun | undefined, _job: SimJob, _by: Invocation): void {}
   onRefused(_jobName: string): void {}

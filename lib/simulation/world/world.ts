@@ -66,7 +66,7 @@ export class World {
   constructor(
     readonly scenario: Scenario,
     seed: number,
-    readonly watch: Watch,
+    readonly watch: Watch<World>,
   ) {
     const { clock } = this;
     const { environment } = scenario;

@@ -1,0 +1,18 @@
+import type { FaultPlan } from '../faults/fault-plan';
+import type { TrainingJob } from '../sagemaker/training-job';
+import type { TimeScale } from '../time-scale';
+import type { JobHost } from './attempt';
+import type { Command } from './container-command';
+
+/** What the run of a job needs besides the job. */
+export interface JobServices<T> {
+  host: JobHost;
+  faults: FaultPlan;
+  time: TimeScale;
+  /** Command of an image whose request has no ContainerEntrypoint. */
+  imageCommand: (image: string) => Command | undefined;
+  /** Called after every change of state. */
+  changed: (job: T) => void;
+}
+
+export type RunServices = JobServices<TrainingJob>;

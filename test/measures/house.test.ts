@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { importCycles, longFunctions, measureFolder } from '../../scripts/measures/house';
+import type { MeasuredFile } from '../../scripts/measures/source';
+
+const fileOf = (file: string, ...imports: string[]): MeasuredFile => ({
+  file,
+  lines: 1,
+  commentLines: 0,
+  functions: [],
+  exports: [],
+  imports,
+});
+
+test('a group of files that import each other is found, through others too', () => {
+  const files = [fileOf('a', 'b'), fileOf('b', 'c', 'd'), fileOf('c', 'a'), fileOf('d'), fileOf('e', 'e')];
+  expect(importCycles(files)).toEqual([['a', 'b', 'c'], ['e']]);
+});
+
+const files = measureFolder('lib');
+
+test('files of lib are measured: functions by name, exports, imports of types', () => {
+  const measured = files.find(({ file }) => file === 'lib/lifecycle/ladder.ts');
+  expect(measured?.functions.map(({ name }) => name)).toContain('rungAfterCapacityFailure');
+  expect(measured?.exports).toContainEqual({ name: 'ladderOf', isDocumented: true });
+  expect(measured?.imports).toContain('lib/lifecycle/record.ts');
+  expect(longFunctions(files).every(({ lines }) => lines > 40)).toBe(true);
+});
+
+test('no file of lib imports itself through others, types included', () => {
+  expect(importCycles(files).map((group) => group.join(' <-> '))).toEqual([]);
+});
