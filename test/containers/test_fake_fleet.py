@@ -6,7 +6,7 @@ test/planner/builtin-jobs.test.ts writes the fixture.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,12 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 from faked_ranks import Traffic, faked_world  # noqa: E402
-from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily  # noqa: E402
+from torch.distributed.device_mesh import DeviceMesh  # noqa: E402
+from torch.nn.attention import bias  # noqa: E402
 
 from slipway_trainer import fsdp2  # noqa: E402
 from slipway_trainer.layout import Layout, resolve_layout  # noqa: E402
-from slipway_trainer.mesh import build_mesh  # noqa: E402
 from slipway_trainer.settings import RunSettings, resolve_settings  # noqa: E402
 
 LAYERS = 2
@@ -35,15 +36,26 @@ VARIANTS = [
 ]
 
 
+def really(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose tensors have values: meshes are tables of ranks that are looked up."""
+
+    def called(*arguments: Any, **options: Any) -> Any:
+        with unset_fake_temporarily():
+            return function(*arguments, **options)
+
+    return called
+
+
 @contextmanager
 def fleet(settings: RunSettings, layout: Layout, ranks: int) -> Iterator[tuple[fsdp2.Fsdp2Backend, Traffic]]:
     """Rank 0 with its part of the model as tensors that have shapes and no memory."""
     with pytest.MonkeyPatch.context() as patch, faked_world(ranks) as traffic, ExitStack() as modes:
-        # Meshes are tables of ranks that are really looked up; first values would be numbers that nobody reads.
-        mesh = build_mesh(layout, "cpu")
-        data = mesh["shard"] if layout.replicate == 1 else mesh["replicate", "shard"]
-        patch.setattr(fsdp2, "build_mesh", lambda *_: mesh)
-        patch.setattr(fsdp2.Fsdp2Backend, "_data_mesh", lambda _self: data)
+        for owner, name in ((DeviceMesh, "__init__"), (DeviceMesh, "__getitem__"), (fsdp2, "build_mesh"), (fsdp2, "expert_parallel")):
+            patch.setattr(owner, name, really(getattr(owner, name)))
+        patch.setattr(DeviceMesh, "_concatenate", staticmethod(really(DeviceMesh._concatenate)))
+        # A mask of its own class cannot be made of tensors without values.
+        patch.setattr(bias, "causal_lower_right", lambda rows, columns: torch.ones((rows, columns), dtype=torch.bool))
+        # First values would be numbers that nobody reads.
         patch.setattr(fsdp2, "initialise", lambda *_: None)
         modes.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
         yield fsdp2.Fsdp2Backend(settings, layout, torch.device("cpu")), traffic

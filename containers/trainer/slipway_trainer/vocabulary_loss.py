@@ -24,7 +24,7 @@ class _Piece:
 
 
 class VocabularyLoss(torch.autograd.Function):
-    """The summed loss of a linear head of which each rank has some words. Gradients are taken in the forward pass, while logits are there."""
+    """The summed loss of a linear head of which each rank has some words. Gradients are taken in the forward pass, where logits are."""
 
     @staticmethod
     def forward(
