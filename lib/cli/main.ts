@@ -87,6 +87,13 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
       done(await (await import('./launch.js')).launch(file, options, terminal)),
     );
   verb(
+    'import <job|arn|file>',
+    'make a run file of a training job, a captured request, a HyperPod recipe or a torchrun command line',
+    'slipway import llama-pretrain-2026-11-20-10-11-12-345 --region us-west-2 > run.yaml\n  slipway import request.json --json',
+  ).action(async (from: string, options: CommonOptions) =>
+    done(await (await import('./import.js')).importJob(from, options, terminal)),
+  );
+  verb(
     'preflight <file>',
     'check quotas and what the account must hold',
     'slipway preflight runs/llama2-13b.yaml --environment research',

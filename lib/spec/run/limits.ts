@@ -133,7 +133,7 @@ export const observability = z.strictObject({
       experiment: words(256)
         .optional()
         .meta({
-          description: 'Name of the MLflow experiment. Default: that of the server.',
+          description: 'Name of the MLflow experiment. Default: none is sent.',
           examples: ['pretrain'],
         }),
     })

@@ -1,0 +1,58 @@
+import { worldSize } from '../../spec/resolve-run';
+import type { RunSpec } from '../../spec/run-spec';
+import { type ParallelLayout, strategy } from '../strategy';
+import { smddpEnvironment, torchrunHyperparameters } from '../torchrun';
+import { DEEPSPEED_RULES, deepspeedConfig } from './rules';
+
+/** ZeRO shards over all ranks from stage 1 on. */
+function layout(run: RunSpec): ParallelLayout {
+  const world = worldSize(run);
+  const shard = (deepspeedConfig(run).stage ?? 0) > 0 ? world : 1;
+  return {
+    worldSize: world,
+    tensor: 1,
+    pipeline: 1,
+    context: 1,
+    expert: 1,
+    shard,
+    replicate: world / shard,
+    dataParallel: world,
+  };
+}
+
+/** The run's DeepSpeed JSON with the "auto" values that the run file answers filled in. */
+export function resolvedDeepspeedConfig(run: RunSpec): Record<string, unknown> {
+  const { microBatchSize, globalBatchSize, precision } = run.training;
+  const world = worldSize(run);
+  const accumulation = microBatchSize && globalBatchSize ? globalBatchSize / (microBatchSize * world) : undefined;
+  const answers: Record<string, unknown> = {
+    train_batch_size: globalBatchSize,
+    train_micro_batch_size_per_gpu: microBatchSize,
+    gradient_accumulation_steps: accumulation,
+  };
+  const config = Object.fromEntries(
+    Object.entries(run.distribution.parameters).map(([key, value]) => [
+      key,
+      value === 'auto' ? (answers[key] ?? value) : value,
+    ]),
+  );
+  for (const kind of ['bf16', 'fp16'] as const) {
+    const section = config[kind] as { enabled?: unknown } | undefined;
+    if (section?.enabled === 'auto') config[kind] = { ...section, enabled: precision === kind };
+  }
+  return run.distribution.collectives === 'smddp' ? { ...config, dist_backend: 'smddp' } : config;
+}
+
+export const deepspeed = strategy({
+  name: 'deepspeed',
+  summary: 'DeepSpeed ZeRO 1-3 under torchrun, without ssh or a hostfile',
+  libraries: ['deepspeed'],
+  matches: (library, launcher) => library === 'deepspeed' && launcher === 'torchrun',
+  layout,
+  hyperparameters: torchrunHyperparameters,
+  environment: (run) => ({
+    ...smddpEnvironment(run),
+    SLIPWAY_DEEPSPEED_CONFIG: JSON.stringify(resolvedDeepspeedConfig(run)),
+  }),
+  rules: DEEPSPEED_RULES,
+});

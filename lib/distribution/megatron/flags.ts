@@ -1,0 +1,44 @@
+import { worldSize } from '../../spec/resolve-run';
+import { rulesAbout } from '../../spec/rule';
+import type { RunSpec } from '../../spec/run-spec';
+import { parameterPath } from '../parameters';
+
+export const MEGATRON_SOURCE = 'https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/training/arguments.py';
+
+/** A flag by name, whether it was written with hyphens, underscores or leading dashes. */
+export function flag(run: RunSpec, name: string): { key: string; value: unknown } | undefined {
+  const plain = (key: string) => key.replace(/^-+/, '').replaceAll('_', '-');
+  const entry = Object.entries(run.distribution.parameters).find(([key]) => plain(key) === name);
+  return entry && { key: entry[0], value: entry[1] };
+}
+
+/** A parallel size; 1 when it is not given. */
+export function size(run: RunSpec, name: string): number {
+  const value = flagNumber(run, name) ?? 1;
+  return Number.isInteger(value) && value > 0 ? value : 1;
+}
+
+/** The parallel sizes as given, and the ranks they divide. */
+export function megatronSizes(run: RunSpec) {
+  return {
+    world: worldSize(run),
+    tensor: size(run, 'tensor-model-parallel-size'),
+    pipeline: size(run, 'pipeline-model-parallel-size'),
+    context: size(run, 'context-parallel-size'),
+    expert: size(run, 'expert-model-parallel-size'),
+  };
+}
+
+/** A whole number among the flags; undefined when it is not given. */
+export function flagNumber(run: RunSpec, name: string): number | undefined {
+  const value = flag(run, name)?.value;
+  return typeof value === 'number' ? value : undefined;
+}
+
+/** Where the file writes a flag, in the user's own spelling. */
+export const flagPath = (run: RunSpec, name: string) => parameterPath(flag(run, name)?.key ?? name);
+
+/** Makes a rule of Megatron. */
+export const megatronRule = rulesAbout((run) =>
+  run.distribution.library === 'megatron' ? megatronSizes(run) : undefined,
+);

@@ -1,0 +1,110 @@
+import { orList } from '../../spec/issue';
+import { type Rule, when } from '../../spec/rule';
+import { divisorsUpTo, parameterPath } from '../parameters';
+import { flag, flagNumber, flagPath, MEGATRON_SOURCE, megatronRule, size } from './flags';
+import { MEGATRON_MODEL_RULES } from './model-rules';
+
+const SIZES = [
+  'tensor-model-parallel-size',
+  'pipeline-model-parallel-size',
+  'context-parallel-size',
+  'expert-model-parallel-size',
+];
+
+/** What Megatron-LM asserts of its parallel sizes before its first step. */
+export const MEGATRON_RULES: readonly Rule[] = [
+  megatronRule({
+    id: 'megatron/sizes',
+    level: 'error',
+    what: 'Parallel sizes are whole numbers from 1 on.',
+    why: 'Megatron parses them as integers.',
+    source: MEGATRON_SOURCE,
+    find: (run) =>
+      SIZES.flatMap((name) => {
+        const given = flag(run, name);
+        if (!given || (Number.isInteger(given.value) && (given.value as number) > 0)) return [];
+        return [
+          {
+            path: parameterPath(given.key),
+            must: 'must be a whole number of at least 1',
+            got: given.value,
+            fix: 'use 1 or more',
+          },
+        ];
+      }),
+  }),
+  megatronRule({
+    id: 'megatron/degrees',
+    level: 'error',
+    what: 'tensor x pipeline x context divides the world size, and expert divides the data-parallel ranks.',
+    why: 'Megatron asserts it at start.',
+    source: MEGATRON_SOURCE,
+    find: (run, { world, tensor, pipeline, context, expert }) => {
+      const product = tensor * pipeline * context;
+      if (world % product !== 0) {
+        const name =
+          SIZES.find((n) => world % size(run, n) !== 0) ??
+          (pipeline > 1 ? 'pipeline-model-parallel-size' : 'tensor-model-parallel-size');
+        return [
+          {
+            path: flagPath(run, name),
+            must: `must make tensor x pipeline x context a divisor of the world size ${world}`,
+            got: `${tensor} x ${pipeline} x ${context} = ${product}`,
+            fix: `use sizes whose product is ${orList(divisorsUpTo(world, 64))}`,
+          },
+        ];
+      }
+      const data = (world / (tensor * pipeline * context)) * context * tensor;
+      return when(data % expert !== 0, {
+        path: flagPath(run, 'expert-model-parallel-size'),
+        must: `must divide the ${data} ranks of a pipeline stage`,
+        got: expert,
+        fix: `use ${orList(divisorsUpTo(data, 64))}`,
+      });
+    },
+  }),
+  megatronRule({
+    id: 'megatron/sequence-parallel',
+    level: 'warning',
+    what: '--sequence-parallel goes with tensor parallelism.',
+    why: 'Without it the flag does nothing.',
+    source: MEGATRON_SOURCE,
+    find: (run, { tensor }) =>
+      when(flag(run, 'sequence-parallel')?.value === true && tensor === 1, {
+        path: flagPath(run, 'sequence-parallel'),
+        must: 'must go with tensor-model-parallel-size above 1',
+        got: true,
+        fix: 'remove it, or raise the tensor size',
+      }),
+  }),
+  megatronRule({
+    id: 'megatron/virtual-stages',
+    level: 'error',
+    what: 'Virtual pipeline stages need more than one pipeline stage and divide its layers.',
+    why: 'The interleaved schedule cannot be built otherwise.',
+    source: MEGATRON_SOURCE,
+    find: (run, { pipeline }) => {
+      const name = 'num-layers-per-virtual-pipeline-stage';
+      const perStage = flagNumber(run, name);
+      const layers = Number(flag(run, 'num-layers')?.value ?? run.model?.architecture.layers ?? 0);
+      if (perStage === undefined) return [];
+      const path = flagPath(run, name);
+      if (pipeline === 1)
+        return [
+          {
+            path,
+            must: 'must go with pipeline-model-parallel-size above 1',
+            got: perStage,
+            fix: 'remove it, or raise the pipeline size',
+          },
+        ];
+      return when(layers > 0 && (layers / pipeline) % perStage !== 0, {
+        path,
+        must: `must divide the ${layers / pipeline} layers of one stage`,
+        got: perStage,
+        fix: `use ${orList(divisorsUpTo(Math.floor(layers / pipeline), 16))}`,
+      });
+    },
+  }),
+  ...MEGATRON_MODEL_RULES,
+];

@@ -1,0 +1,124 @@
+import { modelParameters } from '../../catalog/models';
+import { SMDDP_INSTANCE_TYPES } from '../../catalog/smddp';
+import { guide } from '../../spec/aws-pages';
+import { hostCount, trainingGroupsOf } from '../../spec/resolve-run';
+import { type Rule, when } from '../../spec/rule';
+import { parameterPath } from '../parameters';
+import { trainingInstanceTypes } from '../strategy';
+import { smpV2Rule } from './parameters';
+
+const SOURCE = guide('model-parallel-best-practices-v2');
+
+/** From here on the initialised weights of every rank no longer fit the memory of the host. */
+const DELAYED_INIT_PARAMETERS = 60e9;
+/** What AWS calls a long sequence, and a batch that hurts convergence, in tokens. */
+const LONG_SEQUENCE = 8192;
+const LARGE_BATCH_TOKENS = 4e6;
+
+/** AWS's best practices for SMP v2, in the order it gives them. Each only informs: the run may know better. */
+export const SMP_V2_ADVICE: readonly Rule[] = [
+  smpV2Rule({
+    id: 'smp-v2/advice-precision',
+    level: 'info',
+    mayAcknowledge: true,
+    what: 'Mixed precision is on, bf16 by preference.',
+    why: 'fp32 doubles memory and traffic, fp16 needs loss scaling.',
+    source: SOURCE,
+    find: ({ training: { precision } }) =>
+      when(precision === 'fp32' || precision === 'fp16', {
+        path: 'training.precision',
+        must: 'is best bf16',
+        got: precision,
+        fix: 'use bf16',
+      }),
+  }),
+  smpV2Rule({
+    id: 'smp-v2/advice-collectives',
+    level: 'info',
+    mayAcknowledge: true,
+    what: 'SMDDP gathers parameters on several P4d or P4de, except with tensor parallelism and shard degree 1.',
+    why: 'Its AllGather uses GPUs and EFA better there than NCCL.',
+    source: SOURCE,
+    find: (run, { shard, tensor }) => {
+      const served = trainingInstanceTypes(run).every((type) => SMDDP_INSTANCE_TYPES.includes(type));
+      const excluded = shard === 1 && tensor > 1;
+      return when(
+        served && hostCount(trainingGroupsOf(run)) > 1 && !excluded && run.distribution.collectives === 'nccl',
+        {
+          path: 'distribution.collectives',
+          must: 'is best smddp on several ml.p4d or ml.p4de',
+          got: 'nccl',
+          fix: 'try smddp, with init_process_group("smddp") before torch.sagemaker.init()',
+        },
+      );
+    },
+  }),
+  smpV2Rule({
+    id: 'smp-v2/advice-delayed-init',
+    level: 'info',
+    mayAcknowledge: true,
+    what: 'Models above about 60 billion parameters are initialised with delay.',
+    why: 'Every rank would hold the whole model in host memory; 20 to 40 billion can be too many already.',
+    source: guide('model-parallel-core-features-v2-delayed-param-init'),
+    find: (run) => {
+      const parameters = run.model ? modelParameters(run.model.architecture) : 0;
+      return when(!run.code.builtin && parameters > DELAYED_INIT_PARAMETERS, {
+        path: 'model',
+        must: 'is best initialised with delay (DelayedParamIniter) in the script',
+        got: `${Math.round(parameters / 1e9)} billion parameters`,
+        fix: 'build the model on the meta device',
+      });
+    },
+  }),
+  smpV2Rule({
+    id: 'smp-v2/advice-checkpointing',
+    level: 'info',
+    mayAcknowledge: true,
+    what: 'Activation checkpointing is on.',
+    why: 'It saves more memory than it costs time; SMP offloads nothing without it.',
+    source: SOURCE,
+    find: ({ written }) =>
+      when(written.training?.activationCheckpointing === 'none', {
+        path: 'training.activationCheckpointing',
+        must: 'is best selective or full with SMP',
+        got: 'none',
+        fix: 'use full',
+      }),
+  }),
+  smpV2Rule({
+    id: 'smp-v2/advice-shard-degree',
+    level: 'info',
+    mayAcknowledge: true,
+    what: 'hybrid_shard_degree is the lowest that fits, and activation offloading is tried before raising it.',
+    why: 'A larger shard group sends more over the network; cache flush warnings say when it is too small.',
+    source: SOURCE,
+    find: (run, { shard, tensor, expert, world }) => {
+      const offloads = run.training.activationOffload || run.distribution.parameters.sm_activation_offloading === true;
+      const isWhole = world > run.distribution.processesPerHost && Math.max(1, shard) * tensor * expert === world;
+      return when(isWhole && !offloads, {
+        path: parameterPath('hybrid_shard_degree'),
+        must: 'is best the lowest degree that fits',
+        got: `${shard}, every rank`,
+        fix: 'try a lower one, or sm_activation_offloading first',
+      });
+    },
+  }),
+  smpV2Rule({
+    id: 'smp-v2/advice-tensor',
+    level: 'info',
+    mayAcknowledge: true,
+    what: 'Tensor parallelism comes last: when the global batch or the context gets too large without it.',
+    why: 'It adds traffic to every layer. Adding more techniques than a model needs does not usually help.',
+    source: SOURCE,
+    find: ({ training: { sequenceLength, microBatchSize = 1 } }, { tensor, context, world }) => {
+      const without = (world / context) * microBatchSize * (sequenceLength ?? 0);
+      const isNeeded = sequenceLength === undefined || sequenceLength >= LONG_SEQUENCE || without > LARGE_BATCH_TOKENS;
+      return when(tensor > 1 && !isNeeded, {
+        path: parameterPath('tensor_parallel_degree'),
+        must: 'is best 1 below a context of 8192 and a batch of 4 million tokens',
+        got: tensor,
+        fix: 'use 1 if the model fits without it',
+      });
+    },
+  }),
+];

@@ -1,0 +1,36 @@
+import { guide } from '../../spec/aws-pages';
+import { worldSize } from '../../spec/resolve-run';
+import { rulesAbout } from '../../spec/rule';
+import type { RunSpec } from '../../spec/run-spec';
+import type { ParameterKind } from '../parameters';
+import { degree } from '../strategy';
+
+export const SMP_V2_REFERENCE = guide('distributed-model-parallel-v2-reference');
+export const SMP_V2_RELEASE_NOTES = guide('model-parallel-release-notes');
+
+/** Every parameter of SMP v2; the reference page says that the set is complete. */
+export const SMP_V2_PARAMETERS: Readonly<Record<string, ParameterKind>> = {
+  hybrid_shard_degree: { type: 'int', min: 0 },
+  sm_activation_offloading: { type: 'bool' },
+  activation_loading_horizon: { type: 'int', min: 1 },
+  fsdp_cache_flush_warnings: { type: 'bool' },
+  allow_empty_shards: { type: 'bool' },
+  tensor_parallel_degree: { type: 'int', min: 1 },
+  context_parallel_degree: { type: 'int', min: 1 },
+  expert_parallel_degree: { type: 'int', min: 1 },
+  random_seed: { type: 'int', min: 0 },
+};
+
+/** The degrees as given; 0 or absent means what the reference page says. */
+export function smpV2Degrees(run: RunSpec) {
+  return {
+    shard: degree(run, 'hybrid_shard_degree', 0),
+    tensor: degree(run, 'tensor_parallel_degree', 1),
+    context: degree(run, 'context_parallel_degree', 1),
+    expert: degree(run, 'expert_parallel_degree', 1),
+    world: worldSize(run),
+  };
+}
+
+/** Makes a rule of SMP v2. */
+export const smpV2Rule = rulesAbout((run) => (run.distribution.library === 'smp-v2' ? smpV2Degrees(run) : undefined));

@@ -1,0 +1,237 @@
+import type { Channel, ResourceConfig } from '@aws-sdk/client-sagemaker';
+import { hasLocalNvme } from '../catalog/instances';
+import { readArguments, readCommand, splitWords, variablesBefore } from './command-line';
+import { type Draft, type Drafted, filled, runName } from './draft';
+import { imageSection } from './image';
+import { isModelTrainer, ofModelTrainer, type TrainerFiles } from './model-trainer';
+import { type ForeignRequest, isObject } from './read-request';
+import { readToolkit, type ToolkitJob } from './toolkit';
+
+/** The service's own limit where a request names none. https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_StoppingCondition.html, 2026-11-22. */
+const SERVICE_RUNTIME_SECONDS = 86_400;
+/** Channels of the tool that made a job: Slipway's own, and those of the SageMaker Python SDK v2 and v3. */
+const TOOL_CHANNELS = ['driver', 'job', 'weights', 'code', 'sm_drivers'];
+
+/** The run file that would make this request, as far as a run file can say it. */
+export function draftOf(request: ForeignRequest, files?: TrainerFiles): Drafted {
+  const image = request.AlgorithmSpecification?.TrainingImage ?? '';
+  const toolkit = readToolkit(request.HyperParameters ?? {}, image.includes('/smdistributed-modelparallel:'));
+  const start = toolkit ? ofToolkit(toolkit, request) : ofContainer(request, files);
+  const draft: Draft = {
+    name: runName(request.TrainingJobName ?? 'imported'),
+    tags: tagsOf(request),
+    code: start.draft.code,
+    image: image === '' ? undefined : imageSection(image, firstType(request.ResourceConfig)),
+    compute: computeOf(request),
+    distribution: start.draft.distribution,
+    data: channelsOf(request),
+    checkpoints: checkpointsOf(request),
+    limits: limitsOf(request),
+    network: networkOf(request),
+    observability: observabilityOf(request),
+    hyperparameters: unlessEmpty(start.draft.hyperparameters as Draft),
+    environmentVariables: unlessEmpty({ ...(start.draft.environmentVariables as Draft), ...variablesOf(request) }),
+  };
+  return { draft: filled(draft) ?? {}, remarks: start.remarks };
+}
+
+/** Names that a user chose, with whatever values they have; undefined when there are none. */
+const unlessEmpty = (map: Draft | undefined): Draft | undefined =>
+  map && Object.keys(map).length > 0 ? map : undefined;
+
+function ofToolkit(toolkit: ToolkitJob, request: ForeignRequest): Drafted {
+  const source = toolkit.source ?? codeChannel(request)?.DataSource?.S3DataSource?.S3Uri ?? './src';
+  const code = { source, entryPoint: toolkit.entryPoint };
+  const { distribution, hyperparameters } = toolkit;
+  return { draft: { code, distribution, hyperparameters }, remarks: [] };
+}
+
+/** A job that the image's own entrypoint, or a command of the request, starts. */
+function ofContainer(request: ForeignRequest, files?: TrainerFiles): Drafted {
+  const { ContainerEntrypoint = [], ContainerArguments = [] } = request.AlgorithmSpecification ?? {};
+  const words = commandOf([...ContainerEntrypoint, ...ContainerArguments]);
+  const source = archiveOf(request) ?? './src';
+  if (isModelTrainer(request)) return ofModelTrainer(request, source, files);
+  const command = readCommand(words);
+  const hyperparameters = request.HyperParameters ?? {};
+  if (!command) {
+    const value = words.length > 0 ? words.join(' ') : '(the entrypoint of the image)';
+    const why =
+      'does not say which program trains; set code.entryPoint to it, and distribution.launcher to what starts it';
+    const remarks = [{ field: 'AlgorithmSpecification.ContainerEntrypoint', value, why }];
+    return { draft: { code: { source }, distribution: { library: 'custom' }, hyperparameters }, remarks };
+  }
+  return { ...ofCommand(words, source, 'AlgorithmSpecification.ContainerArguments', hyperparameters) };
+}
+
+/** Sections of a start command; `field` names the place that remarks are about. */
+export function ofCommand(
+  words: readonly string[],
+  source: string,
+  field: string,
+  hyperparameters: Draft = {},
+): Drafted {
+  const command = readCommand(words);
+  if (!command)
+    return { draft: {}, remarks: [{ field, value: words.join(' '), why: 'starts no program that is known' }] };
+  const { values, others } = readArguments(command.arguments);
+  const remarks = [
+    ...command.others.map(({ option, value }) => ({
+      field: `${field} ${option}`,
+      value,
+      why: `an option of the launcher that Slipway's driver sets by itself or does not have`,
+    })),
+    ...others.map((value) => ({ field, value, why: 'code.arguments are --key value; read it from one of those' })),
+  ];
+  const relative = command.entryPoint.replace(/^\/opt\/ml\/(code|input\/data\/code)\//, '').replace(/^\.\//, '');
+  const draft = {
+    code: filled({ source, entryPoint: relative, arguments: unlessEmpty(values) }),
+    distribution: filled({
+      library: 'custom',
+      launcher: command.launcher,
+      processesPerHost: command.launcher === 'script' ? undefined : command.processesPerHost,
+    }),
+    hyperparameters,
+    environmentVariables: variablesBefore(words),
+  };
+  return { draft, remarks };
+}
+
+/** `bash -c "cd x && torchrun ..."` is the last of its commands that starts something known. */
+function commandOf(words: readonly string[]): string[] {
+  const at = words.indexOf('-c');
+  const isShell = /(^|\/)(ba)?sh$/.test(words[0] ?? '') && at > 0;
+  if (!isShell) return [...words];
+  const parts = (words[at + 1] ?? '').split(/&&|;|\n/).map(splitWords);
+  return parts.findLast((part) => readCommand(part) !== undefined) ?? words.slice(at + 1);
+}
+
+const codeChannel = (request: ForeignRequest): Channel | undefined =>
+  request.InputDataConfig?.find(({ ChannelName }) => ChannelName === 'code');
+
+/** The archive of channel `code`; a folder in S3 is none. */
+function archiveOf(request: ForeignRequest): string | undefined {
+  const uri = codeChannel(request)?.DataSource?.S3DataSource?.S3Uri;
+  return uri?.endsWith('.tar.gz') ? uri : undefined;
+}
+
+function tagsOf(request: ForeignRequest): Draft | undefined {
+  const own = (request.Tags ?? []).filter(({ Key = '' }) => !/^(slipway|aws):/.test(Key));
+  return unlessEmpty(Object.fromEntries(own.map(({ Key, Value }) => [Key, Value ?? ''])));
+}
+
+function firstType(config: ResourceConfig | undefined): string {
+  const preferences = (config as { InstancePreferences?: { InstanceType?: string }[] } | undefined)
+    ?.InstancePreferences;
+  return config?.InstanceType ?? config?.InstanceGroups?.[0]?.InstanceType ?? preferences?.[0]?.InstanceType ?? '';
+}
+
+interface Preference {
+  InstanceType?: string;
+  InstanceCount?: number;
+  TrainingPlanArns?: string[];
+}
+
+function computeOf(request: ForeignRequest): Draft {
+  const config = (request.ResourceConfig ?? {}) as ResourceConfig & { InstancePreferences?: Preference[] };
+  const groups = (config.InstanceGroups ?? []).map((g) => ({
+    name: g.InstanceGroupName,
+    instanceType: g.InstanceType,
+    instanceCount: g.InstanceCount,
+  }));
+  const [first, ...others] = config.InstancePreferences ?? [];
+  const alternatives = others.map((p) => ({
+    instanceType: p.InstanceType,
+    ...(p.InstanceCount !== undefined && { instanceCount: p.InstanceCount }),
+    ...(p.TrainingPlanArns?.[0] && { trainingPlanArn: p.TrainingPlanArns[0] }),
+  }));
+  const types = [config.InstanceType, ...groups.map((g) => g.instanceType), first?.InstanceType].filter(Boolean);
+  const hasNvme = types.some((type) => hasLocalNvme(type ?? ''));
+  return {
+    ...filled({
+      instanceType: config.InstanceType ?? first?.InstanceType,
+      instanceCount: groups.length > 0 ? undefined : (config.InstanceCount ?? first?.InstanceCount),
+      instanceGroups: groups,
+      alternatives,
+      capacity: request.EnableManagedSpotTraining ? 'spot' : undefined,
+      trainingPlanArn: config.TrainingPlanArn,
+      volumeSizeGiB: hasNvme ? undefined : config.VolumeSizeInGB,
+      keepAliveSeconds: config.KeepAlivePeriodInSeconds,
+    }),
+  };
+}
+
+function channelsOf(request: ForeignRequest): Draft[] {
+  const mode = request.AlgorithmSpecification?.TrainingInputMode ?? 'File';
+  const channels = (request.InputDataConfig ?? []).filter((c) => !TOOL_CHANNELS.includes(c.ChannelName ?? ''));
+  return channels.map((channel) => channelOf(channel, mode));
+}
+
+function channelOf(channel: Channel, mode: string): Draft {
+  const { S3DataSource: s3, FileSystemDataSource: files } = channel.DataSource ?? {};
+  if (files) {
+    const place = {
+      fileSystemId: files.FileSystemId,
+      directoryPath: files.DirectoryPath,
+      ...(files.FileSystemAccessMode === 'rw' && { access: 'rw' }),
+    };
+    return { channel: channel.ChannelName, [files.FileSystemType === 'EFS' ? 'efs' : 'fsxLustre']: place };
+  }
+  const inputMode = channel.InputMode ?? mode;
+  return {
+    ...filled({
+      channel: channel.ChannelName,
+      s3: s3?.S3Uri,
+      inputMode: inputMode === 'File' ? undefined : inputMode,
+      s3DataType: s3?.S3DataType === 'S3Prefix' ? undefined : s3?.S3DataType,
+      s3DataDistribution: s3?.S3DataDistributionType === 'FullyReplicated' ? undefined : s3?.S3DataDistributionType,
+      attributeNames: s3?.AttributeNames,
+      instanceGroups: s3?.InstanceGroupNames,
+      shuffleSeed: channel.ShuffleConfig?.Seed,
+      contentType: channel.ContentType,
+    }),
+  };
+}
+
+function checkpointsOf({ CheckpointConfig: config }: ForeignRequest): Draft {
+  if (!config?.S3Uri) return { mode: 'none' };
+  return { mode: 'managed', s3: config.S3Uri, ...(config.LocalPath && { localPath: config.LocalPath }) };
+}
+
+function limitsOf({ StoppingCondition: stop = {}, RetryStrategy: retry }: ForeignRequest): Draft | undefined {
+  return filled({
+    maxRuntimeSeconds: stop.MaxRuntimeInSeconds ?? SERVICE_RUNTIME_SECONDS,
+    maxWaitSeconds: stop.MaxWaitTimeInSeconds,
+    maxPendingSeconds: stop.MaxPendingTimeInSeconds,
+    retryInternalErrors: retry?.MaximumRetryAttempts,
+  });
+}
+
+function networkOf(request: ForeignRequest): Draft | undefined {
+  return filled({
+    isolation: request.EnableNetworkIsolation || undefined,
+    interContainerEncryption: request.EnableInterContainerTrafficEncryption || undefined,
+  });
+}
+
+function observabilityOf(request: ForeignRequest): Draft | undefined {
+  const metrics = (request.AlgorithmSpecification?.MetricDefinitions ?? [])
+    .filter(({ Name = '' }) => !Name.startsWith('slipway:'))
+    .map(({ Name, Regex }) => ({ name: Name, regex: Regex }));
+  const { ProfilerConfig: profiler, MlflowConfig } = request;
+  const mlflow = isObject(MlflowConfig) ? (MlflowConfig as { [key: string]: string }) : undefined;
+  return filled({
+    metrics,
+    profiler: profiler?.S3OutputPath && !profiler.DisableProfiler ? 'sagemaker' : undefined,
+    tensorBoard: request.TensorBoardOutputConfig ? true : undefined,
+    remoteDebug: request.RemoteDebugConfig?.EnableRemoteDebug || undefined,
+    mlflow: mlflow?.MlflowResourceArn
+      ? filled({ arn: mlflow.MlflowResourceArn, experiment: mlflow.MlflowExperimentName })
+      : undefined,
+  });
+}
+
+/** What Slipway sets itself is not the user's wish. */
+function variablesOf(request: ForeignRequest): Draft {
+  return Object.fromEntries(Object.entries(request.Environment ?? {}).filter(([key]) => !key.startsWith('SLIPWAY_')));
+}

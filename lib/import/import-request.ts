@@ -1,0 +1,92 @@
+import { trainingJobRequest } from '../job/training-request';
+import type { Descriptor } from '../spec/descriptor';
+import { bareIssue, type Issue } from '../spec/issue';
+import { loadRun } from '../spec/load';
+import type { RunSpec } from '../spec/run-spec';
+import { type NotCarried, notCarriedBy } from './differences';
+import type { Drafted } from './draft';
+import { draftOf } from './from-request';
+import { regionOfImage } from './image';
+import type { TrainerFiles } from './model-trainer';
+import type { ForeignRequest } from './read-request';
+import { runFileText } from './write';
+
+/** A run file made from somebody's job. */
+export interface Imported {
+  /** YAML, with what it does not say as comments. */
+  runFile: string;
+  notCarried: NotCarried[];
+  /** What the schema refused of the file, which then cannot be judged further. */
+  issues: Issue[];
+  run?: RunSpec;
+  region: string;
+}
+
+/** Where the source was read from, and the environment that it is compared with; without one all that an environment decides is listed. */
+export interface ImportContext {
+  /** What a person named: a job, an ARN or a file. */
+  source: string;
+  descriptor?: Descriptor;
+  region?: string;
+  /** Of a job of the SDK v3: what its script is. @default - not known */
+  trainerFiles?: TrainerFiles;
+}
+
+/** The run file of a CreateTrainingJob request. */
+export function importRequest(request: ForeignRequest, context: ImportContext): Imported {
+  const drafted = draftOf(request, context.trainerFiles);
+  const region = context.region ?? context.descriptor?.region ?? regionOf(request) ?? 'us-west-2';
+  const { value: run } = loadRun(runFileText(drafted.draft, [], context.source));
+  const remade = run ? trainingJobRequest(planOf(run, region, context.descriptor)) : {};
+  const compared = run ? notCarriedBy(request, remade) : [];
+  return finish(drafted, [...drafted.remarks, ...compared], context, region);
+}
+
+/** The run file of a draft that no request stands behind: a recipe, a command line. */
+export function importDraft(drafted: Drafted, context: ImportContext): Imported {
+  const region = context.region ?? context.descriptor?.region ?? 'us-west-2';
+  return finish(drafted, drafted.remarks, context, region);
+}
+
+function finish({ draft }: Drafted, notCarried: NotCarried[], { source }: ImportContext, region: string): Imported {
+  const runFile = runFileText(draft, notCarried, source);
+  const loaded = loadRun(runFile);
+  return { runFile, notCarried, issues: loaded.issues.map(bareIssue), run: loaded.value, region };
+}
+
+function regionOf({ RoleArn: _role, AlgorithmSpecification, ...request }: ForeignRequest): string | undefined {
+  const plan = /^arn:aws[a-z-]*:sagemaker:([a-z0-9-]+):/.exec(request.ResourceConfig?.TrainingPlanArn ?? '')?.[1];
+  return regionOfImage(AlgorithmSpecification?.TrainingImage ?? '') ?? plan;
+}
+
+/** An environment that decides nothing: every value that would come from it differs from the imported one. */
+const NO_ENVIRONMENT: Descriptor = {
+  schemaVersion: 1,
+  name: 'imported',
+  team: 'imported',
+  partition: 'aws',
+  account: '000000000000',
+  region: 'us-west-2',
+  executionRoleArn: 'arn:aws:iam::000000000000:role/imported',
+  dataBucket: 'imported-data',
+  checkpointBucket: 'imported-checkpoints',
+  artifactBucket: 'imported-artifacts',
+  subnetIds: [],
+  securityGroupIds: [],
+};
+
+function planOf(run: RunSpec, region: string, descriptor = NO_ENVIRONMENT): Parameters<typeof trainingJobRequest>[0] {
+  const { source, sha256 = null, builtin } = run.code;
+  return {
+    run,
+    descriptor,
+    region,
+    runId: run.name,
+    attempt: 1,
+    ...(!builtin && { code: { uri: source, sha256 } }),
+    driver: { uri: `s3://${descriptor.artifactBucket}/drivers/`, hash: '' },
+    configHash: '',
+    resumeFrom: '',
+    restartSecret: '',
+  };
+}

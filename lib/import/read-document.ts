@@ -1,0 +1,65 @@
+import { parse } from 'yaml';
+import { splitWords } from './command-line';
+import { type Drafted, filled } from './draft';
+import { ofCommand } from './from-request';
+import { type ImportContext, type Imported, importDraft, importRequest } from './import-request';
+import { findRequest, isObject } from './read-request';
+import { draftOfRecipe, isRecipe } from './recipe';
+
+/** Where a command line names no cluster: one host, whose type a person chooses. */
+const UNKNOWN_TYPE = 'ml.p4d.24xlarge';
+
+/**
+ * What a file holds: a request or the answer of DescribeTrainingJob (JSON or YAML), a HyperPod recipe, or the command line that starts training.
+ * Undefined when it is none of them.
+ */
+export function importText(text: string, context: ImportContext): Imported | undefined {
+  const document = structureOf(text);
+  const request = findRequest(document);
+  if (request) return importRequest(request, context);
+  if (isRecipe(document)) return importDraft(draftOfRecipe(document), context);
+  const drafted = typeof document === 'string' || document === undefined ? ofCommandText(text) : undefined;
+  return drafted && importDraft(drafted, context);
+}
+
+/** Values of a JSON or YAML text; undefined where it is neither. Never throws. */
+function structureOf(text: string): unknown {
+  try {
+    const value = parse(text, { logLevel: 'silent' }) as unknown;
+    return isObject(value) || Array.isArray(value) ? value : typeof value === 'string' ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The last command of a shell script that starts something known. */
+function ofCommandText(text: string): Drafted | undefined {
+  const lines = text
+    .replace(/\\\r?\n/g, ' ')
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'));
+  const drafts = lines.map((line) => ({ line, drafted: ofCommand(splitWords(line), './src', 'command') }));
+  const found = drafts.findLast(({ drafted }) => drafted.draft.code !== undefined);
+  if (!found) return undefined;
+  const { code, distribution, environmentVariables } = found.drafted.draft;
+  const hosts = hostsOf(found.line);
+  const draft = filled({
+    name: 'imported',
+    code,
+    compute: { instanceType: UNKNOWN_TYPE, instanceCount: hosts ?? 1 },
+    distribution,
+    checkpoints: { mode: 'none' },
+    environmentVariables: filled((environmentVariables ?? {}) as Record<string, unknown>),
+  });
+  const why = `a command line names no instance type; ${UNKNOWN_TYPE} stands in its place: set compute.instanceType`;
+  return {
+    draft: draft ?? {},
+    remarks: [...found.drafted.remarks, { field: 'instance type', value: '(not named)', why }],
+  };
+}
+
+function hostsOf(line: string): number | undefined {
+  const nodes = /--nnodes[= ](?:\d+:)?(\d+)/.exec(line)?.[1] ?? /\s-j[= ](?:\d+:)?(\d+)x\d+/.exec(line)?.[1];
+  return nodes === undefined ? undefined : Number(nodes);
+}
