@@ -1,30 +1,9 @@
 import { App, Validations } from 'aws-cdk-lib';
-import { EnvironmentStack, isSandbox } from '../lib/constructs';
-import { readEnvironments } from '../lib/constructs/read-environments';
+import { isSandbox, slipwayApp } from '../lib/constructs';
 import { RememberedValidation } from '../lib/constructs/remembered-validation';
 import { embeddedEndpoint } from '../lib/constructs/sandbox-context';
 
 const app = new App();
-
-async function makeStacks(): Promise<void> {
-  const { environments, problems } = await readEnvironments({
-    folder: app.node.tryGetContext('environments'),
-    file: app.node.tryGetContext('environment'),
-  });
-  for (const problem of problems) console.error(problem.text);
-  if (problems.some((problem) => problem.level === 'error')) process.exit(1);
-
-  for (const { spec, baseImageUri, runs, submissions } of environments) {
-    const account = spec.account ?? process.env.CDK_DEFAULT_ACCOUNT;
-    new EnvironmentStack(app, `Slipway-${spec.name}-${spec.region}`, {
-      spec,
-      baseImageUri,
-      runs,
-      submissions,
-      env: { account, region: spec.region },
-    });
-  }
-}
 
 const embedded = embeddedEndpoint();
 if (isSandbox(app) && embedded)
@@ -43,7 +22,7 @@ function addChecks(): void {
 }
 
 // CDK synthesises when Node has nothing left to do, so that nobody waits for this.
-makeStacks().catch((error: Error) => {
+slipwayApp(app).catch((error: Error) => {
   console.error(process.env.SLIPWAY_DEBUG === '1' ? error.stack : `slipway: ${error.message}`);
   process.exit(1);
 });

@@ -1,5 +1,6 @@
 import { Command, CommanderError, Option } from 'commander';
 import type { EventOptions } from './events';
+import type { InitOptions } from './init/answers';
 import type { CommonOptions } from './inputs';
 import type { LaunchOptions } from './launch';
 import type { LockOptions } from './lock';
@@ -40,10 +41,7 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
   const verb = (name: string, description: string, example: string) =>
     common(root.command(name).description(description).addHelpText('after', `\nExample:\n  ${example}`));
 
-  verb('init [directory]', 'write a starter environment file and run file', 'slipway init my-training').action(
-    async (directory = '.', options: CommonOptions) =>
-      done((await import('./init.js')).init(directory, options, terminal)),
-  );
+  initVerb(verb, terminal, done);
   verb(
     'schema <run|environment>',
     'print the JSON Schema of a file, for editors',
@@ -137,6 +135,29 @@ function simulateVerb(root: Command, terminal: Terminal, done: (code: number) =>
     .addHelpText('after', '\nExample:\n  slipway simulate scenarios/spot-lost.yaml --seed 7')
     .action(async (file: string, options: SimulateOptions) =>
       done(await (await import('./simulate.js')).simulate(file, options, terminal)),
+    );
+}
+
+function initVerb(verb: Verb, terminal: Terminal, done: (code: number) => void): void {
+  verb(
+    'init [directory]',
+    'make a CDK app of your own: environment file, run file, test, pipeline',
+    'slipway init my-training\n  slipway init my-training --region us-east-1 --team nlp --instance-type ml.p5en.48xlarge --ci github --yes',
+  )
+    .option('--team <name>', 'first team of the environment (default: research)')
+    .option(
+      '--instance-type <type>',
+      'type of the first run and of the quota that is asked for (default: ml.p5.48xlarge)',
+    )
+    .option('--ci <github|gitlab>', 'also write a pipeline that signs in through OIDC')
+    .option('--run', 'write a run file only')
+    .option(
+      '--package <file|version>',
+      'where npm finds slipway; default: the version, or the tarball that it was installed from',
+    )
+    .option('--yes', 'ask nothing')
+    .action(async (directory = '.', options: InitOptions) =>
+      done(await (await import('./init/init.js')).init(directory, options, terminal)),
     );
 }
 

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import type { RunRecord } from '../sandbox/run-file';
@@ -37,7 +37,9 @@ export async function deployIntoSandbox(
     );
   const run = cdkIn(record, terminal);
   const places = disk.specs.map((spec) => `aws://${record.env.AWS_ACCESS_KEY_ID}/${spec.region}`);
-  const app = ['--app', await cdkApp(terminal), '--output', path.join(stateDir, 'cdk.out')];
+  // A project that `slipway init` made has an app of its own, which cdk.json names.
+  const own = isOwnProject() ? [] : ['--app', await cdkApp(terminal)];
+  const app = [...own, '--output', path.join(stateDir, 'cdk.out')];
   await run('bootstrap', ...places, '--app', '', '--output', path.join(stateDir, 'cdk.bootstrap'));
   await run(
     'deploy',
@@ -93,7 +95,7 @@ function cdkIn(record: RunRecord, terminal: Terminal) {
   for (const name of unsetForeign(record.env)) delete env[name];
   return async (verb: string, ...args: string[]): Promise<void> => {
     const child = spawn(process.execPath, [program, verb, ...args], {
-      cwd: packageRoot(),
+      cwd: isOwnProject() ? process.cwd() : packageRoot(),
       env,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -102,6 +104,13 @@ function cdkIn(record: RunRecord, terminal: Terminal) {
     const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
     if (code !== 0) throw new ServiceError(`cdk ${verb}: must succeed, got exit code ${code}; its reason stands above`);
   };
+}
+
+/** Whether the working folder is a CDK app that depends on this package. */
+function isOwnProject(): boolean {
+  if (!existsSync('cdk.json') || !existsSync('package.json')) return false;
+  const { dependencies = {} } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies?: object };
+  return 'slipway' in dependencies;
 }
 
 /** `cdk` of the folder that the person works in, else of this installation. */

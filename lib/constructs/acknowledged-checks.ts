@@ -19,14 +19,6 @@ const FUNCTION: readonly Skip[] = [
   },
   { id: 'CKV_AWS_117', comment: 'Functions call AWS APIs only, and nothing in a network.' },
 ];
-const DEPLOY_VARIABLES: Skip = {
-  id: 'CKV_AWS_173',
-  comment: 'It runs during a deploy, before there is a key; its variables are names and ARNs that the template shows.',
-};
-const REPOSITORY: Skip = {
-  id: 'CKV_AWS_136',
-  comment: 'Another encryption replaces the repository and its images; ECR encrypts with its own key.',
-};
 const FSX_KEY: Skip = {
   id: 'CKV_AWS_33',
   comment:
@@ -51,9 +43,7 @@ function skipsOf(resource: CfnResource): Skip[] {
   const given = resource as unknown as Record<string, unknown>;
   switch (resource.cfnResourceType) {
     case 'AWS::Lambda::Function':
-      return [...FUNCTION, ...(given.environment && given.kmsKeyArn === undefined ? [DEPLOY_VARIABLES] : [])];
-    case 'AWS::ECR::Repository':
-      return given.encryptionConfiguration === undefined ? [REPOSITORY] : [];
+      return [...FUNCTION];
     case 'AWS::KMS::Key':
       return JSON.stringify(Stack.of(resource).resolve(given.keyPolicy)).includes('LustreDataRepository')
         ? [FSX_KEY]

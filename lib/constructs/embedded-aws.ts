@@ -15,7 +15,7 @@ const FUNCTION = ['AWS::Lambda::Function', 'AWS::IAM::Role', 'AWS::IAM::Policy']
 /** All of it; a law holds the template for the embedded AWS against the one for AWS by this table. */
 export const LEFT_OUT = {
   zones: {
-    why: 'MiniStack makes no subnets by zone id: there are two, in the zones with the letters a and b',
+    why: 'the zones of MiniStack are not looked up: availabilityZoneIds: all means the zones with the letters a and b',
     lacks: ['AWS::EC2::Subnet', 'AWS::EC2::RouteTable', 'AWS::EC2::SubnetRouteTableAssociation'],
     // Who refers to subnets or names zones: roles, endpoints, the guard of replacements, descriptors.
     changes: [

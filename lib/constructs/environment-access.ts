@@ -26,9 +26,15 @@ export interface EnvironmentAccessProps {
   readonly platformAdmins?: readonly string[];
   /** @default - no role */
   readonly auditors?: readonly string[];
-  /** @default - no role */
+  /** @default - no role, unless `oidcProvider` is given */
   readonly ci?: readonly string[];
+  /** OIDC provider whose tokens may assume the role of `ci`. @default - none */
+  readonly oidcProvider?: string;
+  /** Subjects of the tokens that it accepts; `*` stands for any text. @default - none */
+  readonly oidcSubjects?: readonly string[];
 }
+
+const GITHUB_ISSUER = 'token.actions.githubusercontent.com';
 
 /** Roles that people and pipelines take on: one per team, and one per persona that the environment names principals for. */
 export class EnvironmentAccess extends Construct {
@@ -52,7 +58,9 @@ export class EnvironmentAccess extends Construct {
     ] as const;
     this.roles = Object.fromEntries(
       [...teams, ...personas].flatMap(([name, who, statements]) =>
-        who.length === 0 ? [] : [[name, this.role(name, who, statements)] as const],
+        who.length === 0 && !(name === 'ci' && this.tokens().length > 0)
+          ? []
+          : [[name, this.role(name, who, statements)] as const],
       ),
     );
   }
@@ -62,10 +70,30 @@ export class EnvironmentAccess extends Construct {
     const role = new iam.Role(this, name, {
       roleName: `slipway-${environment}-${Stack.of(this).region}-${name}`,
       description: `Slipway ${environment}: ${name}`,
-      assumedBy: new iam.CompositePrincipal(...principals.map((arn) => new iam.ArnPrincipal(arn))),
+      assumedBy: new iam.CompositePrincipal(
+        ...principals.map((arn) => new iam.ArnPrincipal(arn)),
+        ...(name === 'ci' ? this.tokens() : []),
+      ),
     });
     for (const statement of statements) allow(role, statement);
     return role;
+  }
+
+  /**
+   * Tokens of a CI system. Without the subject, every repository of the CI system could assume the role.
+   * https://docs.aws.amazon.com/IAM/latest/UserGuide/id_roles_create_for-idp_oidc.html, 2026-11-22.
+   */
+  private tokens(): iam.IPrincipal[] {
+    const { oidcProvider, oidcSubjects = [] } = this.props;
+    if (!oidcProvider || oidcSubjects.length === 0) return [];
+    const issuer = oidcProvider.split(':oidc-provider/')[1] ?? '';
+    const audience = issuer === GITHUB_ISSUER ? 'sts.amazonaws.com' : `https://${issuer}`;
+    return [
+      new iam.WebIdentityPrincipal(oidcProvider, {
+        StringEquals: { [`${issuer}:aud`]: audience },
+        StringLike: { [`${issuer}:sub`]: [...oidcSubjects] },
+      }),
+    ];
   }
 
   private context(): AccessContext {

@@ -49,6 +49,7 @@ export class EnvironmentNetwork extends Construct {
     return new TrainingNetwork(this, 'Vpc', {
       prefix: `slipway-${spec.name}`,
       mode,
+      cidr: spec.network.cidr,
       availabilityZoneIds: this.zoneIds.length > 0 ? this.zoneIds : undefined,
       subnetOrder: spec.network.subnetOrder,
       endpoints: spec.network.endpoints,

@@ -1,28 +1,31 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { Aspects, CfnElement, CfnOutput, Stack, type StackProps, Tags } from 'aws-cdk-lib';
+import { AspectPriority, Aspects, CfnElement, CfnOutput, Stack, type StackProps, Tags } from 'aws-cdk-lib';
 import type { Construct, IConstruct } from 'constructs';
 import type { Archive } from '../archive/archive';
 import { baseImageContents } from '../catalog/base-images';
 import { environmentQuotaNeeds } from '../quota';
-import type { EnvironmentSpec } from '../spec/environment-file';
+import { DEFAULT_LOGGING, type EnvironmentSpec } from '../spec/environment-file';
 import { PREEMPTION_TIMES } from '../spec/preemption-times';
 import type { RunSpec } from '../spec/run-spec';
 import { AcknowledgedChecks } from './acknowledged-checks';
 import { baseImageUri, dockerfileOf } from './base-image';
 import { DriverPublish } from './driver-publish';
 import { isDeployed } from './embedded-aws';
+import { EncryptedVariables } from './encrypted-variables';
 import { EnvironmentAccess } from './environment-access';
 import { EnvironmentNetwork } from './environment-network';
 import { guardedBy } from './guarded';
 import { Guards } from './guards';
+import { ApplyLogOptions } from './log-options';
 import { LustreFileSystem } from './lustre-file-system';
 import { Observability } from './observability';
 import { OperationsKey } from './operations-key';
 import { packageRoot } from './package-root';
 import { QuotaPreflight } from './quota-preflight';
 import { RegisteredRun } from './registered-run';
+import { ApplyRoleOptions } from './role-options';
 import { SpendGuard } from './spend-guard';
 import { TeamDescriptor, TeamNames } from './team-descriptor';
 import { TrainingImage } from './training-image';
@@ -105,8 +108,20 @@ export class EnvironmentStack extends Stack {
     this.publishLast(driver, descriptors, makers);
     this.orderResources();
     for (const submission of props.submissions ?? []) this.submitLast(submission);
+    this.applyCompanyOptions();
     Tags.of(this).add('slipway:environment', this.spec.name);
+    Aspects.of(this).add(new EncryptedVariables(this.operationsKey.key));
     Aspects.of(this).add(new AcknowledgedChecks());
+  }
+
+  /** What a company asks of every role, log group and resource, whatever made it. */
+  private applyCompanyOptions(): void {
+    const { iam, logging, tags } = this.spec;
+    const priority = { priority: AspectPriority.MUTATING };
+    for (const [key, value] of Object.entries(tags)) Tags.of(this).add(key, value);
+    if (!isDeepStrictEqual(logging, DEFAULT_LOGGING)) Aspects.of(this).add(new ApplyLogOptions(logging), priority);
+    if (iam.permissionsBoundary ?? iam.rolePath ?? iam.rolePrefix)
+      Aspects.of(this).add(new ApplyRoleOptions(iam), priority);
   }
 
   private makePreflight(runs: readonly RunSpec[]): QuotaPreflight {
@@ -147,6 +162,7 @@ export class EnvironmentStack extends Stack {
       baseImageUri: locked ?? baseImageUri(image.base, this.region),
       dockerfile: dockerfileOf(image.base),
       key: this.storage.key,
+      encryption: image.encryption,
       retain: storage.retain,
       adopt: storage.adopt,
     });
@@ -187,11 +203,12 @@ export class EnvironmentStack extends Stack {
       teamNotifications: Object.fromEntries(Object.entries(teams).map(([team, t]) => [team, t.notifications])),
       retain: storage.retain,
       adopt: storage.adopt,
+      tableDeletionProtection: this.spec.protection.tableDeletionProtection,
     });
   }
 
   private makeAccess(image: TrainingImage | undefined): EnvironmentAccess {
-    const { name, teams, access } = this.spec;
+    const { name, teams, access, iam } = this.spec;
     return new EnvironmentAccess(this, 'Access', {
       environment: name,
       storage: this.storage,
@@ -200,6 +217,8 @@ export class EnvironmentStack extends Stack {
       repositoryArn: image?.repository.repositoryArn,
       teams: Object.fromEntries(Object.entries(teams).map(([team, { principals }]) => [team, principals])),
       ...access,
+      oidcProvider: iam.oidcProvider,
+      oidcSubjects: iam.oidcSubjects,
     });
   }
 
@@ -250,6 +269,8 @@ export class EnvironmentStack extends Stack {
           trainingImageUri: this.imageUri,
           image: image.uri ? undefined : baseImageContents(image.base),
           prices,
+          tags: noneOf(this.spec.tags),
+          secretsPrefix: this.spec.secrets.allowedPrefix?.replaceAll('{team}', team),
           runTableName: this.launcher.table.tableName,
           guardrails,
           controlAliasArn: this.launcher.aliases[team]?.functionArn,
@@ -287,19 +308,22 @@ export class EnvironmentStack extends Stack {
     return { fsx: own, ...fileSystems };
   }
 
-  /** The quota check before everything, the guard of the deletion after everything. */
+  /** The quota check before everything but the key of its own functions' variables, the guard of the deletion after everything. */
   private orderResources(): void {
     const first = this.node.tryFindChild('Unprotect');
     const others = this.node.children.filter(
-      (child) => child !== this.preflight && child !== this.guards && child !== first,
+      (child) => ![this.preflight, this.guards, this.operationsKey, first].includes(child),
     );
     const stateful = others.filter((child) => !CfnElement.isCfnElement(child));
     this.preflight.gate(this.guards, ...stateful);
     for (const guarded of [this.network, this.storage, this.roles])
       guarded.node.addDependency(this.guards.replaceGuard);
-    for (const child of stateful) this.guards.deleteGuard.node.addDependency(child);
+    for (const child of [this.operationsKey, ...stateful]) this.guards.deleteGuard.node.addDependency(child);
   }
 }
+
+/** Undefined for an empty record, so that it leaves no trace in a template. */
+const noneOf = <T extends object>(record: T): T | undefined => (Object.keys(record).length === 0 ? undefined : record);
 
 function packageVersion(): string {
   const file = JSON.parse(readFileSync(path.join(packageRoot(), 'package.json'), 'utf8')) as { version: string };

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Token } from 'aws-cdk-lib';
-import { subnetPlan } from '../catalog/subnet-plan';
+import { DEFAULT_VPC_CIDR, subnetPlan } from '../catalog/subnet-plan';
 import type { EnvironmentSpec } from '../spec/environment-file';
 
 /**
@@ -8,7 +8,7 @@ import type { EnvironmentSpec } from '../spec/environment-file';
  * @param zoneNames zones of the Region as the CDK looks them up, for `availabilityZoneIds: all`
  */
 export function guardedBy(spec: EnvironmentSpec, zoneNames: () => readonly string[]): Record<string, string> {
-  const { network, teams, storage } = spec;
+  const { network, teams, storage, iam } = spec;
   const { mode, existing, availabilityZoneIds: ids } = network;
   const names = Object.keys(teams).sort();
   const isMade = mode.startsWith('vpc-');
@@ -22,12 +22,16 @@ export function guardedBy(spec: EnvironmentSpec, zoneNames: () => readonly strin
       // A NAT gateway lies in the first zone.
       nat: mode === 'vpc-nat' && subnetPlan(zones, network.subnetOrder)[0]?.zone,
       fileSystem: storage.fsxLustre?.zoneId,
+      // Absent at their defaults: the fingerprint of an environment without them is that of earlier versions.
+      cidr: isMade && network.cidr !== DEFAULT_VPC_CIDR ? network.cidr : undefined,
+      roles: iam.rolePath || iam.rolePrefix ? [iam.rolePath, iam.rolePrefix] : undefined,
     }),
     previousFingerprint: hashOf({ mode, existing, zones: ids, teams: names, adopt: storage.adopt }),
     teams: JSON.stringify(names),
     zones: JSON.stringify([...zones].sort()),
     storage: storage.adopt ? 'adopted' : storage.retain ? 'retained' : 'deleted',
     movedSubnets: JSON.stringify(moved),
+    repository: spec.image.uri || storage.adopt ? 'none' : spec.image.encryption,
   };
 }
 

@@ -4,7 +4,7 @@ import type * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
-import { handlerFolder } from './package-root';
+import { handlersFolder } from './package-root';
 import { allow, type ExactStatement } from './statement';
 
 /** Runtime of every function; bundles are built for Node 20 and run there too. */
@@ -82,8 +82,8 @@ export class HandlerFunction extends Construct {
       functionName: props.functionName,
       description: props.description,
       runtime: HANDLER_RUNTIME,
-      handler: `index.${props.entry ?? 'handler'}`,
-      code: lambda.Code.fromAsset(handlerFolder(props.handler)),
+      handler: `${props.handler}/index.${props.entry ?? 'handler'}`,
+      code: lambda.Code.fromAsset(handlersFolder(props.handler)),
       timeout: props.timeout ?? Duration.seconds(60),
       memorySize: props.memorySize ?? 256,
       environment: props.environment,

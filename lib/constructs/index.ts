@@ -12,6 +12,7 @@ export {
 } from '../spec/environment-file';
 export type { Issue } from '../spec/issue';
 export { type Loaded, type LoadedEnvironment, type LoadedRun, loadEnvironment, loadRun } from '../spec/load';
+export type { PreemptionTimes } from '../spec/preemption-times';
 export type { Architecture, RunFile } from '../spec/run-file';
 export type { RunSpec } from '../spec/run-spec';
 export type { Salvaged } from '../spec/salvage';
@@ -38,6 +39,7 @@ export {
 } from './read-environments';
 export { RegisteredRun, type RegisteredRunProps } from './registered-run';
 export { isSandbox } from './sandbox-context';
+export { type SlipwayAppProps, slipwayApp } from './slipway-app';
 export { SpendGuard, type SpendGuardProps } from './spend-guard';
 export type { ExactStatement } from './statement';
 export { TeamDescriptor, type TeamDescriptorProps, TeamNames, type TeamNamesProps } from './team-descriptor';

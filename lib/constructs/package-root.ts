@@ -9,9 +9,14 @@ export function packageRoot(): string {
   throw new Error(`slipway: the folder containers/ must lie above ${__dirname}; install the package again`);
 }
 
-/** Folder with the bundle of one Lambda function, made by `npm run build`. */
-export function handlerFolder(name: string): string {
-  const folder = path.join(packageRoot(), 'dist', 'handlers', name);
-  if (existsSync(path.join(folder, 'index.js'))) return folder;
-  throw new Error(`slipway: the bundle of function ${name} must exist, got no ${folder}/index.js; run npm run build`);
+/**
+ * Folder with the bundles of all Lambda functions, made by `npm run build`: that of a function lies in it under the function's name, and
+ * shares its chunks with the others.
+ * @throws when the bundle of `name` is not there
+ */
+export function handlersFolder(name: string): string {
+  const folder = path.join(packageRoot(), 'dist', 'handlers');
+  const file = path.join(folder, name, 'index.mjs');
+  if (existsSync(file)) return folder;
+  throw new Error(`slipway: the bundle of function ${name} must exist, got no ${file}; run npm run build`);
 }

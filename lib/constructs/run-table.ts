@@ -21,6 +21,8 @@ export interface RunTableOptions {
   readonly retain: boolean;
   /** Whether the table of an earlier stack is taken over. */
   readonly adopt: boolean;
+  /** Whether DynamoDB refuses to delete the table. */
+  readonly deletionProtection: boolean;
 }
 
 const text = (name: string): dynamodb.Attribute => ({ name, type: dynamodb.AttributeType.STRING });
@@ -44,6 +46,7 @@ export function runTable(scope: Construct, id: string, options: RunTableOptions)
     encryption: dynamodb.TableEncryption.CUSTOMER_MANAGED,
     encryptionKey: key,
     pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
+    deletionProtection: options.deletionProtection || undefined,
     removalPolicy: options.retain ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY,
   });
   table.addGlobalSecondaryIndex({

@@ -55,6 +55,8 @@ export interface TrainingImageProps {
   /** Dockerfile in that folder. @default 'Dockerfile' */
   readonly dockerfile?: string;
   readonly key: kms.IKey;
+  /** Encryption of the repository: with `key`, or with a key that ECR owns. Another one replaces the repository. @default 'kms' */
+  readonly encryption?: 'kms' | 'aes256';
   /** Whether the repository survives the stack. @default true */
   readonly retain?: boolean;
   /** Whether the repository that an earlier stack left is taken over. @default false */
@@ -89,6 +91,10 @@ export class TrainingImage extends Construct {
       repositoryName: this.props.repositoryName,
       imageTagMutability: ecr.TagMutability.IMMUTABLE,
       imageScanOnPush: true,
+      ...(this.props.encryption !== 'aes256' && {
+        encryption: ecr.RepositoryEncryption.KMS,
+        encryptionKey: this.props.key,
+      }),
       removalPolicy: retain ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY,
     });
     const repository = made.node.defaultChild as ecr.CfnRepository;

@@ -61,6 +61,8 @@ export interface TrainingLauncherProps {
   readonly retain?: boolean;
   /** Whether the run table of an earlier stack is taken over. @default false */
   readonly adopt?: boolean;
+  /** Whether DynamoDB refuses to delete the run table. @default false */
+  readonly tableDeletionProtection?: boolean;
 }
 
 /**
@@ -92,6 +94,7 @@ export class TrainingLauncher extends Construct {
       key: props.storage.key,
       retain: props.retain ?? true,
       adopt: props.adopt ?? false,
+      deletionProtection: props.tableDeletionProtection ?? false,
     });
     this.operationsKey =
       props.operationsKey ??

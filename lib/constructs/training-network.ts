@@ -3,7 +3,7 @@ import * as ec2 from 'aws-cdk-lib/aws-ec2';
 import type * as kms from 'aws-cdk-lib/aws-kms';
 import * as logs from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
-import { subnetPlan, VPC_CIDR } from '../catalog/subnet-plan';
+import { DEFAULT_VPC_CIDR, subnetPlan } from '../catalog/subnet-plan';
 import { isDeployed } from './embedded-aws';
 import { endpointServices, interfaceEndpointPolicy, s3EndpointPolicy } from './network-endpoints';
 import { addNat, jobSubnets } from './training-subnets';
@@ -16,6 +16,8 @@ export interface TrainingNetworkProps {
    * @default 'vpc-locked'
    */
   readonly mode?: 'vpc-locked' | 'vpc-nat';
+  /** Addresses of the VPC, /16 to /21; each zone gets an eighth. @default '10.64.0.0/16' */
+  readonly cidr?: string;
   /** Zone ids (usw2-az2). @default - all zones of the Region, as the CDK looks them up for the stack */
   readonly availabilityZoneIds?: readonly string[];
   /**
@@ -57,15 +59,16 @@ export class TrainingNetwork extends Construct {
   /** The subnet by its zone, as the zone was given. */
   public readonly subnetOfZone: Readonly<Record<string, ec2.ISubnet>>;
   public readonly securityGroupIds: string[];
-  /** Subnets with their zone ids; undefined where the embedded AWS cannot tell. */
-  public readonly subnets?: { id: string; zoneId: string }[];
+  /** Subnets with their zone ids. */
+  public readonly subnets: { id: string; zoneId: string }[];
 
   constructor(scope: Construct, id: string, props: TrainingNetworkProps) {
     super(scope, id);
     const isLocked = (props.mode ?? 'vpc-locked') === 'vpc-locked';
     const { zones, vpcId } = this.placeOf(props);
-    const plan = subnetPlan(zones, props.subnetOrder);
-    this.vpc = this.makeVpc(vpcId);
+    const cidr = props.cidr ?? DEFAULT_VPC_CIDR;
+    const plan = subnetPlan(zones, props.subnetOrder, cidr);
+    this.vpc = this.makeVpc(vpcId, cidr);
     const hasNat = !isLocked && isDeployed(this, 'natGateway');
     const chosen = jobSubnets(this.vpc, plan, !hasNat);
     if (hasNat) addNat(this.vpc, plan, chosen);
@@ -77,12 +80,7 @@ export class TrainingNetwork extends Construct {
       plan.flatMap(({ zone }, i) => (chosen[i] ? [[zone, chosen[i]] as const] : [])),
     );
     this.securityGroupIds = [this.securityGroup.securityGroupId];
-    if (isDeployed(this, 'zones')) {
-      this.subnets = chosen.map((subnet) => ({
-        id: subnet.subnetId,
-        zoneId: cfnSubnet(subnet).attrAvailabilityZoneId,
-      }));
-    }
+    this.subnets = chosen.map((subnet) => ({ id: subnet.subnetId, zoneId: cfnSubnet(subnet).attrAvailabilityZoneId }));
   }
 
   /**
@@ -90,16 +88,16 @@ export class TrainingNetwork extends Construct {
    * addresses, and a subnet cannot change from one to the other, so that a change between them makes a new VPC beside the old one.
    */
   private placeOf(props: TrainingNetworkProps): { zones: readonly string[]; vpcId: string } {
-    const { region, availabilityZones } = Stack.of(this);
+    const { region } = Stack.of(this);
     const { availabilityZoneIds: ids, subnetOrder: order } = props;
-    if (!isDeployed(this, 'zones')) return { zones: [`${region}a`, `${region}b`], vpcId: 'Vpc' };
     const isFirst = order === undefined ? ids === undefined : order.length > 0;
-    return { zones: ids ?? availabilityZones, vpcId: isFirst ? 'Vpc' : 'VpcByZone' };
+    const all = isDeployed(this, 'zones') ? Stack.of(this).availabilityZones : [`${region}a`, `${region}b`];
+    return { zones: ids ?? all, vpcId: isFirst ? 'Vpc' : 'VpcByZone' };
   }
 
-  private makeVpc(id: string): ec2.Vpc {
+  private makeVpc(id: string, cidr: string): ec2.Vpc {
     return new ec2.Vpc(this, id, {
-      ipAddresses: ec2.IpAddresses.cidr(VPC_CIDR),
+      ipAddresses: ec2.IpAddresses.cidr(cidr),
       // The subnets are made apart; a token keeps the construct from looking zones up by itself.
       availabilityZones: [Fn.select(0, Fn.getAzs())],
       subnetConfiguration: [],
@@ -139,7 +137,7 @@ export class TrainingNetwork extends Construct {
       description: `${props.prefix}: interface endpoints`,
       allowAllOutbound: false,
     });
-    group.addIngressRule(ec2.Peer.ipv4(VPC_CIDR), ec2.Port.tcp(443), 'HTTPS from jobs');
+    group.addIngressRule(ec2.Peer.ipv4(props.cidr ?? DEFAULT_VPC_CIDR), ec2.Port.tcp(443), 'HTTPS from jobs');
     for (const [name, service] of services) {
       const options = { service, open: false, securityGroups: [group], subnets: selected };
       const endpoint = this.vpc.addInterfaceEndpoint(name, options);

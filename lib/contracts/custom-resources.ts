@@ -83,6 +83,8 @@ export const guardSchema = z.looseObject({
   storage: z.enum(['retained', 'deleted', 'adopted']).optional(),
   /** Zones whose subnets version 0.1.0 laid elsewhere, in the order that it went by; none when the subnets stay. */
   movedSubnets: names.optional(),
+  /** Encryption of the repository that the stack makes; none when it makes none. Repositories of older stacks have AES-256. */
+  repository: z.enum(['kms', 'aes256', 'none']).optional(),
 });
 export type GuardProperties = z.output<typeof guardSchema>;
 

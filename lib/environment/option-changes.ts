@@ -28,6 +28,11 @@ export const OPTION_CHANGES: readonly OptionChange[] = [
     effect:
       'the VPC goes or comes with its subnets and groups; between vpc-locked and vpc-nat the subnets stay and the NAT gateway goes or comes',
   },
+  {
+    option: 'network.cidr',
+    types: NETWORK,
+    effect: 'a new VPC with all of its subnets and groups; a file system of the stack is replaced with its subnet',
+  },
   { option: 'network.existing', types: NETWORK, effect: 'a VPC of the stack goes when jobs move into an existing one' },
   {
     option: 'network.availabilityZoneIds',
@@ -80,6 +85,11 @@ export const OPTION_CHANGES: readonly OptionChange[] = [
     types: ['AWS::ECR::Repository'],
     effect:
       'a named image takes the repository out of the stack; a retained one stays in the account, and coming back needs storage.adopt',
+  },
+  {
+    option: 'image.encryption',
+    types: ['AWS::ECR::Repository'],
+    effect: 'refused: ECR cannot change the encryption of a repository; see "Encryption of the repository"',
   },
   {
     option: 'notifications.slackChannel',

@@ -164,7 +164,7 @@ function observability(plan: JobPlan): Partial<CreateTrainingJobCommandInput> {
   };
 }
 
-/** Cost allocation: the team comes from the descriptor, never from the run file. */
+/** Cost allocation: the team and the environment's tags come from the descriptor, never from the run file. */
 export function tags(plan: JobPlan): Tag[] {
   const own = {
     'slipway:environment': plan.descriptor.name,
@@ -172,5 +172,5 @@ export function tags(plan: JobPlan): Tag[] {
     'slipway:run': plan.runId,
     'slipway:attempt': String(plan.attempt),
   };
-  return Object.entries({ ...plan.run.tags, ...own }).map(([Key, Value]) => ({ Key, Value }));
+  return Object.entries({ ...plan.run.tags, ...plan.descriptor.tags, ...own }).map(([Key, Value]) => ({ Key, Value }));
 }

@@ -56,7 +56,7 @@ function moveAttempt(record: RunRecord, attempt: Attempt, observed: Observed, no
   }
   if (job.kind === 'absent') return moveAbsent(record, attempt, observed, now);
   if (job.kind !== 'present') return NO_MOVE;
-  if (!isSameJob(attempt, job)) return reused(record, attempt, job, now);
+  if (!isSameJob(attempt, job)) return reused(record, attempt, job, observed, now);
   const isLive = ['InProgress', 'Stopping', 'Deleting'].includes(job.status);
   if (isLive) return watchJob(record, attempt, job, observed, now);
   return finishAttempt(record, attempt, job, observed, now);

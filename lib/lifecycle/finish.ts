@@ -1,7 +1,8 @@
-import { changeAttempt, type Evidence, type Move, move } from './action';
+import { type Evidence, type Move, move } from './action';
 import { judge } from './budgets';
 import { classify, type Verdict } from './classify';
 import { completeRun, failRun, stopRun } from './end-run';
+import { goneAttempt } from './gone';
 import { asHandOver, backToQueue } from './hand-over';
 import { nextProgress } from './hang';
 import { rungAfterCapacityFailure, unusableRungs } from './ladder';
@@ -235,30 +236,7 @@ export function vanished(record: RunRecord, attempt: Attempt, observed: Observed
   if (progress === undefined) return waitForListing(record, attempt, observed, now);
   const reason = `${attempt.jobName} does not exist any more; somebody deleted it`;
   const verdict: Verdict = { failureClass: 'deleted', reason, signature: 'deleted' };
-  const attemptProgress = nextProgress(attempt, observed.heartbeat, now);
-  const steps = stepsOf(attemptProgress);
-  const beatAt = observed.heartbeat?.attempt === attempt.number ? observed.heartbeat.writtenAt : undefined;
-  const endedAt = lastSeenAlive(attempt, beatAt, now);
-  // Of a job that was never described the first step is the earliest that is known.
-  const trainingStartedAt = attempt.trainingStartedAt ?? attemptProgress?.starts?.[0]?.firstStepAt ?? undefined;
-  const costUsd = attemptCostUsd(record, { ...attempt, trainingStartedAt }, endedAt);
-  const ended: Partial<RunRecord> & { attempt: Attempt } = {
-    attempt: {
-      ...attempt,
-      trainingStartedAt,
-      progress: attemptProgress,
-      firstStep: attempt.firstStep ?? steps.first,
-      lastStep: steps.last ?? attempt.lastStep,
-      phase: 'ended',
-      endedAt,
-      failureClass: 'deleted',
-      reason,
-      status: 'Deleted',
-      costUsd,
-    },
-    committed: newestCommitted(record, observed),
-    spentUsd: addUsd(record.spentUsd, costUsd),
-  };
+  const ended = goneAttempt(record, attempt, observed, reason, 'deleted', now);
   const next =
     record.desired === 'stop'
       ? withChanges(ended, stopRun(`stopped as asked; ${reason}`, now))
@@ -266,35 +244,14 @@ export function vanished(record: RunRecord, attempt: Attempt, observed: Observed
   return withSteps(attempt, withCommit(record, ended, observed, next, now), now);
 }
 
-/** The driver beats every minute until training ends. */
-const BEAT_MS = 60_000;
-/** After StopTrainingJob the containers have this long: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_StopTrainingJob.html */
-const STOP_MS = 120_000;
-
-/**
- * When a job ended of which the service keeps nothing: with its last heartbeat, with the stop that was sent, or when the service last said
- * that it was alive without beats, whichever is the latest. Only a job that is over can be deleted (DeleteTrainingJob), so that it was billed
- * until then. Without `beatAt`, of a heartbeat read just now, it ended when it was first missed: the beat that the record remembers may be an hour old.
- */
-function lastSeenAlive(attempt: Attempt, beatAt: EpochMs | undefined, now: EpochMs): EpochMs {
-  const { absentSince: missedAt = now, aliveAt = 0, stop } = attempt;
-  if (beatAt === undefined) return missedAt;
-  const stoppedAt = stop?.sentAt === undefined ? 0 : stop.sentAt + STOP_MS;
-  const seenAt = Math.max(beatAt + BEAT_MS, stoppedAt, aliveAt);
-  // A beat after the job was missed: our clock is behind that of S3.
-  return beatAt > missedAt ? seenAt : Math.min(missedAt, seenAt);
-}
-
-/** A job of our name that is not the one we made: its creation time differs, so the name was freed and taken again. */
-export function reused(record: RunRecord, attempt: Attempt, job: PresentJob, now: EpochMs): Move {
+/** A job of our name that is not the one we made: its creation time differs, so the name was freed and taken again. What ours had is booked. */
+export function reused(record: RunRecord, attempt: Attempt, job: PresentJob, observed: Observed, now: EpochMs): Move {
   const why = `the job named ${attempt.jobName} is not the one this run created; the name was deleted and taken again`;
+  const ended = goneAttempt(record, attempt, observed, why, 'collision', now);
   const failed = failRun(record, why, 'collision', now, {
     arn: job.arn,
     createdAt: job.createdAt,
     ours: attempt.jobCreatedAt,
   });
-  return {
-    ...failed,
-    changes: { ...changeAttempt(record, { phase: 'ended', endedAt: now, reason: why }), ...failed.changes },
-  };
+  return withSteps(attempt, withCommit(record, ended, observed, withChanges(ended, failed), now), now);
 }

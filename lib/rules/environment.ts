@@ -8,8 +8,10 @@ import {
 import type { Issue } from '../spec/issue';
 import { issueOf } from '../spec/rule';
 import type { Salvaged } from '../spec/salvage';
+import { ADDRESS_RULES } from './environment-addresses';
 import { BUDGET_RULES } from './environment-budget';
 import { ENVIRONMENT_CAPACITY_RULES } from './environment-capacity';
+import { COMPANY_RULES } from './environment-company';
 import { ENVIRONMENT_IMAGE_RULES } from './environment-image';
 import { ENVIRONMENT_NETWORK_RULES } from './environment-network';
 import { PEOPLE_RULES } from './environment-people';
@@ -22,7 +24,9 @@ import { undoubted } from './salvaged';
 /** Every named rule over environment files. */
 export const ENVIRONMENT_RULES: readonly EnvironmentRule[] = [
   ...REGION_RULES,
+  ...COMPANY_RULES,
   ...ENVIRONMENT_NETWORK_RULES,
+  ...ADDRESS_RULES,
   ...ENVIRONMENT_STORAGE_RULES,
   ...ENVIRONMENT_IMAGE_RULES,
   ...ENVIRONMENT_CAPACITY_RULES,

@@ -48,6 +48,10 @@ export const descriptorSchema = z.looseObject({
       smddp: z.string().optional(),
     })
     .optional(),
+  /** Tags of the environment's jobs. */
+  tags: z.record(z.string(), z.string()).optional(),
+  /** What the names of secrets begin with that the team's runs may name; absent = none. */
+  secretsPrefix: z.string().optional(),
   prices: z.record(z.string(), z.number()).optional(),
   runTableName: z.string().optional(),
   guardrails: z

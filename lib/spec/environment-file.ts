@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { DEFAULT_VPC_CIDR } from '../catalog/subnet-plan';
+import { iam, logging, secrets, tags } from './environment/company';
 import { region } from './environment/formats';
 import { budget, guardrails, queue, quotas } from './environment/limits';
 import { network } from './environment/network';
@@ -27,6 +29,11 @@ const image = z.strictObject({
       description: 'A fixed image in Amazon ECR instead of one that the stack builds. Default: none.',
       examples: ['111122223333.dkr.ecr.us-west-2.amazonaws.com/training:1.0'],
     }),
+  encryption: z.enum(['kms', 'aes256']).optional().meta({
+    description:
+      "Encryption of the image repository, which is fixed when it is created: with the environment's key (kms), or with a key that ECR owns (aes256).",
+    default: 'kms',
+  }),
 });
 
 const protection = z.strictObject({
@@ -34,9 +41,22 @@ const protection = z.strictObject({
     description:
       'Whether CloudFormation refuses to delete the stack until this is false and deployed. Default: `storage.retain`.',
   }),
+  tableDeletionProtection: z.boolean().optional().meta({
+    description: 'Whether DynamoDB refuses to delete the run table until this is false and deployed.',
+    default: false,
+  }),
 });
 
 const sections = {
+  iam: iam.optional().meta({
+    description: 'Names, paths and boundary of every role that the stack makes.',
+    examples: [{ permissionsBoundary: 'ml-boundary', rolePath: '/ml/', rolePrefix: 'acme-' }],
+  }),
+  tags: tags.optional().meta({
+    description:
+      'Tags of every resource that takes tags, and of every job. Default: none beside `slipway:environment`.',
+    examples: [{ CostCenter: '1234' }],
+  }),
   network: network.optional().meta({
     description: 'Network of the jobs.',
     examples: [{ mode: 'vpc-locked' }],
@@ -86,6 +106,14 @@ const sections = {
   notifications: notifications.optional().meta({
     description: 'Who is notified of all runs and alarms. Default: nobody.',
     examples: [{ emails: ['ml-platform@example.com'] }],
+  }),
+  secrets: secrets.optional().meta({
+    description: 'Secrets that run files may name.',
+    examples: [{ allowedPrefix: 'slipway/{team}/' }],
+  }),
+  logging: logging.optional().meta({
+    description: 'Log groups of the stack.',
+    examples: [{ kms: true, retentionDays: 365 }],
   }),
   protection: protection.optional().meta({
     description: 'Protection of the stack against deletion.',
@@ -166,13 +194,21 @@ export interface EnvironmentSpec {
   name: string;
   account?: string;
   region: string;
+  iam: NonNullable<Sections['iam']>;
+  tags: Record<string, string>;
   network: NonNullable<Sections['network']> & {
+    cidr: string;
+    reserved: string[];
     mode: 'vpc-locked' | 'vpc-nat' | 'existing' | 'none';
     availabilityZoneIds: 'all' | string[];
     packages: 'none' | 'wheels' | 'codeartifact';
   };
   storage: NonNullable<Sections['storage']> & { retain: boolean; checkpointExpirationDays: number; adopt: boolean };
-  image: NonNullable<Sections['image']> & { base: 'pytorch-2.13' | 'smp-2.8.0' | 'cuda'; build: boolean };
+  image: NonNullable<Sections['image']> & {
+    base: 'pytorch-2.13' | 'smp-2.8.0' | 'cuda';
+    build: boolean;
+    encryption: 'kms' | 'aes256';
+  };
   quotas: { enforce: 'fail' | 'warn' | 'off'; requestIncrease: boolean; require: QuotaRequirement[] };
   guardrails: Guardrails;
   teams: Record<
@@ -187,7 +223,9 @@ export interface EnvironmentSpec {
     preemption: PreemptionTimes;
   };
   notifications: Notifications;
-  protection: { terminationProtection: boolean };
+  secrets: NonNullable<Sections['secrets']>;
+  logging: { kms: boolean; retentionDays: number };
+  protection: { terminationProtection: boolean; tableDeletionProtection: boolean };
   /** `region`: where a deploy submits it; needed only where the environment has several. */
   runs: { file: string; submit: 'manual' | 'on-change'; region?: string }[];
 }
@@ -209,6 +247,17 @@ export function resolveEnvironments(file: EnvironmentFile): EnvironmentSpec[] {
   return Object.entries(file.regions).map(([name, overrides]) => resolveEnvironment(file, name, overrides));
 }
 
+/** Log groups without the option `logging`. */
+export const DEFAULT_LOGGING = { kms: true, retentionDays: 90 };
+
+const NETWORK_DEFAULTS = {
+  mode: 'vpc-locked',
+  availabilityZoneIds: 'all',
+  packages: 'none',
+  cidr: DEFAULT_VPC_CIDR,
+  reserved: [],
+} satisfies Partial<EnvironmentSpec['network']>;
+
 function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sections): EnvironmentSpec {
   const merged = <K extends keyof Sections>(key: K) => ({ ...file[key], ...over[key] }) as NonNullable<Sections[K]>;
   const teams = Object.entries(merged('teams'));
@@ -216,9 +265,11 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
     name: file.name,
     account: file.account,
     region: regionName,
-    network: { mode: 'vpc-locked', availabilityZoneIds: 'all', packages: 'none', ...merged('network') },
+    iam: merged('iam'),
+    tags: merged('tags'),
+    network: { ...NETWORK_DEFAULTS, ...merged('network') },
     storage: { retain: true, checkpointExpirationDays: 90, adopt: false, ...merged('storage') },
-    image: { base: 'pytorch-2.13', build: true, ...merged('image') },
+    image: { base: 'pytorch-2.13', build: true, encryption: 'kms', ...merged('image') },
     quotas: resolveQuotas(merged('quotas')),
     guardrails: merged('guardrails'),
     teams: Object.fromEntries(
@@ -232,7 +283,13 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
     budget: over.budget ?? file.budget,
     queue: resolveQueue(merged('queue')),
     notifications: { emails: [], ...merged('notifications') },
-    protection: { terminationProtection: merged('storage').retain ?? true, ...merged('protection') },
+    secrets: merged('secrets'),
+    logging: { ...DEFAULT_LOGGING, ...merged('logging') },
+    protection: {
+      terminationProtection: merged('storage').retain ?? true,
+      tableDeletionProtection: false,
+      ...merged('protection'),
+    },
     runs: (file.runs ?? []).map((run) => ({ submit: 'manual' as const, ...run })),
   };
 }

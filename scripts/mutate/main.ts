@@ -1,20 +1,23 @@
-// `npm run mutate:control [-- COUNT SEED HISTORIES]`: whether scenarios and histories alone notice when one line of the control plane is wrong. Mutants are
-// made in memory while esbuild bundles the simulation; no file of the repository changes.
+// `npm run mutate:control [-- COUNT SEED HISTORIES WORKERS]`: whether scenarios and histories alone notice when one line of the control plane is wrong.
+// Mutants are made in memory while esbuild bundles the simulation; no file of the repository changes. They are drawn by the seed from the lines that
+// the unchanged simulation runs, less those of `equivalent.ts`, each with its reason.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { build } from 'esbuild';
+import { requireEquivalents } from './equivalent';
 import { drawMutants, type Mutant } from './mutants';
+import { reachedLines } from './reached';
 
 const ROOT = path.resolve(__dirname, '..', '..');
 const FOLDERS = ['lib/lifecycle', 'lib/queue', 'lib/handlers/control', 'lib/handlers/reconcile', 'lib/handlers/shared'];
 /** Wires of the functions on AWS, which the simulation replaces. */
 const REPLACED = /\/(index|clients|deadline|presign)\.ts$/;
 /** A mutant that never ends is found by it. */
-const MOST_MS = 600_000;
+const MOST_MS = 300_000;
 
-const [count = 30, seed = 1, histories = 16] = process.argv.slice(2).map(Number);
+const [count = 30, seed = 1, histories = 16, workers = availableParallelism()] = process.argv.slice(2).map(Number);
 const folder = mkdtempSync(path.join(tmpdir(), 'slipway-mutants-'));
 
 function sources(): Map<string, string> {
@@ -36,6 +39,7 @@ async function bundle(mutant: Mutant | undefined, outfile: string): Promise<void
     platform: 'node',
     target: 'node20',
     logLevel: 'silent',
+    sourcemap: mutant ? false : 'external',
     plugins: [
       {
         name: 'mutant',
@@ -52,10 +56,13 @@ async function bundle(mutant: Mutant | undefined, outfile: string): Promise<void
 }
 
 /** What was found; undefined when every invariant holds. */
-async function look(outfile: string): Promise<string | undefined> {
+async function look(outfile: string, coverage?: string): Promise<string | undefined> {
   const drawn = path.join(ROOT, 'scripts/mutate/histories.yaml');
   const args = [outfile, path.join(ROOT, 'test/scenarios'), drawn, String(histories)];
-  const child = spawn(process.execPath, ['--max-semi-space-size=64', ...args], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const child = spawn(process.execPath, ['--max-semi-space-size=64', ...args], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    env: { ...process.env, ...(coverage && { NODE_V8_COVERAGE: coverage }) },
+  });
   let said = '';
   child.stdout.on('data', (data) => {
     said += data;
@@ -81,9 +88,17 @@ async function judge(mutant: Mutant, place: number): Promise<string | undefined>
 async function main(): Promise<void> {
   const plain = path.join(folder, 'plain.js');
   await bundle(undefined, plain);
-  const fault = await look(plain);
+  const coverage = path.join(folder, 'coverage');
+  const fault = await look(plain, coverage);
   if (fault) throw new Error(`without a mutant an invariant does not hold: ${fault}`);
-  const mutants = drawMutants(sources(), count, seed);
+  const reached = reachedLines(ROOT, plain, coverage);
+  const files = sources();
+  const isEquivalent = requireEquivalents(files);
+  const isWanted = (mutant: Mutant) => reached.has(`${mutant.file}:${mutant.line}`) && !isEquivalent(mutant);
+  const { drawn: mutants, wanted, all } = drawMutants(files, count, seed, isWanted);
+  process.stdout.write(
+    `${wanted} of ${all} mutants change a line that the simulation runs and that decides something\n`,
+  );
   const found: (string | undefined)[] = [];
   let next = 0;
   const work = async () => {
@@ -95,7 +110,7 @@ async function main(): Promise<void> {
       );
     }
   };
-  await Promise.all(Array.from({ length: availableParallelism() }, work));
+  await Promise.all(Array.from({ length: workers }, work));
   const number = found.filter(Boolean).length;
   process.stdout.write(`${number} of ${mutants.length} mutants found (seed ${seed}, ${histories} histories)\n`);
 }

@@ -51,16 +51,18 @@ const changed = (text: string): string => {
   return String(number >= 10 ? Math.round(number / 10) : number + 1);
 };
 
-/** So many mutants, spread over the files: a large file is not drawn more often than a small one. */
-export function drawMutants(files: ReadonlyMap<string, string>, count: number, seed: number): Mutant[] {
+/** So many of the wanted mutants, each as likely as any other, and how many there are. */
+export function drawMutants(
+  files: ReadonlyMap<string, string>,
+  count: number,
+  seed: number,
+  isWanted: (mutant: Mutant) => boolean = () => true,
+): { drawn: Mutant[]; wanted: number; all: number } {
   const random = new Random(seed);
-  const left = [...files].map(([file, text]) => mutantsOf(file, text)).filter((list) => list.length > 0);
+  const all = [...files].flatMap(([file, text]) => mutantsOf(file, text));
+  const left = all.filter(isWanted);
+  const wanted = left.length;
   const drawn: Mutant[] = [];
-  while (drawn.length < count && left.length > 0) {
-    const list = random.pick(left);
-    const [mutant] = list.splice(random.int(0, list.length - 1), 1);
-    if (mutant) drawn.push(mutant);
-    if (list.length === 0) left.splice(left.indexOf(list), 1);
-  }
-  return drawn;
+  while (drawn.length < count && left.length > 0) drawn.push(...left.splice(random.int(0, left.length - 1), 1));
+  return { drawn, wanted, all: all.length };
 }

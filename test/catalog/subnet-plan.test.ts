@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { MOST_PLANNED_ZONES, subnetPlan, VPC_CIDR } from '../../lib/catalog/subnet-plan';
+import { DEFAULT_VPC_CIDR, MOST_PLANNED_ZONES, subnetPlan } from '../../lib/catalog/subnet-plan';
 import { overlap } from '../laws/support/changes';
 
 const IDS = Array.from({ length: MOST_PLANNED_ZONES }, (_, i) => `usw2-az${i + 1}`);
@@ -22,6 +22,13 @@ test('a given order gives back what version 0.1.0 did with it: subnets by place,
   ]);
 });
 
+test('a block of another size is cut into eighths, the last one for the edges', () => {
+  expect(subnetPlan(['usw2-az1', 'usw2-az7'], [], '172.20.8.0/21')).toEqual([
+    { zone: 'usw2-az1', number: 1, cidr: '172.20.8.0/24', edgeCidr: '172.20.15.0/28' },
+    { zone: 'usw2-az7', number: 7, cidr: '172.20.14.0/24', edgeCidr: '172.20.15.96/28' },
+  ]);
+});
+
 describe('for any zones', () => {
   test('what a zone gets depends on the zone and the given order alone', () => {
     fc.assert(
@@ -39,7 +46,7 @@ describe('for any zones', () => {
         const ranges = subnetPlan(IDS, first).flatMap(({ cidr, edgeCidr }) => [cidr, edgeCidr]);
         const clashes = ranges.flatMap((one, i) => ranges.slice(i + 1).filter((other) => overlap(one, other)));
         expect(clashes).toEqual([]);
-        for (const range of ranges) expect([range, overlap(range, VPC_CIDR)]).toEqual([range, true]);
+        for (const range of ranges) expect([range, overlap(range, DEFAULT_VPC_CIDR)]).toEqual([range, true]);
         for (const range of ranges) expect(range).toMatch(/^10\.64\.\d+\.\d+\/(19|28)$/);
       }),
       { numRuns: 500 },

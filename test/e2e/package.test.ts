@@ -30,13 +30,19 @@ function unexported(root: string): string[] {
   });
 }
 
+/** What a platform team fetches; the largest parts are the handlers and the command line with the AWS SDK. */
+const MOST_PACKED_BYTES = 3_000_000;
+
 let folder: string;
+let packedBytes: number;
 beforeAll(() => {
   folder = mkdtempSync(path.join(tmpdir(), 'slipway-package-'));
   const npm = (args: string[], cwd: string) => execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: 'pipe' });
   const [packed] = JSON.parse(npm(['pack', '--json', '--ignore-scripts', '--pack-destination', folder], ROOT)) as {
     filename: string;
+    size: number;
   }[];
+  packedBytes = packed?.size ?? 0;
   const { peerDependencies } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as {
     peerDependencies: Record<string, string>;
   };
@@ -75,6 +81,11 @@ test('the driver that it publishes is the one of this checkout', () => {
   expect(names).toEqual(expect.arrayContaining(['launch.sh', 'slipway_driver/main.py', 'slipway_trainer/trainer.py']));
 });
 
+test('it is small', () => {
+  expect(packedBytes).toBeGreaterThan(1_000_000);
+  expect(packedBytes).toBeLessThan(MOST_PACKED_BYTES);
+});
+
 test('every type in the signatures of what it exports is exported too', () => {
   expect(unexported(path.join(folder, 'node_modules/slipway/dist/lib/constructs'))).toEqual([]);
 });
@@ -110,5 +121,6 @@ test('its command finds the files that came with it', () => {
       stdio: 'pipe',
     });
   const { files } = JSON.parse(slipway('init', 'starter', '--json')) as { files: string[] };
-  for (const file of files) expect(JSON.parse(slipway('validate', file, '--json'))).toMatchObject({ ok: true });
+  for (const file of files.filter((each) => each.endsWith('.yaml')))
+    expect(JSON.parse(slipway('validate', file, '--json'))).toMatchObject({ ok: true });
 });

@@ -19,11 +19,18 @@ const { zones, stacks } = JSON.parse(readFileSync('test/fixtures/templates/0.1.0
 /** Resources that this version leaves out: ECR, Logs, Monitoring and STS need no endpoint, and so no group for endpoints. */
 const LEFT_OUT = /EndpointGroup/;
 
-function identities(text: string, region: string, more: { subnetOrder?: string[] } = {}): Record<string, Identity> {
+function identities(
+  text: string,
+  region: string,
+  encryption: 'kms' | 'aes256',
+  subnetOrder?: string[],
+): Record<string, Identity> {
   const { value } = loadEnvironment(text);
   const spec = value && resolveEnvironments(value).find((found) => found.region === region);
   if (!spec) throw new Error(`no environment for ${region}`);
-  Object.assign(spec.network, more);
+  if (subnetOrder) spec.network.subnetOrder = subnetOrder;
+  // What the guard asks of a stack of that version.
+  spec.image.encryption = encryption;
   // The example was renamed when two examples had one name.
   if (spec.name === 'starter') spec.name = 'research';
   const context = { [`availability-zones:account=111122223333:region=${region}`]: zones[region] };
@@ -32,18 +39,29 @@ function identities(text: string, region: string, more: { subnetOrder?: string[]
   return identitiesOf(resourcesOf(Template.fromStack(stack)));
 }
 
+/** Compared whole: an encryption where there was none replaces it. */
+const repositoryOf = (found: Record<string, Identity>) =>
+  Object.values(found).filter(({ type }) => type === 'AWS::ECR::Repository');
+
 describe.each(stacks)('$file $environment.name in $region', ({ file, environment, region, resources }) => {
   const kept = Object.fromEntries(Object.entries(resources).filter(([id]) => !LEFT_OUT.test(id)));
 
   test('keeps every stateful resource and subnet of version 0.1.0', () => {
     const text = file ? readFileSync(file, 'utf8') : JSON.stringify(environment);
-    const more = environment ? { subnetOrder: ['usw2-az4', 'usw2-az2'] } : {};
-    expect(identities(text, region, more)).toMatchObject(kept);
+    const order = environment ? ['usw2-az4', 'usw2-az2'] : undefined;
+    expect(identities(text, region, 'aes256', order)).toMatchObject(kept);
+    expect(repositoryOf(identities(text, region, 'aes256', order))).toEqual(repositoryOf(kept));
   });
 });
 
 test('fails: zones by id without the order in which version 0.1.0 numbered them move', () => {
   const old = stacks.find(({ environment }) => environment);
-  const now = identities(JSON.stringify(old?.environment), 'us-west-2');
+  const now = identities(JSON.stringify(old?.environment), 'us-west-2', 'aes256');
   expect(now).not.toMatchObject(old?.resources ?? {});
+});
+
+test('fails: the repository of version 0.1.0 is replaced when its encryption is not named', () => {
+  const old = stacks.find(({ environment }) => environment);
+  const now = identities(JSON.stringify(old?.environment), 'us-west-2', 'kms');
+  expect(repositoryOf(now)).not.toEqual(repositoryOf(old?.resources ?? {}));
 });

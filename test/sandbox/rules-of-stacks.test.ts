@@ -7,7 +7,7 @@ import { ECRClient, PutImageCommand } from '@aws-sdk/client-ecr';
 import { IAMClient, PutRolePolicyCommand } from '@aws-sdk/client-iam';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { PutParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
+import { GetParameterCommand, PutParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { errorOf, policy, type Resources, RuleWorlds, removed, roleFor, stack } from './rule-worlds';
 
@@ -87,6 +87,20 @@ test.each([
   const { applied, off } = await worlds.both((world) => stack(world, name, subnets('10.64.0.0/16', ...blocks)));
   expect(applied.reasons[0]).toContain(code);
   expect(off.status).toBe('CREATE_COMPLETE');
+});
+
+test('subnet-zones: a subnet that is placed by zone id says the id', async () => {
+  const { applied, off } = await worlds.both(async (world) => {
+    const zone = { AvailabilityZoneId: 'use1-az2', VpcId: { Ref: 'Vpc' }, CidrBlock: '10.64.32.0/19' };
+    const resources = { ...subnets('10.64.0.0/16'), Subnet0: { Type: 'AWS::EC2::Subnet', Properties: zone } };
+    const Value = { 'Fn::GetAtt': ['Subnet0', 'AvailabilityZoneId'] };
+    const Zone = { Type: 'AWS::SSM::Parameter', Properties: { Name: '/zone', Type: 'String', Value } };
+    const { status } = await stack(world, 'zones', { ...resources, Zone });
+    if (status !== 'CREATE_COMPLETE') return status;
+    return (await new SSMClient(world.options).send(new GetParameterCommand({ Name: '/zone' }))).Parameter?.Value;
+  });
+  expect(applied).toBe('use1-az2');
+  expect(off).not.toBe('use1-az2');
 });
 
 test('subnet-ranges: the call refuses what the stack refuses', async () => {

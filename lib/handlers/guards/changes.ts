@@ -15,6 +15,7 @@ export interface Change {
 export function changeOf(old: GuardProperties, now: GuardProperties): Change | undefined {
   requireStorage(old, now);
   requireSubnets(old, now);
+  requireRepository(old, now);
   const isSame = old.storage ? old.fingerprint === now.fingerprint : isAsBefore(old, now);
   if (!isSame) return { what: 'this update, which replaces role, network or key,' };
   const zones = gone(old.zones, now.zones);
@@ -43,6 +44,15 @@ function requireSubnets(old: GuardProperties, now: GuardProperties): void {
   if (old.storage || zones.length === 0) return;
   throw new Error(
     `network.subnetOrder: must say in which order version 0.1.0 numbered the zones, whose subnets would move otherwise, got none; write subnetOrder: [${zones.join(', ')}] (the order of that deploy) to keep them, or subnetOrder: [] to move into a new VPC`,
+  );
+}
+
+/** ECR cannot change the encryption of a repository, and a new one of the same name cannot be made beside it. */
+function requireRepository(old: GuardProperties, now: GuardProperties): void {
+  const made = old.repository ?? 'aes256';
+  if (made === 'none' || !now.repository || now.repository === 'none' || now.repository === made) return;
+  throw new Error(
+    `image.encryption: must stay ${made}, with which the repository of the environment was made, got ${now.repository}; write image: { encryption: ${made} }, or move to a new repository as docs/environment.md says`,
   );
 }
 

@@ -87,10 +87,11 @@ function idOf(properties: GuardProperties): string {
   const { guards, environment, fingerprint } = properties;
   const id = `${guards}-guard-${environment}`;
   if (guards === 'delete' || !fingerprint) return id;
-  const { teams, zones, storage, movedSubnets } = properties;
+  const { teams, zones, storage, movedSubnets, repository } = properties;
   // Version 0.1.0 wrote the fingerprint alone, and its id must come out as it was.
   if (!storage) return `${id}-${fingerprint}`;
-  const all = JSON.stringify([fingerprint, teams, zones, storage, movedSubnets]);
+  // So must those of versions that did not say how the repository is encrypted.
+  const all = JSON.stringify([fingerprint, teams, zones, storage, movedSubnets, ...(repository ? [repository] : [])]);
   return `${id}-${createHash('sha256').update(all).digest('hex').slice(0, 16)}`;
 }
 

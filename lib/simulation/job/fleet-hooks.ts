@@ -8,6 +8,8 @@ export interface FleetHooks {
   onRoom(): void;
   /** Share of the price of on-demand capacity that a second of this job costs. */
   billedShare(job: SimJob): number;
+  /** Instances of a type that warm pools may hold now. */
+  warmPoolLimit(instanceType: string): number;
   /** A start of the job begins its steps here; undefined = the checkpoint that it loads cannot be read. */
   onResume(job: SimJob, step: number): void;
 }

@@ -7,17 +7,9 @@ import { HeldInstances } from './held-instances';
 import { heldMs, isLive, type Shape, type SimJob } from './job';
 import { viewOf } from './job-view';
 import { resumeStep } from './resume-step';
+import { GRACE_MS, LOOKS_MS, leavesEarlyMs, SAVE_MS, STOP_MS, UPLOAD_MS } from './service-times';
 import { Stepping } from './stepping';
-
-const UPLOAD_MS = 60_000;
-const STOP_MS = 120_000;
-/** SIGTERM, then 120 s: https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-dockerfile.html */
-const GRACE_MS = 120_000;
-const SAVE_MS = 60_000;
-/** The driver looks this often (containers/driver/slipway_driver/hand_over.py). */
-const LOOKS_MS = 30_000;
-/** As containers/driver/slipway_driver/process_environment.py: the trainer leaves this long before its limit. */
-const reserveMs = (runtimeMs: number): number => Math.min(900_000, 0.05 * runtimeMs);
+import { type WarmPool, WarmPools } from './warm-pools';
 
 /** Jobs of the service as they live: instances, start-up, steps, interruptions, limits of time, and their ends. */
 export class Fleet {
@@ -26,6 +18,7 @@ export class Fleet {
   /** In the order in which they wait for instances. */
   private readonly pending: SimJob[] = [];
   private readonly instances = new HeldInstances();
+  readonly pools: WarmPools;
   /** Ms from StopTrainingJob to Stopped of a job. */
   stopMsOf: (job: SimJob) => number | undefined = () => undefined;
 
@@ -33,7 +26,13 @@ export class Fleet {
     private readonly clock: VirtualClock,
     private readonly capacity: Capacity,
     private readonly hooks: FleetHooks,
-  ) {}
+  ) {
+    const onChange = (job: SimJob, { shapes, endedAt }: WarmPool) => {
+      this.instances.hold(job, shapes, endedAt === undefined ? 1 : -1);
+      this.freed();
+    };
+    this.pools = new WarmPools(clock, { limitOf: (type) => hooks.warmPoolLimit(type), onChange });
+  }
 
   /** A job whose create was accepted. */
   add(job: SimJob): void {
@@ -78,15 +77,15 @@ export class Fleet {
     if (!isLive(job)) return;
     const { now } = this.clock;
     this.endStart(job, false);
-    this.release(job);
+    const held = this.release(job);
     for (const timer of job.timers) timer.cancel();
     job.timers.clear();
     job.failureReason = reason;
     job.endedAt = job.startedAt === undefined ? undefined : now;
     if (status === 'Completed' && job.truth && job.stepping) job.truth.resultStep = job.stepping.at;
+    if (held) this.pools.retain(job, held);
     this.turn(job, status, secondaryStatus, job.endedAt ?? now);
-    this.hooks.onRoom();
-    this.give();
+    this.freed();
   }
 
   /** The service takes the instances away and gives others later. */
@@ -149,8 +148,13 @@ export class Fleet {
     return [...this.alive].filter(isLive);
   }
 
+  private freed(): void {
+    this.hooks.onRoom();
+    this.give();
+  }
+
   private queue(job: SimJob): void {
-    if (!isLive(job)) return;
+    if (!isLive(job) || this.startWarm(job)) return;
     job.pendingSince = this.clock.now;
     this.pending.push(job);
     this.give();
@@ -166,9 +170,17 @@ export class Fleet {
     });
   }
 
+  /** In the instances that a job before it left; the first start of a job alone takes them. */
+  private startWarm(job: SimJob): boolean {
+    const pool = job.startedAt === undefined ? this.pools.claim(job) : undefined;
+    if (pool) this.start(job, pool.shapes);
+    return pool !== undefined;
+  }
+
   private start(job: SimJob, chosen: readonly Shape[]): void {
     const { now } = this.clock;
-    this.pending.splice(this.pending.indexOf(job), 1);
+    const place = this.pending.indexOf(job);
+    if (place >= 0) this.pending.splice(place, 1);
     job.pendingSince = undefined;
     job.held = chosen;
     job.chosen = chosen;
@@ -191,8 +203,9 @@ export class Fleet {
     const runtimeMs = (job.request.StoppingCondition?.MaxRuntimeInSeconds ?? 86_400) * 1000;
     this.whileHeld(job, runtimeMs - job.heldMs, () => this.cut(job, 'MaxRuntimeExceeded'));
     if (!job.truth?.isBuiltin) return;
-    const early = reserveMs(runtimeMs) + 2 * job.secondsPerStep * 1000 + 2 * SAVE_MS;
-    this.whileHeld(job, runtimeMs - early, () => this.leave(job, 'the deadline of the attempt is near'));
+    this.whileHeld(job, runtimeMs - leavesEarlyMs(job, runtimeMs), () =>
+      this.leave(job, 'the deadline of the attempt is near'),
+    );
   }
 
   private beginSteps(job: SimJob): void {
@@ -265,11 +278,13 @@ export class Fleet {
     job.pendingSince = undefined;
   }
 
-  private release(job: SimJob): void {
-    if (!job.held) return;
+  /** Gives its instances back. */
+  private release(job: SimJob): readonly Shape[] | undefined {
+    const { held } = job;
+    if (held) this.instances.hold(job, held, -1);
     job.heldMs = heldMs(job, this.clock.now);
-    this.instances.hold(job, job.held, -1);
     job.held = undefined;
+    return held;
   }
 
   private turn(job: SimJob, status: string, secondaryStatus: string, endedAt?: SimMs): void {

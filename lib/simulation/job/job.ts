@@ -2,6 +2,7 @@ import type { CreateProcessingJobCommandInput, CreateTrainingJobCommandInput } f
 import type { Scheduled, SimMs } from '../core/clock';
 import type { RunTruth } from './run-truth';
 import type { Stepping } from './stepping';
+import type { WarmPool } from './warm-pools';
 
 export interface Shape {
   instanceType: string;
@@ -70,8 +71,8 @@ export interface SimJob {
   timers: Set<Scheduled>;
   /** When StopTrainingJob was accepted. */
   stopAt: SimMs | undefined;
-  /** Quota of a warm pool that it left, until then. */
-  poolUntil: SimMs | undefined;
+  /** The warm pool that it left. */
+  pool: WarmPool | undefined;
 }
 
 export const isLive = (job: Pick<SimJob, 'status' | 'deletedAt'>): boolean =>

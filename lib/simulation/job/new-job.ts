@@ -37,7 +37,7 @@ export function newJob(name: string, kind: SimJob['kind'], request: JobRequest, 
     history: [],
     timers: new Set(),
     stopAt: undefined,
-    poolUntil: undefined,
+    pool: undefined,
   };
 }
 

@@ -3,6 +3,7 @@ import type {
   CreateTrainingJobCommandInput,
   DescribeProcessingJobCommandInput,
   DescribeTrainingJobCommandInput,
+  DescribeTrainingJobResponse,
   ListTagsCommandInput,
   ListTrainingJobsCommandInput,
   StopProcessingJobCommandInput,
@@ -16,6 +17,7 @@ import type { Invocation } from '../core/invocation';
 import { serviceError } from '../core/service-error';
 import type { Fleet } from '../job/fleet';
 import { type JobView, type SimJob, shapeCount, wantedShapes } from '../job/job';
+import { keptMs } from '../job/warm-pools';
 import { type AccountLimits, type Pool, perJobQuota, poolsOf } from './limits';
 import type { Usage } from './usage';
 
@@ -139,12 +141,15 @@ export class SimSageMaker {
   /** Why the account's quotas refuse it. With several shapes to choose from, one that they allow is enough. */
   private quotaRefusal(request: SimJob['request'], kind: SimJob['kind']): string | undefined {
     const pool: Pool = kind === 'processing' ? 'processing' : request.EnableManagedSpotTraining ? 'spot' : 'training';
+    const own = this.fleet.pools.matching(request)?.pool?.shapes ?? [];
+    const taken = poolsOf(own, pool);
     const refusals = wantedShapes(request).map((shapes) => {
       const perJob = this.limits.of(perJobQuota(pool), this.now());
       if (shapeCount(shapes) > perJob) return limitText(perJobQuota(pool), perJob, 0, shapeCount(shapes));
       for (const [name, count] of poolsOf(shapes, pool)) {
         const limit = this.limits.of(name, this.now());
-        const used = this.usage.of(name);
+        // Instances of the warm pool that the job would get are counted already.
+        const used = this.usage.of(name) - (taken.get(name) ?? 0);
         if (used + count > limit) return limitText(name, limit, used, count);
       }
       return undefined;
@@ -186,7 +191,8 @@ export class SimSageMaker {
     const known = this.described.get(view);
     if (known) return known;
     const answer = this.answerOf(name, job, view);
-    this.described.set(view, answer);
+    // A warm pool changes without the job.
+    if (!job.pool) this.described.set(view, answer);
     return answer;
   }
 
@@ -206,6 +212,7 @@ export class SimSageMaker {
       TrainingEndTime: dateOf(view.endedAt),
       TrainingTimeInSeconds: view.trainingSeconds,
       BillableTimeInSeconds: view.billableSeconds,
+      WarmPoolStatus: warmPoolStatus(job, this.now()),
       SecondaryStatusTransitions: job.history
         .filter(({ at }) => at <= view.at)
         .map(({ at, secondaryStatus }) => ({ Status: secondaryStatus, StartTime: dateAt(at) })),
@@ -268,6 +275,17 @@ export class SimSageMaker {
       $metadata: {},
     };
   }
+}
+
+/** `InUse` is left out: who asks looks at jobs that are over. */
+function warmPoolStatus(job: SimJob, now: SimMs): DescribeTrainingJobResponse['WarmPoolStatus'] {
+  const { pool } = job;
+  if (!pool) return undefined;
+  return {
+    Status: pool.endedAt === undefined ? 'Available' : pool.reusedBy === undefined ? 'Terminated' : 'Reused',
+    ...(pool.endedAt !== undefined && { ResourceRetainedBillableTimeInSeconds: Math.round(keptMs(job, now) / 1000) }),
+    ...(pool.reusedBy !== undefined && { ReusedByJob: pool.reusedBy }),
+  };
 }
 
 const dateOf = (at: SimMs | undefined): Date | undefined => (at === undefined ? undefined : dateAt(at));

@@ -1,4 +1,5 @@
 import { isLive, type Shape, type SimJob } from '../job/job';
+import type { WarmPool } from '../job/warm-pools';
 import { type Pool, poolsOf } from './limits';
 
 /** The pool that a job's instances count in. */
@@ -8,12 +9,15 @@ export const poolOfJob = ({ kind, spot }: Pick<SimJob, 'kind' | 'spot'>): Pool =
 /** A job holds its quota from its create on, also while it waits or stops. */
 export const shapesInUse = (job: SimJob): readonly Shape[] => job.held ?? job.wanted[0] ?? [];
 
-/** What live jobs take of each quota, by name. */
+/** What live jobs, and the warm pools of those that are over, take of each quota, by name. */
 export class Usage {
   private readonly used = new Map<string, number>();
   private isStale = true;
 
-  constructor(private readonly jobs: () => Iterable<SimJob>) {}
+  constructor(
+    private readonly jobs: () => Iterable<SimJob>,
+    private readonly pools: () => Iterable<{ job: SimJob; pool: WarmPool }>,
+  ) {}
 
   /** Jobs came, went or took other instances. */
   changed(): void {
@@ -29,10 +33,12 @@ export class Usage {
     this.isStale = false;
     this.used.clear();
     for (const job of this.jobs()) {
-      if (!isLive(job)) continue;
-      for (const [name, count] of poolsOf(shapesInUse(job), poolOfJob(job))) {
-        this.used.set(name, (this.used.get(name) ?? 0) + count);
-      }
+      if (isLive(job)) this.take(shapesInUse(job), poolOfJob(job));
     }
+    for (const { job, pool } of this.pools()) this.take(pool.shapes, poolOfJob(job));
+  }
+
+  private take(shapes: readonly Shape[], pool: Pool): void {
+    for (const [name, count] of poolsOf(shapes, pool)) this.used.set(name, (this.used.get(name) ?? 0) + count);
   }
 }

@@ -1,3 +1,4 @@
+import { instanceQuota } from '../../catalog/quotas';
 import type { Descriptor } from '../../spec/descriptor';
 import { loadRun } from '../../spec/load';
 import { CallFaults, Kills } from '../core/call-faults';
@@ -87,9 +88,13 @@ export class World {
       onChange: (job) => this.onJobChange(job),
       onRoom: () => this.onRoom(),
       billedShare: (job) => this.prices.billedShare(job),
+      warmPoolLimit: (type) => this.limits.of(instanceQuota(type, 'warm-pool').name, clock.now),
       onResume: (job, step) => this.watch.onResume(job, step),
     });
-    this.usage = new Usage(() => this.fleet.live());
+    this.usage = new Usage(
+      () => this.fleet.live(),
+      () => this.fleet.pools.waiting(),
+    );
     this.table = new SimTable({
       now: () => clock.now,
       epochSeconds: () => (EPOCH_MS + clock.now) / 1000,

@@ -38,3 +38,10 @@ export const email = z.email('must be an e-mail address');
 export const MOST = 2_147_483_647;
 export const unique = <T extends z.ZodType>(list: T) =>
   list.refine((items) => new Set(items as unknown[]).size === (items as unknown[]).length, 'must name each entry once');
+/** An IPv4 block. That the address is the first of its block is a rule's business, which can name the right one. */
+export const cidr = z
+  .string()
+  .regex(
+    /^((25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(25[0-5]|2[0-4]\d|1?\d?\d)\/(3[0-2]|[12]?\d)$/,
+    'must be a block of IPv4 addresses such as 10.64.0.0/16',
+  );

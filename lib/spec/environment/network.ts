@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ec2Id, s3Prefix, unique, zone, zoneId } from './formats';
+import { cidr, ec2Id, s3Prefix, unique, zone, zoneId } from './formats';
 
 /** Services that scripts call from a locked network beside S3; each has an interface endpoint. */
 export const ENDPOINT_SERVICES = [
@@ -43,6 +43,19 @@ export const network = z.strictObject({
           securityGroupIds: ['sg-0123456789abcdef0'],
         },
       ],
+    }),
+  cidr: cidr.optional().meta({
+    description:
+      'Addresses of the VPC that the stack makes, a block from /16 to /21: an eighth of it for the jobs of each zone. Another block makes a new VPC.',
+    default: '10.64.0.0/16',
+    examples: ['10.80.0.0/16'],
+  }),
+  reserved: unique(z.array(cidr))
+    .optional()
+    .meta({
+      description: 'Blocks that `cidr` must not overlap: of peered networks, and of those behind a transit gateway.',
+      default: [],
+      examples: [['10.0.0.0/14', '192.168.0.0/16']],
     }),
   availabilityZoneIds: z
     .union(

@@ -23,7 +23,7 @@ const HANDLERS = [
 
 /** The bundles that the constructs deploy, made when a fresh clone has none yet. */
 export function ensureHandlers(): void {
-  if (HANDLERS.every((name) => existsSync(path.join(ROOT, 'dist', 'handlers', name, 'index.js')))) return;
+  if (HANDLERS.every((name) => existsSync(path.join(ROOT, 'dist', 'handlers', name, 'index.mjs')))) return;
   execFileSync(process.execPath, ['scripts/build.mjs', 'handlers'], { cwd: ROOT, stdio: 'inherit' });
 }
 

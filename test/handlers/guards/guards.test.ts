@@ -192,6 +192,26 @@ describe('the guard of updates', () => {
     await expect(onEvent(deps, guarded.update({ storage }, { storage: old }))).rejects.toThrow(message);
   });
 
+  test.each([
+    [undefined, 'kms', 'aes256'],
+    ['aes256', 'kms', 'aes256'],
+    ['kms', 'aes256', 'kms'],
+  ])('fails: a repository made with %s cannot get %s, live runs or not', async (old, repository, stays) => {
+    await expect(onEvent(deps, guarded.update({ repository }, { repository: old }))).rejects.toThrow(
+      `image.encryption: must stay ${stays}, with which the repository of the environment was made, got ${repository}; write image: { encryption: ${stays} }`,
+    );
+  });
+
+  test.each([
+    ['aes256', 'aes256'],
+    [undefined, 'aes256'],
+    ['aes256', 'none'],
+    ['none', 'kms'],
+    [undefined, undefined],
+  ])('an update from a repository with %s to %s goes on', async (old, repository) => {
+    await expect(onEvent(deps, guarded.update({ repository }, { repository: old }))).resolves.toBeDefined();
+  });
+
   describe('updates a stack of version 0.1.0', () => {
     const old = { storage: undefined, teams: undefined, zones: undefined, movedSubnets: undefined, fingerprint: 'v1' };
 

@@ -99,6 +99,7 @@ export const VARIATIONS: readonly Variation[] = [
   { option: 'image.base', values: [{ image: { base: 'smp-2.8.0' } }] },
   { option: 'image.build', values: [{ image: { build: true } }] },
   { option: 'image.uri', values: [{ image: { uri: OWN_IMAGE } }] },
+  { option: 'image.encryption', values: [{ image: { encryption: 'aes256' } }] },
   { option: 'quotas.enforce', values: [{ quotas: { enforce: 'warn' } }] },
   { option: 'quotas.requestIncrease', values: [{ quotas: { requestIncrease: true } }] },
   { option: 'quotas.require', values: [{ quotas: { require: [{ instanceType: 'ml.p5.48xlarge', count: 2 }] } }] },
@@ -150,6 +151,38 @@ export const VARIATIONS: readonly Variation[] = [
   },
   { option: 'queue.backend', values: [{ queue: { backend: 'slipway' } }] },
   { option: 'queue.preemption', values: [{ queue: { preemption: { afterMinutes: 0 } } }] },
+  { option: 'network.cidr', values: [{ network: { cidr: '10.80.0.0/18' } }] },
+  { option: 'iam.permissionsBoundary', values: [{ iam: { permissionsBoundary: 'ml-boundary' } }] },
+  { option: 'iam.rolePath', values: [{ iam: { rolePath: '/ml/' } }, { iam: { rolePath: '/other/' } }] },
+  { option: 'iam.rolePrefix', values: [{ iam: { rolePrefix: 'acme-' } }] },
+  { option: 'tags', values: [{ tags: { CostCenter: '1234' } }] },
+  {
+    option: 'iam.oidcProvider',
+    values: [
+      {
+        iam: {
+          oidcProvider: 'arn:aws:iam::111122223333:oidc-provider/gitlab.com',
+          oidcSubjects: ['project_path:a/b:*'],
+        },
+      },
+    ],
+  },
+  {
+    option: 'iam.oidcSubjects',
+    values: [
+      {
+        iam: {
+          oidcProvider: 'arn:aws:iam::111122223333:oidc-provider/gitlab.com',
+          oidcSubjects: ['project_path:c/d:*'],
+        },
+      },
+    ],
+  },
+  { option: 'network.reserved', values: [{ network: { reserved: ['10.0.0.0/16'] } }] },
+  { option: 'secrets.allowedPrefix', values: [{ secrets: { allowedPrefix: 'slipway/{team}/' } }] },
+  { option: 'logging.kms', values: [{ logging: { kms: false } }] },
+  { option: 'logging.retentionDays', values: [{ logging: { retentionDays: 365 } }] },
+  { option: 'protection.tableDeletionProtection', values: [{ protection: { tableDeletionProtection: true } }] },
   { option: 'protection.terminationProtection', values: [{ protection: { terminationProtection: false } }] },
 ];
 

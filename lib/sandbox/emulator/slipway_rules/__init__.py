@@ -16,6 +16,7 @@ from slipway_rules import (
     service_principals,
     size_limits,
     subnet_ranges,
+    subnet_zones,
 )
 
 RULES = {
@@ -30,6 +31,7 @@ RULES = {
     "service-principals": service_principals,
     "size-limits": size_limits,
     "subnet-ranges": subnet_ranges,
+    "subnet-zones": subnet_zones,
 }
 
 

@@ -1,0 +1,89 @@
+import { isCancel, type Option, select, text } from '@clack/prompts';
+import { findInstanceType, INSTANCE_TYPES, nearestInstanceTypes } from '../../catalog/instances';
+import { nearest } from '../../catalog/nearest';
+import { REGIONS } from '../../catalog/regions';
+import { orList } from '../../spec/issue';
+import { UsageError } from '../exit';
+
+export const CI_SYSTEMS = ['github', 'gitlab'] as const;
+export type CiSystem = (typeof CI_SYSTEMS)[number];
+
+export interface InitOptions {
+  region?: string;
+  team?: string;
+  instanceType?: string;
+  ci?: string;
+  /** Where npm finds slipway. */
+  package?: string;
+  run?: boolean;
+  yes?: boolean;
+  json?: boolean;
+}
+
+/** What a project is made for. */
+export interface Answers {
+  region: string;
+  team: string;
+  instanceType: string;
+  ci?: CiSystem;
+}
+
+const DEFAULTS = { region: 'us-west-2', team: 'research', instanceType: 'ml.p5.48xlarge' };
+const TEAM = /^[a-z][a-z0-9]{0,11}$/;
+
+/** The options, and what a person answers on a terminal for those that are not given; `--yes` and `--json` take the defaults. */
+export async function answersOf(options: InitOptions): Promise<Answers> {
+  requireValid(options);
+  const asks = process.stdin.isTTY && !options.yes && !options.json;
+  const ask = async (name: keyof typeof DEFAULTS, question: () => Promise<string | symbol>): Promise<string> => {
+    const given = options[name];
+    if (given !== undefined || !asks) return given ?? DEFAULTS[name];
+    const answer = await question();
+    if (isCancel(answer)) throw new UsageError('init: not confirmed; nothing was written');
+    return String(answer);
+  };
+  return {
+    region: await ask('region', () =>
+      select({ message: 'Region', options: REGION_OPTIONS, initialValue: 'us-west-2' }),
+    ),
+    team: await ask('team', () =>
+      text({ message: 'Team', initialValue: DEFAULTS.team, validate: (name) => teamProblem(name ?? '') }),
+    ),
+    instanceType: await ask('instanceType', () => select({ message: 'Instance type', options: TYPE_OPTIONS })),
+    ci: options.ci as CiSystem | undefined,
+  };
+}
+
+const REGION_OPTIONS: Option<string>[] = Object.keys(REGIONS).map((value) => ({ value, label: value }));
+const gpuTypes = INSTANCE_TYPES.filter(({ accelerator }) => accelerator?.kind === 'gpu');
+const TYPE_OPTIONS: Option<string>[] = gpuTypes.map(({ name }) => ({ value: name, label: name }));
+
+function teamProblem(team: string): string | undefined {
+  return TEAM.test(team)
+    ? undefined
+    : `must be 1-12 lower-case letters or digits, the first a letter, got ${team}; choose a shorter name such as nlp`;
+}
+
+function requireValid({ region, team, instanceType, ci }: InitOptions): void {
+  const problems = [
+    region !== undefined && !(region in REGIONS) && regionProblem(region),
+    team !== undefined && teamProblem(team) && `--team: ${teamProblem(team)}`,
+    instanceType !== undefined && typeProblem(instanceType),
+    ci !== undefined &&
+      !CI_SYSTEMS.includes(ci as CiSystem) &&
+      `--ci: must be ${orList(CI_SYSTEMS)}, got ${ci}; leave it out for none`,
+  ].filter((problem) => typeof problem === 'string');
+  if (problems.length > 0) throw new UsageError(problems.join('\n'));
+}
+
+const regionProblem = (region: string): string =>
+  `--region: must be a region with SageMaker, got ${region}; use ${orList(nearest(region, Object.keys(REGIONS)))}`;
+
+function typeProblem(type: string): string | undefined {
+  const found = findInstanceType(type);
+  if (!found)
+    return `--instance-type: must be a SageMaker training instance type, got ${type}; use ${orList(nearestInstanceTypes(type))}`;
+  if (!gpuTypes.includes(found))
+    return `--instance-type: must have NVIDIA GPUs for the first run, got ${type}; use ml.g5.12xlarge or ml.p5.48xlarge, and write a run file of your own for ${type}`;
+  return undefined;
+}

@@ -1,0 +1,57 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { EXIT, UsageError } from '../exit';
+import { json, type Terminal } from '../terminal';
+import { answersOf, type InitOptions } from './answers';
+import { type NewFile, ownVersion, projectFiles, runFile } from './project';
+import { fileSpecifier, slipwaySpecifier } from './where-from';
+
+/**
+ * `slipway init [DIR]`: a CDK app of one's own around this package, with an environment file, a run file and a test; with `--run` the
+ * run file alone. Never overwrites.
+ */
+export async function init(directory: string, options: InitOptions, terminal: Terminal): Promise<number> {
+  const answers = await answersOf(options);
+  const name = packageName(directory);
+  const files = options.run ? [runFile(answers)] : projectFiles(name, answers, specifier(directory, options.package));
+  requireFree(directory, files);
+  for (const { to, text } of files) {
+    mkdirSync(path.dirname(path.join(directory, to)), { recursive: true });
+    writeFileSync(path.join(directory, to), text);
+  }
+  const written = files.map(({ to }) => path.join(directory, to));
+  if (options.json) terminal.out(json({ files: written }));
+  else for (const line of said(directory, files, options.run ?? false)) terminal.err(line);
+  return EXIT.done;
+}
+
+/** A name that npm takes, after the folder: https://docs.npmjs.com/cli/v10/configuring-npm/package-json#name */
+function packageName(directory: string): string {
+  const name = path
+    .basename(path.resolve(directory))
+    .toLowerCase()
+    .replace(/[^a-z0-9-]+/g, '-');
+  return name.replace(/^-+|-+$/g, '') || 'training';
+}
+
+/** What `--package` names: a path to a packed tarball or a folder, or a version. */
+function specifier(directory: string, given: string | undefined): string {
+  if (given === undefined) return slipwaySpecifier(directory, ownVersion());
+  return existsSync(given) ? fileSpecifier(directory, given) : given;
+}
+
+function requireFree(directory: string, files: readonly NewFile[]): void {
+  const taken = files.filter(({ to }) => existsSync(path.join(directory, to)));
+  if (taken.length === 0) return;
+  throw new UsageError(
+    `${directory}: must not hold ${taken.map(({ to }) => to).join(', ')} yet; name another folder, or remove them`,
+  );
+}
+
+function said(directory: string, files: readonly NewFile[], onlyRun: boolean): string[] {
+  const wrote = `wrote ${files.map(({ to }) => path.join(directory, to)).join(', ')}`;
+  const there = path.resolve(directory) === process.cwd() ? '' : `cd ${directory} && `;
+  return onlyRun
+    ? [`${wrote}; next: slipway validate ${path.join(directory, files[0]?.to ?? '')}`]
+    : [wrote, `next: ${there}npm install && npm test`];
+}

@@ -1,0 +1,117 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { memoryIssues } from '../../admission';
+import { checkRun } from '../../rules';
+import { hasErrors } from '../../spec/issue';
+import { loadRun } from '../../spec/load';
+import { packageRoot } from '../driver';
+import { UsageError } from '../exit';
+import { json } from '../terminal';
+import type { Answers, CiSystem } from './answers';
+
+/** A file of a new project. */
+export interface NewFile {
+  /** Path below the project's folder. */
+  to: string;
+  text: string;
+}
+
+/** Files that are copied with `{{words}}` filled in, and where they go. npm leaves out files called .gitignore. */
+const COPIED: Readonly<Record<string, string>> = {
+  'tsconfig.json': 'tsconfig.json',
+  'bin/app.ts': 'bin/app.ts',
+  'test/environment.test.ts': 'test/environment.test.ts',
+  'test/smoke/run.yaml': 'test/smoke/run.yaml',
+  'test/smoke/hello.py': 'test/smoke/hello.py',
+  'README.md': 'README.md',
+  gitignore: '.gitignore',
+};
+const PIPELINES: Readonly<Record<CiSystem, [from: string, to: string]>> = {
+  github: ['ci/github.yaml', '.github/workflows/slipway.yaml'],
+  gitlab: ['ci/gitlab.yaml', '.gitlab-ci.yml'],
+};
+/** Models of the first run, the largest that fits is taken. */
+const FIRST_MODELS = ['llama3-8b', 'llama3.2-3b', 'llama3.2-1b', 'gpt-tiny'];
+
+interface Manifest {
+  version: string;
+  peerDependencies: Record<string, string>;
+  devDependencies: Record<string, string>;
+}
+
+/** Every file of a CDK app of one's own. @param slipway what package.json names as the version of slipway */
+export function projectFiles(name: string, answers: Answers, slipway: string): NewFile[] {
+  const words = { name, ...answers };
+  const copied = Object.entries({ ...COPIED, ...(answers.ci && Object.fromEntries([PIPELINES[answers.ci]])) });
+  return [
+    { to: 'package.json', text: `${json(packageJson(name, slipway))}\n` },
+    { to: 'cdk.json', text: `${json(cdkJson())}\n` },
+    ...copied.map(([from, to]) => ({ to, text: filled(readPackaged(`templates/project/${from}`), words) })),
+    { to: 'environments/research.yaml', text: environmentFile(answers) },
+    runFile(answers),
+  ];
+}
+
+/** The run file alone. */
+export const runFile = ({ instanceType, region }: Pick<Answers, 'instanceType' | 'region'>): NewFile => ({
+  to: 'runs/first-run.yaml',
+  text: firstRun(instanceType, region),
+});
+
+/** Version of this installation. */
+export const ownVersion = (): string => manifest().version;
+
+const readPackaged = (file: string): string => readFileSync(path.join(packageRoot(), file), 'utf8');
+const manifest = (): Manifest => JSON.parse(readPackaged('package.json')) as Manifest;
+
+/** Only these words: CI files have braces of their own. */
+const filled = (text: string, words: { name: string; region: string; team: string }): string =>
+  text.replace(/\{\{(name|region|team)\}\}/g, (_, word: 'name' | 'region' | 'team') => words[word]);
+
+/** Exact versions, those that this package is tested with; aws-cdk-lib and constructs are its peers. */
+function packageJson(name: string, slipway: string): object {
+  const { peerDependencies, devDependencies } = manifest();
+  const pinned = (names: readonly string[]) => Object.fromEntries(names.map((each) => [each, devDependencies[each]]));
+  return {
+    name,
+    private: true,
+    scripts: { test: 'vitest run', types: 'tsc', synth: 'cdk synth', diff: 'cdk diff', deploy: 'cdk deploy --all' },
+    dependencies: { ...pinned(Object.keys(peerDependencies)), slipway },
+    devDependencies: pinned(['@types/node', 'aws-cdk', 'tsx', 'typescript', 'vitest']),
+  };
+}
+
+/** The feature flags of this package's own app, under which its templates are tested. */
+function cdkJson(): object {
+  const { context } = JSON.parse(readPackaged('cdk.json')) as { context: Record<string, unknown> };
+  const { environment: _own, ...flags } = context;
+  return { app: 'npx tsx bin/app.ts', output: 'cdk.out', context: flags };
+}
+
+function environmentFile({ region, team, instanceType }: Answers): string {
+  const allowed = `allowedInstanceTypes: ["${instanceType}", "ml.g5.*", "ml.m5.*", "ml.c5.*"]`;
+  return readPackaged('environments/starter.yaml')
+    .replace(/^name: starter\b */m, (found) => 'name: research'.padEnd(found.length))
+    .replace(/^ {2}us-west-2: \{\} */m, (found) => `  ${region}: {}`.padEnd(found.length))
+    .replace(/^ {2}research: \{ principals: \[\] \} */m, (found) =>
+      `  ${team}: { principals: [] }`.padEnd(found.length),
+    )
+    .replace(/allowedInstanceTypes: .*$/m, allowed)
+    .replace(/instanceType: ml\.p5\.48xlarge/, `instanceType: ${instanceType}`);
+}
+
+/** The largest of a few models that trains on two instances of a type. */
+function firstRun(instanceType: string, region: string): string {
+  const starter = readPackaged('runs/starter.yaml').replace(/instanceType: .*$/m, `instanceType: ${instanceType}`);
+  const texts = FIRST_MODELS.map((preset) => starter.replace('preset: llama3-8b', `preset: ${preset}`));
+  const fitting = texts.find((text) => fits(text, region));
+  if (fitting) return fitting;
+  throw new UsageError(
+    `--instance-type: must be one that the built-in trainer runs on, got ${instanceType}; use ml.g5.12xlarge or ml.p5.48xlarge`,
+  );
+}
+
+function fits(text: string, region: string): boolean {
+  const { value } = loadRun(text);
+  return value !== undefined && !hasErrors([...checkRun(value, { region }), ...memoryIssues(value, region)]);
+}

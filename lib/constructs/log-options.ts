@@ -1,0 +1,20 @@
+import { CfnResource, type IAspect } from 'aws-cdk-lib';
+import type { IConstruct } from 'constructs';
+
+export interface LogOptions {
+  /** Whether log groups keep the key that their construct gave them. */
+  readonly kms: boolean;
+  /** Days for which lines are kept, one of the values that CloudWatch Logs takes. */
+  readonly retentionDays: number;
+}
+
+/** Encryption and retention of every log group in a scope. */
+export class ApplyLogOptions implements IAspect {
+  constructor(private readonly options: LogOptions) {}
+
+  visit(node: IConstruct): void {
+    if (!CfnResource.isCfnResource(node) || node.cfnResourceType !== 'AWS::Logs::LogGroup') return;
+    node.addPropertyOverride('RetentionInDays', this.options.retentionDays);
+    if (!this.options.kms) node.addPropertyDeletionOverride('KmsKeyId');
+  }
+}

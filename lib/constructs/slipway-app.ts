@@ -1,0 +1,36 @@
+import type { App } from 'aws-cdk-lib';
+import { EnvironmentStack } from './environment-stack';
+import { type EnvironmentToMake, readEnvironments } from './read-environments';
+
+export interface SlipwayAppProps {
+  /** Folder whose environment files are all deployed; wins over `file`. @default - the context value `environments` */
+  readonly folder?: string;
+  /** One environment file. @default - the context value `environment`; without any, the files of the folder `environments` */
+  readonly file?: string;
+}
+
+/**
+ * Adds one stack per Region of each environment file to an app, named `Slipway-<name>-<region>`. What is wrong with the files is
+ * printed to stderr.
+ *
+ * ```ts
+ * slipwayApp(new App());
+ * ```
+ * @throws when a file has an error; nothing was added then
+ */
+export async function slipwayApp(app: App, props: SlipwayAppProps = {}): Promise<EnvironmentStack[]> {
+  const { environments, problems } = await readEnvironments({
+    folder: props.folder ?? app.node.tryGetContext('environments'),
+    file: props.file ?? app.node.tryGetContext('environment'),
+  });
+  for (const problem of problems) console.error(problem.text);
+  const errors = problems.filter(({ level }) => level === 'error').length;
+  if (errors > 0)
+    throw new Error(`environment files: must have no errors, got ${errors}; correct what is printed above`);
+  return environments.map((environment) => stackOf(app, environment));
+}
+
+function stackOf(app: App, { spec, ...rest }: EnvironmentToMake): EnvironmentStack {
+  const env = { account: spec.account ?? process.env.CDK_DEFAULT_ACCOUNT, region: spec.region };
+  return new EnvironmentStack(app, `Slipway-${spec.name}-${spec.region}`, { spec, env, ...rest });
+}

@@ -1,0 +1,60 @@
+import { nextProgress } from './hang';
+import type { Observed } from './observed';
+import type { Attempt, EpochMs, RunRecord } from './record';
+import { newestCommitted } from './resume';
+import { addUsd, attemptCostUsd } from './spend';
+import { stepsOf } from './step-times';
+
+/** The driver beats every minute until training ends. */
+const BEAT_MS = 60_000;
+/** After StopTrainingJob the containers have this long: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_StopTrainingJob.html */
+const STOP_MS = 120_000;
+
+/** The end of an attempt of whose job the service keeps nothing, booked as far as it was seen to live. */
+export function goneAttempt(
+  record: RunRecord,
+  attempt: Attempt,
+  observed: Observed,
+  reason: string,
+  failureClass: 'deleted' | 'collision',
+  now: EpochMs,
+): Partial<RunRecord> & { attempt: Attempt } {
+  const progress = nextProgress(attempt, observed.heartbeat, now);
+  const steps = stepsOf(progress);
+  const beatAt = observed.heartbeat?.attempt === attempt.number ? observed.heartbeat.writtenAt : undefined;
+  const endedAt = lastSeenAlive(attempt, beatAt, now);
+  // Of a job that was never described the first step is the earliest that is known.
+  const trainingStartedAt = attempt.trainingStartedAt ?? progress?.starts?.[0]?.firstStepAt ?? undefined;
+  const costUsd = attemptCostUsd(record, { ...attempt, trainingStartedAt }, endedAt);
+  return {
+    attempt: {
+      ...attempt,
+      trainingStartedAt,
+      progress,
+      firstStep: attempt.firstStep ?? steps.first,
+      lastStep: steps.last ?? attempt.lastStep,
+      phase: 'ended',
+      endedAt,
+      failureClass,
+      reason,
+      status: 'Deleted',
+      costUsd,
+    },
+    committed: newestCommitted(record, observed),
+    spentUsd: addUsd(record.spentUsd, costUsd),
+  };
+}
+
+/**
+ * When a job ended of which the service keeps nothing: with its last heartbeat, with the stop that was sent, or when the service last said
+ * that it was alive without beats, whichever is the latest. Only a job that is over can be deleted (DeleteTrainingJob), so that it was billed
+ * until then. Without `beatAt`, of a heartbeat read just now, it ended when it was first missed: the beat that the record remembers may be an hour old.
+ */
+function lastSeenAlive(attempt: Attempt, beatAt: EpochMs | undefined, now: EpochMs): EpochMs {
+  const { absentSince: missedAt = now, aliveAt = 0, stop } = attempt;
+  if (beatAt === undefined) return missedAt;
+  const stoppedAt = stop?.sentAt === undefined ? 0 : stop.sentAt + STOP_MS;
+  const seenAt = Math.max(beatAt + BEAT_MS, stoppedAt, aliveAt);
+  // A beat after the job was missed: our clock is behind that of S3.
+  return beatAt > missedAt ? seenAt : Math.min(missedAt, seenAt);
+}

@@ -1,0 +1,96 @@
+import type { Scheduled, SimMs, VirtualClock } from '../core/clock';
+import type { Shape, SimJob } from './job';
+
+/** Instances that the service keeps after a job for the next one that asks for the same. */
+export interface WarmPool {
+  shapes: readonly Shape[];
+  since: SimMs;
+  /** When it was taken over or expired; undefined while it waits. */
+  endedAt: SimMs | undefined;
+  reusedBy: string | undefined;
+}
+
+export interface WarmPoolHooks {
+  /** Instances of the type that warm pools may hold (`<type> for training warm pool usage`). */
+  limitOf(instanceType: string): number;
+  /** A pool came or went: others may find room. */
+  onChange(job: SimJob, pool: WarmPool): void;
+}
+
+const keepAliveMs = ({ request }: SimJob): number => (request.ResourceConfig?.KeepAlivePeriodInSeconds ?? 0) * 1000;
+
+/**
+ * Warm pools as the Developer Guide describes them (docs/facts/training-job.md, 4.3): kept after success, a stop or an error of the code,
+ * within their own quota, billed until another job takes them over or they expire. Without quota there is none, and nobody is told.
+ */
+export class WarmPools {
+  private readonly kept = new Map<SimJob, { pool: WarmPool; expiry: Scheduled }>();
+
+  constructor(
+    private readonly clock: VirtualClock,
+    private readonly hooks: WarmPoolHooks,
+  ) {}
+
+  /** Pools that wait now: they count in the quota of their instances. */
+  waiting(): { job: SimJob; pool: WarmPool }[] {
+    return [...this.kept].map(([job, { pool }]) => ({ job, pool }));
+  }
+
+  /** The job whose instances a new one would get. */
+  matching(request: SimJob['request']): SimJob | undefined {
+    if (!request.ResourceConfig?.KeepAlivePeriodInSeconds) return undefined;
+    const wanted = signature(request);
+    return [...this.kept.keys()].find((job) => signature(job.request) === wanted);
+  }
+
+  /** A job is over that had these instances. */
+  retain(job: SimJob, shapes: readonly Shape[]): void {
+    const isFailure = /^(InternalServerError|CapacityError)/.test(job.failureReason ?? '');
+    if (keepAliveMs(job) === 0 || isFailure || !this.hasQuota(shapes)) return;
+    const pool: WarmPool = { shapes, since: this.clock.now, endedAt: undefined, reusedBy: undefined };
+    job.pool = pool;
+    const expiry = this.clock.after(keepAliveMs(job), () => this.end(job));
+    this.kept.set(job, { pool, expiry });
+    this.hooks.onChange(job, pool);
+  }
+
+  /** The pool that a new job takes over; undefined where none waits for it. */
+  claim(job: SimJob): WarmPool | undefined {
+    const before = this.matching(job.request);
+    return before && this.end(before, job.name);
+  }
+
+  private end(job: SimJob, reusedBy?: string): WarmPool | undefined {
+    const found = this.kept.get(job);
+    if (!found) return undefined;
+    found.expiry.cancel();
+    this.kept.delete(job);
+    Object.assign(found.pool, { endedAt: this.clock.now, reusedBy });
+    this.hooks.onChange(job, found.pool);
+    return found.pool;
+  }
+
+  private hasQuota(shapes: readonly Shape[]): boolean {
+    return shapes.every(({ instanceType, count }) => {
+      const others = [...this.kept.values()].flatMap(({ pool }) => pool.shapes);
+      const held = others.reduce((sum, s) => sum + (s.instanceType === instanceType ? s.count : 0), 0);
+      return held + count <= this.hooks.limitOf(instanceType);
+    });
+  }
+}
+
+/** What must be the same for one job to run on the instances of another. */
+const signature = ({ RoleArn, ResourceConfig, VpcConfig, EnableNetworkIsolation = false }: SimJob['request']): string =>
+  JSON.stringify([
+    RoleArn,
+    ResourceConfig?.InstanceType,
+    ResourceConfig?.InstanceCount,
+    ResourceConfig?.InstanceGroups,
+    ResourceConfig?.VolumeSizeInGB,
+    ResourceConfig?.VolumeKmsKeyId,
+    VpcConfig,
+    EnableNetworkIsolation,
+  ]);
+
+/** Milliseconds that a pool was kept, until now at most: what is billed beside the job. */
+export const keptMs = ({ pool }: SimJob, now: SimMs): number => (pool ? (pool.endedAt ?? now) - pool.since : 0);

@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { unique } from './formats';
+
+// What a company asks of every stack: names, paths and boundaries of roles, tags, logs.
+
+const policyArn = /^arn:aws[a-z-]*:iam::(\d{12}|aws):policy\/[\w+=,.@/-]{1,512}$/;
+const policyName = /^[\w+=,.@-]{1,128}$/;
+
+/** https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html */
+export const iam = z.strictObject({
+  permissionsBoundary: z
+    .string()
+    .refine((v) => policyArn.test(v) || policyName.test(v), 'must be the ARN or the name of a managed policy')
+    .optional()
+    .meta({
+      description:
+        'Managed policy, by ARN or by its name in the account, that bounds every role that the stack makes. Default: none.',
+      examples: ['ml-boundary', 'arn:aws:iam::111122223333:policy/ml-boundary'],
+    }),
+  rolePath: z
+    .string()
+    .regex(/^\/([\w.,+@=-]+\/){0,8}$/, 'must be a path such as /ml/, that begins and ends with /')
+    .max(512)
+    .optional()
+    .meta({
+      description: 'Path of every role that the stack makes. Another path replaces the roles.',
+      default: '/',
+      examples: ['/ml/'],
+    }),
+  rolePrefix: z
+    .string()
+    .regex(/^[\w+=,.@-]{1,24}$/, 'must be 1-24 letters, digits and +=,.@_-')
+    .optional()
+    .meta({
+      description:
+        'What the name of every role that the stack makes begins with. Another prefix replaces the roles. Default: none, and only roles of teams and people have names that do not change.',
+      examples: ['acme-'],
+    }),
+  oidcProvider: z
+    .string()
+    .regex(/^arn:aws[a-z-]*:iam::\d{12}:oidc-provider\/[\w./-]+$/, 'must be the ARN of an OIDC provider of IAM')
+    .optional()
+    .meta({
+      description:
+        'OIDC provider of the CI system, whose jobs may assume the role of `access.ci`; `oidcSubjects` says which. Default: none.',
+      examples: ['arn:aws:iam::111122223333:oidc-provider/token.actions.githubusercontent.com'],
+    }),
+  oidcSubjects: unique(z.array(z.string().regex(/^[^*?][^?]*$/, 'must not begin with a wildcard')).min(1))
+    .optional()
+    .meta({
+      description:
+        'Subjects of the tokens that are accepted, with `oidcProvider`; `*` stands for any text. Default: none.',
+      examples: [['repo:acme/training:ref:refs/heads/main']],
+    }),
+});
+
+/** https://docs.aws.amazon.com/tag-editor/latest/userguide/best-practices-and-strats.html */
+const tagText = (most: number) =>
+  z
+    .string()
+    .max(most)
+    .regex(/^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u, 'must be letters, digits, spaces and _.:/=+-@');
+
+export const tags = z.record(
+  tagText(128).min(1),
+  z
+    .union([z.string(), z.number(), z.boolean()])
+    .transform(String)
+    .pipe(tagText(256))
+    .meta({ description: 'Value of the tag, at most 256 characters.' }),
+);
+
+/** Days that CloudWatch Logs takes: https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html */
+export const RETENTION_DAYS = [
+  1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
+] as const;
+
+export const logging = z.strictObject({
+  kms: z.boolean().optional().meta({
+    description: "Whether the log groups of the stack are encrypted with its key, or with CloudWatch Logs' own.",
+    default: true,
+  }),
+  retentionDays: z
+    .literal(RETENTION_DAYS)
+    .optional()
+    .meta({ description: 'Days for which log groups of the stack keep their lines.', default: 90, examples: [365] }),
+});
+
+export const secrets = z.strictObject({
+  allowedPrefix: z
+    .string()
+    .regex(/^([\w/+=.@-]|\{team\}){1,256}$/, 'must be 1-256 letters, digits and /_+=.@-, or {team}')
+    .optional()
+    .meta({
+      description:
+        'What the names of secrets and parameters begin with that run files may name under `secrets`; {team} stands for the team. Default: none, and no run may name a secret.',
+      examples: ['slipway/{team}/'],
+    }),
+});

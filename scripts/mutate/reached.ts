@@ -1,0 +1,59 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { SourceMap, type SourceMapPayload } from 'node:module';
+import path from 'node:path';
+
+interface Range {
+  startOffset: number;
+  endOffset: number;
+  count: number;
+}
+
+/**
+ * Lines of the sources that a bundle ran, as `file:line` with files relative to the root: what V8 counted (NODE_V8_COVERAGE) through the
+ * bundle's source map. A mutant of any other line is never played.
+ * @param folder where the process wrote its coverage
+ */
+export function reachedLines(root: string, outfile: string, folder: string): Set<string> {
+  const code = readFileSync(outfile, 'utf8');
+  const map = new SourceMap(JSON.parse(readFileSync(`${outfile}.map`, 'utf8')) as SourceMapPayload);
+  const runs = readRanges(folder, outfile).map((ranges) => countsOf(code.length, ranges));
+  const reached = new Set<string>();
+  let offset = 0;
+  let file = '';
+  for (const [number, line] of code.split('\n').entries()) {
+    // esbuild names each module before its code.
+    file = /^\s*\/\/ ((?:\w[^:]*\/)?[\w.-]+\.\w+)$/.exec(line)?.[1] ?? file;
+    if (file.startsWith('lib/')) addLine(number, line, offset);
+    offset += line.length + 1;
+  }
+  return reached;
+
+  function addLine(number: number, line: string, start: number): void {
+    for (let column = line.search(/\S/); column >= 0 && column < line.length; column++) {
+      if (!runs.some((counts) => (counts[start + column] ?? 0) > 0)) continue;
+      const entry = map.findEntry(number, column);
+      if (!('originalSource' in entry)) continue;
+      const source = path.relative(root, path.resolve(path.dirname(outfile), entry.originalSource));
+      reached.add(`${source}:${entry.originalLine + 1}`);
+    }
+  }
+}
+
+function readRanges(folder: string, outfile: string): Range[][] {
+  return readdirSync(folder).flatMap((name) => {
+    const { result } = JSON.parse(readFileSync(path.join(folder, name), 'utf8')) as {
+      result: { url: string; functions: { ranges: Range[] }[] }[];
+    };
+    return result
+      .filter(({ url }) => url.endsWith(path.basename(outfile)))
+      .map(({ functions }) => functions.flatMap(({ ranges }) => ranges));
+  });
+}
+
+/** How often each character ran: the innermost range decides. */
+function countsOf(length: number, ranges: readonly Range[]): Int32Array {
+  const counts = new Int32Array(length).fill(0);
+  const outermostFirst = [...ranges].sort((a, b) => b.endOffset - b.startOffset - (a.endOffset - a.startOffset));
+  for (const { startOffset, endOffset, count } of outermostFirst) counts.fill(count, startOffset, endOffset);
+  return counts;
+}

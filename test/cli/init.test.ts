@@ -1,0 +1,121 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { INSTANCE_TYPES } from '../../lib/catalog/instances';
+import { runCli } from '../support/run-cli';
+
+let folder: string;
+const at = (...names: string[]) => path.join(folder, ...names);
+const read = (...names: string[]) => readFileSync(at(...names), 'utf8');
+
+beforeAll(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'slipway-init-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe('a project', () => {
+  test('has exact versions, one app over the environment files, and files that are valid', async () => {
+    const { code, stdout } = await runCli('init', at('My Training'), '--json');
+    expect(code).toBe(0);
+    const { files } = JSON.parse(stdout) as { files: string[] };
+    expect(files.map((file) => path.relative(at('My Training'), file)).sort()).toEqual([
+      '.gitignore',
+      'README.md',
+      'bin/app.ts',
+      'cdk.json',
+      'environments/research.yaml',
+      'package.json',
+      'runs/first-run.yaml',
+      'test/environment.test.ts',
+      'test/smoke/hello.py',
+      'test/smoke/run.yaml',
+      'tsconfig.json',
+    ]);
+    const { name, dependencies, devDependencies } = JSON.parse(read('My Training/package.json'));
+    expect(name).toBe('my-training');
+    expect(Object.keys(dependencies).sort()).toEqual(['aws-cdk-lib', 'constructs', 'slipway']);
+    for (const version of Object.values({ ...dependencies, ...devDependencies }))
+      expect(version).toMatch(/^\d+\.\d+\.\d+$/);
+    for (const file of files.filter((each) => /(environments|runs|smoke).*\.yaml$/.test(each)))
+      expect(JSON.parse((await runCli('validate', file, '--json')).stdout)).toMatchObject({ ok: true });
+  });
+
+  test('region, team and instance type stand wherever they belong', async () => {
+    const more = ['--region', 'eu-central-1', '--team', 'nlp', '--instance-type', 'ml.g5.12xlarge', '--yes'];
+    expect((await runCli('init', at('eu'), ...more, '--ci', 'github')).code).toBe(0);
+    const environment = parse(read('eu/environments/research.yaml'));
+    expect(Object.keys(environment.regions)).toEqual(['eu-central-1']);
+    expect(environment.teams).toEqual({ nlp: { principals: [] } });
+    expect(environment.quotas.require).toEqual([{ instanceType: 'ml.g5.12xlarge', count: 2, usage: 'training' }]);
+    expect(environment.guardrails.allowedInstanceTypes).toContain('ml.g5.12xlarge');
+    const run = parse(read('eu/runs/first-run.yaml'));
+    expect(run.compute.instanceType).toBe('ml.g5.12xlarge');
+    expect(run.model.preset).not.toBe('llama3-8b');
+    expect(read('eu/test/environment.test.ts')).toContain("'eu-central-1'");
+    const pipeline = parse(read('eu/.github/workflows/slipway.yaml'));
+    expect(pipeline.permissions['id-token']).toBe('write');
+    expect(JSON.stringify(pipeline.jobs)).toContain('"aws-region":"eu-central-1"');
+  });
+
+  test('the GitLab pipeline signs in with a token and no stored secret', async () => {
+    await runCli('init', at('gl'), '--ci', 'gitlab', '--yes');
+    const pipeline = parse(read('gl/.gitlab-ci.yml'));
+    expect(pipeline['.aws'].id_tokens.AWS_TOKEN.aud).toBe('https://gitlab.com');
+    expect(pipeline.deploy.script).toContain('npx slipway verify research --region us-west-2 --level read --yes');
+  });
+
+  test('a packed tarball is named by its path from the project', async () => {
+    writeFileSync(at('slipway.tgz'), '');
+    await runCli('init', at('packed'), '--package', at('slipway.tgz'), '--yes');
+    expect(JSON.parse(read('packed/package.json')).dependencies.slipway).toBe('file:../slipway.tgz');
+  });
+});
+
+test('--run writes the run file alone', async () => {
+  const { stdout } = await runCli('init', at('run'), '--run', '--json');
+  expect(JSON.parse(stdout).files).toEqual([at('run/runs/first-run.yaml')]);
+});
+
+test('every GPU type gets a first run that fits, or a refusal', async () => {
+  const types = INSTANCE_TYPES.filter(({ accelerator }) => accelerator?.kind === 'gpu').map(({ name }) => name);
+  const refused: string[] = [];
+  for (const type of types) {
+    const { code } = await runCli('init', at(type), '--run', '--instance-type', type, '--json');
+    if (code !== 0) refused.push(type);
+    else {
+      const checked = await runCli('validate', at(type, 'runs/first-run.yaml'), '--json');
+      expect([type, JSON.parse(checked.stdout)]).toMatchObject([type, { ok: true }]);
+    }
+  }
+  expect(types.length - refused.length).toBeGreaterThan(20);
+  for (const type of refused) expect(type).toMatch(/^ml\.(p2|p3|g4dn|p6e)/);
+});
+
+describe('wrong usage is exit 2 and writes nothing', () => {
+  test.each([
+    [['--region', 'us-west-9'], /--region: must be a region with SageMaker, got us-west-9; use .*us-west-2/],
+    [['--team', 'NLP'], /--team: must be 1-12 lower-case letters or digits/],
+    [['--instance-type', 'ml.p5.49xlarge'], /--instance-type: must be a SageMaker training instance type/],
+    [['--instance-type', 'ml.m5.large'], /--instance-type: must have NVIDIA GPUs/],
+    [['--ci', 'jenkins'], /--ci: must be github or gitlab, got jenkins/],
+  ])('fails: %j', async (args, message) => {
+    const { code, stderr } = await runCli('init', at('wrong'), '--yes', ...args);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(message);
+    expect(() => read('wrong/package.json')).toThrow(/ENOENT/);
+  });
+
+  test('all of them at once', async () => {
+    const { stderr } = await runCli('init', at('wrong'), '--team', 'NLP', '--ci', 'x', '--yes');
+    expect(stderr).toMatch(/--team: [^\n]*\n.*--ci: /);
+  });
+
+  test('fails: a file that is there is never overwritten', async () => {
+    await runCli('init', at('twice'), '--yes');
+    const { code, stderr } = await runCli('init', at('twice'), '--yes');
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/must not hold package\.json, cdk\.json.* yet/);
+  });
+});

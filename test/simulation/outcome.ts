@@ -1,0 +1,81 @@
+import { Document, isCollection, visit } from 'yaml';
+import { EVENT_ITEM_PREFIX } from '../../lib/contracts/run-table';
+import type { TimelineEvent } from '../../lib/lifecycle/action';
+import { ledger } from '../../lib/lifecycle/ledger';
+import type { SimulationResult } from '../../lib/simulation';
+import { EPOCH_MS } from '../../lib/simulation/core/epoch';
+import type { Play } from '../../lib/simulation/simulate';
+import type { SimRun } from '../../lib/simulation/world/sim-run';
+import type { World } from '../../lib/simulation/world/world';
+
+type RunResult = SimulationResult['runs'][number];
+
+/** Lines that say how far training is. */
+const NO_DECISIONS = new Set(['job-status', 'phase']);
+
+const minutes = (seconds: number | null): string => (seconds === null ? '-' : (seconds / 60).toFixed(1));
+
+/**
+ * What a scenario came to, as a file beside it keeps it: states, reasons, attempts, steps, dollars, seconds by cause, notices, every line
+ * of the timeline, and how often each service was called. Times are minutes since the start.
+ */
+export function outcomeOf({ result, world }: Play): string {
+  const runs = result.runs.map((run, i): [string, object] => [run.id, runOutcome(world, world.runs[i] as SimRun, run)]);
+  const broken = result.invariants.filter(({ holds }) => !holds).map(({ name }) => name);
+  const calls = new Map<string, number>();
+  for (const [name, { count }] of Object.entries(result.calls)) {
+    const [service = ''] = name.split(':');
+    calls.set(service, (calls.get(service) ?? 0) + count);
+  }
+  const outcome = {
+    runs: Object.fromEntries(runs),
+    ...(broken.length > 0 && { broken }),
+    calls: Object.fromEntries(calls),
+    deadLetters: result.deadLetters,
+  };
+  return inLines(outcome);
+}
+
+/** Lists of short things, several a line. */
+const FLOWING = new Set(['steps', 'usd', 'seconds', 'calls']);
+
+function inLines(outcome: object): string {
+  const document = new Document(outcome);
+  visit(document, {
+    Pair: (_, { key, value }) => {
+      if (FLOWING.has(String(key)) && isCollection(value)) value.flow = true;
+    },
+  });
+  return document.toString({ lineWidth: 160, flowCollectionPadding: false });
+}
+
+function runOutcome(world: World, run: SimRun, result: RunResult): object {
+  const lines = linesOf(world, run);
+  const { seconds } = ledger(lines, EPOCH_MS + world.clock.now + world.state.skewMs());
+  const byCause = Object.entries(seconds).flatMap(([cause, s]): [string, number][] => {
+    return Math.round(s) === 0 ? [] : [[cause, Math.round(s)]];
+  });
+  return {
+    state: result.desiredState === 'stop' ? `${result.state}, to be stopped` : result.state,
+    reason: result.reason,
+    attempts: result.attempts.map(
+      (a) =>
+        `${a.status}/${a.secondaryStatus} ${a.instances} x ${a.instanceType} from ${minutes(a.createdAt)}, trained ${minutes(a.startedAt)} to ${minutes(a.endedAt)}`,
+    ),
+    steps: { kept: result.keptSteps, lost: result.lostSteps },
+    usd: { billed: result.billedUsd, booked: result.bookedUsd },
+    ...(lines.length > 0 && { seconds: Object.fromEntries(byCause) }),
+    notices: result.notices.map(({ at, id }) => `${minutes(at)} ${id}`),
+    timeline: lines
+      .filter(({ what }) => !NO_DECISIONS.has(what))
+      .map(({ at, what }) => `${minutes((at - EPOCH_MS) / 1000)} ${what}`)
+      .join('; '),
+  };
+}
+
+const linesOf = (world: World, { runId = '' }: SimRun): TimelineEvent[] =>
+  world.table
+    .itemsOf(runId)
+    .filter((item) => item.item?.S?.startsWith(EVENT_ITEM_PREFIX))
+    .map((item) => JSON.parse(item.document?.S ?? '{}') as TimelineEvent)
+    .sort((a, b) => a.at - b.at);
