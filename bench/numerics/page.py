@@ -14,7 +14,8 @@ CPU in float32 with gloo.
 Every figure is the largest absolute difference. The models have three layers and a vocabulary of 257. Runs start from the same first
 values, take 20 AdamW steps at a learning rate of {learning_rate} with clipping at 1.0, and go through the trainer's own entry point; the
 reference is a plain loop around transformers' model, on whole batches, with torch's own AdamW, clipping and cross entropy. What runs on
-GPUs only (NCCL, fused kernels, float8 and bfloat16 kernels) is not compared here.
+GPUs only (NCCL, fused kernels, float8 and bfloat16 kernels) is not compared here. A zero means that both sides call the same operations in
+the same order; a test changes one weight and sees the difference.
 """
 
 
