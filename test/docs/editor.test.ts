@@ -11,7 +11,7 @@ const ENVIRONMENT = '# yaml-language-server: $schema=../schema/environment.schem
 let server: YamlLanguageServer;
 beforeAll(async () => {
   server = await YamlLanguageServer.start(ROOT);
-});
+}, 60_000);
 afterAll(() => server.stop());
 
 const openRun = (name: string, text: string) => server.open(path.join(ROOT, 'runs', `${name}.yaml`), RUN + text);

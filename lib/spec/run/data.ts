@@ -123,7 +123,7 @@ export const checkpoints = z.strictObject({
     .optional()
     .meta({
       description:
-        'Time between two checkpoints, in minutes; auto is the optimum of Young and Daly, between 10 and 60 minutes, computed again from the measured time of a save.',
+        'Time between two checkpoints, in minutes; auto is the optimum of Young and Daly, between 3 and 60 minutes, computed again from the measured time of a save.',
       default: 'auto',
       examples: ['auto', 30],
     }),

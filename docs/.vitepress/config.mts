@@ -1,0 +1,74 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { defineConfig, type MarkdownRenderer } from 'vitepress';
+import { sidebar } from './sidebar.mts';
+
+const DOCS = path.resolve(import.meta.dirname, '..');
+
+/** Where a link of a page leads in the repository. */
+const targetOf = (href: string, page: string): string =>
+  path.resolve(DOCS, path.dirname(page), href.split('#')[0] ?? '');
+
+/** A relative link to a file that the site does not have: code, schemas, run files. */
+const isOfRepository = (href: string, page: string): boolean => {
+  if (/^[a-z]+:|^#|^\//.test(href)) return false;
+  const target = targetOf(href, page);
+  return (
+    existsSync(target) && (!target.startsWith(`${DOCS}${path.sep}`) || !/(\.md|\/)$/.test(href.split('#')[0] ?? ''))
+  );
+};
+
+/** Such links are shown as text: the site is also read where the repository is not. */
+function unlinkRepository(markdown: MarkdownRenderer): void {
+  markdown.core.ruler.push('unlink-repository', (state) => {
+    for (const { children } of state.tokens) {
+      let inside = false;
+      for (const token of children ?? []) {
+        if (token.type === 'link_open')
+          inside = isOfRepository(token.attrGet('href') ?? '', state.env.relativePath as string);
+        if (!inside || !token.type.startsWith('link_')) continue;
+        if (token.type === 'link_close') inside = false;
+        token.type = 'text';
+        token.content = '';
+        token.nesting = 0;
+      }
+    }
+  });
+}
+
+/** Anchors are the only HTML of the pages: `<name>` in prose is text, and comments are marks of generators. */
+function showTagsAsText(markdown: MarkdownRenderer): void {
+  const shown = (content: string) =>
+    /^<a id="[\w-]+">$|^<\/a>$/.test(content)
+      ? content
+      : markdown.utils.escapeHtml(content.replace(/<!--[\s\S]*?-->/g, '')).replaceAll('{{', '&#123;&#123;');
+  markdown.renderer.rules.html_inline = (tokens, index) => shown(tokens[index]?.content ?? '');
+  markdown.renderer.rules.html_block = (tokens, index) => shown(tokens[index]?.content ?? '').trim();
+}
+
+function configure(markdown: MarkdownRenderer): void {
+  unlinkRepository(markdown);
+  showTagsAsText(markdown);
+}
+
+/** The documentation as a site: `npm run docs`. It needs no network, neither to build nor to read. */
+export default defineConfig({
+  title: 'Slipway',
+  description: 'LLM training on Amazon SageMaker training jobs, as a CDK app',
+  base: process.env.SLIPWAY_DOCS_BASE ?? '/',
+  cleanUrls: false,
+  lastUpdated: false,
+  rewrites: (id) => id.replace(/(^|\/)README\.md$/, '$1index.md'),
+  markdown: { config: configure },
+  themeConfig: {
+    search: { provider: 'local' },
+    nav: [
+      { text: 'Quick start', link: '/guides/quick-start' },
+      { text: 'Run file', link: '/reference/run-file' },
+      { text: 'Rules', link: '/rules/' },
+      { text: 'Troubleshooting', link: '/guides/troubleshooting' },
+    ],
+    sidebar: sidebar(),
+    outline: [2, 3],
+  },
+});

@@ -1,0 +1,45 @@
+// Pages find each other: each is in the sidebar of the site, and each link to a heading leads to one.
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { type Item, sidebar } from '../../docs/.vitepress/sidebar.mjs';
+import { pages, textOf } from '../support/pages';
+
+const linksOf = (items: readonly Item[]): string[] =>
+  items.flatMap(({ link, items: below = [] }) => [...(link ? [link] : []), ...linksOf(below)]);
+
+/** Where the site has a page of docs/. */
+const addressOf = (page: string) => `/${page.replace(/^docs\//, '').replace(/(README|index)?\.md$/, '')}`;
+
+test('the sidebar names every page once', () => {
+  const expected = pages().filter((page) => page.startsWith('docs/') && page !== 'docs/index.md');
+  expect(linksOf(sidebar()).sort()).toEqual(expected.map(addressOf).sort());
+});
+
+/** The anchor that VitePress gives a heading (@mdit-vue/shared, slugify). */
+const slug = (heading: string): string =>
+  heading
+    .replaceAll(/[`*]/g, '')
+    .normalize('NFKD')
+    .replaceAll(/[\u0300-\u036F]/g, '')
+    .replaceAll(/[\s~!@#$%^&*()\-_+=[\]{}|\\;:"'“”‘’<>,.?/]+/g, '-')
+    .replaceAll(/^-|-$/g, '')
+    .replace(/^(\d)/, '_$1')
+    .toLowerCase();
+
+/** The anchors of a page. */
+function anchorsOf(page: string): Set<string> {
+  const text = textOf(page).replaceAll(/^ *```[\s\S]*?^ *```/gm, '');
+  const headings = [...text.matchAll(/^#+ (.+)$/gm)].map((match) => slug(match[1] ?? ''));
+  const named = [...text.matchAll(/<a id="([^"]+)">/g)].map((match) => match[1] ?? '');
+  return new Set([...headings, ...named]);
+}
+
+test('every link to a heading leads to one', () => {
+  const dangling = pages().flatMap((page) =>
+    [...textOf(page).matchAll(/\]\((?!https?:)([^)\s#]*)#([^)\s]+)\)/g)].flatMap(([, file = '', anchor = '']) => {
+      const target = file === '' ? page : path.join(path.dirname(page), file);
+      return !target.endsWith('.md') || anchorsOf(target).has(anchor) ? [] : [`${page}: ${file}#${anchor}`];
+    }),
+  );
+  expect(dangling).toEqual([]);
+});

@@ -1,0 +1,94 @@
+// Every shell block of the documentation is run here, where it needs nothing but this repository; a block that needs an account, the
+// sandbox or a file of the reader says so in a comment on the line before it: `not run: reason`. The words of every call of slipway
+// are checked either way.
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { expect, test } from 'vitest';
+import { program } from '../../lib/cli/main';
+import { type Block, blocksOf, pages, ROOT } from '../support/pages';
+import { runCli } from '../support/run-cli';
+
+/** Pages whose blocks another test plays word for word. */
+const PLAYED = ['README.md', 'docs/guides/quick-start.md'];
+/** Verbs that need nothing but files. */
+const OFFLINE = ['validate', 'plan', 'schema', 'simulate', 'completion'];
+const SHELLS = ['sh', 'bash', 'shell', 'console'];
+
+const CLI = program({ out: () => undefined, err: () => undefined }, () => undefined);
+
+/** Commands of a block: without comments and here-documents, lines that go on joined. */
+function commandsOf(text: string): string[] {
+  return text
+    .replaceAll(/<<-?\s*'?(\w+)'?(.*)\n[\s\S]*?^\s*\1$/gm, '$2')
+    .replaceAll(/\\\n\s*/g, ' ')
+    .split('\n')
+    .map((line) => line.replace(/(^|\s+)#.*$/, '').trim())
+    .filter((line) => line !== '');
+}
+
+/** The words of the calls of slipway in a command. */
+function callsOf(command: string): string[][] {
+  const calls = command.replace(/^eval "\$\((.*)\)"$/, '$1').split(/&&|\||;/);
+  return calls.flatMap((call) => {
+    const [, words] = /^(?:npx )?slipway (.*)$/.exec(call.replace(/>.*$/, '').trim()) ?? [];
+    return words === undefined
+      ? []
+      : [(words.match(/'[^']*'|"[^"]*"|\S+/g) ?? []).map((word) => word.replace(/^['"]|['"]$/g, ''))];
+  });
+}
+
+/** What is wrong with the words of a call: a verb or an option that there is not. */
+function misspelt([name = '', ...words]: string[]): string[] {
+  const verb: Command | undefined = CLI.commands.find((command) => command.name() === name);
+  if (name.startsWith('-')) return [];
+  if (!verb) return [`no verb ${name}`];
+  const known = verb.options.flatMap(({ long, short }) => [long, short]);
+  const given = words.filter((word) => /^--?[a-z]/.test(word)).map((word) => word.split('=')[0] ?? '');
+  return given
+    .filter((option) => option !== '--help' && !known.includes(option))
+    .map((option) => `${name}: no option ${option}`);
+}
+
+const SCRIPTS = Object.keys(
+  (JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as { scripts: object }).scripts,
+);
+const missingScripts = (command: string): string[] =>
+  [...command.matchAll(/npm run (?:-s |--silent )?([\w:.-]+)/g)].flatMap(([, name = '']) =>
+    SCRIPTS.includes(name) ? [] : [`no script ${name}`],
+  );
+
+const isRunHere = (command: string): boolean => {
+  const [[verb = ''] = [], ...others] = callsOf(command);
+  return others.length === 0 && OFFLINE.includes(verb) && !/[|;&>]/.test(command);
+};
+
+const BLOCKS = pages()
+  .flatMap(blocksOf)
+  .filter(({ language }) => SHELLS.includes(language));
+const named = (blocks: Block[]) => blocks.map((block) => [`${block.page}:${block.line}`, block] as const);
+
+test.each(named(BLOCKS))('%s has verbs, options and scripts that exist', (_, { text }) => {
+  const commands = commandsOf(text);
+  expect(commands.flatMap((command) => [...callsOf(command).flatMap(misspelt), ...missingScripts(command)])).toEqual(
+    [],
+  );
+});
+
+test.each(named(BLOCKS.filter(({ reason, page }) => reason === undefined && !PLAYED.includes(page))))(
+  '%s runs',
+  async (_, { text }) => {
+    const commands = commandsOf(text);
+    expect(
+      commands.filter((command) => !isRunHere(command)),
+      'mark the block: <!-- not run: reason -->',
+    ).toEqual([]);
+    for (const [words = []] of commands.map(callsOf)) {
+      const files = words.map((word) =>
+        existsSync(path.join(ROOT, word)) && word.includes('/') ? path.join(ROOT, word) : word,
+      );
+      const { code, stderr } = await runCli(...files);
+      expect([words.join(' '), code, code === 0 ? '' : stderr]).toEqual([words.join(' '), 0, '']);
+    }
+  },
+);
