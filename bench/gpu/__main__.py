@@ -1,6 +1,6 @@
 """Everything that one GPU can show of the product: `npm run test:gpu`, or `python bench/gpu` where PyTorch is.
 
-    npm run test:gpu -- [--only NAME]... [--write docs/evidence/FILE.md] [--keep FOLDER]
+    npm run test:gpu -- [--only NAME]... [--write FILE] [--keep FOLDER]
 
 Needs PyTorch's own wheels and nothing else; what a machine cannot have is skipped by name. Prints a table, and ends with 1 when a case
 failed. `--keep` leaves the logs of ranks, for fixtures.
