@@ -16,6 +16,7 @@ import {
 } from './inputs';
 import { preflightRun } from './preflight';
 import { RUN_ID } from './run-target';
+import { withS3Config } from './s3-config';
 import { mentionSmoke } from './smoke-record';
 import { submit } from './submit';
 import { issueLine, json, type Terminal } from './terminal';
@@ -34,7 +35,8 @@ export interface LaunchOptions extends CommonOptions {
 }
 
 /** `slipway launch FILE`: validate, preflight, show the cost, ask, upload the code, submit. */
-export async function launch(file: string, options: LaunchOptions, terminal: Terminal): Promise<number> {
+export async function launch(file: string, given: LaunchOptions, terminal: Terminal): Promise<number> {
+  const options = await withS3Config(file, given);
   if (options.runId !== undefined && !RUN_ID.test(options.runId)) {
     throw new UsageError(
       `--run-id: must be 1-45 lower-case letters, digits or inner hyphens, got ${options.runId}; leave it out to have one made`,

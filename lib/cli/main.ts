@@ -52,7 +52,7 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
     'check a run file or an environment file against every rule, offline',
     'slipway validate runs/llama2-13b.yaml',
   ).action(async (file: string, options: CommonOptions) =>
-    done((await import('./validate.js')).validate(file, options, terminal)),
+    done(await (await import('./validate.js')).validate(file, options, terminal)),
   );
   verb(
     'plan [file]',

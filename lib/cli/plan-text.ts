@@ -38,7 +38,7 @@ export function planText(run: RunSpec, plan: RunPlan): string {
     ...(spares.own ? [['spare hosts', `${spares.own.instances}: ${sparesText(spares.own)}`]] : []),
   ];
   return [
-    `${pc.bold(run.name)}: ${round(plan.parameters / 1e9, 1)} B parameters on ${plan.gpus} GPUs`,
+    `${pc.bold(run.name)}: ${round(plan.parameters / 1e9, 1)} B parameters${activeText(plan)} on ${plan.gpus} GPUs`,
     textTable(['', ''], rows).split('\n').slice(1).join('\n'),
     ...plan.assumptions.map((a) => pc.dim(`assumed: ${a}`)),
     ...plan.advice.map(
@@ -127,3 +127,7 @@ export function searchText({ considered, seconds, candidates, pareto }: Search):
     textTable(['tokens/s/GPU', 'step s', 'memory', 'cost', 'Pareto', 'layout'], rows),
   ].join('\n');
 }
+
+/** Of a mixture of experts, how many parameters one token meets. */
+const activeText = ({ parameters, activeParameters }: RunPlan): string =>
+  activeParameters < parameters ? ` (${round(activeParameters / 1e9, 1)} B active)` : '';

@@ -18,6 +18,7 @@ import { scalingOf } from './plan-scaling';
 import { sizePlans, sizesText } from './plan-sizes';
 import { spareValues } from './plan-spares';
 import { dataText, planText, type Search, searchText } from './plan-text';
+import { withS3Config } from './s3-config';
 import { json, type Terminal } from './terminal';
 
 /** Prices are looked up for this region when neither option nor environment names one. */
@@ -40,7 +41,7 @@ export async function plan(file: string | undefined, options: PlanOptions, termi
     );
   const text = readText(file);
   if (isEnvironmentFile(text)) return planEnvironment(file, text, options, terminal);
-  const { run } = requireRun(file, options);
+  const { run } = requireRun(file, await withS3Config(file, options));
   const facts = await planFacts(options, run);
   const result = planRun(run, facts);
   if (Array.isArray(result)) throw new Refusal(result);

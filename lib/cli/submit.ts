@@ -17,7 +17,7 @@ const UPLOAD_TRIES = 3;
 
 /** Sends the run file's text and the digest of its code, uploads what is asked for, confirms. */
 export async function submit(
-  { run, text }: CheckedRun & { run: NonNullable<CheckedRun['run']> },
+  { run, text, overrides }: CheckedRun & { run: NonNullable<CheckedRun['run']> },
   file: string,
   descriptor: Descriptor,
   options: SubmitOptions,
@@ -28,7 +28,7 @@ export async function submit(
   const intent = await callControl<IntentAnswer>(descriptor, {
     action: 'start',
     runFile: text,
-    overrides: options.set ?? [],
+    overrides,
     ...(code && { code }),
     clientRequestId: randomUUID(),
     ...(options.runId && { runId: options.runId }),

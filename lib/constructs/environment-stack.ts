@@ -185,6 +185,7 @@ export class EnvironmentStack extends Stack {
       external: [...(storage.external ?? []), ...(network.wheels ? [{ s3: network.wheels }] : [])],
       codeArtifact: network.packages === 'codeartifact' ? network.codeArtifact : undefined,
       allowsRemoteDebug: guardrails.allowRemoteDebug,
+      secretsPrefix: this.spec.secrets.allowedPrefix,
     });
   }
 

@@ -1,6 +1,7 @@
 import { REGIONS } from '../catalog/regions';
 import { JOB_LOG_GROUPS } from '../contracts/job-log-groups';
 import { logGroupArn } from './log-group-arns';
+import { secretStatements } from './secret-statements';
 import type { ExactStatement } from './statement';
 
 /** What the roles of one team's jobs are made from. All values may be tokens. */
@@ -34,6 +35,8 @@ export interface JobRoleContext {
   readonly external?: readonly { readonly s3: string; readonly access?: string; readonly kmsKeyArn?: string }[];
   /** @default - none */
   readonly codeArtifact?: { readonly domain: string; readonly repository: string };
+  /** What the names of secrets and parameters begin with that jobs may read. @default - none */
+  readonly secretsPrefix?: string;
   /** Whether a shell in the container is allowed. @default false */
   readonly allowsRemoteDebug?: boolean;
 }
@@ -109,6 +112,7 @@ function sharedStatements(context: JobRoleContext, logGroup: string): ExactState
     ...networkStatements(context),
     ...(context.external ?? []).flatMap((place, index) => externalStatements(place, index + 1, context)),
     ...packageStatements(context),
+    ...secretStatements(context),
     ...debugStatements(context),
   ];
 }

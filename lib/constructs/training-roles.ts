@@ -22,6 +22,8 @@ export interface TrainingRolesProps
   readonly data?: Readonly<Record<string, readonly string[]>>;
   /** MLflow servers and apps that a team's jobs may log to. @default - none */
   readonly mlflow?: Readonly<Record<string, readonly string[]>>;
+  /** What the names of secrets begin with that a team's jobs may read; {team} stands for the team. @default - none */
+  readonly secretsPrefix?: string;
   readonly storage: Pick<TrainingStorage, 'dataBucket' | 'checkpointBucket' | 'artifactBucket' | 'key'>;
   /** @default - jobs run without a VPC */
   readonly network?: { readonly subnetIds: readonly string[]; readonly securityGroupIds: readonly string[] };
@@ -95,7 +97,7 @@ export class TrainingRoles extends Construct {
 
   private contextOf(team: string): JobRoleContext {
     const { partition, region, account } = Stack.of(this);
-    const { storage, network, teams, data, mlflow, ...rest } = this.props;
+    const { storage, network, teams, data, mlflow, secretsPrefix, ...rest } = this.props;
     return {
       ...rest,
       partition,
@@ -105,6 +107,7 @@ export class TrainingRoles extends Construct {
       otherTeams: teams.filter((other) => other !== team),
       writableData: this.writableData(team),
       mlflow: mlflow?.[team],
+      secretsPrefix: secretsPrefix?.replaceAll('{team}', team),
       dataBucketArn: storage.dataBucket.bucketArn,
       checkpointBucketArn: storage.checkpointBucket.bucketArn,
       artifactBucketArn: storage.artifactBucket.bucketArn,

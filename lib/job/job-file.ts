@@ -46,6 +46,7 @@ export function jobFile(plan: JobPlan): JobFile {
     arguments: [...(strategy?.arguments(run) ?? []), ...flagArguments(run.code.arguments), ...observingArguments(run)],
     env: { ...libraryEnvironment, ...run.environmentVariables },
     userPinned: Object.keys(run.environmentVariables),
+    ...(run.secrets && { secrets: run.secrets }),
     efa: run.network.efa,
     efaVariables: run.network.efaVariables,
     instanceGroups: run.compute.instanceGroups,

@@ -1,5 +1,6 @@
 import { tokensPerRank } from './compute';
 import type { LayoutInput } from './layout';
+import { meanHeadSize } from './model-size';
 
 /** Collectives of one kind in one block and micro-batch, forward and backward: how many, and the bytes that each has on all ranks together. */
 export interface ActivationTraffic {
@@ -29,7 +30,7 @@ export function tensorTraffic(l: LayoutInput): ActivationTraffic {
  * attention's gradients. The built-in trainer gathers; what it has gathered stays there, unless the block is recomputed.
  */
 export function contextTraffic(l: LayoutInput): ActivationTraffic {
-  const bytes = (BYTES * tokensPerRank(l) * l.context * l.model.kvHeads * l.model.headSize) / l.tensor;
+  const bytes = (BYTES * tokensPerRank(l) * l.context * l.model.kvHeads * meanHeadSize(l.model)) / l.tensor;
   if (l.context === 1) return { gathers: 0, scatters: 0, bytes };
   const keeps = l.isOwnTrainer && l.recompute === 'none';
   return { gathers: keeps ? 2 : 4, scatters: 2, bytes };
@@ -38,6 +39,7 @@ export function contextTraffic(l: LayoutInput): ActivationTraffic {
 /** Tokens to their experts and back, forward and backward, and once more where the built-in trainer recomputes the block. */
 export function expertTraffic(l: LayoutInput): { exchanges: number; bytes: number } {
   const bytes = (BYTES * tokensPerRank(l) * l.model.expertsPerToken * l.model.hidden) / l.tensor;
-  if (l.expert === 1) return { exchanges: 0, bytes };
+  // Blocks without experts, in models that have both kinds, send nothing.
+  if (l.expert === 1 || l.model.experts === 1) return { exchanges: 0, bytes };
   return { exchanges: l.isOwnTrainer && l.recompute !== 'none' ? 6 : 4, bytes };
 }

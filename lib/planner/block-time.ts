@@ -2,6 +2,7 @@ import { contextTraffic, expertTraffic, tensorTraffic } from './activation-traff
 import { blockSeconds, tokensPerRank } from './compute';
 import type { Constants } from './constants';
 import type { Gpu } from './gpu';
+import { kindsOf } from './kinds';
 import { type LayoutInput, microBatchesOf } from './layout';
 import { gatherSeconds, groupOf, type Network, reduceSeconds, sendSeconds } from './network';
 import { added, reduceBytesOf, shardGroupSize } from './overlap';
@@ -30,8 +31,17 @@ export interface Block {
   host: number;
 }
 
-/** One block of one micro-batch, forward and backward, with what its communication adds. */
+/** One block of one micro-batch, forward and backward, with what its communication adds; in the mean where blocks differ. */
 export function blockOf(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Block {
+  const kinds = kindsOf(l).map(({ share, layout }) => ({ share, block: blockOfKind(layout, gpu, net, k) }));
+  const [first] = kinds;
+  if (kinds.length === 1 && first) return first.block;
+  const parts = Object.keys(first?.block ?? {}) as (keyof Block)[];
+  const mean = parts.map((part) => [part, kinds.reduce((sum, { share, block }) => sum + share * block[part], 0)]);
+  return Object.fromEntries(mean) as unknown as Block;
+}
+
+function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Block {
   const b = blockSeconds(l, gpu, k);
   const again = RECOMPUTED[l.recompute];
   const matmul = 3 * b.gemmForward;

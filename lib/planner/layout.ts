@@ -1,10 +1,8 @@
 import type { Accelerator } from '../catalog/instances';
-import type { ParameterShape } from '../catalog/models';
+import type { ParameterShape } from '../catalog/model/parameters';
 
 /** Shape of a decoder-only transformer as the planner needs it. */
-export interface PlanModel extends ParameterShape {
-  expertsPerToken: number;
-}
+export type PlanModel = ParameterShape;
 
 /** What runs the kernels: it decides memory traffic, host overhead and what overlaps. */
 export type Stack = 'fsdp' | 'deepspeed' | 'megatron' | 'megatron-legacy' | 'nanotron' | 'jax' | 'smp-v1';

@@ -92,4 +92,26 @@ const tags: EnvironmentRule = {
   },
 };
 
-export const COMPANY_RULES: readonly EnvironmentRule[] = [roles, tags];
+const secretEndpoints: EnvironmentRule = {
+  id: 'environment/secrets',
+  level: 'error',
+  what: 'Jobs in a locked network reach the service that holds their secrets.',
+  why: 'There is no way to it but an interface endpoint: a job would start its instances, wait, and end without its secret.',
+  source: 'docs/secrets.md',
+  reads: ['secrets', 'network'],
+  check: ({ secrets: { allowedPrefix }, network: { mode, endpoints = [] } }) =>
+    when(
+      allowedPrefix !== undefined &&
+        mode === 'vpc-locked' &&
+        !endpoints.includes('secretsmanager') &&
+        !endpoints.includes('ssm'),
+      {
+        path: 'network.endpoints',
+        must: 'must name secretsmanager or ssm, with secrets.allowedPrefix and mode vpc-locked',
+        got: endpoints,
+        fix: 'write endpoints: [secretsmanager], or [ssm] for parameters; each costs about 7 USD a month and zone',
+      },
+    ),
+};
+
+export const COMPANY_RULES: readonly EnvironmentRule[] = [roles, tags, secretEndpoints];

@@ -5,6 +5,7 @@ import { applyRule, type Rule, type RuleContext } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 import { checkAlternatives } from './alternatives';
 import { BUILTIN_LAYOUT_RULES } from './builtin-layout';
+import { BUILTIN_MODEL_RULES } from './builtin-model';
 import { BUILTIN_TRAINER_RULES } from './builtin-trainer';
 import { CHECKPOINT_RULES } from './checkpoints';
 import { CODE_RULES } from './code';
@@ -22,6 +23,7 @@ import { NETWORK_RULES } from './network';
 import { PREEMPTION_RULES } from './preemption';
 import { PROCESSING_RULES } from './processing';
 import { PROGRESS_RULES } from './progress';
+import { SECRET_RULES } from './secrets';
 import { SUPPORT_RULES } from './support';
 import { TRAINING_RULES } from './training';
 
@@ -39,6 +41,7 @@ export const RULES: readonly Rule[] = [
   ...TRAINING_RULES,
   ...BUILTIN_TRAINER_RULES,
   ...BUILTIN_LAYOUT_RULES,
+  ...BUILTIN_MODEL_RULES,
   ...DATA_RULES,
   ...CHECKPOINT_RULES,
   ...LIMIT_RULES,
@@ -46,6 +49,7 @@ export const RULES: readonly Rule[] = [
   ...PREEMPTION_RULES,
   ...NETWORK_RULES,
   ...PROCESSING_RULES,
+  ...SECRET_RULES,
   ...GUARDRAIL_RULES,
   ...SUPPORT_RULES,
 ];

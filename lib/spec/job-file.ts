@@ -46,6 +46,8 @@ export interface JobFile {
   env: Record<string, string>;
   /** Names in `env` that the user set: what the image bakes is not among them. */
   userPinned: string[];
+  /** Name of a variable, and the secret or parameter that holds its value. Absent: none. */
+  secrets?: Record<string, string>;
   efa: RunSpec['network']['efa'];
   efaVariables: RunSpec['network']['efaVariables'];
   instanceGroups: InstanceGroup[];

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import type { architecture } from './run/architecture';
 import { code, image } from './run/code';
 import { compute, distribution } from './run/compute';
 import { channel, checkpoints } from './run/data';
 import { s3Uri, text, words } from './run/formats';
 import { limits, network, observability } from './run/limits';
-import { type architecture, model } from './run/model';
+import { model } from './run/model';
 import { progress, training } from './run/training';
 
 const scalars = z.union([z.string(), z.number(), z.boolean()]).transform(String);
@@ -136,6 +137,25 @@ export const runFileSchema = z.strictObject({
       description: 'Environment variables of the containers; they win over those that Slipway sets.',
       default: {},
       examples: [{ NCCL_DEBUG: 'INFO' }],
+    }),
+  secrets: z
+    .record(
+      z.string().regex(/^[A-Za-z_]\w*$/, 'must be the name of a variable: letters, digits and _'),
+      z
+        .string()
+        .regex(
+          /^(arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:[\w/+=.@-]+|arn:aws[a-z-]*:ssm:[a-z0-9-]+:\d{12}:parameter\/[\w./-]+|\/[\w./-]+|[\w+=.@][\w/+=.@-]*)$/,
+          'must be the ARN or the name of a secret, or of a parameter, whose name begins with /',
+        )
+        .max(2048)
+        .meta({ description: 'ARN or name of a secret in Secrets Manager, or of a parameter in Systems Manager.' }),
+    )
+    .optional()
+    .meta({
+      description:
+        'Environment variables whose values the container reads from Secrets Manager or Parameter Store, with the role of the job. Values are masked in logs and stand in no request, job file or report.',
+      default: {},
+      examples: [{ HF_TOKEN: 'slipway/nlp/hugging-face' }],
     }),
   acknowledge: z
     .array(

@@ -3,7 +3,7 @@ import { CfnResource, TagManager } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { EnvironmentStack } from '../../lib/constructs';
-import { ENV, resourcesOf, SYNTH_MS, specOf, type TemplateResource, testApp } from './support/app';
+import { ENV, resourcesOf, SYNTH_MS, specOf, statementsOf, type TemplateResource, testApp } from './support/app';
 
 vi.setConfig({ testTimeout: SYNTH_MS, hookTimeout: SYNTH_MS });
 
@@ -120,6 +120,17 @@ test('jobs get the tags and the prefix of secrets through the descriptor of thei
   expect(text).toContain('"tags":{"CostCenter":"1234","acme:owner":"ml platform"}');
   expect(text).toContain('slipway/nlp/');
   expect(text).toContain('slipway/speech/');
+});
+
+test("the roles of a team's jobs may read secrets below its prefix, and no others", () => {
+  for (const role of ['nlpexecution', 'nlpprocessing']) {
+    const found = statementsOf(resources, role).filter(({ Sid }) => /^ReadSecret/.test(String(Sid)));
+    const text = JSON.stringify(found.map(({ Action, Resource }) => [Action, Resource]));
+    expect(found).toHaveLength(2);
+    expect(text).toContain(':secretsmanager:us-west-2:111122223333:secret:slipway/nlp/*');
+    expect(text).toContain(':ssm:us-west-2:111122223333:parameter/slipway/nlp/*');
+  }
+  expect(JSON.stringify(plain)).not.toContain('secretsmanager:GetSecretValue');
 });
 
 test('log groups keep lines for the days that are asked for, without a key of the stack', () => {

@@ -16,6 +16,8 @@ describe('what a company asks for', () => {
     [{ iam: { permissionsBoundary: 'arn:aws:iam::aws:policy/PowerUserAccess' } }],
     [{ iam: { oidcProvider: OIDC, oidcSubjects: ['project_path:acme/training:*'] } }],
     [{ network: { cidr: '10.80.0.0/21', reserved: ['10.0.0.0/10'] }, logging: { kms: false, retentionDays: 1 } }],
+    [{ secrets: { allowedPrefix: 'slipway/' }, network: { endpoints: ['ssm'] } }],
+    [{ secrets: { allowedPrefix: 'slipway/' }, network: { mode: 'vpc-nat' } }],
   ])('%j is accepted', (more) => expect(said(more)).toEqual([]));
 
   test.each([
@@ -76,6 +78,10 @@ describe('what a company asks for', () => {
     [
       { network: { cidr: '10.300.0.0/16' } },
       'network.cidr: must be a block of IPv4 addresses such as 10.64.0.0/16, got 10.300.0.0/16',
+    ],
+    [
+      { secrets: { allowedPrefix: 'slipway/' } },
+      'network.endpoints: must name secretsmanager or ssm, with secrets.allowedPrefix and mode vpc-locked, got []; write endpoints: [secretsmanager]',
     ],
     [
       { secrets: { allowedPrefix: '*' } },

@@ -15,6 +15,7 @@ from slipway_driver.code import prepare_code
 from slipway_driver.dumps import trace_variables
 from slipway_driver.efa_environment import efa_changes, efa_devices, interface_exists
 from slipway_driver.expected_bandwidth import GIB, expected_for
+from slipway_driver.hidden import hide
 from slipway_driver.hosts import own_address, read_hosts_file, wait_for_hosts
 from slipway_driver.inventory import inventory
 from slipway_driver.job import Job, read_job
@@ -29,6 +30,7 @@ from slipway_driver.process_environment import (
     slipway_variables,
 )
 from slipway_driver.requirements import install_requirements
+from slipway_driver.run_secrets import read_secrets
 
 #: Apart from the job's own rendezvous, which may begin on one host before the probe's has ended on another.
 PROBE_PORT_OFFSET = 3
@@ -128,6 +130,8 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
     job_file = paths.channel("job") / "job.json"
     job = read_job(job_file)
     cluster = read_cluster(paths.config / "resourceconfig.json", job.training_groups, job.spare_instances)
+    # Before the first line of anybody else's code, pip's included.
+    inherited = {**inherited, **read_secrets(job.secrets, inherited, hide, log)} if job.secrets else inherited
     _prepare_folders(job, paths, inherited, log)
     known = read_hosts_file(paths.config / "hosts")
     before = time.monotonic()

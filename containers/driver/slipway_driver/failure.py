@@ -10,6 +10,8 @@ import json
 from pathlib import Path
 from typing import Any, Mapping, Optional, Sequence
 
+from slipway_driver.hidden import without_hidden
+
 LIMIT = 1024
 REASON_LIMIT = 300
 
@@ -57,6 +59,7 @@ def write_failure(path: Path, **fields: "object") -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         existing = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-        path.write_text(failure_text(existing=existing, **fields), encoding="utf-8", errors="replace")  # type: ignore[arg-type]
+        text = failure_text(existing=without_hidden(existing), **fields)  # type: ignore[arg-type]
+        path.write_text(without_hidden(text), encoding="utf-8", errors="replace")
     except OSError as error:
         print("the failure file could not be written: %s" % error, flush=True)

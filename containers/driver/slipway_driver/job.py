@@ -25,6 +25,8 @@ class Job:
     arguments: Tuple[str, ...]
     env: Mapping[str, str]
     user_pinned: Tuple[str, ...]
+    #: Name of a variable, and the secret or parameter that holds its value.
+    secrets: Mapping[str, str]
     efa: str
     efa_variables: str
     training_groups: Tuple[str, ...]
@@ -116,6 +118,7 @@ def parse_job(raw: Mapping[str, Any]) -> Job:
         arguments=read.strings("arguments"),
         env=read.variables("env"),
         user_pinned=read.strings("userPinned"),
+        secrets=read.variables("secrets"),
         efa=read.choice("efa", ("required", "preferred", "off"), "preferred"),
         efa_variables=read.choice("efaVariables", ("auto", "guide-2023"), "auto"),
         training_groups=read.strings("trainingGroups"),

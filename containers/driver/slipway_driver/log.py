@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 import threading
 
+from slipway_driver.hidden import without_hidden
+
 _lock = threading.Lock()
 
 
 def say(line: str) -> None:
-    """A line as it is: the ranks' output and progress lines."""
+    """A line as it is, secrets masked: the ranks' output and progress lines."""
+    line = without_hidden(line)
     with _lock:
         sys.stdout.write(line + "\n")
         sys.stdout.flush()

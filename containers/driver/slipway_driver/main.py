@@ -257,7 +257,8 @@ def main() -> int:
     except DriverError as error:
         return _refuse(paths, error.code, error.reason)
     except Exception as error:  # The last line of defence: a job must not end without a reason.
-        traceback.print_exc(file=sys.stdout)
+        for line in traceback.format_exc().rstrip().splitlines():
+            say(line)
         return _refuse(paths, ENVIRONMENT, "the driver failed: %s: %s" % (type(error).__name__, error))
 
 

@@ -6,10 +6,8 @@ import re
 from typing import List, Mapping, Sequence
 
 from slipway_driver.errors import Failure
+from slipway_driver.hidden import MASK, SHORTEST_SECRET, without_hidden
 
-MASK = "***"
-#: Shorter values are words like "true"; masking them would only spoil the text.
-SHORTEST_SECRET = 8
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|(?:SECRET_)?ACCESS_KEY(?:_ID)?|PRIVATE_KEY|CREDENTIALS?)$", re.IGNORECASE
 )
@@ -35,6 +33,7 @@ def secrets_of(environ: Mapping[str, str], *more: str) -> List[str]:
 
 def redacted(text: str, secrets: Sequence[str]) -> str:
     """`text` with every one of `secrets`, and whatever looks like one, masked."""
+    text = without_hidden(text)
     for secret in secrets:
         text = text.replace(secret, MASK)
     for form, rest in _FORMS:

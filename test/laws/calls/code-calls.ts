@@ -53,5 +53,8 @@ export function containerCalls(): string[] {
   const paths = [...read('slipway_driver/codeartifact.py').matchAll(/_call\("\w+", "([^"]+)"/g)].map(
     ([, p]) => `codeartifact:${p}`,
   );
-  return [...methods, ...paths].sort();
+  const operations = [...read('slipway_driver/run_secrets.py').matchAll(/_Service\("(\w+)", "\w+\.(\w+)"/g)].map(
+    ([, name, operation]) => `${name}:${operation}`,
+  );
+  return [...methods, ...paths, ...operations].sort();
 }

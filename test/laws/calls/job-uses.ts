@@ -108,6 +108,11 @@ function optionalUses({ arn }: Places): Use[] {
       ),
     ]),
     call(
+      'secretsmanager:GetSecretValue',
+      ask('secretsmanager:GetSecretValue', arn('secretsmanager', 'secret:slipway/nlp/hub-AbCdEf')),
+    ),
+    call('ssm:GetParameter', ask('ssm:GetParameter', arn('ssm', 'parameter/slipway/nlp/hub'))),
+    call(
       'codeartifact:/v1/authorization-token',
       ask('codeartifact:GetAuthorizationToken', arn('codeartifact', 'domain/ml')),
       ask('sts:GetServiceBearerToken', '*', { 'sts:AWSServiceName': 'codeartifact.amazonaws.com' }),

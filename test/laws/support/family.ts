@@ -179,7 +179,10 @@ export const VARIATIONS: readonly Variation[] = [
     ],
   },
   { option: 'network.reserved', values: [{ network: { reserved: ['10.0.0.0/16'] } }] },
-  { option: 'secrets.allowedPrefix', values: [{ secrets: { allowedPrefix: 'slipway/{team}/' } }] },
+  {
+    option: 'secrets.allowedPrefix',
+    values: [{ secrets: { allowedPrefix: 'slipway/{team}/' }, network: { endpoints: ['secretsmanager'] } }],
+  },
   { option: 'logging.kms', values: [{ logging: { kms: false } }] },
   { option: 'logging.retentionDays', values: [{ logging: { retentionDays: 365 } }] },
   { option: 'protection.tableDeletionProtection', values: [{ protection: { tableDeletionProtection: true } }] },

@@ -30,6 +30,7 @@ const VARIANTS: Readonly<Record<string, object>> = {
   everything: {
     ...EVERYONE,
     quotas: { require: [{ instanceType: 'ml.p4d.24xlarge', count: 2 }], requestIncrease: true },
+    secrets: { allowedPrefix: 'slipway/{team}/' },
     guardrails: {
       allowedInstanceTypes: ['ml.p5*.48xlarge', 'ml.m5.*'],
       maxRuntimeSeconds: 86_400,

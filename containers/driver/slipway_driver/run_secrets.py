@@ -1,0 +1,100 @@
+"""Secrets of the run file: read in the container with the role of the job, given to the script as variables, masked in every line.
+
+Sources: https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_GetSecretValue.html and
+https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter.html (2026-11-22).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import urllib.error
+import urllib.request
+from datetime import datetime, timezone
+from typing import Any, Callable, Dict, Mapping, NamedTuple
+from urllib.parse import urlsplit
+
+from slipway_driver.exit_codes import ENVIRONMENT, DriverError
+from slipway_driver.hidden import SHORTEST_SECRET
+from slipway_s3.credentials import load_credentials
+from slipway_s3.endpoint import domain_of, region_of
+from slipway_s3.sigv4 import signed_headers
+
+_PARAMETER_ARN = re.compile(r"^arn:[^:]+:ssm:([^:]+):\d{12}:parameter/.+$")
+_SECRET_ARN = re.compile(r"^arn:[^:]+:secretsmanager:([^:]+):\d{12}:secret:.+$")
+
+
+class _Service(NamedTuple):
+    name: str
+    operation: str
+    #: Name of the variable with an endpoint of one's own.
+    endpoint: str
+
+
+_SECRETS_MANAGER = _Service("secretsmanager", "secretsmanager.GetSecretValue", "AWS_ENDPOINT_URL_SECRETS_MANAGER")
+_PARAMETERS = _Service("ssm", "AmazonSSM.GetParameter", "AWS_ENDPOINT_URL_SSM")
+
+
+def _call(service: _Service, body: Mapping[str, Any], region: str, environ: Mapping[str, str]) -> Dict[str, Any]:
+    own = environ.get(service.endpoint) or environ.get("AWS_ENDPOINT_URL")
+    base = own or "https://%s.%s.%s" % (service.name, region, domain_of(region))
+    payload = json.dumps(body).encode()
+    headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": service.operation}
+    signed = signed_headers(
+        "POST", urlsplit(base).netloc, "/", "", headers, hashlib.sha256(payload).hexdigest(), load_credentials(environ), region,
+        datetime.now(timezone.utc), service.name,
+    )  # fmt: skip
+    request = urllib.request.Request(base + "/", data=payload, headers=signed, method="POST")
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.loads(answer.read())
+
+
+def _read_one(reference: str, environ: Mapping[str, str]) -> str:
+    """The text behind an ARN, a parameter's name (it begins with /) or a secret's name."""
+    parameter, secret = _PARAMETER_ARN.match(reference), _SECRET_ARN.match(reference)
+    if parameter or reference.startswith("/"):
+        region = parameter.group(1) if parameter else region_of(environ)
+        # The API takes the ARN only of a parameter that another account shares; by name it finds one of this account.
+        name = reference.split(":parameter", 1)[1] if parameter else reference
+        return str(_call(_PARAMETERS, {"Name": name, "WithDecryption": True}, region, environ)["Parameter"]["Value"])
+    region = secret.group(1) if secret else region_of(environ)
+    return str(_call(_SECRETS_MANAGER, {"SecretId": reference}, region, environ)["SecretString"])
+
+
+def _why(error: Exception) -> str:
+    """What a service said, without its message: that of a refused call may quote the request."""
+    if not isinstance(error, urllib.error.HTTPError):
+        return "it holds no text" if isinstance(error, KeyError) else type(error).__name__ + ": " + str(error)
+    try:
+        kind = str(json.loads(error.read()).get("__type", "")).split("#")[-1]
+    except (OSError, ValueError):
+        kind = ""
+    return kind or "HTTP %d" % error.code
+
+
+def read_secrets(
+    references: Mapping[str, str], environ: Mapping[str, str], hide: Callable[[str], None], log: Callable[[str], None]
+) -> Dict[str, str]:
+    """The values by the name of their variable, each passed to `hide` first.
+
+    Raises DriverError (77) that names every one that cannot be read.
+    """
+    values: Dict[str, str] = {}
+    issues = []
+    for name, reference in references.items():
+        try:
+            value = _read_one(reference, environ)
+        except (OSError, ValueError, KeyError) as error:
+            issues.append("secrets.%s: %s must be readable with the role of the job (%s)" % (name, reference, _why(error)))
+            continue
+        if len(value) < SHORTEST_SECRET:
+            issues.append("secrets.%s: %s must have at least %d characters, so that it can be masked" % (name, reference, SHORTEST_SECRET))
+            continue
+        hide(value)
+        values[name] = value
+    if issues:
+        raise DriverError(ENVIRONMENT, "; ".join(issues))
+    if values:
+        log("secrets: %s" % ", ".join(sorted(values)))
+    return values
