@@ -506,6 +506,9 @@ class _Status(TypedDict):
 class Status(_Status, total=False):
     attempt: Union[int, None]
     stepAt: Union[str, None]
+    progressPercent: Any
+    etaAt: Union[str, None]
+    etaInterval80: Union[list[str], None]
     spareInstances: StatusSpareInstances
     handOver: StatusHandOver
     timeline: list[StatusTimelineItem]
