@@ -269,7 +269,9 @@ export class Fleet {
   private endStart(job: SimJob, isTerm: boolean): void {
     const { now } = this.clock;
     const saves = isTerm && job.truth?.isBuiltin === true && !job.isHung && job.stepping?.isGoing === true;
+    const wasGoing = job.stepping?.isGoing === true;
     job.stepping?.pause(now, saves);
+    if (wasGoing && !isTerm) job.truth?.tear(job.stepping?.at ?? 0, now);
     job.stepping?.starts.end(now);
     if (job.truth) job.truth.lastBeat = beatOf(job, now) ?? job.truth.lastBeat;
     job.driverSince = undefined;

@@ -36,6 +36,8 @@ export class RunTruth {
   baseStep = 0;
   /** The last heartbeat of an attempt that is over. */
   lastBeat: S3Object | undefined;
+  /** Saves that were under way when an attempt died, oldest first: folders without a marker. */
+  private readonly torn: { step: number; at: SimMs }[] = [];
   private readonly commitCounts = new Map<number, number>();
   private listing: { version: number; objects: S3Object[] } | undefined;
   private version = 0;
@@ -90,6 +92,13 @@ export class RunTruth {
     this.replace(others);
   }
 
+  /** The built-in trainer died while it saved: half of the objects are there. */
+  tear(step: number, at: SimMs): void {
+    if (!this.place || !this.isBuiltin || this.commits.some((commit) => commit.step === step)) return;
+    this.torn.push({ step, at });
+    this.version += 1;
+  }
+
   /** How many commits an attempt made. */
   committedIn(attempt: number): number {
     return this.commitCounts.get(attempt) ?? 0;
@@ -121,16 +130,28 @@ export class RunTruth {
   /** Objects of its checkpoints, with keys relative to its prefix. */
   objects(): readonly S3Object[] {
     if (this.listing?.version !== this.version) {
-      const objects = this.commits.flatMap((commit) => (this.isBuiltin ? this.built(commit) : this.own(commit)));
+      const written = new Set(this.commits.map(({ step }) => step));
+      const torn = this.torn.filter(({ step }) => !written.has(step)).flatMap((one) => this.half(one));
+      const whole = this.commits.flatMap((commit) => (this.isBuiltin ? this.built(commit) : this.own(commit)));
+      const objects = [...whole, ...torn];
       this.listing = { version: this.version, objects };
     }
     return this.listing?.objects ?? [];
   }
 
+  private half({ step, at }: { step: number; at: SimMs }): S3Object[] {
+    const names = this.shards().slice(0, Math.ceil(this.behaviour.checkpointObjects / 2));
+    return names.map((name) => ({ key: `step-${step}/${name}`, bytes: 1_000_000 + step, at }));
+  }
+
+  private shards(): string[] {
+    return Array.from({ length: this.behaviour.checkpointObjects }, (_, i) => `__${i}_0.distcp`);
+  }
+
   private built(commit: Commit): S3Object[] {
     const folder = `step-${commit.step}/`;
     const count = this.behaviour.checkpointObjects;
-    const names = Array.from({ length: count }, (_, i) => `__${i}_0.distcp`);
+    const names = this.shards();
     const objects = names.map((name) => ({ key: `${folder}${name}`, bytes: 1_000_000 + commit.step, at: commit.at }));
     let text: string | undefined;
     const marker: S3Object = {
