@@ -45,9 +45,9 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
   initVerb(verb, terminal, done);
   completionVerb(root, terminal, done);
   verb(
-    'schema <run|environment>',
-    'print the JSON Schema of a file, for editors',
-    'slipway schema run > run.schema.json\n  slipway schema environment > environment.schema.json',
+    'schema <run|environment|answers>',
+    'print the JSON Schema of a file, for editors, or of what --json prints, for scripts',
+    'slipway schema run > run.schema.json\n  slipway schema answers > answers.schema.json',
   ).action(async (kind: string) => done((await import('./schema.js')).schema(kind, terminal)));
   verb(
     'validate <file>',
@@ -81,6 +81,8 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
     .option('--matrix <path=a,b,c>', 'one run per value, compared at the end with --wait (repeatable)', collect)
     .option('--smoke [place]', 'run it small first: in the account (default), or in the sandbox on CPUs')
     .option('--run-id <id>', 'run id; default: <name>-<yymmddhhmmss>')
+    .option('--at <time>', 'start at this time or after this span (6h) at the earliest, when there is room')
+    .option('--client-request-id <id>', 'launching again with the same id finds the run of the first launch')
     .addOption(new Option('--yes', 'do not ask'))
     .addOption(new Option('--wait', 'follow the run until it ends'))
     .action(async (file: string, options: LaunchOptions) =>
