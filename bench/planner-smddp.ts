@@ -1,5 +1,6 @@
 import { findInstanceType } from '../lib/catalog/instances';
-import { MODELS, type ModelShape } from '../lib/catalog/models';
+import type { ModelShape } from '../lib/catalog/model/shape';
+import { MODELS } from '../lib/catalog/models';
 import type { LayoutInput } from '../lib/planner/layout';
 import { planModel } from '../lib/planner/layout-of-run';
 import { planLayout } from '../lib/planner/plan';

@@ -1,95 +1,5 @@
-/**
- * How rotary frequencies are changed for contexts longer than those of pre-training, in the words of Hugging Face's `rope_parameters`:
- * https://github.com/huggingface/transformers, src/transformers/modeling_rope_utils.py (5.23, 2026-11-22). llama3 leaves high frequencies,
- * divides low ones by `factor` and interpolates between; linear divides all; yarn is https://arxiv.org/abs/2309.00071.
- */
-export type RopeScaling =
-  | { type: 'linear'; factor: number }
-  | {
-      type: 'llama3';
-      factor: number;
-      lowFreqFactor: number;
-      highFreqFactor: number;
-      originalMaxPositionEmbeddings: number;
-    }
-  | {
-      type: 'yarn';
-      factor: number;
-      originalMaxPositionEmbeddings: number;
-      betaFast?: number;
-      betaSlow?: number;
-      attentionFactor?: number;
-      truncate?: boolean;
-    };
-
-/** Shape of a decoder-only transformer. */
-export interface ModelShape {
-  layers: number;
-  hiddenSize: number;
-  attentionHeads: number;
-  kvHeads: number;
-  /** Size of one attention head; hiddenSize / attentionHeads unless stated. */
-  headSize?: number;
-  ffnHiddenSize: number;
-  vocabularySize: number;
-  /** Three matrices in the feed-forward block (SwiGLU) instead of two. */
-  gatedMlp: boolean;
-  tiedEmbeddings: boolean;
-  /** Experts of a mixture-of-experts block, and how many a token visits. */
-  experts?: number;
-  expertsPerToken?: number;
-  ropeTheta?: number;
-  ropeScaling?: RopeScaling;
-  normEpsilon?: number;
-}
-
-/** What the parameters of a model depend on; a ModelShape in the words of the planner, with every default filled in. */
-export interface ParameterShape {
-  layers: number;
-  hidden: number;
-  heads: number;
-  kvHeads: number;
-  headSize: number;
-  ffn: number;
-  /** Matrices of the feed-forward block: 3 gated, 2 plain. */
-  mlpMatrices: number;
-  vocabulary: number;
-  tiedEmbeddings: boolean;
-  experts: number;
-}
-
-export const parameterShape = (m: ModelShape): ParameterShape => ({
-  layers: m.layers,
-  hidden: m.hiddenSize,
-  heads: m.attentionHeads,
-  kvHeads: m.kvHeads,
-  headSize: m.headSize ?? m.hiddenSize / m.attentionHeads,
-  ffn: m.ffnHiddenSize,
-  mlpMatrices: m.gatedMlp ? 3 : 2,
-  vocabulary: m.vocabularySize,
-  tiedEmbeddings: m.tiedEmbeddings,
-  experts: m.experts ?? 1,
-});
-
-type BlockShape = Omit<ParameterShape, 'layers' | 'vocabulary' | 'tiedEmbeddings'>;
-
-export const attentionParameters = (m: BlockShape) => m.headSize * m.hidden * (2 * m.heads + 2 * m.kvHeads);
-
-/** Of one expert, or of the one feed-forward block of a dense model. */
-export const expertParameters = (m: BlockShape) => m.mlpMatrices * m.hidden * m.ffn;
-
-/** Parameters of one block; norms are left out (below 0.01 %). */
-export const layerParameters = (m: BlockShape) => attentionParameters(m) + m.experts * expertParameters(m);
-
-/** One of the two tables, of the vocabulary's embedding or of the head. */
-export const embeddingParameters = (m: Pick<ParameterShape, 'vocabulary' | 'hidden'>) => m.vocabulary * m.hidden;
-
-/** Parameters of a decoder-only transformer; embeddings count twice unless tied. */
-export const parameterCount = (m: ParameterShape) =>
-  m.layers * layerParameters(m) + (m.tiedEmbeddings ? 1 : 2) * embeddingParameters(m);
-
-/** The same from the shape that a run file or a preset gives. */
-export const modelParameters = (shape: ModelShape): number => parameterCount(parameterShape(shape));
+import { PRESET_SHAPES } from './model/presets';
+import type { ModelShape, RopeScaling } from './model/shape';
 
 const llama = (
   layers: number,
@@ -172,4 +82,5 @@ export const MODELS: Readonly<Record<string, ModelShape>> = {
   'mistral-7b': { ...llama(32, 4096, 32, 8, 14336, 32768), ropeTheta: 1_000_000 },
   'mixtral-8x7b': { ...llama(32, 4096, 32, 8, 14336, 32000), experts: 8, expertsPerToken: 2, ropeTheta: 1_000_000 },
   'mixtral-8x22b': { ...llama(56, 6144, 48, 8, 16384, 32768), experts: 8, expertsPerToken: 2, ropeTheta: 1_000_000 },
+  ...PRESET_SHAPES,
 };

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { codeContext } from '../archive/code-context';
+import { withModelConfig } from '../archive/model-config';
 import { checkRun } from '../rules';
 import { checkSalvaged } from '../rules/salvaged';
 import { refuseUnsupported } from '../rules/support';
@@ -16,6 +17,8 @@ export interface CommonOptions {
   region?: string;
   set?: string[];
   json?: boolean;
+  /** Text of a `model.config` that lies in S3, once it is fetched. */
+  modelConfig?: string;
 }
 
 /** Text of a file the user named, or a UsageError in plain words. */
@@ -42,7 +45,10 @@ export function readDescriptor(file: string): Descriptor {
 }
 
 export interface CheckedRun {
+  /** The run file, with the text of its `model.config` in it. */
   text: string;
+  /** `--set` overrides that are still to be applied to the text. */
+  overrides: string[];
   run?: RunSpec;
   issues: Issue[];
   positionOf: Loaded<RunSpec>['positionOf'];
@@ -51,37 +57,34 @@ export interface CheckedRun {
 /** A run file as it was read, with what is known of the code beside it. */
 export interface ReadRun {
   text: string;
+  overrides: string[];
   loaded: LoadedRun;
   code: RuleContext;
 }
 
 /** Reads a run file and the folder of its code, and judges nothing yet. */
 export function readRunFile(file: string, options: CommonOptions): ReadRun {
-  const text = readText(file);
-  const loaded = loadRun(text, options.set);
+  const { text, overrides } = withModelConfig(file, readText(file), options.set, options.modelConfig);
+  const loaded = loadRun(text, overrides);
   const run = loaded.value ?? loaded.salvaged?.versions[0];
-  return { text, loaded, code: run ? codeContext(run, file) : {} };
+  return { text, overrides, loaded, code: run ? codeContext(run, file) : {} };
 }
 
 /** Applies every rule to a run file. The descriptor is used only when the caller has one. */
 export function checkRead(
-  { text, loaded, code }: ReadRun,
+  { text, overrides, loaded, code }: ReadRun,
   options: CommonOptions,
   descriptor?: Descriptor,
 ): CheckedRun {
   const run = loaded.value ?? loaded.salvaged?.versions[0];
-  if (!run) return { text, issues: loaded.issues, positionOf: loaded.positionOf };
+  const read = { text, overrides, positionOf: loaded.positionOf };
+  if (!run) return { ...read, issues: loaded.issues };
   const context: RuleContext = { descriptor, region: options.region ?? descriptor?.region, ...code };
   if (!loaded.value) {
     const others = loaded.salvaged ? checkSalvaged(loaded.salvaged, context) : [];
-    return { text, issues: [...loaded.issues, ...others], positionOf: loaded.positionOf };
+    return { ...read, issues: [...loaded.issues, ...others] };
   }
-  return {
-    text,
-    run: loaded.value,
-    issues: [...loaded.issues, ...checkRun(loaded.value, context)],
-    positionOf: loaded.positionOf,
-  };
+  return { ...read, run: loaded.value, issues: [...loaded.issues, ...checkRun(loaded.value, context)] };
 }
 
 /** Reads a run file and applies every rule. */

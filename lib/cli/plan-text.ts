@@ -1,4 +1,5 @@
 import pc from 'picocolors';
+import { spareValues } from '../admission';
 import type { DataPlan } from '../planner/data-plan';
 import { RESTART_SECONDS, SPARE_RESTART_SECONDS } from '../planner/failures';
 import type { RunPlan } from '../planner/plan-run';
@@ -6,7 +7,6 @@ import type { SpareValue } from '../planner/spares';
 import type { PlanReport } from '../report/plan/plan-report';
 import type { RunSpec } from '../spec/run-spec';
 import { textTable } from '../spec/text-table';
-import { spareValues } from './plan-spares';
 
 export type Search = NonNullable<PlanReport['search']>;
 
@@ -38,7 +38,7 @@ export function planText(run: RunSpec, plan: RunPlan): string {
     ...(spares.own ? [['spare hosts', `${spares.own.instances}: ${sparesText(spares.own)}`]] : []),
   ];
   return [
-    `${pc.bold(run.name)}: ${round(plan.parameters / 1e9, 1)} B parameters on ${plan.gpus} GPUs`,
+    `${pc.bold(run.name)}: ${round(plan.parameters / 1e9, 1)} B parameters${activeText(plan)} on ${plan.gpus} GPUs`,
     textTable(['', ''], rows).split('\n').slice(1).join('\n'),
     ...plan.assumptions.map((a) => pc.dim(`assumed: ${a}`)),
     ...plan.advice.map(
@@ -127,3 +127,7 @@ export function searchText({ considered, seconds, candidates, pareto }: Search):
     textTable(['tokens/s/GPU', 'step s', 'memory', 'cost', 'Pareto', 'layout'], rows),
   ].join('\n');
 }
+
+/** Of a mixture of experts, how many parameters one token meets. */
+const activeText = ({ parameters, activeParameters }: RunPlan): string =>
+  activeParameters < parameters ? ` (${round(activeParameters / 1e9, 1)} B active)` : '';

@@ -13,12 +13,14 @@ import { environmentIn, needsOfEnvironment, requireEnvironment } from './environ
 import { EXIT, Refusal } from './exit';
 import { type CommonOptions, readText, requireRun } from './inputs';
 import { quotaJson, quotaRows } from './quota';
+import { withS3Config } from './s3-config';
 import { json, type Terminal } from './terminal';
 
 /** `slipway preflight FILE`: quotas, and what the account must hold for the run. */
-export async function preflight(file: string, options: CommonOptions, terminal: Terminal): Promise<number> {
+export async function preflight(file: string, given: CommonOptions, terminal: Terminal): Promise<number> {
   const text = readText(file);
-  if (isEnvironmentFile(text)) return environmentPreflight(file, text, options, terminal);
+  if (isEnvironmentFile(text)) return environmentPreflight(file, text, given, terminal);
+  const options = await withS3Config(file, given);
   const descriptor = await findDescriptor(options, requireRun(file, options).run.environment);
   const { run, issues } = requireRun(file, options, descriptor);
   const [rows, checks, missing] = await Promise.all([

@@ -20,6 +20,7 @@ import { callRegion } from './environment';
 import { environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
 import { EXIT } from './exit';
 import { type CommonOptions, readText, requireRun } from './inputs';
+import { withS3Config } from './s3-config';
 import { json, type Terminal } from './terminal';
 
 export interface QuotaOptions extends CommonOptions {
@@ -70,7 +71,10 @@ async function wantedBy(given: string, options: CommonOptions): Promise<{ region
   }
   const text = readText(file);
   if (!isEnvironmentFile(text))
-    return { region: callRegion(options), needs: runQuotaNeeds(requireRun(file, options).run) };
+    return {
+      region: callRegion(options),
+      needs: runQuotaNeeds(requireRun(file, await withS3Config(file, options)).run),
+    };
   const disk = requireEnvironment(file, text, options);
   const environment = environmentIn(disk, file, options);
   return { region: environment.region, needs: needsOfEnvironment(disk, environment) };

@@ -10,6 +10,10 @@ import type { Terminal } from './terminal';
 
 export interface SubmitOptions extends CommonOptions {
   runId?: string;
+  /** @default - a new one: each launch is another run */
+  clientRequestId?: string;
+  /** ISO time before which it must not start. @default - as soon as there is room */
+  startAt?: string;
   acceptsUnknownPrice: boolean;
 }
 
@@ -17,7 +21,7 @@ const UPLOAD_TRIES = 3;
 
 /** Sends the run file's text and the digest of its code, uploads what is asked for, confirms. */
 export async function submit(
-  { run, text }: CheckedRun & { run: NonNullable<CheckedRun['run']> },
+  { run, text, overrides }: CheckedRun & { run: NonNullable<CheckedRun['run']> },
   file: string,
   descriptor: Descriptor,
   options: SubmitOptions,
@@ -28,10 +32,11 @@ export async function submit(
   const intent = await callControl<IntentAnswer>(descriptor, {
     action: 'start',
     runFile: text,
-    overrides: options.set ?? [],
+    overrides,
     ...(code && { code }),
-    clientRequestId: randomUUID(),
+    clientRequestId: options.clientRequestId ?? randomUUID(),
     ...(options.runId && { runId: options.runId }),
+    ...(options.startAt && { startAt: options.startAt }),
     acceptsUnknownPrice: options.acceptsUnknownPrice,
   });
   for (const upload of intent.uploads) {

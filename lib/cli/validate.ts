@@ -4,11 +4,12 @@ import { isEnvironmentFile } from '../spec/load';
 import { parsePath } from '../spec/overrides';
 import { EXIT } from './exit';
 import { type CommonOptions, checkRunFile, isDescriptorFile, readDescriptor, readText } from './inputs';
+import { withS3Config } from './s3-config';
 import { issueLine, json, type Terminal } from './terminal';
 
-/** `slipway validate FILE`: schema and every rule, offline. */
-export function validate(file: string, options: CommonOptions, terminal: Terminal): number {
-  const issues = findIssues(file, options);
+/** `slipway validate FILE`: schema and every rule, offline but for a `model.config` in S3. */
+export async function validate(file: string, options: CommonOptions, terminal: Terminal): Promise<number> {
+  const issues = findIssues(file, await withS3Config(file, options));
   const ok = !hasErrors(issues);
   if (options.json) terminal.out(json({ ok, issues: issues.map((found) => jsonIssue(found, file)) }));
   else printIssues(file, issues, terminal);

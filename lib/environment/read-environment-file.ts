@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { withModelConfig } from '../archive/model-config';
 import { publishedBaseUri } from '../catalog/base-images';
 import { REGIONS } from '../catalog/regions';
 import { checkEnvironment, checkSalvagedEnvironment } from '../rules/environment';
@@ -107,11 +108,12 @@ function readRuns(environment: string, value: EnvironmentFile | undefined): Runs
       read.missing.push(issue('environment/runs', 'error', `runs[${index}].file`, { ...found.problem, got: shown }));
       continue;
     }
-    const loaded = loadRun(found.text);
+    const { text } = withModelConfig(shown, found.text);
+    const loaded = loadRun(text);
     read.issues.push(...placed(shown, loaded.issues, loaded));
     if (!loaded.value) continue;
     const { positionOf } = loaded;
-    read.runs.push({ index, entry, file: shown, text: found.text, run: loaded.value, positionOf });
+    read.runs.push({ index, entry, file: shown, text, run: loaded.value, positionOf });
   }
   const unique = new Map(read.issues.map((found) => [`${found.file} ${found.message}`, found]));
   return { ...read, issues: [...unique.values()] };

@@ -1,6 +1,8 @@
+import { attentionParameters } from '../catalog/model/parameters';
 import type { Constants } from './constants';
 import type { Gpu } from './gpu';
 import type { LayoutInput } from './layout';
+import { activeFfn, keysInFull, meanHeadSize } from './model-size';
 
 /** Seconds of one block on one GPU for one micro-batch, communication left out. */
 export interface BlockSeconds {
@@ -40,11 +42,11 @@ function gemmSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
   const m = l.model;
   const t = l.tensor;
   const tokens = tokensPerRank(l);
-  const q = m.heads * m.headSize;
-  const kv = m.kvHeads * m.headSize;
   const active = m.expertsPerToken;
-  const weights = (m.hidden * (2 * q + 2 * kv) + active * m.mlpMatrices * m.hidden * m.ffn) / t;
-  const columns = (2 * q + 2 * kv + active * m.mlpMatrices * m.ffn) / t + m.hidden * (2 + 2 * active);
+  const inner = m.mlpMatrices * activeFfn(m);
+  const weights = (attentionParameters(m) + inner * m.hidden) / t;
+  const heads = 2 * (m.heads + m.kvHeads) * meanHeadSize(m);
+  const columns = (heads + inner) / t + m.hidden * (2 + 2 * active);
   const bytes = l.precision === 'fp8' ? 1.5 : 2;
   const rate = gemmRate(l, gpu, k) / (1 + k.gemmTokens / tokens);
   return (
@@ -68,7 +70,7 @@ const isAligned = (l: LayoutInput) => (l.model.hidden / l.tensor) % 64 === 0 && 
 function attentionSeconds(l: LayoutInput, gpu: Gpu, k: Constants): { forward: number; backward: number } {
   const m = l.model;
   const tokens = tokensPerRank(l);
-  const full = (4 * tokens * l.sequence * m.heads * m.headSize) / l.tensor;
+  const full = (4 * tokens * keysInFull(m, l.sequence) * m.heads * meanHeadSize(m)) / l.tensor;
   if (l.attention === 'flash' || l.attention === 'flash1') {
     const tuned = l.kernels === 'fused' || l.stack === 'jax' || l.loss === 'fused' || l.loss === 'chunked';
     const kernel = l.attention === 'flash1' ? k.flash1 : 1;
@@ -106,11 +108,12 @@ function trafficBytes(l: LayoutInput, k: Constants): number {
   const m = l.model;
   const tokens = tokensPerRank(l);
   const dense = (12 * m.hidden) / (l.sequenceParallel ? l.tensor : 1);
-  const wide =
-    ((m.mlpMatrices === 3 ? 5 : 3) * m.ffn * m.expertsPerToken + 4 * (m.heads + m.kvHeads) * m.headSize) / l.tensor;
+  const wide = ((m.mlpMatrices === 3 ? 5 : 3) * activeFfn(m) + 4 * (m.heads + m.kvHeads) * m.headSize) / l.tensor;
   const elements = tokens * (dense + wide);
   const cast =
-    l.precision === 'fp8' ? k.fp8CastTraffic * tokens * (2 * m.hidden + (m.mlpMatrices * m.ffn) / l.tensor) : 0;
+    l.precision === 'fp8'
+      ? k.fp8CastTraffic * tokens * (2 * m.hidden + (m.mlpMatrices * (m.ffn + (m.sharedFfn ?? 0))) / l.tensor)
+      : 0;
   const share = l.sequenceParallel ? l.tensor : 1;
   const rotated = (PLAIN_ROTARY_BYTES * (m.heads + m.kvHeads) * m.headSize) / l.tensor;
   const norms = hasPlainRmsNorm(l) ? tokens * ((PLAIN_RMS_NORM_BYTES * m.hidden) / share + rotated) : 0;

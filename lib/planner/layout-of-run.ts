@@ -1,6 +1,7 @@
 import type { Accelerator } from '../catalog/instances';
 import { findInstanceType } from '../catalog/instances';
-import { type ModelShape, parameterShape } from '../catalog/models';
+import { parameterShape } from '../catalog/model/parameters';
+import type { ModelShape } from '../catalog/model/shape';
 import { compilesByDefault, fsdpCompiles } from '../distribution/fsdp';
 import { findStrategy } from '../distribution/index';
 import { degree, type ParallelLayout } from '../distribution/strategy';
@@ -24,7 +25,12 @@ const problem = (path: string, must: string, got: unknown, fix: string): Issue[]
 export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
   const architecture = run.model?.architecture;
   if (!architecture)
-    return problem('model', 'must name a preset or an architecture for a plan', undefined, 'add model.preset');
+    return problem(
+      'model',
+      'must name a preset, a config or an architecture for a plan',
+      undefined,
+      'add model.preset',
+    );
   if (run.training.lora)
     return problem(
       'training.lora',
@@ -69,10 +75,7 @@ export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
   };
 }
 
-export const planModel = (a: ModelShape): PlanModel => ({
-  ...parameterShape(a),
-  expertsPerToken: a.experts ? (a.expertsPerToken ?? 1) : 1,
-});
+export const planModel = (a: ModelShape): PlanModel => parameterShape(a);
 
 /** Parts into which SMP v1 splits the batch of one call for its pipeline (`microbatches`); 1 elsewhere. */
 export const partsOfBatch = (run: RunSpec): number =>
@@ -204,6 +207,7 @@ function softwareOf(run: RunSpec): Software {
     gradientBytes: gradientBytesOf(distribution, traits),
     optimizerInBackward: false,
     compilesUnlessTensor: compilesByDefault(run),
+    isOwnTrainer: run.code.builtin === 'builtin' && distribution.library === 'fsdp',
     noSync: stack === 'fsdp' && distribution.parameters.no_sync === true,
   };
 }

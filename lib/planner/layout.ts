@@ -1,10 +1,8 @@
 import type { Accelerator } from '../catalog/instances';
-import type { ParameterShape } from '../catalog/models';
+import type { ParameterShape } from '../catalog/model/parameters';
 
 /** Shape of a decoder-only transformer as the planner needs it. */
-export interface PlanModel extends ParameterShape {
-  expertsPerToken: number;
-}
+export type PlanModel = ParameterShape;
 
 /** What runs the kernels: it decides memory traffic, host overhead and what overlaps. */
 export type Stack = 'fsdp' | 'deepspeed' | 'megatron' | 'megatron-legacy' | 'nanotron' | 'jax' | 'smp-v1';
@@ -82,6 +80,11 @@ export interface LayoutInput {
    * @default false - gradients are scattered after every micro-batch
    */
   noSync?: boolean;
+  /**
+   * The built-in trainer runs it: what it sends is counted as a test counts it there.
+   * @default false - what libraries of its kind send
+   */
+  isOwnTrainer?: boolean;
   /**
    * The trainer compiles its blocks in every layout without tensor parallelism; a search then changes `kernels` with the layout.
    * @default false - `kernels` stays what it is

@@ -1,6 +1,8 @@
 import { hasPlainRmsNorm, tokensPerRank } from './compute';
+import { meanOverKinds, mostOfKinds } from './kinds';
 import { type LayoutInput, microBatchesOf } from './layout';
 import type { MemoryConstants } from './memory-constants';
+import { activeFfn, meanHeadSize } from './model-size';
 
 /** Bytes of activations on one GPU when the backward pass of a micro-batch begins. */
 export interface HeldActivations {
@@ -15,18 +17,18 @@ export interface HeldActivations {
 /** What is kept of each of `layers` blocks, and what the block in work needs beside it when it is recomputed. */
 export function heldActivations(l: LayoutInput, k: MemoryConstants, layers: number, isFirst: boolean): HeldActivations {
   const tokens = tokensPerRank(l);
-  const block = blockBytesPerToken(l, k);
   const input = ((l.autocast ? 4 : 2) * l.model.hidden) / normRanks(l);
-  const perBlock = tokens * keptPerToken(l, block, input);
-  const scores = l.recompute === 'none' ? 0 : block.core;
+  const kept = (one: LayoutInput) => tokens * keptPerToken(one, blockBytesPerToken(one, k), input);
+  const scoresOf = (one: LayoutInput) => (l.recompute === 'none' ? 0 : blockBytesPerToken(one, k).core);
+  const inWork = (one: LayoutInput) => tokens * (blockBytesPerToken(one, k).all - scoresOf(one)) - kept(one);
   const inFlight = isFirst ? Math.min(microBatchesOf(l), l.pipeline) : 1;
   // Each micro-batch in flight also keeps what the stage received (or embedded) and what it hands on.
   const stageEnds = 2 * tokens * input;
   const interleave = l.virtualStages > 1 && isFirst ? 1 + (l.pipeline - 1) / (l.pipeline * l.virtualStages) : 1;
   return {
-    kept: (perBlock * layers * interleave + stageEnds) * inFlight * (1 + k.keptHoles),
-    oneBlock: Math.max(0, tokens * (block.all - scores) - perBlock),
-    scores: tokens * scores,
+    kept: (meanOverKinds(l, kept) * layers * interleave + stageEnds) * inFlight * (1 + k.keptHoles),
+    oneBlock: Math.max(0, mostOfKinds(l, inWork)),
+    scores: tokens * mostOfKinds(l, scoresOf),
   };
 }
 
@@ -42,16 +44,16 @@ interface BlockBytes {
 
 function blockBytesPerToken(l: LayoutInput, k: MemoryConstants): BlockBytes {
   const m = l.model;
-  const width = m.heads * m.headSize;
+  const width = m.heads * meanHeadSize(m);
   const whole =
     (8 * m.hidden) / normRanks(l) + gatheredBytes(l) + (isOldMegatron(l) ? (2 * m.hidden) / normRanks(l) : 0);
-  const heads = (4 * (m.heads + m.kvHeads) * m.headSize) / l.tensor;
-  const wide = (mlpBytes(l) * m.ffn * m.expertsPerToken) / l.tensor;
+  const heads = (4 * (m.heads + m.kvHeads) * meanHeadSize(m)) / l.tensor;
+  const wide = (mlpBytes(l) * activeFfn(m)) / l.tensor;
   const core = (SCORE_BYTES[l.attention] * m.heads * l.sequence) / l.tensor;
   const scale = activationScale(l, k);
   const all = (whole + heads + wide) * scale + plainNormBytes(l, k) + wideResidualBytes(l) + core;
   // Every second product: query, value, gate or up, down; and attention's output.
-  const products = width + m.kvHeads * m.headSize + m.ffn * m.expertsPerToken;
+  const products = width + m.kvHeads * meanHeadSize(m) + activeFfn(m);
   const op = 2 * k.keptByOp * ((products + width) / l.tensor + (2 * m.hidden) / normRanks(l));
   return { all, core, op: Math.min(op, all - core) };
 }

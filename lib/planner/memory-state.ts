@@ -1,6 +1,7 @@
-import { embeddingParameters, layerParameters } from '../catalog/models';
+import { embeddingParameters } from '../catalog/model/parameters';
 import { type LayoutInput, microBatchesOf } from './layout';
 import type { MemoryConstants } from './memory-constants';
+import { meanLayerParameters } from './model-size';
 
 /** Bytes of what lives from step to step on one GPU. */
 export interface HeldState {
@@ -20,7 +21,8 @@ const accumulatesWhole = (l: LayoutInput) => l.noSync === true && microBatchesOf
 /** Parameters, gradients and optimizer state of a stage with `layers` blocks, divided over the ranks that share them. */
 export function heldState(l: LayoutInput, k: MemoryConstants, layers: number): HeldState {
   const tables = l.pipeline > 1 || l.model.tiedEmbeddings ? 1 : 2;
-  const local = (layers * layerParameters(l.model) + tables * embeddingParameters(l.model)) / l.tensor;
+  const local =
+    (layers * meanLayerParameters(l.model) + tables * embeddingParameters(l.model) + (l.model.outer ?? 0)) / l.tensor;
   const bytes = bytesPerParameter(l, k);
   const ranks = l.shard * l.context;
   // FSDP offloads parameters, their gradients and so the optimizer together; ZeRO-3 sends gradients where the optimizer is.

@@ -1,10 +1,11 @@
-import { embeddingParameters } from '../catalog/models';
+import { embeddingParameters, layerParametersPerExpertRank } from '../catalog/model/parameters';
+
 import { tokensPerRank } from './compute';
+import { mostOfKinds } from './kinds';
 import { type LayoutInput, microBatchesOf } from './layout';
 import { heldActivations } from './memory-activations';
 import type { MemoryConstants } from './memory-constants';
 import { type HeldState, heldState } from './memory-state';
-import { blockParametersPerExpertRank } from './model-size';
 import { stageLayers } from './stages';
 
 const GIB = 2 ** 30;
@@ -99,7 +100,7 @@ function logitBytes(l: LayoutInput, k: MemoryConstants): number {
  */
 function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inBlock: number } {
   if (l.zeroStage !== 3 || l.shard * l.context === 1) return { atLoss: 0, inBlock: 0 };
-  const block = blockParametersPerExpertRank(l.model, l.expert) / l.tensor;
+  const block = mostOfKinds(l, (one) => layerParametersPerExpertRank(one.model, l.expert)) / l.tensor;
   const table = embeddingParameters(l.model) / l.tensor;
   const wholeGroups = (l.stack === 'fsdp' || l.stack === 'jax') && l.prefetchesShards;
   const tables = l.stack === 'fsdp' && !l.model.tiedEmbeddings ? 4 : 2;

@@ -1,13 +1,32 @@
-import { attentionParameters, embeddingParameters, expertParameters } from '../catalog/models';
+import {
+  activeLayerParameters,
+  type BlockShape,
+  embeddingParameters,
+  layerParameters,
+  type ParameterShape,
+  sumOverBlocks,
+} from '../catalog/model/parameters';
 import type { PlanModel } from './layout';
 
-/** Parameters of one block that one rank gathers: experts are divided over the expert-parallel ranks. */
-export const blockParametersPerExpertRank = (m: PlanModel, expert: number) =>
-  attentionParameters(m) + (m.experts / expert) * expertParameters(m);
+/** Inner size of the feed-forward blocks that one token visits. */
+export const activeFfn = (m: BlockShape) => m.ffn * m.expertsPerToken + (m.sharedFfn ?? 0);
 
-/** Parameters of one block that one token meets. */
-export const activeLayerParameters = (m: PlanModel) => attentionParameters(m) + m.expertsPerToken * expertParameters(m);
+/** Size of a head in the mean of its two products, with keys and with values. */
+export const meanHeadSize = (m: BlockShape) => (m.headSize + (m.valueHeadSize ?? m.headSize)) / 2;
+
+/** Parameters of one block in the mean over all blocks. */
+export const meanLayerParameters = (m: ParameterShape) => sumOverBlocks(m, layerParameters) / m.layers;
+
+/** Twice the keys that a query sees in the mean: `sequence` without a window, because half the score matrix is masked. */
+export const keysInFull = (m: BlockShape, sequence: number): number => {
+  const window = Math.min(m.window ?? sequence, sequence);
+  return 2 * window - window ** 2 / sequence;
+};
+
+/** FLOPs of one token's attention in all blocks, forward and backward: 12 d s per block, counted in full. */
+export const attentionFlopsPerToken = (m: PlanModel, sequence: number) =>
+  sumOverBlocks(m, (block) => 12 * block.heads * meanHeadSize(block) * keysInFull(block, sequence));
 
 /** FLOPs of one token, forward and backward: 6 (N_blocks + V d) + 12 L d s, attention counted in full, recompute not counted. */
 export const modelFlopsPerToken = (m: PlanModel, sequence: number) =>
-  6 * (m.layers * activeLayerParameters(m) + embeddingParameters(m)) + 12 * m.layers * m.heads * m.headSize * sequence;
+  6 * (sumOverBlocks(m, activeLayerParameters) + embeddingParameters(m)) + attentionFlopsPerToken(m, sequence);

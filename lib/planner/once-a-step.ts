@@ -1,4 +1,4 @@
-import { parameterCount } from '../catalog/models';
+import { parameterCount } from '../catalog/model/parameters';
 import { tokensPerRank } from './compute';
 import type { Constants } from './constants';
 import type { Gpu } from './gpu';

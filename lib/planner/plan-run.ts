@@ -1,4 +1,4 @@
-import { parameterCount } from '../catalog/models';
+import { activeParameterCount, parameterCount } from '../catalog/model/parameters';
 import type { Issue } from '../spec/issue';
 import { issue } from '../spec/issue';
 import type { RunSpec } from '../spec/run-spec';
@@ -34,6 +34,8 @@ export interface RunPlan {
   hardwareTflopsPerGpu: number;
   mfu: number;
   parameters: number;
+  /** All but the experts that a token does not visit. */
+  activeParameters: number;
   /** Steps and tokens of the whole run; null when the run names neither. */
   steps: number | null;
   tokens: number | null;
@@ -140,6 +142,7 @@ function describe(
     hardwareTflopsPerGpu: plan.hardwareTflopsPerGpu,
     mfu: plan.mfu,
     parameters,
+    activeParameters: activeParameterCount(layout.model),
     steps,
     tokens,
     hours,

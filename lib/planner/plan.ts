@@ -6,7 +6,7 @@ import { interval80 } from './interval';
 import { type LayoutInput, layoutProblem, microBatchesOf, worldSizeOf } from './layout';
 import { type MemoryGiB, memoryOf } from './memory';
 import type { MemoryConstants } from './memory-constants';
-import { modelFlopsPerToken } from './model-size';
+import { attentionFlopsPerToken, modelFlopsPerToken } from './model-size';
 import { type StepSeconds, stepSeconds } from './step-time';
 
 export type Fits = 'fits' | 'tight' | 'oom';
@@ -94,7 +94,7 @@ export function memoryVerdict(memory: MemoryGiB, available: number): Fits {
 function hardwareShare(l: LayoutInput): number {
   const all = modelFlopsPerToken(l.model, l.sequence);
   const head = 6 * l.model.vocabulary * l.model.hidden;
-  const attention = 12 * l.model.layers * l.model.heads * l.model.headSize * l.sequence;
+  const attention = attentionFlopsPerToken(l.model, l.sequence);
   const extra = {
     none: 0,
     full: all - head,

@@ -1,6 +1,6 @@
+import { layerParametersPerExpertRank } from '../catalog/model/parameters';
 import type { LayoutInput } from './layout';
 import { microBatchesOf } from './layout';
-import { blockParametersPerExpertRank } from './model-size';
 import { shardGroupSize } from './overlap';
 
 /** What one rank exchanges of one block's parameters and gradients in a step; a test compares the counts with the trainer's own calls. */
@@ -24,7 +24,7 @@ const GATHERED_BYTES = 2;
  * no_sync parameters stay gathered from one backward pass to the next forward pass, and gradients are scattered once.
  */
 export function shardTraffic(l: LayoutInput): ShardTraffic {
-  const parameters = blockParametersPerExpertRank(l.model, l.expert) / l.tensor;
+  const parameters = layerParametersPerExpertRank(l.model, l.expert) / l.tensor;
   const micro = microBatchesOf(l);
   const isSharded = l.zeroStage === 3 && shardGroupSize(l) > 1;
   const once = l.noSync ? 1 : micro;

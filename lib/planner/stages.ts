@@ -1,5 +1,6 @@
-import { embeddingParameters, layerParameters } from '../catalog/models';
+import { embeddingParameters } from '../catalog/model/parameters';
 import type { LayoutInput } from './layout';
+import { meanLayerParameters } from './model-size';
 
 /** Blocks of the fullest pipeline stage and of the last one, which has the head. */
 export interface StageLayers {
@@ -17,7 +18,7 @@ export function stageLayers(l: LayoutInput): StageLayers {
 }
 
 function balanced(l: LayoutInput): number {
-  const headInBlocks = embeddingParameters(l.model) / layerParameters(l.model);
+  const headInBlocks = embeddingParameters(l.model) / meanLayerParameters(l.model);
   const share = Math.round((l.model.layers + headInBlocks) / l.pipeline);
   return Math.min(share, Math.floor((l.model.layers - 1) / (l.pipeline - 1)));
 }

@@ -1,4 +1,4 @@
-import { modelParameters } from '../catalog/models';
+import { modelParameters } from '../catalog/model/parameters';
 import type { RunSpec } from '../spec/run-spec';
 import { type Finding, guide, type Rule, trainingRule, when } from './rule';
 

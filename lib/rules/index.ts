@@ -5,6 +5,7 @@ import { applyRule, type Rule, type RuleContext } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 import { checkAlternatives } from './alternatives';
 import { BUILTIN_LAYOUT_RULES } from './builtin-layout';
+import { BUILTIN_MODEL_RULES } from './builtin-model';
 import { BUILTIN_TRAINER_RULES } from './builtin-trainer';
 import { CHECKPOINT_RULES } from './checkpoints';
 import { CODE_RULES } from './code';
@@ -40,6 +41,7 @@ export const RULES: readonly Rule[] = [
   ...TRAINING_RULES,
   ...BUILTIN_TRAINER_RULES,
   ...BUILTIN_LAYOUT_RULES,
+  ...BUILTIN_MODEL_RULES,
   ...DATA_RULES,
   ...CHECKPOINT_RULES,
   ...LIMIT_RULES,

@@ -1,5 +1,6 @@
 import { acceleratorCount, defaultProcessesPerHost, findInstanceType, lacksBf16 } from '../catalog/instances';
 import { MODELS } from '../catalog/models';
+import { readModelConfig } from './model-config';
 import type { RunFile } from './run-file';
 import type {
   Collectives,
@@ -233,7 +234,7 @@ function defaultPrecision(compute: ComputeSpec): TrainingSpec['precision'] {
 
 function resolveModel(file: RunFile): ModelSpec | undefined {
   const given = file.model;
-  const shape = given?.architecture ?? (given?.preset ? MODELS[given.preset] : undefined);
+  const shape = given && shapeOf(given);
   if (!given || !shape) return undefined;
   return {
     preset: given.preset,
@@ -248,6 +249,13 @@ function resolveModel(file: RunFile): ModelSpec | undefined {
       ...definedOnly(shape),
     },
   };
+}
+
+/** The one of the three that is there; what is wrong with a config.json is the finding of a rule. */
+function shapeOf({ architecture, config, preset }: NonNullable<RunFile['model']>) {
+  if (architecture) return architecture;
+  if (config) return readModelConfig(config).shape;
+  return preset ? MODELS[preset] : undefined;
 }
 
 /** `undefined` must not overwrite a default. */

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import type { architecture } from './run/architecture';
 import { code, image } from './run/code';
 import { compute, distribution } from './run/compute';
 import { channel, checkpoints } from './run/data';
 import { s3Uri, text, words } from './run/formats';
 import { limits, network, observability } from './run/limits';
-import { type architecture, model } from './run/model';
+import { model } from './run/model';
 import { progress, training } from './run/training';
 
 const scalars = z.union([z.string(), z.number(), z.boolean()]).transform(String);

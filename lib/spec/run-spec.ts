@@ -1,4 +1,5 @@
-import type { Architecture, RunFile } from './run-file';
+import type { ModelShape } from '../catalog/model/shape';
+import type { RunFile } from './run-file';
 
 type Section<K extends keyof RunFile> = NonNullable<RunFile[K]>;
 
@@ -69,12 +70,10 @@ export interface TrainingSpec {
   lora?: { rank: number; alpha: number; targets: string[] };
 }
 
-type OptionalShape = 'experts' | 'expertsPerToken' | 'ropeScaling';
-
 export interface ModelSpec {
   preset?: string;
   weights?: string;
-  architecture: Required<Omit<Architecture, OptionalShape>> & Pick<Architecture, OptionalShape>;
+  architecture: ModelShape & Required<Pick<ModelShape, 'headSize' | 'ropeTheta' | 'normEpsilon'>>;
 }
 
 export type ChannelSpec = NonNullable<RunFile['data']>[number];

@@ -1,4 +1,5 @@
 import { findInstanceType } from '../catalog/instances';
+import type { ModelShape } from '../catalog/model/shape';
 import { worldSize } from './resolve-run';
 import type { RunSpec } from './run-spec';
 
@@ -110,7 +111,12 @@ function trainerOverrides(run: RunSpec, place: SmokePlace, dataRanks: number): s
   const length = place === 'sandbox' ? Math.min(SANDBOX.sequenceLength, sequenceLength) : sequenceLength;
   return [
     ...(run.model
-      ? ['model.preset=', 'model.weights=', `model.architecture=${JSON.stringify(smallModel(run, place))}`]
+      ? [
+          'model.preset=',
+          'model.config=',
+          'model.weights=',
+          `model.architecture=${JSON.stringify(smallModel(run, place))}`,
+        ]
       : []),
     'training.totalTokens=',
     `training.steps=${STEPS}`,
@@ -125,23 +131,43 @@ function trainerOverrides(run: RunSpec, place: SmokePlace, dataRanks: number): s
 }
 
 /** Fewer layers; in the sandbox smaller ones too, with heads and experts that the degrees still divide. */
-function smallModel(run: RunSpec, place: SmokePlace): Record<string, unknown> {
+function smallModel(run: RunSpec, place: SmokePlace): Partial<ModelShape> {
   const shape = run.model?.architecture;
   if (!shape) return {};
-  if (place === 'account') return { ...shape, layers: Math.min(shape.layers, MOST_LAYERS) };
+  if (place === 'account') return writableShape(shape, Math.min(shape.layers, MOST_LAYERS));
   const tensor = degreeOf(run, 'tensor_parallel_degree');
   const kvHeads = Math.min(shape.kvHeads, Math.max(tensor, 2));
   const attentionHeads = kvHeads * Math.min(shape.attentionHeads / shape.kvHeads, SANDBOX.mostHeadsPerGroup);
   const hiddenSize = attentionHeads * SANDBOX.headSize;
-  const { experts } = shape;
+  const { experts, latentAttention } = shape;
   const small = { layers: SANDBOX.layers, kvHeads, attentionHeads, hiddenSize, headSize: SANDBOX.headSize };
   return {
-    ...shape,
+    ...writableShape(shape, SANDBOX.layers),
     ...small,
     ffnHiddenSize: 2 * hiddenSize,
+    ...(shape.expertFfnHiddenSize && { expertFfnHiddenSize: hiddenSize }),
+    ...(latentAttention && {
+      latentAttention: { qRank: 32, kvRank: 32, nopeHeadSize: 16, ropeHeadSize: 16, valueHeadSize: 16 },
+    }),
     ...(experts && { experts: Math.max(degreeOf(run, 'expert_parallel_degree'), Math.min(experts, 4)) }),
   };
 }
+
+/** What a run file can say of a shape with fewer layers: what only its family has is left out. */
+function writableShape(shape: ModelShape, layers: number): ModelShape {
+  const { family: _family, unrotatedLayers: _unrotated, denseLayers: dense, slidingWindow: window, ...rest } = shape;
+  const held = (list: number[]) => list.filter((layer) => layer < layers);
+  const denseLayers = typeof dense === 'object' ? held(dense) : dense && Math.min(dense, layers - 1);
+  const pattern = window && (typeof window.pattern === 'object' ? held(window.pattern) : window.pattern);
+  return {
+    ...rest,
+    layers,
+    ...(hasAny(denseLayers) && { denseLayers }),
+    ...(window && hasAny(pattern) && { slidingWindow: { ...window, pattern: pattern ?? 'all' } }),
+  };
+}
+
+const hasAny = (value: unknown): boolean => (Array.isArray(value) ? value.length > 0 : Boolean(value));
 
 /** Whether the type has accelerators that the embedded AWS lacks; its jobs run on this machine's CPUs. */
 export const needsAccelerator = (run: RunSpec): boolean =>

@@ -96,7 +96,7 @@ test.each<[string, Partial<RunFile>, string]>([
   [
     'no model',
     { model: undefined },
-    'model: must name a preset or an architecture for a plan, got nothing; add model.preset',
+    'model: must name a preset, a config or an architecture for a plan, got nothing; add model.preset',
   ],
   [
     'no sequence length',

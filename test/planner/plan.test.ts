@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parameterCount } from '../../lib/catalog/models';
+import { parameterCount } from '../../lib/catalog/model/parameters';
 import { FITTED as CONSTANTS } from '../../lib/planner/fitted';
 import type { LayoutInput } from '../../lib/planner/layout';
 import { planLayout } from '../../lib/planner/plan';

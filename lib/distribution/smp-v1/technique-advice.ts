@@ -1,4 +1,4 @@
-import { modelParameters } from '../../catalog/models';
+import { modelParameters } from '../../catalog/model/parameters';
 import { SMP_V1_BY_PYTORCH } from '../../catalog/smddp';
 import { guide } from '../../spec/aws-pages';
 import { type Finding, type Rule, when } from '../../spec/rule';

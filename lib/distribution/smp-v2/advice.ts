@@ -1,4 +1,4 @@
-import { modelParameters } from '../../catalog/models';
+import { modelParameters } from '../../catalog/model/parameters';
 import { SMDDP_INSTANCE_TYPES } from '../../catalog/smddp';
 import { guide } from '../../spec/aws-pages';
 import { hostCount, trainingGroupsOf } from '../../spec/resolve-run';

@@ -18,7 +18,7 @@ export function planSummary(report: PlanReport): Html {
   const verdict = VERDICTS[plan.fits];
   return html`<p class="sub">Slipway plan</p>
 <h1>${report.name}</h1>
-<p class="sub">${number(plan.parameters / 1e9, 1)} B parameters · ${cluster} · ${plan.gpus} GPUs · ${report.library} · prices of ${report.region}</p>
+<p class="sub">${number(plan.parameters / 1e9, 1)} B parameters${activeText(plan)} · ${cluster} · ${plan.gpus} GPUs · ${report.library} · prices of ${report.region}</p>
 <p>${word(verdict.text, verdict.color)}</p>
 ${tiles(planTiles(report))}`;
 }
@@ -68,3 +68,7 @@ function costTile({ usd: cost, interval80 }: PlanReport['plan']): Tile {
     note: [interval80.usd ? range(interval80.usd.map(roughUsd)) : cost.note, ...others].join('; '),
   };
 }
+
+/** Of a mixture of experts, how many parameters one token meets. */
+const activeText = ({ parameters, activeParameters }: PlanReport['plan']): string =>
+  activeParameters < parameters ? ` (${number(activeParameters / 1e9, 1)} B active)` : '';

@@ -1,0 +1,45 @@
+import type { ConfigFields } from './config-fields';
+import type { SlidingWindow } from './shape';
+
+export interface Windows {
+  slidingWindow?: SlidingWindow;
+  /** Layers that see only their own chunk of positions. */
+  chunked: number[];
+}
+
+/** Every `period`-th layer has no window, beginning with the last of a period. */
+export const allBut = (period: number) => (layer: number) => (layer + 1) % period !== 0;
+
+/** Layers with a window, in the shortest form. */
+function patternOf(layers: number, windowed: readonly number[]): SlidingWindow['pattern'] {
+  if (windowed.length === layers) return 'all';
+  const alternates = windowed.length === Math.ceil(layers / 2) && windowed.every((layer, i) => layer === 2 * i);
+  return alternates && layers > 1 ? 'alternate' : [...windowed];
+}
+
+const TYPES = ['full_attention', 'sliding_attention', 'chunked_attention'];
+
+/**
+ * Which layers have a window of which size: `layer_types` names each; where it is missing the family's own rule says. `size` is the
+ * window where the configuration does not give one.
+ */
+export function windowsOf(f: ConfigFields, layers: number, rule: (layer: number) => boolean, size?: number): Windows {
+  const window = f.count('sliding_window', size ?? 0, 0);
+  const types = f.perLayer('layer_types', layers);
+  const unknown = types?.find((type) => !TYPES.includes(String(type)));
+  if (unknown !== undefined)
+    f.refuse('layer_types', `must be of ${TYPES.join(', ')}`, 'use model.architecture', unknown);
+  const numbers = [...Array(layers).keys()];
+  const windowed = numbers.filter((layer) =>
+    types ? types[layer] === 'sliding_attention' : window > 0 && rule(layer),
+  );
+  if (types && windowed.length > 0 && window === 0)
+    f.refuse('sliding_window', 'must be given for sliding_attention in layer_types', 'add it');
+  return {
+    ...(window > 0 && windowed.length > 0 && { slidingWindow: { size: window, pattern: patternOf(layers, windowed) } }),
+    chunked: types ? numbers.filter((layer) => types[layer] === 'chunked_attention') : [],
+  };
+}
+
+export const always = () => true;
+export const never = () => false;

@@ -1,0 +1,173 @@
+import type { ConfigFields } from '../config-fields';
+import { ropeOf } from '../config-rope';
+import { always, type Windows, windowsOf } from '../config-window';
+import type { Activation, FamilyTraits, ModelShape, NormKind, Routing } from '../shape';
+
+/** What a family takes where its config.json is silent, and how its block differs from Llama's. */
+export interface Decoder {
+  theta?: number;
+  tied?: boolean;
+  epsilon?: number;
+  /** Key of the epsilon. @default rms_norm_eps */
+  epsilonKey?: string;
+  /** Size of a head; null: always hidden_size / num_attention_heads. */
+  headSize?: number | null;
+  kvHeads?: number;
+  /** @default true */
+  gated?: boolean;
+  /** Key of the activation. @default hidden_act */
+  activationKey?: string;
+  activation?: Activation;
+  norm?: NormKind;
+  /** Which layers have the window of `sliding_window`. @default - all */
+  windowed?: (layer: number) => boolean;
+  window?: number;
+  /** Key of the inner size of the feed-forward block. @default intermediate_size */
+  ffnKey?: string;
+}
+
+/** A family of models: how its config.json reads. */
+export type Family = (f: ConfigFields, modelType: string) => ModelShape;
+
+const ACTIVATIONS: Readonly<Record<string, Activation>> = {
+  silu: 'silu',
+  swish: 'silu',
+  gelu: 'gelu',
+  gelu_new: 'gelu-tanh',
+  gelu_fast: 'gelu-tanh',
+  gelu_pytorch_tanh: 'gelu-tanh',
+  relu: 'relu',
+  relu2: 'relu2',
+  xielu: 'xielu',
+};
+
+function activationOf(f: ConfigFields, key: string, otherwise: Activation): Activation {
+  const given = f.text(key, otherwise);
+  const found = ACTIVATIONS[given] ?? (given === otherwise ? otherwise : undefined);
+  if (!found) f.refuse(key, `must be of ${Object.keys(ACTIVATIONS).join(', ')}`, 'use model.architecture');
+  return found ?? otherwise;
+}
+
+/** The shape of a decoder whose config.json has the usual keys; a family adds what it has beside them. */
+export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): ModelShape {
+  const layers = f.count('num_hidden_layers');
+  const hiddenSize = f.count('hidden_size');
+  const attentionHeads = f.count('num_attention_heads');
+  const gatedMlp = d.gated ?? true;
+  const usual = d.activation ?? (gatedMlp ? 'silu' : 'gelu-tanh');
+  const activation = activationOf(f, d.activationKey ?? 'hidden_act', usual);
+  const rope = ropeOf(f, d.theta ?? 10_000);
+  const windows = windowsOf(f, layers, d.windowed ?? always, d.window);
+  const headSize = d.headSize === null ? undefined : f.optionalCount('head_dim');
+  return {
+    layers,
+    hiddenSize,
+    attentionHeads,
+    kvHeads: f.count('num_key_value_heads', d.kvHeads ?? attentionHeads),
+    headSize: headSize ?? d.headSize ?? divided(f, hiddenSize, attentionHeads),
+    ffnHiddenSize: f.count(d.ffnKey ?? 'intermediate_size'),
+    vocabularySize: f.count('vocab_size'),
+    gatedMlp,
+    tiedEmbeddings: f.flag('tie_word_embeddings', d.tied ?? false),
+    normEpsilon: f.number(d.epsilonKey ?? 'rms_norm_eps', d.epsilon ?? 1e-6),
+    ropeTheta: rope.ropeTheta,
+    ...(rope.ropeScaling && { ropeScaling: rope.ropeScaling }),
+    ...(rope.partialRotary && { partialRotary: rope.partialRotary }),
+    ...(windows.slidingWindow && { slidingWindow: windows.slidingWindow }),
+    family: {
+      modelType,
+      ...(d.norm && { norm: d.norm }),
+      ...(activation !== (gatedMlp ? 'silu' : 'gelu') && { activation }),
+      ...(rope.localRopeTheta && windows.slidingWindow && { localRopeTheta: rope.localRopeTheta }),
+      ...untrainedOf([...rope.untrained, ...chunkedOf(windows)]),
+    },
+  };
+}
+
+const chunkedOf = ({ chunked }: Windows): string[] => (chunked.length > 0 ? ['chunked attention'] : []);
+const untrainedOf = (untrained: string[]) => (untrained.length > 0 ? { untrained } : {});
+
+function divided(f: ConfigFields, hiddenSize: number, heads: number): number {
+  if (hiddenSize % heads !== 0)
+    f.refuse(
+      'num_attention_heads',
+      `must divide hidden_size ${hiddenSize}`,
+      'correct one of the two, or add head_dim',
+      heads,
+    );
+  return Math.max(1, Math.floor(hiddenSize / heads));
+}
+
+/** The same shape with more traits of its family. */
+export function withTraits(m: ModelShape, traits: Partial<FamilyTraits>, fields: Partial<ModelShape> = {}): ModelShape {
+  const untrained = [...(m.family?.untrained ?? []), ...(traits.untrained ?? [])];
+  const family = { modelType: '', ...m.family, ...traits, ...(untrained.length > 0 && { untrained }) };
+  return { ...m, ...fields, family };
+}
+
+export interface Mixture {
+  experts?: number;
+  perToken?: number;
+  /** Key of an expert's inner size. @default moe_intermediate_size */
+  sizeKey?: string;
+  routing?: Routing;
+  /** Layers without experts. @default - none */
+  dense?: number | number[];
+  sharedExperts?: number;
+}
+
+const EXPERTS = ['num_experts', 'num_local_experts', 'n_routed_experts', 'moe_num_experts'];
+
+/** Experts, how many a token visits, and in which layers, as fields of a shape. */
+export function mixtureOf(f: ConfigFields, layers: number, given: Mixture = {}): Partial<ModelShape> {
+  const experts = f.count(EXPERTS, given.experts);
+  const expertsPerToken = f.count(['num_experts_per_tok', 'moe_k', 'moe_topk'], given.perToken);
+  if (expertsPerToken > experts)
+    f.refuse(
+      'num_experts_per_tok',
+      `must be at most the ${experts} experts`,
+      'correct one of the two',
+      expertsPerToken,
+    );
+  const size = f.count(given.sizeKey ?? 'moe_intermediate_size');
+  const dense = typeof given.dense === 'number' ? Math.min(given.dense, layers) : given.dense;
+  const hasDense = typeof dense === 'number' ? dense > 0 : (dense?.length ?? 0) > 0;
+  return {
+    experts,
+    expertsPerToken,
+    ...(given.sizeKey !== 'intermediate_size' && { expertFfnHiddenSize: size }),
+    ...(given.sharedExperts && { sharedExperts: given.sharedExperts }),
+    ...(hasDense && { denseLayers: dense }),
+    routing: { score: 'softmax', normalise: true, ...given.routing },
+  };
+}
+
+/** Layers without experts: `mlp_layer_types` names each; else the first `first_k_dense_replace`. */
+export function denseLayersOf(f: ConfigFields, layers: number, otherwise: number): number | number[] {
+  const first = f.count('first_k_dense_replace', otherwise, 0);
+  if (first > layers)
+    f.refuse('first_k_dense_replace', `must be at most the ${layers} layers`, 'correct one of the two', first);
+  const types = f.perLayer('mlp_layer_types', layers);
+  if (!types) return first;
+  const unknown = types.find((type) => type !== 'dense' && type !== 'sparse');
+  if (unknown !== undefined) f.refuse('mlp_layer_types', 'must be of dense, sparse', 'correct the list', unknown);
+  const dense = [...types.keys()].filter((layer) => types[layer] === 'dense');
+  return dense.every((layer, i) => layer === i) ? dense.length : dense;
+}
+
+/** Routing of DeepSeek-V3 and of those who follow it: sigmoid scores, a bias for the choice, groups. */
+export function biasedRouting(f: ConfigFields, experts: number, normalises = true): Routing {
+  f.only('topk_method', 'noaux_tc');
+  f.only('scoring_func', 'sigmoid');
+  return { score: 'sigmoid', bias: true, normalise: f.flag('norm_topk_prob', normalises), ...groupsOf(f, experts) };
+}
+
+export function groupsOf(f: ConfigFields, experts: number): Pick<Routing, 'groups' | 'topGroups'> {
+  const groups = f.count('n_group', 1);
+  const topGroups = f.count('topk_group', groups);
+  if (experts % groups !== 0)
+    f.refuse('n_group', `must divide the ${experts} experts`, 'correct one of the two', groups);
+  if (topGroups > groups)
+    f.refuse('topk_group', `must be at most n_group ${groups}`, 'correct one of the two', topGroups);
+  return groups > 1 ? { groups, topGroups } : {};
+}

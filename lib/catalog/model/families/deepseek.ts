@@ -1,0 +1,123 @@
+import type { ConfigFields } from '../config-fields';
+import { never } from '../config-window';
+import type { LatentAttention, ModelShape } from '../shape';
+import {
+  biasedRouting,
+  type Decoder,
+  decoder,
+  denseLayersOf,
+  type Family,
+  groupsOf,
+  mixtureOf,
+  withTraits,
+} from './decoder';
+
+/** Families with multi-head latent attention, most of them with routed and shared experts. */
+
+interface LatentDefaults {
+  qRank: number;
+  kvRank: number;
+  nope: number;
+  rope: number;
+  value: number;
+}
+
+const DEEPSEEK: LatentDefaults = { qRank: 1536, kvRank: 512, nope: 128, rope: 64, value: 128 };
+
+function latentOf(f: ConfigFields, d: LatentDefaults): LatentAttention {
+  const qRank = f.has('q_lora_rank') ? f.count('q_lora_rank', 0, 0) : 0;
+  f.ignore('q_lora_rank', 'qk_head_dim', 'head_dim', 'rope_interleave');
+  return {
+    ...(qRank > 0 && { qRank }),
+    kvRank: f.count('kv_lora_rank', d.kvRank),
+    nopeHeadSize: f.count('qk_nope_head_dim', d.nope),
+    ropeHeadSize: f.count('qk_rope_head_dim', d.rope),
+    valueHeadSize: f.count('v_head_dim', d.value),
+  };
+}
+
+function latentDecoder(f: ConfigFields, modelType: string, d: Decoder = {}, latent = DEEPSEEK): ModelShape {
+  const latentAttention = latentOf(f, latent);
+  const m = decoder(f, modelType, {
+    windowed: never,
+    headSize: latentAttention.nopeHeadSize + latentAttention.ropeHeadSize,
+    ...d,
+  });
+  const { headSize: _size, ...rest } = m;
+  const interleavedRope = f.flag('rope_interleave', true);
+  return withTraits(
+    {
+      ...rest,
+      headSize: latentAttention.nopeHeadSize + latentAttention.ropeHeadSize,
+      kvHeads: m.attentionHeads,
+      latentAttention,
+    },
+    { ...(interleavedRope && { interleavedRope }), outputBias: f.flag('attention_bias') },
+    { ...(f.flag('attention_bias') && { attentionBias: true }) },
+  );
+}
+
+/** Keys of the published files that change nothing here, or must be as they are. */
+function publishedKeys(f: ConfigFields) {
+  f.only('moe_layer_freq', 1);
+  f.ignore('num_nextn_predict_layers', 'num_mtp_layers');
+}
+
+export const deepseekV2: Family = (f, modelType) => {
+  const m = latentDecoder(f, modelType);
+  publishedKeys(f);
+  f.only('scoring_func', 'softmax');
+  f.only('mlp_bias', false);
+  const experts = f.count(['n_routed_experts', 'num_experts'], 64);
+  const isGrouped = f.text('topk_method', 'greedy') === 'group_limited_greedy';
+  const groups = groupsOf(f, experts);
+  const mixture = mixtureOf(f, m.layers, {
+    experts,
+    dense: denseLayersOf(f, m.layers, 0),
+    sharedExperts: f.count('n_shared_experts', 2, 0),
+    // transformers divides the weights by their sum in no version of this family, whatever norm_topk_prob says.
+    routing: { normalise: false, ...(isGrouped && groups) },
+  });
+  f.ignore('norm_topk_prob');
+  return withTraits({ ...m, ...mixture }, { routedScaling: f.number('routed_scaling_factor', 1), groupScore: 'best' });
+};
+
+const v3 =
+  (sharedExperts: number, dense: number, d: Decoder, latent: LatentDefaults): Family =>
+  (f, modelType) => {
+    const m = latentDecoder(f, modelType, d, latent);
+    publishedKeys(f);
+    const experts = f.count(['n_routed_experts', 'num_experts', 'num_local_experts'], 256);
+    const mixture = mixtureOf(f, m.layers, {
+      experts,
+      dense: denseLayersOf(f, m.layers, dense),
+      sharedExperts: f.count('n_shared_experts', sharedExperts, 0),
+      routing: biasedRouting(f, experts),
+    });
+    return withTraits({ ...m, ...mixture }, { routedScaling: f.number('routed_scaling_factor', 2.5) });
+  };
+
+export const deepseekV3 = v3(1, 3, {}, DEEPSEEK);
+
+export const glm4MoeLite = v3(1, 1, { epsilon: 1e-5 }, { qRank: 768, kvRank: 512, nope: 192, rope: 64, value: 256 });
+
+/** A.X K1 has one more norm after its experts. */
+export const axk1: Family = (f, modelType) => {
+  const m = v3(1, 1, {}, DEEPSEEK)(f, modelType);
+  return withTraits(m, { mixtureParameters: m.hiddenSize, untrained: ['the norm after experts'] });
+};
+
+export const youtu: Family = (f, modelType) => latentDecoder(f, modelType, { tied: true });
+
+export const minicpm3: Family = (f, modelType) => {
+  const latent = { qRank: 768, kvRank: 256, nope: 64, rope: 32, value: 64 };
+  const m = latentDecoder(f, modelType, { tied: true, epsilon: 1e-5 }, latent);
+  const mlpBias = f.flag('mlp_bias');
+  const residualScale = f.number('scale_depth', 1.4) / Math.sqrt(m.layers);
+  const logitScale = f.number('dim_model_base', 256) / m.hiddenSize;
+  return withTraits(
+    m,
+    { residualScale, logitScale, interleavedRope: false, ...(mlpBias && { mlpBias }) },
+    { embeddingScale: f.number('scale_emb', 12) },
+  );
+};

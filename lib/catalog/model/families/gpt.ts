@@ -1,0 +1,235 @@
+import type { ConfigFields } from '../config-fields';
+import { allBut, never } from '../config-window';
+import type { ModelShape } from '../shape';
+import { type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
+
+/** Families with layer norms, plain feed-forward blocks, parallel sublayers or learned positions. */
+
+const LAYER: Decoder = { norm: 'layer', epsilonKey: 'layer_norm_eps', epsilon: 1e-5, windowed: never };
+const PARALLEL = ['attention and feed-forward in parallel'];
+
+export const phi: Family = (f, modelType) => {
+  f.only('qk_layernorm', false);
+  const m = decoder(f, modelType, { ...LAYER, gated: false, headSize: null });
+  const traits = { normsPerBlock: 1, mlpBias: true, headBias: true, untrained: PARALLEL };
+  return withTraits({ ...m, partialRotary: m.partialRotary ?? 0.5 }, traits, { attentionBias: true });
+};
+
+export const phi3: Family = (f, modelType) => {
+  f.ignore(
+    'original_max_position_embeddings',
+    'embd_layer',
+    'full_attn_mod',
+    'interpolate_factor',
+    'lm_head_bias',
+    'mlp_bias',
+    'attention_bias',
+  );
+  return decoder(f, modelType, { epsilon: 1e-5, headSize: null });
+};
+
+export const phimoe: Family = (f, modelType) => {
+  const m = decoder(f, modelType, { norm: 'layer', theta: 1_000_000, epsilon: 1e-5, headSize: null });
+  const mixture = mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', experts: 16, perToken: 2 });
+  f.ignore('original_max_position_embeddings');
+  return withTraits(
+    { ...m, ...mixture, ...(f.flag('attention_bias') && { attentionBias: true }) },
+    { ...(f.flag('lm_head_bias') && { headBias: true }), untrained: ['sparse mixer routing'] },
+  );
+};
+
+function cohereOf(f: ConfigFields, modelType: string, d: Decoder): ModelShape {
+  const m = decoder(f, modelType, { ...LAYER, norm: 'layer-without-bias', tied: true, ...d });
+  f.ignore(
+    'use_embedding_sharing',
+    'use_gated_activation',
+    'use_parallel_block',
+    'use_parallel_embedding',
+    'position_embedding_type',
+    'rotary_pct',
+    'order_of_interleaved_layers',
+  );
+  const traits = {
+    normsPerBlock: 1,
+    logitScale: f.number('logit_scale', 0.0625),
+    interleavedRope: true,
+    untrained: PARALLEL,
+  };
+  return withTraits(m, traits, { ...(f.flag('attention_bias') && { attentionBias: true }) });
+}
+
+export const cohere: Family = (f, modelType) => {
+  const m = cohereOf(f, modelType, { theta: 500_000, headSize: null });
+  return f.flag('use_qk_norm') ? withTraits(m, { qkNorm: 'whole' }, { qkNorm: true }) : m;
+};
+
+export const cohere2: Family = (f, modelType) => {
+  const period = f.count(['sliding_window_pattern', '_sliding_window_pattern'], 4);
+  f.only('use_qk_norm', false);
+  return cohereOf(f, modelType, { windowed: allBut(period), window: 4096 });
+};
+
+export const starcoder2: Family = (f, modelType) => {
+  const m = decoder(f, modelType, {
+    norm: 'layer',
+    epsilonKey: 'norm_epsilon',
+    epsilon: 1e-5,
+    gated: false,
+    tied: true,
+    headSize: null,
+  });
+  f.only('norm_type', 'layer_norm');
+  f.only('mlp_type', 'default');
+  const bias = f.flag('use_bias', true);
+  return withTraits(m, { mlpBias: bias }, { attentionBias: bias });
+};
+
+export const stablelm: Family = (f, modelType) => {
+  f.only('qk_layernorm', false);
+  const m = decoder(f, modelType, { ...LAYER, headSize: null });
+  const isParallel = f.flag('use_parallel_residual');
+  const traits = { outputBias: false, ...(isParallel && { normsPerBlock: 1, untrained: PARALLEL }) };
+  return withTraits({ ...m, partialRotary: m.partialRotary ?? 0.25 }, traits, {
+    attentionBias: f.flag('use_qkv_bias'),
+  });
+};
+
+export const gptNeox: Family = (f, modelType) => {
+  const m = decoder(f, modelType, { ...LAYER, gated: false, activation: 'gelu', headSize: null });
+  const partial = f.number('rotary_pct', 0.25);
+  f.ignore('rotary_emb_base');
+  const untrained = f.flag('use_parallel_residual', true) ? PARALLEL : [];
+  const attentionBias = f.flag('attention_bias', true);
+  return withTraits(
+    { ...m, partialRotary: m.partialRotary ?? partial },
+    { mlpBias: true, untrained },
+    { attentionBias },
+  );
+};
+
+/** GPT-2's names of the sizes, and its learned positions. */
+function gpt2Sizes(f: ConfigFields, modelType: string, isTied: boolean): ModelShape {
+  const hiddenSize = f.count(['n_embd', 'hidden_size']);
+  const attentionHeads = f.count(['n_head', 'num_attention_heads']);
+  f.ignore('activation_function', 'scale_attn_weights', 'scale_attn_by_inverse_layer_idx');
+  return {
+    layers: f.count(['n_layer', 'num_hidden_layers']),
+    hiddenSize,
+    attentionHeads,
+    kvHeads: attentionHeads,
+    ffnHiddenSize: f.optionalCount('n_inner') ?? 4 * hiddenSize,
+    vocabularySize: f.count('vocab_size'),
+    gatedMlp: false,
+    tiedEmbeddings: f.flag('tie_word_embeddings', isTied),
+    normEpsilon: f.number('layer_norm_epsilon', 1e-5),
+    family: { modelType, norm: 'layer', mlpBias: true },
+  };
+}
+
+const learned = (f: ConfigFields, m: ModelShape, rows = 0) =>
+  withTraits(
+    m,
+    {
+      learnedPositions: f.count(['n_positions', 'max_position_embeddings'], 1024) + rows,
+      untrained: ['learned positions'],
+    },
+    { attentionBias: true },
+  );
+
+export const gpt2: Family = (f, modelType) => learned(f, gpt2Sizes(f, modelType, true));
+
+export const gptBigcode: Family = (f, modelType) => {
+  const m = gpt2Sizes(f, modelType, true);
+  f.ignore('num_key_value_heads');
+  return learned(f, f.flag('multi_query', true) ? { ...m, kvHeads: 1 } : m);
+};
+
+/** GPT-J and CodeGen: rotary positions, parallel sublayers, a bias of the head. */
+export const gptj: Family = (f, modelType) => {
+  const m = gpt2Sizes(f, modelType, false);
+  f.ignore('n_positions');
+  const size = m.hiddenSize / m.attentionHeads;
+  const partialRotary = f.count('rotary_dim', 64) / size;
+  return withTraits(
+    m,
+    { normsPerBlock: 1, headBias: true, interleavedRope: true, untrained: PARALLEL },
+    { partialRotary },
+  );
+};
+
+export const opt: Family = (f, modelType) => {
+  const m = decoder(f, modelType, {
+    ...LAYER,
+    gated: false,
+    activation: 'relu',
+    activationKey: 'activation_function',
+    ffnKey: 'ffn_dim',
+    tied: true,
+    headSize: null,
+  });
+  for (const [key, value] of Object.entries({
+    do_layer_norm_before: true,
+    enable_bias: true,
+    layer_norm_elementwise_affine: true,
+  }))
+    f.only(key, value);
+  if (f.count('word_embed_proj_dim', m.hiddenSize) !== m.hiddenSize)
+    f.refuse(
+      'word_embed_proj_dim',
+      `must be hidden_size ${m.hiddenSize}: projected embeddings are not known`,
+      'use model.architecture',
+    );
+  return learned(f, withTraits(m, { mlpBias: true }), 2);
+};
+
+export const bloom: Family = (f, modelType) => {
+  const m = gpt2Sizes(f, modelType, true);
+  f.ignore('apply_residual_connection_post_layernorm', 'offset_alibi', 'masked_softmax_fusion', 'unk_token_id');
+  return withTraits(m, { outerParameters: 2 * m.hiddenSize, untrained: ['ALiBi'] }, { attentionBias: true });
+};
+
+/** Falcon with rotary positions. */
+export const falcon: Family = (f, modelType) => {
+  const m = decoder(f, modelType, {
+    ...LAYER,
+    epsilonKey: 'layer_norm_epsilon',
+    gated: false,
+    activation: 'gelu',
+    activationKey: 'activation',
+    tied: true,
+    headSize: null,
+    ffnKey: 'ffn_hidden_size',
+  });
+  const isNew = f.flag('new_decoder_architecture');
+  const isParallel = f.flag('parallel_attn', true) || isNew;
+  const isMultiQuery = f.flag('multi_query', true);
+  const groups = f.count(['num_kv_heads', 'n_head_kv'], m.attentionHeads);
+  const norms = f.count('num_ln_in_parallel_attn', isNew ? 2 : 1);
+  const bias = f.flag('bias');
+  f.ignore('alibi');
+  return withTraits(
+    { ...m, kvHeads: isNew ? groups : isMultiQuery ? 1 : m.attentionHeads },
+    { normsPerBlock: isParallel ? norms : 2, ...(bias && { mlpBias: true }), untrained: PARALLEL },
+    bias ? { attentionBias: true } : {},
+  );
+};
+
+/** GPT-OSS: a learned sink per head, a window in every second layer, clamped activations, biases everywhere. */
+export const gptOss: Family = (f, modelType) => {
+  const m = decoder(f, modelType, {
+    theta: 150_000,
+    epsilon: 1e-5,
+    headSize: 64,
+    windowed: (layer) => layer % 2 === 0,
+    window: 128,
+  });
+  f.only('swiglu_limit', 7);
+  f.only('swiglu_alpha', 1.702);
+  f.ignore('experts_per_token', 'num_experts_per_token', 'hidden_act');
+  const mixture = mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', experts: 128, perToken: 4 });
+  return withTraits(
+    { ...m, ...mixture },
+    { activation: 'clamped-swiglu', expertBias: true, routerBias: true },
+    { attentionSinks: true, attentionBias: f.flag('attention_bias', true) },
+  );
+};

@@ -1,0 +1,55 @@
+import type { ConfigFields } from '../config-fields';
+import { always, never } from '../config-window';
+import { type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
+
+/** Granite and its like: embeddings, scores, residuals and logits have a multiplier each. */
+function multiplied(f: ConfigFields, modelType: string, d: Decoder) {
+  const m = decoder(f, modelType, { headSize: null, windowed: never, ...d });
+  return withTraits(
+    m,
+    {
+      attentionScale: f.number('attention_multiplier', 1),
+      residualScale: f.number('residual_multiplier', 1),
+      logitScale: 1 / f.number('logits_scaling', 1),
+      ...(f.flag('mlp_bias') && { mlpBias: true }),
+    },
+    { embeddingScale: f.number('embedding_multiplier', 1), ...(f.flag('attention_bias') && { attentionBias: true }) },
+  );
+}
+
+export const granite: Family = (f, modelType) => multiplied(f, modelType, {});
+
+const windowedDecoder: Decoder = { windowed: (layer) => layer % 4 !== 0, window: 128 };
+const SWA_UNTRAINED = ['layer_rope_theta'];
+
+export const graniteSwa: Family = (f, modelType) => {
+  const m = multiplied(f, modelType, { ...windowedDecoder, tied: true, epsilon: 1e-5 });
+  f.ignore('layer_rope_theta');
+  return withTraits(m, { untrained: SWA_UNTRAINED }, { attentionSinks: true });
+};
+
+const mixed = (f: ConfigFields, modelType: string, d: Decoder) => {
+  const m = multiplied(f, modelType, d);
+  return { ...m, ...mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', experts: 8, perToken: 2 }) };
+};
+
+export const graniteMoe: Family = (f, modelType) => mixed(f, modelType, {});
+
+const shared = (f: ConfigFields, modelType: string, d: Decoder) => {
+  const sharedFfnHiddenSize = f.count('shared_intermediate_size', 0, 0);
+  const m = mixed(f, modelType, d);
+  return sharedFfnHiddenSize > 0 ? withTraits(m, { sharedFfnHiddenSize }, { sharedExperts: 1 }) : m;
+};
+
+export const graniteMoeShared: Family = (f, modelType) => shared(f, modelType, {});
+
+export const graniteMoeSwa: Family = (f, modelType) => {
+  const m = shared(f, modelType, windowedDecoder);
+  f.ignore('layer_rope_theta');
+  return withTraits(m, { untrained: SWA_UNTRAINED }, { attentionSinks: true });
+};
+
+export const hyperclovax: Family = (f, modelType) => {
+  const m = multiplied(f, modelType, { headSize: undefined, windowed: always });
+  return f.flag('use_post_norm', true) ? { ...m, normPlacement: 'sandwich' } : m;
+};

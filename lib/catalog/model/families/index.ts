@@ -1,0 +1,92 @@
+import type { Family } from './decoder';
+import { axk1, deepseekV2, deepseekV3, glm4MoeLite, minicpm3, youtu } from './deepseek';
+import { gemma, gemma2, gemma3, vaultGemma } from './gemma';
+import * as glm from './glm';
+import * as gpt from './gpt';
+import * as granite from './granite';
+import * as llama from './llama';
+import { flexOlmo, olmo, olmo2, olmo3, olmoe } from './olmo';
+import { qwen2, qwen2Moe, qwen3, qwen3Moe } from './qwen';
+
+/**
+ * How the config.json of each `model_type` reads. Keys, defaults and counts are those of transformers 5.23
+ * (https://github.com/huggingface/transformers, src/transformers/models, 2026-11-22); test/containers/test_model_families.py compares
+ * the counts with transformers' own modules.
+ */
+export const FAMILIES: Readonly<Record<string, Family>> = {
+  apertus: llama.apertus,
+  arcee: llama.arcee,
+  axk1,
+  bitnet: llama.bitnet,
+  bloom: gpt.bloom,
+  codegen: gpt.gptj,
+  cohere: gpt.cohere,
+  cohere2: gpt.cohere2,
+  cwm: llama.cwm,
+  deepseek_v2: deepseekV2,
+  deepseek_v3: deepseekV3,
+  dots1: glm.dots1,
+  ernie4_5: glm.ernie45,
+  ernie4_5_moe: glm.ernie45Moe,
+  exaone4: glm.exaone4,
+  exaone_moe: glm.exaoneMoe,
+  falcon: gpt.falcon,
+  flex_olmo: flexOlmo,
+  gemma,
+  gemma2,
+  gemma3_text: gemma3,
+  glm: glm.glm,
+  glm4: glm.glm4,
+  glm4_moe: glm.glm4Moe,
+  glm4_moe_lite: glm4MoeLite,
+  gpt2: gpt.gpt2,
+  gpt_bigcode: gpt.gptBigcode,
+  gpt_neox: gpt.gptNeox,
+  gpt_oss: gpt.gptOss,
+  gptj: gpt.gptj,
+  granite: granite.granite,
+  granite_swa: granite.graniteSwa,
+  granitemoe: granite.graniteMoe,
+  granitemoe_swa: granite.graniteMoeSwa,
+  granitemoeshared: granite.graniteMoeShared,
+  helium: llama.helium,
+  hunyuan_v1_dense: glm.hunyuan,
+  hunyuan_v1_moe: glm.hunyuanMoe,
+  hy_v3: glm.hyV3,
+  hyperclovax: granite.hyperclovax,
+  internlm3: llama.internlm3,
+  iquestcoder: llama.llama,
+  jais2: llama.jais2,
+  // Kimi K2's files name DeepseekV3ForCausalLM under their own model_type.
+  kimi_k2: deepseekV3,
+  llama: llama.llama,
+  llama4_text: llama.llama4,
+  mellum: glm.mellum,
+  minicpm3,
+  minimax_m2: llama.minimaxM2,
+  ministral: llama.mistral,
+  ministral3: llama.ministral3,
+  mistral: llama.mistral,
+  mixtral: llama.mixtral,
+  nanochat: llama.nanochat,
+  nemotron: llama.nemotron,
+  olmo,
+  olmo2,
+  olmo3,
+  olmoe,
+  opt: gpt.opt,
+  phi: gpt.phi,
+  phi3: gpt.phi3,
+  phimoe: gpt.phimoe,
+  qwen2,
+  qwen2_moe: qwen2Moe,
+  qwen3,
+  qwen3_moe: qwen3Moe,
+  seed_oss: llama.seedOss,
+  smollm3: llama.smollm3,
+  solar_open: glm.solarOpen,
+  stablelm: gpt.stablelm,
+  starcoder2: gpt.starcoder2,
+  vaultgemma: vaultGemma,
+  youtu,
+};

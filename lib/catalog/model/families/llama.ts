@@ -1,0 +1,162 @@
+import type { ConfigFields } from '../config-fields';
+import { allBut, never } from '../config-window';
+import type { ModelShape } from '../shape';
+import { type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
+
+/** Families that are Llama with other sizes, biases or activations. */
+
+const biased =
+  (d: Decoder = {}): Family =>
+  (f, modelType) =>
+    withTraits(
+      decoder(f, modelType, d),
+      { ...(f.flag('mlp_bias') && { mlpBias: true }) },
+      { ...(f.flag('attention_bias') && { attentionBias: true }) },
+    );
+
+export const llama = biased({ windowed: never });
+
+export const cwm = biased({ theta: 1_000_000, windowed: (layer) => layer % 4 !== 0, window: 8192, epsilon: 1e-5 });
+
+/** Llama under other names of its biases. */
+export const internlm3: Family = (f, modelType) =>
+  withTraits(
+    decoder(f, modelType, { windowed: never, epsilon: 1e-5 }),
+    { ...((f.flag('bias') || f.flag('mlp_bias')) && { mlpBias: true }) },
+    { ...((f.flag('qkv_bias') || f.flag('attention_bias')) && { attentionBias: true }) },
+  );
+
+export const mistral: Family = (f, modelType) => decoder(f, modelType);
+
+/** Ministral 3 lowers the temperature of far positions as Llama 4 does. */
+export const ministral3: Family = (f, modelType) =>
+  withTraits(decoder(f, modelType, { epsilon: 1e-5 }), { untrained: ['llama_4_scaling_beta'] });
+
+export const mixtral: Family = (f, modelType) => {
+  const m = decoder(f, modelType, { theta: 1_000_000, epsilon: 1e-5, kvHeads: 8 });
+  return { ...m, ...mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', experts: 8, perToken: 2 }) };
+};
+
+export const minimaxM2: Family = (f, modelType) => {
+  const m = decoder(f, modelType, { theta: 5_000_000, windowed: never });
+  f.only('use_qk_norm', true);
+  f.only('qk_norm_type', 'per_layer');
+  f.only('scoring_func', 'sigmoid');
+  f.only('use_routing_bias', true);
+  f.ignore('rotary_dim', 'attn_type_list', 'mtp_transformer_layers', 'num_mtp_modules', 'use_mtp');
+  const routing = { score: 'sigmoid', normalise: true, bias: true } as const;
+  const mixture = mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', routing });
+  return withTraits({ ...m, ...mixture, qkNorm: true }, { qkNorm: 'whole' });
+};
+
+export const arcee = biased({ gated: false, activation: 'relu2', windowed: never, epsilon: 1e-5 });
+
+export const nemotron: Family = (f, modelType) => {
+  const m = biased({ gated: false, activation: 'relu2', norm: 'layer', epsilonKey: 'norm_eps', epsilon: 1e-5 })(
+    f,
+    modelType,
+  );
+  return { ...m, partialRotary: m.partialRotary ?? 0.5 };
+};
+
+export const apertus: Family = (f, modelType) => {
+  const m = biased({ gated: false, activation: 'xielu', theta: 12_000_000, epsilon: 1e-5, windowed: never })(
+    f,
+    modelType,
+  );
+  // The activation has two parameters of its own.
+  return withTraits({ ...m, qkNorm: true }, { blockParameters: 2 });
+};
+
+export const helium: Family = (f, modelType) => {
+  const m = biased({ theta: 100_000, epsilon: 1e-8, windowed: never })(f, modelType);
+  if (m.headSize !== undefined && m.headSize * m.attentionHeads !== m.hiddenSize)
+    f.refuse('head_dim', `must be hidden_size / num_attention_heads for ${modelType}`, 'correct one of the three');
+  return withTraits(m, { outputBias: false });
+};
+
+export const seedOss: Family = (f, modelType) =>
+  withTraits(
+    decoder(f, modelType, { windowed: never }),
+    { outputBias: f.flag('attention_out_bias'), ...(f.flag('mlp_bias') && { mlpBias: true }) },
+    { attentionBias: f.flag('attention_bias', true) },
+  );
+
+/** BitNet has a norm before each of the two projections that lead back. */
+export const bitnet: Family = (f, modelType) => {
+  const m = biased({ theta: 500_000, activation: 'relu2', epsilon: 1e-5, windowed: never })(f, modelType);
+  return withTraits(m, {
+    blockParameters: m.hiddenSize + m.ffnHiddenSize,
+    untrained: ['norms before output projections'],
+  });
+};
+
+export const jais2: Family = (f, modelType) =>
+  withTraits(
+    decoder(f, modelType, {
+      gated: false,
+      activation: 'relu2',
+      norm: 'layer',
+      epsilonKey: 'layer_norm_eps',
+      epsilon: 1e-5,
+      windowed: never,
+    }),
+    { mlpBias: f.flag('mlp_bias', true) },
+    { attentionBias: f.flag('attention_bias', true) },
+  );
+
+export const nanochat: Family = (f, modelType) => {
+  const m = decoder(f, modelType, { gated: false, activation: 'relu2', norm: 'constant', windowed: never });
+  const final = f.number('final_logit_softcapping', 15);
+  const fields = { qkNorm: true, attentionBias: f.flag('attention_bias'), ...(final && { logitSoftcap: { final } }) };
+  return withTraits(m, { qkNorm: 'weightless' }, fields);
+};
+
+export const smollm3: Family = (f, modelType) => {
+  const m = biased({ theta: 2_000_000, tied: true, kvHeads: 4, windowed: useWindow(f) })(f, modelType);
+  return { ...m, ...unrotatedOf(f, m.layers) };
+};
+
+const useWindow = (f: ConfigFields) => (f.flag('use_sliding_window') ? undefined : never);
+
+/** `no_rope_layers` has 1 where a layer has rotary positions; without it every `no_rope_layer_interval`-th has none. */
+export function unrotatedOf(f: ConfigFields, layers: number, interval = 4): Pick<ModelShape, 'unrotatedLayers'> {
+  const every = f.count('no_rope_layer_interval', interval);
+  const given = f.has('no_rope_layers') ? f.perLayer('no_rope_layers', layers) : undefined;
+  f.ignore('no_rope_layers');
+  const rotates = (layer: number) => (given ? given[layer] === 1 : allBut(every)(layer));
+  return { unrotatedLayers: [...Array(layers).keys()].filter((layer) => !rotates(layer)) };
+}
+
+/** Llama 4: chunks of positions, layers without rotary positions, one shared expert, a sigmoid that weighs what an expert is given. */
+export const llama4: Family = (f, modelType) => {
+  const base = decoder(f, modelType, { theta: 500_000, epsilon: 1e-5, windowed: never });
+  const interval = f.count('interleave_moe_layer_step', 1);
+  const given = f.layerNumbers('moe_layers', base.layers);
+  const isMixture = (layer: number) => (given ? given.includes(layer) : layer % interval === interval - 1);
+  const dense = [...Array(base.layers).keys()].filter((layer) => !isMixture(layer));
+  const mixture = mixtureOf(f, base.layers, {
+    sizeKey: 'intermediate_size',
+    dense,
+    sharedExperts: 1,
+    routing: { score: 'sigmoid', normalise: false },
+  });
+  const temperature = f.flag('attn_temperature_tuning', true);
+  f.ignore('floor_scale', 'attn_scale', 'attention_chunk_size', 'for_llm_compressor');
+  const untrained = [
+    'weights of experts on their input',
+    'chunked attention',
+    ...(temperature ? ['attn_temperature_tuning'] : []),
+  ];
+  return withTraits(
+    {
+      ...base,
+      ...mixture,
+      expertFfnHiddenSize: base.ffnHiddenSize,
+      ffnHiddenSize: f.count('intermediate_size_mlp'),
+      ...unrotatedOf(f, base.layers),
+    },
+    { qkNorm: 'weightless', interleavedRope: true, untrained },
+    { qkNorm: f.flag('use_qk_norm', true), ...(f.flag('attention_bias') && { attentionBias: true }) },
+  );
+};

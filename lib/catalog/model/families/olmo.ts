@@ -1,0 +1,41 @@
+import type { ConfigFields } from '../config-fields';
+import { allBut, never } from '../config-window';
+import type { ModelShape } from '../shape';
+import { type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
+
+/** OLMo: norms without weights in the first one, after each sublayer from the second on, with norms over all queries and keys. */
+
+function olmoOf(f: ConfigFields, modelType: string, d: Decoder): ModelShape {
+  const m = decoder(f, modelType, { headSize: null, windowed: never, ...d });
+  const clips = f.number('clip_qkv', 0) !== 0;
+  const bias = f.flag('attention_bias') ? { attentionBias: true } : {};
+  return withTraits(m, clips ? { untrained: ['clip_qkv'] } : {}, bias);
+}
+
+export const olmo: Family = (f, modelType) =>
+  olmoOf(f, modelType, { norm: 'constant', epsilonKey: 'layer_norm_eps', epsilon: 1e-5 });
+
+const post = (m: ModelShape) => withTraits(m, { qkNorm: 'whole' }, { qkNorm: true, normPlacement: 'post' });
+
+export const olmo2: Family = (f, modelType) => post(olmoOf(f, modelType, { epsilon: 1e-5 }));
+
+export const olmo3: Family = (f, modelType) =>
+  post(olmoOf(f, modelType, { theta: 500_000, epsilon: 1e-5, windowed: allBut(4), window: 4096 }));
+
+const mixture = (f: ConfigFields, m: ModelShape, experts: number, perToken: number) =>
+  mixtureOf(f, m.layers, {
+    sizeKey: 'intermediate_size',
+    experts,
+    perToken,
+    routing: { normalise: f.flag('norm_topk_prob') },
+  });
+
+export const olmoe: Family = (f, modelType) => {
+  const m = olmoOf(f, modelType, { epsilon: 1e-5 });
+  return withTraits(m, { qkNorm: 'whole' }, { qkNorm: true, ...mixture(f, m, 64, 8) });
+};
+
+export const flexOlmo: Family = (f, modelType) => {
+  const m = olmoOf(f, modelType, { theta: 500_000 });
+  return { ...post(m), ...mixture(f, m, 7, 5) };
+};

@@ -1,0 +1,54 @@
+import type { ConfigFields } from '../config-fields';
+import { decoder, type Family, mixtureOf, withTraits } from './decoder';
+
+/** Qwen: windows in the layers from `max_window_layers` on, and only with `use_sliding_window`. */
+function windowed(f: ConfigFields): (layer: number) => boolean {
+  const first = f.count('max_window_layers', 28, 0);
+  const uses = f.flag('use_sliding_window');
+  return (layer) => uses && layer >= first;
+}
+
+export const qwen2: Family = (f, modelType) =>
+  withTraits(
+    decoder(f, modelType, { headSize: null, windowed: windowed(f) }),
+    { outputBias: false },
+    { attentionBias: true },
+  );
+
+export const qwen3: Family = (f, modelType) => {
+  const m = decoder(f, modelType, { headSize: 128, windowed: windowed(f) });
+  return { ...m, qkNorm: true, ...(f.flag('attention_bias') && { attentionBias: true }) };
+};
+
+/** Layers without experts: those of `mlp_only_layers`, and those between the `decoder_sparse_step`-th. */
+function denseLayers(f: ConfigFields, layers: number): number[] {
+  const step = f.count('decoder_sparse_step', 1);
+  const only = f.layerNumbers('mlp_only_layers', layers) ?? [];
+  return [...Array(layers).keys()].filter((layer) => only.includes(layer) || (layer + 1) % step !== 0);
+}
+
+export const qwen2Moe: Family = (f, modelType) => {
+  const m = decoder(f, modelType, { headSize: null, windowed: windowed(f) });
+  const routing = { normalise: f.flag('norm_topk_prob') };
+  const mixture = mixtureOf(f, m.layers, {
+    experts: 60,
+    perToken: 4,
+    dense: denseLayers(f, m.layers),
+    routing,
+    sharedExperts: 1,
+  });
+  const sharedFfnHiddenSize = f.count('shared_expert_intermediate_size', 5632);
+  const attentionBias = f.flag('qkv_bias', true);
+  return withTraits(
+    m,
+    { sharedFfnHiddenSize, sharedExpertGate: true, outputBias: false },
+    { ...mixture, attentionBias },
+  );
+};
+
+export const qwen3Moe: Family = (f, modelType) => {
+  const m = decoder(f, modelType, { windowed: windowed(f), kvHeads: 4 });
+  const routing = { normalise: f.flag('norm_topk_prob') };
+  const mixture = mixtureOf(f, m.layers, { experts: 128, perToken: 8, dense: denseLayers(f, m.layers), routing });
+  return { ...m, ...mixture, qkNorm: true, ...(f.flag('attention_bias') && { attentionBias: true }) };
+};

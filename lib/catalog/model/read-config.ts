@@ -1,0 +1,61 @@
+import { nearest } from '../nearest';
+import { type Config, ConfigFields, type ConfigProblem } from './config-fields';
+import { FAMILIES } from './families';
+import { headSizeOf } from './parameters';
+import type { ModelShape } from './shape';
+
+/** A config.json as a shape, or everything that keeps it from being one. */
+export interface ReadConfig {
+  shape?: ModelShape;
+  problems: ConfigProblem[];
+}
+
+/** The shape that the config.json of a Hugging Face model describes. Total: what it does not know comes back as problems. */
+export function readConfig(config: Config): ReadConfig {
+  const f = new ConfigFields(config);
+  const modelType = typeof config.model_type === 'string' ? config.model_type : '';
+  const family = Object.hasOwn(FAMILIES, modelType) ? FAMILIES[modelType] : undefined;
+  if (!family) return { problems: [unknownFamily(config, modelType)] };
+  const shape = family(f, modelType);
+  const problems = [...f.problems, ...contradictions(shape), ...f.unknownKeys()];
+  return problems.length > 0 ? { problems } : { shape, problems: [] };
+}
+
+function unknownFamily(config: Config, modelType: string): ConfigProblem {
+  if (config.text_config !== undefined)
+    return {
+      key: 'text_config',
+      must: `must be absent: ${modelType} is a model of several parts`,
+      fix: 'write its text_config into a file of its own',
+    };
+  return {
+    key: 'model_type',
+    must: 'must be a family of decoders that Slipway knows',
+    got: config.model_type,
+    fix: `use ${nearest(modelType, Object.keys(FAMILIES)).join(', ')}, or model.architecture`,
+  };
+}
+
+function contradictions(m: ModelShape): ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  if (m.attentionHeads % m.kvHeads !== 0)
+    problems.push({
+      key: 'num_key_value_heads',
+      must: `must divide num_attention_heads ${m.attentionHeads}`,
+      got: m.kvHeads,
+      fix: 'correct one of the two',
+    });
+  if (
+    (headSizeOf(m) * (m.partialRotary ?? 1)) % 2 !== 0 &&
+    !m.family?.learnedPositions &&
+    m.ropeTheta !== undefined &&
+    !m.latentAttention
+  )
+    problems.push({
+      key: 'head_dim',
+      must: 'must be even where positions are rotary',
+      got: headSizeOf(m),
+      fix: 'correct it',
+    });
+  return problems;
+}

@@ -1,0 +1,33 @@
+import { parseDocument } from 'yaml';
+import { isConfigText } from './model-config';
+
+/** A run file whose `model.config` holds the text of the config.json, so that whoever reads it needs no second file. */
+export interface InlinedRun {
+  text: string;
+  overrides: string[];
+}
+
+const OVERRIDE = /^\s*model\.config\s*=/;
+
+/** The file that `model.config` names in a run file or its `--set` overrides; undefined where it names none. */
+export function namedConfig(text: string, overrides: readonly string[] = []): string | undefined {
+  const override = overrides.filter((one) => OVERRIDE.test(one)).at(-1);
+  if (override !== undefined) return onlyName(override.replace(OVERRIDE, '').trim());
+  if (!/\bconfig\b/.test(text)) return undefined;
+  const value: unknown = parseDocument(text).getIn(['model', 'config']);
+  return typeof value === 'string' ? onlyName(value) : undefined;
+}
+
+const onlyName = (value: string): string | undefined => (value === '' || isConfigText(value) ? undefined : value);
+
+/** Puts the text of the config.json in the place of its name. Lines of the run file stay where they are. */
+export function inlineConfig(text: string, overrides: readonly string[], config: string): InlinedRun {
+  const others = overrides.filter((one) => !OVERRIDE.test(one));
+  const document = parseDocument(text);
+  const node = document.getIn(['model', 'config'], true) as { range?: [number, number, number] } | undefined;
+  const quoted = JSON.stringify(config);
+  if (node?.range)
+    return { text: text.slice(0, node.range[0]) + quoted + text.slice(node.range[1]), overrides: others };
+  document.setIn(['model', 'config'], config);
+  return { text: String(document), overrides: others };
+}

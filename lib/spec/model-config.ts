@@ -1,0 +1,36 @@
+import { readConfig } from '../catalog/model/read-config';
+import type { ModelShape } from '../catalog/model/shape';
+import type { Finding } from './rule';
+import { parseYaml } from './yaml-file';
+
+/** What `model.config` says once it is the text of a config.json. */
+export interface ModelConfig {
+  /** Absent when something was found. */
+  shape?: ModelShape;
+  findings: Finding[];
+}
+
+/** Whether `model.config` holds the file itself; otherwise it names a path or an S3 URI. */
+export const isConfigText = (config: string): boolean => config.trimStart().startsWith('{');
+
+/** Reads the text of a config.json. Each finding names the key and its line. Never throws. */
+export function readModelConfig(text: string): ModelConfig {
+  if (!isConfigText(text)) {
+    const fix = text.startsWith('s3://')
+      ? 'give --environment, whose rights read it'
+      : 'give its path from the run file on';
+    return refusal({ must: 'must be a config.json that can be read', got: text, fix });
+  }
+  const { data, issues, positionOf } = parseYaml(text);
+  if (typeof data !== 'object' || data === null || Array.isArray(data))
+    return refusal({ must: 'must be JSON', got: issues[0]?.message ?? text, fix: 'correct the file' });
+  const { shape, problems } = readConfig(data as Record<string, unknown>);
+  const findings = problems.map(({ key, must, got, fix }) => {
+    const line = Object.hasOwn(data, key) ? ` (line ${positionOf([key])?.line})` : '';
+    return { path: PATH, must: `${key}${line} ${must}`, got, fix };
+  });
+  return { ...(shape && { shape }), findings };
+}
+
+const PATH = 'model.config';
+const refusal = (finding: Omit<Finding, 'path'>): ModelConfig => ({ findings: [{ path: PATH, ...finding }] });

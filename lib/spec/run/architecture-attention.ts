@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { count } from './formats';
+
+const layerNumbers = z.array(z.int().min(0)).min(1);
+
+const slidingWindow = z.strictObject({
+  size: count.meta({ description: 'Positions that a query sees, itself included.', examples: [4096] }),
+  pattern: z
+    .union([z.enum(['all', 'alternate']), layerNumbers], {
+      error: 'must be all, alternate or a list of layer numbers from 0 on',
+    })
+    .meta({
+      description:
+        'Layers with the window: all, every second one beginning with the first, or a list of layer numbers.',
+      examples: ['alternate', [0, 1, 2]],
+    }),
+});
+
+const logitSoftcap = z.strictObject({
+  attention: z
+    .number()
+    .positive()
+    .optional()
+    .meta({
+      description: 'Cap of the attention scores: cap * tanh(score / cap). Default: none.',
+      examples: [50],
+    }),
+  final: z
+    .number()
+    .positive()
+    .optional()
+    .meta({
+      description: 'Cap of the logits: cap * tanh(logit / cap). Default: none.',
+      examples: [30],
+    }),
+});
+
+const latentAttention = z.strictObject({
+  qRank: count.optional().meta({
+    description: 'Width of the compressed query. Default: queries are projected directly.',
+    examples: [1536],
+  }),
+  kvRank: count.meta({ description: 'Width of the compressed keys and values.', examples: [512] }),
+  nopeHeadSize: count.meta({ description: 'Width of the part of a head without rotary positions.', examples: [128] }),
+  ropeHeadSize: count.meta({ description: 'Width of the part of a head with rotary positions.', examples: [64] }),
+  valueHeadSize: count.meta({ description: 'Width of one head of values.', examples: [128] }),
+});
+
+/** What attention has beside its heads. */
+export const attentionFields = {
+  qkNorm: z.boolean().optional().meta({
+    description: 'Whether queries and keys pass through an RMS norm over each head (Qwen 3).',
+    default: false,
+  }),
+  attentionBias: z.boolean().optional().meta({
+    description: 'Whether the query, key, value and output projections have biases.',
+    default: false,
+  }),
+  slidingWindow: slidingWindow.optional().meta({
+    description: 'Layers whose queries see only the last positions. Default: none.',
+    examples: [{ size: 4096, pattern: 'alternate' }],
+  }),
+  attentionSinks: z.boolean().optional().meta({
+    description: 'Whether each head has a learned score that takes attention and gives nothing (GPT-OSS).',
+    default: false,
+  }),
+  logitSoftcap: logitSoftcap.optional().meta({
+    description: 'Caps of attention scores and logits (Gemma 2). Default: none.',
+    examples: [{ attention: 50, final: 30 }],
+  }),
+  latentAttention: latentAttention.optional().meta({
+    description: 'Multi-head latent attention (DeepSeek); `kvHeads` and `headSize` must be left out. Default: none.',
+    examples: [{ qRank: 1536, kvRank: 512, nopeHeadSize: 128, ropeHeadSize: 64, valueHeadSize: 128 }],
+  }),
+};

@@ -1,0 +1,17 @@
+// Reads one config.json per line from standard input and writes one line for each: its parameters, or what keeps it from being read.
+// The Python tests compare the counts with those of transformers' own modules.
+import { readFileSync } from 'node:fs';
+import { activeParameterCount, parameterCount, parameterShape } from '../lib/catalog/model/parameters';
+import { readConfig } from '../lib/catalog/model/read-config';
+
+const STANDARD_INPUT = 0;
+
+for (const line of readFileSync(STANDARD_INPUT, 'utf8').split('\n')) {
+  if (line === '') continue;
+  const { shape, problems } = readConfig(JSON.parse(line) as Record<string, unknown>);
+  const counted = shape && parameterShape(shape);
+  const answer = counted
+    ? { parameters: parameterCount(counted), activeParameters: activeParameterCount(counted), shape }
+    : { problems };
+  process.stdout.write(`${JSON.stringify(answer)}\n`);
+}

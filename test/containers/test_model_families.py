@@ -1,0 +1,136 @@
+"""Parameter counts of lib/catalog/model against transformers' own modules, for every family with a causal head.
+
+A configuration is either counted within 0.1 %, or refused with a key or the model_type. Sizes are drawn at random; the seed is printed.
+"""
+
+import functools
+import json
+import os
+import random
+import subprocess
+import warnings
+from pathlib import Path
+
+import pytest
+
+transformers = pytest.importorskip("transformers")
+torch = pytest.importorskip("torch")
+from transformers import AutoModelForCausalLM  # noqa: E402
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING  # noqa: E402
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+SEED = int(os.environ.get("SLIPWAY_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 31)
+DRAWS = 3
+TOLERANCE = 0.001
+
+#: Families whose published models people train today: a refusal of one of these is a failure.
+READ = (
+    "llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma", "gemma2", "gemma3_text", "llama4_text",
+    "olmo", "olmo2", "olmo3", "olmoe", "phi", "phi3", "phimoe", "granite", "granitemoe", "granitemoeshared", "smollm3",
+    "gpt_oss", "deepseek_v2", "deepseek_v3", "glm", "glm4", "glm4_moe", "glm4_moe_lite", "cohere", "cohere2", "starcoder2",
+    "stablelm", "nemotron", "seed_oss", "ernie4_5", "ernie4_5_moe", "exaone4", "dots1", "hunyuan_v1_dense", "arcee", "apertus",
+    "ministral", "minimax_m2", "solar_open", "gpt2", "gpt_neox", "gptj", "gpt_bigcode", "opt", "bloom", "youtu", "minicpm3",
+    "nanochat",
+)  # fmt: skip
+
+
+def sizes(rng: random.Random) -> dict:
+    flip = functools.partial(rng.choice, [False, True])
+    heads = rng.choice([4, 8])
+    layers = rng.randrange(2, 6)
+    experts = rng.choice([8, 16])
+    return {
+        "num_hidden_layers": layers, "n_layer": layers, "num_layers": layers,
+        "hidden_size": 32 * heads, "n_embd": 32 * heads, "d_model": 32 * heads,
+        "num_attention_heads": heads, "n_head": heads,
+        "num_key_value_heads": rng.choice([1, 2, heads]), "num_kv_heads": 2,
+        "head_dim": rng.choice([16, 32, 64]),
+        "intermediate_size": rng.choice([96, 176]), "ffn_dim": 96, "ffn_hidden_size": 96, "intermediate_size_mlp": 112,
+        "moe_intermediate_size": rng.choice([40, 56]),
+        "shared_expert_intermediate_size": 72, "shared_intermediate_size": rng.choice([0, 64]),
+        "vocab_size": rng.randrange(200, 400), "max_position_embeddings": 128, "n_positions": 128,
+        "n_routed_experts": experts, "num_experts": experts, "num_local_experts": experts, "moe_num_experts": experts,
+        "num_experts_per_tok": rng.choice([1, 2, 4]), "moe_k": 2, "moe_topk": 2, "n_group": rng.choice([1, 2]), "topk_group": 1,
+        "n_shared_experts": rng.choice([1, 2]), "num_shared_experts": 1, "first_k_dense_replace": rng.choice([0, 1]),
+        "decoder_sparse_step": rng.choice([1, 2]), "mlp_only_layers": rng.choice([[], [1]]),
+        "interleave_moe_layer_step": rng.choice([1, 2]),
+        "q_lora_rank": rng.choice([None, 24]), "kv_lora_rank": 16, "qk_nope_head_dim": 12, "qk_rope_head_dim": 8, "v_head_dim": 10,
+        "word_embed_proj_dim": 32 * heads, "rotary_dim": 8,
+        "attention_bias": flip(), "mlp_bias": flip(), "tie_word_embeddings": flip(),
+        "use_bias": flip(), "qkv_bias": flip(), "use_qkv_bias": flip(),
+        "use_qk_norm": flip(), "multi_query": flip(), "use_parallel_residual": flip(),
+        "lm_head_bias": flip(), "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
+    }  # fmt: skip
+
+
+def small_config(family: str, rng: random.Random):
+    """A configuration of a family with sizes drawn at random; None where the family refuses all that were tried."""
+    made = CONFIG_MAPPING[family]
+    defaults = made().to_dict()
+    for _ in range(6):
+        drawn = {key: value for key, value in sizes(rng).items() if key in defaults and not isinstance(defaults[key], dict)}
+        if family not in ("cohere", "glm4_moe"):
+            drawn.pop("use_qk_norm", None)
+        try:
+            return made(**drawn)
+        except Exception:  # each family raises its own for sizes that do not go together
+            continue
+    return None
+
+
+def counts(model) -> tuple[int, int]:
+    """(all parameters, those that one token meets): experts stand in one tensor with the experts first."""
+    total = active = 0
+    config = model.config
+    visits = next((getattr(config, key) for key in ("num_experts_per_tok", "moe_k", "moe_topk") if getattr(config, key, None)), None)
+    for name, parameter in model.named_parameters():
+        total += parameter.numel()
+        routed = ".experts." in name and visits
+        active += parameter.numel() * visits // parameter.shape[0] if routed else parameter.numel()
+    return total, active
+
+
+@functools.cache
+def cases() -> list[tuple[str, dict, int, int]]:
+    """(family, config.json, parameters, active parameters) of everything that transformers can build."""
+    transformers.logging.set_verbosity_error()
+    rng, found = random.Random(SEED), []
+    for family in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        for _ in range(DRAWS):
+            with warnings.catch_warnings(), torch.device("meta"):
+                warnings.simplefilter("ignore")
+                try:
+                    config = small_config(family, rng)
+                    if config is None:
+                        break
+                    model = AutoModelForCausalLM.from_config(config)
+                except Exception:  # families that need packages we do not have, or sizes that only the module checks
+                    continue
+            found.append((family, json.loads(config.to_json_string(use_diff=False)), *counts(model)))
+    return found
+
+
+def answers(configs: list[dict]) -> list[dict]:
+    lines = "\n".join(json.dumps(config) for config in configs) + "\n"
+    command = [str(ROOT / "node_modules/.bin/tsx"), "scripts/model-counts.ts"]
+    done = subprocess.run(command, cwd=ROOT, input=lines, capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_every_family_is_counted_as_transformers_counts_it_or_refused_by_name():
+    found = cases()
+    wrong, read = [], set()
+    for (family, config, total, active), answer in zip(found, answers([case[1] for case in found]), strict=True):
+        if "problems" in answer:
+            assert all(problem["key"] and problem["must"] and problem["fix"] for problem in answer["problems"]), (family, answer)
+            if family in READ and not any(config.get(problem["key"]) is True for problem in answer["problems"]):
+                wrong.append((family, answer["problems"][:2]))
+            continue
+        read.add(family)
+        for name, theirs in (("parameters", total), ("activeParameters", active)):
+            if abs(answer[name] - theirs) > TOLERANCE * theirs:
+                wrong.append((family, name, answer[name], theirs, {k: v for k, v in config.items() if k in sizes(random.Random(1))}))
+    print(f"seed {SEED}; {len(found)} configurations, {len(read)} families counted")
+    assert not wrong, f"seed {SEED}: " + "\n".join(map(str, wrong))
+    assert set(READ) <= read, f"seed {SEED}: {sorted(set(READ) - read)} were not built"
