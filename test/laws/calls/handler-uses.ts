@@ -196,6 +196,7 @@ const guard =
     const onlyClosed = { 'dynamodb:LeadingKeys': ['CLOSED'] };
     return [
       deployLogs(places),
+      encrypted(places),
       // One code for both; only the guard of the deletion writes.
       call('dynamodb:PutItem', ...(id === 'Delete' ? [ask('dynamodb:PutItem', table, onlyClosed)] : [])),
       call(
