@@ -49,7 +49,7 @@ test('runs of the environment that the line names', async () => {
 
 test('words of verbs that take one of a few, and nothing where a file is meant', async () => {
   expect(await complete('sandbox', 's')).toEqual(['start', 'status', 'stop']);
-  expect(await complete('schema', '')).toEqual(['environment', 'run']);
+  expect(await complete('schema', 'r')).toEqual(['run']);
   expect(await complete('completion', '')).toEqual(['bash', 'fish', 'zsh']);
   expect(await complete('validate', 'runs/')).toEqual([]);
 });
