@@ -33,10 +33,11 @@ export interface BillLine {
 }
 
 /** What AWS bills for the control plane in a month, from the calls of a run in a tick. Calls of SageMaker and SSM cost nothing. */
-export function monthlyBill(runs: number, calls: CallsPerRunTick): BillLine[] {
+export function monthlyBill(runs: number, calls: CallsPerRunTick, looksPerRunTick: number): BillLine[] {
   const times = runs * TICKS;
   const of = (call: string) => calls[call] ?? 0;
-  const looks = of('sqs:SendMessage');
+  const looks = looksPerRunTick;
+  const sends = of('sqs:SendMessage') + of('sqs:SendMessageBatch');
   const lines = [
     { what: 'heartbeats and markers (S3 GET)', usd: times * of('s3:GetObject') * PRICES.s3Get },
     { what: 'checkpoints (S3 LIST)', usd: times * of('s3:ListObjectsV2') * PRICES.s3List },
@@ -48,7 +49,7 @@ export function monthlyBill(runs: number, calls: CallsPerRunTick): BillLine[] {
       what: 'the run table, writes',
       usd: times * of('dynamodb:TransactWriteItems') * WRITE_UNITS * PRICES.dynamoWrite,
     },
-    { what: 'the queue: send, receive and delete', usd: times * looks * 3 * PRICES.sqsFifo },
+    { what: 'the queue: send, receive and delete', usd: times * (sends + 2 * looks) * PRICES.sqsFifo },
     {
       what: 'the function',
       usd: times * looks * (PRICES.lambdaRequest + LOOK_SECONDS * LOOK_GB * PRICES.lambdaGbSecond),

@@ -1,6 +1,6 @@
 import type { SimulationResult } from '../lib/simulation';
 import { readScenario } from '../lib/simulation/scenario/load';
-import { play } from '../lib/simulation/simulate';
+import { type Play, play } from '../lib/simulation/simulate';
 
 /** Calls of one run in one tick, by operation. */
 export type CallsPerRunTick = Readonly<Record<string, number>>;
@@ -9,8 +9,10 @@ export interface Load {
   result: SimulationResult;
   /** Between the end of the starts and the end of the scenario. */
   steady: CallsPerRunTick;
+  /** Messages of one run in one tick: each is a look. */
+  looksPerRunTick: number;
   cpuSeconds: number;
-  /** Messages about one run. */
+  /** Messages of both plays. */
   looks: number;
 }
 
@@ -35,17 +37,22 @@ const STARTS_AN_HOUR = 200;
 export async function playLoad(runs: number): Promise<Load> {
   const began = process.cpuUsage();
   const short = await playHours(runs, 0);
-  const result = await playHours(runs, STEADY_HOURS);
+  const long = await playHours(runs, STEADY_HOURS);
   const { user, system } = process.cpuUsage(began);
   const runTicks = runs * TICKS_AN_HOUR * STEADY_HOURS;
-  const more = (call: string) => (result.calls[call]?.count ?? 0) - (short.calls[call]?.count ?? 0);
-  const steady = Object.keys(result.calls).map((call) => [call, more(call) / runTicks] as const);
-  const looks = [short, result].reduce((sum, { calls }) => sum + (calls['sqs:SendMessage']?.count ?? 0), 0);
-  const used = Object.fromEntries(steady.filter(([, count]) => count > 0.0005));
-  return { result, steady: used, cpuSeconds: (user + system) / 1e6, looks };
+  const more = (call: string) => (long.result.calls[call]?.count ?? 0) - (short.result.calls[call]?.count ?? 0);
+  const steady = Object.keys(long.result.calls).map((call) => [call, more(call) / runTicks] as const);
+  const [before, after] = [short.world.queue.sent, long.world.queue.sent];
+  return {
+    result: long.result,
+    steady: Object.fromEntries(steady.filter(([, count]) => count > 0.0005)),
+    looksPerRunTick: (after - before) / runTicks,
+    cpuSeconds: (user + system) / 1e6,
+    looks: before + after,
+  };
 }
 
-async function playHours(count: number, steadyHours: number): Promise<SimulationResult> {
+async function playHours(count: number, steadyHours: number): Promise<Play> {
   const startHours = Math.max(1, count / STARTS_AN_HOUR);
   const until = (startHours + 1 + steadyHours) * 3600;
   const limit = 8 * count + 8;
@@ -72,5 +79,5 @@ async function playHours(count: number, steadyHours: number): Promise<Simulation
     },
   );
   if (!value) throw new Error(issues.map(({ message }) => message).join('\n'));
-  return (await play(value, 1)).result;
+  return play(value, 1);
 }

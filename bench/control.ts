@@ -6,7 +6,7 @@ const COUNTS = process.argv.slice(2).map(Number);
 
 async function main(): Promise<void> {
   for (const runs of COUNTS.length > 0 ? COUNTS : [100, 500, 1000]) {
-    const { result, steady, cpuSeconds, looks } = await playLoad(runs);
+    const { result, steady, looksPerRunTick, cpuSeconds, looks } = await playLoad(runs);
     const broken = result.invariants.filter(({ holds }) => !holds).map(({ name }) => name);
     const { ticks, startLatencySeconds: start } = result;
     process.stdout.write(
@@ -16,7 +16,7 @@ async function main(): Promise<void> {
         `  a start, from room to the accepted create: p50 ${start.p50} s, p99 ${start.p99} s`,
         `  ${result.deadLetters} dead letters, broken invariants: ${broken.join(', ') || 'none'}`,
         ...Object.entries(steady).map(([call, count]) => `  ${count.toFixed(3).padStart(8)} ${call} a run and tick`),
-        ...monthlyBill(runs, steady).map(billText),
+        ...monthlyBill(runs, steady, looksPerRunTick).map(billText),
         '',
       ].join('\n'),
     );

@@ -1,5 +1,5 @@
 // Builds what `npm run build` promises: the CDK app and the library as CommonJS (tsc), the CLI as one lazily loaded
-// ESM bundle, and the Lambda handlers as another (target node20, SDK inside, so that synth bundles nothing).
+// ESM bundle, the Lambda handlers as another (target node20, SDK inside, so that synth bundles nothing), and the script of the Python client.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
@@ -68,5 +68,20 @@ if (wants('handlers') && existsSync('lib/handlers')) {
     splitting: true,
     format: 'esm',
     banner: { js: "import { createRequire as __cr } from 'node:module'; const require = __cr(import.meta.url);" },
+  });
+}
+
+// The script in the report pages of the Python client.
+if (wants('python')) {
+  await build({
+    entryPoints: ['scripts/python-report.ts'],
+    outfile: 'clients/python/src/slipway/report.js',
+    bundle: true,
+    format: 'iife',
+    platform: 'browser',
+    target: 'es2022',
+    minify: true,
+    legalComments: 'none',
+    logLevel: 'warning',
   });
 }

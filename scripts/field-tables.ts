@@ -1,4 +1,5 @@
 import { LIBRARIES } from '../lib/distribution';
+import { scenarioJsonSchema } from '../lib/simulation/scenario/schema';
 import { jsonSchema } from '../lib/spec/load';
 import { withParts } from './generated-parts';
 
@@ -21,15 +22,20 @@ interface Node {
   oneOf?: Node[];
 }
 
-type Kind = 'run' | 'environment';
+export const KINDS = ['run', 'environment', 'scenario'] as const;
+type Kind = (typeof KINDS)[number];
 
 /** The reference page of a kind of file with its tables of fields as the schema has them. */
 export const withFields = (kind: Kind, text: string): string =>
-  withParts(`docs/reference/${kind}-file.md`, text, { fields: () => fieldTables(kind) });
+  withParts(`docs/reference/${kind}-file.md`, text, { fields: () => withTimes(kind, fieldTables(kind)) });
+
+/** The only values of a scenario that its schema gives no type are times. */
+const withTimes = (kind: Kind, tables: string): string =>
+  kind === 'scenario' ? tables.replaceAll('| any |', '| time |') : tables;
 
 /** A table for the file, and one for each of its sections. */
 function fieldTables(kind: Kind): string {
-  const root = jsonSchema(kind, LIBRARIES) as Node;
+  const root: Node = kind === 'scenario' ? scenarioJsonSchema() : jsonSchema(kind, LIBRARIES);
   const properties = Object.entries(root.properties ?? {});
   const isRequired = (name: string) => root.required?.includes(name) ?? false;
   const hasTable = ([name, node]: [string, Node]) => name !== 'regions' && rowsBelow(node, '').length > 0;

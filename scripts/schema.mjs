@@ -1,10 +1,10 @@
-// Writes schema/run.schema.json and schema/environment.schema.json; test/spec/schema.test.ts fails when they are stale.
+// Writes the files of schema/; test/spec/schema.test.ts fails when they are stale.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 const root = path.resolve(import.meta.dirname, '..');
-for (const kind of ['run', 'environment']) {
+for (const kind of ['run', 'environment', 'answers']) {
   const text = execFileSync(process.execPath, [path.join(root, 'dist/cli/slipway.mjs'), 'schema', kind], {
     encoding: 'utf8',
   });

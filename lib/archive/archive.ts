@@ -4,6 +4,7 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
 import type { RunSpec } from '../spec/run-spec';
+import { storedGzip } from './stored-gzip';
 
 export interface Archive {
   bytes: Buffer;
@@ -37,8 +38,20 @@ export function filesBelow(folder: string): string[] {
   return found.sort();
 }
 
+/** How the tar of an archive is wrapped. */
+export type Wrapping = (tar: Buffer) => Buffer;
+
+/**
+ * Wrapped without compression: the same digest on every machine, and in the Python client. zlib compresses differently from release to
+ * release, and code folders are small.
+ */
+const STORED: Wrapping = storedGzip;
+
+/** What registered runs have been known by from the first release on: another digest would submit each of them again. */
+export const COMPRESSED: Wrapping = (tar) => gzipSync(tar, { level: 9 });
+
 /** A .tar.gz of `folder` whose bytes depend on names, contents and the executable bit alone: same code, same digest. */
-export async function archiveFolder(folder: string): Promise<Archive> {
+export async function archiveFolder(folder: string, wrap = STORED): Promise<Archive> {
   const tar = pack();
   const chunks: Buffer[] = [];
   tar.on('data', (chunk) => chunks.push(chunk as Buffer));
@@ -53,14 +66,14 @@ export async function archiveFolder(folder: string): Promise<Archive> {
   }
   tar.finalize();
   await ended;
-  const bytes = gzipSync(Buffer.concat(chunks), { level: 9 });
+  const bytes = wrap(Buffer.concat(chunks));
   return { bytes, sha256: sha256(bytes) };
 }
 
 /** The archive of a run's local code folder; undefined for built-in code and code that is in S3. */
-export async function codeArchive(run: RunSpec, runFile: string): Promise<Archive | undefined> {
+export async function codeArchive(run: RunSpec, runFile: string, wrap = STORED): Promise<Archive | undefined> {
   if (run.code.builtin || run.code.source.startsWith('s3://')) return undefined;
-  return archiveFolder(path.resolve(path.dirname(runFile), run.code.source));
+  return archiveFolder(path.resolve(path.dirname(runFile), run.code.source), wrap);
 }
 
 export const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');

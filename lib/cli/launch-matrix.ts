@@ -28,10 +28,14 @@ export async function launchMatrix(
   options: LaunchOptions,
   terminal: Terminal,
 ): Promise<number> {
-  if (options.dryRun || options.runId)
-    throw new UsageError(
-      `--matrix: must go without ${options.dryRun ? '--dry-run' : '--run-id'}, got both; use --set for one of its runs`,
-    );
+  const other = options.at
+    ? '--at'
+    : options.dryRun
+      ? '--dry-run'
+      : options.runId
+        ? '--run-id'
+        : options.clientRequestId && '--client-request-id';
+  if (other) throw new UsageError(`--matrix: must go without ${other}, got both; use --set for one of its runs`);
   const group = runIdAt('matrix', new Date());
   const candidates = checkAll(file, descriptor, options, group);
   for (const { label, checked } of candidates) {

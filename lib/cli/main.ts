@@ -1,4 +1,5 @@
 import { Command, CommanderError, Option } from 'commander';
+import { completionVerb } from './completion-verb';
 import type { EventOptions } from './events';
 import type { InitOptions } from './init/answers';
 import type { CommonOptions } from './inputs';
@@ -39,25 +40,26 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
       writeOut: (text) => terminal.out(text.trimEnd()),
     });
   const verb = (name: string, description: string, example: string) =>
-    common(root.command(name).description(description).addHelpText('after', `\nExample:\n  ${example}`));
+    common(root.command(name).description(description).addHelpText('after', `\nExamples:\n  ${example}`));
 
   initVerb(verb, terminal, done);
+  completionVerb(root, terminal, done);
   verb(
-    'schema <run|environment>',
-    'print the JSON Schema of a file, for editors',
-    'slipway schema run > run.schema.json',
+    'schema <run|environment|answers>',
+    'print the JSON Schema of a file, for editors, or of what --json prints, for scripts',
+    'slipway schema run > run.schema.json\n  slipway schema answers > answers.schema.json',
   ).action(async (kind: string) => done((await import('./schema.js')).schema(kind, terminal)));
   verb(
     'validate <file>',
     'check a run file or an environment file against every rule, offline',
-    'slipway validate runs/llama2-13b.yaml',
+    'slipway validate runs/llama2-13b.yaml\n  slipway validate environments/research.yaml --json',
   ).action(async (file: string, options: CommonOptions) =>
     done(await (await import('./validate.js')).validate(file, options, terminal)),
   );
   verb(
     'plan [file]',
     'memory fit, step time, hours and dollars before launch',
-    'slipway plan runs/llama3-8b-fsdp.yaml --set compute.instanceCount=8',
+    'slipway plan runs/llama3-8b-fsdp.yaml --set compute.instanceCount=8\n  slipway plan runs/llama3-8b-fsdp.yaml --search --html plan.html',
   )
     .option('--search', "find faster and cheaper layouts inside the run's library")
     .option('--search-libraries <a,b>', 'search in these libraries too')
@@ -72,13 +74,15 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
   verb(
     'launch <file>',
     'validate, plan, preflight, upload and submit a run',
-    'slipway launch runs/llama2-13b.yaml --environment research',
+    'slipway launch runs/llama2-13b.yaml --environment research --wait\n  slipway launch runs/llama2-13b.yaml --environment research --dry-run',
   )
     .option('--dry-run', 'print the exact request and call nothing')
     .option('--out <dir>', 'with --dry-run: also write the request and everything its channels would hold')
     .option('--matrix <path=a,b,c>', 'one run per value, compared at the end with --wait (repeatable)', collect)
     .option('--smoke [place]', 'run it small first: in the account (default), or in the sandbox on CPUs')
     .option('--run-id <id>', 'run id; default: <name>-<yymmddhhmmss>')
+    .option('--at <time>', 'start at this time or after this span (6h) at the earliest, when there is room')
+    .option('--client-request-id <id>', 'launching again with the same id finds the run of the first launch')
     .addOption(new Option('--yes', 'do not ask'))
     .addOption(new Option('--wait', 'follow the run until it ends'))
     .action(async (file: string, options: LaunchOptions) =>
@@ -94,14 +98,14 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
   verb(
     'preflight <file>',
     'check quotas and what the account must hold',
-    'slipway preflight runs/llama2-13b.yaml --environment research',
+    'slipway preflight runs/llama2-13b.yaml --environment research\n  slipway preflight environments/research.yaml --region us-west-2',
   ).action(async (file: string, options: CommonOptions) =>
     done(await (await import('./preflight.js')).preflight(file, options, terminal)),
   );
   verb(
     'quota <file|environment>',
     'every quota that a run or an environment touches',
-    'slipway quota research --region us-west-2 --request',
+    'slipway quota research --region us-west-2 --request\n  slipway quota runs/llama2-13b.yaml --environment research',
   )
     .option('--request', 'file the increases that are needed, once')
     .action(async (file: string, options: QuotaOptions) =>
@@ -110,7 +114,7 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
   verb(
     'lock <file>',
     "digests of the image's base in every region, from ECR, into <environment>.lock.yaml",
-    'slipway lock environments/research.yaml',
+    'slipway lock environments/research.yaml\n  slipway lock environments/cuda.yaml --base 111122223333.dkr.ecr.{region}.amazonaws.com/nvidia/cuda:12.9',
   )
     .option('--base <image>', 'ECR image with its tag to build base cuda on; {region} stands for each region')
     .action(async (file: string, options: LockOptions) =>
@@ -132,7 +136,10 @@ function simulateVerb(root: Command, terminal: Terminal, done: (code: number) =>
     .option('--histories <n>', 'play n seeds; the first that fails is shrunk to the shortest scenario')
     .option('--html <file>', 'draw queue, runs, attempts and decisions over time')
     .option('--json', 'print one JSON document on stdout')
-    .addHelpText('after', '\nExample:\n  slipway simulate scenarios/spot-lost.yaml --seed 7')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  slipway simulate scenarios/spot-lost.yaml --seed 7\n  slipway simulate scenarios/spot-lost.yaml --histories 100 --html histories.html',
+    )
     .action(async (file: string, options: SimulateOptions) =>
       done(await (await import('./simulate.js')).simulate(file, options, terminal)),
     );
@@ -167,7 +174,7 @@ function verifyVerb(verb: Verb, terminal: Terminal, done: (code: number) => void
   verb(
     'verify <environment>',
     'ask the account whether what Slipway takes for granted about AWS holds there',
-    'slipway verify research --region us-west-2 --level train',
+    'slipway verify research --region us-west-2\n  slipway verify research --region us-west-2 --level train --yes',
   )
     .option('--level <read|deploy|train|efa>', 'how far to go; each level includes the ones before it', 'read')
     .option('--yes', 'do not ask')
@@ -185,19 +192,21 @@ function runVerbs(verb: Verb, terminal: Terminal, done: (code: number) => void):
   verb(
     'status <run>',
     'state, attempts, step, last committed checkpoint, spend',
-    'slipway status llama2-13b-261101090000',
+    'slipway status llama2-13b-261101090000\n  slipway status llama2-13b-261101090000 --wait --json',
   )
     .option('--wait', 'follow the run until it ends')
     .action(async (run: string, options: StatusOptions) =>
       done(await (await import('./status.js')).status(run, options, terminal)),
     );
-  verb('list', 'the runs of the team', 'slipway list --environment research').action(async (options: CommonOptions) =>
-    done(await (await import('./list.js')).list(options, terminal)),
-  );
+  verb(
+    'list',
+    'the runs of the team',
+    'slipway list --environment research\n  slipway list --environment research/nlp --json',
+  ).action(async (options: CommonOptions) => done(await (await import('./list.js')).list(options, terminal)));
   verb(
     'logs <run>',
     'lines of all attempts and hosts in the order of time',
-    'slipway logs llama2-13b-261101090000 --errors',
+    'slipway logs llama2-13b-261101090000 --errors\n  slipway logs llama2-13b-261101090000 --follow --node 3',
   )
     .option('--follow', 'go on until the run ends')
     .option('--node <n>', 'one host only')
@@ -219,20 +228,23 @@ function runVerbs(verb: Verb, terminal: Terminal, done: (code: number) => void):
   verb(
     'report <run>',
     'timeline, loss, throughput, goodput, checkpoints, spend and EFA verdict of a run',
-    'slipway report llama2-13b-261101090000 --html report.html',
+    'slipway report llama2-13b-261101090000 --html report.html\n  slipway report llama2-13b-261101090000 --json > report.json',
   )
     .option('--html <out>', 'also write the report as one page that opens offline')
     .action(async (run: string, options: ReportOptions) =>
       done(await (await import('./report.js')).report(run, options, terminal)),
     );
-  verb('stop <run>', 'save a checkpoint and stop', 'slipway stop llama2-13b-261101090000').action(
-    async (run: string, options: CommonOptions) =>
-      done(await (await import('./desired.js')).stop(run, options, terminal)),
+  verb(
+    'stop <run>',
+    'save a checkpoint and stop',
+    'slipway stop llama2-13b-261101090000\n  slipway stop llama2-13b-261101090000 --environment research/nlp',
+  ).action(async (run: string, options: CommonOptions) =>
+    done(await (await import('./desired.js')).stop(run, options, terminal)),
   );
   verb(
     'resume <run>',
     'continue from the newest committed checkpoint',
-    'slipway resume llama2-13b-261101090000',
+    'slipway resume llama2-13b-261101090000\n  slipway resume llama2-13b-261101090000 --environment research/nlp',
   ).action(async (run: string, options: CommonOptions) =>
     done(await (await import('./desired.js')).resume(run, options, terminal)),
   );

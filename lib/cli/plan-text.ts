@@ -1,4 +1,5 @@
 import pc from 'picocolors';
+import { spareValues } from '../admission';
 import type { DataPlan } from '../planner/data-plan';
 import { RESTART_SECONDS, SPARE_RESTART_SECONDS } from '../planner/failures';
 import type { RunPlan } from '../planner/plan-run';
@@ -6,7 +7,6 @@ import type { SpareValue } from '../planner/spares';
 import type { PlanReport } from '../report/plan/plan-report';
 import type { RunSpec } from '../spec/run-spec';
 import { textTable } from '../spec/text-table';
-import { spareValues } from './plan-spares';
 
 export type Search = NonNullable<PlanReport['search']>;
 

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
-import { type DataPlan, planData } from '../planner/data-plan';
+import { planDocument } from '../admission';
 import { type PlanFacts, planRun, type RunPlan } from '../planner/plan-run';
 import { renderPlanPage } from '../report/render-plan-page';
 import { checkRun } from '../rules';
@@ -15,8 +15,7 @@ import { type CommonOptions, readText, requireRun } from './inputs';
 import { planEnvironment } from './plan-environment';
 import { publishedBeside } from './plan-published';
 import { scalingOf } from './plan-scaling';
-import { sizePlans, sizesText } from './plan-sizes';
-import { spareValues } from './plan-spares';
+import { sizesText } from './plan-sizes';
 import { dataText, planText, type Search, searchText } from './plan-text';
 import { withS3Config } from './s3-config';
 import { json, type Terminal } from './terminal';
@@ -43,38 +42,23 @@ export async function plan(file: string | undefined, options: PlanOptions, termi
   if (isEnvironmentFile(text)) return planEnvironment(file, text, options, terminal);
   const { run } = requireRun(file, await withS3Config(file, options));
   const facts = await planFacts(options, run);
-  const result = planRun(run, facts);
+  const result = planDocument(run, facts);
   if (Array.isArray(result)) throw new Refusal(result);
   const search =
     options.search || options.searchLibraries ? searchAround(run, facts, options.searchLibraries) : undefined;
   if (options.html) writePage(options.html, run, facts, result, search);
-  const data = dataOf(run, result);
-  const sizes = sizePlans(run, facts);
-  if (options.json)
-    terminal.out(
-      json({
-        ...result,
-        spares: spareValues(run, result),
-        ...(sizes.length > 0 && { sizes }),
-        ...(data && { data }),
-        ...(search && { search }),
-      }),
-    );
+  if (options.json) terminal.out(json({ ...result, ...(search && { search }) }));
   else {
     const parts = [
       planText(run, result),
-      ...(sizes.length > 0 ? [sizesText(sizes)] : []),
-      ...(data ? [dataText(data)] : []),
+      ...(result.sizes ? [sizesText(result.sizes)] : []),
+      ...(result.data ? [dataText(result.data)] : []),
       ...(search ? [searchText(search)] : []),
     ];
     terminal.out(parts.join('\n\n'));
   }
   return result.fits === 'oom' ? EXIT.refused : EXIT.done;
 }
-
-/** How the run's training data should lie and be read. */
-const dataOf = (run: RunSpec, { tokensPerSecond, tokens, layout }: RunPlan): DataPlan | undefined =>
-  planData(run, { tokensPerSecond, tokens, dataRanks: layout.shard * layout.replicate });
 
 /** Region, own rates and measured efficiencies of the environment, where one is named. */
 async function planFacts(options: PlanOptions, run: RunSpec): Promise<PlanFacts> {

@@ -38,6 +38,8 @@ export async function launchSmoke(
       '--smoke: must be a run on one instance type, got instance groups; try one of its groups with a file of its own',
     );
   if (place === 'sandbox') requireSandbox(run);
+  const other = options.clientRequestId ? '--client-request-id' : options.at && '--at';
+  if (other) throw new UsageError(`--smoke: must go without ${other}, got both; a smoke run starts now, by itself`);
   const set = [...(options.set ?? []), ...smokeOverrides(run, place)];
   const small = scaledDown(file, { ...options, set }, descriptor);
   await preflightRun(small.run, descriptor, terminal);

@@ -10,6 +10,10 @@ import type { Terminal } from './terminal';
 
 export interface SubmitOptions extends CommonOptions {
   runId?: string;
+  /** @default - a new one: each launch is another run */
+  clientRequestId?: string;
+  /** ISO time before which it must not start. @default - as soon as there is room */
+  startAt?: string;
   acceptsUnknownPrice: boolean;
 }
 
@@ -30,8 +34,9 @@ export async function submit(
     runFile: text,
     overrides,
     ...(code && { code }),
-    clientRequestId: randomUUID(),
+    clientRequestId: options.clientRequestId ?? randomUUID(),
     ...(options.runId && { runId: options.runId }),
+    ...(options.startAt && { startAt: options.startAt }),
     acceptsUnknownPrice: options.acceptsUnknownPrice,
   });
   for (const upload of intent.uploads) {

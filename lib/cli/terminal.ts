@@ -1,7 +1,10 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
 import pc from 'picocolors';
 import type { Issue } from '../spec/issue';
 import type { Loaded } from '../spec/load';
 import { parsePath } from '../spec/overrides';
+import { packageRoot } from './driver';
 
 /** Where a verb writes: documents and results to `out`, words for people to `err`. */
 export interface Terminal {
@@ -20,7 +23,16 @@ const LABEL = { error: pc.red('error'), warning: pc.yellow('warning'), info: pc.
 export function issueLine(found: Issue, file: string, positionOf?: Loaded<unknown>['positionOf']): string {
   const position = positionOf?.(parsePath(found.path) ?? []);
   const where = position ? `${file}:${position.line}:${position.column}` : file;
-  return `${where}: ${LABEL[found.level]}: ${found.message} ${pc.dim(`[${found.rule}]`)}`;
+  const page = pageOf(found.rule);
+  const link = page ? `\n  ${pc.dim(page)}` : '';
+  return `${where}: ${LABEL[found.level]}: ${found.message} ${pc.dim(`[${found.rule}]`)}${link}`;
+}
+
+/** The page of a rule on the documentation's site, where SLIPWAY_DOCS_URL names one; undefined for findings that no rule makes. */
+function pageOf(rule: string): string | undefined {
+  const site = process.env.SLIPWAY_DOCS_URL;
+  if (!site || !existsSync(path.join(packageRoot(), 'docs/rules', `${rule}.md`))) return undefined;
+  return `${site.replace(/\/$/, '')}/rules/${rule}.html`;
 }
 
 export const json = (value: unknown): string => JSON.stringify(value, null, 2);

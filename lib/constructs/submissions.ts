@@ -1,4 +1,4 @@
-import { codeArchive } from '../archive/archive';
+import { COMPRESSED, codeArchive } from '../archive/archive';
 import { type RegisteredRunFile, teamOf } from '../environment/registered-runs';
 import type { EnvironmentSpec } from '../spec/environment-file';
 import type { RunSubmission } from './environment-stack';
@@ -13,7 +13,7 @@ export function submissionsOf(spec: EnvironmentSpec, runs: readonly RegisteredRu
       run,
       team: teamOf(run, Object.keys(spec.teams)),
       runFile: text,
-      code: await codeArchive(run, file),
+      code: await codeArchive(run, file, COMPRESSED),
     })),
   );
 }

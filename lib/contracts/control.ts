@@ -29,6 +29,8 @@ const intent = z.strictObject({
   /** Repeating a start with the same id finds the run that the first one made. */
   clientRequestId: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1-64 letters, digits, hyphens or underscores'),
   runId: runId.optional(),
+  /** Earliest time at which it may start; absent = as soon as there is room. */
+  startAt: z.iso.datetime({ precision: 3 }).optional(),
   /** The caller has seen that the price is not known and goes on. */
   acceptsUnknownPrice: z.boolean().default(false),
   confirm: z.literal(false).optional(),
@@ -72,7 +74,27 @@ const events = z.strictObject({
   limit: z.int().min(1).max(500).default(200),
 });
 
-export const controlRequestSchema = z.union([confirmation, intent, stop, resume, status, list, logs, events]);
+/** A run file and its overrides, as `start` takes them. */
+const runText = { runFile: intent.shape.runFile, overrides: intent.shape.overrides };
+/** Schema and rules; nothing is written. */
+const validate = z.strictObject({ action: z.literal('validate'), ...runText });
+/** Memory, speed, time and cost; nothing is written. */
+const plan = z.strictObject({ action: z.literal('plan'), ...runText });
+
+export const controlRequestSchema = z.union([
+  confirmation,
+  intent,
+  stop,
+  resume,
+  status,
+  list,
+  logs,
+  events,
+  validate,
+  plan,
+]);
+export type ValidateRequest = z.output<typeof validate>;
+export type PlanRequest = z.output<typeof plan>;
 export type ControlRequest = z.output<typeof controlRequestSchema>;
 export type StartRequest = z.output<typeof intent>;
 export type ConfirmRequest = z.output<typeof confirmation>;
@@ -220,6 +242,21 @@ export interface LogEventAnswer {
   message: string;
 }
 
+/** An answer also where the file is not valid: `ok` says that it was judged. */
+export interface ValidateAnswer {
+  ok: true;
+  isValid: boolean;
+  issues: Issue[];
+  /** `code.source` of the run, which the caller archives where it is a folder; null where the file could not be read. */
+  codeSource: string | null;
+}
+
+/** Numbers of `slipway plan --json`; this module knows nothing of the planner. */
+export interface PlanAnswer {
+  ok: true;
+  plan: { fits: string };
+}
+
 /** A page may be empty and have a next one. */
 export interface LogAnswer {
   ok: true;
@@ -233,6 +270,8 @@ export type ControlAnswer =
   | LogAnswer
   | ({ ok: true } & EventsAnswer)
   | Refusal
+  | ValidateAnswer
+  | PlanAnswer
   | IntentAnswer
   | StartAnswer
   | DesiredAnswer

@@ -1,6 +1,6 @@
 import { orList } from '../spec/issue';
 import { worldSize } from '../spec/resolve-run';
-import { type Rule, rulesAbout } from '../spec/rule';
+import { type Finding, type Rule, rulesAbout } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 import { divisorsUpTo, type ParameterKind, parameterFindings, parameterPath, unevenSequence } from './parameters';
 import { degree, type ParallelLayout, strategy } from './strategy';
@@ -101,7 +101,30 @@ const rules: Rule[] = [
     source: 'containers/trainer',
     find: (run) => (run.code.builtin ? unevenSequence(run, degree(run, 'context_parallel_degree', 1)) : []),
   }),
+  rule({
+    id: 'fsdp/tensor-sequence',
+    level: 'error',
+    what: 'The sequence length of the built-in trainer is a multiple of context x tensor parallel degree.',
+    why: 'Ranks of a tensor group share the positions of a sequence wherever matrices are not split (sequence parallelism).',
+    source: 'https://arxiv.org/abs/2205.05198',
+    find: (run) => (run.code.builtin ? unsharedSequence(run) : []),
+  }),
 ];
+
+function unsharedSequence(run: RunSpec): Finding[] {
+  const tensor = degree(run, 'tensor_parallel_degree', 1);
+  const ranks = tensor * degree(run, 'context_parallel_degree', 1);
+  const length = run.training.sequenceLength;
+  if (tensor <= 1 || !length || length % ranks === 0) return [];
+  return [
+    {
+      path: 'training.sequenceLength',
+      must: `must be a multiple of ${ranks} (context x tensor_parallel_degree)`,
+      got: length,
+      fix: `use ${Math.ceil(length / ranks) * ranks}`,
+    },
+  ];
+}
 
 export const fsdp = strategy({
   name: 'fsdp',

@@ -27,6 +27,8 @@ export interface NewRun {
   priority: number;
   after: string[];
   policy: RunPolicy;
+  /** Earliest time of its first attempt. @default - as soon as there is room */
+  notBefore?: EpochMs;
 }
 
 /** A run that waits for its uploads. */
@@ -56,9 +58,13 @@ export function confirmRun(record: RunRecord, now: EpochMs): IntentChange | unde
   const next: RunRecord = {
     ...record,
     confirmed: true,
-    queuedAt: now,
+    // A run that waits for its time waits for nobody's room yet.
+    queuedAt: Math.max(now, record.notBefore ?? now),
     state: 'queued',
-    reason: 'waiting in the queue',
+    reason:
+      record.notBefore === undefined
+        ? 'waiting in the queue'
+        : `waiting until ${new Date(record.notBefore).toISOString()}`,
   };
   return changed(next, event(now, 'run-confirmed', 'uploads confirmed; joined the queue'));
 }

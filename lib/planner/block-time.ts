@@ -1,9 +1,9 @@
+import { contextTraffic, expertTraffic, tensorTraffic } from './activation-traffic';
 import { blockSeconds, tokensPerRank } from './compute';
 import type { Constants } from './constants';
 import type { Gpu } from './gpu';
 import { kindsOf } from './kinds';
 import { type LayoutInput, microBatchesOf } from './layout';
-import { meanHeadSize } from './model-size';
 import { gatherSeconds, groupOf, type Network, reduceSeconds, sendSeconds } from './network';
 import { added, reduceBytesOf, shardGroupSize } from './overlap';
 import { shardTraffic } from './shard-traffic';
@@ -48,7 +48,7 @@ function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Bloc
   const attention = b.attentionForward + b.attentionBackward;
   const elementwise = 3 * b.trafficForward;
   const recompute = again.products * b.gemmForward + again.core * b.attentionForward + again.traffic * b.trafficForward;
-  const tensorParallel = tensorSeconds(l, net, k, again.products);
+  const tensorParallel = tensorSeconds(l, net, k);
   const contextParallel = contextSeconds(l, net, k, b.attentionForward);
   const forward = b.gemmForward + b.attentionForward + b.trafficForward + tensorParallel / 3 + contextParallel / 3;
   const backward = matmul + attention + elementwise + recompute + tensorParallel + contextParallel - forward;
@@ -69,35 +69,35 @@ function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Bloc
   };
 }
 
-/** Two AllReduces (or their halves with sequence parallelism) forward, two backward, two more when the block is recomputed. */
-function tensorSeconds(l: LayoutInput, net: Network, k: Constants, again: number): number {
-  if (l.tensor === 1) return 0;
-  const bytes = 2 * tokensPerRank(l) * l.model.hidden;
+/** A gather and a scatter take as long as the AllReduce that they are the halves of. */
+function tensorSeconds(l: LayoutInput, net: Network, k: Constants): number {
+  const { gathers, scatters, bytes } = tensorTraffic(l);
+  if (gathers === 0) return 0;
   const group = groupOf(l.tensor, 1, l.gpusPerNode);
   const one = reduceSeconds(bytes, group, net);
   const engine = l.stack === 'megatron-legacy' && l.zeroStage > 0;
   const exposed = l.overlapsTensor ? k.tensorExposed : engine ? k.tensorExposedEngine : k.tensorExposedLegacy;
   const gap = l.overlapsTensor ? 0 : k.tensorGapSeconds;
-  return (4 + 2 * again) * (one * exposed + gap);
+  return ((gathers + scatters) / 2) * (one * exposed + gap);
 }
 
-/** Keys and values go round the ring while attention works on those already here. */
+/** Keys and values together, beside the attention that works on those already here. */
 function contextSeconds(l: LayoutInput, net: Network, k: Constants, attentionForward: number): number {
-  if (l.context === 1) return 0;
-  const m = l.model;
-  const bytes = (4 * tokensPerRank(l) * m.kvHeads * meanHeadSize(m) * (l.context - 1)) / l.tensor;
+  const { gathers, scatters, bytes } = contextTraffic(l);
+  if (gathers === 0) return 0;
+  const away = (2 * bytes * (l.context - 1)) / l.context;
   const nodeHop = l.tensor * l.context > l.gpusPerNode;
-  const ring = sendSeconds(bytes, nodeHop, net);
-  return 3 * added(attentionForward, ring, k.contextExposed);
+  const ring = sendSeconds(away, nodeHop, net);
+  return ((gathers + scatters) / 2) * added(attentionForward, ring, k.contextExposed);
 }
 
-/** Tokens travel to their experts and back, forward and backward; each rank keeps the share that stays with it. */
+/** Each rank keeps the share of the tokens that stays with it. */
 function expertSeconds(l: LayoutInput, net: Network): number {
-  if (l.expert === 1 || l.model.experts === 1) return 0;
+  const { exchanges, bytes } = expertTraffic(l);
+  if (exchanges === 0) return 0;
   const group = groupOf(l.expert, l.tensor, l.gpusPerNode);
-  const bytes = (2 * tokensPerRank(l) * l.model.expertsPerToken * l.model.hidden) / l.tensor;
   const away = (bytes * (l.expert - 1)) / l.expert;
-  return 4 * sendSeconds(away, group.nodes > 1, net);
+  return exchanges * sendSeconds(away, group.nodes > 1, net);
 }
 
 /** Gathers and scatters of one micro-batch, beside the passes that hide them; a scatter that comes once a step counts in equal parts. */

@@ -207,6 +207,7 @@ function softwareOf(run: RunSpec): Software {
     gradientBytes: gradientBytesOf(distribution, traits),
     optimizerInBackward: false,
     compilesUnlessTensor: compilesByDefault(run),
+    isOwnTrainer: run.code.builtin === 'builtin' && distribution.library === 'fsdp',
     noSync: stack === 'fsdp' && distribution.parameters.no_sync === true,
   };
 }

@@ -81,6 +81,11 @@ export interface LayoutInput {
    */
   noSync?: boolean;
   /**
+   * The built-in trainer runs it: what it sends is counted as a test counts it there.
+   * @default false - what libraries of its kind send
+   */
+  isOwnTrainer?: boolean;
+  /**
    * The trainer compiles its blocks in every layout without tensor parallelism; a search then changes `kernels` with the layout.
    * @default false - `kernels` stays what it is
    */

@@ -10,9 +10,9 @@ import {
   SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
 import { ListServiceQuotasCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
-import { mockClient } from 'aws-sdk-client-mock';
 import { beforeEach, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { mockClient } from '../support/mocked-clients';
 import { runCli } from '../support/run-cli';
 
 const SAGEMAKER = mockClient(SageMakerClient);

@@ -40,6 +40,10 @@ describe('a project', () => {
       expect(version).toMatch(/^\d+\.\d+\.\d+$/);
     for (const file of files.filter((each) => /(environments|runs|smoke).*\.yaml$/.test(each)))
       expect(JSON.parse((await runCli('validate', file, '--json')).stdout)).toMatchObject({ ok: true });
+    // Editors find the schemas of the installed package.
+    const schema = '# yaml-language-server: $schema=../node_modules/slipway/schema';
+    expect(read('My Training/runs/first-run.yaml').split('\n')[0]).toBe(`${schema}/run.schema.json`);
+    expect(read('My Training/environments/research.yaml').split('\n')[0]).toBe(`${schema}/environment.schema.json`);
   });
 
   test('region, team and instance type stand wherever they belong', async () => {

@@ -33,7 +33,8 @@ test('the verbs and their options are what scripts rely on', () => {
     validate: common,
     plan: `${common} --search --search-libraries --html --calibrate`,
     report: `${common} --html`,
-    launch: `${common} --dry-run --out --matrix --smoke --run-id --yes --wait`,
+    launch: `${common} --dry-run --out --matrix --smoke --run-id --at --client-request-id --yes --wait`,
+    import: common,
     preflight: common,
     quota: `${common} --request`,
     lock: `${common} --base`,
@@ -81,9 +82,11 @@ describe('wrong usage is exit 2, one line, no stack trace', () => {
     [['frobnicate'], /unknown command/],
     [['validate'], /missing required argument/],
     [['validate', 'x', '--nope'], /unknown option/],
-    [['schema', 'job'], /must be run or environment, got job/],
+    [['schema', 'job'], /must be run, environment or answers, got job/],
     [['sandbox', 'dance'], /must be start, env, deploy, status or stop, got dance/],
     [['logs', 'x', '--since', 'soon'], /--since: must be a time or a span/],
+    [['launch', 'x', '--at', 'soon'], /^slipway: --at: must be a time of the next 90 days.*got soon/],
+    [['launch', 'x', '--client-request-id', 'a b'], /--client-request-id: must be 1-64 letters/],
     [['resume', 'x', '--set', 'training.steps=3'], /--set checkpoints.startFrom=x/],
   ])('fails: %j', async (args, message) => {
     const { code, stdout, stderr } = await runCli(...args);

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch.distributed.distributed_c10d import _resolve_process_group
+from torch.distributed.tensor import DTensor
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -36,9 +38,11 @@ class Traffic:
         return sum(one.bytes for one in self.sent if one.kind == kind and one.ranks > 1)
 
 
+#: Operations of torch.distributed, and those that DTensor calls (functional collectives).
 _KINDS = {
     "_allgather_base_": "all_gather", "allgather_": "all_gather", "_reduce_scatter_base_": "reduce_scatter", "allreduce_": "all_reduce",
-    "alltoall_base_": "all_to_all", "broadcast_": "broadcast",
+    "alltoall_base_": "all_to_all", "broadcast_": "broadcast", "all_gather_into_tensor": "all_gather",
+    "reduce_scatter_tensor": "reduce_scatter", "all_reduce": "all_reduce", "all_to_all_single": "all_to_all",
 }  # fmt: skip
 
 
@@ -51,6 +55,8 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
 
 
 def _group_of(args: tuple[Any, ...]) -> dist.ProcessGroup:
+    if isinstance(args[-1], str):
+        return _resolve_process_group(args[-1])
     boxed = (arg for arg in args if isinstance(arg, torch.ScriptObject) and "ProcessGroup" in str(arg._type()))
     return dist.ProcessGroup.unbox(next(boxed))
 
@@ -61,12 +67,16 @@ class _Recorder(TorchDispatchMode):
         self._traffic = traffic
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        if function.namespace == "c10d":
+        if DTensor in types:
+            # It calls collectives on its parts, which come here then.
+            return NotImplemented
+        made = function(*args, **(kwargs or {}))
+        if function.namespace in ("c10d", "_c10d_functional"):
             kind = _KINDS.get(function._schema.name.split("::")[1])
             if kind is not None:
-                largest = max(tensor.numel() * tensor.element_size() for tensor in _tensors(args))
+                largest = max(tensor.numel() * tensor.element_size() for tensor in (*_tensors(args), *_tensors(made)))
                 self._traffic.sent.append(Sent(kind, largest, _group_of(args).size()))
-        return function(*args, **(kwargs or {}))
+        return made
 
 
 @contextmanager

@@ -15,7 +15,12 @@ def plain_losses(shards: Path, steps: int, **model_changes: Any) -> list[float]:
 
 
 def plain_steps(model: Any, logits_of: Callable[[Any], Any], shards: Path, job: dict[str, Any]) -> list[float]:
-    """Losses of a job's steps with torch's own AdamW, clipping and cross entropy over whole batches. `logits_of`: of tokens."""
+    """Losses of a job's steps. `logits_of`: of tokens."""
+    return [loss for loss, _norm in plain_history(model, logits_of, shards, job)]
+
+
+def plain_history(model: Any, logits_of: Callable[[Any], Any], shards: Path, job: dict[str, Any]) -> list[tuple[float, float]]:
+    """Loss and gradient norm of a job's steps with torch's own AdamW, clipping and cross entropy over whole batches."""
     import torch
 
     from slipway_trainer.batches import Batches
@@ -32,15 +37,15 @@ def plain_steps(model: Any, logits_of: Callable[[Any], Any], shards: Path, job: 
     found = []
     for step in range(steps):
         for group in optimizer.param_groups:
-            group["lr"] = learning_rate(step, steps, 0.01, 1, "cosine", 0.1, 0.2)
+            group["lr"] = learning_rate(step, steps, settings.arguments.learning_rate, 1, "cosine", 0.1, 0.2)
         rows = [batches.micro_batch(step, micro, torch.device("cpu")) for micro in range(batches.micro_steps)]
         tokens, targets = (torch.cat(parts) for parts in zip(*rows, strict=True))
         loss = torch.nn.functional.cross_entropy(logits_of(tokens).flatten(0, 1), targets.flatten())
         optimizer.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        found.append(float(loss.detach()))
+        found.append((float(loss.detach()), float(norm)))
     return found
 
 

@@ -1,12 +1,13 @@
-"""Every shipped run file of the built-in trainer as one rank of its whole fleet: nothing is sent and no memory is taken, but every
-collective is called. Their number and size are those that the planner counts.
+"""Every shipped run file of the built-in trainer, and other layouts of one on 32 to 1,024 GPUs, as one rank of the whole fleet: nothing is
+sent and no memory is taken, but every collective is called. Their number and size are those that the planner counts.
 
 Layers are cut to two, because what is sent of each is the same; widths, layout, precision and recomputation are the run's own.
 test/planner/builtin-jobs.test.ts writes the fixture.
 """
 
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,14 @@ from fake_world import REPOSITORY
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-from faked_ranks import Traffic, faked_world  # noqa: E402
-from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+from faked_ranks import Sent, Traffic, faked_world  # noqa: E402
+from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily  # noqa: E402
+from torch.distributed.device_mesh import DeviceMesh  # noqa: E402
+from torch.nn.attention import bias  # noqa: E402
 
 from slipway_trainer import fsdp2  # noqa: E402
 from slipway_trainer.layout import Layout, resolve_layout  # noqa: E402
-from slipway_trainer.mesh import build_mesh  # noqa: E402
 from slipway_trainer.settings import RunSettings, resolve_settings  # noqa: E402
 
 LAYERS = 2
@@ -35,15 +38,26 @@ VARIANTS = [
 ]
 
 
+def really(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose tensors have values: meshes are tables of ranks that are looked up."""
+
+    def called(*arguments: Any, **options: Any) -> Any:
+        with unset_fake_temporarily():
+            return function(*arguments, **options)
+
+    return called
+
+
 @contextmanager
 def fleet(settings: RunSettings, layout: Layout, ranks: int) -> Iterator[tuple[fsdp2.Fsdp2Backend, Traffic]]:
     """Rank 0 with its part of the model as tensors that have shapes and no memory."""
     with pytest.MonkeyPatch.context() as patch, faked_world(ranks) as traffic, ExitStack() as modes:
-        # Meshes are tables of ranks that are really looked up; first values would be numbers that nobody reads.
-        mesh = build_mesh(layout, "cpu")
-        data = mesh["shard"] if layout.replicate == 1 else mesh["replicate", "shard"]
-        patch.setattr(fsdp2, "build_mesh", lambda *_: mesh)
-        patch.setattr(fsdp2.Fsdp2Backend, "_data_mesh", lambda _self: data)
+        for owner, name in ((DeviceMesh, "__init__"), (DeviceMesh, "__getitem__"), (fsdp2, "build_mesh"), (fsdp2, "expert_parallel")):
+            patch.setattr(owner, name, really(getattr(owner, name)))
+        patch.setattr(DeviceMesh, "_concatenate", staticmethod(really(DeviceMesh._concatenate)))
+        # A mask of its own class cannot be made of tensors without values.
+        patch.setattr(bias, "causal_lower_right", lambda rows, columns: torch.ones((rows, columns), dtype=torch.bool))
+        # First values would be numbers that nobody reads.
         patch.setattr(fsdp2, "initialise", lambda *_: None)
         modes.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
         yield fsdp2.Fsdp2Backend(settings, layout, torch.device("cpu")), traffic
@@ -56,7 +70,9 @@ def one_step(job: dict[str, Any], ranks: int, micro_steps: int) -> tuple[fsdp2.F
     settings = resolve_settings(job, job["arguments"], {})
     layout = resolve_layout(settings.parallel, ranks, settings.architecture, settings.training)
     length = settings.training.sequence_length
-    with fleet(settings, layout, ranks) as (backend, traffic):
+    # How many tokens visit an expert is a number of the data: models with experts are small, and compute.
+    world = routed_fleet if settings.architecture.experts else fleet
+    with world(settings, layout, ranks) as (backend, traffic):
         traffic.clear()
         tokens = torch.zeros((settings.training.micro_batch_size, length + 1), dtype=torch.int64)
         for number in range(micro_steps):
@@ -64,28 +80,88 @@ def one_step(job: dict[str, Any], ranks: int, micro_steps: int) -> tuple[fsdp2.F
         return backend, traffic
 
 
-def block_parameters(backend: fsdp2.Fsdp2Backend) -> int:
-    return sum(shape.numel() for name, shape in backend.shapes.items() if name.startswith("blocks.0."))
+@contextmanager
+def routed_fleet(settings: RunSettings, layout: Layout, ranks: int) -> Iterator[tuple[fsdp2.Fsdp2Backend, Traffic]]:
+    """Rank 0 with real tensors; every rank sends this one what it sends them."""
+    exchange = dist.all_to_all_single
+
+    def mirrored(received: torch.Tensor, sent: torch.Tensor, *arguments: Any, **options: Any) -> None:
+        exchange(received, sent, *arguments, **options)
+        received.copy_(sent)
+
+    with pytest.MonkeyPatch.context() as patch, faked_world(ranks) as traffic:
+        patch.setattr(dist, "all_to_all_single", mirrored)
+        yield fsdp2.Fsdp2Backend(settings, layout, torch.device("cpu")), traffic
+
+
+def expected_counts(entry: dict[str, Any], layout: Layout, micro_steps: int, done: int) -> Counter[tuple[str, int]]:
+    """(kind, ranks of the group) of every collective in `done` micro-steps: the planner's for the layers, and what the ends of the model
+    add. Embedding, last norm and head are one group that stays gathered until the backward pass is over."""
+    planned, activations, counts = entry["traffic"], entry["activations"], Counter[tuple[str, int]]()
+    shards, is_mixture = layout.shard * layout.context, layout.expert > 1
+    gathers = planned["gathers"] // micro_steps
+    counts["all_gather", shards] += done * (gathers * LAYERS + 1)
+    counts["reduce_scatter", shards] += done * (LAYERS + 1)
+    counts["all_reduce", layout.replicate] += planned["replicaSums"] * (LAYERS + 1 + (LAYERS if is_mixture else 0))
+    if is_mixture:
+        # A layer's experts are sharded over the ranks that hold the same ones.
+        counts["all_gather", shards // layout.expert] += done * gathers * LAYERS
+        counts["reduce_scatter", shards // layout.expert] += done * LAYERS
+        visits = activations["expert"]["exchanges"]
+        # Before rows travel, ranks tell each other how many.
+        counts["all_to_all", layout.expert] += done * LAYERS * (visits + visits // 2 - 1)
+    if layout.tensor > 1:
+        # The head gathers positions for the loss and the embedding scatters its sums; backward the other way round.
+        counts["all_gather", layout.tensor] += done * (LAYERS * activations["tensor"]["gathers"] + 2)
+        counts["reduce_scatter", layout.tensor] += done * (LAYERS * activations["tensor"]["scatters"] + 2)
+        # Gradients of norms, and two sums for each piece of the loss.
+        counts["all_reduce", layout.tensor] += done * (2 * LAYERS + 1 + 2)
+    counts["all_gather", layout.context] += done * LAYERS * activations["context"]["gathers"]
+    counts["reduce_scatter", layout.context] += done * LAYERS * activations["context"]["scatters"]
+    return Counter({key: count for key, count in counts.items() if key[1] > 1 and count > 0})
+
+
+def check_activations(entry: dict[str, Any], layout: Layout, sent: list[Sent], done: int) -> None:
+    """Hidden states, keys and values, and visits of experts have the size that the planner says, and as often."""
+    kinds = {"gathers": "all_gather", "scatters": "reduce_scatter", "exchanges": "all_to_all"}
+    for name, counted in entry["activations"].items():
+        group = getattr(layout, name)
+        of_size = [one.kind for one in sent if one.bytes == counted["bytes"] and one.ranks == group]
+        ends = 2 if name == "tensor" and group > 1 else 0
+        for each in counted.keys() & kinds.keys():
+            assert of_size.count(kinds[each]) == done * (LAYERS * counted[each] + ends), (name, each)
+
+
+def check_parameters(entry: dict[str, Any], layout: Layout, sent: list[Sent], micro_steps: int, done: int) -> float:
+    """Gathered parameters and scattered gradients have the planner's bytes; returns the parameters of the cut model on one tensor rank."""
+    planned, model, shards = entry["traffic"], entry["job"]["model"], layout.shard * layout.context
+    ends = model["vocabularySize"] * model["hiddenSize"] * (1 if model["tiedEmbeddings"] else 2) / layout.tensor
+    others = {entry["activations"][name]["bytes"] for name in ("tensor", "context")}
+    of_parameters = [one for one in sent if one.ranks in (shards, shards // layout.expert) and one.bytes not in others]
+    gathered = sum(one.bytes for one in of_parameters if one.kind == "all_gather")
+    scattered = sum(one.bytes for one in of_parameters if one.kind == "reduce_scatter")
+    layers = planned["gathers"] // micro_steps * planned["gatheredBytes"] * LAYERS
+    # The planner leaves out norms, and the rows that make shards equal.
+    assert gathered == pytest.approx(done * (layers + 2 * ends), rel=0.03)
+    assert scattered == pytest.approx(done * 4 * (planned["parameters"] * LAYERS + ends), rel=0.03), "gradients are summed in float32"
+    experts = 3 * model["hiddenSize"] * model["ffnHiddenSize"] * model.get("experts", 0) * (1 - 1 / layout.expert)
+    return LAYERS * (planned["parameters"] + experts) + ends
 
 
 @pytest.mark.parametrize("entry", [job for job in JOBS if job["ranks"] > 8], ids=lambda entry: entry["file"])
 def test_collectives_of_a_step_are_those_that_the_planner_counts(entry: dict[str, Any]) -> None:
-    planned, training, ranks = entry["traffic"], entry["job"]["training"], entry["ranks"]
-    parameters = entry["job"]["distribution"]["parameters"]
-    data_ranks = ranks // (parameters.get("tensor_parallel_degree", 1) * parameters.get("context_parallel_degree", 1))
-    micro_steps = training["globalBatchSize"] // (training.get("microBatchSize", 1) * data_ranks)
-    backend, traffic = one_step(entry["job"], ranks, min(2, micro_steps))
-    each = planned["gathers"] // micro_steps
+    training = entry["job"]["training"]
+    settings = resolve_settings(entry["job"], [], {})
+    layout = resolve_layout(settings.parallel, entry["ranks"], settings.architecture, settings.training)
+    micro_steps = training["globalBatchSize"] // (training.get("microBatchSize", 1) * layout.data_ranks)
     done = min(2, micro_steps)
-    # Blocks, and embedding, last norm and head together, which stay gathered until the backward pass is over.
-    assert traffic.count("all_gather") == done * (each * LAYERS + 1)
-    assert traffic.count("reduce_scatter") == done * (LAYERS + 1)
-    assert traffic.count("all_reduce") == planned["replicaSums"] * (LAYERS + 1)
-    # The planner leaves norms out.
-    gathered = max(one.bytes for one in traffic.sent if one.kind == "all_gather" and one.bytes <= 2 * block_parameters(backend) * 1.01)
-    assert gathered == pytest.approx(planned["gatheredBytes"], rel=1e-3)
-    scattered = [one.bytes for one in traffic.sent if one.kind == "reduce_scatter"]
-    assert min(scattered) == pytest.approx(4 * planned["parameters"], rel=1e-3), "gradients are summed in float32"
+    backend, traffic = one_step(entry["job"], entry["ranks"], done)
+    sent = [one for one in traffic.sent if one.ranks > 1]
+    assert Counter((one.kind, one.ranks) for one in sent) == expected_counts(entry, layout, micro_steps, done)
+    check_activations(entry, layout, sent, done)
+    parameters = check_parameters(entry, layout, sent, micro_steps, done)
+    held = sum(parameter.to_local().numel() for parameter in backend.model.parameters())
+    assert held == pytest.approx(parameters / (layout.shard * layout.context), rel=0.03), "each rank holds its share"
 
 
 @pytest.mark.parametrize(("file", "parameters", "micro_steps"), VARIANTS, ids=[str(variant[1]) for variant in VARIANTS])

@@ -20,6 +20,11 @@ LAYOUTS: list[tuple[str, int, dict[str, Any]]] = [
     ("hybrid sharded", 4, {"parameters": {"replicate_degree": 2}}),
     ("tensor parallel", 2, {"parameters": {"tensor_parallel_degree": 2}}),
     ("tensor parallel, sharded", 4, {"parameters": {"tensor_parallel_degree": 2}}),
+    ("tensor parallel, vocabulary in equal parts", 2, {"parameters": {"tensor_parallel_degree": 2}, "model": {"vocabularySize": 258}}),
+    ("tensor parallel, loss in pieces", 2, {"parameters": {"tensor_parallel_degree": 2}, "arguments": ["--loss-chunks", "3"]}),
+    ("tensor parallel, selective recomputation", 2,
+     {"parameters": {"tensor_parallel_degree": 2}, "training": {"activationCheckpointing": "selective"}}),
+    ("tensor and context parallel", 4, {"parameters": {"tensor_parallel_degree": 2, "context_parallel_degree": 2}}),
     ("context parallel", 2, {"parameters": {"context_parallel_degree": 2}}),
     ("context parallel, replicated", 4, {"parameters": {"context_parallel_degree": 2, "replicate_degree": 2}}),
     ("one accumulation step less", 2, {"training": {"microBatchSize": 2}}),
@@ -34,7 +39,8 @@ LAYOUTS: list[tuple[str, int, dict[str, Any]]] = [
 @pytest.mark.parametrize(("ranks", "changes"), [(ranks, changes) for _, ranks, changes in LAYOUTS], ids=[name for name, _, _ in LAYOUTS])
 def test_losses_equal_those_of_a_plain_loop(tmp_path: Path, shards: Path, reference: list[float], ranks: int, changes: dict) -> None:
     found = losses_of(tmp_path, ranks, trainer_job(**changes), {"train": shards})
-    assert found == pytest.approx(reference, abs=1e-5)
+    expected = plain_losses(shards, TRAINING["steps"], **changes["model"]) if "model" in changes else reference
+    assert found == pytest.approx(expected, abs=1e-5)
 
 
 def test_fifty_steps_on_two_ranks_stay_within_1e_5(tmp_path: Path, shards: Path) -> None:
@@ -98,8 +104,9 @@ def test_compiled_blocks_and_losses_train_the_same(tmp_path: Path, shards: Path,
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [((4, {}), (2, {})), ((2, {}), (4, {"parameters": {"tensor_parallel_degree": 2}})), ((2, {"library": "ddp"}), (1, {}))],
-    ids=["4 to 2 ranks", "sharded to tensor parallel", "replicated to one"],
+    [((4, {}), (2, {})), ((2, {}), (4, {"parameters": {"tensor_parallel_degree": 2}})),
+     ((4, {"parameters": {"tensor_parallel_degree": 2}}), (1, {})), ((2, {"library": "ddp"}), (1, {}))],
+    ids=["4 to 2 ranks", "sharded to tensor parallel", "tensor parallel to one", "replicated to one"],
 )
 def test_a_run_continues_in_another_layout(tmp_path: Path, shards: Path, reference: list[float], first: tuple, second: tuple) -> None:
     checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}

@@ -1,13 +1,21 @@
 """The loss in pieces: the same value and gradients as in one, with each product computed once."""
 
+from collections.abc import Iterator
+
 import pytest
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
+import torch.distributed as dist  # noqa: E402
+from faked_ranks import faked_world  # noqa: E402
+from torch.distributed.device_mesh import init_device_mesh  # noqa: E402
+from torch.distributed.tensor import DTensor, Shard  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from slipway_trainer.loss import chunks_for, loss_over  # noqa: E402
+from slipway_trainer.tensor_parallel import TensorParallel  # noqa: E402
+from slipway_trainer.vocabulary_loss import VocabularyLoss  # noqa: E402
 
 
 class Products(TorchDispatchMode):
@@ -71,3 +79,58 @@ def test_a_large_vocabulary_is_cut_into_pieces_by_itself() -> None:
     assert chunks_for(0, 8192, 128_256) == 4
     assert chunks_for(0, 8192, 32_000) == 1
     assert chunks_for(7, 8192, 32_000) == 7
+
+
+#: One rank of a group of one: the arithmetic of a split vocabulary, without other words.
+@pytest.fixture
+def alone() -> Iterator[TensorParallel]:
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    yield TensorParallel(dist.group.WORLD, 0, 1)
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("z_weight", [0.0, 1e-3])
+@pytest.mark.parametrize("chunks", [1, 3])
+@pytest.mark.parametrize("frozen", [(), ("x",), ("weight",)], ids=str)
+def test_a_vocabulary_in_parts_gives_the_value_and_gradients_of_the_whole(
+    alone: TensorParallel, chunks: int, z_weight: float, frozen: tuple[str, ...]
+) -> None:
+    generator = torch.Generator().manual_seed(5)
+    found = []
+    for parts in (None, alone):
+        generator.manual_seed(5)
+        head = torch.nn.Linear(16, 50, bias=False)
+        x = torch.randn(2, 10, 16, generator=generator).requires_grad_("x" not in frozen)
+        weight = torch.randn(50, 16, generator=generator)
+        targets = torch.randint(0, 50, (2, 10), generator=generator)
+        if parts is not None:
+            weight = DTensor.from_local(weight, init_device_mesh("cpu", (1,)), [Shard(0)])
+        head.weight = torch.nn.Parameter(weight, requires_grad="weight" not in frozen)
+        loss = loss_over(targets, chunks, z_weight, tensor=parts)(head, x)
+        (0.25 * loss).backward()
+        grads = (x.grad, head.weight.grad)
+        found.append([loss.detach(), *(grad.to_local() if isinstance(grad, DTensor) else grad for grad in grads)])
+    for expected, actual in zip(*found, strict=True):
+        assert (expected is None) == (actual is None)
+        if expected is not None:
+            torch.testing.assert_close(actual, expected, atol=1e-6, rtol=1e-5)
+
+
+def test_the_logits_of_a_split_vocabulary_are_never_there_all_at_once() -> None:
+    """Of four ranks each: the largest tensor of the loss is one piece of one rank's words."""
+    sizes: list[int] = []
+
+    class Sizes(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            made = function(*args, **(kwargs or {}))
+            listed = made if isinstance(made, (list, tuple)) else [made]
+            sizes.extend(tensor.numel() for tensor in listed if isinstance(tensor, torch.Tensor))
+            return made
+
+    with faked_world(4):
+        parts = TensorParallel(dist.group.WORLD, 1, 4)
+        weight = torch.nn.Parameter(torch.randn(1000, 16))
+        x, targets = torch.randn(1, 16, 16, requires_grad=True), torch.randint(0, 4000, (1, 64))
+        with Sizes():
+            VocabularyLoss.apply(x, weight, targets, 4000, parts, 8, 0.0).backward()
+    assert max(sizes) == max(64 // 8 * 1000, weight.numel()), "64 positions, 8 pieces, 4,000 words on 4 ranks"

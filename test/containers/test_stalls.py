@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -39,13 +40,23 @@ def test_a_rank_that_asks_as_another_gives_up_gets_the_same_answer(late: float) 
 
 
 class FakeSaves:
-    def __init__(self) -> None:
-        self.begun: list[int] = []
-        self.collected = threading.Event()
+    """`sound`: whether this rank's copies are."""
 
-    def begin_stalled(self, step: int) -> bool:
+    def __init__(self, sound: bool = True) -> None:
+        self.begun: list[int] = []
+        self.written: list[int] = []
+        self.standing: int | None = 7
+        self.collected = threading.Event()
+        self._sound = sound
+
+    def standing_step(self) -> int | None:
+        return self.standing
+
+    def begin_stalled(self, step: int, agreed: Callable[[bool], bool]) -> bool:
         self.begun.append(step)
-        return True
+        if agreed(self._sound):
+            self.written.append(step)
+        return step in self.written
 
     def collect(self) -> None:
         self.collected.set()
@@ -58,23 +69,62 @@ def alone() -> Ballot:
 def test_a_step_that_stands_still_is_saved_once_and_the_save_is_reported() -> None:
     saves = FakeSaves()
     watch = StallWatch(saves, alone(), lambda: 0.05, poll_seconds=0.01)
-    watch.ended(7)
+    watch.ended()
     assert saves.collected.wait(10)
     watch.close()
-    assert saves.begun == [7]
+    assert saves.begun == saves.written == [7]
+
+
+def on_two_ranks(*saves: FakeSaves) -> None:
+    """Both see the stall at once, and report afterwards."""
+    store = torch.distributed.HashStore()
+    watches = [StallWatch(one, Ballot(store, 2, 0.5), lambda: 0.05, poll_seconds=0.01) for one in saves]
+    for watch in watches:
+        watch.ended()
+    for one, watch in zip(saves, watches, strict=True):
+        assert one.collected.wait(10)
+        watch.close()
+
+
+def test_nothing_is_written_when_one_rank_has_moved_on_while_it_copied() -> None:
+    sound, torn = FakeSaves(), FakeSaves(sound=False)
+    on_two_ranks(sound, torn)
+    assert sound.begun == torn.begun == [7]
+    assert sound.written == torn.written == []
+
+
+def test_nothing_is_copied_when_ranks_stand_at_different_steps() -> None:
+    """A collective that came through on one rank only: its update has been made there and nowhere else."""
+    behind, ahead = FakeSaves(), FakeSaves()
+    ahead.standing = 8
+    on_two_ranks(behind, ahead)
+    assert behind.begun == ahead.begun == []
+
+
+def test_nothing_is_saved_while_an_update_is_computed() -> None:
+    saves = FakeSaves()
+    saves.standing = None
+    watch = StallWatch(saves, alone(), lambda: 0.0, poll_seconds=0.01)
+    watch.ended()
+    assert saves.collected.wait(10)
+    saves.standing = 7
+    while not saves.written:
+        time.sleep(0.01)
+    watch.close()
+    assert saves.written == [7]
 
 
 def test_nothing_is_saved_while_the_state_changes_or_steps_end_in_time() -> None:
     saves = FakeSaves()
     patience = [60.0]
     watch = StallWatch(saves, alone(), lambda: patience[0], poll_seconds=0.01)
-    watch.ended(7)
+    watch.ended()
     with watch.still:
         patience[0] = 0.0
         time.sleep(0.1)
         # The step ends before the thread that waits for the lock can look again.
         patience[0] = 60.0
-        watch.ended(8)
+        watch.ended()
     watch.close()
     assert saves.begun == []
 
@@ -82,7 +132,7 @@ def test_nothing_is_saved_while_the_state_changes_or_steps_end_in_time() -> None
 def test_what_comes_between_steps_is_no_stall() -> None:
     saves, in_phase = FakeSaves(), [True]
     watch = StallWatch(saves, alone(), lambda: 60.0 if in_phase[0] else 0.5, poll_seconds=0.01)
-    watch.ended(7)
+    watch.ended()
     time.sleep(0.6)
     watch.go_on()
     in_phase[0] = False
@@ -93,17 +143,17 @@ def test_what_comes_between_steps_is_no_stall() -> None:
 
 def test_training_goes_on_when_the_watch_has_failed(capsys: pytest.CaptureFixture[str]) -> None:
     class Refusing(FakeSaves):
-        def begin_stalled(self, step: int) -> bool:
-            super().begin_stalled(step)
+        def begin_stalled(self, step: int, agreed: Callable[[bool], bool]) -> bool:
+            super().begin_stalled(step, agreed)
             raise OSError("no space left on device")
 
     saves = Refusing()
     watch = StallWatch(saves, alone(), lambda: 0.0, poll_seconds=0.01)
-    watch.ended(7)
+    watch.ended()
     while not saves.begun:
         time.sleep(0.01)
     time.sleep(0.1)
-    watch.ended(8)
+    watch.ended()
     time.sleep(0.1)
     assert saves.begun == [7] and not watch.still.locked()
     assert "could not be saved: no space left on device" in capsys.readouterr().out

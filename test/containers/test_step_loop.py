@@ -15,9 +15,11 @@ from faked_ranks import faked_world  # noqa: E402
 from slipway_trainer.checkpoint.staging import Staging  # noqa: E402
 from slipway_trainer.garbage import ScheduledCollection  # noqa: E402
 from slipway_trainer.numa import bind_near, parse_cpus, pci_address_of, processors_near  # noqa: E402
+from slipway_trainer.optimizer import step_unless  # noqa: E402
 from slipway_trainer.recompute import _KEPT  # noqa: E402
+from slipway_trainer.standing import Standing  # noqa: E402
 from slipway_trainer.step_clock import StepClock  # noqa: E402
-from slipway_trainer.tally import Tally, tally  # noqa: E402
+from slipway_trainer.tally import Tallies, Tally  # noqa: E402
 
 
 def test_selective_recomputation_keeps_attention_whichever_kernel_computes_it() -> None:
@@ -31,11 +33,76 @@ def test_selective_recomputation_keeps_attention_whichever_kernel_computes_it() 
 
 def test_a_step_is_agreed_on_in_one_collective() -> None:
     with faked_world(8) as traffic:
-        found = tally(torch.tensor(8.0), torch.tensor(0.5), {"save": True}, 8)
+        tallies = Tallies(torch.device("cpu"), 8)
+        asked = tallies.ask(torch.tensor(8.0), torch.tensor(0.5), {"save": True})
         assert [one.kind for one in traffic.sent] == ["all_reduce"]
         assert traffic.sent[0].bytes == 4 * 5
     # The fake group leaves the sum as it is: this rank's own.
-    assert found == Tally(1.0, 0.5, frozenset({"save"}))
+    assert asked.read() == Tally(1.0, 0.5, frozenset({"save"}))
+    assert not tallies.bad
+
+
+@pytest.mark.parametrize(("loss", "norm"), [(float("nan"), 1.0), (1.0, float("inf")), (float("-inf"), 1.0)])
+def test_a_step_that_is_not_sound_stops_all_updates_after_it(loss: float, norm: float) -> None:
+    with faked_world(2):
+        tallies = Tallies(torch.device("cpu"), 2)
+        for values in ((1.0, 1.0), (loss, norm), (1.0, 1.0)):
+            tallies.ask(torch.tensor(values[0]), torch.tensor(values[1]), {})
+    assert float(tallies.bad) == 1.0
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_an_update_that_must_not_be_made_changes_nothing(fused: bool) -> None:
+    weight = torch.nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.AdamW([weight], lr=0.1, fused=fused)
+    weight.grad = torch.ones(3)
+    step_unless(optimizer, torch.tensor(0.0))
+    before = [weight.detach().clone(), *(value.clone() for value in optimizer.state[weight].values())]
+    weight.grad = torch.full((3,), float("nan"))
+    step_unless(optimizer, torch.tensor(1.0))
+    after = [weight.detach(), *optimizer.state[weight].values()]
+    assert all(torch.equal(first, second) for first, second in zip(before, after, strict=True))
+
+
+class FakeMark:
+    """A point of a stream that comes when the test says so."""
+
+    def __init__(self) -> None:
+        self.passed = False
+
+    def query(self) -> bool:
+        return self.passed
+
+
+def test_the_state_is_that_of_the_last_update_that_has_ended() -> None:
+    marks: list[FakeMark] = []
+
+    def mark() -> FakeMark:
+        marks.append(FakeMark())
+        return marks[-1]
+
+    standing = Standing(torch.device("cpu"), mark)
+    assert standing.newest() is None
+    for step in (5, 6, 7):
+        with standing.update({"step": step}):
+            pass
+    marks[0].passed = True
+    assert standing.newest() is None, "an update is being computed"
+    marks[1].passed = True
+    facts = standing.newest()
+    assert facts == {"step": 5} and standing.still(facts)
+    # The collective comes back while somebody copies the state of step 5: the update behind it begins.
+    marks[2].passed = True
+    assert not standing.still(facts)
+    marks[3].passed = True
+    assert standing.newest() == {"step": 6} and not standing.still(facts)
+
+
+def test_a_state_is_not_asked_for_in_the_middle_of_an_update_of_the_host() -> None:
+    standing = Standing(torch.device("cpu"))
+    with standing.update({"step": 1}):
+        assert standing.newest() is None
+    assert standing.newest() == {"step": 1}
 
 
 def test_the_collector_runs_on_schedule_only() -> None:
@@ -106,7 +173,6 @@ def test_a_step_lasts_from_the_end_of_the_one_before_without_saves_and_evaluatio
     with clock.stopped():
         now[0] = 10.0
     now[0] = 12.0
-    assert clock.seconds() == 5.0
-    clock.begin()
+    assert clock.lap() == 5.0
     now[0] = 13.5
-    assert clock.seconds() == 1.5
+    assert clock.lap() == 1.5

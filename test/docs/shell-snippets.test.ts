@@ -3,19 +3,16 @@
 // are checked either way.
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Command } from 'commander';
 import { expect, test } from 'vitest';
-import { program } from '../../lib/cli/main';
 import { type Block, blocksOf, pages, ROOT } from '../support/pages';
 import { runCli } from '../support/run-cli';
+import { callsOf, misspelt } from '../support/shell-words';
 
 /** Pages whose blocks another test plays word for word. */
 const PLAYED = ['README.md', 'docs/guides/quick-start.md'];
 /** Verbs that need nothing but files. */
 const OFFLINE = ['validate', 'plan', 'schema', 'simulate', 'completion'];
 const SHELLS = ['sh', 'bash', 'shell', 'console'];
-
-const CLI = program({ out: () => undefined, err: () => undefined }, () => undefined);
 
 /** Commands of a block: without comments and here-documents, lines that go on joined. */
 function commandsOf(text: string): string[] {
@@ -25,29 +22,6 @@ function commandsOf(text: string): string[] {
     .split('\n')
     .map((line) => line.replace(/(^|\s+)#.*$/, '').trim())
     .filter((line) => line !== '');
-}
-
-/** The words of the calls of slipway in a command. */
-function callsOf(command: string): string[][] {
-  const calls = command.replace(/^eval "\$\((.*)\)"$/, '$1').split(/&&|\||;/);
-  return calls.flatMap((call) => {
-    const [, words] = /^(?:npx )?slipway (.*)$/.exec(call.replace(/>.*$/, '').trim()) ?? [];
-    return words === undefined
-      ? []
-      : [(words.match(/'[^']*'|"[^"]*"|\S+/g) ?? []).map((word) => word.replace(/^['"]|['"]$/g, ''))];
-  });
-}
-
-/** What is wrong with the words of a call: a verb or an option that there is not. */
-function misspelt([name = '', ...words]: string[]): string[] {
-  const verb: Command | undefined = CLI.commands.find((command) => command.name() === name);
-  if (name.startsWith('-')) return [];
-  if (!verb) return [`no verb ${name}`];
-  const known = verb.options.flatMap(({ long, short }) => [long, short]);
-  const given = words.filter((word) => /^--?[a-z]/.test(word)).map((word) => word.split('=')[0] ?? '');
-  return given
-    .filter((option) => option !== '--help' && !known.includes(option))
-    .map((option) => `${name}: no option ${option}`);
 }
 
 const SCRIPTS = Object.keys(

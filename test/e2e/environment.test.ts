@@ -6,8 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sha256 } from '../../lib/archive/archive';
 import { adminOf } from '../../lib/sandbox/testing';
+import { drawnByScript } from '../support/drawn-by-script';
 import { type Deployed, deployedSandbox } from './support/deployed';
-import { ROOT } from './support/sandbox';
+import { PYTHON, ROOT } from './support/sandbox';
 
 const ENVIRONMENT = `name: e2e
 regions: { us-west-2: {} }
@@ -154,6 +155,45 @@ test('a matrix launches one run per value and compares them', async () => {
     expect.objectContaining({ label: 'code.arguments.rate=0.5', state: 'completed', tokensPerSecondPerGpu: 50 }),
   ]);
   expect(runs.map(({ loss }) => Number(loss).toFixed(4))).toEqual(['0.1667', '0.6667']);
+});
+
+test('the Python client launches, follows and reports, and says what the command line says', async () => {
+  const file = path.join(deployed.folder, 'runs/python.yaml');
+  const code = 'source: ./src, entryPoint: compare.py, arguments: { rate: 0.5 }';
+  writeFileSync(file, REGISTERED.replace('name: registered', 'name: python').replace(/source: .*hello.py/, code));
+  const script = path.join(ROOT, 'test/e2e/python_client.py');
+  const {
+    code: exit,
+    stdout,
+    stderr,
+  } = await deployed.tryCall(PYTHON, [script, deployed.folder, file], {
+    PYTHONPATH: path.join(ROOT, 'clients/python/src'),
+    SLIPWAY_ENVIRONMENT: 'e2e',
+    AWS_DEFAULT_REGION: 'us-west-2',
+  });
+  expect(exit, stderr).toBe(0);
+  const seen = JSON.parse(stdout);
+  expect(seen.again).toBe(seen.runId);
+  expect(seen.ended.state).toBe('completed');
+  expect(seen.status).toEqual(JSON.parse(await deployed.slipway('status', seen.runId, '--json')));
+  const { issues } = JSON.parse(
+    (await deployed.slipwayAs({}, 'validate', file, '--set', 'compute.instanceType=ml.p9.48xlarge', '--json')).stdout,
+  );
+  const rules = (found: { rule: string }[]) => found.map(({ rule }) => rule).sort();
+  expect(rules(seen.issues)).toEqual(rules(issues));
+  expect(seen.refused).toContain('compute/instance-type');
+  expect(seen.steps).toEqual([2, 1, 2 / 3]);
+  expect(seen.timeline).toContain('run-completed');
+  expect(seen.runs).toContain(seen.runId);
+  expect(seen.notebook).toMatchObject({
+    state: 'completed',
+    losses: [2, 1, 2 / 3, 0.5, 0.4],
+    plan: expect.any(String),
+  });
+  expect(seen.notebook.html).toContain('<polyline');
+  const drawn = drawnByScript(readFileSync(path.join(deployed.folder, 'notebook-report.html'), 'utf8'));
+  expect(drawn).toContain('<title>notebook-');
+  expect(drawn.match(/<svg/g)?.length).toBeGreaterThan(1);
 });
 
 describe('the request that reaches SageMaker is the one that --dry-run prints', () => {

@@ -2,29 +2,103 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { jobFile } from '../../lib/job/job-file';
+import { contextTraffic, expertTraffic, tensorTraffic } from '../../lib/planner/activation-traffic';
 import { layoutOfRun } from '../../lib/planner/layout-of-run';
 import { shardTraffic } from '../../lib/planner/shard-traffic';
 import { loadRun } from '../../lib/spec/load';
 import { worldSize } from '../../lib/spec/resolve-run';
+import type { RunSpec } from '../../lib/spec/run-spec';
 import { planOf } from '../support/runs';
 
 const ROOT = path.join(__dirname, '../..');
 const FIXTURE = path.join(ROOT, 'test/fixtures/builtin-jobs.json');
 
-/** Each shipped run file of the built-in trainer on GPUs: its job.json, its ranks, and what the planner counts for one block and step. */
-function builtinJobs() {
-  return readdirSync(path.join(ROOT, 'runs')).flatMap((file) => {
+/** One job with what the planner counts for one block of it: parameters of a step, hidden states of a micro-batch. */
+function counted(name: string, run: RunSpec, job: object) {
+  const planned = layoutOfRun(run);
+  if (Array.isArray(planned)) return [];
+  const { layout } = planned;
+  const activations = { tensor: tensorTraffic(layout), context: contextTraffic(layout), expert: expertTraffic(layout) };
+  return [{ file: name, ranks: worldSize(run), job, traffic: shardTraffic(layout), activations }];
+}
+
+/** Each shipped run file of the built-in trainer on GPUs. */
+const shippedRuns = () =>
+  readdirSync(path.join(ROOT, 'runs')).flatMap((file) => {
     const run = loadRun(readFileSync(path.join(ROOT, 'runs', file), 'utf8')).value;
-    if (run?.code.builtin !== 'builtin') return [];
-    const planned = layoutOfRun(run);
-    if (Array.isArray(planned)) return [];
-    return [{ file, ranks: worldSize(run), job: jobFile(planOf(run)), traffic: shardTraffic(planned.layout) }];
+    return run?.code.builtin === 'builtin' ? [{ file, run }] : [];
   });
+
+const MIXTURE = {
+  architecture: {
+    ...{ layers: 2, hiddenSize: 512, attentionHeads: 8, kvHeads: 8, headSize: 64, ffnHiddenSize: 512 },
+    ...{ vocabularySize: 512, experts: 8, expertsPerToken: 2, gatedMlp: true, tiedEmbeddings: false },
+  },
+};
+const SHORT = { sequenceLength: 64 };
+type Variant = { hosts: number; parameters: object; training?: object; model?: object };
+/** Other layouts of llama3-8b-fsdp.yaml, on 32 to 1,024 GPUs. */
+const VARIANTS: Readonly<Record<string, Variant>> = {
+  'tensor 4, nothing recomputed': {
+    ...{ hosts: 4, parameters: { tensor_parallel_degree: 4 } },
+    training: { activationCheckpointing: 'none' },
+  },
+  'tensor 8, selective': {
+    ...{ hosts: 16, parameters: { tensor_parallel_degree: 8 } },
+    training: { activationCheckpointing: 'selective' },
+  },
+  'tensor 8, full, replicated': {
+    ...{ hosts: 128, parameters: { tensor_parallel_degree: 8, replicate_degree: 4 } },
+    training: { activationCheckpointing: 'full' },
+  },
+  'context 4': { hosts: 64, parameters: { context_parallel_degree: 4 } },
+  'context 8, nothing recomputed': {
+    ...{ hosts: 4, parameters: { context_parallel_degree: 8 } },
+    training: { activationCheckpointing: 'none' },
+  },
+  'context 2 x tensor 2 x replicate 8': {
+    hosts: 16,
+    parameters: { context_parallel_degree: 2, tensor_parallel_degree: 2, replicate_degree: 8 },
+  },
+  'shard 1,024': { hosts: 128, parameters: {} },
+  'expert 8': { hosts: 4, parameters: { expert_parallel_degree: 8 }, model: MIXTURE, training: SHORT },
+  'expert 4, nothing recomputed, replicated': {
+    ...{ hosts: 16, parameters: { expert_parallel_degree: 4, replicate_degree: 4 }, model: MIXTURE },
+    training: { ...SHORT, activationCheckpointing: 'none' },
+  },
+};
+
+function variantRun(base: RunSpec, { hosts, parameters, training, model }: Variant): RunSpec {
+  return {
+    ...base,
+    ...(model ? { model: model as RunSpec['model'] } : {}),
+    compute: { ...base.compute, instanceCount: hosts },
+    training: { ...base.training, globalBatchSize: 2048, microBatchSize: 1, ...training },
+    distribution: { ...base.distribution, parameters: parameters as RunSpec['distribution']['parameters'] },
+  } as RunSpec;
+}
+
+/** What the trainer reads of a job. */
+function trainersPart(run: RunSpec): object {
+  const { model, training, distribution, arguments: words } = jobFile(planOf(run));
+  return { arguments: words, distribution, training, model };
+}
+
+function builtinJobs() {
+  const shipped = shippedRuns();
+  const base = shipped.find(({ file }) => file === 'llama3-8b-fsdp.yaml')?.run as RunSpec;
+  return [
+    ...shipped.flatMap(({ file, run }) => counted(file, run, jobFile(planOf(run)))),
+    ...Object.entries(VARIANTS).flatMap(([name, variant]) => {
+      const run = variantRun(base, variant);
+      return counted(name, run, trainersPart(run));
+    }),
+  ];
 }
 
 test('the fixture of the fake fleet is what run files and planner say: run with UPDATE_FIXTURES=1 to write it', () => {
   const text = `${JSON.stringify(builtinJobs(), null, 1)}\n`;
   if (process.env.UPDATE_FIXTURES) writeFileSync(FIXTURE, text);
-  expect(builtinJobs().length).toBeGreaterThanOrEqual(3);
+  expect(builtinJobs().length).toBeGreaterThanOrEqual(12);
   expect(readFileSync(FIXTURE, 'utf8')).toBe(text);
 });

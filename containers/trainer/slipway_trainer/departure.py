@@ -26,9 +26,10 @@ class Departure:
         signal.signal(signal.SIGTERM, on_sigterm)
 
     def due(self, step_seconds: float, save_seconds: float) -> bool:
-        """Whether the attempt must end after the step at hand: asked to, or with room for only two more of them and two saves."""
+        """Whether the attempt must end soon: asked to, or with room for only two more steps and two saves after the one at hand and the one
+        that is launched before anybody reads the answer."""
         if self._request and os.path.exists(self._request):
             return True
         if self._deadline is None:
             return False
-        return self._clock() + 3 * step_seconds + 2 * save_seconds > self._deadline
+        return self._clock() + 4 * step_seconds + 2 * save_seconds > self._deadline

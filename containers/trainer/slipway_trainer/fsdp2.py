@@ -24,7 +24,7 @@ from slipway_trainer.optimizer import build_optimizer, optimizer_tensors
 from slipway_trainer.recompute import apply_recompute
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.sharding import gathered
-from slipway_trainer.tensor_parallel import apply_tensor_parallel
+from slipway_trainer.tensor_parallel import split_block, split_ends, tensor_parallel
 from slipway_trainer.weights import load_weights, published_of
 
 _COMPUTE = {"bf16": torch.bfloat16, "fp8": torch.bfloat16, "fp32": torch.float32}
@@ -44,7 +44,7 @@ class Fsdp2Backend:
         self.data_rank = data_rank(layout, dist.get_rank())
         context = context_parallel(layout)
         self._compiled = compiles(settings, device.type)
-        self._objective = Objective(settings, context, device, self._compiled)
+        self._objective = Objective(settings, context, device, self._compiled, tensor_parallel(self.mesh["tensor"]))
         self._experts = expert_parallel(layout, device.type)
         self.shapes = {name: parameter.shape for name, parameter in self._module(None, None).named_parameters()}
         published = published_of(settings, self.shapes, weights)
@@ -55,7 +55,7 @@ class Fsdp2Backend:
         if published is not None:
             load_weights(model, published)
         self.model = model
-        self.optimizer = build_optimizer(model.named_parameters(), self.shapes, settings.arguments, fused=device.type == "cuda")
+        self.optimizer = build_optimizer(model.named_parameters(), self.shapes, settings.arguments, fused=True)
 
     def _module(self, context: ContextParallel | None, experts: ExpertParallel | None) -> Transformer:
         with torch.device("meta"):
@@ -77,10 +77,12 @@ class Fsdp2Backend:
         # Inputs are not cast: hidden states are of the compute type already, and the tables of rotary positions must stay in float32.
         policy = MixedPrecisionPolicy(param_dtype=_COMPUTE[training.precision], reduce_dtype=torch.float32, cast_forward_inputs=False)
         reshard = parallel.reshard_after_forward
+        if self.layout.tensor > 1:
+            split_ends(model, self.mesh["tensor"])
         model.recompute_layers = self._settings.arguments.recompute_layers
         for block in model.blocks.values():
             if self.layout.tensor > 1:
-                apply_tensor_parallel(block, self.mesh["tensor"])
+                split_block(block, self.mesh["tensor"])
             if self._settings.arguments.recompute_layers == 1:
                 apply_recompute(block, training.activation_checkpointing)
             if self._compiled:

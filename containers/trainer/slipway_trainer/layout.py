@@ -58,6 +58,11 @@ def resolve_layout(parallel: Parallel, ranks: int, shape: Architecture, training
             f"tensor_parallel_degree: must divide {shape.attention_heads} heads, {shape.kv_heads} KV heads and ffnHiddenSize "
             f"{shape.ffn_hidden_size}, got {layout.tensor}"
         )
+    if training.sequence_length % (layout.context * layout.tensor):
+        issues.append(
+            f"tensor_parallel_degree: context {layout.context} x tensor {layout.tensor} must divide sequenceLength "
+            f"{training.sequence_length}, whose positions they share, got {layout.tensor}"
+        )
     if layout.expert > 1 and shape.experts == 0:
         issues.append(f"expert_parallel_degree: must be 1 for a model without experts, got {layout.expert}")
     elif layout.expert > 1 and (shape.experts % layout.expert or layout.shard * layout.context % layout.expert):

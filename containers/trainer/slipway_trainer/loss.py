@@ -12,6 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from slipway_trainer.tensor_parallel import TensorParallel
+from slipway_trainer.vocabulary_loss import head_loss
+
 #: Logits of one piece stay below this many elements unless the run says otherwise.
 CHUNK_ELEMENTS = 1 << 28
 
@@ -72,11 +75,17 @@ def _is_plain(head: nn.Module) -> bool:
     return type(head) is nn.Linear and head.weight.requires_grad and not hasattr(head.weight, "ds_id")
 
 
-def loss_over(targets_BL: Tensor, chunks: int, z_weight: float, compiled: bool = False) -> Callable[[nn.Module, Tensor], Tensor]:
-    """A loss for Transformer.forward: the mean over all targets, computed piece by piece."""
+def loss_over(
+    targets_BL: Tensor, chunks: int, z_weight: float, compiled: bool = False, tensor: TensorParallel | None = None
+) -> Callable[[nn.Module, Tensor], Tensor]:
+    """A loss for Transformer.forward: the mean over all targets, computed piece by piece. `tensor`: the ranks that split the head's words;
+    hidden states are then those of this rank's positions, and targets those of all."""
 
     def loss(head: nn.Module, x_BLD: Tensor) -> Tensor:
-        if chunks == 1:
+        if tensor is not None and type(head) is nn.Linear:
+            return head_loss(head, x_BLD, targets_BL, tensor, chunks, z_weight) / targets_BL.numel()
+        # A head with an adapter gathers its positions by itself, all at once.
+        if chunks == 1 or tensor is not None:
             return _piece(head, x_BLD, targets_BL, z_weight, compiled) / targets_BL.numel()
         if torch.is_grad_enabled() and _is_plain(head):
             return _InPieces.apply(x_BLD, head.weight, targets_BL, chunks, z_weight, compiled) / targets_BL.numel()

@@ -59,3 +59,13 @@ def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dic
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
     for group in optimizer.param_groups:
         group["lr"] = rate
+
+
+def step_unless(optimizer: torch.optim.Optimizer, bad: Tensor) -> None:
+    """The optimizer's step, which changes nothing when `bad` is not zero. With a fused kernel the device decides, as it does for gradient
+    scalers, and the host does not wait; without one the host looks."""
+    if getattr(optimizer, "defaults", {}).get("fused"):
+        optimizer.found_inf = bad
+        optimizer.step()
+    elif not float(bad):
+        optimizer.step()

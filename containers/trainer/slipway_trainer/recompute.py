@@ -19,6 +19,8 @@ _ATTENTION = (
 )
 #: Results worth their memory: recomputing them costs a matrix product.
 _KEPT = {_aten.mm.default, _aten._scaled_mm.default} | {getattr(_aten, name).default for name in _ATTENTION if hasattr(_aten, name)}
+# Under tensor parallelism: what ranks have summed would have to be sent again.
+_KEPT |= {torch.ops._c10d_functional.reduce_scatter_tensor.default}
 
 
 def _policy(_context, operation, *_args, **_kwargs) -> CheckpointPolicy:

@@ -1,8 +1,8 @@
 """When checkpoints are written, what is in them, and the one that a start continues from."""
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -17,18 +17,20 @@ from slipway_trainer.checkpoint.library_saver import LibrarySaver
 from slipway_trainer.checkpoint.local_copies import CopyingStore
 from slipway_trainer.checkpoint.resume import find_resume
 from slipway_trainer.checkpoint.rollback import forget_newer
-from slipway_trainer.checkpoint.saver import CheckpointSaver, Saved, load
+from slipway_trainer.checkpoint.saver import CheckpointSaver, Saved, Staged, load
 from slipway_trainer.checkpoint.store import S3Store, Store, open_store
 from slipway_trainer.exits import CheckpointFailed
 from slipway_trainer.settings import RunSettings
+from slipway_trainer.standing import Standing
 from slipway_trainer.world import World
 
 
 class Saves:
     """The checkpoints of one run, on one rank. Without a checkpoint URI nothing is written and nothing found."""
 
-    def __init__(self, settings: RunSettings, world: World, backend: Backend) -> None:
-        self._settings, self._world, self._backend = settings, world, backend
+    def __init__(self, settings: RunSettings, world: World, backend: Backend, bad: Tensor) -> None:
+        """`bad`: not zero on the device once steps have stopped to change the state, because one was not sound."""
+        self._settings, self._world, self._backend, self._bad = settings, world, backend, bad
         uri, copies = settings.checkpoints.uri, settings.checkpoints.local_copies
         self._store: Store | None = open_store(uri) if uri else None
         if copies and isinstance(self._store, S3Store):
@@ -43,10 +45,9 @@ class Saves:
         self._blocked_seconds = 0.0
         #: The step of the newest save that has begun.
         self._begun_step: int | None = None
-        #: What a save from beside training needs: the tensors themselves, the facts of the last finished step, and its end on the GPU.
+        #: What a save from beside training needs: the tensors themselves, and which step they are of.
         self._live: dict[str, Tensor] | None = None
-        self._standing: Mapping[str, Any] = {}
-        self._settled = torch.cuda.Event() if pinned else None
+        self._standing = Standing(world.device)
 
     def _make_saver(self, keep: int, pinned: bool) -> CheckpointSaver | LibrarySaver | None:
         if self._store is None:
@@ -101,40 +102,52 @@ class Saves:
         self._report(self._saver.start(facts["step"], state, self._run_facts() | facts))
         self._began_at, self._begun_step = time.monotonic(), facts["step"]
 
-    def stand(self, facts: Mapping[str, Any]) -> bool:
-        """A step has ended: until the next optimizer step the state stays as it is, whatever the model does meanwhile. Returns whether
-        `begin_stalled` could save it."""
-        if self._saver is None or not self._backend.state_stays:
-            return False
-        if self._live is None:
-            self._live = self._backend.state()
-        self._standing = facts
-        if self._settled is not None:
-            self._settled.record()
-        return True
+    def _write(self, staged: Staged, facts: Mapping[str, Any]) -> None:
+        assert isinstance(self._saver, CheckpointSaver)
+        self._saver.write(facts["step"], staged, self._run_facts() | facts)
+        self._began_at, self._begun_step = time.monotonic(), facts["step"]
 
-    def begin_stalled(self, step: int) -> bool:
-        """Begins to save the state that `stand` told of, from a thread beside training; False when it is saved already.
+    def updating(self, facts: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """Around the launch of the optimizer step after which `facts` hold."""
+        return self._standing.update(facts)
+
+    @property
+    def watches(self) -> bool:
+        """Whether `begin_stalled` can save the state of a step that does not end."""
+        return isinstance(self._saver, CheckpointSaver) and self._backend.state_stays
+
+    def standing_step(self) -> int | None:
+        """The step of the state as it stands; None when that is not known now, or when it is saved already."""
+        facts = self._standing.newest()
+        return None if facts is None or facts["step"] == self._begun_step else facts["step"]
+
+    def begin_stalled(self, step: int, agreed: Callable[[bool], bool]) -> bool:
+        """Begins to save the state of `step` from a thread beside training; False, and nothing is written, unless all ranks have a copy of
+        it (`agreed`, which is told of this rank's).
 
         A GPU may be waiting in a collective for ever: its copy engine is asked on a stream of its own.
         """
-        if self._begun_step == step:
-            return False
-        assert self._live is not None and self._standing["step"] == step, "only what stand has told of is watched"
+        assert isinstance(self._saver, CheckpointSaver) and self._live is not None, "only states that stay are watched"
+        facts = self._standing.newest()
+        if facts is None or facts["step"] != step:
+            return agreed(False)
+        self._report(self._saver.wait())
         with self._beside_training():
-            self._start(self._live | self._random_state(), self._standing)
+            staged = self._saver.stage(self._live | self._random_state())
+            # A step that was not sound has left the state as it was, so that the state is not that step's.
+            sound = not float(self._bad)
+        if not agreed(sound and self._standing.still(facts)):
+            return False
+        self._write(staged, facts)
         return True
 
     @contextmanager
     def _beside_training(self) -> Iterator[None]:
-        if self._settled is None:
+        if self._world.device.type != "cuda":
             yield
             return
-        with torch.cuda.device(self._world.device):
-            stream = torch.cuda.Stream()
-            stream.wait_event(self._settled)
-            with torch.cuda.stream(stream):
-                yield
+        with torch.cuda.device(self._world.device), torch.cuda.stream(torch.cuda.Stream()):
+            yield
 
     def collect(self) -> None:
         """Reports a save that has ended meanwhile; raises what went wrong with it."""
@@ -165,7 +178,8 @@ class Saves:
     def _prepare(self) -> None:
         """Host memory for saves is taken, and pinned, before training begins, unless each save gathers a state of its own."""
         if isinstance(self._saver, CheckpointSaver) and self._backend.state_stays:
-            self._saver.prepare(self._backend.state() | self._random_state())
+            self._live = self._backend.state()
+            self._saver.prepare(self._live | self._random_state())
 
     def _roll_back(self) -> None:
         rollback = self._settings.checkpoints.rollback

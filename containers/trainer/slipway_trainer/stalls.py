@@ -5,8 +5,10 @@ last step need not be done again. While the training thread waits in a collectiv
 the host-side group that saves use anyway, so that it is on its way before the collective gives up and ends the process. Where a rank is
 frozen or dead nothing is saved, and the newest checkpoint before it counts, as ever.
 
-The parameters stand still then: the training thread changes them only between `mean` of the loss, which waits for all collectives of
-a step, and the next step. The lock keeps it from going on while they are copied.
+Which step that state is of, only the device knows: the host launches steps ahead (standing.py). Ranks that stand at different steps ask
+for different saves, so none is made. An update that was launched behind the hung collective may still begin while the state is copied, if
+the collective comes back: every rank looks again after copying, and only when no rank's state has moved does anybody write. So a
+checkpoint is never made of two steps' states. Where the host itself launches the update (on CPUs), it waits for the lock.
 """
 
 import threading
@@ -29,9 +31,11 @@ class Ballot:
     def __init__(self, store: dist.Store, ranks: int, seconds: float = VOTE_SECONDS) -> None:
         self._store, self._ranks, self._seconds = store, ranks, seconds
 
-    def unanimous(self, about: str) -> bool:
-        """Asks once, and waits for the others. Not twice about the same."""
+    def unanimous(self, about: str, agrees: bool = True) -> bool:
+        """Whether all agree. Asks once, and waits for the others unless this rank does not agree. Not twice about the same."""
         verdict = f"{about}/verdict"
+        if not agrees:
+            return self._decide(verdict, "no")
         if self._store.add(f"{about}/votes", 1) == self._ranks:
             return self._decide(verdict, "yes")
         deadline = time.monotonic() + self._seconds
@@ -49,8 +53,12 @@ class Ballot:
 class Saving(Protocol):
     """What a watch needs of the run's saves."""
 
-    def begin_stalled(self, step: int) -> bool:
-        """Begins to save the state of `step` from a thread beside training; False when that step is saved already."""
+    def standing_step(self) -> int | None:
+        """The step of the state that a save could begin with now; None when there is none that is not saved already."""
+
+    def begin_stalled(self, step: int, agreed: Callable[[bool], bool]) -> bool:
+        """Begins to save the state of `step` from a thread beside training. `agreed` is told whether the copy is sound, and answers whether
+        all ranks' copies are; else nothing is written, and the answer is False."""
 
     def collect(self) -> None:
         """Reports a save that has ended."""
@@ -63,15 +71,13 @@ class StallWatch:
         self._saves, self._ballot, self._patience, self._poll_seconds = saves, ballot, patience, poll_seconds
         #: Held while the state changes, while saves begin, and while it is copied beside training.
         self.still = threading.Lock()
-        self._step: int | None = None
         self._ended_at = 0.0
         self._tried: int | None = None
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="stalls", daemon=True)
 
-    def ended(self, step: int) -> None:
+    def ended(self) -> None:
         """A step has ended, and training goes on. The first one begins the watch."""
-        self._step = step
         self.go_on()
         # A thread that has given up is never started again.
         if self._thread.ident is None and not self._closed.is_set():
@@ -94,17 +100,21 @@ class StallWatch:
                 return
 
     def _look(self) -> None:
-        if self._tried is not None and self._tried == self._step:
-            with self.still:
+        if time.monotonic() - self._ended_at <= self._patience():
+            return
+        with self.still:
+            # It may have gone on while this thread waited for the lock.
+            if self._closed.is_set() or time.monotonic() - self._ended_at <= self._patience():
+                return
+            step = self._saves.standing_step()
+            if step is None or step == self._tried:
                 self._saves.collect()
-        elif time.monotonic() - self._ended_at > self._patience():
-            with self.still:
-                # It may have gone on while this thread waited for the lock.
-                if not self._closed.is_set() and time.monotonic() - self._ended_at > self._patience():
-                    self._save()
+            else:
+                self._tried = step
+                self._save(step)
 
-    def _save(self) -> None:
-        step = self._tried = self._step
-        assert step is not None
-        if self._ballot.unanimous(f"stall/{step}") and self._saves.begin_stalled(step):
+    def _save(self, step: int) -> None:
+        if not self._ballot.unanimous(f"stall/{step}"):
+            return
+        if self._saves.begin_stalled(step, lambda sound: self._ballot.unanimous(f"stall/{step}/copied", sound)):
             print(f"step {step + 1} stands still: the state after step {step} is saved", flush=True)

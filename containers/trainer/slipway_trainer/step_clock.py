@@ -19,9 +19,11 @@ class StepClock:
         """The next step begins here."""
         self._began, self._stopped = self._now(), 0.0
 
-    def seconds(self) -> float:
-        """Of the step at hand, so far."""
-        return self._now() - self._began - self._stopped
+    def lap(self) -> float:
+        """A step ends here, and the next one begins: the seconds that it took."""
+        now = self._now()
+        seconds, self._began, self._stopped = now - self._began - self._stopped, now, 0.0
+        return seconds
 
     @contextmanager
     def stopped(self) -> Iterator[None]:

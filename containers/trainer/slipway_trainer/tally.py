@@ -1,9 +1,11 @@
 """What all ranks together say of a step: one small collective for the loss and for everything that ranks must decide together.
 
 A decision by one rank alone would leave the others waiting for it; a second collective between hosts would cost 15 to 120 ms a step on
-large clusters, with idle GPUs.
+large clusters, with idle GPUs. Nothing here waits for the device: whether a step is sound is decided there, and the host reads the
+numbers of a step after it has launched the next one.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,18 +27,50 @@ class Tally:
     wishes: frozenset[str]
 
 
-def _on(device: torch.device, values: Sequence[float]) -> Tensor:
-    """Numbers of the host on the device, without waiting for it."""
-    numbers = torch.tensor(values, dtype=torch.float32)
-    return numbers.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else numbers
+class Asked:
+    """The numbers of one step on their way to the host."""
+
+    def __init__(self, numbers: Tensor, ranks: int) -> None:
+        self._ranks = ranks
+        self._on_gpu = numbers.device.type == "cuda"
+        # Pinned: a copy into ordinary memory would make the host wait for everything that was launched before.
+        self._numbers = torch.empty(numbers.shape, dtype=torch.float32, pin_memory=self._on_gpu)
+        self._numbers.copy_(numbers, non_blocking=True)
+        self._arrived = torch.cuda.Event() if self._on_gpu else None
+        if self._arrived is not None:
+            self._arrived.record()
+        #: When the step was over, by time.monotonic; None where the host learns it only by reading.
+        self.ended_at = None if self._on_gpu else time.monotonic()
+
+    def read(self) -> Tally:
+        """Waits until the device has come this far."""
+        if self._arrived is not None:
+            self._arrived.synchronize()
+        total, *raised, measured = self._numbers.tolist()
+        wishes = frozenset(name for name, count in zip(WISHES, raised, strict=True) if count > 0)
+        return Tally(total / self._ranks, measured, wishes)
 
 
-def tally(loss: Tensor, norm: Any, wishes: Mapping[str, bool], ranks: int) -> Tally:
-    """Asks all ranks. They call it with the same steps; a loss that is not finite on one of them is so for all."""
-    device = loss.device
-    together = torch.cat((loss.detach().float().view(1), _on(device, [float(wishes.get(name, False)) for name in WISHES])))
-    dist.all_reduce(together)
-    own = norm.detach().float().view(1) if isinstance(norm, Tensor) else _on(device, [float(norm)])
-    # One copy to the host, and one wait.
-    total, *raised, measured = torch.cat((together, own.to(device))).tolist()
-    return Tally(total / ranks, measured, frozenset(name for name, count in zip(WISHES, raised, strict=True) if count > 0))
+class Tallies:
+    """One rank's part in the tallies of its run."""
+
+    def __init__(self, device: torch.device, ranks: int) -> None:
+        self._device, self._ranks = device, ranks
+        #: 1.0 on the device since a loss or norm was not finite, on every rank from the same step on. No update follows: an optimizer that
+        #: is given this as `found_inf` leaves parameters and moments as they are.
+        self.bad = torch.zeros((), device=device)
+
+    def ask(self, loss: Tensor, norm: Any, wishes: Mapping[str, bool]) -> Asked:
+        """Asks all ranks. They call it with the same steps; a loss that is not finite on one of them is so for all."""
+        raised = self._numbers([float(wishes.get(name, False)) for name in WISHES])
+        together = torch.cat((loss.detach().float().view(1), raised))
+        dist.all_reduce(together)
+        own = norm.detach().to(self._device).float().view(1) if isinstance(norm, Tensor) else self._numbers([float(norm)])
+        unsound = ~(torch.isfinite(together[0]) & torch.isfinite(own[0]))
+        self.bad.copy_(torch.maximum(self.bad, unsound.float()))
+        return Asked(torch.cat((together, own)), self._ranks)
+
+    def _numbers(self, values: Sequence[float]) -> Tensor:
+        """Numbers of the host on the device, without waiting for it."""
+        numbers = torch.tensor(values, dtype=torch.float32)
+        return numbers.pin_memory().to(self._device, non_blocking=True) if self._device.type == "cuda" else numbers

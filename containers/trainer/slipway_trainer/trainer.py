@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ from slipway_trainer.batches import Batches, channel_folder
 from slipway_trainer.continuation import Continuation
 from slipway_trainer.departure import Departure
 from slipway_trainer.garbage import ScheduledCollection
-from slipway_trainer.optimizer import set_learning_rate
+from slipway_trainer.optimizer import set_learning_rate, step_unless
 from slipway_trainer.prefetch import Prefetch
 from slipway_trainer.profiling import open_trace, place_of
 from slipway_trainer.published_config import write_config
+from slipway_trainer.results import Launched, StepResults
 from slipway_trainer.saves import Saves
 from slipway_trainer.schedule import learning_rate, warmup_steps
 from slipway_trainer.settings import RunSettings
@@ -26,12 +28,10 @@ from slipway_trainer.skips import batch_of
 from slipway_trainer.slow_hosts import SlowHosts
 from slipway_trainer.stalls import PATIENCE, Ballot, StallWatch
 from slipway_trainer.step_clock import StepClock
-from slipway_trainer.tally import tally
+from slipway_trainer.tally import Tallies
 from slipway_trainer.trackers import log_all, open_trackers
 from slipway_trainer.weights import export_weights
 from slipway_trainer.world import World
-
-RECENT_LOSSES = 50
 
 
 class Trainer:
@@ -52,14 +52,19 @@ class Trainer:
         self._warmup = warmup_steps(settings.arguments.warmup_steps, training.steps)
         self._departure = Departure(settings.deadline, settings.hand_over_file)
         self._departure.listen()
-        self._saves = Saves(settings, world, backend)
+        self._tallies = Tallies(world.device, world.ranks)
+        self._saves = Saves(settings, world, backend, self._tallies.bad)
         self._trackers = open_trackers(settings.arguments, settings.run_id, world.rank, environ)
         place = place_of(settings.job.get("heartbeatUri"), settings.attempt, environ)
         self._trace = open_trace(settings.arguments, world.rank, world.device, place)
-        self._recent: list[float] = []
+        self._results = StepResults(settings, world, self._saves, self._continuation, self._trackers)
         self._step_seconds = 0.0
         self._clock = StepClock()
-        #: What any rank asked for with the last step.
+        #: Steps that are launched before the host reads what came of them. A GPU then always has work to do; a CPU has done its steps.
+        self.ahead = 1 if world.device.type == "cuda" else 0
+        #: Steps that were launched and whose numbers were not read yet.
+        self._launched: deque[Launched] = deque()
+        #: What any rank asked for with the steps that were read, and was not done yet.
         self._wishes: frozenset[str] = frozenset()
         self._garbage = ScheduledCollection()
         self._stalls = StallWatch(self._saves, Ballot(world.store, world.ranks), self._patience)
@@ -100,13 +105,14 @@ class Trainer:
             began = time.monotonic()
             self._one_step()
             self._pad_step(began)
-            self._step_seconds = time.monotonic() - began
+            self._read_steps(leave=self.ahead)
             self._garbage.after_step(self.step)
             if self._trace:
                 self._trace.after_step(self.step)
-            code = self._between_steps(self._step_seconds)
+            code = self._between_steps()
             if code is not None:
                 return code
+        self._read_steps()
         self._stalls.close()
         if self._saves.newest_step != self.step:
             self._save(wait=True)
@@ -115,6 +121,8 @@ class Trainer:
         return 0
 
     def _save(self, wait: bool) -> None:
+        # A checkpoint is made of sound steps only.
+        self._read_steps()
         with self._stalls.still, self._clock.stopped():
             self._saves.save(self._facts(), wait)
             self._stalls.go_on()
@@ -127,18 +135,22 @@ class Trainer:
             write_config(folder, self.settings.architecture, self.settings.training.sequence_length)
         self.world.announce("save", begin=False)
 
-    def _between_steps(self, step_seconds: float) -> int | None:
+    def _between_steps(self) -> int | None:
         """Saves when it is time; the exit code when the run must leave before its last step."""
         with self._stalls.still:
             self._saves.collect()
+        if self._wishes:
+            # What ranks asked for before it was done, they have asked for with the steps on their way too.
+            self._read_steps()
         wishes, self._wishes = self._wishes, frozenset()
-        self.world.timeouts.tighten(step_seconds)
+        self.world.timeouts.tighten(self._step_seconds)
         if "check_hosts" in wishes:
-            self._compare_hosts(step_seconds)
+            self._compare_hosts(self._step_seconds)
         if self.step >= self.settings.training.steps:
             return None
         every = self.settings.arguments.eval_every_steps
         if self._evaluation is not None and every and self.step % every == 0:
+            self._read_steps()
             with self._clock.stopped():
                 self.evaluate()
         if wishes & {"leave", "hand_over"}:
@@ -180,19 +192,24 @@ class Trainer:
         loss, data_seconds = self._accumulate()
         self._hosts.waited(data_seconds)
         norm = self.backend.clip(arguments.clip_norm)
-        found = tally(loss, norm, self._own_wishes(), self.world.ranks)
-        self._check_loss(found.loss, found.norm)
-        self._wishes = found.wishes
-        with self._stalls.still:
-            self.backend.optimizer.step()
+        asked = self._tallies.ask(loss, norm, self._own_wishes())
+        with self._stalls.still, self._saves.updating(self._continuation.facts(self.step + 1)):
+            step_unless(self.backend.optimizer, self._tallies.bad)
             self.backend.optimizer.zero_grad()
             self.step += 1
-            # Both at once: a watch that saw the new state under the old step would vote for what the other ranks do not have.
-            if self._saves.stand(self._facts()):
-                self._stalls.ended(self.step)
-        if self.world.rank == 0 and (self.step % arguments.log_every_steps == 0 or self.step == training.steps):
-            self._say_step(found.loss, found.norm, rate, self._clock.seconds(), data_seconds)
-        self._clock.begin()
+        seconds = None if asked.ended_at is None else self._clock.lap()
+        self._launched.append(Launched(self.step, asked, rate, data_seconds, seconds))
+
+    def _read_steps(self, leave: int = 0) -> None:
+        """Reads what came of the steps that were launched, but for the newest `leave` of them. Raises LossFailed."""
+        while len(self._launched) > leave:
+            launched = self._launched.popleft()
+            found = launched.asked.read()
+            self._step_seconds = self._clock.lap() if launched.seconds is None else launched.seconds
+            self._results.take(launched, found, self._step_seconds)
+            self._wishes |= found.wishes
+            if self._saves.watches:
+                self._stalls.ended()
 
     def _accumulate(self) -> tuple[Tensor, float]:
         """Gradients of one global batch; the mean loss of this rank, and the seconds spent waiting for data."""
@@ -227,40 +244,6 @@ class Trainer:
         self._stalls.go_on()
         self.world.announce("eval", begin=False)
         return mean
-
-    def _check_loss(self, loss: float, norm: float) -> None:
-        """Before the optimizer step, so that a bad update never reaches a checkpoint."""
-        if not math.isfinite(loss) or not math.isfinite(norm):
-            raise exits.LossFailed(f"step {self.step + 1}: loss {loss} and gradient norm {norm} must be finite")
-        factor = self.settings.arguments.loss_spike_factor
-        if factor and len(self._recent) == RECENT_LOSSES and loss > factor * sum(self._recent) / RECENT_LOSSES:
-            reason = f"step {self.step + 1}: loss {loss:.4f} is more than {factor} times its recent mean"
-            if self.settings.arguments.loss_policy != "alert":
-                raise exits.LossFailed(reason)
-            if self.world.rank == 0:
-                progress.say("loss", step=self.step + 1, reason=reason)
-        self._recent = (self._recent + [loss])[-RECENT_LOSSES:]
-
-    def _say_step(self, loss: float, norm: float, rate: float, seconds: float, data_seconds: float) -> None:
-        numbers = progress.step_numbers(
-            self.settings.architecture, self.settings.training, self.world.ranks, seconds, self.world.device_name
-        )
-        memory = None
-        if self.world.device.type == "cuda":
-            memory = round(torch.cuda.max_memory_reserved(self.world.device) / 2**30, 2)
-        fields = dict(
-            step=self.step,
-            loss=loss,
-            tokens=self._continuation.tokens(self.step),
-            **numbers,
-            learningRate=rate,
-            gradientNorm=norm,
-            dataSeconds=round(data_seconds, 4),
-            saveBlockedSeconds=round(self._saves.take_blocked_seconds(), 3),
-            memoryGiB=memory,
-        )
-        progress.say("step", **fields)
-        log_all(self._trackers, self.step, fields)
 
     def _pad_step(self, began: float) -> None:
         wanted = self.settings.arguments.minimum_step_seconds - (time.monotonic() - began)

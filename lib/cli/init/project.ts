@@ -88,9 +88,13 @@ function cdkJson(): object {
   return { app: 'npx tsx bin/app.ts', output: 'cdk.out', context: flags };
 }
 
+/** A starter file, whose first line names its schema where the project has it. */
+const starter = (file: string): string =>
+  readPackaged(file).replace('$schema=../schema/', '$schema=../node_modules/slipway/schema/');
+
 function environmentFile({ region, team, instanceType }: Answers): string {
   const allowed = `allowedInstanceTypes: ["${instanceType}", "ml.g5.*", "ml.m5.*", "ml.c5.*"]`;
-  return readPackaged('environments/starter.yaml')
+  return starter('environments/starter.yaml')
     .replace(/^name: starter\b */m, (found) => 'name: research'.padEnd(found.length))
     .replace(/^ {2}us-west-2: \{\} */m, (found) => `  ${region}: {}`.padEnd(found.length))
     .replace(/^ {2}research: \{ principals: \[\] \} */m, (found) =>
@@ -102,9 +106,9 @@ function environmentFile({ region, team, instanceType }: Answers): string {
 
 /** The largest of a few models that trains on two instances of a type. */
 function firstRun(instanceType: string, region: string): string {
-  const starter = readPackaged('runs/starter.yaml').replace(/instanceType: .*$/m, `instanceType: ${instanceType}`);
-  const texts = FIRST_MODELS.map((preset) => starter.replace('preset: llama3-8b', `preset: ${preset}`));
-  const fitting = texts.find((text) => fits(text, region));
+  const text = starter('runs/starter.yaml').replace(/instanceType: .*$/m, `instanceType: ${instanceType}`);
+  const texts = FIRST_MODELS.map((preset) => text.replace('preset: llama3-8b', `preset: ${preset}`));
+  const fitting = texts.find((found) => fits(found, region));
   if (fitting) return fitting;
   throw new UsageError(
     `--instance-type: must be one that the built-in trainer runs on, got ${instanceType}; use ml.g5.12xlarge or ml.p5.48xlarge`,

@@ -1,6 +1,7 @@
 import { type ControlAnswer, type ControlRequest, controlRequestSchema } from '../../contracts/control';
 import { findTeamOfAlias } from '../../contracts/launcher';
 import { formatPath, type Issue, issue } from '../../spec/issue';
+import { planOfRun, validateRun } from './ask-planner';
 import { confirmStart } from './confirm';
 import type { ControlDeps } from './deps';
 import { resumeRun, stopRun } from './desired';
@@ -11,7 +12,7 @@ import { startRun } from './start';
 import { listRuns, statusOf } from './status';
 
 /**
- * The function that people invoke, through one alias per team: start, stop, resume, status, list, logs, events.
+ * The function that people invoke, through one alias per team: start, stop, resume, status, list, logs, events, validate, plan.
  *
  * It only writes what is wanted; reconcile makes it so. The team is that of the alias that was invoked, never of the payload.
  * Every write has a condition, so that two calls at once end as one after the other; a repeated start is found by its request id.
@@ -54,6 +55,10 @@ function dispatch(deps: ControlDeps, team: string, request: ControlRequest): Pro
       return eventsOf(deps, team, request);
     case 'logs':
       return logsOf(deps, team, request);
+    case 'validate':
+      return validateRun(deps, team, request);
+    case 'plan':
+      return planOfRun(deps, team, request);
   }
 }
 

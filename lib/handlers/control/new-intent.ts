@@ -16,7 +16,7 @@ export function recordOf(
   team: string,
   run: RunSpec,
   runId: string,
-  prices: Descriptor['prices'],
+  { prices, startAt }: { prices: Descriptor['prices']; startAt?: string },
   now: number,
 ): RunRecord {
   return newRun(
@@ -30,6 +30,7 @@ export function recordOf(
       priority: run.priority,
       after: run.after,
       policy: policyOf(run, deps.region, prices, elasticSizes(run)),
+      ...(startAt !== undefined && { notBefore: Date.parse(startAt) }),
     },
     now,
   );

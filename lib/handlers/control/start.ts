@@ -68,7 +68,7 @@ async function writeIntent(
   for (let tries = 0; tries < MOST_ID_TRIES; tries++) {
     const runId = request.runId ?? runIdAt(run.name, new Date(now.getTime() + tries * 1000));
     const intent = intentOf(deps, run, request, descriptor, runId);
-    const record = recordOf(deps, team, run, runId, descriptor.prices, now.getTime());
+    const record = recordOf(deps, team, run, runId, { ...request, prices: descriptor.prices }, now.getTime());
     const line = event(now.getTime(), 'run-intended', `start asked by team ${team}`, { configHash: record.configHash });
     if (await deps.store.create(record, intent, request.clientRequestId, line)) return { runId, intent };
     // The write may have taken effect although its answer was lost: then the request is known now.

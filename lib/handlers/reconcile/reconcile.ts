@@ -8,7 +8,7 @@ import {
 } from '../../contracts/launcher';
 import { isDueForLook } from '../../lifecycle/look';
 import { describeError } from '../shared/errors';
-import { comeAgainSoon, sendMessage } from '../shared/queue';
+import { comeAgainSoon, MOST_IN_BATCH, sendMessage, sendMessages } from '../shared/queue';
 import { admitRuns } from './admit-runs';
 import type { ReconcileDeps } from './deps';
 import { reconcileRun } from './reconcile-run';
@@ -43,15 +43,14 @@ async function onTick(deps: ReconcileDeps): Promise<undefined> {
   const active = all.filter((run) => isDueForLook(run, deps.now().getTime()));
   deps.log('info', 'tick', { active: all.length, looked: active.length });
   await sendMessage(deps.sqs, deps.queueUrl, { kind: 'admit' }, once);
-  for (let from = 0; from < active.length; from += AT_ONCE) {
+  for (let from = 0; from < active.length; from += MOST_IN_BATCH) {
     if (from > 0) await deps.sleep(SPREAD_MS);
-    const some = active.slice(from, from + AT_ONCE);
-    await Promise.all(some.map(({ runId }) => sendMessage(deps.sqs, deps.queueUrl, { kind: 'run', runId }, once)));
+    const some = active.slice(from, from + MOST_IN_BATCH).map(({ runId }): RunMessage => ({ kind: 'run', runId }));
+    await sendMessages(deps.sqs, deps.queueUrl, some, once);
   }
 }
 
-/** Runs that a tick wakes at once, and the pause after them: 1,000 runs are spread over half a minute, for the sake of the services that they ask. */
-const AT_ONCE = 10;
+/** The pause after each batch of runs that a tick wakes: 1,000 are spread over half a minute, for the sake of the services that they ask. */
 const SPREAD_MS = 250;
 
 async function onJobEvent(deps: ReconcileDeps, event: { detail: Record<string, unknown> }): Promise<undefined> {

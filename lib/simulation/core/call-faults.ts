@@ -42,7 +42,8 @@ export class CallFaults {
         fault,
         fromMs: (fault.at ?? 0) * 1000,
         toMs: (fault.to ?? Number.POSITIVE_INFINITY) * 1000,
-        matches: (operation: string) => pattern.test(operation),
+        // A fault of SendMessage is one of SendMessageBatch too.
+        matches: (operation: string) => pattern.test(operation) || pattern.test(operation.replace(/Batch$/, '')),
         ...(fault.key !== undefined && { key: globOf(fault.key) }),
         seen: 0,
       };

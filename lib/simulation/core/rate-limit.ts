@@ -33,6 +33,7 @@ export const DEFAULT_RATES: Readonly<Record<string, number>> = {
   'ssm:GetParameter': 40,
   'servicequotas:GetServiceQuota': 5,
   'sqs:SendMessage': 300,
+  'sqs:SendMessageBatch': 300,
   'sqs:ChangeMessageVisibility': 300,
 };
 /** S3's limits hold for each prefix: https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html */

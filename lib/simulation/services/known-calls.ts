@@ -23,5 +23,6 @@ export const KNOWN_CALLS: readonly string[] = [
   'sns:Publish',
   'sqs:ChangeMessageVisibility',
   'sqs:SendMessage',
+  'sqs:SendMessageBatch',
   'ssm:GetParameter',
 ];

@@ -1,4 +1,8 @@
-import type { ChangeMessageVisibilityCommandInput, SendMessageCommandInput } from '@aws-sdk/client-sqs';
+import type {
+  ChangeMessageVisibilityCommandInput,
+  SendMessageBatchCommandInput,
+  SendMessageCommandInput,
+} from '@aws-sdk/client-sqs';
 import { RUN_QUEUE_MAX_RECEIVES, RUN_QUEUE_VISIBILITY_SECONDS } from '../../contracts/launcher';
 import type { SimMs, VirtualClock } from '../core/clock';
 import type { Operations } from '../core/gateway';
@@ -43,7 +47,8 @@ export class SimQueue {
   private readonly groups = new Map<string, Group>();
   private readonly sentIds = new Map<string, SimMs>();
   private readonly byReceipt = new Map<string, Group>();
-  private count = 0;
+  /** Messages that were sent, those of equal text once. */
+  sent = 0;
   deadLetters = 0;
 
   constructor(
@@ -58,6 +63,17 @@ export class SimQueue {
       writes: true,
       key: (input: SendMessageCommandInput) => input.MessageGroupId,
       run: (input: SendMessageCommandInput, invocation) => this.send(input, invocation),
+    },
+    SendMessageBatch: {
+      latencyMs: 10,
+      knows: ['QueueUrl', 'Entries'],
+      writes: true,
+      key: ({ Entries }: SendMessageBatchCommandInput) => Entries?.[0]?.MessageGroupId,
+      run: ({ Entries = [] }: SendMessageBatchCommandInput, invocation) => {
+        if (Entries.length > 10) throw serviceError('TooManyEntriesInBatchRequest', 'More than 10 entries.', 400);
+        for (const entry of Entries) this.send({ QueueUrl: undefined, ...entry }, invocation);
+        return { Successful: Entries.map(({ Id }) => ({ Id })), Failed: [] };
+      },
     },
     ChangeMessageVisibility: {
       latencyMs: 8,
@@ -84,7 +100,7 @@ export class SimQueue {
     if (before !== undefined && now - before < DEDUPLICATION_MS) return { MessageId: once };
     this.sentIds.set(once, now);
     if (this.sentIds.size > 20_000) this.forgetIds(now);
-    const id = `m${++this.count}`;
+    const id = `m${++this.sent}`;
     const message: Message = { id, group: name, body, sentAt: now, receives: 0, receipt: '', throttledCalls: 0 };
     this.hooks.onSent(message, invocation);
     let group = this.groups.get(name);

@@ -332,3 +332,23 @@ describe('what goes wrong', () => {
     expect(() => controlDeps({})).toThrow('environment variable SLIPWAY_RUN_TABLE is not set');
   });
 });
+
+describe('a start at a time', () => {
+  const ID = 'pretrain-261121120000';
+
+  test('waits in the queue until then, as if it had joined it then', async () => {
+    const startAt = new Date(world.now() + 60 * MINUTE).toISOString();
+    await world.ask(start({ startAt }));
+    await world.ask({ action: 'start', runId: ID, confirm: true });
+    expect(await world.store.find(ID)).toMatchObject({
+      state: 'queued',
+      notBefore: Date.parse(startAt),
+      queuedAt: Date.parse(startAt),
+      reason: `waiting until ${startAt}`,
+    });
+  });
+
+  test('fails: a time that is none is refused', async () => {
+    expect(await messagesOf(start({ startAt: 'tomorrow' }))).toHaveLength(1);
+  });
+});

@@ -1,6 +1,6 @@
 import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge';
 import { PublishCommand, SNSClient } from '@aws-sdk/client-sns';
-import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { SendMessageBatchCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import type { ControlPayload } from '../../../lib/contracts/control';
 import { onRequest } from '../../../lib/handlers/control/control';
@@ -57,6 +57,10 @@ export function fakeWorld() {
   const sqs = mockClient(SQSClient);
   sqs.on(SendMessageCommand).callsFake((input) => {
     messages.push({ body: input.MessageBody, id: `m${messages.length}` });
+    return {};
+  });
+  sqs.on(SendMessageBatchCommand).callsFake(({ Entries }) => {
+    for (const { MessageBody } of Entries) messages.push({ body: MessageBody, id: `m${messages.length}` });
     return {};
   });
   const published: string[] = [];

@@ -5,6 +5,7 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   's3:HeadObject': ['s3:GetObject', 's3:ListBucket'],
   's3:HeadBucket': ['s3:ListBucket'],
   's3:ListObjectsV2': ['s3:ListBucket'],
+  'sqs:SendMessageBatch': ['sqs:SendMessage'],
   's3:ListObjectVersions': ['s3:ListBucketVersions'],
   's3:DeleteObjects': ['s3:DeleteObject', 's3:DeleteObjectVersion'],
   's3:GetBucketLifecycleConfiguration': ['s3:GetLifecycleConfiguration'],

@@ -154,6 +154,11 @@ const reconcile = (places: Places): Use[] => {
   const own = `${bucket('checkpoints')}/${TEAM_RUN}`;
   const list = ask('s3:ListBucket', bucket('checkpoints'), { 's3:prefix': `${TEAM_RUN}/` });
   return [
+    call(
+      'sqs:SendMessageBatch',
+      ask('sqs:SendMessage', places.of('LauncherRunQueue')),
+      ...asks(['kms:GenerateDataKey', 'kms:Decrypt'], places.operationsKey),
+    ),
     logs(places.of('LauncherReconcileLogs')),
     ...launcherUses(places),
     ...jobUses(places),

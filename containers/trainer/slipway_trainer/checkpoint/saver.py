@@ -42,6 +42,15 @@ class Saved:
     seconds_total: float
 
 
+@dataclass(frozen=True)
+class Staged:
+    """A copy of the state in host memory. `began_at`: by time.monotonic."""
+
+    snapshot: dict[str, Any]
+    began_at: float
+    seconds_blocked: float
+
+
 class CheckpointSaver:
     """Writes checkpoints of one run. Every rank calls every method, in the same order."""
 
@@ -61,11 +70,18 @@ class CheckpointSaver:
     def start(self, step: int, state: Mapping[str, torch.Tensor], facts: Mapping[str, Any]) -> Saved | None:
         """Copies the state and begins to write it. Returns the save before it, which it waits for."""
         before = self.wait()
+        self.write(step, self.stage(state), facts)
+        return before
+
+    def stage(self, state: Mapping[str, torch.Tensor]) -> Staged:
+        """Copies the state to the host. No save may be running."""
         began = time.monotonic()
         snapshot = self._staging.copy(dict(state))
-        blocked = time.monotonic() - began
-        self._running = self._pool.submit(self._write, step, snapshot, facts, began, blocked)
-        return before
+        return Staged(snapshot, began, time.monotonic() - began)
+
+    def write(self, step: int, staged: Staged, facts: Mapping[str, Any]) -> None:
+        """Begins to write what `stage` copied last."""
+        self._running = self._pool.submit(self._write, step, staged, facts)
 
     def finished(self) -> Saved | None:
         """The running save if it has ended meanwhile; at most once for each save."""
@@ -87,17 +103,17 @@ class CheckpointSaver:
                 raise RuntimeError(f"a checkpoint could not be written because a rank is gone: {reason}") from error
             raise CheckpointFailed(f"a checkpoint could not be written: {reason}") from error
 
-    def _write(self, step: int, snapshot: dict[str, Any], facts: Mapping[str, Any], began: float, blocked: float) -> Saved:
+    def _write(self, step: int, staged: Staged, facts: Mapping[str, Any]) -> Saved:
         folder = folder_of(step)
         dcp.save(
-            snapshot,
+            staged.snapshot,
             storage_writer=ObjectStoreWriter(self._store, folder, facts, self._rank),
             planner=DefaultSavePlanner(),
             process_group=self._group,
         )
         if self._rank == 0:
             self._tidy()
-        return Saved(step, f"{self._store.uri}/{folder}", blocked, time.monotonic() - began)
+        return Saved(step, f"{self._store.uri}/{folder}", staged.seconds_blocked, time.monotonic() - staged.began_at)
 
     def _tidy(self) -> None:
         """Deletes what `keep` no longer asks for. A refusal shows at the first deletion, not silently as a growing bill."""

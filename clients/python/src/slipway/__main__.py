@@ -1,0 +1,174 @@
+"""`python -m slipway VERB`: the verbs of the command line that need no Node, with its texts and exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from ._display import status_text, text_table
+from .environment import Environment
+from .errors import Refused, SlipwayError, UsageError
+
+_RUN_FAILED, _INTERRUPTED = 4, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one verb and returns its exit code."""
+    arguments = _parser().parse_args(argv)
+    try:
+        name = arguments.environment or os.environ.get("SLIPWAY_ENVIRONMENT")
+        if not name:
+            raise UsageError("--environment: must be given, got nothing; name an environment, or set SLIPWAY_ENVIRONMENT")
+        verb: Callable[[Environment, argparse.Namespace], int] = arguments.verb
+        return verb(Environment(name, region=arguments.region), arguments)
+    except Refused as refusal:
+        if arguments.json:
+            _print_json({"ok": False, "issues": refusal.issues})
+        else:
+            for issue in refusal.issues:
+                print(f"{issue['level']}: {issue['message']} [{issue['rule']}]", file=sys.stderr)
+        return refusal.exit_code
+    except SlipwayError as error:
+        print(f"slipway: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+
+
+def _print_json(document: object) -> None:
+    print(json.dumps(document, indent=2))
+
+
+def _validate(env: Environment, a: argparse.Namespace) -> int:
+    issues = env.validate(a.file, set=_pairs(a.set))
+    ok = not any(issue["level"] == "error" for issue in issues)
+    if a.json:
+        _print_json({"ok": ok, "issues": issues})
+    for issue in () if a.json else issues:
+        print(f"{a.file}: {issue['level']}: {issue['message']} [{issue['rule']}]", file=sys.stderr)
+    return 0 if ok else 1
+
+
+def _plan(env: Environment, a: argparse.Namespace) -> int:
+    plan = env.plan(a.file, set=_pairs(a.set))
+    _print_json(plan) if a.json else print(plan)
+    return 1 if plan["fits"] == "oom" else 0
+
+
+def _launch(env: Environment, a: argparse.Namespace) -> int:
+    run = env.launch(
+        a.file,
+        code=a.code,
+        set=_pairs(a.set),
+        accept_unknown_price=a.accept_unknown_price,
+        run_id=a.run_id,
+        client_request_id=a.client_request_id,
+    )
+    status = run.wait() if a.wait else run.status()
+    _print_json(status) if a.json else print(status_text(status))
+    return _RUN_FAILED if a.wait and status["state"] != "completed" else 0
+
+
+def _status(env: Environment, a: argparse.Namespace) -> int:
+    run = env.run(a.run)
+    status = run.wait() if a.wait else run.status()
+    _print_json(status) if a.json else print(status_text(status))
+    return _RUN_FAILED if a.wait and status["state"] != "completed" else 0
+
+
+def _list(env: Environment, a: argparse.Namespace) -> int:
+    runs = env.runs()
+    if a.json:
+        _print_json({"runs": runs})
+    else:
+        rows = [(run["runId"], run["state"], run["step"] or "-", run["committedStep"] or "-", run["reason"]) for run in runs]
+        print(text_table(("run", "state", "step", "committed", "reason"), rows) if rows else "no runs yet")
+    return 0
+
+
+def _logs(env: Environment, a: argparse.Namespace) -> int:
+    for line in env.run(a.run).logs(follow=a.follow):
+        print(json.dumps(line) if a.json else f"{line['at']} {line['host']} {line['message']}", flush=True)
+    return 0
+
+
+def _events(env: Environment, a: argparse.Namespace) -> int:
+    for line in env.run(a.run).timeline():
+        print(json.dumps(line) if a.json else f"{line['at'][:19].replace('T', ' ')}  {line['what']:20}  {line['text']}")
+    return 0
+
+
+def _stop(env: Environment, a: argparse.Namespace) -> int:
+    env.run(a.run).stop()
+    if a.json:
+        _print_json({"runId": a.run, "desiredState": "stop"})
+    return 0
+
+
+def _resume(env: Environment, a: argparse.Namespace) -> int:
+    env.run(a.run).resume()
+    if a.json:
+        _print_json({"runId": a.run, "desiredState": "run"})
+    return 0
+
+
+def _report(env: Environment, a: argparse.Namespace) -> int:
+    env.run(a.run).report(a.html)
+    print(f"wrote {a.html}", file=sys.stderr)
+    return 0
+
+
+def _pairs(given: Sequence[str] | None) -> dict[str, object]:
+    """`path=value` as the client takes it; the value is JSON where it is, else text."""
+    pairs: dict[str, object] = {}
+    for text in given or ():
+        path, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError(f"--set: must be path=value, got {text}; write for example --set compute.instanceCount=2")
+        try:
+            pairs[path] = json.loads(value)
+        except ValueError:
+            pairs[path] = value
+    return pairs
+
+
+def _parser() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--environment", help="environment, environment/team, or a descriptor file (.json)")
+    common.add_argument("--region", help="region; default: that of the AWS configuration")
+    common.add_argument("--json", action="store_true", help="print one JSON document on stdout")
+    parser = argparse.ArgumentParser(prog="python -m slipway", description="LLM training on Amazon SageMaker training jobs")
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
+
+    def add(name: str, does: str, verb: Callable[[Environment, argparse.Namespace], int], target: str) -> argparse.ArgumentParser:
+        added = verbs.add_parser(name, help=does, description=does, parents=[common])
+        added.set_defaults(verb=verb)
+        if target:
+            added.add_argument(target)
+        if target == "file":
+            added.add_argument("--set", action="append", metavar="PATH=VALUE", help="override of an option (repeatable)")
+        return added
+
+    add("validate", "check a run file against every rule", _validate, "file")
+    add("plan", "memory fit, step time, hours and dollars", _plan, "file")
+    launch = add("launch", "upload the code and submit a run", _launch, "file")
+    launch.add_argument("--code", help="folder of own code; default: code.source of the file")
+    launch.add_argument("--run-id", help="run id; default: <name>-<yymmddhhmmss>")
+    launch.add_argument("--client-request-id", help="the same id again finds the run of the first launch")
+    launch.add_argument("--accept-unknown-price", action="store_true", help="go on where nobody knows the price")
+    launch.add_argument("--wait", action="store_true", help="follow the run until it ends")
+    add("status", "state, attempts, step and spend", _status, "run").add_argument("--wait", action="store_true")
+    add("list", "the runs of the team", _list, "")
+    add("logs", "lines of all attempts and hosts", _logs, "run").add_argument("--follow", action="store_true")
+    add("events", "decisions, attempts, commits and notices", _events, "run")
+    add("stop", "save a checkpoint and stop", _stop, "run")
+    add("resume", "continue from the newest committed checkpoint", _resume, "run")
+    add("report", "one page about a run", _report, "run").add_argument("--html", required=True)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

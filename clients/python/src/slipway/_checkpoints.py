@@ -1,0 +1,69 @@
+"""Committed checkpoints of a run, read from its prefix."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, TypedDict, Union
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from .errors import ServiceError
+
+_MARKER = re.compile(r"^step-(\d+)/COMMITTED\.json$")
+
+
+class Checkpoint(TypedDict):
+    """One COMMITTED.json, and whether all that it lists is there."""
+
+    step: int
+    attempt: Union[int, None]
+    uri: str
+    savedAt: Union[str, None]
+    objects: int
+    sizeBytes: int
+    worldSize: Union[int, None]
+    isComplete: bool
+
+
+def committed_checkpoints(client: Any, descriptor: dict[str, Any], run_id: str) -> list[Checkpoint]:
+    """By step, from one listing and one read each."""
+    bucket = descriptor["checkpointBucket"]
+    prefix = f"runs/{descriptor['team']}/{run_id}/"
+    try:
+        sizes = _sizes_below(client, bucket, prefix)
+        markers = {name: _read(client, bucket, prefix + name) for name in sizes if _MARKER.match(name)}
+    except (BotoCoreError, ClientError) as error:
+        raise ServiceError(f"listing s3://{bucket}/{prefix}: failed, got {error}; check your permissions") from error
+    found = (_checkpoint(name, text, f"s3://{bucket}/{prefix}", sizes) for name, text in markers.items())
+    return sorted((each for each in found if each is not None), key=lambda each: each["step"])
+
+
+def _sizes_below(client: Any, bucket: str, prefix: str) -> dict[str, int]:
+    pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+    return {item["Key"][len(prefix) :]: item["Size"] for page in pages for item in page.get("Contents", [])}
+
+
+def _read(client: Any, bucket: str, key: str) -> str:
+    return str(client.get_object(Bucket=bucket, Key=key)["Body"].read().decode())
+
+
+def _checkpoint(name: str, text: str, place: str, sizes: dict[str, int]) -> Checkpoint | None:
+    """A marker that cannot be read makes no checkpoint."""
+    folder = name.rpartition("/")[0] + "/"
+    try:
+        marker = json.loads(text)
+        objects = [(str(item["key"]), int(item["bytes"])) for item in marker["objects"]]
+        step = int(marker["step"])
+    except (ValueError, KeyError, TypeError):
+        return None
+    return Checkpoint(
+        step=step,
+        attempt=marker.get("attempt"),
+        uri=place + folder,
+        savedAt=marker.get("savedAt"),
+        objects=len(objects),
+        sizeBytes=sum(size for _, size in objects),
+        worldSize=marker.get("worldSize"),
+        isComplete=all(sizes.get(folder + key) == size for key, size in objects),
+    )

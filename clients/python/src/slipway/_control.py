@@ -1,0 +1,46 @@
+"""Calls of a team's control alias."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from .errors import Refused, ServiceError, UsageError
+
+
+class Control:
+    """Invokes the control alias of one environment and team."""
+
+    def __init__(self, client: Any, descriptor: dict[str, Any]) -> None:
+        self._client = client
+        self._name = f"{descriptor['name']}/{descriptor['team']}"
+        alias = descriptor.get("controlAliasArn")
+        if not alias:
+            raise UsageError(
+                f"environment: must have a launcher, got {self._name} without controlAliasArn; deploy it with one"
+            )
+        self._alias = str(alias)
+
+    def call(self, action: str, **payload: Any) -> dict[str, Any]:
+        """The answer to one request. Raises Refused with its issues, or ServiceError."""
+        request = {"action": action, **{key: value for key, value in payload.items() if value is not None}}
+        try:
+            response = self._client.invoke(FunctionName=self._alias, Payload=json.dumps(request).encode())
+        except (BotoCoreError, ClientError) as error:
+            raise ServiceError(f"calling the launcher of {self._name}: failed, got {error}; try again") from error
+        text = response["Payload"].read().decode()
+        if response.get("FunctionError"):
+            raise ServiceError(f"the launcher of {self._name}: failed, got {_message(text)}; see its log")
+        answer: dict[str, Any] = json.loads(text)
+        if not answer.get("ok"):
+            raise Refused(answer.get("issues", []))
+        return answer
+
+
+def _message(text: str) -> str:
+    try:
+        return str(json.loads(text)["errorMessage"])
+    except (ValueError, KeyError, TypeError):
+        return text

@@ -1,0 +1,98 @@
+"""What notebooks and terminals show."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .types import Issue, Status
+
+_CHART_WIDTH, _CHART_HEIGHT = 320, 60
+
+
+class IssueList(list[Issue]):
+    """Findings, drawn as a table in a notebook."""
+
+    def _repr_html_(self) -> str:
+        rows = [(issue["level"], issue["path"], issue["message"], issue["rule"]) for issue in self]
+        return _table(("level", "option", "message", "rule"), rows) if rows else "valid"
+
+
+class PlanView(dict[str, Any]):
+    """The numbers of a plan, drawn as a table in a notebook and as lines on a terminal."""
+
+    def _rows(self) -> list[tuple[str, str]]:
+        memory = self["memoryGiB"]
+        usd = (self.get("usd") or {}).get("onDemand")
+        return [
+            ("memory", f"{self['fits']}: {memory['total']:.1f} of {memory['available']:.1f} GiB a GPU"),
+            ("step", f"{self['stepSeconds']:.2f} s"),
+            ("speed", f"{self['tokensPerSecondPerGpu']:.0f} tokens/s and GPU, MFU {100 * self['mfu']:.0f} %"),
+            ("time", "-" if self.get("wallHours") is None else f"{self['wallHours']:.1f} h"),
+            ("cost", "-" if usd is None else f"${usd:,.0f} on demand"),
+        ]
+
+    def _repr_html_(self) -> str:
+        return _table(("plan", ""), self._rows())
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:8}{value}" for name, value in self._rows())
+
+
+def progress_line(status: Status) -> str:
+    """One line about a run that moves."""
+    parts: list[str] = [status["state"]]
+    attempt = status.get("attempt") or len(status["attempts"])
+    if attempt:
+        parts.append(f"attempt {attempt}")
+    if status["step"] is not None:
+        parts.append(f"step {status['step']}")
+    if status["committedStep"] is not None:
+        parts.append(f"committed {status['committedStep']}")
+    reason = f" ({status['reason']})" if status["reason"] else ""
+    return f"{status['runId']}: {', '.join(parts)}{reason}"
+
+
+def status_html(status: Status, losses: Sequence[float]) -> str:
+    """A line and a small chart of the loss."""
+    return f"<div>{html.escape(progress_line(status))}</div>{_chart(losses)}"
+
+
+def _chart(values: Sequence[float]) -> str:
+    if len(values) < 2:
+        return ""
+    low, high = min(values), max(values)
+    span = (high - low) or 1.0
+    points = " ".join(
+        f"{i * _CHART_WIDTH / (len(values) - 1):.1f},{_CHART_HEIGHT * (1 - (value - low) / span):.1f}"
+        for i, value in enumerate(values)
+    )
+    return (
+        f'<svg width="{_CHART_WIDTH}" height="{_CHART_HEIGHT}" role="img" aria-label="loss">'
+        f'<polyline fill="none" stroke="currentColor" points="{points}"/></svg>'
+    )
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    def cells(row: Sequence[object], tag: str) -> str:
+        return "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in row)
+
+    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
+    return f"<table><thead><tr>{cells(head, 'th')}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def text_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Columns for a terminal."""
+    lines = [[str(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+
+def status_text(status: Mapping[str, Any]) -> str:
+    """One run on a terminal, its attempts below."""
+    lines = [progress_line(status)]  # type: ignore[arg-type]
+    for attempt in status["attempts"]:
+        steps = "-" if attempt["lastStep"] is None else f"{attempt['firstStep'] or '?'}-{attempt['lastStep']}"
+        lines.append(f"  {attempt['trainingJobName']}  {attempt['status']}  steps {steps}  {attempt['reason']}".rstrip())
+    return "\n".join(lines)

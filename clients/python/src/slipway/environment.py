@@ -1,0 +1,230 @@
+"""A deployed environment as a team sees it."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import os
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Union, cast
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from ._archive import Archive, archive_folder
+from ._control import Control
+from ._display import IssueList, PlanView
+from .errors import Refused, ServiceError, UsageError
+from .run import Run
+from .types import Issue, RunFile, Status
+
+#: A path, the text of a run file, or its options as a dict.
+RunSource = Union[str, "os.PathLike[str]", RunFile, Mapping[str, Any]]
+
+_UPLOAD_TRIES = 3
+_UPLOAD_SECONDS = 600
+
+
+class Environment:
+    """An environment and team: `research`, `research/nlp`, or the path of a descriptor that ends in .json.
+
+    `region` defaults to that of the session, `session` to a new boto3 session. Raises UsageError where there is no such environment, and
+    ServiceError where it cannot be read.
+    """
+
+    def __init__(self, name: str, region: str | None = None, session: boto3.session.Session | None = None) -> None:
+        self._session: Any = session or boto3.session.Session()
+        self.descriptor = _descriptor(name, region, self._session)
+        self.region: str = region or str(self.descriptor["region"])
+        self._control = Control(self._client("lambda"), self.descriptor)
+
+    def __repr__(self) -> str:
+        return f"Environment('{self.name}/{self.team}', region='{self.region}')"
+
+    @property
+    def name(self) -> str:
+        """Name of the environment."""
+        return str(self.descriptor["name"])
+
+    @property
+    def team(self) -> str:
+        """Team that the caller acts for."""
+        return str(self.descriptor["team"])
+
+    def validate(self, run: RunSource, set: Mapping[str, object] | None = None) -> list[Issue]:
+        """Every finding of schema and rules, in the environment; an error among them would refuse the launch."""
+        answer = self._control.call("validate", runFile=_text_of(run), overrides=_overrides(set))
+        return IssueList(answer["issues"])
+
+    def plan(self, run: RunSource, set: Mapping[str, object] | None = None) -> PlanView:
+        """The numbers of `slipway plan --json`. Raises Refused where the run is not valid or not plannable."""
+        answer = self._control.call("plan", runFile=_text_of(run), overrides=_overrides(set))
+        return PlanView(answer["plan"])
+
+    def launch(
+        self,
+        run: RunSource,
+        *,
+        code: str | os.PathLike[str] | None = None,
+        set: Mapping[str, object] | None = None,
+        accept_unknown_price: bool = False,
+        run_id: str | None = None,
+        at: datetime.datetime | None = None,
+        client_request_id: str | None = None,
+    ) -> Run:
+        """Launches a run and returns it, queued. Raises Refused with the issues.
+
+        `code` is the folder of own code; by default `code.source` of the run file, relative to it. The same `client_request_id` again finds
+        the run of the first call instead of launching another one. `at` (with a time zone) is the earliest start.
+        """
+        text, overrides = _text_of(run), _overrides(set)
+        archive, code_digest = self._code_of(run, text, overrides, code)
+        intent = self._control.call(
+            "start",
+            runFile=text,
+            overrides=overrides,
+            code=code_digest,
+            clientRequestId=client_request_id or str(uuid.uuid4()),
+            runId=run_id,
+            startAt=_iso(at),
+            acceptsUnknownPrice=accept_unknown_price,
+        )
+        for upload in intent["uploads"]:
+            if archive is None or upload["sha256"] != archive.sha256:
+                raise ServiceError(
+                    f"uploading {upload['key']}: the launcher asked for a digest that was not sent; try again"
+                )
+            _put(upload, archive.content)
+        self._control.call("start", runId=intent["runId"], confirm=True)
+        return self.run(str(intent["runId"]))
+
+    def run(self, run_id: str) -> Run:
+        """A run of the team by its id; nothing is called until it is asked for something."""
+        return Run(run_id, self._control, self._session, self.descriptor, self.region)
+
+    def runs(self, limit: int = 50) -> list[Status]:
+        """The newest runs of the team, newest last."""
+        return cast("list[Status]", self._control.call("list", limit=limit)["runs"])
+
+    def _client(self, service: str) -> Any:
+        return self._session.client(service, region_name=self.region)
+
+    def _code_of(
+        self, run: RunSource, text: str, overrides: list[str], code: str | os.PathLike[str] | None
+    ) -> tuple[Archive | None, dict[str, object] | None]:
+        """The archive of a local folder, and what `start` is told of the code."""
+        source = os.fspath(code) if code is not None else self._code_source(text, overrides)
+        if source is None or source in ("builtin", "builtin-tokenize"):
+            return None, None
+        if source.startswith("s3://"):
+            return None, self._digest_in_s3(source)
+        folder = Path(source) if code is not None else _folder_of(run) / source
+        if not folder.is_dir():
+            raise UsageError(f"code.source: must be a folder that exists, got {folder}; give code= or correct the file")
+        archive = archive_folder(folder)
+        return archive, {"sha256": archive.sha256, "bytes": len(archive.content)}
+
+    def _code_source(self, text: str, overrides: list[str]) -> str | None:
+        """`code.source`, read by the launcher: the client brings no YAML parser."""
+        answer = self._control.call("validate", runFile=text, overrides=overrides)
+        if not answer["isValid"]:
+            raise Refused(answer["issues"])
+        return cast("str | None", answer["codeSource"])
+
+    def _digest_in_s3(self, source: str) -> dict[str, object]:
+        bucket, _, key = source.removeprefix("s3://").partition("/")
+        digest, size = hashlib.sha256(), 0
+        try:
+            for chunk in self._client("s3").get_object(Bucket=bucket, Key=key)["Body"].iter_chunks(1 << 20):
+                digest.update(chunk)
+                size += len(chunk)
+        except (BotoCoreError, ClientError) as error:
+            raise ServiceError(f"reading code.source {source}: failed, got {error}; check the address") from error
+        return {"sha256": digest.hexdigest(), "bytes": size}
+
+
+def _descriptor(name: str, region: str | None, session: Any) -> dict[str, Any]:
+    if name.endswith(".json"):
+        return cast("dict[str, Any]", json.loads(_read(name)))
+    environment, _, team = name.partition("/")
+    client = session.client("ssm", region_name=region)
+    teams = [team] if team else _teams(client, environment)
+    if len(teams) != 1:
+        known = " or ".join(f"{environment}/{each}" for each in teams) or "an environment that is deployed here"
+        raise UsageError(f"environment: must name one team, got {name}; use {known}")
+    value = _parameter(client, f"/slipway/environments/{environment}/{teams[0]}")
+    if value is None:
+        raise UsageError(f"environment: must be one that is deployed in {client.meta.region_name}, got {name}; check it")
+    return cast("dict[str, Any]", json.loads(value))
+
+
+def _teams(client: Any, environment: str) -> list[str]:
+    names = _parameter(client, f"/slipway/environments/{environment}")
+    return sorted(names.split(",")) if names else []
+
+
+def _parameter(client: Any, name: str) -> str | None:
+    try:
+        return str(client.get_parameter(Name=name)["Parameter"]["Value"])
+    except client.exceptions.ParameterNotFound:
+        return None
+    except (BotoCoreError, ClientError) as error:
+        raise ServiceError(f"reading {name}: failed, got {error}; check credentials and region") from error
+
+
+def _is_path(run: RunSource) -> bool:
+    if isinstance(run, os.PathLike):
+        return True
+    return isinstance(run, str) and "\n" not in run and run.endswith((".yaml", ".yml", ".json"))
+
+
+def _text_of(run: RunSource) -> str:
+    if _is_path(run):
+        return _read(cast("str | os.PathLike[str]", run))
+    # JSON is YAML.
+    return run if isinstance(run, str) else json.dumps(run)
+
+
+def _folder_of(run: RunSource) -> Path:
+    return Path(cast("str | os.PathLike[str]", run)).resolve().parent if _is_path(run) else Path.cwd()
+
+
+def _read(path: str | os.PathLike[str]) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{os.fspath(path)}: must be a readable file, got {error.strerror}; check the path") from error
+
+
+def _iso(at: datetime.datetime | None) -> str | None:
+    if at is None:
+        return None
+    if at.tzinfo is None:
+        raise UsageError(f"at: must have a time zone, got {at}; give tzinfo, for example datetime.timezone.utc")
+    return at.astimezone(datetime.timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _overrides(given: Mapping[str, object] | None) -> list[str]:
+    return [f"{path}={json.dumps(value)}" for path, value in (given or {}).items()]
+
+
+def _put(upload: Mapping[str, Any], content: bytes) -> None:
+    """Uploads to a presigned URL. The URL is a credential: only the key is named."""
+    failure = ""
+    for _ in range(_UPLOAD_TRIES):
+        request = urllib.request.Request(upload["url"], data=content, headers=upload["headers"], method="PUT")
+        # urllib would add a type that was not signed.
+        request.add_unredirected_header("Content-Type", "")
+        try:
+            with urllib.request.urlopen(request, timeout=_UPLOAD_SECONDS):
+                return
+        except urllib.error.HTTPError as error:
+            failure = f"HTTP {error.code}"
+        except (urllib.error.URLError, TimeoutError) as error:
+            failure = str(getattr(error, "reason", error))
+    raise ServiceError(f"uploading {upload['key']}: failed {_UPLOAD_TRIES} times, got {failure}; try again")

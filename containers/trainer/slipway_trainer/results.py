@@ -1,0 +1,78 @@
+"""What came of each step: whether its loss is one to go on with, and its progress line."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from slipway_trainer import exits, progress
+from slipway_trainer.continuation import Continuation
+from slipway_trainer.saves import Saves
+from slipway_trainer.settings import RunSettings
+from slipway_trainer.tally import Asked, Tally
+from slipway_trainer.trackers import Tracker, log_all
+from slipway_trainer.world import World
+
+RECENT_LOSSES = 50
+
+
+@dataclass(frozen=True)
+class Launched:
+    """A step on its way. `seconds`: that it took; None where only its end on the device will tell."""
+
+    step: int
+    asked: Asked
+    rate: float
+    data_seconds: float
+    seconds: float | None
+
+
+class StepResults:
+    """The results of one run's steps, on one rank, in their order."""
+
+    def __init__(
+        self, settings: RunSettings, world: World, saves: Saves, continuation: Continuation, trackers: Sequence[Tracker]
+    ) -> None:
+        self._settings, self._world, self._saves = settings, world, saves
+        self._continuation, self._trackers = continuation, trackers
+        self._recent: list[float] = []
+
+    def take(self, launched: Launched, found: Tally, seconds: float) -> None:
+        """Says the step. Raises LossFailed, on every rank, for a loss that ends the run."""
+        self._check(launched.step, found)
+        is_last = launched.step == self._settings.training.steps
+        if self._world.rank == 0 and (is_last or launched.step % self._settings.arguments.log_every_steps == 0):
+            self._say(launched, found, seconds)
+
+    def _check(self, step: int, found: Tally) -> None:
+        """No update followed a step that was not finite, and no step since a spike has reached a checkpoint: each is read before a save."""
+        if not math.isfinite(found.loss) or not math.isfinite(found.norm):
+            raise exits.LossFailed(f"step {step}: loss {found.loss} and gradient norm {found.norm} must be finite")
+        factor = self._settings.arguments.loss_spike_factor
+        if factor and len(self._recent) == RECENT_LOSSES and found.loss > factor * sum(self._recent) / RECENT_LOSSES:
+            reason = f"step {step}: loss {found.loss:.4f} is more than {factor} times its recent mean"
+            if self._settings.arguments.loss_policy != "alert":
+                raise exits.LossFailed(reason)
+            if self._world.rank == 0:
+                progress.say("loss", step=step, reason=reason)
+        self._recent = (self._recent + [found.loss])[-RECENT_LOSSES:]
+
+    def _say(self, launched: Launched, found: Tally, seconds: float) -> None:
+        settings, world = self._settings, self._world
+        memory = None
+        if world.device.type == "cuda":
+            memory = round(torch.cuda.max_memory_reserved(world.device) / 2**30, 2)
+        fields = dict(
+            step=launched.step,
+            loss=found.loss,
+            tokens=self._continuation.tokens(launched.step),
+            **progress.step_numbers(settings.architecture, settings.training, world.ranks, seconds, world.device_name),
+            learningRate=launched.rate,
+            gradientNorm=found.norm,
+            dataSeconds=round(launched.data_seconds, 4),
+            saveBlockedSeconds=round(self._saves.take_blocked_seconds(), 3),
+            memoryGiB=memory,
+        )
+        progress.say("step", **fields)
+        log_all(self._trackers, launched.step, fields)

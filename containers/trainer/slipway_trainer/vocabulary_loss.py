@@ -1,0 +1,106 @@
+"""Cross entropy over a vocabulary that is split over ranks: nobody has the logits of all words, and of its own only those of one piece of
+the sequence at a time (Megatron-LM's vocabulary-parallel loss, arXiv 1909.08053 section 3, in pieces).
+
+Shape suffixes as in loss.py; S the positions and W the words of the vocabulary that a rank holds.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from slipway_trainer.tensor_parallel import TensorParallel
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Of one piece: the summed loss, and the gradient of this rank's logits where it is asked for."""
+
+    total: Tensor
+    to_logits_TW: Tensor | None
+
+
+class VocabularyLoss(torch.autograd.Function):
+    """The summed loss of a linear head of which each rank has some words. Gradients are taken in the forward pass, where logits are."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x_BSD: Tensor, weight_WD: Tensor, targets_BL: Tensor, words: int, tensor: TensorParallel, chunks: int, z_weight: float
+    ) -> Tensor:
+        wants_x, wants_weight = ctx.needs_input_grad[:2]
+        x_BLD = gathered_positions(x_BSD, tensor)
+        first = _first_word(words, tensor)
+        total = x_BLD.new_zeros((), dtype=torch.float32)
+        to_x, to_weight_WD = [], torch.zeros_like(weight_WD) if wants_weight else None
+        for x_BCD, targets_BC in zip(x_BLD.chunk(chunks, dim=1), targets_BL.chunk(chunks, dim=1), strict=True):
+            x_TD = x_BCD.flatten(0, 1)
+            piece = _piece(F.linear(x_TD, weight_WD), targets_BC.flatten() - first, tensor, z_weight, wants_x or wants_weight)
+            total += piece.total
+            if piece.to_logits_TW is not None:
+                to_logits_TW = piece.to_logits_TW.to(weight_WD.dtype)
+                to_x.append((to_logits_TW @ weight_WD).view_as(x_BCD))
+                if to_weight_WD is not None:
+                    to_weight_WD += to_logits_TW.t() @ x_TD
+        # Of the words of all ranks together, for the positions of this one.
+        to_x_BSD = scattered_positions(torch.cat(to_x, dim=1), tensor) if to_x else None
+        ctx.save_for_backward(to_x_BSD, to_weight_WD)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, scale: Tensor) -> tuple[Tensor | None, ...]:
+        scaled = [None if found is None else found * scale.to(found.dtype) for found in ctx.saved_tensors]
+        return *scaled, None, None, None, None, None
+
+
+def _first_word(words: int, tensor: TensorParallel) -> int:
+    """The number of this rank's first word. DTensor gives all ranks but the last ones as many as the first."""
+    return tensor.rank * -(-words // tensor.ranks)
+
+
+def head_loss(
+    head: nn.Module, x_BSD: Tensor, targets_BL: Tensor, tensor: TensorParallel, chunks: int, z_weight: float
+) -> Tensor:
+    """The summed loss of a head whose matrix is split over the ranks."""
+    words, weight_WD = head.weight.size(0), head.weight.to_local()
+    return VocabularyLoss.apply(x_BSD, weight_WD, targets_BL, words, tensor, chunks, z_weight)
+
+
+def _piece(logits_TW: Tensor, words_T: Tensor, tensor: TensorParallel, z_weight: float, wants_gradient: bool) -> _Piece:
+    """`words_T`: targets, counted from this rank's first word."""
+    logits_TW = logits_TW.float()
+    peak_T = logits_TW.amax(dim=-1)
+    dist.all_reduce(peak_T, op=dist.ReduceOp.MAX, group=tensor.group)
+    shifted_TW = logits_TW - peak_T[:, None]
+    is_here_T = (words_T >= 0) & (words_T < logits_TW.size(1))
+    words_T1 = words_T.clamp(0, logits_TW.size(1) - 1)[:, None]
+    picked_T = shifted_TW.gather(1, words_T1).squeeze(1).where(is_here_T, 0.0)
+    probabilities_TW = shifted_TW.exp_()
+    # One sum for the denominators and for the logits of targets, which one rank has.
+    both_2T = torch.stack((probabilities_TW.sum(dim=-1), picked_T))
+    dist.all_reduce(both_2T, group=tensor.group)
+    sums_T, targets_T = both_2T
+    log_partition_T = sums_T.log() + peak_T
+    total = (sums_T.log() - targets_T).sum() + z_weight * log_partition_T.pow(2).sum()
+    if not wants_gradient:
+        return _Piece(total, None)
+    probabilities_TW.mul_(((1.0 + 2.0 * z_weight * log_partition_T) / sums_T)[:, None])
+    probabilities_TW.scatter_add_(1, words_T1, -is_here_T.float()[:, None])
+    return _Piece(total, probabilities_TW)
+
+
+def gathered_positions(x_BSD: Tensor, tensor: TensorParallel) -> Tensor:
+    """The positions of all ranks, in order."""
+    parts = x_BSD.new_empty((tensor.ranks, *x_BSD.shape))
+    dist.all_gather_into_tensor(parts.flatten(0, 1), x_BSD.contiguous(), group=tensor.group)
+    return parts.transpose(0, 1).flatten(1, 2)
+
+
+def scattered_positions(x_BLD: Tensor, tensor: TensorParallel) -> Tensor:
+    """The sum over all ranks, of this rank's positions."""
+    parts = torch.stack(x_BLD.chunk(tensor.ranks, dim=1))
+    own_BSD = torch.empty_like(parts[0])
+    dist.reduce_scatter_tensor(own_BSD, parts.flatten(0, 1), group=tensor.group)
+    return own_BSD

@@ -1,0 +1,27 @@
+import { type DataPlan, planData } from '../planner/data-plan';
+import { type PlanFacts, planRun, type RunPlan } from '../planner/plan-run';
+import type { Issue } from '../spec/issue';
+import type { RunSpec } from '../spec/run-spec';
+import { type SizePlan, sizePlans } from './plan-sizes';
+import { type SpareValues, spareValues } from './plan-spares';
+
+/** What `slipway plan --json` prints, and what control answers to the same question. */
+export type PlanDocument = RunPlan & {
+  spares: SpareValues;
+  /** Of an elastic run, largest first. @default - the run has one size */
+  sizes?: SizePlan[];
+  /** How the training data should lie and be read. @default - the run names no data */
+  data?: DataPlan;
+};
+
+/** The whole plan of a run, or the issues that keep it from being made. */
+export function planDocument(run: RunSpec, facts: PlanFacts): PlanDocument | Issue[] {
+  const plan = planRun(run, facts);
+  if (Array.isArray(plan)) return plan;
+  const sizes = sizePlans(run, facts);
+  const data = dataOf(run, plan);
+  return { ...plan, spares: spareValues(run, plan), ...(sizes.length > 0 && { sizes }), ...(data && { data }) };
+}
+
+const dataOf = (run: RunSpec, { tokensPerSecond, tokens, layout }: RunPlan): DataPlan | undefined =>
+  planData(run, { tokensPerSecond, tokens, dataRanks: layout.shard * layout.replicate });

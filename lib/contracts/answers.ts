@@ -1,0 +1,133 @@
+import { z } from 'zod';
+
+/**
+ * What the command line prints with `--json`, as JSON Schemas: schema/answers.schema.json and the types of the Python client are generated from
+ * here, and tests hold real answers to them. A document may get more members later; one that is here stays.
+ */
+const text = z.string();
+const number = z.number();
+const whole = z.int();
+const orNull = <T extends z.ZodType>(type: T) => z.union([type, z.null()]);
+const time = text.meta({ description: 'ISO 8601, UTC' });
+
+const issue = z.object({
+  rule: text.meta({ description: 'id of the rule; docs/rules has a page for each' }),
+  level: z.enum(['error', 'warning', 'info']),
+  path: text.meta({ description: "option in the run file's own words; '' is the whole file" }),
+  message: text,
+});
+
+const quota = z.object({
+  code: text,
+  name: text,
+  needed: number,
+  limit: orNull(number),
+  inUse: orNull(number),
+  verdict: z.enum(['enough', 'short', 'unknown']),
+});
+
+const attempt = z.object({
+  trainingJobName: text,
+  status: text,
+  secondaryStatus: text,
+  firstStep: orNull(whole),
+  lastStep: orNull(whole),
+  reason: text,
+  startedAt: orNull(time),
+  endedAt: orNull(time),
+  instanceCount: whole.optional(),
+});
+
+const runState = z.enum([
+  'queued',
+  'submitting',
+  'pending',
+  'running',
+  'stopping',
+  'resuming',
+  'completed',
+  'failed',
+  'stopped',
+]);
+
+const timelineLine = z.object({ at: time, what: text, text, evidence: z.record(text, z.unknown()) });
+
+const status = z.object({
+  runId: text,
+  name: text,
+  team: text,
+  state: runState,
+  desiredState: z.enum(['run', 'stop']),
+  reason: text,
+  attempt: orNull(whole).optional().meta({ description: 'number of the newest attempt' }),
+  attempts: z.array(attempt),
+  committedStep: orNull(whole).meta({ description: 'step of the newest committed checkpoint' }),
+  step: orNull(whole),
+  stepAt: orNull(time).optional(),
+  loss: orNull(number),
+  goodput: orNull(number).meta({ description: 'share of the time in steps that were kept; null in list' }),
+  spendUsd: orNull(number),
+  spareInstances: z.object({ left: orNull(whole), of: whole }).optional(),
+  queuePosition: orNull(whole),
+  handOver: z.object({ why: z.enum(['preempted', 'resized']), at: time, isRead: z.boolean() }).optional(),
+  timeline: z.array(timelineLine).optional(),
+  timelineOmitted: whole.optional(),
+});
+
+const plan = z.looseObject({
+  fits: z.enum(['fits', 'tight', 'oom']),
+  memoryGiB: z.looseObject({ total: number, available: number }),
+  stepSeconds: number,
+  tokensPerSecond: number,
+  tokensPerSecondPerGpu: number,
+  modelTflopsPerGpu: number,
+  hardwareTflopsPerGpu: number,
+  mfu: number,
+  parameters: number,
+  activeParameters: number.optional(),
+  steps: orNull(whole),
+  tokens: orNull(number),
+  hours: orNull(number).meta({ description: 'training without failures' }),
+  wallHours: orNull(number).meta({ description: 'with saves, failures and restarts' }),
+  usd: z.looseObject({ onDemand: orNull(number) }),
+  goodput: number,
+  gpus: whole,
+});
+
+/** By name, the document of each verb; `event` and `logLine` are one line each. */
+export const ANSWERS = {
+  issue,
+  validation: z.object({ ok: z.boolean(), issues: z.array(issue.extend({ file: text.optional() })) }),
+  refusal: z.object({ ok: z.literal(false), issues: z.array(issue), quota: z.array(quota).optional() }),
+  plan,
+  launched: z.object({
+    runId: text,
+    state: runState,
+    queuePosition: orNull(whole),
+    trainingJobName: orNull(text),
+    trainingJobArn: orNull(text),
+  }),
+  status,
+  runList: z.object({ runs: z.array(status) }),
+  changed: z.object({ runId: text, desiredState: z.enum(['run', 'stop']), state: runState.optional() }),
+  event: timelineLine.extend({ runId: text }),
+  logLine: z.object({ at: time, attempt: whole, host: text, message: text }),
+  imported: z.object({
+    runFile: text.meta({ description: 'YAML' }),
+    notCarried: z.array(z.object({ field: text, value: z.unknown(), why: text })),
+    issues: z.array(issue),
+    verdicts: z.record(text, z.unknown()).optional(),
+  }),
+} as const;
+
+/** One JSON Schema with a definition for each document. */
+export const answersSchema = (): object => ({
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  title: 'What slipway prints with --json',
+  $defs: Object.fromEntries(
+    Object.entries(ANSWERS).map(([name, schema]) => {
+      const { $schema: _, ...definition } = z.toJSONSchema(schema);
+      return [name, definition];
+    }),
+  ),
+});

@@ -1,0 +1,38 @@
+import { planDocument } from '../../admission';
+import type { PlanAnswer, PlanRequest, Refusal, ValidateAnswer, ValidateRequest } from '../../contracts/control';
+import { checkRun } from '../../rules';
+import type { Descriptor } from '../../spec/descriptor';
+import { bareIssue, hasErrors } from '../../spec/issue';
+import { loadRun } from '../../spec/load';
+import { readDescriptor } from '../shared/descriptors';
+import type { ControlDeps } from './deps';
+
+/** What `slipway validate` says of the run in the team's environment: the folder of its code is not here, and not judged. */
+export async function validateRun(
+  deps: Pick<ControlDeps, 'ssm' | 'environment' | 'region' | 'now'>,
+  team: string,
+  { runFile, overrides }: ValidateRequest,
+): Promise<ValidateAnswer> {
+  const { run, issues } = check(runFile, overrides, await readDescriptor(deps, team), deps.region);
+  return { ok: true, isValid: !hasErrors(issues), issues: issues.map(bareIssue), codeSource: run?.code.source ?? null };
+}
+
+/** What `slipway plan --json` prints, at the environment's own prices. */
+export async function planOfRun(
+  deps: Pick<ControlDeps, 'ssm' | 'environment' | 'region' | 'now'>,
+  team: string,
+  { runFile, overrides }: PlanRequest,
+): Promise<PlanAnswer | Refusal> {
+  const descriptor = await readDescriptor(deps, team);
+  const { run, issues } = check(runFile, overrides, descriptor, deps.region);
+  if (!run || hasErrors(issues)) return { ok: false, issues: issues.map(bareIssue) };
+  const plan = planDocument(run, { region: deps.region, prices: descriptor.prices });
+  if (Array.isArray(plan)) return { ok: false, issues: plan.map(bareIssue) };
+  return { ok: true, plan };
+}
+
+function check(text: string, overrides: readonly string[], descriptor: Descriptor, region: string) {
+  const loaded = loadRun(text, overrides);
+  const run = loaded.value;
+  return { run, issues: [...loaded.issues, ...(run ? checkRun(run, { descriptor, region }) : [])] };
+}
