@@ -73,11 +73,6 @@ export interface SandboxOptions {
    * @default - all rules apply
    */
   rulesOff?: 'all' | readonly string[];
-  /**
-   * File to which each role, action and resource is appended that IAM allows, a line of JSON the first time; needs `auth`.
-   * @default - it is not written down
-   */
-  callsFile?: string;
   /** @default 000000000000 */
   accountId?: string;
   /**
@@ -182,7 +177,6 @@ async function build(settings: Settings, venv: Venv, certificate: Certificate | 
     accountId: settings.accountId,
     persist: settings.persist,
     rulesOff: settings.rulesOff,
-    callsFile: settings.callsFile,
     certificate,
     jobMarker: `${SANDBOX_MARKER}=${settings.stateDir}`,
     lambdaEnv: endpointEnv(server.url),

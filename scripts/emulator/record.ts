@@ -4,7 +4,6 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Deployed, Probe } from './probe';
-import { ROLE_PROBES } from './probes-roles';
 import { SERVICE_PROBES } from './probes-service';
 import { STACK_PROBES } from './probes-stack';
 import { COLUMNS, type Column, FILE, type Observation, type Record010, type Row } from './recorded';
@@ -13,9 +12,7 @@ import { TableWorld } from './world';
 
 /** Version 0.1.0. */
 export const COMMIT = '84c2e5e';
-export const PROBES: readonly Probe[] = [...STACK_PROBES, ...ROLE_PROBES, ...SERVICE_PROBES].sort(
-  (a, b) => a.finding - b.finding,
-);
+export const PROBES: readonly Probe[] = [...STACK_PROBES, ...SERVICE_PROBES].sort((a, b) => a.finding - b.finding);
 
 /** Looks for some of the defects; `columns` are looked at one after the other. */
 export async function observe(findings: readonly number[], columns: readonly Column[] = COLUMNS): Promise<Record010> {
@@ -42,7 +39,6 @@ async function look(version: Version, hasRules: boolean, probes: readonly Probe[
   const groups = [
     // As IAM refuses version 0.1.0 every look at a quota, a run above its quota would be accepted and no first deploy would fail.
     { probes: STACK_PROBES, rulesOff: ['action-resources'], needsStack: false },
-    { probes: ROLE_PROBES, rulesOff: [], needsStack: false },
     { probes: SERVICE_PROBES, rulesOff: [], needsStack: true },
   ];
   for (const group of groups) {

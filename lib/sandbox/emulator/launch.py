@@ -20,11 +20,9 @@ import time
 TOKEN = os.environ.pop("SLIPWAY_HOOK_TOKEN")
 MARKER = os.environ.pop("SLIPWAY_JOB_MARKER").encode()
 RULES_OFF = os.environ.pop("SLIPWAY_RULES_OFF", "")
-CALLS = os.environ.pop("SLIPWAY_CALLS_FILE", "")
 OWNER = os.getppid()
 
 import ministack.app as app_module  # noqa: E402  (the token leaves the environment first)
-import slipway_calls  # noqa: E402
 from ministack.core import iam_evaluator, responses, sigv4  # noqa: E402
 from ministack.services import cloudwatch_logs, eventbridge, iam  # noqa: E402
 
@@ -163,7 +161,6 @@ def filter_by_stream_prefix(data, whole=cloudwatch_logs._filter_log_events):
 cloudwatch_logs._filter_log_events = filter_by_stream_prefix
 slipway_simulate.install()
 slipway_rules.install(RULES_OFF)
-slipway_calls.install(CALLS)
 faults = AwsFaults()
 CALLS = {
     "identify": identify,

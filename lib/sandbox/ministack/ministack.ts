@@ -26,8 +26,6 @@ export interface MiniStackOptions {
   jobMarker: string;
   /** Rules of AWS that are not applied, by their names in slipway_rules; default: all apply. */
   rulesOff?: 'all' | readonly string[];
-  /** File for what IAM allowed to roles, a line of JSON each; default: it is not written down. */
-  callsFile?: string;
   /** What every Lambda function inherits, besides what MiniStack gives it. */
   lambdaEnv: Record<string, string>;
 }
@@ -75,7 +73,6 @@ function launch(options: MiniStackOptions, port: number, token: string, logFile:
     SLIPWAY_HOOK_TOKEN: token,
     SLIPWAY_JOB_MARKER: options.jobMarker,
     SLIPWAY_RULES_OFF: [options.rulesOff ?? []].flat().join(','),
-    SLIPWAY_CALLS_FILE: options.callsFile ?? '',
   };
   // A group of its own, so that one signal reaches its Lambda workers too.
   const child = spawn(options.venv.python, ['-B', launcherFile()], {
