@@ -77,7 +77,7 @@ const CONCEPTS = [
   'control-plane',
   'image',
 ];
-const OPERATION = ['environment', 'verify', 'assumptions'];
+const OPERATION = ['environment', 'platform-team', 'secrets', 'verify', 'assumptions'];
 const TESTING = ['sandbox', 'emulator', 'simulate', 'faults'];
 const EXTENDING = ['adding-a-strategy', 'library/README'];
 const REFERENCE = ['run-file', 'environment-file', 'command-line', 'scenario-file', 'runtime', 'editors'];

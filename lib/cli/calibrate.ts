@@ -82,11 +82,20 @@ function measurementOf({ runId, speed }: Measured, given: string): Measurement {
     throw new UsageError(
       `--calibrate: must name runs with at least 15 printed steps in one attempt, got ${given}; take a longer run`,
     );
-  const { key, planned, interval80, measured } = speed;
-  return { runId, key, planned, interval80, measured };
+  const { key, planned, interval80, measured, memory } = speed;
+  const held = memory?.measured == null ? {} : { memory: { ...memory, measured: memory.measured } };
+  return { runId, key, planned, interval80, measured, ...held };
 }
 
 const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
+
+function errorText({ before, after, judged }: Omit<CalibrationError, 'memory'>): string {
+  const calibrated =
+    after === null
+      ? 'with one run of each kind nothing can judge the calibration'
+      : `${percent(after)} when each run is left out of its own calibration (${judged} runs)`;
+  return `${percent(before)} without calibration; ${calibrated}`;
+}
 
 function calibrationText({ measurements, efficiencies }: Calibration, error: CalibrationError, file: string): string {
   const rows = measurements.map(({ runId, key, planned, measured }) => [
@@ -96,13 +105,10 @@ function calibrationText({ measurements, efficiencies }: Calibration, error: Cal
     measured.toFixed(0),
     (planned * (efficiencies[key]?.speed ?? 1)).toFixed(0),
   ]);
-  const after =
-    error.after === null
-      ? 'with one run of each kind nothing can judge the calibration'
-      : `${percent(error.after)} when each run is left out of its own calibration (${error.judged} runs)`;
   return [
     textTable(['run', 'accelerator/library/precision', 'planned', 'measured', 'calibrated'], rows),
-    `mean error of tokens/s/GPU: ${percent(error.before)} without calibration; ${after}`,
+    `mean error of tokens/s/GPU: ${errorText(error)}`,
+    ...(error.memory ? [`mean error of GPU memory: ${errorText(error.memory)}`] : []),
     `wrote ${file}: later plans of this environment use it`,
   ].join('\n');
 }

@@ -1,12 +1,13 @@
 import { Command, CommanderError, Option } from 'commander';
 import { completionVerb } from './completion-verb';
 import type { EventOptions } from './events';
-import type { InitOptions } from './init/answers';
 import type { CommonOptions } from './inputs';
 import type { LaunchOptions } from './launch';
 import type { LockOptions } from './lock';
 import type { LogOptions } from './logs';
+import type { MetricOptions } from './metrics';
 import type { PlanOptions } from './plan';
+import { initVerb, platformVerbs, type Verb } from './platform-verbs';
 import type { QuotaOptions } from './quota';
 import type { ReportOptions } from './report';
 import { reportError } from './report-error';
@@ -120,6 +121,7 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
     .action(async (file: string, options: LockOptions) =>
       done(await (await import('./lock.js')).lock(file, options, terminal)),
     );
+  platformVerbs(verb, terminal, done);
   simulateVerb(root, terminal, done);
   verifyVerb(verb, terminal, done);
   runVerbs(verb, terminal, done);
@@ -144,31 +146,6 @@ function simulateVerb(root: Command, terminal: Terminal, done: (code: number) =>
       done(await (await import('./simulate.js')).simulate(file, options, terminal)),
     );
 }
-
-function initVerb(verb: Verb, terminal: Terminal, done: (code: number) => void): void {
-  verb(
-    'init [directory]',
-    'make a CDK app of your own: environment file, run file, test, pipeline',
-    'slipway init my-training\n  slipway init my-training --region us-east-1 --team nlp --instance-type ml.p5en.48xlarge --ci github --yes',
-  )
-    .option('--team <name>', 'first team of the environment (default: research)')
-    .option(
-      '--instance-type <type>',
-      'type of the first run and of the quota that is asked for (default: ml.p5.48xlarge)',
-    )
-    .option('--ci <github|gitlab>', 'also write a pipeline that signs in through OIDC')
-    .option('--run', 'write a run file only')
-    .option(
-      '--package <file|version>',
-      'where npm finds slipway; default: the version, or the tarball that it was installed from',
-    )
-    .option('--yes', 'ask nothing')
-    .action(async (directory = '.', options: InitOptions) =>
-      done(await (await import('./init/init.js')).init(directory, options, terminal)),
-    );
-}
-
-type Verb = (name: string, description: string, example: string) => Command;
 
 function verifyVerb(verb: Verb, terminal: Terminal, done: (code: number) => void): void {
   verb(
@@ -203,6 +180,20 @@ function runVerbs(verb: Verb, terminal: Terminal, done: (code: number) => void):
     'the runs of the team',
     'slipway list --environment research\n  slipway list --environment research/nlp --json',
   ).action(async (options: CommonOptions) => done(await (await import('./list.js')).list(options, terminal)));
+  verb(
+    'top',
+    'every run of the team that is not over: how far it is, when it will be done, what it has spent',
+    'slipway top --environment research\n  watch -n 30 slipway top --environment research/nlp',
+  ).action(async (options: CommonOptions) => done(await (await import('./top.js')).top(options, terminal)));
+  verb(
+    'metrics <run>',
+    'step, loss, tokens/s and MFU from the progress lines of a run, drawn in the terminal',
+    'slipway metrics llama2-13b-261101090000 --watch\n  slipway metrics llama2-13b-261101090000 --json > steps.jsonl',
+  )
+    .option('--watch', 'go on until the run ends')
+    .action(async (run: string, options: MetricOptions) =>
+      done(await (await import('./metrics.js')).metrics(run, options, terminal)),
+    );
   verb(
     'logs <run>',
     'lines of all attempts and hosts in the order of time',

@@ -51,8 +51,13 @@ export function planText(run: RunSpec, plan: RunPlan): string {
   ].join('\n');
 }
 
-const calibrationText = ({ speed, runs }: NonNullable<RunPlan['calibration']>): string =>
-  `calibrated by ${runs.length} of your runs: ${round(Math.abs(speed - 1) * 100, 1)} % ${speed < 1 ? 'slower' : 'faster'} than the planner alone says`;
+function calibrationText({ speed, runs, memory }: NonNullable<RunPlan['calibration']>): string {
+  const by = (factor: number) => `${round(Math.abs(factor - 1) * 100, 1)} %`;
+  const held = memory
+    ? `; ${by(memory.factor)} ${memory.factor < 1 ? 'less' : 'more'} memory beside weights, gradients and optimizer`
+    : '';
+  return `calibrated by ${runs.length} of your runs: ${by(speed)} ${speed < 1 ? 'slower' : 'faster'} than the planner alone says${held}`;
+}
 
 const onDemandText = (usd: RunPlan['usd'], interval80: RunPlan['interval80']): string =>
   usd.onDemand === null

@@ -6,6 +6,7 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import type { StatusAnswer } from '../contracts/control';
 import { calibrationKey } from '../planner/calibration';
+import { stateGiB } from '../planner/plan';
 import { planRun } from '../planner/plan-run';
 import { runQuotaNeeds } from '../quota';
 import type { JobFacts, Read, RunSources } from '../report/read/assemble';
@@ -127,7 +128,10 @@ function planOf(run: RunSpec, { region, prices }: Descriptor): RunSources['plan'
   if (Array.isArray(plan)) return {};
   const { tokensPerSecondPerGpu: planned, interval80 } = plan;
   const key = calibrationKey(plan.layout, run.distribution.library);
-  return { value: { key, planned, interval80: interval80.tokensPerSecondPerGpu } };
+  const state = stateGiB(plan.memoryGiB);
+  // Short of memory the allocator gives back what it would hold, so that a plan and a run agree on the limit alone.
+  const memory = plan.fits === 'fits' ? { memory: { state, rest: plan.memoryGiB.total - state } } : {};
+  return { value: { key, planned, interval80: interval80.tokensPerSecondPerGpu, ...memory } };
 }
 
 /** The run file as it was launched. */

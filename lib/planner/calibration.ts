@@ -9,6 +9,17 @@ export interface Measurement {
   planned: number;
   interval80: readonly [low: number, high: number];
   measured: number;
+  /** Absent where the run did not print its memory, or where it was short of it. */
+  memory?: MemoryMeasurement;
+}
+
+/** GiB of the fullest GPU. */
+export interface MemoryMeasurement {
+  /** Weights, gradients and optimizer, and all else that the planner without calibration expects. */
+  state: number;
+  rest: number;
+  /** The most that the allocator had reserved. */
+  measured: number;
 }
 
 /** How fast runs of one key are against the uncalibrated plan. */
@@ -18,6 +29,15 @@ export interface Efficiency {
   /** Standard deviation of ln(tokens a second) around the calibrated plan. */
   deviation: number;
   runs: readonly string[];
+  /** What runs held beside weights, gradients and optimizer, against the plan; absent when none of them says so. */
+  memory?: MemoryFactor;
+}
+
+export interface MemoryFactor {
+  /** Factor on the planned GiB of activations, logits, gathered parameters, buffers and fragmentation. */
+  factor: number;
+  /** Runs that it was learned from. */
+  runs: number;
 }
 
 /** `environments/<name>.calibration.json`. */
@@ -35,12 +55,23 @@ export interface CalibrationError {
   after: number | null;
   /** Runs that `after` is about. */
   judged: number;
+  /** The same of the most memory; absent when no run says so. */
+  memory?: Omit<CalibrationError, 'memory'>;
 }
 
 /** Half of an 80 % interval in standard deviations of a normal distribution. */
 const HALF_OF_80 = 1.2816;
 /** What two runs of one layout on other hosts of the same type differ by, standard deviation of ln(tokens a second); see docs/planner.md. */
 const RUN_TO_RUN = 0.05;
+
+/**
+ * The planner's own error of what is not weights, gradients and optimizer, and what two runs of one layout differ by, standard deviations of
+ * ln(GiB); see docs/planner.md.
+ */
+const MEMORY_PRIOR = 0.2;
+const MEMORY_RUN_TO_RUN = 0.03;
+/** A measurement below what weights, gradients and optimizer take cannot be of this layout; it moves a plan no further than this. */
+const LEAST_REST = 0.1;
 
 /** What calibration is kept for: one accelerator, one library, one precision. */
 export const calibrationKey = (layout: Pick<LayoutInput, 'accelerator' | 'precision'>, library: string): string =>
@@ -59,6 +90,27 @@ export function efficiencyOf(runs: readonly Measurement[]): Efficiency {
     speed: Math.exp(mean),
     deviation: Math.sqrt(1 / (precision + prior) + RUN_TO_RUN ** 2),
     runs: runs.map(({ runId }) => runId),
+    ...memoryOfRuns(runs),
+  };
+}
+
+const memoriesOf = (runs: readonly Measurement[]) => runs.flatMap(({ memory }) => memory ?? []);
+
+function memoryOfRuns(runs: readonly Measurement[]): { memory?: MemoryFactor } {
+  const memories = memoriesOf(runs);
+  return memories.length === 0 ? {} : { memory: memoryFactorOf(memories) };
+}
+
+/** The posterior of a normal prior around the plan, as for speed. */
+export function memoryFactorOf(runs: readonly MemoryMeasurement[]): MemoryFactor {
+  const logarithms = runs.map(({ state, rest, measured }) =>
+    Math.log(Math.max(measured - state, LEAST_REST * rest) / rest),
+  );
+  const total = logarithms.reduce((sum, value) => sum + value, 0);
+  const precision = 1 / MEMORY_RUN_TO_RUN ** 2;
+  return {
+    factor: Math.exp((total * precision) / (runs.length * precision + 1 / MEMORY_PRIOR ** 2)),
+    runs: runs.length,
   };
 }
 
@@ -74,14 +126,31 @@ export function calibrate(environment: string, measurements: readonly Measuremen
 
 /** How far plans were off, and how far they are when each run is left out of its own calibration. */
 export function calibrationError(measurements: readonly Measurement[]): CalibrationError {
-  const left = measurements.flatMap((one) => {
-    const others = measurements.filter(({ key, runId }) => key === one.key && runId !== one.runId);
-    return others.length === 0
-      ? []
-      : [Math.abs(one.planned * efficiencyOf(others).speed - one.measured) / one.measured];
+  const speed = errorOf(
+    measurements,
+    ({ planned, measured }) => Math.abs(planned - measured) / measured,
+    (one, others) => Math.abs(one.planned * efficiencyOf(others).speed - one.measured) / one.measured,
+  );
+  const memories = measurements.flatMap(({ memory, ...run }) => (memory ? [{ ...run, ...memory }] : []));
+  const memory = errorOf(memories, memoryError(1), (one, others) => memoryError(memoryFactorOf(others).factor)(one));
+  return { ...speed, ...(memories.length > 0 && { memory }) };
+}
+
+const memoryError =
+  (factor: number) =>
+  ({ state, rest, measured }: MemoryMeasurement): number =>
+    Math.abs(state + factor * rest - measured) / measured;
+
+function errorOf<T extends Pick<Measurement, 'key' | 'runId'>>(
+  runs: readonly T[],
+  alone: (run: T) => number,
+  calibrated: (run: T, others: readonly T[]) => number,
+): Omit<CalibrationError, 'memory'> {
+  const left = runs.flatMap((one) => {
+    const others = runs.filter(({ key, runId }) => key === one.key && runId !== one.runId);
+    return others.length === 0 ? [] : [calibrated(one, others)];
   });
-  const before = measurements.map(({ planned, measured }) => Math.abs(planned - measured) / measured);
-  return { before: mean(before), after: left.length === 0 ? null : mean(left), judged: left.length };
+  return { before: mean(runs.map(alone)), after: left.length === 0 ? null : mean(left), judged: left.length };
 }
 
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);

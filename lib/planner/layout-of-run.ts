@@ -60,6 +60,7 @@ export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
   const globalBatch = run.training.globalBatchSize ?? batch * ranks;
   if (!run.training.globalBatchSize) assumptions.push(`training.globalBatchSize is not given: ${globalBatch}`);
   const model = planModel(architecture);
+  assumptions.push(...unmeasured(architecture));
   return {
     assumptions,
     layout: {
@@ -73,6 +74,20 @@ export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
       ...softwareOf(run),
     },
   };
+}
+
+/** Parts of which no published run was measured: the interval does not cover them. */
+function unmeasured(a: ModelShape): string[] {
+  const parts = [
+    ...(a.latentAttention ? ['latent attention'] : []),
+    ...(a.slidingWindow ? ['attention windows'] : []),
+    ...(a.attentionSinks ? ['attention sinks'] : []),
+    ...(a.logitSoftcap ? ['capped logits'] : []),
+    ...(a.sharedExperts || a.denseLayers ? ['shared experts and dense layers'] : []),
+  ];
+  return parts.length > 0
+    ? [`no published run measures ${parts.join(', ')}: time and memory follow from the shape alone`]
+    : [];
 }
 
 export const planModel = (a: ModelShape): PlanModel => parameterShape(a);
@@ -199,6 +214,7 @@ function softwareOf(run: RunSpec): Software {
     offloadActivations: training.activationOffload || distribution.parameters.sm_activation_offloading === true,
     stack,
     kernels: kernelsOf(traits, training.precision, compiled),
+    ...(hasCappedScores(run) && { attention: 'unfused' as const }),
     loss: 'plain',
     autocast: false,
     gathersLogits: false,
@@ -211,6 +227,10 @@ function softwareOf(run: RunSpec): Software {
     noSync: stack === 'fsdp' && distribution.parameters.no_sync === true,
   };
 }
+
+/** The built-in trainer computes capped scores in plain operations: no kernel of PyTorch has them. */
+const hasCappedScores = ({ code, model }: RunSpec): boolean =>
+  code.builtin === 'builtin' && model?.architecture.logitSoftcap?.attention !== undefined;
 
 function recomputeOf(setting: RunSpec['training']['activationCheckpointing'], stack: Stack): Recompute {
   if (setting !== 'selective') return setting;

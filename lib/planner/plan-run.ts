@@ -10,7 +10,7 @@ import type { LayoutInput } from './layout';
 import { worldSizeOf } from './layout';
 import { layoutOfRun } from './layout-of-run';
 import type { MemoryGiB } from './memory';
-import { type Fits, type LayoutPlan, planLayout } from './plan';
+import { type Fits, type LayoutPlan, PLANNER_CONSTANTS, type PlannerConstants, planLayout } from './plan';
 import { sparesOf } from './spares';
 import type { StepSeconds } from './step-time';
 
@@ -69,29 +69,35 @@ export function planRun(run: RunSpec, facts: PlanFacts): RunPlan | Issue[] {
   const mapped = layoutOfRun(run);
   if (Array.isArray(mapped)) return mapped;
   const { layout, assumptions } = mapped;
-  const uncalibrated = planLayout(layout);
-  if (typeof uncalibrated === 'string') {
+  const atPlannedSpeed = planLayout(layout, constantsAfter(facts.calibration, run.distribution.library));
+  if (typeof atPlannedSpeed === 'string') {
     return [
       issue('plan/layout', 'error', 'distribution.parameters', {
         must: 'must describe a layout that can run',
-        got: uncalibrated,
+        got: atPlannedSpeed,
         fix: 'change the degrees or the batch sizes',
       }),
     ];
   }
   const efficiency = efficiencyFor(facts.calibration, layout, run.distribution.library);
-  const plan = efficiency ? scaledPlan(uncalibrated, efficiency) : uncalibrated;
+  const plan = efficiency ? scaledPlan(atPlannedSpeed, efficiency) : atPlannedSpeed;
   return {
     ...describe(run, facts, layout, plan),
     ...(efficiency && { calibration: efficiency }),
     assumptions,
     // Advice compares layouts with each other; all of them are scaled alike.
-    advice: adviceFor(layout, uncalibrated, run.distribution.library).map((a) => ({
+    advice: adviceFor(layout, atPlannedSpeed, run.distribution.library).map((a) => ({
       ...a,
       tokensPerSecondPerGpu: a.tokensPerSecondPerGpu * (efficiency?.speed ?? 1),
     })),
   };
 }
+
+/** The planner's constants with the memory that runs of one's own held. */
+export const constantsAfter = (calibration: Calibration | undefined, library: string): PlannerConstants =>
+  calibration
+    ? { ...PLANNER_CONSTANTS, memoryFactor: (l) => efficiencyFor(calibration, l, library)?.memory?.factor ?? 1 }
+    : PLANNER_CONSTANTS;
 
 /** What runs of one's own say of a layout; undefined where none was like it. */
 export const efficiencyFor = (

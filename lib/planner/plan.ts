@@ -31,6 +31,8 @@ export interface LayoutPlan {
 export interface PlannerConstants {
   time: Constants;
   memory: MemoryConstants;
+  /** Factor that runs of one's own put on a layout's memory beside weights, gradients and optimizer. @default - 1 */
+  memoryFactor?: (l: LayoutInput) => number;
 }
 
 export const PLANNER_CONSTANTS: PlannerConstants = { time: CONSTANTS, memory: MEMORY_CONSTANTS };
@@ -48,7 +50,7 @@ export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTAN
   const gpu = gpuOf(l.accelerator, k.time);
   if (!gpu) return `${l.accelerator.model} has no known matrix throughput`;
   const available = availableGiB(l, gpu);
-  const wanted = memoryOf(l, k.memory);
+  const wanted = wantedMemory(l, k);
   const memoryGiB = withinReach(wanted, available);
   const step = stepSeconds(l, gpu, k.time);
   const tokensPerSecondPerGpu = (l.globalBatch * l.sequence) / step.total / worldSizeOf(l);
@@ -64,6 +66,25 @@ export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTAN
     hardwareTflopsPerGpu: (flops / 1e12) * hardwareShare(l),
     mfu: flops / gpu.peakFlops,
     interval80: interval80(tokensPerSecondPerGpu, l, step),
+  };
+}
+
+/** Weights, gradients and optimizer: what a layout holds by arithmetic, and no measurement changes. */
+export const stateGiB = (memory: MemoryGiB) => memory.parameters + memory.gradients + memory.optimizer;
+
+/** What the fullest GPU would reserve if it had room, after runs of one's own. */
+export function wantedMemory(l: LayoutInput, k: PlannerConstants): MemoryGiB {
+  const planned = memoryOf(l, k.memory);
+  const factor = k.memoryFactor?.(l) ?? 1;
+  const scaled = (part: number) => part * factor;
+  return {
+    ...planned,
+    activations: scaled(planned.activations),
+    logits: scaled(planned.logits),
+    working: scaled(planned.working),
+    buffers: scaled(planned.buffers),
+    fragmentation: scaled(planned.fragmentation),
+    total: stateGiB(planned) + scaled(planned.total - stateGiB(planned)),
   };
 }
 

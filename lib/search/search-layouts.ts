@@ -1,8 +1,14 @@
 import { type Gpu, gpuOf } from '../planner/gpu';
 import { type LayoutInput, layoutProblem, type Recompute, worldSizeOf } from '../planner/layout';
-import { memoryOf } from '../planner/memory';
 import type { Fits } from '../planner/plan';
-import { availableGiB, memoryVerdict, PLANNER_CONSTANTS, type PlannerConstants, withinReach } from '../planner/plan';
+import {
+  availableGiB,
+  memoryVerdict,
+  PLANNER_CONSTANTS,
+  type PlannerConstants,
+  wantedMemory,
+  withinReach,
+} from '../planner/plan';
 import { plainStepSeconds, stepSeconds } from '../planner/step-time';
 import { paretoFront } from './pareto';
 
@@ -136,7 +142,7 @@ function judge(
 ): Found | 'refused' | 'oom' | undefined {
   if (layoutProblem(layout) !== undefined || limits.refuses?.(layout) !== undefined) return 'refused';
   const available = availableGiB(layout, gpu);
-  const wanted = memoryOf(layout, k.memory);
+  const wanted = wantedMemory(layout, k);
   const fits = memoryVerdict(wanted, available);
   if (fits === 'oom') return 'oom';
   const seconds = plainStepSeconds(layout, gpu, k.time).total;

@@ -3,7 +3,7 @@ import { findPrice } from '../catalog/prices';
 import type { LayoutInput } from '../planner/layout';
 import { layoutOfRun, partsOfBatch } from '../planner/layout-of-run';
 import type { Fits } from '../planner/plan';
-import { efficiencyFor, type PlanFacts } from '../planner/plan-run';
+import { constantsAfter, efficiencyFor, type PlanFacts } from '../planner/plan-run';
 import { hasErrors, type Issue } from '../spec/issue';
 import { instanceGroupsOf, totalSteps } from '../spec/resolve-run';
 import type { RunSpec, TrainingSpec } from '../spec/run-spec';
@@ -62,7 +62,7 @@ export function searchRun(run: RunSpec, facts: PlanFacts, options: RunSearchOpti
   for (const library of options.libraries ?? [run.distribution.library]) {
     const mapped = layoutOfRun(plainRun(run, library));
     if (Array.isArray(mapped)) problems.push(...mapped);
-    else results.push({ library, result: searchOne(mapped.layout, run, facts, options, steps) });
+    else results.push({ library, result: searchOne({ library, base: mapped.layout }, run, facts, options, steps) });
   }
   if (results.length === 0) return problems;
   return merge(run, facts, results, options, steps ?? STEPS_WITHOUT_END);
@@ -81,7 +81,7 @@ function plainRun(run: RunSpec, library: string): RunSpec {
 }
 
 function searchOne(
-  base: LayoutInput,
+  { library, base }: { library: string; base: LayoutInput },
   run: RunSpec,
   facts: PlanFacts,
   options: RunSearchOptions,
@@ -107,10 +107,11 @@ function searchOne(
     ];
   });
   const limits: SearchLimits = { steps, maxHours: options.maxHours, maxUsd: options.maxUsd, keep: CHECKED };
+  const constants = constantsAfter(facts.calibration, library);
   // The degrees worth trying depend on the cluster.
   const parts = choices.map((choice) => {
     const there = { ...base, ...choice.cluster };
-    return searchLayouts(there, { ...spaceAround(there), clusters: [choice] }, limits);
+    return searchLayouts(there, { ...spaceAround(there), clusters: [choice] }, limits, constants);
   });
   return {
     considered: sum(parts, (p) => p.considered),

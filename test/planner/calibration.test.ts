@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { calibrate, calibrationError, efficiencyOf, type Measurement } from '../../lib/planner/calibration';
+import {
+  calibrate,
+  calibrationError,
+  efficiencyOf,
+  type Measurement,
+  memoryFactorOf,
+} from '../../lib/planner/calibration';
 import { planRun, type RunPlan } from '../../lib/planner/plan-run';
 import { searchRun } from '../../lib/search/search-run';
 import { BASE, runOf } from '../support/runs';
@@ -60,6 +66,63 @@ test('the error is judged on runs that the calibration has not seen', () => {
   expect(judged).toBe(3);
   expect(before).toBeGreaterThan(0.2);
   expect(after).toBeLessThan(0.05);
+});
+
+const held = (ratio: number, runId: string): Measurement => ({
+  ...run(1, runId),
+  memory: { state: 10, rest: 40, measured: 10 + 40 * ratio },
+});
+
+describe('measured memory', () => {
+  test('moves what is not weights, gradients and optimizer between the plan and the measurement', () => {
+    fc.assert(
+      fc.property(ratio, fc.integer({ min: 1, max: 8 }), (r, n) => {
+        const measured = { state: 10, rest: 40, measured: 10 + 40 * r };
+        const { factor, runs } = memoryFactorOf(Array.from({ length: n }, () => measured));
+        expect(runs).toBe(n);
+        expect(Math.abs(Math.log(factor))).toBeLessThanOrEqual(Math.abs(Math.log(r)) + 1e-12);
+        expect(Math.log(factor) * Math.log(r)).toBeGreaterThanOrEqual(0);
+      }),
+    );
+  });
+
+  test('of less than the state alone moves a plan to a tenth at most', () => {
+    expect(memoryFactorOf([{ state: 10, rest: 40, measured: 5 }]).factor).toBeGreaterThanOrEqual(0.1);
+  });
+
+  test('scales the parts of a plan, keeps state, speed and the sum, and changes the verdict with the total', () => {
+    const alone = planned(LLAMA);
+    const more = planned(LLAMA, [held(1.2, 'a'), held(1.2, 'b')]);
+    const factor = more.calibration?.memory?.factor ?? 1;
+    expect(factor).toBeGreaterThan(1.15);
+    for (const part of ['parameters', 'gradients', 'optimizer'] as const)
+      expect(more.memoryGiB[part]).toBe(alone.memoryGiB[part]);
+    for (const part of ['activations', 'logits', 'working', 'buffers'] as const)
+      expect(more.memoryGiB[part]).toBeCloseTo(alone.memoryGiB[part] * factor, 9);
+    const { total, available, ...parts } = more.memoryGiB;
+    expect(Object.values(parts).reduce((sum, part) => sum + part, 0)).toBeCloseTo(total, 9);
+    expect(available).toBe(alone.memoryGiB.available);
+    expect(more.tokensPerSecondPerGpu).toBeCloseTo(alone.tokensPerSecondPerGpu, 6);
+    expect(alone.fits).not.toBe('oom');
+    expect(planned(LLAMA, [held(12, 'a'), held(12, 'b')]).fits).toBe('oom');
+  });
+
+  test('counts in the search as in the plan', () => {
+    const facts = { region: 'us-west-2', calibration: calibrate('research', [held(12, 'a'), held(12, 'b')]) };
+    const found = searchRun(runOf(LLAMA), facts, {});
+    const alone = searchRun(runOf(LLAMA), { region: 'us-west-2' }, {});
+    if (Array.isArray(found) || Array.isArray(alone)) throw new Error('no candidates');
+    expect(found.outOfMemory).toBeGreaterThan(alone.outOfMemory);
+  });
+
+  test('is judged on runs that the calibration has not seen; runs without it are left out', () => {
+    expect(calibrationError([run(1, 'a')]).memory).toBeUndefined();
+    const { memory } = calibrationError([held(1.2, 'a'), held(1.2, 'b'), run(1, 'c')]);
+    expect(memory).toMatchObject({ judged: 2 });
+    expect(memory?.before).toBeCloseTo(8 / 58, 9);
+    expect(memory?.after).toBeLessThan(0.01);
+    expect(efficiencyOf([run(1, 'a')]).memory).toBeUndefined();
+  });
 });
 
 describe('a plan', () => {

@@ -210,6 +210,21 @@ describe('the report', () => {
     ]);
   });
 
+  test('sets the most memory of any printed step beside the plan', () => {
+    const step = (number: number, memoryGiB?: number) => ({
+      ...{ at: at(12 + number), attempt: 1 },
+      message: `slipway ${JSON.stringify({ event: 'step', step: number, memoryGiB })}`,
+    });
+    const plan = { key: 'k', planned: 4000, interval80: [3000, 5000] as const, memory: { state: 10, rest: 40 } };
+    const lines = { value: [step(1, 41.5), step(2, 52.25), step(3)] };
+    expect(assembleReport({ ...sources, lines, plan: { value: plan } }).speed?.memory).toEqual({
+      ...{ state: 10, rest: 40, measured: 52.25 },
+    });
+    expect(assembleReport({ ...sources, plan: { value: plan } }).speed?.memory?.measured).toBeNull();
+    const { memory: _, ...short } = plan;
+    expect(assembleReport({ ...sources, lines, plan: { value: short } }).speed).toEqual({ ...short, measured: null });
+  });
+
   test('books every second of the timeline', () => {
     expect(assembleReport(sources).ledger?.totalSeconds).toBe(58);
   });

@@ -98,6 +98,17 @@ describe('what the sections say', () => {
     expect(shown('throughput', large)).toContain('over 100,000 printed steps');
   });
 
+  test('sets planned and measured memory beside each other, where the plan has room', () => {
+    const speed = { key: 'k', planned: 4000, interval80: [3000, 5000] as const, measured: 4100 };
+    const memory = { state: 10.04, rest: 40, measured: 52.25 };
+    expect(shown('throughput', renderRunReport({ ...runReport(), speed: { ...speed, memory } }))).toContain(
+      'faster than planned. Planned 50 GiB of GPU memory, measured 52.3.',
+    );
+    const without = shown('throughput', renderRunReport({ ...runReport(), speed }));
+    expect(without).toContain('faster than planned.');
+    expect(without).not.toContain('GPU memory');
+  });
+
   test('a run on CPU instances speaks of processes', () => {
     const report = runReport();
     for (const attempt of report.attempts) attempt.instances = [{ instanceType: 'ml.c5.xlarge', count: 2 }];

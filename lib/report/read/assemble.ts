@@ -5,6 +5,7 @@ import type {
   ReportAttempt,
   ReportEvent,
   ReportInstances,
+  ReportMemory,
   ReportPart,
   ReportSpeed,
   ReportStep,
@@ -61,7 +62,21 @@ export interface RunSources {
   checkpoints: Read<readonly ListedCheckpoint[]>;
   jobs: Read<readonly JobFacts[]>;
   quotas: Read<QuotaRow[]>;
-  plan: Read<Omit<ReportSpeed, 'measured'>>;
+  plan: Read<PlannedSpeed>;
+}
+
+/** The planner's part of a report's speed. */
+export type PlannedSpeed = Omit<ReportSpeed, 'measured' | 'memory'> & {
+  memory?: Omit<ReportMemory, 'measured'>;
+};
+
+function measuredSpeed({ memory, ...speed }: PlannedSpeed, steps: readonly ReportStep[]): ReportSpeed {
+  const most = Math.max(...steps.flatMap(({ memoryGiB }) => memoryGiB ?? []));
+  return {
+    ...speed,
+    measured: steadySpeed(steps),
+    ...(memory && { memory: { ...memory, measured: Number.isFinite(most) ? most : null } }),
+  };
 }
 
 /** Joins what was read into one report. Nothing is filled in: a source that is missing leaves its parts out and says why. */
@@ -94,7 +109,7 @@ export function assembleReport(sources: RunSources): RunReport {
     quotas: sources.quotas.value,
     cost: sources.jobs.value && listPriceCost(attempts, region, readAt),
     efa: progress?.efa,
-    speed: sources.plan.value && { ...sources.plan.value, measured: steadySpeed(progress?.steps ?? []) },
+    speed: sources.plan.value && measuredSpeed(sources.plan.value, progress?.steps ?? []),
     missing: missingOf(sources),
   };
 }

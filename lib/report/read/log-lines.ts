@@ -68,6 +68,7 @@ function stepOf({ attempt, at }: LogLine, f: Fields): ReportStep[] {
     tokensPerSecondPerGpu: numberOf(f.tokensPerSecondPerGpu),
     mfu: numberOf(f.mfu),
     stepSeconds: numberOf(f.stepSeconds),
+    memoryGiB: numberOf(f.memoryGiB),
   };
   const known = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
   return [{ attempt, at, step, ...known }];

@@ -48,6 +48,16 @@ export interface ReportSpeed {
   interval80: readonly [low: number, high: number];
   /** Median over the steady steps of the last attempt; null with too few of them. */
   measured: number | null;
+  /** GiB on one GPU; absent where the plan is short of memory, because a full allocator gives back what it would hold. */
+  memory?: ReportMemory;
+}
+
+export interface ReportMemory {
+  /** Weights, gradients and optimizer as planned, and all else. */
+  state: number;
+  rest: number;
+  /** The most that the allocator of the first rank had reserved; null when no line says so. */
+  measured: number | null;
 }
 
 export interface ReportInstances {
@@ -86,6 +96,8 @@ export interface ReportStep {
   tokensPerSecondPerGpu?: number;
   mfu?: number;
   stepSeconds?: number;
+  /** The most that the allocator had reserved so far. */
+  memoryGiB?: number;
 }
 
 /** One committed checkpoint: what the trainer said, what the launcher saw, what lies in the bucket. */

@@ -6,7 +6,7 @@ import { type Section, unknown } from '../page/page';
 import { legend } from '../page/parts';
 import { attemptLegend, attemptLine, byAttempt } from './loss';
 import { median } from './median';
-import type { ReportStep, RunReport } from './run-report';
+import type { ReportMemory, ReportStep, RunReport } from './run-report';
 
 /** Tokens per second over time: gaps are the time in which nothing was trained. */
 export function throughputSection(report: RunReport): Section {
@@ -53,14 +53,19 @@ function throughputChart(report: RunReport, seen: readonly ReportStep[]): Html {
 /** What the planner said beside what the run did. */
 function planned({ speed }: RunReport): Html {
   if (!speed) return html``;
-  const { planned: plan, interval80, measured } = speed;
+  const { planned: plan, interval80, measured, memory } = speed;
   const [low, high] = interval80;
   const difference = measured === null ? undefined : measured / plan - 1;
   const beside =
     difference === undefined
       ? 'too few steps to compare'
       : `measured ${precise(measured)}, ${percent(Math.abs(difference))} ${difference < 0 ? 'slower' : 'faster'} than planned`;
-  return html`<p class="note">Planned ${precise(plan)} tokens/s per GPU (80 % interval ${precise(low)} to ${precise(high)}); ${beside}.</p>`;
+  return html`<p class="note">Planned ${precise(plan)} tokens/s per GPU (80 % interval ${precise(low)} to ${precise(high)}); ${beside}.${memory && plannedMemory(memory)}</p>`;
+}
+
+function plannedMemory({ state, rest, measured }: ReportMemory): Html {
+  const beside = measured === null ? '' : `, measured ${number(measured, 1)}`;
+  return html` Planned ${number(state + rest, 1)} GiB of GPU memory${beside}.`;
 }
 
 const rateOf = (step: ReportStep): number => step.tokensPerSecondPerGpu ?? 0;

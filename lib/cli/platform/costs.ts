@@ -1,0 +1,188 @@
+import {
+  CostExplorerClient,
+  GetCostAndUsageCommand,
+  type GetCostAndUsageCommandOutput,
+} from '@aws-sdk/client-cost-explorer';
+import type { AttemptAnswer, StatusAnswer } from '../../contracts/control';
+import type { Descriptor } from '../../spec/descriptor';
+import { textTable } from '../../spec/text-table';
+import { calling } from '../aws-errors';
+import { callControl } from '../control-client';
+import { callRegion, readDescriptors } from '../environment';
+import { EXIT, UsageError } from '../exit';
+import type { CommonOptions } from '../inputs';
+import { json, type Terminal } from '../terminal';
+
+export interface CostOptions extends CommonOptions {
+  team?: string;
+  month?: string;
+}
+
+interface TeamCosts {
+  team: string;
+  /** What the run table has booked for attempts of the month, at list prices or the environment's own. */
+  ledgerUsd: number;
+  /** What Cost Explorer has for SageMaker under the team's tag. */
+  sageMakerUsd: number;
+  /** What it has for other services under the team's tag. */
+  otherUsd: number;
+  differenceUsd: number;
+}
+
+/** Cost Explorer has one endpoint: https://docs.aws.amazon.com/general/latest/gr/billing.html, 2026-11-22. */
+const COST_EXPLORER_REGION = 'us-east-1';
+const SAGEMAKER = 'Amazon SageMaker';
+/** Most runs that the launcher lists at once. */
+const MOST_RUNS = 200;
+
+/** `slipway costs ENVIRONMENT [--team T] [--month M]`: the ledger of runs beside Cost Explorer, by team. */
+export async function costs(environment: string, options: CostOptions, terminal: Terminal): Promise<number> {
+  const month = monthOf(options.month, new Date());
+  const region = callRegion(options);
+  const descriptors = (await readDescriptors(environment, region)).filter(
+    ({ team }) => options.team === undefined || team === options.team,
+  );
+  if (descriptors.length === 0)
+    throw new UsageError(
+      `${environment}: must be an environment of ${region}${options.team ? ` with team ${options.team}` : ''} that you may read, got none; check name, region and team`,
+    );
+  const [ledger, billed] = await Promise.all([
+    Promise.all(descriptors.map(async (descriptor) => [descriptor.team, await ledgerOf(descriptor, month)] as const)),
+    billedBy(environment, region, month),
+  ]);
+  const teams = ledger.map(([team, { usd }]) => rowOf(team, usd, billed));
+  const notes = notesOf(month, ledger.flatMap(([, { isCut }]) => isCut).some(Boolean), billed);
+  if (options.json) terminal.out(json({ environment, region, month: month.name, teams, notes }));
+  else printCosts(teams, notes, terminal);
+  return EXIT.done;
+}
+
+interface Month {
+  /** 2026-11. */
+  name: string;
+  start: Date;
+  /** First moment of the next month. */
+  end: Date;
+  isOver: boolean;
+}
+
+/** @throws UsageError for anything but a month that has begun */
+export function monthOf(given: string | undefined, now: Date): Month {
+  const name = given ?? now.toISOString().slice(0, 7);
+  const start = new Date(`${name}-01T00:00:00Z`);
+  if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(name) || start > now)
+    throw new UsageError(
+      `--month: must be a month that has begun such as ${now.toISOString().slice(0, 7)}, got ${name}`,
+    );
+  const end = new Date(Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + 1, 1));
+  return { name, start, end, isOver: end <= now };
+}
+
+async function ledgerOf(descriptor: Descriptor, month: Month): Promise<{ usd: number; isCut: boolean }> {
+  const list = await callControl<{ ok: true; runs: StatusAnswer[] }>(descriptor, { action: 'list', limit: MOST_RUNS });
+  // The list has the newest attempt alone; how a run over two months divides needs all of them.
+  const runs = await Promise.all(list.runs.map((run) => withAttempts(descriptor, run)));
+  return { usd: runs.reduce((sum, run) => sum + spentIn(month, run), 0), isCut: list.runs.length === MOST_RUNS };
+}
+
+async function withAttempts(descriptor: Descriptor, run: StatusAnswer): Promise<StatusAnswer> {
+  if ((run.attempt ?? 1) <= 1) return run;
+  return callControl<{ ok: true } & StatusAnswer>(descriptor, { action: 'status', runId: run.runId });
+}
+
+/** The share of a run's spend that its attempts' time in a month has of all their time. */
+export function spentIn(
+  { start, end }: Pick<Month, 'start' | 'end'>,
+  run: Pick<StatusAnswer, 'attempts' | 'spendUsd'>,
+): number {
+  const hours = (attempt: AttemptAnswer, from: number, to: number) => {
+    if (attempt.startedAt === null) return 0;
+    const began = Date.parse(attempt.startedAt);
+    const ended = attempt.endedAt === null ? Date.now() : Date.parse(attempt.endedAt);
+    return Math.max(0, Math.min(ended, to) - Math.max(began, from)) * (attempt.instanceCount ?? 1);
+  };
+  const all = run.attempts.reduce((sum, attempt) => sum + hours(attempt, 0, Number.MAX_SAFE_INTEGER), 0);
+  const here = run.attempts.reduce((sum, attempt) => sum + hours(attempt, start.getTime(), end.getTime()), 0);
+  return all === 0 ? 0 : ((run.spendUsd ?? 0) * here) / all;
+}
+
+/** USD by `team/service`; a cost without a team's tag has team ''. */
+type Billed = ReadonlyMap<string, number>;
+
+async function billedBy(environment: string, region: string, month: Month): Promise<Billed> {
+  const client = new CostExplorerClient({ region: COST_EXPLORER_REGION });
+  const billed = new Map<string, number>();
+  let NextPageToken: string | undefined;
+  do {
+    const page: GetCostAndUsageCommandOutput = await calling('reading Cost Explorer', () =>
+      client.send(
+        new GetCostAndUsageCommand({
+          TimePeriod: { Start: day(month.start), End: day(month.end) },
+          Granularity: 'MONTHLY',
+          Metrics: ['UnblendedCost'],
+          Filter: {
+            And: [
+              { Tags: { Key: 'slipway:environment', Values: [environment] } },
+              { Dimensions: { Key: 'REGION', Values: [region] } },
+            ],
+          },
+          GroupBy: [
+            { Type: 'TAG', Key: 'slipway:team' },
+            { Type: 'DIMENSION', Key: 'SERVICE' },
+          ],
+          NextPageToken,
+        }),
+      ),
+    );
+    for (const { Keys: [tag = '', service = ''] = [], Metrics } of page.ResultsByTime?.flatMap((r) => r.Groups ?? []) ??
+      []) {
+      const key = `${tag.replace(/^slipway:team\$/, '')}/${service}`;
+      billed.set(key, (billed.get(key) ?? 0) + Number(Metrics?.UnblendedCost?.Amount ?? 0));
+    }
+    NextPageToken = page.NextPageToken;
+  } while (NextPageToken);
+  return billed;
+}
+
+const day = (date: Date): string => date.toISOString().slice(0, 10);
+const cents = (usd: number): number => Math.round(usd * 100) / 100;
+
+function rowOf(team: string, ledgerUsd: number, billed: Billed): TeamCosts {
+  const own = [...billed].filter(([key]) => key.startsWith(`${team}/`));
+  const sum = (rows: readonly (readonly [string, number])[]) => rows.reduce((total, [, usd]) => total + usd, 0);
+  const sageMakerUsd = sum(own.filter(([key]) => key === `${team}/${SAGEMAKER}`));
+  return {
+    team,
+    ledgerUsd: cents(ledgerUsd),
+    sageMakerUsd: cents(sageMakerUsd),
+    otherUsd: cents(sum(own) - sageMakerUsd),
+    differenceUsd: cents(ledgerUsd - sageMakerUsd),
+  };
+}
+
+/** Why the two columns differ. */
+function notesOf(month: Month, isCut: boolean, billed: Billed): string[] {
+  const untagged = [...billed].filter(([key]) => key.startsWith('/')).reduce((sum, [, usd]) => sum + usd, 0);
+  return [
+    'The ledger books list prices, or `prices` of the environment; Cost Explorer has discounts, Savings Plans and credits in it.',
+    ...(month.isOver ? [] : ['Cost Explorer is up to a day late, and the month is not over.']),
+    ...(billed.size === 0
+      ? [
+          'Cost Explorer knows no cost with this tag: activate slipway:environment and slipway:team as cost allocation tags in the payer account; they count from then on.',
+        ]
+      : []),
+    ...(untagged > 0
+      ? [`${untagged.toFixed(2)} USD carry the environment's tag and no team's: buckets, keys, functions, the network.`]
+      : []),
+    ...(isCut ? [`The launcher lists ${MOST_RUNS} runs of a team: older ones are not in the ledger here.`] : []),
+  ];
+}
+
+function printCosts(teams: readonly TeamCosts[], notes: readonly string[], terminal: Terminal): void {
+  const rows = teams.map((t) => [
+    t.team,
+    ...[t.ledgerUsd, t.sageMakerUsd, t.differenceUsd, t.otherUsd].map((usd) => usd.toFixed(2)),
+  ]);
+  terminal.out(textTable(['team', 'ledger', 'SageMaker billed', 'difference', 'other services'], rows));
+  for (const note of notes) terminal.err(note);
+}

@@ -1,0 +1,228 @@
+import { existsSync } from 'node:fs';
+import { REGIONS } from '../../catalog/regions';
+import type { EnvironmentSpec } from '../../spec/environment-file';
+import { environmentFileOf } from '../deployed-needs';
+import { requireEnvironment } from '../environment-file';
+import { EXIT, UsageError } from '../exit';
+import { type CommonOptions, readText } from '../inputs';
+import { json, type Terminal } from '../terminal';
+
+interface Statement {
+  Sid: string;
+  Effect: 'Allow';
+  Action: string[];
+  Resource: string[];
+  Condition?: Record<string, Record<string, string>>;
+}
+interface Policy {
+  Version: '2012-10-17';
+  Statement: Statement[];
+}
+
+/** The CDK's own: https://docs.aws.amazon.com/cdk/v2/guide/bootstrapping-env.html, 2026-11-22. */
+const QUALIFIER = 'hnb659fds';
+const BOOTSTRAP_ROLES = ['deploy-role', 'file-publishing-role', 'lookup-role'];
+const ACCOUNT = '<account>';
+
+/**
+ * `slipway deployer-policy ENVIRONMENT`: what a person or pipeline that deploys needs, what CloudFormation needs instead of
+ * AdministratorAccess, and how to bootstrap with it. Offline.
+ */
+export function deployerPolicy(given: string, options: CommonOptions, terminal: Terminal): number {
+  const isName = !/[/\\.]/.test(given) && !existsSync(given);
+  const file = isName ? environmentFileOf(given) : given;
+  if (file === undefined)
+    throw new UsageError(
+      `${given}: must be a file, or the name of an environment with a file in environments/, got neither; check the name`,
+    );
+  const { specs } = requireEnvironment(file, readText(file), options);
+  const chosen = specs.filter(({ region }) => options.region === undefined || region === options.region);
+  const [spec] = chosen;
+  if (!spec)
+    throw new UsageError(`--region: must be a region of ${file}, got ${options.region}; use one that the file names`);
+  const answer = {
+    deployer: deployerOf(chosen),
+    execution: executionOf(chosen),
+    bootstrap: chosen.map(bootstrapCommand),
+  };
+  if (options.json) terminal.out(json(answer));
+  else printPolicies(spec.name, answer, terminal);
+  return EXIT.done;
+}
+
+const policyName = ({ name }: EnvironmentSpec): string => `slipway-${name}-deploy`;
+const accountOf = ({ account }: EnvironmentSpec): string => account ?? ACCOUNT;
+const partitionOf = ({ region }: EnvironmentSpec): string => REGIONS[region]?.partition ?? 'aws';
+
+/** The person or pipeline only takes on the roles of the bootstrap stack. */
+function deployerOf(specs: readonly EnvironmentSpec[]): Policy {
+  const roles = specs.flatMap((spec) =>
+    BOOTSTRAP_ROLES.map(
+      (role) =>
+        `arn:${partitionOf(spec)}:iam::${accountOf(spec)}:role/cdk-${QUALIFIER}-${role}-${accountOf(spec)}-${spec.region}`,
+    ),
+  );
+  return policy([statement('DeployThroughBootstrapRoles', ['sts:AssumeRole'], roles)]);
+}
+
+/** Services that the stack uses, by the names that the environment fixes; what has no name of its own by the region or by its tag. */
+function executionOf(specs: readonly EnvironmentSpec[]): Policy {
+  const [spec] = specs;
+  if (!spec) return policy([]);
+  const arns = (service: string, ...resources: string[]) =>
+    specs.flatMap((one) =>
+      resources.map((resource) => `arn:${partitionOf(one)}:${service}:${one.region}:${accountOf(one)}:${resource}`),
+    );
+  const { name } = spec;
+  const names = [`slipway-${name}-*`, `Slipway-${name}-*`];
+  const partition = partitionOf(spec);
+  const tagged = { StringEquals: { 'aws:ResourceTag/slipway:environment': name } };
+  return policy([
+    statement(
+      'Buckets',
+      ['s3:*'],
+      [`arn:${partition}:s3:::slipway-${name}-*`, `arn:${partition}:s3:::slipway-${name}-*/*`],
+    ),
+    statement(
+      'Assets',
+      ['s3:GetObject*', 's3:GetBucket*', 's3:List*'],
+      [`arn:${partition}:s3:::cdk-${QUALIFIER}-assets-*`, `arn:${partition}:s3:::cdk-${QUALIFIER}-assets-*/*`],
+    ),
+    ...roleStatements(spec, names),
+    statement(
+      'Functions',
+      ['lambda:*'],
+      arns('lambda', ...names.map((n) => `function:${n}`), 'event-source-mapping:*'),
+    ),
+    statement('Table', ['dynamodb:*'], arns('dynamodb', `table/slipway-${name}-runs`, `table/slipway-${name}-runs/*`)),
+    statement('Queues', ['sqs:*'], arns('sqs', `Slipway-${name}-*`)),
+    statement('Topics', ['sns:*'], arns('sns', `Slipway-${name}-*`)),
+    statement('Rules', ['events:*'], arns('events', `rule/Slipway-${name}-*`)),
+    statement('Logs', ['logs:*'], arns('logs', 'log-group:*')),
+    statement('Alarms', ['cloudwatch:*'], arns('cloudwatch', `alarm:Slipway-${name}-*`)),
+    statement(
+      'Dashboard',
+      ['cloudwatch:*Dashboard*'],
+      [`arn:${partition}:cloudwatch::${accountOf(spec)}:dashboard/slipway-${name}-*`],
+    ),
+    statement('Waiters', ['states:*'], arns('states', 'stateMachine:*')),
+    statement('Images', ['ecr:*'], arns('ecr', `repository/slipway-${name}`)),
+    statement('Builds', ['codebuild:*'], arns('codebuild', 'project/*')),
+    statement(
+      'Parameters',
+      ['ssm:*Parameter*', 'ssm:AddTagsToResource', 'ssm:RemoveTagsFromResource'],
+      arns(
+        'ssm',
+        `parameter/slipway/environments/${name}`,
+        `parameter/slipway/environments/${name}/*`,
+        `parameter/slipway/storage/slipway-${name}/*`,
+        `parameter/cdk-bootstrap/${QUALIFIER}/version`,
+      ),
+    ),
+    statement('MakeKeys', ['kms:CreateKey', 'kms:TagResource'], ['*']),
+    statement('OwnKeys', ['kms:*'], arns('kms', 'key/*'), tagged),
+    statement(
+      'Network',
+      [
+        'ec2:*Vpc*',
+        'ec2:*Subnet*',
+        'ec2:*SecurityGroup*',
+        'ec2:*Route*',
+        'ec2:*FlowLogs',
+        'ec2:*InternetGateway*',
+        'ec2:*NatGateway*',
+        'ec2:*Address*',
+        'ec2:CreateTags',
+        'ec2:DeleteTags',
+        'ec2:Describe*',
+      ],
+      ['*'],
+    ),
+    statement('FileSystems', ['fsx:*'], arns('fsx', '*')),
+    statement('Budgets', ['budgets:*'], [`arn:${partition}:budgets::${accountOf(spec)}:budget/slipway-${name}-*`]),
+    statement(
+      'ChatChannels',
+      ['chatbot:*'],
+      [`arn:${partition}:chatbot::${accountOf(spec)}:chat-configuration/slack-channel/slipway-${name}-*`],
+    ),
+  ]);
+}
+
+/** Roles by path and prefix; with a boundary, none can be made or changed without it. */
+function roleStatements(spec: EnvironmentSpec, names: readonly string[]): Statement[] {
+  const { rolePath = '/', rolePrefix, permissionsBoundary } = spec.iam;
+  const wanted = rolePrefix === undefined ? names : [`${rolePrefix}*`];
+  const base = `arn:${partitionOf(spec)}:iam::${accountOf(spec)}`;
+  const roles = wanted.map((name) => `${base}:role${rolePath}${name}`);
+  const boundary = permissionsBoundary?.startsWith('arn:')
+    ? permissionsBoundary
+    : `${base}:policy/${permissionsBoundary}`;
+  const bounded =
+    permissionsBoundary === undefined ? undefined : { StringEquals: { 'iam:PermissionsBoundary': boundary } };
+  return [
+    statement(
+      'MakeRoles',
+      [
+        'iam:CreateRole',
+        'iam:PutRolePolicy',
+        'iam:AttachRolePolicy',
+        'iam:DetachRolePolicy',
+        'iam:DeleteRolePolicy',
+        'iam:PutRolePermissionsBoundary',
+      ],
+      roles,
+      bounded,
+    ),
+    statement(
+      'KeepRoles',
+      [
+        'iam:GetRole*',
+        'iam:ListRole*',
+        'iam:ListAttachedRolePolicies',
+        'iam:DeleteRole',
+        'iam:UpdateRole*',
+        'iam:UpdateAssumeRolePolicy',
+        'iam:TagRole',
+        'iam:UntagRole',
+      ],
+      roles,
+    ),
+    statement('PassRoles', ['iam:PassRole'], roles),
+  ];
+}
+
+const policy = (Statement: Statement[]): Policy => ({ Version: '2012-10-17', Statement });
+const statement = (
+  Sid: string,
+  Action: string[],
+  Resource: string[],
+  Condition?: Statement['Condition'],
+): Statement => ({
+  Sid,
+  Effect: 'Allow',
+  Action,
+  Resource,
+  ...(Condition && { Condition }),
+});
+
+function bootstrapCommand(spec: EnvironmentSpec): string {
+  const { permissionsBoundary: boundary } = spec.iam;
+  const name = boundary?.replace(/^arn:.*:policy\//, '');
+  return [
+    `npx cdk bootstrap aws://${accountOf(spec)}/${spec.region}`,
+    `--cloudformation-execution-policies arn:${partitionOf(spec)}:iam::${accountOf(spec)}:policy/${policyName(spec)}`,
+    ...(name ? [`--custom-permissions-boundary ${name}`] : []),
+  ].join(' ');
+}
+
+function printPolicies(
+  name: string,
+  answer: { deployer: Policy; execution: Policy; bootstrap: string[] },
+  terminal: Terminal,
+): void {
+  terminal.err(`# who deploys ${name}`);
+  terminal.out(json(answer.deployer));
+  terminal.err(`# CloudFormation, as the managed policy slipway-${name}-deploy`);
+  terminal.out(json(answer.execution));
+  for (const command of answer.bootstrap) terminal.err(`# once: ${command}`);
+}

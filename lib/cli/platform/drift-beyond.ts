@@ -1,0 +1,111 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CloudWatchLogsClient, DescribeLogGroupsCommand } from '@aws-sdk/client-cloudwatch-logs';
+import { DescribeImagesCommand, ECRClient } from '@aws-sdk/client-ecr';
+import { GetFunctionConfigurationCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
+import { readAppliedLimits } from '../../aws/applied-limits';
+import { JOB_LOG_GROUPS } from '../../contracts/job-log-groups';
+import { judgeForDeploy, quotaSentence } from '../../quota';
+import type { Descriptor } from '../../spec/descriptor';
+import { needsOfStack } from '../deployed-needs';
+import { localDriver } from '../driver';
+import { readDescriptors } from '../environment';
+
+/** One thing that no template holds. */
+export interface BeyondTemplate {
+  what: string;
+  /** Null: it could not be read. */
+  ok: boolean | null;
+  detail: string;
+}
+
+/** Limits, image, functions, log groups and driver of a deployed environment. */
+export async function lookBeyond(environment: string, region: string): Promise<BeyondTemplate[]> {
+  const descriptors = await readDescriptors(environment, region);
+  const [first] = descriptors;
+  const aliases = descriptors.flatMap(({ controlAliasArn }) => controlAliasArn ?? []);
+  return Promise.all([
+    seen('quotas of the last deploy', () => quotas(environment, region)),
+    ...(first?.trainingImageUri
+      ? [seen('digest of the image', () => image(first.trainingImageUri ?? '', region))]
+      : []),
+    ...aliases.slice(0, 1).map((arn) => seen('version of the control function', () => version(arn, region))),
+    seen('retention of log groups', () => retention(`/slipway/Slipway-${environment}-${region}/deploys`, region)),
+    ...(first ? [seen('driver', async () => driver(first))] : []),
+  ]);
+}
+
+type Verdict = Omit<BeyondTemplate, 'what'>;
+
+async function seen(what: string, look: () => Promise<Verdict>): Promise<BeyondTemplate> {
+  try {
+    return { what, ...(await look()) };
+  } catch (error) {
+    const { name, message } = error as Error;
+    return { what, ok: null, detail: `${name}: ${message}` };
+  }
+}
+
+async function quotas(environment: string, region: string): Promise<Verdict> {
+  const needs = await needsOfStack(environment, region);
+  const client = new ServiceQuotasClient({ region, maxAttempts: 5, retryMode: 'adaptive' });
+  const rows = judgeForDeploy(needs, await readAppliedLimits(client, needs, (ms) => sleep(ms)));
+  const short = rows.filter(({ verdict }) => verdict === 'short');
+  if (short.length > 0) return { ok: false, detail: short.map(quotaSentence).join('; ') };
+  const unknown = rows.filter(({ verdict }) => verdict === 'unknown').map(({ name }) => name);
+  return unknown.length > 0
+    ? { ok: null, detail: `not read: ${unknown.join(', ')}` }
+    : { ok: true, detail: `${rows.length} limits cover what it needs` };
+}
+
+/** Somebody may have deleted the image that every job names. */
+async function image(uri: string, region: string): Promise<Verdict> {
+  const [, registryId, repositoryName, imageDigest] =
+    /^(\d{12})\.dkr\.ecr\.[^/]+\/([^@:]+)@(sha256:[0-9a-f]{64})$/.exec(uri) ?? [];
+  if (!imageDigest) return { ok: null, detail: `${uri} is not an image of ECR by its digest` };
+  try {
+    await new ECRClient({ region }).send(
+      new DescribeImagesCommand({ registryId, repositoryName, imageIds: [{ imageDigest }] }),
+    );
+    return { ok: true, detail: imageDigest.slice(0, 19) };
+  } catch (error) {
+    if (!/^(ImageNotFound|RepositoryNotFound)Exception$/.test((error as Error).name)) throw error;
+    return { ok: false, detail: `${imageDigest.slice(0, 19)} is not in ${repositoryName}; deploy again` };
+  }
+}
+
+/** People call a version by its alias: code that was changed in the console is in no version, and the next deploy publishes it. */
+async function version(aliasArn: string, region: string): Promise<Verdict> {
+  const lambda = new LambdaClient({ region });
+  const name = aliasArn.split(':').slice(0, 7).join(':');
+  const [published, latest] = await Promise.all(
+    [aliasArn, name].map((FunctionName) => lambda.send(new GetFunctionConfigurationCommand({ FunctionName }))),
+  );
+  const isSame = published?.CodeSha256 === latest?.CodeSha256;
+  return { ok: isSame, detail: isSame ? `version ${published?.Version}` : 'its code was changed after the deploy' };
+}
+
+async function retention(deploys: string, region: string): Promise<Verdict> {
+  const logs = new CloudWatchLogsClient({ region });
+  const names = [deploys, ...Object.values(JOB_LOG_GROUPS)];
+  const groups = await Promise.all(
+    names.map(async (name) => {
+      const { logGroups = [] } = await logs.send(new DescribeLogGroupsCommand({ logGroupNamePrefix: name }));
+      return logGroups.find(({ logGroupName }) => logGroupName === name);
+    }),
+  );
+  const endless = names.filter((_, i) => groups[i] && groups[i]?.retentionInDays === undefined);
+  return endless.length === 0
+    ? { ok: true, detail: groups.map((group) => group?.retentionInDays ?? 'absent').join(', ') }
+    : { ok: false, detail: `${endless.join(', ')} keep lines indefinitely; deploy again` };
+}
+
+function driver({ driver: published, slipwayVersion }: Descriptor): Verdict {
+  const own = localDriver().hash;
+  return published?.hash === own
+    ? { ok: true, detail: own }
+    : {
+        ok: false,
+        detail: `${published?.hash} of slipway ${slipwayVersion}, this installation has ${own}; deploy again`,
+      };
+}

@@ -1,0 +1,144 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  CloudFormationClient,
+  DescribeStackDriftDetectionStatusCommand,
+  DescribeStackResourceDriftsCommand,
+  DetectStackDriftCommand,
+  type StackResourceDrift,
+} from '@aws-sdk/client-cloudformation';
+import { orList } from '../../spec/issue';
+import { textTable } from '../../spec/text-table';
+import { calling, isMissingStack } from '../aws-errors';
+import { environmentFileOf } from '../deployed-needs';
+import { callRegion } from '../environment';
+import { requireEnvironment } from '../environment-file';
+import { EXIT, ServiceError, UsageError } from '../exit';
+import { type CommonOptions, readText } from '../inputs';
+import { json, type Terminal } from '../terminal';
+import { type BeyondTemplate, lookBeyond } from './drift-beyond';
+
+/** A detection over two hundred resources takes a minute or two. */
+const POLL_MS = 5000;
+const MOST_POLLS = 120;
+
+interface ResourceDrift {
+  id: string;
+  type: string;
+  status: string;
+  differences: { path: string; expected: string; actual: string }[];
+}
+
+interface StackDrift {
+  region: string;
+  stack: string;
+  resources: ResourceDrift[];
+  /** What CloudFormation does not see; `ok` null where it could not be read. */
+  beyond: BeyondTemplate[];
+}
+
+/** `slipway drift ENVIRONMENT`: what differs from the deployed template, and what CloudFormation does not see. Exit 1 when anything does. */
+export async function drift(environment: string, options: CommonOptions, terminal: Terminal): Promise<number> {
+  if (!/^[a-z][a-z0-9]{0,11}$/.test(environment))
+    throw new UsageError(
+      `drift: must be the name of an environment, got ${environment}; write slipway drift research --region us-west-2`,
+    );
+  const stacks: StackDrift[] = [];
+  for (const region of regionsOf(environment, options)) stacks.push(await driftIn(environment, region));
+  const ok = stacks.every(({ resources, beyond }) => resources.length === 0 && beyond.every((one) => one.ok !== false));
+  if (options.json) terminal.out(json({ ok, stacks }));
+  else for (const stack of stacks) printDrift(stack, terminal);
+  return ok ? EXIT.done : EXIT.refused;
+}
+
+/** The one that is named, else those of the environment's file below environments/, else that of the SDKs' variables. */
+function regionsOf(environment: string, options: CommonOptions): string[] {
+  const file = options.region === undefined ? environmentFileOf(environment) : undefined;
+  return file
+    ? requireEnvironment(file, readText(file), options).specs.map(({ region }) => region)
+    : [callRegion(options)];
+}
+
+async function driftIn(environment: string, region: string): Promise<StackDrift> {
+  const stack = `Slipway-${environment}-${region}`;
+  const [resources, beyond] = await Promise.all([resourceDrifts(stack, region), lookBeyond(environment, region)]);
+  return { region, stack, resources, beyond };
+}
+
+async function resourceDrifts(stack: string, region: string): Promise<ResourceDrift[]> {
+  const client = new CloudFormationClient({ region, maxAttempts: 5 });
+  const missing = new UsageError(
+    `drift: must be an environment of ${region}, got no stack ${stack}; deploy it first, or name another region`,
+  );
+  return calling(`detecting drift of ${stack}`, async () => {
+    await detect(client, stack);
+    const found: ResourceDrift[] = [];
+    let NextToken: string | undefined;
+    do {
+      const page = await client.send(
+        new DescribeStackResourceDriftsCommand({
+          StackName: stack,
+          StackResourceDriftStatusFilters: ['MODIFIED', 'DELETED'],
+          NextToken,
+        }),
+      );
+      found.push(...(page.StackResourceDrifts ?? []).map(driftOf));
+      NextToken = page.NextToken;
+    } while (NextToken);
+    return found;
+  }).catch((error: Error) => {
+    throw isMissingStack(error.cause) ? missing : error;
+  });
+}
+
+async function detect(client: CloudFormationClient, StackName: string): Promise<void> {
+  const { StackDriftDetectionId } = await client.send(new DetectStackDriftCommand({ StackName }));
+  for (let poll = 0; poll < MOST_POLLS; poll++) {
+    const { DetectionStatus, DetectionStatusReason } = await client.send(
+      new DescribeStackDriftDetectionStatusCommand({ StackDriftDetectionId }),
+    );
+    if (DetectionStatus === 'DETECTION_COMPLETE') return;
+    // It has looked at what it could: drifts of single resources are there all the same.
+    if (
+      DetectionStatus === 'DETECTION_FAILED' &&
+      /Failed to detect drift on resource/.test(DetectionStatusReason ?? '')
+    )
+      return;
+    if (DetectionStatus === 'DETECTION_FAILED')
+      throw new ServiceError(`drift of ${StackName}: must be detected, got ${DetectionStatusReason}; try again`);
+    await sleep(POLL_MS);
+  }
+  throw new ServiceError(`drift of ${StackName}: must be detected within ten minutes; try again`);
+}
+
+const driftOf = (resource: StackResourceDrift): ResourceDrift => ({
+  id: resource.LogicalResourceId ?? '',
+  type: resource.ResourceType ?? '',
+  status: resource.StackResourceDriftStatus ?? '',
+  differences: (resource.PropertyDifferences ?? []).map(({ PropertyPath, ExpectedValue, ActualValue }) => ({
+    path: PropertyPath ?? '',
+    expected: ExpectedValue ?? '',
+    actual: ActualValue ?? '',
+  })),
+});
+
+function printDrift({ stack, resources, beyond }: StackDrift, terminal: Terminal): void {
+  const rows = resources.flatMap(({ id, type, status, differences }) =>
+    differences.length === 0
+      ? [[id, type, status.toLowerCase(), '', '']]
+      : differences.map(({ path, expected, actual }) => [id, type, path, expected, actual]),
+  );
+  terminal.out(
+    rows.length === 0
+      ? `${stack}: as its template says`
+      : textTable(['resource', 'type', 'property', 'template', 'account'], rows),
+  );
+  const word = (ok: boolean | null) => (ok === null ? 'not known' : ok ? 'ok' : 'differs');
+  terminal.out(
+    textTable(
+      ['beyond the template', 'verdict', 'seen'],
+      beyond.map((one) => [one.what, word(one.ok), one.detail]),
+    ),
+  );
+  const wrong = [...resources.map(({ id }) => id), ...beyond.filter(({ ok }) => ok === false).map(({ what }) => what)];
+  if (wrong.length > 0) terminal.err(`${stack}: differs in ${orList(wrong).replace(/ or (?=[^,]*$)/, ' and ')}`);
+}

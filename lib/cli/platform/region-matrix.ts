@@ -1,0 +1,267 @@
+import { existsSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  DescribeInstanceTypeOfferingsCommand,
+  DescribeVpcEndpointServicesCommand,
+  EC2Client,
+} from '@aws-sdk/client-ec2';
+import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
+import { readAppliedLimits } from '../../aws/applied-limits';
+import { findCapacityPrice } from '../../catalog/capacity-prices';
+import { nearest } from '../../catalog/nearest';
+import { findPrice } from '../../catalog/prices';
+import { REGIONS } from '../../catalog/regions';
+import { increaseCommand, judgeForDeploy, type QuotaNeed, type QuotaRow, runQuotaNeeds } from '../../quota';
+import { orList } from '../../spec/issue';
+import { isEnvironmentFile } from '../../spec/load';
+import { instanceGroupsOf } from '../../spec/resolve-run';
+import { textTable } from '../../spec/text-table';
+import { environmentFileOf } from '../deployed-needs';
+import { needsOfEnvironment, requireEnvironment } from '../environment-file';
+import { EXIT, UsageError } from '../exit';
+import { type CommonOptions, readText, requireRun } from '../inputs';
+import { quotaJson } from '../quota';
+import { json, type Terminal } from '../terminal';
+
+export interface MatrixOptions extends CommonOptions {
+  regions?: string;
+}
+
+/** What is looked for in each region. */
+interface Wanted {
+  regions: string[];
+  needs: QuotaNeed[];
+  instanceTypes: string[];
+  /** Interface endpoints of the environment, by the last part of their service name. */
+  endpoints: string[];
+  prices: Record<string, number>;
+}
+
+/** What was read; undefined where it could not be. */
+interface RegionReading {
+  region: string;
+  quotas: QuotaRow[];
+  zones?: Record<string, string[]>;
+  endpointServices?: Record<string, boolean>;
+  unknown: string[];
+}
+
+interface RegionRow extends RegionReading {
+  /** True: every quota is enough, every type and endpoint service is there. False: something is missing. Null: something is not known. */
+  usable: boolean | null;
+  images: { dlcAccount: string; smpAccount: string | null };
+  usdPerHour: Record<string, { onDemand: number | null; spot: number | null; trainingPlan: number | null }>;
+  /** Commands that file the increases. */
+  toRequest: string[];
+}
+
+/** `slipway matrix FILE|ENVIRONMENT [--regions a,b]`: what each region has of what a run or an environment needs, the best first. */
+export async function regionMatrix(file: string, options: MatrixOptions, terminal: Terminal): Promise<number> {
+  const wanted = wantedBy(file, options);
+  const readings = await Promise.all(wanted.regions.map((region) => readRegion(region, wanted)));
+  const rows = rankedRows(readings, wanted);
+  if (options.json) terminal.out(json({ regions: rows.map((row, i) => jsonRow(row, i + 1)) }));
+  else printRows(rows, terminal);
+  return EXIT.done;
+}
+
+function wantedBy(given: string, options: MatrixOptions): Wanted {
+  const isName = !/[/\\.]/.test(given) && !existsSync(given);
+  const file = isName ? environmentFileOf(given) : given;
+  if (file === undefined)
+    throw new UsageError(
+      `${given}: must be a file, or the name of an environment with a file in environments/, got neither; check the name`,
+    );
+  const text = readText(file);
+  const asked = options.regions?.split(',').map((region) => region.trim());
+  const regions = (own: readonly string[]) => checkedRegions(asked ?? (options.region ? [options.region] : [...own]));
+  if (!isEnvironmentFile(text)) {
+    const { run } = requireRun(file, options);
+    const types = [...instanceGroupsOf(run.compute), ...run.compute.alternatives].map((each) => each.instanceType);
+    const needs = runQuotaNeeds(run);
+    return { regions: regions(pricedRegions(types)), needs, instanceTypes: distinct(types), endpoints: [], prices: {} };
+  }
+  const disk = requireEnvironment(file, text, options);
+  const [first] = disk.specs;
+  if (!first) throw new UsageError(`${file}: must name a region, got none; add one`);
+  const types = [...first.quotas.require, ...disk.runs.flatMap(({ run }) => instanceGroupsOf(run.compute))];
+  return {
+    regions: regions(disk.specs.map(({ region }) => region)),
+    needs: needsOfEnvironment(disk, first),
+    instanceTypes: distinct(types.map(({ instanceType }) => instanceType)),
+    endpoints: first.network.mode === 'vpc-locked' ? (first.network.endpoints ?? []) : [],
+    prices: first.prices,
+  };
+}
+
+const distinct = (words: readonly string[]): string[] => [...new Set(words.filter(Boolean))];
+
+/** Where somebody has seen a price of every type: the regions that are worth asking about when none is named. */
+function pricedRegions(types: readonly string[]): string[] {
+  const here = Object.keys(REGIONS).filter((region) =>
+    types.every((type) => findPrice(type, region)?.basis === 'observed'),
+  );
+  return here.length > 0 ? here : ['us-east-1', 'us-east-2', 'us-west-2'];
+}
+
+function checkedRegions(regions: string[]): string[] {
+  const unknown = regions.find((region) => !(region in REGIONS));
+  if (unknown === undefined) return distinct(regions);
+  throw new UsageError(
+    `--regions: must be regions with SageMaker, got ${unknown}; use ${orList(nearest(unknown, Object.keys(REGIONS)))}`,
+  );
+}
+
+async function readRegion(region: string, wanted: Wanted): Promise<RegionReading> {
+  const ec2 = new EC2Client({ region, maxAttempts: 5 });
+  const quotas = new ServiceQuotasClient({ region, maxAttempts: 5, retryMode: 'adaptive' });
+  const unknown: string[] = [];
+  const orUnknown = <T>(what: string, reading: Promise<T>) =>
+    reading.catch((error: Error) => {
+      unknown.push(`${what}: ${error.name}: ${error.message}`);
+      return undefined;
+    });
+  const [limits, zones, endpointServices] = await Promise.all([
+    readAppliedLimits(quotas, wanted.needs, (ms) => sleep(ms)),
+    orUnknown('zones', readZones(ec2, wanted.instanceTypes)),
+    orUnknown('endpoint services', readEndpointServices(ec2, region, wanted.endpoints)),
+  ]);
+  return { region, quotas: judgeForDeploy(wanted.needs, limits), zones, endpointServices, unknown };
+}
+
+/** Zone ids by type. EC2 knows a SageMaker type without its `ml.`; that SageMaker offers it in the zone too is not said anywhere. */
+async function readZones(ec2: EC2Client, types: readonly string[]): Promise<Record<string, string[]>> {
+  const zones: Record<string, string[]> = Object.fromEntries(types.map((type) => [type, []]));
+  if (types.length === 0) return zones;
+  const names = types.map((type) => type.replace(/^ml\./, ''));
+  const { InstanceTypeOfferings = [] } = await ec2.send(
+    new DescribeInstanceTypeOfferingsCommand({
+      LocationType: 'availability-zone-id',
+      Filters: [{ Name: 'instance-type', Values: names }],
+    }),
+  );
+  for (const { InstanceType, Location } of InstanceTypeOfferings) {
+    if (Location) zones[`ml.${InstanceType}`]?.push(Location);
+  }
+  for (const ids of Object.values(zones)) ids.sort();
+  return zones;
+}
+
+/** Last parts of service names that differ from the endpoint's name in the environment file. */
+const SERVICE_NAMES: Readonly<Record<string, readonly string[]>> = {
+  ecr: ['ecr.api', 'ecr.dkr'],
+  sagemaker: ['sagemaker.api'],
+};
+
+async function readEndpointServices(
+  ec2: EC2Client,
+  region: string,
+  endpoints: readonly string[],
+): Promise<Record<string, boolean>> {
+  const names = ['s3', ...endpoints.flatMap((name) => SERVICE_NAMES[name] ?? [name])];
+  const values = names.map((name) => `com.amazonaws.${region}.${name}`);
+  const { ServiceNames = [] } = await ec2.send(
+    new DescribeVpcEndpointServicesCommand({ Filters: [{ Name: 'service-name', Values: values }] }),
+  );
+  return Object.fromEntries(names.map((name) => [name, ServiceNames.includes(`com.amazonaws.${region}.${name}`)]));
+}
+
+/** Usable regions first, then unknown ones, then those where a request can help, by what is missing, then by price. */
+function rankedRows(readings: readonly RegionReading[], wanted: Wanted): RegionRow[] {
+  const rows = readings.map((reading) => rowOf(reading, wanted));
+  const order = (row: RegionRow): number[] => [
+    row.usable === true ? 0 : row.usable === null ? 1 : 2,
+    missingOf({ ...row, quotas: [] }).length,
+    missingOf(row).length,
+    Math.max(...Object.values(row.usdPerHour).map(({ onDemand }) => onDemand ?? Number.MAX_VALUE), 0),
+  ];
+  return rows.sort((a, b) => {
+    const [left, right] = [order(a), order(b)];
+    const at = left.findIndex((value, i) => value !== right[i]);
+    return at < 0 ? a.region.localeCompare(b.region) : (left[at] ?? 0) - (right[at] ?? 0);
+  });
+}
+
+function rowOf(reading: RegionReading, { instanceTypes, prices }: Wanted): RegionRow {
+  const { region, quotas, zones, endpointServices } = reading;
+  const facts = REGIONS[region];
+  const isUnknown =
+    zones === undefined || endpointServices === undefined || quotas.some(({ verdict }) => verdict === 'unknown');
+  const row = {
+    ...reading,
+    images: { dlcAccount: facts?.dlcAccount ?? '', smpAccount: facts?.smpAccount ?? null },
+    usdPerHour: Object.fromEntries(
+      instanceTypes.map((type) => [
+        type,
+        {
+          onDemand: hereOnly(findPrice(type, region, prices)),
+          spot: hereOnly(findCapacityPrice('spot', type, region)),
+          trainingPlan: hereOnly(findCapacityPrice('training-plan', type, region)),
+        },
+      ]),
+    ),
+    toRequest: quotas.flatMap((quota) =>
+      quota.verdict === 'short' ? (increaseCommand(quota, region) ?? `ask AWS Support for ${quota.name}`) : [],
+    ),
+  };
+  return { ...row, usable: missingOf(row).length > 0 ? false : isUnknown ? null : true };
+}
+
+/** A price of another region says nothing about which region is cheaper. */
+const hereOnly = (price: { usdPerHour: number; basis: string } | undefined): number | null =>
+  price && (price.basis === 'observed' || price.basis === 'own') ? price.usdPerHour : null;
+
+/** What a region lacks, in words. */
+function missingOf({ quotas, zones, endpointServices }: RegionReading): string[] {
+  return [
+    ...quotas.filter(({ verdict }) => verdict === 'short').map(({ name, reason }) => `${name} ${reason}`),
+    ...Object.entries(zones ?? {}).flatMap(([type, ids]) => (ids.length === 0 ? [`no zone offers ${type}`] : [])),
+    ...Object.entries(endpointServices ?? {}).flatMap(([name, there]) =>
+      there ? [] : [`no endpoint service ${name}`],
+    ),
+  ];
+}
+
+const jsonRow = (row: RegionRow, rank: number) => ({
+  rank,
+  region: row.region,
+  usable: row.usable,
+  missing: missingOf(row),
+  unknown: row.unknown,
+  quotas: row.quotas.map(quotaJson),
+  zones: row.zones ?? null,
+  images: row.images,
+  usdPerHour: row.usdPerHour,
+  endpointServices: row.endpointServices ?? null,
+  toRequest: row.toRequest,
+});
+
+function printRows(rows: readonly RegionRow[], terminal: Terminal): void {
+  const price = ({ usdPerHour }: RegionRow) =>
+    Object.values(usdPerHour)
+      .map(({ onDemand, spot, trainingPlan }) => [onDemand, spot, trainingPlan].map((usd) => usd ?? '-').join(' / '))
+      .join('; ');
+  const zones = (row: RegionRow) =>
+    row.zones
+      ? Object.values(row.zones)
+          .map((ids) => ids.join(' ') || 'none')
+          .join('; ')
+      : '?';
+  terminal.out(
+    textTable(
+      ['region', 'usable', 'zones', 'on demand / spot / plan, USD an hour', 'SMP image', 'missing'],
+      rows.map((row) => [
+        row.region,
+        row.usable === null ? '?' : row.usable ? 'yes' : 'no',
+        zones(row),
+        price(row),
+        row.images.smpAccount ? 'yes' : 'no',
+        missingOf(row).join('; '),
+      ]),
+    ),
+  );
+  for (const row of rows) {
+    for (const why of row.unknown) terminal.err(`${row.region}: not known: ${why}`);
+    for (const command of row.toRequest) terminal.err(`${row.region}: ${command}`);
+  }
+}
