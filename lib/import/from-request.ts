@@ -157,8 +157,20 @@ function computeOf(request: ForeignRequest): Draft {
       trainingPlanArn: config.TrainingPlanArn,
       volumeSizeGiB: hasNvme ? undefined : config.VolumeSizeInGB,
       keepAliveSeconds: config.KeepAlivePeriodInSeconds,
+      infraCheck: request.InfraCheckConfig?.EnableInfraCheck,
+      placement: placementOf(config.InstancePlacementConfig),
     }),
   };
+}
+
+function placementOf(config: ResourceConfig['InstancePlacementConfig']): Draft | undefined {
+  return filled({
+    multipleJobs: config?.EnableMultipleJobs,
+    ultraServers: config?.PlacementSpecifications?.map(({ UltraServerId, InstanceCount }) => ({
+      ...(UltraServerId !== undefined && { id: UltraServerId }),
+      instanceCount: InstanceCount,
+    })),
+  });
 }
 
 function channelsOf(request: ForeignRequest): Draft[] {

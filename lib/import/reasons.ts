@@ -50,7 +50,6 @@ const REASONS: readonly [field: RegExp, why: Why][] = [
   [/^InputDataConfig\[.+\]\./, 'channels of a run file have no option for it'],
   [/^ServerlessJobConfig|^SessionChainingConfig/, 'another kind of job than one on instances'],
   [/^ModelPackageConfig/, 'a run file does not register model packages'],
-  [/^InfraCheckConfig/, 'Slipway examines hosts itself (compute.healthCheck)'],
 ];
 
 /** The reason for one place of the request, in a sentence without a full stop. */

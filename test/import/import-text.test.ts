@@ -44,6 +44,27 @@ test('the files beside the drivers of ModelTrainer say script and launcher', () 
   expect(file.distribution).toEqual({ library: 'custom', launcher: 'torchrun', processesPerHost: 4 });
 });
 
+test('placement on UltraServers and the check of the infrastructure are carried', () => {
+  const request = {
+    ...JSON.parse(read('model-trainer.json')),
+    InfraCheckConfig: { EnableInfraCheck: true },
+    ResourceConfig: {
+      InstanceType: 'ml.p6e-gb200.36xlarge',
+      InstanceCount: 18,
+      InstancePlacementConfig: {
+        EnableMultipleJobs: true,
+        PlacementSpecifications: [{ UltraServerId: 'us-1', InstanceCount: 9 }, { InstanceCount: 9 }],
+      },
+    },
+  };
+  const { file, fields } = imported(JSON.stringify(request));
+  expect(file.compute).toMatchObject({
+    infraCheck: true,
+    placement: { multipleJobs: true, ultraServers: [{ id: 'us-1', instanceCount: 9 }, { instanceCount: 9 }] },
+  });
+  expect(fields.filter((field) => /Placement|InfraCheck/.test(field))).toEqual([]);
+});
+
 test('a NeMo recipe gives its batch, cluster and parallel sizes; the rest is listed', () => {
   const { file, fields, issues } = imported(read('recipe-llama3-70b.yaml'));
   expect(issues).toEqual([]);
