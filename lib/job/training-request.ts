@@ -48,6 +48,7 @@ export function trainingJobRequest(plan: JobPlan): CreateTrainingJobCommandInput
       CompressionType: 'NONE',
     },
     ResourceConfig: resourceConfig(plan),
+    ...(run.compute.infraCheck !== undefined && { InfraCheckConfig: { EnableInfraCheck: run.compute.infraCheck } }),
     StoppingCondition: stoppingCondition(plan),
     ...(descriptor.subnetIds.length > 0 && {
       VpcConfig: { Subnets: descriptor.subnetIds, SecurityGroupIds: descriptor.securityGroupIds },
@@ -84,6 +85,22 @@ function resourceConfig({ run, descriptor }: JobPlan): ResourceConfig {
     ...(withNvme.length === 0 && descriptor.kmsKeyArn && { VolumeKmsKeyId: descriptor.kmsKeyArn }),
     ...(compute.keepAliveSeconds > 0 && { KeepAlivePeriodInSeconds: compute.keepAliveSeconds }),
     ...(compute.trainingPlanArn && { TrainingPlanArn: compute.trainingPlanArn }),
+    ...(compute.placement && { InstancePlacementConfig: placementConfig(compute.placement) }),
+  };
+}
+
+function placementConfig({
+  multipleJobs,
+  ultraServers,
+}: NonNullable<JobPlan['run']['compute']['placement']>): ResourceConfig['InstancePlacementConfig'] {
+  return {
+    ...(multipleJobs !== undefined && { EnableMultipleJobs: multipleJobs }),
+    ...(ultraServers && {
+      PlacementSpecifications: ultraServers.map(({ id, instanceCount }) => ({
+        ...(id !== undefined && { UltraServerId: id }),
+        InstanceCount: instanceCount,
+      })),
+    }),
   };
 }
 

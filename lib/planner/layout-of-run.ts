@@ -199,6 +199,7 @@ function softwareOf(run: RunSpec): Software {
     offloadActivations: training.activationOffload || distribution.parameters.sm_activation_offloading === true,
     stack,
     kernels: kernelsOf(traits, training.precision, compiled),
+    ...(hasCappedScores(run) && { attention: 'unfused' as const }),
     loss: 'plain',
     autocast: false,
     gathersLogits: false,
@@ -211,6 +212,10 @@ function softwareOf(run: RunSpec): Software {
     noSync: stack === 'fsdp' && distribution.parameters.no_sync === true,
   };
 }
+
+/** The built-in trainer computes capped scores in plain operations: no kernel of PyTorch has them. */
+const hasCappedScores = ({ code, model }: RunSpec): boolean =>
+  code.builtin === 'builtin' && model?.architecture.logitSoftcap?.attention !== undefined;
 
 function recomputeOf(setting: RunSpec['training']['activationCheckpointing'], stack: Stack): Recompute {
   if (setting !== 'selective') return setting;

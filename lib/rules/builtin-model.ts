@@ -1,42 +1,84 @@
-import { headSizeOf } from '../catalog/model/parameters';
 import type { ModelShape } from '../catalog/model/shape';
+import { findStrategy } from '../distribution';
 import type { RunSpec } from '../spec/run-spec';
-import { type Rule, trainingRule } from './rule';
+import { type Finding, type Rule, trainingRule, when } from './rule';
+
+/** Parts that are there and hold, by name. */
+const named = (parts: Record<string, boolean | undefined>): string[] =>
+  Object.keys(parts).filter((part) => parts[part]);
+
+const NORMS = ['rms', 'rms-offset'];
+const ACTIVATIONS = ['silu', 'gelu', 'gelu-tanh'];
 
 /** Parts of a shape that the built-in trainer does not compute, in the words of the run file or of the config.json. */
-export function untrainedParts(m: ModelShape, sequenceLength = Number.POSITIVE_INFINITY): string[] {
-  const { family } = m;
-  const parts: Record<string, boolean> = {
-    qkNorm: m.qkNorm ?? false,
-    attentionBias: m.attentionBias ?? false,
-    [`slidingWindow ${m.slidingWindow?.size}`]: (m.slidingWindow?.size ?? sequenceLength) < sequenceLength,
-    attentionSinks: m.attentionSinks ?? false,
-    logitSoftcap: m.logitSoftcap !== undefined,
-    latentAttention: m.latentAttention !== undefined,
-    partialRotary: (m.partialRotary ?? 1) !== 1,
-    [`normPlacement ${m.normPlacement}`]: (m.normPlacement ?? 'pre') !== 'pre',
-    embeddingScale: (m.embeddingScale ?? 1) !== 1,
-    expertFfnHiddenSize: m.expertFfnHiddenSize !== undefined,
-    sharedExperts: (m.sharedExperts ?? 0) > 0,
-    denseLayers: m.denseLayers !== undefined && m.denseLayers !== 0,
-    routing: m.experts !== undefined && (m.routing?.score === 'sigmoid' || m.routing?.normalise === false),
-    mtpLayers: (m.mtpLayers ?? 0) > 0,
-    unrotatedLayers: (m.unrotatedLayers?.length ?? 0) > 0,
-    [`norms ${family?.norm}`]: (family?.norm ?? 'rms') !== 'rms',
-    [`activation ${family?.activation}`]: (family?.activation ?? 'silu') !== 'silu',
-    'biases of the feed-forward block': (family?.mlpBias || family?.expertBias || family?.routerBias) ?? false,
-    'a bias of the head': family?.headBias ?? false,
-    'a factor of scores, residuals or logits': hasFactors(m),
-    localRopeTheta: family?.localRopeTheta !== undefined,
-    'interleaved rotary positions': family?.interleavedRope ?? false,
-  };
-  return [...Object.keys(parts).filter((part) => parts[part]), ...(family?.untrained ?? [])];
+export function untrainedParts(m: ModelShape): string[] {
+  const { family, routing } = m;
+  return [
+    ...named({
+      attentionSinks: m.attentionSinks,
+      latentAttention: m.latentAttention !== undefined,
+      partialRotary: (m.partialRotary ?? 1) !== 1,
+      sharedExperts: (m.sharedExperts ?? 0) > 0,
+      'routing.score sigmoid': m.experts !== undefined && routing?.score === 'sigmoid',
+      'routing.bias': routing?.bias,
+      mtpLayers: (m.mtpLayers ?? 0) > 0,
+      unrotatedLayers: (m.unrotatedLayers?.length ?? 0) > 0,
+      [`norms ${family?.norm}`]: !NORMS.includes(family?.norm ?? 'rms'),
+      [`norms of queries and keys ${family?.qkNorm}`]: family?.qkNorm === 'weightless',
+      [`activation ${family?.activation}`]: !ACTIVATIONS.includes(family?.activation ?? 'silu'),
+      'biases of the feed-forward block': family?.mlpBias || family?.expertBias || family?.routerBias,
+      'a bias of the head': family?.headBias,
+      'factors of residuals or logits': (family?.residualScale ?? 1) !== 1 || (family?.logitScale ?? 1) !== 1,
+      'interleaved rotary positions': family?.interleavedRope,
+    }),
+    ...(family?.untrained ?? []),
+  ];
 }
 
-function hasFactors({ family, ...m }: ModelShape): boolean {
-  const usual = headSizeOf(m) ** -0.5;
-  const score = family?.attentionScale ?? usual;
-  return Math.abs(score / usual - 1) > 1e-6 || (family?.residualScale ?? 1) !== 1 || (family?.logitScale ?? 1) !== 1;
+/**
+ * What a shape has beyond Llama's and Mixtral's: the built-in trainer computes it, but neither splits it over tensor or context ranks nor
+ * hands it to SMP. containers/trainer/slipway_trainer/architecture.py has the same list.
+ */
+export function partsBeyondLlama(m: ModelShape): string[] {
+  const { family } = m;
+  return named({
+    qkNorm: m.qkNorm,
+    attentionBias: m.attentionBias || family?.outputBias,
+    slidingWindow: m.slidingWindow !== undefined,
+    logitSoftcap: m.logitSoftcap !== undefined,
+    [`normPlacement ${m.normPlacement}`]: (m.normPlacement ?? 'pre') !== 'pre',
+    embeddingScale: (m.embeddingScale ?? 1) !== 1,
+    expertFfnHiddenSize: (m.expertFfnHiddenSize ?? m.ffnHiddenSize) !== m.ffnHiddenSize,
+    denseLayers: typeof m.denseLayers === 'object' ? m.denseLayers.length > 0 : (m.denseLayers ?? 0) > 0,
+    routing: m.experts !== undefined && m.routing?.normalise === false,
+    [`norms ${family?.norm}`]: (family?.norm ?? 'rms') !== 'rms',
+    [`activation ${family?.activation}`]: family?.activation !== undefined,
+    'a scale of scores': family?.attentionScale !== undefined,
+  });
+}
+
+function unsplitParts(run: RunSpec, shape: ModelShape): Finding[] {
+  const { library } = run.distribution;
+  const layout = findStrategy(run)?.layout(run);
+  const parts = partsBeyondLlama(shape);
+  if (parts.length === 0) return [];
+  const degrees = (['tensor', 'context'] as const).filter(
+    (degree) => library === 'fsdp' && (layout?.[degree] ?? 1) > 1,
+  );
+  return [
+    ...degrees.map((degree) => ({
+      path: `distribution.parameters.${degree}_parallel_degree`,
+      must: `must be 1 for a model with ${parts.join(', ')} in the built-in trainer`,
+      got: layout?.[degree],
+      fix: 'remove it, and shard over more ranks',
+    })),
+    ...when(library === 'smp-v2', {
+      path: 'distribution.library',
+      must: `must be fsdp or deepspeed for a model with ${parts.join(', ')} in the built-in trainer`,
+      got: library,
+      fix: 'use fsdp',
+    }),
+  ];
 }
 
 /** What the built-in trainer can compute of a model. */
@@ -51,12 +93,21 @@ export const BUILTIN_MODEL_RULES: readonly Rule[] = [
       const shape = run.model?.architecture;
       if (run.code.builtin !== 'builtin' || !shape) return [];
       const way = (['preset', 'config', 'architecture'] as const).find((one) => run.written.model?.[one] !== undefined);
-      return untrainedParts(shape, run.training.sequenceLength).map((part) => ({
+      return untrainedParts(shape).map((part) => ({
         path: `model.${way}`,
         must: 'must be a model whose parts the built-in trainer computes',
         got: part,
         fix: 'use another model, or own code',
       }));
     },
+  } satisfies Rule,
+  {
+    id: 'model/builtin-split',
+    level: 'error',
+    what: 'Tensor and context parallelism and SMP v2 in the built-in trainer go with models of the parts of Llama and Mixtral.',
+    why: 'Norms of heads, windows and biases are not split over ranks yet; every instance would start, and end with exit code 77.',
+    source: 'containers/trainer',
+    check: (run: RunSpec) =>
+      run.code.builtin === 'builtin' && run.model ? unsplitParts(run, run.model.architecture) : [],
   } satisfies Rule,
 ].map(trainingRule);

@@ -10,6 +10,7 @@ import { BUILTIN_TRAINER_RULES } from './builtin-trainer';
 import { CHECKPOINT_RULES } from './checkpoints';
 import { CODE_RULES } from './code';
 import { COMPUTE_RULES } from './compute';
+import { PLACEMENT_RULES } from './compute-placement';
 import { SPARE_RULES } from './compute-spares';
 import { DATA_RULES } from './data';
 import { ELASTIC_RULES } from './elastic';
@@ -31,6 +32,7 @@ import { TRAINING_RULES } from './training';
 export const RULES: readonly Rule[] = [
   ...COMPUTE_RULES,
   ...SPARE_RULES,
+  ...PLACEMENT_RULES,
   ...ELASTIC_RULES,
   ...CODE_RULES,
   ...PROGRESS_RULES,

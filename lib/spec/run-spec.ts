@@ -38,6 +38,10 @@ export interface ComputeSpec {
   keepAliveSeconds: number;
   /** As written; `healthCheckOf` has the default. */
   healthCheck?: HealthCheck;
+  /** The service's own check before the start. @default - the service's default */
+  infraCheck?: boolean;
+  /** On UltraServers. @default - the service places instances */
+  placement?: { multipleJobs?: boolean; ultraServers?: { id?: string; instanceCount: number }[] };
 }
 
 export interface DistributionSpec {

@@ -70,7 +70,8 @@ def publish(model: Any, folder: Path) -> None:
     from slipway_trainer.weights import export_weights
 
     training = resolve_settings(trainer_job(), [], {}).training
-    export_weights(model.named_parameters(), {name: value.shape for name, value in model.named_parameters()}, folder, training, rank=0)
+    shapes = {name: value.shape for name, value in model.named_parameters()}
+    export_weights(model.named_parameters(), shapes, folder, training, rank=0, architecture=model.shape)
     write_config(folder, model.shape, 64)
 
 

@@ -209,7 +209,7 @@ def rewrite_config(folder: Path, **changes: object) -> None:
         ({"num_key_value_heads": None}, "kvHeads: must be 4"),
         ({"tie_word_embeddings": True}, "tiedEmbeddings: must be true"),
         ({"head_dim": 16}, "headSize: must be 16"),
-        ({"model_type": "qwen2"}, r"got model_type qwen2 \(known: llama, mistral, mixtral\)"),
+        ({"model_type": "mamba2"}, r"got model_type mamba2 \(known: llama, mistral, mixtral, gemma"),
         ({"model_type": "mistral", "sliding_window": 16}, "got sliding_window 16 below sequenceLength 64"),
         ({"attention_bias": True}, "got attention_bias true"),
         ({"hidden_act": "gelu"}, "got hidden_act gelu"),

@@ -47,6 +47,7 @@ const compute = fc
     instanceCount: fc.integer({ min: 1, max: 64 }),
     capacity: fc.constantFrom('on-demand', 'spot'),
     keepAliveSeconds: fc.integer({ min: 0, max: 3600 }),
+    infraCheck: fc.boolean(),
   })
   .map((c) => (c.capacity === 'spot' ? { ...c, keepAliveSeconds: 0 } : c));
 

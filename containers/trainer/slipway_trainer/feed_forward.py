@@ -4,26 +4,31 @@ Shape suffixes: T tokens of a micro-batch (B * L), X experts, N experts that one
 computes; others as in model.py.
 """
 
+from functools import partial
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from slipway_trainer.architecture import Architecture
 from slipway_trainer.expert_parallel import ExpertParallel
-from slipway_trainer.settings import Architecture
+
+ACTIVATIONS = {"silu": F.silu, "gelu": F.gelu, "gelu-tanh": partial(F.gelu, approximate="tanh")}
 
 
 class FeedForward(nn.Module):
-    """SwiGLU with three matrices, or GELU with two."""
+    """Three matrices with a gate, SwiGLU unless `activation` says otherwise; or two, with GELU."""
 
-    def __init__(self, hidden_size: int, inner_size: int, gated: bool) -> None:
+    def __init__(self, hidden_size: int, inner_size: int, gated: bool, activation: str | None = None) -> None:
         super().__init__()
+        self._activation = ACTIVATIONS[activation or ("silu" if gated else "gelu")]
         self.gate_proj = nn.Linear(hidden_size, inner_size, bias=False) if gated else None
         self.up_proj = nn.Linear(hidden_size, inner_size, bias=False)
         self.down_proj = nn.Linear(inner_size, hidden_size, bias=False)
 
     def forward(self, x_BLD: Tensor) -> Tensor:
         up_BLF = self.up_proj(x_BLD)
-        inner_BLF = F.gelu(up_BLF) if self.gate_proj is None else F.silu(self.gate_proj(x_BLD)) * up_BLF
+        inner_BLF = self._activation(up_BLF) if self.gate_proj is None else self._activation(self.gate_proj(x_BLD)) * up_BLF
         return self.down_proj(inner_BLF)
 
 
@@ -44,13 +49,18 @@ class ExpertMixture(nn.Module):
         self.per_token, self.total, self.parallel = shape.experts_per_token, shape.experts, parallel
         self.router = nn.Linear(shape.hidden_size, shape.experts, bias=False)
         held = parallel.held(shape.experts) if parallel is not None else range(shape.experts)
-        self.experts = Experts({str(number): FeedForward(shape.hidden_size, shape.ffn_hidden_size, shape.gated_mlp) for number in held})
+        self.normalises = shape.normalises_routing
+        inner = shape.expert_ffn_hidden_size or shape.ffn_hidden_size
+        expert = partial(FeedForward, shape.hidden_size, inner, shape.gated_mlp, shape.family.activation)
+        self.experts = Experts({str(number): expert() for number in held})
 
     def forward(self, x_BLD: Tensor) -> Tensor:
         x_TD = x_BLD.flatten(0, 1)
         scores_TX = F.softmax(self.router(x_TD).float(), dim=-1)
         weights_TN, chosen_TN = scores_TX.topk(self.per_token, dim=-1)
-        weights_TN = (weights_TN / weights_TN.sum(-1, keepdim=True)).to(x_TD.dtype)
+        if self.normalises:
+            weights_TN = weights_TN / weights_TN.sum(-1, keepdim=True)
+        weights_TN = weights_TN.to(x_TD.dtype)
         order_A = chosen_TN.flatten().argsort(stable=True)
         tokens_A = order_A // self.per_token
         visits_X = chosen_TN.flatten().bincount(minlength=self.total)

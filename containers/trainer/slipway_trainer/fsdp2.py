@@ -87,7 +87,7 @@ class Fsdp2Backend:
                 apply_recompute(block, training.activation_checkpointing)
             if self._compiled:
                 block.compile()
-            if self._experts is not None:
+            if self._experts is not None and hasattr(block.mlp, "experts"):
                 fully_shard(block.mlp.experts, mesh=self._experts.mesh, mp_policy=policy, reshard_after_forward=reshard)
             fully_shard(block, mesh=mesh, mp_policy=policy, reshard_after_forward=reshard)
         fully_shard(model, mesh=mesh, mp_policy=policy)

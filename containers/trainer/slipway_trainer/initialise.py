@@ -22,7 +22,12 @@ def generator_for(name: str, seed: int, device: torch.device) -> torch.Generator
 
 
 def first_values(name: str, size: torch.Size, layers: int, seed: int, device: torch.device) -> torch.Tensor:
-    """A whole parameter in float32: norms are one; matrices normal, those that end a residual branch smaller by sqrt(2 layers)."""
+    """A whole parameter in float32: norms are one, biases and offsets zero, matrices normal.
+
+    Those that end a residual branch are smaller by sqrt(2 layers).
+    """
+    if name.endswith((".bias", ".offset")):
+        return torch.zeros(size, device=device)
     if len(size) == 1:
         return torch.ones(size, device=device)
     if name.endswith("lora_b"):

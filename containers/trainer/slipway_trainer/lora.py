@@ -12,14 +12,14 @@ class LoraLinear(nn.Linear):
     """A linear layer with an adapter. `weight` keeps its name, so that weights load as into a plain layer."""
 
     def __init__(self, base: nn.Linear, rank: int, alpha: float) -> None:
-        super().__init__(base.in_features, base.out_features, bias=False, device=base.weight.device)
-        self.weight.requires_grad_(False)
+        super().__init__(base.in_features, base.out_features, bias=base.bias is not None, device=base.weight.device)
+        self.requires_grad_(False)
         self.lora_a = nn.Parameter(torch.empty(rank, base.in_features, device=base.weight.device))
         self.lora_b = nn.Parameter(torch.empty(base.out_features, rank, device=base.weight.device))
         self.scale = alpha / rank
 
     def forward(self, x_BLD: Tensor) -> Tensor:
-        return F.linear(x_BLD, self.weight) + F.linear(F.linear(x_BLD, self.lora_a), self.lora_b) * self.scale
+        return F.linear(x_BLD, self.weight, self.bias) + F.linear(F.linear(x_BLD, self.lora_a), self.lora_b) * self.scale
 
 
 def apply_lora(model: nn.Module, lora: Lora) -> None:

@@ -23,9 +23,19 @@ def flops_per_token(shape: Architecture, sequence_length: int) -> float:
     Of a mixture of experts only the experts that a token visits count.
     """
     attention = shape.hidden_size * shape.head_size * (2 * shape.attention_heads + 2 * shape.kv_heads)
-    mlp = shape.hidden_size * shape.ffn_hidden_size * (3 if shape.gated_mlp else 2) * max(1, shape.experts_per_token)
-    matrices = shape.layers * (attention + mlp) + shape.vocabulary_size * shape.hidden_size
-    return 6.0 * matrices + 12.0 * shape.layers * shape.attention_heads * shape.head_size * sequence_length
+    mixtures = sum(shape.has_experts(layer) for layer in range(shape.layers))
+    visited = shape.experts_per_token * (shape.expert_ffn_hidden_size or shape.ffn_hidden_size)
+    inner = mixtures * visited + (shape.layers - mixtures) * shape.ffn_hidden_size
+    mlp = shape.hidden_size * inner * (3 if shape.gated_mlp else 2)
+    matrices = shape.layers * attention + mlp + shape.vocabulary_size * shape.hidden_size
+    return 6.0 * matrices + 12.0 * shape.attention_heads * shape.head_size * _keys_seen(shape, sequence_length)
+
+
+def _keys_seen(shape: Architecture, length: int) -> float:
+    """Twice the keys that a query sees in the mean, summed over the layers: `length` without a window, as half the scores are masked."""
+    window = min(shape.window.size, length) if shape.window is not None else length
+    seen = 2 * window - window**2 / length
+    return sum(seen if shape.has_window(layer) else length for layer in range(shape.layers))
 
 
 def peak_tflops(device_name: str) -> float | None:

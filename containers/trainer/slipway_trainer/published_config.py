@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from slipway_trainer.architecture import Architecture
+from slipway_trainer.published_families import FAMILIES, family_config, family_issues
 from slipway_trainer.rope_scaling import published_rope_scaling
-from slipway_trainer.settings import Architecture
 
-#: Families whose computation this trainer's model is; others differ in biases, norms or scales that no shape shows.
-FAMILIES = ("llama", "mistral", "mixtral")
+#: Families that are Llama's blocks and nothing else; published_families.py has the others.
+PLAIN_FAMILIES = ("llama", "mistral", "mixtral")
 #: `model_type` of an export that no library knows: a plain feed-forward block beside Llama's attention.
 OWN_FAMILY = "slipway-plain-mlp"
+#: And of one whose parts no published family has together.
+OWN_SHAPE = "slipway"
 _TOLERANCE = 1e-6
 
 
@@ -65,15 +68,18 @@ def _same(left: Any, right: Any) -> bool:
     return left == right
 
 
-def _beyond(config: Mapping[str, Any], sequence_length: int) -> list[str]:
+def _beyond(config: Mapping[str, Any], shape: Architecture, sequence_length: int) -> list[str]:
     """What such a model computes and this trainer's does not."""
     kind = config.get("model_type")
-    found = [] if kind in (*FAMILIES, OWN_FAMILY) else [f"model_type {kind} (known: {', '.join(FAMILIES)})"]
-    found += [f"{name} true" for name in ("attention_bias", "mlp_bias") if config.get(name)]
-    if kind in FAMILIES and config.get("hidden_act", "silu") not in ("silu", "swish"):
+    found = [] if kind in (*PLAIN_FAMILIES, OWN_FAMILY) else [f"model_type {kind} (known: {', '.join((*PLAIN_FAMILIES, *FAMILIES))})"]
+    found += ["mlp_bias true"] if config.get("mlp_bias") else []
+    if bool(config.get("attention_bias")) != shape.attention_bias:
+        found.append("attention_bias true" if config.get("attention_bias") else "no attention_bias")
+    if kind in PLAIN_FAMILIES and config.get("hidden_act", "silu") not in ("silu", "swish"):
         found.append(f"hidden_act {config['hidden_act']}")
-    window = config.get("sliding_window")
-    if window and config.get("use_sliding_window", True) and window < sequence_length:
+    window = config.get("sliding_window") if config.get("use_sliding_window", True) else None
+    own = shape.window.size if shape.window is not None else None
+    if window and window < sequence_length and window != own:
         found.append(f"sliding_window {window} below sequenceLength {sequence_length}")
     if config.get("quantization_config"):
         found.append("quantization_config")
@@ -86,7 +92,9 @@ def config_issues(folder: Path, shape: Architecture, sequence_length: int) -> li
     path = folder / "config.json"
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
-        expected, beyond = _expected(config), _beyond(config, sequence_length)
+        if config.get("model_type") in FAMILIES:
+            return _of_family(config, shape)
+        expected, beyond = _expected(config), _beyond(config, shape, sequence_length)
     except (OSError, ValueError, TypeError, AttributeError) as error:
         return [f"model.weights: must hold a config.json of a Llama, Mistral or Mixtral model beside the weights, got {error!r}"]
     issues = [f"model.weights: must be a model that the built-in trainer computes, got {what} in config.json" for what in beyond]
@@ -95,6 +103,13 @@ def config_issues(folder: Path, shape: Architecture, sequence_length: int) -> li
         if not _same(value, given[name]) and not (name == "ropeScaling" and beyond):
             issues.append(f"model.architecture.{name}: must be {_text(value)} as in config.json of the weights, got {_text(given[name])}")
     return issues
+
+
+def _of_family(config: Mapping[str, Any], shape: Architecture) -> list[str]:
+    kind = config["model_type"]
+    if shape.family.model_type not in ("", kind):
+        return [f"model: must be of model_type {kind} as config.json of the weights, got {shape.family.model_type}"]
+    return family_issues(config, shape)
 
 
 def _text(value: Any) -> str:
@@ -109,6 +124,8 @@ def longest_context(shape: Architecture, sequence_length: int) -> int:
 
 def published_config(shape: Architecture, sequence_length: int) -> dict[str, Any]:
     """config.json for the export."""
+    if shape.family.model_type in FAMILIES:
+        return family_config(shape, longest_context(shape, sequence_length))
     mixture = shape.experts > 0
     config: dict[str, Any] = {
         "model_type": ("mixtral" if mixture else "llama") if shape.gated_mlp else OWN_FAMILY,
@@ -129,7 +146,20 @@ def published_config(shape: Architecture, sequence_length: int) -> dict[str, Any
         config["architectures"] = ["MixtralForCausalLM" if mixture else "LlamaForCausalLM"]
     if shape.rope_scaling is not None:
         config["rope_scaling"] = shape.rope_scaling.published()
+    if shape.attention_bias:
+        config["attention_bias"] = True
+    if shape.window is not None:
+        config |= {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": shape.window.size}
+    if not _is_published(shape):
+        config = {key: value for key, value in config.items() if key != "architectures"} | {"model_type": OWN_SHAPE}
     return config | ({"num_local_experts": shape.experts, "num_experts_per_tok": shape.experts_per_token} if mixture else {})
+
+
+def _is_published(shape: Architecture) -> bool:
+    """Whether Llama, Mistral or Mixtral has these parts."""
+    window = shape.window is None or (shape.window.pattern == "all" and not shape.attention_bias and not shape.experts)
+    other = set(shape.parts()) - {"slidingWindow", "attentionBias"}
+    return window and not other and not (shape.experts and shape.attention_bias)
 
 
 def write_config(folder: Path, shape: Architecture, sequence_length: int) -> None:

@@ -8,35 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from slipway_trainer.architecture import Architecture, read_architecture
 from slipway_trainer.arguments import parse_arguments
 from slipway_trainer.checkpoint.interval import History
 from slipway_trainer.checkpoint.rollback import Rollback
 from slipway_trainer.exits import Settings
-from slipway_trainer.rope_scaling import RopeScaling, read_rope_scaling
 from slipway_trainer.skips import Skip, read_skips
 
 LIBRARIES = ("fsdp", "ddp", "smp-v2", "deepspeed")
 PRECISIONS = ("bf16", "fp32", "fp8")
-
-
-@dataclass(frozen=True)
-class Architecture:
-    """Shape of a decoder-only transformer; the fields of job.json's `model`, in Python's spelling."""
-
-    layers: int
-    hidden_size: int
-    attention_heads: int
-    kv_heads: int
-    head_size: int
-    ffn_hidden_size: int
-    vocabulary_size: int
-    gated_mlp: bool
-    tied_embeddings: bool
-    rope_theta: float = 10_000.0
-    norm_epsilon: float = 1e-5
-    experts: int = 0
-    experts_per_token: int = 0
-    rope_scaling: RopeScaling | None = None
 
 
 @dataclass(frozen=True)
@@ -134,32 +114,6 @@ class _Section:
         return found
 
 
-def _architecture(raw: Mapping[str, Any] | None, issues: list[str]) -> Architecture:
-    section = _Section("model", raw, issues)
-    values = section.values
-    heads = section.count("attentionHeads")
-    hidden = section.count("hiddenSize")
-    kv_heads = section.count("kvHeads", heads)
-    if heads % kv_heads != 0:
-        issues.append(f"model.kvHeads: must divide the {heads} attention heads, got {kv_heads}")
-    return Architecture(
-        layers=section.count("layers"),
-        hidden_size=hidden,
-        attention_heads=heads,
-        kv_heads=kv_heads,
-        head_size=section.count("headSize", max(1, hidden // heads)),
-        ffn_hidden_size=section.count("ffnHiddenSize"),
-        vocabulary_size=section.count("vocabularySize"),
-        gated_mlp=bool(values.get("gatedMlp", True)),
-        tied_embeddings=bool(values.get("tiedEmbeddings", False)),
-        rope_theta=float(values.get("ropeTheta") or 10_000.0),
-        norm_epsilon=float(values.get("normEpsilon") or 1e-5),
-        experts=int(values.get("experts") or 0),
-        experts_per_token=int(values.get("expertsPerToken") or 0),
-        rope_scaling=read_rope_scaling(values.get("ropeScaling"), issues),
-    )
-
-
 def _steps(section: _Section, tokens_per_step: int, issues: list[str]) -> int:
     """`steps`, or as many as `totalTokens` fill, the last one included."""
     if section.values.get("steps") is not None:
@@ -239,7 +193,7 @@ def resolve_settings(job: Mapping[str, Any], words: Sequence[str], environ: Mapp
     issues: list[str] = []
     distribution = job.get("distribution") or {}
     settings = RunSettings(
-        architecture=_architecture(job.get("model"), issues),
+        architecture=read_architecture(job.get("model"), _Section("model", job.get("model"), issues).count, issues),
         training=_training(job.get("training"), issues),
         checkpoints=_checkpoints(job, environ),
         parallel=_parallel(str(distribution.get("library", "fsdp")), distribution.get("parameters") or {}),

@@ -135,6 +135,9 @@ def _check(settings: RunSettings, weights: Path | None) -> None:
         issues.append("training.lora, --export-weights: must be left out with smp-v2; use fsdp")
     if not settings.architecture.gated_mlp:
         issues.append("model.architecture.gatedMlp: must be true with smp-v2, got false; use fsdp")
+    parts = ", ".join(settings.architecture.parts())
+    if parts:
+        issues.append(f"model: must be a Llama, Mistral or Mixtral shape with smp-v2, got {parts}; use fsdp")
     if weights is not None:
         issues += config_issues(weights, settings.architecture, settings.training.sequence_length)
     if issues:

@@ -130,7 +130,9 @@ class Trainer:
     def export(self, folder: Path) -> None:
         """Writes the weights in published form."""
         self.world.announce("save", begin=True)
-        export_weights(self.backend.whole_tensors(), self.backend.shapes, folder, self.settings.training, self.world.rank)
+        export_weights(
+            self.backend.whole_tensors(), self.backend.shapes, folder, self.settings.training, self.world.rank, self.settings.architecture
+        )
         if self.world.rank == 0:
             write_config(folder, self.settings.architecture, self.settings.training.sequence_length)
         self.world.announce("save", begin=False)

@@ -1,4 +1,4 @@
-"""Published weights in and out, under the names that Llama, Mistral and Mixtral checkpoints use."""
+"""Published weights in and out, under the names of their family."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,36 +10,10 @@ from torch import Tensor, nn
 from slipway_trainer.exits import Settings
 from slipway_trainer.lora import merged
 from slipway_trainer.published_config import config_issues
+from slipway_trainer.published_names import published_name
 from slipway_trainer.safetensors import open_folder, write_file
 from slipway_trainer.settings import Architecture, Lora, RunSettings, Training
 from slipway_trainer.sharding import fill
-
-_OUTSIDE = {"embed.weight": "model.embed_tokens.weight", "norm.weight": "model.norm.weight", "head.weight": "lm_head.weight"}
-_INSIDE = (
-    ("attention_norm.", "input_layernorm."),
-    ("mlp_norm.", "post_attention_layernorm."),
-    ("attention.", "self_attn."),
-    ("mlp.router.", "block_sparse_moe.gate."),
-    ("mlp.experts.", "block_sparse_moe.experts."),
-)
-#: Inside an expert Mixtral numbers the matrices.
-_EXPERT = {"gate_proj": "w1", "down_proj": "w2", "up_proj": "w3"}
-
-
-def published_name(name: str) -> str:
-    """The name of one of our parameters in a published checkpoint."""
-    if name in _OUTSIDE:
-        return _OUTSIDE[name]
-    _blocks, number, rest = name.split(".", 2)
-    for ours, theirs in _INSIDE:
-        if rest.startswith(ours):
-            rest = theirs + rest[len(ours) :]
-            break
-    if ".experts." in rest:
-        for ours, theirs in _EXPERT.items():
-            rest = rest.replace(ours, theirs)
-    return f"model.layers.{number}.{rest}"
-
 
 #: Buffers that old checkpoints carry and every library computes again.
 _COMPUTED = "rotary_emb.inv_freq"
@@ -53,7 +27,7 @@ class PublishedWeights:
     """
 
     def __init__(self, folder: Path, shapes: Mapping[str, Sequence[int]], architecture: Architecture, sequence_length: int) -> None:
-        self._files = open_folder(folder)
+        self._files, self._shape = open_folder(folder), architecture
         issues = config_issues(folder, architecture, sequence_length) + self._differences(shapes)
         if issues:
             raise Settings(issues)
@@ -80,13 +54,13 @@ class PublishedWeights:
         """Whether a tensor says nothing that the model does not have: a buffer, or the embedding stored again as a tied head."""
         if name.endswith(_COMPUTED):
             return True
-        embedding = _OUTSIDE["embed.weight"]
-        if name != _OUTSIDE["head.weight"] or embedding not in self._files:
+        embedding, head = published_name("embed.weight"), published_name("head.weight")
+        if name != head or embedding not in self._files:
             return False
         return torch.equal(self._files[name].tensor(name), self._files[embedding].tensor(embedding))
 
     def _source(self, name: str) -> str | None:
-        return None if ".lora_" in name else published_name(name)
+        return None if ".lora_" in name else published_name(name, self._shape)
 
     def whole(self, name: str) -> Tensor | None:
         """One parameter; None for an adapter, which published weights do not have."""
@@ -107,30 +81,37 @@ def load_weights(model: nn.Module, found: PublishedWeights) -> None:
             fill(parameter, whole.to(parameter.device))
 
 
-def published_tensors(whole: Iterable[tuple[str, Tensor]], shapes: Mapping[str, Any], lora: Lora | None) -> Iterator[tuple[str, Tensor]]:
+def published_tensors(
+    whole: Iterable[tuple[str, Tensor]], shapes: Mapping[str, Any], lora: Lora | None, architecture: Architecture | None = None
+) -> Iterator[tuple[str, Tensor]]:
     """Whole tensors under their published names, one at a time, adapters merged in."""
     held: dict[str, Tensor] = {}
     for name, tensor in whole:
         layer, _, kind = name.rpartition(".")
-        if lora is not None and f"{layer}.lora_b" in shapes:
+        if lora is not None and kind != "bias" and f"{layer}.lora_b" in shapes:
             # A layer's weight, lora_a and lora_b follow each other.
             held[kind] = tensor
             if kind != "lora_b":
                 continue
             name, tensor = f"{layer}.weight", merged(held["weight"], held["lora_a"], tensor, lora.alpha / lora.rank)
-        yield published_name(name), tensor
+        yield published_name(name, architecture), tensor
 
 
 def export_weights(
-    whole: Iterable[tuple[str, Tensor]], shapes: Mapping[str, Sequence[int]], folder: Path, training: Training, rank: int
+    whole: Iterable[tuple[str, Tensor]],
+    shapes: Mapping[str, Sequence[int]],
+    folder: Path,
+    training: Training,
+    rank: int,
+    architecture: Architecture | None = None,
 ) -> None:
     """Writes model.safetensors on rank 0, in the precision of the run; every rank must walk through `whole`."""
-    tensors = published_tensors(whole, shapes, training.lora)
+    tensors = published_tensors(whole, shapes, training.lora, architecture)
     if rank != 0:
         for _name, _tensor in tensors:
             pass
         return
     dtype = torch.float32 if training.precision == "fp32" else torch.bfloat16
     folder.mkdir(parents=True, exist_ok=True)
-    sizes = {published_name(name): (dtype, tuple(shape)) for name, shape in shapes.items() if ".lora_" not in name}
+    sizes = {published_name(name, architecture): (dtype, tuple(shape)) for name, shape in shapes.items() if ".lora_" not in name}
     write_file(folder / "model.safetensors", tensors, sizes)

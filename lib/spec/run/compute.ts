@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { arn, count, groupName, text, trainingPlanArn } from './formats';
+import { arn, count, groupName, text, trainingPlanArn, words } from './formats';
 
 const instanceType = 'SageMaker instance type.';
 
@@ -40,6 +40,31 @@ const alternative = z
       }),
   })
   .meta({ description: 'Instances to take when those before it have no capacity.' });
+
+const placement = z.strictObject({
+  multipleJobs: z.boolean().optional().meta({
+    description: 'Whether other jobs may share the UltraServers.',
+    default: false,
+  }),
+  ultraServers: z
+    .array(
+      z
+        .strictObject({
+          id: words(256)
+            .optional()
+            .meta({ description: 'Id of the UltraServer. Default: any.', examples: ['us-0123456789abcdef0'] }),
+          instanceCount: count.meta({ description: 'Instances that lie on it together.', examples: [9] }),
+        })
+        .meta({ description: 'One UltraServer.' }),
+    )
+    .min(1)
+    .max(10)
+    .optional()
+    .meta({
+      description: 'Instances that must lie on one UltraServer together. Default: the service divides them.',
+      examples: [[{ instanceCount: 9 }, { instanceCount: 9 }]],
+    }),
+});
 
 export const compute = z.strictObject({
   instanceType: text.optional().meta({
@@ -108,6 +133,19 @@ export const compute = z.strictObject({
       default: 0,
       examples: [1800],
     }),
+  infraCheck: z
+    .boolean()
+    .optional()
+    .meta({
+      description:
+        "Whether SageMaker itself checks the hardware and the network of the cluster before the job starts (InfraCheckConfig of the API), beside `healthCheck`. Default: the service's own.",
+      examples: [true],
+    }),
+  placement: placement.optional().meta({
+    description:
+      'Where instances of an UltraServer type lie (InstancePlacementConfig of the API). Default: the service places them.',
+    examples: [{ multipleJobs: false, ultraServers: [{ instanceCount: 9 }] }],
+  }),
   healthCheck: z.enum(['off', 'quick', 'full']).optional().meta({
     description:
       'Examination of each host before training: quick takes seconds, full about a minute. Default: quick on GPU instances under `contract: entrypoint`, off elsewhere.',

@@ -1,0 +1,199 @@
+"""The shape of a model: the fields of job.json's `model`, in Python's spelling. No PyTorch here."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from slipway_trainer.rope_scaling import RopeScaling, read_rope_scaling
+
+
+@dataclass(frozen=True)
+class Family:
+    """What only some families of models have; the fields of `model.family`."""
+
+    model_type: str = ""
+    #: rms, or rms-offset: weights of norms are offsets from one (Gemma).
+    norm: str = "rms"
+    #: What the norm of queries and keys spans: each head, or the whole projection (OLMo 2).
+    qk_norm: str = "head"
+    #: Bias of attention's output projection; None = as attention_bias.
+    output_bias: bool | None = None
+    #: None = silu for a gated feed-forward block, gelu for a plain one.
+    activation: str | None = None
+    #: What scores are multiplied by; None = 1 / sqrt(head_size).
+    attention_scale: float | None = None
+    #: Theta of rotary positions in layers with a window; None = as in all layers.
+    local_rope_theta: float | None = None
+
+
+@dataclass(frozen=True)
+class Window:
+    """Layers whose queries see only the last `size` positions, themselves included."""
+
+    size: int
+    #: all, alternate (beginning with a window), or numbers of layers.
+    pattern: str | tuple[int, ...]
+
+    def has(self, layer: int) -> bool:
+        if self.pattern == "all":
+            return True
+        return layer % 2 == 0 if self.pattern == "alternate" else layer in self.pattern
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Shape of a decoder-only transformer."""
+
+    layers: int
+    hidden_size: int
+    attention_heads: int
+    kv_heads: int
+    head_size: int
+    ffn_hidden_size: int
+    vocabulary_size: int
+    gated_mlp: bool
+    tied_embeddings: bool
+    rope_theta: float = 10_000.0
+    norm_epsilon: float = 1e-5
+    experts: int = 0
+    experts_per_token: int = 0
+    #: Inner size of an expert; 0 = ffn_hidden_size.
+    expert_ffn_hidden_size: int = 0
+    #: Layers without experts.
+    dense_layers: tuple[int, ...] = ()
+    #: Weights of the chosen experts are divided by their sum.
+    normalises_routing: bool = True
+    rope_scaling: RopeScaling | None = None
+    norm_placement: str = "pre"
+    qk_norm: bool = False
+    attention_bias: bool = False
+    window: Window | None = None
+    attention_softcap: float | None = None
+    final_softcap: float | None = None
+    embedding_scale: float = 1.0
+    family: Family = Family()
+
+    def has_window(self, layer: int) -> bool:
+        return self.window is not None and self.window.has(layer)
+
+    def has_experts(self, layer: int) -> bool:
+        return self.experts > 0 and layer not in self.dense_layers
+
+    @property
+    def has_output_bias(self) -> bool:
+        return self.attention_bias if self.family.output_bias is None else self.family.output_bias
+
+    def parts(self) -> list[str]:
+        """What this shape has beyond Llama's and Mixtral's: only the model itself computes it, not every parallel form of it."""
+        found = {
+            "qkNorm": self.qk_norm,
+            "attentionBias": self.attention_bias or self.has_output_bias,
+            "slidingWindow": self.window is not None,
+            "logitSoftcap": self.attention_softcap is not None or self.final_softcap is not None,
+            f"normPlacement {self.norm_placement}": self.norm_placement != "pre",
+            "embeddingScale": self.embedding_scale != 1.0,
+            "expertFfnHiddenSize": self.expert_ffn_hidden_size not in (0, self.ffn_hidden_size),
+            "denseLayers": bool(self.dense_layers),
+            "routing": self.experts > 0 and not self.normalises_routing,
+            f"norm {self.family.norm}": self.family.norm != "rms",
+            f"activation {self.family.activation}": self.family.activation is not None,
+            "attentionScale": self.family.attention_scale is not None,
+        }
+        return [name for name, has in found.items() if has]
+
+
+#: Parts of a shape that this trainer does not compute; lib/rules/builtin-model.ts refuses them before instances start.
+_UNKNOWN = ("attentionSinks", "latentAttention", "sharedExperts", "mtpLayers", "unrotatedLayers")
+_UNKNOWN_TRAITS = (
+    "mlpBias", "expertBias", "routerBias", "headBias", "residualScale", "logitScale", "interleavedRope", "sharedExpertGate", "untrained",
+)  # fmt: skip
+NORMS = ("rms", "rms-offset")
+ACTIVATIONS = ("silu", "gelu", "gelu-tanh")
+#: Traits that change nothing at these values.
+_NEUTRAL = (None, False, 0, 1, [])
+
+
+def read_architecture(raw: Mapping[str, Any] | None, count: Callable[..., int], issues: list[str]) -> Architecture:
+    """Checked shape. `count(key, default)` answers a whole number of at least 1 and remembers what is wrong with it."""
+    values = raw or {}
+    family = values.get("family") or {}
+    heads, hidden, layers = count("attentionHeads"), count("hiddenSize"), count("layers")
+    kv_heads = count("kvHeads", heads)
+    if heads % kv_heads != 0:
+        issues.append(f"model.kvHeads: must divide the {heads} attention heads, got {kv_heads}")
+    issues += _unknown_parts(values, family)
+    caps = values.get("logitSoftcap") or {}
+    experts = int(values.get("experts") or 0)
+    return Architecture(
+        layers=layers,
+        hidden_size=hidden,
+        attention_heads=heads,
+        kv_heads=kv_heads,
+        head_size=count("headSize", max(1, hidden // heads)),
+        ffn_hidden_size=count("ffnHiddenSize"),
+        vocabulary_size=count("vocabularySize"),
+        gated_mlp=bool(values.get("gatedMlp", True)),
+        tied_embeddings=bool(values.get("tiedEmbeddings", False)),
+        rope_theta=float(values.get("ropeTheta") or 10_000.0),
+        norm_epsilon=float(values.get("normEpsilon") or 1e-5),
+        experts=experts,
+        experts_per_token=int(values.get("expertsPerToken") or 0),
+        expert_ffn_hidden_size=int(values.get("expertFfnHiddenSize") or 0),
+        dense_layers=_dense_layers(values.get("denseLayers")) if experts else (),
+        normalises_routing=bool((values.get("routing") or {}).get("normalise", True)),
+        rope_scaling=read_rope_scaling(values.get("ropeScaling"), issues),
+        norm_placement=str(values.get("normPlacement", "pre")),
+        qk_norm=bool(values.get("qkNorm", False)),
+        attention_bias=bool(values.get("attentionBias", False)),
+        window=_window(values.get("slidingWindow")),
+        attention_softcap=_number(caps.get("attention")),
+        final_softcap=_number(caps.get("final")),
+        embedding_scale=float(values.get("embeddingScale", 1.0)),
+        family=_family(family or {"modelType": _inferred(values)}),
+    )
+
+
+def _number(raw: "float | None") -> float | None:
+    return None if raw is None else float(raw)
+
+
+def _dense_layers(raw: "int | list[int] | None") -> tuple[int, ...]:
+    return tuple(raw) if isinstance(raw, list) else tuple(range(raw or 0))
+
+
+def _window(raw: Mapping[str, Any] | None) -> Window | None:
+    if not raw:
+        return None
+    pattern = raw.get("pattern", "all")
+    return Window(int(raw["size"]), tuple(pattern) if isinstance(pattern, list) else str(pattern))
+
+
+def _inferred(values: Mapping[str, Any]) -> str:
+    """The family that has just these parts, for a shape that a run file writes: it decides the names of an export."""
+    if values.get("qkNorm"):
+        return "qwen3_moe" if values.get("experts") else "qwen3"
+    return "mistral" if values.get("slidingWindow") else ""
+
+
+def _family(raw: Mapping[str, Any]) -> Family:
+    return Family(
+        model_type=str(raw.get("modelType", "")),
+        norm=str(raw.get("norm", "rms")),
+        qk_norm=str(raw.get("qkNorm", "head")),
+        output_bias=raw.get("outputBias"),
+        activation=raw.get("activation"),
+        attention_scale=raw.get("attentionScale"),
+        local_rope_theta=raw.get("localRopeTheta"),
+    )
+
+
+def _unknown_parts(values: Mapping[str, Any], family: Mapping[str, Any]) -> list[str]:
+    routing = values.get("routing") or {}
+    found = [key for key in _UNKNOWN if values.get(key) not in _NEUTRAL]
+    found += [key for key in _UNKNOWN_TRAITS if family.get(key) not in _NEUTRAL]
+    found += ["partialRotary"] if values.get("partialRotary", 1) != 1 else []
+    found += ["routing"] if values.get("experts") and (routing.get("score", "softmax") != "softmax" or routing.get("bias")) else []
+    found += [f"norm {family['norm']}"] if family.get("norm", "rms") not in NORMS else []
+    found += [f"qkNorm {family['qkNorm']}"] if family.get("qkNorm", "head") not in ("head", "whole") else []
+    found += [f"activation {family['activation']}"] if family.get("activation") not in (None, *ACTIVATIONS) else []
+    return [f"model: must be a model whose parts the built-in trainer computes, got {part}" for part in found]

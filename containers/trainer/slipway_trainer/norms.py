@@ -1,0 +1,40 @@
+"""Root-mean-square norms. Shape suffixes as in model.py."""
+
+import torch
+from torch import Tensor, nn
+
+from slipway_trainer.architecture import Architecture
+
+
+def _scaled(x_BLD: Tensor, epsilon: float) -> Tensor:
+    wide = x_BLD.float()
+    return wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + epsilon)
+
+
+class RmsNorm(nn.Module):
+    """Root-mean-square norm, computed in float32."""
+
+    def __init__(self, size: int, epsilon: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(size))
+        self.epsilon = epsilon
+
+    def forward(self, x_BLD: Tensor) -> Tensor:
+        return _scaled(x_BLD, self.epsilon).to(x_BLD.dtype) * self.weight
+
+
+class OffsetNorm(nn.Module):
+    """The norm of Gemma: its weights are offsets from one."""
+
+    def __init__(self, size: int, epsilon: float) -> None:
+        super().__init__()
+        self.offset = nn.Parameter(torch.zeros(size))
+        self.epsilon = epsilon
+
+    def forward(self, x_BLD: Tensor) -> Tensor:
+        return (_scaled(x_BLD, self.epsilon) * (1.0 + self.offset.float())).to(x_BLD.dtype)
+
+
+def norm_of(shape: Architecture, size: int) -> nn.Module:
+    kind = OffsetNorm if shape.family.norm == "rms-offset" else RmsNorm
+    return kind(size, shape.norm_epsilon)

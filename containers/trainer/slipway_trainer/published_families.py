@@ -1,0 +1,150 @@
+"""config.json of families that have more than Llama's parts: what an export says and what an import must agree with. No PyTorch here."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from slipway_trainer.architecture import Architecture
+from slipway_trainer.rope_scaling import published_rope_scaling
+
+#: What transformers takes where a config.json of a family does not have a key; a key that is in neither place is compared with null.
+_DEFAULTS: Mapping[str, Any] = {
+    "attention_bias": False,
+    "decoder_sparse_step": 1,
+    "hidden_act": "silu",
+    "mlp_only_layers": [],
+    "norm_topk_prob": False,
+    "tie_word_embeddings": False,
+    "use_sliding_window": False,
+}
+_GEMMA_DEFAULTS: Mapping[str, Any] = {"tie_word_embeddings": True, "hidden_activation": "gelu_pytorch_tanh", "head_dim": 256}
+
+
+def _common(shape: Architecture) -> dict[str, Any]:
+    return {
+        "hidden_size": shape.hidden_size,
+        "intermediate_size": shape.ffn_hidden_size,
+        "num_hidden_layers": shape.layers,
+        "num_attention_heads": shape.attention_heads,
+        "num_key_value_heads": shape.kv_heads,
+        "vocab_size": shape.vocabulary_size,
+        "rms_norm_eps": shape.norm_epsilon,
+        "tie_word_embeddings": shape.tied_embeddings,
+        "rope_theta": shape.rope_theta,
+        "rope_scaling": shape.rope_scaling.published() if shape.rope_scaling is not None else None,
+    }
+
+
+def _silu(shape: Architecture) -> dict[str, Any]:
+    return _common(shape) | {"hidden_act": "silu"}
+
+
+def _qwen2(shape: Architecture) -> dict[str, Any]:
+    return _silu(shape) | {"use_sliding_window": False}
+
+
+def _qwen3(shape: Architecture) -> dict[str, Any]:
+    return _qwen2(shape) | {"head_dim": shape.head_size, "attention_bias": shape.attention_bias}
+
+
+def _qwen3_moe(shape: Architecture) -> dict[str, Any]:
+    return _qwen3(shape) | {
+        "num_experts": shape.experts,
+        "num_experts_per_tok": shape.experts_per_token,
+        "moe_intermediate_size": shape.expert_ffn_hidden_size,
+        "norm_topk_prob": shape.normalises_routing,
+        "decoder_sparse_step": 1,
+        "mlp_only_layers": list(shape.dense_layers),
+    }
+
+
+def _olmo2(shape: Architecture) -> dict[str, Any]:
+    return _silu(shape) | {"attention_bias": shape.attention_bias}
+
+
+def _gemma(shape: Architecture) -> dict[str, Any]:
+    return _common(shape) | {"head_dim": shape.head_size, "hidden_activation": "gelu_pytorch_tanh", "attention_bias": shape.attention_bias}
+
+
+def _gemma_windows(shape: Architecture) -> dict[str, Any]:
+    windowed = ["sliding_attention" if shape.has_window(layer) else "full_attention" for layer in range(shape.layers)]
+    scale = shape.family.attention_scale or shape.head_size**-0.5
+    return _gemma(shape) | {
+        "sliding_window": shape.window.size if shape.window is not None else None,
+        "layer_types": windowed,
+        "query_pre_attn_scalar": round(scale**-2),
+        "attn_logit_softcapping": shape.attention_softcap,
+        "final_logit_softcapping": shape.final_softcap,
+    }
+
+
+def _gemma3(shape: Architecture) -> dict[str, Any]:
+    return _gemma_windows(shape) | {"rope_local_base_freq": shape.family.local_rope_theta}
+
+
+#: `model_type` -> (class of transformers, what its config.json says of a shape).
+FAMILIES: Mapping[str, tuple[str, Callable[[Architecture], dict[str, Any]]]] = {
+    "gemma": ("GemmaForCausalLM", _gemma),
+    "gemma2": ("Gemma2ForCausalLM", _gemma_windows),
+    "gemma3_text": ("Gemma3ForCausalLM", _gemma3),
+    "olmo2": ("Olmo2ForCausalLM", _olmo2),
+    "qwen2": ("Qwen2ForCausalLM", _qwen2),
+    "qwen3": ("Qwen3ForCausalLM", _qwen3),
+    "qwen3_moe": ("Qwen3MoeForCausalLM", _qwen3_moe),
+}
+
+
+#: Parts that every model of a family has, in the words of Architecture.parts().
+_PARTS: Mapping[str, tuple[str, ...]] = {
+    "gemma": ("embeddingScale", "norm rms-offset", "activation gelu-tanh"),
+    "gemma2": ("embeddingScale", "norm rms-offset", "activation gelu-tanh", "normPlacement sandwich"),
+    "gemma3_text": ("embeddingScale", "norm rms-offset", "activation gelu-tanh", "normPlacement sandwich", "qkNorm"),
+    "olmo2": ("qkNorm", "normPlacement post"),
+    "qwen2": ("attentionBias",),
+    "qwen3": ("qkNorm",),
+    "qwen3_moe": ("qkNorm",),
+}
+
+
+def family_config(shape: Architecture, longest_context: int) -> dict[str, Any]:
+    """config.json of a shape of one of FAMILIES."""
+    architecture, describe = FAMILIES[shape.family.model_type]
+    found = describe(shape) | {"max_position_embeddings": longest_context}
+    return {"model_type": shape.family.model_type, "architectures": [architecture]} | {k: v for k, v in found.items() if v is not None}
+
+
+def family_issues(config: Mapping[str, Any], shape: Architecture) -> list[str]:
+    """What the config.json of published weights says of the model and the run does not, by its keys."""
+    _architecture, describe = FAMILIES[config["model_type"]]
+    wanted = describe(shape)
+    theta, scaling, beyond = published_rope_scaling(_of_all_layers(config))
+    defaults = {**_DEFAULTS, **(_GEMMA_DEFAULTS if config["model_type"].startswith("gemma") else {})}
+    given = {**defaults, **{key: value for key, value in config.items() if value is not None}}
+    given |= {"rope_theta": theta, "rope_scaling": scaling.published() if scaling is not None else None}
+    given |= _local_theta(config)
+    names = [key for key in wanted if not _same(given.get(key), wanted[key]) and key in (*given, *_NAMED)]
+    issues = [f"model: must have {key} {given.get(key)} as in config.json of the weights, got {wanted[key]}" for key in names]
+    kind, parts = config["model_type"], shape.parts()
+    issues += [f"model: must have {part} as all models of model_type {kind} do" for part in _PARTS[kind] if part not in parts]
+    return issues + ([f"model.weights: must be a model that the built-in trainer computes, got {beyond} in config.json"] if beyond else [])
+
+
+#: Keys that must be there.
+_NAMED = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
+
+
+def _of_all_layers(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Rotary positions may be given for layers with and without a window apart."""
+    rope = config.get("rope_parameters") or {}
+    return {**config, "rope_parameters": rope["full_attention"]} if "full_attention" in rope else config
+
+
+def _local_theta(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Theta of layers with a window, which newer files have among `rope_parameters`."""
+    local = (config.get("rope_parameters") or {}).get("sliding_attention")
+    return {"rope_local_base_freq": local["rope_theta"]} if local else {}
+
+
+def _same(given: Any, wanted: Any) -> bool:
+    if isinstance(given, bool) or isinstance(wanted, bool) or not (isinstance(given, (int, float)) and isinstance(wanted, (int, float))):
+        return given == wanted
+    return abs(given - wanted) <= 1e-5 * max(abs(given), abs(wanted))
