@@ -1,6 +1,6 @@
-// `npm test`: build, lint, types, unit tests, Python tests, sandbox end to end. Stops at the first step that fails and closes
-// with the counts of all tests.
-import { spawn, spawnSync } from 'node:child_process';
+// `npm test`: build, lint, types, unit tests, then Python tests beside the sandbox end to end. Stops at the first step that fails and
+// closes with the counts of all tests.
+import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -15,22 +15,32 @@ process.env.TMPDIR = temporary;
 process.env.SLIPWAY_TEST_TMPDIR = temporary;
 process.on('exit', () => rmSync(temporary, { recursive: true, force: true }));
 /**
- * Three at a time: most tests wait for their processes. The tests of a file share ranks, so they stay together; xdist would put files of
+ * Two at a time, beside the end-to-end tests: most tests wait for their processes. The tests of a file share ranks, so they stay together; xdist would put files of
  * many tests first, and the longest has few (test/containers/conftest.py).
  */
-const PYTEST = '-m pytest -q test/containers -n 3 --dist loadfile --no-loadscope-reorder'.split(' ');
+const PYTEST = '-m pytest -q test/containers -n 2 --dist loadfile --no-loadscope-reorder'.split(' ');
 /** What has not changed since the last run is not checked again. */
 const TSC = '--noEmit --incremental -p tsconfig.json'.split(' ');
 const counts = { passed: 0, failed: 0, skipped: 0 };
 /** Seconds of each step, for the last line: what the suites may cost is a budget. */
 const times = [];
 
-function step(name, command, args) {
+async function step(name, command, args) {
   const started = Date.now();
   process.stdout.write(`\n== ${name}\n`);
-  const { status } = spawnSync(command, args, { stdio: 'inherit' });
-  return say(name, status === 0, started);
+  const child = spawn(command, args, { stdio: 'inherit' });
+  return say(name, await succeeds(child), started);
 }
+
+/** Whether a program ends with exit code 0. */
+const succeeds = (child) =>
+  new Promise((done) => {
+    child.on('error', (error) => {
+      process.stderr.write(`${error.message}\n`);
+      done(false);
+    });
+    child.on('close', (code) => done(code === 0));
+  });
 
 /** A step whose output is shown when it is over: several of them run at once. */
 async function quietStep(name, command, args) {
@@ -38,13 +48,7 @@ async function quietStep(name, command, args) {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   const output = [];
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => output.push(data));
-  const ok = await new Promise((done) => {
-    child.on('error', (error) => {
-      output.push(`${error.message}\n`);
-      done(false);
-    });
-    child.on('close', (code) => done(code === 0));
-  });
+  const ok = await succeeds(child);
   process.stdout.write(`\n== ${name}\n${Buffer.concat(output.map((data) => Buffer.from(data)))}`);
   return say(name, ok, started);
 }
@@ -67,9 +71,9 @@ async function checks(python) {
   return found.every((ok) => ok);
 }
 
-function vitest(project) {
+async function vitest(project) {
   const report = `.slipway/test/${project}.json`;
-  const ok = step(`vitest ${project}`, 'node_modules/.bin/vitest', [
+  const ok = await step(`vitest ${project}`, 'node_modules/.bin/vitest', [
     'run',
     '--project',
     project,
@@ -84,18 +88,19 @@ function vitest(project) {
   return ok;
 }
 
-function pytest(python) {
-  const first = pytestOnce(python, 'pytest', []);
+/** Beside the end-to-end tests: those wait for deploys and jobs half of their time. Its output is shown when it is over. */
+async function pytest(python) {
+  const first = await pytestOnce(python, 'pytest', []);
   // Ranks are real processes on a machine that others may keep busy; a test that fails twice has failed.
   const last =
-    first.ok || !process.env.CI ? first : pytestOnce(python, 'pytest, the failed ones again', ['--last-failed']);
+    first.ok || !process.env.CI ? first : await pytestOnce(python, 'pytest, the failed ones again', ['--last-failed']);
   add(first.passed + (first === last ? 0 : last.passed), last.failed, first.skipped);
   return last.ok;
 }
 
-function pytestOnce(python, name, more) {
+async function pytestOnce(python, name, more) {
   const report = '.slipway/test/pytest.xml';
-  const ok = step(name, python, [...PYTEST, `--junit-xml=${report}`, ...more]);
+  const ok = await quietStep(name, python, [...PYTEST, `--junit-xml=${report}`, ...more]);
   const text = existsSync(report) ? readFileSync(report, 'utf8') : '';
   const attribute = (word) => Number(new RegExp(`${word}="(\\d+)"`).exec(text)?.[1] ?? 0);
   const failed = attribute('failures') + attribute('errors');
@@ -122,7 +127,10 @@ function toolkitEnvironment() {
 
 toolkitEnvironment();
 const python = pythonEnvironment();
-const ok = (await checks(python)) && vitest('unit') && pytest(python) && vitest('e2e');
+const ok =
+  (await checks(python)) &&
+  (await vitest('unit')) &&
+  (await Promise.all([pytest(python), vitest('e2e')])).every((passed) => passed);
 process.stdout.write(`\nseconds: ${times.join(', ')}\n`);
 process.stdout.write(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`);
 process.exitCode = ok && counts.failed === 0 ? 0 : 1;

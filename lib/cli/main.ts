@@ -5,6 +5,7 @@ import type { CommonOptions } from './inputs';
 import type { LaunchOptions } from './launch';
 import type { LockOptions } from './lock';
 import type { LogOptions } from './logs';
+import type { MetricOptions } from './metrics';
 import type { PlanOptions } from './plan';
 import { initVerb, platformVerbs, type Verb } from './platform-verbs';
 import type { QuotaOptions } from './quota';
@@ -179,6 +180,20 @@ function runVerbs(verb: Verb, terminal: Terminal, done: (code: number) => void):
     'the runs of the team',
     'slipway list --environment research\n  slipway list --environment research/nlp --json',
   ).action(async (options: CommonOptions) => done(await (await import('./list.js')).list(options, terminal)));
+  verb(
+    'top',
+    'every run of the team that is not over: how far it is, when it will be done, what it has spent',
+    'slipway top --environment research\n  watch -n 30 slipway top --environment research/nlp',
+  ).action(async (options: CommonOptions) => done(await (await import('./top.js')).top(options, terminal)));
+  verb(
+    'metrics <run>',
+    'step, loss, tokens/s and MFU from the progress lines of a run, drawn in the terminal',
+    'slipway metrics llama2-13b-261101090000 --watch\n  slipway metrics llama2-13b-261101090000 --json > steps.jsonl',
+  )
+    .option('--watch', 'go on until the run ends')
+    .action(async (run: string, options: MetricOptions) =>
+      done(await (await import('./metrics.js')).metrics(run, options, terminal)),
+    );
   verb(
     'logs <run>',
     'lines of all attempts and hosts in the order of time',

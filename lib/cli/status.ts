@@ -3,6 +3,7 @@ import type { AttemptAnswer, StatusAnswer } from '../contracts/control';
 import type { Descriptor } from '../spec/descriptor';
 import { EXIT } from './exit';
 import type { CommonOptions } from './inputs';
+import { progressText } from './progress-text';
 import { readStatus, withoutOk } from './read-status';
 import { runTarget } from './run-target';
 import { json, type Terminal } from './terminal';
@@ -30,6 +31,7 @@ export function statusText(run: StatusAnswer, descriptor: Descriptor): string {
   const lines = [
     `${pc.bold(run.runId)}  ${run.state}${position}${run.reason ? `: ${run.reason}` : ''}`,
     `step ${number(run.step)}${run.stepAt ? ` (${run.stepAt.slice(11, 19)} UTC)` : ''}   committed ${number(run.committedStep)}   loss ${number(run.loss, 4)}   goodput ${run.goodput === null ? '-' : `${(100 * run.goodput).toFixed(1)} %`}   spend ${run.spendUsd === null ? '-' : `$${run.spendUsd.toFixed(2)}`}${sparesText(run)}`,
+    ...(progressText(run) ? [`  ${progressText(run)}`] : []),
     ...(run.handOver
       ? [
           `  asked to save and leave at ${run.handOver.at.slice(11, 19)} UTC${run.handOver.isRead ? ', and its driver has read it' : ''}`,

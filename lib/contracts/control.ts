@@ -187,6 +187,12 @@ export interface StatusAnswer {
   stepAt?: string | null;
   loss: number | null;
   goodput: number | null;
+  /** Share of the run's steps that are made, 0 to 100; null where the file names none. Absent in `list` and from launchers of older versions. */
+  progressPercent?: number | null;
+  /** When it will be done by its own speed and failures; null while no step was made, and once it is over. */
+  etaAt?: string | null;
+  /** Earliest and latest end, four times of five. */
+  etaInterval80?: [string, string] | null;
   spendUsd: number | null;
   /** Absent where the run has none; `left` is null while no job says it. */
   spareInstances?: { left: number | null; of: number };

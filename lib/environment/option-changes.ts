@@ -78,7 +78,7 @@ export const OPTION_CHANGES: readonly OptionChange[] = [
     option: 'storage.fsxLustre',
     types: ['AWS::FSx::FileSystem'],
     effect:
-      'the file system comes or goes (a retained one stays in the account), and another zone makes a new one; size and throughput change in place',
+      'the file system comes or goes (a retained one stays in the account), and another zone makes a new one, all of it refused while a run is live; size and throughput change in place',
   },
   {
     option: 'image.uri',

@@ -60,6 +60,7 @@ export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
   const globalBatch = run.training.globalBatchSize ?? batch * ranks;
   if (!run.training.globalBatchSize) assumptions.push(`training.globalBatchSize is not given: ${globalBatch}`);
   const model = planModel(architecture);
+  assumptions.push(...unmeasured(architecture));
   return {
     assumptions,
     layout: {
@@ -73,6 +74,20 @@ export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
       ...softwareOf(run),
     },
   };
+}
+
+/** Parts of which no published run was measured: the interval does not cover them. */
+function unmeasured(a: ModelShape): string[] {
+  const parts = [
+    ...(a.latentAttention ? ['latent attention'] : []),
+    ...(a.slidingWindow ? ['attention windows'] : []),
+    ...(a.attentionSinks ? ['attention sinks'] : []),
+    ...(a.logitSoftcap ? ['capped logits'] : []),
+    ...(a.sharedExperts || a.denseLayers ? ['shared experts and dense layers'] : []),
+  ];
+  return parts.length > 0
+    ? [`no published run measures ${parts.join(', ')}: time and memory follow from the shape alone`]
+    : [];
 }
 
 export const planModel = (a: ModelShape): PlanModel => parameterShape(a);

@@ -10,6 +10,7 @@ interface Schema {
   anyOf?: readonly Schema[];
   oneOf?: readonly Schema[];
   items?: Schema;
+  prefixItems?: readonly Schema[];
   properties?: Readonly<Record<string, Schema>>;
   required?: readonly string[];
   additionalProperties?: Schema | boolean;
@@ -79,6 +80,8 @@ function typeOf(schema: Schema, name: string, classes: Classes): string {
     case 'null':
       return 'None';
     case 'array':
+      if (schema.prefixItems)
+        return `list[${unionOf(schema.prefixItems.map((item) => typeOf(item, `${name}Item`, classes)))}]`;
       return `list[${typeOf(schema.items ?? {}, `${name}Item`, classes)}]`;
     case 'object':
       return objectOf(schema, name, classes);

@@ -35,6 +35,8 @@ test('the verbs and their options are what scripts rely on', () => {
     report: `${common} --html`,
     launch: `${common} --dry-run --out --matrix --smoke --run-id --at --client-request-id --yes --wait`,
     import: common,
+    top: common,
+    metrics: `${common} --watch`,
     preflight: common,
     quota: `${common} --request`,
     lock: `${common} --base`,

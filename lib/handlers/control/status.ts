@@ -1,8 +1,10 @@
 import type { AttemptAnswer, Refusal, RunState, StatusAnswer } from '../../contracts/control';
 import { runPrefixes } from '../../job/plan';
+import type { TimelineEvent } from '../../lifecycle/action';
 import { nextProgress } from '../../lifecycle/hang';
 import { instancesOn } from '../../lifecycle/ladder';
 import { ledger } from '../../lifecycle/ledger';
+import { type Outlook, outlook } from '../../lifecycle/outlook';
 import { type Attempt, type EpochMs, isOver, type RunRecord } from '../../lifecycle/record';
 import { addUsd, attemptCostUsd } from '../../lifecycle/spend';
 import { stepEvents, stepsOf } from '../../lifecycle/step-times';
@@ -32,13 +34,32 @@ export async function statusOf(
   ]);
   const attempts = written.map((a) => (attempt && a.number === attempt.number ? attempt : a));
   const since = own.attempt && attempt ? stepEvents(own.attempt, attempt, now) : [];
+  const booked = ledger([...timeline, ...since], now);
   return {
     ok: true,
     ...answer({ ...own, attempt }, attempts, await queuePositions(deps, active, now), now),
-    goodput: ledger([...timeline, ...since], now).goodput,
+    goodput: booked.goodput,
+    ...outlookAnswer(
+      outlook({ ...own, attempt }, { attempt, ledger: booked, interruptions: interruptionsIn(timeline), now }),
+    ),
     ...(request.timeline && boundedTimeline(timeline)),
   };
 }
+
+/** How often training was interrupted: another attempt, new instances of the service, a restart in place. */
+const interruptionsIn = (timeline: readonly TimelineEvent[]): number =>
+  timeline.filter(
+    ({ what, evidence }) =>
+      what === 'attempt-ended' ||
+      what === 'ranks-restarted' ||
+      (what === 'job-status' && evidence.secondaryStatus === 'Interrupted'),
+  ).length;
+
+const outlookAnswer = ({ progressPercent, etaAt, etaInterval80 }: Outlook) => ({
+  progressPercent: progressPercent === null ? null : Math.round(progressPercent * 10) / 10,
+  etaAt: isoOf(etaAt ?? undefined),
+  etaInterval80: etaInterval80 && ([isoOf(etaInterval80[0]) ?? '', isoOf(etaInterval80[1]) ?? ''] as [string, string]),
+});
 
 /** The newest attempt, of a live job with what its newest heartbeat says: the control plane itself looks every few minutes only. */
 async function liveAttempt(deps: ControlDeps, record: RunRecord, now: EpochMs): Promise<Attempt | undefined> {

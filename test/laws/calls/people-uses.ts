@@ -11,6 +11,8 @@ export interface Verb {
 
 const OF_A_FILE = 'preflight of an environment file, which its deployer runs';
 const OF_A_STACK = 'quota of an environment by its name, and requests of increases, which its deployer runs';
+/** Auditors and CI may not read data: they keep the file beside the run file. */
+const OF_A_CONFIG = 'a model.config in S3 is read with the rights of the caller';
 const OF_RUNS = 'plan --calibrate reads runs, which their team does';
 
 export const VERBS: Readonly<Record<string, Verb>> = {
@@ -18,7 +20,11 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   preflight: {
     file: 'preflight',
     entry: 'preflight',
-    deployers: { 'ec2:DescribeVpcs': OF_A_FILE, 'cloudformation:DescribeStacks': OF_A_FILE },
+    deployers: {
+      'ec2:DescribeVpcs': OF_A_FILE,
+      'cloudformation:DescribeStacks': OF_A_FILE,
+      's3:GetObject': OF_A_CONFIG,
+    },
   },
   quota: {
     file: 'quota',
@@ -27,6 +33,7 @@ export const VERBS: Readonly<Record<string, Verb>> = {
       'cloudformation:GetTemplate': OF_A_STACK,
       'servicequotas:ListRequestedServiceQuotaChangeHistoryByQuota': OF_A_STACK,
       'servicequotas:RequestServiceQuotaIncrease': OF_A_STACK,
+      's3:GetObject': OF_A_CONFIG,
     },
   },
   plan: { file: 'plan', entry: 'plan', deployers: { 'lambda:Invoke': OF_RUNS, 's3:GetObject': OF_RUNS } },

@@ -28,6 +28,8 @@ __all__ = [
     "RunFileComputeAlternativesItem",
     "RunFileComputeInstanceCount2",
     "RunFileComputeInstanceGroupsItem",
+    "RunFileComputePlacement",
+    "RunFileComputePlacementUltraServersItem",
     "RunFileDataItem",
     "RunFileDataItemEfs",
     "RunFileDataItemFsxLustre",
@@ -226,6 +228,19 @@ class RunFileComputeAlternativesItem(_RunFileComputeAlternativesItem, total=Fals
     trainingPlanArn: str
 
 
+class _RunFileComputePlacementUltraServersItem(TypedDict):
+    instanceCount: int
+
+
+class RunFileComputePlacementUltraServersItem(_RunFileComputePlacementUltraServersItem, total=False):
+    id: str
+
+
+class RunFileComputePlacement(TypedDict, total=False):
+    multipleJobs: bool
+    ultraServers: list[RunFileComputePlacementUltraServersItem]
+
+
 class RunFileCompute(TypedDict, total=False):
     instanceType: str
     instanceCount: Union[int, RunFileComputeInstanceCount2]
@@ -236,6 +251,8 @@ class RunFileCompute(TypedDict, total=False):
     trainingPlanArn: str
     volumeSizeGiB: int
     keepAliveSeconds: int
+    infraCheck: bool
+    placement: RunFileComputePlacement
     healthCheck: Literal["off", "quick", "full"]
 
 
@@ -506,6 +523,9 @@ class _Status(TypedDict):
 class Status(_Status, total=False):
     attempt: Union[int, None]
     stepAt: Union[str, None]
+    progressPercent: Any
+    etaAt: Union[str, None]
+    etaInterval80: Union[list[str], None]
     spareInstances: StatusSpareInstances
     handOver: StatusHandOver
     timeline: list[StatusTimelineItem]

@@ -4,8 +4,8 @@ import { copyFileSync, mkdirSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adminOf, eventually } from '../../lib/sandbox/testing';
-import { type Deployed, deployedSandbox } from './support/deployed';
-import { ROOT } from './support/sandbox';
+import { type Deployed, deployedSandbox } from '../e2e/support/deployed';
+import { ROOT } from '../e2e/support/sandbox';
 
 const ENVIRONMENT = `name: e2e
 regions: { us-west-2: {} }
