@@ -125,7 +125,7 @@ def test_no_host_has_two_places() -> None:
     assert (hosts, why) == (("algo-1", "algo-8", "algo-9"), "")
 
 
-#: Steps until 6, with a checkpoint at 2. A host that BREAK names loses a GPU at step 4 or fails there every time; the first host waits there
+#: Steps until 6, with a checkpoint at 2. A host that BREAK names loses a GPU at step 4 or always fails there; the first host waits there
 #: for its end.
 SCRIPT = """
 import json, os, pathlib, time
