@@ -42,6 +42,12 @@ function unsupportedLayout(run: RunSpec, layout: ParallelLayout): Finding[] {
       got: tensor,
       fix: 'use bf16, or remove the degree',
     }),
+    ...when(tensor > 1 && run.distribution.parameters.compile === true, {
+      path: 'distribution.parameters.compile',
+      must: 'must be false with tensor_parallel_degree in the built-in trainer, whose compiled layers would not compute the same',
+      got: true,
+      fix: 'leave it out',
+    }),
     ...when(expert > 1 && (shard * context) % expert !== 0, {
       path: path('expert'),
       must: `must divide shard ${shard} x context ${context}`,
@@ -64,7 +70,7 @@ export const BUILTIN_LAYOUT_RULES: readonly Rule[] = [
   {
     id: 'training/builtin-layout',
     level: 'error',
-    what: 'With the built-in trainer, degrees divide what they split, and tensor parallelism goes with dense bf16 or fp32 models.',
+    what: 'With the built-in trainer, degrees divide what they split, and tensor parallelism goes with dense bf16 or fp32 models that are not compiled.',
     why: 'Every instance would start, and end with exit code 77.',
     source: SOURCE,
     check: (run: RunSpec) => {

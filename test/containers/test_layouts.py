@@ -159,3 +159,13 @@ def test_fails_with_77_for_what_it_cannot_do(tmp_path: Path, shards: Path, chang
     code, output = run_ranks(tmp_path, 1, trainer_job(**changes), {"train": shards})
     assert code == 77
     assert message in output
+
+
+def test_fails_for_compiled_layers_of_tensor_parallel_matrices() -> None:
+    from slipway_trainer.backend_choice import backend_name
+    from slipway_trainer.exits import Settings
+    from slipway_trainer.settings import resolve_settings
+
+    job = trainer_job(parameters={"tensor_parallel_degree": 2, "compile": True})
+    with pytest.raises(Settings, match="compile: must be False with tensor parallelism"):
+        backend_name(resolve_settings(job, job["arguments"], {}), "2.15.0")

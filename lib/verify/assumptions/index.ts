@@ -1,10 +1,11 @@
 import type { Assumption, AssumptionArea, Level } from '../assumption';
 import { DEPLOYMENT, NETWORK, PERMISSIONS } from './account';
 import { CONTAINER } from './container';
+import { CUDA } from './cuda';
 import { CATALOG, EFA, QUOTAS } from './facts';
 import { TRAINING_JOBS } from './training-jobs';
 
-/** Everything that the product takes for granted about AWS and has not seen, by subject. */
+/** Everything that the product takes for granted about AWS and GPUs and has not seen, by subject. */
 export const ASSUMPTION_AREAS: readonly AssumptionArea[] = [
   TRAINING_JOBS,
   CONTAINER,
@@ -14,6 +15,7 @@ export const ASSUMPTION_AREAS: readonly AssumptionArea[] = [
   QUOTAS,
   CATALOG,
   EFA,
+  CUDA,
 ];
 
 export const ASSUMPTIONS: readonly Assumption[] = ASSUMPTION_AREAS.flatMap((area) => area.assumptions);

@@ -1,0 +1,45 @@
+import type { AssumptionArea } from '../assumption';
+
+/** What the built-in trainer takes for granted about CUDA and NCCL. `npm run test:gpu` looks at it on one GPU; nothing here has run there yet. */
+export const CUDA: AssumptionArea = {
+  title: 'PyTorch on GPUs (`npm run test:gpu`)',
+  assumptions: [
+    {
+      id: 'skipped-update',
+      claim: 'The fused AdamW leaves weights, moments and step counters as they are when `found_inf` is 1.',
+      basis: 'documented',
+      source: 'torch.optim.adam of PyTorch 2.15, where gradient scalers use it; seen on its CPU kernel',
+      usedBy: 'the step loop, which does not wait to learn whether a loss is finite',
+      ifWrong: 'a step that is not finite changes the weights; the run ends before it saves them',
+      embedded: 'not modelled',
+    },
+    {
+      id: 'state-behind-a-hung-collective',
+      claim:
+        'While a collective hangs, events and copies on another CUDA stream work, and updates that were launched behind it do not begin.',
+      basis: 'inferred',
+      source: 'order of work in a CUDA stream; https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-streams',
+      usedBy: 'the save of a stalled step',
+      ifWrong: 'the run goes on from its newest checkpoint instead of from its last step',
+      embedded: 'not modelled',
+    },
+    {
+      id: 'two-hosts-on-one-gpu',
+      claim: 'Ranks with different NCCL_HOSTID on one GPU talk over NCCL’s sockets as two hosts would.',
+      basis: 'inferred',
+      source: 'https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-hostid',
+      usedBy: 'cases of `npm run test:gpu`; nothing in jobs',
+      ifWrong: 'these cases fail',
+      embedded: 'not modelled',
+    },
+    {
+      id: 'tensor-parallel-nccl',
+      claim: 'Sequence and vocabulary parallelism compute on GPUs over NCCL what they compute on CPUs over gloo.',
+      basis: 'inferred',
+      source: 'docs/numerics.md, in float32 on CPUs',
+      usedBy: 'tensor_parallel_degree of the built-in trainer',
+      ifWrong: 'losses differ from those of another layout',
+      embedded: 'not modelled',
+    },
+  ],
+};
