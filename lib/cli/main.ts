@@ -5,6 +5,7 @@ import type { CommonOptions } from './inputs';
 import type { LaunchOptions } from './launch';
 import type { LockOptions } from './lock';
 import type { LogOptions } from './logs';
+import type { McpOptions } from './mcp';
 import type { MetricOptions } from './metrics';
 import type { PlanOptions } from './plan';
 import { initVerb, platformVerbs, type Verb } from './platform-verbs';
@@ -122,11 +123,25 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
       done(await (await import('./lock.js')).lock(file, options, terminal)),
     );
   platformVerbs(verb, terminal, done);
+  mcpVerb(root, terminal, done);
   simulateVerb(root, terminal, done);
   verifyVerb(verb, terminal, done);
   runVerbs(verb, terminal, done);
   sandboxVerb(root, terminal, done);
   return root;
+}
+
+/** Its tools are the other verbs, called as the command line calls them. */
+function mcpVerb(root: Command, terminal: Terminal, done: (code: number) => void): void {
+  root
+    .command('mcp')
+    .description('the verbs that read, plan and dry-run as tools of an MCP server on stdio')
+    .option('--allow <launch,stop>', 'tools that start and stop runs too')
+    .addHelpText('after', '\nExamples:\n  slipway mcp\n  slipway mcp --allow launch,stop')
+    .action(async (options: McpOptions) => {
+      const runVerb = (args: readonly string[], into: Terminal) => main(['node', 'slipway', ...args], into);
+      done(await (await import('./mcp.js')).mcp(options, runVerb, terminal));
+    });
 }
 
 /** It reads nothing but the scenario: none of the options of the other verbs means anything to it. */
@@ -183,7 +198,7 @@ function runVerbs(verb: Verb, terminal: Terminal, done: (code: number) => void):
   verb(
     'top',
     'every run of the team that is not over: how far it is, when it will be done, what it has spent',
-    'slipway top --environment research\n  watch -n 30 slipway top --environment research/nlp',
+    'slipway top --environment research\n  slipway top --environment research/nlp --json',
   ).action(async (options: CommonOptions) => done(await (await import('./top.js')).top(options, terminal)));
   verb(
     'metrics <run>',

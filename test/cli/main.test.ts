@@ -36,6 +36,7 @@ test('the verbs and their options are what scripts rely on', () => {
     launch: `${common} --dry-run --out --matrix --smoke --run-id --at --client-request-id --yes --wait`,
     import: common,
     top: common,
+    mcp: '--allow',
     metrics: `${common} --watch`,
     preflight: common,
     quota: `${common} --request`,

@@ -24,6 +24,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING  # noqa: 
 from slipway_trainer.exits import Settings  # noqa: E402
 from slipway_trainer.initialise import initialise  # noqa: E402
 from slipway_trainer.model import Transformer  # noqa: E402
+from slipway_trainer.published_config import write_config  # noqa: E402
 from slipway_trainer.settings import resolve_settings  # noqa: E402
 from slipway_trainer.weights import PublishedWeights, load_weights, published_name  # noqa: E402
 
@@ -161,3 +162,21 @@ def test_fails_when_config_json_contradicts_the_run(tmp_path: Path, name: str, k
     path.write_text(json.dumps(config | {key: value}))
     with pytest.raises(Settings, match=key):
         load(ours_of(name), tmp_path)
+
+
+def test_an_export_keeps_the_config_json_of_the_weights_but_for_the_precision(tmp_path: Path) -> None:
+    ours, _theirs = pair("qwen3", tmp_path)
+    before = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "out").mkdir()
+    write_config(tmp_path / "out", ours.shape, LENGTH, tmp_path, "bf16")
+    after = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert after == before | {"dtype": "bfloat16"}
+    assert before["dtype"] == "float32"
+
+
+def test_fails_for_weights_that_are_quantised(tmp_path: Path) -> None:
+    pair("qwen3", tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"quantization_config": {"quant_method": "fp8"}}))
+    with pytest.raises(Settings, match="quantization_config"):
+        load(ours_of("qwen3"), tmp_path)

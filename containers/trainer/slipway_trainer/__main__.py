@@ -28,7 +28,7 @@ def run(words: list[str]) -> int:
     trainer.resume()
     code = trainer.train()
     if code == 0 and settings.arguments.export_weights:
-        trainer.export(Path(os.environ["SM_MODEL_DIR"]))
+        trainer.export(Path(os.environ["SM_MODEL_DIR"]), weights)
     trainer.close()
     world.close()
     return code

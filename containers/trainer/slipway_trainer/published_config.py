@@ -109,7 +109,10 @@ def _of_family(config: Mapping[str, Any], shape: Architecture) -> list[str]:
     kind = config["model_type"]
     if shape.family.model_type not in ("", kind):
         return [f"model: must be of model_type {kind} as config.json of the weights, got {shape.family.model_type}"]
-    return family_issues(config, shape)
+    issues = family_issues(config, shape)
+    if config.get("quantization_config"):
+        issues.append("model.weights: must be a model that the built-in trainer computes, got quantization_config in config.json")
+    return issues
 
 
 def _text(value: Any) -> str:
@@ -162,5 +165,11 @@ def _is_published(shape: Architecture) -> bool:
     return window and not other and not (shape.experts and shape.attention_bias)
 
 
-def write_config(folder: Path, shape: Architecture, sequence_length: int) -> None:
-    (folder / "config.json").write_text(json.dumps(published_config(shape, sequence_length), indent=1) + "\n", encoding="utf-8")
+def write_config(folder: Path, shape: Architecture, sequence_length: int, imported: Path | None = None, precision: str = "") -> None:
+    """Writes config.json of an export: that of the weights in `imported` with the precision of the run, or one made from the shape."""
+    config = published_config(shape, sequence_length)
+    if imported is not None:
+        config = json.loads((imported / "config.json").read_text(encoding="utf-8"))
+        key = "dtype" if "dtype" in config else "torch_dtype"
+        config[key] = "float32" if precision == "fp32" else "bfloat16"
+    (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")

@@ -127,14 +127,15 @@ class Trainer:
             self._saves.save(self._facts(), wait)
             self._stalls.go_on()
 
-    def export(self, folder: Path) -> None:
-        """Writes the weights in published form."""
+    def export(self, folder: Path, imported: Path | None = None) -> None:
+        """Writes the weights in published form, with the config.json of those that the run started from."""
         self.world.announce("save", begin=True)
         export_weights(
             self.backend.whole_tensors(), self.backend.shapes, folder, self.settings.training, self.world.rank, self.settings.architecture
         )
         if self.world.rank == 0:
-            write_config(folder, self.settings.architecture, self.settings.training.sequence_length)
+            training = self.settings.training
+            write_config(folder, self.settings.architecture, training.sequence_length, imported, training.precision)
         self.world.announce("save", begin=False)
 
     def _between_steps(self) -> int | None:

@@ -1,4 +1,4 @@
-import type { Scheduled, SimMs, VirtualClock } from '../core/clock';
+import type { SimMs, VirtualClock } from '../core/clock';
 import type { Capacity } from '../services/capacity';
 import { algorithmError } from './failure-text';
 import type { FleetHooks } from './fleet-hooks';
@@ -9,6 +9,7 @@ import { viewOf } from './job-view';
 import { resumeStep } from './resume-step';
 import { GRACE_MS, LOOKS_MS, leavesEarlyMs, SAVE_MS, STOP_MS, UPLOAD_MS } from './service-times';
 import { Stepping } from './stepping';
+import { setTimer, whileHeld } from './timers';
 import { type WarmPool, WarmPools } from './warm-pools';
 
 /** Jobs of the service as they live: instances, start-up, steps, interruptions, limits of time, and their ends. */
@@ -298,20 +299,11 @@ export class Fleet {
     this.hooks.onChange(job);
   }
 
-  /** What becomes of the present instances: a stop and an interruption end it. */
   private whileHeld(job: SimJob, ms: number, run: () => void): void {
-    const { held, heldSince } = job;
-    this.timer(job, ms, () => {
-      if (job.held === held && job.heldSince === heldSince && job.status === 'InProgress') run();
-    });
+    whileHeld(this.clock, job, ms, run);
   }
 
   private timer(job: SimJob, ms: number, run: () => void): void {
-    if (!Number.isFinite(ms)) return;
-    const timer: Scheduled = this.clock.after(ms, () => {
-      job.timers.delete(timer);
-      run();
-    });
-    job.timers.add(timer);
+    setTimer(this.clock, job, ms, run);
   }
 }
