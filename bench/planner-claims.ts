@@ -6,7 +6,7 @@ import { planLayout } from '../lib/planner/plan';
 import { loadRun } from '../lib/spec/load';
 import type { Metric } from './planner-metrics';
 
-/** Other published figures, reckoned from the run files that reproduce them. */
+/** Other published figures, computed from the run files that reproduce them. */
 export const claimMetrics = (): Metric[] => [sst2Epoch(), smpV2Gain()];
 
 /** Sentences of the training split of GLUE sst2. */

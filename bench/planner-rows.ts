@@ -212,7 +212,7 @@ function leastRecompute(layout: LayoutInput, k?: PlannerConstants): ReturnType<t
     plan = planLayout({ ...layout, recompute }, k);
   }
   if (typeof plan === 'string' || typeof whole === 'string') return plan;
-  // Whoever must recompute fills the memory there is.
+  // A run that must recompute fills the memory there is.
   const doubted = plan.memoryGiB.total <= BENEFIT_OF_DOUBT * plan.availableGiB;
   const least = doubted ? Math.min(plan.memoryGiB.total, plan.availableGiB) : plan.memoryGiB.total;
   const total = Math.max(least, Math.min(whole.memoryGiB.total, plan.availableGiB));

@@ -130,6 +130,10 @@ export function sidebar(): Item[] {
       EXTENDING.map((name) => page(name)),
     ),
     ...others(named),
-    section('Project', [folder('decisions', 'Decisions'), page('evidence/README', 'Evidence'), page('changelog')]),
+    section('Project', [
+      folder('decisions', 'Decisions'),
+      page('evidence/README', 'Evidence'),
+      page('changelog', 'Changelog'),
+    ]),
   ];
 }

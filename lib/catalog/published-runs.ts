@@ -26,7 +26,7 @@ const TORCHTITAN_8B = {
   instanceCount: 4,
 } as const;
 
-/** Shown beside plans of the same model on the same instance type; no plan is reckoned from them. Retrieved 2026-11-21. */
+/** Shown beside plans of the same model on the same instance type; no plan is computed from them. Retrieved 2026-11-21. */
 export const PUBLISHED_RUNS: readonly PublishedMeasurement[] = [
   { ...TORCHTITAN_8B, name: 'Llama 3 8B, FSDP2, bf16', compile: false, tokensPerSecondPerGpu: 6475 },
   { ...TORCHTITAN_8B, name: 'Llama 3 8B, FSDP2, torch.compile, bf16', compile: true, tokensPerSecondPerGpu: 7166 },

@@ -198,7 +198,7 @@ function runVerbs(verb: Verb, terminal: Terminal, done: (code: number) => void):
   verb(
     'top',
     'every run of the team that is not over: how far it is, when it will be done, what it has spent',
-    'slipway top --environment research\n  watch -n 30 slipway top --environment research/nlp',
+    'slipway top --environment research\n  slipway top --environment research/nlp --json',
   ).action(async (options: CommonOptions) => done(await (await import('./top.js')).top(options, terminal)));
   verb(
     'metrics <run>',

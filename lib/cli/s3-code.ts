@@ -7,7 +7,7 @@ import { calling } from './aws-errors';
 
 /**
  * Digest and size of a code archive that lies in S3, read with the caller's own rights: what is launched is what lies there now,
- * whoever writes to the address later. Undefined for other code, and where the run file states the digest or the
+ * what is written to the address later. Undefined for other code, and where the run file states the digest or the
  * toolkit fetches the archive itself.
  */
 export async function digestInS3(

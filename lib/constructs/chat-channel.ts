@@ -23,8 +23,8 @@ export interface ChatChannelProps {
 }
 
 /**
- * A Slack channel that gets notices. It can read and do nothing: its role has no permission, its guardrail denies everything, and whoever
- * asks in the channel needs a role of their own. The workspace must have been authorised once by hand in the console. Costs nothing.
+ * A Slack channel that gets notices. It can read and do nothing: its role has no permission, its guardrail denies everything, and a
+ * person who asks in the channel needs a role of their own. The workspace must have been authorised once by hand in the console. Costs nothing.
  *
  * The embedded AWS has no such service: there the topic is made, and the channel is not.
  */

@@ -2,7 +2,7 @@ import { hasLocalNvme, INSTANCE_TYPES } from '../catalog/instances';
 import type { EnvironmentSpec } from '../spec/environment-file';
 import type { ExactStatement } from './statement';
 
-/** What every job of an environment must keep to, whoever asks for it and whatever our code would let through. */
+/** What every job of an environment must keep to, regardless of who asks for it and of what our code would accept. */
 export interface JobGuardrails {
   readonly environment: string;
   readonly teams: readonly string[];

@@ -14,7 +14,7 @@ const TEMPLATE_PATH = '<template>';
 /**
  * The CDK's own template validation. It takes longer than the whole synthesis and finds the same in the same template of the
  * same Region each time, so its report is kept in `folder` and read from there until the template or the validator changes.
- * Findings are kept with it: they come back until they are mended.
+ * Findings are kept with it: they come back until they are fixed.
  */
 export class RememberedValidation extends CloudFormationValidatePlugin {
   constructor(private readonly folder: string) {

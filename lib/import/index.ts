@@ -1,4 +1,3 @@
-export type { NotCarried } from './differences';
 export { type ImportContext, type Imported, importRequest } from './import-request';
 export { TRAINER_CHANNEL, type TrainerFiles } from './model-trainer';
 export { importText } from './read-document';

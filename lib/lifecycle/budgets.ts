@@ -63,7 +63,7 @@ export interface AttemptEvidence {
   madeProgress: boolean;
   /** It reached training and was not ended by a person: one that never did says nothing about the code. */
   trained: boolean;
-  /** Its instances trained, whoever ended it: the wait for capacity before it is over. @default false */
+  /** Its instances trained, regardless of what ended it: the wait for capacity before it is over. @default false */
   hadCapacity?: boolean;
   /** It could not read its checkpoint, and the next attempt begins from an older one. @default false */
   triesOlderCheckpoint?: boolean;

@@ -4,7 +4,7 @@ import type { Constants } from './constants';
 /** What one GPU can do, in SI units. */
 export interface Gpu {
   hopperOrLater: boolean;
-  /** Dense peak the utilisation is reckoned against. */
+  /** Dense peak the utilisation is computed against. */
   peakFlops: number;
   /** What large products reach in bf16 / fp16, and in fp8. */
   matmulFlops: number;

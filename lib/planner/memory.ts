@@ -26,7 +26,7 @@ export interface MemoryGiB {
   total: number;
 }
 
-/** Memory of one layout. The first and the last pipeline stage are reckoned both; the fuller one counts. */
+/** Memory of one layout. The first and the last pipeline stage are both computed; the fuller one counts. */
 export function memoryOf(l: LayoutInput, k: MemoryConstants): MemoryGiB {
   const first = stageMemory(l, k, true);
   if (l.pipeline === 1) return first;
@@ -57,7 +57,7 @@ function stageMemory(l: LayoutInput, k: MemoryConstants, isFirst: boolean): Memo
 /** Gradients grow into the room that activations leave: half of it in the mean, a little less as rooms of other sizes never fit. */
 const ROOM_FOR_GRADIENTS = 0.45;
 
-/** Bytes of gradients that do not live yet when the activations do: whoever takes one micro-batch a step makes them in the backward pass. */
+/** Bytes of gradients that do not live yet when the activations do: a step of one micro-batch makes them in the backward pass. */
 function lateGradients(l: LayoutInput, gradients: number, activations: number): number {
   const made = l.stack === 'fsdp' && microBatchesOf(l) === 1 && (l.zeroStage >= 2 || isAlone(l));
   return made ? Math.min(gradients, ROOM_FOR_GRADIENTS * activations) : 0;

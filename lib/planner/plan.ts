@@ -95,7 +95,7 @@ export const availableGiB = (l: LayoutInput, gpu: Gpu) =>
 /** The least that the allocator can hold: what lives, holes between kept activations included. */
 export const leastGiB = (memory: MemoryGiB) => memory.total - memory.fragmentation;
 
-/** Near the limit the allocator gives back what it holds in vain, so that the reservation stops at what there is. */
+/** Near the limit the allocator gives back what it holds unused, so that the reservation stops at what there is. */
 export function withinReach(memory: MemoryGiB, available: number): MemoryGiB {
   if (memory.total <= available || leastGiB(memory) > available) return memory;
   return { ...memory, fragmentation: memory.fragmentation - (memory.total - available), total: available };

@@ -23,7 +23,7 @@ const oneImage: EnvironmentRule = {
       path: 'image.uri',
       must: 'must be an image URI such as <account>.dkr.ecr.<region>.amazonaws.com/<repository>@sha256:<digest>',
       got: uri,
-      fix: 'mend it',
+      fix: 'correct it',
     }),
   ],
 };

@@ -35,7 +35,7 @@ const used: EnvironmentRule = {
   id: 'environment/network-unused',
   level: 'error',
   what: 'Every option of the network is one that its mode and its package source use.',
-  why: 'It would have no effect, and whoever wrote it believes that it has.',
+  why: 'It would have no effect, although its author expects one.',
   source: SOURCE,
   reads: ['network'],
   check: ({

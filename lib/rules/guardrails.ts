@@ -113,7 +113,7 @@ function switches(run: RunSpec, { descriptor }: RailsContext): Finding[] {
 }
 
 const SOURCE = 'docs/reference/environment-file.md';
-const WHY = 'The control function refuses the launch, whoever calls.';
+const WHY = 'The control function refuses the launch for every caller.';
 
 export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
   {

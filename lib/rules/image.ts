@@ -85,7 +85,7 @@ function uriForm(run: RunSpec): Finding[] {
       path: 'image.uri',
       must: 'must be an image URI such as <account>.dkr.ecr.<region>.amazonaws.com/<repository>@sha256:<digest>',
       got: uri,
-      fix: 'mend it',
+      fix: 'correct it',
     }),
     ...when(IMAGE_URI.test(uri) && !pinned, {
       path: 'image.uri',

@@ -104,7 +104,7 @@ function acknowledgementIssues(run: RunSpec): Issue[] {
             issue('acknowledge/not-allowed', 'error', `${at}.rule`, {
               must: 'must be a judgement rule; what the service or a library refuses cannot be acknowledged',
               got: rule,
-              fix: 'mend the run instead',
+              fix: 'correct the run instead',
             }),
           ]),
     ];

@@ -196,7 +196,7 @@ export const LIMIT_RULES: readonly Rule[] = [
     level: 'error',
     isLocal: true,
     what: '`after` names run ids, or latest:<run name>.',
-    why: 'The run would wait for ever.',
+    why: 'The run would wait indefinitely.',
     source: 'docs/reference/run-file.md',
     check: ({ after }) =>
       after.flatMap((id, i) =>

@@ -31,7 +31,7 @@ export function readRunRecord(stateDir: string): RunRecord | undefined {
 export function writeRunRecord(stateDir: string, record: RunRecord): void {
   mkdirSync(stateDir, { recursive: true });
   const file = fileOf(stateDir);
-  // Renamed into place: whoever waits for the file never reads half of it.
+  // Renamed into place: a reader that waits for the file never reads half of it.
   writeFileSync(`${file}.new`, `${JSON.stringify(record, undefined, 2)}\n`, { mode: 0o600 });
   renameSync(`${file}.new`, file);
 }

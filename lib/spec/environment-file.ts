@@ -8,8 +8,6 @@ import { access, notifications, team, teamName } from './environment/people';
 import { storage } from './environment/storage';
 import { PREEMPTION_TIMES, type PreemptionTimes } from './preemption-times';
 
-export { ENDPOINT_SERVICES } from './environment/network';
-
 const image = z.strictObject({
   base: z.enum(['pytorch-2.13', 'smp-2.8.0', 'cuda']).optional().meta({
     description:

@@ -1,7 +1,7 @@
 import { parseDocument } from 'yaml';
 import { isConfigText } from './model-config';
 
-/** A run file whose `model.config` holds the text of the config.json, so that whoever reads it needs no second file. */
+/** A run file whose `model.config` holds the text of the config.json, so that its readers need no second file. */
 export interface InlinedRun {
   text: string;
   overrides: string[];

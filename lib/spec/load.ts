@@ -47,7 +47,7 @@ export function loadDescriptor(text: string): Loaded<Descriptor> {
   } catch (error) {
     const found = issue('schema/json', 'error', '', {
       must: `must be JSON (${(error as Error).message})`,
-      fix: 'mend the file',
+      fix: 'correct the file',
     });
     return { issues: [found], positionOf: () => undefined };
   }

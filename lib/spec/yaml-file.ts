@@ -29,7 +29,7 @@ export function parseYaml(text: string): YamlFile {
     const { line, column } = at(error.pos[0]);
     return issue('schema/yaml', 'error', '', {
       must: `must be YAML: ${error.message.split('\n')[0]} (line ${line}, column ${column})`,
-      fix: 'mend the line',
+      fix: 'correct the line',
     });
   });
   if (issues.length > 0) return { data: undefined, issues, positionOf: () => undefined };

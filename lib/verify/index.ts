@@ -1,11 +1,11 @@
-export { type Assumption, type AssumptionArea, LEVELS, type Level } from './assumption';
-export { ASSUMPTION_AREAS, ASSUMPTIONS, assumptionsOf, requireAssumption } from './assumptions';
+export { LEVELS, type Level } from './assumption';
+export { ASSUMPTIONS, assumptionsOf, requireAssumption } from './assumptions';
 export { assumptionsPage } from './assumptions-page';
-export { EFA_SECONDS, type LevelCost, mostCost } from './cost';
+export { EFA_SECONDS, mostCost } from './cost';
 export { deployFile, VERIFY_ENVIRONMENT } from './deploy-file';
-export { type CdkOutcome, type DeployWorld, deployWorld, type RunCdk } from './deploy-world';
+export { deployWorld, type RunCdk } from './deploy-world';
 export { evidenceSentence } from './evidence';
-export { type Probe, type ProbeResult, runProbe, type Verdict } from './probe';
+export { type Probe, type ProbeResult, runProbe } from './probe';
 export { DEPLOY_PROBES } from './probes/deploy';
 export { EFA_PROBES, type EfaObservation, type EfaWorld, type HealthEvent } from './probes/efa';
 export { READ_PROBES } from './probes/read';

@@ -40,7 +40,7 @@ export const STILL_CASES: readonly FaultCase[] = [
     await world.fault({ kind: 'instance-frozen', jobName: `faults-${id}-a001`, step: 33, process: 'train\\.py' });
     await world.launch(id, { env: { STEPS: '60', ...WATCHDOG } });
   }),
-  stillThenOn(14, 'hung-read', 'the script waits for ever in a read at step 33', (world, id) =>
+  stillThenOn(14, 'hung-read', 'the script waits indefinitely in a read at step 33', (world, id) =>
     world.launch(id, { env: { STEPS: '60', HANG_AT: '33', ...WATCHDOG } }),
   ),
   {

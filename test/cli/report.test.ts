@@ -209,7 +209,7 @@ describe('slipway report --json', () => {
     expect((await reported()).checkpoints?.map((c) => c.step)).toEqual([20]);
   });
 
-  test('reckons cost from what the jobs really ran on', async () => {
+  test('computes cost from what the jobs really ran on', async () => {
     const { cost } = await reported();
     expect(cost?.attempts.map((a) => [a.seconds, a.instances[0]?.count])).toEqual([
       [360, 3],

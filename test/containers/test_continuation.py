@@ -81,3 +81,24 @@ def test_a_checkpoint_that_says_less_is_continued(finished: Path, shards: Path, 
     finally:
         marker.write_text(text)
     assert code == 0, output
+
+
+def test_a_record_of_an_older_version_is_of_the_same_model_and_tuples_are_lists_there() -> None:
+    from types import SimpleNamespace
+
+    from slipway_trainer.continuation import Continuation
+    from slipway_trainer.settings import resolve_settings
+
+    changed = {"experts": 4, "expertsPerToken": 2}
+    plain, experts = (resolve_settings(trainer_job(model=model), [], {}) for model in ({}, changed))
+    batches = SimpleNamespace(samples=10, digest="d", epoch=lambda _step: 0)
+    for settings in (plain, experts):
+        run = Continuation(settings, batches)
+        record = json.loads(json.dumps(run.facts(3)))
+        assert run.take(record) == []
+        # Fields that came later are not there.
+        later = ("dense_layers", "norm_placement", "qk_norm", "attention_bias", "embedding_scale", "family")
+        record["model"] = {name: value for name, value in record["model"].items() if name not in later}
+        assert run.take(record) == []
+    other = json.loads(json.dumps(Continuation(plain, batches).facts(3)))
+    assert any("model experts:" in found for found in Continuation(experts, batches).take(other))

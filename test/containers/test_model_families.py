@@ -34,6 +34,9 @@ READ = (
     "nanochat",
 )  # fmt: skip
 
+#: Biases that no published model of a family has, and that Slipway refuses.
+UNBIASED = {"deepseek_v2": "mlp_bias", "ernie4_5_moe": "use_bias"}
+
 
 def sizes(rng: random.Random) -> dict:
     flip = functools.partial(rng.choice, [False, True])
@@ -72,6 +75,8 @@ def small_config(family: str, rng: random.Random):
         drawn = {key: value for key, value in sizes(rng).items() if key in defaults and not isinstance(defaults[key], dict)}
         if family not in ("cohere", "glm4_moe"):
             drawn.pop("use_qk_norm", None)
+        if family in UNBIASED:
+            drawn[UNBIASED[family]] = False
         try:
             return made(**drawn)
         except Exception:  # each family raises its own for sizes that do not go together
@@ -124,7 +129,7 @@ def test_every_family_is_counted_as_transformers_counts_it_or_refused_by_name():
     for (family, config, total, active), answer in zip(found, answers([case[1] for case in found]), strict=True):
         if "problems" in answer:
             assert all(problem["key"] and problem["must"] and problem["fix"] for problem in answer["problems"]), (family, answer)
-            if family in READ and not any(config.get(problem["key"]) is True for problem in answer["problems"]):
+            if family in READ:
                 wrong.append((family, answer["problems"][:2]))
             continue
         read.add(family)

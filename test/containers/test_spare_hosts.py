@@ -107,7 +107,7 @@ def report(host: str, kind: str = "peer-lost", step: "int | None" = 5) -> Report
         ([report("algo-2", "user-code")], [Start(5, "algo-3")], ["algo-9"], (), "no step beyond the 5 of the start before"),
         ([report("algo-1", "user-code")], [Start(5, "algo-1")], ["algo-9"], (), "no step beyond the 5 of the start before"),
         ([report("algo-2", "user-code")], [Start(4, "algo-2")], ["algo-9"], ("algo-1", "algo-2", "algo-3"), ""),
-        # The host that hung with a broken GPU is the cause, whoever has noticed the hang.
+        # The host that hung with a broken GPU is the cause, regardless of which host has noticed the hang.
         ([report("algo-1", "hang"), report("algo-3", "hardware")], [], ["algo-9"], ("algo-1", "algo-2", "algo-9"), ""),
     ],
 )
@@ -125,7 +125,7 @@ def test_no_host_has_two_places() -> None:
     assert (hosts, why) == (("algo-1", "algo-8", "algo-9"), "")
 
 
-#: Steps until 6, with a checkpoint at 2. A host that BREAK names loses a GPU at step 4 or fails there for ever; the first host waits there
+#: Steps until 6, with a checkpoint at 2. A host that BREAK names loses a GPU at step 4 or always fails there; the first host waits there
 #: for its end.
 SCRIPT = """
 import json, os, pathlib, time

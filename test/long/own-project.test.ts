@@ -72,6 +72,8 @@ test('its types hold', async () => {
 
 test('npm test deploys it into the embedded AWS and runs a small job', async () => {
   const report = path.join(folder, 'report.json');
-  await call('npm', 'test', '--', '--reporter=json', `--outputFile=${report}`);
+  await call('npm', 'test', '--', '--reporter=json', `--outputFile=${report}`).catch((error: Error) => {
+    throw new Error(existsSync(report) ? readFileSync(report, 'utf8') : error.message);
+  });
   expect(JSON.parse(readFileSync(report, 'utf8'))).toMatchObject({ numPassedTests: 2, numFailedTests: 0 });
 });

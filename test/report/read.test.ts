@@ -139,7 +139,7 @@ describe('cost at list prices', () => {
     expect(cost.totalUsd).toBeCloseTo(63.296, 6);
   });
 
-  test('without a billed time is reckoned from the start of training to the end, or to now', () => {
+  test('without a billed time is computed from the start of training to the end, or to now', () => {
     const ended = listPriceCost([attempt({ billableSeconds: null })], 'us-west-2', at(50));
     expect(ended.attempts[0]?.seconds).toBe(36);
     const running = listPriceCost([attempt({ billableSeconds: null, endedAt: null })], 'us-west-2', at(50));

@@ -1,4 +1,4 @@
-// What may pass the endpoints of a locked network, whoever brings which credentials.
+// What may pass the endpoints of a locked network, with any credentials.
 import { App, Stack } from 'aws-cdk-lib';
 import { describe, expect, test } from 'vitest';
 import { endpointServices, interfaceEndpointPolicy, s3EndpointPolicy } from '../../lib/constructs/network-endpoints';

@@ -186,7 +186,7 @@ def _wait_and_pump(child: "subprocess.Popen[bytes]", rank: Optional[int], errors
         pump.start()
     code = child.wait()
     for pump in pumps:
-        pump.join(timeout=2.0)  # A grandchild may hold the pipe open for ever.
+        pump.join(timeout=2.0)  # A grandchild may hold the pipe open indefinitely.
     return code
 
 

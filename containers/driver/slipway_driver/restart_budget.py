@@ -1,6 +1,6 @@
-"""How often the ranks may start again in place: so many times within an hour, for ever.
+"""How often the ranks may start again in place: so many times within any hour, without a limit over the attempt.
 
-A limit over the whole attempt would run out on the healthiest of long runs: at 512 hosts something that a restart mends happens every
+A limit over the whole attempt would run out on the healthiest of long runs: at 512 hosts something that a restart fixes happens every
 few hours. What repeats itself at once is caught by the limit within the hour, and by the rule that every restart must lead to a later step.
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-#: Ends that another start in the same containers cannot mend, or that mean something else than a failure.
+#: Ends that another start in the same containers cannot fix, or that mean something else than a failure.
 FINAL_KINDS = ("done", "environment", "loss", "efa", "hand-over", "host-memory")
 #: S3's word, and that of the S3 connector for PyTorch, for a role that may not: the next start would be denied as well.
 DENIED = re.compile(r"\b(AccessDenied|Forbidden)\b")
@@ -81,9 +81,9 @@ def _refused(reports: Sequence[Report], missing: Sequence[str], restarts_left: i
     if missing:
         return "no answer from %s" % ", ".join(missing[:5])
     if finals:
-        return "a restart does not mend: %s" % finals[0]
+        return "a restart does not fix: %s" % finals[0]
     if cause.kind in STORAGE_KINDS and DENIED.search(cause.reason):
-        return "a restart does not mend a denied access"
+        return "a restart does not fix a denied access"
     if restarts_left <= 0:
         return "no restarts are left"
     if last_step(reports) is None and cause.kind != HARDWARE:

@@ -1,9 +1,11 @@
 """What a checkpoint remembers of the run that wrote it, and what a run that continues from it must have in common."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import MISSING, asdict, fields, is_dataclass
 from typing import Any
 
+from slipway_trainer.architecture import Architecture
 from slipway_trainer.batches import Batches
 from slipway_trainer.exits import Settings
 from slipway_trainer.settings import RunSettings
@@ -14,6 +16,13 @@ _DATA = {
     "sequenceLength": "training.sequenceLength",
     "samples": "training.sequenceLength or the token shards of the channel",
     "digest": "the token shards of the channel",
+}
+
+#: What a record does not say of a model, because an older version wrote it, is what that version computed.
+_DEFAULTS: dict[str, Any] = {
+    field.name: json.loads(json.dumps(asdict(field.default) if is_dataclass(field.default) else field.default))
+    for field in fields(Architecture)
+    if field.default is not MISSING and field.default is not None
 }
 
 
@@ -50,7 +59,9 @@ class Continuation:
         }
 
     def _model(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self._settings.architecture).items() if value is not None}
+        """As a record has it: lists where the architecture has tuples."""
+        found = json.loads(json.dumps(asdict(self._settings.architecture)))
+        return {name: value for name, value in found.items() if value is not None}
 
     def take(self, record: Mapping[str, Any]) -> list[str]:
         """Continues from a checkpoint's record. Returns what differs in a checkpoint of another run, which may differ on purpose.
@@ -80,6 +91,6 @@ class Continuation:
     def _model_differences(self, before: Mapping[str, Any] | None) -> list[str]:
         if before is None:
             return []
-        now = self._model()
+        now, before = self._model(), _DEFAULTS | before
         names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
         return [f"model {name}: must be that of the checkpoint, {before.get(name)}, got {now.get(name)}" for name in names]

@@ -125,7 +125,7 @@ class Saves:
         """Begins to save the state of `step` from a thread beside training; False, and nothing is written, unless all ranks have a copy of
         it (`agreed`, which is told of this rank's).
 
-        A GPU may be waiting in a collective for ever: its copy engine is asked on a stream of its own.
+        A GPU may be waiting in a collective indefinitely: its copy engine is asked on a stream of its own.
         """
         assert isinstance(self._saver, CheckpointSaver) and self._live is not None, "only states that stay are watched"
         facts = self._standing.newest()

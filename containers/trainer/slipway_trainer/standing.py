@@ -3,7 +3,7 @@
 The host launches a step before it knows how the one before ended. When a collective hangs, updates that were launched after it wait on the
 GPU: the state is that of the last update that has ended, and stays so as long as the next one has not begun. Both are events of the
 stream that updates run on, so the answer is the device's and not the host's. Nothing holds an update back that was launched already;
-whoever copies the state asks again afterwards, and drops the copy when the state has moved on meanwhile.
+a thread that copies the state asks again afterwards, and drops the copy when the state has moved on meanwhile.
 """
 
 from collections.abc import Callable, Iterator, Mapping

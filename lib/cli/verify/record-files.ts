@@ -24,7 +24,7 @@ export class RecordFiles {
   }
 }
 
-/** Whoever reads the file meanwhile sees the old or the new one, never a part. */
+/** A reader of the file meanwhile sees the old or the new one, never a part. */
 function replace(file: string, text: string): void {
   writeFileSync(`${file}.new`, text);
   renameSync(`${file}.new`, file);

@@ -16,7 +16,7 @@ import { listRuns, statusOf } from './status';
  *
  * It only writes what is wanted; reconcile makes it so. The team is that of the alias that was invoked, never of the payload.
  * Every write has a condition, so that two calls at once end as one after the other; a repeated start is found by its request id.
- * A refusal is an answer with issues; only what the caller cannot mend is thrown.
+ * A refusal is an answer with issues; only what the caller cannot correct is thrown.
  */
 export async function onRequest(
   deps: ControlDeps,

@@ -91,7 +91,7 @@ async function rememberedUsage(deps: ReconcileDeps): Promise<QueueUsage | undefi
   }
 }
 
-/** What is held for long is counted by whoever reads it next: only a change is written. */
+/** What is held for long is counted by the next reader: only a change is written. */
 async function rememberUsage(deps: ReconcileDeps, before: QueueUsage, usage: QueueUsage): Promise<void> {
   if (isDeepStrictEqual(before.held, usage.held)) return;
   try {

@@ -112,7 +112,7 @@ async function again(deps: ReconcileDeps, receiptHandle: string): Promise<void> 
   }
 }
 
-/** What nobody can read is said once and dropped: repeating it would block its group for ever. */
+/** What nobody can read is said once and dropped: repeating it would block its group indefinitely. */
 function parseMessage(deps: ReconcileDeps, { body, messageId }: QueueRecord): RunMessage | undefined {
   const parsed = runMessageSchema.safeParse(safeJson(body));
   if (parsed.success) return parsed.data;

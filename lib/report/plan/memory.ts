@@ -12,7 +12,7 @@ const NAMES: Readonly<Record<string, string>> = {
   logits: 'Logits and loss',
   working: 'Blocks gathered for work',
   buffers: 'Communication buffers',
-  fragmentation: 'Held by the allocator in vain',
+  fragmentation: 'Allocator fragmentation',
 };
 
 /** Memory of the fullest GPU by component, against what it has to give. */

@@ -4,7 +4,7 @@ import type { Cluster, ClusterOption } from './cluster';
 import { capacityError } from './job-failure';
 import type { RunControl } from './run-control';
 
-/** Why an option has no capacity now: for how long (null: for ever), and whether the job fails then. */
+/** Why an option has no capacity now: for how long (null: indefinitely), and whether the job fails then. */
 interface Shortage {
   seconds: number | null;
   refused: boolean;

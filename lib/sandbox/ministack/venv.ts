@@ -16,7 +16,7 @@ export interface Venv {
   botocoreData: string;
 }
 
-/** Reports one line of progress to whoever waits. */
+/** Reports one line of progress to the caller. */
 export type Progress = (message: string) => void;
 
 /**

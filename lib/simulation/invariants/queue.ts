@@ -12,7 +12,7 @@ const TICK_MS = TICK_SECONDS * 1000;
 /** Nobody waits this long without being told for what. */
 const SILENT_WAIT_MS = 24 * HOUR_MS;
 
-/** Every run that can end does; none waits for ever without a notice saying for what. */
+/** Every run that can end does; none waits indefinitely without a notice saying for what. */
 export class Ends extends Invariant {
   readonly name = 'ends';
 

@@ -115,12 +115,9 @@ const fault = z.strictObject({
     .literal('Interrupted')
     .optional()
     .meta({ description: 'With `job`: the service takes the instances away and gives others. Default: it does not.' }),
-  minutes: minutes
-    .optional()
-    .meta({
-      description:
-        'With `status` and `events: late`: for how many minutes. Default: 10 with `status`, 5 with `events`.',
-    }),
+  minutes: minutes.optional().meta({
+    description: 'With `status` and `events: late`: for how many minutes. Default: 10 with `status`, 5 with `events`.',
+  }),
   hangs: z.literal(true).optional().meta({ description: 'With `job`: no more steps. Default: false.' }),
   silent: z.boolean().optional().meta({ description: 'With `hangs`: no more heartbeats either. Default: false.' }),
   loses: z
@@ -217,7 +214,6 @@ export type RunEntry = z.output<typeof run>;
 export type CallEntry = z.output<typeof call>;
 export type Fault = z.output<typeof fault>;
 export type CapacityEntry = z.output<typeof capacity>;
-export type OutsideEntry = z.output<typeof outside>;
 
 /** The JSON Schema of a scenario file as written. */
 export const scenarioJsonSchema = (): Record<string, unknown> =>

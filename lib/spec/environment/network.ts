@@ -2,16 +2,7 @@ import { z } from 'zod';
 import { cidr, ec2Id, s3Prefix, unique, zone, zoneId } from './formats';
 
 /** Services that scripts call from a locked network beside S3; each has an interface endpoint. */
-export const ENDPOINT_SERVICES = [
-  'ecr',
-  'logs',
-  'monitoring',
-  'sts',
-  'kms',
-  'secretsmanager',
-  'ssm',
-  'sagemaker',
-] as const;
+const ENDPOINT_SERVICES = ['ecr', 'logs', 'monitoring', 'sts', 'kms', 'secretsmanager', 'ssm', 'sagemaker'] as const;
 /** No region has more, and the VPC has addresses for no more than seven. */
 const MOST_ZONES = 6;
 

@@ -38,6 +38,26 @@ export const PERMISSIONS: AssumptionArea = {
       probe: 'read',
     },
     {
+      id: 'function-variables-key',
+      claim:
+        "Lambda decrypts the variables of a function, which are encrypted with the operations key, with kms:Decrypt of the function's role alone.",
+      basis: 'inferred',
+      source: 'https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars-encryption.html',
+      usedBy: 'functions of a deploy, the first of which run seconds after the key was made',
+      ifWrong: 'the first deploy fails at its quota check with KMSAccessDeniedException',
+      embedded: 'not modelled',
+    },
+    {
+      id: 'repository-key',
+      claim:
+        "ECR uses the environment's key for its repository by a grant that the creation makes: builds and jobs push and pull without a right to the key.",
+      basis: 'documented',
+      source: 'https://docs.aws.amazon.com/AmazonECR/latest/userguide/encryption-at-rest.html',
+      usedBy: 'image.encryption: kms, the default',
+      ifWrong: 'the image build, or the start of jobs, is denied kms:Decrypt',
+      embedded: 'not modelled',
+    },
+    {
       id: 'describe-by-tag',
       claim:
         'sagemaker:DescribeTrainingJob is judged with aws:ResourceTag of the job, from the moment that the job exists.',

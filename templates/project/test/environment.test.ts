@@ -24,15 +24,19 @@ beforeAll(async () => {
   sandbox = await startSandbox({ stateDir: STATE, venvDir: '.slipway/venv', region: REGION });
   await slipway('sandbox', 'deploy', ENVIRONMENT, '--raise-quotas', '--state-dir', STATE);
 }, 10 * MINUTES);
-afterAll(() => sandbox?.stop());
+afterAll(() => sandbox?.stop(), MINUTES);
 
-test('the first run is valid, and its request can be made in this environment', async () => {
-  const request = JSON.parse(
-    await slipway('launch', 'runs/first-run.yaml', '--environment', 'research', '--region', REGION, '--dry-run'),
-  ) as { RoleArn: string; ResourceConfig: { InstanceCount: number } };
-  expect(request.RoleArn).toContain('{{team}}-execution');
-  expect(request.ResourceConfig.InstanceCount).toBeGreaterThan(0);
-});
+test(
+  'the first run is valid, and its request can be made in this environment',
+  async () => {
+    const request = JSON.parse(
+      await slipway('launch', 'runs/first-run.yaml', '--environment', 'research', '--region', REGION, '--dry-run'),
+    ) as { RoleArn: string; ResourceConfig: { InstanceCount: number } };
+    expect(request.RoleArn).toContain('{{team}}-execution');
+    expect(request.ResourceConfig.InstanceCount).toBeGreaterThan(0);
+  },
+  2 * MINUTES,
+);
 
 test(
   'a small run is launched, trains, and completes',

@@ -5,12 +5,12 @@ import { ask, asks, call, type Places, service, type Use } from './use';
 export interface Verb {
   file: string;
   entry: string;
-  /** Calls that only whoever deploys, or another team's persona, makes, with the reason. */
+  /** Calls that only the deployer, or another team's persona, makes, with the reason. */
   deployers?: Readonly<Record<string, string>>;
 }
 
-const OF_A_FILE = 'preflight of an environment file, which whoever deploys it runs';
-const OF_A_STACK = 'quota of an environment by its name, and requests of increases, which whoever deploys it runs';
+const OF_A_FILE = 'preflight of an environment file, which its deployer runs';
+const OF_A_STACK = 'quota of an environment by its name, and requests of increases, which its deployer runs';
 /** Auditors and CI may not read data: they keep the file beside the run file. */
 const OF_A_CONFIG = 'a model.config in S3 is read with the rights of the caller';
 const OF_RUNS = 'plan --calibrate reads runs, which their team does';

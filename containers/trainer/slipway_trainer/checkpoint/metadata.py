@@ -1,6 +1,6 @@
 """Reading DCP's `.metadata`, which is a pickle: only the classes that DCP itself writes there may be built.
 
-Whoever can write into the checkpoint prefix could otherwise run code on every trainer.
+A writer to the checkpoint prefix could otherwise run code on every trainer.
 """
 
 import io

@@ -1,4 +1,4 @@
-"""A resource whose name is taken is not created, whoever owns the other one: a stack does not write over what an earlier one retained.
+"""A resource whose name is taken is not created, whichever stack owns the other: a stack does not write over what an earlier one retained.
 
 https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-test-contract.html: a create handler fails with AlreadyExists
 if the resource existed before. MiniStack keeps the rule for buckets, parameters and build projects. Names that CloudFormation invents

@@ -1,0 +1,38 @@
+// Comments, messages and pages use the usual word: these have a plainer one, which stands beside them.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { ROOT } from '../support/pages';
+
+const PLAINER: Readonly<Record<string, string>> = {
+  'mend(?:s|ed|ing)?': 'fix, correct',
+  'reckon(?:s|ed|ing)?': 'compute',
+  'for ever': 'indefinitely',
+  'in vain': 'unused, without effect',
+  whoever: 'callers, readers, regardless of who',
+  'heretofore|hitherto|thereof|therein|whilst|lest|nought': 'before, of it, in it, while, so that not, nothing',
+};
+const BANNED = new RegExp(`\\b(?:${Object.keys(PLAINER).join('|')})\\b`, 'gi');
+
+/** What was written by others, or what is history. */
+const OTHERS = /^(test\/fixtures\/|docs\/facts\/|CHANGELOG\.md|package-lock\.json|test\/docs\/words\.test\.ts)/;
+
+test('no file has a word that has a plainer one', () => {
+  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+    maxBuffer: 1 << 26,
+  });
+  const files = listed
+    .split('\n')
+    .filter(
+      (file) => /\.(ts|mts|mjs|py|md|sh|ya?ml)$/.test(file) && !OTHERS.test(file) && existsSync(path.join(ROOT, file)),
+    );
+  const found = files.flatMap((file) =>
+    readFileSync(path.join(ROOT, file), 'utf8')
+      .split('\n')
+      .flatMap((line, i) => (line.match(BANNED) ?? []).map((word) => `${file}:${i + 1}: ${word}`)),
+  );
+  expect(found).toEqual([]);
+});
