@@ -1,8 +1,9 @@
 /** What another CDK app uses: the whole environment as a stack, or its parts alone. */
 export { type Archive, archiveFolder, codeArchive } from '../archive/archive';
-
+export type { ModelShape } from '../catalog/model/shape';
 export { environmentQuotaNeeds, type QuotaNeed, runQuotaNeeds } from '../quota';
 export type { Descriptor } from '../spec/descriptor';
+export type { Guardrails } from '../spec/environment/limits';
 export {
   type EnvironmentFile,
   type EnvironmentSpec,

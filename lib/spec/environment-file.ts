@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { DEFAULT_VPC_CIDR } from '../catalog/subnet-plan';
 import { iam, logging, secrets, tags } from './environment/company';
 import { region } from './environment/formats';
-import { budget, guardrails, queue, quotas } from './environment/limits';
+import { budget, type Guardrails, guardrails, queue, quotas } from './environment/limits';
 import { network } from './environment/network';
 import { access, notifications, team, teamName } from './environment/people';
 import { storage } from './environment/storage';
@@ -185,7 +185,6 @@ export const environmentFileSchema = z.strictObject({
 
 export type EnvironmentFile = z.output<typeof environmentFileSchema>;
 type Sections = Omit<EnvironmentFile, 'schema' | 'name' | 'account' | 'regions' | 'runs'>;
-type Guardrails = z.output<typeof guardrails>;
 
 /** One environment in one region, overrides merged and defaults filled in. */
 export interface EnvironmentSpec {

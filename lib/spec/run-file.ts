@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { architecture } from './run/architecture';
 import { code, image } from './run/code';
 import { compute, distribution } from './run/compute';
 import { channel, checkpoints } from './run/data';
@@ -174,6 +173,7 @@ export const runFileSchema = z.strictObject({
     }),
 });
 
+export type { Architecture } from './run/architecture';
+
 /** A run file after the schema has read it: options as written, defaults not yet filled in. */
 export type RunFile = z.output<typeof runFileSchema>;
-export type Architecture = z.output<typeof architecture>;

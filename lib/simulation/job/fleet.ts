@@ -4,13 +4,13 @@ import { algorithmError } from './failure-text';
 import type { FleetHooks } from './fleet-hooks';
 import { beatOf } from './heartbeat';
 import { HeldInstances } from './held-instances';
-import { heldMs, isLive, type Shape, type SimJob } from './job';
+import { heldMs, isLive, type Shape, type SimJob, type WarmPool } from './job';
 import { viewOf } from './job-view';
 import { resumeStep } from './resume-step';
 import { GRACE_MS, LOOKS_MS, leavesEarlyMs, SAVE_MS, STOP_MS, UPLOAD_MS } from './service-times';
 import { Stepping } from './stepping';
 import { setTimer, whileHeld } from './timers';
-import { type WarmPool, WarmPools } from './warm-pools';
+import { WarmPools } from './warm-pools';
 
 /** Jobs of the service as they live: instances, start-up, steps, interruptions, limits of time, and their ends. */
 export class Fleet {

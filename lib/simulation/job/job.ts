@@ -2,11 +2,19 @@ import type { CreateProcessingJobCommandInput, CreateTrainingJobCommandInput } f
 import type { Scheduled, SimMs } from '../core/clock';
 import type { RunTruth } from './run-truth';
 import type { Stepping } from './stepping';
-import type { WarmPool } from './warm-pools';
 
 export interface Shape {
   instanceType: string;
   count: number;
+}
+
+/** Instances that the service keeps after a job for the next one that asks for the same. */
+export interface WarmPool {
+  shapes: readonly Shape[];
+  since: SimMs;
+  /** When it was taken over or expired; undefined while it waits. */
+  endedAt: SimMs | undefined;
+  reusedBy: string | undefined;
 }
 
 /** What Describe would say of a job from one moment on. */

@@ -1,14 +1,5 @@
 import type { Scheduled, SimMs, VirtualClock } from '../core/clock';
-import type { Shape, SimJob } from './job';
-
-/** Instances that the service keeps after a job for the next one that asks for the same. */
-export interface WarmPool {
-  shapes: readonly Shape[];
-  since: SimMs;
-  /** When it was taken over or expired; undefined while it waits. */
-  endedAt: SimMs | undefined;
-  reusedBy: string | undefined;
-}
+import type { Shape, SimJob, WarmPool } from './job';
 
 export interface WarmPoolHooks {
   /** Instances of the type that warm pools may hold (`<type> for training warm pool usage`). */

@@ -1,5 +1,4 @@
-import { isLive, type Shape, type SimJob } from '../job/job';
-import type { WarmPool } from '../job/warm-pools';
+import { isLive, type Shape, type SimJob, type WarmPool } from '../job/job';
 import { type Pool, poolsOf } from './limits';
 
 /** The pool that a job's instances count in. */

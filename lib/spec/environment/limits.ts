@@ -150,3 +150,6 @@ export const queue = z.strictObject({
       examples: [{ afterMinutes: 15, leastTrainingMinutes: 60, protectedMinutes: 240 }],
     }),
 });
+
+/** Limits that a platform team sets for every run. */
+export type Guardrails = z.output<typeof guardrails>;

@@ -172,3 +172,5 @@ export const architecture = z.strictObject({
     examples: [1],
   }),
 });
+
+export type Architecture = z.output<typeof architecture>;
