@@ -15,8 +15,8 @@ process.env.TMPDIR = temporary;
 process.env.SLIPWAY_TEST_TMPDIR = temporary;
 process.on('exit', () => rmSync(temporary, { recursive: true, force: true }));
 /**
- * Two at a time, beside the end-to-end tests: most tests wait for their processes. The tests of a file share ranks, so they stay together; xdist would put files of
- * many tests first, and the longest has few (test/containers/conftest.py).
+ * Two at a time, beside the end-to-end tests: most tests wait for their processes. The tests of a file share ranks, so they stay
+ * together; xdist would put files of many tests first, and the longest has few (test/containers/conftest.py).
  */
 const PYTEST = '-m pytest -q test/containers -n 2 --dist loadfile --no-loadscope-reorder'.split(' ');
 /** What has not changed since the last run is not checked again. */
