@@ -44,7 +44,9 @@ const NAMES =
 
 function nameOf({ Type, Properties = {} }: TemplateResource): string | undefined {
   const inside = Type === 'AWS::Budgets::Budget' ? (Properties.Budget as Record<string, unknown>) : Properties;
-  const [name] = Object.keys(inside).filter((key) => NAMES.test(key) && !(Type === 'AWS::IAM::Policy'));
+  // An inline policy's name belongs to its role, a flow log's log group is where it writes.
+  if (Type === 'AWS::IAM::Policy' || Type === 'AWS::EC2::FlowLog') return undefined;
+  const [name] = Object.keys(inside).filter((key) => NAMES.test(key));
   return name === undefined ? undefined : `${Type} ${JSON.stringify(inside[name])}`;
 }
 
@@ -82,6 +84,7 @@ function computeEffects(before: SynthesisedTemplate, after: SynthesisedTemplate)
 const NAMED_WITH: Readonly<Record<string, string>> = {
   'network.wheels': 'network.packages',
   'network.codeArtifact': 'network.packages',
+  'secrets.allowedPrefix': 'network.endpoints',
 };
 
 const allowed = (option: string): readonly string[] =>
