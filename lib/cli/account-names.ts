@@ -1,10 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { StatusAnswer } from '../contracts/control';
+import { isEnvironmentFileName } from '../spec/image-lock';
 import { loadEnvironment } from '../spec/load';
 import type { CompletionOptions, Names } from './completion';
-import { callControl } from './control-client';
-import { runTarget } from './run-target';
 
 /** A shell waits for its candidates: an account that answers later than this gives none. */
 const PATIENCE_MS = 3000;
@@ -26,7 +24,7 @@ export function environmentNames(folder: string): string[] {
 
 function filesOf(folder: string): string[] {
   try {
-    return readdirSync(folder).filter((file) => /\.ya?ml$/.test(file) && !file.includes('.lock.'));
+    return readdirSync(folder).filter(isEnvironmentFileName);
   } catch {
     return [];
   }
@@ -34,8 +32,8 @@ function filesOf(folder: string): string[] {
 
 /** The runs of the team, newest first, as its launcher lists them. */
 async function runIds(options: CompletionOptions): Promise<string[]> {
-  const descriptor = await runTarget(options);
-  const { runs } = await callControl<{ ok: true; runs: StatusAnswer[] }>(descriptor, { action: 'list' });
+  const [{ runTarget }, { readRuns }] = await Promise.all([import('./run-target.js'), import('./read-status.js')]);
+  const runs = await readRuns(await runTarget(options));
   return runs.map(({ runId }) => runId);
 }
 

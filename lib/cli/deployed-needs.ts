@@ -3,6 +3,7 @@ import path from 'node:path';
 import { CloudFormationClient, GetTemplateCommand } from '@aws-sdk/client-cloudformation';
 import { QUOTA_PREFLIGHT_TYPE, quotaPreflightSchema } from '../contracts/custom-resources';
 import type { QuotaNeed } from '../quota';
+import { isEnvironmentFileName } from '../spec/image-lock';
 import { isEnvironmentFile, loadEnvironment } from '../spec/load';
 import { isMissingStack, serviceError } from './aws-errors';
 import { UsageError } from './exit';
@@ -13,13 +14,26 @@ const NAME = /^[a-z][a-z0-9-]{0,30}$/;
 export function environmentFileOf(name: string, folder = process.cwd()): string | undefined {
   const environments = path.join(folder, 'environments');
   if (!NAME.test(name) || !existsSync(environments)) return undefined;
-  const files = readdirSync(environments).filter((file) => /\.ya?ml$/.test(file) && !/\.lock\.ya?ml$/.test(file));
+  const files = readdirSync(environments).filter(isEnvironmentFileName);
   return files.map((file) => path.join(environments, file)).find((file) => nameIn(file) === name);
 }
 
 function nameIn(file: string): string | undefined {
   const text = readFileSync(file, 'utf8');
   return isEnvironmentFile(text) ? loadEnvironment(text).value?.name : undefined;
+}
+
+/** The file that an argument means: a path, or the name of an environment with a file; undefined for a name without one. */
+export const fileMeant = (given: string): string | undefined =>
+  !/[/\\.]/.test(given) && !existsSync(given) ? environmentFileOf(given) : given;
+
+/** The same where nothing but a file will do. @throws UsageError */
+export function requireFile(given: string): string {
+  const file = fileMeant(given);
+  if (file !== undefined) return file;
+  throw new UsageError(
+    `${given}: must be a file, or the name of an environment with a file in environments/, got neither; check the name`,
+  );
 }
 
 /**

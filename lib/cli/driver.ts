@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { filesBelow, sha256 } from '../archive/archive';
+import { packageRoot } from './package-root';
 
 export interface DriverFile {
   /** Key below `drivers/<hash>/`. */
@@ -33,12 +34,4 @@ export function localDriver(): LocalDriver {
 export function hashOf(files: readonly DriverFile[]): string {
   const lines = files.map(({ name, bytes }) => `${name} ${sha256(bytes)}`).sort();
   return sha256(lines.join('\n')).slice(0, 12);
-}
-
-/** The folder of this installation: the nearest one with `containers/` above this file (the bundle defines `__dirname` too). */
-export function packageRoot(): string {
-  for (let folder = __dirname; folder !== path.dirname(folder); folder = path.dirname(folder)) {
-    if (existsSync(path.join(folder, 'containers'))) return folder;
-  }
-  throw new Error(`slipway: the folder containers/ must lie above ${__dirname}; install the package again`);
 }

@@ -1,4 +1,5 @@
-import type { LogAnswer, LogEventAnswer } from '../contracts/control';
+import type { LogAnswer, LogEventAnswer, StatusAnswer } from '../contracts/control';
+import type { LogLine } from '../report/read/log-lines';
 import type { Descriptor } from '../spec/descriptor';
 import { callControl } from './control-client';
 import { UsageError } from './exit';
@@ -27,6 +28,18 @@ export async function readAttemptLog(descriptor: Descriptor, query: AttemptLogQu
     nextToken = page.nextToken;
   } while (nextToken);
   return events;
+}
+
+/** The progress lines of all attempts of a run. */
+export async function progressLines(
+  descriptor: Descriptor,
+  { runId, attempts }: Pick<StatusAnswer, 'runId' | 'attempts'>,
+): Promise<LogLine[]> {
+  const perAttempt = attempts.map(async (_, index) => {
+    const events = await readAttemptLog(descriptor, { runId, attempt: index + 1, progressOnly: true });
+    return events.map(({ at, message }) => ({ at, attempt: index + 1, message }));
+  });
+  return (await Promise.all(perAttempt)).flat();
 }
 
 function hostNumber(node: string): number {

@@ -1,15 +1,15 @@
 import type { StatusAnswer } from '../contracts/control';
 import { textTable } from '../spec/text-table';
-import { callControl } from './control-client';
 import { EXIT } from './exit';
 import type { CommonOptions } from './inputs';
+import { readRuns } from './read-status';
 import { runTarget } from './run-target';
 import { json, type Terminal } from './terminal';
 
 /** `slipway list`. */
 export async function list(options: CommonOptions, terminal: Terminal): Promise<number> {
   const descriptor = await runTarget(options);
-  const { runs } = await callControl<{ ok: true; runs: StatusAnswer[] }>(descriptor, { action: 'list' });
+  const runs = await readRuns(descriptor);
   if (options.json) terminal.out(json({ runs }));
   else
     terminal.out(

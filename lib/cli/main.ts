@@ -17,6 +17,7 @@ import type { SimulateOptions } from './simulate';
 import type { StatusOptions } from './status';
 import { processTerminal, type Terminal } from './terminal';
 import type { VerifyOptions } from './verify/verify';
+import { VERSION } from './version';
 
 const collect = (value: string, previous: string[] = []) => [...previous, value];
 
@@ -35,7 +36,7 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
     .description(
       'LLM training on Amazon SageMaker training jobs: checked before it spends, kept going until it is done',
     )
-    .version('0.1.0')
+    .version(VERSION)
     .exitOverride()
     .configureOutput({
       writeErr: (text) => terminal.err(text.trimEnd()),

@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { EXIT, UsageError } from './exit';
 import type { Terminal } from './terminal';
+import { VERSION } from './version';
 
 /** Runs one verb as the command line does, and answers its exit code. */
 export type RunVerb = (args: readonly string[], terminal: Terminal) => Promise<number>;
@@ -100,7 +101,7 @@ async function answerTo(line: string, tools: readonly Tool[], runVerb: RunVerb):
       const protocolVersion = PROTOCOLS.includes(asked) ? asked : PROTOCOLS[0];
       return {
         id,
-        result: { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'slipway', version: '0.1.0' } },
+        result: { protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'slipway', version: VERSION } },
       };
     }
     case 'ping':

@@ -1,14 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type LogLine, progressOf } from '../report/read/log-lines';
+import { hasEnded } from '../contracts/control';
+import { progressOf } from '../report/read/log-lines';
 import type { ReportStep } from '../report/run/run-report';
-import type { Descriptor } from '../spec/descriptor';
 import { textTable } from '../spec/text-table';
 import { EXIT } from './exit';
 import type { CommonOptions } from './inputs';
-import { readAttemptLog } from './job-logs';
+import { progressLines } from './job-logs';
 import { readStatus } from './read-status';
 import { runTarget } from './run-target';
 import type { Terminal } from './terminal';
+import { pollSeconds } from './wait';
 
 export interface MetricOptions extends CommonOptions {
   watch?: boolean;
@@ -21,7 +22,6 @@ const ROWS = 10;
 /** Columns of a drawing: it fits a terminal of 80. */
 const COLUMNS = 60;
 const LEVELS = '▁▂▃▄▅▆▇█';
-const OVER = ['completed', 'failed', 'stopped'];
 
 /** `slipway metrics RUN`: what the progress lines of a run say of its steps; with `--watch` until the run ends. */
 export async function metrics(runId: string, options: MetricOptions, terminal: Terminal): Promise<number> {
@@ -30,25 +30,17 @@ export async function metrics(runId: string, options: MetricOptions, terminal: T
   for (;;) {
     // Asked first: what was written until the end of the run is among the steps that follow.
     const status = await readStatus(descriptor, runId);
-    const steps = await stepsOf(descriptor, runId, status.attempts.length);
+    const { steps } = progressOf(await progressLines(descriptor, status));
     const fresh = steps.filter((step) => !seen.has(keyOf(step)));
     for (const step of fresh) seen.add(keyOf(step));
     if (options.json) for (const step of fresh) terminal.out(JSON.stringify(step));
     else if (fresh.length > 0 || !options.watch) terminal.out(metricsText(runId, steps));
-    if (!options.watch || OVER.includes(status.state)) return EXIT.done;
-    await sleep(Number(process.env.SLIPWAY_POLL_SECONDS ?? LOOK_SECONDS) * 1000);
+    if (!options.watch || hasEnded(status)) return EXIT.done;
+    await sleep(1000 * pollSeconds(LOOK_SECONDS));
   }
 }
 
 const keyOf = ({ attempt, step, at }: ReportStep): string => `${attempt}/${step}/${at}`;
-
-async function stepsOf(descriptor: Descriptor, runId: string, attempts: number): Promise<ReportStep[]> {
-  const pages = Array.from({ length: attempts }, async (_, i): Promise<LogLine[]> => {
-    const events = await readAttemptLog(descriptor, { runId, attempt: i + 1, progressOnly: true });
-    return events.map(({ at, message }) => ({ at, attempt: i + 1, message }));
-  });
-  return progressOf((await Promise.all(pages)).flat()).steps;
-}
 
 /** A drawing of loss and speed over the steps, and the newest steps as a table. */
 export function metricsText(runId: string, steps: readonly ReportStep[]): string {

@@ -10,4 +10,5 @@ export function progressText({ progressPercent, etaAt, etaInterval80 }: StatusAn
   return `${percent}, done about ${minute(etaAt)} UTC${interval}`;
 }
 
-const minute = (iso: string): string => iso.slice(0, 16).replace('T', ' ');
+/** `2026-11-23 04:10` of an ISO 8601 time. */
+export const minute = (iso: string): string => iso.slice(0, 16).replace('T', ' ');

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
@@ -8,6 +7,7 @@ import { findOpenRequest, type IncreaseRequest, requestIncrease } from '../aws/q
 import {
   increaseCommand,
   judgeForLaunch,
+  type Limits,
   type QuotaNeed,
   type QuotaRow,
   quotaTable,
@@ -15,7 +15,7 @@ import {
   shortRows,
 } from '../quota';
 import { isEnvironmentFile } from '../spec/load';
-import { environmentFileOf, needsOfStack } from './deployed-needs';
+import { fileMeant, needsOfStack } from './deployed-needs';
 import { callRegion } from './environment';
 import { environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
 import { EXIT } from './exit';
@@ -39,10 +39,15 @@ export async function quota(file: string, options: QuotaOptions, terminal: Termi
   return EXIT.done;
 }
 
+/** Applied limits in a region, at the pace that Service Quotas allows. */
+export const readLimits = (needs: readonly QuotaNeed[], region: string): Promise<Limits> =>
+  readAppliedLimits(new ServiceQuotasClient({ region, maxAttempts: 5, retryMode: 'adaptive' }), needs, (ms) =>
+    sleep(ms),
+  );
+
 /** Needs, limits and usage of one region, judged for a launch now. */
 export async function quotaRows(needs: readonly QuotaNeed[], region: string): Promise<QuotaRow[]> {
-  const client = new ServiceQuotasClient({ region, maxAttempts: 5, retryMode: 'adaptive' });
-  const limits = await readAppliedLimits(client, needs, (ms) => sleep(ms));
+  const limits = await readLimits(needs, region);
   const usage = await readUsage(new SageMakerClient({ region, maxAttempts: 6, retryMode: 'adaptive' }), (ms) =>
     sleep(ms),
   ).catch((error: Error) => ({
@@ -63,8 +68,7 @@ export const quotaJson = (row: QuotaRow) => ({
 
 /** The region that is meant, and what the file needs of its quotas. A bare name is that of an environment. */
 async function wantedBy(given: string, options: CommonOptions): Promise<{ region: string; needs: QuotaNeed[] }> {
-  const isName = !/[/\\.]/.test(given) && !existsSync(given);
-  const file = isName ? environmentFileOf(given) : given;
+  const file = fileMeant(given);
   if (file === undefined) {
     const region = callRegion(options);
     return { region, needs: await needsOfStack(given, region) };

@@ -12,3 +12,12 @@ export const readStatus = (descriptor: Descriptor, runId: string): Promise<Statu
 export function withoutOk({ ok: _ok, ...rest }: Status): StatusAnswer {
   return rest;
 }
+
+/** Most runs that the launcher lists at once. */
+export const MOST_RUNS = 200;
+
+/** The runs of a team, newest first, each with its newest attempt alone. @param limit @default - that of the launcher */
+export async function readRuns(descriptor: Descriptor, limit?: number): Promise<StatusAnswer[]> {
+  const { runs } = await callControl<{ ok: true; runs: StatusAnswer[] }>(descriptor, { action: 'list', limit });
+  return runs;
+}

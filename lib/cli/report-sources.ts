@@ -10,7 +10,6 @@ import { stateGiB } from '../planner/plan';
 import { planRun } from '../planner/plan-run';
 import { runQuotaNeeds } from '../quota';
 import type { JobFacts, Read, RunSources } from '../report/read/assemble';
-import type { LogLine } from '../report/read/log-lines';
 import type { Descriptor } from '../spec/descriptor';
 import { loadRun } from '../spec/load';
 import type { RunSpec } from '../spec/run-spec';
@@ -18,7 +17,7 @@ import { calling } from './aws-errors';
 import { committedCheckpoints } from './committed-checkpoints';
 import { callControl } from './control-client';
 import { Refusal, ServiceError } from './exit';
-import { readAttemptLog } from './job-logs';
+import { progressLines } from './job-logs';
 import { quotaRows } from './quota';
 
 /**
@@ -58,14 +57,6 @@ async function attempt<T>(read: () => Promise<T>): Promise<Read<T>> {
     if (error instanceof Refusal) return { why: error.issues.map(({ message }) => message).join('; ') };
     throw error;
   }
-}
-
-async function progressLines(descriptor: Descriptor, { runId, attempts }: StatusAnswer): Promise<LogLine[]> {
-  const perAttempt = attempts.map(async (_, index) => {
-    const events = await readAttemptLog(descriptor, { runId, attempt: index + 1, progressOnly: true });
-    return events.map(({ at, message }) => ({ at, attempt: index + 1, message }));
-  });
-  return (await Promise.all(perAttempt)).flat();
 }
 
 /** Attempts whose job was never created have nothing to describe. */

@@ -5,10 +5,10 @@ import path from 'node:path';
 import type { RunRecord } from '../sandbox/run-file';
 import { SandboxAdmin } from '../sandbox/sandbox-admin';
 import type { EnvironmentSpec } from '../spec/environment-file';
-import { packageRoot } from './driver';
 import { needsOfEnvironment, requireEnvironment } from './environment-file';
 import { EXIT, ServiceError, UsageError } from './exit';
 import { type CommonOptions, readText } from './inputs';
+import { packageRoot } from './package-root';
 import { unsetForeign } from './sandbox-shell';
 import { json, type Terminal } from './terminal';
 

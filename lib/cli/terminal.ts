@@ -4,7 +4,7 @@ import pc from 'picocolors';
 import type { Issue } from '../spec/issue';
 import type { Loaded } from '../spec/load';
 import { parsePath } from '../spec/overrides';
-import { packageRoot } from './driver';
+import { packageRoot } from './package-root';
 
 /** Where a verb writes: documents and results to `out`, words for people to `err`. */
 export interface Terminal {

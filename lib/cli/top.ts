@@ -1,19 +1,17 @@
-import type { StatusAnswer } from '../contracts/control';
+import { hasEnded, type StatusAnswer } from '../contracts/control';
 import { textTable } from '../spec/text-table';
-import { callControl } from './control-client';
 import { EXIT } from './exit';
 import type { CommonOptions } from './inputs';
-import { readStatus, withoutOk } from './read-status';
+import { minute } from './progress-text';
+import { MOST_RUNS, readRuns, readStatus, withoutOk } from './read-status';
 import { runTarget } from './run-target';
 import { json, type Terminal } from './terminal';
-
-const OVER = ['completed', 'failed', 'stopped'];
 
 /** `slipway top`: every run of the team that is not over, how far it is, when it will be done and what it has spent. */
 export async function top(options: CommonOptions, terminal: Terminal): Promise<number> {
   const descriptor = await runTarget(options);
-  const { runs } = await callControl<{ ok: true; runs: StatusAnswer[] }>(descriptor, { action: 'list', limit: 200 });
-  const live = runs.filter(({ state }) => !OVER.includes(state));
+  const runs = await readRuns(descriptor, MOST_RUNS);
+  const live = runs.filter((run) => !hasEnded(run));
   const statuses = await Promise.all(live.map(async ({ runId }) => withoutOk(await readStatus(descriptor, runId))));
   if (options.json) terminal.out(json({ runs: statuses }));
   else terminal.out(statuses.length === 0 ? 'no run is queued or running' : topText(statuses));
@@ -28,7 +26,7 @@ const row = (run: StatusAnswer): string[] => [
   run.queuePosition === null ? run.state : `${run.state} (${run.queuePosition})`,
   String(run.step ?? '-'),
   run.progressPercent == null ? '-' : run.progressPercent.toFixed(1),
-  run.etaAt?.slice(0, 16).replace('T', ' ') ?? '-',
+  run.etaAt ? minute(run.etaAt) : '-',
   run.loss?.toFixed(4) ?? '-',
   run.goodput === null ? '-' : `${(100 * run.goodput).toFixed(1)} %`,
   run.spendUsd?.toFixed(2) ?? '-',

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type EnvironmentOnDisk, type FileIssue, readEnvironmentFile } from '../environment/read-environment-file';
 import type { EnvironmentSpec } from '../spec/environment-file';
-import { lockedBaseUri } from '../spec/image-lock';
+import { isEnvironmentFileName, lockedBaseUri } from '../spec/image-lock';
 import type { Issue } from '../spec/issue';
 import type { RunSpec } from '../spec/run-spec';
 import type { RunSubmission } from './environment-stack';
@@ -49,9 +49,7 @@ export async function readEnvironments(from: { folder?: unknown; file?: unknown 
 function filesOf({ folder, file }: { folder?: unknown; file?: unknown }, problems: Problem[]): string[] {
   if (typeof file === 'string' && typeof folder !== 'string') return [file];
   const at = typeof folder === 'string' ? folder : 'environments';
-  const names = existsSync(at)
-    ? readdirSync(at).filter((name) => /\.ya?ml$/.test(name) && !/\.lock\.ya?ml$/.test(name))
-    : [];
+  const names = existsSync(at) ? readdirSync(at).filter(isEnvironmentFileName) : [];
   if (names.length === 0)
     problems.push({
       level: 'error',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { RUN_STATES } from './control';
 
 /**
  * What the command line prints with `--json`, as JSON Schemas: schema/answers.schema.json and the types of the Python client are generated from
@@ -38,17 +39,7 @@ const attempt = z.object({
   instanceCount: whole.optional(),
 });
 
-const runState = z.enum([
-  'queued',
-  'submitting',
-  'pending',
-  'running',
-  'stopping',
-  'resuming',
-  'completed',
-  'failed',
-  'stopped',
-]);
+const runState = z.enum(RUN_STATES);
 
 const timelineLine = z.object({ at: time, what: text, text, evidence: z.record(text, z.unknown()) });
 

@@ -12,14 +12,20 @@ export const calibrationSchema = z.object({
   environment: z.string(),
   measurements: z.array(
     z.object({
-      ...{ runId: z.string(), key: z.string(), planned: speed, interval80: interval, measured: speed },
+      runId: z.string(),
+      key: z.string(),
+      planned: speed,
+      interval80: interval,
+      measured: speed,
       memory: memory.optional(),
     }),
   ),
   efficiencies: z.record(
     z.string(),
     z.object({
-      ...{ speed, deviation: z.number().positive(), runs: z.array(z.string()) },
+      speed,
+      deviation: z.number().positive(),
+      runs: z.array(z.string()),
       memory: z.object({ factor: speed, runs: z.number().int().positive() }).optional(),
     }),
   ),
@@ -31,8 +37,11 @@ export const measuredReportSchema = z.object({
   environment: z.string(),
   speed: z
     .object({
-      ...{ key: z.string(), planned: speed, interval80: interval, measured: speed.nullable() },
-      memory: z.object({ state: gib, rest: speed, measured: speed.nullable() }).optional(),
+      key: z.string(),
+      planned: speed,
+      interval80: interval,
+      measured: speed.nullable(),
+      memory: memory.extend({ measured: speed.nullable() }).optional(),
     })
     .optional(),
 });

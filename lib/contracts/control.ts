@@ -102,16 +102,18 @@ export type LogRequest = z.output<typeof logs>;
 /** What a caller writes: defaults may be left out. */
 export type ControlPayload = z.input<typeof controlRequestSchema>;
 
-export type RunState =
-  | 'queued'
-  | 'submitting'
-  | 'pending'
-  | 'running'
-  | 'stopping'
-  | 'resuming'
-  | 'completed'
-  | 'failed'
-  | 'stopped';
+export const RUN_STATES = [
+  'queued',
+  'submitting',
+  'pending',
+  'running',
+  'stopping',
+  'resuming',
+  'completed',
+  'failed',
+  'stopped',
+] as const;
+export type RunState = (typeof RUN_STATES)[number];
 export type DesiredState = 'run' | 'stop';
 
 const ENDED: readonly (RunState | undefined)[] = ['completed', 'failed', 'stopped'];

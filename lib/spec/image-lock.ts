@@ -27,6 +27,9 @@ export const EMPTY_LOCK: ImageLock = { schema: 1, bases: {} };
 /** The lock file that belongs to an environment file: `research.yaml` has `research.lock.yaml`. */
 export const lockFileOf = (environmentFile: string): string => environmentFile.replace(/(\.ya?ml)?$/, '.lock.yaml');
 
+/** Whether a file of a folder of environments is an environment file by its name: YAML, and no lock file. */
+export const isEnvironmentFileName = (name: string): boolean => /\.ya?ml$/.test(name) && !/\.lock\.ya?ml$/.test(name);
+
 /** Reads the text of a lock file. Never throws. */
 export function loadImageLock(text: string): {
   value?: ImageLock;

@@ -39,9 +39,9 @@ const jsonOf = (value: unknown): string =>
   typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value));
 
 /** `a, b or c`. */
-export function orList(words: readonly (string | number)[]): string {
+export function orList(words: readonly (string | number)[], joint: 'or' | 'and' = 'or'): string {
   if (words.length <= 1) return words.join('');
-  return `${words.slice(0, -1).join(', ')} or ${words[words.length - 1]}`;
+  return `${words.slice(0, -1).join(', ')} ${joint} ${words[words.length - 1]}`;
 }
 
 /** `data[1].s3` from ['data', 1, 's3']. Keys that are not plain words are quoted: `hyperparameters["a.b"]`. */

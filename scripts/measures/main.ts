@@ -18,8 +18,6 @@ import {
 import { type MeasuredFile, ROOT } from './source';
 
 interface PythonMeasures {
-  files: number;
-  lines: number;
   lengths: number[];
   public: number;
   documented: number;

@@ -35,10 +35,8 @@ export function pythonTypes(): string {
   if (run !== 'RunFile') throw new Error(`the schema of the run file must be an object, got ${run}`);
   for (const [name, schema] of Object.entries((answersSchema() as Schema).$defs ?? {}))
     typeOf(schema, capital(name), classes);
-  const names = classes.texts
-    .map((text) => /^class (\w+)/.exec(text)?.[1] ?? '')
-    .filter((name) => !name.startsWith('_'));
-  const all = `__all__ = [\n${[...names]
+  const names = classes.names.filter((name) => !name.startsWith('_'));
+  const all = `__all__ = [\n${names
     .sort()
     .map((name) => `    "${name}",\n`)
     .join('')}]\n`;
@@ -49,6 +47,10 @@ export function pythonTypes(): string {
 class Classes {
   readonly texts: string[] = [];
   readonly #names = new Map<string, string>();
+
+  get names(): string[] {
+    return [...this.#names.values()];
+  }
 
   known(schema: Schema): string | undefined {
     return this.#names.get(JSON.stringify(schema));

@@ -2,6 +2,7 @@ import { isCancel, type Option, select, text } from '@clack/prompts';
 import { findInstanceType, INSTANCE_TYPES, nearestInstanceTypes } from '../../catalog/instances';
 import { nearest } from '../../catalog/nearest';
 import { REGIONS } from '../../catalog/regions';
+import { teamName } from '../../spec/environment/people';
 import { orList } from '../../spec/issue';
 import { UsageError } from '../exit';
 
@@ -29,7 +30,6 @@ export interface Answers {
 }
 
 const DEFAULTS = { region: 'us-west-2', team: 'research', instanceType: 'ml.p5.48xlarge' };
-const TEAM = /^[a-z][a-z0-9]{0,11}$/;
 
 /** The options, and what a person answers on a terminal for those that are not given; `--yes` and `--json` take the defaults. */
 export async function answersOf(options: InitOptions): Promise<Answers> {
@@ -59,9 +59,8 @@ const gpuTypes = INSTANCE_TYPES.filter(({ accelerator }) => accelerator?.kind ==
 const TYPE_OPTIONS: Option<string>[] = gpuTypes.map(({ name }) => ({ value: name, label: name }));
 
 function teamProblem(team: string): string | undefined {
-  return TEAM.test(team)
-    ? undefined
-    : `must be 1-12 lower-case letters or digits, the first a letter, got ${team}; choose a shorter name such as nlp`;
+  const { error } = teamName.safeParse(team);
+  return error && `${error.issues[0]?.message}, got ${team}; choose a shorter name such as nlp`;
 }
 
 function requireValid({ region, team, instanceType, ci }: InitOptions): void {

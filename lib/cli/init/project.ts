@@ -4,8 +4,8 @@ import { memoryIssues } from '../../admission';
 import { checkRun } from '../../rules';
 import { hasErrors } from '../../spec/issue';
 import { loadRun } from '../../spec/load';
-import { packageRoot } from '../driver';
 import { UsageError } from '../exit';
+import { packageRoot } from '../package-root';
 import { json } from '../terminal';
 import type { Answers, CiSystem } from './answers';
 

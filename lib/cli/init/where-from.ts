@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { packageRoot } from '../driver';
+import { packageRoot } from '../package-root';
 
 /**
  * What a new project's package.json names as slipway. npm records where an installed package came from: one that was installed from a

@@ -7,10 +7,10 @@ import type { AttemptAnswer, StatusAnswer } from '../../contracts/control';
 import type { Descriptor } from '../../spec/descriptor';
 import { textTable } from '../../spec/text-table';
 import { calling } from '../aws-errors';
-import { callControl } from '../control-client';
 import { callRegion, readDescriptors } from '../environment';
 import { EXIT, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
+import { MOST_RUNS, readRuns, readStatus } from '../read-status';
 import { json, type Terminal } from '../terminal';
 
 export interface CostOptions extends CommonOptions {
@@ -32,8 +32,6 @@ interface TeamCosts {
 /** Cost Explorer has one endpoint: https://docs.aws.amazon.com/general/latest/gr/billing.html, 2026-11-22. */
 const COST_EXPLORER_REGION = 'us-east-1';
 const SAGEMAKER = 'Amazon SageMaker';
-/** Most runs that the launcher lists at once. */
-const MOST_RUNS = 200;
 
 /** `slipway costs ENVIRONMENT [--team T] [--month M]`: the ledger of runs beside Cost Explorer, by team. */
 export async function costs(environment: string, options: CostOptions, terminal: Terminal): Promise<number> {
@@ -51,7 +49,11 @@ export async function costs(environment: string, options: CostOptions, terminal:
     billedBy(environment, region, month),
   ]);
   const teams = ledger.map(([team, { usd }]) => rowOf(team, usd, billed));
-  const notes = notesOf(month, ledger.flatMap(([, { isCut }]) => isCut).some(Boolean), billed);
+  const notes = notesOf(
+    month,
+    ledger.some(([, { isCut }]) => isCut),
+    billed,
+  );
   if (options.json) terminal.out(json({ environment, region, month: month.name, teams, notes }));
   else printCosts(teams, notes, terminal);
   return EXIT.done;
@@ -79,15 +81,15 @@ export function monthOf(given: string | undefined, now: Date): Month {
 }
 
 async function ledgerOf(descriptor: Descriptor, month: Month): Promise<{ usd: number; isCut: boolean }> {
-  const list = await callControl<{ ok: true; runs: StatusAnswer[] }>(descriptor, { action: 'list', limit: MOST_RUNS });
+  const list = await readRuns(descriptor, MOST_RUNS);
   // The list has the newest attempt alone; how a run over two months divides needs all of them.
-  const runs = await Promise.all(list.runs.map((run) => withAttempts(descriptor, run)));
-  return { usd: runs.reduce((sum, run) => sum + spentIn(month, run), 0), isCut: list.runs.length === MOST_RUNS };
+  const runs = await Promise.all(list.map((run) => withAttempts(descriptor, run)));
+  return { usd: runs.reduce((sum, run) => sum + spentIn(month, run), 0), isCut: list.length === MOST_RUNS };
 }
 
 async function withAttempts(descriptor: Descriptor, run: StatusAnswer): Promise<StatusAnswer> {
   if ((run.attempt ?? 1) <= 1) return run;
-  return callControl<{ ok: true } & StatusAnswer>(descriptor, { action: 'status', runId: run.runId });
+  return readStatus(descriptor, run.runId);
 }
 
 /** The share of a run's spend that its attempts' time in a month has of all their time. */

@@ -1,7 +1,6 @@
-import { existsSync } from 'node:fs';
 import { REGIONS } from '../../catalog/regions';
 import type { EnvironmentSpec } from '../../spec/environment-file';
-import { environmentFileOf } from '../deployed-needs';
+import { requireFile } from '../deployed-needs';
 import { requireEnvironment } from '../environment-file';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
@@ -29,12 +28,7 @@ const ACCOUNT = '<account>';
  * AdministratorAccess, and how to bootstrap with it. Offline.
  */
 export function deployerPolicy(given: string, options: CommonOptions, terminal: Terminal): number {
-  const isName = !/[/\\.]/.test(given) && !existsSync(given);
-  const file = isName ? environmentFileOf(given) : given;
-  if (file === undefined)
-    throw new UsageError(
-      `${given}: must be a file, or the name of an environment with a file in environments/, got neither; check the name`,
-    );
+  const file = requireFile(given);
   const { specs } = requireEnvironment(file, readText(file), options);
   const chosen = specs.filter(({ region }) => options.region === undefined || region === options.region);
   const [spec] = chosen;

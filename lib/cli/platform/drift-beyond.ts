@@ -1,15 +1,13 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { CloudWatchLogsClient, DescribeLogGroupsCommand } from '@aws-sdk/client-cloudwatch-logs';
 import { DescribeImagesCommand, ECRClient } from '@aws-sdk/client-ecr';
 import { GetFunctionConfigurationCommand, LambdaClient } from '@aws-sdk/client-lambda';
-import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
-import { readAppliedLimits } from '../../aws/applied-limits';
 import { JOB_LOG_GROUPS } from '../../contracts/job-log-groups';
 import { judgeForDeploy, quotaSentence } from '../../quota';
 import type { Descriptor } from '../../spec/descriptor';
 import { needsOfStack } from '../deployed-needs';
 import { localDriver } from '../driver';
 import { readDescriptors } from '../environment';
+import { readLimits } from '../quota';
 
 /** One thing that no template holds. */
 export interface BeyondTemplate {
@@ -48,8 +46,7 @@ async function seen(what: string, look: () => Promise<Verdict>): Promise<BeyondT
 
 async function quotas(environment: string, region: string): Promise<Verdict> {
   const needs = await needsOfStack(environment, region);
-  const client = new ServiceQuotasClient({ region, maxAttempts: 5, retryMode: 'adaptive' });
-  const rows = judgeForDeploy(needs, await readAppliedLimits(client, needs, (ms) => sleep(ms)));
+  const rows = judgeForDeploy(needs, await readLimits(needs, region));
   const short = rows.filter(({ verdict }) => verdict === 'short');
   if (short.length > 0) return { ok: false, detail: short.map(quotaSentence).join('; ') };
   const unknown = rows.filter(({ verdict }) => verdict === 'unknown').map(({ name }) => name);

@@ -140,5 +140,5 @@ function printDrift({ stack, resources, beyond }: StackDrift, terminal: Terminal
     ),
   );
   const wrong = [...resources.map(({ id }) => id), ...beyond.filter(({ ok }) => ok === false).map(({ what }) => what)];
-  if (wrong.length > 0) terminal.err(`${stack}: differs in ${orList(wrong).replace(/ or (?=[^,]*$)/, ' and ')}`);
+  if (wrong.length > 0) terminal.err(`${stack}: differs in ${orList(wrong, 'and')}`);
 }

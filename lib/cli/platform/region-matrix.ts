@@ -1,12 +1,8 @@
-import { existsSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   DescribeInstanceTypeOfferingsCommand,
   DescribeVpcEndpointServicesCommand,
   EC2Client,
 } from '@aws-sdk/client-ec2';
-import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
-import { readAppliedLimits } from '../../aws/applied-limits';
 import { findCapacityPrice } from '../../catalog/capacity-prices';
 import { nearest } from '../../catalog/nearest';
 import { findPrice } from '../../catalog/prices';
@@ -16,11 +12,11 @@ import { orList } from '../../spec/issue';
 import { isEnvironmentFile } from '../../spec/load';
 import { instanceGroupsOf } from '../../spec/resolve-run';
 import { textTable } from '../../spec/text-table';
-import { environmentFileOf } from '../deployed-needs';
+import { requireFile } from '../deployed-needs';
 import { needsOfEnvironment, requireEnvironment } from '../environment-file';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, readText, requireRun } from '../inputs';
-import { quotaJson } from '../quota';
+import { quotaJson, readLimits } from '../quota';
 import { json, type Terminal } from '../terminal';
 
 export interface MatrixOptions extends CommonOptions {
@@ -66,12 +62,7 @@ export async function regionMatrix(file: string, options: MatrixOptions, termina
 }
 
 function wantedBy(given: string, options: MatrixOptions): Wanted {
-  const isName = !/[/\\.]/.test(given) && !existsSync(given);
-  const file = isName ? environmentFileOf(given) : given;
-  if (file === undefined)
-    throw new UsageError(
-      `${given}: must be a file, or the name of an environment with a file in environments/, got neither; check the name`,
-    );
+  const file = requireFile(given);
   const text = readText(file);
   const asked = options.regions?.split(',').map((region) => region.trim());
   const regions = (own: readonly string[]) => checkedRegions(asked ?? (options.region ? [options.region] : [...own]));
@@ -114,7 +105,6 @@ function checkedRegions(regions: string[]): string[] {
 
 async function readRegion(region: string, wanted: Wanted): Promise<RegionReading> {
   const ec2 = new EC2Client({ region, maxAttempts: 5 });
-  const quotas = new ServiceQuotasClient({ region, maxAttempts: 5, retryMode: 'adaptive' });
   const unknown: string[] = [];
   const orUnknown = <T>(what: string, reading: Promise<T>) =>
     reading.catch((error: Error) => {
@@ -122,7 +112,7 @@ async function readRegion(region: string, wanted: Wanted): Promise<RegionReading
       return undefined;
     });
   const [limits, zones, endpointServices] = await Promise.all([
-    readAppliedLimits(quotas, wanted.needs, (ms) => sleep(ms)),
+    readLimits(wanted.needs, region),
     orUnknown('zones', readZones(ec2, wanted.instanceTypes)),
     orUnknown('endpoint services', readEndpointServices(ec2, region, wanted.endpoints)),
   ]);

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Descriptor } from '../../spec/descriptor';
 import { EFA_SECONDS, type EfaObservation, type EfaWorld, type HealthEvent } from '../../verify';
-import { packageRoot } from '../driver';
 import { readAttemptLog } from '../job-logs';
 import { launch } from '../launch';
+import { packageRoot } from '../package-root';
 import { readStatus } from '../read-status';
 import type { Terminal } from '../terminal';
 

@@ -79,12 +79,16 @@ def _status(env: Environment, a: argparse.Namespace) -> int:
     return _RUN_FAILED if a.wait and status["state"] != "completed" else 0
 
 
+def _or_dash(value: int | None) -> str:
+    return "-" if value is None else str(value)
+
+
 def _list(env: Environment, a: argparse.Namespace) -> int:
     runs = env.runs()
     if a.json:
         _print_json({"runs": runs})
     else:
-        rows = [(run["runId"], run["state"], run["step"] or "-", run["committedStep"] or "-", run["reason"]) for run in runs]
+        rows = [(run["runId"], run["state"], _or_dash(run["step"]), _or_dash(run["committedStep"]), run["reason"]) for run in runs]
         print(text_table(("run", "state", "step", "committed", "reason"), rows) if rows else "no runs yet")
     return 0
 

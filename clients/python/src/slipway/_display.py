@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from .types import Issue, Status
@@ -89,9 +89,9 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines)
 
 
-def status_text(status: Mapping[str, Any]) -> str:
+def status_text(status: Status) -> str:
     """One run on a terminal, its attempts below."""
-    lines = [progress_line(status)]  # type: ignore[arg-type]
+    lines = [progress_line(status)]
     for attempt in status["attempts"]:
         steps = "-" if attempt["lastStep"] is None else f"{attempt['firstStep'] or '?'}-{attempt['lastStep']}"
         lines.append(f"  {attempt['trainingJobName']}  {attempt['status']}  steps {steps}  {attempt['reason']}".rstrip())

@@ -108,7 +108,7 @@ class Environment:
         return Run(run_id, self._control, self._session, self.descriptor, self.region)
 
     def runs(self, limit: int = 50) -> list[Status]:
-        """The newest runs of the team, newest last."""
+        """The newest runs of the team, newest first."""
         return cast("list[Status]", self._control.call("list", limit=limit)["runs"])
 
     def _client(self, service: str) -> Any:
