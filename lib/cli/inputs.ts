@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { codeContext } from '../archive/code-context';
-import { withModelConfig } from '../archive/model-config';
+import { type FetchedConfig, withModelConfig } from '../archive/model-config';
 import { checkRun } from '../rules';
 import { checkSalvaged } from '../rules/salvaged';
 import { refuseUnsupported } from '../rules/support';
@@ -17,8 +17,8 @@ export interface CommonOptions {
   region?: string;
   set?: string[];
   json?: boolean;
-  /** Text of a `model.config` that lies in S3, once it is fetched. */
-  modelConfig?: string;
+  /** A `model.config` that lies in S3, once it is fetched. */
+  modelConfig?: FetchedConfig;
 }
 
 /** Text of a file the user named, or a UsageError in plain words. */

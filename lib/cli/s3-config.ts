@@ -19,9 +19,9 @@ export async function withS3Config<T extends CommonOptions>(file: string, option
   const descriptor = await findDescriptor(options, environment);
   const [, Bucket = '', Key = ''] =
     /^s3:\/\/([^/]+)\/(.+)$/.exec(fillPlaceholders(uri, { descriptor, runId: '' })) ?? [];
-  const modelConfig = await calling(`reading model.config ${uri}`, async () => {
+  const config = await calling(`reading model.config ${uri}`, async () => {
     const { Body } = await new S3Client({ region: descriptor.region }).send(new GetObjectCommand({ Bucket, Key }));
     return (await Body?.transformToString()) ?? '';
   });
-  return { ...options, modelConfig };
+  return { ...options, modelConfig: { uri, text: config } };
 }

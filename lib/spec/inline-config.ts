@@ -1,4 +1,4 @@
-import { parseDocument } from 'yaml';
+import { type Document, isMap, isScalar, parseDocument } from 'yaml';
 import { isConfigText } from './model-config';
 
 /** A run file whose `model.config` holds the text of the config.json, so that its readers need no second file. */
@@ -20,6 +20,15 @@ export function namedConfig(text: string, overrides: readonly string[] = []): st
 
 const onlyName = (value: string): string | undefined => (value === '' || isConfigText(value) ? undefined : value);
 
+/** Whether the document has a place for `model.config`; what else is wrong with it, its readers say. */
+function takesConfig({ errors, contents }: Document.Parsed): boolean {
+  if (errors.length > 0) return false;
+  if (contents === null || (isScalar(contents) && contents.value === null)) return true;
+  if (!isMap(contents)) return false;
+  const model = contents.get('model', true);
+  return model === undefined || isMap(model) || (isScalar(model) && model.value === null);
+}
+
 /** Puts the text of the config.json in the place of its name. Lines of the run file stay where they are. */
 export function inlineConfig(text: string, overrides: readonly string[], config: string): InlinedRun {
   const others = overrides.filter((one) => !OVERRIDE.test(one));
@@ -28,6 +37,9 @@ export function inlineConfig(text: string, overrides: readonly string[], config:
   const quoted = JSON.stringify(config);
   if (node?.range)
     return { text: text.slice(0, node.range[0]) + quoted + text.slice(node.range[1]), overrides: others };
+  if (!takesConfig(document)) return { text, overrides: [...overrides] };
+  // `model:` without a value is a scalar, which has no keys.
+  if (isScalar(document.get('model', true))) document.delete('model');
   document.setIn(['model', 'config'], config);
   return { text: String(document), overrides: others };
 }

@@ -66,6 +66,36 @@ test('the text of the run file carries the config.json, on the same lines, where
   expect(loaded({}, ['model.config=./config.json']).inlined).toEqual(inlined);
 });
 
+test('what was fetched takes the place of its own name only', () => {
+  const uri = 's3://models/config.json';
+  const fetched = { uri, text: JSON.stringify({ ...QWEN3_8B, num_hidden_layers: 2 }) };
+  writeFileSync(path.join(FOLDER, 'config.json'), JSON.stringify(QWEN3_8B));
+  const layers = (name: string) => {
+    const { text, overrides } = withModelConfig(path.join(FOLDER, 'run.yaml'), RUN, [`model.config=${name}`], fetched);
+    return loadRun(text, overrides).value?.model?.architecture.layers;
+  };
+  expect([layers(uri), layers('./config.json')]).toEqual([2, 36]);
+});
+
+test.each([
+  ['broken YAML', `${RUN}name: [`, /./],
+  ['a list', '- 1\n', /must be/],
+  ['a model that is a word', RUN.replace(/model:\n.*\n/, 'model: 5\n'), /--set must name a path of the file/],
+])('fails: a config.json by --set in %s is refused like the file without it', (_, text, message) => {
+  writeFileSync(path.join(FOLDER, 'config.json'), JSON.stringify(QWEN3_8B));
+  const inlined = withModelConfig(path.join(FOLDER, 'run.yaml'), text, ['model.config=./config.json']);
+  const { value, issues } = loadRun(inlined.text, inlined.overrides);
+  expect(value).toBeUndefined();
+  expect(issues.map((one) => one.message).join('\n')).toMatch(message);
+});
+
+test('a model without a value takes the config.json of --set', () => {
+  writeFileSync(path.join(FOLDER, 'config.json'), JSON.stringify(QWEN3_8B));
+  const text = RUN.replace(/model:\n.*\n/, 'model:\n');
+  const inlined = withModelConfig(path.join(FOLDER, 'run.yaml'), text, ['model.config=./config.json']);
+  expect(loadRun(inlined.text, inlined.overrides).value?.model?.architecture.layers).toBe(36);
+});
+
 test.each([
   [
     'an unknown key',
