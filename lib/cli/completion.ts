@@ -78,7 +78,9 @@ async function valuesOf(option: Option, names: Names): Promise<string[]> {
   if (option.long === '--region') return Object.keys(REGIONS);
   // `<read|deploy|train|efa>`: the values are in the option's own words.
   const [, choices = ''] = /[<[]([\w-]+(?:\|[\w-]+)+)[>\]]/.exec(option.flags) ?? [];
-  return choices.includes('name|file') ? [] : choices.split('|').filter((choice) => choice !== '');
+  const words = choices.split('|');
+  // A file is the shell's own matter.
+  return words.includes('file') ? [] : words.filter((word) => word !== '');
 }
 
 /** Actions of verbs whose argument is one of a few words. */

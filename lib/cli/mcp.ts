@@ -60,7 +60,7 @@ interface Request {
   jsonrpc?: unknown;
   id?: string | number | null;
   method?: unknown;
-  params?: Record<string, unknown>;
+  params?: Record<string, unknown> | null;
 }
 
 /** `slipway mcp`: the verbs as tools of an MCP server on stdio, one JSON-RPC message a line, until the input ends. */
@@ -93,7 +93,8 @@ async function answerTo(line: string, tools: readonly Tool[], runVerb: RunVerb):
   }
   if (typeof request !== 'object' || request === null || typeof request.method !== 'string')
     return failure(null, ERROR.request, 'must be a JSON-RPC request');
-  const { id, method, params = {} } = request;
+  const { id, method } = request;
+  const params = request.params ?? {};
   if (id === undefined) return undefined;
   switch (method) {
     case 'initialize': {

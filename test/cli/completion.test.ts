@@ -52,6 +52,7 @@ test('words of verbs that take one of a few, and nothing where a file is meant',
   expect(await complete('schema', 'r')).toEqual(['run']);
   expect(await complete('completion', '')).toEqual(['bash', 'fish', 'zsh']);
   expect(await complete('validate', 'runs/')).toEqual([]);
+  expect(await complete('init', '--package', '')).toEqual([]);
 });
 
 test('an account that does not answer gives no names', async () => {

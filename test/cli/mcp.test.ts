@@ -99,3 +99,15 @@ test('fails: only launch and stop can be allowed', async () => {
   expect(code).toBe(2);
   expect(stderr).toContain('--allow: must be launch, stop or both, got everything');
 });
+
+test('parameters may be null', async () => {
+  expect(
+    await talk([
+      { id: 1, method: 'initialize', params: null },
+      { id: 2, method: 'tools/call', params: null },
+    ]),
+  ).toMatchObject([
+    { id: 1, result: { serverInfo: { name: 'slipway' } } },
+    { id: 2, error: { code: -32602 } },
+  ]);
+});

@@ -17,6 +17,7 @@ import { needsOfEnvironment, requireEnvironment } from '../environment-file';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, readText, requireRun } from '../inputs';
 import { quotaJson, readLimits } from '../quota';
+import { withS3Config } from '../s3-config';
 import { json, type Terminal } from '../terminal';
 
 export interface MatrixOptions extends CommonOptions {
@@ -53,7 +54,7 @@ interface RegionRow extends RegionReading {
 
 /** `slipway matrix FILE|ENVIRONMENT [--regions a,b]`: what each region has of what a run or an environment needs, the best first. */
 export async function regionMatrix(file: string, options: MatrixOptions, terminal: Terminal): Promise<number> {
-  const wanted = wantedBy(file, options);
+  const wanted = await wantedBy(file, options);
   const readings = await Promise.all(wanted.regions.map((region) => readRegion(region, wanted)));
   const rows = rankedRows(readings, wanted);
   if (options.json) terminal.out(json({ regions: rows.map((row, i) => jsonRow(row, i + 1)) }));
@@ -61,13 +62,13 @@ export async function regionMatrix(file: string, options: MatrixOptions, termina
   return EXIT.done;
 }
 
-function wantedBy(given: string, options: MatrixOptions): Wanted {
+async function wantedBy(given: string, options: MatrixOptions): Promise<Wanted> {
   const file = requireFile(given);
   const text = readText(file);
   const asked = options.regions?.split(',').map((region) => region.trim());
   const regions = (own: readonly string[]) => checkedRegions(asked ?? (options.region ? [options.region] : [...own]));
   if (!isEnvironmentFile(text)) {
-    const { run } = requireRun(file, options);
+    const { run } = requireRun(file, await withS3Config(file, options));
     const types = [...instanceGroupsOf(run.compute), ...run.compute.alternatives].map((each) => each.instanceType);
     const needs = runQuotaNeeds(run);
     return { regions: regions(pricedRegions(types)), needs, instanceTypes: distinct(types), endpoints: [], prices: {} };

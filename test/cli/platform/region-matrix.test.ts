@@ -6,18 +6,29 @@ import {
   DescribeVpcEndpointServicesCommand,
   EC2Client,
 } from '@aws-sdk/client-ec2';
+import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { GetServiceQuotaCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';
+import { DESCRIPTOR } from '../../support/runs';
 
 const ec2 = mockClient(EC2Client);
 const quotas = mockClient(ServiceQuotasClient);
+const s3 = mockClient(S3Client);
 const ENVIRONMENT = `name: lab
 regions: { us-west-2: {}, us-east-1: {}, eu-north-1: {} }
 network: { endpoints: [sts] }
 quotas: { require: [{ instanceType: ml.p5.48xlarge, count: 4 }] }
 `;
+const CONFIG = {
+  model_type: 'llama',
+  hidden_size: 512,
+  intermediate_size: 1024,
+  num_hidden_layers: 2,
+  num_attention_heads: 4,
+  vocab_size: 32000,
+};
 let folder: string;
 const at = (name: string) => path.join(folder, name);
 beforeAll(() => {
@@ -30,6 +41,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 beforeEach(() => {
   ec2.reset();
   quotas.reset();
+  s3.reset();
   quotas.on(GetServiceQuotaCommand).callsFake(async (_, client) => {
     const region = await client().config.region();
     return { Quota: { Value: region === 'us-east-1' ? 2 : 64 } };
@@ -85,6 +97,29 @@ test('a missing endpoint service is named', async () => {
   expect((await matrix('--regions', 'us-west-2')).regions).toMatchObject([
     { usable: false, missing: ['no endpoint service sts'] },
   ]);
+});
+
+test('the model.config of a run may lie in S3', async () => {
+  s3.on(GetObjectCommand, { Bucket: DESCRIPTOR.dataBucket, Key: 'm/config.json' }).resolves({
+    Body: { transformToString: async () => JSON.stringify(CONFIG) } as never,
+  });
+  writeFileSync(at('descriptor.json'), JSON.stringify(DESCRIPTOR));
+  writeFileSync(
+    at('run.yaml'),
+    `name: a
+model: { config: "s3://{dataBucket}/m/config.json" }
+code: { source: builtin }
+training: { sequenceLength: 512, microBatchSize: 1, globalBatchSize: 16, steps: 10 }
+compute: { instanceType: ml.p5.48xlarge, instanceCount: 2 }
+data: [{ channel: train, s3: "s3://{dataBucket}/tokens/" }]
+`,
+  );
+  const args = ['--environment', at('descriptor.json'), '--regions', 'us-west-2', '--json'];
+  const { code, stdout } = await runCli('matrix', at('run.yaml'), ...args);
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({
+    regions: [{ region: 'us-west-2', zones: { 'ml.p5.48xlarge': expect.anything() } }],
+  });
 });
 
 describe('wrong usage is exit 2', () => {
