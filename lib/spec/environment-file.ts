@@ -2,48 +2,13 @@ import { z } from 'zod';
 import { DEFAULT_VPC_CIDR } from '../catalog/subnet-plan';
 import { iam, logging, secrets, tags } from './environment/company';
 import { region } from './environment/formats';
+import { image } from './environment/image';
 import { budget, type Guardrails, guardrails, queue, quotas } from './environment/limits';
 import { network } from './environment/network';
 import { access, notifications, team, teamName } from './environment/people';
+import { protection } from './environment/protection';
 import { storage } from './environment/storage';
 import { PREEMPTION_TIMES, type PreemptionTimes } from './preemption-times';
-
-const image = z.strictObject({
-  base: z.enum(['pytorch-2.13', 'smp-2.8.0', 'cuda']).optional().meta({
-    description:
-      'Base of the image: an AWS image of PyTorch or of the SageMaker model parallel library with a thin layer, or a full build with the EFA installer (cuda).',
-    default: 'pytorch-2.13',
-  }),
-  build: z.boolean().optional().meta({
-    description: 'Whether the stack builds the image, in the account, with CodeBuild.',
-    default: true,
-  }),
-  uri: z
-    .string()
-    .min(1)
-    .max(255)
-    .optional()
-    .meta({
-      description: 'A fixed image in Amazon ECR instead of one that the stack builds. Default: none.',
-      examples: ['111122223333.dkr.ecr.us-west-2.amazonaws.com/training:1.0'],
-    }),
-  encryption: z.enum(['kms', 'aes256']).optional().meta({
-    description:
-      "Encryption of the image repository, which is fixed when it is created: with the environment's key (kms), or with a key that ECR owns (aes256).",
-    default: 'kms',
-  }),
-});
-
-const protection = z.strictObject({
-  terminationProtection: z.boolean().optional().meta({
-    description:
-      'Whether CloudFormation refuses to delete the stack until this is false and deployed. Default: `storage.retain`.',
-  }),
-  tableDeletionProtection: z.boolean().optional().meta({
-    description: 'Whether DynamoDB refuses to delete the run table until this is false and deployed.',
-    default: false,
-  }),
-});
 
 const sections = {
   iam: iam.optional().meta({
