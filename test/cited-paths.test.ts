@@ -1,21 +1,14 @@
 // Comments, pages and rules cite what a reader of this repository can open: files that are there, or a public address.
-import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { ROOT, repositoryFiles } from './support/repository-files';
 
-const ROOT = path.join(__dirname, '..');
 const TEXT = /\.(ts|mts|mjs|py|md|ya?ml|json|sh|toml|txt)$|Dockerfile$/;
 /** Data that carries the paths of where it came from. */
 const DATA = /^(test\/fixtures\/|package-lock\.json|CHANGELOG\.md|docs\/facts\/)/;
 
-const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
-  cwd: ROOT,
-  encoding: 'utf8',
-  maxBuffer: 1 << 26,
-})
-  .split('\n')
-  .filter((file) => TEXT.test(file) && !DATA.test(file) && existsSync(path.join(ROOT, file)));
+const files = repositoryFiles().filter((file) => TEXT.test(file) && !DATA.test(file));
 
 /** Blocks of code in a page; in other files three backquotes do not begin a line. */
 const FENCED = /^```[\s\S]*?^```$/gm;

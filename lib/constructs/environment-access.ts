@@ -36,6 +36,8 @@ export interface EnvironmentAccessProps {
 
 const GITHUB_ISSUER = 'token.actions.githubusercontent.com';
 
+const arns = (who: readonly string[] = []): iam.IPrincipal[] => who.map((arn) => new iam.ArnPrincipal(arn));
+
 /** Roles that people and pipelines take on: one per team, and one per persona that the environment names principals for. */
 export class EnvironmentAccess extends Construct {
   /** Role by team or persona; absent where nobody may take it on. */
@@ -49,31 +51,26 @@ export class EnvironmentAccess extends Construct {
     super(scope, id);
     const context = this.context();
     const teams = Object.entries(props.teams).map(
-      ([team, who]) => [`${team}-researcher`, who, researcherStatements(context, team)] as const,
+      ([team, who]) => [`${team}-researcher`, arns(who), researcherStatements(context, team)] as const,
     );
     const personas = [
-      ['platform-admin', props.platformAdmins ?? [], platformAdminStatements(context)],
-      ['auditor', props.auditors ?? [], auditorStatements(context)],
-      ['ci', props.ci ?? [], ciStatements(context)],
+      ['platform-admin', arns(props.platformAdmins), platformAdminStatements(context)],
+      ['auditor', arns(props.auditors), auditorStatements(context)],
+      ['ci', [...arns(props.ci), ...this.tokens()], ciStatements(context)],
     ] as const;
     this.roles = Object.fromEntries(
-      [...teams, ...personas].flatMap(([name, who, statements]) =>
-        who.length === 0 && !(name === 'ci' && this.tokens().length > 0)
-          ? []
-          : [[name, this.role(name, who, statements)] as const],
+      [...teams, ...personas].flatMap(([name, principals, statements]) =>
+        principals.length === 0 ? [] : [[name, this.role(name, principals, statements)] as const],
       ),
     );
   }
 
-  private role(name: string, principals: readonly string[], statements: readonly ExactStatement[]): iam.Role {
+  private role(name: string, principals: readonly iam.IPrincipal[], statements: readonly ExactStatement[]): iam.Role {
     const { environment } = this.props;
     const role = new iam.Role(this, name, {
       roleName: `slipway-${environment}-${Stack.of(this).region}-${name}`,
       description: `Slipway ${environment}: ${name}`,
-      assumedBy: new iam.CompositePrincipal(
-        ...principals.map((arn) => new iam.ArnPrincipal(arn)),
-        ...(name === 'ci' ? this.tokens() : []),
-      ),
+      assumedBy: new iam.CompositePrincipal(...principals),
     });
     for (const statement of statements) allow(role, statement);
     return role;

@@ -271,7 +271,7 @@ export class EnvironmentStack extends Stack {
           image: image.uri ? undefined : baseImageContents(image.base),
           prices,
           tags: noneOf(this.spec.tags),
-          secretsPrefix: this.spec.secrets.allowedPrefix?.replaceAll('{team}', team),
+          secretsPrefix: this.roles.secretsPrefix(team),
           runTableName: this.launcher.table.tableName,
           guardrails,
           controlAliasArn: this.launcher.aliases[team]?.functionArn,

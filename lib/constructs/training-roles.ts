@@ -71,6 +71,11 @@ export class TrainingRoles extends Construct {
     return [ownData(team), ...(this.props.data?.[team] ?? []).filter((prefix) => prefix !== ownData(team))];
   }
 
+  /** What the names of secrets begin with that a team's jobs may read; undefined: they may read none. */
+  secretsPrefix(team: string): string | undefined {
+    return this.props.secretsPrefix?.replaceAll('{team}', team);
+  }
+
   private rolesOf(team: string): TeamRoles {
     const context = this.contextOf(team);
     return {
@@ -97,7 +102,7 @@ export class TrainingRoles extends Construct {
 
   private contextOf(team: string): JobRoleContext {
     const { partition, region, account } = Stack.of(this);
-    const { storage, network, teams, data, mlflow, secretsPrefix, ...rest } = this.props;
+    const { storage, network, teams, data, mlflow, ...rest } = this.props;
     return {
       ...rest,
       partition,
@@ -107,7 +112,7 @@ export class TrainingRoles extends Construct {
       otherTeams: teams.filter((other) => other !== team),
       writableData: this.writableData(team),
       mlflow: mlflow?.[team],
-      secretsPrefix: secretsPrefix?.replaceAll('{team}', team),
+      secretsPrefix: this.secretsPrefix(team),
       dataBucketArn: storage.dataBucket.bucketArn,
       checkpointBucketArn: storage.checkpointBucket.bucketArn,
       artifactBucketArn: storage.artifactBucket.bucketArn,

@@ -4,7 +4,7 @@ import { finishAttempt, reused, vanished } from './finish';
 import { isEqual } from './is-equal';
 import { endUncreated, intendAttempt, SECOND_LOOK_MS, SETTLE_MS, settleIntent } from './launch';
 import type { Observed, PresentJob } from './observed';
-import { type Attempt, type EpochMs, isOver, liveAttempt, type Notice, type RunRecord } from './record';
+import { type Attempt, type EpochMs, isOver, isWaiting, liveAttempt, type Notice, type RunRecord } from './record';
 import { event } from './say';
 import { addUsd, warmPoolUsd } from './spend';
 import { waitInQueue } from './wait';
@@ -73,9 +73,6 @@ function moveAbsent(record: RunRecord, attempt: Attempt, observed: Observed, now
   if (attempt.absentSince === undefined) return move({ changes: changeAttempt(record, { absentSince: now }) });
   return now - attempt.absentSince < SECOND_LOOK_MS ? NO_MOVE : vanished(record, attempt, observed, now);
 }
-
-const isWaiting = (record: RunRecord, now: EpochMs): boolean =>
-  record.notBefore !== undefined && record.notBefore > now;
 
 const isSameJob = (attempt: Attempt, job: PresentJob): boolean =>
   attempt.jobCreatedAt === undefined || Math.abs(attempt.jobCreatedAt - job.createdAt) <= SAME_JOB_MS;

@@ -55,16 +55,14 @@ export function newRun(run: NewRun, now: EpochMs): RunRecord {
 /** The uploads are there: the run joins the queue. Undefined when it already has. */
 export function confirmRun(record: RunRecord, now: EpochMs): IntentChange | undefined {
   if (record.confirmed || isOver(record)) return undefined;
+  // A run that waits for its time waits for nobody's room yet.
+  const queuedAt = Math.max(now, record.notBefore ?? now);
   const next: RunRecord = {
     ...record,
     confirmed: true,
-    // A run that waits for its time waits for nobody's room yet.
-    queuedAt: Math.max(now, record.notBefore ?? now),
+    queuedAt,
     state: 'queued',
-    reason:
-      record.notBefore === undefined
-        ? 'waiting in the queue'
-        : `waiting until ${new Date(record.notBefore).toISOString()}`,
+    reason: queuedAt > now ? `waiting until ${new Date(queuedAt).toISOString()}` : 'waiting in the queue',
   };
   return changed(next, event(now, 'run-confirmed', 'uploads confirmed; joined the queue'));
 }

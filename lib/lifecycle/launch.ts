@@ -4,7 +4,7 @@ import { failRun, stopRun } from './end-run';
 import { vanished } from './finish';
 import { rungAfterCapacityFailure, unusableRungs } from './ladder';
 import type { CreateOutcome, Observed } from './observed';
-import type { Attempt, Checkpoint, EpochMs, RunRecord } from './record';
+import { type Attempt, type Checkpoint, type EpochMs, isWaiting, type RunRecord } from './record';
 import { chooseResume } from './resume';
 import { event, notice } from './say';
 import { addUsd, spendRefusal, warmPoolUsd } from './spend';
@@ -182,9 +182,7 @@ function settleOutcome(
       return endUncreated(record, attempt, failRun(record, `create was refused: ${outcome.error}`, runbook, now), now);
     }
     case 'throttled':
-      return record.notBefore !== undefined && record.notBefore > now
-        ? NO_MOVE
-        : move({ changes: { notBefore: now + THROTTLED_PAUSE_MS } });
+      return isWaiting(record, now) ? NO_MOVE : move({ changes: { notBefore: now + THROTTLED_PAUSE_MS } });
     default:
       // Doubtful or taken: Describe of the next round decides.
       return NO_MOVE;

@@ -1,6 +1,6 @@
 import { instancesOn } from './ladder';
 import type { Ledger } from './ledger';
-import { type Attempt, type EpochMs, isOver, type RunRecord } from './record';
+import { type EpochMs, isOver, type RunRecord } from './record';
 
 /** How far a run is and when it will be done. */
 export interface Outlook {
@@ -32,18 +32,20 @@ const HOUR_MS = 3_600_000;
 /** Steps and ends are seen this much later than they happen. */
 const LOOK_MS = 300_000;
 
-/** What was seen of the run: its newest attempt as of now, its ledger, and how often it was interrupted. */
+/** What was seen of the run beside its record: its ledger, and how often it was interrupted. */
 export interface Seen {
-  attempt?: Attempt;
   ledger: Ledger;
   interruptions: number;
   now: EpochMs;
 }
 
-/** When the run will be done, from its own speed and its own failures; honest after a restart, when made steps are made again. */
+/**
+ * When the run will be done, from its own speed and its own failures; honest after a restart, when made steps are made again.
+ * @param record with its newest attempt as of now
+ */
 export function outlook(record: RunRecord, seen: Seen): Outlook {
   const { totalSteps } = record.policy;
-  const made = stepsMade(record, seen.attempt);
+  const made = stepsMade(record);
   const progressPercent = totalSteps ? Math.min(100, (100 * made) / totalSteps) : null;
   const unknown = { progressPercent, etaAt: null, etaInterval80: null };
   if (totalSteps === undefined || isOver(record) || record.desired === 'stop') return unknown;
@@ -53,7 +55,7 @@ export function outlook(record: RunRecord, seen: Seen): Outlook {
   const { rate, shape, lossHours } = failures(record, seen);
   const { interruptions } = seen;
   const at = (count: number, hours: number): EpochMs =>
-    seen.now + (hours + restartHours(seen, lossHours) + count * lossHours) * HOUR_MS;
+    seen.now + (hours + restartHours(record, lossHours) + count * lossHours) * HOUR_MS;
   const mean = rate * work;
   const error = SPEED_ERROR.floor + SPEED_ERROR.ofOneStep / Math.sqrt(Math.max(1, made));
   const [few, many] = [0.1, 0.9].map((share) => countAt(share, shape, mean)) as [number, number];
@@ -68,9 +70,9 @@ export function outlook(record: RunRecord, seen: Seen): Outlook {
 }
 
 /** Steps that the next attempt would not make again: those of a live one, else those of the newest commit. */
-function stepsMade(record: RunRecord, attempt: Attempt | undefined): number {
+function stepsMade({ attempt, committed }: RunRecord): number {
   const isLive = attempt?.phase === 'created';
-  return (isLive ? (attempt.progress?.step ?? attempt.resumeFrom?.step) : undefined) ?? record.committed?.step ?? 0;
+  return (isLive ? (attempt.progress?.step ?? attempt.resumeFrom?.step) : undefined) ?? committed?.step ?? 0;
 }
 
 /** Hours of one kept step with its share of saves and evaluations; undefined while none was made. */
@@ -80,7 +82,8 @@ function hoursAStep(made: number, { seconds }: Ledger): number | undefined {
 }
 
 /** Failures an hour of training and what one costs: a Gamma prior, updated by what was seen. */
-function failures(record: RunRecord, { ledger, interruptions, attempt }: Seen) {
+function failures(record: RunRecord, { ledger, interruptions }: Seen) {
+  const { attempt } = record;
   const { seconds } = ledger;
   const hosts = Math.max(1, attempt ? instancesOn(record, attempt.rungId) : 1);
   const priorHours = (PRIOR_FAILURES * 24) / (FAILURES_PER_HOST_DAY * hosts);
@@ -93,7 +96,7 @@ function failures(record: RunRecord, { ledger, interruptions, attempt }: Seen) {
 }
 
 /** What is left of a start that is under way. */
-const restartHours = ({ attempt }: Seen, lossHours: number): number =>
+const restartHours = ({ attempt }: RunRecord, lossHours: number): number =>
   attempt?.phase === 'created' && attempt.progress?.step != null ? 0 : lossHours / 2;
 
 /** The count below which a negative binomial of this shape and mean lies with this probability. */

@@ -294,6 +294,10 @@ export interface RunRecord {
 
 export const isOver = (record: Pick<RunRecord, 'state'>): boolean => OVER.includes(record.state);
 
+/** A time or a back-off that it was told to wait for is not over. */
+export const isWaiting = ({ notBefore }: Pick<RunRecord, 'notBefore'>, now: EpochMs): boolean =>
+  notBefore !== undefined && notBefore > now;
+
 export const freshBudgets = (): Budgets => ({
   failures: 0,
   stale: 0,

@@ -117,8 +117,11 @@ function reasonToYield(
 function notReady(run: QueuedRun, { completed, now }: QueueInput): string | undefined {
   const open = run.after.filter((id) => !completed.has(id));
   if (open.length > 0) return `waits for ${open.join(', ')}`;
-  if (run.notBefore !== undefined && run.notBefore > now) return 'waits before it asks for capacity again';
-  return undefined;
+  if (run.notBefore === undefined || run.notBefore <= now) return undefined;
+  // Only a run that was started for a time joins the queue no earlier than it may start.
+  return run.queuedAt >= run.notBefore
+    ? `waiting until ${new Date(run.notBefore).toISOString()}`
+    : 'waits before it asks for capacity again';
 }
 
 /** The pools that have no room for a run which has waited for long, and which would start if others of ours ended. */

@@ -30,7 +30,7 @@ export interface QueuedRun extends RunningRun {
   waitingSince?: number;
   /** Run ids, or `latest:<run name>`, that must have completed. */
   after: readonly string[];
-  /** Not before this time, epoch milliseconds: a back-off is on. */
+  /** Not before this time, epoch milliseconds: a back-off is on, or it was started for this time. */
   notBefore?: number;
 }
 

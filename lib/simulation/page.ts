@@ -1,9 +1,8 @@
-import { EVENT_ITEM_PREFIX } from '../contracts/run-table';
-import type { TimelineEvent } from '../lifecycle/action';
 import type { RunLane, SimulationPage, SpanKind } from '../report/simulation/simulation-page';
 import { EPOCH_MS } from './core/epoch';
 import { type SimJob, shapeCount } from './job/job';
 import { type SimulationResult, secondsOf } from './result';
+import { timelineOf } from './timeline';
 import type { SimRun } from './world/sim-run';
 import type { World } from './world/world';
 
@@ -69,10 +68,7 @@ function kindOf(secondaryStatus: string): SpanKind {
 }
 
 function decisionsOf(world: World, run: SimRun): RunLane['decisions'] {
-  return world.table
-    .itemsOf(run.runId ?? '')
-    .filter((item) => item.item?.S?.startsWith(EVENT_ITEM_PREFIX))
-    .map((item) => JSON.parse(item.document?.S ?? '{}') as TimelineEvent)
+  return timelineOf(world, run)
     .filter(({ what }) => !NO_DECISIONS.has(what))
     .map(({ at, what, text }) => ({ at: secondsOf(at - EPOCH_MS), what, text }));
 }

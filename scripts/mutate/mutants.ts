@@ -56,7 +56,7 @@ export function drawMutants(
   files: ReadonlyMap<string, string>,
   count: number,
   seed: number,
-  isWanted: (mutant: Mutant) => boolean = () => true,
+  isWanted: (mutant: Mutant) => boolean,
 ): { drawn: Mutant[]; wanted: number; all: number } {
   const random = new Random(seed);
   const all = [...files].flatMap(([file, text]) => mutantsOf(file, text));

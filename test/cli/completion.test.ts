@@ -5,10 +5,8 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { environmentNames } from '../../lib/cli/account-names';
 import { type CompletionOptions, candidates, type Names } from '../../lib/cli/completion';
-import { program } from '../../lib/cli/main';
-import { runCli } from '../support/run-cli';
+import { CLI, runCli } from '../support/run-cli';
 
-const ROOT = program({ out: () => undefined, err: () => undefined }, () => undefined);
 const asked: CompletionOptions[] = [];
 const NAMES: Names = {
   environments: async () => ['research', 'research/nlp', 'demo'],
@@ -17,7 +15,7 @@ const NAMES: Names = {
     return ['llama3-8b-261101090000', 'gpt-261101090000'];
   },
 };
-const complete = (...words: string[]) => candidates(words, ROOT, NAMES);
+const complete = (...words: string[]) => candidates(words, CLI, NAMES);
 
 test('verbs, and what they begin with', async () => {
   expect(await complete('')).toEqual(expect.arrayContaining(['launch', 'plan', 'status', 'completion']));
@@ -60,8 +58,8 @@ test('an account that does not answer gives no names', async () => {
     environments: () => Promise.reject(new Error('x')),
     runs: () => Promise.reject(new Error('x')),
   };
-  expect(await candidates(['status', ''], ROOT, failing)).toEqual([]);
-  expect(await candidates(['list', '--environment', ''], ROOT, failing)).toEqual([]);
+  expect(await candidates(['status', ''], CLI, failing)).toEqual([]);
+  expect(await candidates(['list', '--environment', ''], CLI, failing)).toEqual([]);
 });
 
 test('environments are those of the files of a folder, with their teams', () => {

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { mockClient } from 'aws-sdk-client-mock';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, beforeEach, expect, test } from 'vitest';
 import { readRunFile } from '../../lib/cli/inputs';
 import { withS3Config } from '../../lib/cli/s3-config';
+import { mockClient } from '../support/mocked-clients';
 import { DESCRIPTOR } from '../support/runs';
 
 const FOLDER = mkdtempSync(path.join(tmpdir(), 'slipway-s3-config-'));
@@ -26,21 +26,20 @@ const CONFIG = {
   vocab_size: 257,
 };
 
+const s3 = mockClient(S3Client);
+beforeEach(() => s3.reset());
+
 test('a config.json in S3 is read from the bucket of the environment', async () => {
-  const s3 = mockClient(S3Client);
   s3.on(GetObjectCommand, { Bucket: DESCRIPTOR.dataBucket, Key: 'm/config.json' }).resolves({
     Body: { transformToString: async () => JSON.stringify(CONFIG) } as never,
   });
   const options = await withS3Config(FILE, { environment: ENVIRONMENT });
   const { loaded } = readRunFile(FILE, options);
   expect(loaded.value?.model?.architecture).toMatchObject({ layers: 2, hiddenSize: 64, vocabularySize: 257 });
-  s3.restore();
 });
 
 test('without an environment nothing is asked of S3, and the name stays', async () => {
-  const s3 = mockClient(S3Client);
   const options = await withS3Config(FILE, {});
   expect(readRunFile(FILE, options).loaded.value?.model).toBeUndefined();
   expect(s3.calls()).toEqual([]);
-  s3.restore();
 });

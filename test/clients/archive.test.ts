@@ -6,8 +6,8 @@ import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { archiveFolder, COMPRESSED } from '../../lib/archive/archive';
+import { PYTHON } from '../support/python';
 
-const PYTHON = execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).trim();
 const SOURCE = path.join(__dirname, '../../clients/python/src/slipway/_archive.py');
 /** The module by itself: the package would need boto3. */
 const SCRIPT = `

@@ -4,7 +4,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { type Block, blocksOf, pages, ROOT } from '../support/pages';
+import { type Block, blocksOf, pages } from '../support/pages';
+import { ROOT } from '../support/repository-files';
 import { runCli } from '../support/run-cli';
 import { callsOf, misspelt } from '../support/shell-words';
 

@@ -1,9 +1,8 @@
 // Comments, messages and pages use the usual word: these have a plainer one, which stands beside them.
-import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { ROOT } from '../support/pages';
+import { ROOT, repositoryFiles } from '../support/repository-files';
 
 const PLAINER: Readonly<Record<string, string>> = {
   'mend(?:s|ed|ing)?': 'fix, correct',
@@ -19,16 +18,7 @@ const BANNED = new RegExp(`\\b(?:${Object.keys(PLAINER).join('|')})\\b`, 'gi');
 const OTHERS = /^(test\/fixtures\/|docs\/facts\/|CHANGELOG\.md|package-lock\.json|test\/docs\/words\.test\.ts)/;
 
 test('no file has a word that has a plainer one', () => {
-  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
-    cwd: ROOT,
-    encoding: 'utf8',
-    maxBuffer: 1 << 26,
-  });
-  const files = listed
-    .split('\n')
-    .filter(
-      (file) => /\.(ts|mts|mjs|py|md|sh|ya?ml)$/.test(file) && !OTHERS.test(file) && existsSync(path.join(ROOT, file)),
-    );
+  const files = repositoryFiles().filter((file) => /\.(ts|mts|mjs|py|md|sh|ya?ml)$/.test(file) && !OTHERS.test(file));
   const found = files.flatMap((file) =>
     readFileSync(path.join(ROOT, file), 'utf8')
       .split('\n')

@@ -139,7 +139,16 @@ describe('admission', () => {
   });
 
   test('a back-off holds a run back', () => {
-    expect(admit(input({ waiting: [queued('a', 1, { notBefore: NOW + 1 })] })).admitted).toEqual([]);
+    const { admitted, waits } = admit(input({ waiting: [queued('a', 1, { notBefore: NOW + 1 })] }));
+    expect(admitted).toEqual([]);
+    expect(waits).toEqual([{ runId: 'a', position: 1, why: 'waits before it asks for capacity again' }]);
+  });
+
+  test('a run that was started for a time says until when it waits', () => {
+    const later = NOW + 3_600_000;
+    const { admitted, waits } = admit(input({ waiting: [queued('a', 1, { notBefore: later, queuedAt: later })] }));
+    expect(admitted).toEqual([]);
+    expect(waits.map(({ why }) => why)).toEqual([`waiting until ${new Date(later).toISOString()}`]);
   });
 
   test('an unknown limit holds nobody back', () => {

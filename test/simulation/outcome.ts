@@ -1,10 +1,9 @@
 import { Document, isCollection, visit } from 'yaml';
-import { EVENT_ITEM_PREFIX } from '../../lib/contracts/run-table';
-import type { TimelineEvent } from '../../lib/lifecycle/action';
 import { ledger } from '../../lib/lifecycle/ledger';
 import type { SimulationResult } from '../../lib/simulation';
 import { EPOCH_MS } from '../../lib/simulation/core/epoch';
 import type { Play } from '../../lib/simulation/simulate';
+import { timelineOf } from '../../lib/simulation/timeline';
 import type { SimRun } from '../../lib/simulation/world/sim-run';
 import type { World } from '../../lib/simulation/world/world';
 
@@ -50,7 +49,7 @@ function inLines(outcome: object): string {
 }
 
 function runOutcome(world: World, run: SimRun, result: RunResult): object {
-  const lines = linesOf(world, run);
+  const lines = timelineOf(world, run).sort((a, b) => a.at - b.at);
   const { seconds } = ledger(lines, EPOCH_MS + world.clock.now + world.state.skewMs());
   const byCause = Object.entries(seconds).flatMap(([cause, s]): [string, number][] => {
     return Math.round(s) === 0 ? [] : [[cause, Math.round(s)]];
@@ -72,10 +71,3 @@ function runOutcome(world: World, run: SimRun, result: RunResult): object {
       .join('; '),
   };
 }
-
-const linesOf = (world: World, { runId = '' }: SimRun): TimelineEvent[] =>
-  world.table
-    .itemsOf(runId)
-    .filter((item) => item.item?.S?.startsWith(EVENT_ITEM_PREFIX))
-    .map((item) => JSON.parse(item.document?.S ?? '{}') as TimelineEvent)
-    .sort((a, b) => a.at - b.at);

@@ -1,18 +1,9 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
-
-export const ROOT = path.join(__dirname, '../..');
+import { ROOT, repositoryFiles } from './repository-files';
 
 /** The pages of the documentation, relative to the repository's root. */
-export function pages(): string[] {
-  const listed = execFileSync(
-    'git',
-    ['ls-files', '--cached', '--others', '--exclude-standard', 'docs/*.md', 'README.md', 'CONTRIBUTING.md'],
-    { cwd: ROOT, encoding: 'utf8' },
-  );
-  return listed.split('\n').filter((file) => file !== '' && existsSync(path.join(ROOT, file)));
-}
+export const pages = (): string[] => repositoryFiles('docs/*.md', 'README.md', 'CONTRIBUTING.md');
 
 export const textOf = (page: string): string => readFileSync(path.join(ROOT, page), 'utf8');
 

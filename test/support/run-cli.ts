@@ -1,10 +1,13 @@
-import { main } from '../../lib/cli/main';
+import { main, program } from '../../lib/cli/main';
 
 export interface CliResult {
   code: number;
   stdout: string;
   stderr: string;
 }
+
+/** The verbs and options of the command line; what it prints goes nowhere. */
+export const CLI = program({ out: () => undefined, err: () => undefined }, () => undefined);
 
 /** Runs the command line in this process. */
 export async function runCli(...args: string[]): Promise<CliResult> {

@@ -1,7 +1,5 @@
 import type { Command } from 'commander';
-import { program } from '../../lib/cli/main';
-
-const CLI = program({ out: () => undefined, err: () => undefined }, () => undefined);
+import { CLI } from './run-cli';
 
 /** The words of the calls of slipway in a command. */
 export function callsOf(command: string): string[][] {

@@ -35,13 +35,12 @@ export async function statusOf(
   const attempts = written.map((a) => (attempt && a.number === attempt.number ? attempt : a));
   const since = own.attempt && attempt ? stepEvents(own.attempt, attempt, now) : [];
   const booked = ledger([...timeline, ...since], now);
+  const seen = { ...own, attempt };
   return {
     ok: true,
-    ...answer({ ...own, attempt }, attempts, await queuePositions(deps, active, now), now),
+    ...answer(seen, attempts, await queuePositions(deps, active, now), now),
     goodput: booked.goodput,
-    ...outlookAnswer(
-      outlook({ ...own, attempt }, { attempt, ledger: booked, interruptions: interruptionsIn(timeline), now }),
-    ),
+    ...outlookAnswer(outlook(seen, { ledger: booked, interruptions: interruptionsIn(timeline), now })),
     ...(request.timeline && boundedTimeline(timeline)),
   };
 }

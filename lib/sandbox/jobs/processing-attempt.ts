@@ -1,3 +1,4 @@
+import { JOB_LOG_GROUPS } from '../../contracts/job-log-groups';
 import type { ProcessingJob } from '../sagemaker/processing-job';
 import { Attempt } from './attempt';
 import type { Cluster } from './cluster';
@@ -5,8 +6,6 @@ import { containerCommand } from './container-command';
 import { outputFolder } from './input-source';
 import { resourceConfig } from './instance-files';
 import type { JobServices } from './job-services';
-
-const LOG_GROUP = '/aws/sagemaker/ProcessingJobs';
 
 /** An attempt at a processing job, by the container contract of SageMaker processing. */
 export function processingAttempt(
@@ -40,7 +39,7 @@ export function processingAttempt(
     configFolder: 'config',
     folders: ['processing/input', 'output', ...(request.ProcessingOutputConfig?.Outputs ?? []).map(outputFolder)],
     networkIsolation: request.NetworkConfig?.EnableNetworkIsolation === true,
-    logGroup: LOG_GROUP,
+    logGroup: JOB_LOG_GROUPS.processing,
     onLine: (_, line) => onLine(line),
   });
 }

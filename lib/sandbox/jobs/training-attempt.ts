@@ -1,3 +1,4 @@
+import { JOB_LOG_GROUPS } from '../../contracts/job-log-groups';
 import type { TrainingJob, TrainingRequest } from '../sagemaker/training-job';
 import { Attempt } from './attempt';
 import type { Cluster } from './cluster';
@@ -5,8 +6,6 @@ import { containerCommand } from './container-command';
 import { belowBase } from './input-source';
 import { inputDataConfig, resourceConfig } from './instance-files';
 import type { RunServices } from './job-services';
-
-const LOG_GROUP = '/aws/sagemaker/TrainingJobs';
 
 /** Folder that CheckpointConfig keeps equal to S3, below the base folder of an instance. */
 export function checkpointFolder({ CheckpointConfig }: TrainingRequest): string {
@@ -48,7 +47,7 @@ export function trainingAttempt(
     configFolder: 'input/config',
     folders: ['input/data', 'model', 'output/data', 'code', checkpointFolder(request)],
     networkIsolation: request.EnableNetworkIsolation === true,
-    logGroup: LOG_GROUP,
+    logGroup: JOB_LOG_GROUPS.training,
     onLine,
   });
 }

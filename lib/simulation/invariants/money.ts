@@ -1,10 +1,9 @@
-import { EVENT_ITEM_PREFIX } from '../../contracts/run-table';
-import type { TimelineEvent } from '../../lifecycle/action';
 import { CLASS_POLICY, STALE_LIMIT, STALE_PLATFORM_LIMIT } from '../../lifecycle/budgets';
 import { ledger } from '../../lifecycle/ledger';
 import { EPOCH_MS } from '../core/epoch';
-import { isLive, type SimJob } from '../job/job';
+import { heldMs, isLive, type SimJob } from '../job/job';
 import { bookedUsd } from '../result';
+import { timelineOf } from '../timeline';
 import type { SimRun } from '../world/sim-run';
 import { Invariant } from './invariant';
 import { trueClass } from './true-class';
@@ -29,11 +28,7 @@ export class BooksBalance extends Invariant {
 
   private checkTime(run: SimRun): void {
     const { world } = this.scene;
-    const lines = world.table
-      .itemsOf(run.runId ?? '')
-      .filter((item) => item.item?.S?.startsWith(EVENT_ITEM_PREFIX))
-      .map((item) => JSON.parse(item.document?.S ?? '{}') as TimelineEvent)
-      .sort((a, b) => a.at - b.at);
+    const lines = timelineOf(world, run).sort((a, b) => a.at - b.at);
     const [first] = lines;
     if (!first) return;
     const now = EPOCH_MS + this.now + world.state.skewMs();
@@ -60,7 +55,7 @@ export class BooksBalance extends Invariant {
     const ended = job.deletedAt ?? job.endedAt;
     const isNew = isLive(job) || (ended !== undefined && this.now - ended < UNSEEN_MS);
     if (!isNew || job.startedAt === undefined) return 0;
-    const hours = (job.heldMs + (job.held ? this.now - job.heldSince : 0)) / 3_600_000;
+    const hours = heldMs(job, this.now) / 3_600_000;
     const perHour = hours > 0 ? this.scene.world.prices.billedUsd(job, this.now) / hours : 0;
     const isFresh = this.now - job.startedAt < UNSEEN_MS;
     const since = ended === undefined ? (isFresh ? UNSEEN_MS : 0) : this.now - ended;

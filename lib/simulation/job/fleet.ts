@@ -28,9 +28,10 @@ export class Fleet {
     private readonly capacity: Capacity,
     private readonly hooks: FleetHooks,
   ) {
-    const onChange = (job: SimJob, { shapes, endedAt }: WarmPool) => {
+    const onChange = (job: SimJob, { shapes, endedAt, reusedBy }: WarmPool) => {
       this.instances.hold(job, shapes, endedAt === undefined ? 1 : -1);
-      this.freed();
+      // Only a pool that expires frees instances: the others come from a job that ends, or go to the one that takes them over.
+      if (endedAt !== undefined && reusedBy === undefined) this.freed();
     };
     this.pools = new WarmPools(clock, { limitOf: (type) => hooks.warmPoolLimit(type), onChange });
   }

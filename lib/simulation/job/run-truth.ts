@@ -24,6 +24,8 @@ export interface Behaviour {
 /** Where a started job of the run begins. `s3`: where job.json says; `newest`: at its newest commit; `zero`: at the beginning. */
 export type ResumeFrom = 's3' | 'newest' | 'zero';
 
+const folderOf = (step: number): string => `step-${step}/`;
+
 /** What is true of a run's training, whatever the control plane knows of it. */
 export class RunTruth {
   /** Oldest first; the trainer keeps the newest `keep`. */
@@ -36,8 +38,8 @@ export class RunTruth {
   baseStep = 0;
   /** The last heartbeat of an attempt that is over. */
   lastBeat: S3Object | undefined;
-  /** Saves that were under way when an attempt died, oldest first: folders without a marker. */
-  private readonly torn: { step: number; at: SimMs }[] = [];
+  /** Saves that were under way when an attempt died, and when it last did, by step: folders without a marker. */
+  private readonly torn = new Map<number, SimMs>();
   private readonly commitCounts = new Map<number, number>();
   private listing: { version: number; objects: S3Object[] } | undefined;
   private version = 0;
@@ -95,7 +97,7 @@ export class RunTruth {
   /** The built-in trainer died while it saved: half of the objects are there. */
   tear(step: number, at: SimMs): void {
     if (!this.place || !this.isBuiltin || this.commits.some((commit) => commit.step === step)) return;
-    this.torn.push({ step, at });
+    this.torn.set(step, at);
     this.version += 1;
   }
 
@@ -131,7 +133,7 @@ export class RunTruth {
   objects(): readonly S3Object[] {
     if (this.listing?.version !== this.version) {
       const written = new Set(this.commits.map(({ step }) => step));
-      const torn = this.torn.filter(({ step }) => !written.has(step)).flatMap((one) => this.half(one));
+      const torn = [...this.torn].filter(([step]) => !written.has(step)).flatMap(([step, at]) => this.half(step, at));
       const whole = this.commits.flatMap((commit) => (this.isBuiltin ? this.built(commit) : this.own(commit)));
       const objects = [...whole, ...torn];
       this.listing = { version: this.version, objects };
@@ -139,24 +141,26 @@ export class RunTruth {
     return this.listing?.objects ?? [];
   }
 
-  private half({ step, at }: { step: number; at: SimMs }): S3Object[] {
-    const names = this.shards().slice(0, Math.ceil(this.behaviour.checkpointObjects / 2));
-    return names.map((name) => ({ key: `step-${step}/${name}`, bytes: 1_000_000 + step, at }));
+  private half(step: number, at: SimMs): S3Object[] {
+    return this.shards(step, at).slice(0, Math.ceil(this.behaviour.checkpointObjects / 2));
   }
 
-  private shards(): string[] {
-    return Array.from({ length: this.behaviour.checkpointObjects }, (_, i) => `__${i}_0.distcp`);
+  /** What the ranks write of a step. */
+  private shards(step: number, at: SimMs): S3Object[] {
+    return Array.from({ length: this.behaviour.checkpointObjects }, (_, i) => ({
+      key: `${folderOf(step)}__${i}_0.distcp`,
+      bytes: 1_000_000 + step,
+      at,
+    }));
   }
 
   private built(commit: Commit): S3Object[] {
-    const folder = `step-${commit.step}/`;
-    const count = this.behaviour.checkpointObjects;
-    const names = this.shards();
-    const objects = names.map((name) => ({ key: `${folder}${name}`, bytes: 1_000_000 + commit.step, at: commit.at }));
+    const folder = folderOf(commit.step);
+    const shards = this.shards(commit.step, commit.at);
     let text: string | undefined;
     const marker: S3Object = {
       key: `${folder}COMMITTED.json`,
-      bytes: 500 + 60 * count,
+      bytes: 500 + 60 * shards.length,
       at: commit.at,
       body: () => {
         text ??= JSON.stringify({
@@ -164,12 +168,12 @@ export class RunTruth {
           runId: this.runId,
           attempt: commit.attempt,
           step: commit.step,
-          objects: names.map((key) => ({ key, bytes: 1_000_000 + commit.step })),
+          objects: shards.map(({ key, bytes }) => ({ key: key.slice(folder.length), bytes })),
         });
         return text;
       },
     };
-    return [...objects, marker];
+    return [...shards, marker];
   }
 
   /** An own script's checkpoints: its marker, with the step for each `*`. */

@@ -1,7 +1,7 @@
 import { findCapacityPrice } from '../../catalog/capacity-prices';
 import { findPrice } from '../../catalog/prices';
 import type { EnvironmentSpec } from '../../spec/environment-file';
-import type { Shape, SimJob } from '../job/job';
+import { heldMs, type Shape, type SimJob } from '../job/job';
 import { keptMs } from '../job/warm-pools';
 
 /** Spot's share of the on-demand price where nobody has seen a price: about what ml.p5.48xlarge was billed at. */
@@ -13,7 +13,7 @@ export class Prices {
 
   /** Dollars that AWS bills for a job so far, and for the warm pool that it left. */
   billedUsd(job: SimJob, now: number): number {
-    const heldHours = (job.heldMs + (job.held ? now - job.heldSince : 0)) / 3_600_000;
+    const heldHours = heldMs(job, now) / 3_600_000;
     const keptHours = keptMs(job, now) / 3_600_000;
     return (heldHours * this.billedShare(job) + keptHours) * this.onDemandUsd(job.chosen ?? []);
   }

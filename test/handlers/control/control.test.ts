@@ -348,6 +348,25 @@ describe('a start at a time', () => {
     });
   });
 
+  test('goes on saying until when it waits, and starts then', async () => {
+    const startAt = new Date(world.now() + 60 * MINUTE).toISOString();
+    await world.ask(start({ startAt }));
+    await world.ask({ action: 'start', runId: ID, confirm: true });
+    await world.tick(5);
+    expect(await world.store.find(ID)).toMatchObject({ admitted: false, reason: `waiting until ${startAt}` });
+    await world.tick(60);
+    expect(world.sagemaker.jobs.size).toBe(1);
+  });
+
+  test('joins the queue like any other once its time is over', async () => {
+    const startAt = new Date(world.now() + MINUTE).toISOString();
+    await world.ask(start({ startAt }));
+    await world.tick(5);
+    await world.ask({ action: 'start', runId: ID, confirm: true });
+    const { queuedAt, reason } = (await world.store.find(ID)) ?? {};
+    expect([queuedAt, reason]).toEqual([world.now(), 'waiting in the queue']);
+  });
+
   test('fails: a time that is none is refused', async () => {
     expect(await messagesOf(start({ startAt: 'tomorrow' }))).toHaveLength(1);
   });

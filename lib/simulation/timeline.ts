@@ -1,0 +1,11 @@
+import { EVENT_ITEM_PREFIX } from '../contracts/run-table';
+import type { TimelineEvent } from '../lifecycle/action';
+import type { SimRun } from './world/sim-run';
+import type { World } from './world/world';
+
+/** The lines of a run's timeline, as the run table has them. */
+export const timelineOf = (world: World, { runId = '' }: SimRun): TimelineEvent[] =>
+  world.table
+    .itemsOf(runId)
+    .filter((item) => item.item?.S?.startsWith(EVENT_ITEM_PREFIX))
+    .map((item) => JSON.parse(item.document?.S ?? '{}') as TimelineEvent);

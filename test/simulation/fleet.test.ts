@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { VirtualClock } from '../../lib/simulation/core/clock';
+import { Fleet } from '../../lib/simulation/job/fleet';
+import { shapeCount } from '../../lib/simulation/job/job';
+import { newJob } from '../../lib/simulation/job/new-job';
+import { Capacity } from '../../lib/simulation/services/capacity';
+import { shapesInUse } from '../../lib/simulation/services/usage';
+
+const TYPE = 'ml.p5.48xlarge';
+const MOST = 4;
+
+/** A fleet of four instances, and what is in use whenever somebody is told of room. */
+function fleetOfFour() {
+  const clock = new VirtualClock();
+  const inUseAtRoom: number[] = [];
+  const fleet: Fleet = new Fleet(clock, new Capacity([{ instanceType: TYPE, instances: MOST }]), {
+    onChange: () => undefined,
+    onRoom: () => {
+      const jobs = fleet.live().map((job) => shapeCount(shapesInUse(job)));
+      const pools = fleet.pools.waiting().map(({ pool }) => shapeCount(pool.shapes));
+      inUseAtRoom.push([...jobs, ...pools].reduce((sum, count) => sum + count, 0));
+    },
+    billedShare: () => 1,
+    warmPoolLimit: () => MOST,
+    onResume: () => undefined,
+  });
+  const add = (name: string, keepAliveSeconds?: number) => {
+    const resources = { InstanceType: TYPE, InstanceCount: MOST, VolumeSizeInGB: 30 } as const;
+    const request = { ResourceConfig: { ...resources, KeepAlivePeriodInSeconds: keepAliveSeconds } };
+    const job = newJob(name, 'training', request, clock.now);
+    fleet.add(job);
+    return job;
+  };
+  return { clock, fleet, add, inUseAtRoom };
+}
+
+test('the instances of a warm pool go to the job that takes it over, and not to one that waits for capacity as well', () => {
+  const { fleet, add } = fleetOfFour();
+  const first = add('first', 3600);
+  fleet.end(first, 'Completed', 'Completed');
+  const cold = add('cold');
+  const warm = add('warm', 3600);
+  expect(first.pool?.reusedBy).toBe('warm');
+  expect([cold.secondaryStatus, warm.secondaryStatus]).toEqual(['Pending', 'Downloading']);
+});
+
+test('a warm pool that nobody takes over gives its instances to the job that waits', async () => {
+  const { clock, fleet, add } = fleetOfFour();
+  fleet.end(add('first', 3600), 'Completed', 'Completed');
+  const cold = add('cold');
+  await clock.runUntil(3_599_999);
+  expect(cold.secondaryStatus).toBe('Pending');
+  await clock.runUntil(3_600_000);
+  expect(cold.startedAt).toBe(3_600_000);
+});
+
+test('nobody is told of room while a job that ends counts beside the warm pool that it leaves', () => {
+  const { fleet, add, inUseAtRoom } = fleetOfFour();
+  fleet.end(add('first', 3600), 'Completed', 'Completed');
+  expect(inUseAtRoom).toEqual([MOST]);
+});
