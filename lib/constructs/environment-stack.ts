@@ -1,16 +1,15 @@
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { AspectPriority, Aspects, CfnElement, CfnOutput, Stack, type StackProps, Tags } from 'aws-cdk-lib';
+import { Aspects, CfnElement, CfnOutput, Stack, type StackProps, Tags } from 'aws-cdk-lib';
 import type { Construct, IConstruct } from 'constructs';
 import type { Archive } from '../archive/archive';
 import { baseImageContents } from '../catalog/base-images';
 import { environmentQuotaNeeds } from '../quota';
-import { DEFAULT_LOGGING, type EnvironmentSpec } from '../spec/environment-file';
+import type { EnvironmentSpec } from '../spec/environment-file';
 import { PREEMPTION_TIMES } from '../spec/preemption-times';
 import type { RunSpec } from '../spec/run-spec';
 import { AcknowledgedChecks } from './acknowledged-checks';
 import { baseImageUri, dockerfileOf } from './base-image';
+import { applyCompanyOptions } from './company-options';
 import { DriverPublish } from './driver-publish';
 import { isDeployed } from './embedded-aws';
 import { EncryptedVariables } from './encrypted-variables';
@@ -18,14 +17,12 @@ import { EnvironmentAccess } from './environment-access';
 import { EnvironmentNetwork } from './environment-network';
 import { guardedBy } from './guarded';
 import { Guards } from './guards';
-import { ApplyLogOptions } from './log-options';
 import { LustreFileSystem } from './lustre-file-system';
 import { Observability } from './observability';
 import { OperationsKey } from './operations-key';
-import { packageRoot } from './package-root';
+import { packageVersion } from './package-root';
 import { QuotaPreflight } from './quota-preflight';
 import { RegisteredRun } from './registered-run';
-import { ApplyRoleOptions } from './role-options';
 import { SpendGuard } from './spend-guard';
 import { TeamDescriptor, TeamNames } from './team-descriptor';
 import { TrainingImage } from './training-image';
@@ -108,20 +105,10 @@ export class EnvironmentStack extends Stack {
     this.publishLast(driver, descriptors, makers);
     this.orderResources();
     for (const submission of props.submissions ?? []) this.submitLast(submission);
-    this.applyCompanyOptions();
+    applyCompanyOptions(this, this.spec);
     Tags.of(this).add('slipway:environment', this.spec.name);
     Aspects.of(this).add(new EncryptedVariables(this.operationsKey.key));
     Aspects.of(this).add(new AcknowledgedChecks());
-  }
-
-  /** What a company asks of every role, log group and resource, whatever made it. */
-  private applyCompanyOptions(): void {
-    const { iam, logging, tags } = this.spec;
-    const priority = { priority: AspectPriority.MUTATING };
-    for (const [key, value] of Object.entries(tags)) Tags.of(this).add(key, value);
-    if (!isDeepStrictEqual(logging, DEFAULT_LOGGING)) Aspects.of(this).add(new ApplyLogOptions(logging), priority);
-    if (iam.permissionsBoundary ?? iam.rolePath ?? iam.rolePrefix)
-      Aspects.of(this).add(new ApplyRoleOptions(iam), priority);
   }
 
   private makePreflight(runs: readonly RunSpec[]): QuotaPreflight {
@@ -241,13 +228,14 @@ export class EnvironmentStack extends Stack {
 
   private writeDescriptors(driver: DriverPublish): TeamDescriptor[] {
     const fileSystems = this.fileSystems();
+    const slipwayVersion = packageVersion();
     new TeamNames(this, 'Teams', { environment: this.spec.name, teams: Object.keys(this.roles.teams) });
     return Object.entries(this.roles.teams).map(([team, roles]) => {
       const { storage, network, name, guardrails, prices, image } = this.spec;
       const descriptor = new TeamDescriptor(this, `Descriptor-${team}`, {
         descriptor: {
           schemaVersion: 1,
-          slipwayVersion: packageVersion(),
+          slipwayVersion,
           name,
           team,
           partition: this.partition,
@@ -325,8 +313,3 @@ export class EnvironmentStack extends Stack {
 
 /** Undefined for an empty record, so that it leaves no trace in a template. */
 const noneOf = <T extends object>(record: T): T | undefined => (Object.keys(record).length === 0 ? undefined : record);
-
-function packageVersion(): string {
-  const file = JSON.parse(readFileSync(path.join(packageRoot(), 'package.json'), 'utf8')) as { version: string };
-  return file.version;
-}

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 /** The folder of the installed package: compiled (dist/lib/constructs) and as sources (lib/constructs). */
@@ -19,4 +19,10 @@ export function handlersFolder(name: string): string {
   const file = path.join(folder, name, 'index.mjs');
   if (existsSync(file)) return folder;
   throw new Error(`slipway: the bundle of function ${name} must exist, got no ${file}; run npm run build`);
+}
+
+/** Version of this installation, as its package.json says. */
+export function packageVersion(): string {
+  const file = JSON.parse(readFileSync(path.join(packageRoot(), 'package.json'), 'utf8')) as { version: string };
+  return file.version;
 }

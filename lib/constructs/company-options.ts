@@ -1,0 +1,14 @@
+import { isDeepStrictEqual } from 'node:util';
+import { AspectPriority, Aspects, type Stack, Tags } from 'aws-cdk-lib';
+import { DEFAULT_LOGGING, type EnvironmentSpec } from '../spec/environment-file';
+import { ApplyLogOptions } from './log-options';
+import { ApplyRoleOptions } from './role-options';
+
+/** What a company asks of every role, log group and resource of a stack, whatever made it. */
+export function applyCompanyOptions(stack: Stack, { iam, logging, tags }: EnvironmentSpec): void {
+  const priority = { priority: AspectPriority.MUTATING };
+  for (const [key, value] of Object.entries(tags)) Tags.of(stack).add(key, value);
+  if (!isDeepStrictEqual(logging, DEFAULT_LOGGING)) Aspects.of(stack).add(new ApplyLogOptions(logging), priority);
+  if (iam.permissionsBoundary ?? iam.rolePath ?? iam.rolePrefix)
+    Aspects.of(stack).add(new ApplyRoleOptions(iam), priority);
+}
