@@ -63,6 +63,11 @@ export class ConfigFields {
     return this.config[key] !== undefined && this.config[key] !== null;
   }
 
+  /** Whether the key is there without a value: `null` says that the model has no such part, a missing key leaves the family's default. */
+  isNull(key: string): boolean {
+    return this.config[key] === null;
+  }
+
   /** A whole number of at least `least`; the first of `keys` that is there. Without a default it must be given. */
   count(keys: string | readonly string[], otherwise?: number, least = 1): number {
     const { key, value } = this.find(typeof keys === 'string' ? [keys] : keys);

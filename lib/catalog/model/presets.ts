@@ -169,6 +169,7 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
   'deepseek-v2-lite': active(
     2.4,
     deepseekV2(15.7, [27, 2048, 16, 16, 10944, 102400], {
+      q_lora_rank: null,
       n_routed_experts: 64,
       moe_intermediate_size: 1408,
       ...yarn(40, LITE_MSCALE),

@@ -63,7 +63,7 @@ export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): Mo
     layers,
     hiddenSize,
     attentionHeads,
-    kvHeads: f.count('num_key_value_heads', d.kvHeads ?? attentionHeads),
+    kvHeads: kvHeadsOf(f, attentionHeads, d.kvHeads),
     headSize: headSize ?? d.headSize ?? divided(f, hiddenSize, attentionHeads),
     ffnHiddenSize: f.count(d.ffnKey ?? 'intermediate_size'),
     vocabularySize: f.count('vocab_size'),
@@ -83,6 +83,14 @@ export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): Mo
     },
   };
 }
+
+/** null: as many as heads of queries. */
+const kvHeadsOf = (f: ConfigFields, attentionHeads: number, otherwise = attentionHeads): number =>
+  f.count('num_key_value_heads', f.isNull('num_key_value_heads') ? attentionHeads : otherwise);
+
+/** A cap of scores or logits; 0 = none, which is what null means. */
+export const capOf = (f: ConfigFields, key: string, otherwise: number): number =>
+  f.isNull(key) ? 0 : f.number(key, otherwise);
 
 const chunkedOf = ({ chunked }: Windows): string[] => (chunked.length > 0 ? ['chunked attention'] : []);
 const untrainedOf = (untrained: string[]) => (untrained.length > 0 ? { untrained } : {});

@@ -14,6 +14,7 @@ import {
 
 /** Families with multi-head latent attention, most of them with routed and shared experts. */
 
+/** What a family takes where its config.json has no such key; without a value, `q_lora_rank` says that queries are projected directly. */
 interface LatentDefaults {
   qRank: number;
   kvRank: number;
@@ -25,8 +26,8 @@ interface LatentDefaults {
 const DEEPSEEK: LatentDefaults = { qRank: 1536, kvRank: 512, nope: 128, rope: 64, value: 128 };
 
 function latentOf(f: ConfigFields, d: LatentDefaults): LatentAttention {
-  const qRank = f.has('q_lora_rank') ? f.count('q_lora_rank', 0, 0) : 0;
-  f.ignore('q_lora_rank', 'qk_head_dim', 'head_dim', 'rope_interleave');
+  const qRank = f.count('q_lora_rank', f.isNull('q_lora_rank') ? 0 : d.qRank, 0);
+  f.ignore('qk_head_dim', 'head_dim', 'rope_interleave');
   return {
     ...(qRank > 0 && { qRank }),
     kvRank: f.count('kv_lora_rank', d.kvRank),
@@ -110,7 +111,8 @@ export const axk1: Family = (f, modelType) => {
 export const youtu: Family = (f, modelType) => latentDecoder(f, modelType, { tied: true });
 
 export const minicpm3: Family = (f, modelType) => {
-  const latent = { qRank: 768, kvRank: 256, nope: 64, rope: 32, value: 64 };
+  const value = Math.floor(f.count('hidden_size') / f.count('num_attention_heads'));
+  const latent = { qRank: 768, kvRank: 256, nope: 64, rope: 32, value };
   const m = latentDecoder(f, modelType, { tied: true, epsilon: 1e-5 }, latent);
   const mlpBias = f.flag('mlp_bias');
   const residualScale = f.number('scale_depth', 1.4) / Math.sqrt(m.layers);

@@ -1,7 +1,7 @@
 import type { ConfigFields } from '../config-fields';
 import { allBut, never } from '../config-window';
 import type { ModelShape } from '../shape';
-import { type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
+import { capOf, type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
 
 /** Families that are Llama with other sizes, biases or activations. */
 
@@ -107,7 +107,7 @@ export const jais2: Family = (f, modelType) =>
 
 export const nanochat: Family = (f, modelType) => {
   const m = decoder(f, modelType, { gated: false, activation: 'relu2', norm: 'constant', windowed: never });
-  const final = f.number('final_logit_softcapping', 15);
+  const final = capOf(f, 'final_logit_softcapping', 15);
   const fields = { qkNorm: true, attentionBias: f.flag('attention_bias'), ...(final && { logitSoftcap: { final } }) };
   return withTraits(m, { qkNorm: 'weightless' }, fields);
 };

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { readConfig } from '../../../lib/catalog/model/read-config';
+
+const SIZES = {
+  num_hidden_layers: 2,
+  hidden_size: 64,
+  num_attention_heads: 8,
+  intermediate_size: 128,
+  vocab_size: 256,
+};
+
+const shapeOf = (config: Record<string, unknown>) => {
+  const { shape, problems } = readConfig({ ...SIZES, ...config });
+  if (!shape) throw new Error(JSON.stringify(problems));
+  return shape;
+};
+
+// A key without a value says that the model has no such part; a missing key leaves what transformers takes.
+test.each([
+  ['gemma2', {}, { attention: 50, final: 30 }],
+  ['gemma2', { attn_logit_softcapping: null }, { final: 30 }],
+  ['gemma2', { final_logit_softcapping: null }, { attention: 50 }],
+  ['gemma2', { attn_logit_softcapping: null, final_logit_softcapping: null }, undefined],
+  ['gemma2', { attn_logit_softcapping: 20 }, { attention: 20, final: 30 }],
+  ['vaultgemma', { attn_logit_softcapping: null }, { final: 30 }],
+  ['gemma3_text', {}, undefined],
+  ['nanochat', {}, { final: 15 }],
+  ['nanochat', { final_logit_softcapping: null }, undefined],
+])('caps of %s with %j', (model_type, config, caps) => {
+  expect(shapeOf({ model_type, ...config }).logitSoftcap).toEqual(caps);
+});
