@@ -1,8 +1,8 @@
 import { findInstanceType } from '../lib/catalog/instances';
+import { parameterShape } from '../lib/catalog/model/parameters';
 import type { ModelShape } from '../lib/catalog/model/shape';
 import { MODELS } from '../lib/catalog/models';
 import type { LayoutInput } from '../lib/planner/layout';
-import { planModel } from '../lib/planner/layout-of-run';
 import { planLayout } from '../lib/planner/plan';
 import type { Metric } from './planner-metrics';
 
@@ -49,7 +49,7 @@ function layoutOf(pair: (typeof PAIRS)[number]): LayoutInput {
   const shard = (NODES * GPUS_PER_NODE) / pair.tensor;
   const globalBatch = TOKENS_PER_STEP / pair.sequence;
   return {
-    model: planModel(shape),
+    model: parameterShape(shape),
     accelerator,
     nodes: NODES,
     gpusPerNode: GPUS_PER_NODE,
