@@ -50,8 +50,10 @@ export class ConfigFields {
     return { key, value: this.config[key] ?? undefined };
   }
 
+  /** What is wrong at a key; said once, however often the key is asked for. */
   refuse(key: string, must: string, fix: string, got: unknown = this.config[key]): void {
-    this.problems.push({ key, must, got, fix });
+    const isKnown = this.problems.some((p) => p.key === key && p.must === must && p.got === got);
+    if (!isKnown) this.problems.push({ key, must, got, fix });
   }
 
   /** Keys that change nothing here. */

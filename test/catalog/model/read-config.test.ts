@@ -29,3 +29,14 @@ test.each([
 ])('caps of %s with %j', (model_type, config, caps) => {
   expect(shapeOf({ model_type, ...config }).logitSoftcap).toEqual(caps);
 });
+
+test.each([
+  ['a number of experts', { model_type: 'deepseek_v3', n_routed_experts: 'many' }, 'n_routed_experts'],
+  ['two numbers of experts', { model_type: 'glm4_moe', num_experts: 8, n_routed_experts: 16 }, 'n_routed_experts'],
+  ['a size', { model_type: 'minicpm3', hidden_size: 'wide' }, 'hidden_size'],
+  ['a bias', { model_type: 'youtu', attention_bias: 'yes' }, 'attention_bias'],
+])('fails: %s that is wrong is named once', (_name, config, key) => {
+  const moe = { num_experts_per_tok: 2, moe_intermediate_size: 32 };
+  const { problems } = readConfig({ ...SIZES, ...(config.model_type !== 'minicpm3' && moe), ...config });
+  expect(problems.filter((p) => p.key === key)).toHaveLength(1);
+});

@@ -2,10 +2,12 @@ import type { ConfigFields } from '../config-fields';
 import { never } from '../config-window';
 import type { LatentAttention, ModelShape } from '../shape';
 import {
+  attentionBiasOf,
   biasedRouting,
   type Decoder,
   decoder,
   denseLayersOf,
+  expertsOf,
   type Family,
   groupsOf,
   mixtureOf,
@@ -44,17 +46,16 @@ function latentDecoder(f: ConfigFields, modelType: string, d: Decoder = {}, late
     headSize: latentAttention.nopeHeadSize + latentAttention.ropeHeadSize,
     ...d,
   });
-  const { headSize: _size, ...rest } = m;
   const interleavedRope = f.flag('rope_interleave', true);
   return withTraits(
     {
-      ...rest,
+      ...m,
       headSize: latentAttention.nopeHeadSize + latentAttention.ropeHeadSize,
       kvHeads: m.attentionHeads,
       latentAttention,
     },
     { ...(interleavedRope && { interleavedRope }), outputBias: f.flag('attention_bias') },
-    { ...(f.flag('attention_bias') && { attentionBias: true }) },
+    attentionBiasOf(f),
   );
 }
 
@@ -69,7 +70,7 @@ export const deepseekV2: Family = (f, modelType) => {
   publishedKeys(f);
   f.only('scoring_func', 'softmax');
   f.only('mlp_bias', false);
-  const experts = f.count(['n_routed_experts', 'num_experts'], 64);
+  const experts = expertsOf(f, 64);
   const isGrouped = f.text('topk_method', 'greedy') === 'group_limited_greedy';
   const groups = groupsOf(f, experts);
   const mixture = mixtureOf(f, m.layers, {
@@ -88,7 +89,7 @@ const v3 =
   (f, modelType) => {
     const m = latentDecoder(f, modelType, d, latent);
     publishedKeys(f);
-    const experts = f.count(['n_routed_experts', 'num_experts', 'num_local_experts'], 256);
+    const experts = expertsOf(f, 256);
     const mixture = mixtureOf(f, m.layers, {
       experts,
       dense: denseLayersOf(f, m.layers, dense),

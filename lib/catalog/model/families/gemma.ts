@@ -1,6 +1,6 @@
 import type { ConfigFields } from '../config-fields';
 import { allBut, never } from '../config-window';
-import { capOf, type Decoder, decoder, type Family, withTraits } from './decoder';
+import { attentionBiasOf, capOf, type Decoder, decoder, type Family, withTraits } from './decoder';
 
 /** Gemma: weights of norms are offsets from one, embeddings are scaled by sqrt(hidden_size) and tied. */
 
@@ -17,7 +17,7 @@ function gemmaOf(f: ConfigFields, modelType: string, d: Decoder) {
   f.only('use_bidirectional_attention', false);
   // The first configurations wrote gelu and meant its approximation by tanh, as later ones say under hidden_activation.
   f.ignore('hidden_act');
-  return { ...m, embeddingScale: Math.sqrt(m.hiddenSize), ...(f.flag('attention_bias') && { attentionBias: true }) };
+  return { ...m, embeddingScale: Math.sqrt(m.hiddenSize), ...attentionBiasOf(f) };
 }
 
 export const gemma: Family = (f, modelType) => gemmaOf(f, modelType, { windowed: never });
