@@ -1,4 +1,4 @@
-import { MODELS } from '../lib/catalog/models';
+import { findModel } from '../lib/catalog/models';
 import type { Row } from './planner-rows';
 
 /** Vocabulary of GPT-2 padded to 128, which rows without one were measured with. */
@@ -8,7 +8,7 @@ const USUAL_SEQUENCE = 4096;
 
 /** A shape with what follows from the rest: blocks from the parameter count, everything from a name the catalog knows. */
 export function completed(m: Row['model']): Row['model'] {
-  const shape = MODELS[m.name];
+  const shape = findModel(m.name);
   const seq = m.seq_len ?? USUAL_SEQUENCE;
   if (!m.hidden && shape) {
     return {

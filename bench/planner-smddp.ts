@@ -1,8 +1,7 @@
 import { findInstanceType } from '../lib/catalog/instances';
-import type { ModelShape } from '../lib/catalog/model/shape';
-import { MODELS } from '../lib/catalog/models';
+import { parameterShape } from '../lib/catalog/model/parameters';
+import { findModel } from '../lib/catalog/models';
 import type { LayoutInput } from '../lib/planner/layout';
-import { planModel } from '../lib/planner/layout-of-run';
 import { planLayout } from '../lib/planner/plan';
 import type { Metric } from './planner-metrics';
 
@@ -44,12 +43,12 @@ function speedOf(pair: (typeof PAIRS)[number], collectives: LayoutInput['collect
 /** One sequence a GPU: the least that reaches the published batch without accumulating more than needed. */
 function layoutOf(pair: (typeof PAIRS)[number]): LayoutInput {
   const accelerator = findInstanceType('ml.p4d.24xlarge')?.accelerator;
-  const shape: ModelShape | undefined = MODELS[pair.shape];
+  const shape = findModel(pair.shape);
   if (!accelerator || !shape) throw new Error(`the catalog lacks ml.p4d.24xlarge or ${pair.shape}`);
   const shard = (NODES * GPUS_PER_NODE) / pair.tensor;
   const globalBatch = TOKENS_PER_STEP / pair.sequence;
   return {
-    model: planModel(shape),
+    model: parameterShape(shape),
     accelerator,
     nodes: NODES,
     gpusPerNode: GPUS_PER_NODE,

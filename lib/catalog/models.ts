@@ -1,4 +1,4 @@
-import { PRESET_SHAPES } from './model/presets';
+import { PRESETS, presetShape } from './model/presets';
 import type { ModelShape, RopeScaling } from './model/shape';
 
 const llama = (
@@ -57,7 +57,7 @@ const gpt = (
  * Mixtral https://arxiv.org/abs/2401.04088; SMP v1 reference GPT-2 10B/30B/60B and the 65B GPT-NeoX and 175B Llama shapes of AWS's
  * guidance are given there by size only, the shapes here are the usual ones for that size. Retrieved 2026-11-20.
  */
-export const MODELS: Readonly<Record<string, ModelShape>> = {
+const MODELS: Readonly<Record<string, ModelShape>> = {
   'gpt-tiny': { ...gpt(4, 128, 4, 257), tiedEmbeddings: true },
   'gpt2-1.5b': gpt(48, 1600, 25, 50257),
   'gpt2-10b': gpt(50, 4096, 32, 50257),
@@ -82,5 +82,11 @@ export const MODELS: Readonly<Record<string, ModelShape>> = {
   'mistral-7b': { ...llama(32, 4096, 32, 8, 14336, 32768), ropeTheta: 1_000_000 },
   'mixtral-8x7b': { ...llama(32, 4096, 32, 8, 14336, 32000), experts: 8, expertsPerToken: 2, ropeTheta: 1_000_000 },
   'mixtral-8x22b': { ...llama(56, 6144, 48, 8, 16384, 32768), experts: 8, expertsPerToken: 2, ropeTheta: 1_000_000 },
-  ...PRESET_SHAPES,
 };
+
+/** Names of all presets: those above, and those that a config.json describes. */
+export const MODEL_NAMES: readonly string[] = [...Object.keys(MODELS), ...Object.keys(PRESETS)];
+
+/** The shape of a preset; undefined for any other name. */
+export const findModel = (name: string): ModelShape | undefined =>
+  Object.hasOwn(MODELS, name) ? MODELS[name] : presetShape(name);

@@ -1,6 +1,6 @@
 /** What a command line that starts training says. */
 export interface StartCommand {
-  launcher: 'torchrun' | 'mpi' | 'script';
+  launcher: 'torchrun' | 'script';
   /** File, or module where `isModule`. */
   entryPoint: string;
   isModule: boolean;
@@ -10,7 +10,11 @@ export interface StartCommand {
   arguments: string[];
   /** Options of the launcher that a run file does not have. */
   others: { option: string; value: string }[];
+  /** Variables that stand before the program: `NCCL_DEBUG=INFO torchrun ...`. */
+  variables: Record<string, string>;
 }
+
+type Program = Omit<StartCommand, 'variables'>;
 
 /** Options of torchrun that take no value. https://docs.pytorch.org/docs/stable/elastic/run.html, 2026-11-22. */
 const TORCHRUN_FLAGS = new Set([
@@ -33,9 +37,13 @@ const DRIVER_SETS = new Set([
   '--standalone',
 ]);
 
-/** Reads `torchrun ...`, `python -m torch.distributed.run ...`, `mpirun ...`, `python file ...`, or torchx's `dist.ddp ...`. */
+/** Reads `torchrun ...`, `python -m torch.distributed.run ...`, `python file ...`, or torchx's `dist.ddp ...`. */
 export function readCommand(words: readonly string[]): StartCommand | undefined {
-  const rest = withoutVariables(words);
+  const program = programOf(withoutVariables(words));
+  return program && { ...program, variables: variablesBefore(words) };
+}
+
+function programOf(rest: readonly string[]): Program | undefined {
   const [first = '', ...others] = rest;
   const program = first.split('/').at(-1) ?? '';
   if (program === 'torchrun') return torchrun(others);
@@ -56,22 +64,21 @@ const withoutVariables = (words: readonly string[]): string[] => {
   return at < 0 ? [] : words.slice(at);
 };
 
-/** Variables that stand before the program: `NCCL_DEBUG=INFO torchrun ...`. */
-export function variablesBefore(words: readonly string[]): Record<string, string> {
+function variablesBefore(words: readonly string[]): Record<string, string> {
   const before = words.slice(0, words.length - withoutVariables(words).length);
   return Object.fromEntries(
     before.filter((word) => word.includes('=')).map((word) => [word.split('=')[0], word.slice(word.indexOf('=') + 1)]),
   );
 }
 
-function script(words: readonly string[]): StartCommand | undefined {
+function script(words: readonly string[]): Program | undefined {
   const isModule = words[0] === '-m';
   const [entryPoint, ...rest] = isModule ? words.slice(1) : words;
   if (entryPoint === undefined || entryPoint.startsWith('-')) return undefined;
   return { launcher: 'script', entryPoint, isModule, arguments: [...rest], others: [] };
 }
 
-function torchrun(words: readonly string[]): StartCommand | undefined {
+function torchrun(words: readonly string[]): Program | undefined {
   const options: { option: string; value: string }[] = [];
   let isModule = false;
   let at = 0;
@@ -102,7 +109,7 @@ function torchrun(words: readonly string[]): StartCommand | undefined {
 }
 
 /** `torchx run [--scheduler S] dist.ddp -j 2x8 --script train.py -- arguments`: the component that starts torchrun. */
-function torchx(words: readonly string[]): StartCommand | undefined {
+function torchx(words: readonly string[]): Program | undefined {
   const at = words.indexOf('dist.ddp');
   if (at < 0) return undefined;
   const end = words.indexOf('--', at);

@@ -35,7 +35,7 @@ export function notCarriedBy(imported: ForeignRequest, remade: ForeignRequest): 
   const made = leavesOf(effective(remade));
   return [...leavesOf(effective(imported))].flatMap(([field, value]) => {
     if (isSame(field, value, made.get(field))) return [];
-    return { field, value, why: reasonOf(field, { value, imported }) };
+    return { field, value, why: reasonOf(field) };
   });
 }
 

@@ -1,6 +1,6 @@
 import type { Channel, ResourceConfig } from '@aws-sdk/client-sagemaker';
 import { hasLocalNvme } from '../catalog/instances';
-import { readArguments, readCommand, splitWords, variablesBefore } from './command-line';
+import { readArguments, readCommand, type StartCommand, splitWords } from './command-line';
 import { type Draft, type Drafted, filled, runName } from './draft';
 import { imageSection } from './image';
 import { isModelTrainer, ofModelTrainer, type TrainerFiles } from './model-trainer';
@@ -49,10 +49,12 @@ function ofToolkit(toolkit: ToolkitJob, request: ForeignRequest): Drafted {
 /** A job that the image's own entrypoint, or a command of the request, starts. */
 function ofContainer(request: ForeignRequest, files?: TrainerFiles): Drafted {
   const { ContainerEntrypoint = [], ContainerArguments = [] } = request.AlgorithmSpecification ?? {};
-  const words = commandOf([...ContainerEntrypoint, ...ContainerArguments]);
+  const given = [...ContainerEntrypoint, ...ContainerArguments];
   const source = archiveOf(request) ?? './src';
   if (isModelTrainer(request)) return ofModelTrainer(request, source, files);
-  const command = readCommand(words);
+  const inShell = behindShell(given);
+  const words = inShell ?? given;
+  const command = lastCommand(inShell?.[0] ?? '') ?? readCommand(words);
   const hyperparameters = request.HyperParameters ?? {};
   if (!command) {
     const value = words.length > 0 ? words.join(' ') : '(the entrypoint of the image)';
@@ -61,19 +63,11 @@ function ofContainer(request: ForeignRequest, files?: TrainerFiles): Drafted {
     const remarks = [{ field: 'AlgorithmSpecification.ContainerEntrypoint', value, why }];
     return { draft: { code: { source }, distribution: { library: 'custom' }, hyperparameters }, remarks };
   }
-  return { ...ofCommand(words, source, 'AlgorithmSpecification.ContainerArguments', hyperparameters) };
+  return ofCommand(command, source, 'AlgorithmSpecification.ContainerArguments', hyperparameters);
 }
 
 /** Sections of a start command; `field` names the place that remarks are about. */
-export function ofCommand(
-  words: readonly string[],
-  source: string,
-  field: string,
-  hyperparameters: Draft = {},
-): Drafted {
-  const command = readCommand(words);
-  if (!command)
-    return { draft: {}, remarks: [{ field, value: words.join(' '), why: 'starts no program that is known' }] };
+export function ofCommand(command: StartCommand, source: string, field: string, hyperparameters: Draft = {}): Drafted {
   const { values, others } = readArguments(command.arguments);
   const remarks = [
     ...command.others.map(({ option, value }) => ({
@@ -92,19 +86,24 @@ export function ofCommand(
       processesPerHost: command.launcher === 'script' ? undefined : command.processesPerHost,
     }),
     hyperparameters,
-    environmentVariables: variablesBefore(words),
+    environmentVariables: command.variables,
   };
   return { draft, remarks };
 }
 
-/** `bash -c "cd x && torchrun ..."` is the last of its commands that starts something known. */
-function commandOf(words: readonly string[]): string[] {
+/** What `bash -c` is given; undefined where no shell is started. */
+function behindShell(words: readonly string[]): string[] | undefined {
   const at = words.indexOf('-c');
   const isShell = /(^|\/)(ba)?sh$/.test(words[0] ?? '') && at > 0;
-  if (!isShell) return [...words];
-  const parts = (words[at + 1] ?? '').split(/&&|;|\n/).map(splitWords);
-  return parts.findLast((part) => readCommand(part) !== undefined) ?? words.slice(at + 1);
+  return isShell ? words.slice(at + 1) : undefined;
 }
+
+/** The last command of `cd x && torchrun ...` that starts something known. */
+const lastCommand = (text: string): StartCommand | undefined =>
+  text
+    .split(/&&|;|\n/)
+    .map((part) => readCommand(splitWords(part)))
+    .findLast((command) => command !== undefined);
 
 const codeChannel = (request: ForeignRequest): Channel | undefined =>
   request.InputDataConfig?.find(({ ChannelName }) => ChannelName === 'code');

@@ -1,5 +1,5 @@
 import { parse } from 'yaml';
-import { splitWords } from './command-line';
+import { readCommand, splitWords } from './command-line';
 import { type Drafted, filled } from './draft';
 import { ofCommand } from './from-request';
 import { type ImportContext, type Imported, importDraft, importRequest } from './import-request';
@@ -39,15 +39,14 @@ function ofCommandText(text: string): Drafted | undefined {
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'));
-  const drafts = lines.map((line) => ({ line, drafted: ofCommand(splitWords(line), './src', 'command') }));
-  const found = drafts.findLast(({ drafted }) => drafted.draft.code !== undefined);
-  if (!found) return undefined;
-  const { code, distribution, environmentVariables } = found.drafted.draft;
-  const hosts = hostsOf(found.line);
+  const command = lines.map((line) => readCommand(splitWords(line))).findLast((read) => read !== undefined);
+  if (!command) return undefined;
+  const drafted = ofCommand(command, './src', 'command');
+  const { code, distribution, environmentVariables } = drafted.draft;
   const draft = filled({
     name: 'imported',
     code,
-    compute: { instanceType: UNKNOWN_TYPE, instanceCount: hosts ?? 1 },
+    compute: { instanceType: UNKNOWN_TYPE, instanceCount: command.hosts ?? 1 },
     distribution,
     checkpoints: { mode: 'none' },
     environmentVariables: filled((environmentVariables ?? {}) as Record<string, unknown>),
@@ -55,11 +54,6 @@ function ofCommandText(text: string): Drafted | undefined {
   const why = `a command line names no instance type; ${UNKNOWN_TYPE} stands in its place: set compute.instanceType`;
   return {
     draft: draft ?? {},
-    remarks: [...found.drafted.remarks, { field: 'instance type', value: '(not named)', why }],
+    remarks: [...drafted.remarks, { field: 'instance type', value: '(not named)', why }],
   };
-}
-
-function hostsOf(line: string): number | undefined {
-  const nodes = /--nnodes[= ](?:\d+:)?(\d+)/.exec(line)?.[1] ?? /\s-j[= ](?:\d+:)?(\d+)x\d+/.exec(line)?.[1];
-  return nodes === undefined ? undefined : Number(nodes);
 }

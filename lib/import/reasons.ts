@@ -1,16 +1,7 @@
-import type { ForeignRequest } from './read-request';
-
-interface Found {
-  value: unknown;
-  imported: ForeignRequest;
-}
-
-type Why = string | ((found: Found) => string);
-
 const ENVIRONMENT = 'comes from the environment that the run is launched into, never from a run file';
 
 /** Why a place of a request is not in the run file; the first row that fits counts. */
-const REASONS: readonly [field: RegExp, why: Why][] = [
+const REASONS: readonly [field: RegExp, why: string][] = [
   [/^TrainingJobName$/, 'Slipway names each job <environment>-<run id>-a001'],
   [/^(RoleArn|VpcConfig\.|OutputDataConfig\.(S3OutputPath|KmsKeyId)$)/, ENVIRONMENT],
   [/^OutputDataConfig\.CompressionType$/, 'Slipway stores the output of a run uncompressed'],
@@ -53,7 +44,5 @@ const REASONS: readonly [field: RegExp, why: Why][] = [
 ];
 
 /** The reason for one place of the request, in a sentence without a full stop. */
-export function reasonOf(field: string, found: Found): string {
-  const why = REASONS.find(([place]) => place.test(field))?.[1] ?? 'a run file has no option for it';
-  return typeof why === 'function' ? why(found) : why;
-}
+export const reasonOf = (field: string): string =>
+  REASONS.find(([place]) => place.test(field))?.[1] ?? 'a run file has no option for it';

@@ -1,5 +1,5 @@
 import type { LayoutInput } from './layout';
-import type { LayoutPlan } from './plan';
+import type { LayoutPlan, PlannerConstants } from './plan';
 import { planLayout } from './plan';
 
 /** One change worth trying, in the run file's words, and what the planner expects of it. */
@@ -141,16 +141,19 @@ function faster(l: LayoutInput, library: string): Candidate[] {
   return list;
 }
 
-/** What to change first: to make it fit when it does not, else to make it at least 2 % faster; the best first, three at most. */
-export function adviceFor(layout: LayoutInput, plan: LayoutPlan, library: string): Advice[] {
-  return plan.fits === 'oom' ? untilItFits(layout, plan, library) : whatIsFaster(layout, plan, library);
+/**
+ * What to change first: to make it fit when it does not, else to make it at least 2 % faster; the best first, three at most.
+ * @param k the constants that `plan` was made with
+ */
+export function adviceFor(layout: LayoutInput, plan: LayoutPlan, library: string, k: PlannerConstants): Advice[] {
+  return plan.fits === 'oom' ? untilItFits(layout, plan, library, k) : whatIsFaster(layout, plan, library, k);
 }
 
 const SHOWN = 3;
 
-function tried(layout: LayoutInput, candidates: readonly Candidate[]): Advice[] {
+function tried(layout: LayoutInput, candidates: readonly Candidate[], k: PlannerConstants): Advice[] {
   return candidates.flatMap((c): Advice[] => {
-    const next = planLayout({ ...layout, ...c.layout });
+    const next = planLayout({ ...layout, ...c.layout }, k);
     return typeof next === 'string' ? [] : [adviceOf(c, next)];
   });
 }
@@ -164,32 +167,32 @@ const adviceOf = (c: Candidate, next: LayoutPlan): Advice => ({
   fits: next.fits,
 });
 
-function whatIsFaster(layout: LayoutInput, plan: LayoutPlan, library: string): Advice[] {
-  return tried(layout, faster(layout, library))
+function whatIsFaster(layout: LayoutInput, plan: LayoutPlan, library: string, k: PlannerConstants): Advice[] {
+  return tried(layout, faster(layout, library), k)
     .filter((a) => a.fits !== 'oom' && a.stepSeconds < 0.98 * plan.step.total)
     .sort((a, b) => a.stepSeconds - b.stepSeconds)
     .slice(0, SHOWN);
 }
 
 /** Single changes that make it fit, fastest first; when none does, the most helpful changes together. */
-function untilItFits(layout: LayoutInput, plan: LayoutPlan, library: string): Advice[] {
-  const single = tried(layout, smaller(layout, library)).filter((a) => a.fits !== 'oom');
+function untilItFits(layout: LayoutInput, plan: LayoutPlan, library: string, k: PlannerConstants): Advice[] {
+  const single = tried(layout, smaller(layout, library), k).filter((a) => a.fits !== 'oom');
   if (single.length > 0) return single.sort((a, b) => a.stepSeconds - b.stepSeconds).slice(0, SHOWN);
-  const together = combined(layout, plan, library);
+  const together = combined(layout, plan, library, k);
   return together ? [together] : [];
 }
 
 /** Changes to take together before giving up. */
 const MOST_CHANGES = 6;
 
-function combined(layout: LayoutInput, plan: LayoutPlan, library: string): Advice | undefined {
+function combined(layout: LayoutInput, plan: LayoutPlan, library: string, k: PlannerConstants): Advice | undefined {
   const changes: Candidate[] = [];
   let current = layout;
   let reached = plan;
   while (changes.length < MOST_CHANGES && reached.fits === 'oom') {
     const [best] = smaller(current, library)
       .flatMap((candidate) => {
-        const next = planLayout({ ...current, ...candidate.layout });
+        const next = planLayout({ ...current, ...candidate.layout }, k);
         return typeof next === 'string' ? [] : [{ candidate, next }];
       })
       .sort((a, b) => a.next.memoryGiB.total - b.next.memoryGiB.total);

@@ -8,8 +8,9 @@ export interface LayoutOfKind {
 
 /** Blocks that differ (dense layers before those with experts, windows in every second layer), each as a layout of its own. */
 export function kindsOf(l: LayoutInput): LayoutOfKind[] {
+  // A search asks this for every layout: models whose blocks are alike are not copied.
+  if (!l.model.kinds) return [{ share: 1, layout: l }];
   const { kinds, ...model } = l.model;
-  if (!kinds) return [{ share: 1, layout: l }];
   return kinds.map(({ layers, block }) => ({
     share: layers / model.layers,
     // Fields that a kind does not have must not stay those of the most common one.
@@ -24,10 +25,6 @@ const NO_OPTIONS = {
   latent: undefined,
   expertBiases: undefined,
 };
-
-/** What `of` says of a block, in the mean over all blocks. */
-export const meanOverKinds = (l: LayoutInput, of: (layout: LayoutInput) => number): number =>
-  kindsOf(l).reduce((sum, { share, layout }) => sum + share * of(layout), 0);
 
 /** What `of` says of the block that needs most. */
 export const mostOfKinds = (l: LayoutInput, of: (layout: LayoutInput) => number): number =>

@@ -8,7 +8,7 @@ import { degree, type ParallelLayout } from '../distribution/strategy';
 import { type Issue, issue } from '../spec/issue';
 import { hostCount, trainingGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
-import type { Kernels, LayoutInput, PlanModel, PlanPrecision, Recompute, Stack } from './layout';
+import type { Kernels, LayoutInput, PlanPrecision, Recompute, Stack } from './layout';
 import { SMP_V2, STACKS, type StackTraits } from './software';
 
 /** What the planner filled in because the run does not say; shown beside the plan. */
@@ -59,7 +59,7 @@ export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
   if (!run.training.microBatchSize) assumptions.push('training.microBatchSize is not given: 1');
   const globalBatch = run.training.globalBatchSize ?? batch * ranks;
   if (!run.training.globalBatchSize) assumptions.push(`training.globalBatchSize is not given: ${globalBatch}`);
-  const model = planModel(architecture);
+  const model = parameterShape(architecture);
   assumptions.push(...unmeasured(architecture));
   return {
     assumptions,
@@ -89,8 +89,6 @@ function unmeasured(a: ModelShape): string[] {
     ? [`no published run measures ${parts.join(', ')}: time and memory follow from the shape alone`]
     : [];
 }
-
-export const planModel = (a: ModelShape): PlanModel => parameterShape(a);
 
 /** Parts into which SMP v1 splits the batch of one call for its pipeline (`microbatches`); 1 elsewhere. */
 export const partsOfBatch = (run: RunSpec): number =>

@@ -1,5 +1,5 @@
 import { hasPlainRmsNorm, tokensPerRank } from './compute';
-import { meanOverKinds, mostOfKinds } from './kinds';
+import { kindsOf } from './kinds';
 import { type LayoutInput, microBatchesOf } from './layout';
 import type { MemoryConstants } from './memory-constants';
 import { activeFfn, meanHeadSize } from './model-size';
@@ -18,18 +18,26 @@ export interface HeldActivations {
 export function heldActivations(l: LayoutInput, k: MemoryConstants, layers: number, isFirst: boolean): HeldActivations {
   const tokens = tokensPerRank(l);
   const input = ((l.autocast ? 4 : 2) * l.model.hidden) / normRanks(l);
-  const kept = (one: LayoutInput) => tokens * keptPerToken(one, blockBytesPerToken(one, k), input);
-  const scoresOf = (one: LayoutInput) => (l.recompute === 'none' ? 0 : blockBytesPerToken(one, k).core);
-  const inWork = (one: LayoutInput) => tokens * (blockBytesPerToken(one, k).all - scoresOf(one)) - kept(one);
+  const kinds = kindsOf(l).map(({ share, layout }) => ({ share, ...heldByBlock(layout, k, input) }));
+  const kept = kinds.reduce((sum, kind) => sum + kind.share * kind.kept, 0);
   const inFlight = isFirst ? Math.min(microBatchesOf(l), l.pipeline) : 1;
   // Each micro-batch in flight also keeps what the stage received (or embedded) and what it hands on.
   const stageEnds = 2 * tokens * input;
   const interleave = l.virtualStages > 1 && isFirst ? 1 + (l.pipeline - 1) / (l.pipeline * l.virtualStages) : 1;
   return {
-    kept: (meanOverKinds(l, kept) * layers * interleave + stageEnds) * inFlight * (1 + k.keptHoles),
-    oneBlock: Math.max(0, mostOfKinds(l, inWork)),
-    scores: tokens * mostOfKinds(l, scoresOf),
+    kept: (kept * layers * interleave + stageEnds) * inFlight * (1 + k.keptHoles),
+    oneBlock: Math.max(0, ...kinds.map(({ inWork }) => inWork)),
+    scores: tokens * Math.max(...kinds.map(({ scores }) => scores)),
   };
+}
+
+/** What is kept of one block of a layout's kind, what it needs beside that while it is recomputed, and the scores of one token of it. */
+function heldByBlock(l: LayoutInput, k: MemoryConstants, input: number) {
+  const tokens = tokensPerRank(l);
+  const block = blockBytesPerToken(l, k);
+  const kept = tokens * keptPerToken(l, block, input);
+  const scores = l.recompute === 'none' ? 0 : block.core;
+  return { kept, scores, inWork: tokens * (block.all - scores) - kept };
 }
 
 /** Of one token in one block. */

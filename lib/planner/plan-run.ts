@@ -69,7 +69,9 @@ export function planRun(run: RunSpec, facts: PlanFacts): RunPlan | Issue[] {
   const mapped = layoutOfRun(run);
   if (Array.isArray(mapped)) return mapped;
   const { layout, assumptions } = mapped;
-  const atPlannedSpeed = planLayout(layout, constantsAfter(facts.calibration, run.distribution.library));
+  const { library } = run.distribution;
+  const k = constantsAfter(facts.calibration, library);
+  const atPlannedSpeed = planLayout(layout, k);
   if (typeof atPlannedSpeed === 'string') {
     return [
       issue('plan/layout', 'error', 'distribution.parameters', {
@@ -79,19 +81,22 @@ export function planRun(run: RunSpec, facts: PlanFacts): RunPlan | Issue[] {
       }),
     ];
   }
-  const efficiency = efficiencyFor(facts.calibration, layout, run.distribution.library);
+  const efficiency = efficiencyFor(facts.calibration, layout, library);
   const plan = efficiency ? scaledPlan(atPlannedSpeed, efficiency) : atPlannedSpeed;
   return {
     ...describe(run, facts, layout, plan),
     ...(efficiency && { calibration: efficiency }),
     assumptions,
-    // Advice compares layouts with each other; all of them are scaled alike.
-    advice: adviceFor(layout, atPlannedSpeed, run.distribution.library).map((a) => ({
-      ...a,
-      tokensPerSecondPerGpu: a.tokensPerSecondPerGpu * (efficiency?.speed ?? 1),
-    })),
+    // Advice compares layouts of one key with each other: the measured speed scales them all alike.
+    advice: adviceFor(layout, atPlannedSpeed, library, k).map((a) => atSpeed(a, efficiency?.speed ?? 1)),
   };
 }
+
+const atSpeed = (advice: Advice, speed: number): Advice => ({
+  ...advice,
+  stepSeconds: advice.stepSeconds / speed,
+  tokensPerSecondPerGpu: advice.tokensPerSecondPerGpu * speed,
+});
 
 /** The planner's constants with the memory that runs of one's own held. */
 export const constantsAfter = (calibration: Calibration | undefined, library: string): PlannerConstants =>

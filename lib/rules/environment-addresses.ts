@@ -6,7 +6,7 @@ import { when } from '../spec/rule';
 import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
 
 /** Ranges for private networks: RFC 1918, and RFC 6598 that large companies use too. */
-const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'];
+const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'] as const;
 /** Docker's own network, which SageMaker uses: https://docs.aws.amazon.com/vpc/latest/userguide/vpc-cidr-blocks.html */
 const DOCKER = '172.17.0.0/16';
 
@@ -23,18 +23,19 @@ const addressBlock: EnvironmentRule = {
 function shape({ network: { cidr } }: EnvironmentSpec): EnvironmentFinding[] {
   const { first, base, prefixLength } = blockOf(cidr);
   const [largest, smallest] = VPC_PREFIX_LENGTHS;
+  const fix = `write ${blockText(first, vpcPrefixLength(prefixLength))}`;
   return [
     ...when(prefixLength < largest || prefixLength > smallest, {
       path: 'network.cidr',
       must: `must be a block from /${largest} to /${smallest}`,
       got: cidr,
-      fix: `write ${addressText(base)}/${Math.min(Math.max(prefixLength, largest), smallest)}`,
+      fix,
     }),
     ...when(first !== base, {
       path: 'network.cidr',
       must: 'must begin with the first address of its block',
       got: cidr,
-      fix: `write ${addressText(base)}/${prefixLength}`,
+      fix,
     }),
     ...when(!PRIVATE.some((range) => overlaps(range, cidr)), {
       path: 'network.cidr',
@@ -46,25 +47,40 @@ function shape({ network: { cidr } }: EnvironmentSpec): EnvironmentFinding[] {
 }
 
 function neighbours({ network: { cidr, reserved } }: EnvironmentSpec): EnvironmentFinding[] {
-  const taken = [...reserved, DOCKER].filter((block) => overlaps(block, cidr));
-  return taken.map((block) => ({
+  const taken = [...reserved, DOCKER];
+  const met = taken.filter((block) => overlaps(block, cidr));
+  if (met.length === 0) return [];
+  const fix = freeBlock(cidr, taken);
+  return met.map((block) => ({
     path: 'network.cidr',
     must:
       block === DOCKER
         ? `must not overlap ${DOCKER}, which SageMaker uses itself`
         : `must not overlap ${block}, which is reserved`,
     got: cidr,
-    fix: freeBlock(cidr, [...reserved, DOCKER]),
+    fix,
   }));
 }
 
-/** The first free block of the same size below 10.0.0.0/8. */
+/** The first free block of 10.0.0.0/8 of the same size, or of the nearest one that a VPC may have. */
 function freeBlock(cidr: string, taken: readonly string[]): string {
-  const { size, prefixLength } = blockOf(cidr);
-  const { base } = blockOf(PRIVATE[0] ?? '');
-  const blocks = Array.from({ length: 2 ** 24 / size }, (_, i) => `${addressText(base + i * size)}/${prefixLength}`);
-  const free = blocks.find((block) => !taken.some((other) => overlaps(other, block)));
-  return free ? `use a free block such as ${free}` : 'use a block outside of 10.0.0.0/8';
+  const prefixLength = vpcPrefixLength(blockOf(cidr).prefixLength);
+  const { base, size } = blockOf(PRIVATE[0]);
+  for (let first = base; first < base + size; first += 2 ** (32 - prefixLength)) {
+    const block = blockText(first, prefixLength);
+    if (!taken.some((other) => overlaps(other, block))) return `use a free block such as ${block}`;
+  }
+  return 'use a block outside of 10.0.0.0/8';
+}
+
+/** The block of this length around an address. */
+const blockText = (address: number, prefixLength: number): string =>
+  `${addressText(blockOf(`${addressText(address)}/${prefixLength}`).base)}/${prefixLength}`;
+
+/** The nearest length of a prefix that a VPC may have. */
+function vpcPrefixLength(prefixLength: number): number {
+  const [largest, smallest] = VPC_PREFIX_LENGTHS;
+  return Math.min(Math.max(prefixLength, largest), smallest);
 }
 
 function unused({ network: { mode, cidr, reserved } }: EnvironmentSpec): EnvironmentFinding[] {

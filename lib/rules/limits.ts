@@ -4,7 +4,7 @@ import { pythonJson } from '../distribution/python-json';
 import { countGroups } from '../spec/regex';
 import { instanceGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
-import { api, type Finding, guide, type Rule, when } from './rule';
+import { api, type Finding, guide, type Rule, type RuleContext, when } from './rule';
 
 /** What a request carries beside the user's own: variables, cost allocation tags, the SDK's script mode hyperparameters. */
 const OWN_ENVIRONMENT = 4;
@@ -125,12 +125,14 @@ function environmentVariables(run: RunSpec): Finding[] {
 
 const TAG_TEXT = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u;
 
-function tags(run: RunSpec): Finding[] {
+function tags(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   const entries = Object.entries(run.tags);
+  // Every job has the environment's tags; one of the same name replaces the run's.
+  const added = Object.keys({ ...run.tags, ...descriptor?.tags }).length - entries.length;
   return [
-    ...when(entries.length + OWN_TAGS > 50, {
+    ...when(entries.length + added + OWN_TAGS > 50, {
       path: 'tags',
-      must: `must be at most ${50 - OWN_TAGS} (50 less the launcher's own)`,
+      must: `must be at most ${50 - OWN_TAGS - added} (50 less the launcher's own${added > 0 ? ` and ${added} of the environment` : ''})`,
       got: entries.length,
       fix: 'remove some',
     }),
@@ -261,7 +263,7 @@ export const LIMIT_RULES: readonly Rule[] = [
     id: 'limits/tags',
     level: 'error',
     isLocal: true,
-    what: 'At most 50 tags; aws: and slipway: are taken.',
+    what: 'At most 50 tags, those of the environment among them; aws: and slipway: are taken.',
     why: 'CreateTrainingJob refuses the others; the team tag decides cost allocation.',
     source: api('Tag'),
     check: tags,

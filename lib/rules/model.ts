@@ -1,4 +1,4 @@
-import { MODELS } from '../catalog/models';
+import { findModel, MODEL_NAMES } from '../catalog/models';
 import { nearest } from '../catalog/nearest';
 import { orList } from '../spec/issue';
 import { readModelConfig } from '../spec/model-config';
@@ -14,14 +14,13 @@ function named(run: RunSpec): Finding[] {
       must: 'must be given for the built-in trainer',
       fix: 'add model: { preset: llama3-8b }',
     });
-  const presets = Object.keys(MODELS);
   const ways = (['preset', 'config', 'architecture'] as const).filter((way) => given[way] !== undefined);
   return [
-    ...when(given.preset !== undefined && !(given.preset in MODELS), {
+    ...when(given.preset !== undefined && !findModel(given.preset), {
       path: 'model.preset',
       must: 'must be a preset of the catalog',
       got: given.preset,
-      fix: `use ${orList(nearest(given.preset ?? '', presets))}, or model.architecture`,
+      fix: `use ${orList(nearest(given.preset ?? '', MODEL_NAMES))}, or model.architecture`,
     }),
     ...when(ways.length > 1, {
       path: `model.${ways[1]}`,

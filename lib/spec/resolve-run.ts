@@ -1,5 +1,5 @@
 import { acceleratorCount, defaultProcessesPerHost, findInstanceType, lacksBf16 } from '../catalog/instances';
-import { MODELS } from '../catalog/models';
+import { findModel } from '../catalog/models';
 import { readModelConfig } from './model-config';
 import type { RunFile } from './run-file';
 import type {
@@ -255,7 +255,7 @@ function resolveModel(file: RunFile): ModelSpec | undefined {
 function shapeOf({ architecture, config, preset }: NonNullable<RunFile['model']>) {
   if (architecture) return architecture;
   if (config) return readModelConfig(config).shape;
-  return preset ? MODELS[preset] : undefined;
+  return preset ? findModel(preset) : undefined;
 }
 
 /** `undefined` must not overwrite a default. */

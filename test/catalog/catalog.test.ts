@@ -6,7 +6,7 @@ import {
   INSTANCE_TYPES,
   nearestInstanceTypes,
 } from '../../lib/catalog/instances';
-import { MODELS } from '../../lib/catalog/models';
+import { findModel, MODEL_NAMES } from '../../lib/catalog/models';
 import { findPrice } from '../../lib/catalog/prices';
 import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, instanceQuota, QUOTA } from '../../lib/catalog/quotas';
 import { REGIONS } from '../../lib/catalog/regions';
@@ -97,7 +97,14 @@ describe('images', () => {
   });
 });
 
-test.each(Object.entries(MODELS))('model %s has a shape that divides', (_name, shape) => {
+test.each(MODEL_NAMES)('model %s has a shape that divides', (name) => {
+  const shape = findModel(name);
+  if (!shape) throw new Error('no shape');
   expect(shape.headSize ?? shape.hiddenSize / shape.attentionHeads).toSatisfy(Number.isInteger);
   expect(shape.attentionHeads % shape.kvHeads).toBe(0);
+});
+
+test('a name that is no preset has no shape, nor has one that every object knows', () => {
+  expect(findModel('llama9-8b')).toBeUndefined();
+  expect(findModel('constructor')).toBeUndefined();
 });

@@ -96,6 +96,10 @@ def counts(model) -> tuple[int, int]:
     return total, active
 
 
+#: Keys that may be missing or null in the config.json of a family with latent attention.
+OPTIONAL = ("q_lora_rank", "v_head_dim")
+
+
 @functools.cache
 def cases() -> list[tuple[str, dict, int, int]]:
     """(family, config.json, parameters, active parameters) of everything that transformers can build."""
@@ -139,3 +143,33 @@ def test_every_family_is_counted_as_transformers_counts_it_or_refused_by_name():
     print(f"seed {SEED}; {len(found)} configurations, {len(read)} families counted")
     assert not wrong, f"seed {SEED}: " + "\n".join(map(str, wrong))
     assert set(READ) <= read, f"seed {SEED}: {sorted(set(READ) - read)} were not built"
+
+
+def changes(config: dict) -> list[dict]:
+    """The same config.json with null as the number of heads of keys, and without each optional key or a value of it."""
+    changed = [config | {"num_key_value_heads": None}] if "num_key_value_heads" in config else []
+    for key in OPTIONAL:
+        if key in config:
+            rest = {name: value for name, value in config.items() if name != key}
+            changed += [rest, rest | {key: None}]
+    return changed
+
+
+def test_a_key_that_is_missing_or_null_means_what_transformers_takes():
+    expected = []
+    for family, config, _total, _active in {case[0]: case for case in cases() if case[0] in READ}.values():
+        for changed in changes(config):
+            with warnings.catch_warnings(), torch.device("meta"):
+                warnings.simplefilter("ignore")
+                try:
+                    made = CONFIG_MAPPING[family](**{k: v for k, v in changed.items() if k != "model_type"})
+                    expected.append((family, changed, counts(AutoModelForCausalLM.from_config(made))[0]))
+                except Exception:  # a family that needs the key
+                    continue
+    found = zip(expected, answers([config for _family, config, _total in expected]), strict=True)
+    wrong = [
+        (family, {key: config.get(key, "missing") for key in ("num_key_value_heads", *OPTIONAL)}, answer, total)
+        for (family, config, total), answer in found
+        if abs(answer.get("parameters", 0) - total) > TOLERANCE * total
+    ]
+    assert not wrong, f"seed {SEED}: " + "\n".join(map(str, wrong))

@@ -107,6 +107,28 @@ describe('measured memory', () => {
     expect(planned(LLAMA, [held(12, 'a'), held(12, 'b')]).fits).toBe('oom');
   });
 
+  test('counts in the advice as in the plan: what it says of a change is what a plan of the change says', () => {
+    const measured = [held(3, 'a'), held(3, 'b'), run(0.8, 'c')];
+    const before = planned(LLAMA, measured);
+    expect([planned(LLAMA).fits, before.fits]).toEqual(['fits', 'oom']);
+    const advised = before.advice.find(({ change }) => change === 'training.activationCheckpointing: full');
+    const full = { ...LLAMA, training: { ...LLAMA.training, activationCheckpointing: 'full' } };
+    const after = planned(full, measured);
+    expect(advised).toMatchObject({
+      memoryGiB: expect.closeTo(after.memoryGiB.total, 9),
+      stepSeconds: expect.closeTo(after.stepSeconds, 9),
+      tokensPerSecondPerGpu: expect.closeTo(after.tokensPerSecondPerGpu, 6),
+      fits: after.fits,
+    });
+  });
+
+  test('counts in changes that only help together', () => {
+    const [together, ...others] = planned(LLAMA, [held(6, 'a'), held(6, 'b')]).advice;
+    expect(others).toEqual([]);
+    expect(together).toMatchObject({ why: 'together', fits: 'fits' });
+    expect(together?.change.split(', ')).toHaveLength(2);
+  });
+
   test('counts in the search as in the plan', () => {
     const facts = { region: 'us-west-2', calibration: calibrate('research', [held(12, 'a'), held(12, 'b')]) };
     const found = searchRun(runOf(LLAMA), facts, {});

@@ -20,6 +20,27 @@ describe('what a company asks for', () => {
     [{ secrets: { allowedPrefix: 'slipway/' }, network: { mode: 'vpc-nat' } }],
   ])('%j is accepted', (more) => expect(said(more)).toEqual([]));
 
+  test('a free block is named in a size that a VPC may have, the same one beside each neighbour', () => {
+    const reserved = ['10.64.0.0/16', '10.64.0.0/14'];
+    expect(said({ network: { cidr: '10.64.0.0/32', reserved } })).toEqual([
+      'network.cidr: must be a block from /16 to /21, got 10.64.0.0/32; write 10.64.0.0/21',
+      ...reserved.map(
+        (block) =>
+          `network.cidr: must not overlap ${block}, which is reserved, got 10.64.0.0/32; use a free block such as 10.0.0.0/21`,
+      ),
+    ]);
+    expect(said({ network: { cidr: '10.80.1.7/25' } })).toEqual([
+      'network.cidr: must be a block from /16 to /21, got 10.80.1.7/25; write 10.80.0.0/21',
+      'network.cidr: must begin with the first address of its block, got 10.80.1.7/25; write 10.80.0.0/21',
+    ]);
+    expect(said({ network: { cidr: '10.0.0.0/8', reserved: ['10.0.0.0/15'] } })).toContain(
+      'network.cidr: must not overlap 10.0.0.0/15, which is reserved, got 10.0.0.0/8; use a free block such as 10.2.0.0/16',
+    );
+    expect(said({ network: { reserved: ['10.0.0.0/8'] } })).toEqual([
+      'network.cidr: must not overlap 10.0.0.0/8, which is reserved, got 10.64.0.0/16; use a block outside of 10.0.0.0/8',
+    ]);
+  });
+
   test.each([
     [
       { iam: { permissionsBoundary: 'arn:aws:iam::444455556666:policy/b' } },

@@ -50,8 +50,10 @@ export class ConfigFields {
     return { key, value: this.config[key] ?? undefined };
   }
 
+  /** What is wrong at a key; said once, however often the key is asked for. */
   refuse(key: string, must: string, fix: string, got: unknown = this.config[key]): void {
-    this.problems.push({ key, must, got, fix });
+    const isKnown = this.problems.some((p) => p.key === key && p.must === must && p.got === got);
+    if (!isKnown) this.problems.push({ key, must, got, fix });
   }
 
   /** Keys that change nothing here. */
@@ -61,6 +63,11 @@ export class ConfigFields {
 
   has(key: string): boolean {
     return this.config[key] !== undefined && this.config[key] !== null;
+  }
+
+  /** Whether the key is there without a value: `null` says that the model has no such part, a missing key leaves the family's default. */
+  isNull(key: string): boolean {
+    return this.config[key] === null;
   }
 
   /** A whole number of at least `least`; the first of `keys` that is there. Without a default it must be given. */

@@ -135,11 +135,11 @@ function blockOf(m: ModelShape, layer: number): BlockShape {
 function kindsOf(m: ModelShape): BlockKind[] {
   const found = new Map<string, BlockKind>();
   for (let layer = 0; layer < m.layers; layer++) {
-    const block = blockOf(m, layer);
-    const key = JSON.stringify(block);
+    // All that two blocks of a model can differ in.
+    const key = `${hasExperts(m, layer)} ${hasWindow(m.slidingWindow, layer)}`;
     const known = found.get(key);
     if (known) known.layers++;
-    else found.set(key, { layers: 1, block });
+    else found.set(key, { layers: 1, block: blockOf(m, layer) });
   }
   return [...found.values()].sort((a, b) => b.layers - a.layers);
 }

@@ -169,6 +169,7 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
   'deepseek-v2-lite': active(
     2.4,
     deepseekV2(15.7, [27, 2048, 16, 16, 10944, 102400], {
+      q_lora_rank: null,
       n_routed_experts: 64,
       moe_intermediate_size: 1408,
       ...yarn(40, LITE_MSCALE),
@@ -241,10 +242,15 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
   ),
 };
 
-/** The shape of each preset. */
-export const PRESET_SHAPES: Readonly<Record<string, ModelShape>> = Object.fromEntries(
-  Object.entries(PRESETS).map(([name, { config }]) => [name, requireShape(name, config)]),
-);
+const shapes = new Map<string, ModelShape>();
+
+/** The shape of a preset; its config.json is read when it is first asked for, not when a program starts. */
+export function presetShape(name: string): ModelShape | undefined {
+  if (!Object.hasOwn(PRESETS, name)) return undefined;
+  const shape = shapes.get(name) ?? requireShape(name, PRESETS[name]?.config ?? {});
+  shapes.set(name, shape);
+  return shape;
+}
 
 function requireShape(name: string, config: Config): ModelShape {
   const { shape, problems } = readConfig(config);

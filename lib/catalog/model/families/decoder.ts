@@ -63,7 +63,7 @@ export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): Mo
     layers,
     hiddenSize,
     attentionHeads,
-    kvHeads: f.count('num_key_value_heads', d.kvHeads ?? attentionHeads),
+    kvHeads: kvHeadsOf(f, attentionHeads, d.kvHeads),
     headSize: headSize ?? d.headSize ?? divided(f, hiddenSize, attentionHeads),
     ffnHiddenSize: f.count(d.ffnKey ?? 'intermediate_size'),
     vocabularySize: f.count('vocab_size'),
@@ -83,6 +83,18 @@ export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): Mo
     },
   };
 }
+
+/** null: as many as heads of queries. */
+const kvHeadsOf = (f: ConfigFields, attentionHeads: number, otherwise = attentionHeads): number =>
+  f.count('num_key_value_heads', f.isNull('num_key_value_heads') ? attentionHeads : otherwise);
+
+/** Biases of attention's projections, where a config.json asks for them. */
+export const attentionBiasOf = (f: ConfigFields): Pick<ModelShape, 'attentionBias'> =>
+  f.flag('attention_bias') ? { attentionBias: true } : {};
+
+/** A cap of scores or logits; 0 = none, which is what null means. */
+export const capOf = (f: ConfigFields, key: string, otherwise: number): number =>
+  f.isNull(key) ? 0 : f.number(key, otherwise);
 
 const chunkedOf = ({ chunked }: Windows): string[] => (chunked.length > 0 ? ['chunked attention'] : []);
 const untrainedOf = (untrained: string[]) => (untrained.length > 0 ? { untrained } : {});
@@ -118,9 +130,12 @@ export interface Mixture {
 
 const EXPERTS = ['num_experts', 'num_local_experts', 'n_routed_experts', 'moe_num_experts'];
 
+/** Number of experts of a block, by whichever name the configuration has it. */
+export const expertsOf = (f: ConfigFields, otherwise?: number): number => f.count(EXPERTS, otherwise);
+
 /** Experts, how many a token visits, and in which layers, as fields of a shape. */
 export function mixtureOf(f: ConfigFields, layers: number, given: Mixture = {}): Partial<ModelShape> {
-  const experts = f.count(EXPERTS, given.experts);
+  const experts = expertsOf(f, given.experts);
   const expertsPerToken = f.count(['num_experts_per_tok', 'moe_k', 'moe_topk'], given.perToken);
   if (expertsPerToken > experts)
     f.refuse(

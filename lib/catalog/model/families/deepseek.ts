@@ -2,10 +2,12 @@ import type { ConfigFields } from '../config-fields';
 import { never } from '../config-window';
 import type { LatentAttention, ModelShape } from '../shape';
 import {
+  attentionBiasOf,
   biasedRouting,
   type Decoder,
   decoder,
   denseLayersOf,
+  expertsOf,
   type Family,
   groupsOf,
   mixtureOf,
@@ -14,6 +16,7 @@ import {
 
 /** Families with multi-head latent attention, most of them with routed and shared experts. */
 
+/** What a family takes where its config.json has no such key; without a value, `q_lora_rank` says that queries are projected directly. */
 interface LatentDefaults {
   qRank: number;
   kvRank: number;
@@ -25,8 +28,8 @@ interface LatentDefaults {
 const DEEPSEEK: LatentDefaults = { qRank: 1536, kvRank: 512, nope: 128, rope: 64, value: 128 };
 
 function latentOf(f: ConfigFields, d: LatentDefaults): LatentAttention {
-  const qRank = f.has('q_lora_rank') ? f.count('q_lora_rank', 0, 0) : 0;
-  f.ignore('q_lora_rank', 'qk_head_dim', 'head_dim', 'rope_interleave');
+  const qRank = f.count('q_lora_rank', f.isNull('q_lora_rank') ? 0 : d.qRank, 0);
+  f.ignore('qk_head_dim', 'head_dim', 'rope_interleave');
   return {
     ...(qRank > 0 && { qRank }),
     kvRank: f.count('kv_lora_rank', d.kvRank),
@@ -43,17 +46,16 @@ function latentDecoder(f: ConfigFields, modelType: string, d: Decoder = {}, late
     headSize: latentAttention.nopeHeadSize + latentAttention.ropeHeadSize,
     ...d,
   });
-  const { headSize: _size, ...rest } = m;
   const interleavedRope = f.flag('rope_interleave', true);
   return withTraits(
     {
-      ...rest,
+      ...m,
       headSize: latentAttention.nopeHeadSize + latentAttention.ropeHeadSize,
       kvHeads: m.attentionHeads,
       latentAttention,
     },
     { ...(interleavedRope && { interleavedRope }), outputBias: f.flag('attention_bias') },
-    { ...(f.flag('attention_bias') && { attentionBias: true }) },
+    attentionBiasOf(f),
   );
 }
 
@@ -68,7 +70,7 @@ export const deepseekV2: Family = (f, modelType) => {
   publishedKeys(f);
   f.only('scoring_func', 'softmax');
   f.only('mlp_bias', false);
-  const experts = f.count(['n_routed_experts', 'num_experts'], 64);
+  const experts = expertsOf(f, 64);
   const isGrouped = f.text('topk_method', 'greedy') === 'group_limited_greedy';
   const groups = groupsOf(f, experts);
   const mixture = mixtureOf(f, m.layers, {
@@ -87,7 +89,7 @@ const v3 =
   (f, modelType) => {
     const m = latentDecoder(f, modelType, d, latent);
     publishedKeys(f);
-    const experts = f.count(['n_routed_experts', 'num_experts', 'num_local_experts'], 256);
+    const experts = expertsOf(f, 256);
     const mixture = mixtureOf(f, m.layers, {
       experts,
       dense: denseLayersOf(f, m.layers, dense),
@@ -110,7 +112,8 @@ export const axk1: Family = (f, modelType) => {
 export const youtu: Family = (f, modelType) => latentDecoder(f, modelType, { tied: true });
 
 export const minicpm3: Family = (f, modelType) => {
-  const latent = { qRank: 768, kvRank: 256, nope: 64, rope: 32, value: 64 };
+  const value = Math.floor(f.count('hidden_size') / f.count('num_attention_heads'));
+  const latent = { qRank: 768, kvRank: 256, nope: 64, rope: 32, value };
   const m = latentDecoder(f, modelType, { tied: true, epsilon: 1e-5 }, latent);
   const mlpBias = f.flag('mlp_bias');
   const residualScale = f.number('scale_depth', 1.4) / Math.sqrt(m.layers);

@@ -1,6 +1,6 @@
 import type { ConfigFields } from '../config-fields';
 import { allBut, never } from '../config-window';
-import { type Decoder, decoder, type Family, withTraits } from './decoder';
+import { attentionBiasOf, capOf, type Decoder, decoder, type Family, withTraits } from './decoder';
 
 /** Gemma: weights of norms are offsets from one, embeddings are scaled by sqrt(hidden_size) and tied. */
 
@@ -17,15 +17,15 @@ function gemmaOf(f: ConfigFields, modelType: string, d: Decoder) {
   f.only('use_bidirectional_attention', false);
   // The first configurations wrote gelu and meant its approximation by tanh, as later ones say under hidden_activation.
   f.ignore('hidden_act');
-  return { ...m, embeddingScale: Math.sqrt(m.hiddenSize), ...(f.flag('attention_bias') && { attentionBias: true }) };
+  return { ...m, embeddingScale: Math.sqrt(m.hiddenSize), ...attentionBiasOf(f) };
 }
 
 export const gemma: Family = (f, modelType) => gemmaOf(f, modelType, { windowed: never });
 
 /** Scale of scores, and caps of scores and logits. */
 function caps(f: ConfigFields, attention: number, final: number) {
-  const attentionCap = f.number('attn_logit_softcapping', attention);
-  const finalCap = f.number('final_logit_softcapping', final);
+  const attentionCap = capOf(f, 'attn_logit_softcapping', attention);
+  const finalCap = capOf(f, 'final_logit_softcapping', final);
   const logitSoftcap = { ...(attentionCap && { attention: attentionCap }), ...(finalCap && { final: finalCap }) };
   return {
     traits: { attentionScale: f.number('query_pre_attn_scalar', 256) ** -0.5 },
@@ -33,12 +33,10 @@ function caps(f: ConfigFields, attention: number, final: number) {
   };
 }
 
-const capped = (f: ConfigFields, key: string, otherwise: number) => (f.has(key) ? 0 : otherwise);
-
 export const gemma2: Family = (f, modelType) => {
   const m = gemmaOf(f, modelType, { windowed: (layer) => layer % 2 === 0, window: 4096 });
   f.ignore('cache_implementation');
-  const { traits, fields } = caps(f, capped(f, 'attn_logit_softcapping', 50), capped(f, 'final_logit_softcapping', 30));
+  const { traits, fields } = caps(f, 50, 30);
   return withTraits(m, traits, { ...fields, normPlacement: 'sandwich' });
 };
 
@@ -56,6 +54,6 @@ export const gemma3: Family = (f, modelType) => {
 
 export const vaultGemma: Family = (f, modelType) => {
   const m = gemmaOf(f, modelType, { windowed: (layer) => layer % 2 === 0, window: 4096 });
-  const { traits, fields } = caps(f, capped(f, 'attn_logit_softcapping', 50), capped(f, 'final_logit_softcapping', 30));
+  const { traits, fields } = caps(f, 50, 30);
   return withTraits(m, traits, fields);
 };

@@ -1,7 +1,17 @@
 import type { ConfigFields } from '../config-fields';
 import { allBut, never } from '../config-window';
 import type { ModelShape, Routing } from '../shape';
-import { biasedRouting, type Decoder, decoder, denseLayersOf, type Family, mixtureOf, withTraits } from './decoder';
+import {
+  attentionBiasOf,
+  biasedRouting,
+  type Decoder,
+  decoder,
+  denseLayersOf,
+  expertsOf,
+  type Family,
+  mixtureOf,
+  withTraits,
+} from './decoder';
 
 /** GLM and other mixtures whose routing follows DeepSeek-V3, with grouped-query attention. */
 
@@ -26,7 +36,7 @@ interface Grouped extends Decoder {
 /** Grouped-query attention, norms of queries and keys, experts with a biased sigmoid router and shared ones. */
 function routed(f: ConfigFields, modelType: string, d: Grouped): ModelShape {
   const m = decoder(f, modelType, { windowed: never, ...d });
-  const experts = f.count(['num_experts', 'num_local_experts', 'n_routed_experts'], d.experts);
+  const experts = expertsOf(f, d.experts);
   const mixture = mixtureOf(f, m.layers, {
     experts,
     perToken: d.perToken,
@@ -36,7 +46,7 @@ function routed(f: ConfigFields, modelType: string, d: Grouped): ModelShape {
   });
   f.ignore('num_nextn_predict_layers', 'num_mtp_layers');
   const routedScaling = f.number(d.scaling ?? 'routed_scaling_factor', 1);
-  return withTraits({ ...m, ...mixture, ...(f.flag('attention_bias') && { attentionBias: true }) }, { routedScaling });
+  return withTraits({ ...m, ...mixture, ...attentionBiasOf(f) }, { routedScaling });
 }
 
 export const glm4Moe: Family = (f, modelType) => {
@@ -99,14 +109,14 @@ export const mellum: Family = (f, modelType) => {
   const m = decoder(f, modelType, { headSize: 128, windowed: never });
   f.ignore('num_nextn_predict_layers', 'mtp_layer_types', 'mtp_mlp_layer_types');
   const mixture = mixtureOf(f, m.layers, { routing: softmax(f), dense: denseLayersOf(f, m.layers, 0) });
-  return { ...m, ...mixture, qkNorm: true, ...(f.flag('attention_bias') && { attentionBias: true }) };
+  return { ...m, ...mixture, qkNorm: true, ...attentionBiasOf(f) };
 };
 
 /** Hunyuan: the shared expert of the mixture is as large as a dense block. */
 const hunyuanOf = (f: ConfigFields, modelType: string): ModelShape => {
   const m = decoder(f, modelType, { epsilon: 1e-5, windowed: never });
   f.ignore('use_qk_norm', 'use_cla', 'cla_share_factor', 'org_vocab_size', 'attention_head_dim');
-  return { ...m, qkNorm: true, ...(f.flag('attention_bias') && { attentionBias: true }) };
+  return { ...m, qkNorm: true, ...attentionBiasOf(f) };
 };
 
 export const hunyuan: Family = hunyuanOf;
@@ -127,9 +137,8 @@ export const ernie45Moe: Family = (f, modelType) => {
   f.only('use_bias', false);
   const m = ernie45(f, modelType);
   const first = f.count('moe_layer_start_index', 1, 0);
-  const last = f.has('moe_layer_end_index') ? f.number('moe_layer_end_index', -1) : -1;
+  const last = f.number('moe_layer_end_index', -1);
   const interval = f.count('moe_layer_interval', 1);
-  f.ignore('moe_layer_end_index');
   const end = last < 0 ? m.layers - 1 : last;
   const isMixture = (layer: number) => (layer + 1) % interval === 0 && layer >= first && layer <= end;
   const dense = [...Array(m.layers).keys()].filter((layer) => !isMixture(layer));

@@ -1,7 +1,7 @@
 import type { ConfigFields } from '../config-fields';
 import { allBut, never } from '../config-window';
 import type { ModelShape } from '../shape';
-import { type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
+import { attentionBiasOf, type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
 
 /** Families with layer norms, plain feed-forward blocks, parallel sublayers or learned positions. */
 
@@ -33,7 +33,7 @@ export const phimoe: Family = (f, modelType) => {
   const mixture = mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', experts: 16, perToken: 2 });
   f.ignore('original_max_position_embeddings');
   return withTraits(
-    { ...m, ...mixture, ...(f.flag('attention_bias') && { attentionBias: true }) },
+    { ...m, ...mixture, ...attentionBiasOf(f) },
     { ...(f.flag('lm_head_bias') && { headBias: true }), untrained: ['sparse mixer routing'] },
   );
 };
@@ -55,7 +55,7 @@ function cohereOf(f: ConfigFields, modelType: string, d: Decoder): ModelShape {
     interleavedRope: true,
     untrained: PARALLEL,
   };
-  return withTraits(m, traits, { ...(f.flag('attention_bias') && { attentionBias: true }) });
+  return withTraits(m, traits, attentionBiasOf(f));
 }
 
 export const cohere: Family = (f, modelType) => {

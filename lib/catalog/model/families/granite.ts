@@ -1,6 +1,6 @@
 import type { ConfigFields } from '../config-fields';
 import { always, never } from '../config-window';
-import { type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
+import { attentionBiasOf, type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
 
 /** Granite and its like: embeddings, scores, residuals and logits have a multiplier each. */
 function multiplied(f: ConfigFields, modelType: string, d: Decoder) {
@@ -13,7 +13,7 @@ function multiplied(f: ConfigFields, modelType: string, d: Decoder) {
       logitScale: 1 / f.number('logits_scaling', 1),
       ...(f.flag('mlp_bias') && { mlpBias: true }),
     },
-    { embeddingScale: f.number('embedding_multiplier', 1), ...(f.flag('attention_bias') && { attentionBias: true }) },
+    { embeddingScale: f.number('embedding_multiplier', 1), ...attentionBiasOf(f) },
   );
 }
 

@@ -1,18 +1,14 @@
 import type { ConfigFields } from '../config-fields';
 import { allBut, never } from '../config-window';
 import type { ModelShape } from '../shape';
-import { type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
+import { attentionBiasOf, capOf, type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
 
 /** Families that are Llama with other sizes, biases or activations. */
 
 const biased =
   (d: Decoder = {}): Family =>
   (f, modelType) =>
-    withTraits(
-      decoder(f, modelType, d),
-      { ...(f.flag('mlp_bias') && { mlpBias: true }) },
-      { ...(f.flag('attention_bias') && { attentionBias: true }) },
-    );
+    withTraits(decoder(f, modelType, d), { ...(f.flag('mlp_bias') && { mlpBias: true }) }, attentionBiasOf(f));
 
 export const llama = biased({ windowed: never });
 
@@ -107,7 +103,7 @@ export const jais2: Family = (f, modelType) =>
 
 export const nanochat: Family = (f, modelType) => {
   const m = decoder(f, modelType, { gated: false, activation: 'relu2', norm: 'constant', windowed: never });
-  const final = f.number('final_logit_softcapping', 15);
+  const final = capOf(f, 'final_logit_softcapping', 15);
   const fields = { qkNorm: true, attentionBias: f.flag('attention_bias'), ...(final && { logitSoftcap: { final } }) };
   return withTraits(m, { qkNorm: 'weightless' }, fields);
 };
@@ -122,8 +118,7 @@ const useWindow = (f: ConfigFields) => (f.flag('use_sliding_window') ? undefined
 /** `no_rope_layers` has 1 where a layer has rotary positions; without it every `no_rope_layer_interval`-th has none. */
 export function unrotatedOf(f: ConfigFields, layers: number, interval = 4): Pick<ModelShape, 'unrotatedLayers'> {
   const every = f.count('no_rope_layer_interval', interval);
-  const given = f.has('no_rope_layers') ? f.perLayer('no_rope_layers', layers) : undefined;
-  f.ignore('no_rope_layers');
+  const given = f.perLayer('no_rope_layers', layers);
   const rotates = (layer: number) => (given ? given[layer] === 1 : allBut(every)(layer));
   return { unrotatedLayers: [...Array(layers).keys()].filter((layer) => !rotates(layer)) };
 }
@@ -157,6 +152,6 @@ export const llama4: Family = (f, modelType) => {
       ...unrotatedOf(f, base.layers),
     },
     { qkNorm: 'weightless', interleavedRope: true, untrained },
-    { qkNorm: f.flag('use_qk_norm', true), ...(f.flag('attention_bias') && { attentionBias: true }) },
+    { qkNorm: f.flag('use_qk_norm', true), ...attentionBiasOf(f) },
   );
 };

@@ -1,15 +1,14 @@
 import type { ConfigFields } from '../config-fields';
 import { allBut, never } from '../config-window';
 import type { ModelShape } from '../shape';
-import { type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
+import { attentionBiasOf, type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
 
 /** OLMo: norms without weights in the first one, after each sublayer from the second on, with norms over all queries and keys. */
 
 function olmoOf(f: ConfigFields, modelType: string, d: Decoder): ModelShape {
   const m = decoder(f, modelType, { headSize: null, windowed: never, ...d });
   const clips = f.number('clip_qkv', 0) !== 0;
-  const bias = f.flag('attention_bias') ? { attentionBias: true } : {};
-  return withTraits(m, clips ? { untrained: ['clip_qkv'] } : {}, bias);
+  return withTraits(m, clips ? { untrained: ['clip_qkv'] } : {}, attentionBiasOf(f));
 }
 
 export const olmo: Family = (f, modelType) =>

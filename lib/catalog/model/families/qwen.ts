@@ -1,5 +1,5 @@
 import type { ConfigFields } from '../config-fields';
-import { decoder, type Family, mixtureOf, withTraits } from './decoder';
+import { attentionBiasOf, decoder, type Family, mixtureOf, withTraits } from './decoder';
 
 /** Qwen: windows in the layers from `max_window_layers` on, and only with `use_sliding_window`. */
 function windowed(f: ConfigFields): (layer: number) => boolean {
@@ -17,7 +17,7 @@ export const qwen2: Family = (f, modelType) =>
 
 export const qwen3: Family = (f, modelType) => {
   const m = decoder(f, modelType, { headSize: 128, windowed: windowed(f) });
-  return { ...m, qkNorm: true, ...(f.flag('attention_bias') && { attentionBias: true }) };
+  return { ...m, qkNorm: true, ...attentionBiasOf(f) };
 };
 
 /** Layers without experts: those of `mlp_only_layers`, and those between the `decoder_sparse_step`-th. */
@@ -50,5 +50,5 @@ export const qwen3Moe: Family = (f, modelType) => {
   const m = decoder(f, modelType, { windowed: windowed(f), kvHeads: 4 });
   const routing = { normalise: f.flag('norm_topk_prob') };
   const mixture = mixtureOf(f, m.layers, { experts: 128, perToken: 8, dense: denseLayers(f, m.layers), routing });
-  return { ...m, ...mixture, qkNorm: true, ...(f.flag('attention_bias') && { attentionBias: true }) };
+  return { ...m, ...mixture, qkNorm: true, ...attentionBiasOf(f) };
 };
