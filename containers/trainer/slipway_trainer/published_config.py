@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from slipway_trainer.architecture import Architecture
-from slipway_trainer.published_families import FAMILIES, family_config, family_issues
+from slipway_trainer.published_families import FAMILIES, family_config, family_issues, is_of_family
 from slipway_trainer.rope_scaling import published_rope_scaling
 
 #: Families that are Llama's blocks and nothing else; published_families.py has the others.
@@ -127,7 +127,7 @@ def longest_context(shape: Architecture, sequence_length: int) -> int:
 
 def published_config(shape: Architecture, sequence_length: int) -> dict[str, Any]:
     """config.json for the export."""
-    if shape.family.model_type in FAMILIES:
+    if is_of_family(shape):
         return family_config(shape, longest_context(shape, sequence_length))
     mixture = shape.experts > 0
     config: dict[str, Any] = {
@@ -160,7 +160,8 @@ def published_config(shape: Architecture, sequence_length: int) -> dict[str, Any
 
 def _is_published(shape: Architecture) -> bool:
     """Whether Llama, Mistral or Mixtral has these parts."""
-    window = shape.window is None or (shape.window.pattern == "all" and not shape.attention_bias and not shape.experts)
+    plain = shape.gated_mlp and not shape.attention_bias and not shape.experts
+    window = shape.window is None or (shape.window.pattern == "all" and plain)
     other = set(shape.parts()) - {"slidingWindow", "attentionBias"}
     return window and not other and not (shape.experts and shape.attention_bias)
 

@@ -50,7 +50,7 @@ def _qwen3_moe(shape: Architecture) -> dict[str, Any]:
     return _qwen3(shape) | {
         "num_experts": shape.experts,
         "num_experts_per_tok": shape.experts_per_token,
-        "moe_intermediate_size": shape.expert_ffn_hidden_size,
+        "moe_intermediate_size": shape.expert_inner_size,
         "norm_topk_prob": shape.normalises_routing,
         "decoder_sparse_step": 1,
         "mlp_only_layers": list(shape.dense_layers),
@@ -93,16 +93,30 @@ FAMILIES: Mapping[str, tuple[str, Callable[[Architecture], dict[str, Any]]]] = {
 }
 
 
-#: Parts that every model of a family has, in the words of Architecture.parts().
-_PARTS: Mapping[str, tuple[str, ...]] = {
-    "gemma": ("embeddingScale", "norm rms-offset", "activation gelu-tanh"),
-    "gemma2": ("embeddingScale", "norm rms-offset", "activation gelu-tanh", "normPlacement sandwich"),
-    "gemma3_text": ("embeddingScale", "norm rms-offset", "activation gelu-tanh", "normPlacement sandwich", "qkNorm"),
-    "olmo2": ("qkNorm", "normPlacement post"),
-    "qwen2": ("attentionBias",),
-    "qwen3": ("qkNorm",),
-    "qwen3_moe": ("qkNorm",),
+_GEMMA_PARTS = ("embeddingScale", "norm rms-offset", "activation gelu-tanh")
+_GEMMA_OPTIONAL = ("attentionBias", "slidingWindow", "logitSoftcap", "attentionScale")
+#: Parts that every model of a family has, and those that some have, in the words of _parts().
+_PARTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "gemma": (_GEMMA_PARTS, ("attentionBias",)),
+    "gemma2": ((*_GEMMA_PARTS, "normPlacement sandwich"), _GEMMA_OPTIONAL),
+    "gemma3_text": ((*_GEMMA_PARTS, "normPlacement sandwich", "qkNorm"), _GEMMA_OPTIONAL),
+    "olmo2": (("qkNorm", "normPlacement post"), ("attentionBias",)),
+    "qwen2": (("attentionBias",), ()),
+    "qwen3": (("qkNorm",), ("attentionBias",)),
+    "qwen3_moe": (("qkNorm", "experts"), ("attentionBias", "expertFfnHiddenSize", "denseLayers", "routing")),
 }
+
+
+def _parts(shape: Architecture) -> set[str]:
+    return {*shape.parts(), *(["experts"] if shape.experts else [])}
+
+
+def is_of_family(shape: Architecture) -> bool:
+    """Whether models of the shape's family, one of FAMILIES, have just these parts: its config.json then says all of the shape."""
+    if shape.family.model_type not in _PARTS:
+        return False
+    required, optional = _PARTS[shape.family.model_type]
+    return shape.gated_mlp and {*required} <= _parts(shape) <= {*required, *optional}
 
 
 def family_config(shape: Architecture, longest_context: int) -> dict[str, Any]:
@@ -123,8 +137,8 @@ def family_issues(config: Mapping[str, Any], shape: Architecture) -> list[str]:
     given |= _local_theta(config)
     names = [key for key in wanted if not _same(given.get(key), wanted[key]) and key in (*given, *_NAMED)]
     issues = [f"model: must have {key} {given.get(key)} as in config.json of the weights, got {wanted[key]}" for key in names]
-    kind, parts = config["model_type"], shape.parts()
-    issues += [f"model: must have {part} as all models of model_type {kind} do" for part in _PARTS[kind] if part not in parts]
+    kind, parts = config["model_type"], _parts(shape)
+    issues += [f"model: must have {part} as all models of model_type {kind} do" for part in _PARTS[kind][0] if part not in parts]
     return issues + ([f"model.weights: must be a model that the built-in trainer computes, got {beyond} in config.json"] if beyond else [])
 
 
