@@ -226,6 +226,12 @@ def test_fails_when_the_run_file_contradicts_config_json(tmp_path: Path, changes
         load(model_of({}), tmp_path)
 
 
+def test_fails_when_a_large_vocabulary_differs_by_one_word(tmp_path: Path) -> None:
+    shape = resolve_settings(trainer_job(model={"qkNorm": True, "vocabularySize": 256_000}), [], {}).architecture
+    (tmp_path / "config.json").write_text(json.dumps(published_config(shape, 64) | {"vocab_size": 256_001}))
+    assert config_issues(tmp_path, shape, 64) == ["model: must have vocab_size 256001 as in config.json of the weights, got 256000"]
+
+
 def test_a_window_that_holds_the_whole_sequence_is_no_contradiction(tmp_path: Path) -> None:
     publish(model_of({}), tmp_path)
     rewrite_config(tmp_path, model_type="mistral", sliding_window=64)

@@ -1,5 +1,6 @@
 """config.json of families that have more than Llama's parts: what an export says and what an import must agree with. No PyTorch here."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,9 +18,24 @@ _DEFAULTS: Mapping[str, Any] = {
     "use_sliding_window": False,
 }
 _GEMMA_DEFAULTS: Mapping[str, Any] = {"tie_word_embeddings": True, "hidden_activation": "gelu_pytorch_tanh", "head_dim": 256}
+_TOLERANCE = 1e-6
 
 
-def _common(shape: Architecture) -> dict[str, Any]:
+def same(given: Any, wanted: Any) -> bool:
+    """Whether two values of a config.json are equal. Sizes are exact; a fraction may have been rounded on its way."""
+    numbers = all(isinstance(value, (int, float)) for value in (given, wanted))
+    if numbers and any(isinstance(value, float) for value in (given, wanted)):
+        return math.isclose(given, wanted, rel_tol=_TOLERANCE)
+    return given == wanted
+
+
+def stated(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the keys that say nothing."""
+    return {key: value for key, value in config.items() if value is not None}
+
+
+def common(shape: Architecture) -> dict[str, Any]:
+    """What every config.json says of a shape."""
     return {
         "hidden_size": shape.hidden_size,
         "intermediate_size": shape.ffn_hidden_size,
@@ -35,7 +51,7 @@ def _common(shape: Architecture) -> dict[str, Any]:
 
 
 def _silu(shape: Architecture) -> dict[str, Any]:
-    return _common(shape) | {"hidden_act": "silu"}
+    return common(shape) | {"hidden_act": "silu"}
 
 
 def _qwen2(shape: Architecture) -> dict[str, Any]:
@@ -62,7 +78,7 @@ def _olmo2(shape: Architecture) -> dict[str, Any]:
 
 
 def _gemma(shape: Architecture) -> dict[str, Any]:
-    return _common(shape) | {"head_dim": shape.head_size, "hidden_activation": "gelu_pytorch_tanh", "attention_bias": shape.attention_bias}
+    return common(shape) | {"head_dim": shape.head_size, "hidden_activation": "gelu_pytorch_tanh", "attention_bias": shape.attention_bias}
 
 
 def _gemma_windows(shape: Architecture) -> dict[str, Any]:
@@ -123,7 +139,7 @@ def family_config(shape: Architecture, longest_context: int) -> dict[str, Any]:
     """config.json of a shape of one of FAMILIES."""
     architecture, describe = FAMILIES[shape.family.model_type]
     found = describe(shape) | {"max_position_embeddings": longest_context}
-    return {"model_type": shape.family.model_type, "architectures": [architecture]} | {k: v for k, v in found.items() if v is not None}
+    return {"model_type": shape.family.model_type, "architectures": [architecture]} | stated(found)
 
 
 def family_issues(config: Mapping[str, Any], shape: Architecture) -> list[str]:
@@ -135,7 +151,7 @@ def family_issues(config: Mapping[str, Any], shape: Architecture) -> list[str]:
     given = {**defaults, **{key: value for key, value in config.items() if value is not None}}
     given |= {"rope_theta": theta, "rope_scaling": scaling.published() if scaling is not None else None}
     given |= _local_theta(config)
-    names = [key for key in wanted if not _same(given.get(key), wanted[key]) and key in (*given, *_NAMED)]
+    names = [key for key in wanted if not same(given.get(key), wanted[key]) and key in (*given, *_NAMED)]
     issues = [f"model: must have {key} {given.get(key)} as in config.json of the weights, got {wanted[key]}" for key in names]
     kind, parts = config["model_type"], _parts(shape)
     issues += [f"model: must have {part} as all models of model_type {kind} do" for part in _PARTS[kind][0] if part not in parts]
@@ -156,9 +172,3 @@ def _local_theta(config: Mapping[str, Any]) -> dict[str, Any]:
     """Theta of layers with a window, which newer files have among `rope_parameters`."""
     local = (config.get("rope_parameters") or {}).get("sliding_attention")
     return {"rope_local_base_freq": local["rope_theta"]} if local else {}
-
-
-def _same(given: Any, wanted: Any) -> bool:
-    if isinstance(given, bool) or isinstance(wanted, bool) or not (isinstance(given, (int, float)) and isinstance(wanted, (int, float))):
-        return given == wanted
-    return abs(given - wanted) <= 1e-5 * max(abs(given), abs(wanted))
