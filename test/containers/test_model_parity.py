@@ -128,6 +128,15 @@ def test_logits_gradients_and_export_equal_those_of_transformers(tmp_path: Path,
         torch.testing.assert_close(again(tokens).logits, expected, atol=1e-4, rtol=0)
 
 
+def test_the_scale_of_embeddings_is_rounded_to_their_precision_as_that_of_transformers() -> None:
+    ours = ours_of("gemma2").to(torch.bfloat16)
+    seen = []
+    ours.blocks["0"].register_forward_pre_hook(lambda _block, arguments: seen.append(arguments[0]))
+    ours(TOKENS)
+    expected = ours.embed(TOKENS) * torch.tensor(ours.shape.embedding_scale, dtype=torch.bfloat16)
+    assert torch.equal(seen[0], expected)
+
+
 @pytest.mark.parametrize("name", ["qwen2", "qwen3_moe", "olmo2", "gemma2", "gemma3", "mistral, window"])
 def test_twenty_steps_give_the_losses_of_transformers(tmp_path: Path, name: str) -> None:
     ours, theirs = pair(name, tmp_path)

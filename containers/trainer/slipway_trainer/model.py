@@ -62,7 +62,8 @@ class Transformer(nn.Module):
         """
         x_BLD = self.embed(tokens_BL)
         if self.shape.embedding_scale != 1.0:
-            x_BLD = x_BLD * torch.tensor(self.shape.embedding_scale, dtype=x_BLD.dtype, device=x_BLD.device)
+            # Rounded to the precision of the states, as Gemma's models do; filled on the device, so that the host does not wait for a copy.
+            x_BLD = x_BLD * x_BLD.new_full((), self.shape.embedding_scale)
         tables = self._tables(self._positions(tokens_BL))
         blocks = list(self.blocks.values())
         if self.recompute_layers > 1:
