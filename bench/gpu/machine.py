@@ -1,6 +1,5 @@
 """What this machine has that cases of the GPU suite need."""
 
-import shutil
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -16,29 +15,26 @@ class Machine:
     capability: tuple[int, int]
     torch: str
     nccl: str
-    has_nvidia_smi: bool
     packages: frozenset[str]
 
 
 #: Packages beside PyTorch that make a case possible.
-ASKED_FOR = ("transformers", "torchtitan", "triton")
+ASKED_FOR = ("torchtitan", "triton")
 
 
 def this_machine() -> Machine:
     """Reads what is here. Without PyTorch there is nothing."""
     packages = frozenset(name for name in ASKED_FOR if find_spec(name) is not None)
-    smi = shutil.which("nvidia-smi") is not None
     if find_spec("torch") is None:
-        return Machine("", 0.0, (0, 0), "", "", smi, packages)
+        return Machine("", 0.0, (0, 0), "", "", packages)
     import torch
 
     if not torch.cuda.is_available():
-        return Machine("", 0.0, (0, 0), torch.__version__, "", smi, packages)
+        return Machine("", 0.0, (0, 0), torch.__version__, "", packages)
     properties = torch.cuda.get_device_properties(0)
     nccl = ".".join(str(part) for part in torch.cuda.nccl.version())
-    return Machine(
-        properties.name, properties.total_memory / GIB, (properties.major, properties.minor), torch.__version__, nccl, smi, packages
-    )
+    capability = (properties.major, properties.minor)
+    return Machine(properties.name, properties.total_memory / GIB, capability, torch.__version__, nccl, packages)
 
 
 def lacks_gpu(machine: Machine, gib: float = 0.0, capability: tuple[int, int] = (0, 0)) -> str:

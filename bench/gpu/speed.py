@@ -8,7 +8,7 @@ from typing import Any
 
 from case import Case, Found
 from machine import Machine, lacks_gpu, lacks_package
-from measurement import CONTAINERS, SHAPES, job, measure, write_tokens
+from measurement import OURS, PEER_LOOPS, SHAPES, job, measure, write_tokens
 
 from slipway_trainer.progress import flops_per_token
 from slipway_trainer.settings import resolve_settings
@@ -35,9 +35,6 @@ def _measured(folder: Path, command: list[str], precision: str, compiled: bool, 
     return measure(command, job(_options(), precision, compiled) | changes, tokens, folder)
 
 
-OURS = ["-m", "slipway_trainer"]
-
-
 def bf16(_machine: Machine, folder: Path) -> Found:
     found = _measured(folder, OURS, "bf16", True)
     mfu = found["mfu"]
@@ -58,7 +55,7 @@ def float8(machine: Machine, folder: Path) -> Found:
     text = f"{ours:,.0f} tokens/s (11,000 of the whole model: {least:,.0f})"
     if "torchtitan" not in machine.packages:
         return Found(text + "; torchtitan is not installed", ours >= least)
-    peer = _measured(folder, [f"{Path(CONTAINERS[0]).parents[1]}/bench/trainer/torchtitan_loop.py"], "bf16", True)["tokens"]
+    peer = _measured(folder, PEER_LOOPS["torchtitan"], "bf16", True)["tokens"]
     return Found(f"{text}; torchtitan's model in bf16 {peer:,.0f}", ours >= max(least, peer))
 
 
@@ -76,8 +73,8 @@ def idle_share(trace: dict[str, Any]) -> float:
 
 
 def idle(_machine: Machine, folder: Path) -> Found:
-    heartbeat = {"heartbeatUri": f"{folder}/run/heartbeat.json", "arguments": ["--profile", "--profile-after-steps", "15"]}
-    _measured(folder, [*OURS, "--profile", "--profile-after-steps", "15"], "bf16", True, **heartbeat)
+    profiled = [*OURS, "--profile", "--profile-after-steps", "15"]
+    _measured(folder, profiled, "bf16", True, heartbeatUri=f"{folder}/run/heartbeat.json")
     (path,) = folder.rglob("rank-0-step-*.json.gz")
     share = idle_share(json.loads(gzip.decompress(path.read_bytes())))
     return Found(f"{100 * share:.2f} % of three steps", share <= MOST_IDLE)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from case import Case, Found
 from machine import Machine, lacks_gpu
-from measurement import COMMON, measure_losses, write_tokens
+from measurement import COMMON, OURS, measure_losses, write_tokens
 
 
 def skipped_update(_machine: Machine, _folder: Path) -> Found:
@@ -66,7 +66,7 @@ def _losses(folder: Path, name: str, arguments: list[str], checkpoints: Path | N
         "checkpoints": places if checkpoints else {"mode": "none"},
     }
     (folder / name).mkdir()
-    return measure_losses(["-m", "slipway_trainer", *arguments], content, tokens, folder / name)
+    return measure_losses([*OURS, *arguments], content, tokens, folder / name)
 
 
 def resume(_machine: Machine, folder: Path) -> Found:

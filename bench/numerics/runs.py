@@ -1,5 +1,6 @@
 """Checks of whole runs: 20 steps in every layout beside a plain loop around transformers' model, and their continuation in others."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,17 @@ def job_of(changes: dict[str, Any], model: dict[str, Any], **more: Any) -> dict[
     return trainer_job(**(changes | {"training": training, "arguments": arguments, "model": BASE | model} | more))
 
 
+def reference_name(job: dict[str, Any], model: dict[str, Any]) -> str:
+    """Jobs with the same model and the same batches have one reference."""
+    return f"transformers {job['training']['globalBatchSize']} {sorted(model.items())}"
+
+
+def _saving(folder: Path) -> dict[str, Any]:
+    """What a job needs to write checkpoints to a folder, or to continue from one there."""
+    checkpoints = {"mode": "direct", "uri": str(folder), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    return {"checkpoints": checkpoints, "arguments": ["--save-every-steps", str(SAVED_AT)]}
+
+
 class Runs:
     """All runs of one folder: they share tokens and references."""
 
@@ -68,12 +80,13 @@ class Runs:
         self._references: dict[str, list[tuple[float, float]]] = {}
         self._models: dict[str, Any] = {}
 
-    def reference(self, job: dict[str, Any], name: str) -> list[tuple[float, float]]:
-        """Loss and norm of transformers' model over a job's steps, from the same first values."""
+    def reference(self, job: dict[str, Any], model: dict[str, Any]) -> list[tuple[float, float]]:
+        """Loss and norm of transformers' model over a job's steps, from the same first values. `model`: what the job's has beyond BASE."""
+        name = reference_name(job, model)
         if name not in self._references:
             publish_first_values(self._folder / name, job)
-            model = self._models[name] = their_model(self._folder / name).train()
-            self._references[name] = plain_history(model, lambda tokens: model(tokens).logits, self._shards, job)
+            theirs = self._models[name] = their_model(self._folder / name).train()
+            self._references[name] = plain_history(theirs, lambda tokens: theirs(tokens).logits, self._shards, job)
         return self._references[name]
 
     def measured(self, name: str, ranks: int, job: dict[str, Any]) -> list[tuple[float, float]]:
@@ -87,22 +100,23 @@ class Runs:
         """20 steps in each layout beside 20 steps of transformers' model."""
         for name, ranks, changes in table:
             job = job_of(changes, model)
-            expected = self.reference(job, f"transformers {job['training']['globalBatchSize']} {sorted(model.items())}")
+            expected = self.reference(job, model)
             yield Row(f"{STEPS} steps", name, differences(self.measured(name, ranks, job), expected))
 
     def continued(self, table: list[tuple[str, int, dict[str, Any]]], names: tuple[str, ...], model: dict[str, Any]) -> Iterator[Row]:
         """A run of the first layout, saved after 10 steps, and the other 10 in each of the layouts."""
         layouts = {name: (ranks, changes) for name, ranks, changes in table}
         first = names[0]
-        reference = job_of({}, model)
-        expected = self.reference(reference, f"transformers {reference['training']['globalBatchSize']} {sorted(model.items())}")
+        expected = self.reference(job_of({}, model), model)
+        saved = self._folder / f"checkpoints {first}"
+        ranks, changes = layouts[first]
+        self.measured(f"{first}, saved", ranks, job_of(changes, model, **_saving(saved)))
+        (saved / f"step-{STEPS}/COMMITTED.json").unlink()
         for name in names:
-            uri = str(self._folder / f"checkpoints {first} {name}")
-            checkpoints = {"mode": "direct", "uri": uri, "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
-            common = {"checkpoints": checkpoints, "arguments": ["--save-every-steps", str(SAVED_AT)]}
-            self.measured(f"{first} for {name}", layouts[first][0], job_of(layouts[first][1], model, **common))
-            Path(uri, f"step-{STEPS}/COMMITTED.json").unlink()
-            found = self.measured(f"{first} to {name}", layouts[name][0], job_of(layouts[name][1], model, **common))
+            checkpoints = self._folder / f"checkpoints {first} {name}"
+            shutil.copytree(saved, checkpoints)
+            ranks, changes = layouts[name]
+            found = self.measured(f"{first} to {name}", ranks, job_of(changes, model, **_saving(checkpoints)))
             if len(found) != STEPS - SAVED_AT:
                 raise RuntimeError(f"{name}: must continue after step {SAVED_AT}, got {len(found)} steps")
             yield Row("Resume", f"{first}, then {name}", differences(found, expected[SAVED_AT:]))
@@ -113,12 +127,12 @@ class Runs:
         for name in names:
             ranks, changes = layouts[name]
             job = job_of(changes, model, arguments=["--export-weights"])
-            reference = f"transformers {job['training']['globalBatchSize']} {sorted(model.items())}"
-            self.reference(job, reference)
+            self.reference(job, model)
             self.measured(f"{name} exported", ranks, job)
             tokens = random_tokens(32)
             with torch.no_grad():
-                off = their_model(self._folder / f"{name} exported/model")(tokens).logits - self._models[reference](tokens).logits
+                theirs = self._models[reference_name(job, model)]
+                off = their_model(self._folder / f"{name} exported/model")(tokens).logits - theirs(tokens).logits
             yield Row("Export after 20 steps", name, {"logits": Figure(off.abs().max().item(), LOGITS)})
 
 

@@ -16,6 +16,9 @@ ROOT = Path(__file__).resolve().parents[2]
 CONTAINERS = [str(ROOT / "containers" / name) for name in ("trainer", "driver")]
 #: Each has a `<name>_loop.py` here.
 PEERS = ("transformers", "torchtitan")
+#: What a row's process runs: the trainer, and each peer's loop.
+OURS = ["-m", "slipway_trainer"]
+PEER_LOOPS = {name: [str(Path(__file__).parent / f"{name}_loop.py")] for name in PEERS}
 COMMON = {"gatedMlp": True, "tiedEmbeddings": False}
 LAYER_OF_8B = COMMON | {"hiddenSize": 4096, "attentionHeads": 32, "kvHeads": 8, "ffnHiddenSize": 14336, "vocabularySize": 128256}
 #: The published shapes; 8b-layers has the layers of an 8B model, as many as one device holds with its optimizer, 8b-8-layers half of them.
@@ -57,14 +60,12 @@ def job(options: argparse.Namespace, precision: str, compiled: bool) -> dict[str
 
 def rows(cuda: bool, float8: bool) -> list[tuple[str, list[str], str, bool]]:
     """(name, module and its arguments, precision, compiled). Compilation only where it is worth its minutes."""
-    ours = ["-m", "slipway_trainer"]
-    peers = {name: [str(Path(__file__).parent / f"{name}_loop.py")] for name in PEERS}
     if not cuda:
-        return [("slipway", ours, "fp32", False), *((name, loop, "fp32", False) for name, loop in peers.items())]
-    found = [("slipway, bf16", ours, "bf16", True)]
-    for name, loop in peers.items():
+        return [("slipway", OURS, "fp32", False), *((name, loop, "fp32", False) for name, loop in PEER_LOOPS.items())]
+    found = [("slipway, bf16", OURS, "bf16", True)]
+    for name, loop in PEER_LOOPS.items():
         found += [(f"{name}, bf16", loop, "bf16", False), (f"{name}, bf16, compiled", loop, "bf16", True)]
-    return found + ([("slipway, float8", ours, "fp8", True)] if float8 else [])
+    return found + ([("slipway, float8", OURS, "fp8", True)] if float8 else [])
 
 
 def missing(name: str) -> bool:

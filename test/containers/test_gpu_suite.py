@@ -64,7 +64,7 @@ def test_a_case_that_raises_fails_alone(tmp_path: Path) -> None:
 def test_needs_name_what_a_machine_lacks() -> None:
     from machine import Machine, lacks_gpu, lacks_package
 
-    a10 = Machine("NVIDIA A10G", 22.0, (8, 6), "2.13.0", "2.27.7", True, frozenset())
+    a10 = Machine("NVIDIA A10G", 22.0, (8, 6), "2.13.0", "2.27.7", frozenset())
     assert lacks_gpu(a10) == ""
     assert lacks_gpu(a10, 70) == "needs 70 GiB of GPU memory, NVIDIA A10G has 22"
     assert lacks_gpu(a10, 0, (8, 9)) == "needs compute capability 8.9, NVIDIA A10G has 8.6"

@@ -21,10 +21,12 @@ pytestmark = pytest.mark.torch
 from transformers import AutoModelForCausalLM  # noqa: E402
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING  # noqa: E402
 
+from slipway_trainer.attention import window_mask  # noqa: E402
 from slipway_trainer.exits import Settings  # noqa: E402
 from slipway_trainer.initialise import initialise  # noqa: E402
 from slipway_trainer.model import Transformer  # noqa: E402
 from slipway_trainer.published_config import write_config  # noqa: E402
+from slipway_trainer.recompute import apply_recompute  # noqa: E402
 from slipway_trainer.settings import resolve_settings  # noqa: E402
 from slipway_trainer.weights import PublishedWeights, load_weights, published_name  # noqa: E402
 
@@ -126,6 +128,30 @@ def test_logits_gradients_and_export_equal_those_of_transformers(tmp_path: Path,
     again = AutoModelForCausalLM.from_pretrained(tmp_path / "ours", dtype=torch.float32, attn_implementation="eager").eval()
     with torch.no_grad():
         torch.testing.assert_close(again(tokens).logits, expected, atol=1e-4, rtol=0)
+
+
+def test_the_scale_of_embeddings_is_rounded_to_their_precision_as_that_of_transformers() -> None:
+    ours = ours_of("gemma2").to(torch.bfloat16)
+    seen = []
+    ours.blocks["0"].register_forward_pre_hook(lambda _block, arguments: seen.append(arguments[0]))
+    ours(TOKENS)
+    expected = ours.embed(TOKENS) * torch.tensor(ours.shape.embedding_scale, dtype=torch.bfloat16)
+    assert torch.equal(seen[0], expected)
+
+
+def test_masks_are_made_once_for_all_layers_and_their_recomputation(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def counted(length: int, window: int, device: torch.device) -> torch.Tensor:
+        made.append(window)
+        return window_mask(length, window, device)
+
+    monkeypatch.setattr("slipway_trainer.model.window_mask", counted)
+    ours = ours_of("gemma2")
+    for block in ours.blocks.values():
+        apply_recompute(block, "full")
+    ours(TOKENS[:, :-1]).sum().backward()
+    assert sorted(made) == [16, LENGTH]
 
 
 @pytest.mark.parametrize("name", ["qwen2", "qwen3_moe", "olmo2", "gemma2", "gemma3", "mistral, window"])

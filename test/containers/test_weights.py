@@ -16,7 +16,7 @@ from slipway_trainer.exits import DataFailed, Settings  # noqa: E402
 from slipway_trainer.initialise import initialise  # noqa: E402
 from slipway_trainer.lora import LoraLinear, apply_lora, merged  # noqa: E402
 from slipway_trainer.model import Transformer  # noqa: E402
-from slipway_trainer.published_config import config_issues  # noqa: E402
+from slipway_trainer.published_config import config_issues, published_config  # noqa: E402
 from slipway_trainer.safetensors import SafetensorsFile, write_file  # noqa: E402
 from slipway_trainer.settings import Lora, resolve_settings  # noqa: E402
 from slipway_trainer.weights import PublishedWeights, load_weights, published_name  # noqa: E402
@@ -33,7 +33,9 @@ SHAPES = {
     "tied": {"tiedEmbeddings": True},
     "mistral, wide heads": {"headSize": 16, "kvHeads": 1},
     "mixtral": {"experts": 4, "expertsPerToken": 2},
+    "qwen3_moe, experts as large as the block": {"qkNorm": True, "experts": 4, "expertsPerToken": 2},
 }
+WINDOW = {"size": 16}
 LORA = {"rank": 4, "alpha": 8.0, "targets": ["q_proj", "v_proj"]}
 
 
@@ -224,6 +226,12 @@ def test_fails_when_the_run_file_contradicts_config_json(tmp_path: Path, changes
         load(model_of({}), tmp_path)
 
 
+def test_fails_when_a_large_vocabulary_differs_by_one_word(tmp_path: Path) -> None:
+    shape = resolve_settings(trainer_job(model={"qkNorm": True, "vocabularySize": 256_000}), [], {}).architecture
+    (tmp_path / "config.json").write_text(json.dumps(published_config(shape, 64) | {"vocab_size": 256_001}))
+    assert config_issues(tmp_path, shape, 64) == ["model: must have vocab_size 256001 as in config.json of the weights, got 256000"]
+
+
 def test_a_window_that_holds_the_whole_sequence_is_no_contradiction(tmp_path: Path) -> None:
     publish(model_of({}), tmp_path)
     rewrite_config(tmp_path, model_type="mistral", sliding_window=64)
@@ -267,6 +275,24 @@ def test_transformers_refuses_the_export_of_a_model_that_it_does_not_have(tmp_pa
     with pytest.raises(ValueError, match="slipway-plain-mlp"):
         transformers.AutoModelForCausalLM.from_pretrained(tmp_path)
     load(model_of({"gatedMlp": False}), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"qkNorm": True, "slidingWindow": WINDOW},
+        {"qkNorm": True, "gatedMlp": False},
+        {"qkNorm": True, "logitSoftcap": {"final": 30.0}},
+        {"gatedMlp": False, "slidingWindow": WINDOW},
+        {"family": {"modelType": "qwen3"}, "qkNorm": True, "experts": 4, "expertsPerToken": 2},
+        {"family": {"modelType": "gemma"}, "attentionBias": True, "slidingWindow": WINDOW},
+    ],
+)
+def test_the_export_of_a_shape_that_no_family_has_is_labelled_as_none(changes: dict) -> None:
+    shape = resolve_settings(trainer_job(model=changes), [], {}).architecture
+    config = published_config(shape, 64)
+    assert config["model_type"] == "slipway"
+    assert "architectures" not in config
 
 
 def test_configurations_that_transformers_writes_are_read_as_it_computes_them(tmp_path: Path) -> None:

@@ -6,32 +6,18 @@ API_GetRepositoryEndpoint.html (2026-11-20).
 
 from __future__ import annotations
 
-import json
 import re
-import urllib.request
-from datetime import datetime, timezone
-from typing import Dict, Mapping
+from typing import Any, Dict, Mapping
 from urllib.parse import urlsplit
 
+from slipway_driver.aws_call import AwsRequest, call_aws
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
-from slipway_s3.credentials import load_credentials
-from slipway_s3.endpoint import domain_of
-from slipway_s3.sigv4 import EMPTY_SHA256, canonical_query, signed_headers
 
 _ARN = re.compile(r"^arn:([^:]+):codeartifact:([^:]+):(\d+):repository/([^/]+)/([^/]+)$")
 
 
-def _call(method: str, path: str, query: Mapping[str, str], region: str, environ: Mapping[str, str]) -> Dict[str, str]:
-    own = environ.get("AWS_ENDPOINT_URL_CODEARTIFACT") or environ.get("AWS_ENDPOINT_URL")
-    base = own or "https://codeartifact.%s.%s" % (region, domain_of(region))
-    search = canonical_query(query)
-    headers = signed_headers(
-        method, urlsplit(base).netloc, path, search, {}, EMPTY_SHA256, load_credentials(environ), region,
-        datetime.now(timezone.utc), "codeartifact",
-    )  # fmt: skip
-    request = urllib.request.Request(base + path + "?" + search, method=method, headers=headers)
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return json.loads(answer.read())
+def _call(method: str, path: str, query: Mapping[str, str], region: str, environ: Mapping[str, str]) -> Dict[str, Any]:
+    return call_aws(AwsRequest("codeartifact", "CODEARTIFACT", method, path, query), region, environ)
 
 
 def index_url(repository_arn: str, environ: Mapping[str, str]) -> str:

@@ -6,20 +6,15 @@ https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import urllib.error
-import urllib.request
-from datetime import datetime, timezone
 from typing import Any, Callable, Dict, Mapping, NamedTuple
-from urllib.parse import urlsplit
 
+from slipway_driver.aws_call import AwsRequest, call_aws
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
 from slipway_driver.hidden import SHORTEST_SECRET
-from slipway_s3.credentials import load_credentials
-from slipway_s3.endpoint import domain_of, region_of
-from slipway_s3.sigv4 import signed_headers
+from slipway_s3.endpoint import region_of
 
 _PARAMETER_ARN = re.compile(r"^arn:[^:]+:ssm:([^:]+):\d{12}:parameter/.+$")
 _SECRET_ARN = re.compile(r"^arn:[^:]+:secretsmanager:([^:]+):\d{12}:secret:.+$")
@@ -28,26 +23,18 @@ _SECRET_ARN = re.compile(r"^arn:[^:]+:secretsmanager:([^:]+):\d{12}:secret:.+$")
 class _Service(NamedTuple):
     name: str
     operation: str
-    #: Name of the variable with an endpoint of one's own.
+    #: Its name in AWS_ENDPOINT_URL_<name>.
     endpoint: str
 
 
-_SECRETS_MANAGER = _Service("secretsmanager", "secretsmanager.GetSecretValue", "AWS_ENDPOINT_URL_SECRETS_MANAGER")
-_PARAMETERS = _Service("ssm", "AmazonSSM.GetParameter", "AWS_ENDPOINT_URL_SSM")
+_SECRETS_MANAGER = _Service("secretsmanager", "secretsmanager.GetSecretValue", "SECRETS_MANAGER")
+_PARAMETERS = _Service("ssm", "AmazonSSM.GetParameter", "SSM")
 
 
 def _call(service: _Service, body: Mapping[str, Any], region: str, environ: Mapping[str, str]) -> Dict[str, Any]:
-    own = environ.get(service.endpoint) or environ.get("AWS_ENDPOINT_URL")
-    base = own or "https://%s.%s.%s" % (service.name, region, domain_of(region))
-    payload = json.dumps(body).encode()
     headers = {"content-type": "application/x-amz-json-1.1", "x-amz-target": service.operation}
-    signed = signed_headers(
-        "POST", urlsplit(base).netloc, "/", "", headers, hashlib.sha256(payload).hexdigest(), load_credentials(environ), region,
-        datetime.now(timezone.utc), service.name,
-    )  # fmt: skip
-    request = urllib.request.Request(base + "/", data=payload, headers=signed, method="POST")
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return json.loads(answer.read())
+    request = AwsRequest(service.name, service.endpoint, "POST", "/", headers=headers, body=json.dumps(body).encode())
+    return call_aws(request, region, environ)
 
 
 def _read_one(reference: str, environ: Mapping[str, str]) -> str:

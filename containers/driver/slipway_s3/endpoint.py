@@ -1,4 +1,4 @@
-"""Where S3 answers: the endpoint variables of the AWS SDKs first, then the region's own name."""
+"""Where a service answers: the endpoint variables of the AWS SDKs first, then the region's own name."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def region_of(environ: Mapping[str, str]) -> str:
     return environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or "us-east-1"
 
 
-def own_endpoint(environ: Mapping[str, str]) -> Optional[str]:
-    """The address that is to be used instead of the region's; None without one."""
-    return environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL") or None
+def own_endpoint(environ: Mapping[str, str], service: str = "S3") -> Optional[str]:
+    """The address that is to be used instead of the region's; None without one. `service`: as the SDKs' variables end."""
+    return environ.get("AWS_ENDPOINT_URL_" + service) or environ.get("AWS_ENDPOINT_URL") or None
 
 
 def endpoint_of(bucket: str, region: str, environ: Mapping[str, str]) -> Endpoint:

@@ -80,6 +80,10 @@ class Architecture:
         return self.experts > 0 and layer not in self.dense_layers
 
     @property
+    def expert_inner_size(self) -> int:
+        return self.expert_ffn_hidden_size or self.ffn_hidden_size
+
+    @property
     def has_output_bias(self) -> bool:
         return self.attention_bias if self.family.output_bias is None else self.family.output_bias
 

@@ -16,10 +16,9 @@ from slipway_trainer.rope import rotate
 class Attention(nn.Module):
     """One layer's attention."""
 
-    def __init__(self, shape: Architecture, context: ContextParallel | None, layer: int = 0) -> None:
+    def __init__(self, shape: Architecture, context: ContextParallel | None) -> None:
         super().__init__()
         self.head_size, self.context = shape.head_size, context
-        self.window = shape.window.size if shape.window is not None and shape.has_window(layer) else None
         self.scale, self.softcap = shape.family.attention_scale, shape.attention_softcap
         queries, keys = shape.attention_heads * shape.head_size, shape.kv_heads * shape.head_size
         bias = shape.attention_bias
@@ -38,25 +37,30 @@ class Attention(nn.Module):
         x_BLHE = x_BLX.unflatten(-1, (-1, self.head_size))
         return (x_BLHE if norm is None or self.norms_whole else norm(x_BLHE)).transpose(1, 2)
 
-    def forward(self, x_BLD: Tensor, cos_LE: Tensor, sin_LE: Tensor) -> Tensor:
+    def forward(self, x_BLD: Tensor, cos_LE: Tensor, sin_LE: Tensor, *, mask_LL: Tensor | None = None) -> Tensor:
+        """`mask_LL`: which keys a query sees; None = itself and all before it. Capped scores need one."""
         q_BHLE = rotate(self._heads(self.q_proj(x_BLD), self.q_norm), cos_LE, sin_LE)
         k_BKLE = rotate(self._heads(self.k_proj(x_BLD), self.k_norm), cos_LE, sin_LE)
         v_BKLE = self._heads(self.v_proj(x_BLD))
         if self.context is not None:
             mixed_BHLE = self.context.attention(q_BHLE, k_BKLE, v_BKLE)
         else:
-            mixed_BHLE = self._mixed(q_BHLE, k_BKLE, v_BKLE)
+            mixed_BHLE = self._mixed(q_BHLE, k_BKLE, v_BKLE, mask_LL)
         return self.o_proj(mixed_BHLE.transpose(1, 2).flatten(2))
 
-    def _mixed(self, q_BHLE: Tensor, k_BKLE: Tensor, v_BKLE: Tensor) -> Tensor:
-        grouped = q_BHLE.size(1) != k_BKLE.size(1)
-        length = q_BHLE.size(2)
-        mask_LL = window_mask(length, self.window, q_BHLE.device) if self.window is not None and self.window < length else None
+    def _mixed(self, q_BHLE: Tensor, k_BKLE: Tensor, v_BKLE: Tensor, mask_LL: Tensor | None) -> Tensor:
         if self.softcap is not None:
+            assert mask_LL is not None
             return _capped(q_BHLE, k_BKLE, v_BKLE, mask_LL, self.scale, self.softcap)
-        if mask_LL is None:
-            return F.scaled_dot_product_attention(q_BHLE, k_BKLE, v_BKLE, is_causal=True, scale=self.scale, enable_gqa=grouped)
-        return F.scaled_dot_product_attention(q_BHLE, k_BKLE, v_BKLE, attn_mask=mask_LL, scale=self.scale, enable_gqa=grouped)
+        return F.scaled_dot_product_attention(
+            q_BHLE,
+            k_BKLE,
+            v_BKLE,
+            attn_mask=mask_LL,
+            is_causal=mask_LL is None,
+            scale=self.scale,
+            enable_gqa=q_BHLE.size(1) != k_BKLE.size(1),
+        )
 
 
 def window_mask(length: int, window: int, device: torch.device) -> Tensor:
@@ -66,13 +70,12 @@ def window_mask(length: int, window: int, device: torch.device) -> Tensor:
     return (before_LL >= 0) & (before_LL < window)
 
 
-def _capped(q_BHLE: Tensor, k_BKLE: Tensor, v_BKLE: Tensor, mask_LL: Tensor | None, scale: float | None, cap: float) -> Tensor:
+def _capped(q_BHLE: Tensor, k_BKLE: Tensor, v_BKLE: Tensor, mask_LL: Tensor, scale: float | None, cap: float) -> Tensor:
     """Attention whose scores pass through cap * tanh(score / cap). No fused kernel of PyTorch has this: the scores are in memory."""
-    length, groups = q_BHLE.size(2), q_BHLE.size(1) // k_BKLE.size(1)
+    groups = q_BHLE.size(1) // k_BKLE.size(1)
     k_BHLE, v_BHLE = k_BKLE.repeat_interleave(groups, 1), v_BKLE.repeat_interleave(groups, 1)
     scale = q_BHLE.size(-1) ** -0.5 if scale is None else scale
     scores_BHLL = (q_BHLE @ k_BHLE.transpose(2, 3)) * scale
     scores_BHLL = torch.tanh(scores_BHLL / cap) * cap
-    seen_LL = window_mask(length, length, q_BHLE.device) if mask_LL is None else mask_LL
-    weights_BHLL = scores_BHLL.float().masked_fill(~seen_LL, float("-inf")).softmax(-1).to(q_BHLE.dtype)
+    weights_BHLL = scores_BHLL.float().masked_fill(~mask_LL, float("-inf")).softmax(-1).to(q_BHLE.dtype)
     return weights_BHLL @ v_BHLE

@@ -12,6 +12,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor
 
+from slipway_trainer.collectives import gathered_parts, summed_part
 from slipway_trainer.layout import Layout, context_ranks
 
 
@@ -21,15 +22,11 @@ class _Gather(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, part: Tensor, group: dist.ProcessGroup) -> Tensor:
         ctx.group = group
-        parts = part.new_empty((dist.get_world_size(group), *part.shape))
-        dist.all_gather_into_tensor(parts.flatten(0, 1), part.contiguous(), group=group)
-        return parts
+        return gathered_parts(part, group)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        own = gradient.new_empty(gradient.shape[1:])
-        dist.reduce_scatter_tensor(own, gradient.contiguous().flatten(0, 1), group=ctx.group)
-        return own, None
+        return summed_part(gradient, ctx.group), None
 
 
 def pieces_of(rank: int, ranks: int) -> tuple[int, int]:

@@ -26,6 +26,12 @@ _DEFAULTS: dict[str, Any] = {
 }
 
 
+def _recorded(shape: Architecture) -> dict[str, Any]:
+    """As a record has it: lists where the architecture has tuples."""
+    found = json.loads(json.dumps(asdict(shape)))
+    return {name: value for name, value in found.items() if value is not None}
+
+
 class Continuation:
     """One run's data and model as checkpoints remember them."""
 
@@ -35,6 +41,7 @@ class Continuation:
         self._tokens_per_step = training.global_batch_size * training.sequence_length
         # Tokens and steps of the checkpoint that another sequence length may have counted.
         self._tokens_before, self._steps_before = 0, 0
+        self._model = _recorded(settings.architecture)
 
     def tokens(self, step: int) -> int:
         """Tokens trained on when `step` steps are done."""
@@ -55,13 +62,8 @@ class Continuation:
                 "samples": self._batches.samples,
                 "digest": self._batches.digest,
             },
-            "model": self._model(),
+            "model": self._model,
         }
-
-    def _model(self) -> dict[str, Any]:
-        """As a record has it: lists where the architecture has tuples."""
-        found = json.loads(json.dumps(asdict(self._settings.architecture)))
-        return {name: value for name, value in found.items() if value is not None}
 
     def take(self, record: Mapping[str, Any]) -> list[str]:
         """Continues from a checkpoint's record. Returns what differs in a checkpoint of another run, which may differ on purpose.
@@ -91,6 +93,6 @@ class Continuation:
     def _model_differences(self, before: Mapping[str, Any] | None) -> list[str]:
         if before is None:
             return []
-        now, before = self._model(), _DEFAULTS | before
+        now, before = self._model, _DEFAULTS | before
         names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
         return [f"model {name}: must be that of the checkpoint, {before.get(name)}, got {now.get(name)}" for name in names]

@@ -50,8 +50,7 @@ class ExpertMixture(nn.Module):
         self.router = nn.Linear(shape.hidden_size, shape.experts, bias=False)
         held = parallel.held(shape.experts) if parallel is not None else range(shape.experts)
         self.normalises = shape.normalises_routing
-        inner = shape.expert_ffn_hidden_size or shape.ffn_hidden_size
-        expert = partial(FeedForward, shape.hidden_size, inner, shape.gated_mlp, shape.family.activation)
+        expert = partial(FeedForward, shape.hidden_size, shape.expert_inner_size, shape.gated_mlp, shape.family.activation)
         self.experts = Experts({str(number): expert() for number in held})
 
     def forward(self, x_BLD: Tensor) -> Tensor:

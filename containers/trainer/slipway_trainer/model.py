@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from slipway_trainer.architecture import Architecture
-from slipway_trainer.attention import Attention
+from slipway_trainer.attention import Attention, window_mask
 from slipway_trainer.context_parallel import ContextParallel
 from slipway_trainer.expert_parallel import ExpertParallel
 from slipway_trainer.feed_forward import ExpertMixture, FeedForward
@@ -26,17 +26,17 @@ class Block(nn.Module):
         super().__init__()
         before, after = shape.norm_placement != "post", shape.norm_placement != "pre"
         self.attention_norm = norm_of(shape, shape.hidden_size) if before else nn.Identity()
-        self.attention = Attention(shape, context, layer)
+        self.attention = Attention(shape, context)
         self.attention_post_norm = norm_of(shape, shape.hidden_size) if after else nn.Identity()
         self.mlp_norm = norm_of(shape, shape.hidden_size) if before else nn.Identity()
         self.mlp = _feed_forward(shape, layer, experts)
         self.mlp_post_norm = norm_of(shape, shape.hidden_size) if after else nn.Identity()
-        #: Its rotary tables are the second pair, where there are two.
+        #: Its tables are the last ones.
         self.is_local = shape.has_window(layer)
 
-    def forward(self, x_BLD: Tensor, *tables: Tensor) -> Tensor:
-        cos_LE, sin_LE = tables[-2:] if self.is_local else tables[:2]
-        x_BLD = x_BLD + self.attention_post_norm(self.attention(self.attention_norm(x_BLD), cos_LE, sin_LE))
+    def forward(self, x_BLD: Tensor, *tables: Tensor | None) -> Tensor:
+        cos_LE, sin_LE, mask_LL = tables[-3:] if self.is_local else tables[:3]
+        x_BLD = x_BLD + self.attention_post_norm(self.attention(self.attention_norm(x_BLD), cos_LE, sin_LE, mask_LL=mask_LL))
         return x_BLD + self.mlp_post_norm(self.mlp(self.mlp_norm(x_BLD)))
 
 
@@ -62,8 +62,9 @@ class Transformer(nn.Module):
         """
         x_BLD = self.embed(tokens_BL)
         if self.shape.embedding_scale != 1.0:
-            x_BLD = x_BLD * torch.tensor(self.shape.embedding_scale, dtype=x_BLD.dtype, device=x_BLD.device)
-        tables = self._tables(self._positions(tokens_BL))
+            # Rounded to the precision of the states, as Gemma's models do; filled on the device, so that the host does not wait for a copy.
+            x_BLD = x_BLD * x_BLD.new_full((), self.shape.embedding_scale)
+        tables = self._tables(tokens_BL)
         blocks = list(self.blocks.values())
         if self.recompute_layers > 1:
             for first in range(0, len(blocks), self.recompute_layers):
@@ -74,11 +75,19 @@ class Transformer(nn.Module):
         x_BLD = self.norm(x_BLD)
         return self.head(x_BLD) if loss is None else loss(self.head, x_BLD)
 
-    def _tables(self, positions_L: Tensor) -> tuple[Tensor, ...]:
-        """Cosine and sine of all layers, and those of layers with a window where they have a theta of their own."""
-        shape, local = self.shape, self.shape.family.local_rope_theta
-        tables = rope_tables(positions_L, shape.head_size, shape.rope_theta, shape.rope_scaling)
-        return tables if local is None else (*tables, *rope_tables(positions_L, shape.head_size, local))
+    def _tables(self, tokens_BL: Tensor) -> tuple[Tensor | None, ...]:
+        """Cosine, sine and mask of all layers; behind them those of layers with a window, where the model has any."""
+        shape, length = self.shape, tokens_BL.size(1)
+        positions_L = self._positions(tokens_BL)
+        rotary = rope_tables(positions_L, shape.head_size, shape.rope_theta, shape.rope_scaling)
+        # Attention in one kernel needs no mask to be causal, capped scores do.
+        causal_LL = window_mask(length, length, positions_L.device) if shape.attention_softcap is not None else None
+        if shape.window is None:
+            return *rotary, causal_LL
+        theta = shape.family.local_rope_theta
+        local = rotary if theta is None else rope_tables(positions_L, shape.head_size, theta)
+        window_LL = window_mask(length, shape.window.size, positions_L.device) if shape.window.size < length else causal_LL
+        return *rotary, causal_LL, *local, window_LL
 
     def _positions(self, tokens_BL: Tensor) -> Tensor:
         if self.context is None:

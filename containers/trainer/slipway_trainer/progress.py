@@ -24,8 +24,7 @@ def flops_per_token(shape: Architecture, sequence_length: int) -> float:
     """
     attention = shape.hidden_size * shape.head_size * (2 * shape.attention_heads + 2 * shape.kv_heads)
     mixtures = sum(shape.has_experts(layer) for layer in range(shape.layers))
-    visited = shape.experts_per_token * (shape.expert_ffn_hidden_size or shape.ffn_hidden_size)
-    inner = mixtures * visited + (shape.layers - mixtures) * shape.ffn_hidden_size
+    inner = mixtures * shape.experts_per_token * shape.expert_inner_size + (shape.layers - mixtures) * shape.ffn_hidden_size
     mlp = shape.hidden_size * inner * (3 if shape.gated_mlp else 2)
     matrices = shape.layers * attention + mlp + shape.vocabulary_size * shape.hidden_size
     return 6.0 * matrices + 12.0 * shape.attention_heads * shape.head_size * _keys_seen(shape, sequence_length)

@@ -1,13 +1,12 @@
 """config.json of published weights: what an import must agree with, and what an export says. No PyTorch here."""
 
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from slipway_trainer.architecture import Architecture
-from slipway_trainer.published_families import FAMILIES, family_config, family_issues
+from slipway_trainer.published_families import FAMILIES, common, family_config, family_issues, is_of_family, same, stated
 from slipway_trainer.rope_scaling import published_rope_scaling
 
 #: Families that are Llama's blocks and nothing else; published_families.py has the others.
@@ -16,7 +15,6 @@ PLAIN_FAMILIES = ("llama", "mistral", "mixtral")
 OWN_FAMILY = "slipway-plain-mlp"
 #: And of one whose parts no published family has together.
 OWN_SHAPE = "slipway"
-_TOLERANCE = 1e-6
 
 
 def _expected(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,12 +60,6 @@ def _given(shape: Architecture) -> dict[str, Any]:
     }
 
 
-def _same(left: Any, right: Any) -> bool:
-    if isinstance(left, float) or isinstance(right, float):
-        return left is not None and right is not None and math.isclose(left, right, rel_tol=_TOLERANCE)
-    return left == right
-
-
 def _beyond(config: Mapping[str, Any], shape: Architecture, sequence_length: int) -> list[str]:
     """What such a model computes and this trainer's does not."""
     kind = config.get("model_type")
@@ -100,7 +92,7 @@ def config_issues(folder: Path, shape: Architecture, sequence_length: int) -> li
     issues = [f"model.weights: must be a model that the built-in trainer computes, got {what} in config.json" for what in beyond]
     given = _given(shape)
     for name, value in expected.items():
-        if not _same(value, given[name]) and not (name == "ropeScaling" and beyond):
+        if not same(value, given[name]) and not (name == "ropeScaling" and beyond):
             issues.append(f"model.architecture.{name}: must be {_text(value)} as in config.json of the weights, got {_text(given[name])}")
     return issues
 
@@ -127,28 +119,17 @@ def longest_context(shape: Architecture, sequence_length: int) -> int:
 
 def published_config(shape: Architecture, sequence_length: int) -> dict[str, Any]:
     """config.json for the export."""
-    if shape.family.model_type in FAMILIES:
+    if is_of_family(shape):
         return family_config(shape, longest_context(shape, sequence_length))
     mixture = shape.experts > 0
-    config: dict[str, Any] = {
+    config = stated(common(shape)) | {
         "model_type": ("mixtral" if mixture else "llama") if shape.gated_mlp else OWN_FAMILY,
-        "hidden_size": shape.hidden_size,
-        "intermediate_size": shape.ffn_hidden_size,
-        "num_hidden_layers": shape.layers,
-        "num_attention_heads": shape.attention_heads,
-        "num_key_value_heads": shape.kv_heads,
         "head_dim": shape.head_size,
-        "vocab_size": shape.vocabulary_size,
-        "rope_theta": shape.rope_theta,
-        "rms_norm_eps": shape.norm_epsilon,
-        "tie_word_embeddings": shape.tied_embeddings,
         "max_position_embeddings": longest_context(shape, sequence_length),
         "hidden_act": "silu" if shape.gated_mlp else "gelu",
     }
     if shape.gated_mlp:
         config["architectures"] = ["MixtralForCausalLM" if mixture else "LlamaForCausalLM"]
-    if shape.rope_scaling is not None:
-        config["rope_scaling"] = shape.rope_scaling.published()
     if shape.attention_bias:
         config["attention_bias"] = True
     if shape.window is not None:
@@ -160,7 +141,8 @@ def published_config(shape: Architecture, sequence_length: int) -> dict[str, Any
 
 def _is_published(shape: Architecture) -> bool:
     """Whether Llama, Mistral or Mixtral has these parts."""
-    window = shape.window is None or (shape.window.pattern == "all" and not shape.attention_bias and not shape.experts)
+    plain = shape.gated_mlp and not shape.attention_bias and not shape.experts
+    window = shape.window is None or (shape.window.pattern == "all" and plain)
     other = set(shape.parts()) - {"slidingWindow", "attentionBias"}
     return window and not other and not (shape.experts and shape.attention_bias)
 

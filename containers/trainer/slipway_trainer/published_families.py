@@ -1,5 +1,6 @@
 """config.json of families that have more than Llama's parts: what an export says and what an import must agree with. No PyTorch here."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,9 +18,24 @@ _DEFAULTS: Mapping[str, Any] = {
     "use_sliding_window": False,
 }
 _GEMMA_DEFAULTS: Mapping[str, Any] = {"tie_word_embeddings": True, "hidden_activation": "gelu_pytorch_tanh", "head_dim": 256}
+_TOLERANCE = 1e-6
 
 
-def _common(shape: Architecture) -> dict[str, Any]:
+def same(given: Any, wanted: Any) -> bool:
+    """Whether two values of a config.json are equal. Sizes are exact; a fraction may have been rounded on its way."""
+    numbers = all(isinstance(value, (int, float)) for value in (given, wanted))
+    if numbers and any(isinstance(value, float) for value in (given, wanted)):
+        return math.isclose(given, wanted, rel_tol=_TOLERANCE)
+    return given == wanted
+
+
+def stated(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the keys that say nothing."""
+    return {key: value for key, value in config.items() if value is not None}
+
+
+def common(shape: Architecture) -> dict[str, Any]:
+    """What every config.json says of a shape."""
     return {
         "hidden_size": shape.hidden_size,
         "intermediate_size": shape.ffn_hidden_size,
@@ -35,7 +51,7 @@ def _common(shape: Architecture) -> dict[str, Any]:
 
 
 def _silu(shape: Architecture) -> dict[str, Any]:
-    return _common(shape) | {"hidden_act": "silu"}
+    return common(shape) | {"hidden_act": "silu"}
 
 
 def _qwen2(shape: Architecture) -> dict[str, Any]:
@@ -50,7 +66,7 @@ def _qwen3_moe(shape: Architecture) -> dict[str, Any]:
     return _qwen3(shape) | {
         "num_experts": shape.experts,
         "num_experts_per_tok": shape.experts_per_token,
-        "moe_intermediate_size": shape.expert_ffn_hidden_size,
+        "moe_intermediate_size": shape.expert_inner_size,
         "norm_topk_prob": shape.normalises_routing,
         "decoder_sparse_step": 1,
         "mlp_only_layers": list(shape.dense_layers),
@@ -62,7 +78,7 @@ def _olmo2(shape: Architecture) -> dict[str, Any]:
 
 
 def _gemma(shape: Architecture) -> dict[str, Any]:
-    return _common(shape) | {"head_dim": shape.head_size, "hidden_activation": "gelu_pytorch_tanh", "attention_bias": shape.attention_bias}
+    return common(shape) | {"head_dim": shape.head_size, "hidden_activation": "gelu_pytorch_tanh", "attention_bias": shape.attention_bias}
 
 
 def _gemma_windows(shape: Architecture) -> dict[str, Any]:
@@ -93,23 +109,37 @@ FAMILIES: Mapping[str, tuple[str, Callable[[Architecture], dict[str, Any]]]] = {
 }
 
 
-#: Parts that every model of a family has, in the words of Architecture.parts().
-_PARTS: Mapping[str, tuple[str, ...]] = {
-    "gemma": ("embeddingScale", "norm rms-offset", "activation gelu-tanh"),
-    "gemma2": ("embeddingScale", "norm rms-offset", "activation gelu-tanh", "normPlacement sandwich"),
-    "gemma3_text": ("embeddingScale", "norm rms-offset", "activation gelu-tanh", "normPlacement sandwich", "qkNorm"),
-    "olmo2": ("qkNorm", "normPlacement post"),
-    "qwen2": ("attentionBias",),
-    "qwen3": ("qkNorm",),
-    "qwen3_moe": ("qkNorm",),
+_GEMMA_PARTS = ("embeddingScale", "norm rms-offset", "activation gelu-tanh")
+_GEMMA_OPTIONAL = ("attentionBias", "slidingWindow", "logitSoftcap", "attentionScale")
+#: Parts that every model of a family has, and those that some have, in the words of _parts().
+_PARTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "gemma": (_GEMMA_PARTS, ("attentionBias",)),
+    "gemma2": ((*_GEMMA_PARTS, "normPlacement sandwich"), _GEMMA_OPTIONAL),
+    "gemma3_text": ((*_GEMMA_PARTS, "normPlacement sandwich", "qkNorm"), _GEMMA_OPTIONAL),
+    "olmo2": (("qkNorm", "normPlacement post"), ("attentionBias",)),
+    "qwen2": (("attentionBias",), ()),
+    "qwen3": (("qkNorm",), ("attentionBias",)),
+    "qwen3_moe": (("qkNorm", "experts"), ("attentionBias", "expertFfnHiddenSize", "denseLayers", "routing")),
 }
+
+
+def _parts(shape: Architecture) -> set[str]:
+    return {*shape.parts(), *(["experts"] if shape.experts else [])}
+
+
+def is_of_family(shape: Architecture) -> bool:
+    """Whether models of the shape's family, one of FAMILIES, have just these parts: its config.json then says all of the shape."""
+    if shape.family.model_type not in _PARTS:
+        return False
+    required, optional = _PARTS[shape.family.model_type]
+    return shape.gated_mlp and {*required} <= _parts(shape) <= {*required, *optional}
 
 
 def family_config(shape: Architecture, longest_context: int) -> dict[str, Any]:
     """config.json of a shape of one of FAMILIES."""
     architecture, describe = FAMILIES[shape.family.model_type]
     found = describe(shape) | {"max_position_embeddings": longest_context}
-    return {"model_type": shape.family.model_type, "architectures": [architecture]} | {k: v for k, v in found.items() if v is not None}
+    return {"model_type": shape.family.model_type, "architectures": [architecture]} | stated(found)
 
 
 def family_issues(config: Mapping[str, Any], shape: Architecture) -> list[str]:
@@ -121,10 +151,10 @@ def family_issues(config: Mapping[str, Any], shape: Architecture) -> list[str]:
     given = {**defaults, **{key: value for key, value in config.items() if value is not None}}
     given |= {"rope_theta": theta, "rope_scaling": scaling.published() if scaling is not None else None}
     given |= _local_theta(config)
-    names = [key for key in wanted if not _same(given.get(key), wanted[key]) and key in (*given, *_NAMED)]
+    names = [key for key in wanted if not same(given.get(key), wanted[key]) and key in (*given, *_NAMED)]
     issues = [f"model: must have {key} {given.get(key)} as in config.json of the weights, got {wanted[key]}" for key in names]
-    kind, parts = config["model_type"], shape.parts()
-    issues += [f"model: must have {part} as all models of model_type {kind} do" for part in _PARTS[kind] if part not in parts]
+    kind, parts = config["model_type"], _parts(shape)
+    issues += [f"model: must have {part} as all models of model_type {kind} do" for part in _PARTS[kind][0] if part not in parts]
     return issues + ([f"model.weights: must be a model that the built-in trainer computes, got {beyond} in config.json"] if beyond else [])
 
 
@@ -142,9 +172,3 @@ def _local_theta(config: Mapping[str, Any]) -> dict[str, Any]:
     """Theta of layers with a window, which newer files have among `rope_parameters`."""
     local = (config.get("rope_parameters") or {}).get("sliding_attention")
     return {"rope_local_base_freq": local["rope_theta"]} if local else {}
-
-
-def _same(given: Any, wanted: Any) -> bool:
-    if isinstance(given, bool) or isinstance(wanted, bool) or not (isinstance(given, (int, float)) and isinstance(wanted, (int, float))):
-        return given == wanted
-    return abs(given - wanted) <= 1e-5 * max(abs(given), abs(wanted))

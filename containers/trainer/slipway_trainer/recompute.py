@@ -33,7 +33,7 @@ def _recomputed(forward, *, selective: bool, arguments: tuple) -> torch.Tensor:
     return checkpoint(forward, *arguments, use_reentrant=False, preserve_rng_state=False, **options)
 
 
-def layers_recomputed(layers: Sequence[nn.Module], x_BLD: torch.Tensor, *tables: torch.Tensor) -> torch.Tensor:
+def layers_recomputed(layers: Sequence[nn.Module], x_BLD: torch.Tensor, *tables: torch.Tensor | None) -> torch.Tensor:
     """Several layers of which only the first one's input is kept: less memory than one input a layer, for the same work."""
 
     def run(x_BLD: torch.Tensor) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -109,7 +109,7 @@ class Saves:
 
     def updating(self, facts: Mapping[str, Any]) -> AbstractContextManager[None]:
         """Around the launch of the optimizer step after which `facts` hold."""
-        return self._standing.update(facts)
+        return self._standing.update(facts) if self.watches else nullcontext()
 
     @property
     def watches(self) -> bool:
@@ -177,7 +177,8 @@ class Saves:
 
     def _prepare(self) -> None:
         """Host memory for saves is taken, and pinned, before training begins, unless each save gathers a state of its own."""
-        if isinstance(self._saver, CheckpointSaver) and self._backend.state_stays:
+        if self.watches:
+            assert isinstance(self._saver, CheckpointSaver)
             self._live = self._backend.state()
             self._saver.prepare(self._live | self._random_state())
 

@@ -5,7 +5,6 @@ large clusters, with idle GPUs. Nothing here waits for the device: whether a ste
 numbers of a step after it has launched the next one.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,8 +38,8 @@ class Asked:
         self._arrived = torch.cuda.Event() if self._on_gpu else None
         if self._arrived is not None:
             self._arrived.record()
-        #: When the step was over, by time.monotonic; None where the host learns it only by reading.
-        self.ended_at = None if self._on_gpu else time.monotonic()
+        #: Whether the step is over already; where it is not, the host learns its end only by reading.
+        self.is_over = self._arrived is None
 
     def read(self) -> Tally:
         """Waits until the device has come this far."""

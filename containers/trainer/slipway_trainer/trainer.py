@@ -200,7 +200,7 @@ class Trainer:
             step_unless(self.backend.optimizer, self._tallies.bad)
             self.backend.optimizer.zero_grad()
             self.step += 1
-        seconds = None if asked.ended_at is None else self._clock.lap()
+        seconds = self._clock.lap() if asked.is_over else None
         self._launched.append(Launched(self.step, asked, rate, data_seconds, seconds))
 
     def _read_steps(self, leave: int = 0) -> None:

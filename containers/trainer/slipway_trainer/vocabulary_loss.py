@@ -12,6 +12,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from slipway_trainer.collectives import gathered_parts, summed_part
 from slipway_trainer.tensor_parallel import TensorParallel
 
 
@@ -93,14 +94,9 @@ def _piece(logits_TW: Tensor, words_T: Tensor, tensor: TensorParallel, z_weight:
 
 def gathered_positions(x_BSD: Tensor, tensor: TensorParallel) -> Tensor:
     """The positions of all ranks, in order."""
-    parts = x_BSD.new_empty((tensor.ranks, *x_BSD.shape))
-    dist.all_gather_into_tensor(parts.flatten(0, 1), x_BSD.contiguous(), group=tensor.group)
-    return parts.transpose(0, 1).flatten(1, 2)
+    return gathered_parts(x_BSD, tensor.group).transpose(0, 1).flatten(1, 2)
 
 
 def scattered_positions(x_BLD: Tensor, tensor: TensorParallel) -> Tensor:
     """The sum over all ranks, of this rank's positions."""
-    parts = torch.stack(x_BLD.chunk(tensor.ranks, dim=1))
-    own_BSD = torch.empty_like(parts[0])
-    dist.reduce_scatter_tensor(own_BSD, parts.flatten(0, 1), group=tensor.group)
-    return own_BSD
+    return summed_part(torch.stack(x_BLD.chunk(tensor.ranks, dim=1)), tensor.group)

@@ -82,7 +82,7 @@ def load_weights(model: nn.Module, found: PublishedWeights) -> None:
 
 
 def published_tensors(
-    whole: Iterable[tuple[str, Tensor]], shapes: Mapping[str, Any], lora: Lora | None, architecture: Architecture | None = None
+    whole: Iterable[tuple[str, Tensor]], shapes: Mapping[str, Any], lora: Lora | None, architecture: Architecture
 ) -> Iterator[tuple[str, Tensor]]:
     """Whole tensors under their published names, one at a time, adapters merged in."""
     held: dict[str, Tensor] = {}
@@ -103,7 +103,7 @@ def export_weights(
     folder: Path,
     training: Training,
     rank: int,
-    architecture: Architecture | None = None,
+    architecture: Architecture,
 ) -> None:
     """Writes model.safetensors on rank 0, in the precision of the run; every rank must walk through `whole`."""
     tensors = published_tensors(whole, shapes, training.lora, architecture)
