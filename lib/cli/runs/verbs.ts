@@ -46,7 +46,7 @@ function streamVerbs(cli: CommandLine): void {
   cli
     .verb(
       'metrics <run>',
-      'step, loss, tokens/s and MFU from the progress lines of a run, drawn in the cli.terminal',
+      'step, loss, tokens/s and MFU from the progress lines of a run, drawn in the terminal',
       'slipway metrics llama2-13b-261101090000 --watch\n  slipway metrics llama2-13b-261101090000 --json > steps.jsonl',
     )
     .option('--watch', 'go on until the run ends')
