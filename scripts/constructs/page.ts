@@ -48,7 +48,7 @@ function section(one: Exported, props: Exported | undefined): string[] {
   ].map((line) => (line.startsWith('### ') ? `${line} of ${one.name}` : line));
 }
 
-const extended = (props: Exported): string[] => (props.extends ? [`Also those of ${code(props.extends)}.`, ''] : []);
+const extended = (props: Exported): string[] => (props.extends ? [`Also those of \`${props.extends}\`.`, ''] : []);
 
 function table(members: readonly Member[]): string[] {
   if (members.length === 0) return [];
