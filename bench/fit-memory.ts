@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { FITTED as CONSTANTS } from '../lib/planner/fitted';
-import type { MemoryConstants } from '../lib/planner/memory-constants';
+import type { MemoryConstants } from '../lib/planner/memory/constants';
 import { leastGiB, planLayout } from '../lib/planner/plan';
 import { fitConstants } from './least-squares';
 import { MEMORY_PRIORS } from './planner-priors';

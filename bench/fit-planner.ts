@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Constants } from '../lib/planner/constants';
-import { FITTED_MEMORY as MEMORY_CONSTANTS } from '../lib/planner/fitted-memory';
+import { FITTED_MEMORY as MEMORY_CONSTANTS } from '../lib/planner/memory/fitted';
 import { fitConstants, type Prior } from './least-squares';
 import { TIME_PRIORS } from './planner-priors';
 import { predictRow, type Row } from './planner-rows';

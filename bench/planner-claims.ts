@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { LayoutInput } from '../lib/planner/layout';
-import { layoutOfRun } from '../lib/planner/layout-of-run';
 import { planLayout } from '../lib/planner/plan';
+import { layoutOfRun } from '../lib/planner/run/layout-of-run';
 import { loadRun } from '../lib/spec/load';
 import type { Metric } from './planner-metrics';
 

@@ -1,6 +1,6 @@
 import { App, Validations } from 'aws-cdk-lib';
 import { isSandbox, slipwayApp } from '../lib/constructs';
-import { RememberedValidation } from '../lib/constructs/remembered-validation';
+import { RememberedValidation } from '../lib/constructs/launcher/remembered-validation';
 import { embeddedEndpoint } from '../lib/constructs/sandbox-context';
 
 const app = new App();

@@ -41,7 +41,7 @@ if (wants('cli')) {
   rmSync('dist/cli', { recursive: true, force: true });
   await build({
     ...COMMON,
-    entryPoints: { slipway: 'bin/slipway.ts', 'histories-worker': 'lib/cli/histories-worker.ts' },
+    entryPoints: { slipway: 'bin/slipway.ts', 'histories-worker': 'lib/cli/sandbox/histories-worker.ts' },
     outdir: 'dist/cli',
     legalComments: 'eof',
     outExtension: { '.js': '.mjs' },

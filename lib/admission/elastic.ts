@@ -1,5 +1,5 @@
 import { judgeForDeploy, type Limits, type QuotaRow, runQuotaNeeds } from '../quota';
-import { elasticSizes } from '../rules/elastic';
+import { elasticSizes } from '../rules/compute/elastic';
 import { type Issue, issue } from '../spec/issue';
 import { onInstances } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';

@@ -1,6 +1,6 @@
 import { judgeForDeploy, type Limits, type QuotaRow, runQuotaNeeds } from '../quota';
 import { checkRun } from '../rules';
-import { refuseUnsupported } from '../rules/support';
+import { refuseUnsupported } from '../rules/model/support';
 import type { Descriptor } from '../spec/descriptor';
 import { hasErrors, type Issue } from '../spec/issue';
 import type { RunSpec } from '../spec/run-spec';

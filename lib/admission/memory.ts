@@ -1,4 +1,4 @@
-import { planRun } from '../planner/plan-run';
+import { planRun } from '../planner/run/plan-run';
 import { type Issue, issue } from '../spec/issue';
 import type { RunSpec } from '../spec/run-spec';
 

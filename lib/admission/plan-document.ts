@@ -1,5 +1,5 @@
-import { type DataPlan, planData } from '../planner/data-plan';
-import { type PlanFacts, planRun, type RunPlan } from '../planner/plan-run';
+import { type DataPlan, planData } from '../planner/run/data-plan';
+import { type PlanFacts, planRun, type RunPlan } from '../planner/run/plan-run';
 import type { Issue } from '../spec/issue';
 import type { RunSpec } from '../spec/run-spec';
 import { type SizePlan, sizePlans } from './plan-sizes';

@@ -1,5 +1,5 @@
-import { type PlanFacts, planRun } from '../planner/plan-run';
-import { elasticSizes } from '../rules/elastic';
+import { type PlanFacts, planRun } from '../planner/run/plan-run';
+import { elasticSizes } from '../rules/compute/elastic';
 import { onInstances } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 

@@ -1,5 +1,5 @@
-import type { RunPlan } from '../planner/plan-run';
-import { bestSpares, type SpareValue, sparesOf, spareValue } from '../planner/spares';
+import type { RunPlan } from '../planner/run/plan-run';
+import { bestSpares, type SpareValue, sparesOf, spareValue } from '../planner/run/spares';
 import { checkRun } from '../rules';
 import type { RunSpec } from '../spec/run-spec';
 

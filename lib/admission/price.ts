@@ -1,5 +1,5 @@
 import { findPrice } from '../catalog/prices';
-import { planRun } from '../planner/plan-run';
+import { planRun } from '../planner/run/plan-run';
 import type { Descriptor } from '../spec/descriptor';
 import { type Issue, issue } from '../spec/issue';
 import { requestedAlternativesOf, requestedGroupsOf } from '../spec/resolve-run';

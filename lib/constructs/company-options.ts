@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { AspectPriority, Aspects, type Stack, Tags } from 'aws-cdk-lib';
 import { DEFAULT_LOGGING, type EnvironmentSpec } from '../spec/environment-file';
-import { ApplyLogOptions } from './log-options';
-import { ApplyRoleOptions } from './role-options';
+import { ApplyRoleOptions } from './access/role-options';
+import { ApplyLogOptions } from './functions/log-options';
 
 /** What a company asks of every role, log group and resource of a stack, whatever made it. */
 export function applyCompanyOptions(stack: Stack, { iam, logging, tags }: EnvironmentSpec): void {

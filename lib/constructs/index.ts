@@ -18,34 +18,34 @@ export type { Architecture, RunFile } from '../spec/run-file';
 export type { RunSpec } from '../spec/run-spec';
 export type { Salvaged } from '../spec/salvage';
 export type { Position } from '../spec/yaml-file';
-export type { AdoptStorageProps, BucketToAdopt } from './adopt-storage';
-export { ChatChannel, type ChatChannelProps } from './chat-channel';
-export { DriverPublish, type DriverPublishProps } from './driver-publish';
-export { EnvironmentAccess, type EnvironmentAccessProps } from './environment-access';
-export { EnvironmentNetwork } from './environment-network';
+export { EnvironmentAccess, type EnvironmentAccessProps } from './access/environment-access';
+export type { JobGuardrails } from './access/job-guardrails';
+export type { JobRoleContext } from './access/job-role-policy';
+export type { ExactStatement } from './access/statement';
+export { type TeamRoles, TrainingRoles, type TrainingRolesProps } from './access/training-roles';
 export { EnvironmentStack, type EnvironmentStackProps, type RunSubmission } from './environment-stack';
-export { type GuardProps, Guards } from './guards';
-export { HandlerFunction, type HandlerFunctionProps } from './handler-function';
-export type { JobGuardrails } from './job-guardrails';
-export type { JobRoleContext } from './job-role-policy';
-export { LustreFileSystem, type LustreFileSystemProps } from './lustre-file-system';
-export { Observability, type ObservabilityProps } from './observability';
-export { OperationsKey, type OperationsKeyProps } from './operations-key';
-export { QuotaPreflight, type QuotaPreflightProps } from './quota-preflight';
+export { HandlerFunction, type HandlerFunctionProps } from './functions/handler-function';
+export { DriverPublish, type DriverPublishProps } from './image/driver-publish';
+export { TrainingImage, type TrainingImageProps } from './image/training-image';
+export { QuotaPreflight, type QuotaPreflightProps } from './launcher/quota-preflight';
+export { RegisteredRun, type RegisteredRunProps } from './launcher/registered-run';
+export { TeamDescriptor, type TeamDescriptorProps, TeamNames, type TeamNamesProps } from './launcher/team-descriptor';
+export { TrainingLauncher, type TrainingLauncherProps } from './launcher/training-launcher';
+export { EnvironmentNetwork } from './network/environment-network';
+export { LustreFileSystem, type LustreFileSystemProps } from './network/lustre-file-system';
+export { TrainingNetwork, type TrainingNetworkProps } from './network/training-network';
+export { ChatChannel, type ChatChannelProps } from './operations/chat-channel';
+export { type GuardProps, Guards } from './operations/guards';
+export { Observability, type ObservabilityProps } from './operations/observability';
+export { OperationsKey, type OperationsKeyProps } from './operations/operations-key';
+export { SpendGuard, type SpendGuardProps } from './operations/spend-guard';
 export {
   type EnvironmentsRead,
   type EnvironmentToMake,
   type Problem,
   readEnvironments,
 } from './read-environments';
-export { RegisteredRun, type RegisteredRunProps } from './registered-run';
 export { isSandbox } from './sandbox-context';
 export { type SlipwayAppProps, slipwayApp } from './slipway-app';
-export { SpendGuard, type SpendGuardProps } from './spend-guard';
-export type { ExactStatement } from './statement';
-export { TeamDescriptor, type TeamDescriptorProps, TeamNames, type TeamNamesProps } from './team-descriptor';
-export { TrainingImage, type TrainingImageProps } from './training-image';
-export { TrainingLauncher, type TrainingLauncherProps } from './training-launcher';
-export { TrainingNetwork, type TrainingNetworkProps } from './training-network';
-export { type TeamRoles, TrainingRoles, type TrainingRolesProps } from './training-roles';
-export { TrainingStorage, type TrainingStorageProps } from './training-storage';
+export type { AdoptStorageProps, BucketToAdopt } from './storage/adopt-storage';
+export { TrainingStorage, type TrainingStorageProps } from './storage/training-storage';

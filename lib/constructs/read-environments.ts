@@ -6,7 +6,7 @@ import { isEnvironmentFileName, lockedBaseUri } from '../spec/image-lock';
 import type { Issue } from '../spec/issue';
 import type { RunSpec } from '../spec/run-spec';
 import type { RunSubmission } from './environment-stack';
-import { submissionsOf } from './submissions';
+import { submissionsOf } from './launcher/submissions';
 
 /** One stack to make. */
 export interface EnvironmentToMake {

@@ -1,7 +1,7 @@
 import { codeContext } from '../archive/code-context';
 import { checkRun } from '../rules';
 import { guardrailIssues } from '../rules/guardrails';
-import { refuseUnsupported } from '../rules/support';
+import { refuseUnsupported } from '../rules/model/support';
 import type { EnvironmentFile, EnvironmentSpec } from '../spec/environment-file';
 import { type Issue, issue, orList } from '../spec/issue';
 import type { Loaded } from '../spec/load';

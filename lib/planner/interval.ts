@@ -1,5 +1,5 @@
 import type { LayoutInput } from './layout';
-import type { StepSeconds } from './step-time';
+import type { StepSeconds } from './time/step-time';
 
 /**
  * Half width of the 80 % interval in ln(tokens per second), from the errors on whole sources that the constants had never seen

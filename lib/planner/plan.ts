@@ -1,13 +1,13 @@
 import type { Constants } from './constants';
 import { FITTED as CONSTANTS } from './fitted';
-import { FITTED_MEMORY as MEMORY_CONSTANTS } from './fitted-memory';
 import { type Gpu, gpuOf } from './gpu';
 import { interval80 } from './interval';
 import { type LayoutInput, layoutProblem, microBatchesOf, worldSizeOf } from './layout';
-import { type MemoryGiB, memoryOf } from './memory';
-import type { MemoryConstants } from './memory-constants';
+import type { MemoryConstants } from './memory/constants';
+import { FITTED_MEMORY as MEMORY_CONSTANTS } from './memory/fitted';
+import { type MemoryGiB, memoryOf } from './memory/memory';
 import { attentionFlopsPerToken, modelFlopsPerToken } from './model-size';
-import { type StepSeconds, stepSeconds } from './step-time';
+import { type StepSeconds, stepSeconds } from './time/step-time';
 
 export type Fits = 'fits' | 'tight' | 'oom';
 

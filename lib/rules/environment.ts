@@ -8,17 +8,17 @@ import {
 import type { Issue } from '../spec/issue';
 import { issueOf } from '../spec/rule';
 import type { Salvaged } from '../spec/salvage';
-import { ADDRESS_RULES } from './environment-addresses';
-import { BUDGET_RULES } from './environment-budget';
-import { ENVIRONMENT_CAPACITY_RULES } from './environment-capacity';
-import { COMPANY_RULES } from './environment-company';
-import { ENVIRONMENT_IMAGE_RULES } from './environment-image';
-import { ENVIRONMENT_NETWORK_RULES } from './environment-network';
-import { PEOPLE_RULES } from './environment-people';
-import { QUEUE_RULES } from './environment-queue';
-import { REGION_RULES } from './environment-regions';
-import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
-import { ENVIRONMENT_STORAGE_RULES } from './environment-storage';
+import { ADDRESS_RULES } from './environment/addresses';
+import { BUDGET_RULES } from './environment/budget';
+import { ENVIRONMENT_CAPACITY_RULES } from './environment/capacity';
+import { COMPANY_RULES } from './environment/company';
+import type { EnvironmentFinding, EnvironmentRule } from './environment/environment-rule';
+import { ENVIRONMENT_IMAGE_RULES } from './environment/image';
+import { ENVIRONMENT_NETWORK_RULES } from './environment/network';
+import { PEOPLE_RULES } from './environment/people';
+import { QUEUE_RULES } from './environment/queue';
+import { REGION_RULES } from './environment/regions';
+import { ENVIRONMENT_STORAGE_RULES } from './environment/storage';
 import { undoubted } from './salvaged';
 
 /** Every named rule over environment files. */

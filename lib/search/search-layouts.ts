@@ -9,7 +9,7 @@ import {
   wantedMemory,
   withinReach,
 } from '../planner/plan';
-import { plainStepSeconds, stepSeconds } from '../planner/step-time';
+import { plainStepSeconds, stepSeconds } from '../planner/time/step-time';
 import { paretoFront } from './pareto';
 
 /** What is varied around a base layout; a list left out keeps the base's value. */

@@ -1,9 +1,9 @@
 import { findInstanceType } from '../catalog/instances';
 import { findPrice } from '../catalog/prices';
 import type { LayoutInput } from '../planner/layout';
-import { layoutOfRun, partsOfBatch } from '../planner/layout-of-run';
 import type { Fits } from '../planner/plan';
-import { constantsAfter, efficiencyFor, type PlanFacts } from '../planner/plan-run';
+import { layoutOfRun, partsOfBatch } from '../planner/run/layout-of-run';
+import { constantsAfter, efficiencyFor, type PlanFacts } from '../planner/run/plan-run';
 import { hasErrors, type Issue } from '../spec/issue';
 import { instanceGroupsOf, totalSteps } from '../spec/resolve-run';
 import type { RunSpec, TrainingSpec } from '../spec/run-spec';

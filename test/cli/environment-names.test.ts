@@ -1,6 +1,6 @@
 import { GetParameterCommand, GetParametersByPathCommand, ParameterNotFound, SSMClient } from '@aws-sdk/client-ssm';
 import { beforeEach, expect, test } from 'vitest';
-import { findDescriptor } from '../../lib/cli/environment';
+import { findDescriptor } from '../../lib/cli/environment/environment';
 import { mockClient } from '../support/mocked-clients';
 import { DESCRIPTOR } from '../support/runs';
 

@@ -7,7 +7,7 @@ import { Capture, Match, Template } from 'aws-cdk-lib/assertions';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import { describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import { localDriver } from '../../lib/cli/driver';
+import { localDriver } from '../../lib/cli/launch/driver';
 import {
   environmentQuotaNeeds,
   QuotaPreflight,
@@ -15,8 +15,8 @@ import {
   TrainingImage,
   TrainingNetwork,
 } from '../../lib/constructs';
-import { driverArchive } from '../../lib/constructs/driver-files';
-import { guardedBy } from '../../lib/constructs/guarded';
+import { driverArchive } from '../../lib/constructs/image/driver-files';
+import { guardedBy } from '../../lib/constructs/operations/guarded';
 import { resourcesOf, SYNTH_MS, specOf, statementsOf, testStack } from './support/app';
 
 vi.setConfig({ testTimeout: SYNTH_MS });

@@ -78,8 +78,8 @@ test('fails: a resource that is left out without a row', () => {
 
 test('the constructs ask the table, and nothing else, whether they are on the embedded AWS', () => {
   const folder = path.join(__dirname, '../../lib/constructs');
-  const asking = readdirSync(folder).filter((file) =>
-    /\bisSandbox\(/.test(readFileSync(path.join(folder, file), 'utf8')),
+  const asking = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.ts') && /\bisSandbox\(/.test(readFileSync(path.join(folder, file), 'utf8')),
   );
   expect(asking.sort()).toEqual(['embedded-aws.ts', 'sandbox-context.ts']);
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { withModelConfig } from '../../lib/archive/model-config';
-import { planRun } from '../../lib/planner/plan-run';
+import { planRun } from '../../lib/planner/run/plan-run';
 import { checkRun } from '../../lib/rules';
 import { loadRun } from '../../lib/spec/load';
 

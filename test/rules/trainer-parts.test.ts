@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { findModel, MODEL_NAMES } from '../../lib/catalog/models';
-import { partsBeyondLlama, untrainedParts } from '../../lib/rules/builtin-model';
+import { partsBeyondLlama, untrainedParts } from '../../lib/rules/model/builtin-model';
 
 interface Verdict {
   refused: string[];

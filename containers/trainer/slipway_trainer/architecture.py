@@ -98,7 +98,7 @@ class Architecture:
         return [name for name, has in found.items() if has]
 
 
-#: Parts of a shape that this trainer does not compute; lib/rules/builtin-model.ts refuses them before instances start.
+#: Parts of a shape that this trainer does not compute; lib/rules/model/builtin-model.ts refuses them before instances start.
 _UNKNOWN = ("mtpLayers", "unrotatedLayers")
 _UNKNOWN_TRAITS = ("mlpBias", "headBias", "routingBiasIsParameter", "untrained")
 _UNKNOWN_FACTORS = ("residualScale", "logitScale")

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from slipway_trainer.architecture import Architecture
-from slipway_trainer.attention import attend
+from slipway_trainer.attend import attend
 from slipway_trainer.norms import RmsNorm
 from slipway_trainer.rope import rotate
 

@@ -7,10 +7,10 @@ import type { AttemptAnswer, StatusAnswer } from '../../contracts/control';
 import type { Descriptor } from '../../spec/descriptor';
 import { textTable } from '../../spec/text-table';
 import { calling } from '../aws-errors';
-import { callRegion, readDescriptors } from '../environment';
+import { callRegion, readDescriptors } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
-import { MOST_RUNS, readRuns, readStatus } from '../read-status';
+import { MOST_RUNS, readRuns, readStatus } from '../runs/read-status';
 import { json, type Terminal } from '../terminal';
 
 export interface CostOptions extends CommonOptions {

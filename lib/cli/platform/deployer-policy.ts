@@ -1,7 +1,7 @@
 import { REGIONS } from '../../catalog/regions';
 import type { EnvironmentSpec } from '../../spec/environment-file';
-import { requireFile } from '../deployed-needs';
-import { requireEnvironment } from '../environment-file';
+import { requireFile } from '../environment/deployed-needs';
+import { requireEnvironment } from '../environment/environment-file';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
 import { json, type Terminal } from '../terminal';

@@ -4,10 +4,10 @@ import { GetFunctionConfigurationCommand, LambdaClient } from '@aws-sdk/client-l
 import { JOB_LOG_GROUPS } from '../../contracts/job-log-groups';
 import { judgeForDeploy, quotaSentence } from '../../quota';
 import type { Descriptor } from '../../spec/descriptor';
-import { needsOfStack } from '../deployed-needs';
-import { localDriver } from '../driver';
-import { readDescriptors } from '../environment';
-import { readLimits } from '../quota';
+import { needsOfStack } from '../environment/deployed-needs';
+import { readDescriptors } from '../environment/environment';
+import { readLimits } from '../environment/quota';
+import { localDriver } from '../launch/driver';
 
 /** One thing that no template holds. */
 export interface BeyondTemplate {

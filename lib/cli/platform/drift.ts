@@ -9,9 +9,9 @@ import {
 import { orList } from '../../spec/issue';
 import { textTable } from '../../spec/text-table';
 import { calling, isMissingStack } from '../aws-errors';
-import { environmentFileOf } from '../deployed-needs';
-import { callRegion } from '../environment';
-import { requireEnvironment } from '../environment-file';
+import { environmentFileOf } from '../environment/deployed-needs';
+import { callRegion } from '../environment/environment';
+import { requireEnvironment } from '../environment/environment-file';
 import { EXIT, ServiceError, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
 import { json, type Terminal } from '../terminal';

@@ -12,12 +12,12 @@ import { orList } from '../../spec/issue';
 import { isEnvironmentFile } from '../../spec/load';
 import { instanceGroupsOf } from '../../spec/resolve-run';
 import { textTable } from '../../spec/text-table';
-import { requireFile } from '../deployed-needs';
-import { needsOfEnvironment, requireEnvironment } from '../environment-file';
+import { requireFile } from '../environment/deployed-needs';
+import { needsOfEnvironment, requireEnvironment } from '../environment/environment-file';
+import { quotaJson, readLimits } from '../environment/quota';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, readText, requireRun } from '../inputs';
-import { quotaJson, readLimits } from '../quota';
-import { withS3Config } from '../s3-config';
+import { withS3Config } from '../launch/s3-config';
 import { json, type Terminal } from '../terminal';
 
 export interface MatrixOptions extends CommonOptions {

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Descriptor } from '../../spec/descriptor';
 import { EFA_SECONDS, type EfaObservation, type EfaWorld, type HealthEvent } from '../../verify';
-import { readAttemptLog } from '../job-logs';
-import { launch } from '../launch';
+import { launch } from '../launch/launch';
 import { packageRoot } from '../package-root';
-import { readStatus } from '../read-status';
+import { readAttemptLog } from '../runs/job-logs';
+import { readStatus } from '../runs/read-status';
 import type { Terminal } from '../terminal';
 
 /** The collective of level `efa`: two hosts of the type, the environment's own image, NCCL alone. */

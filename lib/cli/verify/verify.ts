@@ -19,12 +19,12 @@ import {
   type VerifyRecord,
 } from '../../verify';
 import { calling } from '../aws-errors';
-import { ask } from '../confirm';
-import { callRegion, readDescriptors } from '../environment';
+import { callRegion, readDescriptors } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, isDescriptorFile, readDescriptor } from '../inputs';
+import { ask } from '../launch/confirm';
+import { pollSeconds } from '../runs/wait';
 import { json, type Terminal } from '../terminal';
-import { pollSeconds } from '../wait';
 import { type LevelOptions, type PreparedLevel, prepareLevel } from './levels';
 import { RecordFiles, readRecord } from './record-files';
 

@@ -4,7 +4,7 @@ import { codeUri, configText } from '../../job/plan';
 import { newRun } from '../../lifecycle/intent';
 import { policyOf } from '../../lifecycle/ladder';
 import type { RunRecord } from '../../lifecycle/record';
-import { elasticSizes } from '../../rules/elastic';
+import { elasticSizes } from '../../rules/compute/elastic';
 import type { Descriptor } from '../../spec/descriptor';
 import type { RunSpec } from '../../spec/run-spec';
 import type { RunIntent } from '../shared/items';

@@ -1,4 +1,4 @@
-import type { RunPlan } from '../../planner/plan-run';
+import type { RunPlan } from '../../planner/run/plan-run';
 import type { Candidate } from '../../search/search-run';
 
 /** What `slipway plan --html` draws. A part that is `undefined` was not computed, and the page says so. */

@@ -1,6 +1,6 @@
 import { GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { beforeEach, expect, test } from 'vitest';
-import { driverArchive } from '../../../lib/constructs/driver-files';
+import { driverArchive } from '../../../lib/constructs/image/driver-files';
 import { onEvent } from '../../../lib/handlers/driver-publish/driver-publish';
 import { resourceEvents } from '../../support/custom-resource-events';
 import { mockClient } from '../../support/mocked-clients';

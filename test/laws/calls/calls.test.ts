@@ -23,7 +23,7 @@ const OF_THE_CDK: Readonly<Record<string, string>> = {
   waiterstatemachineRole: 'the state machine of the provider framework',
   FlowLogIAMRole: 'VPC flow logs; https://docs.aws.amazon.com/vpc/latest/userguide/flow-logs-iam-role.html',
   ImageBuildRole:
-    'CodeBuild runs docker with it: build commands are no calls of ours (test/constructs/image-build-spec.test.ts)',
+    'CodeBuild runs docker with it: build commands are no calls of ours (test/constructs/image/image-build-spec.test.ts)',
 };
 
 const TABLES: readonly { policy: string; uses(places: Places): Use[] }[] = [

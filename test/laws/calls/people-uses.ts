@@ -16,9 +16,9 @@ const OF_A_CONFIG = 'a model.config in S3 is read with the rights of the caller'
 const OF_RUNS = 'plan --calibrate reads runs, which their team does';
 
 export const VERBS: Readonly<Record<string, Verb>> = {
-  launch: { file: 'launch', entry: 'launch' },
+  launch: { file: 'launch/launch', entry: 'launch' },
   preflight: {
-    file: 'preflight',
+    file: 'environment/preflight',
     entry: 'preflight',
     deployers: {
       'ec2:DescribeVpcs': OF_A_FILE,
@@ -27,7 +27,7 @@ export const VERBS: Readonly<Record<string, Verb>> = {
     },
   },
   quota: {
-    file: 'quota',
+    file: 'environment/quota',
     entry: 'quota',
     deployers: {
       'cloudformation:GetTemplate': OF_A_STACK,
@@ -36,13 +36,13 @@ export const VERBS: Readonly<Record<string, Verb>> = {
       's3:GetObject': OF_A_CONFIG,
     },
   },
-  plan: { file: 'plan', entry: 'plan', deployers: { 'lambda:Invoke': OF_RUNS, 's3:GetObject': OF_RUNS } },
-  status: { file: 'status', entry: 'status' },
-  list: { file: 'list', entry: 'list' },
-  logs: { file: 'logs', entry: 'logs' },
-  report: { file: 'report', entry: 'report' },
-  stop: { file: 'desired', entry: 'stop' },
-  resume: { file: 'desired', entry: 'resume' },
+  plan: { file: 'plan/plan', entry: 'plan', deployers: { 'lambda:Invoke': OF_RUNS, 's3:GetObject': OF_RUNS } },
+  status: { file: 'runs/status', entry: 'status' },
+  list: { file: 'runs/list', entry: 'list' },
+  logs: { file: 'runs/logs', entry: 'logs' },
+  report: { file: 'runs/report', entry: 'report' },
+  stop: { file: 'runs/desired', entry: 'stop' },
+  resume: { file: 'runs/desired', entry: 'resume' },
 };
 
 const CONSOLE = 'https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/iam-identity-based-access-control-cwl.html';

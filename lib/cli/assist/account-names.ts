@@ -1,0 +1,49 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { isEnvironmentFileName } from '../../spec/image-lock';
+import { loadEnvironment } from '../../spec/load';
+import type { CompletionOptions, Names } from './completion';
+
+/** A shell waits for its candidates: an account that answers later than this gives none. */
+const PATIENCE_MS = 3000;
+
+/** The names that shell completion offers beside what the command line itself knows. */
+export const accountNames: Names = {
+  environments: async () => environmentNames('environments'),
+  runs: (options) => soon(runIds(options)),
+};
+
+/** The environments of a folder's files, each with its teams, and the one that SLIPWAY_ENVIRONMENT names. */
+export function environmentNames(folder: string): string[] {
+  const named = filesOf(folder).flatMap((file) => {
+    const { value } = loadEnvironment(readFileSync(path.join(folder, file), 'utf8'));
+    return value ? [value.name, ...Object.keys(value.teams ?? {}).map((team) => `${value.name}/${team}`)] : [];
+  });
+  return [...new Set([...named, ...(process.env.SLIPWAY_ENVIRONMENT ? [process.env.SLIPWAY_ENVIRONMENT] : [])])];
+}
+
+function filesOf(folder: string): string[] {
+  try {
+    return readdirSync(folder).filter(isEnvironmentFileName);
+  } catch {
+    return [];
+  }
+}
+
+/** The runs of the team, newest first, as its launcher lists them. */
+async function runIds(options: CompletionOptions): Promise<string[]> {
+  const [{ runTarget }, { readRuns }] = await Promise.all([
+    import('../launch/run-target.js'),
+    import('../runs/read-status.js'),
+  ]);
+  const runs = await readRuns(await runTarget(options));
+  return runs.map(({ runId }) => runId);
+}
+
+const soon = <T>(answer: Promise<T>): Promise<T> =>
+  Promise.race([
+    answer,
+    new Promise<T>((_, reject) => {
+      setTimeout(() => reject(new Error('no answer yet')), PATIENCE_MS).unref();
+    }),
+  ]);

@@ -1,0 +1,124 @@
+import type { Command, Option } from 'commander';
+import { REGIONS } from '../../catalog/regions';
+import { EXIT, UsageError } from '../exit';
+import type { Terminal } from '../terminal';
+
+export interface CompletionOptions {
+  environment?: string;
+  region?: string;
+}
+
+/** Names that the command line itself does not know. */
+export interface Names {
+  /** Environments, as `name` or `name/team`. */
+  environments(): Promise<string[]>;
+  runs(options: CompletionOptions): Promise<string[]>;
+}
+
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
+
+/**
+ * `slipway completion bash|zsh|fish` prints the script that a shell reads at its start. The script calls
+ * `slipway completion candidates -- WORDS...`, which prints what may stand in the place of the last word, one a line; where it prints
+ * nothing, the shell offers files.
+ */
+export async function completion(
+  action: string,
+  words: readonly string[],
+  root: Command,
+  names: Names,
+  terminal: Terminal,
+): Promise<number> {
+  if (action === 'candidates') {
+    for (const found of await candidates(words, root, names)) terminal.out(found);
+    return EXIT.done;
+  }
+  if (!(SHELLS as readonly string[]).includes(action))
+    throw new UsageError(`completion: must be bash, zsh or fish, got ${action}; use one of them`);
+  terminal.out(SCRIPTS[action as (typeof SHELLS)[number]]);
+  return EXIT.done;
+}
+
+/** What may stand in the place of the last of `words`, the words after `slipway`. An account that does not answer gives no names. */
+export async function candidates(words: readonly string[], root: Command, names: Names): Promise<string[]> {
+  const current = words.at(-1) ?? '';
+  const before = words.slice(0, -1);
+  const verb = root.commands.find((command) => command.name() === before[0]);
+  const found = verb ? await below(verb, before.slice(1), current, names) : before.length > 0 ? [] : verbsOf(root);
+  return found.filter((candidate) => candidate.startsWith(current)).sort();
+}
+
+const verbsOf = (root: Command): string[] => root.commands.map((command) => command.name());
+
+async function below(verb: Command, before: readonly string[], current: string, names: Names): Promise<string[]> {
+  const last = before.at(-1) ?? '';
+  const option = verb.options.find(({ long, short }) => long === last || short === last);
+  const given = { environment: givenValue(before, '--environment'), region: givenValue(before, '--region') };
+  if (option && takesValue(option)) return valuesOf(option, names);
+  if (current.startsWith('-')) return verb.options.flatMap(({ long }) => long ?? []);
+  const position = positionals(verb, before).length;
+  const argument = verb.registeredArguments[position];
+  return argument ? argumentValues(verb.name(), argument.name(), given, names) : [];
+}
+
+const takesValue = (option: Option): boolean => option.required || option.optional;
+const givenValue = (words: readonly string[], option: string): string | undefined =>
+  words.includes(option) ? words[words.indexOf(option) + 1] : undefined;
+
+/** The words that are neither options nor their values. */
+function positionals(verb: Command, words: readonly string[]): string[] {
+  return words.filter((word, i) => {
+    const previous = verb.options.find(({ long, short }) => long === words[i - 1] || short === words[i - 1]);
+    return !word.startsWith('-') && !(previous && takesValue(previous));
+  });
+}
+
+async function valuesOf(option: Option, names: Names): Promise<string[]> {
+  if (option.long === '--environment') return names.environments().catch(() => []);
+  if (option.long === '--region') return Object.keys(REGIONS);
+  // `<read|deploy|train|efa>`: the values are in the option's own words.
+  const [, choices = ''] = /[<[]([\w-]+(?:\|[\w-]+)+)[>\]]/.exec(option.flags) ?? [];
+  const words = choices.split('|');
+  // A file is the shell's own matter.
+  return words.includes('file') ? [] : words.filter((word) => word !== '');
+}
+
+/** Actions of verbs whose argument is one of a few words. */
+const ACTIONS: Readonly<Record<string, readonly string[]>> = {
+  sandbox: ['start', 'env', 'deploy', 'status', 'stop'],
+  completion: SHELLS,
+};
+
+async function argumentValues(verb: string, name: string, given: CompletionOptions, names: Names): Promise<string[]> {
+  if (ACTIONS[verb] && name !== 'file') return [...ACTIONS[verb]];
+  if (verb === 'schema') return name.split('|');
+  const kinds = name.split('|');
+  const found = await Promise.all([
+    kinds.includes('run') ? names.runs(given).catch(() => []) : [],
+    kinds.includes('environment') ? names.environments().catch(() => []) : [],
+  ]);
+  return found.flat();
+}
+
+/** The script of each shell. A name of the account is asked for anew each time: nothing is kept on disk. */
+const SCRIPTS: Readonly<Record<(typeof SHELLS)[number], string>> = {
+  bash: `# slipway completion for bash: eval "$(slipway completion bash)"
+_slipway() {
+  local IFS=$'\\n'
+  COMPREPLY=($(slipway completion candidates -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+}
+complete -o default -F _slipway slipway`,
+  zsh: `# slipway completion for zsh: eval "$(slipway completion zsh)"
+_slipway() {
+  local -a found
+  found=(\${(f)"$(slipway completion candidates -- "\${(@)words[2,CURRENT]}" 2>/dev/null)"})
+  if (( \${#found} )); then compadd -a found; else _files; fi
+}
+compdef _slipway slipway`,
+  fish: `# slipway completion for fish: slipway completion fish | source
+function __slipway_candidates
+  set -l words (commandline -opc) (commandline -ct)
+  slipway completion candidates -- $words[2..-1] 2>/dev/null
+end
+complete -c slipway -a '(__slipway_candidates)'`,
+};

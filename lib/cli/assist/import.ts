@@ -1,0 +1,158 @@
+import { existsSync } from 'node:fs';
+import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { DescribeTrainingJobCommand, ListTagsCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
+import { clusterUsdPerHour } from '../../admission';
+import {
+  findRequest,
+  type ImportContext,
+  type Imported,
+  importRequest,
+  importText,
+  TRAINER_CHANNEL,
+  type TrainerFiles,
+} from '../../import';
+import { planRun } from '../../planner/run/plan-run';
+import { quotaTable, runQuotaNeeds } from '../../quota';
+import { checkRun } from '../../rules';
+import type { Descriptor } from '../../spec/descriptor';
+import { bareIssue, type Issue } from '../../spec/issue';
+import type { RunSpec } from '../../spec/run-spec';
+import { calling, isDenied } from '../aws-errors';
+import { callRegion, findDescriptor } from '../environment/environment';
+import { quotaJson, quotaRows } from '../environment/quota';
+import { EXIT, UsageError } from '../exit';
+import { type CommonOptions, isDescriptorFile, readDescriptor, readText } from '../inputs';
+import { issueLine, json, type Terminal } from '../terminal';
+
+const JOB_ARN = /^arn:aws[a-z-]*:sagemaker:([a-z0-9-]+):\d{12}:training-job\/(.+)$/;
+/** https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.html */
+const JOB_NAME = /^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$/;
+
+/** `slipway import JOB|ARN|FILE`: a job, request, recipe or command line becomes a run file, with verdicts beside it. */
+export async function importJob(from: string, options: CommonOptions, terminal: Terminal): Promise<number> {
+  if (options.set?.length)
+    throw new UsageError(
+      `--set: must not be given to import, got ${options.set.join(' ')}; change the run file that it prints, or give --set to validate, plan or launch`,
+    );
+  const descriptor = await environmentOf(options);
+  const { imported, isInAccount } = await readSource(from, options, descriptor);
+  const verdicts = imported.run && (await judge(imported.run, imported, isInAccount));
+  const issues = [...imported.issues, ...(verdicts?.issues ?? [])].map(bareIssue);
+  if (options.json) {
+    const { runFile, notCarried } = imported;
+    terminal.out(json({ runFile, notCarried, issues, ...(verdicts && { verdicts: verdicts.facts }) }));
+    return EXIT.done;
+  }
+  terminal.out(imported.runFile.trimEnd());
+  for (const found of issues) terminal.err(issueLine(found, from));
+  for (const line of verdicts?.lines ?? []) terminal.err(line);
+  return EXIT.done;
+}
+
+/** An environment is asked for only where a person names one: an import needs none. */
+async function environmentOf(options: CommonOptions): Promise<Descriptor | undefined> {
+  if (options.environment === undefined) return undefined;
+  return isDescriptorFile(options.environment) ? readDescriptor(options.environment) : findDescriptor(options);
+}
+
+interface Source {
+  imported: Imported;
+  /** Whether the job is in an account that can be asked for its quotas. */
+  isInAccount: boolean;
+}
+
+async function readSource(from: string, options: CommonOptions, descriptor?: Descriptor): Promise<Source> {
+  const context: ImportContext = { source: from, descriptor, region: options.region };
+  if (existsSync(from)) {
+    const imported = importText(readText(from), context);
+    if (imported) return { imported, isInAccount: false };
+    throw new UsageError(
+      `${from}: must be a CreateTrainingJob request, the answer of DescribeTrainingJob, a HyperPod recipe or a command line that starts training, got none of them; docs/import.md shows how to capture a request`,
+    );
+  }
+  const [, regionOfArn, nameOfArn] = JOB_ARN.exec(from) ?? [];
+  const name = nameOfArn ?? from;
+  if (!JOB_NAME.test(name))
+    throw new UsageError(`import: must be a training job, its ARN or a readable file, got ${from}; check the name`);
+  const region = regionOfArn ?? callRegion({ ...options, region: options.region ?? descriptor?.region });
+  return { imported: await importLive(name, { ...context, region }), isInAccount: true };
+}
+
+/** The request behind a job of the account, with its tags where they may be read. */
+async function importLive(TrainingJobName: string, context: ImportContext & { region: string }): Promise<Imported> {
+  const client = new SageMakerClient({ region: context.region });
+  const job = await calling(`describing ${TrainingJobName} in ${context.region}`, () =>
+    client.send(new DescribeTrainingJobCommand({ TrainingJobName })),
+  );
+  const Tags = await tagsOf(client, job.TrainingJobArn);
+  const request = findRequest({ ...job, ...(Tags && { Tags }) });
+  if (!request)
+    throw new UsageError(`import: must be a training job with instances, got ${TrainingJobName}; import another`);
+  return importRequest(request, { ...context, trainerFiles: await trainerFilesOf(request, context.region) });
+}
+
+/** Which script a job of the SDK v3 starts, from beside its drivers; what cannot be read is said in the run file. */
+async function trainerFilesOf(request: ReturnType<typeof findRequest>, region: string): Promise<TrainerFiles> {
+  const channel = request?.InputDataConfig?.find(({ ChannelName }) => ChannelName === TRAINER_CHANNEL);
+  const [, Bucket, prefix = ''] =
+    /^s3:\/\/([^/]+)\/(.*?)\/?$/.exec(channel?.DataSource?.S3DataSource?.S3Uri ?? '') ?? [];
+  if (!Bucket) return {};
+  const s3 = new S3Client({ region, followRegionRedirects: true });
+  const read = async (name: string): Promise<unknown> => {
+    try {
+      const { Body } = await s3.send(new GetObjectCommand({ Bucket, Key: `${prefix}/${name}` }));
+      return JSON.parse((await Body?.transformToString()) ?? '');
+    } catch {
+      return undefined;
+    }
+  };
+  return { sourceCode: await read('sourcecode.json'), distributed: await read('distributed.json') };
+}
+
+async function tagsOf(client: SageMakerClient, ResourceArn: string | undefined) {
+  if (!ResourceArn) return undefined;
+  try {
+    return (await client.send(new ListTagsCommand({ ResourceArn }))).Tags;
+  } catch (error) {
+    if (isDenied(error)) return undefined;
+    throw error;
+  }
+}
+
+interface Verdicts {
+  issues: Issue[];
+  /** For the JSON document. */
+  facts: Record<string, unknown>;
+  /** For people. */
+  lines: string[];
+}
+
+/** Rules, price, memory, EFA and, of a job in the account, quotas. The code is not here yet: rules about its files are left out. */
+async function judge(run: RunSpec, { region }: Imported, asksAccount: boolean): Promise<Verdicts> {
+  const issues = checkRun(run, { region });
+  const price = clusterUsdPerHour(run, { region });
+  const plan = planRun(run, { region });
+  const rows = asksAccount ? await quotaRows(runQuotaNeeds(run), region) : [];
+  const memory = Array.isArray(plan) ? 'unknown' : plan.fits;
+  const facts = {
+    usdPerHour: price?.usd ?? null,
+    memory,
+    efa: run.network.efa,
+    quotas: rows.map(quotaJson),
+    ...(!Array.isArray(plan) && { stepSeconds: plan.stepSeconds, tokensPerSecondPerGpu: plan.tokensPerSecondPerGpu }),
+  };
+  const lines = [
+    `price: ${price ? `$${price.usd.toFixed(2)} an hour on demand in ${region}` : `not known in ${region}`}`,
+    `memory: ${memory === 'unknown' ? 'not known: the file names no model (model:) or no batch (training:)' : memory}`,
+    `EFA: ${efaText(run)}`,
+    ...(rows.length > 0 ? [quotaTable(rows)] : ['quotas: slipway preflight asks the account']),
+  ];
+  return { issues, facts, lines };
+}
+
+function efaText(run: RunSpec): string {
+  if (run.network.efa === 'off') return 'not used: one host, or a type without it';
+  if (run.distribution.contract === 'toolkit')
+    return 'the toolkit starts the ranks, so that Slipway cannot say what carried the traffic; contract: entrypoint can';
+  return `${run.network.efa}: the run ends if its traffic falls back to sockets`;
+}

@@ -1,0 +1,53 @@
+import type { CommandLine } from '../command-line';
+import type { CommonOptions } from '../inputs';
+import type { Names } from './completion';
+import type { McpOptions } from './mcp';
+
+/** Loaded when a name is completed: every start of a shell and every completed verb goes without. */
+const NAMES: Names = {
+  environments: async () => (await import('./account-names.js')).accountNames.environments(),
+  runs: async (options) => (await import('./account-names.js')).accountNames.runs(options),
+};
+
+/** Verbs that help to begin, and those that other programs call. */
+export function assistVerbs(cli: CommandLine): void {
+  cli
+    .verb(
+      'import <job|arn|file>',
+      'make a run file of a training job, a captured request, a HyperPod recipe or a torchrun command line',
+      'slipway import llama-pretrain-2026-11-20-10-11-12-345 --region us-west-2 > run.yaml\n  slipway import request.json --json',
+    )
+    .action(async (from: string, options: CommonOptions) =>
+      cli.done(await (await import('./import.js')).importJob(from, options, cli.terminal)),
+    );
+  completionVerb(cli);
+  mcpVerb(cli);
+}
+
+/** It takes none of the options of the other verbs: its words are those of another call. */
+function completionVerb(cli: CommandLine): void {
+  cli.root
+    .command('completion <shell> [words...]')
+    .description('print the completion script of a shell: bash, zsh or fish')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  eval "$(slipway completion bash)"       # in ~/.bashrc; zsh likewise\n  slipway completion fish | source        # in ~/.config/fish/config.fish',
+    )
+    .action(async (shell: string, words: string[]) => {
+      const { completion } = await import('./completion.js');
+      cli.done(await completion(shell, words, cli.root, NAMES, cli.terminal));
+    });
+}
+
+/** Its tools are the other verbs, called as the command line calls them. */
+function mcpVerb(cli: CommandLine): void {
+  cli.root
+    .command('mcp')
+    .description('the verbs that read, plan and dry-run as tools of an MCP server on stdio')
+    .option('--allow <launch,stop>', 'tools that start and stop runs too')
+    .addHelpText('after', '\nExamples:\n  slipway mcp\n  slipway mcp --allow launch,stop')
+    .action(async (options: McpOptions) => {
+      const { mcp } = await import('./mcp.js');
+      cli.done(await mcp(options, cli.run, cli.terminal));
+    });
+}

@@ -1,0 +1,17 @@
+import type { Command } from 'commander';
+import type { Terminal } from './terminal';
+
+/** What the verbs of a folder are added to; the code of each is loaded when it is called, so that `--help` stays fast. */
+export interface CommandLine {
+  root: Command;
+  /** Adds a verb with the options that all verbs take. */
+  verb(name: string, description: string, example: string): Command;
+  terminal: Terminal;
+  /** Called once, with the exit code. */
+  done(code: number): void;
+  /** Runs another verb as if it had been typed, and answers its exit code. */
+  run: (args: readonly string[], into: Terminal) => Promise<number>;
+}
+
+/** Values of an option that may be given several times. */
+export const collect = (value: string, previous: string[] = []): string[] => [...previous, value];

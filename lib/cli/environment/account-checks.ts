@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { DescribeSecurityGroupsCommand, DescribeSubnetsCommand, EC2Client } from '@aws-sdk/client-ec2';
+import { DescribeImagesCommand, ECRClient } from '@aws-sdk/client-ecr';
+import { GetRoleCommand, IAMClient } from '@aws-sdk/client-iam';
+import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import { selfReachingGroups } from '../../aws/security-groups';
+import { findInstanceType } from '../../catalog/instances';
+import type { Descriptor } from '../../spec/descriptor';
+import { type Issue, issue } from '../../spec/issue';
+import { requestedGroupsOf } from '../../spec/resolve-run';
+import type { RunSpec } from '../../spec/run-spec';
+import { isDenied } from '../aws-errors';
+
+export interface Check {
+  name: string;
+  verdict: 'ok' | 'failed' | 'unknown';
+  detail: string;
+  /** What the caller may not do, so that nothing is known: `iam:GetRole on slipway-research-nlp-execution`. */
+  missingPermission?: string;
+}
+
+/** EFA interfaces of one instance take up to five addresses (docs/facts/training-job.md 4.5). */
+const ADDRESSES_PER_EFA_INSTANCE = 5;
+const ADDRESSES_PER_INSTANCE = 2;
+
+/** Checks that did not succeed, as issues. A missing permission of the caller says nothing about the run. */
+export const checkIssues = (checks: readonly Check[]): Issue[] =>
+  checks
+    .filter((c) => c.verdict !== 'ok')
+    .map((c) => {
+      const rule = `preflight/${c.name.replaceAll(' ', '-')}`;
+      if (c.missingPermission)
+        return issue(rule, 'warning', 'environment', {
+          must: `must let you look at the ${c.name}`,
+          got: `no permission for ${c.missingPermission}`,
+          fix: 'the run itself does not need it; ask the platform team to grant it, or to run preflight for you',
+        });
+      return issue(rule, c.verdict === 'failed' ? 'error' : 'warning', 'environment', {
+        must: `must have a usable ${c.name}`,
+        got: c.detail,
+        fix: 'deploy the environment again, or ask the platform team',
+      });
+    });
+
+/** What the account must hold for the run, looked at with the caller's own rights. */
+export async function accountChecks(run: RunSpec, descriptor: Descriptor): Promise<Check[]> {
+  const { region, team } = descriptor;
+  const roleName = descriptor.executionRoleArn.split('/').pop() ?? '';
+  const retry = { region, maxAttempts: 3 };
+  const s3 = new S3Client(retry);
+  const ec2 = new EC2Client(retry);
+  return Promise.all([
+    check('execution role', `iam:GetRole on ${roleName}`, async () => {
+      const name = roleName;
+      await new IAMClient(retry).send(new GetRoleCommand({ RoleName: name }));
+      return name;
+    }),
+    ...(['dataBucket', 'checkpointBucket', 'artifactBucket'] as const).map((key) =>
+      check(key.replace('Bucket', ' bucket'), `s3:ListBucket on ${descriptor[key]}`, async () => {
+        // A researcher may list the team's own prefix, not the bucket; of the data bucket everything.
+        const Prefix = key === 'dataBucket' ? '' : `runs/${team}/`;
+        await s3.send(new ListObjectsV2Command({ Bucket: descriptor[key], Prefix, MaxKeys: 1 }));
+        return descriptor[key];
+      }),
+    ),
+    ...(run.image.kind === 'environment'
+      ? [check('training image', 'ecr:DescribeImages', () => imageDetail(descriptor, region))]
+      : []),
+    ...(descriptor.subnetIds.length > 0
+      ? [
+          check('free addresses', 'ec2:DescribeSubnets', () => addressDetail(ec2, run, descriptor)),
+          check('security group', 'ec2:DescribeSecurityGroups', () => securityGroupDetail(ec2, run, descriptor)),
+        ]
+      : []),
+  ]);
+}
+
+/** A failed requirement, as opposed to a call that failed. */
+export class Unmet extends Error {}
+
+const MISSING = [
+  'NoSuchEntity',
+  'NoSuchEntityException',
+  'NotFound',
+  'NoSuchBucket',
+  'ImageNotFoundException',
+  'RepositoryNotFoundException',
+  'InvalidSubnetID.NotFound',
+  'InvalidGroup.NotFound',
+  'InvalidVpcID.NotFound',
+];
+
+/**
+ * One check. A thing that is not there is a failure; a call that did not succeed leaves it unknown.
+ * @param permission what the look needs, for a caller who may not
+ */
+export async function check(name: string, permission: string, look: () => Promise<string>): Promise<Check> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return { name, verdict: 'ok', detail: await look() };
+    } catch (error) {
+      const { name: kind, message } = error as Error;
+      if (error instanceof Unmet || MISSING.includes(kind)) return { name, verdict: 'failed', detail: message };
+      if (isDenied(error))
+        return { name, verdict: 'unknown', detail: `no permission for ${permission}`, missingPermission: permission };
+      if (!/Throttl/.test(kind) || attempt === 3) return { name, verdict: 'unknown', detail: `${kind}: ${message}` };
+      await sleep(500 * attempt);
+    }
+  }
+}
+
+async function imageDetail({ trainingImageUri }: Descriptor, region: string): Promise<string> {
+  const uri = /^\d{12}\.dkr\.ecr\.[^/]+\/([^:@]+)(?::([^@]+))?(?:@(sha256:.+))?$/.exec(trainingImageUri ?? '');
+  if (!uri) throw new Unmet(trainingImageUri ? `${trainingImageUri} is not in ECR` : 'the environment has none');
+  const [, repositoryName, imageTag, imageDigest] = uri;
+  await new ECRClient({ region }).send(
+    new DescribeImagesCommand({ repositoryName, imageIds: [imageDigest ? { imageDigest } : { imageTag }] }),
+  );
+  return trainingImageUri ?? '';
+}
+
+async function addressDetail(ec2: EC2Client, run: RunSpec, descriptor: Descriptor): Promise<string> {
+  const { Subnets = [] } = await ec2.send(new DescribeSubnetsCommand({ SubnetIds: descriptor.subnetIds }));
+  const needed = requestedGroupsOf(run.compute).reduce((sum, g) => {
+    const efa = (findInstanceType(g.instanceType)?.efaInterfaces ?? 0) > 0;
+    return sum + g.instanceCount * (efa ? ADDRESSES_PER_EFA_INSTANCE : ADDRESSES_PER_INSTANCE);
+  }, 0);
+  const most = Math.max(0, ...Subnets.map((s) => s.AvailableIpAddressCount ?? 0));
+  // All instances of a job land in one zone, so one subnet must hold them.
+  if (most < needed) throw new Unmet(`${needed} addresses are needed in one subnet, the largest has ${most}`);
+  return `${needed} needed, ${most} free in one subnet`;
+}
+
+async function securityGroupDetail(ec2: EC2Client, run: RunSpec, descriptor: Descriptor): Promise<string> {
+  const { SecurityGroups = [] } = await ec2.send(
+    new DescribeSecurityGroupsCommand({ GroupIds: descriptor.securityGroupIds }),
+  );
+  if (run.network.efa !== 'required') return descriptor.securityGroupIds.join(', ');
+  const [good] = selfReachingGroups(SecurityGroups);
+  if (!good) throw new Unmet('no group allows all traffic from and to itself, which EFA needs');
+  return `${good.GroupId} allows all traffic from and to itself`;
+}

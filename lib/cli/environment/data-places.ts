@@ -1,0 +1,73 @@
+import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import { fillPlaceholders } from '../../job/plan';
+import type { Descriptor } from '../../spec/descriptor';
+import { type Issue, issue } from '../../spec/issue';
+import type { RunSpec } from '../../spec/run-spec';
+import { isDenied } from '../aws-errors';
+
+interface Place {
+  path: string;
+  /** As the run file has it. */
+  written: string;
+  bucket: string;
+  prefix: string;
+}
+
+/**
+ * Data and weights that are not there. The service would say so only after the job's instances had started.
+ * A run that waits for another one (`after`) may read what that one writes: for it they are warnings.
+ */
+export async function missingData(run: RunSpec, descriptor: Descriptor): Promise<Issue[]> {
+  const places = placesOf(run, descriptor);
+  const s3 = new S3Client({ region: descriptor.region, followRegionRedirects: true });
+  const level = run.after.length > 0 ? 'warning' : 'error';
+  return (await Promise.all(places.map((place) => look(s3, place, level)))).flat();
+}
+
+function placesOf(run: RunSpec, descriptor: Descriptor): Place[] {
+  const written = [
+    ...run.data.map((channel, i) => ({ path: `data[${i}].s3`, uri: channel.s3 })),
+    { path: 'model.weights', uri: run.written.model?.weights },
+  ];
+  return written.flatMap(({ path, uri }) => {
+    const runId = `${run.name}-000000000000`;
+    // What the run writes itself is not there before it.
+    if (uri === undefined || uri.includes('{runId}')) return [];
+    const [, bucket, prefix = ''] = /^s3:\/\/([^/]+)\/?(.*)$/.exec(fillPlaceholders(uri, { descriptor, runId })) ?? [];
+    return bucket ? [{ path, written: uri, bucket, prefix }] : [];
+  });
+}
+
+async function look(s3: S3Client, place: Place, level: 'error' | 'warning'): Promise<Issue[]> {
+  const { path, bucket, prefix } = place;
+  try {
+    const found = await s3.send(new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, MaxKeys: 1 }));
+    if ((found.KeyCount ?? found.Contents?.length ?? 0) > 0) return [];
+    const fix = `upload the data (aws s3 sync FOLDER s3://${bucket}/${prefix}), or correct the prefix`;
+    return [
+      issue('data/empty', level, path, {
+        must: 'must hold at least one object',
+        got: `none at s3://${bucket}/${prefix}`,
+        fix,
+      }),
+    ];
+  } catch (error) {
+    return [failure(error, place)];
+  }
+}
+
+function failure(error: unknown, { path, bucket, prefix }: Place): Issue {
+  const { name, message } = error as Error;
+  if (name === 'NoSuchBucket')
+    return issue('data/empty', 'error', path, {
+      must: 'must be in a bucket that exists',
+      got: bucket,
+      fix: 'correct the name, or create the bucket',
+    });
+  const why = isDenied(error) ? `no permission for s3:ListBucket on ${bucket} below ${prefix}` : `${name}: ${message}`;
+  return issue('data/empty', 'warning', path, {
+    must: 'must hold at least one object, which could not be checked',
+    got: why,
+    fix: "ask the bucket's owner; the job itself uses its own role",
+  });
+}

@@ -1,0 +1,68 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { CloudFormationClient, GetTemplateCommand } from '@aws-sdk/client-cloudformation';
+import { QUOTA_PREFLIGHT_TYPE, quotaPreflightSchema } from '../../contracts/custom-resources';
+import type { QuotaNeed } from '../../quota';
+import { isEnvironmentFileName } from '../../spec/image-lock';
+import { isEnvironmentFile, loadEnvironment } from '../../spec/load';
+import { isMissingStack, serviceError } from '../aws-errors';
+import { UsageError } from '../exit';
+
+const NAME = /^[a-z][a-z0-9-]{0,30}$/;
+
+/** The file `environments/*.yaml` below this folder whose environment has this name; undefined when there is none. */
+export function environmentFileOf(name: string, folder = process.cwd()): string | undefined {
+  const environments = path.join(folder, 'environments');
+  if (!NAME.test(name) || !existsSync(environments)) return undefined;
+  const files = readdirSync(environments).filter(isEnvironmentFileName);
+  return files.map((file) => path.join(environments, file)).find((file) => nameIn(file) === name);
+}
+
+function nameIn(file: string): string | undefined {
+  const text = readFileSync(file, 'utf8');
+  return isEnvironmentFile(text) ? loadEnvironment(text).value?.name : undefined;
+}
+
+/** The file that an argument means: a path, or the name of an environment with a file; undefined for a name without one. */
+export const fileMeant = (given: string): string | undefined =>
+  !/[/\\.]/.test(given) && !existsSync(given) ? environmentFileOf(given) : given;
+
+/** The same where nothing but a file will do. @throws UsageError */
+export function requireFile(given: string): string {
+  const file = fileMeant(given);
+  if (file !== undefined) return file;
+  throw new UsageError(
+    `${given}: must be a file, or the name of an environment with a file in environments/, got neither; check the name`,
+  );
+}
+
+/**
+ * What the stack of an environment was to compare with the account's quotas. A stack whose first deploy was refused for
+ * them has a template too, as long as nobody has deleted it.
+ */
+export async function needsOfStack(name: string, region: string): Promise<QuotaNeed[]> {
+  const neither = new UsageError(
+    `${name}: must be a file, or the name of an environment with a file in environments/ or a stack in ${region}, got neither; check the name and --region`,
+  );
+  if (!NAME.test(name)) throw neither;
+  const template = await readTemplate(`Slipway-${name}-${region}`, region);
+  if (template === undefined) throw neither;
+  const resources = Object.values(template.Resources ?? {});
+  const gate = resources.find(({ Type }) => Type === QUOTA_PREFLIGHT_TYPE);
+  return quotaPreflightSchema.shape.needs.parse(gate?.Properties?.needs ?? '[]');
+}
+
+interface Template {
+  Resources?: Record<string, { Type?: string; Properties?: { needs?: unknown } }>;
+}
+
+async function readTemplate(StackName: string, region: string): Promise<Template | undefined> {
+  try {
+    const command = new GetTemplateCommand({ StackName, TemplateStage: 'Original' });
+    const { TemplateBody } = await new CloudFormationClient({ region }).send(command);
+    return TemplateBody ? (JSON.parse(TemplateBody) as Template) : undefined;
+  } catch (error) {
+    if (isMissingStack(error)) return undefined;
+    throw serviceError(`reading stack ${StackName} in ${region}`, error);
+  }
+}

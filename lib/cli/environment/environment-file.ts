@@ -1,0 +1,30 @@
+import { type EnvironmentOnDisk, isRefused, readEnvironmentFile } from '../../environment/read-environment-file';
+import { environmentQuotaNeeds, type QuotaNeed } from '../../quota';
+import type { EnvironmentSpec } from '../../spec/environment-file';
+import { orList } from '../../spec/issue';
+import { Refusal, UsageError } from '../exit';
+import type { CommonOptions } from '../inputs';
+import { callRegion } from './environment';
+
+/** An environment file that a deploy would take; what keeps it from that is a refusal. */
+export function requireEnvironment(file: string, text: string, options: CommonOptions): EnvironmentOnDisk {
+  const disk = readEnvironmentFile(file, text, options.set);
+  if (isRefused(disk)) throw new Refusal(disk.issues);
+  return disk;
+}
+
+/** The environment in the region that is meant: the only one of the file, or the one of `--region` and the SDKs' variables. */
+export function environmentIn({ specs }: EnvironmentOnDisk, file: string, options: CommonOptions): EnvironmentSpec {
+  const [only, ...others] = specs;
+  const region = options.region ?? (others.length === 0 ? only?.region : undefined) ?? callRegion(options);
+  const found = specs.find((spec) => spec.region === region);
+  if (found) return found;
+  const regions = specs.map((spec) => spec.region);
+  throw new UsageError(`--region: must be a region of ${file}, got ${region}; use ${orList(regions)}`);
+}
+
+/** What the deploy of an environment in one region compares with the account's quotas: its own needs and those of its runs. */
+export function needsOfEnvironment({ runs }: EnvironmentOnDisk, { quotas, guardrails }: EnvironmentSpec): QuotaNeed[] {
+  const registered = runs.map(({ run }) => run);
+  return environmentQuotaNeeds(quotas.require, registered, guardrails.maxInstancesPerRun);
+}

@@ -1,0 +1,128 @@
+import { GetParameterCommand, GetParametersByPathCommand, SSMClient } from '@aws-sdk/client-ssm';
+import { descriptorParameter, teamsParameter } from '../../contracts/launcher';
+import type { Descriptor } from '../../spec/descriptor';
+import { orList } from '../../spec/issue';
+import { loadDescriptor } from '../../spec/load';
+import { isDenied, serviceError } from '../aws-errors';
+import { UsageError } from '../exit';
+import { type CommonOptions, isDescriptorFile, readDescriptor } from '../inputs';
+
+/** The region to call: the option, else the usual variables of the SDKs. */
+export function callRegion(options: CommonOptions): string {
+  const region = options.region ?? process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION;
+  if (!region) throw new UsageError('--region: must be given, got nothing; name a region, or set AWS_REGION');
+  return region;
+}
+
+/**
+ * The descriptor that `--environment` names: a file, `name/team`, or a name whose only readable team is meant.
+ * @param fallback the environment of the run file
+ */
+export async function findDescriptor(options: CommonOptions, fallback?: string): Promise<Descriptor> {
+  const wanted = options.environment ?? fallback;
+  if (!wanted)
+    throw new UsageError(
+      '--environment: must be given, got nothing; name an environment, or set environment: in the run file',
+    );
+  if (isDescriptorFile(wanted)) return readDescriptor(wanted);
+  const [name = '', team] = wanted.split('/');
+  const region = callRegion(options);
+  return team ? readTeamDescriptor(name, team, region) : onlyDescriptor(name, region);
+}
+
+/** The descriptor of one team, by its exact name: what a researcher's role may read. */
+async function readTeamDescriptor(name: string, team: string, region: string): Promise<Descriptor> {
+  const value = await readParameter(descriptorParameter(name, team), region).catch(async (error: unknown) => {
+    // Another team's descriptor is denied, whether it exists or not.
+    const teams = isDenied(error) ? await teamsOf(name, region) : undefined;
+    throw teams && !teams.includes(team)
+      ? noSuchTeam(name, team, teams)
+      : asServiceError(error, `${name}/${team}`, region);
+  });
+  const found = loadDescriptor(value ?? '').value;
+  if (found) return found;
+  const teams = await teamsOf(name, region);
+  throw teams ? noSuchTeam(name, team, teams) : notThere(`${name}/${team}`, region);
+}
+
+/** The only descriptor of an environment that the caller can read. */
+async function onlyDescriptor(name: string, region: string): Promise<Descriptor> {
+  const all = await readDescriptors(name, region);
+  if (all.length === 1 && all[0]) return all[0];
+  if (all.length > 1)
+    throw severalTeams(
+      name,
+      all.map((d) => d.team),
+    );
+  const teams = await teamsOf(name, region);
+  if (!teams) throw notThere(name, region);
+  throw new UsageError(
+    `--environment: must be an environment with a team of yours, got ${name} with ${orList(teams)}, none of which you may read; ask the platform team for access`,
+  );
+}
+
+/** The descriptors of an environment that the caller may read. */
+export async function readDescriptors(name: string, region: string): Promise<Descriptor[]> {
+  const teams = await teamsOf(name, region);
+  if (!teams) return readByPath(name, region);
+  const values = await Promise.all(
+    teams.map((team) =>
+      readParameter(descriptorParameter(name, team), region).catch((error: unknown) => {
+        if (isDenied(error)) return undefined;
+        throw asServiceError(error, `${name}/${team}`, region);
+      }),
+    ),
+  );
+  return values.flatMap((value) => loadDescriptor(value ?? '').value ?? []);
+}
+
+/** Of an environment of an older version, which has no list of its teams. */
+async function readByPath(name: string, region: string): Promise<Descriptor[]> {
+  const ssm = new SSMClient({ region });
+  try {
+    const command = new GetParametersByPathCommand({ Path: `${teamsParameter(name)}/` });
+    return ((await ssm.send(command)).Parameters ?? []).flatMap((p) => loadDescriptor(p.Value ?? '').value ?? []);
+  } catch (error) {
+    if (!isDenied(error)) throw asServiceError(error, name, region);
+    throw new UsageError(
+      `--environment: must name your team too, got ${name}, whose teams you may not list; write ${name}/TEAM with your team's name`,
+    );
+  }
+}
+
+/** Names of the teams; undefined when there is no such environment, it is of an older version, or it may not be read. */
+async function teamsOf(name: string, region: string): Promise<string[] | undefined> {
+  const names = await readParameter(teamsParameter(name), region).catch((error: unknown) => {
+    if (isDenied(error)) return undefined;
+    throw asServiceError(error, name, region);
+  });
+  return names?.split(',').sort();
+}
+
+/** The value of a parameter; undefined when it does not exist. */
+async function readParameter(name: string, region: string): Promise<string | undefined> {
+  try {
+    return (await new SSMClient({ region }).send(new GetParameterCommand({ Name: name }))).Parameter?.Value;
+  } catch (error) {
+    if ((error as Error).name === 'ParameterNotFound') return undefined;
+    throw error;
+  }
+}
+
+const asServiceError = (error: unknown, wanted: string, region: string): Error =>
+  error instanceof UsageError ? error : serviceError(`reading environment ${wanted} in ${region}`, error);
+
+const severalTeams = (name: string, teams: readonly string[]) =>
+  new UsageError(
+    `--environment: must name one team, got ${name}; use ${orList(teams.map((team) => `${name}/${team}`))}`,
+  );
+
+const noSuchTeam = (name: string, team: string, teams: readonly string[]) =>
+  new UsageError(
+    `--environment: must name a team of environment ${name}, got ${team}; use ${orList(teams.map((known) => `${name}/${known}`))}`,
+  );
+
+const notThere = (wanted: string, region: string) =>
+  new UsageError(
+    `--environment: must be an environment of ${region}, got ${wanted}; deploy it first, or name another region`,
+  );

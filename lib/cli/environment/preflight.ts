@@ -1,0 +1,108 @@
+import { limitIssues, quotaIssues, withinLimits } from '../../admission';
+import { type Limits, launchOutcome, type QuotaRow, quotaTable, runQuotaNeeds, shortRows } from '../../quota';
+import type { Descriptor } from '../../spec/descriptor';
+import { bareIssue, hasErrors, type Issue } from '../../spec/issue';
+import { isEnvironmentFile } from '../../spec/load';
+import type { RunSpec } from '../../spec/run-spec';
+import { textTable } from '../../spec/text-table';
+import { EXIT, Refusal } from '../exit';
+import { type CommonOptions, readText, requireRun } from '../inputs';
+import { withS3Config } from '../launch/s3-config';
+import { json, type Terminal } from '../terminal';
+import { accountChecks, type Check, checkIssues } from './account-checks';
+import { missingData } from './data-places';
+import { findDescriptor } from './environment';
+import { environmentChecks } from './environment-checks';
+import { environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
+import { quotaJson, quotaRows } from './quota';
+
+/** `slipway preflight FILE`: quotas, and what the account must hold for the run. */
+export async function preflight(file: string, given: CommonOptions, terminal: Terminal): Promise<number> {
+  const text = readText(file);
+  if (isEnvironmentFile(text)) return environmentPreflight(file, text, given, terminal);
+  const options = await withS3Config(file, given);
+  const descriptor = await findDescriptor(options, requireRun(file, options).run.environment);
+  const { run, issues } = requireRun(file, options, descriptor);
+  const [rows, checks, missing] = await Promise.all([
+    quotaRows(runQuotaNeeds(run), descriptor.region),
+    accountChecks(run, descriptor),
+    missingData(run, descriptor),
+  ]);
+  const limits = limitsOf(rows);
+  const ofQuotas = run.compute.elastic ? limitIssues(run, rows, limits) : quotaIssues(rows);
+  const found = [...issues, ...ofQuotas, ...checkIssues(checks), ...missing];
+  return report({ rows, checks, issues: found }, options, terminal);
+}
+
+/** The limits that are known, by name of the quota. */
+const limitsOf = (rows: readonly QuotaRow[]): Limits =>
+  new Map(rows.flatMap((row) => (row.limit === null ? [] : [[row.name, { value: row.limit }]])));
+
+async function environmentPreflight(
+  file: string,
+  text: string,
+  options: CommonOptions,
+  terminal: Terminal,
+): Promise<number> {
+  const disk = requireEnvironment(file, text, options);
+  const environment = environmentIn(disk, file, options);
+  const [rows, { checks, issues: found }] = await Promise.all([
+    quotaRows(needsOfEnvironment(disk, environment), environment.region),
+    environmentChecks(environment, disk.specs),
+  ]);
+  const issues = [...disk.issues.map(bareIssue), ...quotaIssues(rows), ...checkIssues(checks), ...found];
+  return report({ rows, checks, issues }, options, terminal);
+}
+
+interface Result {
+  rows: QuotaRow[];
+  checks: Check[];
+  issues: Issue[];
+}
+
+function report({ rows, checks, issues }: Result, options: CommonOptions, terminal: Terminal): number {
+  const ok = !issues.some((i) => i.level === 'error');
+  if (options.json) terminal.out(json({ ok, issues, quotas: rows.map(quotaJson), checks }));
+  else {
+    terminal.out(quotaTable(rows));
+    if (checks.length > 0)
+      terminal.out(
+        `\n${textTable(
+          ['check', 'verdict', 'detail'],
+          checks.map((c) => [c.name, c.verdict, c.detail]),
+        )}`,
+      );
+    for (const found of issues) terminal.err(`${found.level}: ${found.message}`);
+  }
+  return ok ? EXIT.done : EXIT.refused;
+}
+
+/** Of an elastic run those of the most instances that the limits allow. */
+async function quotaRowsOf(run: RunSpec, region: string, terminal: Terminal): Promise<QuotaRow[]> {
+  const rows = await quotaRows(runQuotaNeeds(run), region);
+  const limits = limitsOf(rows);
+  for (const found of run.compute.elastic ? limitIssues(run, rows, limits) : [])
+    if (found.level === 'warning') terminal.err(`${found.level}: ${found.message}`);
+  const sized = withinLimits(run, limits);
+  return sized.compute.instanceCount === run.compute.instanceCount ? rows : quotaRows(runQuotaNeeds(sized), region);
+}
+
+/** What launch asks of preflight: absent data and needs above a limit refuse, needs above what is free wait in the queue. */
+export async function preflightRun(run: RunSpec, descriptor: Descriptor, terminal: Terminal): Promise<void> {
+  const [rows, missing] = await Promise.all([
+    quotaRowsOf(run, descriptor.region, terminal),
+    missingData(run, descriptor),
+  ]);
+  if (hasErrors(missing)) throw new Refusal(missing);
+  for (const found of missing) terminal.err(`${found.level}: ${found.message}`);
+  const outcome = launchOutcome(rows);
+  if (outcome === 'refuse') throw new Refusal(quotaIssues(rows), { quotas: rows.map(quotaJson) });
+  if (outcome === 'wait') terminal.err(`quota: the run will wait for free instances\n${quotaTable(shortRows(rows))}`);
+  if (outcome === 'unknown')
+    terminal.err(
+      `quota: ${rows
+        .filter((r) => r.verdict === 'unknown')
+        .map((r) => `${r.name}: ${r.reason}`)
+        .join('; ')}`,
+    );
+}

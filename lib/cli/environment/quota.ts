@@ -1,0 +1,117 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SageMakerClient } from '@aws-sdk/client-sagemaker';
+import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
+import { readAppliedLimits } from '../../aws/applied-limits';
+import { readUsage } from '../../aws/live-usage';
+import { findOpenRequest, type IncreaseRequest, requestIncrease } from '../../aws/quota-increase';
+import {
+  increaseCommand,
+  judgeForLaunch,
+  type Limits,
+  type QuotaNeed,
+  type QuotaRow,
+  quotaTable,
+  runQuotaNeeds,
+  shortRows,
+} from '../../quota';
+import { isEnvironmentFile } from '../../spec/load';
+import { EXIT } from '../exit';
+import { type CommonOptions, readText, requireRun } from '../inputs';
+import { withS3Config } from '../launch/s3-config';
+import { json, type Terminal } from '../terminal';
+import { fileMeant, needsOfStack } from './deployed-needs';
+import { callRegion } from './environment';
+import { environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
+
+export interface QuotaOptions extends CommonOptions {
+  request?: boolean;
+}
+
+/** `slipway quota FILE|ENVIRONMENT`: every quota that a run or an environment touches. */
+export async function quota(file: string, options: QuotaOptions, terminal: Terminal): Promise<number> {
+  const { region, needs } = await wantedBy(file, options);
+  const rows = await quotaRows(needs, region);
+  const client = new ServiceQuotasClient({ region });
+  const short = shortRows(rows).filter((r) => r.code !== undefined);
+  const requests = options.request ? await fileAll(client, short) : await openRequests(client, short);
+  if (options.json) terminal.out(json({ region, quotas: rows.map(quotaJson), requests }));
+  else printQuotas(rows, requests, region, options.request ?? false, terminal);
+  return EXIT.done;
+}
+
+/** Applied limits in a region, at the pace that Service Quotas allows. */
+export const readLimits = (needs: readonly QuotaNeed[], region: string): Promise<Limits> =>
+  readAppliedLimits(new ServiceQuotasClient({ region, maxAttempts: 5, retryMode: 'adaptive' }), needs, (ms) =>
+    sleep(ms),
+  );
+
+/** Needs, limits and usage of one region, judged for a launch now. */
+export async function quotaRows(needs: readonly QuotaNeed[], region: string): Promise<QuotaRow[]> {
+  const limits = await readLimits(needs, region);
+  const usage = await readUsage(new SageMakerClient({ region, maxAttempts: 6, retryMode: 'adaptive' }), (ms) =>
+    sleep(ms),
+  ).catch((error: Error) => ({
+    unknown: `${error.name}: ${error.message}`,
+  }));
+  return judgeForLaunch(needs, limits, usage);
+}
+
+export const quotaJson = (row: QuotaRow) => ({
+  code: row.code ?? '',
+  name: row.name,
+  needed: row.needed,
+  limit: row.limit,
+  inUse: row.inUse,
+  verdict: row.verdict,
+  ...(row.reason && { reason: row.reason }),
+});
+
+/** The region that is meant, and what the file needs of its quotas. A bare name is that of an environment. */
+async function wantedBy(given: string, options: CommonOptions): Promise<{ region: string; needs: QuotaNeed[] }> {
+  const file = fileMeant(given);
+  if (file === undefined) {
+    const region = callRegion(options);
+    return { region, needs: await needsOfStack(given, region) };
+  }
+  const text = readText(file);
+  if (!isEnvironmentFile(text))
+    return {
+      region: callRegion(options),
+      needs: runQuotaNeeds(requireRun(file, await withS3Config(file, options)).run),
+    };
+  const disk = requireEnvironment(file, text, options);
+  const environment = environmentIn(disk, file, options);
+  return { region: environment.region, needs: needsOfEnvironment(disk, environment) };
+}
+
+async function fileAll(client: ServiceQuotasClient, short: readonly QuotaRow[]): Promise<IncreaseRequest[]> {
+  const filed: IncreaseRequest[] = [];
+  for (const row of short) filed.push(await requestIncrease(client, row.code ?? '', row.needed + (row.inUse ?? 0)));
+  return filed;
+}
+
+async function openRequests(client: ServiceQuotasClient, short: readonly QuotaRow[]): Promise<IncreaseRequest[]> {
+  const found: IncreaseRequest[] = [];
+  for (const { code = '' } of short) {
+    const open = await findOpenRequest(client, code).catch(() => undefined);
+    if (open) found.push({ code, desired: open.desired, state: 'open', detail: open.status });
+  }
+  return found;
+}
+
+function printQuotas(
+  rows: QuotaRow[],
+  requests: IncreaseRequest[],
+  region: string,
+  asked: boolean,
+  terminal: Terminal,
+): void {
+  terminal.out(quotaTable(rows));
+  for (const r of requests) terminal.err(`${r.code}: increase to ${r.desired} ${r.state} (${r.detail})`);
+  if (asked) return;
+  const open = new Set(requests.map((r) => r.code));
+  for (const row of shortRows(rows).filter((r) => !open.has(r.code ?? ''))) {
+    const command = increaseCommand(row, region);
+    if (command) terminal.err(`to ask for ${row.name}: ${command}`);
+  }
+}

@@ -1,0 +1,55 @@
+import { confirm, isCancel } from '@clack/prompts';
+import { clusterUsdPerHour, memoryIssues } from '../../admission';
+import { usd } from '../../report/page/format';
+import type { Descriptor } from '../../spec/descriptor';
+import { issue } from '../../spec/issue';
+import type { RunSpec } from '../../spec/run-spec';
+import { Refusal, UsageError } from '../exit';
+import { findPlan } from '../plan/plan';
+import { planText } from '../plan/text';
+import type { Terminal } from '../terminal';
+
+/** Shows what the run may cost and asks; answers whether an unknown price was accepted. */
+export async function confirmCost(
+  run: RunSpec,
+  descriptor: Descriptor,
+  yes: boolean,
+  terminal: Terminal,
+): Promise<boolean> {
+  const price = clusterUsdPerHour(run, descriptor);
+  const hours = run.limits.maxRuntimeSeconds / 3600;
+  if (price) {
+    const attempt = `${usd(price.usd * hours)} for an attempt of maxRuntimeSeconds (${hours.toFixed(1)} h)`;
+    const cap = run.limits.maxCostUsd === undefined ? '' : `; the run stops at ${usd(run.limits.maxCostUsd)}`;
+    terminal.err(`cost: ${usd(price.usd)} an hour, ${attempt}${cap}`);
+    for (const note of price.notes) terminal.err(`  ${note}`);
+    showPlan(run, descriptor, terminal);
+  } else {
+    terminal.err('cost: not known for this instance type and region');
+    if (yes && run.limits.maxCostUsd === undefined) throw new Refusal([unknownPrice()]);
+  }
+  if (!yes) await ask(price ? 'Launch?' : 'Launch at an unknown price?');
+  return price === undefined;
+}
+
+/** What the planner expects, for runs whose model it knows. A run that cannot fit is refused before it costs anything. */
+function showPlan(run: RunSpec, descriptor: Descriptor, terminal: Terminal): void {
+  const plan = findPlan(run, { region: descriptor.region, prices: descriptor.prices });
+  if (!plan) return;
+  terminal.err(planText(run, plan));
+  const issues = memoryIssues(run, descriptor.region);
+  if (issues.length > 0) throw new Refusal(issues);
+}
+
+const unknownPrice = () =>
+  issue('limits/unknown-price', 'error', 'limits.maxCostUsd', {
+    must: 'must be given with --yes when the price is not known',
+    fix: 'add limits.maxCostUsd, put the rate into `prices` of the environment, or launch without --yes',
+  });
+
+/** A question that must be answered with yes; no terminal to ask on is wrong usage. */
+export async function ask(message: string, verb = 'launch'): Promise<void> {
+  if (!process.stdin.isTTY) throw new UsageError(`${verb}: must be confirmed, got no terminal to ask on; add --yes`);
+  const answer = await confirm({ message, initialValue: false });
+  if (isCancel(answer) || !answer) throw new UsageError(`${verb}: not confirmed; nothing was started`);
+}

@@ -1,0 +1,77 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { type Archive, codeArchive, sha256 } from '../../archive/archive';
+import { jobFile } from '../../job/job-file';
+import { codeUri, configText, type JobPlan, runIdAt, runPrefixes } from '../../job/plan';
+import { processingJobRequest } from '../../job/processing-request';
+import { trainingJobRequest } from '../../job/training-request';
+import { AS_WRITTEN, runOnRung } from '../../lifecycle/ladder';
+import type { Descriptor } from '../../spec/descriptor';
+import type { RunSpec } from '../../spec/run-spec';
+import { json } from '../terminal';
+import { localDriver } from './driver';
+
+export interface DryRun {
+  plan: JobPlan;
+  request: unknown;
+  /** The code archive that would be uploaded. */
+  archive?: Archive;
+}
+
+/** The request of the first attempt, computed here as the account would. */
+export async function dryRun(
+  run: RunSpec,
+  runFile: string,
+  descriptor: Descriptor,
+  options: { region?: string; runId?: string },
+): Promise<DryRun> {
+  const archive = await codeArchive(run, runFile);
+  const runId = options.runId ?? runIdAt(run.name, new Date());
+  const driver = descriptor.driver ?? localDriverAddress(descriptor);
+  const plan: JobPlan = {
+    // Of an elastic run the largest size, as its first rung asks for it.
+    run: runOnRung(run, AS_WRITTEN),
+    descriptor,
+    region: options.region ?? descriptor.region,
+    runId,
+    attempt: 1,
+    code: codeAddress(run, descriptor, runId, archive),
+    driver: { uri: driver.uri, hash: driver.hash },
+    configHash: sha256(configText(run)),
+    resumeFrom: '',
+    restartSecret: '',
+  };
+  return { plan, request: run.kind === 'processing' ? processingJobRequest(plan) : trainingJobRequest(plan), archive };
+}
+
+function codeAddress(
+  run: RunSpec,
+  descriptor: Descriptor,
+  runId: string,
+  archive: Archive | undefined,
+): JobPlan['code'] {
+  if (run.code.source.startsWith('s3://')) return { uri: run.code.source, sha256: run.code.sha256 ?? null };
+  if (!archive) return undefined;
+  return { uri: codeUri({ descriptor, runId }, run, archive.sha256), sha256: archive.sha256 };
+}
+
+function localDriverAddress(descriptor: Descriptor): { uri: string; hash: string } {
+  const { hash } = localDriver();
+  return { uri: `s3://${descriptor.artifactBucket}/drivers/${hash}/`, hash };
+}
+
+/** Writes `request.json` and every object of the job's code, driver and job channels as `s3/<bucket>/<key>`. */
+export function writeDryRun({ plan, request, archive }: DryRun, directory: string): void {
+  writeFile(path.join(directory, 'request.json'), `${json(request)}\n`);
+  const put = (uri: string, bytes: Buffer | string) =>
+    writeFile(path.join(directory, 's3', uri.replace(/^s3:\/\//, '')), bytes);
+  if (archive && plan.code) put(plan.code.uri, archive.bytes);
+  if (plan.run.distribution.contract === 'toolkit' && plan.run.kind === 'training') return;
+  put(`${runPrefixes(plan).job}job.json`, `${json(jobFile(plan))}\n`);
+  for (const file of localDriver().files) put(`${plan.driver.uri}${file.name}`, file.bytes);
+}
+
+function writeFile(file: string, bytes: Buffer | string): void {
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, bytes);
+}

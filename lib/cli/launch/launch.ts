@@ -1,0 +1,141 @@
+import { elasticSizes } from '../../rules/compute/elastic';
+import type { Descriptor } from '../../spec/descriptor';
+import { orList } from '../../spec/issue';
+import { findDescriptor } from '../environment/environment';
+import { preflightRun } from '../environment/preflight';
+import { EXIT, UsageError } from '../exit';
+import {
+  type CheckedRun,
+  type CommonOptions,
+  checkRead,
+  type ReadRun,
+  readRunFile,
+  requireChecked,
+  requireSupported,
+} from '../inputs';
+import { waitForEnd } from '../runs/wait';
+import { issueLine, json, type Terminal } from '../terminal';
+import { confirmCost } from './confirm';
+import { dryRun, writeDryRun } from './dry-run';
+import { RUN_ID } from './run-target';
+import { withS3Config } from './s3-config';
+import { mentionSmoke } from './smoke-record';
+import { submit } from './submit';
+
+export interface LaunchOptions extends CommonOptions {
+  dryRun?: boolean;
+  out?: string;
+  runId?: string;
+  /** The same id again finds the run that the first launch made. */
+  clientRequestId?: string;
+  /** ISO time, or a span from now. */
+  at?: string;
+  yes?: boolean;
+  wait?: boolean;
+  /** `path=a,b,c`: one run per combination of values. */
+  matrix?: string[];
+  /** The same code and strategy small: true or the place. */
+  smoke?: true | string;
+}
+
+/** Furthest start that `--at` may name, days: prices and quotas are those of the launch. */
+const MOST_DAYS_AHEAD = 90;
+
+/** `--at 6h` or an ISO time, as an ISO time. */
+export function startTime(text: string | undefined, now: number): string | undefined {
+  if (text === undefined) return undefined;
+  const [, count, unit = ''] = /^(\d+)([mhd])$/.exec(text) ?? [];
+  const at = count
+    ? now + Number(count) * { m: 60_000, h: 3_600_000, d: 86_400_000 }[unit as 'm' | 'h' | 'd']
+    : Date.parse(text);
+  if (at >= now && at <= now + MOST_DAYS_AHEAD * 86_400_000) return new Date(at).toISOString();
+  throw new UsageError(
+    `--at: must be a time of the next ${MOST_DAYS_AHEAD} days, such as 2026-12-01T18:00Z, or a span such as 6h, got ${text}; write one of them`,
+  );
+}
+
+/** As the launcher takes it (lib/contracts/control). */
+const CLIENT_REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** `slipway launch FILE`: validate, preflight, show the cost, ask, upload the code, submit. */
+export async function launch(file: string, given: LaunchOptions, terminal: Terminal): Promise<number> {
+  requireIds(given);
+  const startAt = startTime(given.at, Date.now());
+  const options = await withS3Config(file, given);
+  const { descriptor, read } = await environmentOf(file, options);
+  if (options.smoke) return (await import('./smoke.js')).launchSmoke(file, descriptor, options, terminal);
+  if (options.matrix)
+    return (await import('./launches-of-matrix.js')).launchMatrix(file, descriptor, options, terminal);
+  const checked = requireChecked(checkRead(read ?? readRunFile(file, options), options, descriptor));
+  for (const found of checked.issues) terminal.err(issueLine(found, file, checked.positionOf));
+  if (options.dryRun) return printDryRun(file, checked, descriptor, options, terminal);
+  return submitRun(file, checked, descriptor, { ...options, startAt }, terminal);
+}
+
+/** Ids that a person chose. */
+function requireIds({ runId, clientRequestId }: LaunchOptions): void {
+  if (runId !== undefined && !RUN_ID.test(runId))
+    throw new UsageError(
+      `--run-id: must be 1-45 lower-case letters, digits or inner hyphens, got ${runId}; leave it out to have one made`,
+    );
+  if (clientRequestId !== undefined && !CLIENT_REQUEST_ID.test(clientRequestId))
+    throw new UsageError(
+      `--client-request-id: must be 1-64 letters, digits, hyphens or underscores, got ${clientRequestId}; use one id for each run that is wanted`,
+    );
+}
+
+/**
+ * `--environment` wins over `environment:` of the run file, which is read for it then, and refused for what needs no environment
+ * before AWS is asked for one.
+ */
+async function environmentOf(
+  file: string,
+  options: LaunchOptions,
+): Promise<{ descriptor: Descriptor; read?: ReadRun }> {
+  if (options.environment) return { descriptor: await findDescriptor(options) };
+  const read = readRunFile(file, options);
+  const { run } = requireChecked(checkRead(read, options));
+  return { descriptor: await findDescriptor(options, run.environment), read };
+}
+
+type Checked = CheckedRun & { run: NonNullable<CheckedRun['run']> };
+
+async function printDryRun(
+  file: string,
+  { run }: Checked,
+  descriptor: Descriptor,
+  options: LaunchOptions,
+  terminal: Terminal,
+): Promise<number> {
+  const result = await dryRun(run, file, descriptor, options);
+  const sizes = elasticSizes(run);
+  if (sizes.length > 0)
+    terminal.err(
+      `compute.instanceCount: an attempt has ${orList(sizes)} instances, as there is room; this is the request for ${run.compute.instanceCount}`,
+    );
+  terminal.out(json(result.request));
+  if (options.out) writeDryRun(result, options.out);
+  return EXIT.done;
+}
+
+async function submitRun(
+  file: string,
+  checked: Checked,
+  descriptor: Descriptor,
+  options: LaunchOptions & { startAt?: string },
+  terminal: Terminal,
+): Promise<number> {
+  requireSupported(checked);
+  mentionSmoke(checked.run, file, terminal);
+  await preflightRun(checked.run, descriptor, terminal);
+  const acceptsUnknownPrice = await confirmCost(checked.run, descriptor, options.yes ?? false, terminal);
+  const started = await submit(checked, file, descriptor, { ...options, acceptsUnknownPrice }, terminal);
+  const { ok: _ok, ...answer } = started;
+  if (!options.wait) {
+    if (options.json) terminal.out(json(answer));
+    else terminal.err(`${answer.runId}: ${answer.state}; slipway status ${answer.runId} --wait follows it`);
+    return EXIT.done;
+  }
+  terminal.err(`${answer.runId}: ${answer.state}`);
+  return waitForEnd(descriptor, answer.runId, options, terminal);
+}

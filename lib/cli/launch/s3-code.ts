@@ -1,0 +1,29 @@
+import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import type { Descriptor } from '../../spec/descriptor';
+import type { RunSpec } from '../../spec/run-spec';
+import { calling } from '../aws-errors';
+
+/**
+ * Digest and size of a code archive that lies in S3, read with the caller's own rights: what is launched is what lies there now,
+ * what is written to the address later. Undefined for other code, and where the run file states the digest or the
+ * toolkit fetches the archive itself.
+ */
+export async function digestInS3(
+  { code, distribution }: RunSpec,
+  { region }: Descriptor,
+): Promise<{ sha256: string; bytes: number } | undefined> {
+  const [, Bucket = '', Key = ''] = /^s3:\/\/([^/]+)\/(.+)$/.exec(code.source) ?? [];
+  if (Bucket === '' || code.sha256 || distribution.contract === 'toolkit') return undefined;
+  return calling(`reading code.source ${code.source}`, async () => {
+    const { Body } = await new S3Client({ region }).send(new GetObjectCommand({ Bucket, Key }));
+    const hash = createHash('sha256');
+    let bytes = 0;
+    for await (const chunk of Body as Readable) {
+      hash.update(chunk);
+      bytes += chunk.length;
+    }
+    return { sha256: hash.digest('hex'), bytes };
+  });
+}

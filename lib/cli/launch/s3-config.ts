@@ -1,0 +1,27 @@
+import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { fillPlaceholders } from '../../job/plan';
+import { namedConfig } from '../../spec/inline-config';
+import { loadRun } from '../../spec/load';
+import { calling } from '../aws-errors';
+import { findDescriptor } from '../environment/environment';
+import { type CommonOptions, readText } from '../inputs';
+
+/**
+ * The same options with the text of a `model.config` that lies in S3, read with the caller's own rights. Without an environment it is
+ * not read, and a rule refuses the run file.
+ */
+export async function withS3Config<T extends CommonOptions>(file: string, options: T): Promise<T> {
+  const text = readText(file);
+  const uri = namedConfig(text, options.set);
+  if (!uri?.startsWith('s3://')) return options;
+  const environment = options.environment ?? loadRun(text, options.set).value?.environment;
+  if (!environment) return options;
+  const descriptor = await findDescriptor(options, environment);
+  const [, Bucket = '', Key = ''] =
+    /^s3:\/\/([^/]+)\/(.+)$/.exec(fillPlaceholders(uri, { descriptor, runId: '' })) ?? [];
+  const config = await calling(`reading model.config ${uri}`, async () => {
+    const { Body } = await new S3Client({ region: descriptor.region }).send(new GetObjectCommand({ Bucket, Key }));
+    return (await Body?.transformToString()) ?? '';
+  });
+  return { ...options, modelConfig: { uri, text: config } };
+}

@@ -1,0 +1,135 @@
+import { type DesiredAnswer, hasEnded, type StatusAnswer } from '../../contracts/control';
+import type { Descriptor } from '../../spec/descriptor';
+import type { RunSpec } from '../../spec/run-spec';
+import { needsAccelerator, type SmokePlace, smokeOverrides } from '../../spec/smoke';
+import { textTable } from '../../spec/text-table';
+import { preflightRun } from '../environment/preflight';
+import { EXIT, UsageError } from '../exit';
+import { type CheckedRun, requireRun, requireSupported } from '../inputs';
+import { committedCheckpoints } from '../runs/committed-checkpoints';
+import { callControl } from '../runs/control-client';
+import { follow } from '../runs/wait';
+import { json, type Terminal } from '../terminal';
+import { confirmCost } from './confirm';
+import type { LaunchOptions } from './launch';
+import { rememberSmoke } from './smoke-record';
+import { submit } from './submit';
+
+interface SmokeCheck {
+  name: 'checkpoint' | 'resume' | 'goes on' | 'completes';
+  ok: boolean;
+  detail: string;
+}
+
+/**
+ * `slipway launch FILE --smoke [sandbox|account]`: the same code and strategy, small. With the built-in trainer the run is stopped after its
+ * first checkpoint and resumed from it; own code runs once, with SLIPWAY_SMOKE=1 in its environment.
+ */
+export async function launchSmoke(
+  file: string,
+  descriptor: Descriptor,
+  options: LaunchOptions,
+  terminal: Terminal,
+): Promise<number> {
+  const place = placeOf(options.smoke);
+  const { run } = requireRun(file, options, descriptor);
+  if (run.compute.instanceGroups.length > 0)
+    throw new UsageError(
+      '--smoke: must be a run on one instance type, got instance groups; try one of its groups with a file of its own',
+    );
+  if (place === 'sandbox') requireSandbox(run);
+  const other = options.clientRequestId ? '--client-request-id' : options.at && '--at';
+  if (other) throw new UsageError(`--smoke: must go without ${other}, got both; a smoke run starts now, by itself`);
+  const set = [...(options.set ?? []), ...smokeOverrides(run, place)];
+  const small = scaledDown(file, { ...options, set }, descriptor);
+  await preflightRun(small.run, descriptor, terminal);
+  const acceptsUnknownPrice = await confirmCost(small.run, descriptor, options.yes ?? false, terminal);
+  const { runId } = await submit(small, file, descriptor, { ...options, set, acceptsUnknownPrice }, terminal);
+  const checks = await (small.run.code.builtin && small.run.checkpoints.mode !== 'none'
+    ? interrupted(descriptor, runId, terminal)
+    : undisturbed(descriptor, runId, terminal));
+  const passed = checks.every(({ ok }) => ok);
+  if (passed) rememberSmoke(run, runId);
+  if (options.json) terminal.out(json({ runId, passed, checks }));
+  else
+    terminal.out(
+      textTable(
+        ['check', 'verdict', 'seen'],
+        checks.map((c) => [c.name, c.ok ? 'passed' : 'failed', c.detail]),
+      ),
+    );
+  return passed ? EXIT.done : EXIT.runFailed;
+}
+
+function placeOf(given: LaunchOptions['smoke']): SmokePlace {
+  if (given === true || given === 'account') return 'account';
+  if (given === 'sandbox') return 'sandbox';
+  throw new UsageError(`--smoke: must be sandbox or account, got ${given}; leave the word out for account`);
+}
+
+function requireSandbox(run: RunSpec): void {
+  if (!process.env.AWS_ENDPOINT_URL)
+    throw new UsageError(
+      '--smoke sandbox: must be called with the embedded AWS in the environment, got no AWS_ENDPOINT_URL; eval "$(slipway sandbox start)" and deploy the environment into it',
+    );
+  if (needsAccelerator(run))
+    throw new UsageError(
+      `--smoke sandbox: must be a run that CPUs can do (fsdp, ddp, custom), got library ${run.distribution.library}; use --smoke account`,
+    );
+}
+
+/** The small run, judged by every rule: what scaling could not keep valid is said before anything is spent. */
+function scaledDown(file: string, options: LaunchOptions, descriptor: Descriptor): CheckedRun & { run: RunSpec } {
+  const small = requireRun(file, options, descriptor);
+  requireSupported(small);
+  return small;
+}
+
+async function undisturbed(descriptor: Descriptor, runId: string, terminal: Terminal): Promise<SmokeCheck[]> {
+  return [completes(await follow(descriptor, runId, terminal, hasEnded))];
+}
+
+/**
+ * Stops the run once a checkpoint is committed, resumes it, and stops it again once the second attempt has committed one. What is
+ * committed is read from the bucket: the status learns of it with the launcher's next tick, minutes later.
+ */
+async function interrupted(descriptor: Descriptor, runId: string, terminal: Terminal): Promise<SmokeCheck[]> {
+  const stop = () =>
+    callControl<DesiredAnswer>(descriptor, { action: 'stop', runId, reason: 'smoke run: seen what it is for' });
+  const isBeyond = (step: number) => async (status: StatusAnswer) =>
+    hasEnded(status) || (await newestCommitted(descriptor, runId)) > step;
+  const saved = await follow(descriptor, runId, terminal, isBeyond(0));
+  if (hasEnded(saved)) return [{ name: 'checkpoint', ok: false, detail: `${saved.state}: ${saved.reason}` }];
+  await stop();
+  await follow(descriptor, runId, terminal, hasEnded);
+  const first = await newestCommitted(descriptor, runId);
+  await callControl<DesiredAnswer>(descriptor, { action: 'resume', runId });
+  const again = await follow(descriptor, runId, terminal, isBeyond(first));
+  if (!hasEnded(again)) await stop();
+  const ended = await follow(descriptor, runId, terminal, hasEnded);
+  const second = await newestCommitted(descriptor, runId);
+  return [
+    { name: 'checkpoint', ok: first > 0, detail: `committed step ${first}` },
+    resume(first, ended),
+    { name: 'goes on', ok: second > first, detail: second > first ? `committed step ${second}` : ended.reason },
+  ];
+}
+
+/** Step of the newest checkpoint whose objects are all there; 0 = none yet. */
+async function newestCommitted(descriptor: Descriptor, runId: string): Promise<number> {
+  const listed = await committedCheckpoints(descriptor, runId);
+  return Math.max(0, ...listed.filter(({ isComplete }) => isComplete).map(({ step }) => step));
+}
+
+/** The second attempt must begin where the newest checkpoint of the first ended. */
+function resume(committed: number, { attempts }: StatusAnswer): SmokeCheck {
+  const first = attempts[1]?.firstStep ?? null;
+  const detail = `attempt 2 from step ${first ?? '-'} after committed step ${committed}`;
+  return { name: 'resume', ok: first === committed + 1, detail };
+}
+
+const completes = ({ state, reason }: StatusAnswer): SmokeCheck => ({
+  name: 'completes',
+  ok: state === 'completed',
+  detail: reason ? `${state}: ${reason}` : state,
+});

@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto';
+import { codeArchive } from '../../archive/archive';
+import type { IntentAnswer, StartAnswer, UploadAnswer } from '../../contracts/control';
+import type { Descriptor } from '../../spec/descriptor';
+import { ServiceError } from '../exit';
+import type { CheckedRun, CommonOptions } from '../inputs';
+import { callControl } from '../runs/control-client';
+import type { Terminal } from '../terminal';
+import { digestInS3 } from './s3-code';
+
+export interface SubmitOptions extends CommonOptions {
+  runId?: string;
+  /** @default - a new one: each launch is another run */
+  clientRequestId?: string;
+  /** ISO time before which it must not start. @default - as soon as there is room */
+  startAt?: string;
+  acceptsUnknownPrice: boolean;
+}
+
+const UPLOAD_TRIES = 3;
+
+/** Sends the run file's text and the digest of its code, uploads what is asked for, confirms. */
+export async function submit(
+  { run, text, overrides }: CheckedRun & { run: NonNullable<CheckedRun['run']> },
+  file: string,
+  descriptor: Descriptor,
+  options: SubmitOptions,
+  terminal: Terminal,
+): Promise<StartAnswer> {
+  const archive = await codeArchive(run, file);
+  const code = archive ? { sha256: archive.sha256, bytes: archive.bytes.length } : await digestInS3(run, descriptor);
+  const intent = await callControl<IntentAnswer>(descriptor, {
+    action: 'start',
+    runFile: text,
+    overrides,
+    ...(code && { code }),
+    clientRequestId: options.clientRequestId ?? randomUUID(),
+    ...(options.runId && { runId: options.runId }),
+    ...(options.startAt && { startAt: options.startAt }),
+    acceptsUnknownPrice: options.acceptsUnknownPrice,
+  });
+  for (const upload of intent.uploads) {
+    if (!archive || upload.sha256 !== archive.sha256)
+      throw new ServiceError(`uploading ${upload.key}: the launcher asked for a digest that was not sent; try again`);
+    terminal.err(`uploading code (${Math.ceil(archive.bytes.length / 1024)} KiB)`);
+    await put(upload, archive.bytes);
+  }
+  return callControl<StartAnswer>(descriptor, { action: 'start', runId: intent.runId, confirm: true });
+}
+
+async function put(upload: UploadAnswer, bytes: Buffer): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const failure = await tryPut(upload, bytes);
+    if (!failure) return;
+    // The URL is a credential: only the key is named.
+    if (attempt === UPLOAD_TRIES)
+      throw new ServiceError(`uploading ${upload.key}: failed ${UPLOAD_TRIES} times, got ${failure}; try again`);
+  }
+}
+
+async function tryPut(upload: UploadAnswer, bytes: Buffer): Promise<string | undefined> {
+  try {
+    const response = await fetch(upload.url, { method: 'PUT', headers: upload.headers, body: new Uint8Array(bytes) });
+    return response.ok ? undefined : `HTTP ${response.status}`;
+  } catch (error) {
+    return ((error as Error).cause as { code?: string } | undefined)?.code ?? (error as Error).message;
+  }
+}

@@ -1,0 +1,114 @@
+import { existsSync } from 'node:fs';
+import { measuredReportSchema } from '../../contracts/calibration';
+import {
+  type Calibration,
+  type CalibrationError,
+  calibrate,
+  calibrationError,
+  type Measurement,
+} from '../../planner/run/calibration';
+import { assembleReport } from '../../report/read/assemble';
+import type { RunReport } from '../../report/run/run-report';
+import { textTable } from '../../spec/text-table';
+import { EXIT, UsageError } from '../exit';
+import { type CommonOptions, readText } from '../inputs';
+import { runTarget } from '../launch/run-target';
+import { readSources } from '../runs/report-sources';
+import { json, type Terminal } from '../terminal';
+import { readCalibration, writeCalibration } from './calibration-file';
+
+type Measured = Pick<RunReport, 'runId' | 'environment' | 'speed'>;
+
+/** `slipway plan --calibrate RUN...`: reads measured steps of one's own runs and writes the environment's efficiencies. */
+export async function calibrateRuns(
+  runs: readonly string[],
+  file: string | undefined,
+  options: CommonOptions,
+  terminal: Terminal,
+): Promise<number> {
+  // Commander gives the values after the option to it, so a file before it is one that nobody plans now.
+  if (file !== undefined)
+    throw new UsageError(
+      `--calibrate: must be given without a file to plan, got ${file}; calibrate first, then call slipway plan ${file}`,
+    );
+  const reports = await Promise.all(runs.map((run) => reportOf(run, options)));
+  const environment = oneEnvironment(reports);
+  const measurements = reports.map((report, index) => measurementOf(report, runs[index] ?? ''));
+  const before = readCalibration(environment)?.measurements ?? [];
+  const calibration = calibrate(environment, [...before, ...measurements]);
+  const error = calibrationError(calibration.measurements);
+  const written = writeCalibration(calibration);
+  if (options.json) terminal.out(json({ file: written, ...calibration, error }));
+  else terminal.out(calibrationText(calibration, error, written));
+  return EXIT.done;
+}
+
+/** A report's JSON, or the report of a run id, read now. */
+async function reportOf(run: string, options: CommonOptions): Promise<Measured> {
+  if (!run.endsWith('.json') && !existsSync(run))
+    return assembleReport(await readSources(await runTarget(options), run, [], new Date()));
+  let data: unknown;
+  try {
+    data = JSON.parse(readText(run));
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(
+      `--calibrate: must be a run id or a file of slipway report --json, got ${run}, which is not JSON; name another one`,
+    );
+  }
+  const { success, data: report } = measuredReportSchema.safeParse(data);
+  if (!success)
+    throw new UsageError(
+      `--calibrate: must be a run id or a file of slipway report --json, got ${run}, which is another JSON file; name another one`,
+    );
+  return report;
+}
+
+function oneEnvironment(reports: readonly Measured[]): string {
+  const [environment = '', ...others] = [...new Set(reports.map((report) => report.environment))];
+  if (others.length > 0)
+    throw new UsageError(
+      `--calibrate: must name runs of one environment, got ${[environment, ...others].join(', ')}; calibrate each by itself`,
+    );
+  return environment;
+}
+
+function measurementOf({ runId, speed }: Measured, given: string): Measurement {
+  if (!speed)
+    throw new UsageError(
+      `--calibrate: must name runs that the planner knows (GPUs, model and sequence length), got ${given}; leave it out`,
+    );
+  if (speed.measured === null)
+    throw new UsageError(
+      `--calibrate: must name runs with at least 15 printed steps in one attempt, got ${given}; take a longer run`,
+    );
+  const { key, planned, interval80, measured, memory } = speed;
+  const held = memory?.measured == null ? {} : { memory: { ...memory, measured: memory.measured } };
+  return { runId, key, planned, interval80, measured, ...held };
+}
+
+const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
+
+function errorText({ before, after, judged }: Omit<CalibrationError, 'memory'>): string {
+  const calibrated =
+    after === null
+      ? 'with one run of each kind nothing can judge the calibration'
+      : `${percent(after)} when each run is left out of its own calibration (${judged} runs)`;
+  return `${percent(before)} without calibration; ${calibrated}`;
+}
+
+function calibrationText({ measurements, efficiencies }: Calibration, error: CalibrationError, file: string): string {
+  const rows = measurements.map(({ runId, key, planned, measured }) => [
+    runId,
+    key,
+    planned.toFixed(0),
+    measured.toFixed(0),
+    (planned * (efficiencies[key]?.speed ?? 1)).toFixed(0),
+  ]);
+  return [
+    textTable(['run', 'accelerator/library/precision', 'planned', 'measured', 'calibrated'], rows),
+    `mean error of tokens/s/GPU: ${errorText(error)}`,
+    ...(error.memory ? [`mean error of GPU memory: ${errorText(error.memory)}`] : []),
+    `wrote ${file}: later plans of this environment use it`,
+  ].join('\n');
+}

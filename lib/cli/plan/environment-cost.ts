@@ -1,0 +1,35 @@
+import { type StandingCost, standingCost } from '../../environment/standing-cost';
+import { textTable } from '../../spec/text-table';
+import { requireEnvironment } from '../environment/environment-file';
+import { EXIT } from '../exit';
+import type { CommonOptions } from '../inputs';
+import { json, type Terminal } from '../terminal';
+
+/** `slipway plan ENVIRONMENT.yaml`: what each region costs by existing, without a job. Offline. */
+export function planEnvironment(file: string, text: string, options: CommonOptions, terminal: Terminal): number {
+  const { specs } = requireEnvironment(file, text, options);
+  const named = specs.filter(({ region }) => options.region === undefined || region === options.region);
+  const regions = named.map(standingCost);
+  const usdPerMonth = regions.reduce((sum, region) => sum + region.usdPerMonth, 0);
+  if (options.json) terminal.out(json({ usdPerMonth: cents(usdPerMonth), regions: regions.map(rounded) }));
+  else terminal.out([...regions.map(regionText), ...totalText(regions, usdPerMonth)].join('\n\n'));
+  return EXIT.done;
+}
+
+const cents = (usd: number): number => Math.round(usd * 100) / 100;
+const rounded = (region: StandingCost): StandingCost => ({
+  ...region,
+  usdPerMonth: cents(region.usdPerMonth),
+  items: region.items.map((item) => ({ ...item, usdPerMonth: cents(item.usdPerMonth) })),
+});
+
+function regionText({ region, items, usdPerMonth, notes }: StandingCost): string {
+  const rows = [
+    ...items.map((item) => [item.item, String(item.count), item.usdPerMonth.toFixed(2)]),
+    ['standing cost', '', usdPerMonth.toFixed(2)],
+  ];
+  return [textTable([region, 'count', 'USD a month'], rows), ...notes.map((note) => `  ${note}`)].join('\n');
+}
+
+const totalText = (regions: readonly StandingCost[], usd: number): string[] =>
+  regions.length > 1 ? [`all regions: ${usd.toFixed(2)} USD a month`] : [];

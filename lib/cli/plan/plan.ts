@@ -1,0 +1,107 @@
+import { writeFileSync } from 'node:fs';
+import { performance } from 'node:perf_hooks';
+import { planDocument } from '../../admission';
+import { type PlanFacts, planRun, type RunPlan } from '../../planner/run/plan-run';
+import { renderPlanPage } from '../../report/render-plan-page';
+import { checkRun } from '../../rules';
+import { searchRun } from '../../search/search-run';
+import { isEnvironmentFile } from '../../spec/load';
+import { instanceGroupsOf } from '../../spec/resolve-run';
+import type { RunSpec } from '../../spec/run-spec';
+import { findDescriptor } from '../environment/environment';
+import { EXIT, Refusal, UsageError } from '../exit';
+import { type CommonOptions, readText, requireRun } from '../inputs';
+import { withS3Config } from '../launch/s3-config';
+import { json, type Terminal } from '../terminal';
+import { readCalibration } from './calibration-file';
+import { planEnvironment } from './environment-cost';
+import { publishedBeside } from './published';
+import { scalingOf } from './scaling';
+import { sizesText } from './sizes';
+import { dataText, planText, type Search, searchText } from './text';
+
+/** Prices are looked up for this region when neither option nor environment names one. */
+const PRICE_REGION = 'us-west-2';
+
+export interface PlanOptions extends CommonOptions {
+  search?: boolean;
+  searchLibraries?: string;
+  html?: string;
+  calibrate?: string[];
+}
+
+/** `slipway plan FILE`: will it fit, how fast, how much; of an environment file what it costs by existing. Offline unless `--environment` is a name. */
+export async function plan(file: string | undefined, options: PlanOptions, terminal: Terminal): Promise<number> {
+  if (options.calibrate)
+    return (await import('./calibrate.js')).calibrateRuns(options.calibrate, file, options, terminal);
+  if (file === undefined)
+    throw new UsageError(
+      'plan: must be given a run file or an environment file, got nothing; write slipway plan run.yaml',
+    );
+  const text = readText(file);
+  if (isEnvironmentFile(text)) return planEnvironment(file, text, options, terminal);
+  const { run } = requireRun(file, await withS3Config(file, options));
+  const facts = await planFacts(options, run);
+  const result = planDocument(run, facts);
+  if (Array.isArray(result)) throw new Refusal(result);
+  const search =
+    options.search || options.searchLibraries ? searchAround(run, facts, options.searchLibraries) : undefined;
+  if (options.html) writePage(options.html, run, facts, result, search);
+  if (options.json) terminal.out(json({ ...result, ...(search && { search }) }));
+  else {
+    const parts = [
+      planText(run, result),
+      ...(result.sizes ? [sizesText(result.sizes)] : []),
+      ...(result.data ? [dataText(result.data)] : []),
+      ...(search ? [searchText(search)] : []),
+    ];
+    terminal.out(parts.join('\n\n'));
+  }
+  return result.fits === 'oom' ? EXIT.refused : EXIT.done;
+}
+
+/** Region, own rates and measured efficiencies of the environment, where one is named. */
+async function planFacts(options: PlanOptions, run: RunSpec): Promise<PlanFacts> {
+  const descriptor = options.environment === undefined ? undefined : await findDescriptor(options);
+  const calibration = readCalibration(descriptor?.name ?? run.environment);
+  return { region: options.region ?? descriptor?.region ?? PRICE_REGION, prices: descriptor?.prices, calibration };
+}
+
+/** Layouts around the run, refused by the same rules that a launch applies. */
+function searchAround(run: RunSpec, facts: PlanFacts, libraries: string | undefined): Search {
+  const started = performance.now();
+  const found = searchRun(run, facts, {
+    libraries: libraries?.split(',').map((name) => name.trim()),
+    check: (candidate) => checkRun(candidate, { region: facts.region }),
+  });
+  if (Array.isArray(found)) throw new Refusal(found);
+  const seconds = Math.round(performance.now() - started) / 1000;
+  return { considered: found.considered, seconds, candidates: found.candidates, pareto: found.pareto };
+}
+
+function writePage(file: string, run: RunSpec, facts: PlanFacts, result: RunPlan, search: Search | undefined): void {
+  const page = renderPlanPage({
+    name: run.name,
+    library: run.distribution.library,
+    spareInstances: run.compute.spareInstances,
+    instances: instanceGroupsOf(run.compute).map((g) => ({ instanceType: g.instanceType, count: g.instanceCount })),
+    region: facts.region,
+    plan: result,
+    scaling: scalingOf(run, facts),
+    search,
+    published: publishedBeside(run, result, facts),
+  });
+  try {
+    writeFileSync(file, page);
+  } catch (error) {
+    throw new UsageError(
+      `--html: must be a file that can be written, got ${file} (${(error as Error).message}); name another one`,
+    );
+  }
+}
+
+/** The plan of a run that names a model; undefined for runs whose shape is not known. */
+export function findPlan(...args: Parameters<typeof planRun>): RunPlan | undefined {
+  const result = planRun(...args);
+  return Array.isArray(result) ? undefined : result;
+}

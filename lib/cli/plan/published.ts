@@ -1,0 +1,46 @@
+import { PUBLISHED_RUNS, type PublishedMeasurement } from '../../catalog/published-runs';
+import type { LayoutInput } from '../../planner/layout';
+import { type PlanFacts, planRun, type RunPlan } from '../../planner/run/plan-run';
+import type { PublishedRun } from '../../report/plan/plan-report';
+import { resolveRun } from '../../spec/resolve-run';
+import type { RunSpec } from '../../spec/run-spec';
+
+/** Published measurements of the run's model on its instance type, each beside what the planner says of that very run. */
+export function publishedBeside(run: RunSpec, plan: RunPlan, facts: PlanFacts): PublishedRun[] {
+  return PUBLISHED_RUNS.filter((p) => p.instanceType === run.compute.instanceType).flatMap((published) => {
+    const theirs = planRun(runOf(published), facts);
+    if (Array.isArray(theirs) || !sameModel(plan.layout, theirs.layout)) return [];
+    return [
+      {
+        name: published.name,
+        source: published.source,
+        nodes: published.instanceCount,
+        measuredTokensPerSecondPerGpu: published.tokensPerSecondPerGpu,
+        predictedTokensPerSecondPerGpu: theirs.tokensPerSecondPerGpu,
+        isSameSetup: setupOf(plan.layout) === setupOf(theirs.layout),
+      },
+    ];
+  });
+}
+
+function runOf(p: PublishedMeasurement): RunSpec {
+  return resolveRun({
+    name: 'published',
+    model: { preset: p.preset },
+    training: {
+      sequenceLength: p.sequenceLength,
+      microBatchSize: p.microBatchSize,
+      activationCheckpointing: p.activationCheckpointing,
+    },
+    code: { source: 'builtin' },
+    compute: { instanceType: p.instanceType, instanceCount: p.instanceCount },
+    distribution: { library: 'fsdp', parameters: { compile: p.compile } },
+  });
+}
+
+const sameModel = (a: LayoutInput, b: LayoutInput) => JSON.stringify(a.model) === JSON.stringify(b.model);
+
+/** Everything that sets one run apart from another but the size of its cluster and so of its batch. */
+function setupOf({ nodes, shard, replicate, globalBatch, ...rest }: LayoutInput): string {
+  return JSON.stringify({ ...rest, shardsAll: replicate === 1 });
+}

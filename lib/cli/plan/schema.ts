@@ -1,0 +1,14 @@
+import { answersSchema } from '../../contracts/answers';
+import { LIBRARIES } from '../../distribution';
+import { jsonSchema } from '../../spec/load';
+import { EXIT, UsageError } from '../exit';
+import { json, type Terminal } from '../terminal';
+
+/** `slipway schema run|environment|answers`: the JSON Schema of a file, for editors, or of what `--json` prints, for scripts. */
+export function schema(kind: string, terminal: Terminal): number {
+  if (kind !== 'run' && kind !== 'environment' && kind !== 'answers') {
+    throw new UsageError(`schema: must be run, environment or answers, got ${kind}; use one of them`);
+  }
+  terminal.out(json(kind === 'answers' ? answersSchema() : jsonSchema(kind, LIBRARIES)));
+  return EXIT.done;
+}

@@ -1,0 +1,19 @@
+import type { SizePlan } from '../../admission';
+import { textTable } from '../../spec/text-table';
+
+const FITS = { fits: 'fits', tight: 'tight', oom: 'does not fit; not used' };
+const rounded = (value: number | null, digits = 0) => (value === null ? '-' : value.toFixed(digits));
+
+/** The sizes as a table. */
+export const sizesText = (sizes: readonly SizePlan[]): string =>
+  textTable(
+    ['instances', 'memory', 'GiB a GPU', 's a step', 'hours', 'USD on demand'],
+    sizes.map((s) => [
+      String(s.instanceCount),
+      FITS[s.fits],
+      rounded(s.memoryGiB, 1),
+      rounded(s.stepSeconds, 2),
+      rounded(s.hours, 1),
+      rounded(s.usd),
+    ]),
+  );

@@ -1,0 +1,138 @@
+import pc from 'picocolors';
+import { spareValues } from '../../admission';
+import type { DataPlan } from '../../planner/run/data-plan';
+import { RESTART_SECONDS, SPARE_RESTART_SECONDS } from '../../planner/run/failures';
+import type { RunPlan } from '../../planner/run/plan-run';
+import type { SpareValue } from '../../planner/run/spares';
+import type { PlanReport } from '../../report/plan/plan-report';
+import type { RunSpec } from '../../spec/run-spec';
+import { textTable } from '../../spec/text-table';
+
+export type Search = NonNullable<PlanReport['search']>;
+
+const VERDICT = { fits: pc.green('fits'), tight: pc.yellow('tight'), oom: pc.red('does not fit') };
+
+const round = (value: number, digits = 0) =>
+  value.toLocaleString('en-US', { maximumFractionDigits: digits, minimumFractionDigits: digits });
+const range = ([low, high]: [number, number], digits = 0) => `${round(low, digits)}-${round(high, digits)}`;
+const dollars = (value: number) => `$${round(value)}`;
+
+/** One screen that a person understands. */
+export function planText(run: RunSpec, plan: RunPlan): string {
+  const { memoryGiB, interval80, usd } = plan;
+  const spares = spareValues(run, plan);
+  const rows = [
+    ['memory', `${VERDICT[plan.fits]}: ${round(memoryGiB.total, 1)} of ${round(memoryGiB.available, 1)} GiB a GPU`],
+    ['', memoryParts(memoryGiB)],
+    ['step', `${round(plan.stepSeconds, 2)} s (80 %: ${range(interval80.stepSeconds, 2)})`],
+    [
+      'speed',
+      `${round(plan.tokensPerSecondPerGpu)} tokens/s/GPU (80 %: ${range(interval80.tokensPerSecondPerGpu)}), ${round(plan.tokensPerSecond)} tokens/s`,
+    ],
+    ['', `${round(plan.modelTflopsPerGpu)} model TFLOPS/GPU, MFU ${round(100 * plan.mfu, 1)} %`],
+    ...(plan.calibration ? [['', calibrationText(plan.calibration)]] : []),
+    ['time', timeText(plan)],
+    ['cost', onDemandText(usd, interval80)],
+    ...capacityRows(run, usd),
+    ['checkpoints', checkpointText(plan)],
+    ...(spares.own ? [['spare hosts', `${spares.own.instances}: ${sparesText(spares.own)}`]] : []),
+  ];
+  return [
+    `${pc.bold(run.name)}: ${round(plan.parameters / 1e9, 1)} B parameters${activeText(plan)} on ${plan.gpus} GPUs`,
+    textTable(['', ''], rows).split('\n').slice(1).join('\n'),
+    ...plan.assumptions.map((a) => pc.dim(`assumed: ${a}`)),
+    ...plan.advice.map(
+      (a) =>
+        `${pc.cyan('try')} ${a.change}: ${a.why} (${round(a.memoryGiB, 1)} GiB, ${round(a.tokensPerSecondPerGpu)} tokens/s/GPU, ${a.fits})`,
+    ),
+    ...(spares.advice
+      ? [`${pc.cyan('try')} compute.spareInstances: ${spares.advice.instances}: ${sparesText(spares.advice)}`]
+      : []),
+  ].join('\n');
+}
+
+function calibrationText({ speed, runs, memory }: NonNullable<RunPlan['calibration']>): string {
+  const by = (factor: number) => `${round(Math.abs(factor - 1) * 100, 1)} %`;
+  const held = memory
+    ? `; ${by(memory.factor)} ${memory.factor < 1 ? 'less' : 'more'} memory beside weights, gradients and optimizer`
+    : '';
+  return `calibrated by ${runs.length} of your runs: ${by(speed)} ${speed < 1 ? 'slower' : 'faster'} than the planner alone says${held}`;
+}
+
+const onDemandText = (usd: RunPlan['usd'], interval80: RunPlan['interval80']): string =>
+  usd.onDemand === null
+    ? `not known: ${usd.note}`
+    : `${dollars(usd.onDemand)} on demand${interval80.usd ? ` (80 %: ${range(interval80.usd)})` : ''}; ${usd.note}`;
+
+/** Spot and training plans where a price was seen; the run's own kind of capacity also where none was. */
+function capacityRows(run: RunSpec, usd: RunPlan['usd']): string[][] {
+  const kinds = [
+    { capacity: 'spot', name: 'spot', cost: usd.spot },
+    { capacity: 'training-plan', name: 'training plan', cost: usd.trainingPlan },
+  ];
+  return kinds.flatMap(({ capacity, name, cost }) => {
+    if (cost.usd !== null) return [['', `${dollars(cost.usd)} as ${name}; ${cost.note}`]];
+    return run.compute.capacity === capacity && cost.perHour === null
+      ? [['', `as ${name} not known: ${cost.note}`]]
+      : [];
+  });
+}
+
+function memoryParts(memory: RunPlan['memoryGiB']): string {
+  return Object.entries(memory)
+    .filter(([name, value]) => !['total', 'available'].includes(name) && value >= 0.05)
+    .sort(([, a], [, b]) => b - a)
+    .map(([name, value]) => `${name} ${round(value, 1)}`)
+    .join(', ');
+}
+
+function timeText({ hours, wallHours, goodput, steps, tokens }: RunPlan): string {
+  if (hours === null || wallHours === null) return 'no end given: name training.steps or training.totalTokens';
+  const long = wallHours > 48 ? `${round(wallHours / 24, 1)} days` : `${round(wallHours, 1)} hours`;
+  return `${long} (${round(steps ?? 0)} steps, ${round((tokens ?? 0) / 1e9, 2)} B tokens), expected goodput ${round(100 * goodput, 1)} %`;
+}
+
+function checkpointText({ checkpoint }: RunPlan): string {
+  return `${round(checkpoint.sizeGiB, 1)} GiB every ${round(checkpoint.intervalMinutes)} minutes, ${round(checkpoint.saveSeconds)} s to write`;
+}
+
+function sparesText({ met, goodput, goodputWithout, savedNodeHours, paidNodeHours }: SpareValue): string {
+  const minutes = `${SPARE_RESTART_SECONDS / 60} minutes instead of ${RESTART_SECONDS / 60}`;
+  const share = `goodput ${round(100 * goodput, 1)} % instead of ${round(100 * goodputWithout, 1)} %`;
+  return `${round(100 * met)} % of the hardware failures cost ${minutes}, ${share}; saves ${round(savedNodeHours)} node-hours a month for ${round(paidNodeHours)}`;
+}
+
+/** How the training data should lie and be read. */
+export function dataText({ channel, datasetGiB, readMiBPerSecond, advice }: DataPlan): string {
+  const size = datasetGiB === null ? '' : `${round(datasetGiB, 1)} GiB of tokens, `;
+  return [
+    `data         ${channel}: ${size}read at ${round(readMiBPerSecond, 1)} MiB/s by all hosts together`,
+    ...advice.map((line) => `             ${line}`),
+  ].join('\n');
+}
+
+/** How many candidates fit on one screen. */
+const SHOWN = 8;
+
+/** The fastest layouts that a search found, in the words of a run file. */
+export function searchText({ considered, seconds, candidates, pareto }: Search): string {
+  const cheap = new Set(pareto);
+  const rows = candidates
+    .slice(0, SHOWN)
+    .map((c) => [
+      `${round(c.tokensPerSecondPerGpu)}`,
+      round(c.stepSeconds, 2),
+      `${round(c.memoryGiB, 1)} GiB`,
+      c.usd === null ? '-' : dollars(c.usd),
+      cheap.has(c) ? 'yes' : '',
+      `${c.distribution.library} ${JSON.stringify(c.distribution.parameters)} ${JSON.stringify(c.training)}`,
+    ]);
+  return [
+    `${round(considered)} layouts in ${seconds} s; the fastest:`,
+    textTable(['tokens/s/GPU', 'step s', 'memory', 'cost', 'Pareto', 'layout'], rows),
+  ].join('\n');
+}
+
+/** Of a mixture of experts, how many parameters one token meets. */
+const activeText = ({ parameters, activeParameters }: RunPlan): string =>
+  activeParameters < parameters ? ` (${round(activeParameters / 1e9, 1)} B active)` : '';

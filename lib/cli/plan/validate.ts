@@ -1,0 +1,44 @@
+import { type FileIssue, readEnvironmentFile } from '../../environment/read-environment-file';
+import { bareIssue, hasErrors } from '../../spec/issue';
+import { isEnvironmentFile } from '../../spec/load';
+import { parsePath } from '../../spec/overrides';
+import { EXIT } from '../exit';
+import { type CommonOptions, checkRunFile, isDescriptorFile, readDescriptor, readText } from '../inputs';
+import { withS3Config } from '../launch/s3-config';
+import { issueLine, json, type Terminal } from '../terminal';
+
+/** `slipway validate FILE`: schema and every rule, offline but for a `model.config` in S3. */
+export async function validate(file: string, options: CommonOptions, terminal: Terminal): Promise<number> {
+  const issues = findIssues(file, await withS3Config(file, options));
+  const ok = !hasErrors(issues);
+  if (options.json) terminal.out(json({ ok, issues: issues.map((found) => jsonIssue(found, file)) }));
+  else printIssues(file, issues, terminal);
+  return ok ? EXIT.done : EXIT.refused;
+}
+
+function findIssues(file: string, options: CommonOptions): FileIssue[] {
+  const text = readText(file);
+  if (isEnvironmentFile(text)) return readEnvironmentFile(file, text, options.set).issues.map(withoutNeighbours);
+  // A name would need a service call; offline only a descriptor file says something about the environment.
+  const descriptor =
+    options.environment && isDescriptorFile(options.environment) ? readDescriptor(options.environment) : undefined;
+  const { issues, positionOf } = checkRunFile(file, options, descriptor);
+  return issues.map((found) => ({ ...found, file, position: positionOf(parsePath(found.path) ?? []) }));
+}
+
+/** A file may be checked away from its run files, and before `slipway lock`: only a deploy needs them. */
+const withoutNeighbours = (found: FileIssue): FileIssue => (found.isAbsent ? { ...found, level: 'warning' } : found);
+
+/** `file` only where it is another one than was asked about: a lock file, a run file that an environment names. */
+function jsonIssue(found: FileIssue, asked: string): object {
+  return { ...bareIssue(found), ...(found.file !== asked && { file: found.file }) };
+}
+
+function printIssues(file: string, issues: readonly FileIssue[], terminal: Terminal): void {
+  for (const found of issues) terminal.err(issueLine(found, found.file, () => found.position));
+  const count = (level: string) => issues.filter((i) => i.level === level).length;
+  const [errors, warnings] = [count('error'), count('warning')];
+  terminal.err(
+    errors > 0 ? `${file}: ${errors} error(s), ${warnings} warning(s)` : `${file}: valid, ${warnings} warning(s)`,
+  );
+}

@@ -1,0 +1,23 @@
+import type { StatusAnswer } from '../../contracts/control';
+import type { Descriptor } from '../../spec/descriptor';
+import { callControl } from './control-client';
+
+export type Status = { ok: true } & StatusAnswer;
+
+/** What the launcher knows of a run. */
+export const readStatus = (descriptor: Descriptor, runId: string): Promise<Status> =>
+  callControl<Status>(descriptor, { action: 'status', runId }) as Promise<Status>;
+
+/** The part of the answer that `--json` prints. */
+export function withoutOk({ ok: _ok, ...rest }: Status): StatusAnswer {
+  return rest;
+}
+
+/** Most runs that the launcher lists at once. */
+export const MOST_RUNS = 200;
+
+/** The runs of a team, newest first, each with its newest attempt alone. @param limit @default - that of the launcher */
+export async function readRuns(descriptor: Descriptor, limit?: number): Promise<StatusAnswer[]> {
+  const { runs } = await callControl<{ ok: true; runs: StatusAnswer[] }>(descriptor, { action: 'list', limit });
+  return runs;
+}

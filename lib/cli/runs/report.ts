@@ -1,0 +1,71 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import pc from 'picocolors';
+import { orDash, usd } from '../../report/page/format';
+import { assembleReport } from '../../report/read/assemble';
+import type { RunReport } from '../../report/run/run-report';
+import { textTable } from '../../spec/text-table';
+import { EXIT, UsageError } from '../exit';
+import type { CommonOptions } from '../inputs';
+import { runTarget } from '../launch/run-target';
+import { json, type Terminal } from '../terminal';
+import { readSources } from './report-sources';
+import { stepsText } from './status';
+
+export interface ReportOptions extends CommonOptions {
+  html?: string;
+}
+
+/** `slipway report RUN`: the numbers of a run; with `--html` also as a page. */
+export async function report(runId: string, options: ReportOptions, terminal: Terminal): Promise<number> {
+  const descriptor = await runTarget(options);
+  const sources = await readSources(descriptor, runId, options.set ?? [], new Date());
+  const found = assembleReport(sources);
+  if (options.html) await writePage(options.html, found, terminal);
+  terminal.out(options.json ? json(found) : reportText(found));
+  return EXIT.done;
+}
+
+async function writePage(file: string, found: RunReport, terminal: Terminal): Promise<void> {
+  const { renderRunReport } = await import('../../report/render-run-report.js');
+  try {
+    writeFileSync(file, renderRunReport(found));
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code;
+    if (reason === undefined) throw error;
+    throw new UsageError(`--html: must be a file that can be written, got ${file} (${reason}); name another one`);
+  }
+  terminal.err(`wrote ${path.resolve(file)}`);
+}
+
+/** One screen about a run: its state, its attempts, what it cost, and what could not be read. */
+export function reportText(run: RunReport): string {
+  const losses = (run.steps ?? []).flatMap((s) => s.loss ?? []);
+  const loss = `${orDash(losses[0], (l) => l.toFixed(4))} -> ${orDash(losses[losses.length - 1], (l) => l.toFixed(4))}`;
+  const cost = orDash(run.cost?.totalUsd, usd);
+  return [
+    `${pc.bold(run.runId)}  ${run.state}${run.reason && run.reason !== run.state ? `: ${run.reason}` : ''}`,
+    `step ${orDash(run.step, String)}   committed ${orDash(run.committedStep, String)}   loss ${loss}   goodput ${orDash(run.goodput, (g) => `${(100 * g).toFixed(1)} %`)}   at list prices ${cost}`,
+    '',
+    textTable(
+      ['attempt', 'status', 'steps', 'began', 'ended', 'USD', 'reason'],
+      run.attempts.map((a) => attemptCells(a, run)),
+    ),
+    ...Object.entries(run.missing).map(([part, why]) => pc.yellow(`not known: ${part}: ${why}`)),
+  ].join('\n');
+}
+
+function attemptCells(attempt: RunReport['attempts'][number], { cost }: RunReport): string[] {
+  const found = cost?.attempts.find((c) => c.number === attempt.number);
+  return [
+    String(attempt.number),
+    attempt.status || '-',
+    stepsText(attempt).replace(/^steps /, ''),
+    minute(attempt.startedAt),
+    minute(attempt.endedAt),
+    orDash(found?.usd, usd),
+    attempt.reason,
+  ];
+}
+
+const minute = (iso: string | null): string => (iso === null ? '-' : iso.slice(0, 16).replace('T', ' '));

@@ -1,0 +1,62 @@
+import pc from 'picocolors';
+import type { AttemptAnswer, StatusAnswer } from '../../contracts/control';
+import type { Descriptor } from '../../spec/descriptor';
+import { EXIT } from '../exit';
+import type { CommonOptions } from '../inputs';
+import { runTarget } from '../launch/run-target';
+import { json, type Terminal } from '../terminal';
+import { progressText } from './progress-text';
+import { readStatus, withoutOk } from './read-status';
+import { waitForEnd } from './wait';
+
+export interface StatusOptions extends CommonOptions {
+  wait?: boolean;
+}
+
+/** `slipway status RUN`. */
+export async function status(runId: string, options: StatusOptions, terminal: Terminal): Promise<number> {
+  const descriptor = await runTarget(options);
+  if (options.wait) return waitForEnd(descriptor, runId, options, terminal);
+  const answer = await readStatus(descriptor, runId);
+  if (options.json) terminal.out(json(withoutOk(answer)));
+  else terminal.out(statusText(answer, descriptor));
+  return EXIT.done;
+}
+
+const number = (value: number | null, digits = 0) => (value === null ? '-' : value.toFixed(digits));
+
+/** One screen about a run. */
+export function statusText(run: StatusAnswer, descriptor: Descriptor): string {
+  const position = run.queuePosition === null ? '' : `, place ${run.queuePosition} in the queue`;
+  const lines = [
+    `${pc.bold(run.runId)}  ${run.state}${position}${run.reason ? `: ${run.reason}` : ''}`,
+    `step ${number(run.step)}${run.stepAt ? ` (${run.stepAt.slice(11, 19)} UTC)` : ''}   committed ${number(run.committedStep)}   loss ${number(run.loss, 4)}   goodput ${run.goodput === null ? '-' : `${(100 * run.goodput).toFixed(1)} %`}   spend ${run.spendUsd === null ? '-' : `$${run.spendUsd.toFixed(2)}`}${sparesText(run)}`,
+    ...(progressText(run) ? [`  ${progressText(run)}`] : []),
+    ...(run.handOver
+      ? [
+          `  asked to save and leave at ${run.handOver.at.slice(11, 19)} UTC${run.handOver.isRead ? ', and its driver has read it' : ''}`,
+        ]
+      : []),
+    ...run.attempts.map(
+      (a) =>
+        `  ${a.trainingJobName}  ${a.status} (${a.secondaryStatus})  ${stepsText(a)}${a.reason ? `  ${a.reason}` : ''}`,
+    ),
+  ];
+  const last = run.attempts[run.attempts.length - 1];
+  return last ? [...lines, ...links(descriptor, run.runId, last.trainingJobName)].join('\n') : lines.join('\n');
+}
+
+/** `steps 1-60`; what was not seen is `-`. */
+export const stepsText = ({ firstStep, lastStep }: Pick<AttemptAnswer, 'firstStep' | 'lastStep'>): string => {
+  if (lastStep === null) return 'steps -';
+  return firstStep === null ? `up to step ${lastStep}` : `steps ${firstStep}-${lastStep}`;
+};
+
+const sparesText = ({ spareInstances: spares }: StatusAnswer): string =>
+  spares ? `   spare hosts ${number(spares.left)} of ${spares.of}` : '';
+
+/** Where to look further. Logs of jobs are read through the launcher: the console shows them to the platform team and auditors only. */
+function links({ region }: Descriptor, runId: string, job: string): string[] {
+  const console = `https://${region}.console.aws.amazon.com`;
+  return [`  job   ${console}/sagemaker/home?region=${region}#/jobs/${job}`, `  logs  slipway logs ${runId}`];
+}

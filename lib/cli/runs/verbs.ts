@@ -1,0 +1,114 @@
+import type { CommandLine } from '../command-line';
+import type { CommonOptions } from '../inputs';
+import type { EventOptions } from './events';
+import type { LogOptions } from './logs';
+import type { MetricOptions } from './metrics';
+import type { ReportOptions } from './report';
+import type { StatusOptions } from './status';
+
+/** Verbs on runs that were launched. */
+export function runVerbs(cli: CommandLine): void {
+  overviewVerbs(cli);
+  streamVerbs(cli);
+  reportVerb(cli);
+  desiredVerbs(cli);
+}
+
+function overviewVerbs(cli: CommandLine): void {
+  cli
+    .verb(
+      'status <run>',
+      'state, attempts, step, last committed checkpoint, spend',
+      'slipway status llama2-13b-261101090000\n  slipway status llama2-13b-261101090000 --wait --json',
+    )
+    .option('--wait', 'follow the run until it ends')
+    .action(async (run: string, options: StatusOptions) =>
+      cli.done(await (await import('./status.js')).status(run, options, cli.terminal)),
+    );
+  cli
+    .verb(
+      'list',
+      'the runs of the team',
+      'slipway list --environment research\n  slipway list --environment research/nlp --json',
+    )
+    .action(async (options: CommonOptions) => cli.done(await (await import('./list.js')).list(options, cli.terminal)));
+  cli
+    .verb(
+      'top',
+      'every run of the team that is not over: how far it is, when it will be done, what it has spent',
+      'slipway top --environment research\n  slipway top --environment research/nlp --json',
+    )
+    .action(async (options: CommonOptions) => cli.done(await (await import('./top.js')).top(options, cli.terminal)));
+}
+
+/** What a run prints and what happens to it, in the order of time. */
+function streamVerbs(cli: CommandLine): void {
+  cli
+    .verb(
+      'metrics <run>',
+      'step, loss, tokens/s and MFU from the progress lines of a run, drawn in the terminal',
+      'slipway metrics llama2-13b-261101090000 --watch\n  slipway metrics llama2-13b-261101090000 --json > steps.jsonl',
+    )
+    .option('--watch', 'go on until the run ends')
+    .action(async (run: string, options: MetricOptions) =>
+      cli.done(await (await import('./metrics.js')).metrics(run, options, cli.terminal)),
+    );
+  cli
+    .verb(
+      'logs <run>',
+      'lines of all attempts and hosts in the order of time',
+      'slipway logs llama2-13b-261101090000 --errors\n  slipway logs llama2-13b-261101090000 --follow --node 3',
+    )
+    .option('--follow', 'go on until the run ends')
+    .option('--node <n>', 'one host only')
+    .option('--errors', 'the first error over all hosts')
+    .option('--since <time>', '30m, 2h, 1d, or an ISO time')
+    .action(async (run: string, options: LogOptions) =>
+      cli.done(await (await import('./logs.js')).logs(run, options, cli.terminal)),
+    );
+  cli
+    .verb(
+      'events [run|environment]',
+      'decisions, attempts, commits and notices of a run, or of all runs of the team, in the order of time',
+      'slipway events llama2-13b-261101090000 --follow\n  slipway events research --since 6h --json | head',
+    )
+    .option('--follow', 'go on until the run ends; of a whole environment until interrupted')
+    .option('--since <time>', '30m, 2h, 1d, or an ISO time; default: everything of a run, 1d of an environment')
+    .action(async (target: string | undefined, options: EventOptions) =>
+      cli.done(await (await import('./events.js')).events(target, options, cli.terminal)),
+    );
+}
+
+function reportVerb(cli: CommandLine): void {
+  cli
+    .verb(
+      'report <run>',
+      'timeline, loss, throughput, goodput, checkpoints, spend and EFA verdict of a run',
+      'slipway report llama2-13b-261101090000 --html report.html\n  slipway report llama2-13b-261101090000 --json > report.json',
+    )
+    .option('--html <out>', 'also write the report as one page that opens offline')
+    .action(async (run: string, options: ReportOptions) =>
+      cli.done(await (await import('./report.js')).report(run, options, cli.terminal)),
+    );
+}
+
+function desiredVerbs(cli: CommandLine): void {
+  cli
+    .verb(
+      'stop <run>',
+      'save a checkpoint and stop',
+      'slipway stop llama2-13b-261101090000\n  slipway stop llama2-13b-261101090000 --environment research/nlp',
+    )
+    .action(async (run: string, options: CommonOptions) =>
+      cli.done(await (await import('./desired.js')).stop(run, options, cli.terminal)),
+    );
+  cli
+    .verb(
+      'resume <run>',
+      'continue from the newest committed checkpoint',
+      'slipway resume llama2-13b-261101090000\n  slipway resume llama2-13b-261101090000 --environment research/nlp',
+    )
+    .action(async (run: string, options: CommonOptions) =>
+      cli.done(await (await import('./desired.js')).resume(run, options, cli.terminal)),
+    );
+}

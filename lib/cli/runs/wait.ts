@@ -1,0 +1,112 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { hasEnded, type StatusAnswer } from '../../contracts/control';
+import type { Descriptor } from '../../spec/descriptor';
+import { EXIT, ServiceError } from '../exit';
+import { json, type Terminal } from '../terminal';
+import { readStatus, withoutOk } from './read-status';
+
+/** Failed status calls in a row before waiting gives up; the run itself goes on. */
+const PATIENCE = 10;
+
+export interface WaitOptions {
+  json?: boolean;
+  /** Seconds between two looks. */
+  everySeconds?: number;
+}
+
+/** Follows a run until it ends: a line a change on stderr, the last status on stdout. */
+export async function waitForEnd(
+  descriptor: Descriptor,
+  runId: string,
+  options: WaitOptions,
+  terminal: Terminal,
+): Promise<number> {
+  const status = await whileInterruptible([runId], descriptor, terminal, () =>
+    follow(descriptor, runId, terminal, hasEnded, options.everySeconds),
+  );
+  if (options.json) terminal.out(json(status));
+  return status.state === 'completed' ? EXIT.done : EXIT.runFailed;
+}
+
+/** Follows several runs until the last has ended; their last statuses in the order of the ids. */
+export const waitForAll = (
+  descriptor: Descriptor,
+  runIds: readonly string[],
+  terminal: Terminal,
+): Promise<StatusAnswer[]> =>
+  whileInterruptible(runIds, descriptor, terminal, () =>
+    Promise.all(runIds.map((runId) => follow(descriptor, runId, terminal, hasEnded))),
+  );
+
+/** Ctrl-C ends the waiting and not the run, and says so. Nothing goes to stdout, so that --json is never half a document. */
+async function whileInterruptible<T>(
+  runIds: readonly string[],
+  { name, team }: Descriptor,
+  terminal: Terminal,
+  work: () => Promise<T>,
+): Promise<T> {
+  const onInterrupt = () => {
+    for (const line of goesOn(runIds, `${name}/${team}`)) terminal.err(line);
+    process.exit(EXIT.interrupted);
+  };
+  process.once('SIGINT', onInterrupt);
+  try {
+    return await work();
+  } finally {
+    process.removeListener('SIGINT', onInterrupt);
+  }
+}
+
+/** What a person who interrupts the waiting should know. */
+export const goesOn = (runIds: readonly string[], environment: string): string[] =>
+  runIds.map(
+    (runId) =>
+      `${runId}: goes on; slipway status ${runId} --environment ${environment} --wait follows it, slipway stop ${runId} --environment ${environment} stops it`,
+  );
+
+/** Seconds between two polls: `SLIPWAY_POLL_SECONDS` where it is set, so that tests and demos need not wait. */
+export const pollSeconds = (usual: number): number => Number(process.env.SLIPWAY_POLL_SECONDS ?? usual);
+
+/** A line for each change, until `until` holds of the run. */
+export async function follow(
+  descriptor: Descriptor,
+  runId: string,
+  terminal: Terminal,
+  until: (status: StatusAnswer) => boolean | Promise<boolean>,
+  everySeconds = pollSeconds(10),
+): Promise<StatusAnswer> {
+  let said = '';
+  for (let failures = 0; ; await sleep(everySeconds * 1000)) {
+    const status = await look(descriptor, runId);
+    if (!status) {
+      failures += 1;
+      if (failures >= PATIENCE)
+        throw new ServiceError(
+          `waiting for ${runId}: the launcher did not answer ${PATIENCE} times; the run goes on, try slipway status ${runId} --wait`,
+        );
+      continue;
+    }
+    failures = 0;
+    const line = progressLine(status);
+    if (line !== said) terminal.err(line);
+    said = line;
+    if (await until(status)) return status;
+  }
+}
+
+async function look(descriptor: Descriptor, runId: string): Promise<StatusAnswer | undefined> {
+  try {
+    return withoutOk(await readStatus(descriptor, runId));
+  } catch (error) {
+    if (error instanceof ServiceError) return undefined;
+    throw error;
+  }
+}
+
+function progressLine(run: StatusAnswer): string {
+  const number = run.attempt ?? run.attempts.length;
+  const attempt = number > 0 ? `, attempt ${number}` : '';
+  const step = run.step === null ? '' : `, step ${run.step}`;
+  const committed = run.committedStep === null ? '' : `, committed ${run.committedStep}`;
+  return `${run.runId}: ${run.state}${attempt}${step}${committed}${run.reason ? ` (${run.reason})` : ''}`;
+}

@@ -1,0 +1,142 @@
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import type { RunRecord } from '../../sandbox/run-file';
+import { SandboxAdmin } from '../../sandbox/sandbox-admin';
+import type { EnvironmentSpec } from '../../spec/environment-file';
+import { needsOfEnvironment, requireEnvironment } from '../environment/environment-file';
+import { EXIT, ServiceError, UsageError } from '../exit';
+import { type CommonOptions, readText } from '../inputs';
+import { packageRoot } from '../package-root';
+import { json, type Terminal } from '../terminal';
+import { unsetForeign } from './shell-variables';
+
+export interface DeployOptions extends Pick<CommonOptions, 'json' | 'set'> {
+  raiseQuotas?: boolean;
+}
+
+/** `slipway sandbox deploy FILE`: bootstrap and deploy of an environment file's regions into the running embedded AWS. */
+export async function deployIntoSandbox(
+  file: string | undefined,
+  record: RunRecord,
+  stateDir: string,
+  options: DeployOptions,
+  terminal: Terminal,
+): Promise<number> {
+  if (!file)
+    throw new UsageError(
+      'sandbox deploy: must be given an environment file, got nothing; write slipway sandbox deploy environments/research.yaml',
+    );
+  const disk = requireEnvironment(file, readText(file), {});
+  if (options.raiseQuotas)
+    await raiseQuotas(
+      record,
+      disk.specs.flatMap((spec) => quotasOf(disk, spec)),
+      terminal,
+    );
+  const run = cdkIn(record, terminal);
+  const places = disk.specs.map((spec) => `aws://${record.env.AWS_ACCESS_KEY_ID}/${spec.region}`);
+  // A project that `slipway init` made has an app of its own, which cdk.json names.
+  const own = isOwnProject() ? [] : ['--app', await cdkApp(terminal)];
+  const app = [...own, '--output', path.join(stateDir, 'cdk.out')];
+  await run('bootstrap', ...places, '--app', '', '--output', path.join(stateDir, 'cdk.bootstrap'));
+  await run(
+    'deploy',
+    '--all',
+    ...app,
+    '-c',
+    `environment=${path.resolve(file)}`,
+    '--method',
+    'direct',
+    '--require-approval',
+    'never',
+  );
+  const stacks = disk.specs.map(({ name, region }) => ({ region, stack: `Slipway-${name}-${region}` }));
+  if (options.json) terminal.out(json({ environment: disk.specs[0]?.name, stacks }));
+  else
+    terminal.err(
+      `deployed ${stacks.map(({ stack }) => stack).join(', ')}; next: slipway launch RUN.yaml --environment ${disk.specs[0]?.name} --region ${stacks[0]?.region}`,
+    );
+  return EXIT.done;
+}
+
+interface Wanted {
+  region: string;
+  code: string;
+  name: string;
+  needed: number;
+}
+
+const quotasOf = (disk: ReturnType<typeof requireEnvironment>, spec: EnvironmentSpec): Wanted[] =>
+  needsOfEnvironment(disk, spec).flatMap(({ code, name, needed }) =>
+    code ? [{ region: spec.region, code, name, needed }] : [],
+  );
+
+/** Where a limit is below what the environment needs: a new embedded AWS has the limits of a new account. */
+async function raiseQuotas(
+  { endpoints, env }: RunRecord,
+  wanted: readonly Wanted[],
+  terminal: Terminal,
+): Promise<void> {
+  const admin = new SandboxAdmin(endpoints.sagemaker, env.AWS_CA_BUNDLE);
+  for (const { region, code, name, needed } of wanted) {
+    const row = (await admin.quotas(region)).find((quota) => quota.code === code);
+    if (row && row.value !== null && row.value >= needed) continue;
+    await admin.setQuota(region, code, needed, name);
+    terminal.err(`quota ${name} (${code}) in ${region}: raised to ${needed}`);
+  }
+}
+
+/** The CDK command line against the embedded AWS; its words go to stderr, as stdout is for one document. */
+function cdkIn(record: RunRecord, terminal: Terminal) {
+  const program = cdkProgram();
+  const env = { ...process.env, ...record.env };
+  for (const name of unsetForeign(record.env)) delete env[name];
+  return async (verb: string, ...args: string[]): Promise<void> => {
+    const child = spawn(process.execPath, [program, verb, ...args], {
+      cwd: isOwnProject() ? process.cwd() : packageRoot(),
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text: string) => terminal.err(text.trimEnd()));
+    const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+    if (code !== 0) throw new ServiceError(`cdk ${verb}: must succeed, got exit code ${code}; its reason stands above`);
+  };
+}
+
+/** Whether the working folder is a CDK app that depends on this package. */
+function isOwnProject(): boolean {
+  if (!existsSync('cdk.json') || !existsSync('package.json')) return false;
+  const { dependencies = {} } = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies?: object };
+  return 'slipway' in dependencies;
+}
+
+/** `cdk` of the folder that the person works in, else of this installation. */
+function cdkProgram(): string {
+  for (const folder of [process.cwd(), packageRoot()]) {
+    try {
+      return createRequire(path.join(folder, 'package.json')).resolve('aws-cdk/bin/cdk');
+    } catch {
+      // The next place.
+    }
+  }
+  throw new UsageError('aws-cdk: must be installed beside slipway, got nothing; run npm install --save-dev aws-cdk');
+}
+
+/** The CDK app of this installation; a clone that was never built is built. */
+async function cdkApp(terminal: Terminal): Promise<string> {
+  const app = path.join(packageRoot(), 'dist/bin/app.js');
+  if (existsSync(app)) return app;
+  terminal.err('slipway: the CDK app is not built yet; running node scripts/build.mjs');
+  const child = spawn(process.execPath, [path.join(packageRoot(), 'scripts/build.mjs'), 'lib', 'handlers'], {
+    // The bundler looks for its files in the folder that it is started in.
+    cwd: packageRoot(),
+    stdio: ['ignore', 2, 2],
+  });
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  if (code !== 0)
+    throw new UsageError(`${app}: must be built, got exit code ${code} from the build; run npm run build to see why`);
+  return app;
+}

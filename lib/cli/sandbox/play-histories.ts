@@ -1,0 +1,49 @@
+import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import path from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type { SimulationResult } from '../../simulation';
+import type { HistoriesPart } from './histories-worker';
+
+/** Stands beside the bundle of the command line (scripts/build.mjs). */
+const WORKER = path.join(__dirname, 'histories-worker.mjs');
+/** A thread reads the command line's code again, which takes as long as some histories do. */
+const LEAST_PER_THREAD = 8;
+/** Most of what a history makes is garbage within the same call: a young generation that holds it is collected a tenth as often. */
+const YOUNG_GENERATION_MIB = 64;
+
+/** How the seeds are split over the processors; undefined where one thread plays them all. */
+export function historyParts(whole: HistoriesPart, threads = availableParallelism()): HistoriesPart[] | undefined {
+  const count = Math.min(threads, Math.floor(whole.histories / LEAST_PER_THREAD));
+  if (count < 2) return undefined;
+  const end = whole.seed + whole.histories;
+  const each = Math.ceil(whole.histories / count);
+  return Array.from({ length: count }, (_, i) => {
+    const seed = whole.seed + i * each;
+    return { ...whole, seed, histories: Math.min(each, end - seed) };
+  }).filter(({ histories }) => histories > 0);
+}
+
+/** The result of all parts, as one thread would give it: of the first history that fails, else of the last. */
+export function mergeParts(results: readonly SimulationResult[]): SimulationResult {
+  const shown = results.find((result) => !result.ok) ?? results.at(-1);
+  if (!shown) throw new Error('at least one history must be played');
+  const sum = (of: 'played' | 'failed') => results.reduce((total, { histories }) => total + (histories?.[of] ?? 0), 0);
+  const firstFailedSeed = shown.histories?.firstFailedSeed ?? null;
+  return { ...shown, histories: { played: sum('played'), failed: sum('failed'), firstFailedSeed } };
+}
+
+/** Plays many histories on all processors; undefined where they are too few, or where the threads' code was not built. */
+export async function playOnThreads(whole: HistoriesPart): Promise<SimulationResult | undefined> {
+  const parts = existsSync(WORKER) ? historyParts(whole) : undefined;
+  return parts && mergeParts(await Promise.all(parts.map(playPart)));
+}
+
+const playPart = (part: HistoriesPart): Promise<SimulationResult> =>
+  new Promise((resolve, reject) => {
+    const resourceLimits = { maxYoungGenerationSizeMb: YOUNG_GENERATION_MIB };
+    const worker = new Worker(WORKER, { workerData: part, resourceLimits });
+    worker.once('message', resolve);
+    worker.once('error', reject);
+    worker.once('exit', (code) => reject(new Error(`a thread that played histories ended with code ${code}`)));
+  });

@@ -1,0 +1,118 @@
+import path from 'node:path';
+import { sandboxStatus, serveSandbox, startDetached } from '../../sandbox/daemon';
+import { type RunRecord, stopSandbox } from '../../sandbox/run-file';
+import { EXIT, ServiceError, UsageError } from '../exit';
+import { json, type Terminal } from '../terminal';
+import { exportLines, unsetForeign, unsetLines } from './shell-variables';
+
+export interface SandboxOptions {
+  stateDir?: string;
+  python?: string;
+  auth?: boolean;
+  persist?: boolean;
+  json?: boolean;
+  region?: string;
+  unset?: boolean;
+  raiseQuotas?: boolean;
+}
+
+/** `slipway sandbox start|env|deploy|status|stop`; `serve` is what `start` runs in its own process. */
+export async function sandbox(
+  action: string,
+  file: string | undefined,
+  options: SandboxOptions,
+  terminal: Terminal,
+): Promise<number> {
+  if (file !== undefined && action !== 'deploy')
+    throw new UsageError(`sandbox ${action}: must be given no file, got ${file}; leave it out`);
+  const stateDir = path.resolve(options.stateDir ?? '.slipway');
+  switch (action) {
+    case 'start':
+      return start(stateDir, options, terminal);
+    case 'stop':
+      return stop(stateDir, options, terminal);
+    case 'status':
+      return status(stateDir, options, terminal);
+    case 'env':
+      return env(requireRunning(stateDir), options, terminal);
+    case 'deploy': {
+      const { deployIntoSandbox } = await import('./deploy.js');
+      return deployIntoSandbox(file, requireRunning(stateDir), stateDir, options, terminal);
+    }
+    case 'serve':
+      await serveSandbox({
+        stateDir,
+        pythonBin: options.python,
+        auth: options.auth,
+        persist: options.persist,
+        region: options.region,
+      });
+      return EXIT.done;
+    default:
+      throw new UsageError(`sandbox: must be start, env, deploy, status or stop, got ${action}; use one of them`);
+  }
+}
+
+async function start(stateDir: string, options: SandboxOptions, terminal: Terminal): Promise<number> {
+  const flags = [
+    ...(options.python ? ['--python', path.resolve(options.python)] : []),
+    ...(options.auth ? ['--auth'] : []),
+    ...(options.persist ? ['--persist'] : []),
+    ...(options.region ? ['--region', options.region] : []),
+  ];
+  terminal.err('starting the embedded AWS (the first start installs MiniStack)');
+  const command: [string, ...string[]] = [
+    process.execPath,
+    process.argv[1] ?? '',
+    'sandbox',
+    'serve',
+    '--state-dir',
+    stateDir,
+    ...flags,
+  ];
+  const record = await startDetached(stateDir, command).catch((error: Error) => {
+    throw new ServiceError(error.message);
+  });
+  const unset = unsetForeign(record.env);
+  if (options.json) terminal.out(json({ endpoints: record.endpoints, env: record.env, unset, pid: record.owner.pid }));
+  else terminal.out(exportLines(record.env).join('\n'));
+  return EXIT.done;
+}
+
+/** What a second terminal needs: `eval "$(slipway sandbox env)"`. */
+function env({ env, endpoints }: RunRecord, options: SandboxOptions, terminal: Terminal): number {
+  if (options.json) terminal.out(json({ endpoints, env, unset: unsetForeign(env) }));
+  else terminal.out((options.unset ? unsetLines(env) : exportLines(env)).join('\n'));
+  return EXIT.done;
+}
+
+function requireRunning(stateDir: string): RunRecord {
+  const record = sandboxStatus(stateDir);
+  if (record) return record;
+  throw new UsageError(
+    `sandbox: must run in ${stateDir}, got nothing there; start it with slipway sandbox start, or name its folder with --state-dir`,
+  );
+}
+
+async function stop(stateDir: string, options: SandboxOptions, terminal: Terminal): Promise<number> {
+  const stopped = await stopSandbox(stateDir);
+  if (options.json) terminal.out(json({ stopped }));
+  else terminal.err(stopped ? 'stopped' : 'was not running');
+  return EXIT.done;
+}
+
+function status(stateDir: string, options: SandboxOptions, terminal: Terminal): number {
+  const record = sandboxStatus(stateDir);
+  const answer = {
+    running: record !== undefined,
+    ...(record && { endpoints: record.endpoints, env: record.env, pid: record.owner.pid, startedAt: record.startedAt }),
+  };
+  if (options.json) terminal.out(json(answer));
+  else
+    terminal.out(
+      record
+        ? `running since ${record.startedAt}, process ${record.owner.pid}: ${Object.values(record.endpoints).join(' ')}`
+        : 'not running',
+    );
+  return EXIT.done;
+}

@@ -1,0 +1,135 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import pc from 'picocolors';
+import { orDash, usd } from '../../report/page/format';
+import {
+  type HistoryOptions,
+  loadScenario,
+  playHistories,
+  type RunResult,
+  type Scenario,
+  type SimulationResult,
+} from '../../simulation';
+import { hasErrors, type Issue } from '../../spec/issue';
+import { textTable } from '../../spec/text-table';
+import { EXIT, Refusal, UsageError } from '../exit';
+import { readText } from '../inputs';
+import { issueLine, json, type Terminal } from '../terminal';
+import { playOnThreads } from './play-histories';
+
+export interface SimulateOptions {
+  seed?: string;
+  histories?: string;
+  json?: boolean;
+  html?: string;
+}
+
+/** `slipway simulate SCENARIO`: plays the control plane's functions on a virtual clock. Exit code 1 when an invariant does not hold. */
+export async function simulate(file: string, options: SimulateOptions, terminal: Terminal): Promise<number> {
+  const seed = wholeNumber('--seed', options.seed, 0) ?? 1;
+  const histories = wholeNumber('--histories', options.histories, 1);
+  const text = readText(file);
+  const read = (named: string) => readText(path.resolve(path.dirname(file), named));
+  const { value, issues, positionOf } = loadScenario(text, read);
+  if (!value || hasErrors(issues)) {
+    if (options.json) throw new Refusal(issues);
+    return refuse(issues, file, positionOf, terminal);
+  }
+  const onThreads = options.html || histories === undefined ? undefined : { file, text, seed, histories };
+  const result =
+    (onThreads && (await playOnThreads(onThreads))) ??
+    (await playHere(value, read, { seed, histories }, file, options.html, terminal));
+  terminal.out(options.json ? json(result) : simulationText(result));
+  return result.ok ? EXIT.done : EXIT.refused;
+}
+
+async function playHere(
+  scenario: Scenario,
+  read: (named: string) => string,
+  histories: HistoryOptions,
+  file: string,
+  html: string | undefined,
+  terminal: Terminal,
+): Promise<SimulationResult> {
+  const { result, world } = await playHistories(scenario, read, histories);
+  if (html) {
+    const { renderSimulation } = await import('../../report/render-simulation.js');
+    const { pageOf } = await import('../../simulation/page.js');
+    writePage(html, renderSimulation(pageOf(world, result, path.basename(file))), terminal);
+  }
+  return result;
+}
+
+function refuse(
+  issues: readonly Issue[],
+  file: string,
+  positionOf: Parameters<typeof issueLine>[2],
+  terminal: Terminal,
+): number {
+  for (const found of issues) terminal.err(issueLine(found, file, positionOf));
+  return EXIT.refused;
+}
+
+function wholeNumber(option: string, text: string | undefined, least: number): number | undefined {
+  if (text === undefined) return undefined;
+  const number = Number(text);
+  if (Number.isSafeInteger(number) && number >= least) return number;
+  throw new UsageError(
+    `${option}: must be a whole number of at least ${least}, got ${text}; write for example ${option} 7`,
+  );
+}
+
+function writePage(file: string, page: string, terminal: Terminal): void {
+  try {
+    writeFileSync(file, page);
+  } catch (error) {
+    const reason = (error as NodeJS.ErrnoException).code;
+    if (reason === undefined) throw error;
+    throw new UsageError(`--html: must be a file that can be written, got ${file} (${reason}); name another one`);
+  }
+  terminal.err(`wrote ${path.resolve(file)}`);
+}
+
+/** A screen about a simulation: its runs, what people were told, and which invariants hold. */
+export function simulationText(result: SimulationResult): string {
+  const { histories, shrunk } = result;
+  const notices = result.runs.flatMap((run) => run.notices).sort((a, b) => a.at - b.at);
+  return [
+    ...(histories
+      ? [
+          `${histories.played} histories played, ${histories.failed} failed${histories.firstFailedSeed === null ? '' : `, the first with --seed ${histories.firstFailedSeed}`}`,
+          '',
+        ]
+      : []),
+    textTable(
+      ['run', 'state', 'attempts', 'waited', 'trained', 'kept', 'lost', 'billed', 'booked', 'reason'],
+      result.runs.map(runCells),
+    ),
+    '',
+    ...notices.map(({ at, text }) => `${hours(at).padStart(9)}  ${text}`),
+    ...(notices.length > 0 ? [''] : []),
+    ...result.invariants.map(({ name, holds, at, evidence }) =>
+      holds ? `${pc.green('holds')}  ${name}` : `${pc.red('broken')} ${name} at ${hours(at ?? 0)}: ${evidence ?? ''}`,
+    ),
+    '',
+    `seed ${result.seed}, ${hours(result.until)}; ${result.ticks.count} ticks, half within ${result.ticks.p50Seconds} s and 99 % within ${result.ticks.p99Seconds} s; ${result.deadLetters} dead letters`,
+    ...(shrunk === undefined ? [] : ['', 'the shortest scenario that still fails:', '', shrunk.trimEnd()]),
+  ].join('\n');
+}
+
+const hours = (seconds: number): string => `${(seconds / 3600).toFixed(2)} h`;
+
+function runCells(run: RunResult): string[] {
+  return [
+    run.id,
+    run.state,
+    String(run.attempts.length),
+    hours(run.waitedSeconds),
+    hours(run.trainedSeconds),
+    String(run.keptSteps),
+    String(run.lostSteps),
+    usd(run.billedUsd),
+    orDash(run.bookedUsd, usd),
+    run.reason.length > 60 ? `${run.reason.slice(0, 57)}...` : run.reason,
+  ];
+}

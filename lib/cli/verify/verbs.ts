@@ -1,0 +1,21 @@
+import type { CommandLine } from '../command-line';
+import type { VerifyOptions } from './verify';
+
+/** The verb that asks an account. */
+export function verifyVerbs(cli: CommandLine): void {
+  cli
+    .verb(
+      'verify <environment>',
+      'ask the account whether what Slipway takes for granted about AWS holds there',
+      'slipway verify research --region us-west-2\n  slipway verify research --region us-west-2 --level train --yes',
+    )
+    .option('--level <read|deploy|train|efa>', 'how far to go; each level includes the ones before it', 'read')
+    .option('--yes', 'do not ask')
+    .option('--resume <file>', 'go on from an earlier record')
+    .option('--cpu-type <type>', 'instance type of the jobs of level train', 'ml.m5.large')
+    .option('--efa-type <type>', 'instance type of level efa')
+    .option('--image <uri>', "image of the jobs; default: the environment's own")
+    .action(async (environment: string, options: VerifyOptions) =>
+      cli.done(await (await import('./verify.js')).verify(environment, options, cli.terminal)),
+    );
+}

@@ -1,0 +1,118 @@
+import { Stack } from 'aws-cdk-lib';
+import * as iam from 'aws-cdk-lib/aws-iam';
+import { Construct } from 'constructs';
+import type { TrainingLauncher } from '../launcher/training-launcher';
+import type { TrainingStorage } from '../storage/training-storage';
+import {
+  type AccessContext,
+  auditorStatements,
+  ciStatements,
+  platformAdminStatements,
+  researcherStatements,
+} from './access-policy';
+import { allow, type ExactStatement } from './statement';
+import type { TrainingRoles } from './training-roles';
+
+export interface EnvironmentAccessProps {
+  readonly environment: string;
+  readonly storage: TrainingStorage;
+  readonly launcher: TrainingLauncher;
+  readonly jobRoles: TrainingRoles;
+  /** Repository of the environment's image. @default - it has none */
+  readonly repositoryArn?: string;
+  /** Who may act for a team, by team; a team without principals gets no role. */
+  readonly teams: Readonly<Record<string, readonly string[]>>;
+  /** @default - no role */
+  readonly platformAdmins?: readonly string[];
+  /** @default - no role */
+  readonly auditors?: readonly string[];
+  /** @default - no role, unless `oidcProvider` is given */
+  readonly ci?: readonly string[];
+  /** OIDC provider whose tokens may assume the role of `ci`. @default - none */
+  readonly oidcProvider?: string;
+  /** Subjects of the tokens that it accepts; `*` stands for any text. @default - none */
+  readonly oidcSubjects?: readonly string[];
+}
+
+const GITHUB_ISSUER = 'token.actions.githubusercontent.com';
+
+const arns = (who: readonly string[] = []): iam.IPrincipal[] => who.map((arn) => new iam.ArnPrincipal(arn));
+
+/** Roles that people and pipelines take on: one per team, and one per persona that the environment names principals for. */
+export class EnvironmentAccess extends Construct {
+  /** Role by team or persona; absent where nobody may take it on. */
+  public readonly roles: Readonly<Record<string, iam.Role>>;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    private readonly props: EnvironmentAccessProps,
+  ) {
+    super(scope, id);
+    const context = this.context();
+    const teams = Object.entries(props.teams).map(
+      ([team, who]) => [`${team}-researcher`, arns(who), researcherStatements(context, team)] as const,
+    );
+    const personas = [
+      ['platform-admin', arns(props.platformAdmins), platformAdminStatements(context)],
+      ['auditor', arns(props.auditors), auditorStatements(context)],
+      ['ci', [...arns(props.ci), ...this.tokens()], ciStatements(context)],
+    ] as const;
+    this.roles = Object.fromEntries(
+      [...teams, ...personas].flatMap(([name, principals, statements]) =>
+        principals.length === 0 ? [] : [[name, this.role(name, principals, statements)] as const],
+      ),
+    );
+  }
+
+  private role(name: string, principals: readonly iam.IPrincipal[], statements: readonly ExactStatement[]): iam.Role {
+    const { environment } = this.props;
+    const role = new iam.Role(this, name, {
+      roleName: `slipway-${environment}-${Stack.of(this).region}-${name}`,
+      description: `Slipway ${environment}: ${name}`,
+      assumedBy: new iam.CompositePrincipal(...principals),
+    });
+    for (const statement of statements) allow(role, statement);
+    return role;
+  }
+
+  /**
+   * Tokens of a CI system. Without the subject, every repository of the CI system could assume the role.
+   * https://docs.aws.amazon.com/IAM/latest/UserGuide/id_roles_create_for-idp_oidc.html, 2026-11-22.
+   */
+  private tokens(): iam.IPrincipal[] {
+    const { oidcProvider, oidcSubjects = [] } = this.props;
+    if (!oidcProvider || oidcSubjects.length === 0) return [];
+    const issuer = oidcProvider.split(':oidc-provider/')[1] ?? '';
+    const audience = issuer === GITHUB_ISSUER ? 'sts.amazonaws.com' : `https://${issuer}`;
+    return [
+      new iam.WebIdentityPrincipal(oidcProvider, {
+        StringEquals: { [`${issuer}:aud`]: audience },
+        StringLike: { [`${issuer}:sub`]: [...oidcSubjects] },
+      }),
+    ];
+  }
+
+  private context(): AccessContext {
+    const { partition, region, account } = Stack.of(this);
+    const { storage, launcher, environment, jobRoles, repositoryArn } = this.props;
+    const teams = Object.entries(jobRoles.teams);
+    return {
+      partition,
+      region,
+      account,
+      environment,
+      repositoryArn,
+      jobRoleArns: Object.fromEntries(
+        teams.map(([team, { execution, processing }]) => [team, [execution.roleArn, processing.roleArn]]),
+      ),
+      writableData: Object.fromEntries(teams.map(([team]) => [team, jobRoles.writableData(team)])),
+      dataBucketArn: storage.dataBucket.bucketArn,
+      checkpointBucketArn: storage.checkpointBucket.bucketArn,
+      artifactBucketArn: storage.artifactBucket.bucketArn,
+      keyArn: storage.key.keyArn,
+      runTableArn: launcher.table.tableArn,
+      aliasArns: Object.fromEntries(Object.entries(launcher.aliases).map(([team, alias]) => [team, alias.functionArn])),
+    };
+  }
+}

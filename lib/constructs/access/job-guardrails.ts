@@ -1,0 +1,99 @@
+import { hasLocalNvme, INSTANCE_TYPES } from '../../catalog/instances';
+import type { EnvironmentSpec } from '../../spec/environment-file';
+import type { ExactStatement } from './statement';
+
+/** What every job of an environment must keep to, regardless of who asks for it and of what our code would accept. */
+export interface JobGuardrails {
+  readonly environment: string;
+  readonly teams: readonly string[];
+  /** Key of outputs and volumes. */
+  readonly keyArn: string;
+  /** Empty: jobs run without a VPC. */
+  readonly subnetIds: readonly string[];
+  readonly securityGroupIds: readonly string[];
+  readonly rails: EnvironmentSpec['guardrails'];
+}
+
+type Conditions = Record<string, Record<string, string | string[]>>;
+
+/**
+ * The environment's guardrails as conditions of IAM on CreateTrainingJob and CreateProcessingJob. `ForAllValues` holds for a
+ * request without the key, so that `Null` asks for it. Both actions send every key that is named here:
+ * https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsagemaker.html, 2026-11-22. The reference does not say
+ * that `sagemaker:InstanceTypes` holds the types of `InstancePreferences` and of instance groups; `ResourceConfig` names no other.
+ */
+export function jobConditions(guardrails: JobGuardrails): Conditions {
+  const { environment, teams, keyArn, rails } = guardrails;
+  const sets = setConditions(guardrails);
+  return {
+    StringEquals: {
+      'aws:RequestTag/slipway:environment': environment,
+      'aws:RequestTag/slipway:team': [...teams],
+    },
+    ArnEquals: { 'sagemaker:OutputKmsKey': keyArn },
+    ...sets,
+    ...(rails.maxRuntimeSeconds !== undefined && {
+      NumericLessThanEquals: { 'sagemaker:MaxRuntimeInSeconds': String(rails.maxRuntimeSeconds) },
+    }),
+    ...(rails.requireNetworkIsolation && { Bool: { 'sagemaker:NetworkIsolation': 'true' } }),
+  };
+}
+
+/** Keys with several values. */
+function setConditions({ subnetIds, securityGroupIds, rails }: JobGuardrails): Conditions {
+  const isInVpc = subnetIds.length > 0;
+  const types = rails.allowedInstanceTypes;
+  const equals = {
+    ...(isInVpc && { 'sagemaker:VpcSubnets': [...subnetIds], 'sagemaker:VpcSecurityGroupIds': [...securityGroupIds] }),
+  };
+  const like = { ...(types && { 'sagemaker:InstanceTypes': types }) };
+  const present = [...Object.keys(equals), ...Object.keys(like), 'aws:RequestTag/slipway:run'];
+  return {
+    ...(isInVpc && { 'ForAllValues:StringEquals': equals }),
+    ...(types && { 'ForAllValues:StringLike': like }),
+    Null: Object.fromEntries(present.map((key) => [key, 'false'])),
+  };
+}
+
+/** Conditions of CreateTrainingJob alone. A volume's key can only be asked for where the service takes one. */
+export function trainingConditions(guardrails: JobGuardrails): Conditions {
+  const conditions = jobConditions(guardrails);
+  return {
+    ...conditions,
+    ArnEqualsIfExists: { 'sagemaker:VolumeKmsKey': guardrails.keyArn },
+    ...(!guardrails.rails.allowRemoteDebug && { BoolIfExists: { 'sagemaker:EnableRemoteDebug': 'false' } }),
+  };
+}
+
+/** Conditions of CreateProcessingJob alone: its volumes always have a key. */
+export function processingConditions(guardrails: JobGuardrails): Conditions {
+  const { ArnEquals, ...conditions } = jobConditions(guardrails);
+  return { ...conditions, ArnEquals: { ...ArnEquals, 'sagemaker:VolumeKmsKey': guardrails.keyArn } };
+}
+
+/** Denies a training job that would leave EBS volumes without the environment's key; types with local NVMe refuse a key. */
+export function unencryptedVolumes(trainingJobs: string): ExactStatement & { readonly deny: true } {
+  return {
+    sid: 'NoUnencryptedVolumes',
+    deny: true,
+    actions: ['sagemaker:CreateTrainingJob'],
+    resources: [trainingJobs],
+    conditions: {
+      'ForAllValues:StringLike': { 'sagemaker:InstanceTypes': familiesWithoutNvme() },
+      Null: { 'sagemaker:InstanceTypes': 'false', 'sagemaker:VolumeKmsKey': 'true' },
+    },
+    wildcard: 'A denial of jobs of this environment, whatever their name.',
+  };
+}
+
+/** `ml.c5.*`, ...: families of which the catalogue knows no type with local NVMe. */
+function familiesWithoutNvme(): string[] {
+  const family = (name: string) => name.split('.').slice(0, 2).join('.');
+  const withNvme = new Set(
+    INSTANCE_TYPES.map(({ name }) => name)
+      .filter(hasLocalNvme)
+      .map(family),
+  );
+  const families = new Set(INSTANCE_TYPES.map(({ name }) => family(name)));
+  return [...families].filter((name) => !withNvme.has(name)).map((name) => `${name}.*`);
+}

@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto';
+import { CfnResource, type IAspect, Stack, Token } from 'aws-cdk-lib';
+import type { IConstruct } from 'constructs';
+import { acknowledge } from '../acknowledge';
+
+/** What a company asks of every role. */
+export interface RoleOptions {
+  /** ARN of a managed policy, or its name in the account. @default - no boundary */
+  readonly permissionsBoundary?: string;
+  /** Such as `/ml/`. @default '/' */
+  readonly rolePath?: string;
+  /** What names begin with. @default - names as they are */
+  readonly rolePrefix?: string;
+}
+
+/** https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html */
+const MOST_NAME = 64;
+const TAG = 8;
+
+/**
+ * Boundary, path and names of every role in a scope, those of the CDK's own custom resources too. Every role gets a name then, and one
+ * that ends with a hash of its path: another path replaces a role, and the new one comes before the old one goes.
+ */
+export class ApplyRoleOptions implements IAspect {
+  constructor(private readonly options: RoleOptions) {}
+
+  visit(node: IConstruct): void {
+    if (!CfnResource.isCfnResource(node)) return;
+    if (node.cfnResourceType === 'AWS::IAM::Role') this.apply(node);
+    if (node.cfnResourceType === 'AWS::CodeBuild::Project' && this.options.rolePath !== undefined)
+      acknowledge(node, {
+        id: 'CloudFormation-Validate::E3050',
+        reason: 'The project names its role by GetAtt of the ARN, which the check takes for a Ref.',
+      });
+  }
+
+  private apply(node: CfnResource): void {
+    const { permissionsBoundary, rolePath, rolePrefix } = this.options;
+    if (permissionsBoundary !== undefined)
+      node.addPropertyOverride('PermissionsBoundary', boundaryArn(node, permissionsBoundary));
+    if (rolePath !== undefined) node.addPropertyOverride('Path', rolePath);
+    const name = this.nameOf(node);
+    if (name !== undefined && (rolePrefix !== undefined || rolePath !== undefined))
+      node.addPropertyOverride('RoleName', name);
+  }
+
+  /** Undefined: CloudFormation makes the name, as for roles without a name where no prefix is asked for. */
+  private nameOf(role: CfnResource): string | undefined {
+    const given: unknown = Stack.of(role).resolve((role as CfnResource & { roleName?: string }).roleName);
+    const own = typeof given === 'string' && !Token.isUnresolved(given) ? given : undefined;
+    const { rolePrefix = '', rolePath = '/' } = this.options;
+    if (own === undefined && rolePrefix === '') return undefined;
+    const tag = createHash('sha256').update(`${role.node.path} ${rolePath}`).digest('hex').slice(0, TAG);
+    const readable = own ?? `${Stack.of(role).stackName}-${role.node.scope?.node.id ?? ''}`.replace(/[^\w+=,.@-]/g, '');
+    return `${rolePrefix}${readable}`.slice(0, MOST_NAME - TAG - 1).concat('-', tag);
+  }
+}
+
+function boundaryArn(scope: IConstruct, boundary: string): string {
+  if (boundary.startsWith('arn:')) return boundary;
+  const { partition, account } = Stack.of(scope);
+  return `arn:${partition}:iam::${account}:policy/${boundary}`;
+}

@@ -1,0 +1,124 @@
+import { Stack } from 'aws-cdk-lib';
+import * as iam from 'aws-cdk-lib/aws-iam';
+import { Construct } from 'constructs';
+import type { TrainingStorage } from '../storage/training-storage';
+import { executionStatements, type JobRoleContext, ownData, processingStatements } from './job-role-policy';
+import { allow, type ExactStatement } from './statement';
+
+export interface TrainingRolesProps
+  extends Pick<
+    JobRoleContext,
+    | 'environment'
+    | 'repositoryName'
+    | 'allowedImages'
+    | 'external'
+    | 'codeArtifact'
+    | 'allowsRemoteDebug'
+    | 'isForeignNetwork'
+  > {
+  /** Names of the teams; each gets roles and prefixes of its own. */
+  readonly teams: readonly string[];
+  /** Prefixes of the data bucket that a team may write beside its own `teams/<team>/`. @default - none */
+  readonly data?: Readonly<Record<string, readonly string[]>>;
+  /** MLflow servers and apps that a team's jobs may log to. @default - none */
+  readonly mlflow?: Readonly<Record<string, readonly string[]>>;
+  /** What the names of secrets begin with that a team's jobs may read; {team} stands for the team. @default - none */
+  readonly secretsPrefix?: string;
+  readonly storage: Pick<TrainingStorage, 'dataBucket' | 'checkpointBucket' | 'artifactBucket' | 'key'>;
+  /** @default - jobs run without a VPC */
+  readonly network?: { readonly subnetIds: readonly string[]; readonly securityGroupIds: readonly string[] };
+}
+
+/** The roles of one team's jobs. */
+export interface TeamRoles {
+  readonly execution: iam.Role;
+  readonly processing: iam.Role;
+}
+
+/**
+ * Roles that SageMaker takes on for jobs: one for training and one for processing per team. Per team and not per run, because
+ * warm pools are only used again under the same role.
+ */
+export class TrainingRoles extends Construct {
+  public readonly teams: Readonly<Record<string, TeamRoles>>;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    private readonly props: TrainingRolesProps,
+  ) {
+    super(scope, id);
+    this.teams = Object.fromEntries(props.teams.map((team) => [team, this.rolesOf(team)]));
+  }
+
+  /** Subnets that jobs run in; empty: they run without a VPC. */
+  get subnetIds(): readonly string[] {
+    return this.props.network?.subnetIds ?? [];
+  }
+
+  /** Security groups of jobs. */
+  get securityGroupIds(): readonly string[] {
+    return this.props.network?.securityGroupIds ?? [];
+  }
+
+  /** ARNs of all roles that may be passed to SageMaker. */
+  get passableArns(): string[] {
+    return Object.values(this.teams).flatMap(({ execution, processing }) => [execution.roleArn, processing.roleArn]);
+  }
+
+  /** Prefixes of the data bucket that a team's processing jobs may write. */
+  writableData(team: string): string[] {
+    return [ownData(team), ...(this.props.data?.[team] ?? []).filter((prefix) => prefix !== ownData(team))];
+  }
+
+  /** What the names of secrets begin with that a team's jobs may read; undefined: they may read none. */
+  secretsPrefix(team: string): string | undefined {
+    return this.props.secretsPrefix?.replaceAll('{team}', team);
+  }
+
+  private rolesOf(team: string): TeamRoles {
+    const context = this.contextOf(team);
+    return {
+      execution: this.role(team, 'execution', 'training-job', executionStatements(context)),
+      processing: this.role(team, 'processing', 'processing-job', processingStatements(context)),
+    };
+  }
+
+  private role(team: string, use: string, jobKind: string, statements: readonly ExactStatement[]): iam.Role {
+    const { partition, region, account } = Stack.of(this);
+    const { environment } = this.props;
+    // Only jobs of this environment: nobody else's job may borrow the role through the service.
+    const jobs = `arn:${partition}:sagemaker:${region}:${account}:${jobKind}/${environment}-*`;
+    const role = new iam.Role(this, `${team}-${use}`, {
+      roleName: `slipway-${environment}-${region}-${team}-${use}`,
+      description: `Slipway ${environment}: ${jobKind}s of team ${team}`,
+      assumedBy: new iam.ServicePrincipal('sagemaker.amazonaws.com', {
+        conditions: { StringEquals: { 'aws:SourceAccount': account }, ArnLike: { 'aws:SourceArn': jobs } },
+      }),
+    });
+    for (const statement of statements) allow(role, statement);
+    return role;
+  }
+
+  private contextOf(team: string): JobRoleContext {
+    const { partition, region, account } = Stack.of(this);
+    const { storage, network, teams, data, mlflow, ...rest } = this.props;
+    return {
+      ...rest,
+      partition,
+      region,
+      account,
+      team,
+      otherTeams: teams.filter((other) => other !== team),
+      writableData: this.writableData(team),
+      mlflow: mlflow?.[team],
+      secretsPrefix: this.secretsPrefix(team),
+      dataBucketArn: storage.dataBucket.bucketArn,
+      checkpointBucketArn: storage.checkpointBucket.bucketArn,
+      artifactBucketArn: storage.artifactBucket.bucketArn,
+      keyArn: storage.key.keyArn,
+      subnetIds: network?.subnetIds ?? [],
+      securityGroupIds: network?.securityGroupIds ?? [],
+    };
+  }
+}

@@ -1,0 +1,43 @@
+import { Stack } from 'aws-cdk-lib';
+import * as ssm from 'aws-cdk-lib/aws-ssm';
+import { Construct } from 'constructs';
+import { descriptorParameter, teamsParameter } from '../../contracts/launcher';
+import type { Descriptor } from '../../spec/descriptor';
+
+export interface TeamDescriptorProps {
+  readonly descriptor: Descriptor;
+}
+
+/** The descriptor of one team, in SSM parameter `/slipway/environments/<name>/<team>`. Holds names and no secrets. */
+export class TeamDescriptor extends Construct {
+  public readonly parameterName: string;
+
+  constructor(scope: Construct, id: string, { descriptor }: TeamDescriptorProps) {
+    super(scope, id);
+    this.parameterName = descriptorParameter(descriptor.name, descriptor.team);
+    new ssm.StringParameter(this, 'Resource', {
+      parameterName: this.parameterName,
+      description: `Slipway environment ${descriptor.name}, team ${descriptor.team}`,
+      stringValue: Stack.of(this).toJsonString(descriptor),
+      // Guardrails, prices and external places may outgrow the 4 KB of the standard tier.
+      tier: ssm.ParameterTier.INTELLIGENT_TIERING,
+    });
+  }
+}
+
+export interface TeamNamesProps {
+  readonly environment: string;
+  readonly teams: readonly string[];
+}
+
+/** The names of an environment's teams: `--environment research` finds the caller's own by them, and a wrong team gets the list. */
+export class TeamNames extends Construct {
+  constructor(scope: Construct, id: string, { environment, teams }: TeamNamesProps) {
+    super(scope, id);
+    new ssm.StringListParameter(this, 'Resource', {
+      parameterName: teamsParameter(environment),
+      description: `Slipway environment ${environment}, teams`,
+      stringListValue: [...teams],
+    });
+  }
+}

@@ -1,0 +1,310 @@
+import { Duration, Names, Stack } from 'aws-cdk-lib';
+import type * as dynamodb from 'aws-cdk-lib/aws-dynamodb';
+import * as events from 'aws-cdk-lib/aws-events';
+import * as targets from 'aws-cdk-lib/aws-events-targets';
+import * as iam from 'aws-cdk-lib/aws-iam';
+import type * as kms from 'aws-cdk-lib/aws-kms';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
+import * as sns from 'aws-cdk-lib/aws-sns';
+import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
+import * as sqs from 'aws-cdk-lib/aws-sqs';
+import { Construct } from 'constructs';
+import {
+  ASYNC_MAX_AGE_SECONDS,
+  ASYNC_RETRIES,
+  CONTROL_TIMEOUT_SECONDS,
+  controlAliasName,
+  ENV_CHAT_TOPICS,
+  ENV_ENVIRONMENT,
+  ENV_NOTIFICATION_TOPIC_ARN,
+  ENV_PREEMPTION,
+  ENV_RUN_QUEUE_URL,
+  ENV_RUN_TABLE,
+  ENV_TEAM_SHARES,
+  RECONCILE_TIMEOUT_SECONDS,
+  RUN_QUEUE_BATCH_SIZE,
+  RUN_QUEUE_MAX_RECEIVES,
+  RUN_QUEUE_VISIBILITY_SECONDS,
+  TICK,
+  TICK_SECONDS,
+} from '../../contracts/launcher';
+import type { EnvironmentSpec, Notifications } from '../../spec/environment-file';
+import type { JobGuardrails } from '../access/job-guardrails';
+import { controlStatements, type LauncherContext, reconcileStatements } from '../access/launcher-policy';
+import type { TrainingRoles } from '../access/training-roles';
+import { acknowledge } from '../acknowledge';
+import { HandlerFunction } from '../functions/handler-function';
+import { ChatChannel } from '../operations/chat-channel';
+import { OperationsKey } from '../operations/operations-key';
+import { runTable } from '../storage/run-table';
+import type { TrainingStorage } from '../storage/training-storage';
+
+export interface TrainingLauncherProps {
+  readonly environment: string;
+  readonly storage: Pick<TrainingStorage, 'checkpointBucket' | 'artifactBucket' | 'key'>;
+  readonly roles: TrainingRoles;
+  /** Guardrails that IAM holds every job to. @default - none but tags, key and network */
+  readonly guardrails?: EnvironmentSpec['guardrails'];
+  /** Queue share by team. */
+  readonly shares: Readonly<Record<string, number>>;
+  /** Times of preemption. @default - 15 minutes of waiting, an hour of training, four hours of protection */
+  readonly preemption?: EnvironmentSpec['queue']['preemption'];
+  /** Key of notifications, queues, and the functions' logs and variables: that of an `OperationsKey`. @default - one of its own is made */
+  readonly operationsKey?: kms.IKey;
+  /** Who is told when a run needs a person. @default - nobody */
+  readonly notificationEmails?: readonly string[];
+  /** Slack channel that is told of every run, and of alarms. @default - none */
+  readonly slackChannel?: Notifications['slackChannel'];
+  /** Who is told of a team's runs alone. @default - nobody */
+  readonly teamNotifications?: Readonly<Record<string, Notifications>>;
+  /** Whether the run table survives the stack. @default true */
+  readonly retain?: boolean;
+  /** Whether the run table of an earlier stack is taken over. @default false */
+  readonly adopt?: boolean;
+  /** Whether DynamoDB refuses to delete the run table. @default false */
+  readonly tableDeletionProtection?: boolean;
+}
+
+/**
+ * Launches training jobs and keeps runs going: `control`, which people invoke through one alias per team and which only
+ * writes intent, and `reconcile`, which alone creates and stops jobs. Costs cents a month without runs.
+ */
+export class TrainingLauncher extends Construct {
+  public readonly table: dynamodb.ITable;
+  public readonly operationsKey: kms.IKey;
+  public readonly topic: sns.Topic;
+  /** Topics that chat channels read: of the environment by the empty name, of teams by theirs. */
+  public readonly chatTopics: Readonly<Record<string, sns.Topic>>;
+  public readonly queue: sqs.Queue;
+  public readonly runDeadLetters: sqs.Queue;
+  public readonly eventDeadLetters: sqs.Queue;
+  public readonly control: HandlerFunction;
+  public readonly reconcile: HandlerFunction;
+  /** The alias of control by team. */
+  public readonly aliases: Readonly<Record<string, lambda.Alias>>;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    private readonly props: TrainingLauncherProps,
+  ) {
+    super(scope, id);
+    this.table = runTable(this, 'Runs', {
+      tableName: runTableName(props.environment),
+      key: props.storage.key,
+      retain: props.retain ?? true,
+      adopt: props.adopt ?? false,
+      deletionProtection: props.tableDeletionProtection ?? false,
+    });
+    this.operationsKey =
+      props.operationsKey ??
+      new OperationsKey(this, 'Key', { description: `Slipway ${props.environment}: operations` }).key;
+    this.topic = this.makeTopic();
+    this.chatTopics = this.makeChatChannels();
+    this.runDeadLetters = this.makeQueue('RunDeadLetters', true);
+    this.eventDeadLetters = this.makeQueue('EventDeadLetters', false);
+    acknowledge(this.eventDeadLetters, {
+      id: 'AwsSolutions-SQS3',
+      reason: 'It is the dead-letter queue of the event rules and of asynchronous invocations.',
+    });
+    this.queue = this.makeQueue('RunQueue', true, this.runDeadLetters);
+    this.control = this.makeControl();
+    this.aliases = this.makeAliases();
+    this.reconcile = this.makeReconcile();
+    this.feedReconcile();
+  }
+
+  /** Lets `grantee` start, stop and look at runs of one team. */
+  grantLaunch(team: string, grantee: iam.IGrantable): iam.Grant {
+    const alias = this.aliases[team];
+    if (!alias)
+      throw new Error(`${this.node.path}: team must be one of ${Object.keys(this.aliases).join(', ')}, got ${team}`);
+    return iam.Grant.addToPrincipal({ grantee, actions: ['lambda:InvokeFunction'], resourceArns: [alias.functionArn] });
+  }
+
+  private makeTopic(): sns.Topic {
+    const topic = new sns.Topic(this, 'Notifications', {
+      displayName: `Slipway ${this.props.environment}`,
+      masterKey: this.operationsKey,
+      enforceSSL: true,
+    });
+    for (const email of this.props.notificationEmails ?? []) topic.addSubscription(new EmailSubscription(email));
+    this.subscribeTeams(topic);
+    const { partition, region, account } = Stack.of(this);
+    // A topic with any policy of its own loses the default one, which lets services of the account publish.
+    topic.addToResourcePolicy(
+      new iam.PolicyStatement({
+        sid: 'Alarms',
+        principals: [new iam.ServicePrincipal('cloudwatch.amazonaws.com')],
+        actions: ['sns:Publish'],
+        resources: [topic.topicArn],
+        conditions: { ArnLike: { 'aws:SourceArn': `arn:${partition}:cloudwatch:${region}:${account}:alarm:*` } },
+      }),
+    );
+    return topic;
+  }
+
+  /** Addresses of a team get the notices of its runs; one that the environment names gets all of them already. */
+  private subscribeTeams(topic: sns.Topic): void {
+    const all = this.props.notificationEmails ?? [];
+    const teams = new Map<string, string[]>();
+    for (const [team, { emails }] of Object.entries(this.props.teamNotifications ?? {})) {
+      for (const email of emails) if (!all.includes(email)) teams.set(email, [...(teams.get(email) ?? []), team]);
+    }
+    for (const [email, allowlist] of teams) {
+      const filterPolicy = { team: sns.SubscriptionFilter.stringFilter({ allowlist }) };
+      topic.addSubscription(new EmailSubscription(email, { filterPolicy }));
+    }
+  }
+
+  private makeChatChannels(): Record<string, sns.Topic> {
+    const { environment, slackChannel, teamNotifications = {} } = this.props;
+    const shared = { environment, encryptionKey: this.operationsKey };
+    const ofTeams = Object.entries(teamNotifications).flatMap(([team, { slackChannel: channel }]) =>
+      channel ? [[team, new ChatChannel(this, `Chat-${team}`, { ...shared, team, ...channel }).topic] as const] : [],
+    );
+    const all = slackChannel && new ChatChannel(this, 'Chat', { ...shared, ...slackChannel, alarms: this.topic }).topic;
+    return { ...(all && { '': all }), ...Object.fromEntries(ofTeams) };
+  }
+
+  private makeQueue(id: string, fifo: boolean, deadLetters?: sqs.Queue): sqs.Queue {
+    return new sqs.Queue(this, id, {
+      fifo: fifo || undefined,
+      encryption: sqs.QueueEncryption.KMS,
+      encryptionMasterKey: this.operationsKey,
+      enforceSSL: true,
+      visibilityTimeout: Duration.seconds(RUN_QUEUE_VISIBILITY_SECONDS),
+      retentionPeriod: Duration.days(14),
+      deadLetterQueue: deadLetters && { queue: deadLetters, maxReceiveCount: RUN_QUEUE_MAX_RECEIVES },
+    });
+  }
+
+  private makeControl(): HandlerFunction {
+    const control = new HandlerFunction(this, 'Control', {
+      handler: 'control',
+      functionName: `slipway-${this.props.environment}-control`,
+      description: `Slipway ${this.props.environment}: start, stop, resume, status and logs of runs`,
+      timeout: Duration.seconds(CONTROL_TIMEOUT_SECONDS),
+      memorySize: 512,
+      encryptionKey: this.operationsKey,
+      environment: this.sharedEnvironment(),
+    });
+    for (const statement of controlStatements(this.context())) control.allow(statement);
+    return control;
+  }
+
+  private makeAliases(): Record<string, lambda.Alias> {
+    const version = this.control.function.currentVersion;
+    return Object.fromEntries(
+      Object.keys(this.props.roles.teams).map((team) => [
+        team,
+        new lambda.Alias(this, `Alias-${team}`, { aliasName: controlAliasName(team), version }),
+      ]),
+    );
+  }
+
+  private makeReconcile(): HandlerFunction {
+    const reconcile = new HandlerFunction(this, 'Reconcile', {
+      handler: 'reconcile',
+      functionName: `slipway-${this.props.environment}-reconcile`,
+      description: `Slipway ${this.props.environment}: creates, watches and stops the jobs of runs`,
+      timeout: Duration.seconds(RECONCILE_TIMEOUT_SECONDS),
+      memorySize: 512,
+      encryptionKey: this.operationsKey,
+      environment: {
+        ...this.sharedEnvironment(),
+        [ENV_NOTIFICATION_TOPIC_ARN]: this.topic.topicArn,
+        [ENV_TEAM_SHARES]: JSON.stringify(this.props.shares),
+        ...(Object.keys(this.chatTopics).length > 0 && {
+          [ENV_CHAT_TOPICS]: Stack.of(this).toJsonString(
+            Object.fromEntries(Object.entries(this.chatTopics).map(([name, topic]) => [name, topic.topicArn])),
+          ),
+        }),
+        ...(this.props.preemption && { [ENV_PREEMPTION]: JSON.stringify(this.props.preemption) }),
+      },
+    });
+    const statements = reconcileStatements(this.context(), {
+      passableRoleArns: this.props.roles.passableArns,
+      topicArns: [this.topic, ...Object.values(this.chatTopics)].map((topic) => topic.topicArn),
+      guardrails: this.guardrails(),
+      undeliveredArn: this.eventDeadLetters.queueArn,
+    });
+    for (const statement of statements) reconcile.allow(statement);
+    reconcile.function.configureAsyncInvoke({
+      // The CDK's own destination would grant more than sending.
+      onFailure: { bind: () => ({ destination: this.eventDeadLetters.queueArn }) },
+      maxEventAge: Duration.seconds(ASYNC_MAX_AGE_SECONDS),
+      retryAttempts: ASYNC_RETRIES,
+    });
+    return reconcile;
+  }
+
+  /** Three ways in: a message per run, SageMaker's own events, and the schedule that needs neither. */
+  private feedReconcile(): void {
+    const { environment } = this.props;
+    // The id of the CDK's own event source, which would grant more than receiving: another id would be a second mapping.
+    this.reconcile.function.addEventSourceMapping(`SqsEventSource:${Names.nodeUniqueId(this.queue.node)}`, {
+      eventSourceArn: this.queue.queueArn,
+      batchSize: RUN_QUEUE_BATCH_SIZE,
+      reportBatchItemFailures: true,
+    });
+    const target = (event?: events.RuleTargetInput) =>
+      new targets.LambdaFunction(this.reconcile.function, { event, deadLetterQueue: this.eventDeadLetters });
+    for (const kind of ['Training', 'Processing']) {
+      new events.Rule(this, `${kind}JobEvents`, {
+        description: `Slipway ${environment}: state changes of its ${kind.toLowerCase()} jobs`,
+        eventPattern: {
+          source: ['aws.sagemaker'],
+          detailType: [`SageMaker ${kind} Job State Change`],
+          detail: { [`${kind}JobName`]: events.Match.prefix(`${environment}-`) },
+        },
+        targets: [target()],
+      });
+    }
+    new events.Rule(this, 'Tick', {
+      description: `Slipway ${environment}: reads the truth again`,
+      schedule: events.Schedule.rate(Duration.seconds(TICK_SECONDS)),
+      targets: [target(events.RuleTargetInput.fromObject(TICK))],
+    });
+  }
+
+  private guardrails(): JobGuardrails {
+    const { environment, roles, storage } = this.props;
+    return {
+      environment,
+      teams: Object.keys(roles.teams),
+      keyArn: storage.key.keyArn,
+      subnetIds: roles.subnetIds,
+      securityGroupIds: roles.securityGroupIds,
+      rails: this.props.guardrails ?? {},
+    };
+  }
+
+  private sharedEnvironment(): Record<string, string> {
+    return {
+      [ENV_ENVIRONMENT]: this.props.environment,
+      [ENV_RUN_TABLE]: this.table.tableName,
+      [ENV_RUN_QUEUE_URL]: this.queue.queueUrl,
+    };
+  }
+
+  private context(): LauncherContext {
+    const { partition, region, account } = Stack.of(this);
+    const { storage, environment } = this.props;
+    return {
+      partition,
+      region,
+      account,
+      environment,
+      runTableArn: this.table.tableArn,
+      queueArn: this.queue.queueArn,
+      checkpointBucketArn: storage.checkpointBucket.bucketArn,
+      artifactBucketArn: storage.artifactBucket.bucketArn,
+      keyArn: storage.key.keyArn,
+      operationsKeyArn: this.operationsKey.keyArn,
+    };
+  }
+}
+
+/** Name of the run table of an environment. */
+export const runTableName = (environment: string): string => `slipway-${environment}-runs`;

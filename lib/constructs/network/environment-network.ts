@@ -1,0 +1,66 @@
+import { Stack } from 'aws-cdk-lib';
+import type * as kms from 'aws-cdk-lib/aws-kms';
+import { Construct, type IConstruct } from 'constructs';
+import type { EnvironmentSpec } from '../../spec/environment-file';
+import { mlflowServers } from '../../spec/mlflow-servers';
+import { TrainingNetwork } from './training-network';
+
+/** The network of an environment file: made, named, or none. */
+export class EnvironmentNetwork extends Construct {
+  /** Empty: jobs run without a VPC. */
+  public readonly subnetIds: string[];
+  public readonly securityGroupIds: string[];
+  /** Subnets with their zone ids; undefined where they are not known. */
+  public readonly subnets?: { id: string; zoneId: string }[];
+
+  private readonly zoneIds: readonly string[];
+  private readonly made?: TrainingNetwork;
+
+  /** @param operationsKey key of the flow logs */
+  constructor(scope: Construct, id: string, spec: EnvironmentSpec, operationsKey?: kms.IKey) {
+    super(scope, id);
+    const { mode, existing, availabilityZoneIds } = spec.network;
+    this.zoneIds = availabilityZoneIds === 'all' ? [] : availabilityZoneIds;
+    if (mode === 'vpc-locked' || mode === 'vpc-nat') {
+      const made = this.make(spec, mode, operationsKey);
+      this.subnetIds = made.subnetIds;
+      this.securityGroupIds = made.securityGroupIds;
+      this.subnets = made.subnets;
+      this.made = made;
+    } else {
+      this.subnetIds = mode === 'existing' ? (existing?.subnetIds ?? []) : [];
+      this.securityGroupIds = mode === 'existing' ? (existing?.securityGroupIds ?? []) : [];
+    }
+  }
+
+  /** The subnet in a zone, where zones were given by id. */
+  subnetOfZone(zoneId: string): string | undefined {
+    return this.made?.subnetOfZone[zoneId]?.subnetId;
+  }
+
+  /** What a file system in a zone lies in: VPC, subnet, group of the jobs. */
+  partsIn(zoneId: string): IConstruct[] {
+    const subnet = this.made?.subnetOfZone[zoneId];
+    return this.made && subnet ? [this.made.vpc, subnet, this.made.securityGroup] : [];
+  }
+
+  private make(spec: EnvironmentSpec, mode: 'vpc-locked' | 'vpc-nat', encryptionKey?: kms.IKey): TrainingNetwork {
+    const places = [...(spec.storage.external ?? []).map(({ s3 }) => s3), spec.network.wheels ?? ''].filter(Boolean);
+    return new TrainingNetwork(this, 'Vpc', {
+      prefix: `slipway-${spec.name}`,
+      mode,
+      cidr: spec.network.cidr,
+      availabilityZoneIds: this.zoneIds.length > 0 ? this.zoneIds : undefined,
+      subnetOrder: spec.network.subnetOrder,
+      endpoints: spec.network.endpoints,
+      retain: spec.storage.retain,
+      encryptionKey,
+      foreignBucketArns: places.map(
+        (s3) => `arn:${Stack.of(this).partition}:s3:::${s3.replace(/^s3:\/\//, '').split('/')[0]}`,
+      ),
+      usesCodeArtifact: spec.network.packages === 'codeartifact',
+      allowsRemoteDebug: spec.guardrails.allowRemoteDebug,
+      mlflowServers: mlflowServers(spec.teams),
+    });
+  }
+}

@@ -1,0 +1,165 @@
+import { Fn, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import * as ec2 from 'aws-cdk-lib/aws-ec2';
+import type * as kms from 'aws-cdk-lib/aws-kms';
+import * as logs from 'aws-cdk-lib/aws-logs';
+import { Construct } from 'constructs';
+import { DEFAULT_VPC_CIDR, subnetPlan } from '../../catalog/subnet-plan';
+import { isDeployed } from '../embedded-aws';
+import { endpointServices, interfaceEndpointPolicy, s3EndpointPolicy } from './network-endpoints';
+import { addNat, jobSubnets } from './training-subnets';
+
+export interface TrainingNetworkProps {
+  /** Prefix of names, `slipway-research`. */
+  readonly prefix: string;
+  /**
+   * vpc-locked: isolated subnets and endpoints, no way to the internet; vpc-nat: private subnets behind one NAT gateway.
+   * @default 'vpc-locked'
+   */
+  readonly mode?: 'vpc-locked' | 'vpc-nat';
+  /** Addresses of the VPC, /16 to /21; each zone gets an eighth. @default '10.64.0.0/16' */
+  readonly cidr?: string;
+  /** Zone ids (usw2-az2). @default - all zones of the Region, as the CDK looks them up for the stack */
+  readonly availabilityZoneIds?: readonly string[];
+  /**
+   * Zone ids or names in the order in which version 0.1.0 numbered the subnets, so that a network of that version keeps them. An
+   * empty list gives up those subnets for a new VPC.
+   * @default - addresses by zone
+   */
+  readonly subnetOrder?: readonly string[];
+  /** Buckets of other accounts that jobs may reach through the S3 endpoint, as ARNs. @default - none */
+  readonly foreignBucketArns?: readonly string[];
+  /** ARNs of MLflow tracking servers that jobs log to; a locked network gets an endpoint for them. @default - none */
+  readonly mlflowServers?: readonly string[];
+  /** Whether `requirements` come from CodeArtifact, which needs two more endpoints. @default false */
+  readonly usesCodeArtifact?: boolean;
+  /** Whether remote debug sessions are allowed, which need the Session Manager endpoint. @default false */
+  readonly allowsRemoteDebug?: boolean;
+  /** Key of the flow logs, which then end with the stack: that of an `OperationsKey`. @default - CloudWatch Logs' own */
+  readonly encryptionKey?: kms.IKey;
+  /** Whether flow logs without a key of their own survive the stack. @default true */
+  readonly retain?: boolean;
+  /** Services that scripts call beside S3, by the name of their endpoint, such as `sts`. @default - none */
+  readonly endpoints?: readonly string[];
+}
+
+/**
+ * VPC for training jobs. Subnets lie in all zones, since GPU capacity sits in few and subnets decide where a job may land; the
+ * addresses of a zone depend on that zone alone. SageMaker itself pulls the image and ships logs and metrics, so that a locked
+ * network needs the S3 gateway endpoint, which is free, and interface endpoints only for what is asked for.
+ *
+ * ```ts
+ * const network = new TrainingNetwork(this, 'Network', { prefix: 'slipway-research' });
+ * ```
+ */
+export class TrainingNetwork extends Construct {
+  public readonly vpc: ec2.Vpc;
+  /** Group of every job: all traffic to and from itself, as EFA needs, and HTTPS out. */
+  public readonly securityGroup: ec2.SecurityGroup;
+  public readonly subnetIds: string[];
+  /** The subnet by its zone, as the zone was given. */
+  public readonly subnetOfZone: Readonly<Record<string, ec2.ISubnet>>;
+  public readonly securityGroupIds: string[];
+  /** Subnets with their zone ids. */
+  public readonly subnets: { id: string; zoneId: string }[];
+
+  constructor(scope: Construct, id: string, props: TrainingNetworkProps) {
+    super(scope, id);
+    const isLocked = (props.mode ?? 'vpc-locked') === 'vpc-locked';
+    const { zones, vpcId } = this.placeOf(props);
+    const cidr = props.cidr ?? DEFAULT_VPC_CIDR;
+    const plan = subnetPlan(zones, props.subnetOrder, cidr);
+    this.vpc = this.makeVpc(vpcId, cidr);
+    const hasNat = !isLocked && isDeployed(this, 'natGateway');
+    const chosen = jobSubnets(this.vpc, plan, !hasNat);
+    if (hasNat) addNat(this.vpc, plan, chosen);
+    this.securityGroup = this.makeSecurityGroup(props.prefix);
+    this.addEndpoints(isLocked, chosen, props);
+    if (isDeployed(this, 'flowLogs')) this.addFlowLog(props.retain ?? true, props.encryptionKey);
+    this.subnetIds = chosen.map((subnet) => subnet.subnetId);
+    this.subnetOfZone = Object.fromEntries(
+      plan.flatMap(({ zone }, i) => (chosen[i] ? [[zone, chosen[i]] as const] : [])),
+    );
+    this.securityGroupIds = [this.securityGroup.securityGroupId];
+    this.subnets = chosen.map((subnet) => ({ id: subnet.subnetId, zoneId: cfnSubnet(subnet).attrAvailabilityZoneId }));
+  }
+
+  /**
+   * Zones, and the id of the VPC's construct. Subnets by zone id lie in another VPC than subnets by zone name: both take the same
+   * addresses, and a subnet cannot change from one to the other, so that a change between them makes a new VPC beside the old one.
+   */
+  private placeOf(props: TrainingNetworkProps): { zones: readonly string[]; vpcId: string } {
+    const { region } = Stack.of(this);
+    const { availabilityZoneIds: ids, subnetOrder: order } = props;
+    const isFirst = order === undefined ? ids === undefined : order.length > 0;
+    const all = isDeployed(this, 'zones') ? Stack.of(this).availabilityZones : [`${region}a`, `${region}b`];
+    return { zones: ids ?? all, vpcId: isFirst ? 'Vpc' : 'VpcByZone' };
+  }
+
+  private makeVpc(id: string, cidr: string): ec2.Vpc {
+    return new ec2.Vpc(this, id, {
+      ipAddresses: ec2.IpAddresses.cidr(cidr),
+      // The subnets are made apart; a token keeps the construct from looking zones up by itself.
+      availabilityZones: [Fn.select(0, Fn.getAzs())],
+      subnetConfiguration: [],
+      natGateways: 0,
+      restrictDefaultSecurityGroup: isDeployed(this, 'defaultGroup'),
+    });
+  }
+
+  /**
+   * EFA asks for rules that name the group itself, both ways: an address range does not count. A group that allows all
+   * outbound traffic drops its rule for itself without a word, so that it is off here.
+   */
+  private makeSecurityGroup(prefix: string): ec2.SecurityGroup {
+    const group = new ec2.SecurityGroup(this, 'JobGroup', {
+      vpc: this.vpc,
+      description: `${prefix}: training jobs`,
+      allowAllOutbound: false,
+    });
+    if (isDeployed(this, 'rulesForItself'))
+      group.connections.allowInternally(ec2.Port.allTraffic(), 'EFA, NCCL and Lustre within a job');
+    // Isolated subnets have no route but the endpoints; the id of the S3 prefix list would need a look-up.
+    group.addEgressRule(ec2.Peer.anyIpv4(), ec2.Port.tcp(443), 'S3 and interface endpoints');
+    return group;
+  }
+
+  private addEndpoints(isLocked: boolean, subnets: readonly ec2.ISubnet[], props: TrainingNetworkProps): void {
+    const selected = { subnets: [...subnets] };
+    const s3 = this.vpc.addGatewayEndpoint('S3', {
+      service: ec2.GatewayVpcEndpointAwsService.S3,
+      subnets: [selected],
+    });
+    for (const statement of s3EndpointPolicy(Stack.of(this), props.foreignBucketArns ?? [])) s3.addToPolicy(statement);
+    const services = Object.entries(endpointServices(props));
+    if (!isLocked || services.length === 0) return;
+    const group = new ec2.SecurityGroup(this, 'EndpointGroup', {
+      vpc: this.vpc,
+      description: `${props.prefix}: interface endpoints`,
+      allowAllOutbound: false,
+    });
+    group.addIngressRule(ec2.Peer.ipv4(props.cidr ?? DEFAULT_VPC_CIDR), ec2.Port.tcp(443), 'HTTPS from jobs');
+    for (const [name, service] of services) {
+      const options = { service, open: false, securityGroups: [group], subnets: selected };
+      const endpoint = this.vpc.addInterfaceEndpoint(name, options);
+      const policy = interfaceEndpointPolicy(Stack.of(this), name, props.mlflowServers);
+      for (const statement of policy) endpoint.addToPolicy(statement);
+    }
+  }
+
+  private addFlowLog(retain: boolean, encryptionKey?: kms.IKey): void {
+    const logGroup = new logs.LogGroup(this, 'FlowLogs', {
+      retention: logs.RetentionDays.THREE_MONTHS,
+      // A log outlives its key for nobody: with a key of the stack it ends with the stack.
+      removalPolicy: retain && !encryptionKey ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+      encryptionKey,
+    });
+    this.vpc.addFlowLog('FlowLog', {
+      destination: ec2.FlowLogDestination.toCloudWatchLogs(logGroup),
+      trafficType: ec2.FlowLogTrafficType.REJECT,
+    });
+  }
+}
+
+function cfnSubnet(subnet: ec2.ISubnet): ec2.CfnSubnet {
+  return subnet.node.defaultChild as ec2.CfnSubnet;
+}

@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto';
+import { Stack } from 'aws-cdk-lib';
+import * as chatbot from 'aws-cdk-lib/aws-chatbot';
+import * as iam from 'aws-cdk-lib/aws-iam';
+import type * as kms from 'aws-cdk-lib/aws-kms';
+import * as sns from 'aws-cdk-lib/aws-sns';
+import { Construct } from 'constructs';
+import { isDeployed } from '../embedded-aws';
+
+export interface ChatChannelProps {
+  /** Name of the environment. */
+  readonly environment: string;
+  /** Whose notices: a team's. @default - all of the environment, and its alarms */
+  readonly team?: string;
+  /** Workspace that the account has authorised in the console of Amazon Q Developer in chat applications: `T0123ABCD`. */
+  readonly workspaceId: string;
+  /** `C0123ABCD`. */
+  readonly channelId: string;
+  /** Key of the topic. */
+  readonly encryptionKey: kms.IKey;
+  /** Topic of the alarms, which the service renders itself. @default - none */
+  readonly alarms?: sns.ITopic;
+}
+
+/**
+ * A Slack channel that gets notices. It can read and do nothing: its role has no permission, its guardrail denies everything, and a
+ * person who asks in the channel needs a role of their own. The workspace must have been authorised once by hand in the console. Costs nothing.
+ *
+ * The embedded AWS has no such service: there the topic is made, and the channel is not.
+ */
+export class ChatChannel extends Construct {
+  /** Messages in the form of custom notifications. */
+  readonly topic: sns.Topic;
+
+  constructor(scope: Construct, id: string, props: ChatChannelProps) {
+    super(scope, id);
+    const { environment, team, workspaceId, channelId, encryptionKey, alarms } = props;
+    this.topic = new sns.Topic(this, 'Resource', {
+      displayName: ['Slipway', environment, team, 'chat'].filter(Boolean).join(' '),
+      masterKey: encryptionKey,
+      enforceSSL: true,
+    });
+    if (!isDeployed(this, 'slack')) return;
+    const { region } = Stack.of(this);
+    new chatbot.SlackChannelConfiguration(this, 'Slack', {
+      // Another channel is another configuration, which is made before the old one goes.
+      slackChannelConfigurationName: ['slipway', environment, region, team, tagOf(workspaceId, channelId)]
+        .filter(Boolean)
+        .join('-'),
+      slackWorkspaceId: workspaceId,
+      slackChannelId: channelId,
+      notificationTopics: [this.topic, ...(alarms ? [alarms] : [])],
+      role: new iam.Role(this, 'Role', {
+        assumedBy: new iam.ServicePrincipal('chatbot.amazonaws.com'),
+        description: `Slack channel of Slipway ${environment}: may do nothing`,
+      }),
+      // Without one the service takes AdministratorAccess for the channel's guardrail.
+      guardrailPolicies: [iam.ManagedPolicy.fromAwsManagedPolicyName('AWSDenyAll')],
+      userRoleRequired: true,
+    });
+  }
+}
+
+const tagOf = (...ids: string[]): string => createHash('sha256').update(ids.join('/')).digest('hex').slice(0, 8);

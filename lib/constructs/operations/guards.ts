@@ -1,0 +1,78 @@
+import { type CustomResource, Duration, Stack } from 'aws-cdk-lib';
+import { Construct } from 'constructs';
+import { GUARD_TYPE } from '../../contracts/custom-resources';
+import { ENV_RUN_TABLE } from '../../contracts/launcher';
+import { ACTIVE_INDEX, CLOSED_ITEM } from '../../contracts/run-table';
+import { HandlerFunction } from '../functions/handler-function';
+import { HandlerResource } from '../functions/handler-resource';
+
+export interface GuardProps {
+  readonly environment: string;
+  /** Name and not a reference: the guard must neither wait for the table nor go before it. */
+  readonly runTableName: string;
+  /** What an update may not take from live runs; every value as text. */
+  readonly guarded: Readonly<Record<string, string>>;
+}
+
+/**
+ * Refuses to delete the stack, or to replace role, network or key, while runs are live. Let role, network and key depend on
+ * `replaceGuard`, and let `deleteGuard` depend on everything: then it is asked first.
+ */
+export class Guards extends Construct {
+  public readonly replaceGuard: CustomResource;
+  public readonly deleteGuard: CustomResource;
+
+  constructor(scope: Construct, id: string, props: GuardProps) {
+    super(scope, id);
+    this.replaceGuard = this.guard('Replace', props, { guards: 'replace', ...props.guarded });
+    this.deleteGuard = this.guard('Delete', props, { guards: 'delete' });
+  }
+
+  /** One function each: the guard of the deletion depends on everything, the other one on nothing. */
+  private guard(id: string, props: GuardProps, properties: Record<string, string>): CustomResource {
+    const scope = new Construct(this, id);
+    const onEvent = new HandlerFunction(scope, 'Function', {
+      handler: 'guards',
+      description: `Refuses to ${id.toLowerCase()} under live runs`,
+      environment: { [ENV_RUN_TABLE]: props.runTableName },
+    });
+    const { partition, region, account } = Stack.of(this);
+    onEvent.allow({
+      sid: 'ListActiveRuns',
+      actions: ['dynamodb:Query'],
+      resources: [`arn:${partition}:dynamodb:${region}:${account}:table/${props.runTableName}/index/${ACTIVE_INDEX}`],
+    });
+    if (properties.guards === 'delete') {
+      onEvent.allow({
+        sid: 'CloseEnvironment',
+        actions: ['dynamodb:PutItem'],
+        resources: [`arn:${partition}:dynamodb:${region}:${account}:table/${props.runTableName}`],
+        conditions: { 'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': [CLOSED_ITEM] } },
+      });
+    }
+    onEvent.allow({
+      sid: 'ReadRunTable',
+      actions: ['kms:Decrypt'],
+      resources: [`arn:${partition}:kms:${region}:${account}:key/*`],
+      conditions: {
+        StringEquals: {
+          'kms:ViaService': `dynamodb.${region}.${Stack.of(this).urlSuffix}`,
+          'kms:EncryptionContext:aws:dynamodb:tableName': props.runTableName,
+        },
+      },
+      wildcard: "The key is made after the guard; the condition holds it to this table's.",
+    });
+    onEvent.allow({
+      sid: 'ListLiveJobs',
+      actions: ['sagemaker:ListTrainingJobs', 'sagemaker:ListProcessingJobs'],
+      resources: ['*'],
+      wildcard: 'Listing jobs has no resource type.',
+    });
+    return new HandlerResource(scope, 'Guard', {
+      resourceType: GUARD_TYPE,
+      onEvent,
+      serviceTimeout: Duration.minutes(3),
+      properties: { environment: props.environment, ...properties },
+    }).resource;
+  }
+}

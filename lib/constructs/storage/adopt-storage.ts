@@ -1,0 +1,94 @@
+import { type CustomResource, Duration, Stack } from 'aws-cdk-lib';
+import type * as iam from 'aws-cdk-lib/aws-iam';
+import type * as kms from 'aws-cdk-lib/aws-kms';
+import type * as s3 from 'aws-cdk-lib/aws-s3';
+import { Construct } from 'constructs';
+import { ADOPT_STORAGE_TYPE } from '../../contracts/custom-resources';
+import { HandlerFunction } from '../functions/handler-function';
+import { HandlerResource } from '../functions/handler-resource';
+
+/** A bucket that an earlier stack left, with what its policy must say. */
+export interface BucketToAdopt {
+  readonly bucket: s3.IBucket;
+  readonly statements: readonly iam.PolicyStatement[];
+  /** Days until leftovers expire. @default - no such rule */
+  readonly leftoverDays?: number;
+}
+
+export interface AdoptStorageProps {
+  readonly buckets: readonly BucketToAdopt[];
+  readonly key: kms.IKey;
+  /** @default - no table */
+  readonly tableName?: string;
+  /** @default - the environment builds no image */
+  readonly repositoryName?: string;
+}
+
+/**
+ * Looks whether everything that an earlier stack left is still there, all at once and before anything else is made, and gives the
+ * buckets back the policies that a deletion by version 0.1.0 took from them.
+ */
+export class AdoptStorage extends Construct {
+  public readonly resource: CustomResource;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    private readonly props: AdoptStorageProps,
+  ) {
+    super(scope, id);
+    const onEvent = new HandlerFunction(this, 'Function', {
+      handler: 'adopt-storage',
+      description: 'Checks and restores what an earlier stack left',
+      timeout: Duration.minutes(2),
+    });
+    this.grant(onEvent);
+    this.resource = new HandlerResource(this, 'Adopt', {
+      resourceType: ADOPT_STORAGE_TYPE,
+      onEvent,
+      serviceTimeout: Duration.minutes(4),
+      properties: {
+        buckets: Stack.of(this).toJsonString(
+          props.buckets.map(({ bucket, statements, leftoverDays }) => ({
+            name: bucket.bucketName,
+            statements: statements.map((statement) => statement.toStatementJson()),
+            leftoverDays,
+          })),
+        ),
+        keyArn: props.key.keyArn,
+        ...(props.tableName && { tableName: props.tableName }),
+        ...(props.repositoryName && { repositoryName: props.repositoryName }),
+      },
+    }).resource;
+  }
+
+  private grant(onEvent: HandlerFunction): void {
+    const { buckets, key, tableName, repositoryName } = this.props;
+    const { partition, region, account } = Stack.of(this);
+    onEvent.allow({
+      sid: 'CheckAndRestoreBuckets',
+      actions: [
+        's3:ListBucket',
+        's3:GetBucketPolicy',
+        's3:PutBucketPolicy',
+        's3:GetLifecycleConfiguration',
+        's3:PutLifecycleConfiguration',
+      ],
+      resources: buckets.map(({ bucket }) => bucket.bucketArn),
+    });
+    const arnOf = (service: string, name: string) => `arn:${partition}:${service}:${region}:${account}:${name}`;
+    onEvent.allow({ sid: 'CheckKey', actions: ['kms:DescribeKey'], resources: [key.keyArn] });
+    if (tableName)
+      onEvent.allow({
+        sid: 'CheckRunTable',
+        actions: ['dynamodb:DescribeTable'],
+        resources: [arnOf('dynamodb', `table/${tableName}`)],
+      });
+    if (repositoryName)
+      onEvent.allow({
+        sid: 'CheckRepository',
+        actions: ['ecr:DescribeRepositories'],
+        resources: [arnOf('ecr', `repository/${repositoryName}`)],
+      });
+  }
+}

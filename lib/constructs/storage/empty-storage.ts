@@ -1,0 +1,64 @@
+import { type CustomResource, Duration, Stack } from 'aws-cdk-lib';
+import type * as s3 from 'aws-cdk-lib/aws-s3';
+import { Construct } from 'constructs';
+import { EMPTY_STORAGE_TYPE } from '../../contracts/custom-resources';
+import { HandlerFunction } from '../functions/handler-function';
+import { HandlerResource } from '../functions/handler-resource';
+
+export interface EmptyStorageProps {
+  /** Buckets that the same stack makes. */
+  readonly buckets: readonly s3.Bucket[];
+  /** Whether they outlive the stack: then they are emptied only while its creation is rolled back. */
+  readonly retain: boolean;
+}
+
+/**
+ * Empties buckets before CloudFormation deletes them, which fails for one that holds anything. Let everything that writes into them
+ * depend on it, so that it is asked after the last write.
+ */
+export class EmptyStorage extends Construct {
+  public readonly resource: CustomResource;
+
+  constructor(scope: Construct, id: string, props: EmptyStorageProps) {
+    super(scope, id);
+    const onEvent = new HandlerFunction(this, 'Function', {
+      handler: 'empty-storage',
+      description: 'Empties buckets that are about to be deleted with their stack',
+      timeout: Duration.minutes(14),
+      memorySize: 512,
+    });
+    this.grant(onEvent, props.buckets);
+    this.resource = new HandlerResource(this, 'Empty', {
+      resourceType: EMPTY_STORAGE_TYPE,
+      onEvent,
+      serviceTimeout: Duration.minutes(15),
+      properties: {
+        bucketNames: Stack.of(this).toJsonString(props.buckets.map(({ bucketName }) => bucketName)),
+        when: props.retain ? 'rollback' : 'always',
+      },
+    }).resource;
+    // Deleted before the buckets and their policies.
+    this.resource.node.addDependency(...props.buckets);
+  }
+
+  private grant(onEvent: HandlerFunction, buckets: readonly s3.Bucket[]): void {
+    const { partition, region, account, stackName } = Stack.of(this);
+    onEvent.allow({
+      sid: 'SeeWhetherStackIsDeleted',
+      actions: ['cloudformation:DescribeStacks'],
+      resources: [`arn:${partition}:cloudformation:${region}:${account}:stack/${stackName}/*`],
+      wildcard: 'The id of the stack is made with the stack.',
+    });
+    onEvent.allow({
+      sid: 'ListAndCloseBuckets',
+      actions: ['s3:ListBucketVersions', 's3:GetBucketPolicy', 's3:PutBucketPolicy'],
+      resources: buckets.map(({ bucketArn }) => bucketArn),
+    });
+    onEvent.allow({
+      sid: 'EmptyBuckets',
+      actions: ['s3:DeleteObject', 's3:DeleteObjectVersion'],
+      resources: buckets.map((bucket) => bucket.arnForObjects('*')),
+      wildcard: 'Every object goes, when the bucket goes.',
+    });
+  }
+}

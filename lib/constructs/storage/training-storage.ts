@@ -1,0 +1,212 @@
+import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import * as iam from 'aws-cdk-lib/aws-iam';
+import * as kms from 'aws-cdk-lib/aws-kms';
+import * as s3 from 'aws-cdk-lib/aws-s3';
+import * as ssm from 'aws-cdk-lib/aws-ssm';
+import { S3_SERVER_ACCESS_LOGS_USE_BUCKET_POLICY } from 'aws-cdk-lib/cx-api';
+import { Construct, type IDependable } from 'constructs';
+import { LEFTOVER_RULE, LEFTOVER_TAG } from '../../contracts/storage';
+import { AdoptStorage, type AdoptStorageProps } from './adopt-storage';
+import { EmptyStorage } from './empty-storage';
+
+/** Days after which replaced and deleted versions go: checkpoints are overwritten and pruned a lot. */
+const NONCURRENT_DAYS = 7;
+const INCOMPLETE_UPLOAD_DAYS = 3;
+const ACCESS_LOG_DAYS = 365;
+const CHECKPOINT_DAYS = 90;
+const TLS_VERSION = 1.2;
+
+export interface TrainingStorageProps {
+  /** Prefix of names, `slipway-research`; account, Region and purpose are added. */
+  readonly prefix: string;
+  /** Whether buckets and key survive the stack. @default true */
+  readonly retain?: boolean;
+  /** Days until objects of checkpoints that were never committed go, as reconcile tags them when their run is over. Committed ones never expire. @default 90 */
+  readonly checkpointExpirationDays?: number;
+  /** Whether buckets and key that an earlier stack left are taken over instead of made. @default false */
+  readonly adopt?: boolean;
+  /** What else must be there when they are taken over. @default - nothing */
+  readonly adoptBeside?: Pick<AdoptStorageProps, 'tableName' | 'repositoryName'>;
+}
+
+const PURPOSES = ['data', 'checkpoints', 'artifacts'] as const;
+type Purpose = (typeof PURPOSES)[number];
+
+/**
+ * Three buckets (data, checkpoints, artifacts), one bucket for their access logs, and the key that encrypts them: TLS only, no
+ * public path, versioned. Costs the key (1 USD a month) and what is stored.
+ *
+ * A creation that is rolled back takes its buckets with it, emptied of what it wrote itself, so that deploying again works; a later
+ * update or deletion never does (RETAIN_ON_UPDATE_OR_DELETE). Policies of buckets stay with their buckets.
+ */
+export class TrainingStorage extends Construct {
+  public readonly key: kms.IKey;
+  public readonly dataBucket: s3.IBucket;
+  public readonly checkpointBucket: s3.IBucket;
+  public readonly artifactBucket: s3.IBucket;
+  /** Name of the data bucket as text: the policy of the key, which the bucket refers to, cannot refer to the bucket. */
+  public readonly dataBucketName: string;
+  /** What everything that writes into the buckets must wait for. */
+  public readonly ready: IDependable;
+
+  private readonly removalPolicy: RemovalPolicy;
+  private readonly logBucket?: s3.Bucket;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    private readonly props: TrainingStorageProps,
+  ) {
+    super(scope, id);
+    // An app without this flag would have access logs delivered through ACLs, which these buckets do not have.
+    this.node.setContext(S3_SERVER_ACCESS_LOGS_USE_BUCKET_POLICY, true);
+    this.removalPolicy = props.retain === false ? RemovalPolicy.DESTROY : RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE;
+    if (!props.adopt) this.logBucket = this.makeLogBucket();
+    this.key = props.adopt ? this.adoptKey() : this.makeKey();
+    this.dataBucketName = this.bucketName('data');
+    this.dataBucket = this.bucket('Data', 'data', []);
+    this.checkpointBucket = this.bucket('Checkpoints', 'checkpoints', [this.leftoverRule()]);
+    this.artifactBucket = this.bucket('Artifacts', 'artifacts', []);
+    this.ready = props.adopt ? this.adoptBuckets() : this.emptyBuckets();
+  }
+
+  /** The emptying goes between the buckets and everything that writes into them. */
+  private emptyBuckets(): IDependable {
+    const all = [this.dataBucket, this.checkpointBucket, this.artifactBucket, this.logBucket];
+    const buckets = all.filter((bucket): bucket is s3.Bucket => bucket instanceof s3.Bucket);
+    for (const { policy } of buckets) policy?.applyRemovalPolicy(this.removalPolicy);
+    return new EmptyStorage(this, 'Empty', { buckets, retain: this.props.retain !== false });
+  }
+
+  private adoptBuckets(): IDependable {
+    const { checkpointExpirationDays: leftoverDays = CHECKPOINT_DAYS, adoptBeside } = this.props;
+    const logs = s3.Bucket.fromBucketName(this, 'AccessLogs', this.bucketName('access-logs'));
+    const delivery = PURPOSES.map((purpose) => logDelivery(logs, `${purpose}/`, this.bucketName(purpose), this));
+    return new AdoptStorage(this, 'Adopt', {
+      buckets: [
+        { bucket: this.dataBucket, statements: tlsOnly(this.dataBucket) },
+        { bucket: this.checkpointBucket, statements: tlsOnly(this.checkpointBucket), leftoverDays },
+        { bucket: this.artifactBucket, statements: tlsOnly(this.artifactBucket) },
+        { bucket: logs, statements: [...tlsOnly(logs), ...delivery] },
+      ],
+      key: this.key,
+      ...adoptBeside,
+    });
+  }
+
+  private bucketName(purpose: Purpose | 'access-logs'): string {
+    const { account, region } = Stack.of(this);
+    return `${this.props.prefix}-${account}-${region}-${purpose}`;
+  }
+
+  private bucket(id: string, purpose: Purpose, rules: s3.LifecycleRule[]): s3.IBucket {
+    const bucketName = this.bucketName(purpose);
+    if (this.props.adopt) return s3.Bucket.fromBucketAttributes(this, id, { bucketName, encryptionKey: this.key });
+    return new s3.Bucket(this, id, {
+      bucketName,
+      encryption: s3.BucketEncryption.KMS,
+      encryptionKey: this.key,
+      bucketKeyEnabled: true,
+      enforceSSL: true,
+      minimumTLSVersion: TLS_VERSION,
+      blockPublicAccess: s3.BlockPublicAccess.BLOCK_ALL,
+      objectOwnership: s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+      versioned: true,
+      removalPolicy: this.removalPolicy,
+      serverAccessLogsBucket: this.logBucket,
+      serverAccessLogsPrefix: `${purpose}/`,
+      lifecycleRules: [
+        {
+          id: 'old-versions',
+          noncurrentVersionExpiration: Duration.days(NONCURRENT_DAYS),
+          abortIncompleteMultipartUploadAfter: Duration.days(INCOMPLETE_UPLOAD_DAYS),
+        },
+        ...rules,
+      ],
+    });
+  }
+
+  private leftoverRule(): s3.LifecycleRule {
+    return {
+      id: LEFTOVER_RULE,
+      tagFilters: { [LEFTOVER_TAG.key]: LEFTOVER_TAG.value },
+      expiration: Duration.days(this.props.checkpointExpirationDays ?? CHECKPOINT_DAYS),
+    };
+  }
+
+  /** Server access logs cannot be delivered into a bucket with a key of one's own. */
+  private makeLogBucket(): s3.Bucket {
+    return new s3.Bucket(this, 'AccessLogs', {
+      bucketName: this.bucketName('access-logs'),
+      encryption: s3.BucketEncryption.S3_MANAGED,
+      enforceSSL: true,
+      minimumTLSVersion: TLS_VERSION,
+      blockPublicAccess: s3.BlockPublicAccess.BLOCK_ALL,
+      objectOwnership: s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+      versioned: true,
+      removalPolicy: this.removalPolicy,
+      lifecycleRules: [
+        {
+          id: 'expire',
+          expiration: Duration.days(ACCESS_LOG_DAYS),
+          noncurrentVersionExpiration: Duration.days(NONCURRENT_DAYS),
+        },
+      ],
+    });
+  }
+
+  private makeKey(): kms.Key {
+    const key = new kms.Key(this, 'Key', {
+      description: `${this.props.prefix}: training data, checkpoints, run table`,
+      enableKeyRotation: true,
+      removalPolicy: this.removalPolicy,
+    });
+    // A later stack of the same name finds the key by this parameter: a key has no name of its own.
+    const parameter = new ssm.StringParameter(this, 'KeyParameter', {
+      parameterName: keyParameter(this.props.prefix),
+      stringValue: key.keyArn,
+      description: 'Key of the buckets that stay when the stack goes',
+    });
+    parameter.applyRemovalPolicy(this.removalPolicy);
+    return key;
+  }
+
+  private adoptKey(): kms.IKey {
+    const arn = ssm.StringParameter.valueForStringParameter(this, keyParameter(this.props.prefix));
+    return kms.Key.fromKeyArn(this, 'Key', arn);
+  }
+}
+
+const keyParameter = (prefix: string): string => `/slipway/storage/${prefix}/key`;
+
+/** What the CDK puts into the policy of a bucket that takes TLS only, for one that it did not make. */
+function tlsOnly(bucket: s3.IBucket): iam.PolicyStatement[] {
+  const conditions = [
+    { Bool: { 'aws:SecureTransport': 'false' } },
+    { NumericLessThan: { 's3:TlsVersion': TLS_VERSION } },
+  ];
+  return conditions.map(
+    (condition) =>
+      new iam.PolicyStatement({
+        effect: iam.Effect.DENY,
+        principals: [new iam.AnyPrincipal()],
+        actions: ['s3:*'],
+        resources: [bucket.bucketArn, bucket.arnForObjects('*')],
+        conditions: condition,
+      }),
+  );
+}
+
+/** What the CDK puts into the policy of a bucket for access logs, for one that it did not make. */
+function logDelivery(logs: s3.IBucket, prefix: string, source: string, scope: Construct): iam.PolicyStatement {
+  const { account, partition } = Stack.of(scope);
+  return new iam.PolicyStatement({
+    principals: [new iam.ServicePrincipal('logging.s3.amazonaws.com')],
+    actions: ['s3:PutObject'],
+    resources: [logs.arnForObjects(`${prefix}*`)],
+    conditions: {
+      ArnLike: { 'aws:SourceArn': `arn:${partition}:s3:::${source}` },
+      StringEquals: { 'aws:SourceAccount': account },
+    },
+  });
+}

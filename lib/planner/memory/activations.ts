@@ -1,0 +1,115 @@
+import { kindsOf } from '../kinds';
+import { type LayoutInput, microBatchesOf } from '../layout';
+import { activeFfn, meanHeadSize } from '../model-size';
+import { hasPlainRmsNorm, tokensPerRank } from '../time/compute';
+import type { MemoryConstants } from './constants';
+
+/** Bytes of activations on one GPU when the backward pass of a micro-batch begins. */
+export interface HeldActivations {
+  /** Of all micro-batches in flight, with the holes between them. */
+  kept: number;
+  /** What the block in work needs beyond what is kept of it. */
+  oneBlock: number;
+  /** The score matrix of that block. */
+  scores: number;
+}
+
+/** What is kept of each of `layers` blocks, and what the block in work needs beside it when it is recomputed. */
+export function heldActivations(l: LayoutInput, k: MemoryConstants, layers: number, isFirst: boolean): HeldActivations {
+  const tokens = tokensPerRank(l);
+  const input = ((l.autocast ? 4 : 2) * l.model.hidden) / normRanks(l);
+  const kinds = kindsOf(l).map(({ share, layout }) => ({ share, ...heldByBlock(layout, k, input) }));
+  const kept = kinds.reduce((sum, kind) => sum + kind.share * kind.kept, 0);
+  const inFlight = isFirst ? Math.min(microBatchesOf(l), l.pipeline) : 1;
+  // Each micro-batch in flight also keeps what the stage received (or embedded) and what it hands on.
+  const stageEnds = 2 * tokens * input;
+  const interleave = l.virtualStages > 1 && isFirst ? 1 + (l.pipeline - 1) / (l.pipeline * l.virtualStages) : 1;
+  return {
+    kept: (kept * layers * interleave + stageEnds) * inFlight * (1 + k.keptHoles),
+    oneBlock: Math.max(0, ...kinds.map(({ inWork }) => inWork)),
+    scores: tokens * Math.max(...kinds.map(({ scores }) => scores)),
+  };
+}
+
+/** What is kept of one block of a layout's kind, what it needs beside that while it is recomputed, and the scores of one token of it. */
+function heldByBlock(l: LayoutInput, k: MemoryConstants, input: number) {
+  const tokens = tokensPerRank(l);
+  const block = blockBytesPerToken(l, k);
+  const kept = tokens * keptPerToken(l, block, input);
+  const scores = l.recompute === 'none' ? 0 : block.core;
+  return { kept, scores, inWork: tokens * (block.all - scores) - kept };
+}
+
+/** Of one token in one block. */
+interface BlockBytes {
+  /** Everything, when nothing is recomputed. */
+  all: number;
+  /** The score matrix alone. */
+  core: number;
+  /** What torch's per-operation checkpointing keeps. */
+  op: number;
+}
+
+function blockBytesPerToken(l: LayoutInput, k: MemoryConstants): BlockBytes {
+  const m = l.model;
+  const width = m.heads * meanHeadSize(m);
+  const whole =
+    (8 * m.hidden) / normRanks(l) + gatheredBytes(l) + (isOldMegatron(l) ? (2 * m.hidden) / normRanks(l) : 0);
+  const heads = (4 * (m.heads + m.kvHeads) * meanHeadSize(m)) / l.tensor;
+  const wide = (mlpBytes(l) * activeFfn(m)) / l.tensor;
+  const core = (SCORE_BYTES[l.attention] * m.heads * l.sequence) / l.tensor;
+  const scale = activationScale(l, k);
+  const all = (whole + heads + wide) * scale + plainNormBytes(l, k) + wideResidualBytes(l) + core;
+  // Every second product: query, value, gate or up, down; and attention's output.
+  const products = width + m.kvHeads * meanHeadSize(m) + activeFfn(m);
+  const op = 2 * k.keptByOp * ((products + width) / l.tensor + (2 * m.hidden) / normRanks(l));
+  return { all, core, op: Math.min(op, all - core) };
+}
+
+/** Bytes a score: of fused softmax, scores, probabilities and dropout mask; of plain operations also fp32 copies. */
+const SCORE_BYTES: Readonly<Record<LayoutInput['attention'], number>> = { flash: 0, flash1: 0, fused: 5, unfused: 10 };
+
+/** Megatron before 2023 keeps dropout masks of its residual stream. */
+const isOldMegatron = (l: LayoutInput) => l.stack === 'megatron-legacy';
+
+/** Ranks over which norms and residuals are divided. */
+const normRanks = (l: LayoutInput) => (l.sequenceParallel ? l.tensor : 1);
+
+/** Inputs of attention and feed-forward block gathered over the tensor ranks, where a library keeps them instead of gathering again. */
+const gatheredBytes = (l: LayoutInput) =>
+  l.sequenceParallel && l.tensor > 1 && !l.gathersInputsAgain ? 4 * l.model.hidden * (1 - 1 / l.tensor) : 0;
+
+/** Gate, up, their activation and product; a fused kernel keeps only its inputs and recomputes the rest. */
+const mlpBytes = (l: LayoutInput) =>
+  l.model.mlpMatrices === 3 ? (l.kernels === 'eager' || isOldMegatron(l) ? 8 : 6) : 4;
+
+function activationScale(l: LayoutInput, k: MemoryConstants): number {
+  if (isOldMegatron(l)) return k.activationLegacy;
+  if (l.kernels === 'compiled') return k.activationCompiled;
+  if (l.kernels === 'fused') return k.activationFused;
+  return l.model.mlpMatrices === 3 ? k.activationEager : k.activationPlainMlp;
+}
+
+/** Plain RMSNorms keep fp32 copies. */
+const plainNormBytes = (l: LayoutInput, k: MemoryConstants) =>
+  hasPlainRmsNorm(l) ? (k.plainNormBytes * l.model.hidden) / normRanks(l) : 0;
+
+/** Fused norms of that time keep the residual stream in 32 bit, once for each norm. */
+const wideResidualBytes = (l: LayoutInput) =>
+  isOldMegatron(l) && l.kernels === 'fused' ? (2 * l.model.hidden) / normRanks(l) : 0;
+
+function keptPerToken(l: LayoutInput, block: BlockBytes, input: number): number {
+  const stored = l.offloadActivations ? 0 : input;
+  switch (l.recompute) {
+    case 'full':
+      return stored;
+    case 'block':
+      return (stored + block.all) / 2;
+    case 'op':
+      return Math.max(stored, block.op - (input - stored));
+    case 'core':
+      return block.all - block.core;
+    default:
+      return block.all;
+  }
+}

@@ -1,0 +1,137 @@
+import { embeddingParameters, layerParametersPerExpertRank } from '../../catalog/model/parameters';
+import { mostOfKinds } from '../kinds';
+import { type LayoutInput, microBatchesOf } from '../layout';
+import { stageLayers } from '../stages';
+import { tokensPerRank } from '../time/compute';
+import { heldActivations } from './activations';
+import type { MemoryConstants } from './constants';
+import { type HeldState, heldState } from './state';
+
+const GIB = 2 ** 30;
+
+/** GiB by component on the fullest GPU; `total` is what the allocator has reserved, CUDA context and NCCL's own buffers not counted. */
+export interface MemoryGiB {
+  parameters: number;
+  gradients: number;
+  optimizer: number;
+  activations: number;
+  logits: number;
+  /** Gathered parameters and whole gradients of the blocks in work. */
+  working: number;
+  /** Buffers of communication and workspaces. */
+  buffers: number;
+  /** What the allocator holds beyond what lives. */
+  fragmentation: number;
+  total: number;
+}
+
+/** Memory of one layout. The first and the last pipeline stage are both computed; the fuller one counts. */
+export function memoryOf(l: LayoutInput, k: MemoryConstants): MemoryGiB {
+  const first = stageMemory(l, k, true);
+  if (l.pipeline === 1) return first;
+  const last = stageMemory(l, k, false);
+  return last.total > first.total ? last : first;
+}
+
+/** What a stage has beside state and kept activations at one moment of a step, in bytes. */
+interface Moment {
+  passing: number;
+  logits: number;
+  working: number;
+}
+
+/** The peak is either when the loss is taken or when the first block is worked on backward: the logits are gone then. */
+function stageMemory(l: LayoutInput, k: MemoryConstants, isFirst: boolean): MemoryGiB {
+  const layers = isFirst ? stageLayers(l).most : stageLayers(l).last;
+  const state = heldState(l, k, layers);
+  const held = heldActivations(l, k, layers, isFirst);
+  const logits = isFirst && l.pipeline > 1 ? 0 : logitBytes(l, k);
+  const gathered = workingBytes(l, k);
+  const at = (moment: Moment) => reserved(l, k, state, held.kept, moment);
+  const atLoss = at({ passing: held.scores, logits, working: gathered.atLoss });
+  const inFirstBlock = at({ passing: held.scores + held.oneBlock, logits: 0, working: gathered.inBlock });
+  return atLoss.total > inFirstBlock.total ? atLoss : inFirstBlock;
+}
+
+/** Gradients grow into the room that activations leave: half of it in the mean, a little less as rooms of other sizes never fit. */
+const ROOM_FOR_GRADIENTS = 0.45;
+
+/** Bytes of gradients that do not live yet when the activations do: a step of one micro-batch makes them in the backward pass. */
+function lateGradients(l: LayoutInput, gradients: number, activations: number): number {
+  const made = l.stack === 'fsdp' && microBatchesOf(l) === 1 && (l.zeroStage >= 2 || isAlone(l));
+  return made ? Math.min(gradients, ROOM_FOR_GRADIENTS * activations) : 0;
+}
+
+/** Without other data-parallel ranks nothing scatters gradients in a stream of its own, whose memory activations cannot use. */
+const isAlone = (l: LayoutInput) => l.shard * l.replicate * l.context === 1;
+
+/** Workspaces, DeepSpeed's buckets, and one whole residual stream in fp32, which Liger's kernels pass row by row. */
+function bufferBytes(l: LayoutInput, k: MemoryConstants): number {
+  const buckets = l.stack === 'deepspeed' ? k.deepspeedBufferGiB : 0;
+  const stream = l.loss === 'fused' ? 0 : 4 * tokensPerRank(l) * l.model.hidden;
+  return (k.bufferGiB + buckets) * GIB + stream;
+}
+
+/**
+ * Bytes a logit of a loss in plain operations: logits in 16 bit, in fp32, shifted by one, their log-softmax, its gradient and that of the
+ * unshifted logits in fp32; Hugging Face's models also hand their fp32 logits out.
+ */
+const PLAIN_LOSS_BYTES = 22;
+const HANDED_OUT_BYTES = 4;
+
+/** Bytes a logit of losses that keep no fp32 copy: logits and their gradient in 16 bit, logits alone, nothing. */
+const LEAN_LOSS_BYTES = { '16-bit': 4, chunked: 2, fused: 0 };
+
+/** Logits in 16 bit, their fp32 copy and the gradients of both, as far as the loss keeps them. */
+function logitBytes(l: LayoutInput, k: MemoryConstants): number {
+  // Where the head gathers its logits, no rank holds only a share.
+  const logits = (tokensPerRank(l) * l.model.vocabulary) / (l.gathersLogits ? 1 : l.tensor);
+  if (l.loss !== 'plain') return LEAN_LOSS_BYTES[l.loss] * logits;
+  if (l.gathersLogits) return PLAIN_LOSS_BYTES * logits;
+  if (l.autocast) return (PLAIN_LOSS_BYTES + HANDED_OUT_BYTES) * logits;
+  return (l.stack === 'fsdp' ? k.logitBytesTorch : k.logitBytes) * logits;
+}
+
+/**
+ * ZeRO-3 and FSDP: the blocks gathered, and in the backward pass the gradient of the one in work. FSDP's root group keeps the embedding
+ * and the head gathered, and the head's gradient, until the backward pass is over; DeepSpeed gathers one of them at a time and collects
+ * gradients in its buckets. Under autocast the shards are gathered in fp32.
+ */
+function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inBlock: number } {
+  if (l.zeroStage !== 3 || l.shard * l.context === 1) return { atLoss: 0, inBlock: 0 };
+  const block = mostOfKinds(l, (one) => layerParametersPerExpertRank(one.model, l.expert)) / l.tensor;
+  const table = embeddingParameters(l.model) / l.tensor;
+  const wholeGroups = (l.stack === 'fsdp' || l.stack === 'jax') && l.prefetchesShards;
+  const tables = l.stack === 'fsdp' && !l.model.tiedEmbeddings ? 4 : 2;
+  const width = l.autocast ? 2 : 1;
+  return {
+    atLoss: width * (4 * block + tables * table),
+    inBlock: width * ((wholeGroups ? k.workingBytesPerParameter : 4) * block + (tables + 2) * table),
+  };
+}
+
+/**
+ * What lives, and what the allocator holds beyond it: little of what keeps its size from step to step, more of what comes and goes, and
+ * the room of the last step's gradients. Kept activations have their holes counted already.
+ */
+function reserved(l: LayoutInput, k: MemoryConstants, state: HeldState, kept: number, moment: Moment): MemoryGiB {
+  const activations = kept + moment.passing;
+  const late = lateGradients(l, state.gradients, activations + moment.logits);
+  const gradients = state.gradients - late;
+  const working = Math.min(moment.working, state.unsharded);
+  const buffers = bufferBytes(l, k);
+  const steady = state.parameters + gradients + state.optimizer + working;
+  const passing = moment.passing + moment.logits + buffers;
+  const waste = steady * k.stateWaste + passing * k.fragmentation + (isAlone(l) ? 0 : late * (1 + k.stateWaste));
+  return {
+    parameters: state.parameters / GIB,
+    gradients: gradients / GIB,
+    optimizer: state.optimizer / GIB,
+    activations: activations / GIB,
+    logits: moment.logits / GIB,
+    working: working / GIB,
+    buffers: buffers / GIB,
+    fragmentation: waste / GIB,
+    total: (steady + kept + passing + waste) / GIB,
+  };
+}

@@ -1,0 +1,53 @@
+import { embeddingParameters } from '../../catalog/model/parameters';
+import { type LayoutInput, microBatchesOf } from '../layout';
+import { meanLayerParameters } from '../model-size';
+import type { MemoryConstants } from './constants';
+
+/** Bytes of what lives from step to step on one GPU. */
+export interface HeldState {
+  parameters: number;
+  gradients: number;
+  optimizer: number;
+  /** Bytes that the rank's share of the parameters would take unsharded; gathered blocks never need more. */
+  unsharded: number;
+}
+
+/** Parameters are gathered in 16 bit. */
+const GATHERED_BYTES = 2;
+
+/** Whether gradients of several micro-batches are summed unsharded, beside parameters that stay gathered. */
+const accumulatesWhole = (l: LayoutInput) => l.noSync === true && microBatchesOf(l) > 1;
+
+/** Parameters, gradients and optimizer state of a stage with `layers` blocks, divided over the ranks that share them. */
+export function heldState(l: LayoutInput, k: MemoryConstants, layers: number): HeldState {
+  const tables = l.pipeline > 1 || l.model.tiedEmbeddings ? 1 : 2;
+  const local =
+    (layers * meanLayerParameters(l.model) + tables * embeddingParameters(l.model) + (l.model.outer ?? 0)) / l.tensor;
+  const bytes = bytesPerParameter(l, k);
+  const ranks = l.shard * l.context;
+  // FSDP offloads parameters, their gradients and so the optimizer together; ZeRO-3 sends gradients where the optimizer is.
+  const parametersOnHost = l.offloadParameters && l.zeroStage >= 3;
+  const optimizerOnHost = l.offloadOptimizer || (parametersOnHost && l.stack === 'fsdp');
+  const gradientsOnHost = optimizerOnHost && l.zeroStage >= 2;
+  const whole = accumulatesWhole(l);
+  const gathered = whole && l.zeroStage >= 3 ? GATHERED_BYTES * local * (1 - 1 / ranks) : 0;
+  return {
+    parameters: (parametersOnHost ? 0 : (bytes.parameters * local) / (l.zeroStage >= 3 ? ranks : 1)) + gathered,
+    gradients: gradientsOnHost && !whole ? 0 : (bytes.gradients * local) / (l.zeroStage >= 2 && !whole ? ranks : 1),
+    optimizer: optimizerOnHost ? 0 : (bytes.optimizer * local) / (l.zeroStage >= 1 ? ranks : 1),
+    unsharded: bytes.parameters * local * (1 - 1 / ranks),
+  };
+}
+
+/** Bytes of each kind of state by precision and library. */
+function bytesPerParameter(l: LayoutInput, k: MemoryConstants) {
+  const o = l.optimizerBytes;
+  if (l.precision === 'bf16-pure') return { parameters: 2, gradients: l.optimizerInBackward ? 0 : 2, optimizer: o / 2 };
+  if (l.precision === 'fp32' || l.stack === 'fsdp' || l.stack === 'jax')
+    return { parameters: 4, gradients: 4, optimizer: o };
+  const master = 4 + o;
+  if (l.stack === 'deepspeed')
+    return { parameters: 2, gradients: l.precision === 'fp16' ? 2 : k.deepspeedBf16GradientBytes, optimizer: master };
+  if (l.stack === 'nanotron') return { parameters: 2, gradients: k.nanotronGradientBytes, optimizer: master };
+  return { parameters: 2, gradients: l.gradientBytes, optimizer: master };
+}

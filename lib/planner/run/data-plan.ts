@@ -1,0 +1,102 @@
+import { findInstanceType } from '../../catalog/instances';
+import type { ChannelSpec, RunSpec } from '../../spec/run-spec';
+
+/** The channel that the training reads tokens from: what was read of it, and how it should lie in S3. */
+export interface DataPlan {
+  channel: string;
+  /** Tokens of the run on disk; null when the run names no end. */
+  datasetGiB: number | null;
+  /** What all hosts together read while they train, MiB a second. */
+  readMiBPerSecond: number;
+  /** GetObject calls a second under FastFile, all hosts together. */
+  getRequestsPerSecond: number;
+  /** Shards of one size that every rank can share alike; null when the run names no end. */
+  shards: { count: number; sizeMiB: number } | null;
+  /** What to change, each in a line. */
+  advice: string[];
+}
+
+/** Below this size FastFile reads badly; a dataset above the other is better not copied to every instance before the start:
+ * https://docs.aws.amazon.com/sagemaker/latest/dg/model-access-training-data.html, retrieved 2026-11-20. */
+const SMALLEST_FASTFILE_MIB = 50;
+const LARGEST_FILE_MODE_GIB = 100;
+/** GET and HEAD requests a second and prefix: https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html */
+const GETS_PER_SECOND_AND_PREFIX = 5500;
+/** Ours, not published: the part a sequential reader asks for, and a shard that is large beside it and small beside a host. */
+const READ_PART_MIB = 8;
+const TARGET_SHARD_MIB = 256;
+
+const GIB = 1024 ** 3;
+const MIB = 1024 ** 2;
+
+/** Token ids as the built-in tokenise step writes them: two bytes up to a vocabulary of 65,536, else four. */
+const bytesPerToken = (run: RunSpec): number =>
+  (run.model?.architecture.vocabularySize ?? Infinity) <= 65_536 ? 2 : 4;
+
+/**
+ * How the training data should lie and be read. Undefined for a run without a channel `train`.
+ * @param speed.tokensPerSecond of the whole job; `tokens` of the whole run, null without an end; `dataRanks` read different data
+ */
+export function planData(
+  run: RunSpec,
+  speed: { tokensPerSecond: number; tokens: number | null; dataRanks: number },
+): DataPlan | undefined {
+  const channel = run.data.find(({ channel: name }) => name === 'train');
+  if (!channel) return undefined;
+  const bytes = bytesPerToken(run);
+  const datasetGiB = speed.tokens === null ? null : (speed.tokens * bytes) / GIB;
+  const readMiBPerSecond = (speed.tokensPerSecond * bytes) / MIB;
+  const readers = readersOf(run, channel, speed.dataRanks);
+  const shards = datasetGiB === null ? null : shardsOf(datasetGiB, readers);
+  return {
+    channel: channel.channel,
+    datasetGiB,
+    readMiBPerSecond,
+    shards,
+    getRequestsPerSecond: readMiBPerSecond / READ_PART_MIB,
+    advice: [...shardAdvice(shards, readers), ...modeAdvice(run, channel, datasetGiB), ...rateAdvice(readMiBPerSecond)],
+  };
+}
+
+/** Shards are shared out to hosts by ShardedByS3Key, else to the ranks that read different data. */
+const readersOf = (run: RunSpec, channel: ChannelSpec, dataRanks: number): number =>
+  channel.s3DataDistribution === 'ShardedByS3Key' ? run.compute.instanceCount : dataRanks;
+
+/** A multiple of the readers, near the target size; fewer where that would make them small. */
+function shardsOf(datasetGiB: number, readers: number): { count: number; sizeMiB: number } {
+  const total = datasetGiB * 1024;
+  const perReader = Math.max(1, Math.round(total / TARGET_SHARD_MIB / readers));
+  const isSmall = total / readers < SMALLEST_FASTFILE_MIB;
+  const count = isSmall ? Math.max(1, Math.round(total / TARGET_SHARD_MIB)) : perReader * readers;
+  return { count, sizeMiB: total / count };
+}
+
+function shardAdvice(shards: DataPlan['shards'], readers: number): string[] {
+  if (!shards) return [];
+  const size = shards.sizeMiB >= 1 ? shards.sizeMiB.toFixed(0) : shards.sizeMiB.toFixed(2);
+  const isShared = shards.count % readers === 0;
+  const why = isShared ? 'so that every reader gets as many' : `which is too little for one each of ${readers} readers`;
+  return [`write the tokens as ${shards.count} shards of about ${size} MiB, ${why}`];
+}
+
+function modeAdvice(run: RunSpec, channel: ChannelSpec, datasetGiB: number | null): string[] {
+  if (!channel.s3 || datasetGiB === null) return [];
+  const mode = channel.inputMode ?? 'File';
+  const nvmeGiB = (findInstanceType(run.compute.instanceType)?.localNvmeGB ?? 0) / 1.0737;
+  const perHost = datasetGiB / (channel.s3DataDistribution === 'ShardedByS3Key' ? run.compute.instanceCount : 1);
+  if (mode === 'File' && perHost > LARGEST_FILE_MODE_GIB)
+    return [
+      `use inputMode FastFile: File copies ${perHost.toFixed(0)} GiB to every instance before the first step${perHost < nvmeGiB ? ' (it would fit the local NVMe)' : ''}; FSx for Lustre when several runs read the same data`,
+    ];
+  if (mode === 'FastFile' && shardsOf(datasetGiB, 1).sizeMiB < SMALLEST_FASTFILE_MIB)
+    return [`use inputMode File: the data is small, and FastFile wants files above ${SMALLEST_FASTFILE_MIB} MB`];
+  return [];
+}
+
+function rateAdvice(readMiBPerSecond: number): string[] {
+  const prefixes = Math.ceil(readMiBPerSecond / READ_PART_MIB / GETS_PER_SECOND_AND_PREFIX);
+  if (prefixes <= 1) return [];
+  return [
+    `spread the shards over ${prefixes} prefixes: S3 serves ${GETS_PER_SECOND_AND_PREFIX} reads a second and prefix`,
+  ];
+}

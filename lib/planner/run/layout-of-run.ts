@@ -1,0 +1,236 @@
+import type { Accelerator } from '../../catalog/instances';
+import { findInstanceType } from '../../catalog/instances';
+import { parameterShape } from '../../catalog/model/parameters';
+import type { ModelShape } from '../../catalog/model/shape';
+import { compilesByDefault, fsdpCompiles } from '../../distribution/fsdp';
+import { findStrategy } from '../../distribution/index';
+import { degree, type ParallelLayout } from '../../distribution/strategy';
+import { type Issue, issue } from '../../spec/issue';
+import { hostCount, trainingGroupsOf } from '../../spec/resolve-run';
+import type { RunSpec } from '../../spec/run-spec';
+import type { Kernels, LayoutInput, PlanPrecision, Recompute, Stack } from '../layout';
+import { SMP_V2, STACKS, type StackTraits } from './software';
+
+/** What the planner filled in because the run does not say; shown beside the plan. */
+export interface RunLayout {
+  layout: LayoutInput;
+  assumptions: string[];
+}
+
+const problem = (path: string, must: string, got: unknown, fix: string): Issue[] => [
+  issue('plan/unknown', 'error', path, { must, got, fix }),
+];
+
+/** The layout a run describes, or the issues that keep the planner from knowing it. */
+export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
+  const architecture = run.model?.architecture;
+  if (!architecture)
+    return problem(
+      'model',
+      'must name a preset, a config or an architecture for a plan',
+      undefined,
+      'add model.preset',
+    );
+  if (run.training.lora)
+    return problem(
+      'training.lora',
+      'must be absent for a plan: only full training is modelled',
+      'lora',
+      'plan without it',
+    );
+  const sequence = run.training.sequenceLength;
+  if (!sequence)
+    return problem('training.sequenceLength', 'must be given for a plan', undefined, 'add the tokens of one sequence');
+  const cluster = clusterOf(run);
+  if (Array.isArray(cluster)) return cluster;
+  const parallel = findStrategy(run)?.layout(run);
+  if (!parallel)
+    return problem(
+      'distribution.parameters',
+      'must divide the world size',
+      run.distribution.parameters,
+      'see the issues of `slipway validate`',
+    );
+  const assumptions: string[] = [];
+  const degrees = degreesOf(run, parallel);
+  const ranks = degrees.shard * degrees.replicate;
+  const batch = run.training.microBatchSize ?? 1;
+  const microBatch = Math.max(1, Math.round(batch / partsOfBatch(run)));
+  if (!run.training.microBatchSize) assumptions.push('training.microBatchSize is not given: 1');
+  const globalBatch = run.training.globalBatchSize ?? batch * ranks;
+  if (!run.training.globalBatchSize) assumptions.push(`training.globalBatchSize is not given: ${globalBatch}`);
+  const model = parameterShape(architecture);
+  assumptions.push(...unmeasured(architecture));
+  return {
+    assumptions,
+    layout: {
+      ...cluster,
+      ...degrees,
+      model,
+      microBatch,
+      globalBatch,
+      sequence,
+      expert: parallel.expert,
+      ...softwareOf(run),
+    },
+  };
+}
+
+/** Parts of which no published run was measured: the interval does not cover them. */
+function unmeasured(a: ModelShape): string[] {
+  const parts = [
+    ...(a.latentAttention ? ['latent attention'] : []),
+    ...(a.slidingWindow ? ['attention windows'] : []),
+    ...(a.attentionSinks ? ['attention sinks'] : []),
+    ...(a.logitSoftcap ? ['capped logits'] : []),
+    ...(a.sharedExperts || a.denseLayers ? ['shared experts and dense layers'] : []),
+  ];
+  return parts.length > 0
+    ? [`no published run measures ${parts.join(', ')}: time and memory follow from the shape alone`]
+    : [];
+}
+
+/** Parts into which SMP v1 splits the batch of one call for its pipeline (`microbatches`); 1 elsewhere. */
+export const partsOfBatch = (run: RunSpec): number =>
+  run.distribution.library === 'smp-v1' ? degree(run, 'microbatches', 1) : 1;
+
+type Cluster = Pick<LayoutInput, 'accelerator' | 'nodes' | 'gpusPerNode' | 'networkGbps'>;
+
+/** The hosts that train; groups of unlike accelerators have no common plan. */
+function clusterOf(run: RunSpec): Cluster | Issue[] {
+  const groups = trainingGroupsOf(run);
+  const types = groups.map((g) => findInstanceType(g.instanceType));
+  const accelerators = types.map((t) => t?.accelerator).filter((a): a is Accelerator => a !== undefined);
+  const [accelerator] = accelerators;
+  const at = 'compute.instanceType';
+  const given = run.compute.instanceType || groups.map((g) => g.instanceType).join(', ');
+  if (!accelerator || accelerators.length !== types.length)
+    return problem(at, 'must have GPUs for a plan', given, 'use a GPU type');
+  if (accelerator.kind !== 'gpu')
+    return problem(at, 'must have GPUs for a plan: Neuron devices are not modelled', given, 'use a GPU type');
+  if (accelerators.some((a) => a.model !== accelerator.model)) {
+    return problem(at, 'must be of one accelerator model for a plan', given, 'plan one group at a time');
+  }
+  return {
+    accelerator,
+    nodes: hostCount(groups),
+    gpusPerNode: run.distribution.processesPerHost,
+    networkGbps: types[0]?.networkGbps ?? 25,
+  };
+}
+
+type Degrees = Pick<
+  LayoutInput,
+  'shard' | 'replicate' | 'tensor' | 'pipeline' | 'context' | 'zeroStage' | 'virtualStages'
+>;
+
+function degreesOf(run: RunSpec, p: ParallelLayout): Degrees {
+  const ranks = p.worldSize / (p.tensor * p.pipeline * p.context);
+  // SMP v2 counts the context ranks among the shards.
+  const own = run.distribution.library === 'smp-v2' ? (p.shard * p.expert) / p.context : p.shard;
+  const shard = Number.isInteger(ranks / own) && own >= 1 ? own : ranks;
+  const zeroStage = zeroStageOf(run, shard * p.context);
+  return {
+    shard: zeroStage === 0 ? 1 : shard,
+    replicate: zeroStage === 0 ? ranks : ranks / shard,
+    tensor: p.tensor,
+    pipeline: p.pipeline,
+    context: p.context,
+    zeroStage,
+    virtualStages: virtualStagesOf(run, p.pipeline),
+  };
+}
+
+function zeroStageOf(run: RunSpec, ranks: number): LayoutInput['zeroStage'] {
+  const parameters = run.distribution.parameters;
+  switch (run.distribution.library) {
+    case 'fsdp':
+    case 'smp-v2':
+      if (ranks === 1) return 0;
+      return parameters.reshard_after_forward === false ? 2 : 3;
+    case 'deepspeed': {
+      const stage = section(parameters.zero_optimization).stage;
+      return stage === 1 || stage === 2 || stage === 3 ? stage : 0;
+    }
+    case 'smp-v1':
+      if (degree(run, 'sharded_data_parallel_degree', 1) > 1) return 3;
+      return parameters.shard_optimizer_state === true ? 1 : 0;
+    case 'megatron':
+      return parameters['use-distributed-optimizer'] === true || parameters.use_distributed_optimizer === true ? 1 : 0;
+    default:
+      return 0;
+  }
+}
+
+const section = (value: unknown): Record<string, unknown> =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+
+function virtualStagesOf(run: RunSpec, pipeline: number): number {
+  const perChunk = degree(
+    run,
+    'num-layers-per-virtual-pipeline-stage',
+    degree(run, 'num_layers_per_virtual_pipeline_stage', 0),
+  );
+  const layers = run.model?.architecture.layers ?? 0;
+  return pipeline > 1 && perChunk > 0 ? Math.max(1, Math.floor(layers / pipeline / perChunk)) : 1;
+}
+
+type Software = Omit<
+  LayoutInput,
+  keyof Cluster | keyof Degrees | 'model' | 'microBatch' | 'globalBatch' | 'sequence' | 'expert'
+>;
+
+const stackOf = (library: string): Stack =>
+  library === 'megatron' || library === 'deepspeed' || library === 'smp-v1' ? library : 'fsdp';
+
+/** Fused layers of the stack, and of fp8, stay what they are; plain ones may be compiled. */
+function kernelsOf(traits: StackTraits, precision: PlanPrecision, compiled: boolean): Kernels {
+  if (traits.kernels === 'fused' || precision === 'fp8') return 'fused';
+  return compiled ? 'compiled' : traits.kernels;
+}
+
+/** Megatron-Core reduces gradients in fp32 unless `grad-reduce-in-bf16` says otherwise, as NVIDIA's performance recipes do. */
+function gradientBytesOf({ library, parameters }: RunSpec['distribution'], traits: StackTraits): number {
+  const inBf16 = parameters['grad-reduce-in-bf16'] === true || parameters.grad_reduce_in_bf16 === true;
+  return library === 'megatron' && !inBf16 ? 4 : traits.gradientBytes;
+}
+
+function softwareOf(run: RunSpec): Software {
+  const { distribution, training } = run;
+  const stack = stackOf(distribution.library);
+  const zero = section(distribution.parameters.zero_optimization);
+  const offloaded = (key: string) => section(zero[key]).device === 'cpu' || section(zero[key]).device === 'nvme';
+  const compiled = fsdpCompiles(run);
+  const traits = distribution.library === 'smp-v2' ? SMP_V2 : STACKS[stack];
+  return {
+    ...traits,
+    precision: training.precision satisfies PlanPrecision,
+    recompute: recomputeOf(training.activationCheckpointing, stack),
+    sequenceParallel: stack === 'fsdp' || distribution.parameters['sequence-parallel'] === true,
+    offloadOptimizer: offloaded('offload_optimizer'),
+    offloadParameters: offloaded('offload_param'),
+    offloadActivations: training.activationOffload || distribution.parameters.sm_activation_offloading === true,
+    stack,
+    kernels: kernelsOf(traits, training.precision, compiled),
+    ...(hasCappedScores(run) && { attention: 'unfused' as const }),
+    loss: 'plain',
+    autocast: false,
+    gathersLogits: false,
+    prefetchesShards: true,
+    collectives: distribution.collectives === 'smddp' ? 'smddp' : 'nccl',
+    gradientBytes: gradientBytesOf(distribution, traits),
+    optimizerInBackward: false,
+    compilesUnlessTensor: compilesByDefault(run),
+    isOwnTrainer: run.code.builtin === 'builtin' && distribution.library === 'fsdp',
+    noSync: stack === 'fsdp' && distribution.parameters.no_sync === true,
+  };
+}
+
+/** The built-in trainer computes capped scores in plain operations: no kernel of PyTorch has them. */
+const hasCappedScores = ({ code, model }: RunSpec): boolean =>
+  code.builtin === 'builtin' && model?.architecture.logitSoftcap?.attention !== undefined;
+
+function recomputeOf(setting: RunSpec['training']['activationCheckpointing'], stack: Stack): Recompute {
+  if (setting !== 'selective') return setting;
+  return stack === 'fsdp' ? 'op' : 'core';
+}

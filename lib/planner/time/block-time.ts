@@ -1,0 +1,132 @@
+import type { Constants } from '../constants';
+import type { Gpu } from '../gpu';
+import { kindsOf } from '../kinds';
+import { type LayoutInput, microBatchesOf } from '../layout';
+import { contextTraffic, expertTraffic, tensorTraffic } from './activation-traffic';
+import { blockSeconds, tokensPerRank } from './compute';
+import { gatherSeconds, groupOf, type Network, reduceSeconds, sendSeconds } from './network';
+import { added, reduceBytesOf, shardGroupSize } from './overlap';
+import { shardTraffic } from './shard-traffic';
+
+/** Share of a forward block that is computed again in the backward pass. */
+const RECOMPUTED: Readonly<Record<LayoutInput['recompute'], { products: number; core: number; traffic: number }>> = {
+  none: { products: 0, core: 0, traffic: 0 },
+  full: { products: 1, core: 1, traffic: 1 },
+  block: { products: 0.5, core: 0.5, traffic: 0.5 },
+  op: { products: 0.5, core: 0, traffic: 1 },
+  core: { products: 0, core: 1, traffic: 0 },
+};
+
+/** Seconds of one block of one micro-batch, forward and backward; communication as far as nothing hides it. */
+export interface Block {
+  matmul: number;
+  attention: number;
+  elementwise: number;
+  recompute: number;
+  tensorParallel: number;
+  contextParallel: number;
+  expertParallel: number;
+  dataParallel: number;
+  offload: number;
+  host: number;
+}
+
+/** One block of one micro-batch, forward and backward, with what its communication adds; in the mean where blocks differ. */
+export function blockOf(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Block {
+  const kinds = kindsOf(l).map(({ share, layout }) => ({ share, block: blockOfKind(layout, gpu, net, k) }));
+  const [first] = kinds;
+  if (kinds.length === 1 && first) return first.block;
+  const parts = Object.keys(first?.block ?? {}) as (keyof Block)[];
+  const mean = parts.map((part) => [part, kinds.reduce((sum, { share, block }) => sum + share * block[part], 0)]);
+  return Object.fromEntries(mean) as unknown as Block;
+}
+
+function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Block {
+  const b = blockSeconds(l, gpu, k);
+  const again = RECOMPUTED[l.recompute];
+  const matmul = 3 * b.gemmForward;
+  const attention = b.attentionForward + b.attentionBackward;
+  const elementwise = 3 * b.trafficForward;
+  const recompute = again.products * b.gemmForward + again.core * b.attentionForward + again.traffic * b.trafficForward;
+  const tensorParallel = tensorSeconds(l, net, k);
+  const contextParallel = contextSeconds(l, net, k, b.attentionForward);
+  const forward = b.gemmForward + b.attentionForward + b.trafficForward + tensorParallel / 3 + contextParallel / 3;
+  const backward = matmul + attention + elementwise + recompute + tensorParallel + contextParallel - forward;
+  // A pass takes at least the time that launching its kernels takes.
+  const idleForward = Math.max(0, b.launchForward - forward);
+  const idleBackward = Math.max(0, (2 + again.traffic) * b.launchForward - backward);
+  return {
+    matmul,
+    attention,
+    elementwise,
+    recompute,
+    tensorParallel,
+    contextParallel,
+    expertParallel: expertSeconds(l, net),
+    dataParallel: shardSeconds(l, net, k, forward + idleForward, backward + idleBackward),
+    offload: activationOffloadSeconds(l, gpu, forward + idleForward, backward + idleBackward),
+    host: idleForward + idleBackward,
+  };
+}
+
+/** A gather and a scatter take as long as the AllReduce that they are the halves of. */
+function tensorSeconds(l: LayoutInput, net: Network, k: Constants): number {
+  const { gathers, scatters, bytes } = tensorTraffic(l);
+  if (gathers === 0) return 0;
+  const group = groupOf(l.tensor, 1, l.gpusPerNode);
+  const one = reduceSeconds(bytes, group, net);
+  const engine = l.stack === 'megatron-legacy' && l.zeroStage > 0;
+  const exposed = l.overlapsTensor ? k.tensorExposed : engine ? k.tensorExposedEngine : k.tensorExposedLegacy;
+  const gap = l.overlapsTensor ? 0 : k.tensorGapSeconds;
+  return ((gathers + scatters) / 2) * (one * exposed + gap);
+}
+
+/** Keys and values together, beside the attention that works on those already here. */
+function contextSeconds(l: LayoutInput, net: Network, k: Constants, attentionForward: number): number {
+  const { gathers, scatters, bytes } = contextTraffic(l);
+  if (gathers === 0) return 0;
+  const away = (2 * bytes * (l.context - 1)) / l.context;
+  const nodeHop = l.tensor * l.context > l.gpusPerNode;
+  const ring = sendSeconds(away, nodeHop, net);
+  return ((gathers + scatters) / 2) * added(attentionForward, ring, k.contextExposed);
+}
+
+/** Each rank keeps the share of the tokens that stays with it. */
+function expertSeconds(l: LayoutInput, net: Network): number {
+  const { exchanges, bytes } = expertTraffic(l);
+  if (exchanges === 0) return 0;
+  const group = groupOf(l.expert, l.tensor, l.gpusPerNode);
+  const away = (bytes * (l.expert - 1)) / l.expert;
+  return exchanges * sendSeconds(away, group.nodes > 1, net);
+}
+
+/** Gathers and scatters of one micro-batch, beside the passes that hide them; a scatter that comes once a step counts in equal parts. */
+function shardSeconds(l: LayoutInput, net: Network, k: Constants, forward: number, backward: number): number {
+  const traffic = shardTraffic(l);
+  if (traffic.gathers === 0) return 0;
+  const group = groupOf(shardGroupSize(l), l.tensor, l.gpusPerNode);
+  const gather = gatherSeconds(traffic.gatheredBytes, group, net);
+  const scatter = gatherSeconds(reduceBytesOf(l, k) * traffic.parameters, group, net);
+  const tax = overlapTax(l, k);
+  const micro = microBatchesOf(l);
+  const beforeForward = (traffic.gathers - micro) / micro;
+  return (
+    added(forward, beforeForward * gather, tax) + added(backward, gather + (traffic.scatters / micro) * scatter, tax)
+  );
+}
+
+/** SMDDP's AllGather leaves the multiprocessors to the products: fewer than 9 instead of 24 are taken, as AWS reports. */
+const SMDDP_TAX = 9 / 24;
+
+function overlapTax(l: LayoutInput, k: Constants): number {
+  if (!l.prefetchesShards) return 1;
+  const tax = l.stack === 'deepspeed' ? k.deepspeedOverlapCost : k.overlapCost;
+  return l.collectives === 'smddp' && l.nodes > 1 ? tax - (1 - SMDDP_TAX) * Math.min(tax, k.overlapCost) : tax;
+}
+
+/** Block inputs go to the host in the forward pass and come back in the backward pass. */
+function activationOffloadSeconds(l: LayoutInput, gpu: Gpu, forward: number, backward: number): number {
+  if (!l.offloadActivations) return 0;
+  const seconds = (2 * tokensPerRank(l) * l.model.hidden) / l.tensor / gpu.hostBytesPerSecond;
+  return added(forward, seconds, 0.1) + added(backward, seconds, 0.1);
+}

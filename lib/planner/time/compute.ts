@@ -1,0 +1,132 @@
+import { attentionParameters } from '../../catalog/model/parameters';
+import type { Constants } from '../constants';
+import type { Gpu } from '../gpu';
+import type { LayoutInput } from '../layout';
+import { activeFfn, keysInFull, meanHeadSize } from '../model-size';
+
+/** Seconds of one block on one GPU for one micro-batch, communication left out. */
+export interface BlockSeconds {
+  gemmForward: number;
+  attentionForward: number;
+  attentionBackward: number;
+  trafficForward: number;
+  /** Least time the host needs to launch the forward kernels. */
+  launchForward: number;
+}
+
+/** Kernels of one forward block, and the host's time for each. */
+const LAUNCHES: Readonly<Record<LayoutInput['kernels'], number>> = { eager: 34, compiled: 14, fused: 20 };
+const LAUNCH_SECONDS = 5e-6;
+
+/** Products of one block: query-key-value, attention output, up (and gate), down. */
+const GEMMS_PER_BLOCK = 4;
+
+/** Tokens one GPU holds of one micro-batch. */
+export const tokensPerRank = (l: LayoutInput) => (l.microBatch * l.sequence) / l.context;
+
+export function blockSeconds(l: LayoutInput, gpu: Gpu, k: Constants): BlockSeconds {
+  const attention = attentionSeconds(l, gpu, k);
+  return {
+    gemmForward: gemmSeconds(l, gpu, k),
+    attentionForward: attention.forward,
+    attentionBackward: attention.backward,
+    trafficForward: trafficBytes(l, k) / gpu.memoryBytesPerSecond,
+    launchForward: LAUNCHES[l.kernels] * LAUNCH_SECONDS,
+  };
+}
+
+const isLegacy = (l: LayoutInput) => l.stack === 'megatron-legacy';
+
+/** Additive roofline: arithmetic at the fitted ceiling plus the operands' way through memory, so that thin shards run slower. */
+function gemmSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
+  const m = l.model;
+  const t = l.tensor;
+  const tokens = tokensPerRank(l);
+  const active = m.expertsPerToken;
+  const inner = m.mlpMatrices * activeFfn(m);
+  const weights = (attentionParameters(m) + inner * m.hidden) / t;
+  const heads = 2 * (m.heads + m.kvHeads) * meanHeadSize(m);
+  const columns = (heads + inner) / t + m.hidden * (2 + 2 * active);
+  const bytes = l.precision === 'fp8' ? 1.5 : 2;
+  const rate = gemmRate(l, gpu, k) / (1 + k.gemmTokens / tokens);
+  return (
+    (2 * tokens * weights) / rate +
+    (bytes * (weights + tokens * columns)) / gpu.memoryBytesPerSecond +
+    GEMMS_PER_BLOCK * k.gemmTailSeconds
+  );
+}
+
+function gemmRate(l: LayoutInput, gpu: Gpu, k: Constants): number {
+  if (l.precision === 'fp32') return gpu.matmulFlops / 2;
+  const rate = l.precision === 'fp8' ? gpu.fp8Flops : gpu.matmulFlops;
+  const aligned = isAligned(l) ? 1 : k.misalignedGemm;
+  return isLegacy(l) ? rate * k.legacyGemm * aligned : rate * aligned;
+}
+
+/** Tensor cores want each operand's row to fill 128-byte lines: 64 elements of 16 bit. */
+const isAligned = (l: LayoutInput) => (l.model.hidden / l.tensor) % 64 === 0 && (l.model.ffn / l.tensor) % 32 === 0;
+
+/** Half the score matrix is masked; tiled kernels skip it. Heads narrower than 128 fill the tensor cores less. */
+function attentionSeconds(l: LayoutInput, gpu: Gpu, k: Constants): { forward: number; backward: number } {
+  const m = l.model;
+  const tokens = tokensPerRank(l);
+  const full = (4 * tokens * keysInFull(m, l.sequence) * m.heads * meanHeadSize(m)) / l.tensor;
+  if (l.attention === 'flash' || l.attention === 'flash1') {
+    const tuned = l.kernels === 'fused' || l.stack === 'jax' || l.loss === 'fused' || l.loss === 'chunked';
+    const kernel = l.attention === 'flash1' ? k.flash1 : 1;
+    const heads = (m.headSize / (m.headSize + 24)) * (152 / 128);
+    const rate = (tuned ? gpu.tunedAttentionFlops : gpu.attentionFlops) * kernel * Math.min(1, heads);
+    const forward = full / 2 / rate;
+    // Five products instead of two, at a little less of the peak.
+    return { forward, backward: 2.7 * forward };
+  }
+  const scores = (tokens * l.sequence * m.heads * 2) / l.tensor;
+  const passes = l.attention === 'fused' ? k.fusedSoftmaxPasses : k.unfusedPasses;
+  const forward = full / (0.6 * gpu.matmulFlops) + (passes * scores) / gpu.memoryBytesPerSecond;
+  return { forward, backward: 2 * forward };
+}
+
+/** Megatron's fused bias, dropout and GELU kernels are those of GPT blocks; gated blocks of that time ran as plain operations. */
+function trafficScale(l: LayoutInput, k: Constants): number {
+  if (isLegacy(l) && l.model.mlpMatrices === 2) return k.trafficLegacy;
+  if (l.kernels === 'eager') return k.trafficEager;
+  return l.kernels === 'compiled' ? k.trafficCompiled : k.trafficFused;
+}
+
+/** An RMSNorm written as plain operations casts to fp32 and passes six times: 34 bytes an element against 4, and a block has two. */
+const PLAIN_RMS_NORM_BYTES = 2 * 30;
+/** A rotary embedding in plain operations: halves turned and joined, two products, a sum; 18 bytes an element of queries and keys. */
+const PLAIN_ROTARY_BYTES = 18;
+export const hasPlainRmsNorm = (l: LayoutInput) =>
+  l.kernels === 'eager' &&
+  l.model.mlpMatrices === 3 &&
+  l.stack !== 'nanotron' &&
+  !(l.stack === 'deepspeed' && l.loss === 'fused');
+
+/** Bytes that norms, residuals, rotary embedding and activation functions move in one forward block. */
+function trafficBytes(l: LayoutInput, k: Constants): number {
+  const m = l.model;
+  const tokens = tokensPerRank(l);
+  const dense = (12 * m.hidden) / (l.sequenceParallel ? l.tensor : 1);
+  const wide = ((m.mlpMatrices === 3 ? 5 : 3) * activeFfn(m) + 4 * (m.heads + m.kvHeads) * m.headSize) / l.tensor;
+  const elements = tokens * (dense + wide);
+  const cast =
+    l.precision === 'fp8'
+      ? k.fp8CastTraffic * tokens * (2 * m.hidden + (m.mlpMatrices * (m.ffn + (m.sharedFfn ?? 0))) / l.tensor)
+      : 0;
+  const share = l.sequenceParallel ? l.tensor : 1;
+  const rotated = (PLAIN_ROTARY_BYTES * (m.heads + m.kvHeads) * m.headSize) / l.tensor;
+  const norms = hasPlainRmsNorm(l) ? tokens * ((PLAIN_RMS_NORM_BYTES * m.hidden) / share + rotated) : 0;
+  return 2 * elements * trafficScale(l, k) + norms + cast;
+}
+
+/** Logits, loss and the head's product, forward and backward, of one micro-batch on the stage that has them. */
+export function headSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
+  const tokens = tokensPerRank(l);
+  const logits = (tokens * l.model.vocabulary) / l.tensor;
+  const rate = l.precision === 'fp32' ? gpu.matmulFlops / 2 : gpu.matmulFlops;
+  const loss =
+    (k.lossBytesPerLogit * (l.loss !== 'plain' || l.kernels === 'compiled' ? 0.5 : 1) * logits) /
+    gpu.memoryBytesPerSecond;
+  return (6 * logits * l.model.hidden) / rate + loss;
+}

@@ -1,0 +1,38 @@
+import { layerParametersPerExpertRank } from '../../catalog/model/parameters';
+import type { LayoutInput } from '../layout';
+import { microBatchesOf } from '../layout';
+import { shardGroupSize } from './overlap';
+
+/** What one rank exchanges of one block's parameters and gradients in a step; a test compares the counts with the trainer's own calls. */
+export interface ShardTraffic {
+  /** Parameters of the block before they are divided. */
+  parameters: number;
+  /** Gathers of all micro-batches together, and the bytes that each gathers. */
+  gathers: number;
+  gatheredBytes: number;
+  /** Scatters of gradients. */
+  scatters: number;
+  /** Sums over replicas, of a rank's own share. */
+  replicaSums: number;
+}
+
+/** Parameters are gathered in 16 bit. */
+const GATHERED_BYTES = 2;
+
+/**
+ * ZeRO-3 and FSDP gather each block's parameters twice and scatter its gradients, every micro-batch; replicas sum theirs once a step. Under
+ * no_sync parameters stay gathered from one backward pass to the next forward pass, and gradients are scattered once.
+ */
+export function shardTraffic(l: LayoutInput): ShardTraffic {
+  const parameters = layerParametersPerExpertRank(l.model, l.expert) / l.tensor;
+  const micro = microBatchesOf(l);
+  const isSharded = l.zeroStage === 3 && shardGroupSize(l) > 1;
+  const once = l.noSync ? 1 : micro;
+  return {
+    parameters,
+    gathers: isSharded ? micro + once : 0,
+    gatheredBytes: GATHERED_BYTES * parameters,
+    scatters: isSharded ? once : 0,
+    replicaSums: l.replicate > 1 ? 1 : 0,
+  };
+}

@@ -1,0 +1,72 @@
+import { parameterCount } from '../../catalog/model/parameters';
+import type { Constants } from '../constants';
+import type { Gpu } from '../gpu';
+import { type LayoutInput, microBatchesOf, worldSizeOf } from '../layout';
+import { tokensPerRank } from './compute';
+import { gatherSeconds, groupOf, type Network, reduceSeconds, sendSeconds } from './network';
+import { added, reduceBytesOf, shardGroupSize } from './overlap';
+
+/** Gradients across replicas, once a step; the last backward pass hides what it can. */
+export function gradientSeconds(l: LayoutInput, net: Network, k: Constants, stage: number): number {
+  const local = parameterCount(l.model) / (l.tensor * l.pipeline);
+  const stride = l.tensor;
+  const size = shardGroupSize(l);
+  const hidden = (2 / 3) * stage;
+  const atOnce = l.stack === 'megatron-legacy' || l.stack === 'deepspeed' || l.stack === 'nanotron';
+  let seconds = 0;
+  if (l.zeroStage < 3) {
+    const group = groupOf(size * l.replicate, stride, l.gpusPerNode);
+    // AllReduce climbs a tree; ReduceScatter and AllGather go round rings that crowd the network, all groups at once.
+    const crowding = atOnce && l.zeroStage > 0 ? k.gradientCrowding : 0;
+    seconds = gatherSeconds(gradientBytes(l) * local, group, { ...net, lossPerNode: 0, crowding });
+  } else if (l.replicate > 1) {
+    const group = groupOf(l.replicate, stride * size, l.gpusPerNode);
+    seconds = reduceSeconds((reduceBytesOf(l, k) * local) / size, group, net);
+  }
+  return atOnce ? k.gradientExposedLegacy * seconds : added(hidden, seconds, k.gradientExposed);
+}
+
+/**
+ * Bytes per parameter that cross the group once a step: gradients reduced whole (twice their size) or scattered (once), and the new
+ * 16-bit parameters gathered. Megatron-DeepSpeed and nanotron keep bf16 gradients in fp32; nanotron scatters them under ZeRO-1
+ * (https://github.com/huggingface/nanotron, optim/gradient_accumulator.py), Megatron-DeepSpeed reduces them whole.
+ */
+function gradientBytes(l: LayoutInput): number {
+  if (l.zeroStage === 0) return l.stack === 'nanotron' ? 8 : 4;
+  if (l.stack === 'megatron') return 4;
+  return l.precision === 'fp16' || l.stack === 'nanotron' ? 6 : 10;
+}
+
+/** Activations to the next stage and their gradients back, for each virtual stage. */
+export function pipelineSeconds(l: LayoutInput, net: Network, k: Constants): number {
+  if (l.pipeline === 1) return 0;
+  const ranksOfStage = worldSizeOf(l) / l.pipeline;
+  const bytes = (2 * tokensPerRank(l) * l.model.hidden) / l.tensor;
+  return 2 * l.virtualStages * sendSeconds(bytes, ranksOfStage >= l.gpusPerNode, net) * k.pipelineExposed;
+}
+
+/** Adding a micro-batch's gradients to those of the step: they are read and written in the precision they are kept in. */
+export function accumulationSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
+  if (l.zeroStage >= 2 || microBatchesOf(l) === 1) return 0;
+  const local = parameterCount(l.model) / (l.tensor * l.pipeline);
+  const bytes = l.stack === 'nanotron' ? 10 : 2 + 2 * Math.min(4, l.gradientBytes);
+  return (k.accumulationTraffic * bytes * local) / gpu.memoryBytesPerSecond;
+}
+
+/** Bytes Adam moves per parameter: gradient, two moments, master and copy, read and written. */
+const ADAM_TRAFFIC = 34;
+
+const localStateParameters = (l: LayoutInput) =>
+  parameterCount(l.model) / (l.tensor * l.pipeline * (l.zeroStage > 0 ? shardGroupSize(l) : 1));
+
+export function optimizerSeconds(l: LayoutInput, gpu: Gpu): number {
+  return l.offloadOptimizer ? 0 : (ADAM_TRAFFIC * localStateParameters(l)) / gpu.memoryBytesPerSecond;
+}
+
+/** The CPU's Adam and the way there and back; parameters kept on the host are fetched for each pass. */
+export function offloadSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
+  const own = localStateParameters(l);
+  const optimizer = l.offloadOptimizer ? own / k.cpuAdamParametersPerSecond + (4 * own) / gpu.hostBytesPerSecond : 0;
+  const parameters = l.offloadParameters ? (microBatchesOf(l) * 6 * own) / gpu.hostBytesPerSecond : 0;
+  return optimizer + parameters;
+}

@@ -1,0 +1,132 @@
+import { findInstanceType } from '../../catalog/instances';
+import type { RunSpec } from '../../spec/run-spec';
+import { type Finding, type RuleContext, regionOf, when } from '../rule';
+import { namedTypes } from './types';
+
+/** AWS's guide pages still give one hour, the service model six. */
+const DOCUMENTED_KEEP_ALIVE_SECONDS = 3600;
+
+/** A plan goes with capacity training-plan, and with types that plans are sold for. */
+export function trainingPlan({ compute }: RunSpec): Finding[] {
+  const plan = compute.trainingPlanArn;
+  const unfit = namedTypes({ compute } as RunSpec).filter(({ type }) => findInstanceType(type)?.trainingPlan === false);
+  return [
+    ...when(compute.capacity === 'training-plan' && !plan && !compute.alternatives.some((a) => a.trainingPlanArn), {
+      path: 'compute.trainingPlanArn',
+      must: 'must be given with capacity training-plan',
+      fix: 'add the ARN of the plan',
+    }),
+    ...when(compute.capacity !== 'training-plan' && plan !== undefined, {
+      path: 'compute.trainingPlanArn',
+      must: `must go with capacity training-plan, not ${compute.capacity}`,
+      got: plan,
+      fix: 'set capacity: training-plan, or remove it',
+    }),
+    ...(compute.capacity === 'training-plan'
+      ? unfit.map(({ path, type }) => ({
+          path,
+          must: 'must be a type that training plans are sold for',
+          got: type,
+          fix: 'use ml.p4d, ml.p5, ml.p5e, ml.p5en, ml.p6 or ml.trn types, or capacity on-demand',
+        }))
+      : []),
+  ];
+}
+
+/** A plan has its capacity in one Region. */
+export function trainingPlanRegion({ compute }: RunSpec, context: RuleContext): Finding[] {
+  const here = regionOf(context);
+  const plans = [
+    { path: 'compute.trainingPlanArn', arn: compute.trainingPlanArn },
+    ...compute.alternatives.map((a, i) => ({
+      path: `compute.alternatives[${i}].trainingPlanArn`,
+      arn: a.trainingPlanArn,
+    })),
+  ];
+  return plans.flatMap(({ path, arn }) => {
+    const there = arn?.split(':')[3];
+    return when(here !== undefined && there !== undefined && here !== there, {
+      path,
+      must: `must be a plan of ${here}`,
+      got: arn,
+      fix: `launch into ${there}, or use a plan of ${here}`,
+    });
+  });
+}
+
+/** What the service allows beside alternatives, and how many of them. */
+export function alternatives(run: RunSpec): Finding[] {
+  const { compute } = run;
+  if (compute.alternatives.length === 0) return [];
+  const path = 'compute.alternatives';
+  const counts = compute.alternatives.filter((a) => a.instanceCount !== undefined).length;
+  const plans = compute.alternatives.some((a) => a.trainingPlanArn);
+  const types = [compute.instanceType, ...compute.alternatives.map((a) => a.instanceType)];
+  return [
+    ...when(compute.capacity === 'spot', {
+      path,
+      must: 'must not be given with capacity spot',
+      got: types.slice(1),
+      fix: 'use capacity on-demand, or remove the alternatives',
+    }),
+    ...when(compute.instanceGroups.length > 0, {
+      path,
+      must: 'must not be given with instanceGroups',
+      got: types.slice(1),
+      fix: 'remove one of the two',
+    }),
+    ...when(types.length > 5, {
+      path,
+      must: 'must be at most 4 beside the first type',
+      got: compute.alternatives.length,
+      fix: 'keep the 4 best',
+    }),
+    ...when(counts > 0 && counts < compute.alternatives.length, {
+      path,
+      must: 'must give instanceCount for every alternative or for none',
+      got: `${counts} of ${compute.alternatives.length}`,
+      fix: 'add it everywhere, or leave compute.instanceCount alone',
+    }),
+    ...when(plans && compute.trainingPlanArn !== undefined, {
+      path,
+      must: 'must not name a plan when compute.trainingPlanArn does',
+      got: 'both',
+      fix: 'keep one of the two',
+    }),
+    ...types.flatMap((type, i) =>
+      when(i > 0 && types.indexOf(type) !== i, {
+        path: `${path}[${i - 1}].instanceType`,
+        must: 'must differ from the types before it',
+        got: type,
+        fix: 'remove it',
+      }),
+    ),
+  ];
+}
+
+/** What leaves no warm pool, and for how long one is kept. */
+export function warmPool({ compute }: RunSpec): Finding[] {
+  const path = 'compute.keepAliveSeconds';
+  if (compute.keepAliveSeconds === 0) return [];
+  return [
+    ...when(compute.capacity === 'spot', {
+      path,
+      must: 'must be 0 with capacity spot (spot leaves no warm pool)',
+      got: compute.keepAliveSeconds,
+      fix: 'use capacity on-demand, or remove it',
+    }),
+    ...when(compute.instanceGroups.length > 0, {
+      path,
+      must: 'must be 0 with instanceGroups (a heterogeneous cluster leaves no warm pool)',
+      got: compute.keepAliveSeconds,
+      fix: 'remove it',
+    }),
+    ...when(compute.keepAliveSeconds > DOCUMENTED_KEEP_ALIVE_SECONDS, {
+      path,
+      level: 'warning',
+      must: 'must be at most 3600 (one hour) in the guide; the service model allows 21600',
+      got: compute.keepAliveSeconds,
+      fix: 'use 3600 to be safe',
+    }),
+  ];
+}

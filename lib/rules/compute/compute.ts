@@ -1,0 +1,175 @@
+import { acceleratorCount, findInstanceType, hasLocalNvme, nearestInstanceTypes } from '../../catalog/instances';
+import { orList } from '../../spec/issue';
+import { instanceGroupsOf } from '../../spec/resolve-run';
+import type { RunSpec } from '../../spec/run-spec';
+import { api, type Finding, guide, type Rule, when } from '../rule';
+import { alternatives, trainingPlan, trainingPlanRegion, warmPool } from './capacity';
+import { groupNames, namedTypes, oneForm } from './types';
+
+function volume({ compute }: RunSpec): Finding[] {
+  const types = instanceGroupsOf(compute).map((g) => g.instanceType);
+  const [nvme] = types;
+  if (compute.volumeSizeGiB === undefined) return [];
+  return [
+    // The groups without local NVMe need the volume that the others ignore.
+    ...when(types.every(hasLocalNvme), {
+      path: 'compute.volumeSizeGiB',
+      level: 'warning',
+      must: `must not be given for ${nvme}: it has ${findInstanceType(nvme ?? '')?.localNvmeGB} GB of local NVMe and no EBS volume`,
+      got: compute.volumeSizeGiB,
+      fix: 'remove it',
+    }),
+    ...when(compute.volumeSizeGiB > 16_384, {
+      path: 'compute.volumeSizeGiB',
+      must: 'must be at most 16384',
+      got: compute.volumeSizeGiB,
+      fix: 'use a channel for the rest',
+    }),
+  ];
+}
+
+/** Instances of an UltraServer u-p6e-gb200x72, and how many of them a training plan leaves beside its spare one. */
+const ULTRASERVER = [17, 18];
+const fillsUltraServers = (count: number): boolean => ULTRASERVER.some((instances) => count % instances === 0);
+
+export const COMPUTE_RULES: readonly Rule[] = [
+  {
+    id: 'compute/form',
+    level: 'error',
+    what: 'A cluster is one type with a count, or instance groups.',
+    why: 'The API takes one of the two.',
+    source: api('ResourceConfig'),
+    check: oneForm,
+  },
+  {
+    id: 'compute/instance-type',
+    level: 'error',
+    isLocal: true,
+    what: 'Every instance type exists for SageMaker training.',
+    why: 'CreateTrainingJob refuses others.',
+    source: api('ResourceConfig'),
+    check: (run) =>
+      namedTypes(run)
+        .filter(({ type }) => !findInstanceType(type))
+        .map(({ path, type }) => ({
+          path,
+          must: 'must be a SageMaker training instance type',
+          got: type,
+          fix: `use for example ${orList(nearestInstanceTypes(type))}`,
+        })),
+  },
+  {
+    id: 'compute/group-names',
+    level: 'error',
+    isLocal: true,
+    what: 'Group names are unique.',
+    why: 'Channels and the distribution name groups.',
+    source: api('InstanceGroup'),
+    check: groupNames,
+  },
+  {
+    id: 'compute/training-plan',
+    level: 'error',
+    what: 'A training plan goes with capacity training-plan and a type that plans are sold for.',
+    why: 'The job would wait or be refused.',
+    source: guide('training-plan-utilization-for-training-jobs'),
+    check: trainingPlan,
+  },
+  {
+    id: 'compute/alternatives',
+    level: 'error',
+    what: 'Alternatives become InstancePreferences: at most five types, on-demand or training plans, no groups.',
+    why: 'The service excludes the others.',
+    source: api('ResourceConfig'),
+    check: alternatives,
+  },
+  {
+    id: 'compute/volume',
+    level: 'error',
+    what: 'An EBS volume is for types without local NVMe.',
+    why: 'On the others no EBS volume exists; the size is ignored.',
+    source: api('ResourceConfig'),
+    check: volume,
+  },
+  {
+    id: 'compute/training-plan-region',
+    level: 'error',
+    what: 'A training plan belongs to the region of the run.',
+    why: 'Its capacity is in one zone of that region.',
+    source: guide('reserve-capacity-with-training-plans'),
+    check: trainingPlanRegion,
+  },
+  {
+    id: 'compute/volume-beyond-quota',
+    level: 'warning',
+    what: 'A volume above 1024 GiB needs a higher quota.',
+    why: 'The default of L-C5A266EB is 1,024 GiB.',
+    source: guide('regions-quotas'),
+    check: ({ compute }) =>
+      when((compute.volumeSizeGiB ?? 0) > 1024 && (compute.volumeSizeGiB ?? 0) <= 16_384, {
+        path: 'compute.volumeSizeGiB',
+        must: 'must be within the quota on EBS volumes (1024 GiB by default)',
+        got: compute.volumeSizeGiB,
+        fix: 'check it with slipway quota',
+      }),
+  },
+  {
+    id: 'compute/warm-pool',
+    level: 'error',
+    what: 'Warm pools go with one on-demand instance type.',
+    why: 'Spot and heterogeneous clusters leave none; training plans are not known to.',
+    source: guide('train-warm-pools'),
+    check: warmPool,
+  },
+  {
+    id: 'compute/ultraserver',
+    level: 'warning',
+    what: 'ml.p6e-gb200.36xlarge is sold as whole UltraServers of 18 instances, of which a training plan keeps one as a spare unless told otherwise.',
+    why: 'Other counts leave paid instances idle.',
+    source: api('CreateTrainingPlan'),
+    check: ({ compute }) =>
+      when(compute.instanceType === 'ml.p6e-gb200.36xlarge' && !fillsUltraServers(compute.instanceCount), {
+        path: 'compute.instanceCount',
+        must: 'must be a multiple of 17 (one spare instance of each UltraServer, the default of a training plan) or of 18 for ml.p6e-gb200.36xlarge',
+        got: compute.instanceCount,
+        fix: 'use 17, or 18 with a plan that was made with SpareInstanceCountPerUltraServer 0',
+      }),
+  },
+  {
+    id: 'compute/legacy-type',
+    level: 'warning',
+    isLocal: true,
+    what: 'ml.p2 types are deprecated.',
+    why: 'No image from PyTorch 1.13 on runs on them.',
+    source: 'aws/sagemaker-python-sdk v2.257.6 image_uris.py',
+    check: (run) =>
+      namedTypes(run)
+        .filter(({ type }) => type.startsWith('ml.p2.'))
+        .map(({ path, type }) => ({
+          path,
+          must: 'must be a type with current images',
+          got: type,
+          fix: 'use ml.g5 or newer',
+        })),
+  },
+  {
+    id: 'compute/idle-accelerators',
+    level: 'warning',
+    what: 'A plain script on several accelerators uses one of them.',
+    why: 'Launcher script starts one process per host.',
+    source: guide('distributed-training-get-started'),
+    check: (run) =>
+      when(
+        run.kind === 'training' &&
+          run.distribution.launcher === 'script' &&
+          acceleratorCount(run.compute.instanceType) > 1 &&
+          run.code.entryPoint.endsWith('.py'),
+        {
+          path: 'distribution.launcher',
+          must: `must start ${acceleratorCount(run.compute.instanceType)} processes to use every accelerator, unless the script does`,
+          got: 'script',
+          fix: 'use torchrun',
+        },
+      ),
+  },
+];

@@ -1,0 +1,155 @@
+import { findStrategy } from '../../distribution';
+import { onInstances } from '../../spec/resolve-run';
+import type { RunSpec } from '../../spec/run-spec';
+import { BUILTIN_LAYOUT_RULES } from '../model/builtin-layout';
+import { TRAINING_RULES } from '../model/training';
+import { type Finding, type Rule, when } from '../rule';
+import { SPARE_RULES } from './spares';
+
+/** A ladder of more sizes than this would try too many before it begins again. */
+const MOST_SIZES = 8;
+/** Libraries of the built-in trainer whose checkpoints load on another number of ranks: PyTorch DCP reshards them. */
+const RESHARDS: readonly string[] = ['fsdp', 'ddp'];
+const path = 'compute.instanceCount';
+const SOURCE = 'docs/elastic.md';
+
+/** Rules that a size must keep to, beside the layout of its library: those that look at the number of hosts. */
+const SIZE_RULES = ['training/global-batch', 'training/builtin-layout', 'compute/spare-hosts'];
+
+/**
+ * The numbers of instances on which an elastic run may start, largest first; empty for a run that is not elastic. The global batch stays
+ * what it is, so that a size counts where the micro-batches divide it, and where the degrees of the layout divide the ranks. Of many, eight
+ * in about equal ratios.
+ */
+export function elasticSizes(run: RunSpec): number[] {
+  const { elastic } = run.compute;
+  if (!elastic || elastic.min > elastic.max) return [];
+  const all = Array.from({ length: elastic.max - elastic.min + 1 }, (_, i) => elastic.max - i);
+  return spread(all.filter((count) => isPossible(onInstances(run, count))));
+}
+
+function isPossible(run: RunSpec): boolean {
+  const strategy = findStrategy(run);
+  if (strategy && run.code.builtin === 'builtin' && !strategy.layout(run)) return false;
+  const rules = [...TRAINING_RULES, ...BUILTIN_LAYOUT_RULES, ...SPARE_RULES].filter(({ id }) =>
+    SIZE_RULES.includes(id),
+  );
+  return rules.every(
+    (rule) => rule.level !== 'error' || rule.check(run, {}).every((found) => found.level === 'warning'),
+  );
+}
+
+/** Largest and smallest, and those between that come nearest to equal ratios. */
+function spread(sizes: readonly number[]): number[] {
+  const [most = 1, least = 1] = [sizes[0], sizes.at(-1)];
+  if (sizes.length <= MOST_SIZES) return [...sizes];
+  const wanted = Array.from({ length: MOST_SIZES }, (_, i) => most * (least / most) ** (i / (MOST_SIZES - 1)));
+  const nearest = wanted.map((want) =>
+    sizes.reduce((best, size) => (Math.abs(size - want) < Math.abs(best - want) ? size : best)),
+  );
+  return [...new Set(nearest)];
+}
+
+function cluster({ kind, compute, distribution, code }: RunSpec): Finding[] {
+  const { elastic } = compute;
+  const got = elastic && `${elastic.min}-${elastic.max}`;
+  return [
+    ...when(kind !== 'training', { path, must: 'must be one number in a processing run', got, fix: 'use one number' }),
+    ...when(elastic !== undefined && elastic.min > elastic.max, {
+      path: `${path}.min`,
+      must: `must be at most max ${elastic?.max}`,
+      got: elastic?.min,
+      fix: 'swap them',
+    }),
+    ...when(compute.instanceGroups.length > 0, {
+      path,
+      must: 'must not be given with instanceGroups',
+      got,
+      fix: 'use instanceType with instanceCount',
+    }),
+    ...when(
+      compute.alternatives.some((a) => a.instanceCount !== undefined),
+      {
+        path: 'compute.alternatives',
+        must: 'must not have counts of their own where compute.instanceCount is {min, max}',
+        got: compute.alternatives.map((a) => a.instanceCount),
+        fix: 'leave instanceCount of the alternatives out',
+      },
+    ),
+    ...when(code.builtin === 'builtin' && !RESHARDS.includes(distribution.library), {
+      path,
+      must: `must be one number with ${distribution.library}, whose checkpoints load on as many ranks as wrote them`,
+      got,
+      fix: 'use one number, or distribution.library fsdp',
+    }),
+  ];
+}
+
+function checkpoints({ checkpoints: { mode }, compute: { elastic } }: RunSpec): Finding[] {
+  return when(mode === 'none', {
+    path: 'checkpoints.mode',
+    must: 'must not be none where compute.instanceCount is {min, max}: the next size continues from a checkpoint',
+    got: `none with ${elastic?.min}-${elastic?.max}`,
+    fix: 'set checkpoints, or use one number',
+  });
+}
+
+function sizes(run: RunSpec): Finding[] {
+  const { elastic } = run.compute;
+  const found = elasticSizes(run);
+  if (!elastic || elastic.min > elastic.max) return [];
+  return when(found.length < 2 || found[0] !== elastic.max, {
+    path,
+    must: `must allow its max and a smaller size at the same global batch (allowed between ${elastic.min} and ${elastic.max}: ${found.join(', ') || 'none'})`,
+    got: `{ min: ${elastic.min}, max: ${elastic.max} }`,
+    fix: 'change min or max, microBatchSize or globalBatchSize; or use one number',
+  });
+}
+
+const RULES: readonly Rule[] = [
+  {
+    id: 'compute/elastic',
+    level: 'error',
+    what: 'A run of varying size is a training run of one instance type, with checkpoints that load on any number of ranks.',
+    why: 'Each attempt may have another number of hosts, and continues from what another number wrote.',
+    source: SOURCE,
+    check: cluster,
+  },
+  {
+    id: 'compute/elastic-checkpoints',
+    level: 'error',
+    what: 'A run of varying size has checkpoints.',
+    why: 'They are what it carries from one size to the next.',
+    source: SOURCE,
+    check: checkpoints,
+  },
+  {
+    id: 'compute/elastic-sizes',
+    level: 'error',
+    what: 'min and max allow at least two sizes, max among them, that keep the global batch.',
+    why: 'Other sizes would change what is trained, or end with exit code 77.',
+    source: SOURCE,
+    check: sizes,
+  },
+  {
+    id: 'compute/elastic-own-code',
+    level: 'error',
+    mayAcknowledge: true,
+    what: 'Own code of varying size says that its checkpoints load on any number of ranks.',
+    why: 'Nobody but its author knows.',
+    source: SOURCE,
+    check: ({ code, compute: { elastic } }) =>
+      when(code.builtin === undefined, {
+        path,
+        must: 'must go with code whose checkpoints load on any number of ranks, and which keeps its global batch',
+        got: `own code with ${elastic?.min}-${elastic?.max}`,
+        fix: 'acknowledge compute/elastic-own-code with how it does, or use one number',
+      }),
+  },
+];
+
+/** Rules say nothing of a run of one size. */
+export const ELASTIC_RULES: readonly Rule[] = RULES.map((rule) => ({
+  ...rule,
+  check: (run, context) => (run.compute.elastic ? rule.check(run, context) : []),
+}));

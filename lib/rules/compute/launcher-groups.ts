@@ -1,0 +1,59 @@
+import { acceleratorCount, findInstanceType } from '../../catalog/instances';
+import { orList } from '../../spec/issue';
+import { trainingGroupsOf } from '../../spec/resolve-run';
+import type { RunSpec } from '../../spec/run-spec';
+import { type Finding, when } from '../rule';
+
+/** Groups that take part must exist, and suit what the contract can say. */
+export function groups(run: RunSpec): Finding[] {
+  const { distribution, compute } = run;
+  const known = compute.instanceGroups.map((g) => g.name);
+  const path = 'distribution.instanceGroups';
+  if (distribution.instanceGroups.length > 0 && known.length === 0) {
+    return [{ path, must: 'must go with compute.instanceGroups', got: distribution.instanceGroups, fix: 'remove it' }];
+  }
+  const unknown = distribution.instanceGroups.flatMap((name, i) => [
+    ...when(!known.includes(name), {
+      path: `${path}[${i}]`,
+      must: `must be a group of compute.instanceGroups (${orList(known)})`,
+      got: name,
+      fix: 'use one of them',
+    }),
+    ...when(distribution.instanceGroups.indexOf(name) !== i, {
+      path: `${path}[${i}]`,
+      must: 'must be named once',
+      got: name,
+      fix: 'remove it',
+    }),
+  ]);
+  if (unknown.length > 0 || distribution.contract !== 'toolkit' || known.length === 0) return unknown;
+  return [
+    // The SDK names no groups under torch_distributed: each would train by itself (sagemaker-training 5.1.4 environment.py,
+    // get_distribution_instance_groups_from_resource_config).
+    ...when(distribution.launcher === 'torchrun' && known.length > 1, {
+      path: 'distribution.launcher',
+      must: 'must be mpi for several instance groups under the toolkit contract, whose torchrun starts in each by itself',
+      got: 'torchrun',
+      fix: 'use mpi, or contract entrypoint',
+    }),
+    ...when(distribution.launcher === 'mpi' && known.length > 1 && distribution.instanceGroups.length !== 1, {
+      path,
+      must: 'must name exactly one group under the toolkit contract',
+      got: distribution.instanceGroups,
+      fix: `use [${known[0]}]`,
+    }),
+  ];
+}
+
+/** One launcher starts the same number of processes on every host that takes part. */
+export function mixedGroups(run: RunSpec): Finding[] {
+  const taking = trainingGroupsOf(run).filter((g) => findInstanceType(g.instanceType));
+  const [most] = [...taking].sort((a, b) => acceleratorCount(b.instanceType) - acceleratorCount(a.instanceType));
+  const isMixed = taking.some((g) => acceleratorCount(g.instanceType) !== acceleratorCount(most?.instanceType ?? ''));
+  return when(isMixed && run.distribution.launcher !== 'script' && run.distribution.contract === 'entrypoint', {
+    path: 'distribution.instanceGroups',
+    must: 'must name groups whose hosts have the same number of accelerators',
+    got: taking.map((g) => `${g.name}: ${acceleratorCount(g.instanceType)}`),
+    fix: `use [${most?.name}]`,
+  });
+}

@@ -1,0 +1,282 @@
+import { acceleratorCount, defaultProcessesPerHost, findInstanceType } from '../../catalog/instances';
+import { nearest } from '../../catalog/nearest';
+import { findStrategy, LIBRARIES } from '../../distribution';
+import { acceleratorKind, compareVersions, pytorchOfImage } from '../../distribution/image-version';
+import { trainingInstanceTypes, trainingTypes } from '../../distribution/strategy';
+import { orList } from '../../spec/issue';
+import { trainingGroupsOf } from '../../spec/resolve-run';
+import type { RunSpec } from '../../spec/run-spec';
+import { type Finding, guide, type Rule, trainingRule, when } from '../rule';
+import { groups, mixedGroups } from './launcher-groups';
+
+const isNeuron = (type: string) => acceleratorKind(type) === 'neuron';
+const TOOLKIT = 'aws/sagemaker-training-toolkit src/sagemaker_training';
+
+function entryKind(entryPoint: string): 'py' | 'sh' | 'module' {
+  if (entryPoint.endsWith('.py')) return 'py';
+  return entryPoint.endsWith('.sh') ? 'sh' : 'module';
+}
+
+function entryPointOfLauncher({ code, distribution }: RunSpec): Finding[] {
+  if (code.builtin) return [];
+  const kind = entryKind(code.entryPoint);
+  const { launcher, contract } = distribution;
+  if (contract === 'toolkit' && kind === 'module') {
+    return when(launcher !== 'script', {
+      path: 'code.entryPoint',
+      must: `must end in .py under ${launcher} of the toolkit contract`,
+      got: code.entryPoint,
+      fix: 'name a .py file, or use contract entrypoint',
+    });
+  }
+  return when(launcher === 'torchrun' && kind === 'sh', {
+    path: 'code.entryPoint',
+    must: 'must end in .py (or be a module) under torchrun, not .sh',
+    got: code.entryPoint,
+    fix: 'name the .py file, or use launcher script',
+  });
+}
+
+function processes(run: RunSpec): Finding[] {
+  const given = run.distribution.processesPerHostGiven;
+  if (given === undefined) return [];
+  const path = 'distribution.processesPerHost';
+  return trainingGroupsOf(run).flatMap(({ instanceType }) => {
+    const devices = acceleratorCount(instanceType) > 0 ? defaultProcessesPerHost(instanceType) : undefined;
+    if (devices === undefined || given === devices) return [];
+    if (given > devices)
+      return [
+        {
+          path,
+          must: `must be at most the ${devices} accelerators of one ${instanceType}`,
+          got: given,
+          fix: `use ${devices}, or leave it out`,
+        },
+      ];
+    return when(run.distribution.launcher !== 'script', {
+      path,
+      level: 'warning',
+      must: `must be ${devices} to use every accelerator of ${instanceType}`,
+      got: given,
+      fix: `use ${devices}`,
+    });
+  });
+}
+
+function collectives(run: RunSpec): Finding[] {
+  const { collectives: backend, collectivesAuto, launcher } = run.distribution;
+  if (collectivesAuto || launcher === 'script') return [];
+  const types = trainingInstanceTypes(run).filter((type) => findInstanceType(type));
+  const gpu = types.some((type) => findInstanceType(type)?.accelerator?.kind === 'gpu');
+  const path = 'distribution.collectives';
+  return [
+    ...when(backend === 'nccl' && types.length > 0 && !gpu, {
+      path,
+      must: 'must be gloo (or auto) on instances without GPUs',
+      got: 'nccl',
+      fix: 'use auto',
+    }),
+    ...when(backend === 'gloo' && gpu, {
+      path,
+      level: 'warning',
+      must: 'must be nccl (or auto) on GPUs',
+      got: 'gloo',
+      fix: 'use auto',
+    }),
+  ];
+}
+
+function neuron(run: RunSpec): Finding[] {
+  const type = trainingInstanceTypes(run).find(isNeuron);
+  if (!type) return [];
+  const { library, launcher } = run.distribution;
+  return [
+    ...when(library !== 'custom', {
+      path: 'distribution.library',
+      must: `must be custom on ${type}: Trainium runs own code with torch-neuronx`,
+      got: library,
+      fix: 'use custom, or a GPU type',
+    }),
+    ...when(run.code.builtin === 'builtin', {
+      path: 'code.source',
+      must: `must be own code on ${type}`,
+      got: 'builtin',
+      fix: 'use own code with torch-neuronx, or a GPU type',
+    }),
+    ...when(launcher === 'mpi', {
+      path: 'distribution.launcher',
+      must: `must be torchrun or script on ${type}`,
+      got: 'mpi',
+      fix: 'use torchrun',
+    }),
+  ];
+}
+
+/**
+ * What the SDK asks of torch_distributed. With an image_uri it looks at neither type nor version: the toolkit starts one process on a
+ * CPU host (sagemaker-training 5.1.4 runner.py), and what an old image carries is its owner's to know.
+ */
+function toolkitTorchrun(run: RunSpec): Finding[] {
+  if (run.distribution.contract !== 'toolkit' || run.distribution.launcher !== 'torchrun') return [];
+  const isOwn = run.image.kind === 'uri' || run.image.kind === 'environment';
+  const version = pytorchOfImage(run);
+  const types = trainingTypes(run).filter(({ type }) => findInstanceType(type));
+  const cpu = types.find(({ type }) => acceleratorCount(type) === 0);
+  // The SDK's list for Trainium begins at PyTorch 1.11.
+  const isOld = version !== undefined && compareVersions(version, '1.13.1') < 0 && !types.some((t) => isNeuron(t.type));
+  return [
+    ...when(cpu !== undefined && !isOwn, {
+      path: cpu?.path ?? 'compute.instanceType',
+      must: 'must have GPUs or Neuron devices for torchrun in an image of AWS under the toolkit contract',
+      got: cpu?.type,
+      fix: 'use contract entrypoint, launcher script, image.uri, or a GPU type',
+    }),
+    ...when(isOld, {
+      path: isOwn ? 'image.uri' : 'image.version',
+      ...(isOwn && { level: 'warning' as const }),
+      must: 'must be PyTorch 1.13.1 or newer for torchrun under the toolkit contract',
+      got: isOwn ? run.image.uri : run.image.version,
+      fix: 'use a newer image, or launcher mpi',
+    }),
+  ];
+}
+
+function toolkitParameters(run: RunSpec): Finding[] {
+  const { contract, library, parameters } = run.distribution;
+  const given = Object.keys(parameters);
+  if (contract !== 'toolkit' || given.length === 0) return [];
+  const sent = (of: RunSpec) => JSON.stringify(findStrategy(of)?.hyperparameters(of));
+  const without = { ...run, distribution: { ...run.distribution, parameters: {} } };
+  return when(sent(run) === sent(without), {
+    path: 'distribution.parameters',
+    must: `must be empty for ${library} under the toolkit contract, where the script does not see them`,
+    got: given,
+    fix: 'use code.arguments, or contract entrypoint',
+  });
+}
+
+const RULES: readonly Rule[] = [
+  {
+    id: 'distribution/library',
+    level: 'error',
+    isLocal: true,
+    what: 'The library is one that a strategy serves.',
+    why: 'Nothing would start it.',
+    source: guide('distributed-training'),
+    check: ({ distribution: { library } }) =>
+      when(!LIBRARIES.includes(library), {
+        path: 'distribution.library',
+        must: `must be ${orList(LIBRARIES)}`,
+        got: library,
+        fix: `use ${nearest(library, LIBRARIES, 1)}`,
+      }),
+  },
+  {
+    id: 'launcher/entry-point',
+    level: 'error',
+    what: 'torchrun and mpi start a Python file; the entrypoint contract takes a module too.',
+    why: 'The toolkit raises ClientError for packages and shell scripts under torchrun.',
+    source: `${TOOLKIT}/torch_distributed.py`,
+    check: entryPointOfLauncher,
+  },
+  {
+    id: 'launcher/processes-per-host',
+    level: 'error',
+    what: 'No more processes per host than accelerators.',
+    why: 'Two ranks on one GPU deadlock NCCL.',
+    source: guide('distributed-troubleshooting-model-parallel'),
+    check: processes,
+  },
+  {
+    id: 'launcher/instance-groups',
+    level: 'error',
+    what: 'Groups that take part exist; the toolkit contract takes one, of several under mpi only.',
+    why: 'The SDK refuses the others, or starts a training in each group.',
+    source: guide('train-heterogeneous-cluster'),
+    check: groups,
+  },
+  {
+    id: 'launcher/mixed-groups',
+    level: 'warning',
+    what: 'Groups that train together have hosts of one kind.',
+    why: 'Each host gets the same number of processes, and NCCL needs a GPU for each.',
+    source: guide('train-heterogeneous-cluster'),
+    check: mixedGroups,
+  },
+  {
+    id: 'launcher/collectives',
+    level: 'error',
+    what: 'nccl needs GPUs, gloo is for CPUs.',
+    why: 'init_process_group ends otherwise, or is slow.',
+    source: 'https://docs.pytorch.org/docs/stable/distributed.html',
+    check: collectives,
+  },
+  {
+    id: 'launcher/trainium',
+    level: 'error',
+    what: 'Trainium runs own code under torchrun.',
+    why: 'The libraries here are CUDA libraries.',
+    source: 'aws/sagemaker-python-sdk v2.257.6 fw_utils.py validate_distribution_for_instance_type',
+    check: neuron,
+  },
+  {
+    id: 'launcher/toolkit-torchrun',
+    level: 'error',
+    what: 'torchrun under the toolkit contract needs accelerators and PyTorch 1.13.1 in images of AWS.',
+    why: 'The SDK refuses it; older images have no such runner.',
+    source: 'aws/sagemaker-python-sdk v2.257.6 fw_utils.py validate_torch_distributed_distribution',
+    check: toolkitTorchrun,
+  },
+  {
+    id: 'launcher/mpi-options',
+    level: 'warning',
+    what: 'mpiOptions go with launcher mpi.',
+    why: 'Nothing else reads them.',
+    source: guide('distributed-training-get-started'),
+    check: ({ distribution }) =>
+      when(distribution.mpiOptions !== '' && distribution.launcher !== 'mpi', {
+        path: 'distribution.mpiOptions',
+        must: 'must go with launcher mpi',
+        got: distribution.mpiOptions,
+        fix: 'remove it, or use launcher mpi',
+      }),
+  },
+  {
+    id: 'launcher/toolkit-parameters',
+    level: 'warning',
+    what: 'Under the toolkit contract the script sees distribution.parameters only where the library has hyperparameters of its own.',
+    why: 'The toolkit hands hyperparameters on, and the SDK sends none for the other libraries.',
+    source: `${TOOLKIT}/params.py`,
+    check: toolkitParameters,
+  },
+  {
+    id: 'launcher/library',
+    level: 'error',
+    what: 'fsdp, ddp, deepspeed and megatron of the built-in trainer start under torchrun.',
+    why: 'The trainer reads the variables that torchrun sets.',
+    source: 'https://docs.pytorch.org/docs/stable/elastic/run.html',
+    check: (run) =>
+      when(run.code.builtin === 'builtin' && run.distribution.launcher !== 'torchrun', {
+        path: 'distribution.launcher',
+        must: 'must be torchrun for the built-in trainer',
+        got: run.distribution.launcher,
+        fix: 'use torchrun',
+      }),
+  },
+  {
+    id: 'launcher/builtin-contract',
+    level: 'error',
+    what: 'The built-in trainer runs under the entrypoint contract.',
+    why: 'The driver channel carries it.',
+    source: 'docs/reference/runtime.md',
+    check: (run) =>
+      when(run.code.builtin !== undefined && run.distribution.contract === 'toolkit', {
+        path: 'distribution.contract',
+        must: 'must be entrypoint for the built-in trainer',
+        got: 'toolkit',
+        fix: 'use entrypoint',
+      }),
+  },
+];
+
+export const LAUNCHER_RULES: readonly Rule[] = RULES.map(trainingRule);

@@ -1,0 +1,280 @@
+import { acceleratorCount } from '../../catalog/instances';
+import { findStrategy } from '../../distribution';
+import { pythonJson } from '../../distribution/python-json';
+import { countGroups } from '../../spec/regex';
+import { instanceGroupsOf } from '../../spec/resolve-run';
+import type { RunSpec } from '../../spec/run-spec';
+import { api, type Finding, guide, type Rule, type RuleContext, when } from '../rule';
+
+/** What a request carries beside the user's own: variables, cost allocation tags, the SDK's script mode hyperparameters. */
+const OWN_ENVIRONMENT = 4;
+const OWN_TAGS = 4;
+const SDK_HYPERPARAMETERS = 5;
+
+function spotWait({ limits, compute, written }: RunSpec): Finding[] {
+  const given = written.limits?.maxWaitSeconds;
+  if (given === undefined) return [];
+  return [
+    ...when(compute.capacity !== 'spot', {
+      path: 'limits.maxWaitSeconds',
+      must: 'must go with capacity spot',
+      got: given,
+      fix: 'remove it; maxPendingSeconds bounds the wait for on-demand capacity',
+    }),
+    ...when(compute.capacity === 'spot' && given < limits.maxRuntimeSeconds, {
+      path: 'limits.maxWaitSeconds',
+      must: `must be at least maxRuntimeSeconds ${limits.maxRuntimeSeconds}: it includes the run time`,
+      got: given,
+      fix: `use ${limits.maxRuntimeSeconds} or more`,
+    }),
+  ];
+}
+
+function pending({ limits, compute }: RunSpec): Finding[] {
+  const accelerated = instanceGroupsOf(compute).some((g) => acceleratorCount(g.instanceType) > 0);
+  return when(limits.maxPendingSeconds !== undefined && !accelerated && compute.instanceType !== '', {
+    path: 'limits.maxPendingSeconds',
+    must: 'must go with accelerated types (ml.p, ml.g, ml.trn): others ignore it',
+    got: limits.maxPendingSeconds,
+    fix: 'remove it',
+  });
+}
+
+function hyperparameters(run: RunSpec): Finding[] {
+  const toolkit = run.distribution.contract === 'toolkit';
+  const own = toolkit ? Object.keys(findStrategy(run)?.hyperparameters(run) ?? {}).length + SDK_HYPERPARAMETERS : 0;
+  const entries = [
+    ...Object.entries(run.hyperparameters).map(([key, value]) => ({ section: 'hyperparameters', key, value })),
+    ...(toolkit
+      ? Object.entries(run.code.arguments).map(([key, value]) => ({
+          section: 'code.arguments',
+          key,
+          value: value as unknown,
+        }))
+      : []),
+  ];
+  return [
+    ...when(entries.length + own > 100, {
+      path: 'hyperparameters',
+      must: `must be at most ${100 - own} (100 less those of the launcher)`,
+      got: entries.length,
+      fix: 'put the rest into a file',
+    }),
+    ...entries.flatMap(({ section, key, value }) => hyperparameter(`${section}.${key}`, key, value, toolkit)),
+  ];
+}
+
+function hyperparameter(path: string, key: string, value: unknown, toolkit: boolean): Finding[] {
+  const text = toolkit || typeof value !== 'string' ? pythonJson(value) : value;
+  return [
+    ...when(key.length > 256, {
+      path,
+      must: 'must have a name of at most 256 characters',
+      got: key.length,
+      fix: 'shorten it',
+    }),
+    ...when(key.startsWith('sagemaker_') || key === 'mp_parameters', {
+      path,
+      must: 'must not begin with sagemaker_ or be mp_parameters, which the launcher sends',
+      got: key,
+      fix: key === 'mp_parameters' ? 'use distribution.parameters' : 'use another name',
+    }),
+    ...when(text.length > 2500, {
+      path,
+      must: 'must be at most 2500 characters as text',
+      got: `${text.length} characters`,
+      fix: 'put it into a file of the code',
+    }),
+    ...when(/[\r\n]/.test(text), {
+      path,
+      must: 'must hold no line breaks',
+      got: value,
+      fix: 'put it into a file of the code',
+    }),
+  ];
+}
+
+function environmentVariables(run: RunSpec): Finding[] {
+  const entries = Object.entries(run.environmentVariables);
+  return [
+    ...when(entries.length + OWN_ENVIRONMENT > 100, {
+      path: 'environmentVariables',
+      must: `must be at most ${100 - OWN_ENVIRONMENT} (100 less the launcher's own)`,
+      got: entries.length,
+      fix: 'put the rest into a file',
+    }),
+    ...entries.flatMap(([name, value]) => {
+      const path = `environmentVariables.${name}`;
+      return [
+        ...when(!/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(name) || name.length > 512, {
+          path,
+          must: 'must have a name of letters, digits and underscores that does not begin with a digit',
+          got: name,
+          fix: 'rename it',
+        }),
+        ...when(value.length > 512, {
+          path,
+          must: 'must be at most 512 characters',
+          got: `${value.length} characters`,
+          fix: 'put it into a file of the code',
+        }),
+      ];
+    }),
+  ];
+}
+
+const TAG_TEXT = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u;
+
+function tags(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  const entries = Object.entries(run.tags);
+  // Every job has the environment's tags; one of the same name replaces the run's.
+  const added = Object.keys({ ...run.tags, ...descriptor?.tags }).length - entries.length;
+  return [
+    ...when(entries.length + added + OWN_TAGS > 50, {
+      path: 'tags',
+      must: `must be at most ${50 - OWN_TAGS - added} (50 less the launcher's own${added > 0 ? ` and ${added} of the environment` : ''})`,
+      got: entries.length,
+      fix: 'remove some',
+    }),
+    ...entries.flatMap(([key, value]) => {
+      const path = `tags.${key}`;
+      return [
+        ...when(/^(aws|slipway):/i.test(key), {
+          path,
+          must: 'must not begin with aws: or slipway:',
+          got: key,
+          fix: 'use another name',
+        }),
+        ...when(key.length === 0 || key.length > 128 || !TAG_TEXT.test(key), {
+          path,
+          must: 'must have a name of 1-128 letters, digits, spaces or _ . : / = + - @',
+          got: key,
+          fix: 'rename it',
+        }),
+        ...when(value.length > 256 || !TAG_TEXT.test(value), {
+          path,
+          must: 'must be at most 256 letters, digits, spaces or _ . : / = + - @',
+          got: value,
+          fix: 'shorten or rename it',
+        }),
+      ];
+    }),
+  ];
+}
+
+function metrics(run: RunSpec): Finding[] {
+  const all = run.observability.metrics;
+  return [
+    ...all.flatMap(({ name, regex }, i) => {
+      const path = `observability.metrics[${i}]`;
+      const groups = countGroups(regex);
+      return [
+        ...when(groups === undefined, {
+          path: `${path}.regex`,
+          must: 'must be a regular expression',
+          got: regex,
+          fix: 'close its groups and brackets',
+        }),
+        ...when(groups === 0, {
+          path: `${path}.regex`,
+          must: 'must hold a group: its match is the value',
+          got: regex,
+          fix: 'use for example loss=([0-9.]+)',
+        }),
+        ...when(all.findIndex((m) => m.name === name) !== i, {
+          path: `${path}.name`,
+          must: 'must be unique (a duplicate of an earlier metric)',
+          got: name,
+          fix: 'use another name',
+        }),
+      ];
+    }),
+  ];
+}
+
+export const LIMIT_RULES: readonly Rule[] = [
+  {
+    id: 'queue/after',
+    level: 'error',
+    isLocal: true,
+    what: '`after` names run ids, or latest:<run name>.',
+    why: 'The run would wait indefinitely.',
+    source: 'docs/reference/run-file.md',
+    check: ({ after }) =>
+      after.flatMap((id, i) =>
+        when(!/^(latest:[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?|[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?)$/.test(id), {
+          path: `after[${i}]`,
+          must: 'must be a run id or latest:<run name>',
+          got: id,
+          fix: 'take the id from slipway list',
+        }),
+      ),
+  },
+  {
+    id: 'limits/spot-wait',
+    level: 'error',
+    what: 'maxWaitSeconds goes with spot and includes the run time.',
+    why: 'CreateTrainingJob refuses a shorter wait.',
+    source: api('StoppingCondition'),
+    check: spotWait,
+  },
+  {
+    id: 'limits/pending',
+    level: 'warning',
+    what: 'maxPendingSeconds acts on accelerated types.',
+    why: 'Others ignore it.',
+    source: api('StoppingCondition'),
+    check: pending,
+  },
+  {
+    id: 'limits/longest-run',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'A longer run than five days needs a higher quota.',
+    why: 'The default of L-33A961FD is 432,000 s.',
+    source: guide('regions-quotas'),
+    check: ({ limits }) =>
+      when(limits.maxRuntimeSeconds > 432_000, {
+        path: 'limits.maxRuntimeSeconds',
+        must: 'is within the quota on the longest run time (432000 s by default)',
+        got: limits.maxRuntimeSeconds,
+        fix: 'check it with slipway quota',
+      }),
+  },
+  {
+    id: 'limits/hyperparameters',
+    level: 'error',
+    isLocal: true,
+    what: 'At most 100 hyperparameters, names up to 256, values up to 2500 characters without line breaks.',
+    why: 'CreateTrainingJob refuses the others.',
+    source: api(),
+    check: hyperparameters,
+  },
+  {
+    id: 'limits/environment-variables',
+    level: 'error',
+    isLocal: true,
+    what: 'At most 100 environment variables, values up to 512 characters.',
+    why: 'CreateTrainingJob refuses the others.',
+    source: api(),
+    check: environmentVariables,
+  },
+  {
+    id: 'limits/tags',
+    level: 'error',
+    isLocal: true,
+    what: 'At most 50 tags, those of the environment among them; aws: and slipway: are taken.',
+    why: 'CreateTrainingJob refuses the others; the team tag decides cost allocation.',
+    source: api('Tag'),
+    check: tags,
+  },
+  {
+    id: 'limits/metrics',
+    level: 'error',
+    isLocal: true,
+    what: 'Metric definitions are regular expressions with one group, names are unique.',
+    why: 'A bad one is refused, or gives no values.',
+    source: api('MetricDefinition'),
+    check: metrics,
+  },
+];

@@ -1,0 +1,55 @@
+import type { RunSpec } from '../../spec/run-spec';
+import { type Finding, type Rule, when } from '../rule';
+
+const path = 'preemptible';
+
+function checkpoints({ kind, checkpoints: { mode } }: RunSpec): Finding[] {
+  if (kind !== 'training')
+    return [
+      { path, must: 'must be false in a processing run, which begins anew each time', got: true, fix: 'remove it' },
+    ];
+  return when(mode === 'none', {
+    path,
+    must: 'must go with checkpoints: each time the run made room, it would begin at step 0 again',
+    got: 'checkpoints.mode none',
+    fix: 'set checkpoints, or remove preemptible',
+  });
+}
+
+function ownCode({ code, distribution, network }: RunSpec): Finding[] {
+  const seesRequests = distribution.contract === 'entrypoint' && !network.isolation;
+  return when(code.builtin === undefined, {
+    path,
+    must: seesRequests
+      ? 'must go with code that saves and leaves with exit code 76 when SLIPWAY_HAND_OVER_FILE appears, or saves within 120 s of SIGTERM'
+      : 'must go with code that saves within 120 s of SIGTERM: requests to leave are not read under the toolkit contract or network isolation',
+    got: 'own code, which nobody can check',
+    fix: 'see "Preemption" in docs/queue.md, then acknowledge preemption/own-code',
+  });
+}
+
+const RULES: readonly Rule[] = [
+  {
+    id: 'preemption/checkpoints',
+    level: 'error',
+    what: 'A preemptible run is a training run with checkpoints.',
+    why: 'What it has done is kept in checkpoints alone.',
+    source: 'docs/queue.md',
+    check: checkpoints,
+  },
+  {
+    id: 'preemption/own-code',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'Own code of a preemptible run saves when it is asked to leave.',
+    why: 'Code that does not is stopped after the grace time, and loses the steps since its last checkpoint.',
+    source: 'docs/queue.md',
+    check: ownCode,
+  },
+];
+
+/** Rules say nothing of a run that may not be preempted. */
+export const PREEMPTION_RULES: readonly Rule[] = RULES.map((rule) => ({
+  ...rule,
+  check: (run, context) => (run.preemptible ? rule.check(run, context) : []),
+}));

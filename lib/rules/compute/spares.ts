@@ -1,0 +1,171 @@
+import type { RunSpec } from '../../spec/run-spec';
+import { eachChannel } from '../data/channels';
+import { type Finding, type Rule, trainingRule, when } from '../rule';
+import { namedTypes } from './types';
+
+/** Hosts are sold and connected in groups of 18: one more is of no use. */
+const ULTRASERVER = 'ml.p6e-gb200.36xlarge';
+/** Above this share of the hosts that train, and above one, spares are likely a mistake. */
+const USUAL_SHARE = 1 / 4;
+
+const hasSpares = (run: RunSpec) => run.compute.spareInstances > 0;
+
+/** Rules say nothing of a run without spare hosts. */
+const spareRule = (rule: Rule): Rule => ({
+  ...rule,
+  check: (run, context) => (hasSpares(run) ? rule.check(run, context) : []),
+});
+
+/** Every place of the file that says how many hosts train; none where they are in groups. */
+function counts({ compute }: RunSpec): { path: string; hosts: number }[] {
+  if (compute.instanceGroups.length > 0) return [];
+  const others = compute.alternatives.flatMap(({ instanceCount }, i) =>
+    instanceCount === undefined ? [] : [{ path: `compute.alternatives[${i}].instanceCount`, hosts: instanceCount }],
+  );
+  return [{ path: 'compute.instanceCount', hosts: compute.instanceCount }, ...others];
+}
+
+function hosts(run: RunSpec): Finding[] {
+  const { compute, kind } = run;
+  const path = 'compute.spareInstances';
+  const got = compute.spareInstances;
+  if (kind !== 'training')
+    return [{ path, must: 'must be 0 in a processing run, whose hosts work alone', got, fix: 'remove it' }];
+  if (compute.instanceGroups.length > 0)
+    return [
+      {
+        path,
+        must: 'must be 0 with instanceGroups: a host is replaced by one of its own kind',
+        got,
+        fix: 'remove it, or use instanceType and instanceCount',
+      },
+    ];
+  return [
+    ...counts(run).flatMap((count) =>
+      when(count.hosts < 2, {
+        path: count.path,
+        must: 'must be at least 2 with spareInstances: the first host cannot be replaced',
+        got: count.hosts,
+        fix: 'use 2 or more, or remove spareInstances',
+      }),
+    ),
+    ...namedTypes(run).flatMap(({ path: at, type }) =>
+      when(type === ULTRASERVER, {
+        path: at,
+        must: `must not be ${ULTRASERVER} with spareInstances: its hosts come in groups of 18`,
+        got: type,
+        fix: 'remove spareInstances, or use another type',
+      }),
+    ),
+  ];
+}
+
+function launcher({ distribution }: RunSpec): Finding[] {
+  const { contract, launcher: given, library, collectives } = distribution;
+  const why = given === 'mpi' ? 'mpi fixes its hosts when it starts' : 'a script finds its hosts by itself';
+  return [
+    ...when(contract !== 'entrypoint', {
+      path: 'distribution.contract',
+      must: 'must be entrypoint with compute.spareInstances: the driver puts the spare host in',
+      got: contract,
+      fix: 'use entrypoint, or remove spareInstances',
+    }),
+    ...when(given !== 'torchrun', {
+      path: 'distribution.launcher',
+      must: `must be torchrun with compute.spareInstances: ${why}`,
+      got: given,
+      fix: 'use torchrun, or remove spareInstances',
+    }),
+    ...when(library.startsWith('smp-'), {
+      path: 'distribution.library',
+      must: 'must not be smp-v1 or smp-v2 with compute.spareInstances: they read the list of hosts themselves',
+      got: library,
+      fix: 'use fsdp, or remove spareInstances',
+    }),
+    ...when(collectives === 'smddp', {
+      path: 'distribution.collectives',
+      must: 'must not be smddp with compute.spareInstances: it reads the list of hosts itself',
+      got: collectives,
+      fix: 'use nccl, or remove spareInstances',
+    }),
+  ];
+}
+
+const data = (run: RunSpec): Finding[] =>
+  eachChannel(run, (channel, at) =>
+    when(channel.s3DataDistribution === 'ShardedByS3Key', {
+      path: `${at}.s3DataDistribution`,
+      must: 'must be FullyReplicated with compute.spareInstances: nobody would train on the part of a spare host',
+      got: channel.s3DataDistribution,
+      fix: 'use FullyReplicated, or remove spareInstances',
+    }),
+  );
+
+function checkpoints({ checkpoints: { mode } }: RunSpec): Finding[] {
+  const why =
+    mode === 'managed' ? 'SageMaker restores managed ones only when a job starts' : 'there is nothing to restart from';
+  return when(mode === 'none' || mode === 'managed', {
+    path: 'checkpoints.mode',
+    must: `must be direct or fsx with compute.spareInstances: ${why}`,
+    got: mode,
+    fix: 'use direct, or remove spareInstances',
+  });
+}
+
+function share(run: RunSpec): Finding[] {
+  const { spareInstances } = run.compute;
+  return counts(run).flatMap(({ path, hosts: training }) =>
+    when(spareInstances > Math.max(1, training * USUAL_SHARE), {
+      path: 'compute.spareInstances',
+      must: `must be at most a quarter of the ${training} hosts of ${path} to be worth their price`,
+      got: spareInstances,
+      fix: `use ${Math.max(1, Math.floor(training * USUAL_SHARE))}; the next attempt starts with as many again`,
+    }),
+  );
+}
+
+const SOURCE = 'docs/spare-hosts.md';
+const RULES: readonly Rule[] = [
+  {
+    id: 'compute/spare-hosts',
+    level: 'error',
+    what: 'Spare hosts belong to a training run of one instance type at a time on two hosts or more.',
+    why: 'A spare host takes the place of one of its kind; the first host, which leads the others, keeps its place.',
+    source: SOURCE,
+    check: hosts,
+  },
+  trainingRule({
+    id: 'compute/spare-launcher',
+    level: 'error',
+    what: 'Spare hosts go with torchrun under the entrypoint contract, and libraries that do not read the list of hosts.',
+    why: 'Everything else has fixed its hosts before one breaks; a spare host would train too, or be waited for.',
+    source: SOURCE,
+    check: launcher,
+  }),
+  trainingRule({
+    id: 'compute/spare-data',
+    level: 'error',
+    what: 'With spare hosts every host has all of the data.',
+    why: 'SageMaker gives spare hosts their part of a sharded channel too.',
+    source: SOURCE,
+    check: data,
+  }),
+  trainingRule({
+    id: 'compute/spare-checkpoints',
+    level: 'error',
+    what: 'With spare hosts checkpoints are direct or on FSx for Lustre.',
+    why: 'A spare host must read the newest checkpoint in the middle of a job.',
+    source: SOURCE,
+    check: checkpoints,
+  }),
+  trainingRule({
+    id: 'compute/spare-share',
+    level: 'warning',
+    what: 'Spare hosts are few: at most a quarter of the hosts that train, or one.',
+    why: 'They are paid like the others, and each attempt starts with all of them.',
+    source: SOURCE,
+    check: share,
+  }),
+];
+
+export const SPARE_RULES: readonly Rule[] = RULES.map(spareRule);

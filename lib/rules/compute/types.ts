@@ -1,0 +1,57 @@
+import type { RunSpec } from '../../spec/run-spec';
+import { type Finding, when } from '../rule';
+
+/** Every place of the file that names an instance type. */
+export function namedTypes(run: RunSpec): { path: string; type: string }[] {
+  const { compute } = run;
+  return [
+    ...(compute.instanceType === '' ? [] : [{ path: 'compute.instanceType', type: compute.instanceType }]),
+    ...compute.instanceGroups.map((g, i) => ({
+      path: `compute.instanceGroups[${i}].instanceType`,
+      type: g.instanceType,
+    })),
+    ...compute.alternatives.map((a, i) => ({ path: `compute.alternatives[${i}].instanceType`, type: a.instanceType })),
+  ];
+}
+
+/** One type with a count, or groups. */
+export function oneForm({ compute, written }: RunSpec): Finding[] {
+  const plain = compute.instanceType !== '';
+  const groups = compute.instanceGroups.length > 0;
+  if (!plain && !groups)
+    return [
+      {
+        path: 'compute.instanceType',
+        must: 'must be given',
+        fix: 'add instanceType: ml.p4d.24xlarge, or instanceGroups',
+      },
+    ];
+  const counted = written.compute.instanceCount !== undefined && groups;
+  return [
+    ...when(counted, {
+      path: 'compute.instanceCount',
+      must: 'must not be given together with instanceGroups, which have counts of their own',
+      got: compute.instanceCount,
+      fix: 'remove it',
+    }),
+    ...when(plain && groups, {
+      path: 'compute.instanceGroups',
+      must: 'must not be given together with compute.instanceType',
+      got: compute.instanceGroups.map((g) => g.name),
+      fix: 'keep one of the two',
+    }),
+  ];
+}
+
+/** Names that an earlier group has already. */
+export function groupNames({ compute }: RunSpec): Finding[] {
+  const names = compute.instanceGroups.map((g) => g.name);
+  return names.flatMap((name, i) =>
+    when(names.indexOf(name) !== i, {
+      path: `compute.instanceGroups[${i}].name`,
+      must: 'must be unique among the groups',
+      got: name,
+      fix: 'use another name',
+    }),
+  );
+}

@@ -1,0 +1,187 @@
+import type { RunSpec } from '../../spec/run-spec';
+import { type Finding, guide, type Rule, type RuleContext, when } from '../rule';
+
+/** `pkg.train` may be the file pkg/train.py or the package pkg/train/__main__.py. */
+function entryPointExists(entryPoint: string, exists: (path: string) => boolean): boolean {
+  if (/\.(py|sh)$/.test(entryPoint)) return exists(entryPoint);
+  const path = entryPoint.replaceAll('.', '/');
+  return exists(entryPoint) || exists(`${path}.py`) || exists(`${path}/__main__.py`);
+}
+
+function folder(run: RunSpec, { codeExists, codeProblem, codeFix }: RuleContext): Finding[] {
+  const { source, builtin, entryPoint, requirements } = run.code;
+  if (codeProblem)
+    return [
+      { path: 'code.source', must: codeProblem, got: source, fix: codeFix ?? 'name a folder relative to the run file' },
+    ];
+  if (builtin || !codeExists) return [];
+  return [
+    ...when(!entryPointExists(entryPoint, codeExists), {
+      path: 'code.entryPoint',
+      must: `must exist inside ${source}`,
+      got: entryPoint,
+      fix: 'name a file of that folder',
+    }),
+    ...when(requirements !== undefined && !codeExists(requirements), {
+      path: 'code.requirements',
+      must: `must exist inside ${source}`,
+      got: requirements,
+      fix: 'name a file of that folder',
+    }),
+  ];
+}
+
+function builtin(run: RunSpec): Finding[] {
+  const { builtin: name, requirements } = run.code;
+  if (!name) return [];
+  const wrong = run.kind === 'training' ? name === 'builtin-tokenize' : name === 'builtin';
+  return [
+    ...when(wrong, {
+      path: 'code.source',
+      must:
+        run.kind === 'training'
+          ? 'must be builtin or own code for a training run'
+          : 'must be builtin-tokenize or own code for a processing run',
+      got: name,
+      fix: run.kind === 'training' ? 'use builtin, or kind: processing' : 'use builtin-tokenize',
+    }),
+    ...when(run.written.code.entryPoint !== undefined, {
+      path: 'code.entryPoint',
+      level: 'warning',
+      must: 'must be left out: the built-in code has its own',
+      got: run.written.code.entryPoint,
+      fix: 'remove it',
+    }),
+    ...when(requirements !== undefined, {
+      path: 'code.requirements',
+      must: 'must be left out: the built-in code needs none',
+      got: requirements,
+      fix: 'remove it',
+    }),
+  ];
+}
+
+function archive(run: RunSpec): Finding[] {
+  const { source, sha256 } = run.code;
+  const inS3 = source.startsWith('s3://');
+  return [
+    // The driver looks for *.tar.gz in its channel.
+    ...when(inS3 && !(run.distribution.contract === 'toolkit' ? /\.(tar\.gz|tgz)$/ : /\.tar\.gz$/).test(source), {
+      path: 'code.source',
+      must: 'must be a .tar.gz when it is in S3',
+      got: source,
+      fix: 'pack the folder as .tar.gz',
+    }),
+    ...when(!inS3 && sha256 !== undefined, {
+      path: 'code.sha256',
+      must: 'must be left out: only an archive in S3 has a digest of its own',
+      got: sha256,
+      fix: 'remove it',
+    }),
+  ];
+}
+
+function requirementsIndex(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  if (run.code.requirements === undefined) return [];
+  const path = 'code.requirements';
+  const locked = descriptor?.network?.mode === 'vpc-locked' && (descriptor.network.packages ?? 'none') === 'none';
+  return [
+    ...when(run.network.isolation, {
+      path,
+      must: 'must not be given with network.isolation: nothing can be installed',
+      got: run.code.requirements,
+      fix: 'bake the packages into the image',
+    }),
+    ...when(locked && !run.network.isolation, {
+      path,
+      must: 'must find a package index: the environment is vpc-locked with packages none',
+      got: run.code.requirements,
+      fix: 'bake the packages into the image, or have network.packages set to wheels or codeartifact',
+    }),
+    ...when(run.distribution.contract === 'toolkit' && run.code.requirements !== 'requirements.txt', {
+      path,
+      must: 'must be requirements.txt under the toolkit contract, which installs no other file',
+      got: run.code.requirements,
+      fix: 'rename it, or use contract entrypoint',
+    }),
+  ];
+}
+
+function argumentCollisions(run: RunSpec): Finding[] {
+  if (run.distribution.contract !== 'toolkit') return [];
+  return Object.keys(run.code.arguments)
+    .filter((key) => key in run.hyperparameters)
+    .map((key) => ({
+      path: `code.arguments.${key}`,
+      must: 'must not be a hyperparameter too: under the toolkit contract both reach the script as one',
+      got: run.code.arguments[key],
+      fix: 'keep one of the two',
+    }));
+}
+
+export const CODE_RULES: readonly Rule[] = [
+  {
+    id: 'code/folder',
+    level: 'error',
+    isLocal: true,
+    what: 'The code folder, its entry point and its requirements exist.',
+    why: 'The job would end after its instances have started.',
+    source: 'docs/reference/run-file.md',
+    check: folder,
+  },
+  {
+    id: 'code/builtin',
+    level: 'error',
+    what: 'Built-in code fits the kind of run and takes no entry point or requirements.',
+    why: 'It brings its own.',
+    source: 'docs/reference/run-file.md',
+    check: builtin,
+  },
+  {
+    id: 'code/archive',
+    level: 'error',
+    isLocal: true,
+    what: 'Code in S3 is a .tar.gz.',
+    why: 'Driver and toolkit unpack nothing else.',
+    source: guide('your-algorithms-training-algo'),
+    check: archive,
+  },
+  {
+    id: 'code/requirements',
+    level: 'error',
+    what: 'requirements need a reachable index.',
+    why: 'pip would hang until its time-out on every host.',
+    source: 'docs/decisions/0007-where-sources-differ.md',
+    check: requirementsIndex,
+  },
+  {
+    id: 'code/argument-collision',
+    level: 'error',
+    what: 'An argument is not a hyperparameter too under the toolkit contract.',
+    why: 'The toolkit passes hyperparameters as arguments.',
+    source: 'docs/reference/run-file.md',
+    check: argumentCollisions,
+  },
+  {
+    id: 'code/shell-characters',
+    level: 'warning',
+    what: 'Values with shell characters are risky under the toolkit contract.',
+    why: 'Toolkits before 5.1.4 join arguments into one shell line; values with spaces, ; or $ break or execute.',
+    source: 'aws/sagemaker-training-toolkit@3383937 process.py run_async',
+    check: (run) => {
+      if (run.distribution.contract !== 'toolkit') return [];
+      const values = [
+        ...Object.entries(run.code.arguments).map(([k, v]) => [`code.arguments.${k}`, v] as const),
+        ...Object.entries(run.hyperparameters).map(([k, v]) => [`hyperparameters.${k}`, v] as const),
+      ];
+      return values
+        .filter(([, value]) => typeof value === 'string' && /[;$`|&<>(){}]|\s/.test(value))
+        .map(([path, value]) => ({
+          path,
+          must: 'must hold no spaces or shell characters for toolkits before 5.1.4',
+          got: value,
+          fix: 'use contract entrypoint, or an image with a newer toolkit',
+        }));
+    },
+  },
+];

@@ -1,0 +1,141 @@
+import { orList } from '../../spec/issue';
+import type { RunSpec } from '../../spec/run-spec';
+import { type Finding, type Rule, type RuleContext, when } from '../rule';
+import { eachChannel, fileSystem, fileSystemKey } from './channels';
+
+const PLACEHOLDERS = ['dataBucket', 'checkpointBucket', 'team', 'runId', 'fsx'];
+
+/** Every S3 URI of the file, with its path. */
+function s3Uris(run: RunSpec): { path: string; uri: string }[] {
+  const { written } = run;
+  const candidates: [string, string | undefined][] = [
+    ...run.data.map((c, i): [string, string | undefined] => [`data[${i}].s3`, c.s3]),
+    ['checkpoints.s3', written.checkpoints?.s3],
+    ['checkpoints.startFrom', written.checkpoints?.startFrom],
+    ['output.s3', written.output?.s3],
+    ['model.weights', written.model?.weights],
+  ];
+  return candidates.flatMap(([path, uri]) => (uri === undefined ? [] : [{ path, uri }]));
+}
+
+function placeholders(run: RunSpec): Finding[] {
+  return s3Uris(run).flatMap(({ path, uri }) =>
+    [...uri.matchAll(/\{([^}]*)\}/g)]
+      .filter(([, name = '']) => !PLACEHOLDERS.includes(name))
+      .map(([text]) => ({
+        path,
+        must: `must use only the placeholders ${orList(PLACEHOLDERS.map((p) => `{${p}}`))}`,
+        got: text,
+        fix: 'use one of them',
+      })),
+  );
+}
+
+const bucketOf = (uri: string) => /^s3:\/\/([^/]+)/.exec(uri)?.[1] ?? '';
+
+/** decisions.md, "own data": a bucket that is neither the environment's nor declared external cannot be read by the role. */
+function foreignBuckets(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  const external = descriptor?.external;
+  if (!descriptor || !external) return [];
+  const own = [descriptor.dataBucket, descriptor.checkpointBucket, descriptor.artifactBucket];
+  return s3Uris(run)
+    .filter(({ uri }) => uri.startsWith('s3://') && !uri.startsWith('s3://{') && !own.includes(bucketOf(uri)))
+    .filter(({ uri }) => !external.some((e) => uri.startsWith(e.s3)))
+    .map(({ path, uri }) => ({
+      path,
+      must: 'must be a bucket of the environment, or one of its storage.external',
+      got: uri,
+      fix: 'ask the platform team to add it to storage.external',
+    }));
+}
+
+/** The team's role may write these prefixes of the data bucket alone. */
+function foreignOutput(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  const uri = run.output?.s3;
+  if (run.kind !== 'processing' || uri === undefined || !descriptor?.writableData) return [];
+  const key = /^s3:\/\/([^/]+)\/?(.*)$/.exec(uri.replaceAll('{dataBucket}', descriptor.dataBucket));
+  if (key?.[1] !== descriptor.dataBucket) return [];
+  const prefix = (key[2] ?? '').replaceAll('{team}', descriptor.team);
+  return when(!descriptor.writableData.some((own) => prefix.startsWith(own)), {
+    path: 'output.s3',
+    must: `must lie in what team ${descriptor.team} may write of the data bucket (${orList(descriptor.writableData)})`,
+    got: uri,
+    fix: `write below s3://{dataBucket}/teams/{team}/, or ask the platform team for teams.${descriptor.team}.data`,
+  });
+}
+
+function foreignMlflow(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  const arn = run.observability.mlflow?.arn;
+  if (arn === undefined || !descriptor?.mlflow) return [];
+  return when(!descriptor.mlflow.includes(arn), {
+    path: 'observability.mlflow.arn',
+    must:
+      descriptor.mlflow.length > 0
+        ? `must be one that team ${descriptor.team} may log to (${orList(descriptor.mlflow)})`
+        : `must be absent: team ${descriptor.team} may log to no MLflow server`,
+    got: arn,
+    fix: `ask the platform team to add it to teams.${descriptor.team}.mlflow`,
+  });
+}
+
+function foreignFileSystems(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  if (!descriptor) return [];
+  const known = descriptor.fileSystems;
+  const ids = Object.values(known ?? {}).flatMap((f) => [f.id, f.fsxLustre, f.efs].filter((id) => id !== undefined));
+  return eachChannel(run, (channel, at) => {
+    const id = fileSystem(channel)?.fileSystemId;
+    if (id === undefined) return [];
+    // A descriptor that lists no file systems forbids none; it only has none to put in for {fsx}.
+    return when(id === '{fsx}' ? ids.length === 0 : known !== undefined && !ids.includes(id), {
+      path: `${at}.${fileSystemKey(channel)}.fileSystemId`,
+      must: 'must be a file system of the environment',
+      got: id,
+      fix: ids.length > 0 ? `use ${orList(ids)}` : 'ask the platform team to add it to storage.fileSystems',
+    });
+  });
+}
+
+/** Where data lies: placeholders, buckets and file systems that the run may use. */
+export const DATA_PLACE_RULES: readonly Rule[] = [
+  {
+    id: 'data/placeholders',
+    level: 'error',
+    isLocal: true,
+    what: 'Only known placeholders are used.',
+    why: 'An unknown one would become part of the address.',
+    source: 'docs/reference/run-file.md',
+    check: placeholders,
+  },
+  {
+    id: 'data/foreign-bucket',
+    level: 'error',
+    what: 'Data lies in a bucket of the environment or in a declared external one.',
+    why: 'The execution role can read no other.',
+    source: 'docs/decisions/0007-where-sources-differ.md',
+    check: foreignBuckets,
+  },
+  {
+    id: 'data/foreign-output',
+    level: 'error',
+    what: 'A processing run writes into the prefixes of the data bucket that its team may write.',
+    why: 'The processing role is denied everywhere else, after the work is done.',
+    source: 'docs/environment.md',
+    check: foreignOutput,
+  },
+  {
+    id: 'data/foreign-mlflow',
+    level: 'error',
+    what: 'MLflow servers are those that the environment names for the team.',
+    why: "The team's roles may call no other.",
+    source: 'docs/environment.md',
+    check: foreignMlflow,
+  },
+  {
+    id: 'data/foreign-file-system',
+    level: 'error',
+    what: 'File systems are those of the environment.',
+    why: 'The security group reaches no other.',
+    source: 'docs/decisions/0007-where-sources-differ.md',
+    check: foreignFileSystems,
+  },
+];

@@ -1,0 +1,254 @@
+import { orList } from '../../spec/issue';
+import type { ChannelSpec, RunSpec } from '../../spec/run-spec';
+import { api, type Finding, guide, type Rule, type RuleContext, when } from '../rule';
+import { eachChannel, fileSystem, fileSystemKey } from './channels';
+import { DATA_PLACE_RULES } from './data-places';
+
+/** Channels that the entrypoint contract adds to the run's own. */
+const OWN_CHANNELS = ['driver', 'job', 'code'] as const;
+const MAX_CHANNELS = 20;
+
+/** Channels that the request will have besides the run's own. */
+function reservedChannels(run: RunSpec): string[] {
+  if (run.distribution.contract === 'toolkit') return run.network.isolation ? ['code'] : [];
+  return [...OWN_CHANNELS, ...(run.model?.weights ? ['weights'] : [])];
+}
+
+function names(run: RunSpec): Finding[] {
+  const all = run.data.map((c) => c.channel);
+  const reserved = reservedChannels(run);
+  const limit = MAX_CHANNELS - reserved.length;
+  return [
+    ...all.flatMap((name, i) => [
+      ...when(all.indexOf(name) !== i, {
+        path: `data[${i}].channel`,
+        must: 'must be unique (a duplicate of an earlier channel)',
+        got: name,
+        fix: 'use another name',
+      }),
+      ...when(reserved.includes(name), {
+        path: `data[${i}].channel`,
+        must: `must not be ${orList(reserved)}, which the launcher uses`,
+        got: name,
+        fix: 'use another name',
+      }),
+    ]),
+    ...when(all.length > limit, {
+      path: 'data',
+      must: `must be at most ${limit} channels (20 less the launcher's own)`,
+      got: all.length,
+      fix: 'put related data under one prefix',
+    }),
+  ];
+}
+
+function oneSource(run: RunSpec): Finding[] {
+  return eachChannel(run, (channel, at) => {
+    const given = (['s3', 'fsxLustre', 'efs'] as const).filter((key) => channel[key] !== undefined);
+    return when(given.length !== 1, {
+      path: at,
+      must: 'must name exactly one of s3, fsxLustre or efs',
+      got: given.length === 0 ? 'none' : given,
+      fix: 'keep one',
+    });
+  });
+}
+
+function fastFile(channel: ChannelSpec, at: string): Finding[] {
+  const type = channel.s3DataType ?? 'S3Prefix';
+  return when(channel.inputMode === 'FastFile' && type !== 'S3Prefix', {
+    path: `${at}.s3DataType`,
+    must: 'must be S3Prefix with inputMode FastFile',
+    got: type,
+    fix: type === 'ManifestFile' ? 'use inputMode File' : 'use inputMode Pipe',
+  });
+}
+
+function augmented(channel: ChannelSpec, at: string): Finding[] {
+  if (channel.s3DataType !== 'AugmentedManifestFile') {
+    return when(channel.attributeNames !== undefined, {
+      path: `${at}.attributeNames`,
+      must: 'must go with s3DataType AugmentedManifestFile',
+      got: channel.attributeNames,
+      fix: 'remove it',
+    });
+  }
+  return [
+    ...when(!channel.attributeNames?.length, {
+      path: `${at}.attributeNames`,
+      must: 'must be given with AugmentedManifestFile',
+      fix: 'name the attributes to pass, for example [text]',
+    }),
+    ...when((channel.inputMode ?? 'File') === 'File', {
+      path: `${at}.inputMode`,
+      level: 'warning',
+      must: 'must be Pipe with AugmentedManifestFile',
+      got: channel.inputMode ?? 'File (default)',
+      fix: 'use Pipe',
+    }),
+  ];
+}
+
+/** What only an S3DataSource takes. */
+const S3_OPTIONS = [
+  'inputMode',
+  's3DataType',
+  's3DataDistribution',
+  'attributeNames',
+  'instanceGroups',
+  'shuffleSeed',
+] as const;
+
+function fileSystems(channel: ChannelSpec, at: string): Finding[] {
+  const fs = fileSystem(channel);
+  if (!fs) return [];
+  const key = fileSystemKey(channel);
+  const s3Only = S3_OPTIONS.filter(
+    (option) => channel[option] !== undefined && !(option === 'inputMode' && channel.inputMode === 'File'),
+  );
+  return [
+    ...when(!fs.directoryPath.startsWith('/'), {
+      path: `${at}.${key}.directoryPath`,
+      must: 'must begin with /',
+      got: fs.directoryPath,
+      fix: `use /${fs.directoryPath}`,
+    }),
+    ...s3Only.map((option) => ({
+      path: `${at}.${option}`,
+      must: 'must go with s3, not with a file system',
+      got: channel[option],
+      fix: 'remove it',
+    })),
+  ];
+}
+
+function needsVpc(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  if (!descriptor || descriptor.subnetIds.length > 0) return [];
+  return eachChannel(run, (channel, at) =>
+    when(fileSystem(channel) !== undefined, {
+      path: `${at}.${fileSystemKey(channel)}`,
+      must: 'must be in an environment with a VPC: FSx and EFS are reached through subnets',
+      got: `environment ${descriptor.name} without subnets`,
+      fix: 'use an environment with network.mode vpc-locked, or S3',
+    }),
+  );
+}
+
+function channelGroups(run: RunSpec): Finding[] {
+  const known = run.compute.instanceGroups.map((g) => g.name);
+  const isNaming = run.data.some((c) => c.instanceGroups);
+  return eachChannel(run, (channel, at) => [
+    // A file system reaches every host: the API has no groups for it.
+    ...when(isNaming && !channel.instanceGroups && channel.s3 !== undefined, {
+      path: `${at}.instanceGroups`,
+      must: 'must be given on every channel or on none',
+      fix: `add instanceGroups: [${known[0] ?? 'gpu'}]`,
+    }),
+    ...(channel.instanceGroups ?? []).flatMap((name, j) =>
+      when(!known.includes(name), {
+        path: `${at}.instanceGroups[${j}]`,
+        must:
+          known.length > 0
+            ? `must be a group of compute.instanceGroups (${orList(known)})`
+            : 'must go with compute.instanceGroups',
+        got: name,
+        fix: known.length > 0 ? 'use one of them' : 'remove it',
+      }),
+    ),
+  ]);
+}
+
+export const DATA_RULES: readonly Rule[] = [
+  {
+    id: 'data/channels',
+    level: 'error',
+    what: "Channel names are unique, not the launcher's own, and at most 20 in all.",
+    why: 'A channel is mounted at /opt/ml/input/data/<name>.',
+    source: api('Channel'),
+    check: names,
+  },
+  {
+    id: 'data/source',
+    level: 'error',
+    isLocal: true,
+    what: 'A channel has one source.',
+    why: 'The API takes one of S3 and a file system.',
+    source: api('DataSource'),
+    check: oneSource,
+  },
+  {
+    id: 'data/fastfile',
+    level: 'error',
+    isLocal: true,
+    what: 'FastFile reads S3 prefixes only.',
+    why: 'Manifests are not supported by the mount.',
+    source: guide('model-access-training-data'),
+    check: (run) => eachChannel(run, fastFile),
+  },
+  {
+    id: 'data/augmented-manifest',
+    level: 'error',
+    what: 'Augmented manifests are read through Pipe and name their attributes.',
+    why: 'The service refuses or ignores the others.',
+    source: guide('augmented-manifest'),
+    check: (run) => eachChannel(run, augmented),
+  },
+  {
+    id: 'data/shuffle',
+    level: 'warning',
+    what: 'shuffleSeed acts in Pipe mode, and with manifests.',
+    why: 'Shuffling belongs to Pipe; File and FastFile leave the order to the script.',
+    source: api('ShuffleConfig'),
+    check: (run) =>
+      eachChannel(run, (c, at) =>
+        when(c.shuffleSeed !== undefined && c.s3 !== undefined && (c.inputMode ?? 'File') === 'FastFile', {
+          path: `${at}.shuffleSeed`,
+          must: 'must go with inputMode Pipe',
+          got: c.shuffleSeed,
+          fix: 'shuffle in the data loader, or use Pipe',
+        }),
+      ),
+  },
+  {
+    id: 'data/file-system',
+    level: 'error',
+    isLocal: true,
+    what: 'A file system channel has an absolute directory and no S3 options.',
+    why: 'The API refuses the others.',
+    source: api('FileSystemDataSource'),
+    check: (run) => eachChannel(run, fileSystems),
+  },
+  {
+    id: 'data/file-system-vpc',
+    level: 'error',
+    what: 'FSx for Lustre and EFS need a VPC.',
+    why: 'The instances mount them through the subnets.',
+    source: guide('model-access-training-data'),
+    check: needsVpc,
+  },
+  {
+    id: 'data/instance-groups',
+    level: 'error',
+    what: 'Groups are named on every channel or on none.',
+    why: 'The service refuses a mixture.',
+    source: guide('train-heterogeneous-cluster'),
+    check: channelGroups,
+  },
+  ...DATA_PLACE_RULES,
+  {
+    id: 'data/fastfile-prefix',
+    level: 'warning',
+    what: 'A FastFile prefix ends in /.',
+    why: 'FastFile needs whole folders.',
+    source: guide('model-access-training-data'),
+    check: (run) =>
+      eachChannel(run, (c, at) =>
+        when(c.inputMode === 'FastFile' && c.s3 !== undefined && !c.s3.endsWith('/'), {
+          path: `${at}.s3`,
+          must: 'is a whole folder when it ends in /',
+          got: c.s3,
+          fix: 'add a trailing /',
+        }),
+      ),
+  },
+];

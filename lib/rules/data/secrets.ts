@@ -1,0 +1,103 @@
+import type { RunSpec } from '../../spec/run-spec';
+import { secretPrefix, secretReference } from '../../spec/secret-reference';
+import { type Finding, type Rule, type RuleContext, when } from '../rule';
+
+/** Variables that the container's own programs live on: a secret in their place would break the job, or leak. */
+const OWN = /^(AWS_|SLIPWAY_|SM_|SAGEMAKER_|PATH$|HOME$|LD_|PYTHON)/;
+
+function names({ secrets = {}, environmentVariables }: RunSpec): Finding[] {
+  return Object.keys(secrets).flatMap((name) => [
+    ...when(name in environmentVariables, {
+      path: `secrets.${name}`,
+      must: 'must not stand in environmentVariables too',
+      got: name,
+      fix: 'keep one of them; the value of a secret belongs into none of the two',
+    }),
+    ...when(OWN.test(name), {
+      path: `secrets.${name}`,
+      must: 'must not be a variable that the container needs for itself',
+      got: name,
+      fix: 'use a name of your own such as HF_TOKEN',
+    }),
+  ]);
+}
+
+function readable({ secrets, distribution, network }: RunSpec): Finding[] {
+  if (!secrets) return [];
+  return [
+    ...when(distribution.contract === 'toolkit', {
+      path: 'secrets',
+      must: 'must go with contract entrypoint: the toolkit reads no secrets',
+      got: 'contract toolkit',
+      fix: 'set distribution.contract: entrypoint, or read the secret in the script',
+    }),
+    ...when(network.isolation, {
+      path: 'secrets',
+      must: 'must go without network.isolation: an isolated container reaches no service',
+      got: 'isolation true',
+      fix: 'remove one of them',
+    }),
+  ];
+}
+
+function allowed({ secrets = {} }: RunSpec, { descriptor }: RuleContext): Finding[] {
+  if (!descriptor) return [];
+  const { secretsPrefix, name: environment, region, account } = descriptor;
+  return Object.entries(secrets).flatMap(([variable, text]) => {
+    const path = `secrets.${variable}`;
+    const reference = secretReference(text);
+    if (secretsPrefix === undefined)
+      return [
+        {
+          path,
+          must: `must be allowed in environment ${environment}, which allows no secrets`,
+          got: text,
+          fix: 'have the platform team set secrets.allowedPrefix in the environment file',
+        },
+      ];
+    const prefix = secretPrefix(secretsPrefix);
+    return [
+      ...when(!reference.name.startsWith(prefix), {
+        path,
+        must: `must have a name that begins with ${prefix} in environment ${environment}`,
+        got: text,
+        fix: `store the value under ${prefix}<name>, or ask the platform team`,
+      }),
+      ...when((reference.region ?? region) !== region || (reference.account ?? account) !== account, {
+        path,
+        must: `must lie in account ${account} and ${region}, as the job does`,
+        got: text,
+        fix: 'name the copy that lies there, best by its name alone',
+      }),
+    ];
+  });
+}
+
+const GUIDE = 'docs/secrets.md';
+
+export const SECRET_RULES: readonly Rule[] = [
+  {
+    id: 'secrets/names',
+    level: 'error',
+    what: 'A secret has a variable of its own.',
+    why: 'A value in two places would win in one of them, and programs of the container read variables such as AWS_REGION.',
+    source: GUIDE,
+    check: names,
+  },
+  {
+    id: 'secrets/readable',
+    level: 'error',
+    what: 'Secrets go to containers that our driver starts, and that reach the network.',
+    why: 'The driver reads them with the role of the job; without it the script would find no variable.',
+    source: GUIDE,
+    check: readable,
+  },
+  {
+    id: 'secrets/allowed',
+    level: 'error',
+    what: "Secrets begin with the environment's prefix and lie in the account and region of the job.",
+    why: 'The role of the job may read no other ones: the job would start its instances and end at once.',
+    source: GUIDE,
+    check: allowed,
+  },
+];

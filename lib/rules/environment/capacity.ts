@@ -1,0 +1,131 @@
+import { findInstanceType, INSTANCE_TYPES, nearestInstanceTypes } from '../../catalog/instances';
+import { instanceQuota } from '../../catalog/quotas';
+import type { EnvironmentSpec } from '../../spec/environment-file';
+import { orList } from '../../spec/issue';
+import { when } from '../../spec/rule';
+import { matchesPattern } from '../guardrails';
+import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
+
+const IMAGE_KINDS = ['environment', 'dlc', 'smp', 'huggingface', 'uri'];
+const SOURCE = 'docs/reference/environment-file.md';
+
+const isAllowed = (allowed: readonly string[] | undefined, type: string): boolean =>
+  !allowed || allowed.some((pattern) => matchesPattern(pattern, type));
+
+const instanceType: EnvironmentRule = {
+  id: 'environment/instance-type',
+  level: 'error',
+  what: 'Instance types of quotas.require and prices exist.',
+  why: 'A quota of that name does not exist, and a price of that name would never be used.',
+  source: 'lib/catalog/instances.ts',
+  reads: ['quotas', 'prices'],
+  check: ({ quotas, prices }) =>
+    [
+      ...quotas.require.map((row, i) => ({ path: `quotas.require[${i}].instanceType`, type: row.instanceType })),
+      ...Object.keys(prices).map((type) => ({ path: `prices[${JSON.stringify(type)}]`, type })),
+    ].flatMap(({ path, type }) =>
+      when(!findInstanceType(type), {
+        path,
+        must: 'must be a SageMaker training instance type',
+        got: type,
+        fix: `use for example ${orList(nearestInstanceTypes(type))}`,
+      }),
+    ),
+};
+
+const quotaCode: EnvironmentRule = {
+  id: 'environment/quota-code',
+  level: 'warning',
+  what: 'The code of a required quota is known.',
+  why: 'Without one the deploy looks the quota up by its name.',
+  source: 'lib/catalog/quota-codes.ts',
+  reads: ['quotas'],
+  check: ({ quotas }) =>
+    quotas.require.flatMap(({ instanceType: type, usage }, i) => {
+      const quota = instanceQuota(type, usage);
+      return when(findInstanceType(type) !== undefined && !quota.code, {
+        path: `quotas.require[${i}].instanceType`,
+        must: `must have a known quota code; "${quota.name}" is looked up by its name at deploy`,
+        got: type,
+        fix: 'nothing, unless the deploy says that the region has no such quota',
+      });
+    }),
+};
+
+const guardrails: EnvironmentRule = {
+  id: 'environment/guardrails',
+  level: 'error',
+  what: 'Guardrails name kinds of images and instance types that exist, and leave something allowed.',
+  why: 'What is misspelled allows nothing: every launch would be refused.',
+  source: SOURCE,
+  reads: ['guardrails'],
+  check: ({ guardrails: { allowedImages = [], allowedInstanceTypes: patterns = [] } }) => {
+    const unmatched = patterns.filter((pattern) => !INSTANCE_TYPES.some(({ name }) => matchesPattern(pattern, name)));
+    return [
+      ...allowedImages.flatMap((name, i) =>
+        when(!IMAGE_KINDS.includes(name) && !/^[a-z0-9][\w./:@-]*\.[\w./:@-]*$/.test(name), {
+          path: `guardrails.allowedImages[${i}]`,
+          must: `must be ${orList(IMAGE_KINDS)} or the beginning of an image URI`,
+          got: name,
+          fix: 'use one of them',
+        }),
+      ),
+      ...unmatched.map((pattern) => ({
+        path: `guardrails.allowedInstanceTypes[${patterns.indexOf(pattern)}]`,
+        // A pattern for types that are still to come does no harm beside others.
+        level: unmatched.length === patterns.length ? ('error' as const) : ('warning' as const),
+        must: 'must match an instance type; * and ? are the only wildcards',
+        got: pattern,
+        fix: `write for example ${orList(nearestInstanceTypes(pattern))}`,
+      })),
+    ];
+  },
+};
+
+/** Allowed by the schema one by one, and at odds with each other. */
+const contradiction: EnvironmentRule = {
+  id: 'environment/guardrail-limits',
+  level: 'warning',
+  what: 'Limits can be reached, and required quotas can be used, within the other guardrails.',
+  why: 'The smaller limit holds for every run; a quota beyond the guardrails is asked for and never used.',
+  source: SOURCE,
+  reads: ['guardrails', 'quotas'],
+  check: (spec) => [...unreachableLimit(spec), ...unusableQuotas(spec)],
+};
+
+function unreachableLimit({
+  guardrails: { maxInstancesPerRun, maxConcurrentInstances },
+}: EnvironmentSpec): EnvironmentFinding[] {
+  const [perRun, together] = [maxInstancesPerRun ?? 0, maxConcurrentInstances ?? Number.POSITIVE_INFINITY];
+  return when(perRun > together, {
+    path: 'guardrails.maxInstancesPerRun',
+    must: `must be at most guardrails.maxConcurrentInstances ${together}`,
+    got: perRun,
+    fix: 'lower it, or raise the other',
+  });
+}
+
+function unusableQuotas({ quotas, guardrails: rails }: EnvironmentSpec): EnvironmentFinding[] {
+  const most = rails.maxConcurrentInstances ?? Number.POSITIVE_INFINITY;
+  return quotas.require.flatMap(({ instanceType: type, count }, i) => [
+    ...when(count > most, {
+      path: `quotas.require[${i}].count`,
+      must: `must be at most guardrails.maxConcurrentInstances ${most}`,
+      got: count,
+      fix: 'lower it, or raise the guardrail',
+    }),
+    ...when(findInstanceType(type) !== undefined && !isAllowed(rails.allowedInstanceTypes, type), {
+      path: `quotas.require[${i}].instanceType`,
+      must: `must be allowed by guardrails.allowedInstanceTypes (${orList(rails.allowedInstanceTypes ?? [])})`,
+      got: type,
+      fix: 'remove it, or allow the type',
+    }),
+  ]);
+}
+
+export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
+  instanceType,
+  quotaCode,
+  guardrails,
+  contradiction,
+];

@@ -1,0 +1,117 @@
+import { REGIONS } from '../../catalog/regions';
+import type { EnvironmentSpec } from '../../spec/environment-file';
+import { when } from '../../spec/rule';
+import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
+
+/** 50 tags a resource, of which ours, those of a run and those that CloudFormation adds need some. */
+const MOST_TAGS = 35;
+
+const roles: EnvironmentRule = {
+  id: 'environment/roles',
+  level: 'error',
+  what: "Boundary and OIDC provider belong to the environment's account and partition, and tokens are accepted from named subjects only.",
+  why: 'IAM refuses a boundary of another account in the middle of a deploy; without subjects, every repository of a CI system could assume the role.',
+  source: 'https://docs.aws.amazon.com/IAM/latest/UserGuide/access_policies_boundaries.html',
+  reads: ['iam'],
+  check: (spec) => [...foreignArns(spec), ...oidc(spec)],
+};
+
+function foreignArns({ iam, account, region }: EnvironmentSpec): EnvironmentFinding[] {
+  const partition = REGIONS[region]?.partition;
+  const arns = { permissionsBoundary: iam.permissionsBoundary, oidcProvider: iam.oidcProvider };
+  return Object.entries(arns).flatMap(([option, arn]) => {
+    if (!arn?.startsWith('arn:')) return [];
+    const [, ownPartition, , , owner] = arn.split(':');
+    return [
+      ...when(partition !== undefined && ownPartition !== partition, {
+        path: `iam.${option}`,
+        must: `must be of partition ${partition}, as ${region} is`,
+        got: arn,
+        fix: `write arn:${partition}:iam::...`,
+      }),
+      ...when(account !== undefined && owner !== account && owner !== 'aws', {
+        path: `iam.${option}`,
+        must: `must be of account ${account}`,
+        got: arn,
+        fix:
+          option === 'permissionsBoundary' ? 'write the name of the policy alone' : 'name the provider of that account',
+      }),
+    ];
+  });
+}
+
+function oidc({ iam: { oidcProvider, oidcSubjects } }: EnvironmentSpec): EnvironmentFinding[] {
+  return [
+    ...when(oidcProvider !== undefined && oidcSubjects === undefined, {
+      path: 'iam.oidcSubjects',
+      must: 'must be given with oidcProvider',
+      fix: 'write oidcSubjects: ["repo:<owner>/<repository>:ref:refs/heads/main"]',
+    }),
+    ...when(oidcProvider === undefined && oidcSubjects !== undefined, {
+      path: 'iam.oidcSubjects',
+      must: 'must go with oidcProvider',
+      got: oidcSubjects,
+      fix: 'add oidcProvider, or remove it',
+      inVain: true,
+    }),
+  ];
+}
+
+const tags: EnvironmentRule = {
+  id: 'environment/tags',
+  level: 'error',
+  what: `Tags are at most ${MOST_TAGS}, their keys are not reserved and differ in more than case.`,
+  why: 'A resource takes 50 tags, keys that begin with aws: are refused, and IAM takes Team and team as one key: the deploy would fail half way.',
+  source: 'https://docs.aws.amazon.com/IAM/latest/UserGuide/id_tags.html',
+  reads: ['tags'],
+  check: ({ tags: given }) => {
+    const keys = Object.keys(given);
+    const lower = keys.map((key) => key.toLowerCase());
+    return [
+      ...when(keys.length > MOST_TAGS, {
+        path: 'tags',
+        must: `must be at most ${MOST_TAGS}`,
+        got: keys.length,
+        fix: 'remove some: a resource takes 50, and runs bring their own',
+      }),
+      ...keys.flatMap((key, i) => [
+        ...when(/^(aws|slipway):/i.test(key), {
+          path: `tags.${key}`,
+          must: 'must not begin with aws: or slipway:',
+          got: key,
+          fix: 'rename it',
+        }),
+        ...when(lower.indexOf(key.toLowerCase()) !== i, {
+          path: `tags.${key}`,
+          must: `must differ from ${keys[lower.indexOf(key.toLowerCase())]} in more than case`,
+          got: key,
+          fix: 'keep one of them',
+        }),
+      ]),
+    ];
+  },
+};
+
+const secretEndpoints: EnvironmentRule = {
+  id: 'environment/secrets',
+  level: 'error',
+  what: 'Jobs in a locked network reach the service that holds their secrets.',
+  why: 'There is no way to it but an interface endpoint: a job would start its instances, wait, and end without its secret.',
+  source: 'docs/secrets.md',
+  reads: ['secrets', 'network'],
+  check: ({ secrets: { allowedPrefix }, network: { mode, endpoints = [] } }) =>
+    when(
+      allowedPrefix !== undefined &&
+        mode === 'vpc-locked' &&
+        !endpoints.includes('secretsmanager') &&
+        !endpoints.includes('ssm'),
+      {
+        path: 'network.endpoints',
+        must: 'must name secretsmanager or ssm, with secrets.allowedPrefix and mode vpc-locked',
+        got: endpoints,
+        fix: 'write endpoints: [secretsmanager], or [ssm] for parameters; each costs about 7 USD a month and zone',
+      },
+    ),
+};
+
+export const COMPANY_RULES: readonly EnvironmentRule[] = [roles, tags, secretEndpoints];

@@ -1,0 +1,142 @@
+import { MOST_PLANNED_ZONES, zonePosition } from '../../catalog/subnet-plan';
+import { zoneIdPrefix } from '../../catalog/zones';
+import { when } from '../../spec/rule';
+import type { EnvironmentRule } from './environment-rule';
+
+const SOURCE = 'docs/reference/environment-file.md';
+
+const given: EnvironmentRule = {
+  id: 'environment/network',
+  level: 'error',
+  what: 'What the network mode and the package source need is given.',
+  why: 'The deploy would make an environment whose jobs reach no network or no packages.',
+  source: SOURCE,
+  reads: ['network'],
+  check: ({ network: { mode, existing, packages, wheels, codeArtifact } }) => [
+    ...when(mode === 'existing' && !existing, {
+      path: 'network.existing',
+      must: 'must be given with mode existing',
+      fix: 'add vpcId, subnetIds and securityGroupIds',
+    }),
+    ...when(packages === 'wheels' && !wheels, {
+      path: 'network.wheels',
+      must: 'must be given with packages wheels',
+      fix: 'add wheels: s3://bucket/prefix/',
+    }),
+    ...when(packages === 'codeartifact' && !codeArtifact, {
+      path: 'network.codeArtifact',
+      must: 'must be given with packages codeartifact',
+      fix: 'add codeArtifact: { domain, repository }',
+    }),
+  ],
+};
+
+const used: EnvironmentRule = {
+  id: 'environment/network-unused',
+  level: 'error',
+  what: 'Every option of the network is one that its mode and its package source use.',
+  why: 'It would have no effect, although its author expects one.',
+  source: SOURCE,
+  reads: ['network'],
+  check: ({
+    network: { mode, existing, packages, wheels, codeArtifact, availabilityZoneIds: zones, subnetOrder, endpoints },
+  }) => [
+    ...when(mode !== 'existing' && existing !== undefined, {
+      path: 'network.existing',
+      must: `must go with mode existing, not ${mode}`,
+      got: existing?.vpcId,
+      fix: 'set mode: existing, or remove it',
+      inVain: true,
+    }),
+    ...when(!mode.startsWith('vpc-') && zones !== 'all', {
+      path: 'network.availabilityZoneIds',
+      must: `must go with a network that the stack makes, which mode ${mode} does not`,
+      got: zones,
+      fix: 'use mode: vpc-locked or vpc-nat, or remove it',
+      inVain: true,
+    }),
+    ...when(!mode.startsWith('vpc-') && subnetOrder !== undefined, {
+      path: 'network.subnetOrder',
+      must: `must go with a network that the stack makes, which mode ${mode} does not`,
+      got: subnetOrder,
+      fix: 'use mode: vpc-locked or vpc-nat, or remove it',
+      inVain: true,
+    }),
+    ...when(mode !== 'vpc-locked' && endpoints !== undefined, {
+      path: 'network.endpoints',
+      must: `must go with mode vpc-locked, not ${mode}`,
+      got: endpoints,
+      fix: 'set mode: vpc-locked, or remove it',
+      inVain: true,
+    }),
+    ...when(packages !== 'wheels' && wheels !== undefined, {
+      path: 'network.wheels',
+      must: `must go with packages wheels, not ${packages}`,
+      got: wheels,
+      fix: 'set packages: wheels, or remove it',
+      inVain: true,
+    }),
+    ...when(packages !== 'codeartifact' && codeArtifact !== undefined, {
+      path: 'network.codeArtifact',
+      must: `must go with packages codeartifact, not ${packages}`,
+      got: codeArtifact,
+      fix: 'set packages: codeartifact, or remove it',
+      inVain: true,
+    }),
+  ],
+};
+
+const zones: EnvironmentRule = {
+  id: 'environment/zones',
+  level: 'error',
+  what: 'Zones are zones of their region.',
+  why: 'A subnet in a zone of another region fails in the middle of a deploy.',
+  source: 'https://docs.aws.amazon.com/global-infrastructure/latest/regions/aws-availability-zones.html',
+  reads: ['network'],
+  check: ({ region, network: { mode, availabilityZoneIds } }) => {
+    const prefix = zoneIdPrefix(region);
+    if (availabilityZoneIds === 'all' || !prefix || !mode.startsWith('vpc-')) return [];
+    return availabilityZoneIds.flatMap((zone, i) =>
+      when(!zone.startsWith(`${prefix}-`), {
+        path: `network.availabilityZoneIds[${i}]`,
+        must: `must be a zone of ${region}, such as ${prefix}-az1`,
+        got: zone,
+        fix: `name zones of ${region}, where it has others than the rest below regions.${region}.network`,
+      }),
+    );
+  },
+};
+
+const addresses: EnvironmentRule = {
+  id: 'environment/subnet-addresses',
+  level: 'error',
+  what: 'Zones are among the first seven of their region, and subnetOrder names them as the network does: all by id, or all by name.',
+  why: 'Each zone has a block of addresses of its own, by its number; an order in other terms would keep no subnet.',
+  source: 'lib/catalog/subnet-plan.ts',
+  reads: ['network'],
+  check: ({ network: { availabilityZoneIds: zones, subnetOrder: order = [] } }) => {
+    const isById = zones !== 'all';
+    return [
+      ...(isById ? zones : []).flatMap((zone, i) =>
+        when((zonePosition(zone) ?? 0) >= MOST_PLANNED_ZONES, {
+          path: `network.availabilityZoneIds[${i}]`,
+          must: `must be one of the first ${MOST_PLANNED_ZONES} zones of the region`,
+          got: zone,
+          fix: 'leave it out, or use mode: existing with a network of your own',
+        }),
+      ),
+      ...order.flatMap((zone, i) =>
+        when(/-az\d+$/.test(zone) !== isById, {
+          path: `network.subnetOrder[${i}]`,
+          must: isById
+            ? 'must be a zone id, as availabilityZoneIds are'
+            : 'must be a zone name, as availabilityZoneIds is all',
+          got: zone,
+          fix: isById ? 'write the id' : 'write the name, such as us-west-2a',
+        }),
+      ),
+    ];
+  },
+};
+
+export const ENVIRONMENT_NETWORK_RULES: readonly EnvironmentRule[] = [given, used, zones, addresses];

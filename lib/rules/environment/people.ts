@@ -1,0 +1,52 @@
+import { REGIONS } from '../../catalog/regions';
+import { when } from '../../spec/rule';
+import type { EnvironmentRule } from './environment-rule';
+
+/** A team has about eight resources beside some 200 of the environment, and a stack takes 500. */
+const MOST_TEAMS = 30;
+
+const principals: EnvironmentRule = {
+  id: 'environment/principals',
+  level: 'error',
+  what: 'Principals belong to the partition of their region.',
+  why: 'IAM refuses the trust policy in the middle of a deploy.',
+  source: 'https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_principal.html',
+  reads: ['teams', 'access'],
+  check: ({ region, teams, access }) => {
+    const own = REGIONS[region]?.partition;
+    const named = [
+      ...Object.entries(teams).map(([team, { principals: arns }]) => ({ at: `teams.${team}.principals`, arns })),
+      ...Object.entries(access).map(([persona, arns]) => ({ at: `access.${persona}`, arns })),
+    ];
+    return named.flatMap(({ at, arns }) =>
+      arns.flatMap((arn, i) =>
+        when(own !== undefined && arn.split(':')[1] !== own, {
+          path: `${at}[${i}]`,
+          must: `must be a principal of partition ${own}, as ${region} is`,
+          got: arn,
+          fix: `write arn:${own}:iam::...`,
+        }),
+      ),
+    );
+  },
+};
+
+const teamCount: EnvironmentRule = {
+  id: 'environment/teams',
+  level: 'error',
+  what: `An environment has at most ${MOST_TEAMS} teams.`,
+  why: 'CloudFormation takes 500 resources in a stack, and each team brings roles, policies, an alias and a descriptor.',
+  source: 'https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html',
+  reads: ['teams'],
+  check: ({ teams }) => {
+    const count = Object.keys(teams).length;
+    return when(count > MOST_TEAMS, {
+      path: 'teams',
+      must: `must be at most ${MOST_TEAMS}`,
+      got: count,
+      fix: 'write a second environment for the others',
+    });
+  },
+};
+
+export const PEOPLE_RULES: readonly EnvironmentRule[] = [principals, teamCount];

@@ -1,0 +1,20 @@
+import { when } from '../rule';
+import type { EnvironmentRule } from './environment-rule';
+
+const backend: EnvironmentRule = {
+  id: 'environment/queue-backend',
+  level: 'error',
+  what: "The queue is Slipway's own.",
+  why: 'AWS Batch creates training jobs with a service-linked role of its own, to which no guardrail applies.',
+  source: 'docs/decisions/0008-aws-batch.md',
+  reads: ['queue'],
+  check: ({ queue }) =>
+    when(queue.backend === 'batch', {
+      path: 'queue.backend',
+      must: 'must be slipway: AWS Batch would create jobs with a role to which no guardrail applies',
+      got: queue.backend,
+      fix: 'remove it; docs/decisions/0008-aws-batch.md says why, and what it would take',
+    }),
+};
+
+export const QUEUE_RULES: readonly EnvironmentRule[] = [backend];

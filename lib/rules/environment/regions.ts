@@ -1,0 +1,93 @@
+import { nearest } from '../../catalog/nearest';
+import { REGIONS } from '../../catalog/regions';
+import { type EnvironmentSpec, resolveEnvironments } from '../../spec/environment-file';
+import { orList } from '../../spec/issue';
+import { when } from '../../spec/rule';
+import type { EnvironmentRule } from './environment-rule';
+
+const known: EnvironmentRule = {
+  id: 'environment/region',
+  level: 'error',
+  what: 'Each region has images for SageMaker training.',
+  why: 'There would be no image to run, and a misspelled region fails in the middle of a deploy.',
+  source: 'lib/catalog/regions.ts',
+  reads: [],
+  check: ({ region }) =>
+    when(!Object.hasOwn(REGIONS, region), {
+      path: `regions.${region}`,
+      must: 'must be a region with SageMaker images',
+      got: region,
+      fix: `use ${orList(nearest(region, Object.keys(REGIONS)))}`,
+    }),
+};
+
+const partition: EnvironmentRule = {
+  id: 'environment/partition',
+  level: 'error',
+  what: 'All regions of an environment lie in one partition.',
+  why: 'An account belongs to one partition, and an environment has one account.',
+  source: 'https://docs.aws.amazon.com/whitepapers/latest/aws-fault-isolation-boundaries/partitions.html',
+  reads: ['regions'],
+  check: (_, { regions }) => {
+    const partitions = new Set(Object.keys(regions).flatMap((region) => REGIONS[region]?.partition ?? []));
+    return when(partitions.size > 1, {
+      path: 'regions',
+      must: 'must lie in one partition',
+      got: [...partitions].join(', '),
+      fix: 'write an environment file for each of them',
+    });
+  },
+};
+
+const ids: EnvironmentRule = {
+  id: 'environment/region-ids',
+  level: 'error',
+  what: 'What exists in one region only (subnets, file systems) is named for that region only.',
+  why: 'The deploy or the first run in the other region fails with an id that is not found.',
+  source: 'https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resources.html',
+  reads: ['regions', 'network', 'storage'],
+  check: (spec, file) => {
+    const elsewhere = resolveEnvironments(file).filter(({ region }) => region !== spec.region);
+    const taken = new Set(elsewhere.flatMap(regionalIds).map(({ id }) => id));
+    return regionalIds(spec)
+      .filter(({ id }) => taken.has(id))
+      .map(({ path, id }) => ({
+        path,
+        must: 'must be named for one region only',
+        got: id,
+        fix: `write it below regions.<region>, for each of ${Object.keys(file.regions).join(', ')}`,
+      }));
+  },
+};
+
+function regionalIds({ network, storage }: EnvironmentSpec): { path: string; id: string }[] {
+  const vpcId = network.mode === 'existing' ? network.existing?.vpcId : undefined;
+  const systems = Object.entries(storage.fileSystems ?? {});
+  return [
+    ...(vpcId ? [{ path: 'network.existing.vpcId', id: vpcId }] : []),
+    ...systems.map(([name, { fsxLustre, efs }]) => ({
+      path: `storage.fileSystems.${name}`,
+      id: fsxLustre ?? efs ?? '',
+    })),
+  ];
+}
+
+const runs: EnvironmentRule = {
+  id: 'environment/runs',
+  level: 'error',
+  what: 'A registered run names a region of the environment.',
+  why: 'A run for another region would never be submitted, and nobody would be told.',
+  source: 'docs/reference/environment-file.md',
+  reads: ['regions', 'runs'],
+  check: (_, { regions, runs: named = [] }) =>
+    named.flatMap(({ region }, i) =>
+      when(region !== undefined && !Object.hasOwn(regions, region), {
+        path: `runs[${i}].region`,
+        must: "must be one of the environment's regions",
+        got: region,
+        fix: `write region: ${orList(Object.keys(regions))}`,
+      }),
+    ),
+};
+
+export const REGION_RULES: readonly EnvironmentRule[] = [known, partition, ids, runs];

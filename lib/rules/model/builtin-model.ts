@@ -1,0 +1,133 @@
+import type { ModelShape } from '../../catalog/model/shape';
+import { findStrategy } from '../../distribution';
+import type { RunSpec } from '../../spec/run-spec';
+import { type Finding, type Rule, trainingRule, when } from '../rule';
+
+/** Parts that are there and hold, by name. */
+const named = (parts: Record<string, boolean | undefined>): string[] =>
+  Object.keys(parts).filter((part) => parts[part]);
+
+const NORMS = ['rms', 'rms-offset'];
+const ACTIVATIONS = ['silu', 'gelu', 'gelu-tanh', 'clamped-swiglu'];
+
+/** Parts of a shape that the built-in trainer does not compute, in the words of the run file or of the config.json. */
+export function untrainedParts(m: ModelShape): string[] {
+  const { family } = m;
+  return [
+    ...named({
+      partialRotary: (m.partialRotary ?? 1) !== 1,
+      mtpLayers: (m.mtpLayers ?? 0) > 0,
+      unrotatedLayers: (m.unrotatedLayers?.length ?? 0) > 0,
+      [`norms ${family?.norm}`]: !NORMS.includes(family?.norm ?? 'rms'),
+      [`norms of queries and keys ${family?.qkNorm}`]: family?.qkNorm === 'weightless',
+      [`activation ${family?.activation}`]: !ACTIVATIONS.includes(family?.activation ?? 'silu'),
+      'biases of the feed-forward block': family?.mlpBias,
+      'a routing bias that is trained': family?.routingBiasIsParameter,
+      'a bias of the head': family?.headBias,
+      'factors of residuals or logits': (family?.residualScale ?? 1) !== 1 || (family?.logitScale ?? 1) !== 1,
+    }),
+    ...(family?.untrained ?? []),
+  ];
+}
+
+/**
+ * What a shape has beyond Llama's and Mixtral's: the built-in trainer computes it, but neither splits it over tensor or context ranks nor
+ * hands it to SMP. containers/trainer/slipway_trainer/architecture.py has the same list.
+ */
+export function partsBeyondLlama(m: ModelShape): string[] {
+  const { family } = m;
+  return named({
+    ...routingParts(m),
+    attentionSinks: m.attentionSinks,
+    latentAttention: m.latentAttention !== undefined,
+    sharedExperts: (m.sharedExperts ?? 0) > 0,
+    sharedExpertGate: family?.sharedExpertGate,
+    interleavedRope: family?.interleavedRope,
+    expertBias: family?.expertBias,
+    routerBias: family?.routerBias,
+    qkNorm: m.qkNorm,
+    attentionBias: m.attentionBias || family?.outputBias,
+    slidingWindow: m.slidingWindow !== undefined,
+    logitSoftcap: m.logitSoftcap !== undefined,
+    [`normPlacement ${m.normPlacement}`]: (m.normPlacement ?? 'pre') !== 'pre',
+    embeddingScale: (m.embeddingScale ?? 1) !== 1,
+    expertFfnHiddenSize: (m.expertFfnHiddenSize ?? m.ffnHiddenSize) !== m.ffnHiddenSize,
+    denseLayers: typeof m.denseLayers === 'object' ? m.denseLayers.length > 0 : (m.denseLayers ?? 0) > 0,
+    [`norm ${family?.norm}`]: (family?.norm ?? 'rms') !== 'rms',
+    [`activation ${family?.activation}`]: family?.activation !== undefined,
+    attentionScale: family?.attentionScale !== undefined,
+  });
+}
+
+/** What Mixtral's routing does not have. */
+const routingParts = ({ experts, routing, family }: ModelShape): Record<string, boolean | undefined> =>
+  experts === undefined
+    ? {}
+    : {
+        [`routing.score ${routing?.score}`]: (routing?.score ?? 'softmax') !== 'softmax',
+        'routing.normalise false': routing?.normalise === false,
+        'routing.bias': routing?.bias,
+        'routing.groups': (routing?.groups ?? 1) > 1,
+        routedScaling: (family?.routedScaling ?? 1) !== 1,
+      };
+
+function unsplitParts(run: RunSpec, shape: ModelShape): Finding[] {
+  const { library } = run.distribution;
+  const layout = findStrategy(run)?.layout(run);
+  const parts = partsBeyondLlama(shape);
+  if (parts.length === 0) return [];
+  const degrees = (['tensor', 'context'] as const).filter(
+    (degree) => library === 'fsdp' && (layout?.[degree] ?? 1) > 1,
+  );
+  return [
+    ...degrees.map((degree) => ({
+      path: `distribution.parameters.${degree}_parallel_degree`,
+      must: `must be 1 for a model with ${parts.join(', ')} in the built-in trainer`,
+      got: layout?.[degree],
+      fix: 'remove it, and shard over more ranks',
+    })),
+    ...when(library === 'deepspeed' && shape.routing?.bias === true, {
+      path: 'distribution.library',
+      must: 'must be fsdp for a model with routing.bias in the built-in trainer',
+      got: library,
+      fix: 'use fsdp',
+    }),
+    ...when(library === 'smp-v2', {
+      path: 'distribution.library',
+      must: `must be fsdp or deepspeed for a model with ${parts.join(', ')} in the built-in trainer`,
+      got: library,
+      fix: 'use fsdp',
+    }),
+  ];
+}
+
+/** What the built-in trainer can compute of a model. */
+export const BUILTIN_MODEL_RULES: readonly Rule[] = [
+  {
+    id: 'model/builtin-parts',
+    level: 'error',
+    what: 'The built-in trainer computes every part of the model.',
+    why: 'It would train another model than the one that is named.',
+    source: 'containers/trainer',
+    check: (run: RunSpec) => {
+      const shape = run.model?.architecture;
+      if (run.code.builtin !== 'builtin' || !shape) return [];
+      const way = (['preset', 'config', 'architecture'] as const).find((one) => run.written.model?.[one] !== undefined);
+      return untrainedParts(shape).map((part) => ({
+        path: `model.${way}`,
+        must: 'must be a model whose parts the built-in trainer computes',
+        got: part,
+        fix: 'use another model, or own code',
+      }));
+    },
+  } satisfies Rule,
+  {
+    id: 'model/builtin-split',
+    level: 'error',
+    what: 'Tensor and context parallelism and SMP v2 in the built-in trainer go with models of the parts of Llama and Mixtral.',
+    why: 'Norms of heads, windows and biases are not split over ranks yet; every instance would start, and end with exit code 77.',
+    source: 'containers/trainer',
+    check: (run: RunSpec) =>
+      run.code.builtin === 'builtin' && run.model ? unsplitParts(run, run.model.architecture) : [],
+  } satisfies Rule,
+].map(trainingRule);

@@ -1,0 +1,123 @@
+import { nearest } from '../../catalog/nearest';
+import { orList } from '../../spec/issue';
+import type { RunSpec } from '../../spec/run-spec';
+import { type Rule, trainingRule, when } from '../rule';
+
+const RULES: readonly Rule[] = [
+  {
+    id: 'training/lora',
+    level: 'error',
+    what: 'training.lora is for the built-in trainer, with weights to start from.',
+    why: 'Own code would ignore it; adapters of random weights are of no use.',
+    source: 'docs/reference/run-file.md',
+    check: (run) => {
+      if (!run.training.lora) return [];
+      return [
+        ...when(run.code.builtin !== 'builtin', {
+          path: 'training.lora',
+          level: 'warning',
+          must: 'must go with the built-in trainer',
+          got: 'own code',
+          fix: 'remove it, or use source: builtin',
+        }),
+        ...when(run.code.builtin === 'builtin' && !run.model?.weights && !run.checkpoints.startFrom, {
+          path: 'training.lora',
+          must: 'must go with model.weights or checkpoints.startFrom',
+          fix: 'add model.weights',
+        }),
+      ];
+    },
+  },
+  {
+    id: 'training/builtin-library',
+    level: 'error',
+    what: 'The built-in trainer runs fsdp, smp-v2 or deepspeed.',
+    why: 'It has no other backend.',
+    source: 'containers/trainer',
+    check: (run) =>
+      when(run.code.builtin === 'builtin' && !['fsdp', 'smp-v2', 'deepspeed'].includes(run.distribution.library), {
+        path: 'distribution.library',
+        must: 'must be fsdp, smp-v2 or deepspeed for the built-in trainer',
+        got: run.distribution.library,
+        fix: 'use fsdp, or own code',
+      }),
+  },
+  {
+    id: 'training/builtin-data',
+    level: 'error',
+    what: 'The built-in trainer reads tokens from the channel train, or from the one that the argument data-channel names.',
+    why: 'It has nothing to train on otherwise.',
+    source: 'containers/README.md',
+    check: (run) => {
+      const channel = run.code.arguments['data-channel'] ?? 'train';
+      return when(run.code.builtin === 'builtin' && !run.data.some((c) => c.channel === channel), {
+        path: 'data',
+        must: `must have a channel ${channel} for the built-in trainer`,
+        got: run.data.map((c) => c.channel),
+        fix: `add - { channel: ${channel}, s3: "s3://{dataBucket}/tokens/" }`,
+      });
+    },
+  },
+];
+
+/** Arguments of the built-in code, without dashes: containers/trainer/slipway_trainer/arguments.py and tokenize/__main__.py. */
+export const BUILTIN_ARGUMENTS: Readonly<Record<NonNullable<RunSpec['code']['builtin']>, readonly string[]>> = {
+  builtin: [
+    'learning-rate',
+    'minimum-learning-rate-ratio',
+    'warmup-steps',
+    'schedule',
+    'decay-share',
+    'weight-decay',
+    'beta1',
+    'beta2',
+    'adam-epsilon',
+    'clip-norm',
+    'z-loss',
+    'data-channel',
+    'eval-channel',
+    'eval-every-steps',
+    'eval-batches',
+    'log-every-steps',
+    'save-every-steps',
+    'loss-spike-factor',
+    'loss-policy',
+    'loss-chunks',
+    'minimum-step-seconds',
+    'collective-timeout-seconds',
+    'steady-timeout-seconds',
+    'tensorboard',
+    'mlflow',
+    'profile',
+    'profile-after-steps',
+    'profile-steps',
+    'recompute-layers',
+    'backend',
+    'host-check-seconds',
+    'export-weights',
+  ],
+  'builtin-tokenize': ['tokenizer', 'end-of-text', 'shard-tokens', 'text-key', 'data-channel'],
+};
+
+/** The trainer refuses an unknown argument too, but only after its instances have started. */
+const BUILTIN_ARGUMENTS_RULE: Rule = {
+  id: 'code/builtin-arguments',
+  level: 'warning',
+  what: 'Built-in code is given arguments that it knows.',
+  why: 'It ends at its start otherwise, so that a spelling mistake is not lost.',
+  source: 'containers/README.md',
+  check: ({ code }) => {
+    const known = code.builtin ? BUILTIN_ARGUMENTS[code.builtin] : Object.keys(code.arguments);
+    return Object.keys(code.arguments)
+      .filter((key) => !known.includes(key))
+      .map((key) => ({
+        path: `code.arguments.${key}`,
+        must: `must be an argument of ${code.source}`,
+        got: key,
+        fix: `use ${orList(nearest(key, known))}, or remove it`,
+      }));
+  },
+};
+
+/** What the built-in trainer can do, and what goes with it alone. */
+export const BUILTIN_TRAINER_RULES: readonly Rule[] = [...RULES.map(trainingRule), BUILTIN_ARGUMENTS_RULE];

@@ -1,0 +1,75 @@
+import { findModel, MODEL_NAMES } from '../../catalog/models';
+import { nearest } from '../../catalog/nearest';
+import { orList } from '../../spec/issue';
+import { readModelConfig } from '../../spec/model-config';
+import type { RunSpec } from '../../spec/run-spec';
+import { type Finding, type Rule, trainingRule, when } from '../rule';
+import { shapeFindings } from './shape';
+
+function named(run: RunSpec): Finding[] {
+  const given = run.written.model;
+  if (!given)
+    return when(run.code.builtin === 'builtin', {
+      path: 'model',
+      must: 'must be given for the built-in trainer',
+      fix: 'add model: { preset: llama3-8b }',
+    });
+  const ways = (['preset', 'config', 'architecture'] as const).filter((way) => given[way] !== undefined);
+  return [
+    ...when(given.preset !== undefined && !findModel(given.preset), {
+      path: 'model.preset',
+      must: 'must be a preset of the catalog',
+      got: given.preset,
+      fix: `use ${orList(nearest(given.preset ?? '', MODEL_NAMES))}, or model.architecture`,
+    }),
+    ...when(ways.length > 1, {
+      path: `model.${ways[1]}`,
+      must: `must not be given together with model.${ways[0]}`,
+      got: 'both',
+      fix: 'keep one of the two',
+    }),
+    ...when(ways.length === 0, {
+      path: 'model',
+      must: 'must name a preset, a config or an architecture',
+      fix: 'add preset: llama3-8b',
+    }),
+  ];
+}
+
+const config = (run: RunSpec): Finding[] => {
+  const given = run.written.model?.config;
+  return given === undefined ? [] : readModelConfig(given).findings;
+};
+
+const RULES: readonly Rule[] = [
+  {
+    id: 'model/named',
+    level: 'error',
+    isLocal: true,
+    what: 'The model is a preset of the catalog, a config.json or an architecture.',
+    why: 'Trainer and planner need its shape.',
+    source: 'lib/catalog/models.ts',
+    check: named,
+  },
+  {
+    id: 'model/config',
+    level: 'error',
+    isLocal: true,
+    what: 'model.config is a config.json of a known family, without keys that are unknown or contradict each other.',
+    why: 'A key that Slipway does not know may change the size or the computation of the model.',
+    source: 'lib/catalog/model/families',
+    check: config,
+  },
+  {
+    id: 'model/shape',
+    level: 'error',
+    isLocal: true,
+    what: 'Heads divide the hidden size, key/value heads divide the heads, experts come with their number per token, lists of layers name layers.',
+    why: 'The tensors cannot be shaped otherwise.',
+    source: 'https://arxiv.org/abs/2305.13245',
+    check: shapeFindings,
+  },
+];
+
+/** What the planner and the trainer must know of the model. */
+export const MODEL_RULES: readonly Rule[] = RULES.map(trainingRule);

@@ -1,0 +1,80 @@
+import type { Issue } from '../../spec/issue';
+import type { RunSpec } from '../../spec/run-spec';
+import { type Finding, type Rule, trainingRule, when } from '../rule';
+
+/**
+ * What the contract knows and this version does not do yet. `validate` warns, so that a file can be checked before its feature is
+ * there; a launch refuses (`refuseUnsupported`), because the job would end itself with code 77 after its instances have started.
+ */
+const PREFIX = 'not-supported/';
+const WHY = 'The driver or the built-in trainer would refuse it after the instances have started.';
+const SOURCE = 'containers/README.md';
+
+const notYet = (path: string, what: string, got: unknown, fix: string): Finding => ({
+  path,
+  must: `${what} is not supported yet`,
+  got,
+  fix,
+});
+
+function trainer(run: RunSpec): Finding[] {
+  if (run.code.builtin !== 'builtin') return [];
+  const { library, collectives, parameters } = run.distribution;
+  const tensor = parameters.tensor_parallel_degree;
+  return [
+    ...when(
+      !['fsdp', 'ddp', 'smp-v2', 'deepspeed'].includes(library),
+      notYet(
+        'distribution.library',
+        `${library} in the built-in trainer`,
+        library,
+        'use fsdp, or own code (containers/examples)',
+      ),
+    ),
+    ...when(
+      collectives === 'smddp' && library === 'ddp',
+      notYet(
+        'distribution.collectives',
+        'smddp with ddp in the built-in trainer',
+        collectives,
+        'use fsdp, or own code (containers/examples)',
+      ),
+    ),
+    ...when(
+      run.training.precision === 'fp16' || (run.training.precision === 'fp8' && library !== 'fsdp'),
+      notYet(
+        'training.precision',
+        `${run.training.precision} in the built-in trainer`,
+        run.training.precision,
+        'use bf16',
+      ),
+    ),
+    ...when(
+      library === 'fsdp' && typeof tensor === 'number' && tensor > 1 && run.model?.architecture.experts !== undefined,
+      notYet(
+        'distribution.parameters.tensor_parallel_degree',
+        'tensor parallelism with experts in the built-in trainer',
+        tensor,
+        'use 1',
+      ),
+    ),
+  ];
+}
+
+const RULES: readonly Rule[] = [
+  {
+    id: `${PREFIX}trainer`,
+    level: 'warning',
+    what: 'Some settings are not supported yet by the built-in trainer.',
+    why: WHY,
+    source: SOURCE,
+    check: trainer,
+  },
+];
+
+export const SUPPORT_RULES: readonly Rule[] = RULES.map(trainingRule);
+
+/** The issues as a launch takes them: what is not supported yet stops it. */
+export function refuseUnsupported(issues: readonly Issue[]): Issue[] {
+  return issues.map((found) => (found.rule.startsWith(PREFIX) ? { ...found, level: 'error' } : found));
+}

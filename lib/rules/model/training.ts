@@ -1,0 +1,199 @@
+import { findInstanceType, lacksBf16 } from '../../catalog/instances';
+import { findStrategy } from '../../distribution';
+import { trainingInstanceTypes } from '../../distribution/strategy';
+import { orList } from '../../spec/issue';
+import type { RunSpec } from '../../spec/run-spec';
+import { type Finding, guide, type Rule, trainingRule, when } from '../rule';
+
+function duration(run: RunSpec): Finding[] {
+  const { steps, totalTokens } = run.training;
+  const isBuiltin = run.code.builtin === 'builtin';
+  return [
+    ...when(steps !== undefined && totalTokens !== undefined, {
+      path: 'training.steps',
+      must: 'must not be given together with training.totalTokens',
+      got: `steps ${steps} and totalTokens ${totalTokens}`,
+      fix: 'keep one of the two',
+    }),
+    ...when(isBuiltin && steps === undefined && totalTokens === undefined, {
+      path: 'training',
+      must: 'must say how long to train: totalTokens or steps',
+      fix: 'add totalTokens or steps',
+    }),
+    ...when(isBuiltin && run.training.sequenceLength === undefined, {
+      path: 'training.sequenceLength',
+      must: 'must be given for the built-in trainer',
+      fix: 'add sequenceLength',
+    }),
+    ...when(isBuiltin && run.training.globalBatchSize === undefined, {
+      path: 'training.globalBatchSize',
+      must: 'must be given for the built-in trainer',
+      fix: 'add globalBatchSize (sequences per step)',
+    }),
+  ];
+}
+
+function globalBatch(run: RunSpec): Finding[] {
+  const { globalBatchSize, microBatchSize } = run.training;
+  const layout = findStrategy(run)?.layout(run);
+  if (!globalBatchSize || !layout || layout.dataParallel <= 0) return [];
+  const unit = (microBatchSize ?? 1) * layout.dataParallel;
+  if (globalBatchSize % unit === 0) return [];
+  const below = Math.floor(globalBatchSize / unit) * unit;
+  const choices = [below, below + unit].filter((n) => n > 0);
+  return [
+    {
+      path: 'training.globalBatchSize',
+      must: `must be a multiple of microBatchSize ${microBatchSize ?? 1} x ${layout.dataParallel} data-parallel ranks = ${unit}`,
+      got: globalBatchSize,
+      fix: `use ${orList(choices)}`,
+    },
+  ];
+}
+
+function precision(run: RunSpec): Finding[] {
+  const given = run.written.training?.precision;
+  const types = trainingInstanceTypes(run).flatMap((type) => findInstanceType(type) ?? []);
+  return types.flatMap(({ name, accelerator }) => {
+    if (!accelerator)
+      return when(given === 'fp8' || given === 'fp16', {
+        path: 'training.precision',
+        must: `must be fp32 or bf16 on ${name}, which has no accelerator`,
+        got: given,
+        fix: 'use fp32',
+      });
+    const old = lacksBf16(accelerator);
+    const noFp8 =
+      old || accelerator.architecture === 'Ampere' || (accelerator.kind === 'neuron' && !accelerator.fp8DenseTflops);
+    return [
+      ...when(given === 'bf16' && old, {
+        path: 'training.precision',
+        must: `must be fp16 or fp32 on ${name} (${accelerator.model} has no bf16)`,
+        got: given,
+        fix: 'use fp16, or ml.g5, ml.p4d and newer',
+      }),
+      ...when(given === 'fp8' && noFp8, {
+        path: 'training.precision',
+        must: `must be bf16 on ${name} (${accelerator.model} has no fp8)`,
+        got: given,
+        fix: 'use bf16, or ml.p5 and newer',
+      }),
+    ];
+  });
+}
+
+function headDivisibility(run: RunSpec): Finding[] {
+  const layout = findStrategy(run)?.layout(run);
+  const a = run.model?.architecture;
+  if (!layout || !a) return [];
+  const level = run.code.builtin ? ('error' as const) : ('warning' as const);
+  const path = 'distribution.parameters';
+  const broken = (divisor: number, size: number | undefined) =>
+    divisor > 1 && size !== undefined && size % divisor !== 0;
+  return [
+    ...when(broken(layout.tensor, a.attentionHeads), {
+      path,
+      level,
+      must: `must have a tensor degree that divides the ${a.attentionHeads} attention heads`,
+      got: layout.tensor,
+      fix: 'use a divisor',
+    }),
+    ...when(broken(layout.tensor, a.kvHeads), {
+      path,
+      level,
+      must: `must have a tensor degree that divides the ${a.kvHeads} key/value heads`,
+      got: layout.tensor,
+      fix: 'use a divisor',
+    }),
+    ...when(broken(layout.expert, a.experts), {
+      path,
+      level,
+      must: `must have an expert degree that divides the ${a.experts} experts`,
+      got: layout.expert,
+      fix: 'use a divisor',
+    }),
+    ...when(layout.expert > 1 && a.experts === undefined, {
+      path,
+      level,
+      must: 'must have an expert degree of 1 for a model without experts',
+      got: layout.expert,
+      fix: 'remove it',
+    }),
+    ...when(broken(layout.pipeline, a.layers), {
+      path,
+      level,
+      must: `must have a pipeline degree that divides the ${a.layers} layers`,
+      got: layout.pipeline,
+      fix: 'use a divisor',
+    }),
+  ];
+}
+
+/** Tokens of one optimizer step above which loss per token suffers: AWS's best practices for SMP v2. */
+const LARGE_BATCH_TOKENS = 4e6;
+
+const RULES: readonly Rule[] = [
+  {
+    id: 'training/duration',
+    level: 'error',
+    what: 'The built-in trainer knows its sequence length, batch and either totalTokens or steps.',
+    why: 'It could not start or would not end.',
+    source: 'docs/reference/run-file.md',
+    check: duration,
+  },
+  {
+    id: 'training/global-batch',
+    level: 'error',
+    what: 'globalBatchSize = microBatchSize x data-parallel ranks x whole accumulation steps.',
+    why: 'A remainder would be dropped or change the batch.',
+    source: 'docs/reference/run-file.md',
+    check: globalBatch,
+  },
+  {
+    id: 'training/precision',
+    level: 'error',
+    what: 'The hardware has the precision.',
+    why: 'The kernels do not exist or are emulated.',
+    source: 'lib/catalog/accelerated-instances.ts',
+    check: precision,
+  },
+  {
+    id: 'training/divisibility',
+    level: 'warning',
+    what: 'Parallel degrees divide heads, key/value heads, experts and layers.',
+    why: 'TransformerEngine and Megatron assert it; own code may differ.',
+    source: 'NVIDIA TransformerEngine and Megatron-LM sources',
+    check: headDivisibility,
+  },
+  {
+    id: 'training/offload',
+    level: 'warning',
+    what: 'Activation offload goes with activation checkpointing.',
+    why: 'It offloads the inputs of checkpointed layers.',
+    source: guide('model-parallel-core-features-v2-pytorch-activation-offloading'),
+    check: ({ training }) =>
+      when(training.activationOffload && training.activationCheckpointing === 'none', {
+        path: 'training.activationOffload',
+        must: 'must go with activationCheckpointing selective or full',
+        got: true,
+        fix: 'use activationCheckpointing: full',
+      }),
+  },
+  {
+    id: 'training/large-batch',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'A step of more than about 4 million tokens converges more slowly per token.',
+    why: 'AWS advises to combine sharding with tensor parallelism, or to lower the batch, above that.',
+    source: guide('model-parallel-best-practices-v2'),
+    check: ({ training: { globalBatchSize = 0, sequenceLength = 0 } }) =>
+      when(globalBatchSize * sequenceLength > LARGE_BATCH_TOKENS, {
+        path: 'training.globalBatchSize',
+        must: 'is best below about 4 million tokens a step',
+        got: `${((globalBatchSize * sequenceLength) / 1e6).toFixed(1)} million`,
+        fix: 'lower it, or use tensor parallelism',
+      }),
+  },
+];
+
+export const TRAINING_RULES: readonly Rule[] = RULES.map(trainingRule);

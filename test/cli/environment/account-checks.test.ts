@@ -1,0 +1,122 @@
+import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
+import {
+  DescribeSecurityGroupsCommand,
+  DescribeSubnetsCommand,
+  DescribeVpcsCommand,
+  EC2Client,
+} from '@aws-sdk/client-ec2';
+import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { check, checkIssues } from '../../../lib/cli/environment/account-checks';
+import { missingData } from '../../../lib/cli/environment/data-places';
+import { environmentChecks } from '../../../lib/cli/environment/environment-checks';
+import { resolveEnvironments } from '../../../lib/spec/environment-file';
+import { loadEnvironment, loadRun } from '../../../lib/spec/load';
+import { mockClient } from '../../support/mocked-clients';
+import { BASE, DESCRIPTOR } from '../../support/runs';
+
+const s3 = mockClient(S3Client);
+const ec2 = mockClient(EC2Client);
+const stacks = mockClient(CloudFormationClient);
+const failing = (name: string, httpStatusCode: number) =>
+  Object.assign(new Error(name), { name, $metadata: { httpStatusCode } });
+beforeEach(() => {
+  for (const mock of [s3, ec2, stacks]) mock.reset();
+});
+
+function run(changes: object) {
+  const { value, issues } = loadRun(JSON.stringify({ ...BASE, ...changes }));
+  if (!value) throw new Error(JSON.stringify(issues));
+  return value;
+}
+
+describe('data of a run', () => {
+  const data = [{ channel: 'train', s3: 's3://{dataBucket}/tokens/' }];
+  const messages = async (changes: object = {}) =>
+    (await missingData(run({ data, ...changes }), DESCRIPTOR)).map((i) => `${i.level} ${i.message}`);
+
+  test('that is there is listed once, below its prefix', async () => {
+    s3.on(ListObjectsV2Command).resolves({ KeyCount: 1 });
+    expect(await messages()).toEqual([]);
+    expect(s3.commandCalls(ListObjectsV2Command).map((c) => c.args[0].input)).toEqual([
+      { Bucket: DESCRIPTOR.dataBucket, Prefix: 'tokens/', MaxKeys: 1 },
+    ]);
+  });
+
+  test('fails: an empty prefix', async () => {
+    s3.on(ListObjectsV2Command).resolves({ KeyCount: 0 });
+    const place = `s3://${DESCRIPTOR.dataBucket}/tokens/`;
+    expect(await messages()).toEqual([
+      `error data[0].s3: must hold at least one object, got none at ${place}; upload the data (aws s3 sync FOLDER ${place}), or correct the prefix`,
+    ]);
+  });
+
+  test('fails: a bucket that does not exist', async () => {
+    s3.on(ListObjectsV2Command).rejects(failing('NoSuchBucket', 404));
+    expect(await messages()).toEqual([
+      `error data[0].s3: must be in a bucket that exists, got ${DESCRIPTOR.dataBucket}; correct the name, or create the bucket`,
+    ]);
+  });
+
+  test('that an earlier run will write may be absent', async () => {
+    s3.on(ListObjectsV2Command).resolves({ KeyCount: 0 });
+    expect((await messages({ after: ['prepare-261101090000'] }))[0]).toMatch(/^warning data\[0\]\.s3: /);
+  });
+
+  test('that the caller may not list is a warning which names the permission', async () => {
+    s3.on(ListObjectsV2Command).rejects(failing('AccessDenied', 403));
+    expect((await messages())[0]).toMatch(/^warning .*no permission for s3:ListBucket on /);
+  });
+});
+
+test('a missing permission of the caller is named, also where the service gives no reason', async () => {
+  const found = await check('checkpoint bucket', 's3:ListBucket on ckpt', () =>
+    Promise.reject(failing('UnknownError', 403)),
+  );
+  expect(found).toMatchObject({ verdict: 'unknown', missingPermission: 's3:ListBucket on ckpt' });
+  expect(checkIssues([found]).map((i) => `${i.level} ${i.message}`)).toEqual([
+    'warning environment: must let you look at the checkpoint bucket, got no permission for s3:ListBucket on ckpt; the run itself does not need it; ask the platform team to grant it, or to run preflight for you',
+  ]);
+});
+
+describe('what an environment file refers to', () => {
+  const FILE = (extra: string, regions = 'us-west-2: {}') => `name: lab\nregions: { ${regions} }\n${extra}`;
+  function environment(text: string) {
+    const { value, issues } = loadEnvironment(text);
+    if (!value) throw new Error(JSON.stringify(issues));
+    const specs = resolveEnvironments(value);
+    const [first] = specs;
+    if (!first) throw new Error('no region');
+    return environmentChecks(first, specs);
+  }
+  const EXISTING =
+    'network: { mode: existing, existing: { vpcId: vpc-0a1b2c3d, subnetIds: [subnet-0a1b2c3d], securityGroupIds: [sg-0a1b2c3d] } }';
+
+  test('fails: a VPC that does not exist, and a subnet of another one', async () => {
+    ec2.on(DescribeVpcsCommand).rejects(failing('InvalidVpcID.NotFound', 400));
+    ec2.on(DescribeSubnetsCommand).resolves({ Subnets: [{ SubnetId: 'subnet-0a1b2c3d', VpcId: 'vpc-other' }] });
+    ec2
+      .on(DescribeSecurityGroupsCommand)
+      .resolves({ SecurityGroups: [{ GroupId: 'sg-0a1b2c3d', VpcId: 'vpc-0a1b2c3d' }] });
+    const { checks } = await environment(FILE(EXISTING));
+    expect(checks.map((c) => [c.name, c.verdict])).toEqual([
+      ['VPC', 'failed'],
+      ['subnets', 'failed'],
+      ['security groups', 'ok'],
+    ]);
+    expect(checks[1]?.detail).toBe('every subnet must be in vpc-0a1b2c3d: subnet-0a1b2c3d is in vpc-other');
+  });
+
+  test('a stack in a region that the file no longer names is reported with the command that removes it', async () => {
+    const client = stacks;
+    client.on(DescribeStacksCommand).rejects(failing('ValidationError', 400));
+    client.on(DescribeStacksCommand, { StackName: 'Slipway-lab-eu-west-1' }).resolves({
+      Stacks: [{ StackName: 'Slipway-lab-eu-west-1', StackStatus: 'CREATE_COMPLETE', CreationTime: new Date(0) }],
+    });
+    const { issues } = await environment(FILE(''));
+    expect(issues.map((i) => i.message)).toEqual([
+      'regions: must name eu-west-1 while stack Slipway-lab-eu-west-1 exists, got us-west-2; put eu-west-1 back, or destroy the stack: aws cloudformation delete-stack --stack-name Slipway-lab-eu-west-1 --region eu-west-1',
+    ]);
+    expect((await environment(FILE('', 'us-west-2: {}, eu-west-1: {}'))).issues).toEqual([]);
+  });
+});

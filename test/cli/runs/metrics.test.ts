@@ -1,0 +1,105 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { beforeEach, expect, test } from 'vitest';
+import { ANSWERS } from '../../../lib/contracts/answers';
+import { mockClient } from '../../support/mocked-clients';
+import { runCli } from '../../support/run-cli';
+import { DESCRIPTOR } from '../../support/runs';
+
+const LAMBDA = mockClient(LambdaClient);
+const FILE = path.join(mkdtempSync(path.join(tmpdir(), 'slipway-metrics-')), 'descriptor.json');
+writeFileSync(
+  FILE,
+  JSON.stringify({ ...DESCRIPTOR, controlAliasArn: 'arn:aws:lambda:us-west-2:111122223333:function:f:team-nlp' }),
+);
+
+const run = (runId: string, state: string) => ({
+  runId,
+  name: 'a',
+  team: 'nlp',
+  state,
+  desiredState: 'run',
+  reason: '',
+  attempt: 1,
+  attempts: [
+    {
+      trainingJobName: 'j',
+      status: 'InProgress',
+      secondaryStatus: 'Training',
+      firstStep: 1,
+      lastStep: 3,
+      reason: '',
+      startedAt: null,
+      endedAt: null,
+    },
+  ],
+  committedStep: null,
+  step: 3,
+  loss: 1,
+  goodput: 0.9,
+  progressPercent: 12.5,
+  etaAt: '2026-11-23T04:10:00.000Z',
+  etaInterval80: ['2026-11-23T03:00:00.000Z', '2026-11-23T06:00:00.000Z'],
+  spendUsd: 2,
+  queuePosition: null,
+});
+const step = (n: number) => ({
+  id: `e${n}`,
+  at: `2026-11-22T10:00:0${n}.000Z`,
+  host: 'algo-1',
+  message: `slipway ${JSON.stringify({ event: 'step', step: n, loss: 3 / n, tokensPerSecondPerGpu: 1000 })}`,
+});
+
+beforeEach(() => {
+  LAMBDA.reset();
+  LAMBDA.on(InvokeCommand).callsFake(({ Payload }) => {
+    const asked = JSON.parse(Buffer.from(Payload).toString());
+    const answers: Record<string, object> = {
+      list: { runs: [run('a-261121120000', 'running'), run('b-261121120000', 'completed')] },
+      status: run(asked.runId, 'running'),
+      logs: { runId: asked.runId, trainingJobName: 'j', events: [1, 2, 3].map(step) },
+    };
+    return { Payload: Buffer.from(JSON.stringify({ ok: true, ...answers[asked.action] })) };
+  });
+});
+
+test('metrics draws loss and speed, and prints the newest steps', async () => {
+  const { code, stdout } = await runCli('metrics', 'a-261121120000', '--environment', FILE);
+  expect(code).toBe(0);
+  expect(stdout).toContain('loss             █▃▁  3.0000 to 1.0000');
+  expect(stdout.split('\n').every((line) => line.length <= 80)).toBe(true);
+});
+
+test('metrics --json prints one object a line', async () => {
+  const { stdout } = await runCli('metrics', 'a-261121120000', '--environment', FILE, '--json');
+  expect(stdout.split('\n').map((line) => JSON.parse(line))).toMatchObject([
+    { step: 1, loss: 3 },
+    { step: 2 },
+    { step: 3 },
+  ]);
+});
+
+test('top shows runs that are not over, with progress and end', async () => {
+  const { stdout } = await runCli('top', '--environment', FILE);
+  expect(stdout).toContain('a-261121120000');
+  expect(stdout).toContain('2026-11-23 04:10');
+  expect(stdout).not.toContain('b-261121120000');
+  const { runs } = JSON.parse((await runCli('top', '--environment', FILE, '--json')).stdout);
+  expect(ANSWERS.runList.parse({ runs }).runs).toHaveLength(1);
+});
+
+test('status says how far the run is and when it will be done', async () => {
+  const { stdout } = await runCli('status', 'a-261121120000', '--environment', FILE);
+  expect(stdout).toContain(
+    '12.5 %, done about 2026-11-23 04:10 UTC (four times of five 2026-11-23 03:00 to 2026-11-23 06:00)',
+  );
+});
+
+test.each([['metrics', 'x', '--nope'], ['metrics'], ['top', '--nope']])(
+  'fails: %s %s %s is wrong usage',
+  async (...args) => {
+    expect((await runCli(...args.filter((arg) => arg !== undefined))).code).toBe(2);
+  },
+);

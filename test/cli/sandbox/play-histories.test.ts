@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { historyParts, mergeParts } from '../../../lib/cli/sandbox/play-histories';
+import type { SimulationResult } from '../../../lib/simulation';
+
+const whole = { file: 'a.yaml', text: '', seed: 5, histories: 21 };
+
+test('histories are split over the processors, each seed once', () => {
+  const parts = historyParts(whole, 2) ?? [];
+  expect(parts.map(({ seed, histories }) => [seed, histories])).toEqual([
+    [5, 11],
+    [16, 10],
+  ]);
+});
+
+test.each([
+  [2, 15],
+  [1, 1000],
+])('%i processors and %i histories need no second thread', (threads, histories) => {
+  expect(historyParts({ ...whole, histories }, threads)).toBeUndefined();
+});
+
+test('the result is that of the first history that fails, with the counts of all', () => {
+  const part = (seed: number, failed: number) =>
+    ({
+      ok: failed === 0,
+      seed,
+      histories: { played: 10, failed, firstFailedSeed: failed ? seed : null },
+    }) as SimulationResult;
+  expect(mergeParts([part(1, 0), part(12, 2), part(25, 1)])).toMatchObject({
+    ok: false,
+    seed: 12,
+    histories: { played: 30, failed: 3, firstFailedSeed: 12 },
+  });
+  expect(mergeParts([part(1, 0), part(12, 0)])).toMatchObject({ ok: true, seed: 12, histories: { failed: 0 } });
+});

@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { BUILTIN_ARGUMENTS } from '../../../lib/rules/model/builtin-trainer';
+import { BASE, issuesOf } from '../../support/runs';
+
+const TRAINER = path.join(__dirname, '../../../containers/trainer/slipway_trainer');
+const BUILTIN = {
+  ...BASE,
+  model: { preset: 'llama3-8b' },
+  training: { sequenceLength: 4096, globalBatchSize: 16, steps: 10 },
+  code: { source: 'builtin' },
+};
+const tokens = (channel: string) => [{ channel, s3: 's3://{dataBucket}/tokens/' }];
+
+test.each([
+  ['builtin', 'arguments.py'],
+  ['builtin-tokenize', 'tokenize/__main__.py'],
+] as const)('the arguments of %s are those of %s', (name, file) => {
+  const declared = readFileSync(path.join(TRAINER, file), 'utf8').matchAll(/\b(?:add|add_argument)\(\s*"--([\w-]+)"/g);
+  expect([...BUILTIN_ARGUMENTS[name]]).toEqual([...declared].map(([, argument]) => argument));
+});
+
+test('an argument that the trainer does not know is warned of, with the nearest ones', () => {
+  const file = { ...BUILTIN, data: tokens('train'), code: { source: 'builtin', arguments: { 'warm-up-steps': 5 } } };
+  expect(issuesOf(file, 'code/builtin-arguments')).toMatchObject([
+    { level: 'warning', message: expect.stringMatching(/use warmup-steps, /) },
+  ]);
+});
+
+test('the channel with the tokens is train, or what data-channel says', () => {
+  expect(issuesOf({ ...BUILTIN, data: tokens('books') }, 'training/builtin-data')).toHaveLength(1);
+  const code = { source: 'builtin', arguments: { 'data-channel': 'books' } };
+  expect(issuesOf({ ...BUILTIN, data: tokens('books'), code }, 'training/builtin-data')).toEqual([]);
+});
+
+test("the PyTorch profiler runs in the built-in trainer, and a script of one's own is told to start it itself", () => {
+  const observability = { profiler: 'pytorch' };
+  const rule = 'observability/pytorch-profiler';
+  expect(issuesOf({ ...BASE, observability }, rule)).toMatchObject([
+    { level: 'warning', path: 'observability.profiler' },
+  ]);
+  expect(issuesOf({ ...BUILTIN, data: tokens('train'), observability }, rule)).toEqual([]);
+});
