@@ -55,7 +55,7 @@ PREFERRED_TURNS = [
 
 
 def write_tokenizer(folder: Path, template: str | None = MARKED, words: int = 320) -> Path:
-    """A byte-level tokenizer with its configuration, as Hugging Face has them; the path of tokenizer.json. It begins a text with <|bos|>."""
+    """A byte-level tokenizer with its configuration, as Hugging Face has them, that begins a text with <|bos|>; the tokenizer.json."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
     tokenizer = Tokenizer(models.BPE())
@@ -67,7 +67,8 @@ def write_tokenizer(folder: Path, template: str | None = MARKED, words: int = 32
     tokenizer.post_processor = processors.TemplateProcessing(single="<|bos|> $A", special_tokens=[("<|bos|>", 1)])
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(folder / "tokenizer.json"))
-    config = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<|bos|>", "eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>"}
+    names = {"bos_token": "<|bos|>", "eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>"}
+    config = {"tokenizer_class": "PreTrainedTokenizerFast"} | names
     (folder / "tokenizer_config.json").write_text(json.dumps(config | ({"chat_template": template} if template else {})))
     return folder / "tokenizer.json"
 

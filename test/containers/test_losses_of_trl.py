@@ -23,7 +23,9 @@ STEPS = 20
 ARGUMENTS = ["--learning-rate", "0.002", "--warmup-steps", "0", "--schedule", "constant", "--weight-decay", "0"]
 LENGTH = 112
 #: Micro-batches have other numbers of targets each, and the last document is longer than a row.
-CONVERSATIONS = data.CONVERSATIONS + [{"messages": [data.user("Go on."), data.assistant("word " * number)]} for number in [*range(1, 16), 90]]
+CONVERSATIONS = data.CONVERSATIONS + [
+    {"messages": [data.user("Go on."), data.assistant("word " * number)]} for number in [*range(1, 16), 90]
+]
 PREFERENCES = data.PREFERENCES + [
     {"prompt": "Go on:", "chosen": " word" * number, "rejected": " no" * (12 - number)} for number in range(1, 11)
 ]
