@@ -38,7 +38,8 @@ class Attention(nn.Module):
         return (x_BLHE if norm is None or self.norms_whole else norm(x_BLHE)).transpose(1, 2)
 
     def forward(self, x_BLD: Tensor, cos_LE: Tensor, sin_LE: Tensor, *, mask_LL: Tensor | None = None) -> Tensor:
-        """`mask_LL`: which keys a query sees; None = itself and all before it. Capped scores need one."""
+        """`mask_LL`: which keys a query sees, (L, L) or for each sequence its own (B, 1, L, L); None = itself and all before it. Capped
+        scores need one."""
         q_BHLE = rotate(self._heads(self.q_proj(x_BLD), self.q_norm), cos_LE, sin_LE)
         k_BKLE = rotate(self._heads(self.k_proj(x_BLD), self.k_norm), cos_LE, sin_LE)
         v_BKLE = self._heads(self.v_proj(x_BLD))
@@ -52,6 +53,9 @@ class Attention(nn.Module):
         if self.softcap is not None:
             assert mask_LL is not None
             return _capped(q_BHLE, k_BKLE, v_BKLE, mask_LL, self.scale, self.softcap)
+        if mask_LL is not None:
+            # PyTorch's memory-efficient kernel takes a mask but no groups (sdp_utils.cpp); with both, all scores would be in memory.
+            k_BKLE, v_BKLE = _repeated(k_BKLE, q_BHLE.size(1)), _repeated(v_BKLE, q_BHLE.size(1))
         return F.scaled_dot_product_attention(
             q_BHLE,
             k_BKLE,
@@ -70,10 +74,22 @@ def window_mask(length: int, window: int, device: torch.device) -> Tensor:
     return (before_LL >= 0) & (before_LL < window)
 
 
+def document_mask(documents_BL: Tensor, mask_LL: Tensor | None) -> Tensor:
+    """(B, 1, L, L): as `mask_LL`, the causal one unless given, and only positions of the query's own document."""
+    if mask_LL is None:
+        mask_LL = window_mask(documents_BL.size(1), documents_BL.size(1), documents_BL.device)
+    return (documents_BL[:, None, :, None] == documents_BL[:, None, None, :]) & mask_LL
+
+
+def _repeated(x_BKLE: Tensor, heads: int) -> Tensor:
+    """Keys or values for each query head: every head of a group has the same."""
+    groups = heads // x_BKLE.size(1)
+    return x_BKLE if groups == 1 else x_BKLE.repeat_interleave(groups, 1)
+
+
 def _capped(q_BHLE: Tensor, k_BKLE: Tensor, v_BKLE: Tensor, mask_LL: Tensor, scale: float | None, cap: float) -> Tensor:
     """Attention whose scores pass through cap * tanh(score / cap). No fused kernel of PyTorch has this: the scores are in memory."""
-    groups = q_BHLE.size(1) // k_BKLE.size(1)
-    k_BHLE, v_BHLE = k_BKLE.repeat_interleave(groups, 1), v_BKLE.repeat_interleave(groups, 1)
+    k_BHLE, v_BHLE = _repeated(k_BKLE, q_BHLE.size(1)), _repeated(v_BKLE, q_BHLE.size(1))
     scale = q_BHLE.size(-1) ** -0.5 if scale is None else scale
     scores_BHLL = (q_BHLE @ k_BHLE.transpose(2, 3)) * scale
     scores_BHLL = torch.tanh(scores_BHLL / cap) * cap

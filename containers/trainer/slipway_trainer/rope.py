@@ -54,9 +54,9 @@ def _yarn(plain: Tensor, head_size: int, theta: float, scaling: RopeScaling) -> 
 
 
 def rope_tables(positions_L: Tensor, head_size: int, theta: float, scaling: RopeScaling | None = None) -> tuple[Tensor, Tensor]:
-    """Cosine and sine of rotary positions, each (L, E), in float32."""
+    """Cosine and sine of rotary positions, each (L, E), in float32. Positions of several sequences (B, 1, L) give (B, 1, L, E)."""
     frequencies, factor = inverse_frequencies(head_size, theta, scaling, positions_L.device)
-    angles = torch.outer(positions_L.float(), frequencies)
+    angles = positions_L.float()[..., None] * frequencies
     angles = torch.cat((angles, angles), dim=-1)
     return angles.cos() * factor, angles.sin() * factor
 
