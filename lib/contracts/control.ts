@@ -262,7 +262,7 @@ export interface LogEventAnswer {
   message: string;
 }
 
-/** A session that waits for its caller. The token is a secret: whoever has it has the shell. */
+/** A session that waits for its caller. The token is a secret: it is all that the shell asks for. */
 export interface ShellAnswer {
   ok: true;
   runId: string;

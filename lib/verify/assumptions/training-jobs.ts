@@ -227,7 +227,7 @@ export const TRAINING_JOBS: AssumptionArea = {
     {
       id: 'shell-session-elsewhere',
       claim:
-        'A session that one principal started is joined by whoever has its token, without permissions of Systems Manager of their own.',
+        'A session that one principal started can be joined by any caller that has its token, without permissions of Systems Manager of their own.',
       basis: 'documented',
       source:
         'https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_StartSession.html: the answer is a URL and a token for a WebSocket connection; session-manager-plugin connects with these two',
