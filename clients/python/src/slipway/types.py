@@ -58,6 +58,7 @@ __all__ = [
     "RunFileObservabilityMlflow",
     "RunFileOutput",
     "RunFileProgress",
+    "RunFileTokenizer",
     "RunFileTraining",
     "RunFileTrainingLora",
     "RunList",
@@ -180,6 +181,7 @@ class RunFileTrainingLora(_RunFileTrainingLora, total=False):
 
 
 class RunFileTraining(TypedDict, total=False):
+    objective: Literal["pretrain", "sft", "dpo"]
     sequenceLength: int
     microBatchSize: int
     globalBatchSize: int
@@ -190,6 +192,11 @@ class RunFileTraining(TypedDict, total=False):
     activationOffload: bool
     seed: int
     lora: RunFileTrainingLora
+
+
+class RunFileTokenizer(TypedDict, total=False):
+    chatTemplate: str
+    trainOn: Literal["assistant", "all"]
 
 
 class RunFileProgress(TypedDict, total=False):
@@ -383,6 +390,7 @@ class RunFile(_RunFile, total=False):
     tags: dict[str, Any]
     model: RunFileModel
     training: RunFileTraining
+    tokenizer: RunFileTokenizer
     progress: RunFileProgress
     image: RunFileImage
     distribution: RunFileDistribution
