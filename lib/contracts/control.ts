@@ -74,6 +74,16 @@ const events = z.strictObject({
   limit: z.int().min(1).max(500).default(200),
 });
 
+/** A session into one host of a live run. */
+const shell = z.strictObject({
+  action: z.literal('shell'),
+  runId,
+  /** 2 for `algo-2`. */
+  host: z.int().min(1).max(9999).default(1),
+  /** One command instead of an interactive shell; Session Manager hands it to the shell of the container. */
+  command: z.string().min(1).max(4096).optional(),
+});
+
 /** A run file and its overrides, as `start` takes them. */
 const runText = { runFile: intent.shape.runFile, overrides: intent.shape.overrides };
 /** Schema and rules; nothing is written. */
@@ -90,6 +100,7 @@ export const controlRequestSchema = z.union([
   list,
   logs,
   events,
+  shell,
   validate,
   plan,
 ]);
@@ -99,6 +110,7 @@ export type ControlRequest = z.output<typeof controlRequestSchema>;
 export type StartRequest = z.output<typeof intent>;
 export type ConfirmRequest = z.output<typeof confirmation>;
 export type LogRequest = z.output<typeof logs>;
+export type ShellRequest = z.output<typeof shell>;
 /** What a caller writes: defaults may be left out. */
 export type ControlPayload = z.input<typeof controlRequestSchema>;
 
@@ -250,6 +262,17 @@ export interface LogEventAnswer {
   message: string;
 }
 
+/** A session that waits for its caller. The token is a secret: it is all that the shell asks for. */
+export interface ShellAnswer {
+  ok: true;
+  runId: string;
+  trainingJobName: string;
+  /** Input of StartSession, which session-manager-plugin asks for beside the answer. */
+  request: { Target?: string; DocumentName?: string; Parameters?: Record<string, string[]>; Reason?: string };
+  /** Null while the host is not connected to Session Manager yet. */
+  session: { SessionId: string; StreamUrl: string; TokenValue: string } | null;
+}
+
 /** An answer also where the file is not valid: `ok` says that it was judged. */
 export interface ValidateAnswer {
   ok: true;
@@ -276,6 +299,7 @@ export interface LogAnswer {
 
 export type ControlAnswer =
   | LogAnswer
+  | ShellAnswer
   | ({ ok: true } & EventsAnswer)
   | Refusal
   | ValidateAnswer

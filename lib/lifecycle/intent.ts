@@ -123,6 +123,10 @@ export function askHandOver(record: RunRecord, wanted: Omit<HandOver, 'sentAt'>)
   return changed(next, event(wanted.at, 'hand-over-asked', wanted.text, { why: wanted.why }));
 }
 
+/** Something that was done for a person, and that the timeline keeps. */
+export const noteEvent = (record: RunRecord, what: string, text: string, now: EpochMs): IntentChange =>
+  changed(record, event(now, what, text));
+
 const changed = (record: RunRecord, line: TimelineEvent): IntentChange => ({
   record: { ...record, version: record.version + 1 },
   events: [line],

@@ -49,6 +49,7 @@ test('the verbs and their options are what scripts rely on', () => {
     costs: `${common} --team --month`,
     'deployer-policy': common,
     logs: `${common} --follow --node --errors --since`,
+    shell: `${common} --node`,
     stop: common,
     resume: common,
   });

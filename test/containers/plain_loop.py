@@ -39,7 +39,7 @@ def plain_history(model: Any, logits_of: Callable[[Any], Any], shards: Path, job
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(step, steps, settings.arguments.learning_rate, 1, "cosine", 0.1, 0.2)
         rows = [batches.micro_batch(step, micro, torch.device("cpu")) for micro in range(batches.micro_steps)]
-        tokens, targets = (torch.cat(parts) for parts in zip(*rows, strict=True))
+        tokens, targets = (torch.cat(parts) for parts in zip(*(row[:2] for row in rows), strict=True))
         loss = torch.nn.functional.cross_entropy(logits_of(tokens).flatten(0, 1), targets.flatten())
         optimizer.zero_grad()
         loss.backward()

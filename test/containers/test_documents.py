@@ -6,7 +6,6 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 from rank_world import trainer_job  # noqa: E402
-
 from slipway_trainer.initialise import initialise  # noqa: E402
 from slipway_trainer.model import Transformer, _positions_within  # noqa: E402
 from slipway_trainer.settings import resolve_settings  # noqa: E402

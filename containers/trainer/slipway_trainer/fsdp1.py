@@ -21,6 +21,7 @@ from torch.distributed.fsdp import (
 )
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 
+from slipway_trainer.batches import MicroBatch
 from slipway_trainer.context_parallel import ContextParallel, context_parallel
 from slipway_trainer.initialise import first_values
 from slipway_trainer.layout import Layout, data_rank
@@ -162,16 +163,16 @@ class Fsdp1Backend:
                         # A copy: FSDP gives the memory of its own back when the unit closes.
                         yield plain_name(name), parameter.detach().clone()
 
-    def forward_backward(self, tokens_BL: Tensor, targets_BL: Tensor, share: float, last: bool) -> Tensor:
+    def forward_backward(self, batch: MicroBatch, share: float | Tensor, last: bool) -> Tensor:
         # FSDP1 under no_sync keeps gradients whole on every rank until the last micro-step.
         with self.model.no_sync() if self._settings.parallel.no_sync and not last else nullcontext():
-            loss = self._objective(self.model, tokens_BL, targets_BL)
+            loss = self._objective(self.model, batch)
             (loss * share).backward()
         return loss.detach()
 
     @torch.no_grad()
-    def evaluate(self, tokens_BL: Tensor, targets_BL: Tensor) -> Tensor:
-        return self._objective(self.model, tokens_BL, targets_BL)
+    def evaluate(self, batch: MicroBatch) -> Tensor:
+        return self._objective(self.model, batch)
 
     def clip(self, max_norm: float) -> Tensor:
         return self.model.clip_grad_norm_(max_norm if max_norm > 0 else float("inf"))

@@ -4,6 +4,7 @@ import type { EventOptions } from './events';
 import type { LogOptions } from './logs';
 import type { MetricOptions } from './metrics';
 import type { ReportOptions } from './report';
+import type { ShellOptions } from './shell';
 import type { StatusOptions } from './status';
 
 /** Verbs on runs that were launched. */
@@ -11,6 +12,7 @@ export function runVerbs(cli: CommandLine): void {
   overviewVerbs(cli);
   streamVerbs(cli);
   reportVerb(cli);
+  shellVerb(cli);
   desiredVerbs(cli);
 }
 
@@ -89,6 +91,19 @@ function reportVerb(cli: CommandLine): void {
     .option('--html <out>', 'also write the report as one page that opens offline')
     .action(async (run: string, options: ReportOptions) =>
       cli.done(await (await import('./report.js')).report(run, options, cli.terminal)),
+    );
+}
+
+function shellVerb(cli: CommandLine): void {
+  cli
+    .verb(
+      'shell <run> [command...]',
+      'a shell in a container of a live run, through Session Manager',
+      'slipway shell llama2-13b-261101090000\n  slipway shell llama2-13b-261101090000 --node 3 -- nvidia-smi',
+    )
+    .option('--node <n>', 'host: 3 is algo-3; default: 1')
+    .action(async (run: string, command: string[], options: ShellOptions) =>
+      cli.done(await (await import('./shell.js')).shell(run, command, options, cli.terminal)),
     );
 }
 

@@ -189,7 +189,8 @@ export class TrainingLauncher extends Construct {
       encryptionKey: this.operationsKey,
       environment: this.sharedEnvironment(),
     });
-    for (const statement of controlStatements(this.context())) control.allow(statement);
+    for (const statement of controlStatements(this.context(), this.props.guardrails?.allowRemoteDebug))
+      control.allow(statement);
     return control;
   }
 

@@ -74,6 +74,7 @@ const control = (places: Places): Use[] => {
   const { bucket, arn } = places;
   const code = `${bucket('artifacts')}/${TEAM_RUN}/code/0.tar.gz`;
   const groups = ['TrainingJobs', 'ProcessingJobs'].map((family) => arn('logs', `log-group:/aws/sagemaker/${family}`));
+  const job = arn('sagemaker', 'training-job/research-pretrain-1-a001');
   const missing = (name: 'artifacts' | 'checkpoints', prefix: string) =>
     ask('s3:ListBucket', bucket(name), { 's3:prefix': `${TEAM_RUN}/${prefix}` });
   return [
@@ -89,6 +90,17 @@ const control = (places: Places): Use[] => {
     call(
       'logs:FilterLogEvents',
       ...groups.flatMap((group) => [ask('logs:FilterLogEvents', group), ask('logs:FilterLogEvents', `${group}:*`)]),
+    ),
+    call('sagemaker:DescribeTrainingJob', ask('sagemaker:DescribeTrainingJob', job)),
+    call(
+      'sagemaker:UpdateTrainingJob',
+      ask('sagemaker:UpdateTrainingJob', job, { 'sagemaker:EnableRemoteDebug': 'true' }),
+    ),
+    call(
+      'ssm:StartSession',
+      ask('ssm:StartSession', '*', {
+        'ssm:resourceTag/aws:ssmmessages:target-id': 'sagemaker-training-job:research-pretrain-1-a001_algo-1',
+      }),
     ),
   ];
 };

@@ -51,6 +51,7 @@ __all__ = [
     "RunFileObservabilityMlflow",
     "RunFileOutput",
     "RunFileProgress",
+    "RunFileTokenizer",
     "RunFileTraining",
     "RunFileTrainingLora",
     "RunList",
@@ -172,6 +173,7 @@ class RunFileTrainingLora(_RunFileTrainingLora, total=False):
 
 
 class RunFileTraining(TypedDict, total=False):
+    objective: Literal["pretrain", "sft", "dpo"]
     sequenceLength: int
     microBatchSize: int
     globalBatchSize: int
@@ -182,6 +184,11 @@ class RunFileTraining(TypedDict, total=False):
     activationOffload: bool
     seed: int
     lora: RunFileTrainingLora
+
+
+class RunFileTokenizer(TypedDict, total=False):
+    chatTemplate: str
+    trainOn: Literal["assistant", "all"]
 
 
 class RunFileProgress(TypedDict, total=False):
@@ -375,6 +382,7 @@ class RunFile(_RunFile, total=False):
     tags: dict[str, Any]
     model: RunFileModel
     training: RunFileTraining
+    tokenizer: RunFileTokenizer
     progress: RunFileProgress
     image: RunFileImage
     distribution: RunFileDistribution
