@@ -48,7 +48,8 @@ const MOST_EVENTS = 90;
 /** Intents that a process keeps, about 15 KB each; the oldest goes first. */
 const MOST_INTENTS = 2000;
 
-const recordOf = remember((text) => migrateRecord(JSON.parse(text) as RunRecord));
+/** The record that a document of the table holds. Shared: nobody may change it. */
+export const recordOf = remember((text) => migrateRecord(JSON.parse(text) as RunRecord));
 const intentOf = remember((text) => migrateIntent(JSON.parse(text) as RunIntent));
 
 /**
