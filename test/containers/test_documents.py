@@ -11,11 +11,17 @@ from slipway_trainer.model import Transformer, _positions_within  # noqa: E402
 from slipway_trainer.settings import resolve_settings  # noqa: E402
 
 LENGTHS = [[7, 12, 1, 4], [20, 4]]
+LATENT = {"qRank": 24, "kvRank": 16, "nopeHeadSize": 8, "ropeHeadSize": 8, "valueHeadSize": 12}
 SHAPES = {
     "grouped heads": {"attentionHeads": 4, "kvHeads": 2},
     "windows": {"slidingWindow": {"size": 5, "pattern": "alternate"}},
     "capped scores": {"logitSoftcap": {"attention": 2.0, "final": 3.0}},
     "capped scores in windows": {"logitSoftcap": {"attention": 2.0}, "slidingWindow": {"size": 5, "pattern": "all"}},
+    "sinks": {"attentionSinks": True},
+    "sinks in windows": {"attentionSinks": True, "slidingWindow": {"size": 5, "pattern": "alternate"}},
+    "sinks and capped scores": {"attentionSinks": True, "logitSoftcap": {"attention": 2.0}},
+    "latent attention": {"latentAttention": LATENT},
+    "latent attention with sinks": {"latentAttention": LATENT, "attentionSinks": True},
     "experts": {"experts": 4, "expertsPerToken": 2},
     "scaled positions": {"ropeScaling": {"type": "yarn", "factor": 4.0, "originalMaxPositionEmbeddings": 8}},
 }

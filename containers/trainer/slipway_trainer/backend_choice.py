@@ -76,6 +76,7 @@ def _limits(settings: RunSettings, name: str) -> list[tuple[str, object, object,
             *only_fsdp2,
         ],
         "smp-v2": [*only_fsdp2, whole_layers],
-        "deepspeed": [*only_fsdp2, whole_layers],
+        # Its engine would round the bias to the precision of the run, and its checkpoints leave it out.
+        "deepspeed": [*only_fsdp2, whole_layers, ("model.routing.bias", False, True, settings.architecture.routing.has_bias)],
     }
     return by_backend[name]

@@ -25,7 +25,7 @@ from slipway_trainer.optimizer import build_optimizer, optimizer_tensors
 from slipway_trainer.preference import FrozenCopy, Reference, WithoutAdapters
 from slipway_trainer.recompute import apply_recompute
 from slipway_trainer.settings import RunSettings
-from slipway_trainer.sharding import gathered
+from slipway_trainer.sharding import gathered, named_tensors
 from slipway_trainer.tensor_parallel import split_block, split_ends, tensor_parallel
 from slipway_trainer.weights import PublishedWeights, load_weights, published_of
 
@@ -48,7 +48,7 @@ class Fsdp2Backend:
         self._compiled = compiles(settings, device.type)
         tensor = tensor_parallel(self.mesh["tensor"])
         self._experts = expert_parallel(layout, device.type)
-        self.shapes = {name: parameter.shape for name, parameter in self._module(None, None).named_parameters()}
+        self.shapes = {name: tensor.shape for name, tensor in named_tensors(self._module(None, None))}
         published = published_of(settings, self.shapes, weights)
         model = self._module(context, self._experts)
         self._distribute(model)
@@ -112,7 +112,7 @@ class Fsdp2Backend:
         fully_shard(model, mesh=mesh, mp_policy=policy)
 
     def state(self) -> dict[str, Tensor]:
-        tensors = {f"model.{name}": parameter for name, parameter in self.model.named_parameters()}
+        tensors = {f"model.{name}": tensor for name, tensor in named_tensors(self.model)}
         return tensors | optimizer_tensors(self.model, self.optimizer)
 
     def restore(self, state: dict[str, Tensor]) -> None:
@@ -120,7 +120,7 @@ class Fsdp2Backend:
 
     @torch.no_grad()
     def whole_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        held = dict(self.model.named_parameters())
+        held = dict(named_tensors(self.model))
         for name, shape in self.shapes.items():
             whole = gathered(held[name]) if name in held else torch.empty(shape, device=self.device)
             holder = self._experts.holder(name, self._settings.architecture.experts) if self._experts is not None else None

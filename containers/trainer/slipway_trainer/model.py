@@ -14,6 +14,7 @@ from slipway_trainer.attention import Attention, document_mask, window_mask
 from slipway_trainer.context_parallel import ContextParallel
 from slipway_trainer.expert_parallel import ExpertParallel
 from slipway_trainer.feed_forward import ExpertMixture, FeedForward
+from slipway_trainer.latent_attention import LatentAttention
 from slipway_trainer.norms import norm_of
 from slipway_trainer.recompute import layers_recomputed
 from slipway_trainer.rope import rope_tables
@@ -26,7 +27,7 @@ class Block(nn.Module):
         super().__init__()
         before, after = shape.norm_placement != "post", shape.norm_placement != "pre"
         self.attention_norm = norm_of(shape, shape.hidden_size) if before else nn.Identity()
-        self.attention = Attention(shape, context)
+        self.attention = Attention(shape, context) if shape.latent is None else LatentAttention(shape)
         self.attention_post_norm = norm_of(shape, shape.hidden_size) if after else nn.Identity()
         self.mlp_norm = norm_of(shape, shape.hidden_size) if before else nn.Identity()
         self.mlp = _feed_forward(shape, layer, experts)
@@ -85,14 +86,14 @@ class Transformer(nn.Module):
         """Cosine, sine and mask of all layers; behind them those of layers with a window, where the model has any."""
         shape, length = self.shape, tokens_BL.size(1)
         positions_L = self._positions(tokens_BL) if documents_BL is None else _positions_within(documents_BL)
-        rotary = rope_tables(positions_L, shape.head_size, shape.rope_theta, shape.rope_scaling)
+        rotary = rope_tables(positions_L, shape.rotary_size, shape.rope_theta, shape.rope_scaling)
         # Attention in one kernel needs no mask to be causal, capped scores do.
         causal_LL = window_mask(length, length, positions_L.device) if shape.attention_softcap is not None else None
         mask_LL = causal_LL if documents_BL is None else document_mask(documents_BL, causal_LL)
         if shape.window is None:
             return *rotary, mask_LL
         theta = shape.family.local_rope_theta
-        local = rotary if theta is None else rope_tables(positions_L, shape.head_size, theta)
+        local = rotary if theta is None else rope_tables(positions_L, shape.rotary_size, theta)
         if shape.window.size >= length:
             return *rotary, mask_LL, *local, mask_LL
         window_LL = window_mask(length, shape.window.size, positions_L.device)
