@@ -9,12 +9,19 @@ from typing import Any, Literal, TypedDict, Union
 
 __all__ = [
     "Changed",
+    "Comparison",
+    "ComparisonRunsItem",
+    "Diff",
+    "DiffCode",
+    "DiffLossAtStepsItem",
+    "DiffOptionsItem",
     "Event",
     "Imported",
     "ImportedNotCarriedItem",
     "Issue",
     "Launched",
     "LogLine",
+    "Noted",
     "Plan",
     "PlanMemoryGiB",
     "PlanUsd",
@@ -57,6 +64,7 @@ __all__ = [
     "RunList",
     "Status",
     "StatusAttemptsItem",
+    "StatusConfiguration",
     "StatusHandOver",
     "StatusSpareInstances",
     "StatusTimelineItem",
@@ -505,6 +513,13 @@ class StatusHandOver(TypedDict):
     isRead: bool
 
 
+class StatusConfiguration(TypedDict):
+    spec: dict[str, Any]
+    codeSha256: Any
+    driverHash: str
+    trainingImageUri: Any
+
+
 class StatusTimelineItem(TypedDict):
     at: str
     what: str
@@ -536,6 +551,11 @@ class Status(_Status, total=False):
     etaInterval80: Union[list[str], None]
     spareInstances: StatusSpareInstances
     handOver: StatusHandOver
+    tags: dict[str, str]
+    note: str
+    after: list[str]
+    preemptible: bool
+    configuration: StatusConfiguration
     timeline: list[StatusTimelineItem]
     timelineOmitted: int
 
@@ -551,6 +571,50 @@ class _Changed(TypedDict):
 
 class Changed(_Changed, total=False):
     state: Literal["queued", "submitting", "pending", "running", "stopping", "resuming", "completed", "failed", "stopped"]
+
+
+class Noted(TypedDict):
+    runId: str
+    note: str
+
+
+class ComparisonRunsItem(TypedDict):
+    label: str
+    runId: str
+    state: str
+    step: Union[int, None]
+    loss: Any
+    tokensPerSecondPerGpu: Any
+    goodput: Any
+    spendUsd: Any
+
+
+class Comparison(TypedDict):
+    runs: list[ComparisonRunsItem]
+
+
+class DiffOptionsItem(TypedDict):
+    path: str
+    values: list[Any]
+
+
+class DiffCode(TypedDict):
+    isSame: bool
+    values: list[Any]
+
+
+class DiffLossAtStepsItem(TypedDict):
+    step: int
+    loss: list[float]
+
+
+class Diff(TypedDict):
+    runs: list[ComparisonRunsItem]
+    options: list[DiffOptionsItem]
+    code: DiffCode
+    driver: DiffCode
+    image: DiffCode
+    lossAtSteps: list[DiffLossAtStepsItem]
 
 
 class Event(TypedDict):
