@@ -130,7 +130,7 @@ export class EnvironmentStack extends Stack {
   }
 
   private makeStorage(): TrainingStorage {
-    const { retain, adopt, checkpointExpirationDays } = this.spec.storage;
+    const { retain, adopt, checkpointExpirationDays, buckets, kmsKeyArn, fsxLustre } = this.spec.storage;
     const repositoryName = this.spec.image.uri ? undefined : this.prefix;
     return new TrainingStorage(this, 'Storage', {
       prefix: this.prefix,
@@ -138,6 +138,9 @@ export class EnvironmentStack extends Stack {
       adopt,
       adoptBeside: { tableName: runTableName(this.spec.name), repositoryName },
       checkpointExpirationDays,
+      buckets,
+      kmsKeyArn,
+      hasDataRepository: fsxLustre && isDeployed(this, 'lustre'),
     });
   }
 
