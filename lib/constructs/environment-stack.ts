@@ -223,10 +223,15 @@ export class EnvironmentStack extends Stack {
   }
 
   private makeSpendGuard(): void {
-    const { name, budget } = this.spec;
-    if (!budget || !isDeployed(this, 'budget')) return;
-    const { monthlyUsd, thresholdsPercent, emails } = budget;
-    new SpendGuard(this, 'Spend', { environment: name, monthlyUsd, thresholdsPercent, emails: emails ?? [] });
+    const { name, budget, teams } = this.spec;
+    if (!isDeployed(this, 'budget')) return;
+    if (budget) {
+      const { monthlyUsd, thresholdsPercent, emails } = budget;
+      new SpendGuard(this, 'Spend', { environment: name, monthlyUsd, thresholdsPercent, emails: emails ?? [] });
+    }
+    for (const [team, { budgetUsdPerMonth: monthlyUsd, notifications }] of Object.entries(teams))
+      if (monthlyUsd)
+        new SpendGuard(this, `Spend-${team}`, { environment: name, team, monthlyUsd, emails: notifications.emails });
   }
 
   private writeDescriptors(driver: DriverPublish): TeamDescriptor[] {
@@ -261,6 +266,7 @@ export class EnvironmentStack extends Stack {
           trainingImageUri: this.imageUri,
           image: image.uri ? undefined : baseImageContents(image.base),
           prices,
+          budget: budgetOf(this.spec, team),
           tags: noneOf(this.spec.tags),
           secretsPrefix: this.roles.secretsPrefix(team),
           runTableName: this.launcher.table.tableName,
@@ -313,6 +319,11 @@ export class EnvironmentStack extends Stack {
     for (const child of [this.operationsKey, ...stateful]) this.guards.deleteGuard.node.addDependency(child);
   }
 }
+
+const budgetOf = ({ teams }: EnvironmentSpec, team: string): { usdPerMonth: number } | undefined => {
+  const usdPerMonth = teams[team]?.budgetUsdPerMonth;
+  return usdPerMonth === undefined ? undefined : { usdPerMonth };
+};
 
 /** Undefined for an empty record, so that it leaves no trace in a template. */
 const noneOf = <T extends object>(record: T): T | undefined => (Object.keys(record).length === 0 ? undefined : record);

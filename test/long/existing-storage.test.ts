@@ -99,7 +99,7 @@ test('a job reads and writes the existing buckets', async () => {
   writeFileSync(path.join(cycle.sandbox.folder, 'code/hello.py'), HELLO_PY);
   writeFileSync(path.join(cycle.sandbox.folder, 'hello.yaml'), RUN);
   const run = path.join(cycle.sandbox.folder, 'hello.yaml');
-  const launched = await slipway('launch', run, '--environment', 'own', '--wait');
+  const launched = await slipway('launch', run, '--environment', 'own', '--wait', '--yes');
   expect([launched.code, launched.code === 0 ? '' : launched.stdout + launched.stderr]).toEqual([0, '']);
   const { Contents = [] } = await cycle.s3().send(new ListObjectsV2Command({ Bucket: BUCKETS.checkpoints }));
   const Key = Contents.find((object) => object.Key?.endsWith('/read.txt'))?.Key;

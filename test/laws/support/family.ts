@@ -125,6 +125,7 @@ export const VARIATIONS: readonly Variation[] = [
     values: [
       { teams: { nlp: { principals: [ADMIN] }, speech: {} } },
       { teams: { nlp: { share: 2 } } },
+      { teams: { nlp: { budgetUsdPerMonth: 5000, notifications: { emails: ['a@example.com'] } }, speech: {} } },
       { teams: { nlp: { mlflow: [MLFLOW] } } },
       {
         teams: {
