@@ -28,7 +28,7 @@ def train(build: Callable[[RunSettings, torch.device], nn.Module], logits_of: Ca
     batches = Batches(Path(os.environ["SM_CHANNEL_TRAIN"]), training, settings.architecture.vocabulary_size, 0, 1)
     for step in range(training.steps):
         began = time.monotonic()
-        tokens_BL, targets_BL = batches.micro_batch(step, 0, device)
+        tokens_BL, targets_BL, _ = batches.micro_batch(step, 0, device)
         with torch.autocast(device.type, torch.bfloat16, enabled=training.precision == "bf16"):
             logits_BLV = logits_of(model, tokens_BL)
         loss = torch.nn.functional.cross_entropy(logits_BLV.flatten(0, 1).float(), targets_BL.flatten())

@@ -60,6 +60,7 @@ const GUIDES = [
   'costs',
   'security-review',
   'day-2',
+  'follow-runs',
   'upgrade',
   'migrate-from-sagemaker-sdk',
   'migrate-from-hyperpod-recipes',

@@ -57,7 +57,8 @@ export function program(terminal: Terminal, done: (code: number) => void): Comma
 /** Runs the command line and returns its exit code; errors are reported here and nowhere else. */
 export async function main(argv: readonly string[], terminal: Terminal = processTerminal): Promise<number> {
   let code = 0;
-  const asJson = argv.includes('--json');
+  // What follows `--` is a command of somebody else.
+  const asJson = argv.slice(0, argv.indexOf('--') >>> 0).includes('--json');
   try {
     await program(terminal, (result) => {
       code = result;

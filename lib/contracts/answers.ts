@@ -64,6 +64,18 @@ const status = z.object({
   spareInstances: z.object({ left: orNull(whole), of: whole }).optional(),
   queuePosition: orNull(whole),
   handOver: z.object({ why: z.enum(['preempted', 'resized']), at: time, isRead: z.boolean() }).optional(),
+  tags: z.record(text, text).optional(),
+  note: text.optional(),
+  after: z.array(text).optional().meta({ description: 'runs that must be completed before it starts' }),
+  preemptible: z.boolean().optional(),
+  configuration: z
+    .object({
+      spec: z.record(text, z.unknown()),
+      codeSha256: orNull(text),
+      driverHash: text,
+      trainingImageUri: orNull(text),
+    })
+    .optional(),
   timeline: z.array(timelineLine).optional(),
   timelineOmitted: whole.optional(),
 });
@@ -88,6 +100,19 @@ const plan = z.looseObject({
   gpus: whole,
 });
 
+const compared = z.object({
+  label: text.meta({ description: 'what tells it from the others' }),
+  runId: text,
+  state: text,
+  step: orNull(whole),
+  loss: orNull(number).meta({ description: 'after its last step' }),
+  tokensPerSecondPerGpu: orNull(number).meta({ description: 'median over the steps' }),
+  goodput: orNull(number),
+  spendUsd: orNull(number),
+});
+
+const versions = z.object({ isSame: z.boolean(), values: z.tuple([orNull(text), orNull(text)]) });
+
 /** By name, the document of each verb; `event` and `logLine` are one line each. */
 export const ANSWERS = {
   issue,
@@ -104,6 +129,21 @@ export const ANSWERS = {
   status,
   runList: z.object({ runs: z.array(status) }),
   changed: z.object({ runId: text, desiredState: z.enum(['run', 'stop']), state: runState.optional() }),
+  noted: z.object({ runId: text, note: text }),
+  comparison: z.object({ runs: z.array(compared) }),
+  diff: z.object({
+    runs: z.tuple([compared, compared]),
+    options: z.array(
+      z.object({
+        path: text,
+        values: z.array(z.unknown()).meta({ description: 'of both runs; null or absent = the run has none' }),
+      }),
+    ),
+    code: versions,
+    driver: versions,
+    image: versions,
+    lossAtSteps: z.array(z.object({ step: whole, loss: z.tuple([number, number]) })),
+  }),
   event: timelineLine.extend({ runId: text }),
   logLine: z.object({ at: time, attempt: whole, host: text, message: text }),
   imported: z.object({

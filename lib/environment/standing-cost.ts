@@ -20,7 +20,7 @@ export interface StandingCost {
 /** Endpoints that an option of `network.endpoints` brings; all others bring one. */
 const ENDPOINTS_OF: Readonly<Record<string, number>> = { ecr: 2 };
 /** Alarms, dashboards and keys that every environment has; a test counts them in the template. */
-export const ALWAYS = { alarms: 5, dashboards: 1, keys: 2 } as const;
+export const ALWAYS = { alarms: 6, dashboards: 1, keys: 2 } as const;
 
 /** The standing cost of an environment in its Region, from list prices. */
 export function standingCost(spec: EnvironmentSpec): StandingCost {

@@ -23,6 +23,15 @@ function observingArguments({ code, observability: { tensorBoard, mlflow, profil
   return Object.entries(asked).flatMap(([flag, wanted]) => (wanted ? [flag] : []));
 }
 
+/** The section `tokenizer`, as the tokenise step reads it. */
+function tokenizerArguments({ code, tokenizer = {} }: RunSpec): string[] {
+  if (code.builtin !== 'builtin-tokenize') return [];
+  return flagArguments({
+    ...(tokenizer.chatTemplate !== undefined && { 'chat-template': tokenizer.chatTemplate }),
+    ...(tokenizer.trainOn !== undefined && { 'train-on': tokenizer.trainOn }),
+  });
+}
+
 /** An isolated container can read nothing: it gets SIGTERM alone. */
 const mayBeAsked = (run: RunSpec): boolean =>
   (run.preemptible === true || run.compute.elastic !== undefined) && !run.network.isolation;
@@ -43,7 +52,12 @@ export function jobFile(plan: JobPlan): JobFile {
     launcher: run.distribution.launcher,
     processesPerHost: run.distribution.processesPerHost,
     entryPoint: run.code.entryPoint,
-    arguments: [...(strategy?.arguments(run) ?? []), ...flagArguments(run.code.arguments), ...observingArguments(run)],
+    arguments: [
+      ...(strategy?.arguments(run) ?? []),
+      ...flagArguments(run.code.arguments),
+      ...observingArguments(run),
+      ...tokenizerArguments(run),
+    ],
     env: { ...libraryEnvironment, ...run.environmentVariables },
     userPinned: Object.keys(run.environmentVariables),
     ...(run.secrets && { secrets: run.secrets }),

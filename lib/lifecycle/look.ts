@@ -12,7 +12,8 @@ import { attemptCostUsd, expectedRate } from './spend';
 const TICK_MS = 300_000;
 const TICKS_BETWEEN_LOOKS = 2;
 const TICKS_BETWEEN_LISTINGS = 12;
-const WRITE_PROGRESS_MS = 3_600_000;
+/** How often the progress of a steady run is written. */
+export const WRITE_PROGRESS_MS = 3_600_000;
 /** Steps older than this in the newest heartbeat are no longer steps that go on. */
 const STEP_AGE_MS = 600_000;
 

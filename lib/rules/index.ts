@@ -25,6 +25,7 @@ import { BUILTIN_LAYOUT_RULES } from './model/builtin-layout';
 import { BUILTIN_MODEL_RULES } from './model/builtin-model';
 import { BUILTIN_TRAINER_RULES } from './model/builtin-trainer';
 import { MODEL_RULES } from './model/model';
+import { OBJECTIVE_RULES } from './model/objective';
 import { SUPPORT_RULES } from './model/support';
 import { TRAINING_RULES } from './model/training';
 
@@ -42,6 +43,7 @@ export const RULES: readonly Rule[] = [
   ...MODEL_RULES,
   ...TRAINING_RULES,
   ...BUILTIN_TRAINER_RULES,
+  ...OBJECTIVE_RULES,
   ...BUILTIN_LAYOUT_RULES,
   ...BUILTIN_MODEL_RULES,
   ...DATA_RULES,

@@ -9,10 +9,15 @@ export interface Play {
   world: World;
 }
 
+export interface PlayOptions {
+  /** Whether looks at which nothing is decided are only counted (world/quiet-looks.ts). @default true */
+  skipsQuietLooks?: boolean;
+}
+
 /** Plays a scenario once. The same scenario and seed give the same result, byte for byte. */
-export async function play(scenario: Scenario, seed: number): Promise<Play> {
+export async function play(scenario: Scenario, seed: number, options: PlayOptions = {}): Promise<Play> {
   const judge = new Judge();
-  const world = new World(scenario, seed, judge);
+  const world = new World(scenario, seed, judge, options);
   await world.play();
   const result = resultOf(world, seed, judge.verdicts(), judge.startMs);
   return { result, world };

@@ -35,6 +35,7 @@ export function resolveRun(file: RunFile): RunSpec {
     tags: file.tags ?? {},
     model: resolveModel(file),
     training: resolveTraining(file, compute),
+    ...(file.tokenizer && { tokenizer: file.tokenizer }),
     progress: { startupMinutes: 30, silenceMinutes: 20, ...file.progress },
     code: {
       source: file.code.source,
@@ -155,12 +156,16 @@ export function worldSize(run: Pick<RunSpec, 'compute' | 'distribution'>): numbe
   return hostCount(trainingGroupsOf(run)) * run.distribution.processesPerHost;
 }
 
+/** Sequences that `microBatchSize` and `globalBatchSize` count as one: a preference is a pair. */
+export const sequencesPerSample = ({ objective }: Pick<TrainingSpec, 'objective'>): 1 | 2 =>
+  objective === 'dpo' ? 2 : 1;
+
 /** Steps of the whole run: `steps`, or what `totalTokens` come to; undefined where the run file does not say how many. */
 export function totalSteps(training: TrainingSpec): number | undefined {
   const { steps, totalTokens, globalBatchSize, sequenceLength } = training;
   if (steps !== undefined) return steps;
   if (totalTokens === undefined || !globalBatchSize || !sequenceLength) return undefined;
-  return Math.ceil(totalTokens / (globalBatchSize * sequenceLength));
+  return Math.ceil(totalTokens / (globalBatchSize * sequenceLength * sequencesPerSample(training)));
 }
 
 function usesEfa(compute: ComputeSpec): boolean {

@@ -5,7 +5,7 @@ import { channel, checkpoints } from './run/data';
 import { s3Uri, text, words } from './run/formats';
 import { limits, network, observability } from './run/limits';
 import { model } from './run/model';
-import { progress, training } from './run/training';
+import { progress, tokenizer, training } from './run/training';
 
 const scalars = z.union([z.string(), z.number(), z.boolean()]).transform(String);
 
@@ -70,6 +70,11 @@ export const runFileSchema = z.strictObject({
   training: training.optional().meta({
     description: 'Batches, length and precision of the training: read by the built-in trainer and the planner.',
     examples: [{ sequenceLength: 8192, microBatchSize: 1, globalBatchSize: 512, totalTokens: 2.0e9 }],
+  }),
+  tokenizer: tokenizer.optional().meta({
+    description:
+      'Processing runs with the tokenise step only: how lines of conversations, completions and preferences become tokens and loss masks.',
+    examples: [{ trainOn: 'assistant' }],
   }),
   progress: progress.optional().meta({
     description: 'How the platform sees that own code makes progress; the built-in trainer needs none of it.',

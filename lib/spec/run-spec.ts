@@ -72,6 +72,8 @@ export interface TrainingSpec {
   activationOffload: boolean;
   seed: number;
   lora?: { rank: number; alpha: number; targets: string[] };
+  /** @default - `pretrain` */
+  objective?: 'pretrain' | 'sft' | 'dpo';
 }
 
 export interface ModelSpec {
@@ -94,6 +96,8 @@ export interface RunSpec {
   tags: Record<string, string>;
   model?: ModelSpec;
   training: TrainingSpec;
+  /** Of the tokenise step. @default - the template of the tokenizer, and the loss on what the assistant says */
+  tokenizer?: NonNullable<RunFile['tokenizer']>;
   progress: { stepRegex?: string; lossRegex?: string; startupMinutes: number; silenceMinutes: number };
   code: {
     source: string;

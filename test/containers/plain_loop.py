@@ -39,7 +39,7 @@ def plain_history(model: Any, logits_of: Callable[[Any], Any], shards: Path, job
         for group in optimizer.param_groups:
             group["lr"] = learning_rate(step, steps, settings.arguments.learning_rate, 1, "cosine", 0.1, 0.2)
         rows = [batches.micro_batch(step, micro, torch.device("cpu")) for micro in range(batches.micro_steps)]
-        tokens, targets = (torch.cat(parts) for parts in zip(*rows, strict=True))
+        tokens, targets = (torch.cat(parts) for parts in zip(*(row[:2] for row in rows), strict=True))
         loss = torch.nn.functional.cross_entropy(logits_of(tokens).flatten(0, 1), targets.flatten())
         optimizer.zero_grad()
         loss.backward()
@@ -67,11 +67,12 @@ def publish(model: Any, folder: Path) -> None:
     """A model as safetensors with its config.json, in float32."""
     from slipway_trainer.published_config import write_config
     from slipway_trainer.settings import resolve_settings
+    from slipway_trainer.sharding import named_tensors
     from slipway_trainer.weights import export_weights
 
     training = resolve_settings(trainer_job(), [], {}).training
-    shapes = {name: value.shape for name, value in model.named_parameters()}
-    export_weights(model.named_parameters(), shapes, folder, training, rank=0, architecture=model.shape)
+    shapes = {name: value.shape for name, value in named_tensors(model)}
+    export_weights(named_tensors(model), shapes, folder, training, rank=0, architecture=model.shape)
     write_config(folder, model.shape, 64)
 
 

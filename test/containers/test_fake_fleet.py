@@ -26,6 +26,7 @@ from torch.distributed.device_mesh import DeviceMesh  # noqa: E402
 from torch.nn.attention import bias  # noqa: E402
 
 from slipway_trainer import fsdp2  # noqa: E402
+from slipway_trainer.batches import MicroBatch  # noqa: E402
 from slipway_trainer.layout import Layout, resolve_layout  # noqa: E402
 from slipway_trainer.settings import RunSettings, resolve_settings  # noqa: E402
 
@@ -76,7 +77,7 @@ def one_step(job: dict[str, Any], ranks: int, micro_steps: int) -> tuple[fsdp2.F
         traffic.clear()
         tokens = torch.zeros((settings.training.micro_batch_size, length + 1), dtype=torch.int64)
         for number in range(micro_steps):
-            backend.forward_backward(tokens[:, :-1], tokens[:, 1:], 1.0 / micro_steps, last=number == micro_steps - 1)
+            backend.forward_backward(MicroBatch(tokens[:, :-1], tokens[:, 1:]), 1.0 / micro_steps, last=number == micro_steps - 1)
         return backend, traffic
 
 

@@ -9,6 +9,7 @@ pytestmark = pytest.mark.torch
 
 from faked_ranks import faked_world  # noqa: E402
 
+from slipway_trainer.batches import MicroBatch  # noqa: E402
 from slipway_trainer.fsdp2 import Fsdp2Backend  # noqa: E402
 from slipway_trainer.layout import resolve_layout  # noqa: E402
 from slipway_trainer.settings import resolve_settings  # noqa: E402
@@ -24,7 +25,7 @@ def backend_of(ranks: int, **changes: object) -> Fsdp2Backend:
 def micro_steps(backend: Fsdp2Backend, count: int) -> None:
     tokens = torch.randint(0, 257, (1, 33))
     for number in range(count):
-        backend.forward_backward(tokens[:, :-1], tokens[:, 1:], 1.0 / count, last=number == count - 1)
+        backend.forward_backward(MicroBatch(tokens[:, :-1], tokens[:, 1:]), 1.0 / count, last=number == count - 1)
 
 
 def held_between_micro_steps(**parameters: object) -> tuple[int, int]:
@@ -32,7 +33,7 @@ def held_between_micro_steps(**parameters: object) -> tuple[int, int]:
     with faked_world(4):
         backend = backend_of(4, training={"globalBatchSize": 8, "precision": "bf16"}, parameters=parameters)
         tokens = torch.randint(0, 257, (1, 33))
-        backend.forward_backward(tokens[:, :-1], tokens[:, 1:], 0.5, last=False)
+        backend.forward_backward(MicroBatch(tokens[:, :-1], tokens[:, 1:]), 0.5, last=False)
         gradients = gathered = 0
         for module in backend.model.modules():
             state = getattr(module, "_get_fsdp_state", lambda: None)()

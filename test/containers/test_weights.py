@@ -206,7 +206,7 @@ def rewrite_config(folder: Path, **changes: object) -> None:
         ({"rope_parameters": {"rope_type": "default", "rope_theta": 5e5}}, "ropeTheta: must be 500000.0"),
         ({"rope_scaling": {"type": "linear", "factor": 2.0}}, r"ropeScaling: must be \{.*linear.*\}.*got null"),
         ({"rope_scaling": {"rope_type": "longrope", "short_factor": [1.0], "long_factor": [2.0]}}, "rope_type longrope"),
-        ({"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "mscale": 1.0}}, "yarn with mscale"),
+        ({"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "finetuned": True}}, "yarn with finetuned"),
         ({"rms_norm_eps": 1e-6}, "normEpsilon: must be 1e-06"),
         ({"num_key_value_heads": None}, "kvHeads: must be 4"),
         ({"tie_word_embeddings": True}, "tiedEmbeddings: must be true"),

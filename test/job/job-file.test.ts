@@ -16,3 +16,11 @@ test('the built-in trainer is told what to observe; own code gets its own argume
   expect(argumentsOf({ code, observability: { profiler: 'off' } })).toEqual(['--clip-norm', '2']);
   expect(argumentsOf({ observability: OBSERVED })).toEqual(argumentsOf({}));
 });
+
+test('the tokenise step is told what the section tokenizer says', () => {
+  const code = { source: 'builtin-tokenize', arguments: { tokenizer: 'byte' } };
+  const tokenizer = { chatTemplate: '{{ messages }}', trainOn: 'all' };
+  const told = ['--tokenizer', 'byte', '--chat-template', '{{ messages }}', '--train-on', 'all'];
+  expect(argumentsOf({ kind: 'processing', code, tokenizer })).toEqual(told);
+  expect(argumentsOf({ kind: 'processing', code })).toEqual(told.slice(0, 2));
+});

@@ -142,7 +142,7 @@ test('fails: a file that is not there stays a name, which is refused', () => {
 test('fails: the built-in trainer is not given parts that it does not compute', () => {
   const { inlined } = loaded();
   const text = inlined.text.replace('./src', 'builtin').replace('source: ./src', 'source: builtin');
-  const run = loadRun(text, ['model.config=', 'model.preset=deepseek-v3']).value;
+  const run = loadRun(text, ['model.config=', 'model.preset=minimax-m2']).value;
   if (!run) throw new Error('the run file must load');
   const parts = checkRun(run, {}).filter(({ rule }) => rule === 'model/builtin-parts');
   expect(parts.map(({ path: at }) => at)).toContain('model.preset');

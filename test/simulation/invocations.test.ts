@@ -3,7 +3,6 @@ import { CallFaults, Kills } from '../../lib/simulation/core/call-faults';
 import { VirtualClock } from '../../lib/simulation/core/clock';
 import { type Ending, LambdaFunction } from '../../lib/simulation/core/functions';
 import { Gateway } from '../../lib/simulation/core/gateway';
-import { Random } from '../../lib/simulation/core/random';
 import type { Fault } from '../../lib/simulation/scenario/schema';
 
 class Client {
@@ -17,7 +16,7 @@ class FindCommand {
 /** A reconcile function with one client of a service that answers at once; `reached` counts the calls that came to the service. */
 function functionWith(...faults: Fault[]) {
   const clock = new VirtualClock();
-  const gateway = new Gateway(clock, new Random(1), new CallFaults(faults), new Kills(faults), {});
+  const gateway = new Gateway(clock, 1, new CallFaults(faults), new Kills(faults), {});
   const seen = { reached: 0, endings: [] as Ending['kind'][] };
   gateway.add('table', { Find: { latencyMs: 5, run: () => ++seen.reached } });
   const reconcile = new LambdaFunction(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
@@ -129,6 +129,7 @@ def prepare(paths: Paths, inherited: Mapping[str, str], started_at: float, log: 
     """Reads and checks all that the service and the control plane wrote. Raises DriverError with the reason."""
     job_file = paths.channel("job") / "job.json"
     job = read_job(job_file)
+    job = replace(job, arguments=tuple(paths.localised(word) for word in job.arguments))
     cluster = read_cluster(paths.config / "resourceconfig.json", job.training_groups, job.spare_instances)
     # Before the first line of anybody else's code, pip's included.
     inherited = {**inherited, **read_secrets(job.secrets, inherited, hide, log)} if job.secrets else inherited

@@ -4,40 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from slipway_trainer.architecture_parts import Family, Latent, Routing, Window, read_family, read_latent, read_routing, read_window
 from slipway_trainer.rope_scaling import RopeScaling, read_rope_scaling
-
-
-@dataclass(frozen=True)
-class Family:
-    """What only some families of models have; the fields of `model.family`."""
-
-    model_type: str = ""
-    #: rms, or rms-offset: weights of norms are offsets from one (Gemma).
-    norm: str = "rms"
-    #: What the norm of queries and keys spans: each head, or the whole projection (OLMo 2).
-    qk_norm: str = "head"
-    #: Bias of attention's output projection; None = as attention_bias.
-    output_bias: bool | None = None
-    #: None = silu for a gated feed-forward block, gelu for a plain one.
-    activation: str | None = None
-    #: What scores are multiplied by; None = 1 / sqrt(head_size).
-    attention_scale: float | None = None
-    #: Theta of rotary positions in layers with a window; None = as in all layers.
-    local_rope_theta: float | None = None
-
-
-@dataclass(frozen=True)
-class Window:
-    """Layers whose queries see only the last `size` positions, themselves included."""
-
-    size: int
-    #: all, alternate (beginning with a window), or numbers of layers.
-    pattern: str | tuple[int, ...]
-
-    def has(self, layer: int) -> bool:
-        if self.pattern == "all":
-            return True
-        return layer % 2 == 0 if self.pattern == "alternate" else layer in self.pattern
 
 
 @dataclass(frozen=True)
@@ -61,13 +29,17 @@ class Architecture:
     expert_ffn_hidden_size: int = 0
     #: Layers without experts.
     dense_layers: tuple[int, ...] = ()
-    #: Weights of the chosen experts are divided by their sum.
-    normalises_routing: bool = True
+    routing: Routing = Routing()
+    #: Inner size of what every token visits beside its experts; 0 = nothing.
+    shared_ffn_hidden_size: int = 0
     rope_scaling: RopeScaling | None = None
     norm_placement: str = "pre"
     qk_norm: bool = False
     attention_bias: bool = False
     window: Window | None = None
+    #: A learned score per head that takes attention and gives nothing (arXiv 2309.17453).
+    attention_sinks: bool = False
+    latent: Latent | None = None
     attention_softcap: float | None = None
     final_softcap: float | None = None
     embedding_scale: float = 1.0
@@ -84,6 +56,19 @@ class Architecture:
         return self.expert_ffn_hidden_size or self.ffn_hidden_size
 
     @property
+    def rotary_size(self) -> int:
+        """Elements of a head that positions turn."""
+        return self.head_size if self.latent is None else self.latent.rope_head_size
+
+    @property
+    def score_scale(self) -> float:
+        """What scores are multiplied by."""
+        if self.family.attention_scale is not None:
+            return self.family.attention_scale
+        with_scaling = self.latent is not None and self.rope_scaling is not None
+        return self.head_size**-0.5 * (self.rope_scaling.score_factor if with_scaling else 1.0)
+
+    @property
     def has_output_bias(self) -> bool:
         return self.attention_bias if self.family.output_bias is None else self.family.output_bias
 
@@ -98,23 +83,28 @@ class Architecture:
             "embeddingScale": self.embedding_scale != 1.0,
             "expertFfnHiddenSize": self.expert_ffn_hidden_size not in (0, self.ffn_hidden_size),
             "denseLayers": bool(self.dense_layers),
-            "routing": self.experts > 0 and not self.normalises_routing,
+            "attentionSinks": self.attention_sinks,
+            "latentAttention": self.latent is not None,
+            "sharedExperts": self.shared_ffn_hidden_size > 0,
+            "sharedExpertGate": self.family.shared_expert_gate,
             f"norm {self.family.norm}": self.family.norm != "rms",
             f"activation {self.family.activation}": self.family.activation is not None,
             "attentionScale": self.family.attention_scale is not None,
+            "interleavedRope": self.family.interleaved_rope,
+            "expertBias": self.family.expert_bias,
+            "routerBias": self.family.router_bias,
+            **self.routing.parts(),
         }
         return [name for name, has in found.items() if has]
 
 
 #: Parts of a shape that this trainer does not compute; lib/rules/model/builtin-model.ts refuses them before instances start.
-_UNKNOWN = ("attentionSinks", "latentAttention", "sharedExperts", "mtpLayers", "unrotatedLayers")
-_UNKNOWN_TRAITS = (
-    "mlpBias", "expertBias", "routerBias", "headBias", "residualScale", "logitScale", "interleavedRope", "sharedExpertGate", "untrained",
-)  # fmt: skip
+_UNKNOWN = ("mtpLayers", "unrotatedLayers")
+_UNKNOWN_TRAITS = ("mlpBias", "headBias", "routingBiasIsParameter", "untrained")
+_UNKNOWN_FACTORS = ("residualScale", "logitScale")
 NORMS = ("rms", "rms-offset")
-ACTIVATIONS = ("silu", "gelu", "gelu-tanh")
-#: Traits that change nothing at these values.
-_NEUTRAL = (None, False, 0, 1, [])
+ACTIVATIONS = ("silu", "gelu", "gelu-tanh", "clamped-swiglu")
+SCORES = ("softmax", "sigmoid")
 
 
 def read_architecture(raw: Mapping[str, Any] | None, count: Callable[..., int], issues: list[str]) -> Architecture:
@@ -128,12 +118,13 @@ def read_architecture(raw: Mapping[str, Any] | None, count: Callable[..., int], 
     issues += _unknown_parts(values, family)
     caps = values.get("logitSoftcap") or {}
     experts = int(values.get("experts") or 0)
+    latent = read_latent(values.get("latentAttention"))
     return Architecture(
         layers=layers,
         hidden_size=hidden,
         attention_heads=heads,
-        kv_heads=kv_heads,
-        head_size=count("headSize", max(1, hidden // heads)),
+        kv_heads=heads if latent else kv_heads,
+        head_size=latent.head_size if latent else count("headSize", max(1, hidden // heads)),
         ffn_hidden_size=count("ffnHiddenSize"),
         vocabulary_size=count("vocabularySize"),
         gated_mlp=bool(values.get("gatedMlp", True)),
@@ -144,16 +135,19 @@ def read_architecture(raw: Mapping[str, Any] | None, count: Callable[..., int], 
         experts_per_token=int(values.get("expertsPerToken") or 0),
         expert_ffn_hidden_size=int(values.get("expertFfnHiddenSize") or 0),
         dense_layers=_dense_layers(values.get("denseLayers")) if experts else (),
-        normalises_routing=bool((values.get("routing") or {}).get("normalise", True)),
+        routing=read_routing(values.get("routing"), family) if experts else Routing(),
+        shared_ffn_hidden_size=_shared_size(values, family) if experts else 0,
         rope_scaling=read_rope_scaling(values.get("ropeScaling"), issues),
         norm_placement=str(values.get("normPlacement", "pre")),
         qk_norm=bool(values.get("qkNorm", False)),
         attention_bias=bool(values.get("attentionBias", False)),
-        window=_window(values.get("slidingWindow")),
+        window=read_window(values.get("slidingWindow")),
+        attention_sinks=bool(values.get("attentionSinks", False)),
+        latent=latent,
         attention_softcap=_number(caps.get("attention")),
         final_softcap=_number(caps.get("final")),
         embedding_scale=float(values.get("embeddingScale", 1.0)),
-        family=_family(family or {"modelType": _inferred(values)}),
+        family=read_family(family or {"modelType": _inferred(values)}),
     )
 
 
@@ -161,15 +155,13 @@ def _number(raw: "float | None") -> float | None:
     return None if raw is None else float(raw)
 
 
+def _shared_size(values: Mapping[str, Any], family: Mapping[str, Any]) -> int:
+    of_one = int(values.get("expertFfnHiddenSize") or values.get("ffnHiddenSize") or 0)
+    return int(family.get("sharedFfnHiddenSize") or int(values.get("sharedExperts") or 0) * of_one)
+
+
 def _dense_layers(raw: "int | list[int] | None") -> tuple[int, ...]:
     return tuple(raw) if isinstance(raw, list) else tuple(range(raw or 0))
-
-
-def _window(raw: Mapping[str, Any] | None) -> Window | None:
-    if not raw:
-        return None
-    pattern = raw.get("pattern", "all")
-    return Window(int(raw["size"]), tuple(pattern) if isinstance(pattern, list) else str(pattern))
 
 
 def _inferred(values: Mapping[str, Any]) -> str:
@@ -179,24 +171,13 @@ def _inferred(values: Mapping[str, Any]) -> str:
     return "mistral" if values.get("slidingWindow") else ""
 
 
-def _family(raw: Mapping[str, Any]) -> Family:
-    return Family(
-        model_type=str(raw.get("modelType", "")),
-        norm=str(raw.get("norm", "rms")),
-        qk_norm=str(raw.get("qkNorm", "head")),
-        output_bias=raw.get("outputBias"),
-        activation=raw.get("activation"),
-        attention_scale=raw.get("attentionScale"),
-        local_rope_theta=raw.get("localRopeTheta"),
-    )
-
-
 def _unknown_parts(values: Mapping[str, Any], family: Mapping[str, Any]) -> list[str]:
     routing = values.get("routing") or {}
-    found = [key for key in _UNKNOWN if values.get(key) not in _NEUTRAL]
-    found += [key for key in _UNKNOWN_TRAITS if family.get(key) not in _NEUTRAL]
+    found = [key for key in _UNKNOWN if values.get(key)]
+    found += [key for key in _UNKNOWN_TRAITS if family.get(key)]
+    found += [key for key in _UNKNOWN_FACTORS if family.get(key, 1) != 1]
     found += ["partialRotary"] if values.get("partialRotary", 1) != 1 else []
-    found += ["routing"] if values.get("experts") and (routing.get("score", "softmax") != "softmax" or routing.get("bias")) else []
+    found += [f"routing.score {routing['score']}"] if routing.get("score", "softmax") not in SCORES else []
     found += [f"norm {family['norm']}"] if family.get("norm", "rms") not in NORMS else []
     found += [f"qkNorm {family['qkNorm']}"] if family.get("qkNorm", "head") not in ("head", "whole") else []
     found += [f"activation {family['activation']}"] if family.get("activation") not in (None, *ACTIVATIONS) else []

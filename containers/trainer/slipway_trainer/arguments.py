@@ -35,6 +35,7 @@ def _parser(issues: list[str]) -> argparse.ArgumentParser:
     add("--adam-epsilon", type=float, default=1e-8)
     add("--clip-norm", type=float, default=1.0, help="0 = no clipping")
     add("--z-loss", type=float, default=0.0, help="weight of the squared log-partition of the softmax")
+    add("--beta", type=float, default=0.1, help="with objective dpo: how much the model is held to its starting weights")
     add("--data-channel", default="train", help="channel with the token shards")
     add("--eval-channel", default="", help="channel with shards to evaluate on")
     add("--eval-every-steps", type=int, default=0, help="0 = only after the last step, as after every run with an eval-channel")

@@ -1,13 +1,13 @@
-"""Causal self-attention: grouped key/value heads, norms of queries and keys, windows and capped scores.
+"""Causal self-attention: grouped key/value heads, norms of queries and keys, windows, sinks and capped scores.
 
 Shape suffixes as in model.py.
 """
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from slipway_trainer.architecture import Architecture
+from slipway_trainer.attend import attend
 from slipway_trainer.context_parallel import ContextParallel
 from slipway_trainer.norms import norm_of
 from slipway_trainer.rope import rotate
@@ -18,7 +18,7 @@ class Attention(nn.Module):
 
     def __init__(self, shape: Architecture, context: ContextParallel | None) -> None:
         super().__init__()
-        self.head_size, self.context = shape.head_size, context
+        self.head_size, self.context, self.interleaved = shape.head_size, context, shape.family.interleaved_rope
         self.scale, self.softcap = shape.family.attention_scale, shape.attention_softcap
         queries, keys = shape.attention_heads * shape.head_size, shape.kv_heads * shape.head_size
         bias = shape.attention_bias
@@ -26,6 +26,7 @@ class Attention(nn.Module):
         self.k_proj = nn.Linear(shape.hidden_size, keys, bias=bias)
         self.v_proj = nn.Linear(shape.hidden_size, keys, bias=bias)
         self.o_proj = nn.Linear(queries, shape.hidden_size, bias=shape.has_output_bias)
+        self.sinks = nn.Parameter(torch.zeros(shape.attention_heads)) if shape.attention_sinks else None
         self.norms_whole = shape.family.qk_norm == "whole"
         self.q_norm = norm_of(shape, queries if self.norms_whole else self.head_size) if shape.qk_norm else None
         self.k_norm = norm_of(shape, keys if self.norms_whole else self.head_size) if shape.qk_norm else None
@@ -38,29 +39,16 @@ class Attention(nn.Module):
         return (x_BLHE if norm is None or self.norms_whole else norm(x_BLHE)).transpose(1, 2)
 
     def forward(self, x_BLD: Tensor, cos_LE: Tensor, sin_LE: Tensor, *, mask_LL: Tensor | None = None) -> Tensor:
-        """`mask_LL`: which keys a query sees; None = itself and all before it. Capped scores need one."""
-        q_BHLE = rotate(self._heads(self.q_proj(x_BLD), self.q_norm), cos_LE, sin_LE)
-        k_BKLE = rotate(self._heads(self.k_proj(x_BLD), self.k_norm), cos_LE, sin_LE)
+        """`mask_LL`: which keys a query sees, (L, L) or for each sequence its own (B, 1, L, L); None = itself and all before it. Capped
+        scores need one."""
+        q_BHLE = rotate(self._heads(self.q_proj(x_BLD), self.q_norm), cos_LE, sin_LE, self.interleaved)
+        k_BKLE = rotate(self._heads(self.k_proj(x_BLD), self.k_norm), cos_LE, sin_LE, self.interleaved)
         v_BKLE = self._heads(self.v_proj(x_BLD))
         if self.context is not None:
             mixed_BHLE = self.context.attention(q_BHLE, k_BKLE, v_BKLE)
         else:
-            mixed_BHLE = self._mixed(q_BHLE, k_BKLE, v_BKLE, mask_LL)
+            mixed_BHLE = attend(q_BHLE, k_BKLE, v_BKLE, mask_LL, self.scale, softcap=self.softcap, sinks_H=self.sinks)
         return self.o_proj(mixed_BHLE.transpose(1, 2).flatten(2))
-
-    def _mixed(self, q_BHLE: Tensor, k_BKLE: Tensor, v_BKLE: Tensor, mask_LL: Tensor | None) -> Tensor:
-        if self.softcap is not None:
-            assert mask_LL is not None
-            return _capped(q_BHLE, k_BKLE, v_BKLE, mask_LL, self.scale, self.softcap)
-        return F.scaled_dot_product_attention(
-            q_BHLE,
-            k_BKLE,
-            v_BKLE,
-            attn_mask=mask_LL,
-            is_causal=mask_LL is None,
-            scale=self.scale,
-            enable_gqa=q_BHLE.size(1) != k_BKLE.size(1),
-        )
 
 
 def window_mask(length: int, window: int, device: torch.device) -> Tensor:
@@ -70,12 +58,8 @@ def window_mask(length: int, window: int, device: torch.device) -> Tensor:
     return (before_LL >= 0) & (before_LL < window)
 
 
-def _capped(q_BHLE: Tensor, k_BKLE: Tensor, v_BKLE: Tensor, mask_LL: Tensor, scale: float | None, cap: float) -> Tensor:
-    """Attention whose scores pass through cap * tanh(score / cap). No fused kernel of PyTorch has this: the scores are in memory."""
-    groups = q_BHLE.size(1) // k_BKLE.size(1)
-    k_BHLE, v_BHLE = k_BKLE.repeat_interleave(groups, 1), v_BKLE.repeat_interleave(groups, 1)
-    scale = q_BHLE.size(-1) ** -0.5 if scale is None else scale
-    scores_BHLL = (q_BHLE @ k_BHLE.transpose(2, 3)) * scale
-    scores_BHLL = torch.tanh(scores_BHLL / cap) * cap
-    weights_BHLL = scores_BHLL.float().masked_fill(~mask_LL, float("-inf")).softmax(-1).to(q_BHLE.dtype)
-    return weights_BHLL @ v_BHLE
+def document_mask(documents_BL: Tensor, mask_LL: Tensor | None) -> Tensor:
+    """(B, 1, L, L): as `mask_LL`, the causal one unless given, and only positions of the query's own document."""
+    if mask_LL is None:
+        mask_LL = window_mask(documents_BL.size(1), documents_BL.size(1), documents_BL.device)
+    return (documents_BL[:, None, :, None] == documents_BL[:, None, None, :]) & mask_LL

@@ -6,6 +6,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from slipway_trainer.batches import MicroBatch
 from slipway_trainer.checkpoint.library_saver import LibraryCheckpoints
 from slipway_trainer.layout import Layout
 
@@ -35,10 +36,10 @@ class Backend(Protocol):
     def whole_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Every parameter in full, by name, one at a time; every rank must walk through it at the same time."""
 
-    def forward_backward(self, tokens_BL: Tensor, targets_BL: Tensor, share: float, last: bool) -> Tensor:
-        """One micro-step: adds gradients of `share` times the mean loss; returns the detached loss. `last`: gradients are synced."""
+    def forward_backward(self, batch: MicroBatch, share: float | Tensor, last: bool) -> Tensor:
+        """One micro-step: adds gradients of `share` times the objective; returns the objective, detached. `last`: gradients are synced."""
 
-    def evaluate(self, tokens_BL: Tensor, targets_BL: Tensor) -> Tensor:
+    def evaluate(self, batch: MicroBatch) -> Tensor:
         """Loss without gradients."""
 
     def clip(self, max_norm: float) -> Tensor:

@@ -36,6 +36,27 @@ def compiles(settings: RunSettings, device_type: str) -> bool:
 
 def _beyond(settings: RunSettings, name: str) -> list[tuple[str, object, object]]:
     """What a backend cannot do: (option, what it must be, what it is)."""
+    return [(option, allowed, found) for option, allowed, found, wrong in [*_limits(settings, name), *_objective(settings, name)] if wrong]
+
+
+def _objective(settings: RunSettings, name: str) -> list[tuple[str, object, object, bool]]:
+    """What goes with the objective of fine-tuning. lib/rules/objective.ts has the same."""
+    parallel, training, objective = settings.parallel, settings.training, settings.training.objective
+    if objective == "pretrain":
+        return []
+    dpo = objective == "dpo"
+    return [
+        ("training.objective", "pretrain", objective, name in ("smp-v2", "deepspeed") or (dpo and name == "fsdp1")),
+        ("context_parallel_degree", f"1 with objective {objective}", parallel.context, parallel.context > 1),
+        ("tensor_parallel_degree", "1 with objective dpo", parallel.tensor, dpo and parallel.tensor > 1),
+        ("expert_parallel_degree", "1 with objective dpo", parallel.expert, dpo and parallel.expert > 1),
+        ("training.precision", "bf16 or fp32 with objective dpo", training.precision, dpo and training.precision == "fp8"),
+        ("--z-loss", "0 with objective dpo", settings.arguments.z_loss, dpo and settings.arguments.z_loss != 0),
+        ("model.weights", "given with objective dpo, which starts from them", None, dpo and settings.weights is None),
+    ]
+
+
+def _limits(settings: RunSettings, name: str) -> list[tuple[str, object, object, bool]]:
     parallel, training = settings.parallel, settings.training
     mixture = settings.architecture.experts > 0
     only_fsdp2 = [
@@ -56,6 +77,7 @@ def _beyond(settings: RunSettings, name: str) -> list[tuple[str, object, object]
             *only_fsdp2,
         ],
         "smp-v2": [*only_fsdp2, whole_layers],
-        "deepspeed": [*only_fsdp2, whole_layers],
+        # Its engine would round the bias to the precision of the run, and its checkpoints leave it out.
+        "deepspeed": [*only_fsdp2, whole_layers, ("model.routing.bias", False, True, settings.architecture.routing.has_bias)],
     }
-    return [(option, allowed, found) for option, allowed, found, wrong in by_backend[name] if wrong]
+    return by_backend[name]

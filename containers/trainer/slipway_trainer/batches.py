@@ -2,15 +2,31 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from slipway_trainer.examples import DOCUMENT, TARGETS, TOKENS, Cut, PackedRows, Pairs, trimmed
 from slipway_trainer.exits import DataFailed, Settings
 from slipway_trainer.order import SampleOrder, positions_of_rank
 from slipway_trainer.settings import Training
-from slipway_trainer.shard_format import read_index
+from slipway_trainer.shard_format import ShardIndex, read_index
 from slipway_trainer.shards import TokenStream
+
+#: `training.objective` by the kind of the shards that it trains on.
+OBJECTIVES = {"text": "pretrain", "sft": "sft", "dpo": "dpo"}
+
+
+class MicroBatch(NamedTuple):
+    """What one rank computes at once. `targets_BL`: IGNORED where the loss is on none; `documents_BL`: None = each row is one document.
+
+    Rows of preferences alternate: a chosen one, then the rejected one of its pair.
+    """
+
+    tokens_BL: Tensor
+    targets_BL: Tensor
+    documents_BL: Tensor | None = None
 
 
 class Batches:
@@ -20,7 +36,12 @@ class Batches:
         index = read_index(folder)
         if index.vocabulary_size > vocabulary_size:
             raise Settings([f"model.vocabularySize: must be at least the {index.vocabulary_size} of the data, got {vocabulary_size}"])
-        self._stream = TokenStream(index, training.sequence_length)
+        if OBJECTIVES[index.kind] != training.objective:
+            made = {"text": "text", "sft": "conversations or completions", "dpo": "preferences"}[index.kind]
+            raise Settings(
+                [f"training.objective: must be {OBJECTIVES[index.kind]} for shards made of {made}, got {training.objective}; see {folder}"]
+            )
+        self._stream = _samples(index, training)
         self._order = SampleOrder(self._stream.samples, training.seed)
         self._training, self._rank, self._ranks = training, rank, ranks
         self.micro_steps = training.global_batch_size // (training.micro_batch_size * ranks)
@@ -34,6 +55,17 @@ class Batches:
         """Of the token shards: another data set has another one."""
         return self._stream.digest
 
+    def warning(self, channel: str) -> str:
+        """What was cut to the length of a row; empty where nothing was."""
+        cut: Cut | None = getattr(self._stream, "cut", None)
+        if cut is None or not cut.documents:
+            return ""
+        length, what = self._training.sequence_length, "pairs" if self._training.objective == "dpo" else "documents"
+        return (
+            f"warning: channel {channel}: {cut.documents} documents are longer than sequenceLength {length} and were cut to it; "
+            f"{cut.left_out} {what} had no target left and were left out"
+        )
+
     def epoch(self, step: int) -> int:
         """The epoch in which a step begins."""
         return self._order.epoch(step * self._training.global_batch_size)
@@ -45,18 +77,31 @@ class Batches:
         return [self._order.sample(position) for position in positions]
 
     def rows(self, numbers: Sequence[int]) -> Tensor:
-        """Tokens of samples (B, L + 1), read from the shards. Raises DataFailed. Threads may share it."""
+        """Samples as one tensor for `split`, read from the shards. Raises DataFailed. Threads may share it."""
         try:
-            return torch.stack([self._stream.sample(number) for number in numbers])
+            samples = [self._stream.sample(number) for number in numbers]
         except OSError as error:
             raise DataFailed(f"a sample could not be read: {error}") from error
+        return trimmed(samples) if self._training.objective == "dpo" else torch.stack(samples)
 
-    def micro_batch(self, step: int, micro_step: int, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Input and target tokens, each (B, L)."""
+    def split(self, rows: Tensor) -> MicroBatch:
+        """What `rows` gave, by its meaning."""
+        if self._training.objective == "pretrain":
+            return MicroBatch(rows[:, :-1], rows[:, 1:])
+        documents_BL = rows[:, DOCUMENT] if self._training.objective == "sft" else None
+        return MicroBatch(rows[:, TOKENS], rows[:, TARGETS], documents_BL)
+
+    def micro_batch(self, step: int, micro_step: int, device: torch.device) -> MicroBatch:
+        """The micro-batch of a step."""
         rows = self.rows(self.numbers(step, micro_step))
         if device.type == "cuda":
             rows = rows.pin_memory().to(device, non_blocking=True)
-        return rows[:, :-1], rows[:, 1:]
+        return self.split(rows)
+
+
+def _samples(index: ShardIndex, training: Training) -> TokenStream | PackedRows | Pairs:
+    kinds = {"pretrain": TokenStream, "sft": PackedRows, "dpo": Pairs}
+    return kinds[training.objective](index, training.sequence_length)
 
 
 def channel_folder(name: str, environ: "dict[str, str]") -> Path:

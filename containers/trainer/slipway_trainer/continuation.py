@@ -13,6 +13,7 @@ from slipway_trainer.skips import batches_behind
 
 #: Where a run file says what a checkpoint remembers under `data`.
 _DATA = {
+    "objective": "training.objective",
     "sequenceLength": "training.sequenceLength",
     "samples": "training.sequenceLength or the token shards of the channel",
     "digest": "the token shards of the channel",
@@ -38,7 +39,7 @@ class Continuation:
     def __init__(self, settings: RunSettings, batches: Batches) -> None:
         self._settings, self._batches = settings, batches
         training = settings.training
-        self._tokens_per_step = training.global_batch_size * training.sequence_length
+        self._tokens_per_step = training.tokens_per_step
         # Tokens and steps of the checkpoint that another sequence length may have counted.
         self._tokens_before, self._steps_before = 0, 0
         self._model = _recorded(settings.architecture)
@@ -58,6 +59,7 @@ class Continuation:
             "data": {
                 "seed": training.seed,
                 "nextSample": behind * training.global_batch_size,
+                "objective": training.objective,
                 "sequenceLength": training.sequence_length,
                 "samples": self._batches.samples,
                 "digest": self._batches.digest,

@@ -13,6 +13,7 @@ import torch.distributed as dist
 from deepspeed.utils import safe_get_full_fp32_param
 from torch import Tensor, nn
 
+from slipway_trainer.batches import MicroBatch
 from slipway_trainer.exits import Settings
 from slipway_trainer.initialise import first_values
 from slipway_trainer.layout import Layout, data_rank
@@ -128,8 +129,8 @@ class DeepSpeedBackend:
             with deepspeed.zero.GatheredParameters([parameter]):
                 yield name, parameter.detach().clone()
 
-    def forward_backward(self, tokens_BL: Tensor, targets_BL: Tensor, share: float, last: bool) -> Tensor:
-        loss = self._objective(self.model, tokens_BL, targets_BL)
+    def forward_backward(self, batch: MicroBatch, share: float | Tensor, last: bool) -> Tensor:
+        loss = self._objective(self.model, batch)
         # The engine divides by the number of micro-steps, which is what `share` says.
         self.model.backward(loss)
         if not last:
@@ -137,8 +138,8 @@ class DeepSpeedBackend:
         return loss.detach()
 
     @torch.no_grad()
-    def evaluate(self, tokens_BL: Tensor, targets_BL: Tensor) -> Tensor:
-        return self._objective(self.model, tokens_BL, targets_BL)
+    def evaluate(self, batch: MicroBatch) -> Tensor:
+        return self._objective(self.model, batch)
 
     def clip(self, max_norm: float) -> Tensor:
         """The engine's step, which clips by the configured norm. A norm that is not finite ends the run before anything is saved."""

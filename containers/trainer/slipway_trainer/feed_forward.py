@@ -1,9 +1,11 @@
-"""Feed-forward blocks: dense ones, and mixtures of experts (Mixtral, arXiv 2401.04088).
+"""Feed-forward blocks: dense ones, and mixtures of experts (Mixtral, arXiv 2401.04088), some of which every token visits (DeepSeekMoE,
+arXiv 2401.06066).
 
 Shape suffixes: T tokens of a micro-batch (B * L), X experts, N experts that one token visits, A = T * N visits, R visits that this rank
 computes; others as in model.py.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -12,24 +14,39 @@ from torch import Tensor, nn
 
 from slipway_trainer.architecture import Architecture
 from slipway_trainer.expert_parallel import ExpertParallel
+from slipway_trainer.routing import Router, chosen_experts
 
-ACTIVATIONS = {"silu": F.silu, "gelu": F.gelu, "gelu-tanh": partial(F.gelu, approximate="tanh")}
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"silu": F.silu, "gelu": F.gelu, "gelu-tanh": partial(F.gelu, approximate="tanh")}
+#: GPT-OSS's activation: where gate and up projection are cut off, and the gain of the gate's sigmoid.
+_LIMIT, _GAIN = 7.0, 1.702
+
+
+def _clamped_swiglu(gate: Tensor, up: Tensor) -> Tensor:
+    gate, up = gate.clamp(max=_LIMIT), up.clamp(-_LIMIT, _LIMIT)
+    return (up + 1) * gate * torch.sigmoid(gate * _GAIN)
 
 
 class FeedForward(nn.Module):
     """Three matrices with a gate, SwiGLU unless `activation` says otherwise; or two, with GELU."""
 
-    def __init__(self, hidden_size: int, inner_size: int, gated: bool, activation: str | None = None) -> None:
+    def __init__(self, hidden_size: int, inner_size: int, gated: bool, activation: str | None = None, bias: bool = False) -> None:
         super().__init__()
-        self._activation = ACTIVATIONS[activation or ("silu" if gated else "gelu")]
-        self.gate_proj = nn.Linear(hidden_size, inner_size, bias=False) if gated else None
-        self.up_proj = nn.Linear(hidden_size, inner_size, bias=False)
-        self.down_proj = nn.Linear(inner_size, hidden_size, bias=False)
+        self._activation = activation or ("silu" if gated else "gelu")
+        self.gate_proj = nn.Linear(hidden_size, inner_size, bias=bias) if gated else None
+        self.up_proj = nn.Linear(hidden_size, inner_size, bias=bias)
+        self.down_proj = nn.Linear(inner_size, hidden_size, bias=bias)
 
     def forward(self, x_BLD: Tensor) -> Tensor:
+        return self.down_proj(self._inner(x_BLD))
+
+    def _inner(self, x_BLD: Tensor) -> Tensor:
         up_BLF = self.up_proj(x_BLD)
-        inner_BLF = self._activation(up_BLF) if self.gate_proj is None else self._activation(self.gate_proj(x_BLD)) * up_BLF
-        return self.down_proj(inner_BLF)
+        if self.gate_proj is None:
+            return ACTIVATIONS[self._activation](up_BLF)
+        gate_BLF = self.gate_proj(x_BLD)
+        if self._activation == "clamped-swiglu":
+            return _clamped_swiglu(gate_BLF, up_BLF)
+        return ACTIVATIONS[self._activation](gate_BLF) * up_BLF
 
 
 class Experts(nn.ModuleDict):
@@ -42,23 +59,35 @@ class Experts(nn.ModuleDict):
 
 
 class ExpertMixture(nn.Module):
-    """A router sends each token to N of X experts; with expert parallelism some of them are on other ranks."""
+    """A router sends each token to N of X experts; with expert parallelism some of them are on other ranks. Shared experts stand beside
+    them as one block, which every token visits."""
 
     def __init__(self, shape: Architecture, parallel: ExpertParallel | None = None) -> None:
         super().__init__()
-        self.per_token, self.total, self.parallel = shape.experts_per_token, shape.experts, parallel
-        self.router = nn.Linear(shape.hidden_size, shape.experts, bias=False)
+        self.per_token, self.total, self.parallel, self.routing = shape.experts_per_token, shape.experts, parallel, shape.routing
+        self.router = Router(shape.hidden_size, shape.experts, bias=shape.family.router_bias)
+        # It is set by those who trained the model, and no gradient reaches it.
+        self.register_buffer("choice_bias", torch.zeros(shape.experts) if shape.routing.has_bias else None)
         held = parallel.held(shape.experts) if parallel is not None else range(shape.experts)
-        self.normalises = shape.normalises_routing
-        expert = partial(FeedForward, shape.hidden_size, shape.expert_inner_size, shape.gated_mlp, shape.family.activation)
+        block = partial(FeedForward, gated=shape.gated_mlp, activation=shape.family.activation)
+        expert = partial(block, shape.hidden_size, shape.expert_inner_size, bias=shape.family.expert_bias)
         self.experts = Experts({str(number): expert() for number in held})
+        self.shared = block(shape.hidden_size, shape.shared_ffn_hidden_size) if shape.shared_ffn_hidden_size else None
+
+        has_gate = self.shared is not None and shape.family.shared_expert_gate
+        self.shared_gate = nn.Linear(shape.hidden_size, 1, bias=False) if has_gate else None
 
     def forward(self, x_BLD: Tensor) -> Tensor:
+        routed_BLD = self._routed(x_BLD)
+        if self.shared is None:
+            return routed_BLD
+        shared_BLD = self.shared(x_BLD)
+        return routed_BLD + (shared_BLD if self.shared_gate is None else self.shared_gate(x_BLD).sigmoid() * shared_BLD)
+
+    def _routed(self, x_BLD: Tensor) -> Tensor:
+        """The weighted sum of what each token's experts make of it."""
         x_TD = x_BLD.flatten(0, 1)
-        scores_TX = F.softmax(self.router(x_TD).float(), dim=-1)
-        weights_TN, chosen_TN = scores_TX.topk(self.per_token, dim=-1)
-        if self.normalises:
-            weights_TN = weights_TN / weights_TN.sum(-1, keepdim=True)
+        weights_TN, chosen_TN = chosen_experts(self.router(x_TD).float(), self.routing, self.per_token, self.choice_bias)
         weights_TN = weights_TN.to(x_TD.dtype)
         order_A = chosen_TN.flatten().argsort(stable=True)
         tokens_A = order_A // self.per_token

@@ -1,7 +1,7 @@
 """Linear layers whose matrix products run in float8: e4m3 for activations and weights, e5m2 for gradients (arXiv 2209.05433).
 
 Each tensor is scaled by its own largest value of the moment, so that nothing has to be kept between steps. Weights, sums, norms,
-embeddings, head and experts stay as they are. Shape suffixes as in model.py; T = B * L.
+embeddings, head, routers and experts stay as they are. Shape suffixes as in model.py; T = B * L.
 """
 
 import torch
@@ -51,13 +51,14 @@ class _Float8Product(torch.autograd.Function):
 
 
 class Float8Linear(nn.Linear):
-    """A linear layer without bias. Where the number of rows does not suit the kernels it is an ordinary one."""
+    """A linear layer. Where the number of rows does not suit the kernels it is an ordinary one."""
 
     def forward(self, x_BLD: Tensor) -> Tensor:
         x_TD = x_BLD.flatten(0, -2)
         if x_TD.size(0) % MULTIPLE:
-            return F.linear(x_BLD, self.weight)
-        return _Float8Product.apply(x_TD, self.weight).view(*x_BLD.shape[:-1], -1)
+            return F.linear(x_BLD, self.weight, self.bias)
+        product_BLF = _Float8Product.apply(x_TD, self.weight).view(*x_BLD.shape[:-1], -1)
+        return product_BLF if self.bias is None else product_BLF + self.bias
 
 
 def apply_float8(module: nn.Module) -> None:
@@ -66,6 +67,7 @@ def apply_float8(module: nn.Module) -> None:
         if isinstance(child, Experts):
             continue
         if type(child) is nn.Linear and child.in_features % MULTIPLE == 0 and child.out_features % MULTIPLE == 0:
-            setattr(module, name, Float8Linear(child.in_features, child.out_features, bias=False, device=child.weight.device))
+            has_bias = child.bias is not None
+            setattr(module, name, Float8Linear(child.in_features, child.out_features, bias=has_bias, device=child.weight.device))
         else:
             apply_float8(child)

@@ -21,6 +21,7 @@ from torch.distributed.fsdp import (
 )
 from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 
+from slipway_trainer.batches import MicroBatch
 from slipway_trainer.context_parallel import ContextParallel, context_parallel
 from slipway_trainer.initialise import first_values
 from slipway_trainer.layout import Layout, data_rank
@@ -30,6 +31,7 @@ from slipway_trainer.objective import Objective
 from slipway_trainer.optimizer import build_optimizer
 from slipway_trainer.recompute import apply_recompute
 from slipway_trainer.settings import RunSettings
+from slipway_trainer.sharding import named_tensors
 from slipway_trainer.weights import published_of
 
 #: The dtype of the computation by the run's precision; parameters and their sums stay in fp32.
@@ -57,7 +59,7 @@ class Fsdp1Backend:
         self._objective = Objective(settings, context, device)
         with torch.device("meta"):
             module = self._module(context)
-        self.shapes = {name: parameter.shape for name, parameter in module.named_parameters()}
+        self.shapes = {name: tensor.shape for name, tensor in named_tensors(module)}
         self._published = published_of(settings, self.shapes, weights)
         self.model = self._wrap(module)
         named = [(plain_name(name), parameter) for name, parameter in self.model.named_parameters()]
@@ -82,7 +84,7 @@ class Fsdp1Backend:
             process_group=group,
             sharding_strategy=strategy,
             auto_wrap_policy=ModuleWrapPolicy({Block}),
-            mixed_precision=MixedPrecision(param_dtype=compute, reduce_dtype=torch.float32, buffer_dtype=compute),
+            mixed_precision=MixedPrecision(param_dtype=compute, reduce_dtype=torch.float32),
             param_init_fn=self._first_values(module),
             device_id=self.device,
             use_orig_params=True,
@@ -104,9 +106,14 @@ class Fsdp1Backend:
         return (ShardingStrategy._HYBRID_SHARD_ZERO2 if keep else ShardingStrategy.HYBRID_SHARD), groups
 
     def _first_values(self, root: nn.Module) -> Any:
-        """Fills one module's own parameters on the device while they are still whole; FSDP calls it just before it cuts them."""
+        """Fills one module's own parameters and buffers while they are still whole; FSDP calls it just before it cuts them."""
         names = {id(module): prefix for prefix, module in root.named_modules()}
         layers, seed = self._settings.architecture.layers, self._settings.training.seed
+
+        def first(name: str, tensor: Tensor) -> Tensor:
+            whole = self._published.whole(name) if self._published else None
+            whole = whole if whole is not None else first_values(name, tensor.shape, layers, seed, self.device)
+            return whole.to(self.device, torch.float32)
 
         def fill(module: nn.Module) -> None:
             for short, parameter in list(module.named_parameters(recurse=False)):
@@ -115,11 +122,9 @@ class Fsdp1Backend:
                     # The head of a model with tied embeddings.
                     module.register_parameter(short, root.embed.weight)
                     continue
-                whole = self._published.whole(name) if self._published else None
-                if whole is None:
-                    whole = first_values(name, parameter.shape, layers, seed, self.device)
-                whole = whole.to(self.device, torch.float32)
-                module.register_parameter(short, nn.Parameter(whole, requires_grad=parameter.requires_grad))
+                module.register_parameter(short, nn.Parameter(first(name, parameter), requires_grad=parameter.requires_grad))
+            for short, buffer in list(module.named_buffers(recurse=False)):
+                module.register_buffer(short, first(f"{names[id(module)]}.{short}", buffer))
 
         return fill
 
@@ -161,17 +166,18 @@ class Fsdp1Backend:
                     if owner[plain_name(name)] is unit:
                         # A copy: FSDP gives the memory of its own back when the unit closes.
                         yield plain_name(name), parameter.detach().clone()
+        yield from ((plain_name(name), buffer) for name, buffer in self.model.named_buffers() if plain_name(name) in self.shapes)
 
-    def forward_backward(self, tokens_BL: Tensor, targets_BL: Tensor, share: float, last: bool) -> Tensor:
+    def forward_backward(self, batch: MicroBatch, share: float | Tensor, last: bool) -> Tensor:
         # FSDP1 under no_sync keeps gradients whole on every rank until the last micro-step.
         with self.model.no_sync() if self._settings.parallel.no_sync and not last else nullcontext():
-            loss = self._objective(self.model, tokens_BL, targets_BL)
+            loss = self._objective(self.model, batch)
             (loss * share).backward()
         return loss.detach()
 
     @torch.no_grad()
-    def evaluate(self, tokens_BL: Tensor, targets_BL: Tensor) -> Tensor:
-        return self._objective(self.model, tokens_BL, targets_BL)
+    def evaluate(self, batch: MicroBatch) -> Tensor:
+        return self._objective(self.model, batch)
 
     def clip(self, max_norm: float) -> Tensor:
         return self.model.clip_grad_norm_(max_norm if max_norm > 0 else float("inf"))

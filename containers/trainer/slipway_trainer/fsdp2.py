@@ -10,6 +10,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
 from slipway_trainer.backend_choice import compiles
+from slipway_trainer.batches import MicroBatch
 from slipway_trainer.context_parallel import ContextParallel, context_parallel
 from slipway_trainer.expert_parallel import ExpertParallel, expert_parallel
 from slipway_trainer.float8 import apply_float8
@@ -21,9 +22,10 @@ from slipway_trainer.mesh import build_mesh
 from slipway_trainer.model import Transformer
 from slipway_trainer.objective import Objective
 from slipway_trainer.optimizer import build_optimizer, optimizer_tensors
+from slipway_trainer.preference import FrozenCopy, Reference, WithoutAdapters
 from slipway_trainer.recompute import apply_recompute
 from slipway_trainer.settings import RunSettings
-from slipway_trainer.sharding import gathered
+from slipway_trainer.sharding import gathered, named_tensors
 from slipway_trainer.tensor_parallel import split_block, split_ends, tensor_parallel
 from slipway_trainer.weights import load_weights, published_of
 
@@ -44,9 +46,9 @@ class Fsdp2Backend:
         self.data_rank = data_rank(layout, dist.get_rank())
         context = context_parallel(layout)
         self._compiled = compiles(settings, device.type)
-        self._objective = Objective(settings, context, device, self._compiled, tensor_parallel(self.mesh["tensor"]))
+        tensor = tensor_parallel(self.mesh["tensor"])
         self._experts = expert_parallel(layout, device.type)
-        self.shapes = {name: parameter.shape for name, parameter in self._module(None, None).named_parameters()}
+        self.shapes = {name: tensor.shape for name, tensor in named_tensors(self._module(None, None))}
         published = published_of(settings, self.shapes, weights)
         model = self._module(context, self._experts)
         self._distribute(model)
@@ -56,6 +58,22 @@ class Fsdp2Backend:
             load_weights(model, published)
         self.model = model
         self.optimizer = build_optimizer(model.named_parameters(), self.shapes, settings.arguments, fused=True)
+        self._objective = Objective(settings, context, device, self._compiled, tensor, self._reference(weights))
+
+    def _reference(self, weights: Path | None) -> Reference | None:
+        """The starting weights for preferences, in the precision of the computation: what FSDP would cast them to for each layer."""
+        training = self._settings.training
+        if training.objective != "dpo":
+            return None
+        if training.lora is not None:
+            return WithoutAdapters()
+        copy = self._module(None, None).requires_grad_(False).to(_COMPUTE[training.precision])
+        published = published_of(self._settings, self.shapes, weights)
+        assert published is not None, "backend_choice.py refuses preferences without weights"
+        self._distribute(copy)
+        copy.to_empty(device=self.device)
+        load_weights(copy, published)
+        return FrozenCopy(copy)
 
     def _module(self, context: ContextParallel | None, experts: ExpertParallel | None) -> Transformer:
         with torch.device("meta"):
@@ -93,7 +111,7 @@ class Fsdp2Backend:
         fully_shard(model, mesh=mesh, mp_policy=policy)
 
     def state(self) -> dict[str, Tensor]:
-        tensors = {f"model.{name}": parameter for name, parameter in self.model.named_parameters()}
+        tensors = {f"model.{name}": tensor for name, tensor in named_tensors(self.model)}
         return tensors | optimizer_tensors(self.model, self.optimizer)
 
     def restore(self, state: dict[str, Tensor]) -> None:
@@ -101,7 +119,7 @@ class Fsdp2Backend:
 
     @torch.no_grad()
     def whole_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        held = dict(self.model.named_parameters())
+        held = dict(named_tensors(self.model))
         for name, shape in self.shapes.items():
             whole = gathered(held[name]) if name in held else torch.empty(shape, device=self.device)
             holder = self._experts.holder(name, self._settings.architecture.experts) if self._experts is not None else None
@@ -109,7 +127,7 @@ class Fsdp2Backend:
                 dist.broadcast(whole, src=holder)
             yield name, whole
 
-    def forward_backward(self, tokens_BL: Tensor, targets_BL: Tensor, share: float, last: bool) -> Tensor:
+    def forward_backward(self, batch: MicroBatch, share: float | Tensor, last: bool) -> Tensor:
         if self._settings.parallel.no_sync:
             # Until the last micro-step gradients stay unsharded and local, and parameters stay gathered.
             self.model.set_requires_gradient_sync(last)
@@ -117,13 +135,13 @@ class Fsdp2Backend:
         else:
             # Gradients are scattered after every micro-step, so that no rank ever holds all of them; replicas are asked once a step.
             self.model.set_requires_all_reduce(last)
-        loss = self._objective(self.model, tokens_BL, targets_BL)
+        loss = self._objective(self.model, batch)
         (loss * share).backward()
         return loss.detach()
 
     @torch.no_grad()
-    def evaluate(self, tokens_BL: Tensor, targets_BL: Tensor) -> Tensor:
-        return self._objective(self.model, tokens_BL, targets_BL)
+    def evaluate(self, batch: MicroBatch) -> Tensor:
+        return self._objective(self.model, batch)
 
     def clip(self, max_norm: float) -> Tensor:
         spread = {}

@@ -10,7 +10,7 @@ import math
 import torch
 from torch import nn
 
-from slipway_trainer.sharding import fill
+from slipway_trainer.sharding import fill, named_tensors
 
 STANDARD_DEVIATION = 0.02
 
@@ -22,11 +22,11 @@ def generator_for(name: str, seed: int, device: torch.device) -> torch.Generator
 
 
 def first_values(name: str, size: torch.Size, layers: int, seed: int, device: torch.device) -> torch.Tensor:
-    """A whole parameter in float32: norms are one, biases and offsets zero, matrices normal.
+    """A whole parameter in float32: norms are one, biases, offsets and sinks zero, matrices normal.
 
     Those that end a residual branch are smaller by sqrt(2 layers).
     """
-    if name.endswith((".bias", ".offset")):
+    if name.endswith((".bias", ".choice_bias", ".offset", ".sinks")):
         return torch.zeros(size, device=device)
     if len(size) == 1:
         return torch.ones(size, device=device)
@@ -41,6 +41,6 @@ def first_values(name: str, size: torch.Size, layers: int, seed: int, device: to
 
 
 def initialise(model: nn.Module, layers: int, seed: int, device: torch.device) -> None:
-    """Fills every parameter in place, sharded or not."""
-    for name, parameter in model.named_parameters():
-        fill(parameter, first_values(name, parameter.shape, layers, seed, device))
+    """Fills every parameter and buffer in place, sharded or not."""
+    for name, tensor in named_tensors(model):
+        fill(tensor, first_values(name, tensor.shape, layers, seed, device))

@@ -17,8 +17,12 @@ class LoraLinear(nn.Linear):
         self.lora_a = nn.Parameter(torch.empty(rank, base.in_features, device=base.weight.device))
         self.lora_b = nn.Parameter(torch.empty(base.out_features, rank, device=base.weight.device))
         self.scale = alpha / rank
+        #: False while the model computes as it did before its adapters trained.
+        self.adapts = True
 
     def forward(self, x_BLD: Tensor) -> Tensor:
+        if not self.adapts:
+            return F.linear(x_BLD, self.weight, self.bias)
         return F.linear(x_BLD, self.weight, self.bias) + F.linear(F.linear(x_BLD, self.lora_a), self.lora_b) * self.scale
 
 

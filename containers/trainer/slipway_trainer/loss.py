@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from slipway_trainer.tensor_parallel import TensorParallel
-from slipway_trainer.vocabulary_loss import head_loss
+from slipway_trainer.vocabulary_loss import IGNORED, head_loss
 
 #: Logits of one piece stay below this many elements unless the run says otherwise.
 CHUNK_ELEMENTS = 1 << 28
@@ -27,11 +27,12 @@ def chunks_for(asked: int, tokens: int, vocabulary_size: int) -> int:
 
 
 def _summed(logits_TV: Tensor, targets_T: Tensor, z_weight: float) -> Tensor:
-    """Summed loss of logits, in float32."""
+    """Summed loss of logits, in float32, over targets that are not IGNORED."""
     logits_TV = logits_TV.float()
-    total = F.cross_entropy(logits_TV, targets_T, reduction="sum")
+    total = F.cross_entropy(logits_TV, targets_T, ignore_index=IGNORED, reduction="sum")
     if z_weight:
-        total = total + z_weight * torch.logsumexp(logits_TV, dim=-1).pow(2).sum()
+        squares_T = torch.logsumexp(logits_TV, dim=-1).pow(2)
+        total = total + z_weight * torch.where(targets_T != IGNORED, squares_T, 0.0).sum()
     return total
 
 
@@ -76,22 +77,48 @@ def _is_plain(head: nn.Module) -> bool:
 
 
 def loss_over(
-    targets_BL: Tensor, chunks: int, z_weight: float, compiled: bool = False, tensor: TensorParallel | None = None
+    targets_BL: Tensor,
+    chunks: int,
+    z_weight: float,
+    compiled: bool = False,
+    tensor: TensorParallel | None = None,
+    divisor: int | None = None,
 ) -> Callable[[nn.Module, Tensor], Tensor]:
-    """A loss for Transformer.forward: the mean over all targets, computed piece by piece. `tensor`: the ranks that split the head's words;
-    hidden states are then those of this rank's positions, and targets those of all."""
+    """A loss for Transformer.forward: the sum over all targets that are not IGNORED, computed piece by piece and divided by `divisor`, the
+    number of all targets unless given. `tensor`: the ranks that split the head's words; hidden states are then those of this rank's
+    positions, and targets those of all."""
+    divisor = targets_BL.numel() if divisor is None else divisor
 
     def loss(head: nn.Module, x_BLD: Tensor) -> Tensor:
         if tensor is not None and type(head) is nn.Linear:
-            return head_loss(head, x_BLD, targets_BL, tensor, chunks, z_weight) / targets_BL.numel()
+            return head_loss(head, x_BLD, targets_BL, tensor, chunks, z_weight) / divisor
         # A head with an adapter gathers its positions by itself, all at once.
         if chunks == 1 or tensor is not None:
-            return _piece(head, x_BLD, targets_BL, z_weight, compiled) / targets_BL.numel()
+            return _piece(head, x_BLD, targets_BL, z_weight, compiled) / divisor
         if torch.is_grad_enabled() and _is_plain(head):
-            return _InPieces.apply(x_BLD, head.weight, targets_BL, chunks, z_weight, compiled) / targets_BL.numel()
+            return _InPieces.apply(x_BLD, head.weight, targets_BL, chunks, z_weight, compiled) / divisor
         total = x_BLD.new_zeros((), dtype=torch.float32)
         for x_BCD, targets_BC in zip(x_BLD.chunk(chunks, dim=1), targets_BL.chunk(chunks, dim=1), strict=True):
             total = total + checkpoint(_piece, head, x_BCD, targets_BC, z_weight, compiled, use_reentrant=False)
-        return total / targets_BL.numel()
+        return total / divisor
 
     return loss
+
+
+def _row_sums(head: nn.Module, x_BCD: Tensor, targets_BC: Tensor) -> Tensor:
+    losses_T = F.cross_entropy(head(x_BCD).flatten(0, 1).float(), targets_BC.flatten(), ignore_index=IGNORED, reduction="none")
+    return -losses_T.view_as(targets_BC).sum(dim=1)
+
+
+def log_probabilities(targets_BL: Tensor, chunks: int) -> Callable[[nn.Module, Tensor], Tensor]:
+    """For Transformer.forward: the summed log-probability of each row's targets (B), computed piece by piece in float32."""
+
+    def sums(head: nn.Module, x_BLD: Tensor) -> Tensor:
+        if chunks == 1:
+            return _row_sums(head, x_BLD, targets_BL)
+        total_B = x_BLD.new_zeros(x_BLD.size(0), dtype=torch.float32)
+        for x_BCD, targets_BC in zip(x_BLD.chunk(chunks, dim=1), targets_BL.chunk(chunks, dim=1), strict=True):
+            total_B = total_B + checkpoint(_row_sums, head, x_BCD, targets_BC, use_reentrant=False)
+        return total_B
+
+    return sums

@@ -10,10 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from slipway_trainer.architecture import Architecture
-from slipway_trainer.attention import Attention, window_mask
+from slipway_trainer.attention import Attention, document_mask, window_mask
 from slipway_trainer.context_parallel import ContextParallel
 from slipway_trainer.expert_parallel import ExpertParallel
 from slipway_trainer.feed_forward import ExpertMixture, FeedForward
+from slipway_trainer.latent_attention import LatentAttention
 from slipway_trainer.norms import norm_of
 from slipway_trainer.recompute import layers_recomputed
 from slipway_trainer.rope import rope_tables
@@ -26,7 +27,7 @@ class Block(nn.Module):
         super().__init__()
         before, after = shape.norm_placement != "post", shape.norm_placement != "pre"
         self.attention_norm = norm_of(shape, shape.hidden_size) if before else nn.Identity()
-        self.attention = Attention(shape, context)
+        self.attention = Attention(shape, context) if shape.latent is None else LatentAttention(shape)
         self.attention_post_norm = norm_of(shape, shape.hidden_size) if after else nn.Identity()
         self.mlp_norm = norm_of(shape, shape.hidden_size) if before else nn.Identity()
         self.mlp = _feed_forward(shape, layer, experts)
@@ -55,16 +56,22 @@ class Transformer(nn.Module):
         if shape.tied_embeddings:
             self.head.weight = self.embed.weight
 
-    def forward(self, tokens_BL: Tensor, loss: Callable[[nn.Module, Tensor], Tensor] | None = None) -> Tensor:
+    def forward(
+        self,
+        tokens_BL: Tensor,
+        loss: Callable[[nn.Module, Tensor], Tensor] | None = None,
+        documents_BL: Tensor | None = None,
+    ) -> Tensor:
         """Logits (B, L, V), or what `loss(head, hidden states)` makes of the last hidden states.
 
-        With context parallelism the tokens are this rank's part of the sequence.
+        With context parallelism the tokens are this rank's part of the sequence. `documents_BL`: the number of the document that a token
+        belongs to, rising along the sequence; documents do not see each other, and positions begin anew in each. None = one document.
         """
         x_BLD = self.embed(tokens_BL)
         if self.shape.embedding_scale != 1.0:
             # Rounded to the precision of the states, as Gemma's models do; filled on the device, so that the host does not wait for a copy.
             x_BLD = x_BLD * x_BLD.new_full((), self.shape.embedding_scale)
-        tables = self._tables(tokens_BL)
+        tables = self._tables(tokens_BL, documents_BL)
         blocks = list(self.blocks.values())
         if self.recompute_layers > 1:
             for first in range(0, len(blocks), self.recompute_layers):
@@ -75,24 +82,35 @@ class Transformer(nn.Module):
         x_BLD = self.norm(x_BLD)
         return self.head(x_BLD) if loss is None else loss(self.head, x_BLD)
 
-    def _tables(self, tokens_BL: Tensor) -> tuple[Tensor | None, ...]:
+    def _tables(self, tokens_BL: Tensor, documents_BL: Tensor | None) -> tuple[Tensor | None, ...]:
         """Cosine, sine and mask of all layers; behind them those of layers with a window, where the model has any."""
         shape, length = self.shape, tokens_BL.size(1)
-        positions_L = self._positions(tokens_BL)
-        rotary = rope_tables(positions_L, shape.head_size, shape.rope_theta, shape.rope_scaling)
+        positions_L = self._positions(tokens_BL) if documents_BL is None else _positions_within(documents_BL)
+        rotary = rope_tables(positions_L, shape.rotary_size, shape.rope_theta, shape.rope_scaling)
         # Attention in one kernel needs no mask to be causal, capped scores do.
         causal_LL = window_mask(length, length, positions_L.device) if shape.attention_softcap is not None else None
+        mask_LL = causal_LL if documents_BL is None else document_mask(documents_BL, causal_LL)
         if shape.window is None:
-            return *rotary, causal_LL
+            return *rotary, mask_LL
         theta = shape.family.local_rope_theta
-        local = rotary if theta is None else rope_tables(positions_L, shape.head_size, theta)
-        window_LL = window_mask(length, shape.window.size, positions_L.device) if shape.window.size < length else causal_LL
-        return *rotary, causal_LL, *local, window_LL
+        local = rotary if theta is None else rope_tables(positions_L, shape.rotary_size, theta)
+        if shape.window.size >= length:
+            return *rotary, mask_LL, *local, mask_LL
+        window_LL = window_mask(length, shape.window.size, positions_L.device)
+        return *rotary, mask_LL, *local, window_LL if mask_LL is None else mask_LL & window_LL
 
     def _positions(self, tokens_BL: Tensor) -> Tensor:
         if self.context is None:
             return torch.arange(tokens_BL.size(1), device=tokens_BL.device)
         return self.context.positions(tokens_BL.size(1) * self.context.ranks, tokens_BL.device)
+
+
+def _positions_within(documents_BL: Tensor) -> Tensor:
+    """(B, 1, L): positions that begin at 0 in each document."""
+    here_L = torch.arange(documents_BL.size(1), device=documents_BL.device)
+    begins_BL = documents_BL.diff(dim=1, prepend=documents_BL[:, :1] - 1) != 0
+    first_BL = torch.where(begins_BL, here_L, 0).cummax(dim=1).values
+    return (here_L - first_BL)[:, None]
 
 
 def _feed_forward(shape: Architecture, layer: int, experts: ExpertParallel | None) -> nn.Module:

@@ -5,14 +5,17 @@ from contextlib import AbstractContextManager, nullcontext
 import torch
 from torch import Tensor, nn
 
+from slipway_trainer.batches import MicroBatch
 from slipway_trainer.context_parallel import ContextParallel
-from slipway_trainer.loss import chunks_for, loss_over
+from slipway_trainer.loss import chunks_for, log_probabilities, loss_over
+from slipway_trainer.preference import Reference, preference_loss
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.tensor_parallel import TensorParallel
 
 
 class Objective:
-    """The mean loss over the targets of a micro-batch, or over this rank's part of them."""
+    """The loss of a micro-batch, or of this rank's part of it: the mean over its targets (`pretrain`), the sum over them (`sft`: how many
+    there are in the global batch is the loop's to know), or the mean over its pairs (`dpo`)."""
 
     def __init__(
         self,
@@ -21,17 +24,34 @@ class Objective:
         device: torch.device,
         compiled: bool = False,
         tensor: TensorParallel | None = None,
+        reference: Reference | None = None,
     ) -> None:
         self._settings, self._context, self._device, self._compiled, self._tensor = settings, context, device, compiled, tensor
+        self._reference = reference
 
-    def __call__(self, model: nn.Module, tokens_BL: Tensor, targets_BL: Tensor) -> Tensor:
+    def __call__(self, model: nn.Module, batch: MicroBatch) -> Tensor:
+        with self._offload():
+            return self._pairs(model, batch) if self._settings.training.objective == "dpo" else self._tokens(model, batch)
+
+    def _tokens(self, model: nn.Module, batch: MicroBatch) -> Tensor:
+        tokens_BL, targets_BL, documents_BL = batch
         if self._context is not None:
             tokens_BL, targets_BL = self._context.part(tokens_BL), self._context.part(targets_BL)
-        arguments = self._settings.arguments
+        divisor = 1 if self._settings.training.objective == "sft" else None
+        chunks, z_weight = self._chunks(targets_BL), self._settings.arguments.z_loss
+        loss = loss_over(targets_BL, chunks, z_weight, self._compiled, self._tensor, divisor)
+        # DeepSpeed's engine and SMP's models take what a row of one document needs.
+        return model(tokens_BL, loss) if documents_BL is None else model(tokens_BL, loss, documents_BL)
+
+    def _pairs(self, model: nn.Module, batch: MicroBatch) -> Tensor:
+        assert self._reference is not None, "a backend that trains on preferences gives their reference"
+        sums = log_probabilities(batch.targets_BL, self._chunks(batch.targets_BL))
+        reference_B = self._reference(model, batch.tokens_BL, sums)
+        return preference_loss(model(batch.tokens_BL, sums), reference_B, self._settings.arguments.beta)
+
+    def _chunks(self, targets_BL: Tensor) -> int:
         words = self._settings.architecture.vocabulary_size // (self._tensor.ranks if self._tensor is not None else 1)
-        chunks = chunks_for(arguments.loss_chunks, targets_BL.numel(), words)
-        with self._offload():
-            return model(tokens_BL, loss_over(targets_BL, chunks, arguments.z_loss, self._compiled, self._tensor))
+        return chunks_for(self._settings.arguments.loss_chunks, targets_BL.numel(), words)
 
     def _offload(self) -> AbstractContextManager:
         """Activations kept for the backward pass wait in pinned host memory when the run asks for it."""

@@ -6,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import torch
 from torch import Tensor
 
-from slipway_trainer.batches import Batches
+from slipway_trainer.batches import Batches, MicroBatch
 
 #: Micro-batches on their way at once: a read from S3 takes 50 to 100 ms, a micro-batch of a small model less.
 DEPTH = 8
@@ -33,8 +33,8 @@ class Prefetch:
         # The order is computed here: it caches, and threads would disturb each other.
         self._ahead.append((key, self._pool.submit(self._read, self._batches.numbers(*key))))
 
-    def micro_batch(self, batch: int, micro_step: int, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Input and target tokens, each (B, L). Raises DataFailed for what could not be read."""
+    def micro_batch(self, batch: int, micro_step: int, device: torch.device) -> MicroBatch:
+        """The micro-batch of a step. Raises DataFailed for what could not be read."""
         key = (batch, micro_step)
         if not self._ahead or self._ahead[0][0] != key:
             # The first one, or the first after a window that is left out.
@@ -45,7 +45,7 @@ class Prefetch:
         rows = self._ahead.popleft()[1].result()
         if device.type == "cuda":
             rows = rows.to(device, non_blocking=True)
-        return rows[:, :-1], rows[:, 1:]
+        return self._batches.split(rows)
 
     def _drop(self) -> None:
         for _key, future in self._ahead:

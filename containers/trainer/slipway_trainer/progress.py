@@ -44,7 +44,7 @@ def peak_tflops(device_name: str) -> float | None:
 
 def step_numbers(shape: Architecture, training: Training, ranks: int, seconds: float, device_name: str) -> dict[str, Any]:
     """Throughput of one step that took `seconds`, averaged over all ranks."""
-    tokens = training.global_batch_size * training.sequence_length
+    tokens = training.tokens_per_step
     per_rank = tokens / seconds / ranks
     peak = peak_tflops(device_name)
     mfu = per_rank * flops_per_token(shape, training.sequence_length) / (peak * 1e12) if peak else None

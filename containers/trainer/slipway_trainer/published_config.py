@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from slipway_trainer.architecture import Architecture
-from slipway_trainer.published_families import FAMILIES, common, family_config, family_issues, is_of_family, same, stated
+from slipway_trainer.published_families import FAMILIES, family_config, family_issues, is_of_family
+from slipway_trainer.published_keys import common, same, stated
 from slipway_trainer.rope_scaling import published_rope_scaling
 
 #: Families that are Llama's blocks and nothing else; published_families.py has the others.

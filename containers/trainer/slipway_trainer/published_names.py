@@ -1,4 +1,6 @@
-"""What published checkpoints call our parameters. No PyTorch here."""
+"""Where published checkpoints keep our parameters. No PyTorch here."""
+
+from dataclasses import dataclass
 
 from slipway_trainer.architecture import Architecture
 
@@ -16,31 +18,70 @@ _NORMS = {
 }
 #: Mixtral calls its mixture another thing than a feed-forward block, and numbers an expert's matrices.
 _MIXTRAL_EXPERT = {"gate_proj": "w1", "down_proj": "w2", "up_proj": "w3"}
+#: Families whose experts stand in tensors of all of them, as (experts, inputs, outputs): whether the columns of gate and up projection
+#: alternate.
+PACKED = {"gpt_oss": True}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A tensor of a published checkpoint, or the part of it that is one of our parameters."""
+
+    tensor: str
+    #: Number of the expert whose part it is; None = all of the tensor.
+    expert: int | None = None
+    #: Gate and up projection (0 and 1) share a tensor.
+    half: int | None = None
+    #: Their columns alternate, instead of standing behind each other.
+    alternates: bool = False
 
 
 def published_name(name: str, shape: Architecture | None = None) -> str:
-    """The name of one of our parameters in a published checkpoint; without a shape in those of Llama, Mistral and Mixtral."""
+    """The name of the tensor with one of our parameters; without a shape in those of Llama, Mistral and Mixtral."""
+    return published_place(name, shape).tensor
+
+
+def published_place(name: str, shape: Architecture | None = None) -> Place:
+    """Where a published checkpoint has one of our parameters; without a shape in those of Llama, Mistral and Mixtral."""
     path, _, kind = name.rpartition(".")
     kind = "weight" if kind == "offset" else kind
     if path in _OUTSIDE:
-        return f"{_OUTSIDE[path]}.{kind}"
+        return Place(f"{_OUTSIDE[path]}.{kind}")
     _blocks, number, rest = path.split(".", 2)
     placement = shape.norm_placement if shape is not None else "pre"
     family = shape.family.model_type if shape is not None else ""
     part, _, inner = rest.partition(".")
+    block = f"model.layers.{number}"
     if part in _NORMS[placement]:
-        rest = _NORMS[placement][part]
-    elif part == "attention":
-        rest = f"self_attn.{inner}"
-    elif inner == "router" or inner.startswith("experts."):
-        rest = _mixture(inner, family)
-    return f"model.layers.{number}.{rest}.{kind}"
+        return Place(f"{block}.{_NORMS[placement][part]}.{kind}")
+    if part == "attention":
+        return Place(f"{block}.self_attn.{inner}.{kind}" if inner else f"{block}.self_attn.{kind}")
+    if inner.startswith("experts.") and family in PACKED:
+        return _packed(block, inner, kind, PACKED[family])
+    return Place(f"{block}.{_feed_forward(inner, kind, family)}")
 
 
-def _mixture(inner: str, family: str) -> str:
-    if family not in ("", "mixtral"):
-        return "mlp.gate" if inner == "router" else f"mlp.{inner}"
+def _feed_forward(inner: str, kind: str, family: str) -> str:
+    """Of a dense block or of a mixture; `inner` is what stands between `mlp` and the parameter's own name."""
+    is_mixtral = family in ("", "mixtral")
+    mixture = "block_sparse_moe" if is_mixtral else "mlp"
+    if kind == "choice_bias":
+        return f"{mixture}.gate.e_score_correction_bias"
     if inner == "router":
-        return "block_sparse_moe.gate"
-    expert, _, matrix = inner.rpartition(".")
-    return f"block_sparse_moe.{expert}.{_MIXTRAL_EXPERT[matrix]}"
+        return f"{mixture}.{'router' if family in PACKED else 'gate'}.{kind}"
+    if inner.startswith("shared"):
+        rest = inner.removeprefix("shared")
+        return f"mlp.{'shared_expert' if family == 'qwen2_moe' else 'shared_experts'}{rest}.{kind}"
+    if inner.startswith("experts.") and is_mixtral:
+        expert, _, matrix = inner.rpartition(".")
+        return f"{mixture}.{expert}.{_MIXTRAL_EXPERT[matrix]}.{kind}"
+    return f"mlp.{inner}.{kind}"
+
+
+def _packed(block: str, inner: str, kind: str, alternates: bool) -> Place:
+    _experts, number, matrix = inner.split(".")
+    suffix = "_bias" if kind == "bias" else ""
+    if matrix == "down_proj":
+        return Place(f"{block}.mlp.experts.down_proj{suffix}", int(number))
+    half = 0 if matrix == "gate_proj" else 1
+    return Place(f"{block}.mlp.experts.gate_up_proj{suffix}", int(number), half, alternates)

@@ -22,10 +22,7 @@ def inverse_frequencies(head_size: int, theta: float, scaling: RopeScaling | Non
         return plain / scaling.factor, 1.0
     if scaling.kind == "llama3":
         return _llama3(plain, scaling), 1.0
-    factor = scaling.attention_factor
-    if factor is None:
-        factor = 0.1 * math.log(scaling.factor) + 1.0 if scaling.factor > 1 else 1.0
-    return _yarn(plain, head_size, theta, scaling), factor
+    return _yarn(plain, head_size, theta, scaling), scaling.table_factor
 
 
 def _llama3(plain: Tensor, scaling: RopeScaling) -> Tensor:
@@ -54,15 +51,20 @@ def _yarn(plain: Tensor, head_size: int, theta: float, scaling: RopeScaling) -> 
 
 
 def rope_tables(positions_L: Tensor, head_size: int, theta: float, scaling: RopeScaling | None = None) -> tuple[Tensor, Tensor]:
-    """Cosine and sine of rotary positions, each (L, E), in float32."""
+    """Cosine and sine of rotary positions, each (L, E), in float32. Positions of several sequences (B, 1, L) give (B, 1, L, E)."""
     frequencies, factor = inverse_frequencies(head_size, theta, scaling, positions_L.device)
-    angles = torch.outer(positions_L.float(), frequencies)
+    angles = positions_L.float()[..., None] * frequencies
     angles = torch.cat((angles, angles), dim=-1)
     return angles.cos() * factor, angles.sin() * factor
 
 
-def rotate(x_BHLE: Tensor, cos_LE: Tensor, sin_LE: Tensor) -> Tensor:
-    """Rotary position embedding, first half of a head against its second half (the layout of published Llama weights)."""
+def rotate(x_BHLE: Tensor, cos_LE: Tensor, sin_LE: Tensor, interleaved: bool = False) -> Tensor:
+    """Rotary position embedding, first half of a head against its second half (the layout of published Llama weights).
+
+    `interleaved`: weights pair neighbouring elements. They are put into halves first; queries and keys alike, so scores stay the same.
+    """
+    if interleaved:
+        x_BHLE = x_BHLE.unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2)
     first, second = x_BHLE.chunk(2, dim=-1)
     turned = torch.cat((-second, first), dim=-1)
     return (x_BHLE * cos_LE + turned * sin_LE).to(x_BHLE.dtype)

@@ -3,6 +3,7 @@
 The kinds are those of `rope_parameters` in Hugging Face's configurations: linear, llama3 and yarn. No PyTorch here.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -13,9 +14,13 @@ NEEDED = {
     "llama3": ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"),
     "yarn": ("factor", "original_max_position_embeddings"),
 }
-ALLOWED = {"yarn": ("beta_fast", "beta_slow", "attention_factor", "truncate")}
+ALLOWED = {"yarn": ("beta_fast", "beta_slow", "attention_factor", "truncate", "mscale", "mscale_all_dim")}
 #: What transformers takes where a config.json has no theta; 10,000 for other families.
-_DEFAULT_THETA = {"mixtral": 1e6}
+_DEFAULT_THETA = {"mixtral": 1e6, "gpt_oss": 150_000.0}
+#: And of families that scale where a config.json has neither `rope_parameters` nor `rope_scaling`.
+_DEFAULT_SCALING: Mapping[str, Mapping[str, Any]] = {
+    "gpt_oss": {"rope_type": "yarn", "factor": 32.0, "truncate": False, "original_max_position_embeddings": 4096},
+}
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,28 @@ class RopeScaling:
     #: What cosine and sine are multiplied by; None = 0.1 ln(factor) + 1, as the YaRN paper recommends.
     attention_factor: float | None = None
     truncate: bool = True
+    #: DeepSeek's two: cosine and sine are multiplied by the quotient of their factors, scores of latent attention by the second squared.
+    mscale: float | None = None
+    mscale_all_dim: float | None = None
+
+    @property
+    def table_factor(self) -> float:
+        """What cosine and sine are multiplied by."""
+        if self.kind != "yarn":
+            return 1.0
+        if self.attention_factor is not None:
+            return self.attention_factor
+        if self.mscale and self.mscale_all_dim:
+            return self._magnitude(self.mscale) / self._magnitude(self.mscale_all_dim)
+        return self._magnitude(1.0)
+
+    @property
+    def score_factor(self) -> float:
+        """What scores of latent attention are multiplied by."""
+        return self._magnitude(self.mscale_all_dim or 0.0) ** 2
+
+    def _magnitude(self, scale: float) -> float:
+        return 0.1 * scale * math.log(self.factor) + 1.0
 
     def published(self) -> dict[str, Any]:
         """As config.json has it under `rope_scaling`."""
@@ -71,9 +98,15 @@ def _checked(found: RopeScaling, at: str, issues: list[str]) -> RopeScaling:
     return found
 
 
+def unscaled(model_type: str, scaling: RopeScaling | None) -> dict[str, Any]:
+    """What config.json must say of a model without scaling whose family scales unless told otherwise."""
+    return {"rope_scaling": {"rope_type": "default"}} if scaling is None and model_type in _DEFAULT_SCALING else {}
+
+
 def published_rope_scaling(config: Mapping[str, Any]) -> "tuple[float, RopeScaling | None, str]":
     """(theta, scaling, what this trainer cannot do or "") of a config.json: `rope_parameters`, or `rope_theta` and `rope_scaling`."""
-    raw = dict(config.get("rope_parameters") or config.get("rope_scaling") or {})
+    usual = _DEFAULT_SCALING.get(str(config.get("model_type")), {})
+    raw = dict(config.get("rope_parameters") or config.get("rope_scaling") or usual)
     theta = float(raw.pop("rope_theta", None) or config.get("rope_theta") or _DEFAULT_THETA.get(config.get("model_type"), 10_000.0))
     partial = raw.pop("partial_rotary_factor", None) or config.get("partial_rotary_factor") or 1.0
     kind = str(raw.pop("rope_type", None) or raw.pop("type", None) or "default")

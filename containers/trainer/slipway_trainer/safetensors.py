@@ -45,13 +45,16 @@ class SafetensorsFile:
     def shape(self, name: str) -> tuple[int, ...]:
         return tuple(self._header[name]["shape"])
 
-    def tensor(self, name: str) -> Tensor:
-        """A copy of one tensor."""
+    def tensor(self, name: str, row: int | None = None) -> Tensor:
+        """A copy of one tensor, or of one row of its first dimension."""
         entry = self._header[name]
-        first, last = entry["data_offsets"]
+        (first, last), shape = entry["data_offsets"], entry["shape"]
+        if row is not None:
+            size, shape = (last - first) // shape[0], shape[1:]
+            first, last = first + row * size, first + (row + 1) * size
         data = bytearray(self._map[self._start + first : self._start + last])
         dtype = DTYPES[entry["dtype"]]
-        return (torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)).reshape(entry["shape"])
+        return (torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)).reshape(shape)
 
 
 def open_folder(folder: Path) -> dict[str, SafetensorsFile]:
@@ -62,8 +65,13 @@ def open_folder(folder: Path) -> dict[str, SafetensorsFile]:
     return {name: file for file in files for name in file.names}
 
 
-def write_file(path: Path, tensors: Iterable[tuple[str, Tensor]], sizes: dict[str, tuple[torch.dtype, tuple[int, ...]]]) -> None:
-    """Writes tensors as they come, in any order; `sizes` says what will come, because the header stands first."""
+def write_file(
+    path: Path,
+    tensors: Iterable[tuple[str, Tensor] | tuple[str, Tensor, int]],
+    sizes: dict[str, tuple[torch.dtype, tuple[int, ...]]],
+) -> None:
+    """Writes tensors as they come, in any order; `sizes` says what will come, because the header stands first. With a third item, what
+    comes is that row of a tensor's first dimension."""
     header, offset = {}, 0
     for name, (dtype, shape) in sizes.items():
         count = torch.Size(shape).numel() * torch.empty(0, dtype=dtype).element_size()
@@ -75,8 +83,9 @@ def write_file(path: Path, tensors: Iterable[tuple[str, Tensor]], sizes: dict[st
     with temporary.open("wb") as handle:
         handle.write(struct.pack("<Q", len(head)) + head)
         handle.truncate(8 + len(head) + offset)
-        for name, tensor in tensors:
+        for name, tensor, *row in tensors:
             dtype, _shape = sizes[name]
-            handle.seek(8 + len(head) + header[name]["data_offsets"][0])
-            handle.write(tensor.to(dtype).contiguous().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
+            data = tensor.to(dtype).contiguous().cpu().reshape(-1).view(torch.uint8).numpy().tobytes()
+            handle.seek(8 + len(head) + header[name]["data_offsets"][0] + sum(row) * len(data))
+            handle.write(data)
     temporary.rename(path)

@@ -17,6 +17,7 @@ from slipway_trainer.skips import Skip, read_skips
 
 LIBRARIES = ("fsdp", "ddp", "smp-v2", "deepspeed")
 PRECISIONS = ("bf16", "fp32", "fp8")
+OBJECTIVES = ("pretrain", "sft", "dpo")
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,17 @@ class Training:
     lora: Lora | None
     #: Windows of the data that are left out.
     skips: tuple[Skip, ...] = ()
+    #: `pretrain`, `sft` or `dpo`. Batch sizes of `dpo` count pairs.
+    objective: str = "pretrain"
+
+    @property
+    def tokens_per_step(self) -> int:
+        """Positions of all rows of a step, padding included."""
+        return _tokens_per_step(self.objective, self.global_batch_size, self.sequence_length)
+
+
+def _tokens_per_step(objective: str, batch: int, length: int) -> int:
+    return batch * length * (2 if objective == "dpo" else 1)
 
 
 @dataclass(frozen=True)
@@ -128,18 +140,19 @@ def _steps(section: _Section, tokens_per_step: int, issues: list[str]) -> int:
 def _training(raw: Mapping[str, Any] | None, issues: list[str]) -> Training:
     section = _Section("training", raw, issues)
     length, batch = section.count("sequenceLength"), section.count("globalBatchSize")
-    lora = section.values.get("lora")
+    lora, objective = section.values.get("lora"), str(section.values.get("objective", "pretrain"))
     return Training(
         sequence_length=length,
         micro_batch_size=section.count("microBatchSize", 1),
         global_batch_size=batch,
-        steps=_steps(section, length * batch, issues),
+        steps=_steps(section, _tokens_per_step(objective, batch, length), issues),
         precision=str(section.values.get("precision", "bf16")),
         activation_checkpointing=str(section.values.get("activationCheckpointing", "none")),
         activation_offload=bool(section.values.get("activationOffload", False)),
         seed=int(section.values.get("seed", 1234)),
         lora=Lora(int(lora["rank"]), float(lora["alpha"]), tuple(lora["targets"])) if lora else None,
         skips=read_skips(section.values.get("skips") or [], issues),
+        objective=objective,
     )
 
 
@@ -225,6 +238,7 @@ def _unsupported(settings: RunSettings) -> list[str]:
     """What a run file may say and this trainer cannot do: refused, never ignored."""
     refused = [
         (settings.library not in LIBRARIES, "distribution.library", " or ".join(LIBRARIES), settings.library),
+        (settings.training.objective not in OBJECTIVES, "training.objective", " or ".join(OBJECTIVES), settings.training.objective),
         (settings.training.precision not in PRECISIONS, "training.precision", " or ".join(PRECISIONS), settings.training.precision),
         (
             settings.arguments.recompute_layers != 1 and settings.training.activation_checkpointing != "full",

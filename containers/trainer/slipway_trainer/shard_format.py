@@ -2,17 +2,25 @@
 
 A folder holds `*.bin` files (little-endian uint16 or uint32 token ids, nothing else) and one or more `index*.json`, each listing
 shards with their token counts and digests; several hosts of a tokenise job write one index each.
+
+Shards of post-training data are documents: beside `x.bin`, `x.mask` has one byte a token, 1 where the loss is on it, and `x.documents` two
+little-endian uint32 a document: its number of tokens, and the place in it of the first token behind token 0 that the loss is on. In
+shards of preferences the chosen and the rejected document of each pair follow each other.
 """
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from slipway_trainer.exits import DataFailed
 
-SCHEMA = 1
+#: Schema of an index by the kind of its shards; a trainer that knows no masks refuses the second.
+SCHEMAS = {"text": 1, "sft": 2, "dpo": 2}
+#: Suffixes of the files beside a shard of examples.
+MASK, DOCUMENTS = ".mask", ".documents"
 #: Bytes of a token by the index's `dtype`.
 WIDTHS = {"uint16": 2, "uint32": 4}
 
@@ -21,6 +29,8 @@ WIDTHS = {"uint16": 2, "uint32": 4}
 class Shard:
     path: Path
     tokens: int
+    #: How many of them; 0 in a shard of text.
+    documents: int = 0
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,8 @@ class ShardIndex:
     vocabulary_size: int
     #: Of names, sizes and, where the index has them, digests of all shards: another data set has another one.
     digest: str
+    #: `text`, `sft` or `dpo`.
+    kind: str = "text"
 
 
 def read_index(folder: Path) -> ShardIndex:
@@ -39,28 +51,37 @@ def read_index(folder: Path) -> ShardIndex:
     files = sorted(folder.glob("index*.json"))
     if not files:
         raise DataFailed(f"{folder}: must hold index*.json and the shards it lists, got {_some_names(folder)}")
-    shards: dict[str, int] = {}
-    digests: dict[str, str] = {}
-    kinds: set[tuple[str, int]] = set()
+    entries: dict[str, dict[str, Any]] = {}
+    kinds: set[tuple[str, int, str]] = set()
     for file in files:
         try:
             content = json.loads(file.read_text(encoding="utf-8"))
-            if content["schema"] != SCHEMA:
-                raise DataFailed(f"{file}: schema must be {SCHEMA}, got {content['schema']}")
-            kinds.add((content["dtype"], int(content["vocabularySize"])))
-            shards.update({str(entry["name"]): int(entry["tokens"]) for entry in content["shards"]})
-            digests.update({str(entry["name"]): str(entry.get("sha256", "")) for entry in content["shards"]})
+            kind = content.get("kind", "text")
+            if content["schema"] != SCHEMAS.get(kind):
+                known = " or ".join(map(str, sorted({*SCHEMAS.values()})))
+                raise DataFailed(f"{file}: schema must be {known}, got {content['schema']} of kind {kind}")
+            # A host without files does not know what the others have.
+            if content["shards"] or len(files) == 1:
+                kinds.add((content["dtype"], int(content["vocabularySize"]), kind))
+            entries.update({str(entry["name"]): entry | {"tokens": int(entry["tokens"])} for entry in content["shards"]})
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataFailed(f"{file}: must be an index of token shards ({error!r})") from error
     if len(kinds) != 1:
-        raise DataFailed(f"{folder}: all indexes must have one dtype and vocabulary, got {sorted(kinds)}")
-    dtype, vocabulary_size = kinds.pop()
+        found = ", ".join(map(str, sorted(kinds))) or "no shards"
+        raise DataFailed(f"{folder}: all indexes must have one dtype, vocabulary and kind of data, got {found}")
+    dtype, vocabulary_size, kind = kinds.pop()
     if dtype not in WIDTHS:
         raise DataFailed(f"{folder}: dtype must be one of {', '.join(WIDTHS)}, got {dtype}")
-    found = tuple(Shard(folder / name, shards[name]) for name in sorted(shards))
-    _check_sizes(found, WIDTHS[dtype])
-    listed = [dtype, *([name, shards[name], digests[name]] for name in sorted(shards))]
-    return ShardIndex(found, dtype, vocabulary_size, hashlib.sha256(json.dumps(listed).encode()).hexdigest())
+    listed = [entries[name] for name in sorted(entries)]
+    shards = tuple(Shard(folder / entry["name"], entry["tokens"], int(entry.get("documents", 0))) for entry in listed)
+    _check_sizes(shards, WIDTHS[dtype])
+    return ShardIndex(shards, dtype, vocabulary_size, _digest(dtype, kind, listed), kind)
+
+
+def _digest(dtype: str, kind: str, entries: Sequence[Mapping[str, Any]]) -> str:
+    digests = ("sha256",) if kind == "text" else ("sha256", "maskSha256", "documentsSha256")
+    listed = [dtype, *([entry["name"], entry["tokens"], *(str(entry.get(key, "")) for key in digests)] for entry in entries)]
+    return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
 
 
 def _some_names(folder: Path) -> str:
@@ -69,9 +90,16 @@ def _some_names(folder: Path) -> str:
 
 
 def _check_sizes(shards: Sequence[Shard], width: int) -> None:
-    bad = [shard.path.name for shard in shards if not shard.path.is_file() or shard.path.stat().st_size != shard.tokens * width]
+    bad = [name for shard in shards for name in _wrong_files(shard, width)]
     if bad:
         raise DataFailed(
             f"{len(bad)} of {len(shards)} shards are missing or have another size than the index says ({', '.join(bad[:3])}); "
             "every host needs all of them: s3DataDistribution FullyReplicated"
         )
+
+
+def _wrong_files(shard: Shard, width: int) -> list[str]:
+    sizes = {shard.path: shard.tokens * width}
+    if shard.documents:
+        sizes |= {shard.path.with_suffix(MASK): shard.tokens, shard.path.with_suffix(DOCUMENTS): 8 * shard.documents}
+    return [path.name for path, size in sizes.items() if not path.is_file() or path.stat().st_size != size][:1]

@@ -1,9 +1,17 @@
 """From whole tensors to the part that a rank holds, and back."""
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
+
+
+def named_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """What checkpoints and published weights hold: parameters, and buffers, which every rank has whole and no optimizer changes."""
+    yield from model.named_parameters()
+    yield from model.named_buffers()
 
 
 def local_slices(parameter: Tensor) -> tuple[slice, ...]:
@@ -18,7 +26,7 @@ def local_slices(parameter: Tensor) -> tuple[slice, ...]:
 
 
 @torch.no_grad()
-def fill(parameter: nn.Parameter, whole: Tensor) -> None:
+def fill(parameter: Tensor, whole: Tensor) -> None:
     """Copies this rank's part of `whole` into the parameter."""
     local = parameter.to_local() if isinstance(parameter, DTensor) else parameter
     if local.numel():

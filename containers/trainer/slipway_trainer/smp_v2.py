@@ -23,6 +23,7 @@ from torch.sagemaker.distributed.checkpoint import state_dict_loader, state_dict
 from torch.sagemaker.grad_norm import clip_grad_norm_
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from slipway_trainer.batches import MicroBatch
 from slipway_trainer.context_parallel import sequence_part
 from slipway_trainer.exits import Settings
 from slipway_trainer.fsdp1 import COMPUTE, Fsdp1Backend, plain_name
@@ -117,7 +118,8 @@ class SmpBackend(Fsdp1Backend):
         FullyShardedDataParallel.set_state_dict_type(model, StateDictType.SHARDED_STATE_DICT)
         return model
 
-    def _loss(self, _model: nn.Module, tokens_BL: Tensor, targets_BL: Tensor) -> Tensor:
+    def _loss(self, _model: nn.Module, batch: MicroBatch) -> Tensor:
+        tokens_BL, targets_BL, _ = batch
         if self.layout.context > 1:
             # Shifted before they are split, so that no piece loses its last token.
             tokens_BL, targets_BL = (sequence_part(part, tsm.state.cp_rank, self.layout.context) for part in (tokens_BL, targets_BL))

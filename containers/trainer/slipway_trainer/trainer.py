@@ -3,19 +3,21 @@
 import math
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
 from slipway_trainer import exits, progress
 from slipway_trainer.backend import Backend
-from slipway_trainer.batches import Batches, channel_folder
+from slipway_trainer.batches import Batches, MicroBatch, channel_folder
 from slipway_trainer.continuation import Continuation
 from slipway_trainer.departure import Departure
 from slipway_trainer.garbage import ScheduledCollection
+from slipway_trainer.loss import IGNORED
 from slipway_trainer.optimizer import set_learning_rate, step_unless
 from slipway_trainer.prefetch import Prefetch
 from slipway_trainer.profiling import open_trace, place_of
@@ -45,6 +47,7 @@ class Trainer:
         folder = channel_folder(settings.arguments.data_channel, dict(environ))
         self.batches = Batches(folder, training, vocabulary, backend.data_rank, ranks)
         self._evaluation = self._eval_batches(environ)
+        self._say_cut()
         self._evaluated_step: int | None = None
         self.step = 0
         self._data = Prefetch(self.batches, pinned=world.device.type == "cuda")
@@ -59,6 +62,8 @@ class Trainer:
         self._trace = open_trace(settings.arguments, world.rank, world.device, place)
         self._results = StepResults(settings, world, self._saves, self._continuation, self._trackers)
         self._step_seconds = 0.0
+        #: Seconds for which the step that is being computed has waited for data.
+        self._waited = 0.0
         self._clock = StepClock()
         #: Steps that are launched before the host reads what came of them. A GPU then always has work to do; a CPU has done its steps.
         self.ahead = 1 if world.device.type == "cuda" else 0
@@ -82,6 +87,14 @@ class Trainer:
         shape, layout = self.settings.architecture, self.backend.layout
         folder = channel_folder(name, dict(environ))
         return Batches(folder, self.settings.training, shape.vocabulary_size, self.backend.data_rank, layout.data_ranks)
+
+    def _say_cut(self) -> None:
+        """One warning for each data set of which not every document fits into a row."""
+        arguments = self.settings.arguments
+        found = ((arguments.data_channel, self.batches), (arguments.eval_channel, self._evaluation))
+        for warning in [batches.warning(name) for name, batches in found if batches is not None and self.world.rank == 0]:
+            if warning:
+                print(warning, flush=True)
 
     def _facts(self) -> dict[str, Any]:
         """The fields of COMMITTED.json that change with the step."""
@@ -215,31 +228,47 @@ class Trainer:
                 self._stalls.ended()
 
     def _accumulate(self) -> tuple[Tensor, float]:
-        """Gradients of one global batch; the mean loss of this rank, and the seconds spent waiting for data."""
-        count = self.batches.micro_steps
+        """Gradients of one global batch; this rank's part of its loss, whose mean over the ranks is the loss, and the seconds spent
+        waiting for data."""
+        self._waited = 0.0
+        batches = self._micro_batches(batch_of(self.settings.training.skips, self.step))
+        count, share = self.batches.micro_steps, 1.0 / self.batches.micro_steps
+        if self.settings.training.objective == "sft":
+            # Each micro-batch has another number of targets: those of the whole batch must be known before its first gradient.
+            held = list(batches)
+            batches, share = iter(held), self.world.ranks / self._targets(held)
         total = torch.zeros((), device=self.world.device)
-        waited = 0.0
-        batch = batch_of(self.settings.training.skips, self.step)
-        for micro_step in range(count):
+        for number, batch in enumerate(batches):
+            total += self.backend.forward_backward(batch, share, last=number == count - 1) * share
+        return total, self._waited
+
+    def _micro_batches(self, batch: int) -> Iterator[MicroBatch]:
+        for micro_step in range(self.batches.micro_steps):
             began = time.monotonic()
-            tokens_BL, targets_BL = self._data.micro_batch(batch, micro_step, self.world.device)
-            waited += time.monotonic() - began
-            total += self.backend.forward_backward(tokens_BL, targets_BL, 1.0 / count, last=micro_step == count - 1)
-        return total / count, waited
+            found = self._data.micro_batch(batch, micro_step, self.world.device)
+            self._waited += time.monotonic() - began
+            yield found
+
+    def _targets(self, batches: Sequence[MicroBatch]) -> Tensor:
+        """Targets of these micro-batches of all ranks, on the device; ranks that split a matrix count theirs twice, as they do the loss."""
+        total = torch.stack([(batch.targets_BL != IGNORED).sum() for batch in batches]).sum().float()
+        dist.all_reduce(total)
+        return total.clamp(min=1.0)
 
     def evaluate(self) -> float:
         """Mean loss over the first global batches of the evaluation channel."""
         assert self._evaluation is not None
         self.world.announce("eval", begin=True)
-        total = torch.zeros((), device=self.world.device)
         # Whole global batches, each sample once: the same samples whatever the number of ranks.
         whole = self._evaluation.samples // self.settings.training.global_batch_size
         batches = max(1, min(self.settings.arguments.eval_batches, whole))
-        count = batches * self._evaluation.micro_steps
-        for number in range(count):
-            batch, micro_step = divmod(number, self._evaluation.micro_steps)
-            total += self.backend.evaluate(*self._evaluation.micro_batch(batch, micro_step, self.world.device))
-        mean = self.world.mean(total / count)
+        total, divisor = torch.zeros((), device=self.world.device), torch.zeros((), device=self.world.device)
+        for number in range(batches * self._evaluation.micro_steps):
+            step, micro_step = divmod(number, self._evaluation.micro_steps)
+            batch = self._evaluation.micro_batch(step, micro_step, self.world.device)
+            total += self.backend.evaluate(batch)
+            divisor += (batch.targets_BL != IGNORED).sum() if self.settings.training.objective == "sft" else 1
+        mean = self.world.mean(total) / max(self.world.mean(divisor), 1e-9)
         self._evaluated_step = self.step
         if self.world.rank == 0:
             progress.say("eval", step=self.step, loss=mean)

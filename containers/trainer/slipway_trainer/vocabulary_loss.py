@@ -15,6 +15,11 @@ from torch import Tensor, nn
 from slipway_trainer.collectives import gathered_parts, summed_part
 from slipway_trainer.tensor_parallel import TensorParallel
 
+#: A target that the loss is not on.
+IGNORED = -100
+#: The same where words are counted from a rank's first one.
+_NO_WORD = -(1 << 62)
+
 
 @dataclass(frozen=True)
 class _Piece:
@@ -38,7 +43,8 @@ class VocabularyLoss(torch.autograd.Function):
         to_x, to_weight_WD = [], torch.zeros_like(weight_WD) if wants_weight else None
         for x_BCD, targets_BC in zip(x_BLD.chunk(chunks, dim=1), targets_BL.chunk(chunks, dim=1), strict=True):
             x_TD = x_BCD.flatten(0, 1)
-            piece = _piece(F.linear(x_TD, weight_WD), targets_BC.flatten() - first, tensor, z_weight, wants_x or wants_weight)
+            words_T = torch.where(targets_BC == IGNORED, _NO_WORD, targets_BC - first).flatten()
+            piece = _piece(F.linear(x_TD, weight_WD), words_T, tensor, z_weight, wants_x or wants_weight)
             total += piece.total
             if piece.to_logits_TW is not None:
                 to_logits_TW = piece.to_logits_TW.to(weight_WD.dtype)
@@ -70,7 +76,7 @@ def head_loss(
 
 
 def _piece(logits_TW: Tensor, words_T: Tensor, tensor: TensorParallel, z_weight: float, wants_gradient: bool) -> _Piece:
-    """`words_T`: targets, counted from this rank's first word."""
+    """`words_T`: targets, counted from this rank's first word, or _NO_WORD."""
     logits_TW = logits_TW.float()
     peak_T = logits_TW.amax(dim=-1)
     dist.all_reduce(peak_T, op=dist.ReduceOp.MAX, group=tensor.group)
@@ -84,10 +90,11 @@ def _piece(logits_TW: Tensor, words_T: Tensor, tensor: TensorParallel, z_weight:
     dist.all_reduce(both_2T, group=tensor.group)
     sums_T, targets_T = both_2T
     log_partition_T = sums_T.log() + peak_T
-    total = (sums_T.log() - targets_T).sum() + z_weight * log_partition_T.pow(2).sum()
+    counts_T = (words_T != _NO_WORD).float()
+    total = ((sums_T.log() - targets_T + z_weight * log_partition_T.pow(2)) * counts_T).sum()
     if not wants_gradient:
         return _Piece(total, None)
-    probabilities_TW.mul_(((1.0 + 2.0 * z_weight * log_partition_T) / sums_T)[:, None])
+    probabilities_TW.mul_(((1.0 + 2.0 * z_weight * log_partition_T) * counts_T / sums_T)[:, None])
     probabilities_TW.scatter_add_(1, words_T1, -is_here_T.float()[:, None])
     return _Piece(total, probabilities_TW)
 

@@ -9,11 +9,12 @@ from torch import Tensor, nn
 
 from slipway_trainer.exits import Settings
 from slipway_trainer.lora import merged
+from slipway_trainer.packed_experts import Piece, packed, packed_shape, unpacked
 from slipway_trainer.published_config import config_issues
-from slipway_trainer.published_names import published_name
+from slipway_trainer.published_names import Place, published_name, published_place
 from slipway_trainer.safetensors import open_folder, write_file
 from slipway_trainer.settings import Architecture, Lora, RunSettings, Training
-from slipway_trainer.sharding import fill
+from slipway_trainer.sharding import fill, named_tensors
 
 #: Buffers that old checkpoints carry and every library computes again.
 _COMPUTED = "rotary_emb.inv_freq"
@@ -35,14 +36,15 @@ class PublishedWeights:
     def _differences(self, shapes: Mapping[str, Sequence[int]]) -> list[str]:
         missing, wrong, used = [], [], set()
         for name, shape in shapes.items():
-            source = self._source(name)
-            if source is None:
+            place = self._place(name)
+            if place is None or place.tensor in used and place.expert != 0:
                 continue
+            source, wanted = place.tensor, packed_shape(place, shape, self._shape.experts)
             used.add(source)
             if source not in self._files:
                 missing.append(f"no {source}")
-            elif self._files[source].shape(source) != tuple(shape):
-                wrong.append(f"{source} {self._files[source].shape(source)} instead of {tuple(shape)}")
+            elif self._files[source].shape(source) != wanted:
+                wrong.append(f"{source} {self._files[source].shape(source)} instead of {wanted}")
         unused = [f"{name} without a place" for name in sorted(set(self._files) - used) if not self._is_repeated(name)]
         differences = missing + wrong + unused
         if not differences:
@@ -59,13 +61,16 @@ class PublishedWeights:
             return False
         return torch.equal(self._files[name].tensor(name), self._files[embedding].tensor(embedding))
 
-    def _source(self, name: str) -> str | None:
-        return None if ".lora_" in name else published_name(name, self._shape)
+    def _place(self, name: str) -> Place | None:
+        return None if ".lora_" in name else published_place(name, self._shape)
 
     def whole(self, name: str) -> Tensor | None:
         """One parameter; None for an adapter, which published weights do not have."""
-        source = self._source(name)
-        return self._files[source].tensor(source) if source is not None else None
+        place = self._place(name)
+        if place is None:
+            return None
+        found = self._files[place.tensor].tensor(place.tensor, place.expert)
+        return found if place.expert is None else unpacked(found, place)
 
 
 def published_of(settings: RunSettings, shapes: Mapping[str, Sequence[int]], folder: Path | None) -> PublishedWeights | None:
@@ -74,17 +79,23 @@ def published_of(settings: RunSettings, shapes: Mapping[str, Sequence[int]], fol
 
 
 def load_weights(model: nn.Module, found: PublishedWeights) -> None:
-    """Fills every parameter that this rank holds, sharded or not. Adapters keep their first values."""
-    for name, parameter in model.named_parameters():
+    """Fills every parameter and buffer that this rank holds, sharded or not. Adapters keep their first values."""
+    for name, tensor in named_tensors(model):
         whole = found.whole(name)
         if whole is not None:
-            fill(parameter, whole.to(parameter.device))
+            fill(tensor, whole.to(tensor.device))
 
 
 def published_tensors(
     whole: Iterable[tuple[str, Tensor]], shapes: Mapping[str, Any], lora: Lora | None, architecture: Architecture
-) -> Iterator[tuple[str, Tensor]]:
-    """Whole tensors under their published names, one at a time, adapters merged in."""
+) -> Iterator[Piece]:
+    """Whole tensors, or rows of them, under their published names, one at a time, adapters merged in."""
+    return packed(_merged(whole, shapes, lora, architecture))
+
+
+def _merged(
+    whole: Iterable[tuple[str, Tensor]], shapes: Mapping[str, Any], lora: Lora | None, architecture: Architecture
+) -> Iterator[tuple[Place, Tensor]]:
     held: dict[str, Tensor] = {}
     for name, tensor in whole:
         layer, _, kind = name.rpartition(".")
@@ -94,7 +105,7 @@ def published_tensors(
             if kind != "lora_b":
                 continue
             name, tensor = f"{layer}.weight", merged(held["weight"], held["lora_a"], tensor, lora.alpha / lora.rank)
-        yield published_name(name, architecture), tensor
+        yield published_place(name, architecture), tensor
 
 
 def export_weights(
@@ -108,10 +119,19 @@ def export_weights(
     """Writes model.safetensors on rank 0, in the precision of the run; every rank must walk through `whole`."""
     tensors = published_tensors(whole, shapes, training.lora, architecture)
     if rank != 0:
-        for _name, _tensor in tensors:
+        for _piece in tensors:
             pass
         return
     dtype = torch.float32 if training.precision == "fp32" else torch.bfloat16
     folder.mkdir(parents=True, exist_ok=True)
-    sizes = {published_name(name, architecture): (dtype, tuple(shape)) for name, shape in shapes.items() if ".lora_" not in name}
+    sizes = {}
+    for name, shape in shapes.items():
+        if ".lora_" not in name:
+            place = published_place(name, architecture)
+            sizes[place.tensor] = (_dtype(name, dtype), packed_shape(place, shape, architecture.experts))
     write_file(folder / "model.safetensors", tensors, sizes)
+
+
+def _dtype(name: str, dtype: torch.dtype) -> torch.dtype:
+    """Biases of the choice of experts stay exact, as published files have them."""
+    return torch.float32 if name.endswith("choice_bias") else dtype

@@ -220,7 +220,7 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
   ),
   'minimax-m2': active(
     10,
-    of('minimax_m2', { head_dim: 128, num_local_experts: 256, num_experts_per_tok: 8 })(
+    of('minimax_m2', { head_dim: 128, rotary_dim: 64, num_local_experts: 256, num_experts_per_tok: 8 })(
       229,
       [62, 3072, 48, 8, 1536, 200064],
     ),

@@ -30,6 +30,10 @@ export interface LaunchOptions extends CommonOptions {
   clientRequestId?: string;
   /** ISO time, or a span from now. */
   at?: string;
+  /** Run ids, and `latest:<name>`. */
+  after?: string[];
+  preemptible?: boolean;
+  note?: string;
   yes?: boolean;
   wait?: boolean;
   /** `path=a,b,c`: one run per combination of values. */
@@ -61,7 +65,7 @@ const CLIENT_REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 export async function launch(file: string, given: LaunchOptions, terminal: Terminal): Promise<number> {
   requireIds(given);
   const startAt = startTime(given.at, Date.now());
-  const options = await withS3Config(file, given);
+  const options = await withS3Config(file, withFileOptions(file, given));
   const { descriptor, read } = await environmentOf(file, options);
   if (options.smoke) return (await import('./smoke.js')).launchSmoke(file, descriptor, options, terminal);
   if (options.matrix)
@@ -72,8 +76,25 @@ export async function launch(file: string, given: LaunchOptions, terminal: Termi
   return submitRun(file, checked, descriptor, { ...options, startAt }, terminal);
 }
 
+/** Options that stand for options of the run file, as `--set`. What the file waits for it still waits for. */
+function withFileOptions(file: string, given: LaunchOptions): LaunchOptions {
+  const { after, preemptible, set = [] } = given;
+  if (!after && !preemptible) return given;
+  const written = after ? (readRunFile(file, given).loaded.value?.after ?? []) : [];
+  return {
+    ...given,
+    set: [
+      ...set,
+      ...(after ? [`after=${JSON.stringify([...new Set([...written, ...after])])}`] : []),
+      ...(preemptible ? ['preemptible=true'] : []),
+    ],
+  };
+}
+
 /** Ids that a person chose. */
-function requireIds({ runId, clientRequestId }: LaunchOptions): void {
+function requireIds({ runId, clientRequestId, note }: LaunchOptions): void {
+  if (note !== undefined && (note.trim() === '' || note.length > 1000))
+    throw new UsageError(`--note: must have 1 to 1,000 characters, got ${note.length}; shorten it, or leave it out`);
   if (runId !== undefined && !RUN_ID.test(runId))
     throw new UsageError(
       `--run-id: must be 1-45 lower-case letters, digits or inner hyphens, got ${runId}; leave it out to have one made`,

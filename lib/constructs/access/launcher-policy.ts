@@ -31,7 +31,7 @@ const KEY_USE = [
 /**
  * Control writes intent and signs uploads with its own right to put them; it creates no job and passes no role.
  */
-export function controlStatements(context: LauncherContext): ExactStatement[] {
+export function controlStatements(context: LauncherContext, allowsRemoteDebug = false): ExactStatement[] {
   const { artifactBucketArn, checkpointBucketArn } = context;
   return [
     ...sharedStatements(context),
@@ -66,6 +66,36 @@ export function controlStatements(context: LauncherContext): ExactStatement[] {
       actions: ['s3:ListBucket'],
       resources: [artifactBucketArn, checkpointBucketArn],
       conditions: { StringLike: { 's3:prefix': ['runs/*'] } },
+    },
+    ...(allowsRemoteDebug ? shellStatements(context) : []),
+  ];
+}
+
+/**
+ * Sessions into the containers of live jobs, where the guardrail allows them. Conditions as in
+ * https://docs.aws.amazon.com/sagemaker/latest/dg/train-remote-debugging.html. The name of a job does not say whose it is, so that only control,
+ * which knows, may start one.
+ */
+function shellStatements({ partition, region, account, environment }: LauncherContext): ExactStatement[] {
+  const jobs = `arn:${partition}:sagemaker:${region}:${account}:training-job/${environment}-*`;
+  const named = 'Jobs are named after the environment that they belong to.';
+  return [
+    { sid: 'ReadJobsForShells', actions: ['sagemaker:DescribeTrainingJob'], resources: [jobs], wildcard: named },
+    {
+      sid: 'TurnRemoteDebugOn',
+      actions: ['sagemaker:UpdateTrainingJob'],
+      resources: [jobs],
+      conditions: { Bool: { 'sagemaker:EnableRemoteDebug': 'true' }, Null: { 'sagemaker:KeepAlivePeriod': 'true' } },
+      wildcard: named,
+    },
+    {
+      sid: 'OpenShells',
+      actions: ['ssm:StartSession'],
+      resources: ['*'],
+      conditions: {
+        StringLike: { 'ssm:resourceTag/aws:ssmmessages:target-id': [`sagemaker-training-job:${environment}-*`] },
+      },
+      wildcard: 'A training container has no ARN of Systems Manager; the condition names the jobs of the environment.',
     },
   ];
 }

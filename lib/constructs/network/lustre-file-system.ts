@@ -10,9 +10,11 @@ export interface LustreFileSystemProps {
   readonly subnetId: string;
   /** The group of the jobs: its rules for itself are Lustre's ports too. */
   readonly securityGroupIds: string[];
+  /** Size in GiB: 1,200, 2,400 or a multiple of 2,400. */
   readonly sizeGiB: number;
   /** 125, 250, 500 or 1000. @default 250 */
   readonly throughputMBpsPerTiB?: number;
+  /** Key of the file system, and of the bucket that it is linked to. */
   readonly key: kms.IKey;
   /** Bucket whose objects appear below /data as files, and files written there as objects; its name as text. */
   readonly dataBucketName: string;
@@ -24,6 +26,7 @@ export interface LustreFileSystemProps {
 
 /** FSx for Lustre beside the data bucket. Costs about 0.21 USD per GiB and month at 250 MB/s per TiB, used or not. */
 export class LustreFileSystem extends Construct {
+  /** Id of the file system, `fs-...`. */
   public readonly fileSystemId: string;
   /** First folder of every path on the file system. */
   public readonly mountName: string;

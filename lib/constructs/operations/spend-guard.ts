@@ -4,6 +4,7 @@ import * as budgets from 'aws-cdk-lib/aws-budgets';
 import { Construct } from 'constructs';
 
 export interface SpendGuardProps {
+  /** Name of the environment, whose tag selects the spend. */
   readonly environment: string;
   /** Only costs with the tag of this team. @default - of the whole environment */
   readonly team?: string;

@@ -48,9 +48,13 @@ type Purpose = (typeof PURPOSES)[number];
  * existing key are checked before anything is made, and neither changed nor deleted.
  */
 export class TrainingStorage extends Construct {
+  /** Key of the buckets. */
   public readonly key: kms.IKey;
+  /** Bucket of data sets. */
   public readonly dataBucket: s3.IBucket;
+  /** Bucket of checkpoints. */
   public readonly checkpointBucket: s3.IBucket;
+  /** Bucket of code, drivers and results. */
   public readonly artifactBucket: s3.IBucket;
   /** Name of the data bucket as text: the policy of the key, which the bucket refers to, cannot refer to the bucket. */
   public readonly dataBucketName: string;

@@ -1,4 +1,5 @@
 import type { S3Client } from '@aws-sdk/client-s3';
+import type { SageMakerClient } from '@aws-sdk/client-sagemaker';
 import type { SQSClient } from '@aws-sdk/client-sqs';
 import type { SSMClient } from '@aws-sdk/client-ssm';
 import type { UploadAnswer } from '../../contracts/control';
@@ -13,6 +14,8 @@ export interface ControlDeps {
   queueUrl: string;
   ssm: SSMClient;
   s3: S3Client;
+  /** For remote debugging alone: control creates and stops no job. */
+  sagemaker: SageMakerClient;
   sqs: SQSClient;
   store: RunStore;
   limits: LimitReader;

@@ -1,6 +1,6 @@
-import type { DesiredAnswer, Refusal } from '../../contracts/control';
+import type { DesiredAnswer, NoteAnswer, Refusal } from '../../contracts/control';
 import type { RunMessage } from '../../contracts/launcher';
-import { askResume, askStop } from '../../lifecycle/intent';
+import { askResume, askStop, writeNote } from '../../lifecycle/intent';
 import { isOver, type RunRecord } from '../../lifecycle/record';
 import { issue } from '../../spec/issue';
 import { sendMessage } from '../shared/queue';
@@ -20,6 +20,18 @@ export async function stopRun(
   const why = `stop asked by team ${team}${request.reason ? `: ${request.reason}` : ''}`;
   const record = await changeRun(deps, own, (r) => askStop(r, why, deps.now().getTime()));
   return wake(deps, own, record);
+}
+
+/** Writes what a person wants to find the run by. */
+export async function noteRun(
+  deps: ControlDeps,
+  team: string,
+  request: { runId: string; text: string },
+): Promise<NoteAnswer | Refusal> {
+  const own = await findOwnRun(deps, team, request.runId);
+  if ('ok' in own) return own;
+  const { runId } = await changeRun(deps, own, (r) => writeNote(r, request.text, deps.now().getTime()));
+  return { ok: true, runId, note: request.text };
 }
 
 /** Writes that the run shall go on, from its newest committed checkpoint. */

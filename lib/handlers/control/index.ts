@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CloudWatchLogsClient } from '@aws-sdk/client-cloudwatch-logs';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { S3Client } from '@aws-sdk/client-s3';
+import { SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import { SSMClient } from '@aws-sdk/client-ssm';
@@ -30,6 +31,7 @@ export function controlDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): 
     queueUrl: requireEnv(env, ENV_RUN_QUEUE_URL),
     ssm: deadline.limit(new SSMClient(clientSettings)),
     s3,
+    sagemaker: deadline.limit(new SageMakerClient(clientSettings)),
     sqs: deadline.limit(new SQSClient(clientSettings)),
     store: new RunStore(deadline.limit(new DynamoDBClient(clientSettings)), tableName),
     limits: new ServiceQuotaReader(deadline.limit(new ServiceQuotasClient(clientSettings)), clock),

@@ -34,6 +34,12 @@ export async function describeJob(
 /** A job as Describe shows it; `environment` are the variables of its container. */
 type Described = Omit<PresentJob, 'identity'> & { environment: Readonly<Record<string, string>> };
 
+/** A job of ours as Describe shows it, once it was seen to be ours. */
+export function seenJob(answer: DescribeTrainingJobCommandOutput): PresentJob {
+  const { environment: _its, ...seen } = trainingJob(answer);
+  return { ...seen, identity: 'ours' };
+}
+
 async function training(sagemaker: SageMakerClient, { jobName }: Attempt): Promise<Described> {
   return trainingJob(await sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: jobName })));
 }

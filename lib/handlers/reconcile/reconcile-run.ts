@@ -18,7 +18,7 @@ const PAUSE: Backoff = { firstSeconds: 8, mostSeconds: 28 };
 const DOUBTFUL: readonly CreateOutcome['kind'][] = ['doubtful', 'throttled', 'exists'];
 
 /** Of a run whose job trains only the buckets are needed, which no deploy changes. */
-const STEADY_DESCRIPTOR_MS = 3_600_000;
+export const STEADY_DESCRIPTOR_MS = 3_600_000;
 
 /** A round may wait this long for the answer of its create. */
 const ROUND_MS = 40_000;
@@ -52,7 +52,7 @@ export async function reconcileRun(deps: ReconcileDeps, runId: string): Promise<
 }
 
 /** What is decided, without a write that says no more than that steps go on. */
-function wanted(record: RunRecord, observed: Observed, now: EpochMs): Action[] {
+export function wanted(record: RunRecord, observed: Observed, now: EpochMs): Action[] {
   const actions = decide(record, observed, now);
   const [save] = actions;
   const isAlone = actions.length === 1 && save?.do === 'save' && save.events.length === 0;

@@ -9,6 +9,9 @@ import type { ReconcileDeps } from './deps';
 /** Needs by run and rung: an intent never changes. null = the rung's memory does not suffice. One cache a store. */
 const needsCache = new WeakMap<object, Map<string, QuotaNeed[] | null>>();
 
+/** The same needs by pool: each pass of the queue asks for those of every run. */
+const poolsOf = new WeakMap<readonly QuotaNeed[], PoolNeeds>();
+
 /** What runs need of the pools, on the rungs that the queue may choose for them. */
 export class RunNeeds {
   constructor(private readonly found: ReadonlyMap<string, QuotaNeed[] | null>) {}
@@ -20,10 +23,15 @@ export class RunNeeds {
   /** Of a run whose intent cannot be read nothing is known but its instances, and the service decides. */
   of(run: RunRecord, rungId = run.rungId): PoolNeeds {
     const needs = this.found.get(`${run.runId}/${rungId}`) ?? [];
-    return {
+    const instances = instancesOn(run, rungId);
+    const known = poolsOf.get(needs);
+    if (known?.[ENVIRONMENT_POOL] === instances) return known;
+    const pools = {
       ...Object.fromEntries(needs.map((need) => [need.name, need.needed])),
-      [ENVIRONMENT_POOL]: instancesOn(run, rungId),
+      [ENVIRONMENT_POOL]: instances,
     };
+    poolsOf.set(needs, pools);
+    return pools;
   }
 
   /** Those of the rungs that fit the memory of their GPUs, as the queue takes them. */

@@ -68,7 +68,8 @@ export async function readHeartbeat(s3: S3Client, uri: string): Promise<Heartbea
   }
 }
 
-function parseBeat(text: string, writtenAt: EpochMs): HeartbeatReading {
+/** What the text of a heartbeat says that was written then. */
+export function parseBeat(text: string, writtenAt: EpochMs): HeartbeatReading {
   const beat = beatSchema.safeParse(safeJson(text));
   if (!beat.success) return { heartbeatError: 'it is not the heartbeat of a driver' };
   const { attempt, step, phase } = beat.data;

@@ -38,6 +38,13 @@ export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
       'lora',
       'plan without it',
     );
+  if (run.training.objective === 'dpo')
+    return problem(
+      'training.objective',
+      'must be pretrain or sft for a plan: preferences and their reference are not modelled',
+      'dpo',
+      'plan with objective sft for a lower bound',
+    );
   const sequence = run.training.sequenceLength;
   if (!sequence)
     return problem('training.sequenceLength', 'must be given for a plan', undefined, 'add the tokens of one sequence');
@@ -61,6 +68,8 @@ export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
   if (!run.training.globalBatchSize) assumptions.push(`training.globalBatchSize is not given: ${globalBatch}`);
   const model = parameterShape(architecture);
   assumptions.push(...unmeasured(architecture));
+  if (run.training.objective === 'sft')
+    assumptions.push('every row is full of documents; attention with their mask takes longer than is planned');
   return {
     assumptions,
     layout: {

@@ -57,6 +57,26 @@ function unsupportedLayout(run: RunSpec, layout: ParallelLayout): Finding[] {
   ];
 }
 
+/** What its backend FSDP1 cannot do; the trainer takes that one when it is asked for, and for SMDDP. */
+function unsupportedOnFsdp1(run: RunSpec, layout: ParallelLayout): Finding[] {
+  const { distribution, training, code } = run;
+  if (code.arguments.backend !== 'fsdp1' && distribution.collectives !== 'smddp') return [];
+  const beyond: [path: string, allowed: string | number | boolean, got: unknown, isWrong: boolean][] = [
+    ['distribution.parameters.tensor_parallel_degree', 1, layout.tensor, layout.tensor > 1],
+    ['distribution.parameters.expert_parallel_degree', 1, layout.expert, layout.expert > 1],
+    ['distribution.parameters.compile', false, true, distribution.parameters.compile === true],
+    ['training.precision', 'bf16 or fp32', training.precision, training.precision === 'fp8'],
+  ];
+  return beyond.flatMap(([path, allowed, got, isWrong]) =>
+    when(isWrong, {
+      path,
+      must: `must be ${allowed} with the built-in trainer's backend fsdp1`,
+      got,
+      fix: 'change it, or leave out backend fsdp1 and collectives smddp',
+    }),
+  );
+}
+
 /** What the built-in trainer refuses before its first step, refused before instances start. test/rules/trainer-layout.test.ts compares. */
 export const BUILTIN_LAYOUT_RULES: readonly Rule[] = [
   {
@@ -76,7 +96,7 @@ export const BUILTIN_LAYOUT_RULES: readonly Rule[] = [
     check: (run: RunSpec) => {
       const layout = findStrategy(run)?.layout(run);
       const applies = run.code.builtin === 'builtin' && run.distribution.library === 'fsdp';
-      return applies && layout ? unsupportedLayout(run, layout) : [];
+      return applies && layout ? [...unsupportedLayout(run, layout), ...unsupportedOnFsdp1(run, layout)] : [];
     },
   } satisfies Rule,
 ].map(trainingRule);

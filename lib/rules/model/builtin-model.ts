@@ -8,28 +8,23 @@ const named = (parts: Record<string, boolean | undefined>): string[] =>
   Object.keys(parts).filter((part) => parts[part]);
 
 const NORMS = ['rms', 'rms-offset'];
-const ACTIVATIONS = ['silu', 'gelu', 'gelu-tanh'];
+const ACTIVATIONS = ['silu', 'gelu', 'gelu-tanh', 'clamped-swiglu'];
 
 /** Parts of a shape that the built-in trainer does not compute, in the words of the run file or of the config.json. */
 export function untrainedParts(m: ModelShape): string[] {
-  const { family, routing } = m;
+  const { family } = m;
   return [
     ...named({
-      attentionSinks: m.attentionSinks,
-      latentAttention: m.latentAttention !== undefined,
       partialRotary: (m.partialRotary ?? 1) !== 1,
-      sharedExperts: (m.sharedExperts ?? 0) > 0,
-      'routing.score sigmoid': m.experts !== undefined && routing?.score === 'sigmoid',
-      'routing.bias': routing?.bias,
       mtpLayers: (m.mtpLayers ?? 0) > 0,
       unrotatedLayers: (m.unrotatedLayers?.length ?? 0) > 0,
       [`norms ${family?.norm}`]: !NORMS.includes(family?.norm ?? 'rms'),
       [`norms of queries and keys ${family?.qkNorm}`]: family?.qkNorm === 'weightless',
       [`activation ${family?.activation}`]: !ACTIVATIONS.includes(family?.activation ?? 'silu'),
-      'biases of the feed-forward block': family?.mlpBias || family?.expertBias || family?.routerBias,
+      'biases of the feed-forward block': family?.mlpBias,
+      'a routing bias that is trained': family?.routingBiasIsParameter,
       'a bias of the head': family?.headBias,
       'factors of residuals or logits': (family?.residualScale ?? 1) !== 1 || (family?.logitScale ?? 1) !== 1,
-      'interleaved rotary positions': family?.interleavedRope,
     }),
     ...(family?.untrained ?? []),
   ];
@@ -42,6 +37,14 @@ export function untrainedParts(m: ModelShape): string[] {
 export function partsBeyondLlama(m: ModelShape): string[] {
   const { family } = m;
   return named({
+    ...routingParts(m),
+    attentionSinks: m.attentionSinks,
+    latentAttention: m.latentAttention !== undefined,
+    sharedExperts: (m.sharedExperts ?? 0) > 0,
+    sharedExpertGate: family?.sharedExpertGate,
+    interleavedRope: family?.interleavedRope,
+    expertBias: family?.expertBias,
+    routerBias: family?.routerBias,
     qkNorm: m.qkNorm,
     attentionBias: m.attentionBias || family?.outputBias,
     slidingWindow: m.slidingWindow !== undefined,
@@ -50,12 +53,23 @@ export function partsBeyondLlama(m: ModelShape): string[] {
     embeddingScale: (m.embeddingScale ?? 1) !== 1,
     expertFfnHiddenSize: (m.expertFfnHiddenSize ?? m.ffnHiddenSize) !== m.ffnHiddenSize,
     denseLayers: typeof m.denseLayers === 'object' ? m.denseLayers.length > 0 : (m.denseLayers ?? 0) > 0,
-    routing: m.experts !== undefined && m.routing?.normalise === false,
-    [`norms ${family?.norm}`]: (family?.norm ?? 'rms') !== 'rms',
+    [`norm ${family?.norm}`]: (family?.norm ?? 'rms') !== 'rms',
     [`activation ${family?.activation}`]: family?.activation !== undefined,
-    'a scale of scores': family?.attentionScale !== undefined,
+    attentionScale: family?.attentionScale !== undefined,
   });
 }
+
+/** What Mixtral's routing does not have. */
+const routingParts = ({ experts, routing, family }: ModelShape): Record<string, boolean | undefined> =>
+  experts === undefined
+    ? {}
+    : {
+        [`routing.score ${routing?.score}`]: (routing?.score ?? 'softmax') !== 'softmax',
+        'routing.normalise false': routing?.normalise === false,
+        'routing.bias': routing?.bias,
+        'routing.groups': (routing?.groups ?? 1) > 1,
+        routedScaling: (family?.routedScaling ?? 1) !== 1,
+      };
 
 function unsplitParts(run: RunSpec, shape: ModelShape): Finding[] {
   const { library } = run.distribution;
@@ -72,6 +86,12 @@ function unsplitParts(run: RunSpec, shape: ModelShape): Finding[] {
       got: layout?.[degree],
       fix: 'remove it, and shard over more ranks',
     })),
+    ...when(library === 'deepspeed' && shape.routing?.bias === true, {
+      path: 'distribution.library',
+      must: 'must be fsdp for a model with routing.bias in the built-in trainer',
+      got: library,
+      fix: 'use fsdp',
+    }),
     ...when(library === 'smp-v2', {
       path: 'distribution.library',
       must: `must be fsdp or deepspeed for a model with ${parts.join(', ')} in the built-in trainer`,

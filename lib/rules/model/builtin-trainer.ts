@@ -74,6 +74,7 @@ export const BUILTIN_ARGUMENTS: Readonly<Record<NonNullable<RunSpec['code']['bui
     'adam-epsilon',
     'clip-norm',
     'z-loss',
+    'beta',
     'data-channel',
     'eval-channel',
     'eval-every-steps',
@@ -96,7 +97,15 @@ export const BUILTIN_ARGUMENTS: Readonly<Record<NonNullable<RunSpec['code']['bui
     'host-check-seconds',
     'export-weights',
   ],
-  'builtin-tokenize': ['tokenizer', 'end-of-text', 'shard-tokens', 'text-key', 'data-channel'],
+  'builtin-tokenize': [
+    'tokenizer',
+    'end-of-text',
+    'chat-template',
+    'train-on',
+    'shard-tokens',
+    'text-key',
+    'data-channel',
+  ],
 };
 
 /** The trainer refuses an unknown argument too, but only after its instances have started. */

@@ -64,6 +64,11 @@ export class CallFaults {
     return found;
   }
 
+  /** Whether a call of this operation may go wrong at this time, or is one that a fault counts. */
+  mayTouch(operation: string, now: SimMs): boolean {
+    return this.of(operation).some((one) => one.fault.nth !== undefined || (now >= one.fromMs && now < one.toMs));
+  }
+
   private of(operation: string): CallFault[] {
     const known = this.byOperation.get(operation);
     if (known) return known;
@@ -79,6 +84,14 @@ export class Kills {
 
   constructor(faults: readonly Fault[]) {
     this.kills = faults.filter((f) => f.kill !== undefined).map((fault) => ({ fault, left: fault.times ?? 1 }));
+  }
+
+  /** Whether one would die now before its first effect. */
+  isArmed(name: string, now: SimMs): boolean {
+    return this.kills.some(({ fault, left }) => {
+      const { at = 0, to = Number.POSITIVE_INFINITY, afterEffect = 1 } = fault;
+      return left > 0 && fault.kill === name && afterEffect === 0 && now >= at * 1000 && now < to * 1000;
+    });
   }
 
   /** Whether an invocation of the function with so many effects dies at the call that it is about to make. */

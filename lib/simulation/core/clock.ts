@@ -7,8 +7,11 @@ interface Timer {
   run: (() => void) | undefined;
 }
 
+const SETTLED_BETWEEN_MACROTASKS = 1000;
+
 /** What `schedule` gave back: the event can be taken back until it has run. */
 export interface Scheduled {
+  readonly at: SimMs;
   cancel(): void;
 }
 
@@ -20,6 +23,7 @@ export class VirtualClock {
   now: SimMs = 0;
   private readonly heap: Timer[] = [];
   private order = 0;
+  private settled = 0;
   private mayGoOn = false;
   private failure: { error: unknown } | undefined;
 
@@ -27,6 +31,7 @@ export class VirtualClock {
     const timer: Timer = { at: Math.max(Math.round(at), this.now), order: this.order++, run };
     this.push(timer);
     return {
+      at: timer.at,
       cancel: () => {
         timer.run = undefined;
       },
@@ -65,12 +70,24 @@ export class VirtualClock {
       timer.run();
       if (this.mayGoOn) {
         this.mayGoOn = false;
-        // A macrotask comes after all microtasks: everything that could go on has gone on.
-        await new Promise<void>((resolve) => setImmediate(resolve));
+        await this.settle();
       }
       if (this.failure) throw this.failure.error;
     }
     this.now = end;
+  }
+
+  /**
+   * Everything that could go on has gone on: ticks of the process come after all microtasks. Now and then a macrotask, so that signals and the
+   * timers of a caller are served.
+   */
+  private settle(): Promise<void> {
+    this.settled += 1;
+    const isLong = this.settled % SETTLED_BETWEEN_MACROTASKS === 0;
+    return new Promise((resolve) => {
+      if (isLong) setImmediate(resolve);
+      else process.nextTick(resolve);
+    });
   }
 
   private push(timer: Timer): void {

@@ -34,7 +34,7 @@ export class LambdaFunction<Deps> {
 
   /** Starts an invocation; `onEnd` is called once, at the virtual time of its end. */
   invoke(
-    handle: (deps: Deps) => Promise<unknown>,
+    handle: (deps: Deps, slot: Slot) => Promise<unknown>,
     onEnd: (ending: Ending, invocation: Invocation) => void,
   ): Invocation {
     const environment = this.idle.pop() ?? this.makeEnvironment();
@@ -55,6 +55,8 @@ export class LambdaFunction<Deps> {
       effects: 0,
       throttledCalls: 0,
       wroteRunAt: new Map(),
+      draws: 0,
+      known: [],
       die: (why) => {
         if (invocation.isDead) return;
         invocation.isDead = true;
@@ -70,7 +72,7 @@ export class LambdaFunction<Deps> {
         invocation.isDead = true;
         end(ending);
       };
-      handle(environment.deps).then(
+      handle(environment.deps, environment).then(
         (value) => finish({ kind: 'answer', value }),
         (error) => finish({ kind: 'error', error }),
       );
@@ -79,7 +81,7 @@ export class LambdaFunction<Deps> {
   }
 
   private makeEnvironment(): Environment<Deps> {
-    const slot: Slot = { invocation: undefined };
+    const slot: Slot = { invocation: undefined, parametersAskedAt: new Map(), looked: new Set() };
     return Object.assign(slot, { deps: this.makeDeps(slot) });
   }
 }

@@ -1,7 +1,7 @@
 import type { CallFaults, CallOutcome, Kills } from './call-faults';
 import type { SimMs, VirtualClock } from './clock';
 import type { Invocation, Slot } from './invocation';
-import type { Random } from './random';
+import { unitAt } from './random';
 import { DEFAULT_RATES, RateLimit, THROTTLE_OF } from './rate-limit';
 import { isRetryable, isThrottling, lostAnswer, namedError, serviceError, timedOut } from './service-error';
 
@@ -55,6 +55,8 @@ interface Send {
   invocation: Invocation;
   settings: ClientSettings;
   tries: number;
+  /** By the functions' clock. */
+  askedAt: number;
   /** The effect of an earlier try, where the answer alone was lost. */
   done?: { answer: unknown };
   resolve(answer: unknown): void;
@@ -75,10 +77,12 @@ export class Gateway {
   private readonly operations = new Map<string, Operation>();
   /** Told of every call that was refused, by its operation and time: what excuses a decision that comes late. */
   onTrouble: (operation: string, at: SimMs) => void = () => {};
+  /** Epoch milliseconds by the functions' clock. */
+  functionsNow: () => number = () => 0;
 
   constructor(
     private readonly clock: VirtualClock,
-    private readonly random: Random,
+    private readonly seed: number,
     private readonly faults: CallFaults,
     private readonly kills: Kills,
     private readonly rates: Readonly<Record<string, number>>,
@@ -111,7 +115,8 @@ export class Gateway {
     }
     this.requireKnown(name, operation, input);
     return new Promise((resolve, reject) => {
-      this.attempt({ name, service, operation, input, slot, invocation, settings, tries: 1, resolve, reject });
+      const askedAt = this.functionsNow();
+      this.attempt({ name, service, operation, input, slot, invocation, settings, tries: 1, askedAt, resolve, reject });
     });
   }
 
@@ -128,6 +133,12 @@ export class Gateway {
     const { invocation, operation, name } = send;
     const { now } = this.clock;
     if (invocation.isDead) return;
+    const known = invocation.known.shift();
+    if (known) {
+      if ('error' in known) send.reject(known.error);
+      else send.resolve(known.answer);
+      return;
+    }
     if (this.kills.takes(invocation.name, invocation.effects, now)) {
       invocation.die('killed');
       return;
@@ -135,7 +146,7 @@ export class Gateway {
     const tally = this.count(name);
     const key = operation.key?.(send.input);
     const outcome = this.faults.outcomeOf(name, key, now);
-    const latency = operation.latencyMs * (0.7 + 0.6 * this.random.next());
+    const latency = this.latencyOf(operation, invocation);
     if (this.limitOf(name)?.take(now) === false) {
       tally.throttled += 1;
       const [error, status] = THROTTLE_OF[send.service] ?? ['ThrottlingException', 400];
@@ -189,8 +200,9 @@ export class Gateway {
     this.clock.after(ms, () => this.answer(send, answer));
   }
 
-  private answer({ invocation, resolve }: Send, answer: unknown): void {
+  private answer({ invocation, resolve, name, input, slot, askedAt }: Send, answer: unknown): void {
     if (invocation.isDead) return;
+    if (name === 'ssm:GetParameter') slot.parametersAskedAt.set((input as { Name: string }).Name, askedAt);
     this.clock.wake();
     resolve(answer ?? { $metadata: {} });
   }
@@ -203,7 +215,7 @@ export class Gateway {
       if (isRetryable(error)) this.onTrouble(send.name, this.clock.now);
       if (send.tries < (settings.maxAttempts ?? 3) && isRetryable(error)) {
         const base = isThrottling(error) ? THROTTLE_BASE_MS : RETRY_BASE_MS;
-        const delay = Math.min(MOST_DELAY_MS, this.random.next() * 2 ** (send.tries - 1) * base);
+        const delay = Math.min(MOST_DELAY_MS, this.draw(invocation) * 2 ** (send.tries - 1) * base);
         send.tries += 1;
         this.clock.after(delay, () => this.attempt(send));
         return;
@@ -212,6 +224,37 @@ export class Gateway {
       this.clock.wake();
       send.reject(error);
     });
+  }
+
+  /**
+   * Counts a call that nobody makes because its answer is known, and that no fault and no limit touches.
+   * @returns milliseconds until it would have reached the service
+   */
+  countKnown(name: string, invocation: Invocation): number {
+    this.count(name);
+    return this.latencyOf(this.operations.get(name) as Operation, invocation);
+  }
+
+  /** Whether something besides the service may decide on such a call now. */
+  mayDisturb(names: readonly string[]): boolean {
+    const { now } = this.clock;
+    return (
+      this.kills.isArmed('reconcile', now) ||
+      names.some((name) => this.limitOf(name) !== undefined || this.faults.mayTouch(name, now))
+    );
+  }
+
+  /** Whether a fault may touch such a call now. */
+  mayFail(name: string): boolean {
+    return this.faults.mayTouch(name, this.clock.now);
+  }
+
+  private latencyOf({ latencyMs }: Operation, invocation: Invocation): number {
+    return latencyMs * (0.7 + 0.6 * this.draw(invocation));
+  }
+
+  private draw(invocation: Invocation): number {
+    return unitAt(this.seed, invocation.id, invocation.draws++);
   }
 
   private count(name: string): Tally {

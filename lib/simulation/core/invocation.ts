@@ -17,9 +17,17 @@ export interface Invocation {
   die(why: string): void;
   /** When this invocation last wrote the RUN item of a run. */
   wroteRunAt: Map<string, SimMs>;
+  /** Numbers that were drawn for its calls so far. */
+  draws: number;
+  /** What its next calls come to, which were made for it already: they are answered at once. */
+  known: ({ answer: unknown } | { error: unknown })[];
 }
 
 /** An execution environment: what one process holds, and the one invocation that runs in it. */
 export interface Slot {
   invocation: Invocation | undefined;
+  /** When each parameter of SSM that it has was asked for, epoch milliseconds by the functions' clock. */
+  parametersAskedAt: Map<string, number>;
+  /** Runs that it has looked at: what they were made from is in its caches. */
+  looked: Set<string>;
 }

@@ -1,3 +1,14 @@
+/**
+ * The n-th number in [0, 1) of a stream of its own: what one stream draws does not move the others. Mixed as MurmurHash3 ends
+ * (Austin Appleby, public domain).
+ */
+export function unitAt(seed: number, stream: number, n: number): number {
+  let h = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(stream + 1, 0xc2b2ae35) ^ Math.imul(n + 1, 0x27d4eb2f);
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
+  return ((h ^ (h >>> 16)) >>> 0) / 2 ** 32;
+}
+
 /** Numbers in [0, 1) that depend on the seed alone: Chris Doty-Humphrey's small fast counting generator, sfc32 (public domain). */
 export class Random {
   private a = 0x9e3779b9;

@@ -1,6 +1,10 @@
 /** An error as the SDK throws it: its name, and the HTTP status of the answer; no status means that no answer came. */
 export function serviceError(name: string, message: string, httpStatusCode?: number): Error {
+  const { stackTraceLimit } = Error;
+  // Thousands of them are expected, and nobody reads where they were made.
+  Error.stackTraceLimit = 0;
   const error = Object.assign(new Error(message), { name, $metadata: { httpStatusCode } });
+  Error.stackTraceLimit = stackTraceLimit;
   error.stack = `${name}: ${message}`;
   return error;
 }

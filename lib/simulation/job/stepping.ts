@@ -10,6 +10,8 @@ export class Stepping {
   /** Milliseconds of steps since the first step of the attempt. */
   private stepped = 0;
   firstStep: number | undefined;
+  /** How often steps began or paused. */
+  turns = 0;
   readonly starts = new StartLog();
 
   constructor(
@@ -28,6 +30,7 @@ export class Stepping {
   }
 
   begin(now: SimMs, step: number): void {
+    this.turns += 1;
     this.stretch = { from: now, step, stepped: this.stepped };
     this.step = step;
     this.firstStep ??= step + 1;
@@ -56,6 +59,7 @@ export class Stepping {
   /** No further steps; those since the last commit are lost unless they are committed now. */
   pause(now: SimMs, commits: boolean): void {
     this.advance(now);
+    this.turns += 1;
     const { stretch } = this;
     this.stretch = undefined;
     if (stretch) this.starts.pause(now, this.step ?? stretch.step);

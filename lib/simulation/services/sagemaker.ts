@@ -184,7 +184,7 @@ export class SimSageMaker {
     return view && { job, view };
   }
 
-  private describe(name: string): unknown {
+  describe(name: string): object {
     const seen = this.seen(name);
     if (!seen) throw notFound();
     const { job, view } = seen;

@@ -1,7 +1,8 @@
 import { ASYNC_MAX_AGE_SECONDS, ASYNC_RETRIES, TICK, TICK_SECONDS } from '../../contracts/launcher';
+import type { ReconcileDeps } from '../../handlers/reconcile/deps';
 import { onEvent } from '../../handlers/reconcile/reconcile';
 import type { SimMs, VirtualClock } from '../core/clock';
-import type { Invocation } from '../core/invocation';
+import type { Invocation, Slot } from '../core/invocation';
 import type { Random } from '../core/random';
 import type { SimJob } from '../job/job';
 import type { Fault } from '../scenario/schema';
@@ -35,7 +36,13 @@ export class EventSources {
     private readonly queue: () => SimQueue,
     private readonly environment: string,
     faults: readonly Fault[],
-    private readonly onMessageEnd: (message: Message, invocation: Invocation) => void,
+    /** Handles a message, by the function where nothing else knows what it would do. */
+    private readonly handle: (
+      body: string,
+      deps: ReconcileDeps,
+      slot: Slot,
+      real: () => Promise<unknown>,
+    ) => Promise<unknown>,
   ) {
     this.busFaults = faults.filter(({ events }) => events !== undefined);
   }
@@ -58,10 +65,9 @@ export class EventSources {
       eventSource: 'aws:sqs',
     };
     this.functions.reconcile.invoke(
-      (deps) => onEvent(deps, { Records: [record] }),
+      (deps, slot) => this.handle(message.body, deps, slot, () => onEvent(deps, { Records: [record] })),
       (ending, invocation) => {
         message.throttledCalls += invocation.throttledCalls;
-        this.onMessageEnd(message, invocation);
         const answer =
           ending.kind === 'answer' ? (ending.value as { batchItemFailures?: unknown[] } | undefined) : undefined;
         if (ending.kind === 'answer' && (answer?.batchItemFailures ?? []).length === 0) this.queue().done(message);

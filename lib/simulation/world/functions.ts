@@ -63,6 +63,7 @@ export function functionsOf(context: FunctionContext) {
     Math.max(0, RECONCILE_TIMEOUT_SECONDS * 1000 - (clock.now - (invocation?.startedAt ?? clock.now)) - 10_000);
   const control = (slot: Slot): ControlDeps => ({
     ...shared(slot),
+    sagemaker: gateway.client(SageMakerClient, 'sagemaker', clientSettings, slot),
     presign: async ({ bucket, key }) => ({ url: `https://${bucket}.invalid/${key}`, headers: {} }),
     readLog: async () => ({ events: [] }),
     randomSecret: () => context.random.hex(64),

@@ -1,3 +1,4 @@
+import { recordOf } from '../../handlers/shared/run-store';
 import { runIdAt } from '../../job/plan';
 import type { RunRecord } from '../../lifecycle/record';
 import type { Descriptor } from '../../spec/descriptor';
@@ -66,7 +67,7 @@ export class SimRun {
   /** The record that the table holds; parsed when somebody asks. */
   get record(): RunRecord | undefined {
     const text = this.item?.document?.S;
-    if (text !== undefined) this.parsed ??= JSON.parse(text) as RunRecord;
+    if (text !== undefined) this.parsed ??= recordOf(text);
     return this.parsed;
   }
 

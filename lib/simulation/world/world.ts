@@ -35,6 +35,7 @@ import { JobFaults } from './job-faults';
 import { asksToLeave, readJobFile } from './job-file';
 import { People } from './people';
 import { Prices } from './prices';
+import { QuietLooks } from './quiet-looks';
 import { plannedId, SimRun } from './sim-run';
 import { StateFaults } from './state-faults';
 import { secondsPerStep, truthOf } from './truth';
@@ -60,6 +61,7 @@ export class World {
   readonly jobFaults: JobFaults;
   readonly people: People;
   readonly prices: Prices;
+  readonly quiet: QuietLooks;
   private readonly foreign: ForeignJobs;
   private readonly sagemaker: SimSageMaker;
   private readonly byRunId = new Map<string, SimRun>();
@@ -68,6 +70,7 @@ export class World {
     readonly scenario: Scenario,
     seed: number,
     readonly watch: Watch<World>,
+    { skipsQuietLooks = true }: { skipsQuietLooks?: boolean } = {},
   ) {
     const { clock } = this;
     const { environment } = scenario;
@@ -80,7 +83,8 @@ export class World {
       (entry) => new SimRun(entry, descriptors.get(entry.team) as Descriptor, plannedId(entry)),
     );
     const rates = Object.fromEntries(Object.entries(scenario.rates ?? {}).map(([key, rate]) => [rateName(key), rate]));
-    this.gateway = new Gateway(clock, this.random, new CallFaults(faults), new Kills(faults), rates);
+    this.gateway = new Gateway(clock, seed, new CallFaults(faults), new Kills(faults), rates);
+    this.gateway.functionsNow = () => this.functionsNow();
     this.limits = new AccountLimits(scenario.limits);
     this.state = new StateFaults(faults, () => clock.now);
     this.capacity = new Capacity(scenario.capacity ?? []);
@@ -160,7 +164,7 @@ export class World {
       () => this.queue,
       environment.name,
       faults,
-      () => {},
+      (body, deps, slot, real) => this.quiet.handle(body, deps, slot, real),
     );
     this.jobFaults = new JobFaults(clock, this.fleet, (target) => this.findJob(target), faults);
     this.people = new People(clock, this.functions, this.names, this.s3, {
@@ -173,7 +177,18 @@ export class World {
     this.addServices(parametersOf(environment, descriptors));
     this.gateway.onTrouble = (operation, at) => this.watch.onTrouble(operation, at);
     for (const one of Object.values(this.functions)) one.onDeath = () => this.watch.onDeath(clock.now);
+    this.quiet = new QuietLooks(this, skipsQuietLooks);
     this.watch.join(this);
+  }
+
+  /** Epoch milliseconds by the functions' clock. */
+  functionsNow(): number {
+    return EPOCH_MS + this.clock.now + this.state.skewMs();
+  }
+
+  /** What Describe says of a job now. */
+  describe(jobName: string): object {
+    return this.sagemaker.describe(jobName);
   }
 
   /** Plays the scenario to its end. */
@@ -191,7 +206,7 @@ export class World {
   }
 
   /** Also one whose start is in the table although its caller never got an answer. */
-  private findRun(runId: string): SimRun | undefined {
+  findRun(runId: string): SimRun | undefined {
     return this.byRunId.get(runId) ?? this.runs.find(({ plannedId: planned }) => planned === runId);
   }
 
@@ -282,7 +297,8 @@ export class World {
     if (job) this.fleet.askToLeave(job);
   }
 
-  private look(truth: RunTruth) {
+  /** Brings a run's training up to now. @returns its newest heartbeat */
+  look(truth: RunTruth) {
     const run = this.byRunId.get(truth.runId);
     const live = run?.jobs.findLast(isLive);
     live?.stepping?.advance(this.clock.now);

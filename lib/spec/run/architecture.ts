@@ -93,7 +93,7 @@ const ropeScaling = z.discriminatedUnion('type', [
         .optional()
         .meta({
           description:
-            'Scores are multiplied by the square of 0.1 mscaleAllDim ln(factor) + 1, as DeepSeek does. Default: no such factor.',
+            'With `latentAttention`, scores are multiplied by the square of 0.1 mscaleAllDim ln(factor) + 1, as DeepSeek does. Default: no such factor.',
           examples: [1.0],
         }),
     })

@@ -2,16 +2,27 @@ import { z } from 'zod';
 import { count, words } from './formats';
 
 export const training = z.strictObject({
+  objective: z
+    .enum(['pretrain', 'sft', 'dpo'])
+    .optional()
+    .meta({
+      description:
+        'What the built-in trainer minimises: the loss of every token (pretrain), of the tokens that the tokenise step marked in conversations and completions (sft), or of preferences by direct preference optimisation (dpo).',
+      default: 'pretrain',
+      examples: ['sft'],
+    }),
   sequenceLength: count.optional().meta({
     description: 'Length of one training sequence, in tokens. Default: none; the built-in trainer requires it.',
     examples: [8192],
   }),
   microBatchSize: count.optional().meta({
-    description: 'Sequences per rank in one forward pass. Default: none; the built-in trainer requires it.',
+    description:
+      'Sequences per rank in one forward pass; pairs with objective dpo. Default: none; the built-in trainer requires it.',
     examples: [1],
   }),
   globalBatchSize: count.optional().meta({
-    description: 'Sequences per optimizer step, over all ranks. Default: none; the built-in trainer requires it.',
+    description:
+      'Sequences per optimizer step, over all ranks; pairs with objective dpo. Default: none; the built-in trainer requires it.',
     examples: [512],
   }),
   totalTokens: z
@@ -67,6 +78,24 @@ export const training = z.strictObject({
       description: 'Trains low-rank adapters and leaves the weights of the model frozen. Default: all weights train.',
       examples: [{ rank: 16, alpha: 32 }],
     }),
+});
+
+export const tokenizer = z.strictObject({
+  chatTemplate: z
+    .string()
+    .min(1)
+    .max(65_536)
+    .optional()
+    .meta({
+      description:
+        "Chat template that turns messages into text: Jinja, or the path of a file with it in an input of the job. Default: the tokenizer's own.",
+      examples: ['/opt/ml/processing/input/tokenizer/chat_template.jinja'],
+    }),
+  trainOn: z.enum(['assistant', 'all']).optional().meta({
+    description:
+      'What the loss is on in conversations and completions: what the assistant says and what completes a prompt (assistant), or every token (all).',
+    default: 'assistant',
+  }),
 });
 
 export const progress = z.strictObject({

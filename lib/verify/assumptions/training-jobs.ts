@@ -204,6 +204,38 @@ export const TRAINING_JOBS: AssumptionArea = {
       embedded: 'repeats it',
     },
     {
+      id: 'shell-after-update',
+      claim:
+        'After UpdateTrainingJob turned remote debugging on, StartSession fails with TargetNotConnected until the agent of the host is connected, and works within three minutes.',
+      basis: 'guessed',
+      source: `${GUIDE}/train-remote-debugging.html says that the switch may be changed in Downloading and Training, not how long it takes`,
+      usedBy: 'slipway shell, which asks again for three minutes',
+      ifWrong:
+        'the first slipway shell into a run that did not ask for remoteDebug fails, and works when it is repeated',
+      embedded: 'not modelled',
+    },
+    {
+      id: 'shell-command-document',
+      claim:
+        'StartSession into a training container takes the document AWS-StartInteractiveCommand, and judges a call by the condition ssm:resourceTag/aws:ssmmessages:target-id alone.',
+      basis: 'reported',
+      source: `${GUIDE}/train-remote-debugging.html has the condition; examples of aws-samples open AWS-StartPortForwardingSession into such a target`,
+      usedBy: 'slipway shell RUN -- COMMAND, and the statement OpenShells of control',
+      ifWrong: 'a command, or every shell, is refused; the refusal quotes the service',
+      embedded: 'not modelled',
+    },
+    {
+      id: 'shell-session-elsewhere',
+      claim:
+        'A session that one principal started can be joined by any caller that has its token, without permissions of Systems Manager of their own.',
+      basis: 'documented',
+      source:
+        'https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_StartSession.html: the answer is a URL and a token for a WebSocket connection; session-manager-plugin connects with these two',
+      usedBy: 'slipway shell: control starts the session, the plugin of the caller joins it',
+      ifWrong: 'researchers need ssm:StartSession, which cannot tell the jobs of one team from those of another',
+      embedded: 'not modelled',
+    },
+    {
       id: 'describe-rate',
       claim: 'DescribeTrainingJob and ListTags are allowed several times a second.',
       basis: 'guessed',

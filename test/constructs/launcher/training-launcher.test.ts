@@ -115,6 +115,25 @@ test('control may do exactly this: it writes intent and signs uploads', () => {
   ]);
 });
 
+test('where remote debugging is allowed, control may open shells into jobs of the environment, and change nothing else of a job', () => {
+  const statements = bare(controlStatements(CONTEXT, true));
+  expect(statements.slice(bare(controlStatements(CONTEXT)).length)).toEqual([
+    { actions: ['sagemaker:DescribeTrainingJob'], resources: [`${SM}:training-job/research-*`] },
+    {
+      actions: ['sagemaker:UpdateTrainingJob'],
+      resources: [`${SM}:training-job/research-*`],
+      conditions: { Bool: { 'sagemaker:EnableRemoteDebug': 'true' }, Null: { 'sagemaker:KeepAlivePeriod': 'true' } },
+    },
+    {
+      actions: ['ssm:StartSession'],
+      resources: ['*'],
+      conditions: {
+        StringLike: { 'ssm:resourceTag/aws:ssmmessages:target-id': ['sagemaker-training-job:research-*'] },
+      },
+    },
+  ]);
+});
+
 test('reconcile may do exactly this: it alone makes and stops jobs, and passes roles to SageMaker only', () => {
   expect(bare(reconcileStatements(CONTEXT, TARGETS))).toEqual([
     ...SHARED,
@@ -253,8 +272,9 @@ test('messages of runs wait longer than the function runs, come back alone, and 
   template.hasResourceProperties('AWS::Lambda::EventSourceMapping', {
     FunctionResponseTypes: ['ReportBatchItemFailures'],
   });
-  template.hasResourceProperties('AWS::Lambda::EventInvokeConfig', {
-    DestinationConfig: { OnFailure: Match.anyValue() },
+  template.hasResourceProperties('AWS::Lambda::Function', {
+    FunctionName: 'slipway-research-reconcile',
+    DeadLetterConfig: { TargetArn: { 'Fn::GetAtt': [Match.stringLikeRegexp('^LauncherEventDeadLetters'), 'Arn'] } },
   });
 });
 

@@ -6,6 +6,7 @@ import {
   ListTrainingJobsCommand,
   SageMakerClient,
   StopTrainingJobCommand,
+  UpdateTrainingJobCommand,
 } from '@aws-sdk/client-sagemaker';
 import { mockClient } from '../../support/mocked-clients';
 
@@ -51,6 +52,7 @@ export function fakeSageMaker(now: () => number) {
     if (!job) throw notFound();
     const dateOf = (at?: number) => (at === undefined ? undefined : new Date(at));
     return {
+      TrainingJobName,
       TrainingJobArn: arnOf(TrainingJobName),
       TrainingJobStatus: job.status,
       SecondaryStatus: job.secondaryStatus,
@@ -60,7 +62,17 @@ export function fakeSageMaker(now: () => number) {
       TrainingEndTime: dateOf(job.endedAt),
       ResourceConfig: job.request.ResourceConfig,
       Environment: job.request.Environment,
+      EnableNetworkIsolation: job.request.EnableNetworkIsolation,
+      RemoteDebugConfig: job.request.RemoteDebugConfig,
     };
+  });
+  // As https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_UpdateTrainingJob.html says of RemoteDebugConfig.
+  mock.on(UpdateTrainingJobCommand).callsFake(({ TrainingJobName, RemoteDebugConfig }) => {
+    const job = jobs.get(TrainingJobName);
+    if (!job || !['Downloading', 'Training'].includes(job.secondaryStatus))
+      throw serviceError('ValidationException', 'The job is neither Downloading nor Training', 400);
+    job.request = { ...job.request, RemoteDebugConfig };
+    return { TrainingJobArn: arnOf(TrainingJobName) };
   });
   mock.on(StopTrainingJobCommand).callsFake(({ TrainingJobName }) => {
     calls.stop += 1;

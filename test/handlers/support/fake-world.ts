@@ -95,6 +95,7 @@ export function fakeWorld() {
   };
   const control: ControlDeps = {
     ...shared,
+    sagemaker: sagemaker.client,
     presign: async ({ key }) => ({ url: `https://signed/${key}`, headers: {} }),
     readLog: async () => ({ events: [] }),
     randomSecret: () => 'a'.repeat(64),

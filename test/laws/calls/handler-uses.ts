@@ -13,6 +13,7 @@ const LAMBDA = 'https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwat
 const SQS_SOURCE = 'https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html';
 const DYNAMODB_KEY = 'https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html';
 const VARIABLES = 'https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars-encryption.html';
+const DEAD_LETTERS = 'https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html';
 const TEAM_RUN = 'runs/nlp/pretrain-1';
 
 /** Every function writes its own log. */
@@ -74,6 +75,7 @@ const control = (places: Places): Use[] => {
   const { bucket, arn } = places;
   const code = `${bucket('artifacts')}/${TEAM_RUN}/code/0.tar.gz`;
   const groups = ['TrainingJobs', 'ProcessingJobs'].map((family) => arn('logs', `log-group:/aws/sagemaker/${family}`));
+  const job = arn('sagemaker', 'training-job/research-pretrain-1-a001');
   const missing = (name: 'artifacts' | 'checkpoints', prefix: string) =>
     ask('s3:ListBucket', bucket(name), { 's3:prefix': `${TEAM_RUN}/${prefix}` });
   return [
@@ -89,6 +91,17 @@ const control = (places: Places): Use[] => {
     call(
       'logs:FilterLogEvents',
       ...groups.flatMap((group) => [ask('logs:FilterLogEvents', group), ask('logs:FilterLogEvents', `${group}:*`)]),
+    ),
+    call('sagemaker:DescribeTrainingJob', ask('sagemaker:DescribeTrainingJob', job)),
+    call(
+      'sagemaker:UpdateTrainingJob',
+      ask('sagemaker:UpdateTrainingJob', job, { 'sagemaker:EnableRemoteDebug': 'true' }),
+    ),
+    call(
+      'ssm:StartSession',
+      ask('ssm:StartSession', '*', {
+        'ssm:resourceTag/aws:ssmmessages:target-id': 'sagemaker-training-job:research-pretrain-1-a001_algo-1',
+      }),
     ),
   ];
 };
@@ -183,8 +196,8 @@ const reconcile = (places: Places): Use[] => {
       ask('kms:Decrypt', operationsKey),
     ]),
     service(
-      'Lambda sends asynchronous events whose every try failed to their destination with the role of the function',
-      'https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html',
+      'Lambda sends asynchronous events whose every try failed to the dead-letter queue with the role of the function',
+      DEAD_LETTERS,
       [ask('sqs:SendMessage', places.of('LauncherEventDeadLetters')), ask('kms:GenerateDataKey', operationsKey)],
     ),
   ];
@@ -340,7 +353,27 @@ const registeredRun = (places: Places): Use[] => [
   call('s3:GetObject', ask('s3:GetObject', places.of('asset:run'))),
 ];
 
-export const HANDLER_ROLES: readonly HandlerRole[] = [
+/** Reconcile has a queue of its own for this. */
+const failedEvents = (places: Places, known: readonly Use[]): Use => {
+  const { operationsKey } = places;
+  const isKnown = (action: string) =>
+    known.some(({ asks: requests }) => requests.some((one) => one.action === action && one.resource === operationsKey));
+  const actions = ['kms:GenerateDataKey', 'kms:Decrypt'].filter((action) => !isKnown(action));
+  return service(
+    'Lambda sends asynchronous events whose every try failed to the dead-letter queue with the role of the function',
+    DEAD_LETTERS,
+    [ask('sqs:SendMessage', places.of('FailedInvocationsQueue')), ...asks(actions, operationsKey)],
+  );
+};
+
+const withFailedEvents =
+  (uses: HandlerRole['uses']): HandlerRole['uses'] =>
+  (places) => {
+    const known = uses(places);
+    return [...known, failedEvents(places, known)];
+  };
+
+const ROLES: readonly HandlerRole[] = [
   { policy: 'LauncherControlRole', file: 'control', uses: control },
   { policy: 'LauncherReconcileRole', file: 'reconcile', uses: reconcile },
   { policy: 'GuardsReplaceFunctionRole', file: 'guards', uses: guard('Replace') },
@@ -356,3 +389,7 @@ export const HANDLER_ROLES: readonly HandlerRole[] = [
   { policy: 'UnprotectFunctionRole', file: 'unprotect', uses: unprotect },
   { policy: 'RunpretrainFunctionRole', file: 'registered-run', uses: registeredRun },
 ];
+
+export const HANDLER_ROLES: readonly HandlerRole[] = ROLES.map((role) =>
+  role.policy === 'LauncherReconcileRole' ? role : { ...role, uses: withFailedEvents(role.uses) },
+);

@@ -50,6 +50,9 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   list: { file: 'runs/list', entry: 'list' },
   logs: { file: 'runs/logs', entry: 'logs' },
   report: { file: 'runs/report', entry: 'report' },
+  diff: { file: 'runs/diff', entry: 'diff' },
+  note: { file: 'runs/note', entry: 'note' },
+  shell: { file: 'runs/shell', entry: 'shell' },
   stop: { file: 'runs/desired', entry: 'stop' },
   resume: { file: 'runs/desired', entry: 'resume' },
 };

@@ -9,12 +9,19 @@ from typing import Any, Literal, TypedDict, Union
 
 __all__ = [
     "Changed",
+    "Comparison",
+    "ComparisonRunsItem",
+    "Diff",
+    "DiffCode",
+    "DiffLossAtStepsItem",
+    "DiffOptionsItem",
     "Event",
     "Imported",
     "ImportedNotCarriedItem",
     "Issue",
     "Launched",
     "LogLine",
+    "Noted",
     "Plan",
     "PlanMemoryGiB",
     "PlanUsd",
@@ -51,11 +58,13 @@ __all__ = [
     "RunFileObservabilityMlflow",
     "RunFileOutput",
     "RunFileProgress",
+    "RunFileTokenizer",
     "RunFileTraining",
     "RunFileTrainingLora",
     "RunList",
     "Status",
     "StatusAttemptsItem",
+    "StatusConfiguration",
     "StatusHandOver",
     "StatusSpareInstances",
     "StatusTimelineItem",
@@ -172,6 +181,7 @@ class RunFileTrainingLora(_RunFileTrainingLora, total=False):
 
 
 class RunFileTraining(TypedDict, total=False):
+    objective: Literal["pretrain", "sft", "dpo"]
     sequenceLength: int
     microBatchSize: int
     globalBatchSize: int
@@ -182,6 +192,11 @@ class RunFileTraining(TypedDict, total=False):
     activationOffload: bool
     seed: int
     lora: RunFileTrainingLora
+
+
+class RunFileTokenizer(TypedDict, total=False):
+    chatTemplate: str
+    trainOn: Literal["assistant", "all"]
 
 
 class RunFileProgress(TypedDict, total=False):
@@ -375,6 +390,7 @@ class RunFile(_RunFile, total=False):
     tags: dict[str, Any]
     model: RunFileModel
     training: RunFileTraining
+    tokenizer: RunFileTokenizer
     progress: RunFileProgress
     image: RunFileImage
     distribution: RunFileDistribution
@@ -497,6 +513,13 @@ class StatusHandOver(TypedDict):
     isRead: bool
 
 
+class StatusConfiguration(TypedDict):
+    spec: dict[str, Any]
+    codeSha256: Any
+    driverHash: str
+    trainingImageUri: Any
+
+
 class StatusTimelineItem(TypedDict):
     at: str
     what: str
@@ -528,6 +551,11 @@ class Status(_Status, total=False):
     etaInterval80: Union[list[str], None]
     spareInstances: StatusSpareInstances
     handOver: StatusHandOver
+    tags: dict[str, str]
+    note: str
+    after: list[str]
+    preemptible: bool
+    configuration: StatusConfiguration
     timeline: list[StatusTimelineItem]
     timelineOmitted: int
 
@@ -543,6 +571,50 @@ class _Changed(TypedDict):
 
 class Changed(_Changed, total=False):
     state: Literal["queued", "submitting", "pending", "running", "stopping", "resuming", "completed", "failed", "stopped"]
+
+
+class Noted(TypedDict):
+    runId: str
+    note: str
+
+
+class ComparisonRunsItem(TypedDict):
+    label: str
+    runId: str
+    state: str
+    step: Union[int, None]
+    loss: Any
+    tokensPerSecondPerGpu: Any
+    goodput: Any
+    spendUsd: Any
+
+
+class Comparison(TypedDict):
+    runs: list[ComparisonRunsItem]
+
+
+class DiffOptionsItem(TypedDict):
+    path: str
+    values: list[Any]
+
+
+class DiffCode(TypedDict):
+    isSame: bool
+    values: list[Any]
+
+
+class DiffLossAtStepsItem(TypedDict):
+    step: int
+    loss: list[float]
+
+
+class Diff(TypedDict):
+    runs: list[ComparisonRunsItem]
+    options: list[DiffOptionsItem]
+    code: DiffCode
+    driver: DiffCode
+    image: DiffCode
+    lossAtSteps: list[DiffLossAtStepsItem]
 
 
 class Event(TypedDict):

@@ -9,19 +9,27 @@ from typing import Any
 
 from slipway_trainer import progress
 from slipway_trainer.checkpoint.store import open_store
-from slipway_trainer.exits import TrainerError, complain
-from slipway_trainer.tokenize.documents import documents, input_files, share
+from slipway_trainer.exits import Settings, TrainerError, complain
+from slipway_trainer.tokenize.chat_template import ChatTemplate
+from slipway_trainer.tokenize.documents import documents, examples, input_files, kind_of, share
+from slipway_trainer.tokenize.examples import ExampleReader
 from slipway_trainer.tokenize.place import Place, find_place
 from slipway_trainer.tokenize.shard_writer import ShardWriter, fingerprint, new_index, usable
-from slipway_trainer.tokenize.tokenizers import load_tokenizer
+from slipway_trainer.tokenize.tokenizers import Tokenizer, load_tokenizer
 
 
 def arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="slipway_trainer.tokenize", description=__doc__, allow_abbrev=False)
     parser.add_argument("--tokenizer", default="byte", help="`byte`, or the path of a tokenizer.json")
-    parser.add_argument("--end-of-text", default="</s>", help="with a tokenizer.json: the token that ends a document")
+    parser.add_argument(
+        "--end-of-text",
+        default=None,
+        help="with a tokenizer.json: the token that ends a document; default: eos_token of tokenizer_config.json beside it, else </s>",
+    )
+    parser.add_argument("--chat-template", default="", help="Jinja template, or the path of one; default: the tokenizer's own")
+    parser.add_argument("--train-on", choices=("assistant", "all"), default="assistant", help="what the loss is on in conversations")
     parser.add_argument("--shard-tokens", type=int, default=100_000_000)
-    parser.add_argument("--text-key", default="text", help="the field of a .jsonl line that holds the text")
+    parser.add_argument("--text-key", default="", help="the field of a .jsonl line that holds text to train on as it is; default: text")
     parser.add_argument("--data-channel", default="", help="input with the text; default: the only one there is")
     return parser.parse_args(words)
 
@@ -47,8 +55,11 @@ def run(words: list[str], base: Path) -> int:
     files = input_files(place.input)
     if not place.sharded:
         files = share(files, place.host, place.hosts)
-    print_of_input = fingerprint(files, place.input, tokenizer, asked.shard_tokens)
-    index = new_index(tokenizer, print_of_input)
+    kind = "text" if asked.text_key else kind_of(files)
+    template = chat_template(asked.chat_template, tokenizer) if kind != "text" else None
+    made_with = [] if kind == "text" else [kind, asked.train_on, template.source if template is not None else ""]
+    print_of_input = fingerprint(files, place.input, tokenizer, asked.shard_tokens, *made_with)
+    index = new_index(tokenizer, print_of_input, kind)
     writer = ShardWriter(place.output, place.host, index, asked.shard_tokens)
     found = earlier_index(place, writer.index_path)
     if found is not None and usable(found, print_of_input):
@@ -56,10 +67,28 @@ def run(words: list[str], base: Path) -> int:
         print(f"continuing after {len(found['shards'])} finished shards", flush=True)
     if not writer.index["complete"]:
         first = tuple(writer.index["next"])
-        writer.write_all(documents(files, (first[0], first[1]), asked.text_key), tokenizer)
-    shards = writer.index["shards"]
-    progress.say("tokens", files=len(files), shards=len(shards), tokens=sum(shard["tokens"] for shard in shards))
+        if kind == "text":
+            writer.write_all(documents(files, (first[0], first[1]), asked.text_key or "text"), tokenizer)
+        else:
+            reader = ExampleReader(kind, tokenizer, template, trains_all=asked.train_on == "all")
+            writer.write_examples(examples(files, (first[0], first[1]), reader))
+    _say(len(files), writer.index["shards"])
     return 0
+
+
+def _say(files: int, shards: list[dict[str, Any]]) -> None:
+    totals = {name: sum(shard[name] for shard in shards) for name in ("tokens", "documents", "targets") if all(name in s for s in shards)}
+    progress.say("tokens", files=files, shards=len(shards), **totals)
+
+
+def chat_template(asked: str, tokenizer: Tokenizer) -> ChatTemplate | None:
+    """The template that is asked for, by its text or its path, or the tokenizer's own. Raises Settings for a file that is not there."""
+    source = asked or tokenizer.chat_template
+    if asked and "{%" not in asked and "{{" not in asked:
+        if not Path(asked).is_file():
+            raise Settings([f"tokenizer.chatTemplate: must be a Jinja template, or the path of one in an input of the job, got {asked}"])
+        source = Path(asked).read_text(encoding="utf-8")
+    return ChatTemplate(source, tokenizer.special_tokens) if source else None
 
 
 if __name__ == "__main__":

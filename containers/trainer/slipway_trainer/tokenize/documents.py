@@ -4,9 +4,10 @@ import gzip
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from slipway_trainer.exits import DataFailed, Settings
+from slipway_trainer.tokenize.examples import KINDS, Example, ExampleReader, shape_of
 
 
 class Document(NamedTuple):
@@ -15,6 +16,21 @@ class Document(NamedTuple):
     file: int
     line: int
     text: bytes
+
+
+class Examples(NamedTuple):
+    """The examples of one line of post-training data, and its place."""
+
+    file: int
+    line: int
+    examples: list[Example]
+
+
+class _Line(NamedTuple):
+    number: int
+    content: bytes
+    #: File and line as people count them.
+    place: str
 
 
 #: Suffixes of files with one JSON object a line. Any other text is one document; either may be compressed with gzip (`.gz`).
@@ -71,7 +87,8 @@ def documents(files: Sequence[Path], start: tuple[int, int], text_key: str) -> I
     for number in range(first_file, len(files)):
         skip = first_line if number == first_file else 0
         if _kind(files[number]) in LINES:
-            yield from _lines(files[number], number, skip, text_key)
+            for line in _lines(files[number], skip):
+                yield Document(number, line.number, _text(line.content, text_key, line.place).encode("utf-8"))
         elif skip == 0:
             with _opened(files[number]) as handle:
                 yield Document(number, 0, handle.read())
@@ -81,18 +98,42 @@ def _opened(path: Path) -> BinaryIO:
     return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
 
 
-def _lines(file: Path, number: int, skip: int, text_key: str) -> Iterator[Document]:
+def kind_of(files: Sequence[Path]) -> str:
+    """What the shards of these files hold: `text` to train on as it is, `sft` or `dpo`. The first line with an object says it."""
+    lined = (file for file in files if _kind(file) in LINES)
+    first = next((line for file in lined for line in _lines(file, 0)), None)
+    content = _parsed(first.content, first.place) if first is not None else None
+    shape = shape_of(content) if isinstance(content, dict) else None
+    return KINDS[shape] if shape is not None else "text"
+
+
+def examples(files: Sequence[Path], start: tuple[int, int], reader: ExampleReader) -> Iterator[Examples]:
+    """The examples of lines from place `start` on. Raises DataFailed naming file and line of what is none."""
+    for number in range(start[0], len(files)):
+        file = files[number]
+        if _kind(file) not in LINES:
+            raise DataFailed(f"{file.name}: must be a .jsonl or .json file of one object a line like the first one; move it elsewhere")
+        for line in _lines(file, start[1] if number == start[0] else 0):
+            yield Examples(number, line.number, reader.read(_parsed(line.content, line.place), line.place))
+
+
+def _lines(file: Path, skip: int) -> Iterator[_Line]:
+    """The lines of a file that are not blank, without the first `skip`."""
     with _opened(file) as handle:
-        for line_number, line in enumerate(handle):
-            if line_number >= skip and line.strip():
-                yield Document(number, line_number, _text(line, text_key, f"{file.name}:{line_number + 1}").encode("utf-8"))
+        for number, content in enumerate(handle):
+            if number >= skip and content.strip():
+                yield _Line(number, content, f"{file.name}:{number + 1}")
 
 
-def _text(line: bytes, text_key: str, place: str) -> str:
+def _parsed(content: bytes, place: str) -> Any:
     try:
-        found = json.loads(line)
+        return json.loads(content)
     except ValueError as error:
         raise DataFailed(f"{place}: must be one JSON object a line ({error})") from error
+
+
+def _text(content: bytes, text_key: str, place: str) -> str:
+    found = _parsed(content, place)
     text = found.get(text_key) if isinstance(found, dict) else None
     if not isinstance(text, str):
         raise DataFailed(f"{place}: must have text under {text_key!r}, got {json.dumps(text)}; remove the line, or give --text-key")

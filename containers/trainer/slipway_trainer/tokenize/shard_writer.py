@@ -7,22 +7,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from slipway_trainer.shard_format import SCHEMA
-from slipway_trainer.tokenize.documents import Document
+from slipway_trainer.shard_format import DOCUMENTS, MASK, SCHEMAS
+from slipway_trainer.tokenize.documents import Document, Examples
 from slipway_trainer.tokenize.tokenizers import Tokenizer
 
 
-def fingerprint(files: Sequence[Path], folder: Path, tokenizer: Tokenizer, shard_tokens: int) -> str:
-    """What the shards depend on. An index with another fingerprint is not continued."""
+def fingerprint(files: Sequence[Path], folder: Path, tokenizer: Tokenizer, shard_tokens: int, *others: Any) -> str:
+    """What the shards depend on. An index with another fingerprint is not continued. `others`: how examples are made."""
     listed = [[path.relative_to(folder).as_posix(), path.stat().st_size] for path in files]
-    content = json.dumps([tokenizer.name, tokenizer.vocabulary_size, shard_tokens, listed])
+    content = json.dumps([tokenizer.name, tokenizer.vocabulary_size, shard_tokens, listed, *others])
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def new_index(tokenizer: Tokenizer, print_of_input: str) -> dict[str, Any]:
-    """The index before the first shard."""
+def new_index(tokenizer: Tokenizer, print_of_input: str, kind: str = "text") -> dict[str, Any]:
+    """The index before the first shard. `kind`: `text`, `sft` or `dpo`."""
     return {
-        "schema": SCHEMA,
+        "schema": SCHEMAS[kind],
+        **({"kind": kind} if kind != "text" else {}),
         "tokenizer": tokenizer.name,
         "dtype": "uint16" if tokenizer.vocabulary_size <= 1 << 16 else "uint32",
         "vocabularySize": tokenizer.vocabulary_size,
@@ -36,7 +37,7 @@ def new_index(tokenizer: Tokenizer, print_of_input: str) -> dict[str, Any]:
 
 def usable(index: Mapping[str, Any] | None, print_of_input: str) -> bool:
     """Whether an index found in the output continues this very work."""
-    return index is not None and index.get("schema") == SCHEMA and index.get("fingerprint") == print_of_input
+    return index is not None and index.get("schema") in SCHEMAS.values() and index.get("fingerprint") == print_of_input
 
 
 class ShardWriter:
@@ -47,6 +48,8 @@ class ShardWriter:
         self.index = index
         self._type = "H" if index["dtype"] == "uint16" else "I"
         self._tokens = array(self._type)
+        #: Of examples: one byte a token, and two numbers a document.
+        self._mask, self._documents = bytearray(), array("I")
 
     @property
     def index_path(self) -> Path:
@@ -59,23 +62,49 @@ class ShardWriter:
             self._tokens.extend(tokenizer.encode(document.text))
             self._tokens.append(tokenizer.end_of_text)
             place = (document.file, document.line + 1)
-            if len(self._tokens) >= self._limit:
-                self._finish_shard(place)
+            self._finish_full_shard(place)
+        self._close(place)
+
+    def write_examples(self, lines: Iterable[Examples]) -> None:
+        """Writes everything that is left with masks and boundaries, and marks the index complete. The examples of a line stay together."""
+        place = tuple(self.index["next"])
+        for line in lines:
+            for tokens, targets in line.examples:
+                self._tokens.extend(tokens)
+                self._mask += targets
+                self._documents.extend((len(tokens), targets.index(1, 1)))
+            place = (line.file, line.line + 1)
+            self._finish_full_shard(place)
+        self._close(place)
+
+    def _close(self, place: Iterable[int]) -> None:
         if self._tokens:
             self._finish_shard(place)
         self.index["complete"] = True
         self._write_index()
 
+    def _finish_full_shard(self, place: Iterable[int]) -> None:
+        if len(self._tokens) >= self._limit:
+            self._finish_shard(place)
+
     def _finish_shard(self, place: Iterable[int]) -> None:
-        name = f"tokens-{self._host:05d}-{len(self.index['shards']):06d}.bin"
+        name = f"tokens-{self._host:05d}-{len(self.index['shards']):06d}"
         data = self._tokens.tobytes()
-        _write_whole(self._output / name, data)
-        entry = {"name": name, "tokens": len(self._tokens), "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        entry = {"name": f"{name}.bin", "tokens": len(self._tokens), "bytes": len(data), "sha256": self._write(f"{name}.bin", data)}
+        if self._documents:
+            entry |= {"documents": len(self._documents) // 2, "targets": self._mask.count(1)}
+            entry |= {"maskSha256": self._write(name + MASK, bytes(self._mask))}
+            entry |= {"documentsSha256": self._write(name + DOCUMENTS, self._documents.tobytes())}
         self.index["shards"].append(entry)
         self.index["next"] = list(place)
-        self._tokens = array(self._type)
+        self._tokens, self._mask, self._documents = array(self._type), bytearray(), array("I")
         # The index after the shard: what it lists is there.
         self._write_index()
+
+    def _write(self, name: str, data: bytes) -> str:
+        """Writes one file of a shard; its digest."""
+        _write_whole(self._output / name, data)
+        return hashlib.sha256(data).hexdigest()
 
     def _write_index(self) -> None:
         _write_whole(self.index_path, json.dumps(self.index, indent=1).encode())

@@ -1,9 +1,22 @@
 """Text to token ids."""
 
+import json
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 from slipway_trainer.exits import Settings
+
+#: The token that ends a document where neither --end-of-text nor tokenizer_config.json names one.
+END_OF_TEXT = "</s>"
+
+
+class Encoded(NamedTuple):
+    """Token ids of a text; `token_at`: the token that a character belongs to, None for one that no token has."""
+
+    ids: list[int]
+    token_at: Callable[[int], int | None]
 
 
 class Tokenizer(Protocol):
@@ -11,25 +24,72 @@ class Tokenizer(Protocol):
     vocabulary_size: int
     #: Ends every document.
     end_of_text: int
+    #: The same as it is written in a text.
+    end_of_text_token: str
+    #: The chat template that comes with it; None = it has none.
+    chat_template: str | None
+    #: `bos_token`, `eos_token` and others by name, for chat templates.
+    special_tokens: Mapping[str, str]
 
-    def encode(self, text: bytes) -> list[int]: ...
+    def encode(self, text: bytes) -> list[int]:
+        """A document, without special tokens."""
+
+    def encode_plain(self, text: str) -> list[int]:
+        """A prompt or a prompt with its completion, with the special tokens that the tokenizer adds to a text by itself."""
+
+    def encode_chat(self, text: str) -> Encoded:
+        """What a chat template rendered: special tokens stand in the text already."""
 
 
 class ByteTokenizer:
-    """Each byte of the text is a token; 256 ends a document."""
+    """Each byte of the text is a token; 256 ends a document, written as `<|endoftext|>` in chat templates and completions."""
 
     name = "byte"
     vocabulary_size = 257
     end_of_text = 256
+    end_of_text_token = "<|endoftext|>"
+    chat_template = None
+    special_tokens: Mapping[str, str] = {"bos_token": "", "eos_token": end_of_text_token}
 
     def encode(self, text: bytes) -> list[int]:
         return list(text)
 
+    def encode_plain(self, text: str) -> list[int]:
+        return self.encode_chat(text).ids
+
+    def encode_chat(self, text: str) -> Encoded:
+        ids: list[int] = []
+        #: For each token the character that it begins at, or lies in.
+        characters: list[int] = []
+        place = 0
+        for number, part in enumerate(text.split(self.end_of_text_token)):
+            if number:
+                ids.append(self.end_of_text)
+                characters.append(place)
+                place += len(self.end_of_text_token)
+            for character in part:
+                encoded = character.encode("utf-8", "replace")
+                ids.extend(encoded)
+                characters.extend([place] * len(encoded))
+                place += 1
+        return Encoded(ids, lambda character: _first_of(characters, character))
+
+
+def _first_of(characters: list[int], character: int) -> int | None:
+    """The first of the tokens that begin at the last beginning up to `character`."""
+    last = bisect_right(characters, character) - 1
+    if last < 0:
+        return None
+    while last > 0 and characters[last - 1] == characters[last]:
+        last -= 1
+    return last
+
 
 class FileTokenizer:
-    """A `tokenizer.json` of Hugging Face, read by the `tokenizers` package of the image."""
+    """A `tokenizer.json` of Hugging Face, read by the `tokenizers` package of the image, with the chat template and the special tokens
+    that tokenizer_config.json and chat_template.jinja beside it name."""
 
-    def __init__(self, path: Path, end_of_text: str) -> None:
+    def __init__(self, path: Path, end_of_text: str | None) -> None:
         try:
             from tokenizers import Tokenizer as Loaded
         except ImportError as error:
@@ -40,16 +100,59 @@ class FileTokenizer:
         self._tokenizer.no_padding()
         self.name = path.name
         self.vocabulary_size = self._tokenizer.get_vocab_size()
-        found = self._tokenizer.token_to_id(end_of_text)
+        config = _json_of(path.with_name("tokenizer_config.json"))
+        self.special_tokens = _special_tokens(config)
+        self.chat_template = _template_of(path, config)
+        self.end_of_text_token = end_of_text or self.special_tokens.get("eos_token", END_OF_TEXT)
+        found = self._tokenizer.token_to_id(self.end_of_text_token)
         if found is None:
-            raise Settings([f"--end-of-text: must be a token of {path.name}, got {end_of_text}"])
+            raise Settings([f"--end-of-text: must be a token of {path.name}, got {self.end_of_text_token}"])
         self.end_of_text = found
 
     def encode(self, text: bytes) -> list[int]:
         return self._tokenizer.encode(text.decode("utf-8", "replace"), add_special_tokens=False).ids
 
+    def encode_plain(self, text: str) -> list[int]:
+        return self._tokenizer.encode(text, add_special_tokens=True).ids
 
-def load_tokenizer(name: str, end_of_text: str) -> Tokenizer:
+    def encode_chat(self, text: str) -> Encoded:
+        found = self._tokenizer.encode(text, add_special_tokens=False)
+        return Encoded(found.ids, found.char_to_token)
+
+
+def _json_of(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise Settings([f"{path.name} beside the tokenizer: must be JSON ({error})"]) from error
+    return found if isinstance(found, dict) else {}
+
+
+def _special_tokens(config: Mapping[str, Any]) -> dict[str, str]:
+    """Tokens by name; each is text, or an object with it under `content`."""
+    found = {}
+    for name, value in config.items():
+        text = value.get("content") if isinstance(value, dict) else value
+        if name.endswith("_token") and isinstance(text, str):
+            found[name] = text
+    return found
+
+
+def _template_of(path: Path, config: Mapping[str, Any]) -> str | None:
+    """The template of chat_template.jinja, which newer tokenizers have, else that of tokenizer_config.json: one, or a list by name."""
+    own = path.with_name("chat_template.jinja")
+    if own.is_file():
+        return own.read_text(encoding="utf-8")
+    found = config.get("chat_template")
+    if isinstance(found, list):
+        named = {entry.get("name"): entry.get("template") for entry in found if isinstance(entry, dict)}
+        return named.get("default")
+    return found if isinstance(found, str) else None
+
+
+def load_tokenizer(name: str, end_of_text: str | None) -> Tokenizer:
     """`byte`, or the path of a tokenizer.json."""
     if name == "byte":
         return ByteTokenizer()

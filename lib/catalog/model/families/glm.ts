@@ -1,5 +1,6 @@
 import type { ConfigFields } from '../config-fields';
 import { allBut, never } from '../config-window';
+import { hasWindow } from '../parameters';
 import type { ModelShape, Routing } from '../shape';
 import {
   attentionBiasOf,
@@ -76,8 +77,15 @@ export const dots1: Family = (f, modelType) => {
 
 export const exaone4: Family = (f, modelType) => {
   const m = decoder(f, modelType, { epsilon: 1e-5, headSize: null, windowed: windowed(f) });
-  return { ...m, qkNorm: true, normPlacement: 'post' };
+  return { ...m, ...unrotatedBesideWindows(m), qkNorm: true, normPlacement: 'post' };
 };
+
+/** Where some layers have a window, the others have no rotary positions. */
+function unrotatedBesideWindows(m: ModelShape): Pick<ModelShape, 'unrotatedLayers'> {
+  if (!m.slidingWindow) return {};
+  const whole = [...Array(m.layers).keys()].filter((layer) => !hasWindow(m.slidingWindow, layer));
+  return whole.length > 0 ? { unrotatedLayers: whole } : {};
+}
 
 /** A period as a number, or as letters: LLLG. */
 const windowed = (f: ConfigFields): ((layer: number) => boolean) => {
@@ -87,7 +95,7 @@ const windowed = (f: ConfigFields): ((layer: number) => boolean) => {
 
 export const exaoneMoe: Family = (f, modelType) => {
   const m = routed(f, modelType, { dense: 1, epsilon: 1e-5, experts: 64, perToken: 8, windowed: windowed(f) });
-  return { ...m, qkNorm: true };
+  return { ...m, ...unrotatedBesideWindows(m), qkNorm: true };
 };
 
 export const hyV3: Family = (f, modelType) => {
@@ -116,7 +124,8 @@ export const mellum: Family = (f, modelType) => {
 const hunyuanOf = (f: ConfigFields, modelType: string): ModelShape => {
   const m = decoder(f, modelType, { epsilon: 1e-5, windowed: never });
   f.ignore('use_qk_norm', 'use_cla', 'cla_share_factor', 'org_vocab_size', 'attention_head_dim');
-  return { ...m, qkNorm: true, ...attentionBiasOf(f) };
+  const untrained = ['norms of queries and keys behind rotary positions'];
+  return withTraits({ ...m, qkNorm: true }, { untrained }, attentionBiasOf(f));
 };
 
 export const hunyuan: Family = hunyuanOf;

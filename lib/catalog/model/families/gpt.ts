@@ -1,6 +1,6 @@
 import type { ConfigFields } from '../config-fields';
 import { allBut, never } from '../config-window';
-import type { ModelShape } from '../shape';
+import type { ModelShape, RopeScaling } from '../shape';
 import { attentionBiasOf, type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
 
 /** Families with layer norms, plain feed-forward blocks, parallel sublayers or learned positions. */
@@ -214,6 +214,14 @@ export const falcon: Family = (f, modelType) => {
   );
 };
 
+/** What transformers takes where a config.json of GPT-OSS says nothing of rotary positions. */
+const GPT_OSS_ROPE: RopeScaling = {
+  type: 'yarn',
+  factor: 32,
+  truncate: false,
+  originalMaxPositionEmbeddings: 4096,
+};
+
 /** GPT-OSS: a learned sink per head, a window in every second layer, clamped activations, biases everywhere. */
 export const gptOss: Family = (f, modelType) => {
   const m = decoder(f, modelType, {
@@ -227,8 +235,9 @@ export const gptOss: Family = (f, modelType) => {
   f.only('swiglu_alpha', 1.702);
   f.ignore('experts_per_token', 'num_experts_per_token', 'hidden_act');
   const mixture = mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', experts: 128, perToken: 4 });
+  const isScaled = f.has('rope_parameters') || f.has('rope_scaling');
   return withTraits(
-    { ...m, ...mixture },
+    { ...m, ...(!isScaled && { ropeScaling: GPT_OSS_ROPE }), ...mixture },
     { activation: 'clamped-swiglu', expertBias: true, routerBias: true },
     { attentionSinks: true, attentionBias: f.flag('attention_bias', true) },
   );

@@ -1,5 +1,6 @@
 import type { ConfigFields } from '../config-fields';
 import { allBut, never } from '../config-window';
+import { headSizeOf } from '../parameters';
 import type { ModelShape } from '../shape';
 import { attentionBiasOf, capOf, type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
 
@@ -39,10 +40,13 @@ export const minimaxM2: Family = (f, modelType) => {
   f.only('qk_norm_type', 'per_layer');
   f.only('scoring_func', 'sigmoid');
   f.only('use_routing_bias', true);
-  f.ignore('rotary_dim', 'attn_type_list', 'mtp_transformer_layers', 'num_mtp_modules', 'use_mtp');
+  const rotated = f.optionalCount('rotary_dim');
+  const partialRotary = m.partialRotary ?? (rotated ?? headSizeOf(m)) / headSizeOf(m);
+  f.ignore('attn_type_list', 'mtp_transformer_layers', 'num_mtp_modules', 'use_mtp');
   const routing = { score: 'sigmoid', normalise: true, bias: true } as const;
   const mixture = mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', routing });
-  return withTraits({ ...m, ...mixture, qkNorm: true }, { qkNorm: 'whole' });
+  const isPartial = partialRotary !== 1;
+  return withTraits({ ...m, ...mixture, ...(isPartial && { partialRotary }), qkNorm: true }, { qkNorm: 'whole' });
 };
 
 export const arcee = biased({ gated: false, activation: 'relu2', windowed: never, epsilon: 1e-5 });
@@ -68,7 +72,7 @@ export const helium: Family = (f, modelType) => {
   const m = biased({ theta: 100_000, epsilon: 1e-8, windowed: never })(f, modelType);
   if (m.headSize !== undefined && m.headSize * m.attentionHeads !== m.hiddenSize)
     f.refuse('head_dim', `must be hidden_size / num_attention_heads for ${modelType}`, 'correct one of the three');
-  return withTraits(m, { outputBias: false });
+  return withTraits(m, { outputBias: false, interleavedRope: true });
 };
 
 export const seedOss: Family = (f, modelType) =>

@@ -1,0 +1,90 @@
+"""Softmax attention of given queries, keys and values, in PyTorch's fused kernels where they can. Shape suffixes as in model.py."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+#: Elements by which heads grow for a sink: kernels ask for sizes that are multiples of it.
+_ELEMENTS = 8
+
+
+def attend(
+    q_BHLE: Tensor,
+    k_BKLE: Tensor,
+    v_BKLE: Tensor,
+    mask_LL: Tensor | None,
+    scale: float | None = None,
+    *,
+    softcap: float | None = None,
+    sinks_H: Tensor | None = None,
+) -> Tensor:
+    """Values mixed by the softmax of scores. `mask_LL` as in Attention. `scale`: None = 1 / sqrt(head size). Heads of values may have
+    another size than those of queries and keys."""
+    if softcap is not None:
+        assert mask_LL is not None
+        return _capped(q_BHLE, k_BKLE, v_BKLE, mask_LL, scale, softcap, sinks_H)
+    if sinks_H is not None:
+        return _with_sinks(q_BHLE, k_BKLE, v_BKLE, mask_LL, scale, sinks_H)
+    return _fused(q_BHLE, k_BKLE, v_BKLE, mask_LL, scale)
+
+
+def _fused(q_BHLE: Tensor, k_BKLE: Tensor, v_BKLE: Tensor, mask_LL: Tensor | None, scale: float | None) -> Tensor:
+    if mask_LL is not None:
+        # PyTorch's memory-efficient kernel takes a mask but no groups (sdp_utils.cpp); with both, all scores would be in memory.
+        k_BKLE, v_BKLE = _repeated(k_BKLE, q_BHLE.size(1)), _repeated(v_BKLE, q_BHLE.size(1))
+    return F.scaled_dot_product_attention(
+        q_BHLE,
+        k_BKLE,
+        v_BKLE,
+        attn_mask=mask_LL,
+        is_causal=mask_LL is None,
+        scale=scale,
+        enable_gqa=q_BHLE.size(1) != k_BKLE.size(1),
+    )
+
+
+def _repeated(x_BKLE: Tensor, heads: int) -> Tensor:
+    """Keys or values for each query head: every head of a group has the same."""
+    groups = heads // x_BKLE.size(1)
+    return x_BKLE if groups == 1 else x_BKLE.repeat_interleave(groups, 1)
+
+
+def _with_sinks(q_BHLE: Tensor, k_BKLE: Tensor, v_BKLE: Tensor, mask_LL: Tensor | None, scale: float | None, sinks_H: Tensor) -> Tensor:
+    """Attention in which each head has one more score, its sink, that takes its share of the softmax and adds nothing.
+
+    The sink is the score of one more position at the beginning, whose value is zero: queries get an element with the sink, which meets one
+    in that position's key alone. So no score has to be in memory, and heads of a group may share the position. Values get as many elements,
+    because FlashAttention takes heads of one size only.
+    """
+    size, of_values = q_BHLE.size(-1), v_BKLE.size(-1)
+    scale = size**-0.5 if scale is None else scale
+    sinks_BHL1 = (sinks_H / scale).to(q_BHLE.dtype)[None, :, None, None].expand(*q_BHLE.shape[:3], 1)
+    q_BHLE = F.pad(torch.cat((q_BHLE, sinks_BHL1), dim=-1), (0, _ELEMENTS - 1, 1, 0))
+    first_E = k_BKLE.new_zeros(size + _ELEMENTS)
+    first_E[size] = 1.0
+    k_BKLE = torch.cat((first_E.expand(*k_BKLE.shape[:2], 1, -1), F.pad(k_BKLE, (0, _ELEMENTS))), dim=2)
+    v_BKLE = F.pad(v_BKLE, (0, _ELEMENTS, 1, 0))
+    mask_LL = None if mask_LL is None else F.pad(mask_LL, (1, 0, 1, 0), value=True)
+    return _fused(q_BHLE, k_BKLE, v_BKLE, mask_LL, scale)[:, :, 1:, :of_values]
+
+
+def _capped(
+    q_BHLE: Tensor,
+    k_BKLE: Tensor,
+    v_BKLE: Tensor,
+    mask_LL: Tensor,
+    scale: float | None,
+    cap: float,
+    sinks_H: Tensor | None = None,
+) -> Tensor:
+    """Attention whose scores pass through cap * tanh(score / cap). No fused kernel of PyTorch has this: the scores are in memory."""
+    k_BHLE, v_BHLE = _repeated(k_BKLE, q_BHLE.size(1)), _repeated(v_BKLE, q_BHLE.size(1))
+    scale = q_BHLE.size(-1) ** -0.5 if scale is None else scale
+    scores_BHLL = (q_BHLE @ k_BHLE.transpose(2, 3)) * scale
+    scores_BHLL = torch.tanh(scores_BHLL / cap) * cap
+    scores_BHLL = scores_BHLL.float().masked_fill(~mask_LL, float("-inf"))
+    if sinks_H is not None:
+        sinks_BHL1 = sinks_H.float()[None, :, None, None].expand(*scores_BHLL.shape[:3], 1)
+        scores_BHLL = torch.cat((scores_BHLL, sinks_BHL1), dim=-1)
+    weights_BHLL = scores_BHLL.softmax(-1)[..., : k_BHLE.size(2)].to(q_BHLE.dtype)
+    return weights_BHLL @ v_BHLE

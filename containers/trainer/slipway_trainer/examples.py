@@ -1,0 +1,139 @@
+"""Samples of post-training data: rows of packed documents, and pairs of preferred and rejected ones.
+
+What a sample holds: tokens, targets (the next token, or IGNORED where the loss is on none) and documents (which of the row's documents a
+position belongs to). Documents are never split; what is longer than a row is cut.
+"""
+
+import threading
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from slipway_trainer.exits import DataFailed
+from slipway_trainer.loss import IGNORED
+from slipway_trainer.packing import packed
+from slipway_trainer.shard_format import DOCUMENTS, MASK, WIDTHS, ShardIndex
+
+#: Rows of a sample.
+TOKENS, TARGETS, DOCUMENT = range(3)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How many documents are longer than a row, and how many of them (or pairs with one) were left out: nothing to train on is left."""
+
+    documents: int
+    left_out: int
+
+
+class Documents:
+    """The documents of all shards, each with its loss mask. A shard is read whole when its first document is asked for, and kept."""
+
+    def __init__(self, index: ShardIndex) -> None:
+        self._shards, self._width = index.shards, WIDTHS[index.dtype]
+        #: For each document: its shard, where it begins in it, its tokens, and its first target.
+        self._shard, self._begins, self.lengths, self.first_targets = array("I"), array("Q"), array("I"), array("I")
+        for number, shard in enumerate(self._shards):
+            begin, listed = 0, array("I", _read(shard.path.with_suffix(DOCUMENTS)))
+            for length in listed[::2]:
+                self._shard.append(number)
+                self._begins.append(begin)
+                begin += length
+            self.lengths.extend(listed[::2])
+            self.first_targets.extend(listed[1::2])
+            if begin != shard.tokens:
+                raise DataFailed(f"{shard.path}: must hold the {begin} tokens of its documents, got {shard.tokens}")
+        self._read_shards: dict[int, tuple[Tensor, Tensor]] = {}
+        self._reading = threading.Lock()
+
+    def fill(self, sample: Tensor, begin: int, number: int, limit: int) -> int:
+        """Puts the first `limit` tokens of a document into a sample (3, L) from `begin` on; returns where it ends."""
+        tokens, mask = self._contents(self._shard[number])
+        count = min(self.lengths[number], limit)
+        here = slice(self._begins[number], self._begins[number] + count)
+        sample[TOKENS, begin : begin + count] = _signed_to_ids(tokens[here])
+        # A position's target is the token behind it; the last one of a document has none.
+        behind = sample[TOKENS, begin + 1 : begin + count]
+        sample[TARGETS, begin : begin + count - 1] = torch.where(mask[here][1:] == 1, behind, IGNORED)
+        return begin + count
+
+    def _contents(self, shard: int) -> tuple[Tensor, Tensor]:
+        with self._reading:
+            if shard not in self._read_shards:
+                path = self._shards[shard].path
+                tokens = torch.frombuffer(_read(path), dtype=torch.int32 if self._width == 4 else torch.int16)
+                self._read_shards[shard] = tokens, torch.frombuffer(_read(path.with_suffix(MASK)), dtype=torch.uint8)
+            return self._read_shards[shard]
+
+
+def _read(path: Path) -> bytearray:
+    try:
+        return bytearray(path.read_bytes())
+    except OSError as error:
+        raise DataFailed(f"{path}: could not be read ({error})") from error
+
+
+def _signed_to_ids(tokens: Tensor) -> Tensor:
+    """uint16 was read as int16: not every PyTorch that this runs on knows uint16."""
+    return tokens.long() & 0xFFFF if tokens.dtype == torch.int16 else tokens.long()
+
+
+def _empty(length: int) -> Tensor:
+    sample = torch.zeros(3, length, dtype=torch.long)
+    sample[TARGETS] = IGNORED
+    return sample
+
+
+class PackedRows:
+    """Rows of `length` tokens, each with as many whole documents as fit."""
+
+    def __init__(self, index: ShardIndex, length: int) -> None:
+        self._documents, self._length, self.digest = Documents(index), length, index.digest
+        lengths, first = self._documents.lengths, self._documents.first_targets
+        kept = [number for number in range(len(lengths)) if first[number] < length]
+        self.cut = Cut(sum(one > length for one in lengths), len(lengths) - len(kept))
+        rows = packed([min(lengths[number], length) for number in kept], length)
+        self._rows = [[kept[place] for place in row] for row in rows]
+        self.samples = len(rows)
+        if not rows:
+            raise DataFailed(f"the shards hold no document with a target among its first {length} tokens")
+
+    def sample(self, number: int) -> Tensor:
+        """(3, L). What no document fills is a document of its own, without targets."""
+        sample, end = _empty(self._length), 0
+        for place, document in enumerate(self._rows[number]):
+            begin, end = end, self._documents.fill(sample, end, document, self._length)
+            sample[DOCUMENT, begin:end] = place
+        sample[DOCUMENT, end:] = len(self._rows[number])
+        return sample
+
+
+class Pairs:
+    """Pairs of a chosen and a rejected document, each in a row of its own."""
+
+    def __init__(self, index: ShardIndex, length: int) -> None:
+        self._documents, self._length, self.digest = Documents(index), length, index.digest
+        lengths, first = self._documents.lengths, self._documents.first_targets
+        self._pairs = array("I", (one for one in range(0, len(lengths), 2) if max(first[one : one + 2]) < length))
+        self.cut = Cut(sum(one > length for one in lengths), len(lengths) // 2 - len(self._pairs))
+        self.samples = len(self._pairs)
+        if not self._pairs:
+            raise DataFailed(f"the shards hold no pair with targets among the first {length} tokens of both")
+
+    def sample(self, number: int) -> Tensor:
+        """(2, 3, L): the chosen and the rejected one."""
+        both = torch.stack([_empty(self._length), _empty(self._length)])
+        for place in range(2):
+            self._documents.fill(both[place], 0, self._pairs[number] + place, self._length)
+        return both
+
+
+def trimmed(pairs: Sequence[Tensor], multiple: int = 128) -> Tensor:
+    """Pairs (2, 3, L) as rows (B, 3, C) without the positions that none of them needs: padding would cost as much as tokens do."""
+    rows = torch.cat(list(pairs))
+    needed = int((rows[:, TARGETS] != IGNORED).any(dim=0).nonzero().max()) + 1
+    return rows[:, :, : min(rows.size(2), -(-needed // multiple) * multiple)]

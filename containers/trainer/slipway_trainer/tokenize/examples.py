@@ -1,0 +1,209 @@
+"""Lines of post-training data to tokens and loss masks: conversations, prompts with completions, and preferences.
+
+The shapes of a line are those of Hugging Face TRL (https://huggingface.co/docs/trl/dataset_formats, 2026-11-22), and so are its tokens:
+tests compare with TRL. The keys of a line say which shape it has.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from slipway_trainer.exits import DataFailed
+from slipway_trainer.tokenize.chat_template import ChatTemplate, Rendered, TemplateFailed
+from slipway_trainer.tokenize.tokenizers import Tokenizer
+
+Line = Mapping[str, Any]
+
+
+class Example(NamedTuple):
+    """One document. `targets`: 1 for each token that the loss is on."""
+
+    tokens: list[int]
+    targets: bytearray
+
+
+class BadLine(Exception):
+    """What is wrong with a line, without its place."""
+
+
+def shape_of(line: Line) -> str | None:
+    """`preference`, `completion` or `messages`, by the keys of a line; None for another one."""
+    if "chosen" in line and "rejected" in line:
+        return "preference"
+    if "prompt" in line and "completion" in line:
+        return "completion"
+    return "messages" if "messages" in line else None
+
+
+#: The kind of a folder's shards by the shape of its lines.
+KINDS = {"messages": "sft", "completion": "sft", "preference": "dpo"}
+
+
+class ExampleReader:
+    """Lines of one kind, `sft` or `dpo`, to examples."""
+
+    def __init__(self, kind: str, tokenizer: Tokenizer, template: ChatTemplate | None, trains_all: bool) -> None:
+        """`trains_all`: the loss is on every token of a conversation or completion, not on what the assistant says."""
+        self.kind, self._tokenizer, self._template, self._trains_all = kind, tokenizer, template, trains_all
+
+    def read(self, line: Any, place: str) -> list[Example]:
+        """One example of a line of fine-tuning, two of a preference: the chosen and the rejected one. Raises DataFailed with the place."""
+        try:
+            if not isinstance(line, dict):
+                raise BadLine(f"must be one JSON object a line, got {type(line).__name__}")
+            shape = shape_of(line)
+            if shape is None or KINDS[shape] != self.kind:
+                raise BadLine(f"must have the keys of {_KEYS[self.kind]} as the first line has, got {', '.join(line) or 'none'}")
+            examples = {"messages": self._conversation, "completion": self._completion, "preference": self._preference}[shape](line)
+            for example in examples:
+                # Nothing comes before it that it could be predicted from.
+                example.targets[:1] = bytes(len(example.targets[:1]))
+                if not any(example.targets):
+                    raise BadLine("must have a token to train on behind its first one, got none")
+            return examples
+        except (BadLine, TemplateFailed) as error:
+            what = f"the chat template refused it ({error})" if isinstance(error, TemplateFailed) else str(error)
+            raise DataFailed(f"{place}: {what}; fix the line or remove it") from error
+
+    def _conversation(self, line: Line) -> list[Example]:
+        messages, extra = _messages(line, "messages"), _extra(line)
+        rendered = self._rendered(messages, extra)
+        encoded = self._tokenizer.encode_chat(rendered.text)
+        if self._trains_all:
+            return [Example(encoded.ids, bytearray([1]) * len(encoded.ids))]
+        turns = rendered.turns if self._chat.marks_turns else self._turns(messages, rendered.text, extra)
+        if not turns:
+            raise BadLine("messages: must have a turn of the assistant, got none")
+        targets = bytearray(len(encoded.ids))
+        for begin, end in turns:
+            first, last = encoded.token_at(begin), encoded.token_at(end - 1)
+            if first is not None and end > begin:
+                stop = len(targets) if last is None else last + 1
+                targets[first:stop] = bytearray([1]) * (stop - first)
+        return [Example(encoded.ids, targets)]
+
+    def _turns(self, messages: Sequence[Mapping[str, Any]], whole: str, extra: Mapping[str, Any]) -> list[tuple[int, int]]:
+        """Where the assistant speaks, for a template that does not say: from the end of what asks for its turn to the end of the turn."""
+        found = []
+        for number, message in enumerate(messages):
+            if message["role"] != "assistant":
+                continue
+            begin = 0
+            if number:
+                begin = _common(self._rendered(messages[:number], extra, generation_prompt=True).text, whole)
+            through = self._rendered(messages[: number + 1], extra).text
+            if not whole.startswith(through):
+                raise BadLine(
+                    f"messages[{number}]: must be rendered alike whether or not messages follow, or the chat template must mark the turns "
+                    "of the assistant with {% generation %}, got a template that does neither"
+                )
+            found.append((begin, len(through)))
+        return found
+
+    def _completion(self, line: Line) -> list[Example]:
+        prompt, completion = self._sides(line, "completion")
+        ids = self._joined(prompt, completion, _extra(line))
+        begin = _common(self._asked(prompt, _extra(line)), ids)
+        return [_behind(ids, 0 if self._trains_all else begin)]
+
+    def _preference(self, line: Line) -> list[Example]:
+        if "prompt" not in line:
+            line = {**line, **_shared_prompt(line)}
+        prompt, chosen = self._sides(line, "chosen")
+        rejected = self._sides(line, "rejected")[1]
+        if chosen == rejected:
+            raise BadLine("chosen: must differ from rejected, got the same")
+        extra = _extra(line)
+        asked, both = self._asked(prompt, extra), [self._joined(prompt, side, extra) for side in (chosen, rejected)]
+        begin = min(_common(asked, ids) for ids in both)
+        return [_behind(ids, begin) for ids in both]
+
+    def _sides(self, line: Line, key: str) -> tuple[Any, Any]:
+        """The prompt and what follows it: both text, with the end of text behind it, or both messages."""
+        prompt, answer = line["prompt"], line[key]
+        if isinstance(prompt, str) and isinstance(answer, str):
+            end = self._tokenizer.end_of_text_token
+            return prompt, answer if answer.endswith(end) else answer + end
+        if isinstance(prompt, str) or isinstance(answer, str):
+            raise BadLine(f"prompt and {key}: must both be text or both lists of messages, got {_type(prompt)} and {_type(answer)}")
+        return _messages(line, "prompt"), _messages(line, key)
+
+    def _asked(self, prompt: Any, extra: Mapping[str, Any]) -> list[int]:
+        if isinstance(prompt, str):
+            return self._tokenizer.encode_plain(prompt)
+        return self._tokenizer.encode_chat(self._rendered(prompt, extra, generation_prompt=True).text).ids
+
+    def _joined(self, prompt: Any, answer: Any, extra: Mapping[str, Any]) -> list[int]:
+        if isinstance(prompt, str):
+            return self._tokenizer.encode_plain(prompt + answer)
+        return self._tokenizer.encode_chat(self._rendered([*prompt, *answer], extra).text).ids
+
+    @property
+    def _chat(self) -> ChatTemplate:
+        if self._template is None:
+            raise BadLine("must go with a chat template, and the tokenizer has none; set tokenizer.chatTemplate")
+        return self._template
+
+    def _rendered(self, messages: Sequence[Mapping[str, Any]], extra: Mapping[str, Any], generation_prompt: bool = False) -> Rendered:
+        return self._chat.render(messages, generation_prompt=generation_prompt, **extra)
+
+
+_KEYS = {"sft": "messages, or prompt and completion,", "dpo": "chosen and rejected"}
+
+
+def _behind(ids: list[int], begin: int) -> Example:
+    return Example(ids, bytearray(begin) + bytearray([1]) * (len(ids) - begin))
+
+
+def _common(first: Sequence[Any], second: Sequence[Any]) -> int:
+    """How long two sequences are the same."""
+    length = 0
+    for one, other in zip(first, second, strict=False):
+        if one != other:
+            break
+        length += 1
+    return length
+
+
+def _shared_prompt(line: Line) -> dict[str, Any]:
+    """A preference without a prompt: what both sides begin with is the prompt; each keeps at least its last part."""
+    chosen, rejected = line["chosen"], line["rejected"]
+    if not isinstance(chosen, (str, list)) or type(chosen) is not type(rejected):
+        raise BadLine(f"chosen and rejected: must both be text or both lists of messages, got {_type(chosen)} and {_type(rejected)}")
+    if not chosen or not rejected:
+        raise BadLine("chosen and rejected: must not be empty, got an empty one")
+    length = min(_common(chosen, rejected), len(chosen) - 1, len(rejected) - 1)
+    if length and isinstance(chosen, str) and chosen[length - 1] == " ":
+        # The space belongs to the word behind it, as tokenizers see it.
+        length -= 1
+    return {"prompt": chosen[:length], "chosen": chosen[length:], "rejected": rejected[length:]}
+
+
+def _messages(line: Line, key: str) -> list[Mapping[str, Any]]:
+    found = line[key]
+    if not isinstance(found, list) or not found:
+        raise BadLine(f"{key}: must be a list of messages, got {_type(found)}")
+    for number, message in enumerate(found):
+        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+            raise BadLine(f"{key}[{number}]: must be a message with a role and content, got {json.dumps(message)[:80]}")
+        if message.get("content") is None and not message.get("tool_calls"):
+            raise BadLine(f"{key}[{number}]: must have content or tool_calls, got {', '.join(message)}")
+    return found
+
+
+def _extra(line: Line) -> dict[str, Any]:
+    """What a line gives its template beside the messages: tools, as a list or as its JSON, and `chat_template_kwargs`."""
+    tools, given = line.get("tools"), line.get("chat_template_kwargs") or {}
+    if isinstance(tools, str):
+        try:
+            tools = json.loads(tools)
+        except ValueError as error:
+            raise BadLine(f"tools: must be a list, or the JSON of one ({error})") from error
+    if not isinstance(given, dict):
+        raise BadLine(f"chat_template_kwargs: must be an object, got {_type(given)}")
+    return {"tools": tools or None, **given}
+
+
+def _type(value: Any) -> str:
+    names = {str: "text", list: "a list", dict: "an object", type(None): "null"}
+    return names.get(type(value), type(value).__name__) if value != [] else "an empty list"

@@ -1,0 +1,154 @@
+import { findStrategy } from '../../distribution';
+import type { RunSpec } from '../../spec/run-spec';
+import { type Finding, type Rule, when } from '../rule';
+
+const SOURCE = 'containers/trainer';
+const DEGREES = 'distribution.parameters';
+
+/** What the trainer's backend_choice.py refuses; test/rules/trainer-layout.test.ts compares. */
+function unsupportedObjective(run: RunSpec): Finding[] {
+  const { objective = 'pretrain', precision } = run.training;
+  if (objective === 'pretrain') return [];
+  const { library, collectives } = run.distribution;
+  const layout = findStrategy(run)?.layout(run);
+  const isDpo = objective === 'dpo';
+  const isOld = run.code.arguments.backend === 'fsdp1' || collectives === 'smddp';
+  const degree = (name: 'context' | 'tensor' | 'expert', limited: boolean): Finding[] =>
+    when(library === 'fsdp' && limited && (layout?.[name] ?? 1) > 1, {
+      path: `${DEGREES}.${name}_parallel_degree`,
+      must: `must be 1 with objective ${objective}`,
+      got: layout?.[name],
+      fix: 'remove it, and shard over more ranks',
+    });
+  return [
+    ...when(!['fsdp', 'ddp'].includes(library), {
+      path: 'distribution.library',
+      must: `must be fsdp with objective ${objective}`,
+      got: library,
+      fix: 'use fsdp',
+    }),
+    ...when(isDpo && isOld, {
+      path: collectives === 'smddp' ? 'distribution.collectives' : 'code.arguments.backend',
+      must: 'must leave the trainer on FSDP2 with objective dpo',
+      got: collectives === 'smddp' ? 'smddp' : 'fsdp1',
+      fix: 'remove it',
+    }),
+    ...degree('context', true),
+    ...degree('tensor', isDpo),
+    ...degree('expert', isDpo),
+    ...when(isDpo && precision === 'fp8', {
+      path: 'training.precision',
+      must: 'must be bf16 or fp32 with objective dpo',
+      got: precision,
+      fix: 'use bf16',
+    }),
+  ];
+}
+
+/** What preferences need: weights to start from, which are their reference. */
+function preferences(run: RunSpec): Finding[] {
+  const isDpo = run.training.objective === 'dpo';
+  const { arguments: given } = run.code;
+  const weightOfZ = Number(given['z-loss'] ?? 0);
+  const beta = Number(given.beta ?? 0.1);
+  return [
+    ...when(isDpo && !run.model?.weights, {
+      path: 'model.weights',
+      must: 'must be given with objective dpo: they are where the run starts, and what it is held to',
+      fix: 'add model.weights, for example what a fine-tuning run exported',
+    }),
+    ...when(isDpo && run.checkpoints.startFrom !== undefined, {
+      path: 'checkpoints.startFrom',
+      must: 'must be absent with objective dpo, whose reference is model.weights',
+      got: run.checkpoints.startFrom,
+      fix: 'export weights from that run (argument export-weights) and start from them',
+    }),
+    ...when(isDpo && weightOfZ !== 0, {
+      path: 'code.arguments.z-loss',
+      must: 'must be 0 with objective dpo',
+      got: given['z-loss'],
+      fix: 'remove it',
+    }),
+    ...when(isDpo && !(beta > 0), {
+      path: 'code.arguments.beta',
+      must: 'must be a number above 0',
+      got: given.beta,
+      fix: 'use 0.1, or leave it out',
+    }),
+    ...when(!isDpo && given.beta !== undefined, {
+      path: 'code.arguments.beta',
+      must: 'must go with training.objective dpo',
+      got: given.beta,
+      fix: 'remove it, or set training.objective: dpo',
+    }),
+  ];
+}
+
+/** The tokenise step reads the section `tokenizer`, and arguments of the same meaning when it is started by hand. */
+const SECTION_OF = { 'chat-template': 'chatTemplate', 'train-on': 'trainOn' } as const;
+
+function tokenizerSection(run: RunSpec): Finding[] {
+  const isTokenise = run.code.builtin === 'builtin-tokenize';
+  const template = run.tokenizer?.chatTemplate;
+  const isPath = template !== undefined && !/\{[{%]/.test(template);
+  return [
+    ...when(run.tokenizer !== undefined && !isTokenise, {
+      path: 'tokenizer',
+      must: 'must go with code.source builtin-tokenize',
+      got: run.code.source,
+      fix: 'remove it, or move it to the run that prepares the data',
+    }),
+    ...when(isTokenise && isPath && !template?.startsWith('/opt/ml/'), {
+      path: 'tokenizer.chatTemplate',
+      must: 'must be a Jinja template, or the path of one in an input of the job',
+      got: template,
+      fix: 'write the template behind `chatTemplate: |`, or use /opt/ml/processing/input/<channel>/<file>',
+    }),
+    ...(Object.keys(SECTION_OF) as (keyof typeof SECTION_OF)[]).flatMap((name) =>
+      when(isTokenise && run.code.arguments[name] !== undefined, {
+        path: `code.arguments.${name}`,
+        must: `must be given as tokenizer.${SECTION_OF[name]}`,
+        got: run.code.arguments[name],
+        fix: 'move it there',
+      }),
+    ),
+  ];
+}
+
+/** Fine-tuning in the built-in trainer, and the data that it needs. */
+export const OBJECTIVE_RULES: readonly Rule[] = [
+  {
+    id: 'training/objective',
+    level: 'error',
+    what: 'training.objective sft and dpo go with the built-in trainer on fsdp, without context parallelism, and dpo without tensor and expert parallelism.',
+    why: 'Documents of one row are kept apart by a mask that is not split over context ranks; every instance would start, and end with exit code 77.',
+    source: SOURCE,
+    check: (run) => {
+      if (run.kind !== 'training' || run.training.objective === undefined) return [];
+      if (run.code.builtin === 'builtin') return unsupportedObjective(run);
+      return when(run.training.objective !== 'pretrain', {
+        path: 'training.objective',
+        level: 'warning',
+        must: 'must go with the built-in trainer',
+        got: 'own code',
+        fix: 'remove it, or use source: builtin',
+      });
+    },
+  },
+  {
+    id: 'training/preferences',
+    level: 'error',
+    what: 'Preferences (objective dpo) start from model.weights, and beta goes with them.',
+    why: 'The reference of a preference is the starting weights, and every attempt reads them again.',
+    source: 'https://arxiv.org/abs/2305.18290',
+    check: (run) => (run.kind === 'training' && run.code.builtin === 'builtin' ? preferences(run) : []),
+  },
+  {
+    id: 'processing/tokenizer',
+    level: 'error',
+    what: 'The section tokenizer goes with the tokenise step, and its template is Jinja or lies in an input.',
+    why: 'Nothing else reads it, and the container sees only its inputs.',
+    source: 'containers/trainer',
+    check: tokenizerSection,
+  },
+];

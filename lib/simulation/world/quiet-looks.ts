@@ -1,0 +1,201 @@
+import type { DescribeTrainingJobCommandOutput } from '@aws-sdk/client-sagemaker';
+import { descriptorParameter, type RunMessage, TICK_SECONDS } from '../../contracts/launcher';
+import type { ReconcileDeps } from '../../handlers/reconcile/deps';
+import { seenJob } from '../../handlers/reconcile/describe';
+import { STEADY_DESCRIPTOR_MS, wanted } from '../../handlers/reconcile/reconcile-run';
+import { readDescriptor } from '../../handlers/shared/descriptors';
+import { parseBeat } from '../../handlers/shared/heartbeat';
+import { runKey } from '../../handlers/shared/items';
+import { isDueForListing, isSteady, WRITE_PROGRESS_MS } from '../../lifecycle/look';
+import { NOTHING_OBSERVED, type Observed, type PresentJob } from '../../lifecycle/observed';
+import type { RunRecord } from '../../lifecycle/record';
+import type { SimMs } from '../core/clock';
+import { EPOCH_MS } from '../core/epoch';
+import type { Invocation, Slot } from '../core/invocation';
+import { beatOf } from '../job/heartbeat';
+import { isLive, type SimJob } from '../job/job';
+import type { Item } from '../services/expression';
+import type { SimRun } from './sim-run';
+import type { World } from './world';
+
+/** The calls of a look at which nothing is decided, in their order. */
+const CALLS = ['dynamodb:GetItem', 'sagemaker:DescribeTrainingJob', 's3:GetObject'] as const;
+/** Longer than the calls of one look take together. */
+const LOOK_MS = 2000;
+const TICK_MS = TICK_SECONDS * 1000;
+/** A prediction reaches as far as the listings of a steady run are apart, and no further. */
+const MOST_TICKS = 12;
+/** Beats come each minute: a clock that differs by more might make one late that is not. */
+const MOST_SKEW_MS = 60_000;
+/** Steps this long, and a beat, are well within every limit on the age of the newest step. */
+const MOST_STEP_SECONDS = 300;
+
+/** Where an invocation runs, and the function that it would call. */
+interface Environment {
+  deps: ReconcileDeps;
+  slot: Slot;
+  real(): Promise<unknown>;
+}
+
+/** What a prediction was made from, and until when nothing is decided while all of it stays so. */
+interface Prediction {
+  item: Item;
+  job: SimJob;
+  state: string;
+  until: SimMs;
+}
+
+/**
+ * Looks of `reconcile` at runs that train as they should, of which it is known beforehand that nothing will be decided. They are counted, take
+ * their time and hold their execution environment like every other look, but the function is not called. Most looks of a long
+ * scenario are of this kind.
+ *
+ * It is known where the run's item, its job and its steps are as they were, no fault and no rate touches the calls, and the product's own
+ * decision, made beforehand on what the last look of the next hour will see, is to do nothing: what may follow from steps that go on
+ * follows from time alone, so that it follows at the last look when it follows at any.
+ */
+export class QuietLooks {
+  /** Looks at which the function was not called. */
+  count = 0;
+  /** What the handler takes from an answer of Describe, which stays the same while the job does. */
+  private readonly present = new WeakMap<object, PresentJob>();
+  private readonly predictions = new Map<SimRun, Prediction>();
+  /** When faults begin and end. */
+  private readonly edges: readonly SimMs[];
+
+  constructor(
+    private readonly world: World,
+    private readonly isOn: boolean,
+  ) {
+    const edges = (world.scenario.faults ?? []).flatMap(({ at = 0, to = at }) => [at * 1000, to * 1000]);
+    this.edges = [...new Set(edges)].sort((a, b) => a - b);
+  }
+
+  /** What handles a message: the function, unless nothing will be decided. */
+  handle(body: string, deps: ReconcileDeps, slot: Slot, real: () => Promise<unknown>): Promise<unknown> {
+    const message = JSON.parse(body) as RunMessage;
+    if (message.kind !== 'run') return real();
+    const run = this.world.findRun(message.runId);
+    if (!run) return real();
+    const prediction = this.isOn ? this.predict(run, slot) : undefined;
+    if (prediction && slot.invocation) return this.look(run, prediction.item, { deps, slot, real }, slot.invocation);
+    slot.looked.add(message.runId);
+    return real();
+  }
+
+  /** The calls at their times. Where one comes to something else than was predicted, the function goes on from there. */
+  private async look(run: SimRun, item: Item, { deps, slot, real }: Environment, invocation: Invocation) {
+    const [read, describe, beat] = CALLS;
+    await this.pass(read, invocation);
+    const Item = this.world.table.find(runKey(run.runId ?? ''));
+    if (Item !== item) {
+      invocation.known.push({ answer: { Item, $metadata: {} } });
+      return real();
+    }
+    try {
+      if (!this.hasDescriptor(run, slot)) await readDescriptor(deps, run.team, STEADY_DESCRIPTOR_MS);
+    } catch (error) {
+      invocation.known.push({ answer: { Item, $metadata: {} } }, { error });
+      return real();
+    }
+    await this.pass(describe, invocation);
+    await this.pass(beat, invocation);
+    if (run.truth) this.world.look(run.truth);
+    this.count += 1;
+    return { batchItemFailures: [] };
+  }
+
+  /** A call whose answer is known. */
+  private pass(call: string, invocation: Invocation): Promise<void> {
+    return this.world.clock.sleep(this.world.gateway.countKnown(call, invocation));
+  }
+
+  private predict(run: SimRun, slot: Slot): Prediction | undefined {
+    const { record } = run;
+    const job = run.jobs[run.jobs.length - 1];
+    if (!record || !job || !isSteady(record) || !this.isCalm(run, job, slot)) return undefined;
+    const { now } = this.world.clock;
+    const state = this.stateOf(job);
+    const known = this.predictions.get(run);
+    const isSame = known !== undefined && known.item === run.written && known.job === job && known.state === state;
+    if (isSame && now + LOOK_MS <= known.until) return known;
+    const item = run.written as Item;
+    const made = { item, job, state, until: this.quietUntil(record, job) };
+    this.predictions.set(run, made);
+    return now + LOOK_MS <= made.until ? made : undefined;
+  }
+
+  /** Nothing but the look itself happens to the run's job within its time, and nothing disturbs its calls. */
+  private isCalm(run: SimRun, job: SimJob, slot: Slot): boolean {
+    const { clock, state, gateway } = this.world;
+    const end = clock.now + LOOK_MS;
+    if (job.kind !== 'training' || job.secondsPerStep > MOST_STEP_SECONDS || !goesOn(job)) return false;
+    if (Math.abs(state.skewMs()) > MOST_SKEW_MS || state.describeLagMs() > 0) return false;
+    if (!slot.looked.has(run.runId ?? '')) return false;
+    for (const { at } of job.timers) if (at >= clock.now && at <= end) return false;
+    return (
+      !this.edges.some((at) => at >= clock.now && at <= end) &&
+      !gateway.mayDisturb(CALLS) &&
+      !gateway.mayFail('ssm:GetParameter')
+    );
+  }
+
+  /** The execution environment has the team's descriptor still, by its own clock. */
+  private hasDescriptor({ team }: SimRun, { parametersAskedAt }: Slot): boolean {
+    const askedAt = parametersAskedAt.get(descriptorParameter(this.world.scenario.environment.name, team));
+    if (askedAt === undefined) return false;
+    const age = this.world.functionsNow() - askedAt;
+    return age >= 0 && age + LOOK_MS < STEADY_DESCRIPTOR_MS;
+  }
+
+  /** All of a job that its heartbeats and Describe show, but for the steps themselves. */
+  private stateOf({ history, stepping, restarts, sparesLeft, setAside, isAskedToLeave }: SimJob): string {
+    const skew = this.world.state.skewMs();
+    return `${history.length}/${stepping?.turns}/${restarts}/${sparesLeft}/${setAside.length}/${isAskedToLeave}/${skew}`;
+  }
+
+  /** Until when nothing is decided on this record while steps go on. */
+  private quietUntil(record: RunRecord, job: SimJob): SimMs {
+    const present = this.presentOf(this.world.describe(job.name));
+    const shift = this.world.functionsNow() - this.world.clock.now;
+    const first = (Math.floor(this.world.functionsNow() / TICK_MS) + 1) * TICK_MS - 1;
+    // No further than the next write of progress.
+    const written = (record.attempt?.progress?.beatAt ?? 0) + WRITE_PROGRESS_MS;
+    const most = Math.min(MOST_TICKS, Math.floor((written - first) / TICK_MS) + 1);
+    let ticks = 0;
+    while (ticks < most && !isDueForListing(record, present, first + ticks * TICK_MS)) ticks += 1;
+    const isQuiet = (tick: number) => {
+      const at = first + tick * TICK_MS;
+      return wanted(record, this.observedAt(present, job, at - shift), at).length === 0;
+    };
+    // What follows from time alone and not at one tick follows at no tick before it.
+    let [quiet, busy] = [-1, ticks];
+    for (let tick = ticks - 1; busy - quiet > 1; tick = Math.floor((quiet + busy) / 2)) {
+      if (isQuiet(tick)) quiet = tick;
+      else busy = tick;
+    }
+    return quiet === -1 ? 0 : first + quiet * TICK_MS - shift;
+  }
+
+  private presentOf(answer: object): PresentJob {
+    const known = this.present.get(answer) ?? seenJob(answer as DescribeTrainingJobCommandOutput);
+    this.present.set(answer, known);
+    return known;
+  }
+
+  private observedAt(job: PresentJob, simulated: SimJob, at: SimMs): Observed {
+    const beat = beatOf(simulated, at);
+    return { ...NOTHING_OBSERVED, job, ...(beat?.body && parseBeat(beat.body(), EPOCH_MS + beat.at)) };
+  }
+}
+
+/** It steps, and its driver beats. */
+const goesOn = (job: SimJob): boolean =>
+  isLive(job) &&
+  job.stopAt === undefined &&
+  job.secondaryStatus === 'Training' &&
+  job.silentSince === undefined &&
+  !job.isHung &&
+  job.stepping?.isGoing === true &&
+  job.truth?.showsSteps === true &&
+  job.truth.heartbeat !== undefined;

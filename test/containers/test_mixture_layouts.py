@@ -1,0 +1,95 @@
+"""Qwen3-MoE, GPT-OSS and DeepSeek in every layout that takes them: losses equal those of one process, and the export those of one rank."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plain_loop import first_model, plain_steps, publish
+from rank_world import losses_of, run_ranks, trainer_job
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+EXPERTS = {"experts": 4, "expertsPerToken": 2}
+LATENT = {"qRank": 24, "kvRank": 16, "nopeHeadSize": 8, "ropeHeadSize": 8, "valueHeadSize": 12}
+V3_ROUTING = {"score": "sigmoid", "bias": True, "groups": 2, "topGroups": 1}
+MODELS: dict[str, dict[str, Any]] = {
+    "qwen3_moe": EXPERTS | {"qkNorm": True, "expertFfnHiddenSize": 40, "family": {"modelType": "qwen3_moe"}},
+    "gpt_oss": EXPERTS
+    | {
+        "attentionSinks": True,
+        "attentionBias": True,
+        "slidingWindow": {"size": 8, "pattern": "alternate"},
+        "family": {"modelType": "gpt_oss", "activation": "clamped-swiglu", "expertBias": True, "routerBias": True},
+    },
+    "deepseek_v3": EXPERTS
+    | {
+        "latentAttention": LATENT,
+        "expertFfnHiddenSize": 40,
+        "sharedExperts": 1,
+        "denseLayers": 1,
+        "routing": V3_ROUTING,
+        "family": {"modelType": "deepseek_v3", "interleavedRope": True, "routedScaling": 2.5},
+    },
+}
+LAYOUTS: dict[str, tuple[int, dict[str, Any]]] = {
+    "shard 2": (2, {}),
+    "FSDP1 2": (2, {"arguments": ["--backend", "fsdp1"]}),
+    "expert 2": (2, {"parameters": {"expert_parallel_degree": 2}}),
+    "expert 2 x shard 4": (4, {"parameters": {"expert_parallel_degree": 2}}),
+    "expert 2 x replicate 2": (4, {"parameters": {"expert_parallel_degree": 2, "replicate_degree": 2}}),
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, shards: Path) -> tuple[dict, Path, list[float]]:
+    """A shape, a folder with weights of it, whose biases and sinks are not zero, and the losses of a plain loop from there."""
+    shape = MODELS[request.param]
+    job = trainer_job(model=shape)
+    whole = first_model(job)
+    with torch.no_grad():
+        for name, tensor in (*whole.named_parameters(), *whole.named_buffers()):
+            if name.endswith(("bias", "sinks")):
+                tensor.normal_(0.0, 0.2, generator=torch.Generator().manual_seed(9))
+    folder = tmp_path_factory.mktemp("weights")
+    publish(whole, folder)
+    return shape, folder, plain_steps(whole, whole, shards, job)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_layout_trains_the_same_and_exports_what_one_rank_exports(tmp_path: Path, shards: Path, model: tuple, layout: str) -> None:
+    from slipway_trainer.safetensors import SafetensorsFile
+
+    (shape, weights, expected), (ranks, changes) = model, LAYOUTS[layout]
+    checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
+    arguments = ["--export-weights", "--save-every-steps", "3"]
+    common = {"model": shape, "weights": "weights", "checkpoints": checkpoints}
+    spread = trainer_job(**common, **(changes | {"arguments": [*arguments, *changes.get("arguments", [])]}))
+    channels = {"train": shards, "weights": weights}
+    assert losses_of(tmp_path / "spread", ranks, spread, channels) == pytest.approx(expected, abs=1e-5)
+    (tmp_path / "checkpoints/step-6/COMMITTED.json").unlink()
+    one = trainer_job(**(common | {"weights": None}), arguments=arguments)
+    assert losses_of(tmp_path / "one", 1, one, {"train": shards}) == pytest.approx(expected[3:], abs=1e-5)
+    first, second, before = (
+        SafetensorsFile(folder / "model.safetensors") for folder in (tmp_path / "spread/model", tmp_path / "one/model", weights)
+    )
+    assert first.names == second.names == before.names
+    for name in first.names:
+        torch.testing.assert_close(first.tensor(name), second.tensor(name), atol=1e-4, rtol=0)
+        if name.endswith("e_score_correction_bias"):
+            assert torch.equal(first.tensor(name), before.tensor(name)), "nothing but a checkpoint may change it"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"parameters": {"tensor_parallel_degree": 2}}, "must be 1 for a model with .*latentAttention.*sharedExperts"),
+        ({"parameters": {"context_parallel_degree": 2}}, "must be 1 for a model with .*routing.bias"),
+    ],
+)
+def test_fails_for_degrees_that_would_split_latent_attention(tmp_path: Path, shards: Path, changes: dict, message: str) -> None:
+    code, output = run_ranks(tmp_path, 2, trainer_job(model=MODELS["deepseek_v3"], **changes), {"train": shards})
+    assert code == 77
+    assert re.search(message, output)
