@@ -26,9 +26,10 @@ distribution: { launcher: script }
 data: [{ channel: train, s3: "s3://{dataBucket}/shared/" }]
 limits: { maxRuntimeSeconds: 600 }
 `;
-const HELLO_PY = `import pathlib
-text = pathlib.Path("/opt/ml/input/data/train/tokens").read_text()
-pathlib.Path("/opt/ml/checkpoints/read.txt").write_text(text)
+const HELLO_PY = `import os, pathlib
+base = pathlib.Path(os.environ.get("SAGEMAKER_BASE_DIR", "/opt/ml"))
+text = (base / "input/data/train/tokens").read_text()
+(base / "checkpoints/read.txt").write_text(text)
 `;
 
 let cycle: Cycle;

@@ -43,7 +43,7 @@ async function callerAccount(region: string): Promise<string> {
   return Account;
 }
 
-/** Settings of buckets and key, whoever made them. */
+/** Settings of buckets and key, made by the stack or not. */
 export async function lookAtStorage(places: StoragePlaces): Promise<StorageLook[]> {
   const { region, account, buckets, keyArn, dataRepository } = places;
   const { partition = 'aws', domain: urlSuffix = 'amazonaws.com' } = REGIONS[region] ?? {};

@@ -8,9 +8,9 @@ import { HandlerResource } from '../functions/handler-resource';
 
 /** Names of existing buckets by what they are for. */
 export interface ExistingBuckets {
-  /** @default - the stack makes one */
+  /** Bucket of the data. @default - the stack makes one */
   readonly data?: string;
-  /** @default - the stack makes one */
+  /** Bucket of the checkpoints. @default - the stack makes one */
   readonly checkpoints?: string;
 }
 
