@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { build } from 'esbuild';
+import { pruneLibrary } from './prune-library.mjs';
 
 const root = path.resolve(import.meta.dirname, '..');
 process.chdir(root);
@@ -35,6 +36,7 @@ const COMMON = {
 if (wants('lib')) {
   rmSync('dist/lib', { recursive: true, force: true });
   execFileSync('node_modules/.bin/tsc', ['-p', 'tsconfig.build.json'], { stdio: 'inherit' });
+  pruneLibrary();
 }
 
 if (wants('cli')) {
@@ -52,6 +54,7 @@ if (wants('cli')) {
     },
   });
   chmodSync('dist/cli/slipway.mjs', 0o755);
+  execFileSync('npx', ['tsx', 'scripts/man-page.ts'], { stdio: 'inherit' });
 }
 
 if (wants('handlers') && existsSync('lib/handlers')) {

@@ -12,11 +12,6 @@ const FUNCTION: readonly Skip[] = [
     id: 'CKV_AWS_115',
     comment: 'A reserved concurrency would be taken from the rest of the account, which may have ten.',
   },
-  {
-    id: 'CKV_AWS_116',
-    comment:
-      'People, CloudFormation and the provider framework call functions synchronously; reconcile has a failure destination.',
-  },
   { id: 'CKV_AWS_117', comment: 'Functions call AWS APIs only, and nothing in a network.' },
 ];
 const FSX_KEY: Skip = {

@@ -22,6 +22,7 @@ import { TeamDescriptor, TeamNames } from './launcher/team-descriptor';
 import { runTableName, TrainingLauncher } from './launcher/training-launcher';
 import { EnvironmentNetwork } from './network/environment-network';
 import { LustreFileSystem } from './network/lustre-file-system';
+import { FailedInvocations } from './operations/failed-invocations';
 import { guardedBy } from './operations/guarded';
 import { Guards } from './operations/guards';
 import { Observability } from './operations/observability';
@@ -44,6 +45,7 @@ export interface EnvironmentStackProps extends StackProps {
 
 /** A run as its file and its code stand now. */
 export interface RunSubmission {
+  /** The run, checked. */
   readonly run: RunSpec;
   /** One of the environment's teams. */
   readonly team: string;
@@ -62,14 +64,25 @@ export interface RunSubmission {
  * ```
  */
 export class EnvironmentStack extends Stack {
+  /** Quota check that everything stateful waits for. */
   public readonly preflight: QuotaPreflight;
+  /** Guards that refuse a deletion or a replacement while runs are active. */
   public readonly guards: Guards;
+  /** Network of jobs: one of its own, or an existing one. */
   public readonly network: EnvironmentNetwork;
+  /** Buckets and their key. */
   public readonly storage: TrainingStorage;
+  /** Roles of jobs, by team. */
   public readonly roles: TrainingRoles;
+  /** Functions, queue and table that start runs and keep them going. */
   public readonly launcher: TrainingLauncher;
+  /** Key of queues, notices, logs and variables of functions. */
   public readonly operationsKey: OperationsKey;
+  /** Dead-letter queue of functions that have none of their own. */
+  public readonly failedInvocations: FailedInvocations;
+  /** Roles of people and pipelines. */
   public readonly access: EnvironmentAccess;
+  /** Dashboard and alarms. */
   public readonly observability: Observability;
   /** Image that jobs run by default. */
   public readonly imageUri: string;
@@ -87,6 +100,9 @@ export class EnvironmentStack extends Stack {
     if (unprotect) this.preflight.node.addDependency(unprotect);
     this.guards = this.makeGuards();
     this.operationsKey = new OperationsKey(this, 'OperationsKey', { description: `${this.prefix}: operations` });
+    this.failedInvocations = new FailedInvocations(this, 'FailedInvocations', {
+      encryptionKey: this.operationsKey.key,
+    });
     this.network = new EnvironmentNetwork(this, 'Network', this.spec, this.operationsKey.key);
     this.storage = this.makeStorage();
     const image = this.makeImage(props.baseImageUri);
@@ -97,6 +113,7 @@ export class EnvironmentStack extends Stack {
     this.observability = new Observability(this, 'Observability', {
       environment: this.spec.name,
       launcher: this.launcher,
+      failedInvocations: this.failedInvocations.queue,
     });
     this.makeSpendGuard();
     const driver = new DriverPublish(this, 'Driver', { artifactBucket: this.storage.artifactBucket });
@@ -108,6 +125,7 @@ export class EnvironmentStack extends Stack {
     applyCompanyOptions(this, this.spec);
     Tags.of(this).add('slipway:environment', this.spec.name);
     Aspects.of(this).add(new EncryptedVariables(this.operationsKey.key));
+    Aspects.of(this).add(this.failedInvocations);
     Aspects.of(this).add(new AcknowledgedChecks());
   }
 
@@ -130,7 +148,7 @@ export class EnvironmentStack extends Stack {
   }
 
   private makeStorage(): TrainingStorage {
-    const { retain, adopt, checkpointExpirationDays } = this.spec.storage;
+    const { retain, adopt, checkpointExpirationDays, buckets, kmsKeyArn, fsxLustre } = this.spec.storage;
     const repositoryName = this.spec.image.uri ? undefined : this.prefix;
     return new TrainingStorage(this, 'Storage', {
       prefix: this.prefix,
@@ -138,6 +156,9 @@ export class EnvironmentStack extends Stack {
       adopt,
       adoptBeside: { tableName: runTableName(this.spec.name), repositoryName },
       checkpointExpirationDays,
+      buckets,
+      kmsKeyArn,
+      hasDataRepository: fsxLustre && isDeployed(this, 'lustre'),
     });
   }
 
@@ -220,10 +241,15 @@ export class EnvironmentStack extends Stack {
   }
 
   private makeSpendGuard(): void {
-    const { name, budget } = this.spec;
-    if (!budget || !isDeployed(this, 'budget')) return;
-    const { monthlyUsd, thresholdsPercent, emails } = budget;
-    new SpendGuard(this, 'Spend', { environment: name, monthlyUsd, thresholdsPercent, emails: emails ?? [] });
+    const { name, budget, teams } = this.spec;
+    if (!isDeployed(this, 'budget')) return;
+    if (budget) {
+      const { monthlyUsd, thresholdsPercent, emails } = budget;
+      new SpendGuard(this, 'Spend', { environment: name, monthlyUsd, thresholdsPercent, emails: emails ?? [] });
+    }
+    for (const [team, { budgetUsdPerMonth: monthlyUsd, notifications }] of Object.entries(teams))
+      if (monthlyUsd)
+        new SpendGuard(this, `Spend-${team}`, { environment: name, team, monthlyUsd, emails: notifications.emails });
   }
 
   private writeDescriptors(driver: DriverPublish): TeamDescriptor[] {
@@ -258,6 +284,7 @@ export class EnvironmentStack extends Stack {
           trainingImageUri: this.imageUri,
           image: image.uri ? undefined : baseImageContents(image.base),
           prices,
+          budget: budgetOf(this.spec, team),
           tags: noneOf(this.spec.tags),
           secretsPrefix: this.roles.secretsPrefix(team),
           runTableName: this.launcher.table.tableName,
@@ -297,19 +324,23 @@ export class EnvironmentStack extends Stack {
     return { fsx: own, ...fileSystems };
   }
 
-  /** The quota check before everything but the key of its own functions' variables, the guard of the deletion after everything. */
+  /** The quota check before everything but what its own functions need, the guard of the deletion after everything. */
   private orderResources(): void {
-    const first = this.node.tryFindChild('Unprotect');
-    const others = this.node.children.filter(
-      (child) => ![this.preflight, this.guards, this.operationsKey, first].includes(child),
-    );
+    const ofFunctions = [this.operationsKey, this.failedInvocations];
+    const first = [this.node.tryFindChild('Unprotect'), this.preflight, this.guards, ...ofFunctions];
+    const others = this.node.children.filter((child) => !first.includes(child));
     const stateful = others.filter((child) => !CfnElement.isCfnElement(child));
     this.preflight.gate(this.guards, ...stateful);
     for (const guarded of [this.network, this.storage, this.roles])
       guarded.node.addDependency(this.guards.replaceGuard);
-    for (const child of [this.operationsKey, ...stateful]) this.guards.deleteGuard.node.addDependency(child);
+    for (const child of [...ofFunctions, ...stateful]) this.guards.deleteGuard.node.addDependency(child);
   }
 }
+
+const budgetOf = ({ teams }: EnvironmentSpec, team: string): { usdPerMonth: number } | undefined => {
+  const usdPerMonth = teams[team]?.budgetUsdPerMonth;
+  return usdPerMonth === undefined ? undefined : { usdPerMonth };
+};
 
 /** Undefined for an empty record, so that it leaves no trace in a template. */
 const noneOf = <T extends object>(record: T): T | undefined => (Object.keys(record).length === 0 ? undefined : record);

@@ -35,6 +35,7 @@ export { EnvironmentNetwork } from './network/environment-network';
 export { LustreFileSystem, type LustreFileSystemProps } from './network/lustre-file-system';
 export { TrainingNetwork, type TrainingNetworkProps } from './network/training-network';
 export { ChatChannel, type ChatChannelProps } from './operations/chat-channel';
+export { FailedInvocations, type FailedInvocationsProps } from './operations/failed-invocations';
 export { type GuardProps, Guards } from './operations/guards';
 export { Observability, type ObservabilityProps } from './operations/observability';
 export { OperationsKey, type OperationsKeyProps } from './operations/operations-key';
@@ -48,4 +49,5 @@ export {
 export { isSandbox } from './sandbox-context';
 export { type SlipwayAppProps, slipwayApp } from './slipway-app';
 export type { AdoptStorageProps, BucketToAdopt } from './storage/adopt-storage';
+export type { ExistingBuckets } from './storage/existing-storage';
 export { TrainingStorage, type TrainingStorageProps } from './storage/training-storage';

@@ -10,8 +10,9 @@ import { submissionsOf } from './launcher/submissions';
 
 /** One stack to make. */
 export interface EnvironmentToMake {
+  /** The environment in one Region, defaults filled in. */
   spec: EnvironmentSpec;
-  /** Base of the image by the digest of the lock file; undefined without one. */
+  /** Base of the image by the digest of the lock file. @default - the base that the environment file names, by its tag */
   baseImageUri?: string;
   /** The runs that the environment file names. */
   runs: RunSpec[];
@@ -21,12 +22,17 @@ export interface EnvironmentToMake {
 
 /** A line for people, with the file that it is about. */
 export interface Problem {
+  /** Errors refuse the environment; warnings do not. */
   level: Issue['level'];
+  /** What is wrong, where, and what to do. */
   text: string;
 }
 
+/** What an environment file makes, and what is wrong with it. */
 export interface EnvironmentsRead {
+  /** One a Region; empty where there are errors. */
   environments: EnvironmentToMake[];
+  /** Errors first. */
   problems: Problem[];
 }
 

@@ -64,6 +64,18 @@ const status = z.object({
   spareInstances: z.object({ left: orNull(whole), of: whole }).optional(),
   queuePosition: orNull(whole),
   handOver: z.object({ why: z.enum(['preempted', 'resized']), at: time, isRead: z.boolean() }).optional(),
+  tags: z.record(text, text).optional(),
+  note: text.optional(),
+  after: z.array(text).optional().meta({ description: 'runs that must be completed before it starts' }),
+  preemptible: z.boolean().optional(),
+  configuration: z
+    .object({
+      spec: z.record(text, z.unknown()),
+      codeSha256: orNull(text),
+      driverHash: text,
+      trainingImageUri: orNull(text),
+    })
+    .optional(),
   timeline: z.array(timelineLine).optional(),
   timelineOmitted: whole.optional(),
 });
@@ -88,12 +100,48 @@ const plan = z.looseObject({
   gpus: whole,
 });
 
+const compared = z.object({
+  label: text.meta({ description: 'what tells it from the others' }),
+  runId: text,
+  state: text,
+  step: orNull(whole),
+  loss: orNull(number).meta({ description: 'after its last step' }),
+  tokensPerSecondPerGpu: orNull(number).meta({ description: 'median over the steps' }),
+  goodput: orNull(number),
+  spendUsd: orNull(number),
+});
+
+const versions = z.object({ isSame: z.boolean(), values: z.tuple([orNull(text), orNull(text)]) });
+
 /** By name, the document of each verb; `event` and `logLine` are one line each. */
 export const ANSWERS = {
   issue,
   validation: z.object({ ok: z.boolean(), issues: z.array(issue.extend({ file: text.optional() })) }),
   refusal: z.object({ ok: z.literal(false), issues: z.array(issue), quota: z.array(quota).optional() }),
   plan,
+  offers: z.object({
+    by: time,
+    offers: z.array(
+      z.object({
+        kind: z.enum(['on-demand', 'spot', 'training-plan-on-offer', 'own-training-plan']),
+        id: text.optional().meta({ description: 'offering, or ARN of the plan' }),
+        startAt: time,
+        startInterval80: z.tuple([time, time]),
+        endAt: orNull(time).meta({ description: 'null where the reserved time is too short' }),
+        endInterval80: orNull(z.tuple([time, time])),
+        usd: orNull(number).meta({ description: 'with failures and restarts; null = no price known' }),
+        usdInterval80: orNull(z.tuple([number, number])),
+        chance: number.meta({ description: 'of being done by the date, 0 to 1' }),
+        makesDate: z.boolean().meta({ description: 'nine times of ten' }),
+        latestStartAt: orNull(time).meta({
+          description: 'last moment at which a launch makes the date nine times of ten',
+        }),
+        basis: text,
+        note: text,
+      }),
+    ),
+    notes: z.array(text),
+  }),
   launched: z.object({
     runId: text,
     state: runState,
@@ -104,6 +152,21 @@ export const ANSWERS = {
   status,
   runList: z.object({ runs: z.array(status) }),
   changed: z.object({ runId: text, desiredState: z.enum(['run', 'stop']), state: runState.optional() }),
+  noted: z.object({ runId: text, note: text }),
+  comparison: z.object({ runs: z.array(compared) }),
+  diff: z.object({
+    runs: z.tuple([compared, compared]),
+    options: z.array(
+      z.object({
+        path: text,
+        values: z.array(z.unknown()).meta({ description: 'of both runs; null or absent = the run has none' }),
+      }),
+    ),
+    code: versions,
+    driver: versions,
+    image: versions,
+    lossAtSteps: z.array(z.object({ step: whole, loss: z.tuple([number, number]) })),
+  }),
   event: timelineLine.extend({ runId: text }),
   logLine: z.object({ at: time, attempt: whole, host: text, message: text }),
   imported: z.object({

@@ -4,6 +4,18 @@ import { sha256 } from '../spec/sha256';
 
 /** Payloads and answers of the control function. The team is never among them: it comes from the alias that was invoked. */
 
+export const RUN_STATES = [
+  'queued',
+  'submitting',
+  'pending',
+  'running',
+  'stopping',
+  'resuming',
+  'completed',
+  'failed',
+  'stopped',
+] as const;
+
 const runId = z
   .string()
   .regex(/^[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?$/, 'must be a run id such as pretrain-261101090000');
@@ -16,6 +28,8 @@ const upload = z.strictObject({
     .min(1)
     .max(5 * 1024 ** 3),
 });
+
+const noteText = z.string().min(1).max(1000);
 
 const intent = z.strictObject({
   action: z.literal('start'),
@@ -31,6 +45,8 @@ const intent = z.strictObject({
   runId: runId.optional(),
   /** Earliest time at which it may start; absent = as soon as there is room. */
   startAt: z.iso.datetime({ precision: 3 }).optional(),
+  /** What a person wants to find the run by later. */
+  note: noteText.optional(),
   /** The caller has seen that the price is not known and goes on. */
   acceptsUnknownPrice: z.boolean().default(false),
   confirm: z.literal(false).optional(),
@@ -40,8 +56,24 @@ const intent = z.strictObject({
 const confirmation = z.strictObject({ action: z.literal('start'), runId, confirm: z.literal(true) });
 const stop = z.strictObject({ action: z.literal('stop'), runId, reason: z.string().max(512).optional() });
 const resume = z.strictObject({ action: z.literal('resume'), runId });
-const status = z.strictObject({ action: z.literal('status'), runId, timeline: z.boolean().default(false) });
-const list = z.strictObject({ action: z.literal('list'), limit: z.int().min(1).max(200).default(50) });
+const status = z.strictObject({
+  action: z.literal('status'),
+  runId,
+  timeline: z.boolean().default(false),
+  /** Whether the answer says what the run was launched with. */
+  configuration: z.boolean().default(false),
+});
+const list = z.strictObject({
+  action: z.literal('list'),
+  limit: z.int().min(1).max(200).default(50),
+  /** Only runs in one of these states. */
+  states: z.array(z.enum(RUN_STATES)).max(RUN_STATES.length).optional(),
+  /** Only runs with all of these tags: `key` or `key=value`. */
+  tags: z.array(z.string().min(1).max(512)).max(10).optional(),
+  /** Only runs whose id, name, note, reason or a tag has this text, whatever its case. */
+  search: z.string().min(1).max(256).optional(),
+});
+const note = z.strictObject({ action: z.literal('note'), runId, text: noteText });
 
 /** One page of the log of one attempt. */
 const logs = z.strictObject({
@@ -101,6 +133,7 @@ export const controlRequestSchema = z.union([
   logs,
   events,
   shell,
+  note,
   validate,
   plan,
 ]);
@@ -110,21 +143,11 @@ export type ControlRequest = z.output<typeof controlRequestSchema>;
 export type StartRequest = z.output<typeof intent>;
 export type ConfirmRequest = z.output<typeof confirmation>;
 export type LogRequest = z.output<typeof logs>;
+export type ListRequest = z.output<typeof list>;
 export type ShellRequest = z.output<typeof shell>;
 /** What a caller writes: defaults may be left out. */
 export type ControlPayload = z.input<typeof controlRequestSchema>;
 
-export const RUN_STATES = [
-  'queued',
-  'submitting',
-  'pending',
-  'running',
-  'stopping',
-  'resuming',
-  'completed',
-  'failed',
-  'stopped',
-] as const;
 export type RunState = (typeof RUN_STATES)[number];
 export type DesiredState = 'run' | 'stop';
 
@@ -213,9 +236,30 @@ export interface StatusAnswer {
   queuePosition: number | null;
   /** The live job is asked to save and leave; `isRead` once its driver says so. Absent while nobody asks. */
   handOver?: { why: 'preempted' | 'resized'; at: string; isRead: boolean };
+  /** Tags of the run file. Absent where it has none, as are the four after it. */
+  tags?: Record<string, string>;
+  /** What a person wrote about it. */
+  note?: string;
+  /** Runs that must be completed before it starts. */
+  after?: string[];
+  /** It may be asked to save and leave for another run. */
+  preemptible?: boolean;
+  configuration?: RunConfiguration;
   timeline?: TimelineAnswer[];
   /** Oldest lines of the timeline that the answer has no room for. @default 0 */
   timelineOmitted?: number;
+}
+
+/** What every attempt of a run is made from. */
+export interface RunConfiguration {
+  /** The run file with its overrides and defaults. */
+  spec: Record<string, unknown>;
+  /** Digest of the code archive; null for built-in code. */
+  codeSha256: string | null;
+  /** Hash of driver and built-in trainer. */
+  driverHash: string;
+  /** The image that the environment had built at the launch. */
+  trainingImageUri: string | null;
 }
 
 /** A refusal is an answer, not an error of the function: exit code 1 of the command line. */
@@ -250,6 +294,12 @@ export interface DesiredAnswer {
   state?: RunState;
   /** False when the wish changed nothing: the run was over, or the same was wanted before. */
   changed?: boolean;
+}
+
+export interface NoteAnswer {
+  ok: true;
+  runId: string;
+  note: string;
 }
 
 export interface LogEventAnswer {
@@ -300,6 +350,7 @@ export interface LogAnswer {
 export type ControlAnswer =
   | LogAnswer
   | ShellAnswer
+  | NoteAnswer
   | ({ ok: true } & EventsAnswer)
   | Refusal
   | ValidateAnswer

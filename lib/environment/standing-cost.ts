@@ -20,11 +20,11 @@ export interface StandingCost {
 /** Endpoints that an option of `network.endpoints` brings; all others bring one. */
 const ENDPOINTS_OF: Readonly<Record<string, number>> = { ecr: 2 };
 /** Alarms, dashboards and keys that every environment has; a test counts them in the template. */
-export const ALWAYS = { alarms: 5, dashboards: 1, keys: 2 } as const;
+export const ALWAYS = { alarms: 6, dashboards: 1, keys: 2 } as const;
 
 /** The standing cost of an environment in its Region, from list prices. */
 export function standingCost(spec: EnvironmentSpec): StandingCost {
-  const items = [...networkItems(spec), ...storageItems(spec), ...baseItems()].filter(({ count }) => count > 0);
+  const items = [...networkItems(spec), ...storageItems(spec), ...baseItems(spec)].filter(({ count }) => count > 0);
   return {
     region: spec.region,
     items,
@@ -61,8 +61,8 @@ function storageItems({ storage: { fsxLustre } }: EnvironmentSpec): StandingItem
   return [priced('GiB of FSx for Lustre', fsxLustre.sizeGiB, perGb)];
 }
 
-const baseItems = (): StandingItem[] => [
-  priced('KMS key', ALWAYS.keys, PRICES.keyMonth),
+const baseItems = ({ storage }: EnvironmentSpec): StandingItem[] => [
+  priced('KMS key', ALWAYS.keys - (storage.kmsKeyArn ? 1 : 0), PRICES.keyMonth),
   priced('CloudWatch alarm', ALWAYS.alarms, PRICES.alarmMonth),
   priced('CloudWatch dashboard', ALWAYS.dashboards, PRICES.dashboardMonth),
 ];

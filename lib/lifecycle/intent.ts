@@ -27,6 +27,9 @@ export interface NewRun {
   priority: number;
   after: string[];
   policy: RunPolicy;
+  /** Of the run file, and of a person at the launch. @default - none */
+  tags?: Record<string, string>;
+  note?: string;
   /** Earliest time of its first attempt. @default - as soon as there is room */
   notBefore?: EpochMs;
 }
@@ -121,6 +124,12 @@ export function askHandOver(record: RunRecord, wanted: Omit<HandOver, 'sentAt'>)
   if (attempt?.phase !== 'created' || attempt.stop || attempt.handOver || record.desired === 'stop') return undefined;
   const next = { ...record, ...changeAttempt(record, { handOver: wanted }), reason: wanted.text };
   return changed(next, event(wanted.at, 'hand-over-asked', wanted.text, { why: wanted.why }));
+}
+
+/** A person's note in place of the one before. Undefined when it says the same. */
+export function writeNote(record: RunRecord, note: string, now: EpochMs): IntentChange | undefined {
+  if (record.note === note) return undefined;
+  return changed({ ...record, note }, event(now, 'note-written', note));
 }
 
 /** Something that was done for a person, and that the timeline keeps. */

@@ -260,6 +260,10 @@ export interface RunRecord {
   priority: number;
   after: string[];
   policy: RunPolicy;
+  /** Tags of the run file. @default - none, or those of a record of an older version, which has none */
+  tags?: Record<string, string>;
+  /** What a person wrote about it. */
+  note?: string;
   budgets: Budgets;
   attempt?: Attempt;
   rungId: string;

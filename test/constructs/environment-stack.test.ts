@@ -22,7 +22,12 @@ const RESEARCH = {
   network: { availabilityZoneIds: ['usw2-az1', 'usw2-az2'] },
   storage: {
     fsxLustre: { sizeGiB: 1200, zoneId: 'usw2-az2' },
-    external: [{ s3: 's3://lake/tokens/', kmsKeyArn: 'arn:aws:kms:us-west-2:444455556666:key/k' }],
+    external: [
+      {
+        s3: 's3://lake/tokens/',
+        kmsKeyArn: 'arn:aws:kms:us-west-2:444455556666:key/1234abcd-12ab-34cd-56ef-1234567890ab',
+      },
+    ],
   },
 };
 
@@ -59,8 +64,8 @@ describe('the template of a real account', () => {
   let template: Template;
   let resources: Record<string, TemplateResource>;
   const idsOf = (type: string) => Object.keys(resources).filter((id) => resources[id]?.Type === type);
-  /** Without the key of queues and logs, which goes with the stack and encrypts nothing that a job uses. */
-  const keptIdsOf = (type: string) => idsOf(type).filter((id) => !id.startsWith('OperationsKey'));
+  /** Without what the function of the quota check itself needs: it goes with the stack, and no job uses it. */
+  const keptIdsOf = (type: string) => idsOf(type).filter((id) => !/^(OperationsKey|FailedInvocations)/.test(id));
   const idOf = (type: string, part = '') => idsOf(type).find((id) => id.includes(part)) ?? '';
 
   beforeAll(() => {
@@ -74,6 +79,26 @@ describe('the template of a real account', () => {
     const waiting = keptIdsOf(type);
     expect(waiting.length).toBeGreaterThan(0);
     for (const id of waiting) expect([id, resources[id]?.DependsOn]).toEqual([id, expect.arrayContaining([gate])]);
+  });
+
+  /** Lambda asks whether the role may send when it makes the function. */
+  test('every function has a dead-letter queue, and is made after the policy that lets its role send to it', () => {
+    const policies = idsOf('AWS::IAM::Policy');
+    const wrong = idsOf('AWS::Lambda::Function').filter((id) => {
+      const { Properties, DependsOn = [] } = resources[id] as TemplateResource;
+      const target = JSON.stringify(Properties.DeadLetterConfig ?? '');
+      const role = (Properties.Role as { 'Fn::GetAtt': [string] })['Fn::GetAtt'][0];
+      const own = policies.filter((policy) =>
+        JSON.stringify(resources[policy]?.Properties.Roles).includes(`"${role}"`),
+      );
+      const inline = JSON.stringify(resources[role]?.Properties.Policies ?? '');
+      const after = [
+        ...own.filter((policy) => DependsOn.includes(policy)).map((policy) => JSON.stringify(resources[policy])),
+        inline,
+      ];
+      return !/Queue|DeadLetters/.test(target) || !after.some((text) => text.includes('sqs:SendMessage'));
+    });
+    expect(wrong).toEqual([]);
   });
 
   test('the quota check waits for nothing but its own function, and what a rollback needs', () => {

@@ -52,7 +52,6 @@ def _objective(settings: RunSettings, name: str) -> list[tuple[str, object, obje
         ("expert_parallel_degree", "1 with objective dpo", parallel.expert, dpo and parallel.expert > 1),
         ("training.precision", "bf16 or fp32 with objective dpo", training.precision, dpo and training.precision == "fp8"),
         ("--z-loss", "0 with objective dpo", settings.arguments.z_loss, dpo and settings.arguments.z_loss != 0),
-        ("model.weights", "given with objective dpo, which starts from them", None, dpo and settings.weights is None),
     ]
 
 

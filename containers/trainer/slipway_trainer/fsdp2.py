@@ -27,7 +27,7 @@ from slipway_trainer.recompute import apply_recompute
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.sharding import gathered, named_tensors
 from slipway_trainer.tensor_parallel import split_block, split_ends, tensor_parallel
-from slipway_trainer.weights import load_weights, published_of
+from slipway_trainer.weights import PublishedWeights, load_weights, published_of
 
 _COMPUTE = {"bf16": torch.bfloat16, "fp8": torch.bfloat16, "fp32": torch.float32}
 
@@ -52,13 +52,17 @@ class Fsdp2Backend:
         published = published_of(settings, self.shapes, weights)
         model = self._module(context, self._experts)
         self._distribute(model)
-        model.to_empty(device=device)
-        initialise(model, settings.architecture.layers, settings.training.seed, device)
-        if published is not None:
-            load_weights(model, published)
+        self._fill(model, published)
         self.model = model
         self.optimizer = build_optimizer(model.named_parameters(), self.shapes, settings.arguments, fused=True)
         self._objective = Objective(settings, context, device, self._compiled, tensor, self._reference(weights))
+
+    def _fill(self, model: Transformer, published: PublishedWeights | None) -> None:
+        """The starting weights, in the parts of them that this rank holds."""
+        model.to_empty(device=self.device)
+        initialise(model, self._settings.architecture.layers, self._settings.training.seed, self.device)
+        if published is not None:
+            load_weights(model, published)
 
     def _reference(self, weights: Path | None) -> Reference | None:
         """The starting weights for preferences, in the precision of the computation: what FSDP would cast them to for each layer."""
@@ -67,12 +71,12 @@ class Fsdp2Backend:
             return None
         if training.lora is not None:
             return WithoutAdapters()
-        copy = self._module(None, None).requires_grad_(False).to(_COMPUTE[training.precision])
-        published = published_of(self._settings, self.shapes, weights)
-        assert published is not None, "backend_choice.py refuses preferences without weights"
+        copy = self._module(None, None).requires_grad_(False)
+        for parameter in copy.parameters():
+            # Buffers stay what they are, as FSDP leaves those of the model that trains.
+            parameter.data = parameter.data.to(_COMPUTE[training.precision])
         self._distribute(copy)
-        copy.to_empty(device=self.device)
-        load_weights(copy, published)
+        self._fill(copy, published_of(self._settings, self.shapes, weights))
         return FrozenCopy(copy)
 
     def _module(self, context: ContextParallel | None, experts: ExpertParallel | None) -> Transformer:

@@ -30,10 +30,16 @@ export interface LaunchOptions extends CommonOptions {
   clientRequestId?: string;
   /** ISO time, or a span from now. */
   at?: string;
+  /** Run ids, and `latest:<name>`. */
+  after?: string[];
+  preemptible?: boolean;
+  note?: string;
   yes?: boolean;
   wait?: boolean;
   /** `path=a,b,c`: one run per combination of values. */
   matrix?: string[];
+  /** Stops runs of the matrix early: `loss > best * 1.1 after 500 steps`. */
+  stopWhen?: string;
   /** The same code and strategy small: true or the place. */
   smoke?: true | string;
 }
@@ -60,8 +66,12 @@ const CLIENT_REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 /** `slipway launch FILE`: validate, preflight, show the cost, ask, upload the code, submit. */
 export async function launch(file: string, given: LaunchOptions, terminal: Terminal): Promise<number> {
   requireIds(given);
+  if (given.stopWhen !== undefined && !(given.matrix && given.wait))
+    throw new UsageError(
+      `--stop-when: must go with --matrix and --wait, which compare the runs while they train, got ${given.stopWhen}; add them`,
+    );
   const startAt = startTime(given.at, Date.now());
-  const options = await withS3Config(file, given);
+  const options = await withS3Config(file, withFileOptions(file, given));
   const { descriptor, read } = await environmentOf(file, options);
   if (options.smoke) return (await import('./smoke.js')).launchSmoke(file, descriptor, options, terminal);
   if (options.matrix)
@@ -72,8 +82,25 @@ export async function launch(file: string, given: LaunchOptions, terminal: Termi
   return submitRun(file, checked, descriptor, { ...options, startAt }, terminal);
 }
 
+/** Options that stand for options of the run file, as `--set`. What the file waits for it still waits for. */
+function withFileOptions(file: string, given: LaunchOptions): LaunchOptions {
+  const { after, preemptible, set = [] } = given;
+  if (!after && !preemptible) return given;
+  const written = after ? (readRunFile(file, given).loaded.value?.after ?? []) : [];
+  return {
+    ...given,
+    set: [
+      ...set,
+      ...(after ? [`after=${JSON.stringify([...new Set([...written, ...after])])}`] : []),
+      ...(preemptible ? ['preemptible=true'] : []),
+    ],
+  };
+}
+
 /** Ids that a person chose. */
-function requireIds({ runId, clientRequestId }: LaunchOptions): void {
+function requireIds({ runId, clientRequestId, note }: LaunchOptions): void {
+  if (note !== undefined && (note.trim() === '' || note.length > 1000))
+    throw new UsageError(`--note: must have 1 to 1,000 characters, got ${note.length}; shorten it, or leave it out`);
   if (runId !== undefined && !RUN_ID.test(runId))
     throw new UsageError(
       `--run-id: must be 1-45 lower-case letters, digits or inner hyphens, got ${runId}; leave it out to have one made`,

@@ -14,6 +14,8 @@ export interface SubmitOptions extends CommonOptions {
   clientRequestId?: string;
   /** ISO time before which it must not start. @default - as soon as there is room */
   startAt?: string;
+  /** What to find the run by. */
+  note?: string;
   acceptsUnknownPrice: boolean;
 }
 
@@ -36,6 +38,7 @@ export async function submit(
     ...(code && { code }),
     clientRequestId: options.clientRequestId ?? randomUUID(),
     ...(options.runId && { runId: options.runId }),
+    ...(options.note !== undefined && { note: options.note }),
     ...(options.startAt && { startAt: options.startAt }),
     acceptsUnknownPrice: options.acceptsUnknownPrice,
   });

@@ -81,7 +81,7 @@ export function monthOf(given: string | undefined, now: Date): Month {
 }
 
 async function ledgerOf(descriptor: Descriptor, month: Month): Promise<{ usd: number; isCut: boolean }> {
-  const list = await readRuns(descriptor, MOST_RUNS);
+  const list = await readRuns(descriptor, { limit: MOST_RUNS });
   // The list has the newest attempt alone; how a run over two months divides needs all of them.
   const runs = await Promise.all(list.map((run) => withAttempts(descriptor, run)));
   return { usd: runs.reduce((sum, run) => sum + spentIn(month, run), 0), isCut: list.length === MOST_RUNS };

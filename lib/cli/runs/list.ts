@@ -1,24 +1,63 @@
-import type { StatusAnswer } from '../../contracts/control';
+import { RUN_STATES, type RunState, type StatusAnswer } from '../../contracts/control';
+import { orList } from '../../spec/issue';
 import { textTable } from '../../spec/text-table';
-import { EXIT } from '../exit';
+import { EXIT, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
 import { readRuns } from './read-status';
 
-/** `slipway list`. */
-export async function list(options: CommonOptions, terminal: Terminal): Promise<number> {
+export interface ListOptions extends CommonOptions {
+  /** `running,queued`. */
+  state?: string;
+  /** `key` or `key=value`; all of them must be there. */
+  tag?: string[];
+  search?: string;
+}
+
+/** `slipway list`: the newest runs of the team, or those of them that were asked for. */
+export async function list(options: ListOptions, terminal: Terminal): Promise<number> {
+  const states = statesOf(options.state);
   const descriptor = await runTarget(options);
-  const runs = await readRuns(descriptor);
+  const { tag: tags, search } = options;
+  const runs = await readRuns(descriptor, {
+    ...(states && { states }),
+    ...(tags && { tags }),
+    ...(search !== undefined && { search }),
+  });
   if (options.json) terminal.out(json({ runs }));
-  else
-    terminal.out(
-      runs.length === 0
-        ? 'no runs yet'
-        : textTable(['run', 'state', 'attempt', 'step', 'committed', 'reason'], runs.map(row)),
-    );
+  else terminal.out(runs.length === 0 ? noRuns(states ?? tags ?? search) : listText(runs));
   return EXIT.done;
 }
+
+const noRuns = (asked: unknown): string => (asked === undefined ? 'no runs yet' : 'no run is like that');
+
+function statesOf(text: string | undefined): RunState[] | undefined {
+  const states = text?.split(',').map((state) => state.trim());
+  const unknown = states?.find((state) => !RUN_STATES.includes(state as RunState));
+  if (unknown === undefined) return states as RunState[] | undefined;
+  throw new UsageError(
+    `--state: must be of ${orList(RUN_STATES, 'and')}, got ${unknown}; join several with a comma, such as queued,running`,
+  );
+}
+
+/** Tags and notes have columns where some run has them. */
+function listText(runs: readonly StatusAnswer[]): string {
+  const more = [
+    { name: 'tags', of: (run: StatusAnswer) => tagsText(run) },
+    { name: 'note', of: (run: StatusAnswer) => run.note ?? '' },
+  ].filter(({ of }) => runs.some((run) => of(run) !== ''));
+  return textTable(
+    ['run', 'state', 'attempt', 'step', 'committed', 'reason', ...more.map(({ name }) => name)],
+    runs.map((run) => [...row(run), ...more.map(({ of }) => of(run))]),
+  );
+}
+
+/** `project=llama matrix=sweep-1`. */
+export const tagsText = ({ tags = {} }: Pick<StatusAnswer, 'tags'>): string =>
+  Object.entries(tags)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(' ');
 
 const row = (run: StatusAnswer): string[] => [
   run.runId,

@@ -1,4 +1,4 @@
-import type { StatusAnswer } from '../../contracts/control';
+import type { ListRequest, StatusAnswer } from '../../contracts/control';
 import type { Descriptor } from '../../spec/descriptor';
 import { callControl } from './control-client';
 
@@ -16,8 +16,11 @@ export function withoutOk({ ok: _ok, ...rest }: Status): StatusAnswer {
 /** Most runs that the launcher lists at once. */
 export const MOST_RUNS = 200;
 
-/** The runs of a team, newest first, each with its newest attempt alone. @param limit @default - that of the launcher */
-export async function readRuns(descriptor: Descriptor, limit?: number): Promise<StatusAnswer[]> {
-  const { runs } = await callControl<{ ok: true; runs: StatusAnswer[] }>(descriptor, { action: 'list', limit });
+/** The runs of a team, newest first, each with its newest attempt alone. @param wanted how many, and which. @default - what the launcher lists */
+export async function readRuns(
+  descriptor: Descriptor,
+  wanted: Partial<Omit<ListRequest, 'action'>> = {},
+): Promise<StatusAnswer[]> {
+  const { runs } = await callControl<{ ok: true; runs: StatusAnswer[] }>(descriptor, { action: 'list', ...wanted });
   return runs;
 }

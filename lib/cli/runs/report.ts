@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import pc from 'picocolors';
+import { type ComparedRun, comparedRun } from '../../report/compare/compared-run';
 import { orDash, usd } from '../../report/page/format';
 import { assembleReport } from '../../report/read/assemble';
 import type { RunReport } from '../../report/run/run-report';
@@ -9,6 +10,8 @@ import { EXIT, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
+import { comparisonText } from './comparison-text';
+import { tagsText } from './list';
 import { readSources } from './report-sources';
 import { stepsText } from './status';
 
@@ -16,8 +19,31 @@ export interface ReportOptions extends CommonOptions {
   html?: string;
 }
 
-/** `slipway report RUN`: the numbers of a run; with `--html` also as a page. */
-export async function report(runId: string, options: ReportOptions, terminal: Terminal): Promise<number> {
+/** `slipway report RUN...`: the numbers of a run, with `--html` also as a page; several runs side by side. */
+export function report(runIds: readonly string[], options: ReportOptions, terminal: Terminal): Promise<number> {
+  const [only = ''] = runIds;
+  return runIds.length > 1 ? reportSeveral(runIds, options, terminal) : reportOne(only, options, terminal);
+}
+
+/** Runs of one comparison. */
+const MOST_COMPARED = 32;
+
+async function reportSeveral(runIds: readonly string[], options: ReportOptions, terminal: Terminal): Promise<number> {
+  if (options.html)
+    throw new UsageError(`--html: must go with one run, got ${runIds.length}; leave it out, or name one run`);
+  if (runIds.length > MOST_COMPARED)
+    throw new UsageError(`report: must be given at most ${MOST_COMPARED} runs, got ${runIds.length}; name fewer`);
+  const descriptor = await runTarget(options);
+  const rows: ComparedRun[] = [];
+  for (const runId of runIds) {
+    const sources = await readSources(descriptor, runId, options.set ?? [], new Date());
+    rows.push(comparedRun(assembleReport(sources), tagsText(sources.status)));
+  }
+  terminal.out(options.json ? json({ runs: rows }) : comparisonText(rows));
+  return EXIT.done;
+}
+
+async function reportOne(runId: string, options: ReportOptions, terminal: Terminal): Promise<number> {
   const descriptor = await runTarget(options);
   const sources = await readSources(descriptor, runId, options.set ?? [], new Date());
   const found = assembleReport(sources);

@@ -5,6 +5,7 @@ import { EXIT } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
+import { tagsText } from './list';
 import { progressText } from './progress-text';
 import { readStatus, withoutOk } from './read-status';
 import { waitForEnd } from './wait';
@@ -32,6 +33,7 @@ export function statusText(run: StatusAnswer, descriptor: Descriptor): string {
     `${pc.bold(run.runId)}  ${run.state}${position}${run.reason ? `: ${run.reason}` : ''}`,
     `step ${number(run.step)}${run.stepAt ? ` (${run.stepAt.slice(11, 19)} UTC)` : ''}   committed ${number(run.committedStep)}   loss ${number(run.loss, 4)}   goodput ${run.goodput === null ? '-' : `${(100 * run.goodput).toFixed(1)} %`}   spend ${run.spendUsd === null ? '-' : `$${run.spendUsd.toFixed(2)}`}${sparesText(run)}`,
     ...(progressText(run) ? [`  ${progressText(run)}`] : []),
+    ...aboutRun(run),
     ...(run.handOver
       ? [
           `  asked to save and leave at ${run.handOver.at.slice(11, 19)} UTC${run.handOver.isRead ? ', and its driver has read it' : ''}`,
@@ -45,6 +47,15 @@ export function statusText(run: StatusAnswer, descriptor: Descriptor): string {
   const last = run.attempts[run.attempts.length - 1];
   return last ? [...lines, ...links(descriptor, run.runId, last.trainingJobName)].join('\n') : lines.join('\n');
 }
+
+/** What its people say of it, and what it waits for. */
+const aboutRun = (run: StatusAnswer): string[] =>
+  [
+    run.note,
+    run.tags && `tags ${tagsText(run)}`,
+    run.after && `after ${run.after.join(', ')}`,
+    run.preemptible && 'preemptible',
+  ].flatMap((line) => (line ? [`  ${line}`] : []));
 
 /** `steps 1-60`; what was not seen is `-`. */
 export const stepsText = ({ firstStep, lastStep }: Pick<AttemptAnswer, 'firstStep' | 'lastStep'>): string => {

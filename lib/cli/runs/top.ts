@@ -10,7 +10,7 @@ import { MOST_RUNS, readRuns, readStatus, withoutOk } from './read-status';
 /** `slipway top`: every run of the team that is not over, how far it is, when it will be done and what it has spent. */
 export async function top(options: CommonOptions, terminal: Terminal): Promise<number> {
   const descriptor = await runTarget(options);
-  const runs = await readRuns(descriptor, MOST_RUNS);
+  const runs = await readRuns(descriptor, { limit: MOST_RUNS });
   const live = runs.filter((run) => !hasEnded(run));
   const statuses = await Promise.all(live.map(async ({ runId }) => withoutOk(await readStatus(descriptor, runId))));
   if (options.json) terminal.out(json({ runs: statuses }));

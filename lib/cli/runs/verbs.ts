@@ -1,6 +1,7 @@
-import type { CommandLine } from '../command-line';
+import { type CommandLine, collect } from '../command-line';
 import type { CommonOptions } from '../inputs';
 import type { EventOptions } from './events';
+import type { ListOptions } from './list';
 import type { LogOptions } from './logs';
 import type { MetricOptions } from './metrics';
 import type { ReportOptions } from './report';
@@ -11,8 +12,8 @@ import type { StatusOptions } from './status';
 export function runVerbs(cli: CommandLine): void {
   overviewVerbs(cli);
   streamVerbs(cli);
-  reportVerb(cli);
-  shellVerb(cli);
+  reportVerbs(cli);
+  personVerbs(cli);
   desiredVerbs(cli);
 }
 
@@ -31,9 +32,15 @@ function overviewVerbs(cli: CommandLine): void {
     .verb(
       'list',
       'the runs of the team',
-      'slipway list --environment research\n  slipway list --environment research/nlp --json',
+      'slipway list --environment research\n  slipway list --environment research/nlp --state running,queued --tag project=llama',
     )
-    .action(async (options: CommonOptions) => cli.done(await (await import('./list.js')).list(options, cli.terminal)));
+    .option('--state <a,b>', 'only runs in one of these states')
+    .option('--tag <key=value>', 'only runs with this tag, or with a tag of this name (repeatable)', collect)
+    .option(
+      '--search <text>',
+      'only runs whose id, name, note, reason or tags have this text; looks at the newest 1,000',
+    )
+    .action(async (options: ListOptions) => cli.done(await (await import('./list.js')).list(options, cli.terminal)));
   cli
     .verb(
       'top',
@@ -81,20 +88,39 @@ function streamVerbs(cli: CommandLine): void {
     );
 }
 
-function reportVerb(cli: CommandLine): void {
+function reportVerbs(cli: CommandLine): void {
   cli
     .verb(
-      'report <run>',
-      'timeline, loss, throughput, goodput, checkpoints, spend and EFA verdict of a run',
-      'slipway report llama2-13b-261101090000 --html report.html\n  slipway report llama2-13b-261101090000 --json > report.json',
+      'report <run...>',
+      'timeline, loss, throughput, goodput, checkpoints, spend and EFA verdict of a run; of several runs the results side by side',
+      'slipway report llama2-13b-261101090000 --html report.html\n  slipway report llama2-13b-261101090000 llama2-13b-261102090000',
     )
     .option('--html <out>', 'also write the report as one page that opens offline')
-    .action(async (run: string, options: ReportOptions) =>
-      cli.done(await (await import('./report.js')).report(run, options, cli.terminal)),
+    .action(async (runs: string[], options: ReportOptions) =>
+      cli.done(await (await import('./report.js')).report(runs, options, cli.terminal)),
+    );
+  cli
+    .verb(
+      'diff <run> <other>',
+      'what two runs were launched with (options, code, driver, image), and what came of it',
+      'slipway diff llama2-13b-261101090000 llama2-13b-261102090000\n  slipway diff llama2-13b-261101090000 llama2-13b-261102090000 --json > diff.json',
+    )
+    .action(async (run: string, other: string, options: CommonOptions) =>
+      cli.done(await (await import('./diff.js')).diff([run, other], options, cli.terminal)),
     );
 }
 
-function shellVerb(cli: CommandLine): void {
+/** What a person does with one run by hand. */
+function personVerbs(cli: CommandLine): void {
+  cli
+    .verb(
+      'note <run> <text...>',
+      'write down what to find a run by, in place of its note before',
+      'slipway note llama2-13b-261101090000 first run with the new tokens\n  slipway note llama2-13b-261101090000 "diverged, see #42" --environment research/nlp',
+    )
+    .action(async (run: string, text: string[], options: CommonOptions) =>
+      cli.done(await (await import('./note.js')).note(run, text, options, cli.terminal)),
+    );
   cli
     .verb(
       'shell <run> [command...]',

@@ -14,19 +14,23 @@ import { allow, type ExactStatement } from './statement';
 import type { TrainingRoles } from './training-roles';
 
 export interface EnvironmentAccessProps {
+  /** Name of the environment. */
   readonly environment: string;
+  /** Buckets and key that the roles may look into. */
   readonly storage: TrainingStorage;
+  /** Launcher whose aliases, table and queues the roles use. */
   readonly launcher: TrainingLauncher;
+  /** Roles of jobs, which people may look at and nobody may pass. */
   readonly jobRoles: TrainingRoles;
   /** Repository of the environment's image. @default - it has none */
   readonly repositoryArn?: string;
   /** Who may act for a team, by team; a team without principals gets no role. */
   readonly teams: Readonly<Record<string, readonly string[]>>;
-  /** @default - no role */
+  /** ARNs that may take on the role of the platform team. @default - nobody */
   readonly platformAdmins?: readonly string[];
-  /** @default - no role */
+  /** ARNs that may take on the role that sees everything and changes nothing. @default - nobody */
   readonly auditors?: readonly string[];
-  /** @default - no role, unless `oidcProvider` is given */
+  /** ARNs that may take on the role of pipelines, which validate and compare. @default - no role, unless `oidcProvider` is given */
   readonly ci?: readonly string[];
   /** OIDC provider whose tokens may assume the role of `ci`. @default - none */
   readonly oidcProvider?: string;

@@ -4,13 +4,17 @@ import type { ExactStatement } from './statement';
 
 /** What every job of an environment must keep to, regardless of who asks for it and of what our code would accept. */
 export interface JobGuardrails {
+  /** Name of the environment, with which every job's name begins. */
   readonly environment: string;
+  /** Teams whose tag a job may carry. */
   readonly teams: readonly string[];
   /** Key of outputs and volumes. */
   readonly keyArn: string;
   /** Empty: jobs run without a VPC. */
   readonly subnetIds: readonly string[];
+  /** Security groups that every job must use, all of them. */
   readonly securityGroupIds: readonly string[];
+  /** Limits of the environment file. */
   readonly rails: EnvironmentSpec['guardrails'];
 }
 

@@ -3,14 +3,17 @@ import * as iam from 'aws-cdk-lib/aws-iam';
 import type { IConstruct } from 'constructs';
 import { acknowledge } from '../acknowledge';
 
+/** A statement of an IAM policy with exact actions and resources, and a reason for each wildcard. */
 export interface ExactStatement extends Pick<iam.PolicyStatementProps, 'conditions'> {
   /** What the statement is there for, in letters and digits; once in a policy. */
   readonly sid: string;
+  /** Actions, such as `s3:GetObject`; no wildcard. */
   readonly actions: string[];
+  /** ARNs; a `*` in one needs `wildcard`. */
   readonly resources: string[];
   /** Whether the statement denies. @default false */
   readonly deny?: boolean;
-  /** Why the resources hold a `*`. Required where they do: the check of the template fails without it. */
+  /** Why the resources hold a `*`. Required where they do: the check of the template fails without it. @default - no resource holds a `*` */
   readonly wildcard?: string;
 }
 

@@ -24,14 +24,17 @@ export interface TrainingRolesProps
   readonly mlflow?: Readonly<Record<string, readonly string[]>>;
   /** What the names of secrets begin with that a team's jobs may read; {team} stands for the team. @default - none */
   readonly secretsPrefix?: string;
+  /** Buckets that jobs read and write. */
   readonly storage: Pick<TrainingStorage, 'dataBucket' | 'checkpointBucket' | 'artifactBucket' | 'key'>;
-  /** @default - jobs run without a VPC */
+  /** Subnets and security groups in which jobs run. @default - jobs run in no network of the account */
   readonly network?: { readonly subnetIds: readonly string[]; readonly securityGroupIds: readonly string[] };
 }
 
 /** The roles of one team's jobs. */
 export interface TeamRoles {
+  /** Role of training jobs. */
   readonly execution: iam.Role;
+  /** Role of processing jobs. */
   readonly processing: iam.Role;
 }
 
@@ -40,6 +43,7 @@ export interface TeamRoles {
  * warm pools are only used again under the same role.
  */
 export class TrainingRoles extends Construct {
+  /** The two roles of each team, by its name. */
   public readonly teams: Readonly<Record<string, TeamRoles>>;
 
   constructor(

@@ -19,22 +19,22 @@ export interface HandlerFunctionProps {
   readonly entry?: string;
   /** What the function does, as the console shows it. */
   readonly description: string;
-  /** @default - CloudFormation makes a name */
+  /** Name of the function. @default - CloudFormation makes a name */
   readonly functionName?: string;
-  /** @default - CloudFormation makes a name */
+  /** Name of its role. @default - CloudFormation makes a name */
   readonly roleName?: string;
-  /** @default Duration.seconds(60) */
+  /** Time after which Lambda ends a call. @default Duration.seconds(60) */
   readonly timeout?: Duration;
-  /** @default 256 MB */
+  /** Memory in MB, with which the share of a CPU grows. @default 256 MB */
   readonly memorySize?: number;
-  /** @default - no variables */
+  /** Its environment variables. @default - no variables */
   readonly environment?: Record<string, string>;
   /**
    * Key of its variables and of a log group of its own, which end with the stack. @default - it runs during deploys: it has no key, and
    * writes to the log group of the stack's deploys, which no deletion and no rollback takes away
    */
   readonly encryptionKey?: kms.IKey;
-  /** @default - none */
+  /** Calls that may run at once, taken from those of the account. @default - none */
   readonly reservedConcurrentExecutions?: number;
 }
 
@@ -65,8 +65,11 @@ export const writeLogs = (logGroup: logs.ILogGroup): ExactStatement => {
  * statements it needs.
  */
 export class HandlerFunction extends Construct {
+  /** The function. */
   public readonly function: lambda.Function;
+  /** Its role, which may write its log and what `allow` added. */
   public readonly role: iam.Role;
+  /** Log group that it writes to. */
   public readonly logGroup: logs.ILogGroup;
 
   constructor(scope: Construct, id: string, props: HandlerFunctionProps) {

@@ -8,6 +8,7 @@ import { HandlerResource } from '../functions/handler-resource';
 import { driverArchive } from './driver-files';
 
 export interface DriverPublishProps {
+  /** Bucket that the driver is written to. */
   readonly artifactBucket: s3.IBucket;
 }
 
@@ -18,6 +19,7 @@ export interface DriverPublishProps {
 export class DriverPublish extends Construct {
   /** `s3://.../drivers/<hash>/`. */
   public readonly uri: string;
+  /** First 12 hexadecimal digits of the SHA-256 over the driver's files. */
   public readonly hash: string;
 
   constructor(scope: Construct, id: string, props: DriverPublishProps) {

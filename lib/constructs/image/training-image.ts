@@ -54,6 +54,7 @@ export interface TrainingImageProps {
   readonly directory?: string;
   /** Dockerfile in that folder. @default 'Dockerfile' */
   readonly dockerfile?: string;
+  /** Key of the repository's images and of the build. */
   readonly key: kms.IKey;
   /** Encryption of the repository: with `key`, or with a key that ECR owns. Another one replaces the repository. @default 'kms' */
   readonly encryption?: 'kms' | 'aes256';
@@ -68,6 +69,7 @@ export interface TrainingImageProps {
  * costs about half a dollar; the repository what is stored. In the embedded AWS nothing is built and a fixed name is given.
  */
 export class TrainingImage extends Construct {
+  /** Repository of the image. */
   public readonly repository: ecr.IRepository;
   /** Image by digest. */
   public readonly imageUri: string;

@@ -5,11 +5,13 @@ import { descriptorParameter, teamsParameter } from '../../contracts/launcher';
 import type { Descriptor } from '../../spec/descriptor';
 
 export interface TeamDescriptorProps {
+  /** What the command line and the functions need to know of the environment. */
   readonly descriptor: Descriptor;
 }
 
 /** The descriptor of one team, in SSM parameter `/slipway/environments/<name>/<team>`. Holds names and no secrets. */
 export class TeamDescriptor extends Construct {
+  /** Name of the SSM parameter. */
   public readonly parameterName: string;
 
   constructor(scope: Construct, id: string, { descriptor }: TeamDescriptorProps) {
@@ -26,7 +28,9 @@ export class TeamDescriptor extends Construct {
 }
 
 export interface TeamNamesProps {
+  /** Name of the environment. */
   readonly environment: string;
+  /** Names of its teams. */
   readonly teams: readonly string[];
 }
 

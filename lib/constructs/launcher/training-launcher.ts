@@ -40,8 +40,11 @@ import { runTable } from '../storage/run-table';
 import type { TrainingStorage } from '../storage/training-storage';
 
 export interface TrainingLauncherProps {
+  /** Name of the environment, with which the names of jobs, functions and table begin. */
   readonly environment: string;
+  /** Buckets of code, checkpoints and results, and their key. */
   readonly storage: Pick<TrainingStorage, 'checkpointBucket' | 'artifactBucket' | 'key'>;
+  /** Roles that reconcile passes to jobs, by team. */
   readonly roles: TrainingRoles;
   /** Guardrails that IAM holds every job to. @default - none but tags, key and network */
   readonly guardrails?: EnvironmentSpec['guardrails'];
@@ -70,15 +73,23 @@ export interface TrainingLauncherProps {
  * writes intent, and `reconcile`, which alone creates and stops jobs. Costs cents a month without runs.
  */
 export class TrainingLauncher extends Construct {
+  /** Table of runs, attempts and events. */
   public readonly table: dynamodb.ITable;
+  /** Key of queues, topics, logs and variables. */
   public readonly operationsKey: kms.IKey;
+  /** Topic of notices and alarms. */
   public readonly topic: sns.Topic;
   /** Topics that chat channels read: of the environment by the empty name, of teams by theirs. */
   public readonly chatTopics: Readonly<Record<string, sns.Topic>>;
+  /** FIFO queue with one message group a run. */
   public readonly queue: sqs.Queue;
+  /** Messages of runs that failed five times. */
   public readonly runDeadLetters: sqs.Queue;
+  /** Events that did not reach reconcile. */
   public readonly eventDeadLetters: sqs.Queue;
+  /** Function that people call, through one alias a team. */
   public readonly control: HandlerFunction;
+  /** Function that alone creates, watches and stops jobs. */
   public readonly reconcile: HandlerFunction;
   /** The alias of control by team. */
   public readonly aliases: Readonly<Record<string, lambda.Alias>>;
@@ -231,9 +242,10 @@ export class TrainingLauncher extends Construct {
       undeliveredArn: this.eventDeadLetters.queueArn,
     });
     for (const statement of statements) reconcile.allow(statement);
+    // The CDK's own dead-letter queue would grant more than sending.
+    const resource = reconcile.function.node.defaultChild as lambda.CfnFunction;
+    resource.deadLetterConfig = { targetArn: this.eventDeadLetters.queueArn };
     reconcile.function.configureAsyncInvoke({
-      // The CDK's own destination would grant more than sending.
-      onFailure: { bind: () => ({ destination: this.eventDeadLetters.queueArn }) },
       maxEventAge: Duration.seconds(ASYNC_MAX_AGE_SECONDS),
       retryAttempts: ASYNC_RETRIES,
     });

@@ -9,6 +9,7 @@ import { TrainingNetwork } from './training-network';
 export class EnvironmentNetwork extends Construct {
   /** Empty: jobs run without a VPC. */
   public readonly subnetIds: string[];
+  /** Security groups of jobs. */
   public readonly securityGroupIds: string[];
   /** Subnets with their zone ids; undefined where they are not known. */
   public readonly subnets?: { id: string; zoneId: string }[];

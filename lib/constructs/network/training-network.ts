@@ -52,12 +52,15 @@ export interface TrainingNetworkProps {
  * ```
  */
 export class TrainingNetwork extends Construct {
+  /** VPC of jobs. */
   public readonly vpc: ec2.Vpc;
   /** Group of every job: all traffic to and from itself, as EFA needs, and HTTPS out. */
   public readonly securityGroup: ec2.SecurityGroup;
+  /** Subnets of jobs, one a zone. */
   public readonly subnetIds: string[];
   /** The subnet by its zone, as the zone was given. */
   public readonly subnetOfZone: Readonly<Record<string, ec2.ISubnet>>;
+  /** Security groups of jobs: `securityGroup` alone. */
   public readonly securityGroupIds: string[];
   /** Subnets with their zone ids. */
   public readonly subnets: { id: string; zoneId: string }[];

@@ -7,6 +7,7 @@ import { HandlerFunction } from '../functions/handler-function';
 import { HandlerResource } from '../functions/handler-resource';
 
 export interface GuardProps {
+  /** Name of the environment. */
   readonly environment: string;
   /** Name and not a reference: the guard must neither wait for the table nor go before it. */
   readonly runTableName: string;
@@ -19,7 +20,9 @@ export interface GuardProps {
  * `replaceGuard`, and let `deleteGuard` depend on everything: then it is asked first.
  */
 export class Guards extends Construct {
+  /** Custom resource on which depends what no update may replace while runs are active. */
   public readonly replaceGuard: CustomResource;
+  /** Custom resource that depends on everything, so that a deletion asks it first. */
   public readonly deleteGuard: CustomResource;
 
   constructor(scope: Construct, id: string, props: GuardProps) {

@@ -14,16 +14,22 @@ const SHARED_RETENTION_DAYS = 365;
 const RUNBOOK = 'docs/environment.md';
 
 export interface ObservabilityProps {
+  /** Name of the environment, by which the metrics of its jobs are found. */
   readonly environment: string;
+  /** Launcher whose functions and queues are watched, and whose topic is told. */
   readonly launcher: TrainingLauncher;
+  /** Dead-letter queue of the other functions. @default - they have none */
+  readonly failedInvocations?: sqs.IQueue;
 }
 
 /**
- * One dashboard, five alarms to the launcher's topic, and a retention for SageMaker's shared log groups and that of the stack's deploys
+ * One dashboard, an alarm each for what needs a person to the launcher's topic, and a retention for SageMaker's shared log groups and that of the stack's deploys
  * where nobody has set one. Costs about 4 USD a month. Each alarm names its place in the runbook.
  */
 export class Observability extends Construct {
+  /** The dashboard, `slipway-<environment>-<region>`. */
   public readonly dashboard: cloudwatch.Dashboard;
+  /** The alarms. */
   public readonly alarms: cloudwatch.Alarm[];
 
   constructor(
@@ -43,13 +49,16 @@ export class Observability extends Construct {
   }
 
   private makeAlarms(): cloudwatch.Alarm[] {
-    const { launcher } = this.props;
+    const { launcher, failedInvocations } = this.props;
     const every = { period: Duration.minutes(5), statistic: 'Sum' };
     return [
       this.alarm('ReconcileErrors', 'reconcile-errors', launcher.reconcile.function.metricErrors(every), 3),
       this.alarm('ControlErrors', 'control-errors', launcher.control.function.metricErrors(every), 1),
       this.alarm('RunDeadLetters', 'run-dead-letters', depth(launcher.runDeadLetters), 1),
       this.alarm('EventDeadLetters', 'event-dead-letters', depth(launcher.eventDeadLetters), 1),
+      ...(failedInvocations
+        ? [this.alarm('FailedInvocations', 'failed-invocations', depth(failedInvocations), 1)]
+        : []),
       // The watchdog's own watchdog: no invocation at all means that the schedule is off.
       new cloudwatch.Alarm(this, 'NoTicks', {
         alarmDescription: this.describe('no-ticks'),
@@ -148,5 +157,5 @@ export class Observability extends Construct {
   }
 }
 
-const depth = (queue: sqs.Queue): cloudwatch.Metric =>
+const depth = (queue: sqs.IQueue): cloudwatch.Metric =>
   queue.metricApproximateNumberOfMessagesVisible({ period: Duration.minutes(5), statistic: 'Maximum' });

@@ -14,6 +14,7 @@ export interface OperationsKeyProps {
  * one is used by services in their own name. Costs 1 USD a month.
  */
 export class OperationsKey extends Construct {
+  /** The key. */
   public readonly key: kms.Key;
 
   constructor(scope: Construct, id: string, { description }: OperationsKeyProps) {

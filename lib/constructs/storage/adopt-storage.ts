@@ -9,18 +9,22 @@ import { HandlerResource } from '../functions/handler-resource';
 
 /** A bucket that an earlier stack left, with what its policy must say. */
 export interface BucketToAdopt {
+  /** The bucket. */
   readonly bucket: s3.IBucket;
+  /** Statements that its policy must hold. */
   readonly statements: readonly iam.PolicyStatement[];
   /** Days until leftovers expire. @default - no such rule */
   readonly leftoverDays?: number;
 }
 
 export interface AdoptStorageProps {
+  /** Buckets that an earlier stack left. */
   readonly buckets: readonly BucketToAdopt[];
+  /** Key that an earlier stack left. */
   readonly key: kms.IKey;
-  /** @default - no table */
+  /** Table that an earlier stack left. @default - none */
   readonly tableName?: string;
-  /** @default - the environment builds no image */
+  /** Repository that an earlier stack left. @default - none */
   readonly repositoryName?: string;
 }
 

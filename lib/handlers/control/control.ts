@@ -4,7 +4,7 @@ import { formatPath, type Issue, issue } from '../../spec/issue';
 import { planOfRun, validateRun } from './ask-planner';
 import { confirmStart } from './confirm';
 import type { ControlDeps } from './deps';
-import { resumeRun, stopRun } from './desired';
+import { noteRun, resumeRun, stopRun } from './desired';
 import { eventsOf } from './events';
 import { logsOf } from './logs';
 import { refusal } from './own-run';
@@ -13,7 +13,7 @@ import { startRun } from './start';
 import { listRuns, statusOf } from './status';
 
 /**
- * The function that people invoke, through one alias per team: start, stop, resume, status, list, logs, events, shell, validate, plan.
+ * The function that people invoke, through one alias per team: start, stop, resume, status, list, logs, events, shell, note, validate, plan.
  *
  * It only writes what is wanted; reconcile makes it so. The team is that of the alias that was invoked, never of the payload.
  * Every write has a condition, so that two calls at once end as one after the other; a repeated start is found by its request id.
@@ -56,6 +56,8 @@ function dispatch(deps: ControlDeps, team: string, request: ControlRequest): Pro
       return eventsOf(deps, team, request);
     case 'shell':
       return openShell(deps, team, request);
+    case 'note':
+      return noteRun(deps, team, request);
     case 'logs':
       return logsOf(deps, team, request);
     case 'validate':

@@ -1,13 +1,13 @@
-import type { DesiredAnswer, Refusal } from '../../contracts/control';
+import type { DesiredAnswer, NoteAnswer, Refusal } from '../../contracts/control';
 import type { RunMessage } from '../../contracts/launcher';
-import { askResume, askStop } from '../../lifecycle/intent';
+import { askResume, askStop, writeNote } from '../../lifecycle/intent';
 import { isOver, type RunRecord } from '../../lifecycle/record';
 import { issue } from '../../spec/issue';
 import { sendMessage } from '../shared/queue';
 import { isQueued } from '../shared/queue-runs';
 import { changeRun } from './change-run';
 import type { ControlDeps } from './deps';
-import { closedRefusal, findOwnRun, refusal } from './own-run';
+import { budgetRefusal, closedRefusal, findOwnRun, refusal } from './own-run';
 
 /** Writes that the run shall stop. Stopping what is over is no error: it is stopped. */
 export async function stopRun(
@@ -20,6 +20,18 @@ export async function stopRun(
   const why = `stop asked by team ${team}${request.reason ? `: ${request.reason}` : ''}`;
   const record = await changeRun(deps, own, (r) => askStop(r, why, deps.now().getTime()));
   return wake(deps, own, record);
+}
+
+/** Writes what a person wants to find the run by. */
+export async function noteRun(
+  deps: ControlDeps,
+  team: string,
+  request: { runId: string; text: string },
+): Promise<NoteAnswer | Refusal> {
+  const own = await findOwnRun(deps, team, request.runId);
+  if ('ok' in own) return own;
+  const { runId } = await changeRun(deps, own, (r) => writeNote(r, request.text, deps.now().getTime()));
+  return { ok: true, runId, note: request.text };
 }
 
 /** Writes that the run shall go on, from its newest committed checkpoint. */
@@ -35,8 +47,9 @@ export async function resumeRun(
     const text = { must, got: `${own.runId}, ${own.state}`, fix: 'launch it again' };
     return refusal(issue('run/not-resumable', 'error', '', text));
   }
-  const closed = await closedRefusal(deps);
-  if (closed) return closed;
+  const isNew = own.desired !== 'run' || isOver(own);
+  const refused = (await closedRefusal(deps)) ?? (isNew ? await budgetRefusal(deps, team) : undefined);
+  if (refused) return refused;
   const record = await changeRun(deps, own, (r) => askResume(r, deps.now().getTime()));
   return wake(deps, own, record);
 }

@@ -16,7 +16,7 @@ export function recordOf(
   team: string,
   run: RunSpec,
   runId: string,
-  { prices, startAt }: { prices: Descriptor['prices']; startAt?: string },
+  { prices, startAt, note }: { prices: Descriptor['prices']; startAt?: string; note?: string },
   now: number,
 ): RunRecord {
   return newRun(
@@ -30,6 +30,8 @@ export function recordOf(
       priority: run.priority,
       after: run.after,
       policy: policyOf(run, deps.region, prices, elasticSizes(run)),
+      ...(Object.keys(run.tags).length > 0 && { tags: run.tags }),
+      ...(note !== undefined && { note }),
       ...(startAt !== undefined && { notBefore: Date.parse(startAt) }),
     },
     now,

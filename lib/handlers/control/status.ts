@@ -1,4 +1,4 @@
-import type { AttemptAnswer, Refusal, RunState, StatusAnswer } from '../../contracts/control';
+import type { AttemptAnswer, ListRequest, Refusal, RunState, StatusAnswer } from '../../contracts/control';
 import { runPrefixes } from '../../job/plan';
 import type { TimelineEvent } from '../../lifecycle/action';
 import { nextProgress } from '../../lifecycle/hang';
@@ -14,6 +14,7 @@ import { readDescriptor } from '../shared/descriptors';
 import { readHeartbeat } from '../shared/heartbeat';
 import { holdsCapacity, isQueued, queuedRun, runningRun } from '../shared/queue-runs';
 import type { ControlDeps } from './deps';
+import { isWanted } from './find-runs';
 import { findOwnRun } from './own-run';
 import { boundedTimeline } from './timeline';
 
@@ -21,7 +22,7 @@ import { boundedTimeline } from './timeline';
 export async function statusOf(
   deps: ControlDeps,
   team: string,
-  request: { runId: string; timeline: boolean },
+  request: { runId: string; timeline: boolean; configuration: boolean },
 ): Promise<({ ok: true } & StatusAnswer) | Refusal> {
   const own = await findOwnRun(deps, team, request.runId);
   if ('ok' in own) return own;
@@ -41,6 +42,7 @@ export async function statusOf(
     ...answer(seen, attempts, await queuePositions(deps, active, now), now),
     goodput: booked.goodput,
     ...outlookAnswer(outlook(seen, { ledger: booked, interruptions: interruptionsIn(timeline), now })),
+    ...(request.configuration && (await configurationOf(deps, own.runId))),
     ...(request.timeline && boundedTimeline(timeline)),
   };
 }
@@ -85,13 +87,36 @@ async function newestHeartbeat(deps: ControlDeps, { team, runId }: RunRecord, { 
   }
 }
 
+/** What the run was launched with; the secret of its restarts stays here. */
+async function configurationOf(deps: ControlDeps, runId: string): Promise<Pick<StatusAnswer, 'configuration'>> {
+  const intent = await deps.store.findIntent(runId);
+  if (!intent) return {};
+  const { written: _, ...spec } = intent.spec;
+  return {
+    configuration: {
+      spec: { ...spec },
+      codeSha256: intent.code?.sha256 ?? null,
+      driverHash: intent.driver.hash,
+      trainingImageUri: intent.trainingImageUri,
+    },
+  };
+}
+
+/** Newest runs that a search looks through. */
+const MOST_SEARCHED = 1000;
+
 /** The newest runs of the team. Goodput is left to `status`: it needs the whole timeline. */
 export async function listRuns(
   deps: ControlDeps,
   team: string,
-  request: { limit: number },
+  request: ListRequest,
 ): Promise<{ ok: true; runs: StatusAnswer[] }> {
-  const [runs, active] = await Promise.all([deps.store.ofTeam(team, request.limit), deps.store.active()]);
+  const isSearch = request.states !== undefined || request.tags !== undefined || request.search !== undefined;
+  const [newest, active] = await Promise.all([
+    deps.store.ofTeam(team, isSearch ? MOST_SEARCHED : request.limit),
+    deps.store.active(),
+  ]);
+  const runs = newest.filter((run) => isWanted(run, request)).slice(0, request.limit);
   const now = deps.now().getTime();
   const positions = await queuePositions(deps, active, now);
   return { ok: true, runs: runs.map((run) => answer(run, run.attempt ? [run.attempt] : [], positions, now)) };
@@ -136,6 +161,10 @@ function answer(
     spendUsd: live ? addUsd(record.spentUsd, attemptCostUsd(record, live, now)) : record.spentUsd,
     ...(of > 0 && { spareInstances: { left: live?.progress?.vitals?.sparesLeft ?? null, of } }),
     queuePosition: positions.get(record.runId) ?? null,
+    ...(record.tags && { tags: record.tags }),
+    ...(record.note !== undefined && { note: record.note }),
+    ...(record.after.length > 0 && { after: record.after }),
+    ...(record.policy.preemptible && { preemptible: true }),
     ...handOverAnswer(live),
   };
 }

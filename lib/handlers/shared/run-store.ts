@@ -147,18 +147,26 @@ export class RunStore {
 
   /** The newest runs of a team, newest first. */
   async ofTeam(team: string, limit: number): Promise<RunRecord[]> {
-    const { Items } = await this.dynamodb.send(
-      new QueryCommand({
-        TableName: this.tableName,
-        IndexName: TEAM_INDEX,
-        KeyConditionExpression: '#key = :value',
-        ExpressionAttributeNames: { '#key': TEAM_INDEX_PARTITION_KEY },
-        ExpressionAttributeValues: { ':value': { S: team } },
-        ScanIndexForward: false,
-        Limit: limit,
-      }),
-    );
-    return (Items ?? []).map((item) => recordOf(textOf(item)));
+    const found: Item[] = [];
+    let next: Item | undefined;
+    do {
+      const { Items, LastEvaluatedKey } = await this.dynamodb.send(
+        new QueryCommand({
+          TableName: this.tableName,
+          IndexName: TEAM_INDEX,
+          KeyConditionExpression: '#key = :value',
+          ExpressionAttributeNames: { '#key': TEAM_INDEX_PARTITION_KEY },
+          ExpressionAttributeValues: { ':value': { S: team } },
+          ScanIndexForward: false,
+          Limit: limit - found.length,
+          ExclusiveStartKey: next,
+        }),
+      );
+      found.push(...(Items ?? []));
+      // A page ends at 1 MB, and at the limit.
+      next = found.length < limit ? LastEvaluatedKey : undefined;
+    } while (next);
+    return found.map((item) => recordOf(textOf(item)));
   }
 
   /** All attempts of a run, first to last. */

@@ -42,6 +42,7 @@ export interface RunStatus {
   step: number | null;
   goodput: number | null;
   spendUsd: number | null;
+  tags?: Readonly<Record<string, string>>;
   timeline?: readonly ReportEvent[];
 }
 

@@ -54,7 +54,8 @@ function preferences(run: RunSpec): Finding[] {
   return [
     ...when(isDpo && !run.model?.weights, {
       path: 'model.weights',
-      must: 'must be given with objective dpo: they are where the run starts, and what it is held to',
+      level: 'warning',
+      must: 'must be given with objective dpo: random weights, to which the run would be held, prefer nothing',
       fix: 'add model.weights, for example what a fine-tuning run exported',
     }),
     ...when(isDpo && run.checkpoints.startFrom !== undefined, {
@@ -138,7 +139,7 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
   {
     id: 'training/preferences',
     level: 'error',
-    what: 'Preferences (objective dpo) start from model.weights, and beta goes with them.',
+    what: 'Preferences (objective dpo) start from model.weights, and their beta is a number above 0.',
     why: 'The reference of a preference is the starting weights, and every attempt reads them again.',
     source: 'https://arxiv.org/abs/2305.18290',
     check: (run) => (run.kind === 'training' && run.code.builtin === 'builtin' ? preferences(run) : []),

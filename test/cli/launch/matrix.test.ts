@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { comparisonText, measured } from '../../../lib/cli/launch/compare-runs';
 import { matrixCells } from '../../../lib/cli/launch/matrix';
+import { comparisonText } from '../../../lib/cli/runs/comparison-text';
+import { measured } from '../../../lib/report/compare/compared-run';
 
 test('one run per value; several options give every combination', () => {
   expect(matrixCells(['training.microBatchSize=1,2', 'compute.instanceCount=4, 8']).map(({ label }) => label)).toEqual([

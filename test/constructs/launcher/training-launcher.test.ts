@@ -272,8 +272,9 @@ test('messages of runs wait longer than the function runs, come back alone, and 
   template.hasResourceProperties('AWS::Lambda::EventSourceMapping', {
     FunctionResponseTypes: ['ReportBatchItemFailures'],
   });
-  template.hasResourceProperties('AWS::Lambda::EventInvokeConfig', {
-    DestinationConfig: { OnFailure: Match.anyValue() },
+  template.hasResourceProperties('AWS::Lambda::Function', {
+    FunctionName: 'slipway-research-reconcile',
+    DeadLetterConfig: { TargetArn: { 'Fn::GetAtt': [Match.stringLikeRegexp('^LauncherEventDeadLetters'), 'Arn'] } },
   });
 });
 

@@ -13,6 +13,7 @@ const LAMBDA = 'https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwat
 const SQS_SOURCE = 'https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html';
 const DYNAMODB_KEY = 'https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html';
 const VARIABLES = 'https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars-encryption.html';
+const DEAD_LETTERS = 'https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html';
 const TEAM_RUN = 'runs/nlp/pretrain-1';
 
 /** Every function writes its own log. */
@@ -195,8 +196,8 @@ const reconcile = (places: Places): Use[] => {
       ask('kms:Decrypt', operationsKey),
     ]),
     service(
-      'Lambda sends asynchronous events whose every try failed to their destination with the role of the function',
-      'https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html',
+      'Lambda sends asynchronous events whose every try failed to the dead-letter queue with the role of the function',
+      DEAD_LETTERS,
       [ask('sqs:SendMessage', places.of('LauncherEventDeadLetters')), ask('kms:GenerateDataKey', operationsKey)],
     ),
   ];
@@ -280,6 +281,22 @@ const adoptStorage = (places: Places): Use[] => {
   ];
 };
 
+const existingStorage = (places: Places): Use[] => {
+  const each = (action: string) => ['data', 'checkpoints'].map((name) => ask(action, `arn:aws:s3:::company-${name}`));
+  const key = places.arn('kms', 'key/1234abcd-12ab-34cd-56ef-1234567890ab');
+  return [
+    deployLogs(places),
+    call('s3:HeadBucket', ...each('s3:ListBucket')),
+    call('s3:GetBucketEncryption', ...each('s3:GetEncryptionConfiguration')),
+    call('s3:GetBucketPolicy', ...each('s3:GetBucketPolicy')),
+    call('s3:GetPublicAccessBlock', ...each('s3:GetBucketPublicAccessBlock')),
+    call('s3:GetBucketVersioning', ...each('s3:GetBucketVersioning')),
+    call('s3:GetBucketLifecycleConfiguration', ...each('s3:GetLifecycleConfiguration')),
+    call('kms:DescribeKey', ask('kms:DescribeKey', key)),
+    call('kms:GetKeyPolicy', ask('kms:GetKeyPolicy', key)),
+  ];
+};
+
 const imageStart = (places: Places): Use[] => [
   deployLogs(places),
   call('ecr:BatchGetImage', ask('ecr:BatchGetImage', places.of('ImageRepository'))),
@@ -336,7 +353,27 @@ const registeredRun = (places: Places): Use[] => [
   call('s3:GetObject', ask('s3:GetObject', places.of('asset:run'))),
 ];
 
-export const HANDLER_ROLES: readonly HandlerRole[] = [
+/** Reconcile has a queue of its own for this. */
+const failedEvents = (places: Places, known: readonly Use[]): Use => {
+  const { operationsKey } = places;
+  const isKnown = (action: string) =>
+    known.some(({ asks: requests }) => requests.some((one) => one.action === action && one.resource === operationsKey));
+  const actions = ['kms:GenerateDataKey', 'kms:Decrypt'].filter((action) => !isKnown(action));
+  return service(
+    'Lambda sends asynchronous events whose every try failed to the dead-letter queue with the role of the function',
+    DEAD_LETTERS,
+    [ask('sqs:SendMessage', places.of('FailedInvocationsQueue')), ...asks(actions, operationsKey)],
+  );
+};
+
+const withFailedEvents =
+  (uses: HandlerRole['uses']): HandlerRole['uses'] =>
+  (places) => {
+    const known = uses(places);
+    return [...known, failedEvents(places, known)];
+  };
+
+const ROLES: readonly HandlerRole[] = [
   { policy: 'LauncherControlRole', file: 'control', uses: control },
   { policy: 'LauncherReconcileRole', file: 'reconcile', uses: reconcile },
   { policy: 'GuardsReplaceFunctionRole', file: 'guards', uses: guard('Replace') },
@@ -344,6 +381,7 @@ export const HANDLER_ROLES: readonly HandlerRole[] = [
   { policy: 'PreflightFunctionRole', file: 'quota-preflight', uses: preflight },
   { policy: 'StorageEmptyFunctionRole', file: 'empty-storage', uses: emptyStorage },
   { policy: 'StorageAdoptFunctionRole', file: 'adopt-storage', uses: adoptStorage },
+  { policy: 'StorageExistingFunctionRole', file: 'existing-storage', uses: existingStorage },
   { policy: 'ImageStartRole', file: 'image-build', uses: imageStart },
   { policy: 'ImageWaitRole', file: 'image-build', entry: 'isCompleteHandler', uses: imageWait },
   { policy: 'DriverFunctionRole', file: 'driver-publish', uses: driver },
@@ -351,3 +389,7 @@ export const HANDLER_ROLES: readonly HandlerRole[] = [
   { policy: 'UnprotectFunctionRole', file: 'unprotect', uses: unprotect },
   { policy: 'RunpretrainFunctionRole', file: 'registered-run', uses: registeredRun },
 ];
+
+export const HANDLER_ROLES: readonly HandlerRole[] = ROLES.map((role) =>
+  role.policy === 'LauncherReconcileRole' ? role : { ...role, uses: withFailedEvents(role.uses) },
+);

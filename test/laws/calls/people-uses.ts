@@ -23,6 +23,15 @@ export const VERBS: Readonly<Record<string, Verb>> = {
     deployers: {
       'ec2:DescribeVpcs': OF_A_FILE,
       'cloudformation:DescribeStacks': OF_A_FILE,
+      ...Object.fromEntries(
+        [
+          ...['GetBucketEncryption', 'GetBucketLifecycleConfiguration', 'GetBucketPolicy', 'GetBucketVersioning'],
+          ...['GetPublicAccessBlock', 'HeadBucket'],
+        ].map((name) => [`s3:${name}`, OF_A_FILE]),
+      ),
+      'kms:DescribeKey': OF_A_FILE,
+      'kms:GetKeyPolicy': OF_A_FILE,
+      'sts:GetCallerIdentity': OF_A_FILE,
       's3:GetObject': OF_A_CONFIG,
     },
   },
@@ -41,6 +50,8 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   list: { file: 'runs/list', entry: 'list' },
   logs: { file: 'runs/logs', entry: 'logs' },
   report: { file: 'runs/report', entry: 'report' },
+  diff: { file: 'runs/diff', entry: 'diff' },
+  note: { file: 'runs/note', entry: 'note' },
   shell: { file: 'runs/shell', entry: 'shell' },
   stop: { file: 'runs/desired', entry: 'stop' },
   resume: { file: 'runs/desired', entry: 'resume' },
@@ -80,6 +91,8 @@ function looks(places: Places, teams: readonly string[], team?: string): Use[] {
       'servicequotas:ListServiceQuotas',
       'sagemaker:ListTrainingJobs',
       'sagemaker:ListProcessingJobs',
+      'sagemaker:ListTrainingPlans',
+      'sagemaker:SearchTrainingPlanOfferings',
       'ec2:DescribeSubnets',
       'ec2:DescribeSecurityGroups',
     ].map((action) => call(action, ask(action, '*'))),

@@ -45,13 +45,17 @@ test('an objective for own code is warned of', () => {
 });
 
 test.each([
-  ['dpo', { model: { preset: 'llama3-8b' } }, 'model.weights'],
   ['dpo', { checkpoints: { startFrom: 'other' } }, 'checkpoints.startFrom'],
   ['dpo', code({ beta: 0 }), 'code.arguments.beta'],
   ['dpo', code({ 'z-loss': 0.001 }), 'code.arguments.z-loss'],
   ['sft', code({ beta: 0.1 }), 'code.arguments.beta'],
 ])('preferences: objective %s with %j names %s', (objective, changes, path) => {
   expect(issuesOf(file(objective, changes), 'training/preferences')).toMatchObject([{ level: 'error', path }]);
+});
+
+test('preferences of random weights are warned of', () => {
+  const found = issuesOf(file('dpo', { model: { preset: 'llama3-8b' } }), 'training/preferences');
+  expect(found).toMatchObject([{ level: 'warning', path: 'model.weights' }]);
 });
 
 test('beta is an argument of dpo', () => {

@@ -9,12 +9,21 @@ from typing import Any, Literal, TypedDict, Union
 
 __all__ = [
     "Changed",
+    "Comparison",
+    "ComparisonRunsItem",
+    "Diff",
+    "DiffCode",
+    "DiffLossAtStepsItem",
+    "DiffOptionsItem",
     "Event",
     "Imported",
     "ImportedNotCarriedItem",
     "Issue",
     "Launched",
     "LogLine",
+    "Noted",
+    "Offers",
+    "OffersOffersItem",
     "Plan",
     "PlanMemoryGiB",
     "PlanUsd",
@@ -57,6 +66,7 @@ __all__ = [
     "RunList",
     "Status",
     "StatusAttemptsItem",
+    "StatusConfiguration",
     "StatusHandOver",
     "StatusSpareInstances",
     "StatusTimelineItem",
@@ -471,6 +481,31 @@ class Plan(_Plan, total=False):
     activeParameters: float
 
 
+class _OffersOffersItem(TypedDict):
+    kind: Literal["on-demand", "spot", "training-plan-on-offer", "own-training-plan"]
+    startAt: str
+    startInterval80: list[str]
+    endAt: Union[str, None]
+    endInterval80: Union[list[str], None]
+    usd: Any
+    usdInterval80: Union[list[float], None]
+    chance: float
+    makesDate: bool
+    latestStartAt: Union[str, None]
+    basis: str
+    note: str
+
+
+class OffersOffersItem(_OffersOffersItem, total=False):
+    id: str
+
+
+class Offers(TypedDict):
+    by: str
+    offers: list[OffersOffersItem]
+    notes: list[str]
+
+
 class Launched(TypedDict):
     runId: str
     state: Literal["queued", "submitting", "pending", "running", "stopping", "resuming", "completed", "failed", "stopped"]
@@ -505,6 +540,13 @@ class StatusHandOver(TypedDict):
     isRead: bool
 
 
+class StatusConfiguration(TypedDict):
+    spec: dict[str, Any]
+    codeSha256: Any
+    driverHash: str
+    trainingImageUri: Any
+
+
 class StatusTimelineItem(TypedDict):
     at: str
     what: str
@@ -536,6 +578,11 @@ class Status(_Status, total=False):
     etaInterval80: Union[list[str], None]
     spareInstances: StatusSpareInstances
     handOver: StatusHandOver
+    tags: dict[str, str]
+    note: str
+    after: list[str]
+    preemptible: bool
+    configuration: StatusConfiguration
     timeline: list[StatusTimelineItem]
     timelineOmitted: int
 
@@ -551,6 +598,50 @@ class _Changed(TypedDict):
 
 class Changed(_Changed, total=False):
     state: Literal["queued", "submitting", "pending", "running", "stopping", "resuming", "completed", "failed", "stopped"]
+
+
+class Noted(TypedDict):
+    runId: str
+    note: str
+
+
+class ComparisonRunsItem(TypedDict):
+    label: str
+    runId: str
+    state: str
+    step: Union[int, None]
+    loss: Any
+    tokensPerSecondPerGpu: Any
+    goodput: Any
+    spendUsd: Any
+
+
+class Comparison(TypedDict):
+    runs: list[ComparisonRunsItem]
+
+
+class DiffOptionsItem(TypedDict):
+    path: str
+    values: list[Any]
+
+
+class DiffCode(TypedDict):
+    isSame: bool
+    values: list[Any]
+
+
+class DiffLossAtStepsItem(TypedDict):
+    step: int
+    loss: list[float]
+
+
+class Diff(TypedDict):
+    runs: list[ComparisonRunsItem]
+    options: list[DiffOptionsItem]
+    code: DiffCode
+    driver: DiffCode
+    image: DiffCode
+    lossAtSteps: list[DiffLossAtStepsItem]
 
 
 class Event(TypedDict):

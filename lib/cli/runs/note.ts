@@ -1,0 +1,15 @@
+import type { NoteAnswer } from '../../contracts/control';
+import { EXIT } from '../exit';
+import type { CommonOptions } from '../inputs';
+import { runTarget } from '../launch/run-target';
+import { json, type Terminal } from '../terminal';
+import { callControl } from './control-client';
+
+/** `slipway note RUN TEXT`: what a person wants to find the run by, in place of the note before. */
+export async function note(runId: string, words: readonly string[], options: CommonOptions, terminal: Terminal) {
+  const descriptor = await runTarget(options);
+  const answer = await callControl<NoteAnswer>(descriptor, { action: 'note', runId, text: words.join(' ') });
+  if (options.json) terminal.out(json({ runId, note: answer.note }));
+  else terminal.err(`${runId}: noted; slipway list --search finds it`);
+  return EXIT.done;
+}

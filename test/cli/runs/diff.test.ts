@@ -1,0 +1,178 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { S3Client } from '@aws-sdk/client-s3';
+import { SageMakerClient } from '@aws-sdk/client-sagemaker';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { ANSWERS } from '../../../lib/contracts/answers';
+import { mockClient } from '../../support/mocked-clients';
+import { runCli } from '../../support/run-cli';
+
+const lambda = mockClient(LambdaClient);
+// A report does without what may not be read.
+const denied = Object.assign(new Error('no'), { name: 'AccessDeniedException' });
+mockClient(S3Client).onAnyCommand().rejects(denied);
+mockClient(SageMakerClient).onAnyCommand().rejects(denied);
+const folder = mkdtempSync(path.join(tmpdir(), 'slipway-diff-'));
+const environment = path.join(folder, 'lab.json');
+writeFileSync(
+  environment,
+  JSON.stringify({
+    schemaVersion: 1,
+    name: 'lab',
+    team: 'nlp',
+    account: '111122223333',
+    region: 'us-west-2',
+    executionRoleArn: 'arn:aws:iam::111122223333:role/slipway-lab-nlp-execution',
+    dataBucket: 'lab-data',
+    checkpointBucket: 'lab-checkpoints',
+    artifactBucket: 'lab-artifacts',
+    controlAliasArn: 'arn:aws:lambda:us-west-2:111122223333:function:lab-control:team-nlp',
+  }),
+);
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const asked: Record<string, unknown>[] = [];
+const status = (runId: string, configuration: boolean) => ({
+  ok: true,
+  runId,
+  name: 'tiny',
+  team: 'nlp',
+  state: 'completed',
+  desiredState: 'run',
+  reason: 'completed',
+  attempts: [
+    {
+      trainingJobName: `lab-${runId}-a001`,
+      status: 'Completed',
+      secondaryStatus: 'Completed',
+      firstStep: 1,
+      lastStep: 2,
+      reason: '',
+      startedAt: '2026-11-21T12:00:00.000Z',
+      endedAt: '2026-11-21T12:10:00.000Z',
+    },
+  ],
+  committedStep: 2,
+  step: 2,
+  loss: null,
+  goodput: 0.9,
+  spendUsd: 1.5,
+  queuePosition: null,
+  tags: { seed: runId },
+  timeline: [],
+  ...(configuration && {
+    configuration: {
+      spec: { name: 'tiny', training: { seed: runId === 'a' ? 1 : 2 } },
+      codeSha256: runId,
+      driverHash: 'd',
+      trainingImageUri: null,
+    },
+  }),
+});
+beforeEach(() => {
+  asked.length = 0;
+  lambda.on(InvokeCommand).callsFake(({ Payload }) => {
+    const request = JSON.parse(Buffer.from(Payload).toString());
+    asked.push(request);
+    const line = (step: number, loss: number) => ({
+      id: String(step),
+      at: '2026-11-21T12:05:00.000Z',
+      host: 'algo-1',
+      message: `slipway {"event":"step","step":${step},"loss":${loss},"tokensPerSecondPerGpu":800}`,
+    });
+    const answers: Record<string, object> = {
+      status: status(request.runId, request.configuration),
+      logs: {
+        ok: true,
+        runId: request.runId,
+        trainingJobName: 'x',
+        events: [line(1, 5), line(2, request.runId === 'a' ? 4 : 3)],
+      },
+      list: { ok: true, runs: [status('a', false)] },
+      note: { ok: true, runId: request.runId, note: request.text },
+    };
+    return { Payload: Buffer.from(JSON.stringify(answers[request.action])) as never };
+  });
+});
+const cli = (...args: string[]) => runCli(...args, '--environment', environment);
+
+describe('diff', () => {
+  test('prints results, what differs, and losses at equal steps', async () => {
+    const { code, stdout } = await cli('diff', 'a', 'b');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/training\.seed +1 +2/);
+    expect(stdout).toMatch(/code +a +b/);
+    expect(stdout).not.toMatch(/^driver/m);
+    expect(stdout).toMatch(/^2 +4\.0000 +3\.0000 +-1\.0000$/m);
+  });
+
+  test('--json is the document that is published', async () => {
+    const document = JSON.parse((await cli('diff', 'a', 'b', '--json')).stdout);
+    expect(ANSWERS.diff.parse(document)).toEqual(document);
+    expect(document).toMatchObject({
+      options: [{ path: 'training.seed', values: [1, 2] }],
+      code: { isSame: false },
+      lossAtSteps: [
+        { step: 1, loss: [5, 5] },
+        { step: 2, loss: [4, 3] },
+      ],
+    });
+  });
+
+  test('fails: one run twice is wrong usage', async () => {
+    const { code, stderr } = await cli('diff', 'a', 'a');
+    expect([code, stderr]).toEqual([
+      2,
+      'slipway: diff: must be given two runs, got a twice; slipway report shows one run',
+    ]);
+    expect((await cli('diff', 'a')).code).toBe(2);
+  });
+});
+
+test('report of several runs compares them', async () => {
+  const document = JSON.parse((await cli('report', 'a', 'b', '--json')).stdout);
+  expect(ANSWERS.comparison.parse(document)).toEqual(document);
+  expect(document.runs).toMatchObject([
+    { runId: 'a', loss: 4, label: 'seed=a', tokensPerSecondPerGpu: 800 },
+    { runId: 'b', loss: 3, label: 'seed=b' },
+  ]);
+  expect((await cli('report', 'a', 'b')).stdout).toMatch(/^b +completed +2 +3\.0000/m);
+  const { code, stderr } = await cli('report', 'a', 'b', '--html', 'x.html');
+  expect(code).toBe(2);
+  expect(stderr).toContain('--html: must go with one run, got 2');
+});
+
+describe('list', () => {
+  test('sends what was asked for, and shows tags where there are some', async () => {
+    const { stdout } = await cli(
+      'list',
+      '--state',
+      'running, queued',
+      '--tag',
+      'seed',
+      '--tag',
+      'x=1',
+      '--search',
+      'tiny',
+    );
+    expect(asked).toEqual([{ action: 'list', states: ['running', 'queued'], tags: ['seed', 'x=1'], search: 'tiny' }]);
+    expect(stdout.split('\n')[0]).toMatch(/tags$/);
+    expect(stdout).toContain('seed=a');
+  });
+
+  test('fails: a state that there is not', async () => {
+    const { code, stderr } = await cli('list', '--state', 'done');
+    expect(code).toBe(2);
+    expect(stderr).toContain('--state: must be of queued,');
+    expect(stderr).toContain('got done;');
+  });
+});
+
+test('note sends the words as one text', async () => {
+  const { code, stderr } = await cli('note', 'a', 'diverged', 'at', '400');
+  expect([code, stderr]).toEqual([0, 'a: noted; slipway list --search finds it']);
+  expect(asked).toEqual([{ action: 'note', runId: 'a', text: 'diverged at 400' }]);
+  expect((await cli('note', 'a')).code).toBe(2);
+});
