@@ -1,10 +1,11 @@
-import type { CdkCustomResourceEvent } from 'aws-lambda';
 import { GUARD_TYPE } from '../../contracts/custom-resources';
 import { onEvent } from '../../handlers/guards/guards';
 import type { SimMs, VirtualClock } from '../core/clock';
 import { isStackCall, type StackCall } from '../scenario/load';
 import type { CallEntry } from '../scenario/schema';
 import type { Functions } from './functions';
+
+type CdkCustomResourceEvent = Parameters<typeof onEvent>[1];
 
 export interface StackHooks {
   /** The guard let the change pass, or refused it with a reason. */
