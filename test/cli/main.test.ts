@@ -31,7 +31,7 @@ test('the verbs and their options are what scripts rely on', () => {
     init: `${common} --team --instance-type --ci --run --package --yes`,
     schema: common,
     validate: common,
-    plan: `${common} --search --search-libraries --html --calibrate`,
+    plan: `${common} --search --search-libraries --html --by --calibrate`,
     report: `${common} --html`,
     launch: `${common} --dry-run --out --matrix --smoke --run-id --at --after --preemptible --note --client-request-id --yes --wait`,
     import: common,

@@ -1,4 +1,4 @@
-"""Qwen3-MoE, GPT-OSS and DeepSeek in every layout that takes them: losses equal those of one process, and the export those of one rank."""
+"""Mixtures of experts of today in every layout that takes them: losses equal those of one process, and the export that of one rank."""
 
 import re
 from pathlib import Path
@@ -23,6 +23,24 @@ MODELS: dict[str, dict[str, Any]] = {
         "attentionBias": True,
         "slidingWindow": {"size": 8, "pattern": "alternate"},
         "family": {"modelType": "gpt_oss", "activation": "clamped-swiglu", "expertBias": True, "routerBias": True},
+    },
+    "llama4_text": EXPERTS
+    | {
+        "expertsPerToken": 1,
+        "expertFfnHiddenSize": 40,
+        "sharedExperts": 1,
+        "denseLayers": [0],
+        "unrotatedLayers": [1],
+        "qkNorm": True,
+        "routing": {"score": "sigmoid", "normalise": False},
+        "family": {
+            "modelType": "llama4_text",
+            "qkNorm": "weightless",
+            "interleavedRope": True,
+            "weighsExpertInputs": True,
+            "attentionChunk": {"size": 8, "layers": [0]},
+            "attentionTemperature": {"scale": 0.1, "floor": 8},
+        },
     },
     "deepseek_v3": EXPERTS
     | {

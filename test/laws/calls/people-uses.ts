@@ -82,6 +82,8 @@ function looks(places: Places, teams: readonly string[], team?: string): Use[] {
       'servicequotas:ListServiceQuotas',
       'sagemaker:ListTrainingJobs',
       'sagemaker:ListProcessingJobs',
+      'sagemaker:ListTrainingPlans',
+      'sagemaker:SearchTrainingPlanOfferings',
       'ec2:DescribeSubnets',
       'ec2:DescribeSecurityGroups',
     ].map((action) => call(action, ask(action, '*'))),
