@@ -87,11 +87,12 @@ function idOf(properties: GuardProperties): string {
   const { guards, environment, fingerprint } = properties;
   const id = `${guards}-guard-${environment}`;
   if (guards === 'delete' || !fingerprint) return id;
-  const { teams, zones, storage, movedSubnets, repository } = properties;
+  const { teams, zones, storage, movedSubnets, repository, keyArn } = properties;
   // Version 0.1.0 wrote the fingerprint alone, and its id must come out as it was.
   if (!storage) return `${id}-${fingerprint}`;
-  // So must those of versions that did not say how the repository is encrypted.
-  const all = JSON.stringify([fingerprint, teams, zones, storage, movedSubnets, ...(repository ? [repository] : [])]);
+  // So must those of versions that did not say how the repository is encrypted, and with which existing key.
+  const later = [repository, keyArn].filter((value) => value !== undefined);
+  const all = JSON.stringify([fingerprint, teams, zones, storage, movedSubnets, ...later]);
   return `${id}-${createHash('sha256').update(all).digest('hex').slice(0, 16)}`;
 }
 

@@ -212,6 +212,22 @@ describe('the guard of updates', () => {
     await expect(onEvent(deps, guarded.update({ repository }, { repository: old }))).resolves.toBeDefined();
   });
 
+  const KEY = 'arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab';
+
+  test.each([
+    [undefined, KEY, 'must stay the key that the stack made'],
+    [KEY, undefined, `must stay ${KEY}`],
+    [KEY, `${KEY.slice(0, -1)}c`, `must stay ${KEY}`],
+  ])('fails: what is encrypted with key %s cannot get key %s, live runs or not', async (old, keyArn, message) => {
+    await expect(onEvent(deps, guarded.update({ keyArn }, { keyArn: old }))).rejects.toThrow(
+      `storage.kmsKeyArn: ${message}`,
+    );
+  });
+
+  test('an existing key that stays lets an update through', async () => {
+    await expect(onEvent(deps, guarded.update({ keyArn: KEY }, { keyArn: KEY }))).resolves.toBeDefined();
+  });
+
   describe('updates a stack of version 0.1.0', () => {
     const old = { storage: undefined, teams: undefined, zones: undefined, movedSubnets: undefined, fingerprint: 'v1' };
 
