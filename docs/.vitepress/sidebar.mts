@@ -61,6 +61,7 @@ const GUIDES = [
   'security-review',
   'day-2',
   'follow-runs',
+  'train-from-ci',
   'upgrade',
   'migrate-from-sagemaker-sdk',
   'migrate-from-hyperpod-recipes',

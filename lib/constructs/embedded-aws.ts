@@ -57,8 +57,14 @@ export const LEFT_OUT = {
   lustre: {
     why: 'MiniStack has no FSx',
     lacks: ['AWS::FSx::FileSystem', 'AWS::FSx::DataRepositoryAssociation'],
-    // The key's statement for the data repository, what stays with the file system, the descriptors.
-    changes: ['AWS::KMS::Key', 'AWS::SSM::Parameter', 'AWS::EC2::VPC', 'AWS::EC2::SecurityGroup'],
+    // The key's statement for the data repository and the check of an existing key, what stays with the file system, the descriptors.
+    changes: [
+      'AWS::KMS::Key',
+      'AWS::SSM::Parameter',
+      'AWS::EC2::VPC',
+      'AWS::EC2::SecurityGroup',
+      'Custom::SlipwayExistingStorage',
+    ],
   },
   imageBuild: {
     why: 'there is no Docker: jobs run as processes, whatever their image',

@@ -148,7 +148,7 @@ export class EnvironmentStack extends Stack {
   }
 
   private makeStorage(): TrainingStorage {
-    const { retain, adopt, checkpointExpirationDays } = this.spec.storage;
+    const { retain, adopt, checkpointExpirationDays, buckets, kmsKeyArn, fsxLustre } = this.spec.storage;
     const repositoryName = this.spec.image.uri ? undefined : this.prefix;
     return new TrainingStorage(this, 'Storage', {
       prefix: this.prefix,
@@ -156,6 +156,9 @@ export class EnvironmentStack extends Stack {
       adopt,
       adoptBeside: { tableName: runTableName(this.spec.name), repositoryName },
       checkpointExpirationDays,
+      buckets,
+      kmsKeyArn,
+      hasDataRepository: fsxLustre && isDeployed(this, 'lustre'),
     });
   }
 
@@ -238,10 +241,15 @@ export class EnvironmentStack extends Stack {
   }
 
   private makeSpendGuard(): void {
-    const { name, budget } = this.spec;
-    if (!budget || !isDeployed(this, 'budget')) return;
-    const { monthlyUsd, thresholdsPercent, emails } = budget;
-    new SpendGuard(this, 'Spend', { environment: name, monthlyUsd, thresholdsPercent, emails: emails ?? [] });
+    const { name, budget, teams } = this.spec;
+    if (!isDeployed(this, 'budget')) return;
+    if (budget) {
+      const { monthlyUsd, thresholdsPercent, emails } = budget;
+      new SpendGuard(this, 'Spend', { environment: name, monthlyUsd, thresholdsPercent, emails: emails ?? [] });
+    }
+    for (const [team, { budgetUsdPerMonth: monthlyUsd, notifications }] of Object.entries(teams))
+      if (monthlyUsd)
+        new SpendGuard(this, `Spend-${team}`, { environment: name, team, monthlyUsd, emails: notifications.emails });
   }
 
   private writeDescriptors(driver: DriverPublish): TeamDescriptor[] {
@@ -276,6 +284,7 @@ export class EnvironmentStack extends Stack {
           trainingImageUri: this.imageUri,
           image: image.uri ? undefined : baseImageContents(image.base),
           prices,
+          budget: budgetOf(this.spec, team),
           tags: noneOf(this.spec.tags),
           secretsPrefix: this.roles.secretsPrefix(team),
           runTableName: this.launcher.table.tableName,
@@ -327,6 +336,11 @@ export class EnvironmentStack extends Stack {
     for (const child of [...ofFunctions, ...stateful]) this.guards.deleteGuard.node.addDependency(child);
   }
 }
+
+const budgetOf = ({ teams }: EnvironmentSpec, team: string): { usdPerMonth: number } | undefined => {
+  const usdPerMonth = teams[team]?.budgetUsdPerMonth;
+  return usdPerMonth === undefined ? undefined : { usdPerMonth };
+};
 
 /** Undefined for an empty record, so that it leaves no trace in a template. */
 const noneOf = <T extends object>(record: T): T | undefined => (Object.keys(record).length === 0 ? undefined : record);

@@ -22,7 +22,7 @@ export { EnvironmentAccess, type EnvironmentAccessProps } from './access/environ
 export type { JobGuardrails } from './access/job-guardrails';
 export type { JobRoleContext } from './access/job-role-policy';
 export type { ExactStatement } from './access/statement';
-export { type TeamRoles, TrainingRoles, type TrainingRolesProps } from './access/training-roles';
+export { type JobRoles, type TeamRoles, TrainingRoles, type TrainingRolesProps } from './access/training-roles';
 export { EnvironmentStack, type EnvironmentStackProps, type RunSubmission } from './environment-stack';
 export { HandlerFunction, type HandlerFunctionProps } from './functions/handler-function';
 export { DriverPublish, type DriverPublishProps } from './image/driver-publish';
@@ -49,4 +49,5 @@ export {
 export { isSandbox } from './sandbox-context';
 export { type SlipwayAppProps, slipwayApp } from './slipway-app';
 export type { AdoptStorageProps, BucketToAdopt } from './storage/adopt-storage';
+export type { ExistingBuckets } from './storage/existing-storage';
 export { TrainingStorage, type TrainingStorageProps } from './storage/training-storage';

@@ -119,6 +119,29 @@ export const ANSWERS = {
   validation: z.object({ ok: z.boolean(), issues: z.array(issue.extend({ file: text.optional() })) }),
   refusal: z.object({ ok: z.literal(false), issues: z.array(issue), quota: z.array(quota).optional() }),
   plan,
+  offers: z.object({
+    by: time,
+    offers: z.array(
+      z.object({
+        kind: z.enum(['on-demand', 'spot', 'training-plan-on-offer', 'own-training-plan']),
+        id: text.optional().meta({ description: 'offering, or ARN of the plan' }),
+        startAt: time,
+        startInterval80: z.tuple([time, time]),
+        endAt: orNull(time).meta({ description: 'null where the reserved time is too short' }),
+        endInterval80: orNull(z.tuple([time, time])),
+        usd: orNull(number).meta({ description: 'with failures and restarts; null = no price known' }),
+        usdInterval80: orNull(z.tuple([number, number])),
+        chance: number.meta({ description: 'of being done by the date, 0 to 1' }),
+        makesDate: z.boolean().meta({ description: 'nine times of ten' }),
+        latestStartAt: orNull(time).meta({
+          description: 'last moment at which a launch makes the date nine times of ten',
+        }),
+        basis: text,
+        note: text,
+      }),
+    ),
+    notes: z.array(text),
+  }),
   launched: z.object({
     runId: text,
     state: runState,

@@ -85,6 +85,8 @@ export const guardSchema = z.looseObject({
   movedSubnets: names.optional(),
   /** Encryption of the repository that the stack makes; none when it makes none. Repositories of older stacks have AES-256. */
   repository: z.enum(['kms', 'aes256', 'none']).optional(),
+  /** Existing key that buckets and table are encrypted with; absent: one that the stack makes. */
+  keyArn: z.string().min(20).optional(),
 });
 export type GuardProperties = z.output<typeof guardSchema>;
 
@@ -146,6 +148,20 @@ export const adoptStorageSchema = z.looseObject({
   repositoryName: z.string().min(2).optional(),
 });
 export type AdoptedBucket = z.output<typeof adoptedBucket>;
+
+export const EXISTING_STORAGE_TYPE = 'Custom::SlipwayExistingStorage';
+
+/** Buckets and a key of the account that the environment uses and does not make: checked, never changed. */
+export const existingStorageSchema = z.looseObject({
+  partition: z.string().min(3),
+  region: z.string().min(3),
+  account: z.string().min(1),
+  urlSuffix: z.string().min(3),
+  buckets: json(z.object({ data: z.string().min(3).optional(), checkpoints: z.string().min(3).optional() })),
+  keyArn: z.string().min(20).optional(),
+  /** Bucket that a file system of the stack reads and writes with the key. */
+  dataRepository: z.string().min(3).optional(),
+});
 
 /** Takes the termination protection off a stack whose creation is rolled back; it has no properties. */
 export const UNPROTECT_TYPE = 'Custom::SlipwayUnprotect';

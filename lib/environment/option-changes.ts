@@ -75,6 +75,17 @@ export const OPTION_CHANGES: readonly OptionChange[] = [
       'buckets, key, table and repository leave the stack and stay in the account, and a file system of the stack is replaced, since its key is another one to CloudFormation; refused where retain is false, and once set it must stay',
   },
   {
+    option: 'storage.buckets',
+    types: ['AWS::S3::Bucket', 'AWS::S3::BucketPolicy'],
+    effect:
+      'a bucket of the stack leaves it and stays in the account while it holds anything, and nothing is copied from it; coming back, name it in storage.buckets; refused while a run is live',
+  },
+  {
+    option: 'storage.kmsKeyArn',
+    types: ['AWS::KMS::Key', 'AWS::SSM::Parameter', 'AWS::ECR::Repository', 'AWS::FSx::FileSystem'],
+    effect: 'refused: what is stored is encrypted with the key of the first deploy',
+  },
+  {
     option: 'storage.fsxLustre',
     types: ['AWS::FSx::FileSystem'],
     effect:

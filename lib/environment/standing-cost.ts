@@ -24,7 +24,7 @@ export const ALWAYS = { alarms: 6, dashboards: 1, keys: 2 } as const;
 
 /** The standing cost of an environment in its Region, from list prices. */
 export function standingCost(spec: EnvironmentSpec): StandingCost {
-  const items = [...networkItems(spec), ...storageItems(spec), ...baseItems()].filter(({ count }) => count > 0);
+  const items = [...networkItems(spec), ...storageItems(spec), ...baseItems(spec)].filter(({ count }) => count > 0);
   return {
     region: spec.region,
     items,
@@ -61,8 +61,8 @@ function storageItems({ storage: { fsxLustre } }: EnvironmentSpec): StandingItem
   return [priced('GiB of FSx for Lustre', fsxLustre.sizeGiB, perGb)];
 }
 
-const baseItems = (): StandingItem[] => [
-  priced('KMS key', ALWAYS.keys, PRICES.keyMonth),
+const baseItems = ({ storage }: EnvironmentSpec): StandingItem[] => [
+  priced('KMS key', ALWAYS.keys - (storage.kmsKeyArn ? 1 : 0), PRICES.keyMonth),
   priced('CloudWatch alarm', ALWAYS.alarms, PRICES.alarmMonth),
   priced('CloudWatch dashboard', ALWAYS.dashboards, PRICES.dashboardMonth),
 ];

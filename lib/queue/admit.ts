@@ -115,6 +115,7 @@ function reasonToYield(
 }
 
 function notReady(run: QueuedRun, { completed, now }: QueueInput): string | undefined {
+  if (run.hold !== undefined) return run.hold;
   const open = run.after.filter((id) => !completed.has(id));
   if (open.length > 0) return `waits for ${open.join(', ')}`;
   if (run.notBefore === undefined || run.notBefore <= now) return undefined;

@@ -30,6 +30,8 @@ export interface QueuedRun extends RunningRun {
   waitingSince?: number;
   /** Run ids, or `latest:<run name>`, that must have completed. */
   after: readonly string[];
+  /** Why its team may start nothing new now. @default - it may */
+  hold?: string;
   /** Not before this time, epoch milliseconds: a back-off is on, or it was started for this time. */
   notBefore?: number;
 }

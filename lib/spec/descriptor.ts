@@ -53,6 +53,8 @@ export const descriptorSchema = z.looseObject({
   /** What the names of secrets begin with that the team's runs may name; absent = none. */
   secretsPrefix: z.string().optional(),
   prices: z.record(z.string(), z.number()).optional(),
+  /** What the team may spend in a calendar month before no new run is started; absent = no limit. */
+  budget: z.looseObject({ usdPerMonth: z.number().positive() }).optional(),
   runTableName: z.string().optional(),
   guardrails: z
     .looseObject({

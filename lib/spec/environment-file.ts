@@ -175,7 +175,14 @@ export interface EnvironmentSpec {
   guardrails: Guardrails;
   teams: Record<
     string,
-    { principals: string[]; share: number; data: string[]; mlflow: string[]; notifications: Notifications }
+    {
+      principals: string[];
+      share: number;
+      data: string[];
+      mlflow: string[];
+      budgetUsdPerMonth?: number;
+      notifications: Notifications;
+    }
   >;
   access: { platformAdmins: string[]; auditors: string[]; ci: string[] };
   prices: Record<string, number>;

@@ -31,9 +31,9 @@ test('the verbs and their options are what scripts rely on', () => {
     init: `${common} --team --instance-type --ci --run --package --yes`,
     schema: common,
     validate: common,
-    plan: `${common} --search --search-libraries --html --calibrate`,
+    plan: `${common} --search --search-libraries --html --by --calibrate`,
     report: `${common} --html`,
-    launch: `${common} --dry-run --out --matrix --smoke --run-id --at --after --preemptible --note --client-request-id --yes --wait`,
+    launch: `${common} --dry-run --out --matrix --stop-when --smoke --run-id --at --after --preemptible --note --client-request-id --yes --wait`,
     import: common,
     top: common,
     mcp: '--allow',
@@ -97,6 +97,7 @@ describe('wrong usage is exit 2, one line, no stack trace', () => {
     [['logs', 'x', '--since', 'soon'], /--since: must be a time or a span/],
     [['launch', 'x', '--at', 'soon'], /^slipway: --at: must be a time of the next 90 days.*got soon/],
     [['launch', 'x', '--client-request-id', 'a b'], /--client-request-id: must be 1-64 letters/],
+    [['launch', 'x', '--stop-when', 'loss > 3'], /--stop-when: must go with --matrix and --wait/],
     [['resume', 'x', '--set', 'training.steps=3'], /--set checkpoints.startFrom=x/],
   ])('fails: %j', async (args, message) => {
     const { code, stdout, stderr } = await runCli(...args);

@@ -22,7 +22,12 @@ const RESEARCH = {
   network: { availabilityZoneIds: ['usw2-az1', 'usw2-az2'] },
   storage: {
     fsxLustre: { sizeGiB: 1200, zoneId: 'usw2-az2' },
-    external: [{ s3: 's3://lake/tokens/', kmsKeyArn: 'arn:aws:kms:us-west-2:444455556666:key/k' }],
+    external: [
+      {
+        s3: 's3://lake/tokens/',
+        kmsKeyArn: 'arn:aws:kms:us-west-2:444455556666:key/1234abcd-12ab-34cd-56ef-1234567890ab',
+      },
+    ],
   },
 };
 

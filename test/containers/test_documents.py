@@ -22,6 +22,10 @@ SHAPES = {
     "sinks and capped scores": {"attentionSinks": True, "logitSoftcap": {"attention": 2.0}},
     "latent attention": {"latentAttention": LATENT},
     "latent attention with sinks": {"latentAttention": LATENT, "attentionSinks": True},
+    "chunks, layers without positions and temperature": {
+        "unrotatedLayers": [1],
+        "family": {"modelType": "", "attentionChunk": {"size": 5, "layers": [0]}, "attentionTemperature": {"scale": 0.5, "floor": 4}},
+    },
     "experts": {"experts": 4, "expertsPerToken": 2},
     "scaled positions": {"ropeScaling": {"type": "yarn", "factor": 4.0, "originalMaxPositionEmbeddings": 8}},
 }

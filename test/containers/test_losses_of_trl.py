@@ -16,10 +16,17 @@ pytestmark = pytest.mark.torch
 
 import torch  # noqa: E402
 from datasets import Dataset  # noqa: E402
+from peft import LoraConfig, PeftModel  # noqa: E402
 from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: E402
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer  # noqa: E402
 
+from slipway_trainer.adapter_export import adapter_name  # noqa: E402
+from slipway_trainer.initialise import first_values  # noqa: E402
+from slipway_trainer.model import Transformer  # noqa: E402
+from slipway_trainer.settings import resolve_settings  # noqa: E402
+
 STEPS = 20
+LORA = {"rank": 4, "alpha": 12, "targets": ["q_proj", "v_proj", "down_proj"]}
 ARGUMENTS = ["--learning-rate", "0.002", "--warmup-steps", "0", "--schedule", "constant", "--weight-decay", "0"]
 LENGTH = 112
 #: Micro-batches have other numbers of targets each, and the last document is longer than a row.
@@ -34,6 +41,30 @@ PREFERENCES = data.PREFERENCES + [
 def job_of(objective: str, rows: int, **changes: Any) -> dict[str, Any]:
     training = {"objective": objective, "steps": STEPS, "sequenceLength": LENGTH, "globalBatchSize": rows} | changes.pop("training", {})
     return trainer_job(training=training, model={"vocabularySize": 320}, weights="weights", **changes)
+
+
+def adapted(trainer: Any, job: dict[str, Any]) -> Any:
+    """The trainer, its adapters beginning with the values that ours begin with: PEFT draws them from another distribution."""
+    settings = resolve_settings(job, [], {})
+    names = {adapter_name(f"{layer}.lora_a", settings.architecture): f"{layer}.lora_a" for layer in layers_of(settings)}
+    begun = 0
+    for name, parameter in trainer.model.named_parameters():
+        ours = names.get(name.replace(".default.", "."))
+        if ours is not None:
+            values = first_values(ours, parameter.shape, settings.architecture.layers, settings.training.seed, parameter.device)
+            parameter.data.copy_(values)
+            begun += 1
+    assert begun == len(names) == 6, "two layers with three adapters each"
+    return trainer
+
+
+def layers_of(settings: Any) -> list[str]:
+    model = Transformer(settings.architecture)
+    return [name for name, module in model.named_modules() if name.rpartition(".")[2] in LORA["targets"]]
+
+
+def peft_of() -> LoraConfig:
+    return LoraConfig(r=LORA["rank"], lora_alpha=LORA["alpha"], target_modules=LORA["targets"], lora_dropout=0.0, task_type="CAUSAL_LM")
 
 
 def steps_of(root: Path, ranks: int, job: dict[str, Any], shards: Path, weights: Path) -> list[tuple[float, float]]:
@@ -135,3 +166,40 @@ def test_preferences_take_the_steps_that_trl_takes(tmp_path: Path, world: tuple[
     for ranks, micro in ((1, 3), (2, 2)):
         job = job_of("dpo", len(PREFERENCES), training={"microBatchSize": micro}, arguments=["--beta", "0.3"])
         close(steps_of(tmp_path / f"{ranks}-{micro}", ranks, job, shards, weights), expected)
+
+
+def test_adapters_take_the_steps_of_peft_and_are_exported_for_it(tmp_path: Path, world: tuple[Path, Path, Path]) -> None:
+    _root, tokenizer, weights = world
+    shards = data.tokenise(tmp_path, CONVERSATIONS, tokenizer)
+    rows, words = rows_of(shards), ["--export-weights", "--export-adapter"]
+    job = job_of("sft", rows, training={"lora": LORA}, arguments=words)
+    trainer = SFTTrainer(
+        model=model_at(weights),
+        args=trl_options(tmp_path, SFTConfig, len(CONVERSATIONS), assistant_only_loss=True),
+        processing_class=AutoTokenizer.from_pretrained(tokenizer.parent),
+        train_dataset=Dataset.from_list(CONVERSATIONS),
+        peft_config=peft_of(),
+    )
+    expected = theirs(adapted(trainer, job))
+    close(steps_of(tmp_path / "run", 2, job, shards, weights), expected)
+    tokens = torch.randint(0, 320, (2, 40), generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        found = PeftModel.from_pretrained(model_at(weights), tmp_path / "run/model/adapter")(tokens).logits
+        torch.testing.assert_close(found, AutoModelForCausalLM.from_pretrained(tmp_path / "run/model")(tokens).logits, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(found, trainer.model(tokens).logits, atol=1e-4, rtol=1e-4)
+        assert (found - model_at(weights)(tokens).logits).abs().max() > 0.01, "the adapter must change something"
+
+
+def test_preferences_with_adapters_are_held_to_the_model_without_them(tmp_path: Path, world: tuple[Path, Path, Path]) -> None:
+    _root, tokenizer, weights = world
+    job = job_of("dpo", len(PREFERENCES), training={"microBatchSize": 2, "lora": LORA})
+    trainer = DPOTrainer(
+        model=model_at(weights),
+        args=trl_options(tmp_path, DPOConfig, len(PREFERENCES), beta=0.1),
+        processing_class=AutoTokenizer.from_pretrained(tokenizer.parent),
+        train_dataset=Dataset.from_list(PREFERENCES),
+        peft_config=peft_of(),
+    )
+    expected = theirs(adapted(trainer, job))
+    assert expected[-1][0] < expected[0][0] - 0.01, "the reference itself must learn"
+    close(steps_of(tmp_path / "run", 2, job, data.tokenise(tmp_path, PREFERENCES, tokenizer), weights), expected)

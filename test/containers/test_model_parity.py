@@ -41,6 +41,10 @@ ROPE = {"rope_type": "default", "rope_theta": 10000.0}
 YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 32}
 MOE = {"num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 40}
 OSS = {"num_local_experts": 8, "num_experts_per_tok": 2, "head_dim": 16, "sliding_window": 16}
+LLAMA4 = {
+    "head_dim": 16, "num_local_experts": 4, "num_experts_per_tok": 1, "intermediate_size_mlp": 80, "attention_chunk_size": 16,
+    "floor_scale": 8,
+}  # fmt: skip
 LATENT = {"q_lora_rank": 24, "kv_lora_rank": 20, "qk_nope_head_dim": 12, "qk_rope_head_dim": 8, "v_head_dim": 10, "num_key_value_heads": 4}
 SPARSE = LATENT | {"n_routed_experts": 8, "num_experts_per_tok": 3, "moe_intermediate_size": 40, "n_shared_experts": 2}
 GROUPS = {"n_group": 4, "topk_group": 2}
@@ -56,6 +60,9 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "qwen3_moe, dense layers": ("qwen3_moe", MOE | {"head_dim": 16, "mlp_only_layers": [0, 2]}),
     "qwen2_moe": ("qwen2_moe", MOE | {"shared_expert_intermediate_size": 56}),
     "qwen2_moe, dense layers": ("qwen2_moe", MOE | {"qkv_bias": False, "decoder_sparse_step": 2, "norm_topk_prob": True}),
+    "llama4": ("llama4_text", LLAMA4),
+    "llama4, dense layers": ("llama4_text", LLAMA4 | {"interleave_moe_layer_step": 2, "use_qk_norm": False, "attention_bias": True}),
+    "llama4, other lists": ("llama4_text", LLAMA4 | {"no_rope_layers": [1, 0, 1, 1], "attn_temperature_tuning": False}),
     "gpt_oss": ("gpt_oss", OSS | {"rope_parameters": YARN | {"truncate": False}}),
     "gpt_oss, no biases of attention": ("gpt_oss", OSS | {"attention_bias": False, "rope_parameters": ROPE}),
     "deepseek_v2": ("deepseek_v2", SPARSE | GROUPS | {"topk_method": "group_limited_greedy", "routed_scaling_factor": 16.0}),
@@ -186,7 +193,8 @@ def test_masks_are_made_once_for_all_layers_and_their_recomputation(monkeypatch:
     assert sorted(made) == [16, LENGTH]
 
 
-TRAINED = ("qwen2", "qwen2_moe", "qwen3_moe", "gpt_oss", "deepseek_v2", "deepseek_v3", "olmo2", "gemma2", "gemma3", "mistral, window")
+MIXTURES = ("qwen2_moe", "qwen3_moe", "gpt_oss", "deepseek_v2", "deepseek_v3", "llama4")
+TRAINED = ("qwen2", "olmo2", "gemma2", "gemma3", "mistral, window", *MIXTURES)
 
 
 @pytest.mark.parametrize("name", TRAINED)

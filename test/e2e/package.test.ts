@@ -90,7 +90,22 @@ test('every type in the signatures of what it exports is exported too', () => {
   expect(unexported(path.join(folder, 'node_modules/slipway/dist/lib/constructs'))).toEqual([]);
 });
 
-test.each(['own-stack.ts', 'environment-files.ts'])('docs/library/%s compiles and synthesises', (name) => {
+/** What the template of an example holds that the example is about. */
+const EXAMPLES: Readonly<Record<string, string>> = {
+  'own-stack.ts': '-reconcile',
+  'environment-files.ts': '-reconcile',
+  'existing-vpc.ts': 'subnet-0123456789abcdef1',
+  'quota-check.ts': 'Custom::SlipwayQuotaPreflight',
+  'existing-roles.ts': 'role/company-training',
+  'pipeline.ts': 'AWS::CodePipeline::Pipeline',
+};
+
+test('every example is one of them', () => {
+  const files = readdirSync(path.join(ROOT, 'docs/library')).filter((file) => file.endsWith('.ts'));
+  expect(files.sort()).toEqual(Object.keys(EXAMPLES).sort());
+});
+
+test.each(Object.entries(EXAMPLES))('docs/library/%s compiles and synthesises', (name, holds) => {
   const example = path.join(folder, path.basename(name, '.ts'));
   cpSync(path.join(ROOT, 'docs/library', name), path.join(example, name), { recursive: true });
   // One environment file says as much about the package as all of them, each of which is synthesised and checked.
@@ -106,8 +121,7 @@ test.each(['own-stack.ts', 'environment-files.ts'])('docs/library/%s compiles an
   execFileSync(process.execPath, [name.replace('.ts', '.js')], { cwd: example, env, stdio: 'pipe' });
   const templates = readdirSync(path.join(example, 'cdk.out')).filter((file) => file.endsWith('.template.json'));
   expect(templates.length).toBeGreaterThan(0);
-  for (const file of templates)
-    expect(readFileSync(path.join(example, 'cdk.out', file), 'utf8')).toContain('-reconcile');
+  for (const file of templates) expect(readFileSync(path.join(example, 'cdk.out', file), 'utf8')).toContain(holds);
 });
 
 test('only one copy of aws-cdk-lib is installed beside it', () => {

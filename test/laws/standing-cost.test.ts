@@ -25,6 +25,7 @@ const of = (resources: Resources, type: string) => Object.values(resources).filt
 const IDS = { availabilityZoneIds: ['usw2-az1', 'usw2-az2'] };
 test.each<EnvironmentValues>([
   {},
+  { storage: { kmsKeyArn: 'arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab' } },
   { network: { mode: 'vpc-nat' } },
   {
     network: {

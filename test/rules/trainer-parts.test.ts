@@ -35,6 +35,9 @@ test.each([
   'deepseek-v2-lite',
   'deepseek-v3',
   'kimi-k2',
+  'llama4-scout',
+  'llama4-maverick',
+  'qwen1.5-moe-a2.7b',
   'qwen3-30b-a3b',
 ])('the trainer takes %s', (name) => {
   const shape = findModel(name);

@@ -27,7 +27,7 @@ def run(words: list[str]) -> int:
     trainer = Trainer(settings, world, build_backend(settings, layout, world.device, weights), os.environ)
     trainer.resume()
     code = trainer.train()
-    if code == 0 and settings.arguments.export_weights:
+    if code == 0 and (arguments.export_weights or arguments.export_adapter):
         trainer.export(Path(os.environ["SM_MODEL_DIR"]), weights)
     trainer.close()
     world.close()

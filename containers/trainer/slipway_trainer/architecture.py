@@ -37,6 +37,8 @@ class Architecture:
     qk_norm: bool = False
     attention_bias: bool = False
     window: Window | None = None
+    #: Layers without rotary positions.
+    unrotated_layers: tuple[int, ...] = ()
     #: A learned score per head that takes attention and gives nothing (arXiv 2309.17453).
     attention_sinks: bool = False
     latent: Latent | None = None
@@ -50,6 +52,10 @@ class Architecture:
 
     def has_experts(self, layer: int) -> bool:
         return self.experts > 0 and layer not in self.dense_layers
+
+    def has_qk_norm(self, layer: int) -> bool:
+        """Norms without weights stand only where positions turn queries and keys."""
+        return self.qk_norm and not (self.family.qk_norm == "weightless" and layer in self.unrotated_layers)
 
     @property
     def expert_inner_size(self) -> int:
@@ -77,7 +83,10 @@ class Architecture:
         found = {
             "qkNorm": self.qk_norm,
             "attentionBias": self.attention_bias or self.has_output_bias,
-            "slidingWindow": self.window is not None,
+            "slidingWindow": self.window is not None and not self.window.chunked,
+            "attentionChunk": self.window is not None and self.window.chunked,
+            "unrotatedLayers": bool(self.unrotated_layers),
+            "attentionTemperature": self.family.temperature is not None,
             "logitSoftcap": self.attention_softcap is not None or self.final_softcap is not None,
             f"normPlacement {self.norm_placement}": self.norm_placement != "pre",
             "embeddingScale": self.embedding_scale != 1.0,
@@ -99,10 +108,11 @@ class Architecture:
 
 
 #: Parts of a shape that this trainer does not compute; lib/rules/model/builtin-model.ts refuses them before instances start.
-_UNKNOWN = ("mtpLayers", "unrotatedLayers")
+_UNKNOWN = ("mtpLayers",)
 _UNKNOWN_TRAITS = ("mlpBias", "headBias", "routingBiasIsParameter", "untrained")
 _UNKNOWN_FACTORS = ("residualScale", "logitScale")
 NORMS = ("rms", "rms-offset")
+QK_NORMS = ("head", "whole", "weightless")
 ACTIVATIONS = ("silu", "gelu", "gelu-tanh", "clamped-swiglu")
 SCORES = ("softmax", "sigmoid")
 
@@ -141,7 +151,8 @@ def read_architecture(raw: Mapping[str, Any] | None, count: Callable[..., int], 
         norm_placement=str(values.get("normPlacement", "pre")),
         qk_norm=bool(values.get("qkNorm", False)),
         attention_bias=bool(values.get("attentionBias", False)),
-        window=read_window(values.get("slidingWindow")),
+        window=read_window(values.get("slidingWindow"), family.get("attentionChunk")),
+        unrotated_layers=tuple(values.get("unrotatedLayers") or ()),
         attention_sinks=bool(values.get("attentionSinks", False)),
         latent=latent,
         attention_softcap=_number(caps.get("attention")),
@@ -179,6 +190,6 @@ def _unknown_parts(values: Mapping[str, Any], family: Mapping[str, Any]) -> list
     found += ["partialRotary"] if values.get("partialRotary", 1) != 1 else []
     found += [f"routing.score {routing['score']}"] if routing.get("score", "softmax") not in SCORES else []
     found += [f"norm {family['norm']}"] if family.get("norm", "rms") not in NORMS else []
-    found += [f"qkNorm {family['qkNorm']}"] if family.get("qkNorm", "head") not in ("head", "whole") else []
+    found += [f"qkNorm {family['qkNorm']}"] if family.get("qkNorm", "head") not in QK_NORMS else []
     found += [f"activation {family['activation']}"] if family.get("activation") not in (None, *ACTIVATIONS) else []
     return [f"model: must be a model whose parts the built-in trainer computes, got {part}" for part in found]

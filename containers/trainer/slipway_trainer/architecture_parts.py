@@ -6,13 +6,21 @@ from typing import Any
 
 
 @dataclass(frozen=True)
+class Temperature:
+    """How queries grow with their position (Llama 4; arXiv 2501.19399)."""
+
+    scale: float
+    floor: int
+
+
+@dataclass(frozen=True)
 class Family:
     """What only some families of models have; the fields of `model.family`."""
 
     model_type: str = ""
     #: rms, or rms-offset: weights of norms are offsets from one (Gemma).
     norm: str = "rms"
-    #: What the norm of queries and keys spans: each head, or the whole projection (OLMo 2).
+    #: What the norm of queries and keys spans: each head, or the whole projection (OLMo 2); weightless: each head, and it has no weights.
     qk_norm: str = "head"
     #: Bias of attention's output projection; None = as attention_bias.
     output_bias: bool | None = None
@@ -27,11 +35,14 @@ class Family:
     #: Biases of all projections of an expert, and of the router.
     expert_bias: bool = False
     router_bias: bool = False
+    #: Queries of layers without rotary positions are multiplied by 1 + scale * ln(1 + floor((position + 1) / floor)).
+    temperature: Temperature | None = None
     #: A sigmoid of the token weighs what the shared experts add.
     shared_expert_gate: bool = False
 
 
 def read_family(raw: Mapping[str, Any]) -> Family:
+    heat = raw.get("attentionTemperature")
     return Family(
         model_type=str(raw.get("modelType", "")),
         norm=str(raw.get("norm", "rms")),
@@ -43,17 +54,19 @@ def read_family(raw: Mapping[str, Any]) -> Family:
         interleaved_rope=bool(raw.get("interleavedRope", False)),
         expert_bias=bool(raw.get("expertBias", False)),
         router_bias=bool(raw.get("routerBias", False)),
+        temperature=Temperature(float(heat["scale"]), int(heat["floor"])) if heat else None,
         shared_expert_gate=bool(raw.get("sharedExpertGate", False)),
     )
 
 
 @dataclass(frozen=True)
 class Window:
-    """Layers whose queries see only the last `size` positions, themselves included."""
+    """Layers whose queries see only the last `size` positions, themselves included; or those of their own chunk of `size` positions."""
 
     size: int
     #: all, alternate (beginning with a window), or numbers of layers.
     pattern: str | tuple[int, ...]
+    chunked: bool = False
 
     def has(self, layer: int) -> bool:
         if self.pattern == "all":
@@ -61,7 +74,10 @@ class Window:
         return layer % 2 == 0 if self.pattern == "alternate" else layer in self.pattern
 
 
-def read_window(raw: Mapping[str, Any] | None) -> Window | None:
+def read_window(raw: Mapping[str, Any] | None, chunk: Mapping[str, Any] | None) -> Window | None:
+    """`chunk`: `attentionChunk` of the family."""
+    if chunk:
+        return Window(int(chunk["size"]), tuple(chunk["layers"]), chunked=True)
     if not raw:
         return None
     pattern = raw.get("pattern", "all")
@@ -109,6 +125,8 @@ class Routing:
     deciding_experts: int = 2
     #: Weights are multiplied by it in the end.
     scaling: float = 1.0
+    #: What an expert is given is multiplied by its weight, instead of what it gives (Llama 4).
+    weighs_inputs: bool = False
 
     def parts(self) -> dict[str, bool]:
         """What Mixtral's routing does not have, by name."""
@@ -118,6 +136,7 @@ class Routing:
             "routing.bias": self.has_bias,
             "routing.groups": self.groups > 1,
             "routedScaling": self.scaling != 1.0,
+            "weighsExpertInputs": self.weighs_inputs,
         }
 
 
@@ -132,4 +151,5 @@ def read_routing(raw: Mapping[str, Any] | None, family: Mapping[str, Any]) -> Ro
         top_groups=int(values.get("topGroups") or groups),
         deciding_experts=1 if family.get("groupScore") == "best" else 2,
         scaling=float(family.get("routedScaling", 1.0)),
+        weighs_inputs=bool(family.get("weighsExpertInputs", False)),
     )

@@ -73,6 +73,7 @@ def _parser(issues: list[str]) -> argparse.ArgumentParser:
     add("--backend", choices=("auto", "fsdp1", "fsdp2"), default="auto", help="auto: fsdp2, but fsdp1 before PyTorch 2.6 and for SMDDP")
     add("--host-check-seconds", type=float, default=60.0, help="how often hosts are compared to find a slow one; 0 = never")
     add("--export-weights", action="store_true", help="at the end, write model.safetensors and config.json to the model folder")
+    add("--export-adapter", action="store_true", help="with training.lora: at the end, write it to adapter/ there in PEFT's format")
     return parser
 
 

@@ -9,14 +9,14 @@ from torch import Tensor, nn
 from slipway_trainer.architecture import Architecture
 from slipway_trainer.attend import attend
 from slipway_trainer.context_parallel import ContextParallel
-from slipway_trainer.norms import norm_of
+from slipway_trainer.norms import WeightlessNorm, norm_of
 from slipway_trainer.rope import rotate
 
 
 class Attention(nn.Module):
     """One layer's attention."""
 
-    def __init__(self, shape: Architecture, context: ContextParallel | None) -> None:
+    def __init__(self, shape: Architecture, context: ContextParallel | None, layer: int = 0) -> None:
         super().__init__()
         self.head_size, self.context, self.interleaved = shape.head_size, context, shape.family.interleaved_rope
         self.scale, self.softcap = shape.family.attention_scale, shape.attention_softcap
@@ -28,8 +28,8 @@ class Attention(nn.Module):
         self.o_proj = nn.Linear(queries, shape.hidden_size, bias=shape.has_output_bias)
         self.sinks = nn.Parameter(torch.zeros(shape.attention_heads)) if shape.attention_sinks else None
         self.norms_whole = shape.family.qk_norm == "whole"
-        self.q_norm = norm_of(shape, queries if self.norms_whole else self.head_size) if shape.qk_norm else None
-        self.k_norm = norm_of(shape, keys if self.norms_whole else self.head_size) if shape.qk_norm else None
+        self.q_norm = _norm(shape, queries) if shape.has_qk_norm(layer) else None
+        self.k_norm = _norm(shape, keys) if shape.has_qk_norm(layer) else None
 
     def _heads(self, x_BLX: Tensor, norm: nn.Module | None = None) -> Tensor:
         """The heads of a projection, behind their norm. -1: under tensor parallelism a rank has only its share of the heads."""
@@ -38,12 +38,22 @@ class Attention(nn.Module):
         x_BLHE = x_BLX.unflatten(-1, (-1, self.head_size))
         return (x_BLHE if norm is None or self.norms_whole else norm(x_BLHE)).transpose(1, 2)
 
-    def forward(self, x_BLD: Tensor, cos_LE: Tensor, sin_LE: Tensor, *, mask_LL: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        x_BLD: Tensor,
+        cos_LE: Tensor | None,
+        sin_LE: Tensor | None,
+        *,
+        mask_LL: Tensor | None = None,
+        temperature_L1: Tensor | None = None,
+    ) -> Tensor:
         """`mask_LL`: which keys a query sees, (L, L) or for each sequence its own (B, 1, L, L); None = itself and all before it. Capped
-        scores need one."""
+        scores need one. Without cosine and sine a layer knows no positions; `temperature_L1` is what queries are multiplied by."""
         q_BHLE = rotate(self._heads(self.q_proj(x_BLD), self.q_norm), cos_LE, sin_LE, self.interleaved)
         k_BKLE = rotate(self._heads(self.k_proj(x_BLD), self.k_norm), cos_LE, sin_LE, self.interleaved)
         v_BKLE = self._heads(self.v_proj(x_BLD))
+        if temperature_L1 is not None:
+            q_BHLE = (q_BHLE * temperature_L1).to(q_BHLE.dtype)
         if self.context is not None:
             mixed_BHLE = self.context.attention(q_BHLE, k_BKLE, v_BKLE)
         else:
@@ -51,11 +61,25 @@ class Attention(nn.Module):
         return self.o_proj(mixed_BHLE.transpose(1, 2).flatten(2))
 
 
+def _norm(shape: Architecture, whole_size: int) -> nn.Module:
+    """Of queries or keys; `whole_size` is that of all heads."""
+    if shape.family.qk_norm == "weightless":
+        return WeightlessNorm(shape.norm_epsilon)
+    return norm_of(shape, whole_size if shape.family.qk_norm == "whole" else shape.head_size)
+
+
 def window_mask(length: int, window: int, device: torch.device) -> Tensor:
     """(L, L): whether a query (row) sees a key (column): itself and the `window` - 1 before it."""
     positions_L = torch.arange(length, device=device)
     before_LL = positions_L[:, None] - positions_L[None, :]
     return (before_LL >= 0) & (before_LL < window)
+
+
+def chunk_mask(positions_L: Tensor, size: int) -> Tensor:
+    """Whether a query sees a key: itself and those before it in its chunk of `size` positions. (L, L), or (B, 1, L, L) where each sequence
+    has its own positions."""
+    chunks_L = positions_L // size
+    return (chunks_L[..., :, None] == chunks_L[..., None, :]) & window_mask(positions_L.size(-1), positions_L.size(-1), positions_L.device)
 
 
 def document_mask(documents_BL: Tensor, mask_LL: Tensor | None) -> Tensor:

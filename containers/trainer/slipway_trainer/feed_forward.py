@@ -92,7 +92,11 @@ class ExpertMixture(nn.Module):
         order_A = chosen_TN.flatten().argsort(stable=True)
         tokens_A = order_A // self.per_token
         visits_X = chosen_TN.flatten().bincount(minlength=self.total)
-        out_AD = self._visit(x_TD[tokens_A], visits_X) * weights_TN.flatten()[order_A, None]
+        weights_A1 = weights_TN.flatten()[order_A, None]
+        if self.routing.weighs_inputs:
+            out_AD = self._visit(x_TD[tokens_A] * weights_A1, visits_X)
+        else:
+            out_AD = self._visit(x_TD[tokens_A], visits_X) * weights_A1
         return torch.zeros_like(x_TD).index_add(0, tokens_A, out_AD).view_as(x_BLD)
 
     def _visit(self, x_AD: Tensor, visits_X: Tensor) -> Tensor:

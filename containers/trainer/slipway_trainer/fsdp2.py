@@ -71,7 +71,10 @@ class Fsdp2Backend:
             return None
         if training.lora is not None:
             return WithoutAdapters()
-        copy = self._module(None, None).requires_grad_(False).to(_COMPUTE[training.precision])
+        copy = self._module(None, None).requires_grad_(False)
+        for parameter in copy.parameters():
+            # Buffers stay what they are, as FSDP leaves those of the model that trains.
+            parameter.data = parameter.data.to(_COMPUTE[training.precision])
         self._distribute(copy)
         self._fill(copy, published_of(self._settings, self.shapes, weights))
         return FrozenCopy(copy)

@@ -37,8 +37,8 @@ class LatentAttention(nn.Module):
         self.o_proj = nn.Linear(heads * latent.value_head_size, shape.hidden_size, bias=shape.has_output_bias)
         self.sinks = nn.Parameter(torch.zeros(heads)) if shape.attention_sinks else None
 
-    def forward(self, x_BLD: Tensor, cos_LR: Tensor, sin_LR: Tensor, *, mask_LL: Tensor | None = None) -> Tensor:
-        """`mask_LL` as in Attention."""
+    def forward(self, x_BLD: Tensor, cos_LR: Tensor | None, sin_LR: Tensor | None, *, mask_LL: Tensor | None = None) -> Tensor:
+        """As Attention's."""
         latent = self.latent
         q_BHLN, q_BHLR = _heads(self._queries(x_BLD), latent.head_size).split((latent.nope_head_size, latent.rope_head_size), dim=-1)
         compressed_BLC, k_BLR = self.kv_a_proj_with_mqa(x_BLD).split((latent.kv_rank, latent.rope_head_size), dim=-1)

@@ -10,14 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from slipway_trainer.architecture import Architecture
-from slipway_trainer.attention import Attention, document_mask, window_mask
+from slipway_trainer.attention import Attention, chunk_mask, document_mask, window_mask
 from slipway_trainer.context_parallel import ContextParallel
 from slipway_trainer.expert_parallel import ExpertParallel
 from slipway_trainer.feed_forward import ExpertMixture, FeedForward
 from slipway_trainer.latent_attention import LatentAttention
 from slipway_trainer.norms import norm_of
 from slipway_trainer.recompute import layers_recomputed
-from slipway_trainer.rope import rope_tables
+from slipway_trainer.rope import rope_tables, temperatures
 
 
 class Block(nn.Module):
@@ -27,18 +27,24 @@ class Block(nn.Module):
         super().__init__()
         before, after = shape.norm_placement != "post", shape.norm_placement != "pre"
         self.attention_norm = norm_of(shape, shape.hidden_size) if before else nn.Identity()
-        self.attention = Attention(shape, context) if shape.latent is None else LatentAttention(shape)
+        self.attention = Attention(shape, context, layer) if shape.latent is None else LatentAttention(shape)
         self.attention_post_norm = norm_of(shape, shape.hidden_size) if after else nn.Identity()
         self.mlp_norm = norm_of(shape, shape.hidden_size) if before else nn.Identity()
         self.mlp = _feed_forward(shape, layer, experts)
         self.mlp_post_norm = norm_of(shape, shape.hidden_size) if after else nn.Identity()
-        #: Its tables are the last ones.
-        self.is_local = shape.has_window(layer)
+        self.is_local, self.is_rotated = shape.has_window(layer), layer not in shape.unrotated_layers
 
     def forward(self, x_BLD: Tensor, *tables: Tensor | None) -> Tensor:
-        cos_LE, sin_LE, mask_LL = tables[-3:] if self.is_local else tables[:3]
-        x_BLD = x_BLD + self.attention_post_norm(self.attention(self.attention_norm(x_BLD), cos_LE, sin_LE, mask_LL=mask_LL))
+        x_BLD = x_BLD + self.attention_post_norm(self._attention(self.attention_norm(x_BLD), *tables))
         return x_BLD + self.mlp_post_norm(self.mlp(self.mlp_norm(x_BLD)))
+
+
+    def _attention(self, x_BLD: Tensor, *tables: Tensor | None) -> Tensor:
+        cos_LE, sin_LE, mask_LL = tables[3:6] if self.is_local else tables[:3]
+        if self.is_rotated:
+            return self.attention(x_BLD, cos_LE, sin_LE, mask_LL=mask_LL)
+        heat = {} if tables[6] is None else {"temperature_L1": tables[6]}
+        return self.attention(x_BLD, None, None, mask_LL=mask_LL, **heat)
 
 
 class Transformer(nn.Module):
@@ -83,21 +89,30 @@ class Transformer(nn.Module):
         return self.head(x_BLD) if loss is None else loss(self.head, x_BLD)
 
     def _tables(self, tokens_BL: Tensor, documents_BL: Tensor | None) -> tuple[Tensor | None, ...]:
-        """Cosine, sine and mask of all layers; behind them those of layers with a window, where the model has any."""
+        """Cosine, sine and mask of all layers, those of layers with a window, and the temperature of layers without positions."""
         shape, length = self.shape, tokens_BL.size(1)
         positions_L = self._positions(tokens_BL) if documents_BL is None else _positions_within(documents_BL)
         rotary = rope_tables(positions_L, shape.rotary_size, shape.rope_theta, shape.rope_scaling)
         # Attention in one kernel needs no mask to be causal, capped scores do.
         causal_LL = window_mask(length, length, positions_L.device) if shape.attention_softcap is not None else None
         mask_LL = causal_LL if documents_BL is None else document_mask(documents_BL, causal_LL)
+        heat = shape.family.temperature
+        heat_L1 = None if heat is None else temperatures(positions_L, heat).unsqueeze(-1)
         if shape.window is None:
-            return *rotary, mask_LL
+            return *rotary, mask_LL, *rotary, mask_LL, heat_L1
         theta = shape.family.local_rope_theta
         local = rotary if theta is None else rope_tables(positions_L, shape.rotary_size, theta)
         if shape.window.size >= length:
-            return *rotary, mask_LL, *local, mask_LL
-        window_LL = window_mask(length, shape.window.size, positions_L.device)
-        return *rotary, mask_LL, *local, window_LL if mask_LL is None else mask_LL & window_LL
+            return *rotary, mask_LL, *local, mask_LL, heat_L1
+        window_LL = self._window_mask(positions_L)
+        return *rotary, mask_LL, *local, window_LL if mask_LL is None else mask_LL & window_LL, heat_L1
+
+    def _window_mask(self, positions_L: Tensor) -> Tensor:
+        window = self.shape.window
+        assert window is not None
+        if window.chunked:
+            return chunk_mask(positions_L, window.size)
+        return window_mask(positions_L.size(-1), window.size, positions_L.device)
 
     def _positions(self, tokens_BL: Tensor) -> Tensor:
         if self.context is None:

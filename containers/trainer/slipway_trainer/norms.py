@@ -35,6 +35,17 @@ class OffsetNorm(nn.Module):
         return (_scaled(x_BLD, self.epsilon) * (1.0 + self.offset.float())).to(x_BLD.dtype)
 
 
+class WeightlessNorm(nn.Module):
+    """The norm of Llama 4's queries and keys: nothing of it is learned."""
+
+    def __init__(self, epsilon: float) -> None:
+        super().__init__()
+        self.epsilon = epsilon
+
+    def forward(self, x_BLHE: Tensor) -> Tensor:
+        return _scaled(x_BLHE, self.epsilon).to(x_BLHE.dtype)
+
+
 def norm_of(shape: Architecture, size: int) -> nn.Module:
     kind = OffsetNorm if shape.family.norm == "rms-offset" else RmsNorm
     return kind(size, shape.norm_epsilon)

@@ -45,6 +45,43 @@ def _gpt_oss(shape: Architecture) -> dict[str, Any]:
     }
 
 
+def _llama4(shape: Architecture) -> dict[str, Any]:
+    window, heat = shape.window, shape.family.temperature
+    chunks = ["chunked_attention" if shape.has_window(layer) else "full_attention" for layer in range(shape.layers)]
+    return (
+        with_silu(shape)
+        | {
+            "intermediate_size": shape.expert_inner_size,
+            "intermediate_size_mlp": shape.ffn_hidden_size,
+            "head_dim": shape.head_size,
+            "attention_bias": shape.attention_bias,
+            "num_local_experts": shape.experts,
+            "num_experts_per_tok": shape.experts_per_token,
+            "moe_layers": [layer for layer in range(shape.layers) if shape.has_experts(layer)],
+            "use_qk_norm": shape.qk_norm,
+            "no_rope_layers": [0 if layer in shape.unrotated_layers else 1 for layer in range(shape.layers)],
+            "attn_temperature_tuning": heat is not None,
+            "layer_types": chunks,
+        }
+        | ({"attention_chunk_size": window.size} if window is not None else {})
+        | ({"floor_scale": heat.floor, "attn_scale": heat.scale} if heat is not None else {})
+    )
+
+
+def _llama4_layers(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Lists of layers where config.json gives a period instead."""
+    layers = range(int(config.get("num_hidden_layers", 0)))
+    step, interval = config.get("interleave_moe_layer_step", 1), config.get("no_rope_layer_interval", 4)
+    rotated = config.get("no_rope_layers") or [int((layer + 1) % interval != 0) for layer in layers]
+    chunks = ["chunked_attention" if turned else "full_attention" for turned in rotated]
+    mixtures = [layer for layer in layers if layer % step == step - 1]
+    return {
+        "moe_layers": config.get("moe_layers", mixtures),
+        "no_rope_layers": rotated,
+        "layer_types": config.get("layer_types", chunks),
+    }
+
+
 def _deepseek(shape: Architecture) -> dict[str, Any]:
     latent = shape.latent
     assert latent is not None
@@ -125,6 +162,24 @@ MIXTURES: Mapping[str, PublishedFamily] = {
     ),
     # Its files name DeepSeek-V3's class under a model_type of their own.
     "kimi_k2": _DEEPSEEK_V3,
+    "llama4_text": PublishedFamily(
+        "Llama4ForCausalLM",
+        _llama4,
+        required=("experts", "sharedExperts", "interleavedRope", "routing.normalise false", "routing.score sigmoid", "weighsExpertInputs"),
+        optional=(
+            *("attentionBias", "attentionChunk", "attentionTemperature", "denseLayers", "expertFfnHiddenSize", "qkNorm", "unrotatedLayers"),
+        ),
+        defaults={
+            **{"attention_chunk_size": 8192, "attn_scale": 0.1, "attn_temperature_tuning": True, "floor_scale": 8192, "head_dim": 128},
+            **{"use_qk_norm": True},
+        },
+        reads=_llama4_layers,
+        fits=lambda shape: (
+            shape.shared_ffn_hidden_size == shape.expert_inner_size
+            and shape.has_output_bias == shape.attention_bias
+            and (not shape.qk_norm or shape.family.qk_norm == "weightless")
+        ),
+    ),
     "qwen2_moe": PublishedFamily(
         "Qwen2MoeForCausalLM",
         _qwen2_moe,

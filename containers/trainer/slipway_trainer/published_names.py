@@ -20,7 +20,13 @@ _NORMS = {
 _MIXTRAL_EXPERT = {"gate_proj": "w1", "down_proj": "w2", "up_proj": "w3"}
 #: Families whose experts stand in tensors of all of them, as (experts, inputs, outputs): whether the columns of gate and up projection
 #: alternate.
-PACKED = {"gpt_oss": True}
+PACKED = {"gpt_oss": True, "llama4_text": False}
+#: What families call a block's part behind attention.
+_FEED_FORWARD = {"llama4_text": "feed_forward"}
+
+
+#: Families that call their shared experts one.
+_ONE_SHARED = ("qwen2_moe", "llama4_text")
 
 
 @dataclass(frozen=True)
@@ -57,31 +63,32 @@ def published_place(name: str, shape: Architecture | None = None) -> Place:
     if part == "attention":
         return Place(f"{block}.self_attn.{inner}.{kind}" if inner else f"{block}.self_attn.{kind}")
     if inner.startswith("experts.") and family in PACKED:
-        return _packed(block, inner, kind, PACKED[family])
+        return _packed(f"{block}.{_FEED_FORWARD.get(family, 'mlp')}", inner, kind, PACKED[family])
     return Place(f"{block}.{_feed_forward(inner, kind, family)}")
 
 
 def _feed_forward(inner: str, kind: str, family: str) -> str:
     """Of a dense block or of a mixture; `inner` is what stands between `mlp` and the parameter's own name."""
     is_mixtral = family in ("", "mixtral")
-    mixture = "block_sparse_moe" if is_mixtral else "mlp"
+    dense = _FEED_FORWARD.get(family, "mlp")
+    mixture = "block_sparse_moe" if is_mixtral else dense
     if kind == "choice_bias":
         return f"{mixture}.gate.e_score_correction_bias"
     if inner == "router":
         return f"{mixture}.{'router' if family in PACKED else 'gate'}.{kind}"
     if inner.startswith("shared"):
         rest = inner.removeprefix("shared")
-        return f"mlp.{'shared_expert' if family == 'qwen2_moe' else 'shared_experts'}{rest}.{kind}"
+        return f"{dense}.{'shared_expert' if family in _ONE_SHARED else 'shared_experts'}{rest}.{kind}"
     if inner.startswith("experts.") and is_mixtral:
         expert, _, matrix = inner.rpartition(".")
         return f"{mixture}.{expert}.{_MIXTRAL_EXPERT[matrix]}.{kind}"
-    return f"mlp.{inner}.{kind}"
+    return f"{dense}.{inner}.{kind}"
 
 
-def _packed(block: str, inner: str, kind: str, alternates: bool) -> Place:
+def _packed(mixture: str, inner: str, kind: str, alternates: bool) -> Place:
     _experts, number, matrix = inner.split(".")
     suffix = "_bias" if kind == "bias" else ""
     if matrix == "down_proj":
-        return Place(f"{block}.mlp.experts.down_proj{suffix}", int(number))
+        return Place(f"{mixture}.experts.down_proj{suffix}", int(number))
     half = 0 if matrix == "gate_proj" else 1
-    return Place(f"{block}.mlp.experts.gate_up_proj{suffix}", int(number), half, alternates)
+    return Place(f"{mixture}.experts.gate_up_proj{suffix}", int(number), half, alternates)

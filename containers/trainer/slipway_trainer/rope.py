@@ -9,6 +9,7 @@ import math
 import torch
 from torch import Tensor
 
+from slipway_trainer.architecture_parts import Temperature
 from slipway_trainer.rope_scaling import RopeScaling
 
 
@@ -58,11 +59,18 @@ def rope_tables(positions_L: Tensor, head_size: int, theta: float, scaling: Rope
     return angles.cos() * factor, angles.sin() * factor
 
 
-def rotate(x_BHLE: Tensor, cos_LE: Tensor, sin_LE: Tensor, interleaved: bool = False) -> Tensor:
-    """Rotary position embedding, first half of a head against its second half (the layout of published Llama weights).
+def temperatures(positions_L: Tensor, found: Temperature) -> Tensor:
+    """What queries of layers without rotary positions are multiplied by, in float32."""
+    return 1.0 + found.scale * torch.log1p(torch.floor((positions_L.float() + 1.0) / found.floor))
+
+
+def rotate(x_BHLE: Tensor, cos_LE: Tensor | None, sin_LE: Tensor | None, interleaved: bool = False) -> Tensor:
+    """Rotary position embedding, first half of a head against its second half (the layout of published Llama weights); none without tables.
 
     `interleaved`: weights pair neighbouring elements. They are put into halves first; queries and keys alike, so scores stay the same.
     """
+    if cos_LE is None or sin_LE is None:
+        return x_BHLE
     if interleaved:
         x_BHLE = x_BHLE.unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2)
     first, second = x_BHLE.chunk(2, dim=-1)

@@ -26,7 +26,9 @@ class Router(nn.Linear):
 def chosen_experts(logits_TX: Tensor, routing: Routing, per_token: int, bias_X: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Weights and numbers of each token's experts, both (T, N). `bias_X` is added for the choice alone."""
     scores_TX = logits_TX.sigmoid() if routing.score == "sigmoid" else logits_TX.softmax(-1)
-    order_TX = scores_TX.detach()
+    # Both scores rise with the logits, which have fewer ties.
+    is_changed = bias_X is not None or routing.groups > 1
+    order_TX = scores_TX.detach() if is_changed else logits_TX.detach()
     if bias_X is not None:
         order_TX = order_TX + bias_X
     if routing.groups > 1:

@@ -246,6 +246,7 @@ def _unsupported(settings: RunSettings) -> list[str]:
             "1 without activationCheckpointing full",
             settings.arguments.recompute_layers,
         ),
+        (settings.arguments.export_adapter and settings.training.lora is None, "--export-adapter", "left out without lora", "given"),
         (settings.collectives == "smddp" and settings.library == "ddp", "distribution.collectives", "nccl or gloo for ddp", "smddp"),
     ]
     return [

@@ -12,6 +12,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from slipway_trainer import exits, progress
+from slipway_trainer.adapter_export import export_adapter
 from slipway_trainer.backend import Backend
 from slipway_trainer.batches import Batches, MicroBatch, channel_folder
 from slipway_trainer.continuation import Continuation
@@ -141,15 +142,16 @@ class Trainer:
             self._stalls.go_on()
 
     def export(self, folder: Path, imported: Path | None = None) -> None:
-        """Writes the weights in published form, with the config.json of those that the run started from."""
-        self.world.announce("save", begin=True)
-        export_weights(
-            self.backend.whole_tensors(), self.backend.shapes, folder, self.settings.training, self.world.rank, self.settings.architecture
-        )
-        if self.world.rank == 0:
-            training = self.settings.training
-            write_config(folder, self.settings.architecture, training.sequence_length, imported, training.precision)
-        self.world.announce("save", begin=False)
+        """Writes what the run asks for: its weights in published form with the config.json of those that it started from, its adapter."""
+        settings, world, shapes = self.settings, self.world, self.backend.shapes
+        world.announce("save", begin=True)
+        if settings.arguments.export_weights:
+            export_weights(self.backend.whole_tensors(), shapes, folder, settings.training, world.rank, settings.architecture)
+            if world.rank == 0:
+                write_config(folder, settings.architecture, settings.training.sequence_length, imported, settings.training.precision)
+        if settings.arguments.export_adapter:
+            export_adapter(self.backend.whole_tensors(), shapes, folder, settings, world.rank)
+        world.announce("save", begin=False)
 
     def _between_steps(self) -> int | None:
         """Saves when it is time; the exit code when the run must leave before its last step."""

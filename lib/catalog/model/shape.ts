@@ -94,6 +94,12 @@ export interface FamilyTraits {
   sharedFfnHiddenSize?: number;
   /** A sigmoid of the token weighs what the shared experts add. @default false */
   sharedExpertGate?: boolean;
+  /** What an expert is given is multiplied by its weight, instead of what it gives. @default false */
+  weighsExpertInputs?: boolean;
+  /** Layers whose queries see their own chunk of so many positions. @default - none */
+  attentionChunk?: { size: number; layers: number[] };
+  /** Queries of layers without rotary positions are multiplied by 1 + scale ln(1 + floor((position + 1) / floor)). @default - they are not */
+  attentionTemperature?: { scale: number; floor: number };
   /** Weights of the chosen experts are multiplied by it. @default 1 */
   routedScaling?: number;
   /** The best experts of the two best of each group decide (DeepSeek-V3), or the best one (V2). @default best-two */

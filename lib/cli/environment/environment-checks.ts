@@ -8,15 +8,26 @@ import {
 import { REGIONS } from '../../catalog/regions';
 import type { EnvironmentSpec } from '../../spec/environment-file';
 import { type Issue, issue } from '../../spec/issue';
-import { type Check, check, Unmet } from './account-checks';
+import { type Check, check, checkIssues, Unmet } from './account-checks';
+import { storageChecks } from './storage-checks';
 
-/** What an environment file refers to in the account, and what the account has of it that the file no longer names. */
+/**
+ * What an environment file refers to in the account, and what the account has of it that the file no longer names. The issues hold those
+ * of the checks.
+ */
 export async function environmentChecks(
   environment: EnvironmentSpec,
   specs: readonly EnvironmentSpec[],
 ): Promise<{ checks: Check[]; issues: Issue[] }> {
-  const [checks, issues] = await Promise.all([networkChecks(environment), orphanedStacks(specs)]);
-  return { checks, issues };
+  const [network, storage, orphaned] = await Promise.all([
+    networkChecks(environment),
+    storageChecks(environment),
+    orphanedStacks(specs),
+  ]);
+  return {
+    checks: [...network, ...storage.map(({ check: found }) => found)],
+    issues: [...checkIssues(network), ...storage.flatMap(({ issues }) => issues), ...orphaned],
+  };
 }
 
 async function networkChecks({ network, region }: EnvironmentSpec): Promise<Check[]> {

@@ -50,7 +50,7 @@ async function environmentPreflight(
     quotaRows(needsOfEnvironment(disk, environment), environment.region),
     environmentChecks(environment, disk.specs),
   ]);
-  const issues = [...disk.issues.map(bareIssue), ...quotaIssues(rows), ...checkIssues(checks), ...found];
+  const issues = [...disk.issues.map(bareIssue), ...quotaIssues(rows), ...found];
   return report({ rows, checks, issues }, options, terminal);
 }
 

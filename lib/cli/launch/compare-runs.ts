@@ -2,7 +2,6 @@ import type { StartAnswer, StatusAnswer } from '../../contracts/control';
 import { type ComparedRun, measured } from '../../report/compare/compared-run';
 import { assembleReport } from '../../report/read/assemble';
 import type { Descriptor } from '../../spec/descriptor';
-import { comparisonText } from '../runs/comparison-text';
 import { readSources } from '../runs/report-sources';
 import type { MatrixCell } from './matrix';
 
@@ -14,7 +13,7 @@ export async function compareRuns(
   descriptor: Descriptor,
   launched: readonly Launched[],
   ended: readonly StatusAnswer[],
-): Promise<{ rows: ComparedRun[]; text: string }> {
+): Promise<{ rows: ComparedRun[] }> {
   const rows: ComparedRun[] = [];
   for (const [i, { label, set, runId }] of launched.entries()) {
     const steps = assembleReport(await readSources(descriptor, runId, set, new Date())).steps ?? [];
@@ -22,5 +21,5 @@ export async function compareRuns(
     rows.push({ label, runId, state, step, goodput, spendUsd, ...measured(steps) });
   }
   rows.sort((a, b) => (b.tokensPerSecondPerGpu ?? 0) - (a.tokensPerSecondPerGpu ?? 0));
-  return { rows, text: comparisonText(rows) };
+  return { rows };
 }

@@ -38,6 +38,8 @@ export interface LaunchOptions extends CommonOptions {
   wait?: boolean;
   /** `path=a,b,c`: one run per combination of values. */
   matrix?: string[];
+  /** Stops runs of the matrix early: `loss > best * 1.1 after 500 steps`. */
+  stopWhen?: string;
   /** The same code and strategy small: true or the place. */
   smoke?: true | string;
 }
@@ -64,6 +66,10 @@ const CLIENT_REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 /** `slipway launch FILE`: validate, preflight, show the cost, ask, upload the code, submit. */
 export async function launch(file: string, given: LaunchOptions, terminal: Terminal): Promise<number> {
   requireIds(given);
+  if (given.stopWhen !== undefined && !(given.matrix && given.wait))
+    throw new UsageError(
+      `--stop-when: must go with --matrix and --wait, which compare the runs while they train, got ${given.stopWhen}; add them`,
+    );
   const startAt = startTime(given.at, Date.now());
   const options = await withS3Config(file, withFileOptions(file, given));
   const { descriptor, read } = await environmentOf(file, options);

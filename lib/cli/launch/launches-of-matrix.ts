@@ -1,16 +1,20 @@
 import { runIdAt } from '../../job/plan';
+import type { ComparedRun } from '../../report/compare/compared-run';
 import { refuseUnsupported } from '../../rules/model/support';
 import type { Descriptor } from '../../spec/descriptor';
 import { hasErrors } from '../../spec/issue';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, Refusal, UsageError } from '../exit';
 import { type CheckedRun, checkRunFile } from '../inputs';
+import { comparisonText } from '../runs/comparison-text';
 import { waitForAll } from '../runs/wait';
 import { json, type Terminal } from '../terminal';
 import { compareRuns, type Launched } from './compare-runs';
 import { ask, confirmCost } from './confirm';
+import { earlyStop } from './early-stop';
 import type { LaunchOptions } from './launch';
 import { type MatrixCell, matrixCells } from './matrix';
+import { parseStopRule, type StopRule } from './stop-rule';
 import { submit } from './submit';
 
 /** One run of the comparison, checked. */
@@ -36,6 +40,7 @@ export async function launchMatrix(
         ? '--run-id'
         : options.clientRequestId && '--client-request-id';
   if (other) throw new UsageError(`--matrix: must go without ${other}, got both; use --set for one of its runs`);
+  const rule = options.stopWhen === undefined ? undefined : parseStopRule(options.stopWhen);
   const group = runIdAt('matrix', new Date());
   const candidates = checkAll(file, descriptor, options, group);
   for (const { label, checked } of candidates) {
@@ -46,16 +51,35 @@ export async function launchMatrix(
   if (!options.yes) await ask(`Launch ${candidates.length} runs?`);
   const launched = await submitAll(file, candidates, descriptor, options, terminal);
   if (!options.wait) return print({ matrix: group, runs: launched }, launched, options, terminal);
-  const ended = await waitForAll(
-    descriptor,
-    launched.map(({ runId }) => runId),
-    terminal,
-  );
-  const comparison = await compareRuns(descriptor, launched, ended);
-  if (options.json) terminal.out(json({ matrix: group, runs: comparison.rows }));
-  else terminal.out(comparison.text);
-  return comparison.rows.every(({ state }) => state === 'completed') ? EXIT.done : EXIT.runFailed;
+  return followMatrix(group, launched, rule, descriptor, options, terminal);
 }
+
+/** Waits for all runs, and closes with the comparison of their results; what the rule has stopped is no failure. */
+async function followMatrix(
+  group: string,
+  launched: readonly Launched[],
+  rule: StopRule | undefined,
+  descriptor: Descriptor,
+  options: LaunchOptions,
+  terminal: Terminal,
+): Promise<number> {
+  const early = rule && earlyStop(rule, descriptor, terminal);
+  const runIds = launched.map(({ runId }) => runId);
+  const ended = await waitForAll(descriptor, runIds, terminal, early?.look);
+  const { rows } = await compareRuns(descriptor, launched, ended);
+  const isStopped = (runId: string) => early?.stopped.has(runId) ?? false;
+  const results = early ? byLoss(rows).map((row) => ({ ...row, stoppedEarly: isStopped(row.runId) })) : rows;
+  if (options.json) terminal.out(json({ matrix: group, runs: results }));
+  else terminal.out(comparisonText(results));
+  const isFine = ({ runId, state }: ComparedRun) => state === 'completed' || (state === 'stopped' && isStopped(runId));
+  return rows.every(isFine) ? EXIT.done : EXIT.runFailed;
+}
+
+/** The lowest loss first, those that were stopped after those that were not. */
+const byLoss = (rows: readonly ComparedRun[]): ComparedRun[] => {
+  const rank = ({ state, loss }: ComparedRun) => (state === 'completed' ? 0 : 1e9) + (loss ?? 1e8);
+  return [...rows].sort((a, b) => rank(a) - rank(b));
+};
 
 /** What is wrong with any of them refuses all: a comparison with a hole is none. */
 function checkAll(file: string, descriptor: Descriptor, options: LaunchOptions, group: string): Candidate[] {

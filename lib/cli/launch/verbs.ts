@@ -13,6 +13,10 @@ export function launchVerbs(cli: CommandLine): void {
     .option('--dry-run', 'print the exact request and call nothing')
     .option('--out <dir>', 'with --dry-run: also write the request and everything its channels would hold')
     .option('--matrix <path=a,b,c>', 'one run per value, compared at the end with --wait (repeatable)', collect)
+    .option(
+      '--stop-when <rule>',
+      'with --matrix and --wait: stop runs that fall behind, such as "loss > best * 1.1 after 500 steps"',
+    )
     .option('--smoke [place]', 'run it small first: in the account (default), or in the sandbox on CPUs')
     .option('--run-id <id>', 'run id; default: <name>-<yymmddhhmmss>')
     .option('--at <time>', 'start at this time or after this span (6h) at the earliest, when there is room')

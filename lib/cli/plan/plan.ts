@@ -1,10 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { performance } from 'node:perf_hooks';
-import { planDocument } from '../../admission';
+import { memoryIssues, planDocument } from '../../admission';
 import { type PlanFacts, planRun, type RunPlan } from '../../planner/run/plan-run';
 import { renderPlanPage } from '../../report/render-plan-page';
 import { checkRun } from '../../rules';
 import { searchRun } from '../../search/search-run';
+import type { Descriptor } from '../../spec/descriptor';
 import { isEnvironmentFile } from '../../spec/load';
 import { instanceGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
@@ -28,6 +29,8 @@ export interface PlanOptions extends CommonOptions {
   searchLibraries?: string;
   html?: string;
   calibrate?: string[];
+  /** A date or a time. */
+  by?: string;
 }
 
 /** `slipway plan FILE`: will it fit, how fast, how much; of an environment file what it costs by existing. Offline unless `--environment` is a name. */
@@ -40,10 +43,13 @@ export async function plan(file: string | undefined, options: PlanOptions, termi
     );
   const text = readText(file);
   if (isEnvironmentFile(text)) return planEnvironment(file, text, options, terminal);
+  const by = options.by === undefined ? undefined : (await import('./by-date.js')).deadlineOf(options.by, Date.now());
   const { run } = requireRun(file, await withS3Config(file, options));
-  const facts = await planFacts(options, run);
+  const { descriptor, ...facts } = await planFacts(options, run);
   const result = planDocument(run, facts);
   if (Array.isArray(result)) throw new Refusal(result);
+  if (by !== undefined)
+    return printDatePlan(run, result, { by, region: facts.region }, { descriptor, json: options.json }, terminal);
   const search =
     options.search || options.searchLibraries ? searchAround(run, facts, options.searchLibraries) : undefined;
   if (options.html) writePage(options.html, run, facts, result, search);
@@ -60,11 +66,30 @@ export async function plan(file: string | undefined, options: PlanOptions, termi
   return result.fits === 'oom' ? EXIT.refused : EXIT.done;
 }
 
+async function printDatePlan(
+  run: RunSpec,
+  plan: RunPlan,
+  at: { by: number; region: string },
+  { descriptor, json: asJson }: { descriptor?: Descriptor; json?: boolean },
+  terminal: Terminal,
+): Promise<number> {
+  if (plan.fits === 'oom') throw new Refusal(memoryIssues(run, at.region));
+  const { planByDate, datePlanText } = await import('./by-date.js');
+  const found = await planByDate(run, plan, { ...at, now: Date.now() }, descriptor);
+  terminal.out(asJson ? json(found) : datePlanText(found));
+  return EXIT.done;
+}
+
 /** Region, own rates and measured efficiencies of the environment, where one is named. */
-async function planFacts(options: PlanOptions, run: RunSpec): Promise<PlanFacts> {
+async function planFacts(options: PlanOptions, run: RunSpec): Promise<PlanFacts & { descriptor?: Descriptor }> {
   const descriptor = options.environment === undefined ? undefined : await findDescriptor(options);
   const calibration = readCalibration(descriptor?.name ?? run.environment);
-  return { region: options.region ?? descriptor?.region ?? PRICE_REGION, prices: descriptor?.prices, calibration };
+  return {
+    region: options.region ?? descriptor?.region ?? PRICE_REGION,
+    prices: descriptor?.prices,
+    calibration,
+    descriptor,
+  };
 }
 
 /** Layouts around the run, refused by the same rules that a launch applies. */

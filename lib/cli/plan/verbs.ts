@@ -33,6 +33,7 @@ function planVerb(cli: CommandLine): void {
     .option('--search', "find faster and cheaper layouts inside the run's library")
     .option('--search-libraries <a,b>', 'search in these libraries too')
     .option('--html <file>', 'draw memory, step time, scaling and Pareto front')
+    .option('--by <date>', 'ways to have the run done by then: on demand, spot, training plans; buys nothing')
     .option(
       '--calibrate <run...>',
       'measured runs (ids, or files of report --json): later plans of the environment use them',

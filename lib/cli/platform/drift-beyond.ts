@@ -7,6 +7,7 @@ import type { Descriptor } from '../../spec/descriptor';
 import { needsOfStack } from '../environment/deployed-needs';
 import { readDescriptors } from '../environment/environment';
 import { readLimits } from '../environment/quota';
+import { lookAtStorage } from '../environment/storage-checks';
 import { localDriver } from '../launch/driver';
 
 /** One thing that no template holds. */
@@ -17,13 +18,14 @@ export interface BeyondTemplate {
   detail: string;
 }
 
-/** Limits, image, functions, log groups and driver of a deployed environment. */
+/** Limits, buckets, key, image, functions, log groups and driver of a deployed environment. */
 export async function lookBeyond(environment: string, region: string): Promise<BeyondTemplate[]> {
   const descriptors = await readDescriptors(environment, region);
   const [first] = descriptors;
   const aliases = descriptors.flatMap(({ controlAliasArn }) => controlAliasArn ?? []);
   return Promise.all([
     seen('quotas of the last deploy', () => quotas(environment, region)),
+    ...(first ? [seen('buckets and key', () => storage(first))] : []),
     ...(first?.trainingImageUri
       ? [seen('digest of the image', () => image(first.trainingImageUri ?? '', region))]
       : []),
@@ -53,6 +55,19 @@ async function quotas(environment: string, region: string): Promise<Verdict> {
   return unknown.length > 0
     ? { ok: null, detail: `not read: ${unknown.join(', ')}` }
     : { ok: true, detail: `${rows.length} limits cover what it needs` };
+}
+
+/** Buckets and key that the environment did not make are in no template; those that it made are looked at in the same way. */
+async function storage(descriptor: Descriptor): Promise<Verdict> {
+  const { region, account, dataBucket: data, checkpointBucket: checkpoints, kmsKeyArn: keyArn } = descriptor;
+  const looks = await lookAtStorage({ region, account, buckets: { data, checkpoints }, keyArn });
+  const issues = looks.flatMap((look) => look.issues);
+  const errors = issues.filter(({ level }) => level === 'error');
+  if (errors.length > 0) return { ok: false, detail: errors.map(({ message }) => message).join('; ') };
+  const unknown = looks.filter(({ check }) => check.verdict === 'unknown');
+  if (unknown.length > 0) return { ok: null, detail: unknown.map(({ check }) => check.detail).join('; ') };
+  const warnings = issues.map(({ message }) => message);
+  return { ok: true, detail: warnings.join('; ') || [data, checkpoints].join(', ') };
 }
 
 /** Somebody may have deleted the image that every job names. */

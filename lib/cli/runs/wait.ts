@@ -28,14 +28,22 @@ export async function waitForEnd(
   return status.state === 'completed' ? EXIT.done : EXIT.runFailed;
 }
 
-/** Follows several runs until the last has ended; their last statuses in the order of the ids. */
+/** Follows several runs until the last has ended; their last statuses in the order of the ids. @param look called with each status */
 export const waitForAll = (
   descriptor: Descriptor,
   runIds: readonly string[],
   terminal: Terminal,
+  look: (status: StatusAnswer) => Promise<void> = async () => undefined,
 ): Promise<StatusAnswer[]> =>
   whileInterruptible(runIds, descriptor, terminal, () =>
-    Promise.all(runIds.map((runId) => follow(descriptor, runId, terminal, hasEnded))),
+    Promise.all(
+      runIds.map((runId) =>
+        follow(descriptor, runId, terminal, async (status) => {
+          await look(status);
+          return hasEnded(status);
+        }),
+      ),
+    ),
   );
 
 /** Ctrl-C ends the waiting and not the run, and says so. Nothing goes to stdout, so that --json is never half a document. */

@@ -140,11 +140,14 @@ function preflightReads(context: AccessContext, teams: readonly string[]): Exact
         'servicequotas:ListServiceQuotas',
         'sagemaker:ListTrainingJobs',
         'sagemaker:ListProcessingJobs',
+        'sagemaker:ListTrainingPlans',
+        'sagemaker:SearchTrainingPlanOfferings',
         'ec2:DescribeSubnets',
         'ec2:DescribeSecurityGroups',
       ],
       resources: ['*'],
-      wildcard: 'Reads without a resource type, for slipway preflight and quota. Lists hold names of jobs only.',
+      wildcard:
+        'Reads without a resource type, for slipway preflight, quota and plan. Lists hold names of jobs and training plans only.',
     },
   ];
 }

@@ -38,11 +38,21 @@ export interface TeamRoles {
   readonly processing: iam.Role;
 }
 
+/** Roles and network of jobs as a launcher uses them: `TrainingRoles`, or roles that exist already. */
+export interface JobRoles {
+  /** Roles of the jobs of each team, which SageMaker may assume. */
+  readonly teams: Readonly<Record<string, { readonly execution: iam.IRole; readonly processing: iam.IRole }>>;
+  /** Subnets of the jobs; empty: they run without a VPC. */
+  readonly subnetIds: readonly string[];
+  /** Security groups of the jobs. */
+  readonly securityGroupIds: readonly string[];
+}
+
 /**
  * Roles that SageMaker takes on for jobs: one for training and one for processing per team. Per team and not per run, because
  * warm pools are only used again under the same role.
  */
-export class TrainingRoles extends Construct {
+export class TrainingRoles extends Construct implements JobRoles {
   /** The two roles of each team, by its name. */
   public readonly teams: Readonly<Record<string, TeamRoles>>;
 

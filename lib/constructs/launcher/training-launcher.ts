@@ -31,7 +31,7 @@ import {
 import type { EnvironmentSpec, Notifications } from '../../spec/environment-file';
 import type { JobGuardrails } from '../access/job-guardrails';
 import { controlStatements, type LauncherContext, reconcileStatements } from '../access/launcher-policy';
-import type { TrainingRoles } from '../access/training-roles';
+import type { JobRoles } from '../access/training-roles';
 import { acknowledge } from '../acknowledge';
 import { HandlerFunction } from '../functions/handler-function';
 import { ChatChannel } from '../operations/chat-channel';
@@ -45,7 +45,8 @@ export interface TrainingLauncherProps {
   /** Buckets of code, checkpoints and results, and their key. */
   readonly storage: Pick<TrainingStorage, 'checkpointBucket' | 'artifactBucket' | 'key'>;
   /** Roles that reconcile passes to jobs, by team. */
-  readonly roles: TrainingRoles;
+  /** Roles of the jobs: those of `TrainingRoles`, or existing ones. */
+  readonly roles: JobRoles;
   /** Guardrails that IAM holds every job to. @default - none but tags, key and network */
   readonly guardrails?: EnvironmentSpec['guardrails'];
   /** Queue share by team. */
@@ -236,7 +237,10 @@ export class TrainingLauncher extends Construct {
       },
     });
     const statements = reconcileStatements(this.context(), {
-      passableRoleArns: this.props.roles.passableArns,
+      passableRoleArns: Object.values(this.props.roles.teams).flatMap((team) => [
+        team.execution.roleArn,
+        team.processing.roleArn,
+      ]),
       topicArns: [this.topic, ...Object.values(this.chatTopics)].map((topic) => topic.topicArn),
       guardrails: this.guardrails(),
       undeliveredArn: this.eventDeadLetters.queueArn,

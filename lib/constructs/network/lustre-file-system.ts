@@ -3,6 +3,7 @@ import * as fsx from 'aws-cdk-lib/aws-fsx';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import type * as kms from 'aws-cdk-lib/aws-kms';
 import { Construct, type IConstruct } from 'constructs';
+import { dataRepositoryKeyStatements } from '../../contracts/storage';
 
 export interface LustreFileSystemProps {
   /** Subnet in the zone where jobs run. */
@@ -48,8 +49,10 @@ export class LustreFileSystem extends Construct {
     const isRetained = props.retain !== false;
     resource.applyRemovalPolicy(isRetained ? RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE : RemovalPolicy.DESTROY);
     if (isRetained) retainNetwork(props.network ?? []);
-    for (const statement of repositoryAccess(Stack.of(this), props.dataBucketName))
-      props.key.addToResourcePolicy(statement);
+    const { partition, account, region, urlSuffix } = Stack.of(this);
+    const bucketName = props.dataBucketName;
+    for (const statement of dataRepositoryKeyStatements({ partition, account, region, urlSuffix, bucketName }))
+      props.key.addToResourcePolicy(iam.PolicyStatement.fromJson(statement));
     new fsx.CfnDataRepositoryAssociation(this, 'Data', {
       fileSystemId: resource.ref,
       fileSystemPath: '/data',
@@ -74,34 +77,4 @@ function retainNetwork(parts: readonly IConstruct[]): void {
       if ([...kept, ...rules].includes(resource.cfnResourceType))
         resource.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
   }
-}
-
-/**
- * The service-linked role of a file system reads and writes objects of a bucket with a key of one's own only when the policy of the
- * key says so; the role is named after the file system, which does not exist yet. With bucket keys, the context is the bucket's ARN.
- * https://docs.aws.amazon.com/fsx/latest/LustreGuide/s3-server-side-encryption-support.html, 2026-11-22.
- */
-function repositoryAccess({ partition, account, region, urlSuffix }: Stack, bucketName: string): iam.PolicyStatement[] {
-  const roles = 'role/aws-service-role/s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access_fs-*';
-  const bucket = `arn:${partition}:s3:::${bucketName}`;
-  const statement = (sid: string, actions: string[], context?: Record<string, unknown>) =>
-    new iam.PolicyStatement({
-      sid,
-      principals: [new iam.AnyPrincipal()],
-      actions,
-      resources: ['*'],
-      conditions: {
-        StringEquals: { 'kms:CallerAccount': account, 'kms:ViaService': `s3.${region}.${urlSuffix}` },
-        ArnLike: { 'aws:PrincipalArn': `arn:${partition}:iam::${account}:${roles}` },
-        ...context,
-      },
-    });
-  const uses = ['kms:Encrypt', 'kms:Decrypt', 'kms:ReEncrypt*', 'kms:GenerateDataKey*'];
-  return [
-    statement('LustreDataRepository', uses, {
-      StringLike: { 'kms:EncryptionContext:aws:s3:arn': [bucket, `${bucket}/*`] },
-    }),
-    // DescribeKey carries no encryption context.
-    statement('LustreDataRepositoryKey', ['kms:DescribeKey']),
-  ];
 }

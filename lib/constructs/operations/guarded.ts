@@ -25,6 +25,8 @@ export function guardedBy(spec: EnvironmentSpec, zoneNames: () => readonly strin
       // Absent at their defaults: the fingerprint of an environment without them is that of earlier versions.
       cidr: isMade && network.cidr !== DEFAULT_VPC_CIDR ? network.cidr : undefined,
       roles: iam.rolePath || iam.rolePrefix ? [iam.rolePath, iam.rolePrefix] : undefined,
+      // Roles would lose the bucket that live runs read and write.
+      buckets: storage.buckets && [storage.buckets.data, storage.buckets.checkpoints],
     }),
     previousFingerprint: hashOf({ mode, existing, zones: ids, teams: names, adopt: storage.adopt }),
     teams: JSON.stringify(names),
@@ -32,6 +34,7 @@ export function guardedBy(spec: EnvironmentSpec, zoneNames: () => readonly strin
     storage: storage.adopt ? 'adopted' : storage.retain ? 'retained' : 'deleted',
     movedSubnets: JSON.stringify(moved),
     repository: spec.image.uri || storage.adopt ? 'none' : spec.image.encryption,
+    ...(storage.kmsKeyArn && { keyArn: storage.kmsKeyArn }),
   };
 }
 

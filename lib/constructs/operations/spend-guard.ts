@@ -6,6 +6,8 @@ import { Construct } from 'constructs';
 export interface SpendGuardProps {
   /** Name of the environment, whose tag selects the spend. */
   readonly environment: string;
+  /** Only costs with the tag of this team. @default - of the whole environment */
+  readonly team?: string;
   /** Budget of a calendar month, USD. */
   readonly monthlyUsd: number;
   /** Share of the budget, in per cent, at which people are told. @default [50, 80, 100] */
@@ -15,8 +17,9 @@ export interface SpendGuardProps {
 }
 
 /**
- * A monthly budget over what carries the environment's tag in this Region. The tag `slipway:environment` must be activated as
- * a cost allocation tag once in the payer account; figures come about a day late, so that it informs and stops nothing.
+ * A monthly budget over what carries the environment's tag, or the team's too, in this Region. The tags `slipway:environment` and
+ * `slipway:team` must be activated as cost allocation tags once in the payer account; figures come about a day late, so that it informs
+ * and stops nothing. What stops new runs of a team is the control plane, by its ledger.
  */
 export class SpendGuard extends Construct {
   constructor(scope: Construct, id: string, props: SpendGuardProps) {
@@ -26,11 +29,11 @@ export class SpendGuard extends Construct {
     const subscribers = props.emails.map((address) => ({ address, subscriptionType: 'EMAIL' }));
     new budgets.CfnBudget(this, 'Resource', {
       budget: {
-        budgetName: `slipway-${props.environment}-${region}-${tagOf([thresholds, props.emails])}`,
+        budgetName: `slipway-${props.environment}-${region}-${props.team ? `${props.team}-` : ''}${tagOf([thresholds, props.emails])}`,
         budgetType: 'COST',
         timeUnit: 'MONTHLY',
         budgetLimit: { amount: props.monthlyUsd, unit: 'USD' },
-        costFilters: { TagKeyValue: [`user:slipway:environment$${props.environment}`], Region: [region] },
+        ...scopeOf(props, region),
       },
       notificationsWithSubscribers:
         subscribers.length === 0
@@ -46,6 +49,25 @@ export class SpendGuard extends Construct {
             })),
     });
   }
+}
+
+/**
+ * Values of one filter are alternatives: a budget of a team needs an expression, which both tags must match.
+ * https://docs.aws.amazon.com/aws-cost-management/latest/APIReference/API_budgets_Expression.html, 2026-11-22.
+ */
+function scopeOf({ environment, team }: SpendGuardProps, region: string) {
+  if (!team) return { costFilters: { TagKeyValue: [`user:slipway:environment$${environment}`], Region: [region] } };
+  const tag = (key: string, value: string) => ({ tags: { key, values: [value], matchOptions: ['EQUALS'] } });
+  return {
+    filterExpression: {
+      and: [
+        tag('slipway:environment', environment),
+        tag('slipway:team', team),
+        { dimensions: { key: 'REGION', values: [region], matchOptions: ['EQUALS'] } },
+      ],
+    },
+    metrics: ['UnblendedCost'],
+  };
 }
 
 /**

@@ -8,6 +8,7 @@ import { Construct, type IDependable } from 'constructs';
 import { LEFTOVER_RULE, LEFTOVER_TAG } from '../../contracts/storage';
 import { AdoptStorage, type AdoptStorageProps } from './adopt-storage';
 import { EmptyStorage } from './empty-storage';
+import { type ExistingBuckets, ExistingStorage } from './existing-storage';
 
 /** Days after which replaced and deleted versions go: checkpoints are overwritten and pruned a lot. */
 const NONCURRENT_DAYS = 7;
@@ -27,6 +28,12 @@ export interface TrainingStorageProps {
   readonly adopt?: boolean;
   /** What else must be there when they are taken over. @default - nothing */
   readonly adoptBeside?: Pick<AdoptStorageProps, 'tableName' | 'repositoryName'>;
+  /** Existing buckets that are used instead of made. @default - all are made */
+  readonly buckets?: ExistingBuckets;
+  /** Existing key of the account and Region that is used instead of made. @default - one is made */
+  readonly kmsKeyArn?: string;
+  /** Whether a file system of the stack reads and writes the data bucket: the policy of an existing key must let it. @default false */
+  readonly hasDataRepository?: boolean;
 }
 
 const PURPOSES = ['data', 'checkpoints', 'artifacts'] as const;
@@ -37,7 +44,8 @@ type Purpose = (typeof PURPOSES)[number];
  * public path, versioned. Costs the key (1 USD a month) and what is stored.
  *
  * A creation that is rolled back takes its buckets with it, emptied of what it wrote itself, so that deploying again works; a later
- * update or deletion never does (RETAIN_ON_UPDATE_OR_DELETE). Policies of buckets stay with their buckets.
+ * update or deletion never does (RETAIN_ON_UPDATE_OR_DELETE). Policies of buckets stay with their buckets. Existing buckets and an
+ * existing key are checked before anything is made, and neither changed nor deleted.
  */
 export class TrainingStorage extends Construct {
   /** Key of the buckets. */
@@ -55,6 +63,7 @@ export class TrainingStorage extends Construct {
 
   private readonly removalPolicy: RemovalPolicy;
   private readonly logBucket?: s3.Bucket;
+  private readonly existing?: ExistingStorage;
 
   constructor(
     scope: Construct,
@@ -65,13 +74,23 @@ export class TrainingStorage extends Construct {
     // An app without this flag would have access logs delivered through ACLs, which these buckets do not have.
     this.node.setContext(S3_SERVER_ACCESS_LOGS_USE_BUCKET_POLICY, true);
     this.removalPolicy = props.retain === false ? RemovalPolicy.DESTROY : RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE;
-    if (!props.adopt) this.logBucket = this.makeLogBucket();
-    this.key = props.adopt ? this.adoptKey() : this.makeKey();
     this.dataBucketName = this.bucketName('data');
+    this.existing = this.existingStorage();
+    if (!props.adopt) this.logBucket = this.makeLogBucket();
+    this.key = this.existing?.key ?? (props.adopt ? this.adoptKey() : this.makeKey());
     this.dataBucket = this.bucket('Data', 'data', []);
     this.checkpointBucket = this.bucket('Checkpoints', 'checkpoints', [this.leftoverRule()]);
     this.artifactBucket = this.bucket('Artifacts', 'artifacts', []);
     this.ready = props.adopt ? this.adoptBuckets() : this.emptyBuckets();
+    const made = this.node.children.filter((child) => child !== this.existing);
+    if (this.existing) for (const child of made) child.node.addDependency(this.existing);
+  }
+
+  private existingStorage(): ExistingStorage | undefined {
+    const { buckets, kmsKeyArn: keyArn, hasDataRepository } = this.props;
+    if (!buckets && !keyArn) return undefined;
+    const dataRepository = hasDataRepository ? this.dataBucketName : undefined;
+    return new ExistingStorage(this, 'Existing', { buckets, keyArn, dataRepository });
   }
 
   /** The emptying goes between the buckets and everything that writes into them. */
@@ -85,12 +104,18 @@ export class TrainingStorage extends Construct {
   private adoptBuckets(): IDependable {
     const { checkpointExpirationDays: leftoverDays = CHECKPOINT_DAYS, adoptBeside } = this.props;
     const logs = s3.Bucket.fromBucketName(this, 'AccessLogs', this.bucketName('access-logs'));
-    const delivery = PURPOSES.map((purpose) => logDelivery(logs, `${purpose}/`, this.bucketName(purpose), this));
+    const isLeft = (purpose: Purpose) => !this.isExisting(purpose);
+    const delivery = PURPOSES.filter(isLeft).map((purpose) =>
+      logDelivery(logs, `${purpose}/`, this.bucketName(purpose), this),
+    );
+    const left = [
+      { purpose: 'data' as const, bucket: this.dataBucket },
+      { purpose: 'checkpoints' as const, bucket: this.checkpointBucket, leftoverDays },
+      { purpose: 'artifacts' as const, bucket: this.artifactBucket },
+    ].filter(({ purpose }) => isLeft(purpose));
     return new AdoptStorage(this, 'Adopt', {
       buckets: [
-        { bucket: this.dataBucket, statements: tlsOnly(this.dataBucket) },
-        { bucket: this.checkpointBucket, statements: tlsOnly(this.checkpointBucket), leftoverDays },
-        { bucket: this.artifactBucket, statements: tlsOnly(this.artifactBucket) },
+        ...left.map(({ purpose, ...rest }) => ({ ...rest, statements: tlsOnly(rest.bucket) })),
         { bucket: logs, statements: [...tlsOnly(logs), ...delivery] },
       ],
       key: this.key,
@@ -98,13 +123,20 @@ export class TrainingStorage extends Construct {
     });
   }
 
+  private isExisting(purpose: Purpose): boolean {
+    return purpose !== 'artifacts' && this.props.buckets?.[purpose] !== undefined;
+  }
+
   private bucketName(purpose: Purpose | 'access-logs'): string {
+    const existing = purpose === 'data' || purpose === 'checkpoints' ? this.props.buckets?.[purpose] : undefined;
     const { account, region } = Stack.of(this);
-    return `${this.props.prefix}-${account}-${region}-${purpose}`;
+    return existing ?? `${this.props.prefix}-${account}-${region}-${purpose}`;
   }
 
   private bucket(id: string, purpose: Purpose, rules: s3.LifecycleRule[]): s3.IBucket {
     const bucketName = this.bucketName(purpose);
+    const existing = purpose === 'artifacts' ? undefined : this.existing?.bucket(id, purpose, this.key);
+    if (existing) return existing;
     if (this.props.adopt) return s3.Bucket.fromBucketAttributes(this, id, { bucketName, encryptionKey: this.key });
     return new s3.Bucket(this, id, {
       bucketName,

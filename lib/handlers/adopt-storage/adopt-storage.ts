@@ -11,6 +11,7 @@ import {
   type S3Client,
 } from '@aws-sdk/client-s3';
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
+import { canonicalStatement } from '../../aws/policy-document';
 import { type AdoptedBucket, adoptStorageSchema } from '../../contracts/custom-resources';
 import { LEFTOVER_RULE, LEFTOVER_TAG } from '../../contracts/storage';
 import { isNamed, parseProperties } from '../shared/custom-resource';
@@ -96,8 +97,8 @@ async function restorePolicy(s3: S3Client, { name, statements }: AdoptedBucket):
     { Version: '2012-10-17', Statement: [] },
     async () => JSON.parse((await s3.send(new GetBucketPolicyCommand({ Bucket: name }))).Policy ?? ''),
   );
-  const there = policy.Statement.map(canonical);
-  const added = statements.filter((statement) => !there.includes(canonical(statement)));
+  const there = policy.Statement.map(canonicalStatement);
+  const added = statements.filter((statement) => !there.includes(canonicalStatement(statement)));
   if (added.length === 0) return;
   const Policy = JSON.stringify({ ...policy, Statement: [...policy.Statement, ...added] });
   await s3.send(new PutBucketPolicyCommand({ Bucket: name, Policy }));
@@ -128,12 +129,4 @@ async function settingOf<T>(notSet: string, none: T, read: () => Promise<T>): Pr
     if (isNamed(error, notSet)) return none;
     throw error;
   }
-}
-
-/** One text for statements that differ in the order of their members, or in a list of one and its entry. */
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return value.length === 1 ? canonical(value[0]) : `[${value.map(canonical).sort().join()}]`;
-  if (typeof value !== 'object' || value === null) return String(value);
-  const entries = Object.entries(value).sort(([a], [b]) => a.localeCompare(b));
-  return `{${entries.map(([key, member]) => `${key}:${canonical(member)}`).join()}}`;
 }

@@ -7,7 +7,7 @@ import { sendMessage } from '../shared/queue';
 import { isQueued } from '../shared/queue-runs';
 import { changeRun } from './change-run';
 import type { ControlDeps } from './deps';
-import { closedRefusal, findOwnRun, refusal } from './own-run';
+import { budgetRefusal, closedRefusal, findOwnRun, refusal } from './own-run';
 
 /** Writes that the run shall stop. Stopping what is over is no error: it is stopped. */
 export async function stopRun(
@@ -47,8 +47,9 @@ export async function resumeRun(
     const text = { must, got: `${own.runId}, ${own.state}`, fix: 'launch it again' };
     return refusal(issue('run/not-resumable', 'error', '', text));
   }
-  const closed = await closedRefusal(deps);
-  if (closed) return closed;
+  const isNew = own.desired !== 'run' || isOver(own);
+  const refused = (await closedRefusal(deps)) ?? (isNew ? await budgetRefusal(deps, team) : undefined);
+  if (refused) return refused;
   const record = await changeRun(deps, own, (r) => askResume(r, deps.now().getTime()));
   return wake(deps, own, record);
 }

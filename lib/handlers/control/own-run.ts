@@ -1,6 +1,8 @@
 import type { Refusal } from '../../contracts/control';
 import type { RunRecord } from '../../lifecycle/record';
 import { type Issue, issue } from '../../spec/issue';
+import { readDescriptor } from '../shared/descriptors';
+import { spentBudget } from '../shared/team-budget';
 import type { ControlDeps } from './deps';
 
 export const refusal = (...issues: Issue[]): Refusal => ({ ok: false, issues });
@@ -22,4 +24,18 @@ export async function closedRefusal(deps: ControlDeps): Promise<Refusal | undefi
   if (!(await deps.store.isClosed())) return undefined;
   const text = { must: 'must not be one that is being deleted', got: deps.environment, fix: 'deploy it again first' };
   return refusal(issue('environment/closed', 'error', 'environment', text));
+}
+
+/** Why the team may start and resume nothing this month; undefined when it may. */
+export async function budgetRefusal(deps: ControlDeps, team: string): Promise<Refusal | undefined> {
+  const spent = await spentBudget(deps, await readDescriptor(deps, team));
+  if (!spent) return undefined;
+  const { spentUsd, budgetUsd, until } = spent;
+  return refusal(
+    issue('guardrails/team-budget', 'error', `teams.${team}.budgetUsdPerMonth`, {
+      must: `must not be spent: ${budgetUsd} USD this month`,
+      got: `${spentUsd.toFixed(2)} USD in the ledger of runs`,
+      fix: `wait until ${until.toISOString().slice(0, 10)}, or ask the platform team for a larger budget`,
+    }),
+  );
 }

@@ -12,7 +12,7 @@ import { checkStart } from './check-run';
 import type { ControlDeps } from './deps';
 import { findLiveTwin } from './live-twin';
 import { intentOf, recordOf } from './new-intent';
-import { closedRefusal, refusal } from './own-run';
+import { budgetRefusal, closedRefusal, refusal } from './own-run';
 
 /** Ids are taken second by second; this many starts of one name in one second would be a mistake of the caller. */
 const MOST_ID_TRIES = 30;
@@ -31,8 +31,8 @@ export async function startRun(
   if (!run || others.length > 0) return { ok: false, issues: [...issues, ...others], quota };
   const twin = await findLiveTwin(deps, team, request, run);
   if (twin) return repeatStart(deps, twin);
-  const closed = await closedRefusal(deps);
-  if (closed) return closed;
+  const refused = (await closedRefusal(deps)) ?? (await budgetRefusal(deps, team));
+  if (refused) return refused;
   const made = await writeIntent(deps, team, request, run, descriptor);
   if (!made) return refusal(issue('run-id/taken', 'error', '', takenText(request.runId ?? run.name)));
   await deps.s3.send(

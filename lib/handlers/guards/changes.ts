@@ -16,6 +16,7 @@ export function changeOf(old: GuardProperties, now: GuardProperties): Change | u
   requireStorage(old, now);
   requireSubnets(old, now);
   requireRepository(old, now);
+  requireKey(old, now);
   const isSame = old.storage ? old.fingerprint === now.fingerprint : isAsBefore(old, now);
   if (!isSame) return { what: 'this update, which replaces role, network or key,' };
   const zones = gone(old.zones, now.zones);
@@ -53,6 +54,15 @@ function requireRepository(old: GuardProperties, now: GuardProperties): void {
   if (made === 'none' || !now.repository || now.repository === 'none' || now.repository === made) return;
   throw new Error(
     `image.encryption: must stay ${made}, with which the repository of the environment was made, got ${now.repository}; write image: { encryption: ${made} }, or move to a new repository as docs/environment.md says`,
+  );
+}
+
+/** What is stored stays encrypted with the key that it was written with, and the roles may use one key only. */
+function requireKey(old: GuardProperties, now: GuardProperties): void {
+  if (old.keyArn === now.keyArn) return;
+  const made = 'the key that the stack made (leave the option out)';
+  throw new Error(
+    `storage.kmsKeyArn: must stay ${old.keyArn ?? made}, with which what is stored is encrypted, got ${now.keyArn ?? 'none'}; take the change back, or use the other key in a new environment`,
   );
 }
 

@@ -17,6 +17,7 @@ import { makeRoom } from './make-room';
 import { poolsOf } from './queue-pools';
 import { growNow, hasLeft, keepRoom, roomChanges, takeRoomBack } from './resize';
 import { needsOf, type RunNeeds } from './run-needs';
+import { holdOf, teamHolds } from './team-holds';
 import { awaitedRuns, tellBlocked } from './waits-for';
 
 /**
@@ -38,7 +39,8 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
   if (waiting.length === 0 && !holding.some((run) => mayGrow(run, now))) return;
   const pools = await poolsOf(deps, active, needs.all);
   const awaited = await awaitedRuns(deps, waiting);
-  const queued = waiting.map((run) => queuedOnItsSizes(run, needs));
+  const holds = await teamHolds(deps, waiting);
+  const queued = waiting.map((run) => ({ ...queuedOnItsSizes(run, needs), ...holdOf(run, holds) }));
   const input: QueueInput = {
     waiting: queued,
     running,

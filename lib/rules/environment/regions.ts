@@ -42,7 +42,7 @@ const partition: EnvironmentRule = {
 const ids: EnvironmentRule = {
   id: 'environment/region-ids',
   level: 'error',
-  what: 'What exists in one region only (subnets, file systems) is named for that region only.',
+  what: 'What exists in one region only (subnets, file systems, buckets, keys) is named for that region only.',
   why: 'The deploy or the first run in the other region fails with an id that is not found.',
   source: 'https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/resources.html',
   reads: ['regions', 'network', 'storage'],
@@ -69,6 +69,8 @@ function regionalIds({ network, storage }: EnvironmentSpec): { path: string; id:
       path: `storage.fileSystems.${name}`,
       id: fsxLustre ?? efs ?? '',
     })),
+    ...Object.entries(storage.buckets ?? {}).map(([purpose, id]) => ({ path: `storage.buckets.${purpose}`, id })),
+    ...(storage.kmsKeyArn ? [{ path: 'storage.kmsKeyArn', id: storage.kmsKeyArn }] : []),
   ];
 }
 

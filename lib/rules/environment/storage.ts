@@ -119,4 +119,59 @@ const external: EnvironmentRule = {
     }),
 };
 
-export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [fileSystem, zone, external];
+const buckets: EnvironmentRule = {
+  id: 'environment/buckets',
+  level: 'error',
+  what: 'Existing buckets are two different ones, and none that the stack makes.',
+  why: 'Expiration and rights differ between data and checkpoints; a bucket of the stack is deleted or replaced with it.',
+  source: 'docs/environment.md',
+  reads: ['name', 'account', 'storage'],
+  check: ({ name, region, storage: { buckets: { data, checkpoints } = {} } }) => {
+    const made = new RegExp(`^slipway-${name}-\\d{12}-${region}-(artifacts|access-logs)$`);
+    const named = Object.entries({ data, checkpoints });
+    return [
+      ...when(data !== undefined && data === checkpoints, {
+        path: 'storage.buckets.checkpoints',
+        must: 'must be another bucket than storage.buckets.data',
+        got: checkpoints,
+        fix: 'name another one, or leave it out',
+      }),
+      ...named.flatMap(([purpose, bucket]) =>
+        when(bucket !== undefined && made.test(bucket), {
+          path: `storage.buckets.${purpose}`,
+          must: 'must be no bucket that the stack makes for something else',
+          got: bucket,
+          fix: 'name another bucket',
+        }),
+      ),
+    ];
+  },
+};
+
+const key: EnvironmentRule = {
+  id: 'environment/key',
+  level: 'error',
+  what: 'An existing key lies in the region and the account of the environment.',
+  why: 'Buckets, tables and repositories take keys of their own region only, and the policy of a key of another account cannot be checked.',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html',
+  reads: ['account', 'storage', 'regions'],
+  check: ({ region, account, storage: { kmsKeyArn } }) => {
+    const [, , , keyRegion, keyAccount] = kmsKeyArn?.split(':') ?? [];
+    return [
+      ...when(keyRegion !== undefined && keyRegion !== region, {
+        path: 'storage.kmsKeyArn',
+        must: `must be a key of ${region}`,
+        got: kmsKeyArn,
+        fix: `name a key of ${region}`,
+      }),
+      ...when(account !== undefined && keyAccount !== undefined && keyAccount !== account, {
+        path: 'storage.kmsKeyArn',
+        must: `must be a key of account ${account}`,
+        got: kmsKeyArn,
+        fix: 'name a key of that account; keys of other accounts can be named under storage.external',
+      }),
+    ];
+  },
+};
+
+export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [fileSystem, zone, external, buckets, key];

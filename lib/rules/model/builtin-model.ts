@@ -17,9 +17,7 @@ export function untrainedParts(m: ModelShape): string[] {
     ...named({
       partialRotary: (m.partialRotary ?? 1) !== 1,
       mtpLayers: (m.mtpLayers ?? 0) > 0,
-      unrotatedLayers: (m.unrotatedLayers?.length ?? 0) > 0,
       [`norms ${family?.norm}`]: !NORMS.includes(family?.norm ?? 'rms'),
-      [`norms of queries and keys ${family?.qkNorm}`]: family?.qkNorm === 'weightless',
       [`activation ${family?.activation}`]: !ACTIVATIONS.includes(family?.activation ?? 'silu'),
       'biases of the feed-forward block': family?.mlpBias,
       'a routing bias that is trained': family?.routingBiasIsParameter,
@@ -42,6 +40,9 @@ export function partsBeyondLlama(m: ModelShape): string[] {
     latentAttention: m.latentAttention !== undefined,
     sharedExperts: (m.sharedExperts ?? 0) > 0,
     sharedExpertGate: family?.sharedExpertGate,
+    unrotatedLayers: (m.unrotatedLayers?.length ?? 0) > 0,
+    attentionChunk: family?.attentionChunk !== undefined,
+    attentionTemperature: family?.attentionTemperature !== undefined,
     interleavedRope: family?.interleavedRope,
     expertBias: family?.expertBias,
     routerBias: family?.routerBias,
@@ -68,6 +69,7 @@ const routingParts = ({ experts, routing, family }: ModelShape): Record<string, 
         'routing.normalise false': routing?.normalise === false,
         'routing.bias': routing?.bias,
         'routing.groups': (routing?.groups ?? 1) > 1,
+        weighsExpertInputs: family?.weighsExpertInputs,
         routedScaling: (family?.routedScaling ?? 1) !== 1,
       };
 

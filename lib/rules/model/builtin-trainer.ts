@@ -11,7 +11,14 @@ const RULES: readonly Rule[] = [
     why: 'Own code would ignore it; adapters of random weights are of no use.',
     source: 'docs/reference/run-file.md',
     check: (run) => {
-      if (!run.training.lora) return [];
+      if (!run.training.lora) {
+        const asked = run.code.builtin === 'builtin' && run.code.arguments['export-adapter'] === true;
+        return when(asked, {
+          path: 'code.arguments.export-adapter',
+          must: 'must go with training.lora',
+          fix: 'remove it, or use export-weights',
+        });
+      }
       return [
         ...when(run.code.builtin !== 'builtin', {
           path: 'training.lora',
@@ -96,6 +103,7 @@ export const BUILTIN_ARGUMENTS: Readonly<Record<NonNullable<RunSpec['code']['bui
     'backend',
     'host-check-seconds',
     'export-weights',
+    'export-adapter',
   ],
   'builtin-tokenize': [
     'tokenizer',

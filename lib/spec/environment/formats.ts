@@ -12,7 +12,10 @@ export const principal = z
 /** Policies do not resolve aliases of keys. */
 export const keyArn = z
   .string()
-  .regex(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[0-9a-z-]+$/, 'must be the ARN of a KMS key, not of an alias');
+  .regex(
+    /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/([0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}|mrk-[0-9a-f]{32})$/,
+    'must be the ARN of a KMS key, not of an alias',
+  );
 export const region = z.string().regex(/^[a-z]{2,4}(-[a-z]+)+-\d$/, 'must be a region such as us-west-2');
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html; a `*` would be a wildcard in the roles' policies. */
 export const s3Prefix = z
@@ -20,6 +23,13 @@ export const s3Prefix = z
   .regex(
     /^s3:\/\/(?!\d+\.\d+\.\d+\.\d+(?:\/|$))(?!.*\.\.)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[^*?]*)?$/,
     'must be an S3 URI such as s3://bucket/prefix/, without * and ?',
+  );
+/** https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html */
+export const bucketName = z
+  .string()
+  .regex(
+    /^(?!\d+\.\d+\.\d+\.\d+$)(?!.*\.\.)(?!.*--x-s3$)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/,
+    'must be the name of a general purpose bucket, without s3:// and without a prefix',
   );
 /** Ids of EC2 have 8 or 17 hexadecimal digits, those of file systems 8 to 40. */
 export const ec2Id = (prefix: string, kind: string) =>

@@ -72,6 +72,16 @@ export const team = z.strictObject({
       default: [],
       examples: [['arn:aws:sagemaker:us-west-2:111122223333:mlflow-tracking-server/shared']],
     }),
+  budgetUsdPerMonth: z
+    .number()
+    .positive()
+    .max(1e12)
+    .optional()
+    .meta({
+      description:
+        "What the team's runs may cost in a calendar month (UTC), in USD by the ledger of runs. Once it is spent, no run starts for the first time and none is resumed by a person; runs that have begun go on. Addresses of `notifications` get mail at 50, 80 and 100 percent of it from AWS Budgets. Default: no limit.",
+      examples: [50_000],
+    }),
   notifications: notifications.optional().meta({
     description: "Who is notified of the team's runs, beside those whom the environment names. Default: nobody.",
     examples: [{ emails: ['nlp@example.com'] }],

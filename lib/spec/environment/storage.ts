@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { fileSystemId, keyArn, MOST, s3Prefix, zoneId } from './formats';
+import { bucketName, fileSystemId, keyArn, MOST, s3Prefix, zoneId } from './formats';
 
 const external = z
   .strictObject({
@@ -55,6 +55,28 @@ export const storage = z.strictObject({
     description:
       'Whether the stack takes over the buckets, key, table and repository that an earlier environment of this name left.',
     default: false,
+  }),
+  buckets: z
+    .strictObject({
+      data: bucketName.optional().meta({
+        description: 'Bucket of the data, instead of one that the stack makes. Default: none.',
+        examples: ['company-training-data'],
+      }),
+      checkpoints: bucketName.optional().meta({
+        description: 'Bucket of the checkpoints, instead of one that the stack makes. Default: none.',
+        examples: ['company-training-checkpoints'],
+      }),
+    })
+    .optional()
+    .meta({
+      description:
+        'Existing buckets of the account in the region that the environment uses. They are checked before anything is made, and never changed or deleted. Default: none.',
+      examples: [{ data: 'company-training-data', checkpoints: 'company-training-checkpoints' }],
+    }),
+  kmsKeyArn: keyArn.optional().meta({
+    description:
+      'Existing KMS key of the account in the region, instead of one that the stack makes, for buckets, volumes, run table and image repository. Its policy is checked before anything is made. Default: none.',
+    examples: ['arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab'],
   }),
   external: z
     .array(external)

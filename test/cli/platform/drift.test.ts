@@ -7,7 +7,17 @@ import {
 } from '@aws-sdk/client-cloudformation';
 import { CloudWatchLogsClient, DescribeLogGroupsCommand } from '@aws-sdk/client-cloudwatch-logs';
 import { DescribeImagesCommand, ECRClient } from '@aws-sdk/client-ecr';
+import { DescribeKeyCommand, GetKeyPolicyCommand, KMSClient } from '@aws-sdk/client-kms';
 import { GetFunctionConfigurationCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import {
+  GetBucketEncryptionCommand,
+  GetBucketLifecycleConfigurationCommand,
+  GetBucketPolicyCommand,
+  GetBucketVersioningCommand,
+  GetPublicAccessBlockCommand,
+  HeadBucketCommand,
+  S3Client,
+} from '@aws-sdk/client-s3';
 import { GetServiceQuotaCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { beforeEach, expect, test } from 'vitest';
@@ -22,6 +32,8 @@ const functions = mockClient(LambdaClient);
 const images = mockClient(ECRClient);
 const logs = mockClient(CloudWatchLogsClient);
 const quotas = mockClient(ServiceQuotasClient);
+const s3 = mockClient(S3Client);
+const kms = mockClient(KMSClient);
 const NEED = {
   name: 'ml.p5.48xlarge for training job usage',
   code: 'L-C4752B3A',
@@ -34,7 +46,8 @@ const CONTROL = 'arn:aws:lambda:us-west-2:111122223333:function:slipway-lab-cont
 const IMAGE = `111122223333.dkr.ecr.us-west-2.amazonaws.com/slipway-lab@sha256:${'a'.repeat(64)}`;
 
 beforeEach(() => {
-  for (const mock of [stacks, parameters, functions, images, logs, quotas]) mock.reset();
+  for (const mock of [stacks, parameters, functions, images, logs, quotas, s3, kms]) mock.reset();
+  storageIsAsItMustBe();
   stacks.on(DetectStackDriftCommand).resolves({ StackDriftDetectionId: 'd' });
   stacks.on(DescribeStackDriftDetectionStatusCommand).resolves({ DetectionStatus: 'DETECTION_COMPLETE' });
   stacks.on(DescribeStackResourceDriftsCommand).resolves({ StackResourceDrifts: [] });
@@ -61,6 +74,34 @@ beforeEach(() => {
   quotas.on(GetServiceQuotaCommand).resolves({ Quota: { Value: 4 } });
 });
 
+function storageIsAsItMustBe(): void {
+  const { account, kmsKeyArn } = DESCRIPTOR;
+  s3.on(HeadBucketCommand).resolves({ BucketRegion: 'us-west-2' });
+  const applied = { SSEAlgorithm: 'aws:kms' as const, KMSMasterKeyID: kmsKeyArn };
+  s3.on(GetBucketEncryptionCommand).resolves({
+    ServerSideEncryptionConfiguration: { Rules: [{ ApplyServerSideEncryptionByDefault: applied }] },
+  });
+  const tls = { Effect: 'Deny', Principal: '*', Action: 's3:*', Resource: '*' };
+  const Condition = { Bool: { 'aws:SecureTransport': 'false' } };
+  s3.on(GetBucketPolicyCommand).resolves({ Policy: JSON.stringify({ Statement: { ...tls, Condition } }) });
+  publicAccess(true);
+  s3.on(GetBucketVersioningCommand).resolves({ Status: 'Enabled' });
+  s3.on(GetBucketLifecycleConfigurationCommand).resolves({ Rules: [] });
+  kms.on(DescribeKeyCommand).resolves({ KeyMetadata: { KeyId: 'k', KeyState: 'Enabled' } });
+  const root = { Effect: 'Allow', Principal: { AWS: account }, Action: 'kms:*', Resource: '*' };
+  kms.on(GetKeyPolicyCommand).resolves({ Policy: JSON.stringify({ Statement: [root] }) });
+}
+
+const publicAccess = (isBlocked: boolean) =>
+  s3.on(GetPublicAccessBlockCommand).resolves({
+    PublicAccessBlockConfiguration: {
+      BlockPublicAcls: isBlocked,
+      IgnorePublicAcls: isBlocked,
+      BlockPublicPolicy: isBlocked,
+      RestrictPublicBuckets: isBlocked,
+    },
+  });
+
 const drift = async () => {
   const { code, stdout } = await runCli('drift', 'lab', '--region', 'us-west-2', '--json');
   const {
@@ -76,7 +117,7 @@ const drift = async () => {
 test('an environment as it was deployed is exit 0', async () => {
   const { code, ok, stack, beyond } = await drift();
   expect([code, ok, stack.stack, stack.resources]).toEqual([0, true, 'Slipway-lab-us-west-2', []]);
-  expect(Object.values(beyond)).toEqual([true, true, true, true, true]);
+  expect(Object.values(beyond)).toEqual([true, true, true, true, true, true]);
 });
 
 test('a changed property is exit 1, with the template and the account beside each other', async () => {
@@ -107,6 +148,8 @@ test('a changed property is exit 1, with the template and the account beside eac
 });
 
 test.each<[string, () => void]>([
+  ['buckets and key', () => publicAccess(false)],
+  ['buckets and key', () => kms.on(DescribeKeyCommand).resolves({ KeyMetadata: { KeyId: 'k', KeyState: 'Disabled' } })],
   ['quotas of the last deploy', () => quotas.on(GetServiceQuotaCommand).resolves({ Quota: { Value: 3 } })],
   [
     'digest of the image',

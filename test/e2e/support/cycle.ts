@@ -26,8 +26,8 @@ export class Cycle {
     this.stackName = `Slipway-${name}-us-west-2`;
   }
 
-  static async start(name: string): Promise<Cycle> {
-    const sandbox = await testSandbox();
+  static async start(name: string, quotas?: Record<string, number>): Promise<Cycle> {
+    const sandbox = await testSandbox(quotas && { quotas });
     await sandbox.call(CDK, ['bootstrap', 'aws://000000000000/us-west-2', '--app', '']);
     return new Cycle(sandbox, name);
   }

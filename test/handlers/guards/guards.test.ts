@@ -12,6 +12,7 @@ const deps = {
   dynamo: new DynamoDBClient({ region: 'us-west-2' }),
   sagemaker: new SageMakerClient({ region: 'us-west-2' }),
   tableName: 'slipway-research-runs',
+  now: () => new Date('2026-11-22T12:00:00Z'),
   sleep: async () => {},
 };
 const deletion = resourceEvents('Custom::SlipwayGuard', { guards: 'delete', environment: 'research' });
@@ -58,6 +59,30 @@ describe('the guard of the deletion', () => {
     expect(closed()).toEqual([true, true, false]);
     await onEvent(deps, deletion.create());
     expect(closed().at(-1)).toBe(false);
+  });
+
+  test('reads every page of the active runs and of the jobs, of which the first may be empty', async () => {
+    const runItem = (id: string, team: string) => ({ runId: { S: id }, item: { S: 'RUN' }, team: { S: team } });
+    dynamo
+      .on(QueryCommand)
+      .resolvesOnce({ Items: [runItem('a', 'nlp')], LastEvaluatedKey: { runId: { S: 'a' } } })
+      .resolves({ Items: [runItem('b', 'speech')] });
+    await expect(onEvent(deps, deletion.delete())).rejects.toThrow('got a, b;');
+    dynamo.on(QueryCommand).resolves({ Items: [] });
+    sagemaker
+      .on(ListTrainingJobsCommand, { StatusEquals: 'InProgress' })
+      .resolvesOnce({ TrainingJobSummaries: [], NextToken: 'more' })
+      .resolves({
+        TrainingJobSummaries: [
+          {
+            TrainingJobName: 'research-old-a001',
+            TrainingJobArn: undefined,
+            CreationTime: undefined,
+            TrainingJobStatus: 'InProgress',
+          },
+        ],
+      });
+    await expect(onEvent(deps, deletion.delete())).rejects.toThrow('got research-old-a001;');
   });
 
   test('names five and counts the rest', async () => {
@@ -210,6 +235,22 @@ describe('the guard of updates', () => {
     [undefined, undefined],
   ])('an update from a repository with %s to %s goes on', async (old, repository) => {
     await expect(onEvent(deps, guarded.update({ repository }, { repository: old }))).resolves.toBeDefined();
+  });
+
+  const KEY = 'arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab';
+
+  test.each([
+    [undefined, KEY, 'must stay the key that the stack made'],
+    [KEY, undefined, `must stay ${KEY}`],
+    [KEY, `${KEY.slice(0, -1)}c`, `must stay ${KEY}`],
+  ])('fails: what is encrypted with key %s cannot get key %s, live runs or not', async (old, keyArn, message) => {
+    await expect(onEvent(deps, guarded.update({ keyArn }, { keyArn: old }))).rejects.toThrow(
+      `storage.kmsKeyArn: ${message}`,
+    );
+  });
+
+  test('an existing key that stays lets an update through', async () => {
+    await expect(onEvent(deps, guarded.update({ keyArn: KEY }, { keyArn: KEY }))).resolves.toBeDefined();
   });
 
   describe('updates a stack of version 0.1.0', () => {

@@ -8,6 +8,8 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   'sqs:SendMessageBatch': ['sqs:SendMessage'],
   's3:ListObjectVersions': ['s3:ListBucketVersions'],
   's3:DeleteObjects': ['s3:DeleteObject', 's3:DeleteObjectVersion'],
+  's3:GetBucketEncryption': ['s3:GetEncryptionConfiguration'],
+  's3:GetPublicAccessBlock': ['s3:GetBucketPublicAccessBlock'],
   's3:GetBucketLifecycleConfiguration': ['s3:GetLifecycleConfiguration'],
   's3:PutBucketLifecycleConfiguration': ['s3:PutLifecycleConfiguration'],
   // A key that is not there is 404 for those who may list, and 403 for others.

@@ -34,12 +34,15 @@ const TABLES: readonly { policy: string; uses(places: Places): Use[] }[] = [
 ];
 
 /** The template that a role is in, `everything` where it is in that. */
-let templates: Record<'everything' | 'adopted' | 'registered', Resources>;
+let templates: Record<'everything' | 'adopted' | 'ownStorage' | 'registered', Resources>;
 beforeAll(() => {
   templates = resourcesFor();
 }, SYNTH_MS);
-const templateOf = (policy: string): Resources =>
-  policy.includes('Adopt') ? templates.adopted : policy.startsWith('Run') ? templates.registered : templates.everything;
+function templateOf(policy: string): Resources {
+  if (policy.includes('Adopt')) return templates.adopted;
+  if (policy.includes('Existing')) return templates.ownStorage;
+  return policy.startsWith('Run') ? templates.registered : templates.everything;
+}
 
 function statementsOf(policy: string): Statement[] {
   const found = policiesOf(templateOf(policy)).filter(

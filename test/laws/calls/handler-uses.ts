@@ -281,6 +281,22 @@ const adoptStorage = (places: Places): Use[] => {
   ];
 };
 
+const existingStorage = (places: Places): Use[] => {
+  const each = (action: string) => ['data', 'checkpoints'].map((name) => ask(action, `arn:aws:s3:::company-${name}`));
+  const key = places.arn('kms', 'key/1234abcd-12ab-34cd-56ef-1234567890ab');
+  return [
+    deployLogs(places),
+    call('s3:HeadBucket', ...each('s3:ListBucket')),
+    call('s3:GetBucketEncryption', ...each('s3:GetEncryptionConfiguration')),
+    call('s3:GetBucketPolicy', ...each('s3:GetBucketPolicy')),
+    call('s3:GetPublicAccessBlock', ...each('s3:GetBucketPublicAccessBlock')),
+    call('s3:GetBucketVersioning', ...each('s3:GetBucketVersioning')),
+    call('s3:GetBucketLifecycleConfiguration', ...each('s3:GetLifecycleConfiguration')),
+    call('kms:DescribeKey', ask('kms:DescribeKey', key)),
+    call('kms:GetKeyPolicy', ask('kms:GetKeyPolicy', key)),
+  ];
+};
+
 const imageStart = (places: Places): Use[] => [
   deployLogs(places),
   call('ecr:BatchGetImage', ask('ecr:BatchGetImage', places.of('ImageRepository'))),
@@ -365,6 +381,7 @@ const ROLES: readonly HandlerRole[] = [
   { policy: 'PreflightFunctionRole', file: 'quota-preflight', uses: preflight },
   { policy: 'StorageEmptyFunctionRole', file: 'empty-storage', uses: emptyStorage },
   { policy: 'StorageAdoptFunctionRole', file: 'adopt-storage', uses: adoptStorage },
+  { policy: 'StorageExistingFunctionRole', file: 'existing-storage', uses: existingStorage },
   { policy: 'ImageStartRole', file: 'image-build', uses: imageStart },
   { policy: 'ImageWaitRole', file: 'image-build', entry: 'isCompleteHandler', uses: imageWait },
   { policy: 'DriverFunctionRole', file: 'driver-publish', uses: driver },

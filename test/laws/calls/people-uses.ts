@@ -23,6 +23,15 @@ export const VERBS: Readonly<Record<string, Verb>> = {
     deployers: {
       'ec2:DescribeVpcs': OF_A_FILE,
       'cloudformation:DescribeStacks': OF_A_FILE,
+      ...Object.fromEntries(
+        [
+          ...['GetBucketEncryption', 'GetBucketLifecycleConfiguration', 'GetBucketPolicy', 'GetBucketVersioning'],
+          ...['GetPublicAccessBlock', 'HeadBucket'],
+        ].map((name) => [`s3:${name}`, OF_A_FILE]),
+      ),
+      'kms:DescribeKey': OF_A_FILE,
+      'kms:GetKeyPolicy': OF_A_FILE,
+      'sts:GetCallerIdentity': OF_A_FILE,
       's3:GetObject': OF_A_CONFIG,
     },
   },
@@ -82,6 +91,8 @@ function looks(places: Places, teams: readonly string[], team?: string): Use[] {
       'servicequotas:ListServiceQuotas',
       'sagemaker:ListTrainingJobs',
       'sagemaker:ListProcessingJobs',
+      'sagemaker:ListTrainingPlans',
+      'sagemaker:SearchTrainingPlanOfferings',
       'ec2:DescribeSubnets',
       'ec2:DescribeSecurityGroups',
     ].map((action) => call(action, ask(action, '*'))),

@@ -10,10 +10,11 @@ const { partition, account, region } = PINNED;
 const RUN_FILE =
   'name: pretrain\ncode: { source: builtin }\nmodel: { preset: gpt-tiny }\ncompute: { instanceType: ml.m5.xlarge }\n';
 
-/** The templates whose roles the law looks at: every option, an adopted storage, and a run that the deploy submits. */
-export function resourcesFor(): Record<'everything' | 'adopted' | 'registered', Resources> {
-  const { everything, adopted } = specs();
-  if (!everything || !adopted) throw new Error('specs() has no environments everything and adopted');
+/** The templates whose roles the law looks at: every option, storage that is adopted or exists, and a run that the deploy submits. */
+export function resourcesFor(): Record<'everything' | 'adopted' | 'ownStorage' | 'registered', Resources> {
+  const { everything, adopted, ownStorage } = specs();
+  if (!everything || !adopted || !ownStorage)
+    throw new Error('specs() must have the environments everything, adopted and ownStorage');
   const { value: run, issues } = loadRun(RUN_FILE, []);
   if (!run) throw new Error(JSON.stringify(issues));
   const zones = `availability-zones:account=${ENV.account}:region=${ENV.region}`;
@@ -23,6 +24,7 @@ export function resourcesFor(): Record<'everything' | 'adopted' | 'registered', 
   return {
     everything: synthesise(everything),
     adopted: synthesise(adopted),
+    ownStorage: synthesise(ownStorage),
     registered: resourcesOf(Template.fromStack(stack)),
   };
 }

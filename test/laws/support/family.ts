@@ -54,6 +54,7 @@ const EXISTING = {
 const FSX = { sizeGiB: 1200, zoneId: 'usw2-az2' };
 const OWN_IMAGE = '111122223333.dkr.ecr.us-west-2.amazonaws.com/own:1';
 const MLFLOW = 'arn:aws:sagemaker:us-west-2:111122223333:mlflow-tracking-server/shared';
+const OWN_KEY = 'arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab';
 const ADMIN = 'arn:aws:iam::111122223333:role/admin';
 
 /** Every option of the schema below its section, with values that differ in what they make. */
@@ -84,6 +85,14 @@ export const VARIATIONS: readonly Variation[] = [
   { option: 'storage.retain', values: [{ storage: { retain: false } }] },
   { option: 'storage.adopt', values: [{ storage: { adopt: true } }] },
   { option: 'storage.checkpointExpirationDays', values: [{ storage: { checkpointExpirationDays: 7 } }] },
+  {
+    option: 'storage.buckets',
+    values: [
+      { storage: { buckets: { data: 'company-data', checkpoints: 'company-checkpoints' } } },
+      { storage: { buckets: { data: 'company-data' } } },
+    ],
+  },
+  { option: 'storage.kmsKeyArn', values: [{ storage: { kmsKeyArn: OWN_KEY } }] },
   { option: 'storage.external', values: [{ storage: { external: [{ s3: 's3://lake/tokens/' }] } }] },
   {
     option: 'storage.fsxLustre',
@@ -116,6 +125,7 @@ export const VARIATIONS: readonly Variation[] = [
     values: [
       { teams: { nlp: { principals: [ADMIN] }, speech: {} } },
       { teams: { nlp: { share: 2 } } },
+      { teams: { nlp: { budgetUsdPerMonth: 5000, notifications: { emails: ['a@example.com'] } }, speech: {} } },
       { teams: { nlp: { mlflow: [MLFLOW] } } },
       {
         teams: {

@@ -28,6 +28,15 @@ test('an argument that the trainer does not know is warned of, with the nearest 
   ]);
 });
 
+test('an adapter is exported where one trains', () => {
+  const code = { source: 'builtin', arguments: { 'export-adapter': true } };
+  const file = { ...BUILTIN, data: tokens('train'), code };
+  expect(issuesOf(file, 'training/lora')).toMatchObject([{ level: 'error', path: 'code.arguments.export-adapter' }]);
+  const model = { preset: 'llama3-8b', weights: 's3://{dataBucket}/weights/' };
+  const training = { ...BUILTIN.training, lora: { rank: 8 } };
+  expect(issuesOf({ ...file, model, training }, 'training/lora')).toEqual([]);
+});
+
 test('the channel with the tokens is train, or what data-channel says', () => {
   expect(issuesOf({ ...BUILTIN, data: tokens('books') }, 'training/builtin-data')).toHaveLength(1);
   const code = { source: 'builtin', arguments: { 'data-channel': 'books' } };

@@ -69,6 +69,15 @@ const VARIANTS: Readonly<Record<string, object>> = {
   },
   nat: { network: { mode: 'vpc-nat' }, storage: { retain: false } },
   none: { network: { mode: 'none' }, image: { uri: '111122223333.dkr.ecr.us-west-2.amazonaws.com/own@sha256:0' } },
+  ownStorage: {
+    ...EVERYONE,
+    network: { availabilityZoneIds: ['usw2-az2'] },
+    storage: {
+      buckets: { data: 'company-data', checkpoints: 'company-checkpoints' },
+      kmsKeyArn: 'arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab',
+      fsxLustre: { sizeGiB: 1200, zoneId: 'usw2-az2' },
+    },
+  },
   adopted: { ...EVERYONE, storage: { adopt: true } },
 };
 

@@ -22,6 +22,8 @@ __all__ = [
     "Launched",
     "LogLine",
     "Noted",
+    "Offers",
+    "OffersOffersItem",
     "Plan",
     "PlanMemoryGiB",
     "PlanUsd",
@@ -477,6 +479,31 @@ class _Plan(TypedDict):
 
 class Plan(_Plan, total=False):
     activeParameters: float
+
+
+class _OffersOffersItem(TypedDict):
+    kind: Literal["on-demand", "spot", "training-plan-on-offer", "own-training-plan"]
+    startAt: str
+    startInterval80: list[str]
+    endAt: Union[str, None]
+    endInterval80: Union[list[str], None]
+    usd: Any
+    usdInterval80: Union[list[float], None]
+    chance: float
+    makesDate: bool
+    latestStartAt: Union[str, None]
+    basis: str
+    note: str
+
+
+class OffersOffersItem(_OffersOffersItem, total=False):
+    id: str
+
+
+class Offers(TypedDict):
+    by: str
+    offers: list[OffersOffersItem]
+    notes: list[str]
 
 
 class Launched(TypedDict):

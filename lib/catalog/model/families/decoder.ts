@@ -79,7 +79,8 @@ export function decoder(f: ConfigFields, modelType: string, d: Decoder = {}): Mo
       ...(d.norm && { norm: d.norm }),
       ...(activation !== (gatedMlp ? 'silu' : 'gelu') && { activation }),
       ...(rope.localRopeTheta && windows.slidingWindow && { localRopeTheta: rope.localRopeTheta }),
-      ...untrainedOf([...rope.untrained, ...chunkedOf(windows)]),
+      ...chunkedOf(f, windows),
+      ...untrainedOf(rope.untrained),
     },
   };
 }
@@ -96,7 +97,9 @@ export const attentionBiasOf = (f: ConfigFields): Pick<ModelShape, 'attentionBia
 export const capOf = (f: ConfigFields, key: string, otherwise: number): number =>
   f.isNull(key) ? 0 : f.number(key, otherwise);
 
-const chunkedOf = ({ chunked }: Windows): string[] => (chunked.length > 0 ? ['chunked attention'] : []);
+/** Layers that `layer_types` calls chunked_attention. */
+const chunkedOf = (f: ConfigFields, { chunked }: Windows): Pick<FamilyTraits, 'attentionChunk'> =>
+  chunked.length > 0 ? { attentionChunk: { size: f.count('attention_chunk_size', 8192), layers: chunked } } : {};
 const untrainedOf = (untrained: string[]) => (untrained.length > 0 ? { untrained } : {});
 
 function divided(f: ConfigFields, hiddenSize: number, heads: number): number {

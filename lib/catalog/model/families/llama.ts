@@ -1,7 +1,7 @@
 import type { ConfigFields } from '../config-fields';
 import { allBut, never } from '../config-window';
 import { headSizeOf } from '../parameters';
-import type { ModelShape } from '../shape';
+import type { FamilyTraits, ModelShape } from '../shape';
 import { attentionBiasOf, capOf, type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
 
 /** Families that are Llama with other sizes, biases or activations. */
@@ -127,6 +127,14 @@ export function unrotatedOf(f: ConfigFields, layers: number, interval = 4): Pick
   return { unrotatedLayers: [...Array(layers).keys()].filter((layer) => !rotates(layer)) };
 }
 
+/** Unless `layer_types` says otherwise, layers with rotary positions see their own chunk. */
+function chunkOf(f: ConfigFields, m: ModelShape, unrotated: readonly number[]): Pick<FamilyTraits, 'attentionChunk'> {
+  const size = f.count('attention_chunk_size', 8192);
+  if (f.has('layer_types')) return {};
+  const layers = [...Array(m.layers).keys()].filter((layer) => !unrotated.includes(layer));
+  return layers.length > 0 ? { attentionChunk: { size, layers } } : {};
+}
+
 /** Llama 4: chunks of positions, layers without rotary positions, one shared expert, a sigmoid that weighs what an expert is given. */
 export const llama4: Family = (f, modelType) => {
   const base = decoder(f, modelType, { theta: 500_000, epsilon: 1e-5, windowed: never });
@@ -141,21 +149,24 @@ export const llama4: Family = (f, modelType) => {
     routing: { score: 'sigmoid', normalise: false },
   });
   const temperature = f.flag('attn_temperature_tuning', true);
-  f.ignore('floor_scale', 'attn_scale', 'attention_chunk_size', 'for_llm_compressor');
-  const untrained = [
-    'weights of experts on their input',
-    'chunked attention',
-    ...(temperature ? ['attn_temperature_tuning'] : []),
-  ];
+  f.ignore('for_llm_compressor');
+  const heat = { scale: f.number('attn_scale', 0.1), floor: f.count('floor_scale', 8192) };
+  const unrotated = unrotatedOf(f, base.layers);
   return withTraits(
     {
       ...base,
       ...mixture,
       expertFfnHiddenSize: base.ffnHiddenSize,
       ffnHiddenSize: f.count('intermediate_size_mlp'),
-      ...unrotatedOf(f, base.layers),
+      ...unrotated,
     },
-    { qkNorm: 'weightless', interleavedRope: true, untrained },
+    {
+      qkNorm: 'weightless',
+      interleavedRope: true,
+      weighsExpertInputs: true,
+      ...chunkOf(f, base, unrotated.unrotatedLayers ?? []),
+      ...(temperature && { attentionTemperature: heat }),
+    },
     { qkNorm: f.flag('use_qk_norm', true), ...attentionBiasOf(f) },
   );
 };

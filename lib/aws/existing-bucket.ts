@@ -1,0 +1,230 @@
+import {
+  GetBucketEncryptionCommand,
+  GetBucketLifecycleConfigurationCommand,
+  GetBucketPolicyCommand,
+  GetBucketVersioningCommand,
+  GetPublicAccessBlockCommand,
+  HeadBucketCommand,
+  type S3Client,
+  S3ServiceException,
+} from '@aws-sdk/client-s3';
+import { LEFTOVER_TAG } from '../contracts/storage';
+import { type Issue, issue } from '../spec/issue';
+import { awsPrincipals, includesAction, includesResource, type PolicyStatement, statementsIn } from './policy-document';
+
+/** A bucket that an environment uses and does not make, and what it must be like. */
+export interface ExistingBucket {
+  name: string;
+  purpose: 'data' | 'checkpoints';
+  partition: string;
+  region: string;
+  /** Account that must own it; undefined: not known. */
+  account?: string;
+  /** The key that the environment's roles may use; undefined: one that the stack makes. */
+  keyArn?: string;
+}
+
+/** Settings of a bucket. Read with `s3:GetEncryptionConfiguration` and other permissions of the same kind. */
+interface BucketSettings {
+  /** Algorithm and key of the default encryption; undefined: SSE-S3. */
+  keyId?: string;
+  isEncryptedWithKms: boolean;
+  statements: PolicyStatement[];
+  isPublicAccessBlocked: boolean;
+  isVersioned: boolean;
+  expiresLeftovers: boolean;
+}
+
+/**
+ * What is wrong with an existing bucket: region, default encryption, a policy that demands TLS, public access (errors), versioning and
+ * expiration of leftovers (warnings). A missing statement is part of the message. Throws when a setting may not be read.
+ */
+export async function existingBucketIssues(s3: S3Client, bucket: ExistingBucket): Promise<Issue[]> {
+  const path = `storage.buckets.${bucket.purpose}`;
+  const found = await regionOf(s3, bucket.name);
+  if (found === undefined)
+    return [
+      error(path, 'must be a bucket that exists', bucket.name, 'create it, correct the name, or leave the option out'),
+    ];
+  if (found !== bucket.region)
+    return [
+      error(path, `must be a bucket of ${bucket.region}`, `${bucket.name} in ${found}`, 'name one of that region'),
+    ];
+  const settings = await read(s3, bucket);
+  return [
+    ...encryptionIssues(path, settings, bucket),
+    ...policyIssues(path, settings, bucket),
+    ...publicAccessIssues(path, settings, bucket),
+    ...warnings(path, settings, bucket),
+  ];
+}
+
+const error = (path: string, must: string, got: string, fix: string) =>
+  issue('preflight/bucket', 'error', path, { must, got, fix });
+const warning = (path: string, must: string, got: string, fix: string) =>
+  issue('preflight/bucket', 'warning', path, { must, got, fix });
+
+/**
+ * Region of a bucket; undefined when there is none of this name. S3 names the region in a header of every answer, refusals included:
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/API_HeadBucket.html, 2026-11-22.
+ */
+async function regionOf(s3: S3Client, Bucket: string): Promise<string | undefined> {
+  const own = await s3.config.region();
+  try {
+    return (await s3.send(new HeadBucketCommand({ Bucket }))).BucketRegion ?? own;
+  } catch (cause) {
+    if (!(cause instanceof S3ServiceException)) throw cause;
+    if (cause.$metadata.httpStatusCode === 404 || ['NotFound', 'NoSuchBucket'].includes(cause.name)) return undefined;
+    const region = cause.$response?.headers['x-amz-bucket-region'];
+    if (region === undefined || region === own) throw cause;
+    return region;
+  }
+}
+
+async function read(s3: S3Client, { name: Bucket, account }: ExistingBucket): Promise<BucketSettings> {
+  const asked = { Bucket, ...(account && { ExpectedBucketOwner: account }) };
+  const [encryption, policy, access, versioning, lifecycle] = await Promise.all([
+    unless(['ServerSideEncryptionConfigurationNotFoundError'], s3.send(new GetBucketEncryptionCommand(asked))),
+    unless(['NoSuchBucketPolicy'], s3.send(new GetBucketPolicyCommand(asked))),
+    unless(['NoSuchPublicAccessBlockConfiguration'], s3.send(new GetPublicAccessBlockCommand(asked))),
+    s3.send(new GetBucketVersioningCommand(asked)),
+    unless(['NoSuchLifecycleConfiguration'], s3.send(new GetBucketLifecycleConfigurationCommand(asked))),
+  ]);
+  const applied = encryption?.ServerSideEncryptionConfiguration?.Rules?.[0]?.ApplyServerSideEncryptionByDefault;
+  const block = access?.PublicAccessBlockConfiguration;
+  return {
+    keyId: applied?.KMSMasterKeyID,
+    isEncryptedWithKms: applied?.SSEAlgorithm?.startsWith('aws:kms') ?? false,
+    statements: statementsIn(policy?.Policy),
+    isPublicAccessBlocked: Boolean(
+      block?.BlockPublicAcls && block.BlockPublicPolicy && block.IgnorePublicAcls && block.RestrictPublicBuckets,
+    ),
+    isVersioned: versioning.Status === 'Enabled',
+    expiresLeftovers: (lifecycle?.Rules ?? []).some(
+      ({ Status, Filter, Expiration }) =>
+        Status === 'Enabled' &&
+        Expiration?.Days !== undefined &&
+        Filter?.Tag?.Key === LEFTOVER_TAG.key &&
+        Filter.Tag.Value === LEFTOVER_TAG.value,
+    ),
+  };
+}
+
+/** Undefined for a setting that was never set. */
+async function unless<T>(notSet: readonly string[], answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (cause) {
+    if (notSet.includes((cause as Error).name)) return undefined;
+    throw cause;
+  }
+}
+
+/** Objects under a key that the roles may not use could not be read; S3's own keys need no right of the reader. */
+function encryptionIssues(
+  path: string,
+  { isEncryptedWithKms, keyId }: BucketSettings,
+  bucket: ExistingBucket,
+): Issue[] {
+  const { keyArn, name } = bucket;
+  const isManagedByS3 = !isEncryptedWithKms || keyId === undefined || /alias\/aws\/s3$/.test(keyId);
+  if (isManagedByS3)
+    return [
+      warning(
+        path,
+        "should encrypt new objects with the environment's key",
+        `${name} with ${isEncryptedWithKms ? 'the key aws/s3' : 'SSE-S3'}`,
+        `set the default encryption of the bucket to aws:kms with ${keyArn ?? 'a key of yours, and name it in storage.kmsKeyArn'}`,
+      ),
+    ];
+  if (keyArn !== undefined && (keyArn === keyId || keyArn.endsWith(`:key/${keyId}`))) return [];
+  if (keyArn !== undefined && /(^|:)alias\//.test(keyId))
+    return [
+      warning(
+        path,
+        `must encrypt new objects with ${keyArn}`,
+        `${name} with ${keyId}`,
+        'check that the alias means it',
+      ),
+    ];
+  return [
+    error(
+      path,
+      `${name} must encrypt new objects with the key of storage.kmsKeyArn, the only one that the environment's roles may use`,
+      keyId,
+      keyArn === undefined ? `write kmsKeyArn: ${keyId}` : `change the bucket's default encryption, or the option`,
+    ),
+  ];
+}
+
+function policyIssues(path: string, { statements }: BucketSettings, { partition, name }: ExistingBucket): Issue[] {
+  const resources = [`arn:${partition}:s3:::${name}`, `arn:${partition}:s3:::${name}/*`];
+  const demandsTls = statements.some(
+    (statement) =>
+      statement.Effect === 'Deny' &&
+      awsPrincipals(statement).includes('*') &&
+      includesAction(statement, 's3:*') &&
+      resources.every((resource) => includesResource(statement, resource)) &&
+      isOnlyPlainHttp(statement.Condition),
+  );
+  if (demandsTls) return [];
+  const missing = {
+    Sid: 'DenyInsecureTransport',
+    Effect: 'Deny',
+    Principal: '*',
+    Action: 's3:*',
+    Resource: resources,
+    Condition: { Bool: { 'aws:SecureTransport': 'false' } },
+  };
+  const fix = `add the statement ${JSON.stringify(missing)} to its policy`;
+  return [error(path, 'must have a policy that denies requests without TLS', `none in the policy of ${name}`, fix)];
+}
+
+const isOnlyPlainHttp = (condition: PolicyStatement['Condition'] = {}): boolean =>
+  Object.keys(condition).length === 1 &&
+  Object.keys(condition.Bool ?? {}).length === 1 &&
+  String(condition.Bool?.['aws:SecureTransport']) === 'false';
+
+function publicAccessIssues(
+  path: string,
+  { isPublicAccessBlocked }: BucketSettings,
+  { name }: ExistingBucket,
+): Issue[] {
+  if (isPublicAccessBlocked) return [];
+  const settings = ['BlockPublicAcls', 'IgnorePublicAcls', 'BlockPublicPolicy', 'RestrictPublicBuckets'];
+  return [
+    error(
+      path,
+      'must block public access with all four settings',
+      name,
+      `run aws s3api put-public-access-block --bucket ${name} --public-access-block-configuration ${settings.map((s) => `${s}=true`).join()}`,
+    ),
+  ];
+}
+
+function warnings(path: string, { isVersioned, expiresLeftovers }: BucketSettings, bucket: ExistingBucket): Issue[] {
+  const { name, purpose } = bucket;
+  const { key, value } = LEFTOVER_TAG;
+  return [
+    ...(isVersioned
+      ? []
+      : [
+          warning(
+            path,
+            'should be versioned: objects that are replaced or deleted by mistake are lost otherwise',
+            name,
+            `run aws s3api put-bucket-versioning --bucket ${name} --versioning-configuration Status=Enabled`,
+          ),
+        ]),
+    ...(purpose === 'data' || expiresLeftovers
+      ? []
+      : [
+          warning(
+            path,
+            `should expire objects with the tag ${key}=${value}, which incomplete checkpoints get when their run is over`,
+            `no such rule of ${name}`,
+            'add a lifecycle rule with this tag filter and an expiration',
+          ),
+        ]),
+  ];
+}

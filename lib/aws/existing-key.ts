@@ -1,0 +1,122 @@
+import { DescribeKeyCommand, GetKeyPolicyCommand, type KeyMetadata, type KMSClient } from '@aws-sdk/client-kms';
+import { dataRepositoryKeyStatements } from '../contracts/storage';
+import { type Issue, issue } from '../spec/issue';
+import {
+  awsPrincipals,
+  canonicalStatement,
+  includesAction,
+  type PolicyStatement,
+  statementsIn,
+} from './policy-document';
+
+/** A key that an environment uses and does not make, and what its policy must allow. */
+export interface ExistingKey {
+  arn: string;
+  partition: string;
+  region: string;
+  /** Domain of the services of the partition, `amazonaws.com`. */
+  urlSuffix: string;
+  account: string;
+  /** Bucket that a file system of the stack reads and writes with the key. @default - there is no such file system */
+  dataRepository?: string;
+}
+
+/**
+ * What roles, S3, DynamoDB, ECR and SageMaker do with the key. RetireGrant: ECR gives the grant of a deleted repository back
+ * (https://docs.aws.amazon.com/AmazonECR/latest/userguide/encryption-at-rest.html, 2026-11-22).
+ */
+const USES = [
+  'kms:CreateGrant',
+  'kms:Decrypt',
+  'kms:DescribeKey',
+  'kms:Encrypt',
+  'kms:GenerateDataKey',
+  'kms:GenerateDataKeyWithoutPlaintext',
+  'kms:ReEncryptFrom',
+  'kms:ReEncryptTo',
+  'kms:RetireGrant',
+];
+
+const PATH = 'storage.kmsKeyArn';
+
+/**
+ * What is wrong with an existing key: not enabled, not symmetric, or a policy that does not let IAM policies of the account allow its
+ * use. Missing statements are part of the message. Throws when the key may not be described or its policy may not be read.
+ */
+export async function existingKeyIssues(kms: KMSClient, key: ExistingKey): Promise<Issue[]> {
+  const metadata = await described(kms, key.arn);
+  if (!metadata)
+    return [error('must be a key that exists', key.arn, 'create it, correct the ARN, or leave the option out')];
+  const issues = stateIssues(metadata);
+  if (issues.length > 0) return issues;
+  const { Policy } = await kms.send(new GetKeyPolicyCommand({ KeyId: key.arn }));
+  const statements = statementsIn(Policy);
+  return [...useIssues(statements, key), ...dataRepositoryIssues(statements, key)];
+}
+
+const error = (must: string, got: string, fix: string) => issue('preflight/key', 'error', PATH, { must, got, fix });
+
+async function described(kms: KMSClient, KeyId: string): Promise<KeyMetadata | undefined> {
+  try {
+    return (await kms.send(new DescribeKeyCommand({ KeyId }))).KeyMetadata;
+  } catch (cause) {
+    if ((cause as Error).name === 'NotFoundException') return undefined;
+    throw cause;
+  }
+}
+
+function stateIssues({ KeyState, KeySpec, KeyUsage }: KeyMetadata): Issue[] {
+  if (KeyState !== undefined && KeyState !== 'Enabled')
+    return [error('must be an enabled key', `one in state ${KeyState}`, 'enable it, or name another one')];
+  if ((KeySpec ?? 'SYMMETRIC_DEFAULT') === 'SYMMETRIC_DEFAULT' && (KeyUsage ?? 'ENCRYPT_DECRYPT') === 'ENCRYPT_DECRYPT')
+    return [];
+  return [error('must be a symmetric key for encryption', `${KeySpec} for ${KeyUsage}`, 'name another one')];
+}
+
+/**
+ * Policies of roles allow nothing unless the policy of the key leaves it to the account:
+ * https://docs.aws.amazon.com/kms/latest/developerguide/key-policy-default.html, 2026-11-22.
+ */
+function useIssues(statements: readonly PolicyStatement[], { arn, account, partition }: ExistingKey): Issue[] {
+  const root = `arn:${partition}:iam::${account}:root`;
+  const allowing = statements.filter(
+    (statement) =>
+      statement.Effect === 'Allow' && awsPrincipals(statement).some((name) => ['*', account, root].includes(name)),
+  );
+  const missing = USES.filter(
+    (action) => !allowing.some((statement) => !statement.Condition && includesAction(statement, action)),
+  );
+  if (missing.length === 0) return [];
+  const isNarrowed = missing.every((action) =>
+    statements.some((s) => s.Effect === 'Allow' && includesAction(s, action)),
+  );
+  const statement = {
+    Sid: 'UseThroughPoliciesOfTheAccount',
+    Effect: 'Allow',
+    Principal: { AWS: root },
+    Action: USES,
+    Resource: '*',
+  };
+  return [
+    issue('preflight/key', isNarrowed ? 'warning' : 'error', PATH, {
+      must: `must have a policy that lets IAM policies of account ${account} allow ${missing.join(', ')}`,
+      got: isNarrowed ? 'narrower statements, which only a job can show to suffice' : arn,
+      fix: `add the statement ${JSON.stringify(statement)} to its policy`,
+    }),
+  ];
+}
+
+function dataRepositoryIssues(statements: readonly PolicyStatement[], key: ExistingKey): Issue[] {
+  if (key.dataRepository === undefined) return [];
+  const there = statements.map(canonicalStatement);
+  const wanted = dataRepositoryKeyStatements({ ...key, bucketName: key.dataRepository });
+  const missing = wanted.filter((statement) => !there.includes(canonicalStatement(statement)));
+  if (missing.length === 0) return [];
+  return [
+    error(
+      'must have a policy that lets FSx for Lustre use the key for its data repository',
+      key.arn,
+      `add the statements ${JSON.stringify(missing)} to its policy`,
+    ),
+  ];
+}

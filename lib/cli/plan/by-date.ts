@@ -1,0 +1,113 @@
+import pc from 'picocolors';
+import type { CapacityHistory } from '../../planner/deadline/course';
+import { type Offer, offersBy, type ReservedPlan } from '../../planner/deadline/offers';
+import type { RunPlan } from '../../planner/run/plan-run';
+import type { Descriptor } from '../../spec/descriptor';
+import { issue } from '../../spec/issue';
+import { requestedGroupsOf } from '../../spec/resolve-run';
+import type { RunSpec } from '../../spec/run-spec';
+import { textTable } from '../../spec/text-table';
+import { Refusal, ServiceError, UsageError } from '../exit';
+import { minute } from '../runs/progress-text';
+import { readHistory } from './capacity-history';
+import { readTrainingPlans } from './training-plans';
+
+/** What `plan --by --json` prints. */
+export interface DatePlan {
+  /** ISO 8601. */
+  by: string;
+  offers: Offer[];
+  /** What could not be read. */
+  notes: string[];
+}
+
+/** Furthest date: training plans are sold eight weeks ahead for half a year at most. */
+const MOST_DAYS_AHEAD = 366;
+const DAY_MS = 86_400_000;
+
+/** `2026-12-01` is the end of that day, UTC. */
+export function deadlineOf(text: string, now: number): number {
+  const isDay = /^\d{4}-\d\d-\d\d$/.test(text);
+  const at = Date.parse(text) + (isDay ? DAY_MS - 1000 : 0);
+  if (at > now && at <= now + MOST_DAYS_AHEAD * DAY_MS) return at;
+  throw new UsageError(
+    `--by: must be a date of the next ${MOST_DAYS_AHEAD} days, such as 2026-12-01 (its end, UTC) or 2026-12-01T18:00Z, got ${text}; write one of them`,
+  );
+}
+
+/** Every way to have the run done by a date. Buys nothing. @param descriptor whose own runs and training plans are looked at @default - neither */
+export async function planByDate(
+  run: RunSpec,
+  plan: RunPlan,
+  { now, by, region }: { now: number; by: number; region: string },
+  descriptor?: Descriptor,
+): Promise<DatePlan> {
+  const { hours, interval80, checkpoint, usd } = plan;
+  if (hours === null || !interval80.hours)
+    throw new Refusal([
+      issue('plan/length', 'error', 'training', {
+        must: 'must say how long to train, to be planned by a date',
+        fix: 'add training.steps or training.totalTokens',
+      }),
+    ]);
+  const groups = requestedGroupsOf(run.compute);
+  const [{ instanceType } = { instanceType: '' }] = groups;
+  const instances = groups.reduce((sum, group) => sum + group.instanceCount, 0);
+  const notes: string[] = descriptor ? [] : ['own runs and training plans: not read without --environment'];
+  const history = await orNote(notes, 'own runs', () => (descriptor ? readHistory(descriptor, instanceType) : {}));
+  const plans = await orNote(notes, 'training plans', () =>
+    descriptor && groups.length === 1
+      ? readTrainingPlans({ region, instanceType, instances, now, by, hours: (interval80.hours?.[1] ?? hours) * 1.1 })
+      : [],
+  );
+  const offers = offersBy({
+    work: { checkpoint, hours, hours80: interval80.hours, instances },
+    now,
+    by,
+    usdPerHour: { onDemand: usd.perHour, spot: usd.spot.perHour },
+    history: (history ?? {}) as Partial<Record<'on-demand' | 'spot', CapacityHistory>>,
+    plans: (plans ?? []) as readonly ReservedPlan[],
+  });
+  return { by: new Date(by).toISOString(), offers, notes };
+}
+
+/** What may not be read is a note: on-demand and spot are planned without it. */
+async function orNote<T>(notes: string[], what: string, read: () => T | Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof ServiceError) && !(error instanceof Refusal)) throw error;
+    notes.push(`${what}: not read: ${error.message}`);
+    return undefined;
+  }
+}
+
+const NAMES: Record<Offer['kind'], string> = {
+  'on-demand': 'on demand',
+  spot: 'spot',
+  'training-plan-on-offer': 'training plan on offer',
+  'own-training-plan': 'own training plan',
+};
+
+/** `11-27 15:57` of an ISO 8601 time. */
+const short = (iso: string): string => minute(iso).slice(5);
+
+/** A table of the offers, and what stands behind them. */
+export function datePlanText({ by, offers, notes }: DatePlan): string {
+  const rows = offers.map((offer) => [
+    NAMES[offer.kind],
+    short(offer.startAt),
+    offer.endAt ? short(offer.endAt) : 'too short',
+    offer.endInterval80 ? `${short(offer.endInterval80[0])} to ${short(offer.endInterval80[1])}` : '-',
+    offer.usd === null ? '-' : `$${Math.round(offer.usd).toLocaleString('en-US')}`,
+    `${Math.round(100 * offer.chance)} %`,
+    offer.latestStartAt ? short(offer.latestStartAt) : 'too late',
+  ]);
+  const header = ['capacity', 'starts (UTC)', 'done', 'four times of five', 'USD', `by ${short(by)}`, 'start by'];
+  const behind = offers.map(({ kind, id, basis, note }) =>
+    [`${NAMES[kind]}: ${basis}`, note, id].filter((part) => part).join('; '),
+  );
+  return [textTable(header, rows), '', ...behind, ...notes.map((note) => pc.yellow(note)), 'nothing was bought'].join(
+    '\n',
+  );
+}

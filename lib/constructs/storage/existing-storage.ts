@@ -1,0 +1,95 @@
+import { type CustomResource, Duration, Stack } from 'aws-cdk-lib';
+import * as kms from 'aws-cdk-lib/aws-kms';
+import * as s3 from 'aws-cdk-lib/aws-s3';
+import { Construct } from 'constructs';
+import { EXISTING_STORAGE_TYPE } from '../../contracts/custom-resources';
+import { HandlerFunction } from '../functions/handler-function';
+import { HandlerResource } from '../functions/handler-resource';
+
+/** Names of existing buckets by what they are for. */
+export interface ExistingBuckets {
+  /** Bucket of the data. @default - the stack makes one */
+  readonly data?: string;
+  /** Bucket of the checkpoints. @default - the stack makes one */
+  readonly checkpoints?: string;
+}
+
+export interface ExistingStorageProps {
+  /** @default - the stack makes all buckets */
+  readonly buckets?: ExistingBuckets;
+  /** Existing key of the account and Region. @default - the stack makes one */
+  readonly keyArn?: string;
+  /** Whether a file system of the stack reads and writes the data bucket with the key; its name. @default - there is none */
+  readonly dataRepository?: string;
+}
+
+/**
+ * Existing buckets and an existing key, imported: CloudFormation neither changes nor deletes them. A custom resource checks them first
+ * (Region, default encryption, policies, public access) and fails the deploy with every statement that is missing in their policies. A
+ * deploy checks again when one of the names has changed; `slipway preflight` and `slipway drift` check at any time.
+ */
+export class ExistingStorage extends Construct {
+  public readonly resource: CustomResource;
+  public readonly key?: kms.IKey;
+
+  constructor(
+    scope: Construct,
+    id: string,
+    private readonly props: ExistingStorageProps,
+  ) {
+    super(scope, id);
+    const { buckets = {}, keyArn, dataRepository } = props;
+    const { partition, region, account, urlSuffix } = Stack.of(this);
+    if (keyArn) this.key = kms.Key.fromKeyArn(this, 'Key', keyArn);
+    const onEvent = new HandlerFunction(this, 'Function', {
+      handler: 'existing-storage',
+      description: 'Checks existing buckets and keys',
+      timeout: Duration.minutes(2),
+    });
+    this.grant(onEvent);
+    this.resource = new HandlerResource(this, 'Check', {
+      resourceType: EXISTING_STORAGE_TYPE,
+      onEvent,
+      serviceTimeout: Duration.minutes(4),
+      properties: {
+        ...{ partition, region, account, urlSuffix },
+        buckets: JSON.stringify(buckets),
+        ...(keyArn && { keyArn }),
+        ...(keyArn && dataRepository && { dataRepository }),
+      },
+    }).resource;
+  }
+
+  /** An existing bucket; undefined where the stack makes it. */
+  bucket(id: string, purpose: keyof ExistingBuckets, encryptionKey: kms.IKey): s3.IBucket | undefined {
+    const bucketName = this.props.buckets?.[purpose];
+    return bucketName === undefined
+      ? undefined
+      : s3.Bucket.fromBucketAttributes(this, id, { bucketName, encryptionKey });
+  }
+
+  private grant(onEvent: HandlerFunction): void {
+    const { buckets = {}, keyArn } = this.props;
+    const { partition } = Stack.of(this);
+    const names = [buckets.data, buckets.checkpoints].filter((name) => name !== undefined);
+    if (names.length > 0)
+      onEvent.allow({
+        sid: 'CheckExistingBuckets',
+        actions: [
+          's3:ListBucket',
+          's3:GetEncryptionConfiguration',
+          's3:GetBucketPolicy',
+          's3:GetBucketPublicAccessBlock',
+          's3:GetBucketVersioning',
+          's3:GetLifecycleConfiguration',
+        ],
+        resources: names.map((name) => `arn:${partition}:s3:::${name}`),
+      });
+    if (keyArn)
+      onEvent.allow({
+        sid: 'CheckExistingKey',
+        actions: ['kms:DescribeKey', 'kms:GetKeyPolicy'],
+        resources: [keyArn],
+      });
+  }
+}

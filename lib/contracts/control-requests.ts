@@ -1,0 +1,150 @@
+import { z } from 'zod';
+import { sha256 } from '../spec/sha256';
+
+/** Payloads of the control function. The team is never among them: it comes from the alias that was invoked. */
+
+export const RUN_STATES = [
+  'queued',
+  'submitting',
+  'pending',
+  'running',
+  'stopping',
+  'resuming',
+  'completed',
+  'failed',
+  'stopped',
+] as const;
+
+const runId = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9-]{0,43}[a-z0-9])?$/, 'must be a run id such as pretrain-261101090000');
+
+/** One archive that the caller will upload, by its digest. */
+const upload = z.strictObject({
+  sha256,
+  bytes: z
+    .int()
+    .min(1)
+    .max(5 * 1024 ** 3),
+});
+
+const noteText = z.string().min(1).max(1000);
+
+const intent = z.strictObject({
+  action: z.literal('start'),
+  /** The run file's text; control reads it again and trusts nothing that was computed elsewhere. */
+  runFile: z.string().min(1).max(200_000),
+  /** `--set` overrides, in order. */
+  overrides: z.array(z.string().max(4096)).max(100).default([]),
+  /** Digest of the code archive; absent when the run brings no code of its own. */
+  code: upload.optional(),
+  requirements: upload.optional(),
+  /** Repeating a start with the same id finds the run that the first one made. */
+  clientRequestId: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1-64 letters, digits, hyphens or underscores'),
+  runId: runId.optional(),
+  /** Earliest time at which it may start; absent = as soon as there is room. */
+  startAt: z.iso.datetime({ precision: 3 }).optional(),
+  /** What a person wants to find the run by later. */
+  note: noteText.optional(),
+  /** The caller has seen that the price is not known and goes on. */
+  acceptsUnknownPrice: z.boolean().default(false),
+  confirm: z.literal(false).optional(),
+});
+
+/** Second call of a start: the uploads are there. */
+const confirmation = z.strictObject({ action: z.literal('start'), runId, confirm: z.literal(true) });
+const stop = z.strictObject({ action: z.literal('stop'), runId, reason: z.string().max(512).optional() });
+const resume = z.strictObject({ action: z.literal('resume'), runId });
+const status = z.strictObject({
+  action: z.literal('status'),
+  runId,
+  timeline: z.boolean().default(false),
+  /** Whether the answer says what the run was launched with. */
+  configuration: z.boolean().default(false),
+});
+const list = z.strictObject({
+  action: z.literal('list'),
+  limit: z.int().min(1).max(200).default(50),
+  /** Only runs in one of these states. */
+  states: z.array(z.enum(RUN_STATES)).max(RUN_STATES.length).optional(),
+  /** Only runs with all of these tags: `key` or `key=value`. */
+  tags: z.array(z.string().min(1).max(512)).max(10).optional(),
+  /** Only runs whose id, name, note, reason or a tag has this text, whatever its case. */
+  search: z.string().min(1).max(256).optional(),
+});
+const note = z.strictObject({ action: z.literal('note'), runId, text: noteText });
+
+/** One page of the log of one attempt. */
+const logs = z.strictObject({
+  action: z.literal('logs'),
+  runId,
+  /** Number of the attempt, from 1. */
+  attempt: z.int().min(1).max(99_999),
+  /** One host only: 2 for `algo-2`. */
+  host: z.int().min(1).max(9999).optional(),
+  /** Epoch milliseconds; older lines are left out. */
+  since: z.int().min(0).optional(),
+  /** Only the driver's and the trainer's own lines, which reports are made of. */
+  progressOnly: z.boolean().default(false),
+  /** Of the page before. */
+  nextToken: z.string().max(8192).optional(),
+});
+
+/** One page of the timeline of a run, or of the team's runs. */
+const events = z.strictObject({
+  action: z.literal('events'),
+  /** Absent: all runs of the team that are not over, or were not at `since`. */
+  runId: runId.optional(),
+  /** ISO time of the oldest line. */
+  since: z.iso.datetime({ precision: 3 }).optional(),
+  /** `next` of the page before. */
+  after: z
+    .string()
+    .regex(/^\d{4}-\d\d-\d\dT[\d:.]+Z#[\d.]+$/, 'must be what the page before gave as next')
+    .optional(),
+  limit: z.int().min(1).max(500).default(200),
+});
+
+/** A session into one host of a live run. */
+const shell = z.strictObject({
+  action: z.literal('shell'),
+  runId,
+  /** 2 for `algo-2`. */
+  host: z.int().min(1).max(9999).default(1),
+  /** One command instead of an interactive shell; Session Manager hands it to the shell of the container. */
+  command: z.string().min(1).max(4096).optional(),
+});
+
+/** A run file and its overrides, as `start` takes them. */
+const runText = { runFile: intent.shape.runFile, overrides: intent.shape.overrides };
+/** Schema and rules; nothing is written. */
+const validate = z.strictObject({ action: z.literal('validate'), ...runText });
+/** Memory, speed, time and cost; nothing is written. */
+const plan = z.strictObject({ action: z.literal('plan'), ...runText });
+
+export const controlRequestSchema = z.union([
+  confirmation,
+  intent,
+  stop,
+  resume,
+  status,
+  list,
+  logs,
+  events,
+  shell,
+  note,
+  validate,
+  plan,
+]);
+export type ValidateRequest = z.output<typeof validate>;
+export type PlanRequest = z.output<typeof plan>;
+export type ControlRequest = z.output<typeof controlRequestSchema>;
+export type StartRequest = z.output<typeof intent>;
+export type ConfirmRequest = z.output<typeof confirmation>;
+export type LogRequest = z.output<typeof logs>;
+export type ListRequest = z.output<typeof list>;
+export type ShellRequest = z.output<typeof shell>;
+/** What a caller writes: defaults may be left out. */
+export type ControlPayload = z.input<typeof controlRequestSchema>;
+
+export type RunState = (typeof RUN_STATES)[number];

@@ -1,0 +1,59 @@
+import type { KMSClient } from '@aws-sdk/client-kms';
+import type { S3Client } from '@aws-sdk/client-s3';
+import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
+import { existingBucketIssues } from '../../aws/existing-bucket';
+import { existingKeyIssues } from '../../aws/existing-key';
+import { existingStorageSchema } from '../../contracts/custom-resources';
+import { type Issue, issue } from '../../spec/issue';
+import { isNamed, parseProperties } from '../shared/custom-resource';
+
+export interface ExistingStorageDeps {
+  s3: S3Client;
+  kms: KMSClient;
+  warn(message: string): void;
+}
+
+/**
+ * Checks the buckets and the key that the environment uses and does not make, before anything else is made. Create and update fail with
+ * everything that does not hold; warnings go to the log. Delete does nothing: buckets and key stay as they are.
+ */
+export async function onEvent(
+  deps: ExistingStorageDeps,
+  event: CdkCustomResourceEvent,
+): Promise<CdkCustomResourceResponse> {
+  const PhysicalResourceId = 'existing-storage';
+  if (event.RequestType === 'Delete') return { PhysicalResourceId };
+  const { buckets, keyArn, ...place } = parseProperties(existingStorageSchema, event);
+  const looks = [
+    ...(['data', 'checkpoints'] as const).flatMap((purpose) => {
+      const name = buckets[purpose];
+      if (name === undefined) return [];
+      const look = () => existingBucketIssues(deps.s3, { ...place, name, purpose, keyArn });
+      return [unlessDenied(`storage.buckets.${purpose}`, name, look)];
+    }),
+    ...(keyArn
+      ? [unlessDenied('storage.kmsKeyArn', keyArn, () => existingKeyIssues(deps.kms, { ...place, arn: keyArn }))]
+      : []),
+  ];
+  const issues = (await Promise.all(looks)).flat();
+  for (const { level, message } of issues) if (level !== 'error') deps.warn(message);
+  const errors = issues.filter(({ level }) => level === 'error');
+  if (errors.length > 0) throw new Error(errors.map(({ message }) => message).join('\n'));
+  return { PhysicalResourceId };
+}
+
+/** The role of this function may look at what is named: a denial comes from the policy of the bucket or key, or from its account. */
+async function unlessDenied(path: string, name: string, look: () => Promise<Issue[]>): Promise<Issue[]> {
+  try {
+    return await look();
+  } catch (error) {
+    if (!isNamed(error, 'AccessDenied', 'AccessDeniedException', 'Forbidden', '403')) throw error;
+    return [
+      issue('preflight/storage', 'error', path, {
+        must: 'must belong to the account of the environment and let its roles look at its settings',
+        got: `${name}, which denies it`,
+        fix: 'name one of the account, or change its policy; data of other accounts can be named under storage.external',
+      }),
+    ];
+  }
+}

@@ -1,0 +1,157 @@
+import { type CapacityHistory, type CapacityKind, type Course, coursesOf, NO_HISTORY, type Work } from './course';
+import { quantile } from './draws';
+
+export type OfferKind = 'on-demand' | 'spot' | 'training-plan-on-offer' | 'own-training-plan';
+
+/** A span of time, epoch milliseconds. */
+export interface Block {
+  from: number;
+  to: number;
+}
+
+/** A training plan that could be bought, or is one's own. */
+export interface ReservedPlan {
+  kind: 'training-plan-on-offer' | 'own-training-plan';
+  /** Id of the offering, or ARN of the plan. */
+  id: string;
+  blocks: readonly Block[];
+  instances: number;
+  /** What it would cost now, whole; 0 for one that is paid. null = not in dollars. */
+  usd: number | null;
+  note?: string;
+}
+
+/** One way to have the run done. Times are ISO 8601. */
+export interface Offer {
+  kind: OfferKind;
+  /** Of a training plan. */
+  id?: string;
+  /** First step and last step in the middle of all courses, and where four of five lie; null where fewer than half end in the reserved time. */
+  startAt: string;
+  startInterval80: [string, string];
+  endAt: string | null;
+  endInterval80: [string, string] | null;
+  /** Failures, restarts and saves counted; null = no price known. A training plan on offer is paid whole. */
+  usd: number | null;
+  usdInterval80: [number, number] | null;
+  /** Share of the courses that are done by the date. */
+  chance: number;
+  makesDate: boolean;
+  /** The last moment at which a launch is done by the date nine times of ten; null when that has passed. */
+  latestStartAt: string | null;
+  /** What the waits and failures are taken from. */
+  basis: string;
+  note: string;
+}
+
+export interface Question {
+  work: Work;
+  now: number;
+  by: number;
+  /** USD an hour of the whole job; null = not known. */
+  usdPerHour: Record<'onDemand' | 'spot', number | null>;
+  history: Partial<Record<'on-demand' | 'spot', CapacityHistory>>;
+  plans: readonly ReservedPlan[];
+}
+
+/** A date is made when nine courses of ten make it. */
+const SURE = 0.9;
+const HOUR_MS = 3_600_000;
+/** Instances of a plan are taken this long before its end (AWS, reserve training plans). */
+const LEAVE_MS = HOUR_MS / 2;
+
+/** Every way to have the run done, those that make the date first, the cheapest of them first. */
+export function offersBy(question: Question): Offer[] {
+  const offers = [
+    marketOffer(question, 'on-demand'),
+    marketOffer(question, 'spot'),
+    ...question.plans.map((plan) => planOffer(question, plan)),
+  ];
+  const rank = ({ makesDate, usd }: Offer) => (makesDate ? 0 : 1e12) + (usd ?? 1e11);
+  return offers.sort((a, b) => rank(a) - rank(b));
+}
+
+function marketOffer({ work, now, by, usdPerHour, history }: Question, kind: 'on-demand' | 'spot'): Offer {
+  const seen = history[kind] ?? NO_HISTORY;
+  const courses = coursesOf(work, kind, seen);
+  const rate = kind === 'spot' ? usdPerHour.spot : usdPerHour.onDemand;
+  const ends = sorted(courses.map((c) => now + (c.waitHours + c.runHours) * HOUR_MS));
+  const bills = rate === null ? undefined : sorted(courses.map((c) => c.billedHours * rate));
+  return {
+    kind,
+    ...times(sorted(courses.map((c) => now + c.waitHours * HOUR_MS)), ends),
+    usd: bills ? quantile(bills, 0.5) : null,
+    usdInterval80: bills ? [quantile(bills, 0.1), quantile(bills, 0.9)] : null,
+    ...judged(ends, by, now, by - (quantile(ends, SURE) - now)),
+    basis: basisOf(seen, kind),
+    note: '',
+  };
+}
+
+function planOffer({ work, now, by }: Question, plan: ReservedPlan): Offer {
+  const courses = coursesOf(work, 'reserved', NO_HISTORY);
+  const begin = Math.max(now, plan.blocks[0]?.from ?? now);
+  const starts = sorted(courses.map((c) => begin + c.waitHours * HOUR_MS));
+  const isLarge = plan.instances >= work.instances;
+  const ends = sorted(courses.map((c) => (isLarge ? endWithin(plan.blocks, begin, c) : Number.POSITIVE_INFINITY)));
+  const longest = quantile(sorted(courses.map((c) => c.waitHours + c.runHours)), SURE) * HOUR_MS;
+  const latest = latestWithin(plan.blocks, by, longest);
+  const small = isLarge ? [] : [`has ${plan.instances} instances free, the run needs ${work.instances}`];
+  return {
+    kind: plan.kind,
+    id: plan.id,
+    ...times(starts, ends),
+    usd: plan.usd,
+    usdInterval80: plan.usd === null ? null : [plan.usd, plan.usd],
+    ...judged(ends, by, now, isLarge ? latest : Number.NEGATIVE_INFINITY),
+    basis: basisOf(NO_HISTORY, 'reserved'),
+    note: [...small, ...(plan.note ? [plan.note] : [])].join('; '),
+  };
+}
+
+/** When a course ends that trains in these blocks only; infinity when they are too short. A gap costs one more start. */
+export function endWithin(blocks: readonly Block[], begin: number, { waitHours, runHours }: Course): number {
+  let left = runHours * HOUR_MS;
+  for (const { from, to } of blocks) {
+    const at = Math.max(from, begin) + waitHours * HOUR_MS;
+    const room = to - LEAVE_MS - at;
+    if (room <= 0) continue;
+    if (left <= room) return at + left;
+    left -= room;
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+/** The last moment inside the blocks from which `ms` more fit before `by`, all in one block. */
+function latestWithin(blocks: readonly Block[], by: number, ms: number): number {
+  const moments = blocks.flatMap(({ from, to }) => {
+    const at = Math.min(by, to - LEAVE_MS) - ms;
+    return at >= from ? [at] : [];
+  });
+  return Math.max(Number.NEGATIVE_INFINITY, ...moments);
+}
+
+function times(starts: readonly number[], ends: readonly number[]) {
+  const isSeen = Number.isFinite(quantile(ends, 0.5));
+  const last = ends.filter(Number.isFinite);
+  return {
+    startAt: iso(quantile(starts, 0.5)),
+    startInterval80: [iso(quantile(starts, 0.1)), iso(quantile(starts, 0.9))] as [string, string],
+    endAt: isSeen ? iso(quantile(ends, 0.5)) : null,
+    endInterval80: isSeen ? ([iso(quantile(last, 0.1)), iso(quantile(last, 0.9))] as [string, string]) : null,
+  };
+}
+
+function judged(ends: readonly number[], by: number, now: number, latest: number) {
+  const chance = ends.filter((end) => end <= by).length / ends.length;
+  return { chance, makesDate: chance >= SURE, latestStartAt: latest >= now ? iso(latest) : null };
+}
+
+function basisOf({ runs, waitsHours, interruptions }: CapacityHistory, kind: CapacityKind): string {
+  if (kind === 'reserved') return 'reserved capacity starts in minutes; failures as published';
+  if (runs === 0) return 'no own run on this capacity yet: waits and failures as published';
+  return `${runs} own runs: ${waitsHours.length} waits, ${interruptions} interruptions`;
+}
+
+const sorted = (values: readonly number[]): number[] => [...values].sort((a, b) => a - b);
+const iso = (at: number): string => new Date(Math.round(at / 60_000) * 60_000).toISOString();
