@@ -1,4 +1,5 @@
-// Ten small tasks of CONTRIBUTING.md, each as a patch: it applies, touches the files that the table names and no other, and the tests of its modules pass.
+// Ten small tasks of CONTRIBUTING.md, each as a patch: with what is generated from it, it touches the files that the table names and no
+// other, and the tests of its modules pass.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import os from 'node:os';
@@ -20,7 +21,11 @@ beforeAll(() => {
     mkdirSync(path.dirname(path.join(copy, file)), { recursive: true });
     cpSync(path.join(ROOT, file), path.join(copy, file));
   }
-  for (const made of ['node_modules', '.slipway', 'dist']) symlinkSync(path.join(ROOT, made), path.join(copy, made));
+  for (const made of ['node_modules', '.slipway']) symlinkSync(path.join(ROOT, made), path.join(copy, made));
+  cpSync(path.join(ROOT, 'dist'), path.join(copy, 'dist'), { recursive: true });
+  run('git', ['init', '--quiet']);
+  run('git', ['add', '--all']);
+  run('git', ['-c', 'user.name=test', '-c', 'user.email=test', 'commit', '--quiet', '--message', 'before']);
 });
 
 afterAll(() => rmSync(copy, { recursive: true, force: true }));
@@ -33,9 +38,6 @@ function filesOf(task: string): string[] {
   return [...(row?.[1] ?? '').matchAll(/`([^`]+)`/g)].map(([, file = '']) => file).sort();
 }
 
-const touchedBy = (patch: string): string[] =>
-  [...patch.matchAll(/^\+\+\+ b\/(.*)$/gm)].map(([, file = '']) => file).sort();
-
 const run = (program: string, args: readonly string[]) =>
   execFileSync(program, args, { cwd: copy, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
@@ -44,14 +46,16 @@ test('every task has its patch, and every patch its task', () => {
   expect(patches.map((file) => file.replace('.patch', '')).sort()).toEqual(Object.keys(TASKS).sort());
 });
 
-test.each(Object.entries(TASKS))('%s', (task, tests) => {
-  const patch = path.join(PATCHES, `${task}.patch`);
-  expect(touchedBy(readFileSync(patch, 'utf8'))).toEqual(filesOf(task));
-  run('git', ['apply', patch]);
+test.each(Object.entries(TASKS))('%s', (task, { scripts, tests }) => {
+  run('git', ['apply', '--index', path.join(PATCHES, `${task}.patch`)]);
   try {
     run('node_modules/.bin/tsc', ['--noEmit', '-p', 'tsconfig.json']);
+    for (const script of scripts) run('npm', ['run', '--silent', script]);
+    run('git', ['add', '--all']);
+    const touched = run('git', ['diff', '--cached', '--name-only']).trim().split('\n');
+    expect(touched.sort()).toEqual(filesOf(task));
     run('node_modules/.bin/vitest', ['run', '--project', 'unit', ...tests]);
   } finally {
-    run('git', ['apply', '-R', patch]);
+    run('git', ['reset', '--quiet', '--hard']);
   }
 });

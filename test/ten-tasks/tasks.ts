@@ -1,18 +1,31 @@
-/** Ten small tasks of CONTRIBUTING.md: the patch of each lies beside this file. */
-export const TASKS: Readonly<Record<string, readonly string[]>> = {
-  'instance-type': ['test/catalog', 'test/quota'],
-  rule: ['test/rules/docs.test.ts', 'test/rules/rules.test.ts'],
-  'strategy-option': ['test/distribution/deepspeed.test.ts'],
-  'failure-class': ['test/lifecycle', 'test/catalog/driver-tables.test.ts'],
-  'cli-flag': ['test/cli/reference-page.test.ts', 'test/cli/environment', 'test/cli/help-examples.test.ts'],
-  metric: ['test/constructs/environment-stack.test.ts'],
-  alarm: [
-    'test/cli/plan/environment-cost.test.ts',
-    'test/templates/laws.test.ts',
-    'test/laws/standing-cost.test.ts',
-    'test/constructs/environment-stack.test.ts',
-  ],
-  probe: ['test/verify'],
-  'report-section': ['test/report/render-run-report.test.ts'],
-  'run-file-field': ['test/spec', 'test/docs/field-tables.test.ts'],
+/** A small task of CONTRIBUTING.md. Its patch lies beside this file and holds no generated file. */
+export interface Task {
+  /** Scripts of package.json that write what is generated from the change. */
+  scripts: readonly string[];
+  /** Unit tests of the modules that it touches. */
+  tests: readonly string[];
+}
+
+export const TASKS: Readonly<Record<string, Task>> = {
+  'instance-type': { scripts: [], tests: ['test/catalog', 'test/quota'] },
+  rule: { scripts: ['docs:rules'], tests: ['test/rules/docs.test.ts', 'test/rules/rules.test.ts'] },
+  'strategy-option': { scripts: [], tests: ['test/distribution/deepspeed.test.ts'] },
+  'failure-class': { scripts: ['driver:tables'], tests: ['test/lifecycle', 'test/catalog/driver-tables.test.ts'] },
+  'cli-flag': {
+    scripts: ['docs:cli'],
+    tests: ['test/cli/reference-page.test.ts', 'test/cli/environment', 'test/cli/help-examples.test.ts'],
+  },
+  metric: { scripts: [], tests: ['test/constructs/environment-stack.test.ts'] },
+  alarm: {
+    scripts: [],
+    tests: [
+      'test/cli/plan/environment-cost.test.ts',
+      'test/templates/laws.test.ts',
+      'test/laws/standing-cost.test.ts',
+      'test/constructs/environment-stack.test.ts',
+    ],
+  },
+  probe: { scripts: ['docs:assumptions'], tests: ['test/verify'] },
+  'report-section': { scripts: [], tests: ['test/report/render-run-report.test.ts'] },
+  'run-file-field': { scripts: ['schema', 'docs:fields'], tests: ['test/spec', 'test/docs/field-tables.test.ts'] },
 };
