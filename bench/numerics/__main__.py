@@ -1,6 +1,6 @@
 """Compares the built-in trainer with transformers on the CPU in float32, and writes docs/numerics.md.
 
-    npm run docs:numerics              # everything, about four minutes on two cores
+    npm run docs:numerics              # everything, about five minutes on two cores
     npm run -s docs:numerics -- --section logits
 
 Ends with 1 when a difference is larger than allowed.

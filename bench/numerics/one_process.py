@@ -9,8 +9,8 @@ from models import FAMILIES, TRAINED_SCALE, our_model, pair
 from row import Figure, Row
 from torch import Tensor
 
-from slipway_trainer.safetensors import open_folder
-from slipway_trainer.weights import PublishedWeights, load_weights, published_name
+from slipway_trainer.sharding import named_tensors
+from slipway_trainer.weights import PublishedWeights, load_weights
 
 #: Sequence lengths of the logits: short, and beyond every length that rope scaling changes at.
 LENGTHS = (32, 256, 2048)
@@ -55,12 +55,9 @@ def gradient_difference(ours: torch.nn.Module, theirs: torch.nn.Module, folder: 
         for parameter in theirs.parameters():
             parameter.copy_(parameter.grad)
     theirs.save_pretrained(folder / "gradients")
-    files = open_folder(folder / "gradients")
-    differences = []
-    for name, parameter in ours.named_parameters():
-        source = published_name(name)
-        differences.append((parameter.grad - files[source].tensor(source)).abs().max().item())
-    return max(differences)
+    sizes = {name: tensor.shape for name, tensor in named_tensors(ours)}
+    found = PublishedWeights(folder / "gradients", sizes, ours.shape, 64)
+    return max((parameter.grad - found.whole(name)).abs().max().item() for name, parameter in ours.named_parameters())
 
 
 def weights(folder: Path) -> Iterator[Row]:
@@ -72,7 +69,7 @@ def weights(folder: Path) -> Iterator[Row]:
         with torch.no_grad():
             for parameter in again.parameters():
                 parameter.zero_()
-        shapes = {name: parameter.shape for name, parameter in again.named_parameters()}
+        shapes = {name: tensor.shape for name, tensor in named_tensors(again)}
         load_weights(again, PublishedWeights(folder / family / "theirs", shapes, again.shape, 64))
         held = dict(ours.named_parameters())
         off = max((parameter - held[name].bfloat16().float()).abs().max().item() for name, parameter in again.named_parameters())

@@ -1,12 +1,14 @@
 """Checks of whole runs: 20 steps in every layout beside a plain loop around transformers' model, and their continuation in others."""
 
+import hashlib
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
-from models import BASE, MIXTURE, their_model
+from models import BASE, MIXTURE, TODAY, their_model
 from one_process import LOGITS, random_tokens
 from row import Figure, Row
 
@@ -48,6 +50,9 @@ EXPERTS: list[tuple[str, int, dict[str, Any]]] = [
     ("expert 2 x replicate 2", 4, {"parameters": {"expert_parallel_degree": 2, "replicate_degree": 2}}),
     ("expert 2 with context 2", 4, {"parameters": {"expert_parallel_degree": 2, "context_parallel_degree": 2}}),
 ]
+#: Mixtures of today, each in two layouts.
+LAYOUTS_OF_TODAY = ("experts: shard 2", "expert 2 x shard 4")
+MIXTURES_OF_TODAY = [name for name, model in TODAY.items() if "experts" in model]
 #: What a checkpoint of four ranks continues in.
 CONTINUED = ("shard 4", "one rank", "replicated 2 (DDP)", "tensor 2", "context 2", "FSDP1 2")
 CONTINUED_EXPERTS = ("expert 2 x shard 4", "expert 4", "experts: shard 2")
@@ -62,7 +67,8 @@ def job_of(changes: dict[str, Any], model: dict[str, Any], **more: Any) -> dict[
 
 def reference_name(job: dict[str, Any], model: dict[str, Any]) -> str:
     """Jobs with the same model and the same batches have one reference."""
-    return f"transformers {job['training']['globalBatchSize']} {sorted(model.items())}"
+    digest = hashlib.sha256(json.dumps(model, sort_keys=True).encode()).hexdigest()
+    return f"transformers {job['training']['globalBatchSize']} {digest[:12]}"
 
 
 def _saving(folder: Path) -> dict[str, Any]:
@@ -151,3 +157,6 @@ def all_runs(folder: Path) -> Iterator[Row]:
         yield from runs.layouts(table, model)
         yield from runs.continued(table, names, model)
         yield from runs.exported(table, names[:1], model)
+    for family in MIXTURES_OF_TODAY:
+        table = [(f"{family}, {name}", ranks, changes) for name, ranks, changes in EXPERTS if name in LAYOUTS_OF_TODAY]
+        yield from runs.layouts(table, TODAY[family])

@@ -29,8 +29,10 @@ def plain_history(model: Any, logits_of: Callable[[Any], Any], shards: Path, job
 
     settings = resolve_settings(job, job["arguments"], {})
     steps = settings.training.steps
-    matrices = [parameter for parameter in model.parameters() if parameter.dim() > 1]
-    others = [parameter for parameter in model.parameters() if parameter.dim() <= 1]
+    # Biases of all experts may stand in one tensor.
+    is_matrix = {name: parameter.dim() > 1 and not name.endswith("_bias") for name, parameter in model.named_parameters()}
+    matrices = [parameter for name, parameter in model.named_parameters() if is_matrix[name]]
+    others = [parameter for name, parameter in model.named_parameters() if not is_matrix[name]]
     groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.95), eps=1e-8)
     batches = Batches(shards, settings.training, settings.architecture.vocabulary_size, 0, 1)

@@ -55,7 +55,11 @@ MODELS: dict[str, dict[str, Any]] = {
 LAYOUTS: dict[str, tuple[int, dict[str, Any]]] = {
     "shard 2": (2, {}),
     "FSDP1 2": (2, {"arguments": ["--backend", "fsdp1"]}),
-    "expert 2": (2, {"parameters": {"expert_parallel_degree": 2}}),
+    "shard 2, selective recomputation": (2, {"training": {"activationCheckpointing": "selective"}}),
+    "expert 2 with full recomputation": (
+        2,
+        {"parameters": {"expert_parallel_degree": 2}, "training": {"activationCheckpointing": "full"}},
+    ),
     "expert 2 x shard 4": (4, {"parameters": {"expert_parallel_degree": 2}}),
     "expert 2 x replicate 2": (4, {"parameters": {"expert_parallel_degree": 2, "replicate_degree": 2}}),
 }
@@ -98,6 +102,29 @@ def test_a_layout_trains_the_same_and_exports_what_one_rank_exports(tmp_path: Pa
         torch.testing.assert_close(first.tensor(name), second.tensor(name), atol=1e-4, rtol=0)
         if name.endswith("e_score_correction_bias"):
             assert torch.equal(first.tensor(name), before.tensor(name)), "nothing but a checkpoint may change it"
+
+
+@pytest.mark.parametrize(
+    ("precision", "backend", "within"),
+    [("bf16", "fsdp2", 0.1), ("bf16", "fsdp1", 0.1), ("fp8", "fsdp2", 0.3)],
+)
+def test_lower_precision_follows_fp32(tmp_path: Path, shards: Path, model: tuple, precision: str, backend: str, within: float) -> None:
+    shape, weights, expected = model
+    job = trainer_job(model=shape, weights="weights", training={"precision": precision}, arguments=["--backend", backend])
+    found = losses_of(tmp_path, 2, job, {"train": shards, "weights": weights})
+    assert found == pytest.approx(expected, abs=within)
+    assert found != pytest.approx(expected, abs=1e-5)
+
+
+def test_adapters_train_and_are_exported_merged(tmp_path: Path, shards: Path, model: tuple) -> None:
+    shape, weights, expected = model
+    lora = {"rank": 4, "alpha": 8, "targets": ["o_proj", "gate_proj", "down_proj"]}
+    job = trainer_job(model=shape, weights="weights", training={"lora": lora}, arguments=["--export-weights"])
+    found = losses_of(tmp_path / "tuned", 2, job, {"train": shards, "weights": weights})
+    assert found[0] == pytest.approx(expected[0], abs=1e-5), "adapters begin as nothing"
+    rest = trainer_job(model=shape, weights="weights", training={"steps": 1})
+    again = losses_of(tmp_path / "check", 1, rest, {"train": shards, "weights": tmp_path / "tuned/model"})
+    assert again[0] < expected[0] - 0.01
 
 
 @pytest.mark.parametrize(

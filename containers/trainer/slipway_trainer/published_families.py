@@ -52,17 +52,32 @@ def _gemma3(shape: Architecture) -> dict[str, Any]:
     return _gemma_windows(shape) | {"rope_local_base_freq": shape.family.local_rope_theta}
 
 
+def _gemma_fits(shape: Architecture) -> bool:
+    """config.json has no key for the scale of embeddings."""
+    return same(shape.embedding_scale, shape.hidden_size**0.5)
+
+
 _GEMMA_PARTS = ("embeddingScale", "norm rms-offset", "activation gelu-tanh")
 _GEMMA_OPTIONAL = ("attentionBias", "slidingWindow", "logitSoftcap", "attentionScale")
 _GEMMA_DEFAULTS: Mapping[str, Any] = {"tie_word_embeddings": True, "hidden_activation": "gelu_pytorch_tanh", "head_dim": 256}
 #: `model_type` -> its config.json.
 FAMILIES: Mapping[str, PublishedFamily] = {
-    "gemma": PublishedFamily("GemmaForCausalLM", _gemma, _GEMMA_PARTS, ("attentionBias",), _GEMMA_DEFAULTS),
+    "gemma": PublishedFamily("GemmaForCausalLM", _gemma, _GEMMA_PARTS, ("attentionBias",), _GEMMA_DEFAULTS, fits=_gemma_fits),
     "gemma2": PublishedFamily(
-        "Gemma2ForCausalLM", _gemma_windows, (*_GEMMA_PARTS, "normPlacement sandwich"), _GEMMA_OPTIONAL, _GEMMA_DEFAULTS
+        "Gemma2ForCausalLM",
+        _gemma_windows,
+        (*_GEMMA_PARTS, "normPlacement sandwich"),
+        _GEMMA_OPTIONAL,
+        _GEMMA_DEFAULTS,
+        fits=_gemma_fits,
     ),
     "gemma3_text": PublishedFamily(
-        "Gemma3ForCausalLM", _gemma3, (*_GEMMA_PARTS, "normPlacement sandwich", "qkNorm"), _GEMMA_OPTIONAL, _GEMMA_DEFAULTS
+        "Gemma3ForCausalLM",
+        _gemma3,
+        (*_GEMMA_PARTS, "normPlacement sandwich", "qkNorm"),
+        _GEMMA_OPTIONAL,
+        _GEMMA_DEFAULTS,
+        fits=_gemma_fits,
     ),
     "olmo2": PublishedFamily("Olmo2ForCausalLM", _olmo2, ("qkNorm", "normPlacement post"), ("attentionBias",)),
     "qwen2": PublishedFamily("Qwen2ForCausalLM", _qwen2, ("attentionBias",)),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { type DynamoDBClient, PutItemCommand, QueryCommand } from '@aws-sdk/client-dynamodb';
-import { ListProcessingJobsCommand, ListTrainingJobsCommand, type SageMakerClient } from '@aws-sdk/client-sagemaker';
+import { type DynamoDBClient, PutItemCommand, paginateQuery } from '@aws-sdk/client-dynamodb';
+import { paginateListProcessingJobs, paginateListTrainingJobs, type SageMakerClient } from '@aws-sdk/client-sagemaker';
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
 import { type GuardProperties, guardSchema } from '../../contracts/custom-resources';
 import {
@@ -20,11 +20,15 @@ export interface GuardDeps {
   dynamo: DynamoDBClient;
   sagemaker: SageMakerClient;
   tableName: string;
+  now(): Date;
   sleep(milliseconds: number): Promise<void>;
 }
 
 /** From the closing of the environment to the look at its runs: a start that was on its way is in the index by then. */
 const SETTLE_MS = 10_000;
+
+/** No job is older: it waits 28 days for capacity at most, and runs 28 days at most (docs/facts/training-job.md). */
+const OLDEST_JOB_MS = 60 * 86_400_000;
 
 /** Runs that a refusal names. */
 const NAMED = 5;
@@ -103,41 +107,40 @@ function refusal(what: string, live: string[]): string {
 
 /** Ids in the index of active runs; none when the table or its index is not there (yet, or any more). */
 async function activeRuns({ dynamo, tableName }: GuardDeps, teams?: readonly string[]): Promise<string[]> {
-  const query = new QueryCommand({
+  const query = {
     TableName: tableName,
     IndexName: ACTIVE_INDEX,
     KeyConditionExpression: '#k = :v',
     ExpressionAttributeNames: { '#k': ACTIVE_INDEX_PARTITION_KEY },
     ExpressionAttributeValues: { ':v': { S: ACTIVE_VALUE } },
-    Limit: 100,
-  });
+  };
   try {
-    const { Items } = await dynamo.send(query);
-    const counted = (Items ?? []).filter((item) => !teams || teams.includes(item[TEAM_INDEX_PARTITION_KEY]?.S ?? ''));
-    return counted.flatMap((item) => item[RUN_TABLE_PARTITION_KEY]?.S ?? []);
+    const found: string[] = [];
+    for await (const { Items = [] } of paginateQuery({ client: dynamo }, query)) {
+      const counted = Items.filter((item) => !teams || teams.includes(item[TEAM_INDEX_PARTITION_KEY]?.S ?? ''));
+      found.push(...counted.flatMap((item) => item[RUN_TABLE_PARTITION_KEY]?.S ?? []));
+    }
+    return found;
   } catch (error) {
     if (isNamed(error, 'ResourceNotFoundException')) return [];
     throw error;
   }
 }
 
-/** Jobs of the environment that have not ended: those that are being stopped still use role, network and key. */
-async function liveJobs({ sagemaker }: GuardDeps, environment: string): Promise<string[]> {
+/**
+ * Jobs of the environment that have not ended: those that are being stopped still use role, network and key. All pages: the service cuts them
+ * before it looks at the status, so that the first one may be empty although more match.
+ */
+async function liveJobs({ sagemaker, now }: GuardDeps, environment: string): Promise<string[]> {
   const prefix = `${environment}-`;
-  const asked = (['InProgress', 'Stopping'] as const).map((StatusEquals) => ({
-    NameContains: prefix,
-    StatusEquals,
-    MaxResults: 100,
-  }));
-  const found = await Promise.all(
-    asked.flatMap((input) => [
-      sagemaker
-        .send(new ListTrainingJobsCommand(input))
-        .then(({ TrainingJobSummaries = [] }) => TrainingJobSummaries.map(({ TrainingJobName }) => TrainingJobName)),
-      sagemaker
-        .send(new ListProcessingJobsCommand(input))
-        .then(({ ProcessingJobSummaries = [] }) => ProcessingJobSummaries.map((job) => job.ProcessingJobName)),
-    ]),
-  );
-  return found.flat().flatMap((name) => (name?.startsWith(prefix) ? [name] : []));
+  const CreationTimeAfter = new Date(now().getTime() - OLDEST_JOB_MS);
+  const found: (string | undefined)[] = [];
+  for (const StatusEquals of ['InProgress', 'Stopping'] as const) {
+    const input = { NameContains: prefix, StatusEquals, CreationTimeAfter, MaxResults: 100 };
+    for await (const { TrainingJobSummaries = [] } of paginateListTrainingJobs({ client: sagemaker }, input))
+      found.push(...TrainingJobSummaries.map((job) => job.TrainingJobName));
+    for await (const { ProcessingJobSummaries = [] } of paginateListProcessingJobs({ client: sagemaker }, input))
+      found.push(...ProcessingJobSummaries.map((job) => job.ProcessingJobName));
+  }
+  return found.flatMap((name) => (name?.startsWith(prefix) ? [name] : []));
 }

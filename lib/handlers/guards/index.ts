@@ -14,6 +14,7 @@ export function guardDeps(env: NodeJS.ProcessEnv): GuardDeps {
     dynamo: new DynamoDBClient(clientSettings),
     sagemaker: new SageMakerClient(clientSettings),
     tableName: requireEnv(env, ENV_RUN_TABLE),
+    now: () => new Date(),
     sleep: (milliseconds) => sleep(milliseconds),
   };
 }

@@ -22,7 +22,8 @@ export class LambdaFunction<Deps> {
   private readonly idle: Environment<Deps>[] = [];
   /** Invocations that have ended by an exception or by death. */
   failures = 0;
-  onDeath: () => void = () => {};
+  /** Told why one died. */
+  onDeath: (why: string) => void = () => {};
 
   constructor(
     readonly name: FunctionName,
@@ -43,7 +44,7 @@ export class LambdaFunction<Deps> {
       limit.cancel();
       // `environment.invocation` stays until the next one begins: what this one still calls belongs to it, and is never answered.
       if (ending.kind !== 'answer') this.failures += 1;
-      if (ending.kind === 'died') this.onDeath();
+      if (ending.kind === 'died') this.onDeath(ending.why);
       else this.idle.push(environment);
       onEnd(ending, invocation);
     };

@@ -63,6 +63,9 @@ interface Send {
   reject(error: unknown): void;
 }
 
+/** Why a function died that the scenario kills. */
+export const KILLED = 'killed';
+
 /** Delays of the SDK's standard retry mode, ms. */
 const RETRY_BASE_MS = 100;
 const THROTTLE_BASE_MS = 500;
@@ -76,7 +79,7 @@ export class Gateway {
   private readonly limits = new Map<string, RateLimit | undefined>();
   private readonly operations = new Map<string, Operation>();
   /** Told of every call that was refused, by its operation and time: what excuses a decision that comes late. */
-  onTrouble: (operation: string, at: SimMs) => void = () => {};
+  onTrouble: (operation: string, at: SimMs, isOverRate: boolean) => void = () => {};
   /** Epoch milliseconds by the functions' clock. */
   functionsNow: () => number = () => 0;
 
@@ -140,7 +143,7 @@ export class Gateway {
       return;
     }
     if (this.kills.takes(invocation.name, invocation.effects, now)) {
-      invocation.die('killed');
+      invocation.die(KILLED);
       return;
     }
     const tally = this.count(name);
@@ -161,7 +164,7 @@ export class Gateway {
   private reach(send: Send, outcome: CallOutcome | undefined): void {
     const { operation, input, invocation } = send;
     if (outcome?.error !== undefined) {
-      this.onTrouble(send.name, this.clock.now);
+      this.onTrouble(send.name, this.clock.now, false);
       this.failLater(send, namedError(outcome.error, send.name), 0);
       return;
     }
@@ -192,7 +195,7 @@ export class Gateway {
 
   private answerLate(send: Send, answer: unknown, ms: number): void {
     const { requestTimeout = Number.POSITIVE_INFINITY, throwOnRequestTimeout } = send.settings.requestHandler ?? {};
-    this.onTrouble(send.name, this.clock.now);
+    this.onTrouble(send.name, this.clock.now, false);
     if (throwOnRequestTimeout && requestTimeout < ms) {
       this.failLater(send, timedOut(requestTimeout), requestTimeout);
       return;
@@ -212,7 +215,7 @@ export class Gateway {
     this.clock.after(ms, () => {
       const { invocation, settings } = send;
       if (invocation.isDead) return;
-      if (isRetryable(error)) this.onTrouble(send.name, this.clock.now);
+      if (isRetryable(error)) this.onTrouble(send.name, this.clock.now, isOverRate);
       if (send.tries < (settings.maxAttempts ?? 3) && isRetryable(error)) {
         const base = isThrottling(error) ? THROTTLE_BASE_MS : RETRY_BASE_MS;
         const delay = Math.min(MOST_DELAY_MS, this.draw(invocation) * 2 ** (send.tries - 1) * base);

@@ -1,6 +1,6 @@
 import type { SimMs } from './clock';
 
-export type FunctionName = 'control' | 'reconcile' | 'registered-run';
+export type FunctionName = 'control' | 'reconcile' | 'registered-run' | 'guards';
 
 /** One invocation of a function, as the services see its calls. */
 export interface Invocation {

@@ -55,7 +55,7 @@ function tidy(file: ScenarioFile): ScenarioFile {
   const faults = file.faults?.filter(
     (f) => isHere(f.job) && isHere(f.deleteJob) && isHere(f.taken) && isHere(f.stored),
   );
-  const calls = file.calls?.filter(({ run }) => ids.has(run));
+  const calls = file.calls?.filter(({ run }) => run === undefined || ids.has(run));
   const next = { ...file, faults, calls };
   return Object.fromEntries(
     Object.entries(next).filter(([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0)),

@@ -1,6 +1,7 @@
 import { TICK_SECONDS } from '../../contracts/launcher';
 import type { Invocation } from '../core/invocation';
 import { isLive, type SimJob } from '../job/job';
+import type { StackCall } from '../scenario/load';
 import type { Item } from '../services/expression';
 import type { SimRun } from '../world/sim-run';
 import { Invariant, span } from './invariant';
@@ -79,6 +80,7 @@ export class StopWins extends Invariant {
 export class NoOrphan extends Invariant {
   readonly name = 'no-orphan';
   private readonly since = new Map<SimJob, number>();
+  private isDeleted = false;
 
   override onCheck(): void {
     for (const job of this.scene.world.fleet.live()) {
@@ -96,6 +98,25 @@ export class NoOrphan extends Invariant {
       const run = this.scene.world.runOf(job);
       this.break(`${job.name} is ${job.status}, and its run ${run?.id ?? ''} is ${run?.state ?? 'unknown'}`);
     }
+  }
+
+  /** What is live loses nothing by a change of the stack; where nothing is, nothing stands in its way. */
+  override onStackChange(what: StackCall, refusal: string | undefined): void {
+    const { world, troubles } = this.scene;
+    const isBlind = world.state.indexLagMs() > 0 || world.state.describeLagMs() > 0;
+    if (isBlind || this.now <= troubles.calmSince(['dynamodb', 'sagemaker'])) return;
+    const jobs = world.fleet.live().filter(({ truth }) => truth !== undefined);
+    const runs = world.runs.filter(({ record, isOver }) => record && (!isOver || record.outbox.length > 0));
+    const live = [...jobs.map(({ name }) => name), ...runs.map(({ id }) => `run ${id}`)];
+    if (refusal === undefined && live.length > 0) this.break(`${what} was let through while ${live.join(', ')} lived`);
+    const ended = Math.max(0, ...world.runs.map((run) => run.stateSince));
+    const isQuiet = live.length === 0 && this.now - ended > TWO_TICKS_MS;
+    if (refusal !== undefined && isQuiet) this.break(`${what} was refused while nothing lived: ${refusal}`);
+    this.isDeleted ||= what === 'delete-stack' && refusal === undefined;
+  }
+
+  override onCreate(_run: SimRun | undefined, job: SimJob): void {
+    if (this.isDeleted) this.break(`${job.name} was created after the stack was deleted`);
   }
 
   private isOwned(job: SimJob): boolean {

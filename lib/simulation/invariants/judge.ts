@@ -3,6 +3,7 @@ import type { SimMs } from '../core/clock';
 import type { Invocation } from '../core/invocation';
 import type { SimJob } from '../job/job';
 import type { InvariantResult } from '../result';
+import type { StackCall } from '../scenario/load';
 import type { Item } from '../services/expression';
 import type { Message } from '../services/queue';
 import type { SimRun } from '../world/sim-run';
@@ -98,6 +99,10 @@ export class Judge extends Watch<World> {
     for (const one of this.all) one.onDenied(run, action, reason);
   }
 
+  override onStackChange(what: StackCall, refusal: string | undefined): void {
+    for (const one of this.all) one.onStackChange(what, refusal);
+  }
+
   override onGivenUp(run: SimRun, action: string): void {
     for (const one of this.all) one.onGivenUp(run, action);
   }
@@ -106,12 +111,12 @@ export class Judge extends Watch<World> {
     for (const one of this.all) one.onMessageOver(message, isDead);
   }
 
-  override onTrouble(operation: string, at: SimMs): void {
-    this.scene.troubles.note(operation, at);
+  override onTrouble(operation: string, at: SimMs, isOverRate: boolean): void {
+    this.scene.troubles.note(operation, at, isOverRate);
   }
 
-  override onDeath(at: SimMs): void {
-    this.scene.troubles.died(at);
+  override onDeath(at: SimMs, why: string): void {
+    this.scene.troubles.died(at, why);
   }
 
   override onRoom(): void {

@@ -2,7 +2,9 @@ import { TICK_SECONDS } from '../../contracts/launcher';
 import { HALF_LIFE_MS } from '../../queue/usage';
 import { isLive, type SimJob } from '../job/job';
 import type { Item } from '../services/expression';
+import { poolsOf } from '../services/limits';
 import type { Message } from '../services/queue';
+import { poolOfJob } from '../services/usage';
 import type { SimRun } from '../world/sim-run';
 import { Invariant, span } from './invariant';
 import { CONTROL_NEEDS, wishedLately } from './jobs';
@@ -134,6 +136,8 @@ export class Rates extends Invariant {
   override onMessageOver(message: Message, isDead: boolean): void {
     const late = this.now - message.sentAt;
     if (message.throttledCalls === 0 || (late <= 2 * TICK_MS && !isDead)) return;
+    // Faults repeat messages too: what they touched says nothing of rates.
+    if (this.scene.troubles.lastFaultAt >= message.sentAt) return;
     const end = isDead ? 'went to the dead letters' : `took ${span(late)}`;
     this.break(`${message.body} ${end} after ${message.throttledCalls} calls were refused as too many`);
   }
@@ -145,7 +149,8 @@ const MARGIN = 0.1;
 /** No start favours a team that is above its entitlement while a startable run of a team below its own waits. */
 export class Fair extends Invariant {
   readonly name = 'fair';
-  private readonly used = new Map<string, number>();
+  /** Decayed instance-time by team and quota, counted from what jobs truly held. */
+  private readonly used = new Map<string, Map<string, number>>();
   private usedAt = 0;
   private readonly queued = new Set<SimRun>();
 
@@ -168,21 +173,34 @@ export class Fair extends Invariant {
     const takes = waiting.needsOf(run);
     const demanding = new Set([...this.used.keys(), ...waiting.list().map(({ team }) => team), run.team]);
     const entitlement = (team: string) => this.entitlementOf(team, demanding);
-    const usage = (team: string) => this.used.get(team) ?? 0;
+    const usage = (team: string) => this.usageOf(team);
     if (usage(run.team) <= entitlement(run.team) * (1 + MARGIN)) return;
     const favoured = waiting.list().find((other) => {
       // One that the queue has let start waits for its create alone.
       if (other === run || other.team === run.team || other.record?.admitted || !this.hasStoodReady(other))
         return false;
       const isBelow = usage(other.team) < entitlement(other.team) * (1 - MARGIN);
-      return isBelow && waiting.fits(other) && !waiting.fits(other, takes);
+      return isBelow && waiting.fits(other) && !waiting.fits(other, takes) && !this.isKeptFrom(other);
     });
     if (!favoured) return;
     const hours = (team: string) =>
-      `${team} ${Math.round(usage(team) / HOUR_MS)} of ${Math.round(entitlement(team) / HOUR_MS)}`;
+      `${team} ${Math.round((10 * usage(team)) / HOUR_MS) / 10} of ${Math.round((10 * entitlement(team)) / HOUR_MS) / 10}`;
     this.break(
-      `run ${run.id} started while ${favoured.id} waited and could have (${favoured.record?.reason}); instance-hours of their entitlement: ${hours(run.team)}, ${hours(favoured.team)}`,
+      `run ${run.id} started while ${favoured.id} waited and could have (${favoured.record?.reason}); hours of a whole pool, of their entitlement: ${hours(run.team)}, ${hours(favoured.team)}`,
     );
+  }
+
+  /** A run that joined before it has waited for an hour and lacks room in a pool that both need: it is kept for that one (docs/queue.md). */
+  private isKeptFrom(run: SimRun): boolean {
+    const { waiting } = this.scene;
+    const needs = waiting.needsOf(run);
+    return waiting.list().some((older) => {
+      const isOlder = older !== run && waiting.isReady(older) && waiting.place(older) <= waiting.place(run);
+      if (!isOlder || this.now - waiting.since(older) < HOUR_MS) return false;
+      return [...waiting.needsOf(older)].some(
+        ([pool, needed]) => needs.has(pool) && needed > waiting.free(pool, older) && needed <= waiting.limitOf(pool),
+      );
+    });
   }
 
   /** Whether a start of `run` might be unfair to `other`, as far as a queue with other roundings can know. */
@@ -193,7 +211,7 @@ export class Fair extends Invariant {
     if (![...waiting.needsOf(other).keys()].some((pool) => pools.has(pool))) return false;
     this.count();
     const demanding = new Set([...this.used.keys(), ...waiting.list().map(({ team }) => team)]);
-    const usage = (team: string) => this.used.get(team) ?? 0;
+    const usage = (team: string) => this.usageOf(team);
     const isAbove = usage(run.team) > this.entitlementOf(run.team, demanding) * (1 - MARGIN);
     return isAbove && usage(other.team) < this.entitlementOf(other.team, demanding) * (1 + MARGIN);
   }
@@ -207,8 +225,15 @@ export class Fair extends Invariant {
     const { teams } = this.scene.world.scenario.environment;
     const share = (name: string) => teams[name]?.share ?? 1;
     const all = [...demanding].reduce((sum, name) => sum + share(name), 0);
-    const total = [...this.used.values()].reduce((sum, ms) => sum + ms, 0);
+    const total = [...this.used.keys()].reduce((sum, name) => sum + this.usageOf(name), 0);
     return (total * share(team)) / all;
+  }
+
+  /** Its dominant share: of all quotas the one of whose limit it used most, in milliseconds of the whole of it. */
+  private usageOf(team: string): number {
+    const { limits } = this.scene.world;
+    const shares = [...(this.used.get(team) ?? [])].map(([quota, ms]) => ms / Math.max(1, limits.of(quota, this.now)));
+    return Math.max(0, ...shares);
   }
 
   /** Brings the decaying sum of instance-time up to now. Called before the jobs change. */
@@ -216,13 +241,15 @@ export class Fair extends Invariant {
     const ms = this.now - this.usedAt;
     if (ms <= 0) return;
     const kept = 0.5 ** (ms / HALF_LIFE_MS);
-    for (const [team, used] of this.used) this.used.set(team, used * kept);
+    for (const used of this.used.values()) for (const [quota, had] of used) used.set(quota, had * kept);
     for (const job of this.scene.world.fleet.live()) {
       const team = this.scene.world.runOf(job)?.team;
       if (!job.held || team === undefined) continue;
+      const used = this.used.get(team) ?? new Map<string, number>();
+      this.used.set(team, used);
       const held = Math.min(ms, this.now - job.heldSince);
-      const instances = job.held.reduce((sum, { count }) => sum + count, 0);
-      this.used.set(team, (this.used.get(team) ?? 0) + held * instances);
+      for (const [quota, count] of poolsOf(job.held, poolOfJob(job)))
+        used.set(quota, (used.get(quota) ?? 0) + held * count);
     }
     this.usedAt = this.now;
   }

@@ -1,5 +1,6 @@
 import { RUN_QUEUE_VISIBILITY_SECONDS, TICK_SECONDS } from '../../contracts/launcher';
 import type { SimMs } from '../core/clock';
+import { KILLED } from '../core/gateway';
 
 /** A message whose function died comes again after this long. */
 const AFTER_DEATH_MS = RUN_QUEUE_VISIBILITY_SECONDS * 1000;
@@ -8,13 +9,21 @@ const AFTER_DEATH_MS = RUN_QUEUE_VISIBILITY_SECONDS * 1000;
 export class Troubles {
   private readonly last = new Map<string, SimMs>();
   private deathAt: SimMs | undefined;
+  private faultAt = Number.NEGATIVE_INFINITY;
 
-  note(operation: string, at: SimMs): void {
+  note(operation: string, at: SimMs, isOverRate = false): void {
     this.last.set(operation, at);
+    if (!isOverRate) this.faultAt = at;
   }
 
-  died(at: SimMs): void {
+  died(at: SimMs, why: string): void {
     this.deathAt = at;
+    if (why === KILLED) this.faultAt = at;
+  }
+
+  /** The last time that a fault of the scenario touched a call or a function; rates and limits of time are none. */
+  get lastFaultAt(): SimMs {
+    return this.faultAt;
   }
 
   /** The last time that calls of these services or operations failed; `-Infinity` when they never did. */

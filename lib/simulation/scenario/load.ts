@@ -9,7 +9,7 @@ import { canonicalCall } from '../core/call-faults';
 import { KNOWN_CALLS } from '../services/known-calls';
 import { quotaName } from '../services/limits';
 import { checkFault } from './faults';
-import { type RunEntry, type ScenarioFile, scenarioSchema } from './schema';
+import { type CallEntry, type RunEntry, type ScenarioFile, scenarioSchema } from './schema';
 
 /** A run of a scenario with the text that its start sends. */
 export interface ScenarioRun extends Omit<RunEntry, 'file'> {
@@ -201,9 +201,18 @@ function nameIssues(file: ScenarioFile): Issue[] {
   ]);
   const quotas = Object.keys(file.limits ?? {}).flatMap((key) => (quotaName(key) ? [] : [quotaIssue(key)]));
   const rates = Object.keys(file.rates ?? {}).flatMap((key) => callIssues(rateName(key), `rates["${key}"]`));
-  const calls = (file.calls ?? []).flatMap(({ run }, i) => unknown(`calls[${i}].run`, run));
+  const calls = (file.calls ?? []).flatMap((call, i) => {
+    if (!isStackCall(call.do)) return unknown(`calls[${i}].run`, call.run ?? '');
+    const text = { must: `must not stand beside do: ${call.do}`, got: call.run ?? '', fix: 'leave it out' };
+    return call.run === undefined ? [] : [issue('scenario/run', 'error', `calls[${i}].run`, text)];
+  });
   return [...twice, ...calls, ...faults, ...quotas, ...rates];
 }
+
+/** What is done to the stack and not to a run. */
+export const isStackCall = (what: CallEntry['do']): what is StackCall =>
+  what === 'delete-stack' || what === 'replace-key';
+export type StackCall = Extract<CallEntry['do'], 'delete-stack' | 'replace-key'>;
 
 function callIssues(call: string, path: string): Issue[] {
   const name = canonicalCall(call);

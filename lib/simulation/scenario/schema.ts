@@ -75,8 +75,11 @@ const run = z.strictObject({
 
 const call = z.strictObject({
   at: timeSchema.optional().meta({ description: 'When it happens. Default: the start.' }),
-  do: z.enum(['stop', 'resume', 'deploy']).meta({ description: 'What somebody does.' }),
-  run: runId.meta({ description: 'The run that it is done to.' }),
+  do: z.enum(['stop', 'resume', 'deploy', 'delete-stack', 'replace-key']).meta({
+    description:
+      'What somebody does. `delete-stack` and `replace-key` are what the guards of the stack refuse under live runs: its deletion, and an update that replaces its key.',
+  }),
+  run: runId.optional().meta({ description: 'The run that it is done to. Default: none, where the stack is meant.' }),
 });
 
 /** One strict object for all kinds, so that an unknown key is named with its path; `faultKeys` says what goes together. */

@@ -15,6 +15,7 @@ export const KNOWN_CALLS: readonly string[] = [
   'sagemaker:CreateTrainingJob',
   'sagemaker:DescribeProcessingJob',
   'sagemaker:DescribeTrainingJob',
+  'sagemaker:ListProcessingJobs',
   'sagemaker:ListTags',
   'sagemaker:ListTrainingJobs',
   'sagemaker:StopProcessingJob',

@@ -4,6 +4,7 @@ import type {
   DescribeProcessingJobCommandInput,
   DescribeTrainingJobCommandInput,
   DescribeTrainingJobResponse,
+  ListProcessingJobsCommandInput,
   ListTagsCommandInput,
   ListTrainingJobsCommandInput,
   StopProcessingJobCommandInput,
@@ -33,6 +34,7 @@ export interface SageMakerHooks {
 }
 
 const notFound = () => serviceError('ValidationException', 'Requested resource not found.', 400);
+const LIST_PARAMETERS = ['StatusEquals', 'NameContains', 'CreationTimeAfter', 'MaxResults', 'NextToken'];
 const RUNTIME = generalQuota(QUOTA.longestRunSeconds).name;
 
 /** SageMaker's API over the fleet: unique names, quotas, reads that lag, tags, pages of lists. */
@@ -108,9 +110,15 @@ export class SimSageMaker {
     },
     ListTrainingJobs: {
       latencyMs: 120,
-      knows: ['StatusEquals', 'NameContains', 'CreationTimeAfter', 'MaxResults', 'NextToken'],
+      knows: LIST_PARAMETERS,
       key: (input: ListTrainingJobsCommandInput) => input.NameContains,
-      run: (input: ListTrainingJobsCommandInput) => this.list(input),
+      run: (input: ListTrainingJobsCommandInput) => this.listTraining(input),
+    },
+    ListProcessingJobs: {
+      latencyMs: 120,
+      knows: LIST_PARAMETERS,
+      key: (input: ListProcessingJobsCommandInput) => input.NameContains,
+      run: (input: ListProcessingJobsCommandInput) => this.listProcessing(input),
     },
   };
 
@@ -242,27 +250,10 @@ export class SimSageMaker {
     };
   }
 
-  /** The page is cut before `StatusEquals` is looked at, as the API documents it: it may be empty although more match. */
-  private list(input: ListTrainingJobsCommandInput): unknown {
-    const { MaxResults = 10, NextToken, StatusEquals, NameContains, CreationTimeAfter } = input;
-    const before = this.now() - this.hooks.describeLagMs();
-    const known = this.all.filter(
-      (job) =>
-        job.kind === 'training' &&
-        job.createdAt <= before &&
-        (job.deletedAt === undefined || job.deletedAt > before) &&
-        (NameContains === undefined || job.name.includes(NameContains)) &&
-        (CreationTimeAfter === undefined || dateAt(job.createdAt) > CreationTimeAfter),
-    );
-    const newestFirst = known.reverse();
-    const start = Number(NextToken ?? 0);
-    const page = newestFirst.slice(start, start + MaxResults);
-    const views = page.flatMap((job) => {
-      const view = job.history.findLast(({ at }) => at <= before);
-      return view && (StatusEquals === undefined || view.status === StatusEquals) ? [{ job, view }] : [];
-    });
+  private listTraining(input: ListTrainingJobsCommandInput): unknown {
+    const { found, ...page } = this.list('training', input);
     return {
-      TrainingJobSummaries: views.map(({ job, view }) => ({
+      TrainingJobSummaries: found.map(({ job, view }) => ({
         TrainingJobName: job.name,
         TrainingJobArn: this.hooks.arnOf(job.name, 'training'),
         CreationTime: dateAt(job.createdAt),
@@ -271,9 +262,44 @@ export class SimSageMaker {
         TrainingJobStatus: view.status,
         SecondaryStatus: view.secondaryStatus,
       })),
-      ...(start + MaxResults < newestFirst.length && { NextToken: String(start + MaxResults) }),
-      $metadata: {},
+      ...page,
     };
+  }
+
+  private listProcessing(input: ListProcessingJobsCommandInput): unknown {
+    const { found, ...page } = this.list('processing', input);
+    return {
+      ProcessingJobSummaries: found.map(({ job, view }) => ({
+        ProcessingJobName: job.name,
+        ProcessingJobArn: this.hooks.arnOf(job.name, 'processing'),
+        CreationTime: dateAt(job.createdAt),
+        ProcessingJobStatus: view.status,
+      })),
+      ...page,
+    };
+  }
+
+  /** The page is cut before `StatusEquals` is looked at, as the API documents it: it may be empty although more match. */
+  private list(kind: SimJob['kind'], input: ListTrainingJobsCommandInput | ListProcessingJobsCommandInput) {
+    const { MaxResults = 10, NextToken, StatusEquals, NameContains, CreationTimeAfter } = input;
+    const before = this.now() - this.hooks.describeLagMs();
+    const known = this.all.filter(
+      (job) =>
+        job.kind === kind &&
+        job.createdAt <= before &&
+        (job.deletedAt === undefined || job.deletedAt > before) &&
+        (NameContains === undefined || job.name.includes(NameContains)) &&
+        (CreationTimeAfter === undefined || dateAt(job.createdAt) > CreationTimeAfter),
+    );
+    const newestFirst = known.reverse();
+    const start = Number(NextToken ?? 0);
+    const page = newestFirst.slice(start, start + MaxResults);
+    const found = page.flatMap((job) => {
+      const view = job.history.findLast(({ at }) => at <= before);
+      return view && (StatusEquals === undefined || view.status === StatusEquals) ? [{ job, view }] : [];
+    });
+    const isMore = start + MaxResults < newestFirst.length;
+    return { found, ...(isMore && { NextToken: String(start + MaxResults) }), $metadata: {} };
   }
 }
 

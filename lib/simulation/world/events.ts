@@ -36,6 +36,8 @@ export class EventSources {
     private readonly queue: () => SimQueue,
     private readonly environment: string,
     faults: readonly Fault[],
+    /** There is no stack any more. */
+    private readonly isDeleted: () => boolean,
     /** Handles a message, by the function where nothing else knows what it would do. */
     private readonly handle: (
       body: string,
@@ -50,6 +52,7 @@ export class EventSources {
   /** Ticks for as long as the scenario lasts. */
   startSchedule(): void {
     const tick = () => {
+      if (this.isDeleted()) return;
       this.tick();
       this.clock.after(TICK_SECONDS * 1000, tick);
     };
@@ -58,6 +61,7 @@ export class EventSources {
 
   /** A message of the queue: one invocation, and its deletion unless the function names it as failed. */
   deliver(message: Message): void {
+    if (this.isDeleted()) return;
     const record = {
       messageId: message.id,
       body: message.body,
@@ -92,7 +96,7 @@ export class EventSources {
 
   /** A job's state changed: an event on the bus, where the rule of the environment takes it by its name. */
   jobChanged(job: SimJob): void {
-    if (!job.name.startsWith(`${this.environment}-`)) return;
+    if (this.isDeleted() || !job.name.startsWith(`${this.environment}-`)) return;
     const now = this.clock.now;
     const kind = job.kind === 'training' ? 'Training' : 'Processing';
     const event = {

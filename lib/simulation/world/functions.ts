@@ -13,6 +13,7 @@ import {
   REGISTERED_RUN_TIMEOUT_SECONDS,
 } from '../../contracts/launcher';
 import type { ControlDeps } from '../../handlers/control/deps';
+import type { GuardDeps } from '../../handlers/guards/guards';
 import type { ReconcileDeps } from '../../handlers/reconcile/deps';
 import type { RegisteredRunDeps } from '../../handlers/registered-run/registered-run';
 import { clientSettings, onceSettings } from '../../handlers/shared/clients';
@@ -26,6 +27,9 @@ import type { Gateway } from '../core/gateway';
 import type { Slot } from '../core/invocation';
 import type { Random } from '../core/random';
 import type { Deployed } from './descriptors';
+
+/** The limit of a function that says none (lib/constructs/functions/handler-function.ts). */
+const GUARDS_TIMEOUT_SECONDS = 60;
 
 export interface FunctionContext {
   clock: VirtualClock;
@@ -90,9 +94,17 @@ export function functionsOf(context: FunctionContext) {
       return { ok: true, status: 200 };
     }) as unknown as typeof fetch,
   });
+  const guards = (slot: Slot): GuardDeps => ({
+    dynamo: gateway.client(DynamoDBClient, 'dynamodb', clientSettings, slot),
+    sagemaker: gateway.client(SageMakerClient, 'sagemaker', clientSettings, slot),
+    tableName: names.tableName,
+    now,
+    sleep: own.sleep,
+  });
   return {
     control: new LambdaFunction('control', clock, CONTROL_TIMEOUT_SECONDS, control, nextId),
     reconcile: new LambdaFunction('reconcile', clock, RECONCILE_TIMEOUT_SECONDS, reconcile, nextId),
+    guards: new LambdaFunction('guards', clock, GUARDS_TIMEOUT_SECONDS, guards, nextId),
     registeredRun: new LambdaFunction('registered-run', clock, REGISTERED_RUN_TIMEOUT_SECONDS, registeredRun, nextId),
   };
 }

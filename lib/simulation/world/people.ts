@@ -7,6 +7,7 @@ import { loadRun } from '../../spec/load';
 import { applyOverrides } from '../../spec/overrides';
 import { parseYaml } from '../../spec/yaml-file';
 import type { VirtualClock } from '../core/clock';
+import { isStackCall } from '../scenario/load';
 import type { CallEntry } from '../scenario/schema';
 import type { SimS3 } from '../services/s3';
 import type { Deployed } from './descriptors';
@@ -21,6 +22,8 @@ const CODE_BYTES = 20_000;
 
 export interface PeopleHooks {
   runs(): readonly SimRun[];
+  /** There is no stack any more whose functions could be called. */
+  isDeleted(): boolean;
   /** Control took the start of a run under this id. */
   onTaken(run: SimRun, runId: string): void;
   /** Control answered a stop or a resume with yes. */
@@ -81,6 +84,7 @@ export class People {
   }
 
   private act(run: SimRun, what: CallEntry['do']): void {
+    if (isStackCall(what)) return;
     if (what === 'deploy') {
       this.deploy(run);
       return;
@@ -120,6 +124,7 @@ export class People {
 
   /** One call of the team's alias, repeated when it died or failed. */
   private ask(run: SimRun, payload: ControlPayload, onAnswer: (answer: ControlAnswer) => void, tries = 0): void {
+    if (this.hooks.isDeleted()) return;
     this.functions.control.invoke(
       (deps) => onRequest(deps, payload, this.names.aliasArn(run.team)),
       (ending) => {
@@ -132,6 +137,7 @@ export class People {
 
   /** CloudFormation sends the resource of a registered run: what it was made from is its file. */
   private deploy(run: SimRun, tries = 0): void {
+    if (this.hooks.isDeleted()) return;
     const count = this.deploys.get(run.id) ?? 0;
     if (tries === 0) this.deploys.set(run.id, count + 1);
     const text = this.textOf(run);

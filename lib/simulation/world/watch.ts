@@ -1,6 +1,7 @@
 import type { SimMs } from '../core/clock';
 import type { Invocation } from '../core/invocation';
 import type { SimJob } from '../job/job';
+import type { StackCall } from '../scenario/load';
 import type { Item } from '../services/expression';
 import type { Message } from '../services/queue';
 import type { SimRun } from './sim-run';
@@ -20,12 +21,14 @@ export class Watch<W = unknown> {
   onGranted(_run: SimRun, _action: 'stop' | 'resume'): void {}
   /** Control answered a stop or a resume with no. */
   onDenied(_run: SimRun, _action: 'stop' | 'resume', _reason: string): void {}
+  /** A guard of the stack let a change pass, or refused it with a reason. */
+  onStackChange(_what: StackCall, _refusal: string | undefined): void {}
   /** Every repetition of somebody's call died or failed. */
   onGivenUp(_run: SimRun, _action: string): void {}
   /** A call failed in a way that is repeated, or came late. */
-  onTrouble(_operation: string, _at: SimMs): void {}
+  onTrouble(_operation: string, _at: SimMs, _isOverRate: boolean): void {}
   /** A function died between two of its calls. */
-  onDeath(_at: SimMs): void {}
+  onDeath(_at: SimMs, _why: string): void {}
   /** Room may have changed: limits, capacity, jobs. */
   onRoom(): void {}
 }

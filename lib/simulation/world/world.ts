@@ -37,6 +37,7 @@ import { People } from './people';
 import { Prices } from './prices';
 import { QuietLooks } from './quiet-looks';
 import { plannedId, SimRun } from './sim-run';
+import { StackChanges } from './stack-changes';
 import { StateFaults } from './state-faults';
 import { secondsPerStep, truthOf } from './truth';
 import type { Watch } from './watch';
@@ -60,6 +61,7 @@ export class World {
   readonly state: StateFaults;
   readonly jobFaults: JobFaults;
   readonly people: People;
+  readonly stack: StackChanges;
   readonly prices: Prices;
   readonly quiet: QuietLooks;
   private readonly foreign: ForeignJobs;
@@ -164,19 +166,24 @@ export class World {
       () => this.queue,
       environment.name,
       faults,
+      () => this.stack.isDeleted,
       (body, deps, slot, real) => this.quiet.handle(body, deps, slot, real),
     );
     this.jobFaults = new JobFaults(clock, this.fleet, (target) => this.findJob(target), faults);
     this.people = new People(clock, this.functions, this.names, this.s3, {
       runs: () => this.runs,
+      isDeleted: () => this.stack.isDeleted,
       onTaken: (run, runId) => this.onTaken(run, runId),
       onGranted: (run, action) => this.watch.onGranted(run, action),
       onDenied: (run, action, reason) => this.watch.onDenied(run, action, reason),
       onGivenUp: (run, action) => this.watch.onGivenUp(run, action),
     });
+    this.stack = new StackChanges(clock, this.functions, environment.name, {
+      onChange: (what, refusal) => this.watch.onStackChange(what, refusal),
+    });
     this.addServices(parametersOf(environment, descriptors));
-    this.gateway.onTrouble = (operation, at) => this.watch.onTrouble(operation, at);
-    for (const one of Object.values(this.functions)) one.onDeath = () => this.watch.onDeath(clock.now);
+    this.gateway.onTrouble = (operation, at, isOverRate) => this.watch.onTrouble(operation, at, isOverRate);
+    for (const one of Object.values(this.functions)) one.onDeath = (why) => this.watch.onDeath(clock.now, why);
     this.quiet = new QuietLooks(this, skipsQuietLooks);
     this.watch.join(this);
   }
@@ -240,6 +247,7 @@ export class World {
     const { clock, scenario } = this;
     this.events.startSchedule();
     this.people.plan(scenario.calls ?? []);
+    this.stack.plan(scenario.calls ?? []);
     this.jobFaults.plan();
     this.state.planStored(this);
     this.foreign.plan();

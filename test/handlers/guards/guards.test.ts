@@ -12,6 +12,7 @@ const deps = {
   dynamo: new DynamoDBClient({ region: 'us-west-2' }),
   sagemaker: new SageMakerClient({ region: 'us-west-2' }),
   tableName: 'slipway-research-runs',
+  now: () => new Date('2026-11-22T12:00:00Z'),
   sleep: async () => {},
 };
 const deletion = resourceEvents('Custom::SlipwayGuard', { guards: 'delete', environment: 'research' });
@@ -58,6 +59,30 @@ describe('the guard of the deletion', () => {
     expect(closed()).toEqual([true, true, false]);
     await onEvent(deps, deletion.create());
     expect(closed().at(-1)).toBe(false);
+  });
+
+  test('reads every page of the active runs and of the jobs, of which the first may be empty', async () => {
+    const runItem = (id: string, team: string) => ({ runId: { S: id }, item: { S: 'RUN' }, team: { S: team } });
+    dynamo
+      .on(QueryCommand)
+      .resolvesOnce({ Items: [runItem('a', 'nlp')], LastEvaluatedKey: { runId: { S: 'a' } } })
+      .resolves({ Items: [runItem('b', 'speech')] });
+    await expect(onEvent(deps, deletion.delete())).rejects.toThrow('got a, b;');
+    dynamo.on(QueryCommand).resolves({ Items: [] });
+    sagemaker
+      .on(ListTrainingJobsCommand, { StatusEquals: 'InProgress' })
+      .resolvesOnce({ TrainingJobSummaries: [], NextToken: 'more' })
+      .resolves({
+        TrainingJobSummaries: [
+          {
+            TrainingJobName: 'research-old-a001',
+            TrainingJobArn: undefined,
+            CreationTime: undefined,
+            TrainingJobStatus: 'InProgress',
+          },
+        ],
+      });
+    await expect(onEvent(deps, deletion.delete())).rejects.toThrow('got research-old-a001;');
   });
 
   test('names five and counts the rest', async () => {
