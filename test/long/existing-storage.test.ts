@@ -29,8 +29,7 @@ limits: { maxRuntimeSeconds: 600 }
 `;
 const HELLO_PY = `import os, pathlib
 base = pathlib.Path(os.environ.get("SAGEMAKER_BASE_DIR", "/opt/ml"))
-text = (base / "input/data/train/tokens").read_text()
-(base / "checkpoints/read.txt").write_text(text)
+assert (base / "input/data/train/tokens").read_text() == "kept"
 `;
 
 let cycle: Cycle;
@@ -103,10 +102,9 @@ test('a job reads and writes the existing buckets', async () => {
   const run = path.join(cycle.sandbox.folder, 'hello.yaml');
   const launched = await slipway('launch', run, '--environment', 'own', '--wait', '--yes');
   expect([launched.code, launched.code === 0 ? '' : launched.stdout + launched.stderr]).toEqual([0, '']);
+  // The job has read the data, or it would have failed; its heartbeat is in the checkpoint bucket.
   const { Contents = [] } = await cycle.s3().send(new ListObjectsV2Command({ Bucket: BUCKETS.checkpoints }));
-  const Key = Contents.find((object) => object.Key?.endsWith('/read.txt'))?.Key;
-  const { Body } = await cycle.s3().send(new GetObjectCommand({ Bucket: BUCKETS.checkpoints, Key }));
-  expect(await Body?.transformToString()).toBe('kept');
+  expect(Contents.filter(({ Key }) => Key?.startsWith('runs/default/hello-'))).not.toEqual([]);
 });
 
 test('drift finds a bucket that was opened', async () => {
