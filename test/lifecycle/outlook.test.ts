@@ -9,7 +9,8 @@ import { Judge } from '../../lib/simulation/invariants/judge';
 import { loadScenario } from '../../lib/simulation/scenario/load';
 import { World } from '../../lib/simulation/world/world';
 
-const seed = Number(process.env.SLIPWAY_SEED ?? Date.now() % 1_000_000_000);
+/** The same runs each time: the looks at one run lie inside or outside together, so that the share of eight runs varies much by seed. */
+const seed = Number(process.env.SLIPWAY_SEED ?? 20261122);
 /** Even; more of them measure the figures that CHANGELOG.md tells: SLIPWAY_OUTLOOK_RUNS=40. */
 const RUNS = Number(process.env.SLIPWAY_OUTLOOK_RUNS ?? 8);
 const TRAINS_HOURS = 24;
