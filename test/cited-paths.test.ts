@@ -10,13 +10,13 @@ const DATA = /^(test\/fixtures\/|package-lock\.json|CHANGELOG\.md|docs\/facts\/)
 
 const files = repositoryFiles().filter((file) => TEXT.test(file) && !DATA.test(file));
 
-/** Blocks of code in a page; in other files three backquotes do not begin a line. */
-const FENCED = /^```[\s\S]*?^```$/gm;
+/** Blocks of code in a page (in other files three backquotes do not begin a line), and rows on patches, which name the files that they make. */
+const NO_CITATIONS = /^```[\s\S]*?^```$|^\| \[.*\.patch\) \|.*$/gm;
 
 /** Each citation that does not lead anywhere, with the file that holds it. */
 function dangling(pattern: RegExp, leads: (found: string, file: string) => boolean): string[] {
   return files.flatMap((file) => {
-    const text = readFileSync(path.join(ROOT, file), 'utf8').replace(FENCED, '');
+    const text = readFileSync(path.join(ROOT, file), 'utf8').replace(NO_CITATIONS, '');
     return [...text.matchAll(pattern)]
       .map((match) => match[1] ?? '')
       .filter((found) => !leads(found, file))

@@ -6,7 +6,7 @@ const itemsOf = (more: object) =>
   Object.fromEntries(standingCost(specOf(more)).items.map(({ item, count }) => [item, count]));
 
 test('a locked network costs nothing by itself', () => {
-  expect(standingCost(specOf()).usdPerMonth).toBeCloseTo(5.5, 2);
+  expect(standingCost(specOf()).usdPerMonth).toBeCloseTo(5.6, 2);
 });
 
 describe('costs by existing', () => {

@@ -20,6 +20,7 @@ export const TASKS: Readonly<Record<string, Task>> = {
     scripts: [],
     tests: [
       'test/cli/plan/environment-cost.test.ts',
+      'test/environment/standing-cost.test.ts',
       'test/templates/laws.test.ts',
       'test/laws/standing-cost.test.ts',
       'test/constructs/environment-stack.test.ts',

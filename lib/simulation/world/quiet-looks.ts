@@ -9,14 +9,18 @@ import { runKey } from '../../handlers/shared/items';
 import { isDueForListing, isSteady, WRITE_PROGRESS_MS } from '../../lifecycle/look';
 import { NOTHING_OBSERVED, type Observed, type PresentJob } from '../../lifecycle/observed';
 import type { RunRecord } from '../../lifecycle/record';
-import type { SimMs } from '../core/clock';
+import type { SimMs, VirtualClock } from '../core/clock';
 import { EPOCH_MS } from '../core/epoch';
+import type { Gateway } from '../core/gateway';
 import type { Invocation, Slot } from '../core/invocation';
 import { beatOf } from '../job/heartbeat';
 import { isLive, type SimJob } from '../job/job';
+import type { RunTruth } from '../job/run-truth';
+import type { Scenario } from '../scenario/load';
+import type { SimTable } from '../services/dynamodb';
 import type { Item } from '../services/expression';
 import type { SimRun } from './sim-run';
-import type { World } from './world';
+import type { StateFaults } from './state-faults';
 
 /** The calls of a look at which nothing is decided, in their order. */
 const CALLS = ['dynamodb:GetItem', 'sagemaker:DescribeTrainingJob', 's3:GetObject'] as const;
@@ -29,6 +33,22 @@ const MOST_TICKS = 12;
 const MOST_SKEW_MS = 60_000;
 /** Steps this long, and a beat, are well within every limit on the age of the newest step. */
 const MOST_STEP_SECONDS = 300;
+
+/** What is asked of the simulated world. */
+interface WorldOfLooks {
+  readonly scenario: Scenario;
+  readonly clock: VirtualClock;
+  readonly state: StateFaults;
+  readonly table: SimTable;
+  readonly gateway: Gateway;
+  findRun(runId: string): SimRun | undefined;
+  /** The clock that functions read. */
+  functionsNow(): number;
+  /** Brings the steps of a run's job up to now. */
+  look(truth: RunTruth): void;
+  /** What Describe says of a job now. */
+  describe(jobName: string): object;
+}
 
 /** Where an invocation runs, and the function that it would call. */
 interface Environment {
@@ -64,7 +84,7 @@ export class QuietLooks {
   private readonly edges: readonly SimMs[];
 
   constructor(
-    private readonly world: World,
+    private readonly world: WorldOfLooks,
     private readonly isOn: boolean,
   ) {
     const edges = (world.scenario.faults ?? []).flatMap(({ at = 0, to = at }) => [at * 1000, to * 1000]);
