@@ -144,6 +144,27 @@ export const DEPLOYMENT: AssumptionArea = {
   title: 'Deployment',
   assumptions: [
     {
+      id: 'budget-filter-of-team',
+      claim:
+        'AWS::Budgets::Budget takes a FilterExpression of two user tags and a Region, each with MatchOptions EQUALS.',
+      basis: 'documented',
+      source:
+        'https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-properties-budgets-budget-expression.html',
+      usedBy: 'the budget of a team, which mails its addresses; what stops new runs is the ledger',
+      ifWrong: 'a deploy with teams.<team>.budgetUsdPerMonth fails at the budget',
+      embedded: 'not modelled',
+    },
+    {
+      id: 'failed-events-kept',
+      claim:
+        "Lambda sends an asynchronous event that failed three times to the function's dead-letter queue with the function's role, and asks when the function is made whether the role may.",
+      basis: 'documented',
+      source: 'https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-retain-records.html',
+      usedBy: 'the alarm failed-invocations; every function of the stack',
+      ifWrong: 'the first deploy fails at a function, or events of a deploy are lost without an alarm',
+      embedded: 'not modelled',
+    },
+    {
       id: 'refusal-leaves-nothing',
       claim: 'A deploy that the quota check refuses leaves no bucket, key, table, repository or role behind.',
       basis: 'inferred',

@@ -5,6 +5,17 @@ export const QUOTAS: AssumptionArea = {
   title: 'Quotas, rates and clocks',
   assumptions: [
     {
+      id: 'capacity-waits',
+      claim:
+        'Half of all jobs on accelerated types start within 20 minutes on demand, nine of ten within 2 h 40 min; a spot instance is interrupted with 20 % a month.',
+      basis: 'guessed',
+      source:
+        'a few published waits (docs/facts/quotas-instances-prices.md) and the classes of the Spot Instance Advisor',
+      usedBy: '`slipway plan --by`, until own runs have shown more',
+      ifWrong: 'dates and dollars of the first runs are too good or too bad; the answer says what they are taken from',
+      embedded: 'not modelled',
+    },
+    {
       id: 'quota-codes',
       claim: 'Every quota code of the catalog has the name that the catalog gives it.',
       basis: 'reported',
