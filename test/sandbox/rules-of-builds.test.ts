@@ -70,7 +70,7 @@ function buildEnd(world: RuleWorld, id: string): Promise<Build> {
       const { builds } = await codebuild.send(new BatchGetBuildsCommand({ ids: [id] }));
       return builds?.[0]?.buildStatus !== 'IN_PROGRESS' && builds?.[0];
     },
-    { what: `end of build ${id}` },
+    { what: `end of build ${id}`, timeoutSeconds: 120 },
   );
 }
 
