@@ -110,6 +110,15 @@ def test_fails_with_every_difference_when_weights_are_of_another_architecture(tm
         load(model_of({"ffnHiddenSize": 48}), tmp_path)
 
 
+def test_fails_with_each_tensor_of_all_experts_named_once(tmp_path: Path) -> None:
+    shape = {"attentionSinks": True, "experts": 4, "expertsPerToken": 2}
+    shape |= {"family": {"modelType": "gpt_oss", "activation": "clamped-swiglu", "expertBias": True, "routerBias": True}}
+    publish(model_of(shape), tmp_path)
+    # Of each layer: the gates and ups, their biases, and the downs.
+    with pytest.raises(Settings, match=r"6 differences: model.layers.0.mlp.experts.gate_up_proj \(4, 32, 128\) instead of \(4, 32, 96\)"):
+        load(model_of(shape | {"ffnHiddenSize": 48}), tmp_path)
+
+
 @pytest.mark.parametrize("data", [b"", b"\xff" * 16, b"\x02\0\0\0\0\0\0\0{]"], ids=["empty", "long header", "no JSON"])
 def test_fails_with_the_data_error_for_a_file_that_is_no_safetensors(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x.safetensors").write_bytes(data)
