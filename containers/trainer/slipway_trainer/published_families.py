@@ -18,7 +18,6 @@ _DEFAULTS: Mapping[str, Any] = {
     "tie_word_embeddings": False,
     "use_sliding_window": False,
 }
-_GEMMA_DEFAULTS: Mapping[str, Any] = {"tie_word_embeddings": True, "hidden_activation": "gelu_pytorch_tanh", "head_dim": 256}
 
 
 def _qwen2(shape: Architecture) -> dict[str, Any]:
@@ -38,11 +37,10 @@ def _gemma(shape: Architecture) -> dict[str, Any]:
 
 
 def _gemma_windows(shape: Architecture) -> dict[str, Any]:
-    scale = shape.family.attention_scale or shape.head_size**-0.5
     return _gemma(shape) | {
         "sliding_window": shape.window.size if shape.window is not None else None,
         "layer_types": layer_types(shape),
-        "query_pre_attn_scalar": round(scale**-2),
+        "query_pre_attn_scalar": round(shape.score_scale**-2),
         "attn_logit_softcapping": shape.attention_softcap,
         "final_logit_softcapping": shape.final_softcap,
     }
