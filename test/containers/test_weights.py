@@ -36,6 +36,10 @@ SHAPES = {
     "qwen3_moe, experts as large as the block": {"qkNorm": True, "experts": 4, "expertsPerToken": 2},
 }
 WINDOW = {"size": 16}
+GPT_OSS = {
+    "attentionSinks": True, "experts": 4, "expertsPerToken": 2,
+    "family": {"modelType": "gpt_oss", "activation": "clamped-swiglu", "expertBias": True, "routerBias": True},
+}  # fmt: skip
 LORA = {"rank": 4, "alpha": 8.0, "targets": ["q_proj", "v_proj"]}
 
 
@@ -110,13 +114,20 @@ def test_fails_with_every_difference_when_weights_are_of_another_architecture(tm
         load(model_of({"ffnHiddenSize": 48}), tmp_path)
 
 
+def test_a_family_with_windows_may_have_none_of_them(tmp_path: Path) -> None:
+    publish(model_of(GPT_OSS), tmp_path)
+    load(model_of(GPT_OSS), tmp_path)
+    rewrite_config(tmp_path, sliding_window=128)
+    load(model_of(GPT_OSS), tmp_path)
+    with pytest.raises(Settings, match="model: must have sliding_window None as in config.json of the weights, got 16"):
+        load(model_of(GPT_OSS | {"slidingWindow": WINDOW}), tmp_path)
+
+
 def test_fails_with_each_tensor_of_all_experts_named_once(tmp_path: Path) -> None:
-    shape = {"attentionSinks": True, "experts": 4, "expertsPerToken": 2}
-    shape |= {"family": {"modelType": "gpt_oss", "activation": "clamped-swiglu", "expertBias": True, "routerBias": True}}
-    publish(model_of(shape), tmp_path)
+    publish(model_of(GPT_OSS), tmp_path)
     # Of each layer: the gates and ups, their biases, and the downs.
     with pytest.raises(Settings, match=r"6 differences: model.layers.0.mlp.experts.gate_up_proj \(4, 32, 128\) instead of \(4, 32, 96\)"):
-        load(model_of(shape | {"ffnHiddenSize": 48}), tmp_path)
+        load(model_of(GPT_OSS | {"ffnHiddenSize": 48}), tmp_path)
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff" * 16, b"\x02\0\0\0\0\0\0\0{]"], ids=["empty", "long header", "no JSON"])

@@ -110,7 +110,7 @@ def family_issues(config: Mapping[str, Any], shape: Architecture) -> list[str]:
     theta, scaling, beyond = published_rope_scaling(_of_all_layers(config))
     given = {**_DEFAULTS, **family.defaults, **{key: value for key, value in config.items() if value is not None}}
     given |= {"rope_theta": theta, "rope_scaling": scaling.published() if scaling is not None else None}
-    given |= _local_theta(config) | family.reads(given)
+    given |= _local_theta(config) | _unused_window(config) | family.reads(given)
     names = [key for key in wanted if not same(given.get(key), wanted[key]) and key in (*given, *_NAMED)]
     issues = [f"model: must have {key} {given.get(key)} as in config.json of the weights, got {wanted[key]}" for key in names]
     return issues + ([f"model.weights: must be a model that the built-in trainer computes, got {beyond} in config.json"] if beyond else [])
@@ -130,3 +130,9 @@ def _local_theta(config: Mapping[str, Any]) -> dict[str, Any]:
     """Theta of layers with a window, which newer files have among `rope_parameters`."""
     local = (config.get("rope_parameters") or {}).get("sliding_attention")
     return {"rope_local_base_freq": local["rope_theta"]} if local else {}
+
+
+def _unused_window(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Where no layer has a window, its size says nothing."""
+    types = config.get("layer_types")
+    return {"sliding_window": None} if types and "sliding_attention" not in types else {}
