@@ -11,6 +11,23 @@ pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 
+#: Of a model in the record of a checkpoint, as a version wrote it that knew less of routing, rope scaling, windows and families.
+OLDER_MODEL = {
+    "layers": 2, "hidden_size": 32, "attention_heads": 4, "kv_heads": 2, "head_size": 8, "ffn_hidden_size": 64, "vocabulary_size": 257,
+    "gated_mlp": True, "tied_embeddings": False, "rope_theta": 10000.0, "norm_epsilon": 1e-05, "experts": 4, "experts_per_token": 2,
+    "expert_ffn_hidden_size": 0, "dense_layers": [], "normalises_routing": True, "norm_placement": "pre", "qk_norm": True,
+    "rope_scaling": {
+        "kind": "yarn", "factor": 4.0, "original_max_position_embeddings": 32, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "beta_fast": 32.0, "beta_slow": 1.0, "attention_factor": None, "truncate": True,
+    },
+    "attention_bias": False, "window": {"size": 8, "pattern": [0]}, "embedding_scale": 1.0,
+    "family": {
+        "model_type": "qwen3_moe", "norm": "rms", "qk_norm": "head", "output_bias": None, "activation": None, "attention_scale": None,
+        "local_rope_theta": None,
+    },
+}  # fmt: skip
+
+
 def job_at(root: Path, **changes: object) -> dict:
     checkpoints = {"mode": "direct", "uri": str(root / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
     return trainer_job(checkpoints=checkpoints, **changes)
@@ -102,3 +119,29 @@ def test_a_record_of_an_older_version_is_of_the_same_model_and_tuples_are_lists_
         assert run.take(record) == []
     other = json.loads(json.dumps(Continuation(plain, batches).facts(3)))
     assert any("model experts:" in found for found in Continuation(experts, batches).take(other))
+
+
+def test_a_record_of_a_version_that_knew_less_of_a_part_is_of_the_same_model() -> None:
+    from types import SimpleNamespace
+
+    from slipway_trainer.continuation import Continuation
+    from slipway_trainer.settings import resolve_settings
+
+    model = {
+        "experts": 4,
+        "expertsPerToken": 2,
+        "qkNorm": True,
+        "slidingWindow": {"size": 8, "pattern": [0]},
+        "ropeScaling": {"type": "yarn", "factor": 4.0, "originalMaxPositionEmbeddings": 32},
+    }
+    batches = SimpleNamespace(samples=10, digest="d", epoch=lambda _step: 0)
+    run = Continuation(resolve_settings(trainer_job(model=model), [], {}), batches)
+    assert run.take(run.facts(3) | {"model": OLDER_MODEL}) == []
+    differing = {
+        "routing": OLDER_MODEL | {"normalises_routing": False},
+        "window": OLDER_MODEL | {"window": {"size": 9, "pattern": [0]}},
+        "family": OLDER_MODEL | {"family": OLDER_MODEL["family"] | {"norm": "rms-offset"}},
+    }
+    for part, record in differing.items():
+        found = run.take(run.facts(3) | {"model": record, "runId": "other"})
+        assert [difference.split(":")[0] for difference in found] == [f"model {part}"]

@@ -74,8 +74,6 @@ def steps_of(root: Path, ranks: int, job: dict[str, Any], shards: Path, weights:
     return [(event["loss"], event["gradientNorm"]) for event in events(output, "step")]
 
 
-
-
 def theirs(trainer: Any) -> list[tuple[float, float]]:
     """Loss and gradient norm of TRL's steps, as its training loop computes them."""
     found: list[tuple[float, float]] = []

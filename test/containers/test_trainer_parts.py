@@ -90,6 +90,41 @@ def test_the_flop_formula_gives_58_gigaflops_for_8b_at_8k() -> None:
     assert flops_per_token(shape, 8192) == pytest.approx(57.9e9, rel=0.002)
 
 
+LATENT = {"qRank": 24, "kvRank": 20, "nopeHeadSize": 12, "ropeHeadSize": 8, "valueHeadSize": 10}
+SHARED = {"experts": 4, "expertsPerToken": 2, "expertFfnHiddenSize": 40, "sharedExperts": 2, "denseLayers": 1}
+COUNTED = {
+    "dense": {"attentionHeads": 4, "kvHeads": 2},
+    "wide heads and biases": {"headSize": 16, "attentionBias": True, "qkNorm": True},
+    "shared experts": SHARED,
+    "latent attention": {"latentAttention": LATENT},
+    "latent attention, queries projected directly": SHARED | {"latentAttention": LATENT | {"qRank": None}},
+    "chunks": {"family": {"modelType": "", "attentionChunk": {"size": 16, "layers": [0]}}},
+}
+
+
+@pytest.mark.parametrize("changes", COUNTED.values(), ids=COUNTED.keys())
+def test_flops_count_each_matrix_that_a_token_meets_and_each_score_that_is_not_masked(changes: dict) -> None:
+    import torch
+
+    from slipway_trainer.attention import chunk_mask
+    from slipway_trainer.model import Transformer
+
+    shape, length = settings(model=TINY | changes).architecture, 40
+    model = Transformer(shape)
+    left_out = ("embed.", "router", *(f".experts.{number}." for number in range(shape.experts_per_token, shape.experts)))
+    matrices = sum(
+        parameter.numel()
+        for name, parameter in model.named_parameters()
+        if parameter.dim() == 2 and not any(part in name for part in left_out)
+    )
+    # A mask holds the diagonal in full, of which the formula counts half.
+    chunk = shape.window.size if shape.window else length
+    seen = [2 * int(chunk_mask(torch.arange(length), chunk if shape.has_window(layer) else length).sum()) for layer in range(shape.layers)]
+    scores = sum(twice - length for twice in seen) / length
+    head_sizes = shape.head_size + (shape.latent.value_head_size if shape.latent else shape.head_size)
+    assert flops_per_token(shape, length) == pytest.approx(6 * matrices + 6 * shape.attention_heads * head_sizes * scores)
+
+
 def test_no_mfu_for_a_device_whose_peak_is_unknown() -> None:
     assert peak_tflops("NVIDIA H100 80GB HBM3") == 989.4
     assert peak_tflops("cpu") is None

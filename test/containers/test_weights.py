@@ -36,6 +36,10 @@ SHAPES = {
     "qwen3_moe, experts as large as the block": {"qkNorm": True, "experts": 4, "expertsPerToken": 2},
 }
 WINDOW = {"size": 16}
+GPT_OSS = {
+    "attentionSinks": True, "experts": 4, "expertsPerToken": 2,
+    "family": {"modelType": "gpt_oss", "activation": "clamped-swiglu", "expertBias": True, "routerBias": True},
+}  # fmt: skip
 LORA = {"rank": 4, "alpha": 8.0, "targets": ["q_proj", "v_proj"]}
 
 
@@ -110,6 +114,22 @@ def test_fails_with_every_difference_when_weights_are_of_another_architecture(tm
         load(model_of({"ffnHiddenSize": 48}), tmp_path)
 
 
+def test_a_family_with_windows_may_have_none_of_them(tmp_path: Path) -> None:
+    publish(model_of(GPT_OSS), tmp_path)
+    load(model_of(GPT_OSS), tmp_path)
+    rewrite_config(tmp_path, sliding_window=128)
+    load(model_of(GPT_OSS), tmp_path)
+    with pytest.raises(Settings, match="model: must have sliding_window None as in config.json of the weights, got 16"):
+        load(model_of(GPT_OSS | {"slidingWindow": WINDOW}), tmp_path)
+
+
+def test_fails_with_each_tensor_of_all_experts_named_once(tmp_path: Path) -> None:
+    publish(model_of(GPT_OSS), tmp_path)
+    # Of each layer: the gates and ups, their biases, and the downs.
+    with pytest.raises(Settings, match=r"6 differences: model.layers.0.mlp.experts.gate_up_proj \(4, 32, 128\) instead of \(4, 32, 96\)"):
+        load(model_of(GPT_OSS | {"ffnHiddenSize": 48}), tmp_path)
+
+
 @pytest.mark.parametrize("data", [b"", b"\xff" * 16, b"\x02\0\0\0\0\0\0\0{]"], ids=["empty", "long header", "no JSON"])
 def test_fails_with_the_data_error_for_a_file_that_is_no_safetensors(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x.safetensors").write_bytes(data)
@@ -145,6 +165,16 @@ def test_an_adapter_starts_as_nothing_and_merges_into_the_same_function() -> Non
         adapter.lora_b.normal_()
         whole = merged(adapter.weight, adapter.lora_a, adapter.lora_b, adapter.scale)
     torch.testing.assert_close(adapter(x), torch.nn.functional.linear(x, whole), atol=1e-5, rtol=1e-5)
+
+
+def test_fails_for_an_adapter_whose_layers_share_a_published_name() -> None:
+    for targets in (["down_proj"], ["q_proj", "gate_proj"]):
+        job = trainer_job(model=GPT_OSS, training={"lora": LORA | {"targets": targets}})
+        with pytest.raises(Settings, match="--export-adapter: must be left out where training.lora.targets names layers of experts"):
+            resolve_settings(job, ["--export-adapter"], {})
+        assert resolve_settings(job, ["--export-weights"], {}).training.lora is not None
+    for model in (GPT_OSS, GPT_OSS | {"family": {"modelType": "qwen3_moe"}}):
+        assert resolve_settings(trainer_job(model=model, training={"lora": LORA}), ["--export-adapter"], {}).arguments.export_adapter
 
 
 def test_only_adapters_train() -> None:

@@ -13,13 +13,13 @@ def attend(
     k_BKLE: Tensor,
     v_BKLE: Tensor,
     mask_LL: Tensor | None,
-    scale: float | None = None,
+    scale: float,
     *,
     softcap: float | None = None,
     sinks_H: Tensor | None = None,
 ) -> Tensor:
-    """Values mixed by the softmax of scores. `mask_LL` as in Attention. `scale`: None = 1 / sqrt(head size). Heads of values may have
-    another size than those of queries and keys."""
+    """Values mixed by the softmax of scores. `mask_LL` as in Attention; `scale`: what scores are multiplied by. Heads of values may
+    have another size than those of queries and keys."""
     if softcap is not None:
         assert mask_LL is not None
         return _capped(q_BHLE, k_BKLE, v_BKLE, mask_LL, scale, softcap, sinks_H)
@@ -28,7 +28,7 @@ def attend(
     return _fused(q_BHLE, k_BKLE, v_BKLE, mask_LL, scale)
 
 
-def _fused(q_BHLE: Tensor, k_BKLE: Tensor, v_BKLE: Tensor, mask_LL: Tensor | None, scale: float | None) -> Tensor:
+def _fused(q_BHLE: Tensor, k_BKLE: Tensor, v_BKLE: Tensor, mask_LL: Tensor | None, scale: float) -> Tensor:
     if mask_LL is not None:
         # PyTorch's memory-efficient kernel takes a mask but no groups (sdp_utils.cpp); with both, all scores would be in memory.
         k_BKLE, v_BKLE = _repeated(k_BKLE, q_BHLE.size(1)), _repeated(v_BKLE, q_BHLE.size(1))
@@ -49,7 +49,7 @@ def _repeated(x_BKLE: Tensor, heads: int) -> Tensor:
     return x_BKLE if groups == 1 else x_BKLE.repeat_interleave(groups, 1)
 
 
-def _with_sinks(q_BHLE: Tensor, k_BKLE: Tensor, v_BKLE: Tensor, mask_LL: Tensor | None, scale: float | None, sinks_H: Tensor) -> Tensor:
+def _with_sinks(q_BHLE: Tensor, k_BKLE: Tensor, v_BKLE: Tensor, mask_LL: Tensor | None, scale: float, sinks_H: Tensor) -> Tensor:
     """Attention in which each head has one more score, its sink, that takes its share of the softmax and adds nothing.
 
     The sink is the score of one more position at the beginning, whose value is zero: queries get an element with the sink, which meets one
@@ -57,7 +57,6 @@ def _with_sinks(q_BHLE: Tensor, k_BKLE: Tensor, v_BKLE: Tensor, mask_LL: Tensor 
     because FlashAttention takes heads of one size only.
     """
     size, of_values = q_BHLE.size(-1), v_BKLE.size(-1)
-    scale = size**-0.5 if scale is None else scale
     sinks_BHL1 = (sinks_H / scale).to(q_BHLE.dtype)[None, :, None, None].expand(*q_BHLE.shape[:3], 1)
     q_BHLE = F.pad(torch.cat((q_BHLE, sinks_BHL1), dim=-1), (0, _ELEMENTS - 1, 1, 0))
     first_E = k_BKLE.new_zeros(size + _ELEMENTS)
@@ -73,13 +72,12 @@ def _capped(
     k_BKLE: Tensor,
     v_BKLE: Tensor,
     mask_LL: Tensor,
-    scale: float | None,
+    scale: float,
     cap: float,
-    sinks_H: Tensor | None = None,
+    sinks_H: Tensor | None,
 ) -> Tensor:
     """Attention whose scores pass through cap * tanh(score / cap). No fused kernel of PyTorch has this: the scores are in memory."""
     k_BHLE, v_BHLE = _repeated(k_BKLE, q_BHLE.size(1)), _repeated(v_BKLE, q_BHLE.size(1))
-    scale = q_BHLE.size(-1) ** -0.5 if scale is None else scale
     scores_BHLL = (q_BHLE @ k_BHLE.transpose(2, 3)) * scale
     scores_BHLL = torch.tanh(scores_BHLL / cap) * cap
     scores_BHLL = scores_BHLL.float().masked_fill(~mask_LL, float("-inf"))

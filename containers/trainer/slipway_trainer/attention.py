@@ -19,7 +19,7 @@ class Attention(nn.Module):
     def __init__(self, shape: Architecture, context: ContextParallel | None, layer: int = 0) -> None:
         super().__init__()
         self.head_size, self.context, self.interleaved = shape.head_size, context, shape.family.interleaved_rope
-        self.scale, self.softcap = shape.family.attention_scale, shape.attention_softcap
+        self.scale, self.softcap = shape.score_scale, shape.attention_softcap
         queries, keys = shape.attention_heads * shape.head_size, shape.kv_heads * shape.head_size
         bias = shape.attention_bias
         self.q_proj = nn.Linear(shape.hidden_size, queries, bias=bias)

@@ -40,7 +40,7 @@ def _beyond(settings: RunSettings, name: str) -> list[tuple[str, object, object]
 
 
 def _objective(settings: RunSettings, name: str) -> list[tuple[str, object, object, bool]]:
-    """What goes with the objective of fine-tuning. lib/rules/objective.ts has the same."""
+    """What goes with the objective of fine-tuning. lib/rules/model/objective.ts has the same."""
     parallel, training, objective = settings.parallel, settings.training, settings.training.objective
     if objective == "pretrain":
         return []

@@ -7,15 +7,27 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from slipway_trainer.examples import DOCUMENT, TARGETS, TOKENS, Cut, PackedRows, Pairs, trimmed
+from slipway_trainer.examples import DOCUMENT, TARGETS, TOKENS, PackedRows, Pairs, trimmed
 from slipway_trainer.exits import DataFailed, Settings
 from slipway_trainer.order import SampleOrder, positions_of_rank
 from slipway_trainer.settings import Training
-from slipway_trainer.shard_format import ShardIndex, read_index
+from slipway_trainer.shard_format import read_index
 from slipway_trainer.shards import TokenStream
 
-#: `training.objective` by the kind of the shards that it trains on.
-OBJECTIVES = {"text": "pretrain", "sft": "sft", "dpo": "dpo"}
+
+class _Kind(NamedTuple):
+    """What goes with one kind of shards."""
+
+    objective: str
+    made_of: str
+    samples: type[TokenStream] | type[PackedRows] | type[Pairs]
+
+
+_KINDS = {
+    "text": _Kind("pretrain", "text", TokenStream),
+    "sft": _Kind("sft", "conversations or completions", PackedRows),
+    "dpo": _Kind("dpo", "preferences", Pairs),
+}
 
 
 class MicroBatch(NamedTuple):
@@ -36,12 +48,12 @@ class Batches:
         index = read_index(folder)
         if index.vocabulary_size > vocabulary_size:
             raise Settings([f"model.vocabularySize: must be at least the {index.vocabulary_size} of the data, got {vocabulary_size}"])
-        if OBJECTIVES[index.kind] != training.objective:
-            made = {"text": "text", "sft": "conversations or completions", "dpo": "preferences"}[index.kind]
+        kind = _KINDS[index.kind]
+        if kind.objective != training.objective:
             raise Settings(
-                [f"training.objective: must be {OBJECTIVES[index.kind]} for shards made of {made}, got {training.objective}; see {folder}"]
+                [f"training.objective: must be {kind.objective} for shards made of {kind.made_of}, got {training.objective}; see {folder}"]
             )
-        self._stream = _samples(index, training)
+        self._stream = kind.samples(index, training.sequence_length)
         self._order = SampleOrder(self._stream.samples, training.seed)
         self._training, self._rank, self._ranks = training, rank, ranks
         self.micro_steps = training.global_batch_size // (training.micro_batch_size * ranks)
@@ -57,7 +69,7 @@ class Batches:
 
     def warning(self, channel: str) -> str:
         """What was cut to the length of a row; empty where nothing was."""
-        cut: Cut | None = getattr(self._stream, "cut", None)
+        cut = self._stream.cut
         if cut is None or not cut.documents:
             return ""
         length, what = self._training.sequence_length, "pairs" if self._training.objective == "dpo" else "documents"
@@ -97,11 +109,6 @@ class Batches:
         if device.type == "cuda":
             rows = rows.pin_memory().to(device, non_blocking=True)
         return self.split(rows)
-
-
-def _samples(index: ShardIndex, training: Training) -> TokenStream | PackedRows | Pairs:
-    kinds = {"pretrain": TokenStream, "sft": PackedRows, "dpo": Pairs}
-    return kinds[training.objective](index, training.sequence_length)
 
 
 def channel_folder(name: str, environ: "dict[str, str]") -> Path:

@@ -6,8 +6,10 @@ from dataclasses import MISSING, asdict, fields, is_dataclass
 from typing import Any
 
 from slipway_trainer.architecture import Architecture
+from slipway_trainer.architecture_parts import Family, Latent, Routing, Window
 from slipway_trainer.batches import Batches
 from slipway_trainer.exits import Settings
+from slipway_trainer.rope_scaling import RopeScaling
 from slipway_trainer.settings import RunSettings
 from slipway_trainer.skips import batches_behind
 
@@ -19,12 +21,23 @@ _DATA = {
     "digest": "the token shards of the channel",
 }
 
-#: What a record does not say of a model, because an older version wrote it, is what that version computed.
-_DEFAULTS: dict[str, Any] = {
-    field.name: json.loads(json.dumps(asdict(field.default) if is_dataclass(field.default) else field.default))
-    for field in fields(Architecture)
-    if field.default is not MISSING and field.default is not None
-}
+#: Parts of a shape that have fields of their own, by their name in a record.
+_PARTS: dict[str, type] = {"routing": Routing, "rope_scaling": RopeScaling, "window": Window, "latent": Latent, "family": Family}
+
+
+def _defaults(kind: type) -> dict[str, Any]:
+    """As a record has them."""
+    found = {field.name: field.default for field in fields(kind) if field.default is not MISSING}
+    return json.loads(json.dumps({name: asdict(value) if is_dataclass(value) else value for name, value in found.items()}))
+
+
+def _complete(model: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record does not say of a model, because an older version wrote it, is what that version computed."""
+    found = _defaults(Architecture) | model
+    if "normalises_routing" in found:
+        # Routing once was this field alone.
+        found["routing"] = {"normalises": found.pop("normalises_routing")}
+    return found | {name: _defaults(kind) | found[name] for name, kind in _PARTS.items() if found.get(name)}
 
 
 def _recorded(shape: Architecture) -> dict[str, Any]:
@@ -95,6 +108,6 @@ class Continuation:
     def _model_differences(self, before: Mapping[str, Any] | None) -> list[str]:
         if before is None:
             return []
-        now, before = self._model, _DEFAULTS | before
+        now, before = self._model, _complete(before)
         names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
         return [f"model {name}: must be that of the checkpoint, {before.get(name)}, got {now.get(name)}" for name in names]

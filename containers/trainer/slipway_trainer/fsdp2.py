@@ -55,7 +55,7 @@ class Fsdp2Backend:
         self._fill(model, published)
         self.model = model
         self.optimizer = build_optimizer(model.named_parameters(), self.shapes, settings.arguments, fused=True)
-        self._objective = Objective(settings, context, device, self._compiled, tensor, self._reference(weights))
+        self._objective = Objective(settings, context, device, self._compiled, tensor, self._reference(published))
 
     def _fill(self, model: Transformer, published: PublishedWeights | None) -> None:
         """The starting weights, in the parts of them that this rank holds."""
@@ -64,7 +64,7 @@ class Fsdp2Backend:
         if published is not None:
             load_weights(model, published)
 
-    def _reference(self, weights: Path | None) -> Reference | None:
+    def _reference(self, published: PublishedWeights | None) -> Reference | None:
         """The starting weights for preferences, in the precision of the computation: what FSDP would cast them to for each layer."""
         training = self._settings.training
         if training.objective != "dpo":
@@ -76,7 +76,7 @@ class Fsdp2Backend:
             # Buffers stay what they are, as FSDP leaves those of the model that trains.
             parameter.data = parameter.data.to(_COMPUTE[training.precision])
         self._distribute(copy)
-        self._fill(copy, published_of(self._settings, self.shapes, weights))
+        self._fill(copy, published)
         return FrozenCopy(copy)
 
     def _module(self, context: ContextParallel | None, experts: ExpertParallel | None) -> Transformer:

@@ -38,7 +38,6 @@ class Block(nn.Module):
         x_BLD = x_BLD + self.attention_post_norm(self._attention(self.attention_norm(x_BLD), *tables))
         return x_BLD + self.mlp_post_norm(self.mlp(self.mlp_norm(x_BLD)))
 
-
     def _attention(self, x_BLD: Tensor, *tables: Tensor | None) -> Tensor:
         cos_LE, sin_LE, mask_LL = tables[3:6] if self.is_local else tables[:3]
         if self.is_rotated:

@@ -4,6 +4,7 @@ import json
 import sys
 from typing import Any
 
+from slipway_trainer.architecture_parts import Window
 from slipway_trainer.settings import Architecture, Training
 
 #: Peak dense bf16 TFLOP/s by a part of the device's name (NVIDIA data sheets, without sparsity; retrieved 2026-11-20).
@@ -20,21 +21,42 @@ def say(event: str, **fields: Any) -> None:
 def flops_per_token(shape: Architecture, sequence_length: int) -> float:
     """Model FLOPs of one trained token: 6 (N_layers + V d) + 12 L d s, attention counted in full, recomputation not at all.
 
-    Of a mixture of experts only the experts that a token visits count.
+    Of a mixture of experts only the experts that a token visits count, shared ones included; norms, biases and routers do not.
     """
-    attention = shape.hidden_size * shape.head_size * (2 * shape.attention_heads + 2 * shape.kv_heads)
     mixtures = sum(shape.has_experts(layer) for layer in range(shape.layers))
-    inner = mixtures * shape.experts_per_token * shape.expert_inner_size + (shape.layers - mixtures) * shape.ffn_hidden_size
+    visited = shape.experts_per_token * shape.expert_inner_size + shape.shared_ffn_hidden_size
+    inner = mixtures * visited + (shape.layers - mixtures) * shape.ffn_hidden_size
     mlp = shape.hidden_size * inner * (3 if shape.gated_mlp else 2)
-    matrices = shape.layers * attention + mlp + shape.vocabulary_size * shape.hidden_size
-    return 6.0 * matrices + 12.0 * shape.attention_heads * shape.head_size * _keys_seen(shape, sequence_length)
+    matrices = shape.layers * _attention_matrices(shape) + mlp + shape.vocabulary_size * shape.hidden_size
+    head_sizes = shape.head_size + (shape.head_size if shape.latent is None else shape.latent.value_head_size)
+    return 6.0 * matrices + 6.0 * shape.attention_heads * head_sizes * _keys_seen(shape, sequence_length)
+
+
+def _attention_matrices(shape: Architecture) -> int:
+    """Elements of the projections of one layer."""
+    hidden, heads, latent = shape.hidden_size, shape.attention_heads, shape.latent
+    if latent is None:
+        return hidden * shape.head_size * (2 * heads + 2 * shape.kv_heads)
+    queries, values = heads * latent.head_size, heads * latent.value_head_size
+    of_queries = hidden * queries if latent.q_rank is None else latent.q_rank * (hidden + queries)
+    of_keys = hidden * (latent.kv_rank + latent.rope_head_size) + latent.kv_rank * heads * latent.nope_head_size
+    return of_queries + of_keys + values * (latent.kv_rank + hidden)
 
 
 def _keys_seen(shape: Architecture, length: int) -> float:
     """Twice the keys that a query sees in the mean, summed over the layers: `length` without a window, as half the scores are masked."""
-    window = min(shape.window.size, length) if shape.window is not None else length
-    seen = 2 * window - window**2 / length
-    return sum(seen if shape.has_window(layer) else length for layer in range(shape.layers))
+    if shape.window is None:
+        return float(shape.layers * length)
+    windowed = _keys_in_window(shape.window, length)
+    return sum(windowed if shape.has_window(layer) else length for layer in range(shape.layers))
+
+
+def _keys_in_window(window: Window, length: int) -> float:
+    size = min(window.size, length)
+    if not window.chunked:
+        return 2 * size - size**2 / length
+    whole, rest = divmod(length, size)
+    return (whole * size**2 + rest**2) / length
 
 
 def peak_tflops(device_name: str) -> float | None:

@@ -18,7 +18,6 @@ _DEFAULTS: Mapping[str, Any] = {
     "tie_word_embeddings": False,
     "use_sliding_window": False,
 }
-_GEMMA_DEFAULTS: Mapping[str, Any] = {"tie_word_embeddings": True, "hidden_activation": "gelu_pytorch_tanh", "head_dim": 256}
 
 
 def _qwen2(shape: Architecture) -> dict[str, Any]:
@@ -38,11 +37,10 @@ def _gemma(shape: Architecture) -> dict[str, Any]:
 
 
 def _gemma_windows(shape: Architecture) -> dict[str, Any]:
-    scale = shape.family.attention_scale or shape.head_size**-0.5
     return _gemma(shape) | {
         "sliding_window": shape.window.size if shape.window is not None else None,
         "layer_types": layer_types(shape),
-        "query_pre_attn_scalar": round(scale**-2),
+        "query_pre_attn_scalar": round(shape.score_scale**-2),
         "attn_logit_softcapping": shape.attention_softcap,
         "final_logit_softcapping": shape.final_softcap,
     }
@@ -112,7 +110,7 @@ def family_issues(config: Mapping[str, Any], shape: Architecture) -> list[str]:
     theta, scaling, beyond = published_rope_scaling(_of_all_layers(config))
     given = {**_DEFAULTS, **family.defaults, **{key: value for key, value in config.items() if value is not None}}
     given |= {"rope_theta": theta, "rope_scaling": scaling.published() if scaling is not None else None}
-    given |= _local_theta(config) | family.reads(given)
+    given |= _local_theta(config) | _unused_window(config) | family.reads(given)
     names = [key for key in wanted if not same(given.get(key), wanted[key]) and key in (*given, *_NAMED)]
     issues = [f"model: must have {key} {given.get(key)} as in config.json of the weights, got {wanted[key]}" for key in names]
     return issues + ([f"model.weights: must be a model that the built-in trainer computes, got {beyond} in config.json"] if beyond else [])
@@ -132,3 +130,9 @@ def _local_theta(config: Mapping[str, Any]) -> dict[str, Any]:
     """Theta of layers with a window, which newer files have among `rope_parameters`."""
     local = (config.get("rope_parameters") or {}).get("sliding_attention")
     return {"rope_local_base_freq": local["rope_theta"]} if local else {}
+
+
+def _unused_window(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Where no layer has a window, its size says nothing."""
+    types = config.get("layer_types")
+    return {"sliding_window": None} if types and "sliding_attention" not in types else {}

@@ -23,8 +23,6 @@ _MIXTRAL_EXPERT = {"gate_proj": "w1", "down_proj": "w2", "up_proj": "w3"}
 PACKED = {"gpt_oss": True, "llama4_text": False}
 #: What families call a block's part behind attention.
 _FEED_FORWARD = {"llama4_text": "feed_forward"}
-
-
 #: Families that call their shared experts one.
 _ONE_SHARED = ("qwen2_moe", "llama4_text")
 

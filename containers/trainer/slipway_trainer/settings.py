@@ -13,6 +13,7 @@ from slipway_trainer.arguments import parse_arguments
 from slipway_trainer.checkpoint.interval import History
 from slipway_trainer.checkpoint.rollback import Rollback
 from slipway_trainer.exits import Settings
+from slipway_trainer.published_names import PACKED
 from slipway_trainer.skips import Skip, read_skips
 
 LIBRARIES = ("fsdp", "ddp", "smp-v2", "deepspeed")
@@ -247,6 +248,7 @@ def _unsupported(settings: RunSettings) -> list[str]:
             settings.arguments.recompute_layers,
         ),
         (settings.arguments.export_adapter and settings.training.lora is None, "--export-adapter", "left out without lora", "given"),
+        (_adapts_packed_experts(settings), "--export-adapter", "left out where training.lora.targets names layers of experts", "given"),
         (settings.collectives == "smddp" and settings.library == "ddp", "distribution.collectives", "nccl or gloo for ddp", "smddp"),
     ]
     return [
@@ -254,6 +256,14 @@ def _unsupported(settings: RunSettings) -> list[str]:
         for wrong, option, allowed, found in refused
         if wrong
     ]
+
+
+def _adapts_packed_experts(settings: RunSettings) -> bool:
+    """Whether an adapter to export belongs to experts whose matrices share one published tensor: it has one name for all of them."""
+    lora, model = settings.training.lora, settings.architecture
+    if not settings.arguments.export_adapter or lora is None or model.family.model_type not in PACKED:
+        return False
+    return model.experts > 0 and not {"gate_proj", "up_proj", "down_proj"}.isdisjoint(lora.targets)
 
 
 def read_settings(words: Sequence[str], environ: Mapping[str, str] = os.environ) -> RunSettings:

@@ -13,6 +13,9 @@ from slipway_trainer.shard_format import WIDTHS, ShardIndex
 class TokenStream:
     """All shards as one long row of tokens, cut into samples of `length + 1` (input and target overlap by one)."""
 
+    #: Text is never cut: a document goes on in the next sample.
+    cut = None
+
     def __init__(self, index: ShardIndex, length: int) -> None:
         self._width = WIDTHS[index.dtype]
         self._length = length

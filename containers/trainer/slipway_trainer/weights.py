@@ -37,7 +37,8 @@ class PublishedWeights:
         missing, wrong, used = [], [], set()
         for name, shape in shapes.items():
             place = self._place(name)
-            if place is None or place.tensor in used and place.expert != 0:
+            if place is None or place.tensor in used:
+                # A tensor with all experts is compared once.
                 continue
             source, wanted = place.tensor, packed_shape(place, shape, self._shape.experts)
             used.add(source)

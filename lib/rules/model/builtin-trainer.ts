@@ -3,6 +3,20 @@ import { orList } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';
 import { type Rule, trainingRule, when } from '../rule';
 
+/** Families whose experts share one published tensor (PACKED of containers/trainer/slipway_trainer/published_names.py). */
+const PACKED_EXPERTS = ['gpt_oss', 'llama4_text'];
+const EXPERT_LAYERS = ['gate_proj', 'up_proj', 'down_proj'];
+
+const exportsAdapter = (run: RunSpec) =>
+  run.code.builtin === 'builtin' && run.code.arguments['export-adapter'] === true;
+
+/** Whether adapters belong to experts for which PEFT has one name. */
+function adaptsPackedExperts(run: RunSpec): boolean {
+  const { experts, family } = run.model?.architecture ?? {};
+  const isPacked = experts !== undefined && PACKED_EXPERTS.includes(family?.modelType ?? '');
+  return isPacked && EXPERT_LAYERS.some((layer) => run.training.lora?.targets.includes(layer));
+}
+
 const RULES: readonly Rule[] = [
   {
     id: 'training/lora',
@@ -12,8 +26,7 @@ const RULES: readonly Rule[] = [
     source: 'docs/reference/run-file.md',
     check: (run) => {
       if (!run.training.lora) {
-        const asked = run.code.builtin === 'builtin' && run.code.arguments['export-adapter'] === true;
-        return when(asked, {
+        return when(exportsAdapter(run), {
           path: 'code.arguments.export-adapter',
           must: 'must go with training.lora',
           fix: 'remove it, or use export-weights',
@@ -31,6 +44,12 @@ const RULES: readonly Rule[] = [
           path: 'training.lora',
           must: 'must go with model.weights or checkpoints.startFrom',
           fix: 'add model.weights',
+        }),
+        ...when(exportsAdapter(run) && adaptsPackedExperts(run), {
+          path: 'code.arguments.export-adapter',
+          must: 'must be left out where training.lora.targets names layers of experts that share one published tensor',
+          got: run.training.lora.targets.join(', '),
+          fix: 'use export-weights, or adapters of attention only',
         }),
       ];
     },

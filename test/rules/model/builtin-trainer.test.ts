@@ -37,6 +37,21 @@ test('an adapter is exported where one trains', () => {
   expect(issuesOf({ ...file, model, training }, 'training/lora')).toEqual([]);
 });
 
+test('an adapter of experts that share a published tensor is not exported', () => {
+  const lora = { rank: 8, targets: ['q_proj', 'down_proj'] };
+  const file = (preset: string) => ({
+    ...BUILTIN,
+    data: tokens('train'),
+    model: { preset, weights: 's3://{dataBucket}/weights/' },
+    training: { ...BUILTIN.training, lora },
+    code: { source: 'builtin', arguments: { 'export-adapter': true } },
+  });
+  expect(issuesOf(file('gpt-oss-20b'), 'training/lora')).toMatchObject([
+    { level: 'error', path: 'code.arguments.export-adapter', message: expect.stringMatching(/got q_proj, down_proj;/) },
+  ]);
+  expect(issuesOf(file('llama3-8b'), 'training/lora')).toEqual([]);
+});
+
 test('the channel with the tokens is train, or what data-channel says', () => {
   expect(issuesOf({ ...BUILTIN, data: tokens('books') }, 'training/builtin-data')).toHaveLength(1);
   const code = { source: 'builtin', arguments: { 'data-channel': 'books' } };

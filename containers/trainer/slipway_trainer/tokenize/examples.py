@@ -101,9 +101,9 @@ class ExampleReader:
         return found
 
     def _completion(self, line: Line) -> list[Example]:
-        prompt, completion = self._sides(line, "completion")
-        ids = self._joined(prompt, completion, _extra(line))
-        begin = _common(self._asked(prompt, _extra(line)), ids)
+        (prompt, completion), extra = self._sides(line, "completion"), _extra(line)
+        ids = self._joined(prompt, completion, extra)
+        begin = _common(self._asked(prompt, extra), ids)
         return [_behind(ids, 0 if self._trains_all else begin)]
 
     def _preference(self, line: Line) -> list[Example]:

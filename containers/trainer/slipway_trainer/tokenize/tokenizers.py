@@ -1,7 +1,7 @@
 """Text to token ids."""
 
 import json
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -78,11 +78,7 @@ class ByteTokenizer:
 def _first_of(characters: list[int], character: int) -> int | None:
     """The first of the tokens that begin at the last beginning up to `character`."""
     last = bisect_right(characters, character) - 1
-    if last < 0:
-        return None
-    while last > 0 and characters[last - 1] == characters[last]:
-        last -= 1
-    return last
+    return bisect_left(characters, characters[last]) if last >= 0 else None
 
 
 class FileTokenizer:
