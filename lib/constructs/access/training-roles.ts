@@ -2,7 +2,9 @@ import { Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import { Construct } from 'constructs';
 import type { TrainingStorage } from '../storage/training-storage';
-import { executionStatements, type JobRoleContext, ownData, processingStatements } from './job-role-policy';
+import { ownData } from './data-statements';
+import type { JobRoleContext } from './job-role-context';
+import { executionStatements, processingStatements } from './job-role-policy';
 import { allow, type ExactStatement } from './statement';
 
 export interface TrainingRolesProps
