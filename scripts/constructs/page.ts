@@ -17,7 +17,7 @@ export function constructsPage(found: readonly Exported[]): string {
     '# Constructs',
     '',
     "What `import { ... } from 'slipway'` gives to a CDK app of your own. `npm run docs:constructs` writes this page from lib/constructs.",
-    'Two apps that use them are in [docs/library](../library/).',
+    'Apps that use them are in [docs/library](../library/).',
     '',
     ...constructs.flatMap((one) => section(one, propsOf(one.parameters.map(propsName).find(propsOf) ?? ''))),
     '## Functions',
