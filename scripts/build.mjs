@@ -54,7 +54,7 @@ if (wants('cli')) {
     },
   });
   chmodSync('dist/cli/slipway.mjs', 0o755);
-  execFileSync('npx', ['tsx', 'scripts/man-page.ts'], { stdio: 'inherit' });
+  execFileSync('node_modules/.bin/tsx', ['scripts/man-page.ts'], { stdio: 'inherit' });
 }
 
 if (wants('handlers') && existsSync('lib/handlers')) {
