@@ -10,6 +10,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { LEFTOVER_TAG } from '../contracts/storage';
 import { type Issue, issue } from '../spec/issue';
+import { answerOrUndefined } from './answer-or-undefined';
 import { awsPrincipals, includesAction, includesResource, type PolicyStatement, statementsIn } from './policy-document';
 
 /** A bucket that an environment uses and does not make, and what it must be like. */
@@ -84,11 +85,11 @@ async function regionOf(s3: S3Client, Bucket: string): Promise<string | undefine
 async function read(s3: S3Client, { name: Bucket, account }: ExistingBucket): Promise<BucketSettings> {
   const asked = { Bucket, ...(account && { ExpectedBucketOwner: account }) };
   const [encryption, policy, access, versioning, lifecycle] = await Promise.all([
-    unless(['ServerSideEncryptionConfigurationNotFoundError'], s3.send(new GetBucketEncryptionCommand(asked))),
-    unless(['NoSuchBucketPolicy'], s3.send(new GetBucketPolicyCommand(asked))),
-    unless(['NoSuchPublicAccessBlockConfiguration'], s3.send(new GetPublicAccessBlockCommand(asked))),
+    answerOrUndefined(s3.send(new GetBucketEncryptionCommand(asked)), 'ServerSideEncryptionConfigurationNotFoundError'),
+    answerOrUndefined(s3.send(new GetBucketPolicyCommand(asked)), 'NoSuchBucketPolicy'),
+    answerOrUndefined(s3.send(new GetPublicAccessBlockCommand(asked)), 'NoSuchPublicAccessBlockConfiguration'),
     s3.send(new GetBucketVersioningCommand(asked)),
-    unless(['NoSuchLifecycleConfiguration'], s3.send(new GetBucketLifecycleConfigurationCommand(asked))),
+    answerOrUndefined(s3.send(new GetBucketLifecycleConfigurationCommand(asked)), 'NoSuchLifecycleConfiguration'),
   ]);
   const applied = encryption?.ServerSideEncryptionConfiguration?.Rules?.[0]?.ApplyServerSideEncryptionByDefault;
   const block = access?.PublicAccessBlockConfiguration;
@@ -108,16 +109,6 @@ async function read(s3: S3Client, { name: Bucket, account }: ExistingBucket): Pr
         Filter.Tag.Value === LEFTOVER_TAG.value,
     ),
   };
-}
-
-/** Undefined for a setting that was never set. */
-async function unless<T>(notSet: readonly string[], answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (cause) {
-    if (notSet.includes((cause as Error).name)) return undefined;
-    throw cause;
-  }
 }
 
 /** Objects under a key that the roles may not use could not be read; S3's own keys need no right of the reader. */

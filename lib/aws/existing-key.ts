@@ -1,6 +1,7 @@
 import { DescribeKeyCommand, GetKeyPolicyCommand, type KeyMetadata, type KMSClient } from '@aws-sdk/client-kms';
 import { dataRepositoryKeyStatements } from '../contracts/storage';
 import { type Issue, issue } from '../spec/issue';
+import { answerOrUndefined } from './answer-or-undefined';
 import {
   awsPrincipals,
   canonicalStatement,
@@ -44,7 +45,8 @@ const PATH = 'storage.kmsKeyArn';
  * use. Missing statements are part of the message. Throws when the key may not be described or its policy may not be read.
  */
 export async function existingKeyIssues(kms: KMSClient, key: ExistingKey): Promise<Issue[]> {
-  const metadata = await described(kms, key.arn);
+  const described = await answerOrUndefined(kms.send(new DescribeKeyCommand({ KeyId: key.arn })), 'NotFoundException');
+  const metadata = described?.KeyMetadata;
   if (!metadata)
     return [error('must be a key that exists', key.arn, 'create it, correct the ARN, or leave the option out')];
   const issues = stateIssues(metadata);
@@ -55,15 +57,6 @@ export async function existingKeyIssues(kms: KMSClient, key: ExistingKey): Promi
 }
 
 const error = (must: string, got: string, fix: string) => issue('preflight/key', 'error', PATH, { must, got, fix });
-
-async function described(kms: KMSClient, KeyId: string): Promise<KeyMetadata | undefined> {
-  try {
-    return (await kms.send(new DescribeKeyCommand({ KeyId }))).KeyMetadata;
-  } catch (cause) {
-    if ((cause as Error).name === 'NotFoundException') return undefined;
-    throw cause;
-  }
-}
 
 function stateIssues({ KeyState, KeySpec, KeyUsage }: KeyMetadata): Issue[] {
   if (KeyState !== undefined && KeyState !== 'Enabled')

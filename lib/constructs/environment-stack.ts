@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { Aspects, CfnElement, CfnOutput, Stack, type StackProps, Tags } from 'aws-cdk-lib';
 import type { Construct, IConstruct } from 'constructs';
 import type { Archive } from '../archive/archive';
-import { baseImageContents } from '../catalog/base-images';
 import { environmentQuotaNeeds } from '../quota';
 import type { EnvironmentSpec } from '../spec/environment-file';
 import { PREEMPTION_TIMES } from '../spec/preemption-times';
@@ -16,6 +15,7 @@ import { EncryptedVariables } from './functions/encrypted-variables';
 import { baseImageUri, dockerfileOf } from './image/base-image';
 import { DriverPublish } from './image/driver-publish';
 import { TrainingImage } from './image/training-image';
+import { descriptorOf } from './launcher/environment-descriptor';
 import { QuotaPreflight } from './launcher/quota-preflight';
 import { RegisteredRun } from './launcher/registered-run';
 import { TeamDescriptor, TeamNames } from './launcher/team-descriptor';
@@ -27,7 +27,7 @@ import { guardedBy } from './operations/guarded';
 import { Guards } from './operations/guards';
 import { Observability } from './operations/observability';
 import { OperationsKey } from './operations/operations-key';
-import { SpendGuard } from './operations/spend-guard';
+import { spendGuards } from './operations/spend-guard';
 import { Unprotect } from './operations/unprotect';
 import { packageVersion } from './package-root';
 import { TrainingStorage } from './storage/training-storage';
@@ -115,7 +115,7 @@ export class EnvironmentStack extends Stack {
       launcher: this.launcher,
       failedInvocations: this.failedInvocations.queue,
     });
-    this.makeSpendGuard();
+    if (isDeployed(this, 'budget')) spendGuards(this, this.spec);
     const driver = new DriverPublish(this, 'Driver', { artifactBucket: this.storage.artifactBucket });
     const makers = this.node.children.filter((child) => child !== driver && child !== this.guards);
     const descriptors = this.writeDescriptors(driver);
@@ -240,58 +240,15 @@ export class EnvironmentStack extends Stack {
     registered.node.addDependency(...others.filter((child) => !(child instanceof RegisteredRun)));
   }
 
-  private makeSpendGuard(): void {
-    const { name, budget, teams } = this.spec;
-    if (!isDeployed(this, 'budget')) return;
-    if (budget) {
-      const { monthlyUsd, thresholdsPercent, emails } = budget;
-      new SpendGuard(this, 'Spend', { environment: name, monthlyUsd, thresholdsPercent, emails: emails ?? [] });
-    }
-    for (const [team, { budgetUsdPerMonth: monthlyUsd, notifications }] of Object.entries(teams))
-      if (monthlyUsd)
-        new SpendGuard(this, `Spend-${team}`, { environment: name, team, monthlyUsd, emails: notifications.emails });
-  }
-
   private writeDescriptors(driver: DriverPublish): TeamDescriptor[] {
+    const { spec, storage, network, roles, launcher, imageUri } = this;
     const fileSystems = this.fileSystems();
     const slipwayVersion = packageVersion();
-    new TeamNames(this, 'Teams', { environment: this.spec.name, teams: Object.keys(this.roles.teams) });
-    return Object.entries(this.roles.teams).map(([team, roles]) => {
-      const { storage, network, name, guardrails, prices, image } = this.spec;
+    const made = { slipwayVersion, spec, storage, network, roles, launcher, imageUri, fileSystems, driver };
+    new TeamNames(this, 'Teams', { environment: spec.name, teams: Object.keys(roles.teams) });
+    return Object.entries(roles.teams).map(([team, jobRoles]) => {
       const descriptor = new TeamDescriptor(this, `Descriptor-${team}`, {
-        descriptor: {
-          schemaVersion: 1,
-          slipwayVersion,
-          name,
-          team,
-          partition: this.partition,
-          account: this.account,
-          region: this.region,
-          executionRoleArn: roles.execution.roleArn,
-          processingRoleArn: roles.processing.roleArn,
-          dataBucket: this.storage.dataBucket.bucketName,
-          checkpointBucket: this.storage.checkpointBucket.bucketName,
-          artifactBucket: this.storage.artifactBucket.bucketName,
-          kmsKeyArn: this.storage.key.keyArn,
-          subnetIds: this.network.subnetIds,
-          securityGroupIds: this.network.securityGroupIds,
-          subnets: this.network.subnets,
-          network: { mode: network.mode, packages: network.packages, wheels: network.wheels },
-          fileSystems,
-          external: storage.external,
-          writableData: this.roles.writableData(team),
-          mlflow: this.spec.teams[team]?.mlflow,
-          trainingImageUri: this.imageUri,
-          image: image.uri ? undefined : baseImageContents(image.base),
-          prices,
-          budget: budgetOf(this.spec, team),
-          tags: noneOf(this.spec.tags),
-          secretsPrefix: this.roles.secretsPrefix(team),
-          runTableName: this.launcher.table.tableName,
-          guardrails,
-          controlAliasArn: this.launcher.aliases[team]?.functionArn,
-          driver: { uri: driver.uri, hash: driver.hash },
-        },
+        descriptor: descriptorOf(made, team, jobRoles),
       });
       const { parameterName: value } = descriptor;
       new CfnOutput(this, `DescriptorOf${team}`, { value, description: `Descriptor of team ${team}` });
@@ -336,11 +293,3 @@ export class EnvironmentStack extends Stack {
     for (const child of [...ofFunctions, ...stateful]) this.guards.deleteGuard.node.addDependency(child);
   }
 }
-
-const budgetOf = ({ teams }: EnvironmentSpec, team: string): { usdPerMonth: number } | undefined => {
-  const usdPerMonth = teams[team]?.budgetUsdPerMonth;
-  return usdPerMonth === undefined ? undefined : { usdPerMonth };
-};
-
-/** Undefined for an empty record, so that it leaves no trace in a template. */
-const noneOf = <T extends object>(record: T): T | undefined => (Object.keys(record).length === 0 ? undefined : record);

@@ -20,7 +20,7 @@ export type { Salvaged } from '../spec/salvage';
 export type { Position } from '../spec/yaml-file';
 export { EnvironmentAccess, type EnvironmentAccessProps } from './access/environment-access';
 export type { JobGuardrails } from './access/job-guardrails';
-export type { JobRoleContext } from './access/job-role-policy';
+export type { JobRoleContext } from './access/job-role-context';
 export type { ExactStatement } from './access/statement';
 export { type JobRoles, type TeamRoles, TrainingRoles, type TrainingRolesProps } from './access/training-roles';
 export { EnvironmentStack, type EnvironmentStackProps, type RunSubmission } from './environment-stack';

@@ -37,10 +37,14 @@ export function fsdpLayout(run: RunSpec): ParallelLayout | undefined {
   return { worldSize: world, tensor, pipeline: 1, context, expert, shard, replicate, dataParallel: rest };
 }
 
+/** Whether the built-in trainer takes its backend FSDP1: when it is asked for, and for SMDDP. */
+export const usesFsdp1 = ({ code, distribution }: RunSpec): boolean =>
+  code.arguments.backend === 'fsdp1' || distribution.collectives === 'smddp';
+
 /** Whether the built-in trainer decides by itself what it compiles, and may: a dense model under FSDP2 on GPUs, without a word of the run. */
 export function compilesByDefault(run: RunSpec): boolean {
   const { library, collectives, parameters } = run.distribution;
-  const isFsdp2 = library === 'fsdp' && collectives === 'nccl' && run.code.arguments.backend !== 'fsdp1';
+  const isFsdp2 = library === 'fsdp' && collectives === 'nccl' && !usesFsdp1(run);
   const isBuiltin = run.code.builtin === 'builtin' && typeof parameters.compile !== 'boolean';
   return isBuiltin && isFsdp2 && !run.model?.architecture.experts;
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Comment, type Node, parseSync } from 'oxc-parser';
+import { docCommentBefore } from '../doc-comment';
 
 const ROOT = path.resolve(__dirname, '..', '..');
 const ENTRY = 'lib/constructs/index.ts';
@@ -121,10 +122,7 @@ const plain = (text: string): string =>
 
 /** The documentation comment directly before a node, and its tags. */
 function docBefore(source: Source, node: { start: number }): { doc: string; tags: Record<string, string> } {
-  const comment = source.comments.findLast(({ end }) => end <= node.start);
-  const isOwn = comment?.value.startsWith('*') && source.text.slice(comment.end, node.start).trim() === '';
-  if (!comment || !isOwn) return { doc: '', tags: {} };
-  const lines = comment.value.slice(1).split('\n');
+  const lines = (docCommentBefore(source.text, source.comments, node.start) ?? '').split('\n');
   const words = lines.map((line) => line.replace(/^\s*\* ?/, '').trimEnd()).join('\n');
   const [doc = '', ...rest] = words.split(/(?:^|(?<=[\s]))@(?=default\b|throws\b|param\b|returns\b)/);
   const tags = rest.map((tag) => [tag.split(/\s/)[0] ?? '', tag.replace(/^\S+\s*/, '').trim()] as const);

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Comment, type Node, parseSync } from 'oxc-parser';
+import { docCommentBefore } from '../doc-comment';
 
 export const ROOT = path.resolve(__dirname, '..', '..');
 
@@ -120,9 +121,7 @@ function exportsOf(body: readonly Node[], comments: readonly Comment[], text: st
   return body.flatMap((statement) => {
     const { type, declaration } = statement as Loose;
     if (type !== 'ExportNamedDeclaration' || !isNode(declaration)) return [];
-    const before = comments.findLast(({ end }) => end <= statement.start);
-    const isDocumented =
-      before?.type === 'Block' && before.value.startsWith('*') && text.slice(before.end, statement.start).trim() === '';
+    const isDocumented = docCommentBefore(text, comments, statement.start) !== undefined;
     const names = Array.isArray(declaration.declarations)
       ? declaration.declarations.map((one: Loose) => identifier(one.id))
       : [identifier(declaration.id)];

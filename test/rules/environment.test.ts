@@ -207,6 +207,8 @@ describe('a value that the schema refuses', () => {
   test('hides no finding elsewhere', () => {
     const file = { name: 'Bad', regions: REGIONS, network: { packages: 'wheels' }, prices: { 'ml.no': 1 } };
     expect(rulesOf(file)).toEqual(['network.wheels', 'prices["ml.no"]']);
+    const storage = { buckets: { data: 'slipway-one-111122223333-us-west-2-artifacts' } };
+    expect(rulesOf({ name: 'one', account: '1111', regions: REGIONS, storage })).toEqual(['storage.buckets.data']);
   });
 
   test('makes no finding of what stands in for it', () => {

@@ -7,6 +7,10 @@ export interface Windows {
   chunked: number[];
 }
 
+/** Numbers of the layers for which it holds. */
+export const layersWhere = (layers: number, holds: (layer: number) => boolean): number[] =>
+  [...Array(layers).keys()].filter(holds);
+
 /** Every `period`-th layer has no window, beginning with the last of a period. */
 export const allBut = (period: number) => (layer: number) => (layer + 1) % period !== 0;
 
@@ -29,15 +33,14 @@ export function windowsOf(f: ConfigFields, layers: number, rule: (layer: number)
   const unknown = types?.find((type) => !TYPES.includes(String(type)));
   if (unknown !== undefined)
     f.refuse('layer_types', `must be of ${TYPES.join(', ')}`, 'use model.architecture', unknown);
-  const numbers = [...Array(layers).keys()];
-  const windowed = numbers.filter((layer) =>
+  const windowed = layersWhere(layers, (layer) =>
     types ? types[layer] === 'sliding_attention' : window > 0 && rule(layer),
   );
   if (types && windowed.length > 0 && window === 0)
     f.refuse('sliding_window', 'must be given for sliding_attention in layer_types', 'add it');
   return {
     ...(window > 0 && windowed.length > 0 && { slidingWindow: { size: window, pattern: patternOf(layers, windowed) } }),
-    chunked: types ? numbers.filter((layer) => types[layer] === 'chunked_attention') : [],
+    chunked: types ? layersWhere(layers, (layer) => types[layer] === 'chunked_attention') : [],
   };
 }
 

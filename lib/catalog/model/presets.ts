@@ -246,8 +246,9 @@ const shapes = new Map<string, ModelShape>();
 
 /** The shape of a preset; its config.json is read when it is first asked for, not when a program starts. */
 export function presetShape(name: string): ModelShape | undefined {
-  if (!Object.hasOwn(PRESETS, name)) return undefined;
-  const shape = shapes.get(name) ?? requireShape(name, PRESETS[name]?.config ?? {});
+  const preset = Object.hasOwn(PRESETS, name) ? PRESETS[name] : undefined;
+  if (!preset) return undefined;
+  const shape = shapes.get(name) ?? requireShape(name, preset.config);
   shapes.set(name, shape);
   return shape;
 }

@@ -1,4 +1,4 @@
-import { foreignDataStatements } from './job-role-policy';
+import { foreignDataStatements } from './data-statements';
 import { logGroupArn, logGroupArns, SHARED_LOG_GROUPS } from './log-group-arns';
 import type { ExactStatement } from './statement';
 

@@ -113,17 +113,25 @@ export interface ReconcileTargets {
 }
 
 /** Reconcile alone creates and stops jobs, and passes the roles of jobs to SageMaker and to nobody else. */
-export function reconcileStatements(
-  context: LauncherContext,
-  { passableRoleArns, topicArns, undeliveredArn, guardrails }: ReconcileTargets,
+export function reconcileStatements(context: LauncherContext, targets: ReconcileTargets): ExactStatement[] {
+  return [
+    ...sharedStatements(context),
+    ...jobStatements(context, targets),
+    ...runFolderStatements(context),
+    ...deliveryStatements(context, targets),
+  ];
+}
+
+/** Jobs of the environment within the guardrails, and what holds quota beside them. */
+function jobStatements(
+  { partition, region, account, environment }: LauncherContext,
+  { passableRoleArns, guardrails }: ReconcileTargets,
 ): ExactStatement[] {
-  const { partition, region, account, environment, artifactBucketArn, checkpointBucketArn } = context;
   const sagemaker = (kind: string, name: string) => `arn:${partition}:sagemaker:${region}:${account}:${kind}/${name}`;
   const training = sagemaker('training-job', `${environment}-*`);
   const processing = sagemaker('processing-job', `${environment}-*`);
   const named = 'Jobs are named after the environment that they belong to.';
   return [
-    ...sharedStatements(context),
     { sid: 'StopTrainingJobs', actions: ['sagemaker:StopTrainingJob'], resources: [training], wildcard: named },
     {
       sid: 'CreateTrainingJobsWithinGuardrails',
@@ -176,6 +184,12 @@ export function reconcileStatements(
       resources: [...passableRoleArns],
       conditions: { StringEquals: { 'iam:PassedToService': 'sagemaker.amazonaws.com' } },
     },
+  ];
+}
+
+/** Files of runs: job files are written, markers and heartbeats read, leftovers tagged. */
+function runFolderStatements({ artifactBucketArn, checkpointBucketArn }: LauncherContext): ExactStatement[] {
+  return [
     {
       sid: 'WriteJobFiles',
       actions: ['s3:PutObject'],
@@ -200,11 +214,20 @@ export function reconcileStatements(
       resources: [`${checkpointBucketArn}/runs/*/step-*`],
       wildcard: 'Checkpoints that were never committed get the tag that lets them expire.',
     },
+  ];
+}
+
+/** What reaches reconcile, and whom it tells. */
+function deliveryStatements(
+  { partition, region, account, queueArn }: LauncherContext,
+  { topicArns, undeliveredArn }: ReconcileTargets,
+): ExactStatement[] {
+  return [
     // Lambda polls the queue of runs, and sends away what failed, with the function's own role.
     {
       sid: 'PollRunQueue',
       actions: ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes', 'sqs:ChangeMessageVisibility'],
-      resources: [context.queueArn],
+      resources: [queueArn],
     },
     { sid: 'KeepFailedEvents', actions: ['sqs:SendMessage'], resources: [undeliveredArn] },
     { sid: 'Notify', actions: ['sns:Publish'], resources: [...topicArns] },

@@ -2,7 +2,9 @@ import { Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import { Construct } from 'constructs';
 import type { TrainingStorage } from '../storage/training-storage';
-import { executionStatements, type JobRoleContext, ownData, processingStatements } from './job-role-policy';
+import { ownData } from './data-statements';
+import type { JobRoleContext } from './job-role-context';
+import { executionStatements, processingStatements } from './job-role-policy';
 import { allow, type ExactStatement } from './statement';
 
 export interface TrainingRolesProps
@@ -48,6 +50,10 @@ export interface JobRoles {
   readonly securityGroupIds: readonly string[];
 }
 
+/** ARNs of all roles that may be passed to SageMaker. */
+export const passableArns = ({ teams }: JobRoles): string[] =>
+  Object.values(teams).flatMap(({ execution, processing }) => [execution.roleArn, processing.roleArn]);
+
 /**
  * Roles that SageMaker takes on for jobs: one for training and one for processing per team. Per team and not per run, because
  * warm pools are only used again under the same role.
@@ -77,7 +83,7 @@ export class TrainingRoles extends Construct implements JobRoles {
 
   /** ARNs of all roles that may be passed to SageMaker. */
   get passableArns(): string[] {
-    return Object.values(this.teams).flatMap(({ execution, processing }) => [execution.roleArn, processing.roleArn]);
+    return passableArns(this);
   }
 
   /** Prefixes of the data bucket that a team's processing jobs may write. */

@@ -5,8 +5,7 @@ import * as targets from 'aws-cdk-lib/aws-events-targets';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import type * as kms from 'aws-cdk-lib/aws-kms';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
-import * as sns from 'aws-cdk-lib/aws-sns';
-import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
+import type * as sns from 'aws-cdk-lib/aws-sns';
 import * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import {
@@ -31,10 +30,11 @@ import {
 import type { EnvironmentSpec, Notifications } from '../../spec/environment-file';
 import type { JobGuardrails } from '../access/job-guardrails';
 import { controlStatements, type LauncherContext, reconcileStatements } from '../access/launcher-policy';
-import type { JobRoles } from '../access/training-roles';
+import { type JobRoles, passableArns } from '../access/training-roles';
 import { acknowledge } from '../acknowledge';
 import { HandlerFunction } from '../functions/handler-function';
 import { ChatChannel } from '../operations/chat-channel';
+import { notificationTopic } from '../operations/notification-topic';
 import { OperationsKey } from '../operations/operations-key';
 import { runTable } from '../storage/run-table';
 import type { TrainingStorage } from '../storage/training-storage';
@@ -44,7 +44,6 @@ export interface TrainingLauncherProps {
   readonly environment: string;
   /** Buckets of code, checkpoints and results, and their key. */
   readonly storage: Pick<TrainingStorage, 'checkpointBucket' | 'artifactBucket' | 'key'>;
-  /** Roles that reconcile passes to jobs, by team. */
   /** Roles of the jobs: those of `TrainingRoles`, or existing ones. */
   readonly roles: JobRoles;
   /** Guardrails that IAM holds every job to. @default - none but tags, key and network */
@@ -111,7 +110,12 @@ export class TrainingLauncher extends Construct {
     this.operationsKey =
       props.operationsKey ??
       new OperationsKey(this, 'Key', { description: `Slipway ${props.environment}: operations` }).key;
-    this.topic = this.makeTopic();
+    this.topic = notificationTopic(this, 'Notifications', {
+      environment: props.environment,
+      key: this.operationsKey,
+      emails: props.notificationEmails ?? [],
+      teams: props.teamNotifications ?? {},
+    });
     this.chatTopics = this.makeChatChannels();
     this.runDeadLetters = this.makeQueue('RunDeadLetters', true);
     this.eventDeadLetters = this.makeQueue('EventDeadLetters', false);
@@ -132,41 +136,6 @@ export class TrainingLauncher extends Construct {
     if (!alias)
       throw new Error(`${this.node.path}: team must be one of ${Object.keys(this.aliases).join(', ')}, got ${team}`);
     return iam.Grant.addToPrincipal({ grantee, actions: ['lambda:InvokeFunction'], resourceArns: [alias.functionArn] });
-  }
-
-  private makeTopic(): sns.Topic {
-    const topic = new sns.Topic(this, 'Notifications', {
-      displayName: `Slipway ${this.props.environment}`,
-      masterKey: this.operationsKey,
-      enforceSSL: true,
-    });
-    for (const email of this.props.notificationEmails ?? []) topic.addSubscription(new EmailSubscription(email));
-    this.subscribeTeams(topic);
-    const { partition, region, account } = Stack.of(this);
-    // A topic with any policy of its own loses the default one, which lets services of the account publish.
-    topic.addToResourcePolicy(
-      new iam.PolicyStatement({
-        sid: 'Alarms',
-        principals: [new iam.ServicePrincipal('cloudwatch.amazonaws.com')],
-        actions: ['sns:Publish'],
-        resources: [topic.topicArn],
-        conditions: { ArnLike: { 'aws:SourceArn': `arn:${partition}:cloudwatch:${region}:${account}:alarm:*` } },
-      }),
-    );
-    return topic;
-  }
-
-  /** Addresses of a team get the notices of its runs; one that the environment names gets all of them already. */
-  private subscribeTeams(topic: sns.Topic): void {
-    const all = this.props.notificationEmails ?? [];
-    const teams = new Map<string, string[]>();
-    for (const [team, { emails }] of Object.entries(this.props.teamNotifications ?? {})) {
-      for (const email of emails) if (!all.includes(email)) teams.set(email, [...(teams.get(email) ?? []), team]);
-    }
-    for (const [email, allowlist] of teams) {
-      const filterPolicy = { team: sns.SubscriptionFilter.stringFilter({ allowlist }) };
-      topic.addSubscription(new EmailSubscription(email, { filterPolicy }));
-    }
   }
 
   private makeChatChannels(): Record<string, sns.Topic> {
@@ -237,10 +206,7 @@ export class TrainingLauncher extends Construct {
       },
     });
     const statements = reconcileStatements(this.context(), {
-      passableRoleArns: Object.values(this.props.roles.teams).flatMap((team) => [
-        team.execution.roleArn,
-        team.processing.roleArn,
-      ]),
+      passableRoleArns: passableArns(this.props.roles),
       topicArns: [this.topic, ...Object.values(this.chatTopics)].map((topic) => topic.topicArn),
       guardrails: this.guardrails(),
       undeliveredArn: this.eventDeadLetters.queueArn,

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Stack } from 'aws-cdk-lib';
 import * as budgets from 'aws-cdk-lib/aws-budgets';
 import { Construct } from 'constructs';
+import type { EnvironmentSpec } from '../../spec/environment-file';
 
 export interface SpendGuardProps {
   /** Name of the environment, whose tag selects the spend. */
@@ -49,6 +50,17 @@ export class SpendGuard extends Construct {
             })),
     });
   }
+}
+
+/** The budgets that an environment file names: of the environment, and of its teams. */
+export function spendGuards(scope: Construct, { name: environment, budget, teams }: EnvironmentSpec): void {
+  if (budget) {
+    const { monthlyUsd, thresholdsPercent, emails } = budget;
+    new SpendGuard(scope, 'Spend', { environment, monthlyUsd, thresholdsPercent, emails: emails ?? [] });
+  }
+  for (const [team, { budgetUsdPerMonth: monthlyUsd, notifications }] of Object.entries(teams))
+    if (monthlyUsd)
+      new SpendGuard(scope, `Spend-${team}`, { environment, team, monthlyUsd, emails: notifications.emails });
 }
 
 /**

@@ -1,6 +1,5 @@
-import { type CustomResource, Duration, Stack } from 'aws-cdk-lib';
+import { Duration, Stack } from 'aws-cdk-lib';
 import * as kms from 'aws-cdk-lib/aws-kms';
-import * as s3 from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { EXISTING_STORAGE_TYPE } from '../../contracts/custom-resources';
 import { HandlerFunction } from '../functions/handler-function';
@@ -24,12 +23,12 @@ export interface ExistingStorageProps {
 }
 
 /**
- * Existing buckets and an existing key, imported: CloudFormation neither changes nor deletes them. A custom resource checks them first
- * (Region, default encryption, policies, public access) and fails the deploy with every statement that is missing in their policies. A
+ * The check of existing buckets and of an existing key, which CloudFormation neither changes nor deletes. A custom resource looks at them
+ * first (Region, default encryption, policies, public access) and fails the deploy with every statement that is missing in their policies. A
  * deploy checks again when one of the names has changed; `slipway preflight` and `slipway drift` check at any time.
  */
 export class ExistingStorage extends Construct {
-  public readonly resource: CustomResource;
+  /** The existing key. @default - the stack makes one */
   public readonly key?: kms.IKey;
 
   constructor(
@@ -47,7 +46,7 @@ export class ExistingStorage extends Construct {
       timeout: Duration.minutes(2),
     });
     this.grant(onEvent);
-    this.resource = new HandlerResource(this, 'Check', {
+    new HandlerResource(this, 'Check', {
       resourceType: EXISTING_STORAGE_TYPE,
       onEvent,
       serviceTimeout: Duration.minutes(4),
@@ -57,15 +56,7 @@ export class ExistingStorage extends Construct {
         ...(keyArn && { keyArn }),
         ...(keyArn && dataRepository && { dataRepository }),
       },
-    }).resource;
-  }
-
-  /** An existing bucket; undefined where the stack makes it. */
-  bucket(id: string, purpose: keyof ExistingBuckets, encryptionKey: kms.IKey): s3.IBucket | undefined {
-    const bucketName = this.props.buckets?.[purpose];
-    return bucketName === undefined
-      ? undefined
-      : s3.Bucket.fromBucketAttributes(this, id, { bucketName, encryptionKey });
+    });
   }
 
   private grant(onEvent: HandlerFunction): void {

@@ -36,8 +36,7 @@ export interface TrainingStorageProps {
   readonly hasDataRepository?: boolean;
 }
 
-const PURPOSES = ['data', 'checkpoints', 'artifacts'] as const;
-type Purpose = (typeof PURPOSES)[number];
+type Purpose = 'data' | 'checkpoints' | 'artifacts';
 
 /**
  * Three buckets (data, checkpoints, artifacts), one bucket for their access logs, and the key that encrypts them: TLS only, no
@@ -104,15 +103,12 @@ export class TrainingStorage extends Construct {
   private adoptBuckets(): IDependable {
     const { checkpointExpirationDays: leftoverDays = CHECKPOINT_DAYS, adoptBeside } = this.props;
     const logs = s3.Bucket.fromBucketName(this, 'AccessLogs', this.bucketName('access-logs'));
-    const isLeft = (purpose: Purpose) => !this.isExisting(purpose);
-    const delivery = PURPOSES.filter(isLeft).map((purpose) =>
-      logDelivery(logs, `${purpose}/`, this.bucketName(purpose), this),
-    );
     const left = [
       { purpose: 'data' as const, bucket: this.dataBucket },
       { purpose: 'checkpoints' as const, bucket: this.checkpointBucket, leftoverDays },
       { purpose: 'artifacts' as const, bucket: this.artifactBucket },
-    ].filter(({ purpose }) => isLeft(purpose));
+    ].filter(({ purpose }) => !this.existingName(purpose));
+    const delivery = left.map(({ purpose }) => logDelivery(logs, `${purpose}/`, this.bucketName(purpose), this));
     return new AdoptStorage(this, 'Adopt', {
       buckets: [
         ...left.map(({ purpose, ...rest }) => ({ ...rest, statements: tlsOnly(rest.bucket) })),
@@ -123,21 +119,21 @@ export class TrainingStorage extends Construct {
     });
   }
 
-  private isExisting(purpose: Purpose): boolean {
-    return purpose !== 'artifacts' && this.props.buckets?.[purpose] !== undefined;
+  /** Name of a bucket that exists already; undefined where the stack makes it. */
+  private existingName(purpose: Purpose | 'access-logs'): string | undefined {
+    const names: Partial<Record<Purpose | 'access-logs', string>> = this.props.buckets ?? {};
+    return names[purpose];
   }
 
   private bucketName(purpose: Purpose | 'access-logs'): string {
-    const existing = purpose === 'data' || purpose === 'checkpoints' ? this.props.buckets?.[purpose] : undefined;
     const { account, region } = Stack.of(this);
-    return existing ?? `${this.props.prefix}-${account}-${region}-${purpose}`;
+    return this.existingName(purpose) ?? `${this.props.prefix}-${account}-${region}-${purpose}`;
   }
 
   private bucket(id: string, purpose: Purpose, rules: s3.LifecycleRule[]): s3.IBucket {
     const bucketName = this.bucketName(purpose);
-    const existing = purpose === 'artifacts' ? undefined : this.existing?.bucket(id, purpose, this.key);
-    if (existing) return existing;
-    if (this.props.adopt) return s3.Bucket.fromBucketAttributes(this, id, { bucketName, encryptionKey: this.key });
+    if (this.props.adopt || this.existingName(purpose))
+      return s3.Bucket.fromBucketAttributes(this, id, { bucketName, encryptionKey: this.key });
     return new s3.Bucket(this, id, {
       bucketName,
       encryption: s3.BucketEncryption.KMS,

@@ -11,6 +11,7 @@ import {
   type S3Client,
 } from '@aws-sdk/client-s3';
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
+import { answerOrUndefined } from '../../aws/answer-or-undefined';
 import { canonicalStatement } from '../../aws/policy-document';
 import { type AdoptedBucket, adoptStorageSchema } from '../../contracts/custom-resources';
 import { LEFTOVER_RULE, LEFTOVER_TAG } from '../../contracts/storage';
@@ -92,11 +93,10 @@ async function restore(s3: S3Client, bucket: AdoptedBucket): Promise<void> {
 }
 
 async function restorePolicy(s3: S3Client, { name, statements }: AdoptedBucket): Promise<void> {
-  const policy = await settingOf<{ Version: string; Statement: unknown[] }>(
-    'NoSuchBucketPolicy',
-    { Version: '2012-10-17', Statement: [] },
-    async () => JSON.parse((await s3.send(new GetBucketPolicyCommand({ Bucket: name }))).Policy ?? ''),
-  );
+  const given = await answerOrUndefined(s3.send(new GetBucketPolicyCommand({ Bucket: name })), 'NoSuchBucketPolicy');
+  const policy: { Version: string; Statement: unknown[] } = given
+    ? JSON.parse(given.Policy ?? '')
+    : { Version: '2012-10-17', Statement: [] };
   const there = policy.Statement.map(canonicalStatement);
   const added = statements.filter((statement) => !there.includes(canonicalStatement(statement)));
   if (added.length === 0) return;
@@ -105,11 +105,8 @@ async function restorePolicy(s3: S3Client, { name, statements }: AdoptedBucket):
 }
 
 async function restoreExpiration(s3: S3Client, Bucket: string, Days: number): Promise<void> {
-  const rules = await settingOf<LifecycleRule[]>(
-    'NoSuchLifecycleConfiguration',
-    [],
-    async () => (await s3.send(new GetBucketLifecycleConfigurationCommand({ Bucket }))).Rules ?? [],
-  );
+  const read = s3.send(new GetBucketLifecycleConfigurationCommand({ Bucket }));
+  const rules = (await answerOrUndefined(read, 'NoSuchLifecycleConfiguration'))?.Rules ?? [];
   const leftovers: LifecycleRule = {
     ID: LEFTOVER_RULE,
     Status: 'Enabled',
@@ -120,13 +117,4 @@ async function restoreExpiration(s3: S3Client, Bucket: string, Days: number): Pr
   if (current?.Expiration?.Days === Days) return;
   const Rules = [...rules.filter((rule) => rule !== current), leftovers];
   await s3.send(new PutBucketLifecycleConfigurationCommand({ Bucket, LifecycleConfiguration: { Rules } }));
-}
-
-async function settingOf<T>(notSet: string, none: T, read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (error) {
-    if (isNamed(error, notSet)) return none;
-    throw error;
-  }
 }

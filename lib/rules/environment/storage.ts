@@ -125,7 +125,7 @@ const buckets: EnvironmentRule = {
   what: 'Existing buckets are two different ones, and none that the stack makes.',
   why: 'Expiration and rights differ between data and checkpoints; a bucket of the stack is deleted or replaced with it.',
   source: 'docs/environment.md',
-  reads: ['name', 'account', 'storage'],
+  reads: ['name', 'regions', 'storage'],
   check: ({ name, region, storage: { buckets: { data, checkpoints } = {} } }) => {
     const made = new RegExp(`^slipway-${name}-\\d{12}-${region}-(artifacts|access-logs)$`);
     const named = Object.entries({ data, checkpoints });

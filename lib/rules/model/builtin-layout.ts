@@ -1,4 +1,5 @@
 import { findStrategy } from '../../distribution';
+import { usesFsdp1 } from '../../distribution/fsdp';
 import type { ParallelLayout } from '../../distribution/strategy';
 import { orList } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';
@@ -57,10 +58,10 @@ function unsupportedLayout(run: RunSpec, layout: ParallelLayout): Finding[] {
   ];
 }
 
-/** What its backend FSDP1 cannot do; the trainer takes that one when it is asked for, and for SMDDP. */
+/** What the trainer's backend FSDP1 cannot do. */
 function unsupportedOnFsdp1(run: RunSpec, layout: ParallelLayout): Finding[] {
-  const { distribution, training, code } = run;
-  if (code.arguments.backend !== 'fsdp1' && distribution.collectives !== 'smddp') return [];
+  const { distribution, training } = run;
+  if (!usesFsdp1(run)) return [];
   const beyond: [path: string, allowed: string | number | boolean, got: unknown, isWrong: boolean][] = [
     ['distribution.parameters.tensor_parallel_degree', 1, layout.tensor, layout.tensor > 1],
     ['distribution.parameters.expert_parallel_degree', 1, layout.expert, layout.expert > 1],

@@ -1,4 +1,5 @@
 import { findStrategy } from '../../distribution';
+import { usesFsdp1 } from '../../distribution/fsdp';
 import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, type Rule, when } from '../rule';
 
@@ -12,7 +13,6 @@ function unsupportedObjective(run: RunSpec): Finding[] {
   const { library, collectives } = run.distribution;
   const layout = findStrategy(run)?.layout(run);
   const isDpo = objective === 'dpo';
-  const isOld = run.code.arguments.backend === 'fsdp1' || collectives === 'smddp';
   const degree = (name: 'context' | 'tensor' | 'expert', limited: boolean): Finding[] =>
     when(library === 'fsdp' && limited && (layout?.[name] ?? 1) > 1, {
       path: `${DEGREES}.${name}_parallel_degree`,
@@ -27,7 +27,7 @@ function unsupportedObjective(run: RunSpec): Finding[] {
       got: library,
       fix: 'use fsdp',
     }),
-    ...when(isDpo && isOld, {
+    ...when(isDpo && usesFsdp1(run), {
       path: collectives === 'smddp' ? 'distribution.collectives' : 'code.arguments.backend',
       must: 'must leave the trainer on FSDP2 with objective dpo',
       got: collectives === 'smddp' ? 'smddp' : 'fsdp1',
@@ -47,40 +47,40 @@ function unsupportedObjective(run: RunSpec): Finding[] {
 
 /** What preferences need: weights to start from, which are their reference. */
 function preferences(run: RunSpec): Finding[] {
-  const isDpo = run.training.objective === 'dpo';
   const { arguments: given } = run.code;
+  if (run.training.objective !== 'dpo')
+    return when(given.beta !== undefined, {
+      path: 'code.arguments.beta',
+      must: 'must go with training.objective dpo',
+      got: given.beta,
+      fix: 'remove it, or set training.objective: dpo',
+    });
   const weightOfZ = Number(given['z-loss'] ?? 0);
   const beta = Number(given.beta ?? 0.1);
   return [
-    ...when(isDpo && !run.model?.weights, {
+    ...when(!run.model?.weights, {
       path: 'model.weights',
       level: 'warning',
       must: 'must be given with objective dpo: random weights, to which the run would be held, prefer nothing',
       fix: 'add model.weights, for example what a fine-tuning run exported',
     }),
-    ...when(isDpo && run.checkpoints.startFrom !== undefined, {
+    ...when(run.checkpoints.startFrom !== undefined, {
       path: 'checkpoints.startFrom',
       must: 'must be absent with objective dpo, whose reference is model.weights',
       got: run.checkpoints.startFrom,
       fix: 'export weights from that run (argument export-weights) and start from them',
     }),
-    ...when(isDpo && weightOfZ !== 0, {
+    ...when(weightOfZ !== 0, {
       path: 'code.arguments.z-loss',
       must: 'must be 0 with objective dpo',
       got: given['z-loss'],
       fix: 'remove it',
     }),
-    ...when(isDpo && !(beta > 0), {
+    ...when(!(beta > 0), {
       path: 'code.arguments.beta',
       must: 'must be a number above 0',
       got: given.beta,
       fix: 'use 0.1, or leave it out',
-    }),
-    ...when(!isDpo && given.beta !== undefined, {
-      path: 'code.arguments.beta',
-      must: 'must go with training.objective dpo',
-      got: given.beta,
-      fix: 'remove it, or set training.objective: dpo',
     }),
   ];
 }
@@ -89,24 +89,24 @@ function preferences(run: RunSpec): Finding[] {
 const SECTION_OF = { 'chat-template': 'chatTemplate', 'train-on': 'trainOn' } as const;
 
 function tokenizerSection(run: RunSpec): Finding[] {
-  const isTokenise = run.code.builtin === 'builtin-tokenize';
-  const template = run.tokenizer?.chatTemplate;
-  const isPath = template !== undefined && !/\{[{%]/.test(template);
-  return [
-    ...when(run.tokenizer !== undefined && !isTokenise, {
+  if (run.code.builtin !== 'builtin-tokenize')
+    return when(run.tokenizer !== undefined, {
       path: 'tokenizer',
       must: 'must go with code.source builtin-tokenize',
       got: run.code.source,
       fix: 'remove it, or move it to the run that prepares the data',
-    }),
-    ...when(isTokenise && isPath && !template?.startsWith('/opt/ml/'), {
+    });
+  const template = run.tokenizer?.chatTemplate;
+  const isPath = template !== undefined && !/\{[{%]/.test(template);
+  return [
+    ...when(isPath && !template.startsWith('/opt/ml/'), {
       path: 'tokenizer.chatTemplate',
       must: 'must be a Jinja template, or the path of one in an input of the job',
       got: template,
       fix: 'write the template behind `chatTemplate: |`, or use /opt/ml/processing/input/<channel>/<file>',
     }),
     ...(Object.keys(SECTION_OF) as (keyof typeof SECTION_OF)[]).flatMap((name) =>
-      when(isTokenise && run.code.arguments[name] !== undefined, {
+      when(run.code.arguments[name] !== undefined, {
         path: `code.arguments.${name}`,
         must: `must be given as tokenizer.${SECTION_OF[name]}`,
         got: run.code.arguments[name],

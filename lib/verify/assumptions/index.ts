@@ -1,8 +1,10 @@
 import type { Assumption, AssumptionArea, Level } from '../assumption';
-import { DEPLOYMENT, NETWORK, PERMISSIONS } from './account';
 import { CONTAINER } from './container';
 import { CUDA } from './cuda';
+import { DEPLOYMENT } from './deployment';
 import { CATALOG, EFA, QUOTAS } from './facts';
+import { NETWORK } from './network';
+import { PERMISSIONS } from './permissions';
 import { TRAINING_JOBS } from './training-jobs';
 
 /** Everything that the product takes for granted about AWS and GPUs and has not seen, by subject. */

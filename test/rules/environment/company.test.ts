@@ -1,13 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { checkEnvironment } from '../../../lib/rules/environment';
-import { loadEnvironment } from '../../../lib/spec/load';
+import { environmentMessages as said } from '../../support/environment-messages';
 
-/** Messages of the rules, and of the schema, about an environment. */
-function said(more: object): string[] {
-  const text = JSON.stringify({ name: 'research', account: '111122223333', regions: { 'us-west-2': {} }, ...more });
-  const { value, issues } = loadEnvironment(text);
-  return [...issues, ...(value ? checkEnvironment(value) : [])].map(({ message }) => message);
-}
 const OIDC = 'arn:aws:iam::111122223333:oidc-provider/gitlab.com';
 
 describe('what a company asks for', () => {

@@ -1,13 +1,7 @@
 import { expect, test } from 'vitest';
-import { checkEnvironment } from '../../../lib/rules/environment';
-import { loadEnvironment } from '../../../lib/spec/load';
+import { environmentMessages } from '../../support/environment-messages';
 
-/** Messages of the rules, and of the schema, about an environment in `us-west-2`. */
-function said(storage: object, more: object = {}): string[] {
-  const file = { name: 'research', account: '111122223333', regions: { 'us-west-2': {} }, storage, ...more };
-  const { value, issues } = loadEnvironment(JSON.stringify(file));
-  return [...issues, ...(value ? checkEnvironment(value) : [])].map(({ message }) => message);
-}
+const said = (storage: object, more: object = {}) => environmentMessages({ storage, ...more });
 const keyOf = (region: string, account = '111122223333') =>
   `arn:aws:kms:${region}:${account}:key/1234abcd-12ab-34cd-56ef-1234567890ab`;
 

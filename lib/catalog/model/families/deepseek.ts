@@ -41,19 +41,11 @@ function latentOf(f: ConfigFields, d: LatentDefaults): LatentAttention {
 
 function latentDecoder(f: ConfigFields, modelType: string, d: Decoder = {}, latent = DEEPSEEK): ModelShape {
   const latentAttention = latentOf(f, latent);
-  const m = decoder(f, modelType, {
-    windowed: never,
-    headSize: latentAttention.nopeHeadSize + latentAttention.ropeHeadSize,
-    ...d,
-  });
+  const headSize = latentAttention.nopeHeadSize + latentAttention.ropeHeadSize;
+  const m = decoder(f, modelType, { windowed: never, headSize, ...d });
   const interleavedRope = f.flag('rope_interleave', true);
   return withTraits(
-    {
-      ...m,
-      headSize: latentAttention.nopeHeadSize + latentAttention.ropeHeadSize,
-      kvHeads: m.attentionHeads,
-      latentAttention,
-    },
+    { ...m, headSize, kvHeads: m.attentionHeads, latentAttention },
     { ...(interleavedRope && { interleavedRope }), outputBias: f.flag('attention_bias') },
     attentionBiasOf(f),
   );

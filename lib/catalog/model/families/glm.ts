@@ -1,5 +1,5 @@
 import type { ConfigFields } from '../config-fields';
-import { allBut, never } from '../config-window';
+import { allBut, layersWhere, never } from '../config-window';
 import { hasWindow } from '../parameters';
 import type { ModelShape, Routing } from '../shape';
 import {
@@ -83,7 +83,7 @@ export const exaone4: Family = (f, modelType) => {
 /** Where some layers have a window, the others have no rotary positions. */
 function unrotatedBesideWindows(m: ModelShape): Pick<ModelShape, 'unrotatedLayers'> {
   if (!m.slidingWindow) return {};
-  const whole = [...Array(m.layers).keys()].filter((layer) => !hasWindow(m.slidingWindow, layer));
+  const whole = layersWhere(m.layers, (layer) => !hasWindow(m.slidingWindow, layer));
   return whole.length > 0 ? { unrotatedLayers: whole } : {};
 }
 
@@ -150,7 +150,7 @@ export const ernie45Moe: Family = (f, modelType) => {
   const interval = f.count('moe_layer_interval', 1);
   const end = last < 0 ? m.layers - 1 : last;
   const isMixture = (layer: number) => (layer + 1) % interval === 0 && layer >= first && layer <= end;
-  const dense = [...Array(m.layers).keys()].filter((layer) => !isMixture(layer));
+  const dense = layersWhere(m.layers, (layer) => !isMixture(layer));
   const sharedExperts = f.count('moe_num_shared_experts', 2, 0);
   const mixture = mixtureOf(f, m.layers, { experts: 64, perToken: 6, dense, sharedExperts, routing: { bias: true } });
   return withTraits({ ...m, ...mixture }, { routingBiasIsParameter: true });

@@ -1,5 +1,5 @@
 import type { ConfigFields } from '../config-fields';
-import { allBut, never } from '../config-window';
+import { allBut, layersWhere, never } from '../config-window';
 import { headSizeOf } from '../parameters';
 import type { FamilyTraits, ModelShape } from '../shape';
 import { attentionBiasOf, capOf, type Decoder, decoder, type Family, mixtureOf, withTraits } from './decoder';
@@ -124,14 +124,14 @@ export function unrotatedOf(f: ConfigFields, layers: number, interval = 4): Pick
   const every = f.count('no_rope_layer_interval', interval);
   const given = f.perLayer('no_rope_layers', layers);
   const rotates = (layer: number) => (given ? given[layer] === 1 : allBut(every)(layer));
-  return { unrotatedLayers: [...Array(layers).keys()].filter((layer) => !rotates(layer)) };
+  return { unrotatedLayers: layersWhere(layers, (layer) => !rotates(layer)) };
 }
 
 /** Unless `layer_types` says otherwise, layers with rotary positions see their own chunk. */
 function chunkOf(f: ConfigFields, m: ModelShape, unrotated: readonly number[]): Pick<FamilyTraits, 'attentionChunk'> {
   const size = f.count('attention_chunk_size', 8192);
   if (f.has('layer_types')) return {};
-  const layers = [...Array(m.layers).keys()].filter((layer) => !unrotated.includes(layer));
+  const layers = layersWhere(m.layers, (layer) => !unrotated.includes(layer));
   return layers.length > 0 ? { attentionChunk: { size, layers } } : {};
 }
 
@@ -141,7 +141,7 @@ export const llama4: Family = (f, modelType) => {
   const interval = f.count('interleave_moe_layer_step', 1);
   const given = f.layerNumbers('moe_layers', base.layers);
   const isMixture = (layer: number) => (given ? given.includes(layer) : layer % interval === interval - 1);
-  const dense = [...Array(base.layers).keys()].filter((layer) => !isMixture(layer));
+  const dense = layersWhere(base.layers, (layer) => !isMixture(layer));
   const mixture = mixtureOf(f, base.layers, {
     sizeKey: 'intermediate_size',
     dense,

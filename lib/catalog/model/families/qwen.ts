@@ -1,4 +1,5 @@
 import type { ConfigFields } from '../config-fields';
+import { layersWhere } from '../config-window';
 import { attentionBiasOf, decoder, type Family, mixtureOf, withTraits } from './decoder';
 
 /** Qwen: windows in the layers from `max_window_layers` on, and only with `use_sliding_window`. */
@@ -24,7 +25,7 @@ export const qwen3: Family = (f, modelType) => {
 function denseLayers(f: ConfigFields, layers: number): number[] {
   const step = f.count('decoder_sparse_step', 1);
   const only = f.layerNumbers('mlp_only_layers', layers) ?? [];
-  return [...Array(layers).keys()].filter((layer) => only.includes(layer) || (layer + 1) % step !== 0);
+  return layersWhere(layers, (layer) => only.includes(layer) || (layer + 1) % step !== 0);
 }
 
 export const qwen2Moe: Family = (f, modelType) => {

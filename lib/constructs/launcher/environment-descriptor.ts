@@ -1,0 +1,66 @@
+import { Stack } from 'aws-cdk-lib';
+import { baseImageContents } from '../../catalog/base-images';
+import type { Descriptor } from '../../spec/descriptor';
+import type { EnvironmentSpec } from '../../spec/environment-file';
+import type { TeamRoles, TrainingRoles } from '../access/training-roles';
+import type { DriverPublish } from '../image/driver-publish';
+import type { EnvironmentNetwork } from '../network/environment-network';
+import type { TrainingStorage } from '../storage/training-storage';
+import type { TrainingLauncher } from './training-launcher';
+
+/** What an environment is made of, as far as its descriptors name it. */
+export interface DescribedEnvironment {
+  readonly slipwayVersion: string;
+  readonly spec: EnvironmentSpec;
+  readonly storage: TrainingStorage;
+  readonly network: EnvironmentNetwork;
+  readonly roles: TrainingRoles;
+  readonly launcher: TrainingLauncher;
+  readonly imageUri: string;
+  /** File systems by the name that run files use; undefined: every one is allowed. */
+  readonly fileSystems?: Descriptor['fileSystems'];
+  readonly driver: Pick<DriverPublish, 'uri' | 'hash'>;
+}
+
+/** The descriptor of one team. Its values may be tokens; the order of its keys is that of the parameter. */
+export function descriptorOf(made: DescribedEnvironment, team: string, jobRoles: TeamRoles): Descriptor {
+  const { partition, account, region } = Stack.of(made.storage);
+  const { name, storage, network, image, guardrails, prices, tags, teams } = made.spec;
+  const { mlflow, budgetUsdPerMonth: usdPerMonth } = teams[team] ?? {};
+  return {
+    schemaVersion: 1,
+    slipwayVersion: made.slipwayVersion,
+    name,
+    team,
+    partition,
+    account,
+    region,
+    executionRoleArn: jobRoles.execution.roleArn,
+    processingRoleArn: jobRoles.processing.roleArn,
+    dataBucket: made.storage.dataBucket.bucketName,
+    checkpointBucket: made.storage.checkpointBucket.bucketName,
+    artifactBucket: made.storage.artifactBucket.bucketName,
+    kmsKeyArn: made.storage.key.keyArn,
+    subnetIds: made.network.subnetIds,
+    securityGroupIds: made.network.securityGroupIds,
+    subnets: made.network.subnets,
+    network: { mode: network.mode, packages: network.packages, wheels: network.wheels },
+    fileSystems: made.fileSystems,
+    external: storage.external,
+    writableData: made.roles.writableData(team),
+    mlflow,
+    trainingImageUri: made.imageUri,
+    image: image.uri ? undefined : baseImageContents(image.base),
+    prices,
+    budget: usdPerMonth === undefined ? undefined : { usdPerMonth },
+    tags: noneOf(tags),
+    secretsPrefix: made.roles.secretsPrefix(team),
+    runTableName: made.launcher.table.tableName,
+    guardrails,
+    controlAliasArn: made.launcher.aliases[team]?.functionArn,
+    driver: { uri: made.driver.uri, hash: made.driver.hash },
+  };
+}
+
+/** Undefined for an empty record, so that it leaves no trace in a template. */
+const noneOf = <T extends object>(record: T): T | undefined => (Object.keys(record).length === 0 ? undefined : record);
