@@ -159,6 +159,17 @@ describe('plan --by', () => {
     expect(notes[0]).toContain('training plans: not read: listing training plans: must be permitted');
   });
 
+  test('what the launcher refuses is a note with its reason', async () => {
+    const refusal = {
+      ok: false,
+      issues: [{ rule: 'r', level: 'error', path: '', message: 'team: must be one of yours' }],
+    };
+    lambda.on(InvokeCommand).resolves({ Payload: Buffer.from(JSON.stringify(refusal)) as never });
+    const { offers, notes } = await documentOf('--environment', environment);
+    expect(offers).toHaveLength(2);
+    expect(notes).toEqual(['own runs: not read: team: must be one of yours']);
+  });
+
   test('people see a table that ends with nothing bought', async () => {
     const { code, stdout } = await planBy();
     expect(code).toBe(0);
