@@ -1,14 +1,6 @@
 import type { Command, Option } from 'commander';
+import { EXIT_CODES, helpOf } from './help-text';
 import { VERSION } from './version';
-
-const EXIT_CODES: readonly [code: string, meaning: string][] = [
-  ['0', 'done'],
-  ['1', 'refused by validation, plan, quota or guardrail'],
-  ['2', 'wrong usage, or a file that cannot be read'],
-  ['3', 'a service call failed'],
-  ['4', 'the run ended Failed (with --wait)'],
-  ['130', 'interrupted'],
-];
 
 /** slipway(1) in the man macros of troff (man 7): every verb with its options and examples. `npm run build` writes it to dist/slipway.1. */
 export function manPage(program: Command): string {
@@ -54,11 +46,8 @@ const optionLines = ({ flags, description }: Option): string[] => ['.TP', `\\fB$
 
 /** The lines below `Examples:` of the verb's help, as they are typed. */
 function exampleLines(verb: Command): string[] {
-  let help = '';
-  verb.configureOutput({ writeOut: (part) => (help += part), getOutHasColors: () => false });
-  verb.outputHelp();
-  const [, examples = ''] = help.split('Examples:\n');
-  const lines = examples.trimEnd().split('\n').filter(Boolean);
+  const [, examples = ''] = helpOf(verb).split('Examples:\n');
+  const lines = examples.split('\n').filter(Boolean);
   return lines.length > 0
     ? ['.PP', 'Examples:', '.PP', '.nf', '.RS', ...lines.map((line) => text(line.trim())), '.RE', '.fi']
     : [];

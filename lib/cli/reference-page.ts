@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { EXIT_CODES, helpOf } from './help-text';
 
 const HEAD = `# Command line
 
@@ -8,12 +9,7 @@ request works offline. With \`--json\`, a refusal prints \`{ok: false, issues: [
 
 | exit code | meaning |
 |---|---|
-| 0 | done |
-| 1 | refused by validation, plan, quota or guardrail |
-| 2 | wrong usage, or a file that cannot be read |
-| 3 | a service call failed |
-| 4 | the run ended Failed (with \`--wait\`) |
-| 130 | interrupted |
+${EXIT_CODES.map(([code, meaning]) => `| ${code} | ${meaning.replace('--wait', '`--wait`')} |`).join('\n')}
 
 Every error reads \`<option as written>: <what must hold>, got <value>; <what to do>\`, all of them at once; a stack trace is printed only with \`SLIPWAY_DEBUG=1\`.
 `;
@@ -24,13 +20,4 @@ export function referencePage(program: Command): string {
   const rows = verbs.map((verb) => `| [\`${verb.name()}\`](#${verb.name()}) | ${verb.description()} |`);
   const sections = verbs.map((verb) => `## ${verb.name()}\n\n\`\`\`text\n${helpOf(verb)}\n\`\`\`\n`);
   return [HEAD, ['| verb | does |', '|---|---|', ...rows, ''].join('\n'), ...sections].join('\n');
-}
-
-/** What `slipway VERB --help` prints on a terminal of 100 columns, without colours. */
-function helpOf(verb: Command): string {
-  let text = '';
-  const width = () => 100;
-  verb.configureOutput({ writeOut: (part) => (text += part), getOutHelpWidth: width, getOutHasColors: () => false });
-  verb.outputHelp();
-  return text.trimEnd();
 }
