@@ -1,12 +1,20 @@
 import type { Command } from 'commander';
+import { EXIT } from './exit';
 
-/** Columns of the pages that are made from the help. */
-const WIDTH = 100;
+/** What each exit code means, for the pages about the command line. */
+export const EXIT_CODES: readonly (readonly [code: number, meaning: string])[] = [
+  [EXIT.done, 'done'],
+  [EXIT.refused, 'refused by validation, plan, quota or guardrail'],
+  [EXIT.usage, 'wrong usage, or a file that cannot be read'],
+  [EXIT.service, 'a service call failed'],
+  [EXIT.runFailed, 'the run ended Failed (with --wait)'],
+  [EXIT.interrupted, 'interrupted'],
+];
 
 /** What `slipway VERB --help` prints on a terminal of 100 columns, without colours. */
 export function helpOf(verb: Command): string {
   let text = '';
-  const width = () => WIDTH;
+  const width = () => 100;
   verb.configureOutput({ writeOut: (part) => (text += part), getOutHelpWidth: width, getOutHasColors: () => false });
   verb.outputHelp();
   return text.trimEnd();

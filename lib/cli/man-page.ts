@@ -1,6 +1,5 @@
 import type { Command, Option } from 'commander';
-import { EXIT_MEANINGS } from './exit-meanings';
-import { helpOf } from './help-text';
+import { EXIT_CODES, helpOf } from './help-text';
 import { VERSION } from './version';
 
 /** slipway(1) in the man macros of troff (man 7): every verb with its options and examples. `npm run build` writes it to dist/slipway.1. */
@@ -21,7 +20,7 @@ export function manPage(program: Command): string {
     '.SH VERBS',
     ...verbs.flatMap(verbLines),
     '.SH EXIT STATUS',
-    ...EXIT_MEANINGS.flatMap(([code, meaning]) => ['.TP', `.B ${code}`, text(meaning)]),
+    ...EXIT_CODES.flatMap(([code, meaning]) => ['.TP', `.B ${code}`, text(meaning)]),
     '.SH ENVIRONMENT',
     '.TP',
     '.B SLIPWAY_DEBUG',

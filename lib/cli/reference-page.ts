@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { EXIT_MEANINGS } from './exit-meanings';
-import { helpOf } from './help-text';
+import { EXIT_CODES, helpOf } from './help-text';
 
 const HEAD = `# Command line
 
@@ -10,7 +9,7 @@ request works offline. With \`--json\`, a refusal prints \`{ok: false, issues: [
 
 | exit code | meaning |
 |---|---|
-${EXIT_MEANINGS.map(([code, meaning]) => `| ${code} | ${meaning.replace(/--[a-z]+/g, '`$&`')} |`).join('\n')}
+${EXIT_CODES.map(([code, meaning]) => `| ${code} | ${meaning.replace('--wait', '`--wait`')} |`).join('\n')}
 
 Every error reads \`<option as written>: <what must hold>, got <value>; <what to do>\`, all of them at once; a stack trace is printed only with \`SLIPWAY_DEBUG=1\`.
 `;

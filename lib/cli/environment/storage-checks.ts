@@ -1,34 +1,26 @@
 import { KMSClient } from '@aws-sdk/client-kms';
 import { S3Client } from '@aws-sdk/client-s3';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
-import { existingBucketIssues } from '../../aws/existing-bucket';
-import { existingKeyIssues } from '../../aws/existing-key';
+import { type ExistingStorage, type StorageLook, storageLooks } from '../../aws/existing-storage';
 import { REGIONS } from '../../catalog/regions';
 import type { EnvironmentSpec } from '../../spec/environment-file';
 import { hasErrors, type Issue } from '../../spec/issue';
 import { type Check, check, checkIssues } from './account-checks';
 
 /** Buckets and key, made by a stack or not, by their names. */
-export interface StoragePlaces {
-  region: string;
-  account: string;
-  buckets: { data?: string; checkpoints?: string };
-  /** Key that the roles may use; undefined: one that the stack is still to make. */
-  keyArn?: string;
-  /** Bucket that a file system of the stack reads and writes with an existing key. */
-  dataRepository?: string;
-}
+export type StoragePlaces = Omit<ExistingStorage, 'partition' | 'urlSuffix'>;
 
-/** One look at a bucket or a key. */
-export interface StorageLook {
+/** What a look at a bucket or a key came to. */
+export interface StorageCheck {
   check: Check;
   issues: Issue[];
 }
 
 const BUCKET_PERMISSION = 's3:ListBucket, s3:GetBucketPolicy and other reads of settings';
+const TITLES = { data: 'data bucket', checkpoints: 'checkpoint bucket', key: 'key' } as const;
 
 /** Existing buckets and the existing key that an environment file names, with the caller's own rights. */
-export async function storageChecks(environment: EnvironmentSpec): Promise<StorageLook[]> {
+export async function storageChecks(environment: EnvironmentSpec): Promise<StorageCheck[]> {
   const { region, storage } = environment;
   const { buckets = {}, kmsKeyArn: keyArn, fsxLustre } = storage;
   if (!keyArn && Object.values(buckets).every((name) => name === undefined)) return [];
@@ -44,40 +36,20 @@ async function callerAccount(region: string): Promise<string> {
 }
 
 /** Settings of buckets and key, made by the stack or not. */
-export async function lookAtStorage(places: StoragePlaces): Promise<StorageLook[]> {
-  const { region, account, buckets, keyArn, dataRepository } = places;
+export async function lookAtStorage(places: StoragePlaces): Promise<StorageCheck[]> {
+  const { region } = places;
   const { partition = 'aws', domain: urlSuffix = 'amazonaws.com' } = REGIONS[region] ?? {};
   const settings = { region, maxAttempts: 3 };
-  const s3 = new S3Client(settings);
-  const place = { partition, region, account };
-  const looks = (['data', 'checkpoints'] as const).flatMap((purpose) => {
-    const name = buckets[purpose];
-    if (name === undefined) return [];
-    const title = purpose === 'data' ? 'data bucket' : 'checkpoint bucket';
-    return [
-      look(title, `${BUCKET_PERMISSION} on ${name}`, name, () =>
-        existingBucketIssues(s3, { ...place, name, purpose, keyArn }),
-      ),
-    ];
-  });
-  if (keyArn) {
-    const key = { ...place, arn: keyArn, urlSuffix, dataRepository };
-    const find = () => existingKeyIssues(new KMSClient(settings), key);
-    looks.push(look('key', `kms:DescribeKey and kms:GetKeyPolicy on ${keyArn}`, keyArn, find));
-  }
-  return Promise.all(looks);
+  const clients = { s3: new S3Client(settings), kms: new KMSClient(settings) };
+  return Promise.all(storageLooks(clients, { ...places, partition, urlSuffix }).map(look));
 }
 
 /** What is found is an issue of its own; what could not be looked at is one of the check. */
-async function look(
-  title: string,
-  permission: string,
-  name: string,
-  find: () => Promise<Issue[]>,
-): Promise<StorageLook> {
+async function look({ what, name, findIssues }: StorageLook): Promise<StorageCheck> {
+  const permission = what === 'key' ? 'kms:DescribeKey and kms:GetKeyPolicy' : BUCKET_PERMISSION;
   let issues: Issue[] = [];
-  const found = await check(title, permission, async () => {
-    issues = await find();
+  const found = await check(TITLES[what], `${permission} on ${name}`, async () => {
+    issues = await findIssues();
     return name;
   });
   if (hasErrors(issues)) return { check: { ...found, verdict: 'failed' }, issues };

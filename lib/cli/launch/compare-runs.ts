@@ -13,13 +13,12 @@ export async function compareRuns(
   descriptor: Descriptor,
   launched: readonly Launched[],
   ended: readonly StatusAnswer[],
-): Promise<{ rows: ComparedRun[] }> {
+): Promise<ComparedRun[]> {
   const rows: ComparedRun[] = [];
   for (const [i, { label, set, runId }] of launched.entries()) {
     const steps = assembleReport(await readSources(descriptor, runId, set, new Date())).steps ?? [];
     const { state = 'unknown', step = null, goodput = null, spendUsd = null } = ended[i] ?? {};
     rows.push({ label, runId, state, step, goodput, spendUsd, ...measured(steps) });
   }
-  rows.sort((a, b) => (b.tokensPerSecondPerGpu ?? 0) - (a.tokensPerSecondPerGpu ?? 0));
-  return { rows };
+  return rows.sort((a, b) => (b.tokensPerSecondPerGpu ?? 0) - (a.tokensPerSecondPerGpu ?? 0));
 }

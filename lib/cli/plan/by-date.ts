@@ -1,16 +1,16 @@
 import pc from 'picocolors';
-import type { CapacityHistory } from '../../planner/deadline/course';
-import { type Offer, offersBy, type ReservedPlan } from '../../planner/deadline/offers';
+import { type Offer, offersBy, type Question } from '../../planner/deadline/offers';
 import type { RunPlan } from '../../planner/run/plan-run';
 import type { Descriptor } from '../../spec/descriptor';
 import { issue } from '../../spec/issue';
 import { requestedGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import { textTable } from '../../spec/text-table';
-import { Refusal, ServiceError, UsageError } from '../exit';
+import { attempt } from '../attempt';
+import { Refusal, UsageError } from '../exit';
 import { minute } from '../runs/progress-text';
 import { readHistory } from './capacity-history';
-import { readTrainingPlans } from './training-plans';
+import { type PlanQuestion, readTrainingPlans } from './training-plans';
 
 /** What `plan --by --json` prints. */
 export interface DatePlan {
@@ -42,8 +42,9 @@ export async function planByDate(
   { now, by, region }: { now: number; by: number; region: string },
   descriptor?: Descriptor,
 ): Promise<DatePlan> {
-  const { hours, interval80, checkpoint, usd } = plan;
-  if (hours === null || !interval80.hours)
+  const { hours, checkpoint, usd } = plan;
+  const { hours: hours80 } = plan.interval80;
+  if (hours === null || !hours80)
     throw new Refusal([
       issue('plan/length', 'error', 'training', {
         must: 'must say how long to train, to be planned by a date',
@@ -53,33 +54,34 @@ export async function planByDate(
   const groups = requestedGroupsOf(run.compute);
   const [{ instanceType } = { instanceType: '' }] = groups;
   const instances = groups.reduce((sum, group) => sum + group.instanceCount, 0);
-  const notes: string[] = descriptor ? [] : ['own runs and training plans: not read without --environment'];
-  const history = await orNote(notes, 'own runs', () => (descriptor ? readHistory(descriptor, instanceType) : {}));
-  const plans = await orNote(notes, 'training plans', () =>
-    descriptor && groups.length === 1
-      ? readTrainingPlans({ region, instanceType, instances, now, by, hours: (interval80.hours?.[1] ?? hours) * 1.1 })
-      : [],
-  );
+  const question = { region, instanceType, instances, now, by, hours: hours80[1] * 1.1 };
+  const { notes, ...facts } = await readFacts(descriptor, question, groups.length === 1);
   const offers = offersBy({
-    work: { checkpoint, hours, hours80: interval80.hours, instances },
+    work: { checkpoint, hours, hours80, instances },
     now,
     by,
     usdPerHour: { onDemand: usd.perHour, spot: usd.spot.perHour },
-    history: (history ?? {}) as Partial<Record<'on-demand' | 'spot', CapacityHistory>>,
-    plans: (plans ?? []) as readonly ReservedPlan[],
+    ...facts,
   });
   return { by: new Date(by).toISOString(), offers, notes };
 }
 
-/** What may not be read is a note: on-demand and spot are planned without it. */
-async function orNote<T>(notes: string[], what: string, read: () => T | Promise<T>): Promise<T | undefined> {
-  try {
-    return await read();
-  } catch (error) {
-    if (!(error instanceof ServiceError) && !(error instanceof Refusal)) throw error;
-    notes.push(`${what}: not read: ${error.message}`);
-    return undefined;
-  }
+/** What the account says of capacity. What may not be read is a note: on-demand and spot are planned without it. */
+async function readFacts(
+  descriptor: Descriptor | undefined,
+  question: PlanQuestion,
+  isOneType: boolean,
+): Promise<Pick<Question, 'history' | 'plans'> & Pick<DatePlan, 'notes'>> {
+  if (!descriptor)
+    return { history: {}, plans: [], notes: ['own runs and training plans: not read without --environment'] };
+  const [history, plans] = await Promise.all([
+    attempt(() => readHistory(descriptor, question.instanceType)),
+    attempt(async () => (isOneType ? readTrainingPlans(question) : [])),
+  ]);
+  const notes = Object.entries({ 'own runs': history, 'training plans': plans }).flatMap(([what, { why }]) =>
+    why === undefined ? [] : [`${what}: not read: ${why}`],
+  );
+  return { history: history.value ?? {}, plans: plans.value ?? [], notes };
 }
 
 const NAMES: Record<Offer['kind'], string> = {

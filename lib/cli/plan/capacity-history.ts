@@ -3,8 +3,7 @@ import type { TimelineEvent } from '../../lifecycle/action';
 import { ledger } from '../../lifecycle/ledger';
 import { type CapacityHistory, NO_HISTORY } from '../../planner/deadline/course';
 import type { Descriptor } from '../../spec/descriptor';
-import { callControl } from '../runs/control-client';
-import { readRuns } from '../runs/read-status';
+import { readRuns, readStatus } from '../runs/read-status';
 
 /** Runs that are looked into, newest first, and how many at once. */
 const MOST_RUNS = 40;
@@ -19,19 +18,13 @@ export async function readHistory(
   const begun = runs.filter(({ attempts }) => attempts.some(({ startedAt }) => startedAt !== null));
   const statuses: StatusAnswer[] = [];
   for (let i = 0; i < begun.length; i += AT_ONCE) {
-    const part = begun.slice(i, i + AT_ONCE).map(({ runId }) => readWhole(descriptor, runId));
+    const part = begun
+      .slice(i, i + AT_ONCE)
+      .map(({ runId }) => readStatus(descriptor, runId, { timeline: true, configuration: true }));
     statuses.push(...(await Promise.all(part)));
   }
   return historyOf(statuses, instanceType);
 }
-
-const readWhole = (descriptor: Descriptor, runId: string) =>
-  callControl<{ ok: true } & StatusAnswer>(descriptor, {
-    action: 'status',
-    runId,
-    timeline: true,
-    configuration: true,
-  });
 
 /** What runs on one instance type have seen. Capacity that is reserved says nothing about the others. */
 export function historyOf(

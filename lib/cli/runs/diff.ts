@@ -1,4 +1,4 @@
-import type { RunConfiguration, StatusAnswer } from '../../contracts/control';
+import type { RunConfiguration } from '../../contracts/control';
 import { diffRuns, type RunDiff, type Versions } from '../../report/compare/diff-runs';
 import { assembleReport } from '../../report/read/assemble';
 import type { Descriptor } from '../../spec/descriptor';
@@ -9,7 +9,7 @@ import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
 import { comparisonText } from './comparison-text';
-import { callControl } from './control-client';
+import { readStatus } from './read-status';
 import { readSources } from './report-sources';
 
 /** `slipway diff RUN RUN`: what two runs were launched with, and what came of it. */
@@ -36,11 +36,7 @@ async function readRun(descriptor: Descriptor, runId: string, now: Date) {
 }
 
 async function configurationOf(descriptor: Descriptor, runId: string): Promise<RunConfiguration> {
-  const { configuration } = await callControl<{ ok: true } & StatusAnswer>(descriptor, {
-    action: 'status',
-    runId,
-    configuration: true,
-  });
+  const { configuration } = await readStatus(descriptor, runId, { configuration: true });
   if (configuration) return configuration;
   throw new ServiceError(`${runId}: must have an intent in the run table, got none; launch it again`);
 }

@@ -4,9 +4,12 @@ import { callControl } from './control-client';
 
 export type Status = { ok: true } & StatusAnswer;
 
-/** What the launcher knows of a run. */
-export const readStatus = (descriptor: Descriptor, runId: string): Promise<Status> =>
-  callControl<Status>(descriptor, { action: 'status', runId }) as Promise<Status>;
+/** What the launcher knows of a run. @param wanted parts that it leaves out else */
+export const readStatus = (
+  descriptor: Descriptor,
+  runId: string,
+  wanted: { timeline?: true; configuration?: true } = {},
+): Promise<Status> => callControl<Status>(descriptor, { action: 'status', runId, ...wanted });
 
 /** The part of the answer that `--json` prints. */
 export function withoutOk({ ok: _ok, ...rest }: Status): StatusAnswer {

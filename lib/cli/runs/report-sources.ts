@@ -13,12 +13,13 @@ import type { JobFacts, Read, RunSources } from '../../report/read/assemble';
 import type { Descriptor } from '../../spec/descriptor';
 import { loadRun } from '../../spec/load';
 import type { RunSpec } from '../../spec/run-spec';
+import { attempt } from '../attempt';
 import { calling } from '../aws-errors';
 import { quotaRows } from '../environment/quota';
-import { Refusal, ServiceError } from '../exit';
+import { ServiceError } from '../exit';
 import { committedCheckpoints } from './committed-checkpoints';
-import { callControl } from './control-client';
 import { progressLines } from './job-logs';
+import { readStatus } from './read-status';
 
 /**
  * Everything that the report is made of. The launcher must answer; any other source may fail, and then the report says why that part
@@ -31,11 +32,7 @@ export async function readSources(
   overrides: readonly string[],
   now: Date,
 ): Promise<RunSources> {
-  const status = await callControl<{ ok: true } & StatusAnswer>(descriptor, {
-    action: 'status',
-    runId,
-    timeline: true,
-  });
+  const status = await readStatus(descriptor, runId, { timeline: true });
   const facts = await attempt(() => jobFacts(descriptor, status));
   const stored = attempt(() => storedRun(descriptor, runId, [...overrides, ...instanceOverrides(facts.value ?? [])]));
   const [lines, checkpoints, quotas, plan] = await Promise.all([
@@ -46,17 +43,6 @@ export async function readSources(
   ]);
   const { name: environment, region } = descriptor;
   return { status, environment, region, readAt: now.toISOString(), lines, checkpoints, jobs: facts, quotas, plan };
-}
-
-/** A source that fails on its own. Only what a call can answer is caught: a mistake of ours still shows. */
-async function attempt<T>(read: () => Promise<T>): Promise<Read<T>> {
-  try {
-    return { value: await read() };
-  } catch (error) {
-    if (error instanceof ServiceError) return { why: error.message };
-    if (error instanceof Refusal) return { why: error.issues.map(({ message }) => message).join('; ') };
-    throw error;
-  }
 }
 
 /** Attempts whose job was never created have nothing to describe. */

@@ -1,8 +1,7 @@
 import type { KMSClient } from '@aws-sdk/client-kms';
 import type { S3Client } from '@aws-sdk/client-s3';
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
-import { existingBucketIssues } from '../../aws/existing-bucket';
-import { existingKeyIssues } from '../../aws/existing-key';
+import { type StorageLook, storageLooks } from '../../aws/existing-storage';
 import { existingStorageSchema } from '../../contracts/custom-resources';
 import { type Issue, issue } from '../../spec/issue';
 import { isNamed, parseProperties } from '../shared/custom-resource';
@@ -23,19 +22,8 @@ export async function onEvent(
 ): Promise<CdkCustomResourceResponse> {
   const PhysicalResourceId = 'existing-storage';
   if (event.RequestType === 'Delete') return { PhysicalResourceId };
-  const { buckets, keyArn, ...place } = parseProperties(existingStorageSchema, event);
-  const looks = [
-    ...(['data', 'checkpoints'] as const).flatMap((purpose) => {
-      const name = buckets[purpose];
-      if (name === undefined) return [];
-      const look = () => existingBucketIssues(deps.s3, { ...place, name, purpose, keyArn });
-      return [unlessDenied(`storage.buckets.${purpose}`, name, look)];
-    }),
-    ...(keyArn
-      ? [unlessDenied('storage.kmsKeyArn', keyArn, () => existingKeyIssues(deps.kms, { ...place, arn: keyArn }))]
-      : []),
-  ];
-  const issues = (await Promise.all(looks)).flat();
+  const looks = storageLooks(deps, parseProperties(existingStorageSchema, event));
+  const issues = (await Promise.all(looks.map(unlessDenied))).flat();
   for (const { level, message } of issues) if (level !== 'error') deps.warn(message);
   const errors = issues.filter(({ level }) => level === 'error');
   if (errors.length > 0) throw new Error(errors.map(({ message }) => message).join('\n'));
@@ -43,11 +31,12 @@ export async function onEvent(
 }
 
 /** The role of this function may look at what is named: a denial comes from the policy of the bucket or key, or from its account. */
-async function unlessDenied(path: string, name: string, look: () => Promise<Issue[]>): Promise<Issue[]> {
+async function unlessDenied({ what, name, findIssues }: StorageLook): Promise<Issue[]> {
   try {
-    return await look();
+    return await findIssues();
   } catch (error) {
     if (!isNamed(error, 'AccessDenied', 'AccessDeniedException', 'Forbidden', '403')) throw error;
+    const path = what === 'key' ? 'storage.kmsKeyArn' : `storage.buckets.${what}`;
     return [
       issue('preflight/storage', 'error', path, {
         must: 'must belong to the account of the environment and let its roles look at its settings',

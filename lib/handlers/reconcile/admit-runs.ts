@@ -39,7 +39,7 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
   if (waiting.length === 0 && !holding.some((run) => mayGrow(run, now))) return;
   const pools = await poolsOf(deps, active, needs.all);
   const awaited = await awaitedRuns(deps, waiting);
-  const holds = await teamHolds(deps, waiting);
+  const holds = await teamHolds(deps, active);
   const queued = waiting.map((run) => ({ ...queuedOnItsSizes(run, needs), ...holdOf(run, holds) }));
   const input: QueueInput = {
     waiting: queued,

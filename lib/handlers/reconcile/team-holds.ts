@@ -1,6 +1,7 @@
 import type { RunRecord } from '../../lifecycle/record';
 import { readDescriptor } from '../shared/descriptors';
 import { describeError } from '../shared/errors';
+import { isQueued } from '../shared/queue-runs';
 import { spentBudget } from '../shared/team-budget';
 import type { ReconcileDeps } from './deps';
 
@@ -8,15 +9,19 @@ import type { ReconcileDeps } from './deps';
 export type TeamHolds = ReadonlyMap<string, string>;
 
 /** The teams of waiting runs whose budget of the month is spent. A budget that cannot be read holds nothing back, and is logged. */
-export async function teamHolds(deps: ReconcileDeps, waiting: readonly RunRecord[]): Promise<TeamHolds> {
-  const teams = [...new Set(waiting.filter(isNew).map(({ team }) => team))];
-  const found = await Promise.all(teams.map(async (team) => [team, await holdOfTeam(deps, team)] as const));
+export async function teamHolds(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<TeamHolds> {
+  const teams = [...new Set(active.filter((run) => isQueued(run) && isNew(run)).map(({ team }) => team))];
+  const found = await Promise.all(teams.map(async (team) => [team, await holdOfTeam(deps, team, active)] as const));
   return new Map(found.flatMap(([team, why]) => (why === undefined ? [] : [[team, why]])));
 }
 
-async function holdOfTeam(deps: ReconcileDeps, team: string): Promise<string | undefined> {
+async function holdOfTeam(
+  deps: ReconcileDeps,
+  team: string,
+  active: readonly RunRecord[],
+): Promise<string | undefined> {
   try {
-    const spent = await spentBudget(deps, await readDescriptor(deps, team));
+    const spent = await spentBudget(deps, await readDescriptor(deps, team), active);
     if (!spent) return undefined;
     const until = spent.until.toISOString().slice(0, 10);
     return `waits for ${until}: team ${team} has spent its budget of ${spent.budgetUsd} USD a month`;

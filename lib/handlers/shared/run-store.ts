@@ -147,26 +147,18 @@ export class RunStore {
 
   /** The newest runs of a team, newest first. */
   async ofTeam(team: string, limit: number): Promise<RunRecord[]> {
-    const found: Item[] = [];
-    let next: Item | undefined;
-    do {
-      const { Items, LastEvaluatedKey } = await this.dynamodb.send(
-        new QueryCommand({
-          TableName: this.tableName,
-          IndexName: TEAM_INDEX,
-          KeyConditionExpression: '#key = :value',
-          ExpressionAttributeNames: { '#key': TEAM_INDEX_PARTITION_KEY },
-          ExpressionAttributeValues: { ':value': { S: team } },
-          ScanIndexForward: false,
-          Limit: limit - found.length,
-          ExclusiveStartKey: next,
-        }),
-      );
-      found.push(...(Items ?? []));
-      // A page ends at 1 MB, and at the limit.
-      next = found.length < limit ? LastEvaluatedKey : undefined;
-    } while (next);
-    return found.map((item) => recordOf(textOf(item)));
+    const items = await this.query(
+      {
+        IndexName: TEAM_INDEX,
+        KeyConditionExpression: '#key = :value',
+        ExpressionAttributeNames: { '#key': TEAM_INDEX_PARTITION_KEY },
+        ExpressionAttributeValues: { ':value': { S: team } },
+        ScanIndexForward: false,
+        Limit: limit,
+      },
+      limit,
+    );
+    return items.map((item) => recordOf(textOf(item)));
   }
 
   /** All attempts of a run, first to last. */
@@ -219,11 +211,15 @@ export class RunStore {
     return (await this.dynamodb.send(command)).Item;
   }
 
-  private async query(input: Partial<QueryCommandInput>): Promise<Item[]> {
+  /** @param most items that are wanted; a page ends at 1 MB too. @default - all */
+  private async query(input: Partial<QueryCommandInput>, most = Number.POSITIVE_INFINITY): Promise<Item[]> {
     const found: Item[] = [];
     const pages = paginateQuery({ client: this.dynamodb }, { TableName: this.tableName, ...input });
-    for await (const page of pages) found.push(...(page.Items ?? []));
-    return found;
+    for await (const page of pages) {
+      found.push(...(page.Items ?? []));
+      if (found.length >= most) break;
+    }
+    return found.slice(0, most);
   }
 
   private async write(TransactItems: TransactWriteItem[]): Promise<boolean> {

@@ -20,10 +20,10 @@ interface BudgetDeps {
 }
 
 /** What the ledger of runs says that a team has spent since the month began, USD. */
-export async function teamSpendUsd({ store, now }: BudgetDeps, team: string): Promise<number> {
+async function teamSpendUsd({ store, now }: BudgetDeps, team: string, known?: readonly RunRecord[]): Promise<number> {
   const at = now().getTime();
   const month = monthOf(at);
-  const [newest, active] = await Promise.all([store.ofTeam(team, MOST_RUNS), store.active()]);
+  const [newest, active] = await Promise.all([store.ofTeam(team, MOST_RUNS), known ?? store.active()]);
   const own = [...newest, ...active].filter((run) => run.team === team && touches(run, month));
   const runs = [...new Map(own.map((run) => [run.runId, run])).values()];
   const spent = await Promise.all(runs.map(async (run) => monthSpendUsd(run, await attemptsOf(store, run), month, at)));
@@ -38,10 +38,17 @@ async function attemptsOf(store: BudgetDeps['store'], run: RunRecord) {
   return [...earlier, run.attempt];
 }
 
-/** The team's budget when all of it is spent; undefined while something is left, or where it has none, which reads nothing. */
-export async function spentBudget(deps: BudgetDeps, { team, budget }: Descriptor): Promise<SpentBudget | undefined> {
+/**
+ * The team's budget when all of it is spent; undefined while something is left, or where it has none, which reads nothing.
+ * @param active all runs that are not over. @default - they are read
+ */
+export async function spentBudget(
+  deps: BudgetDeps,
+  { team, budget }: Descriptor,
+  active?: readonly RunRecord[],
+): Promise<SpentBudget | undefined> {
   if (!budget) return undefined;
-  const spentUsd = await teamSpendUsd(deps, team);
+  const spentUsd = await teamSpendUsd(deps, team, active);
   if (spentUsd < budget.usdPerMonth) return undefined;
   return { spentUsd, budgetUsd: budget.usdPerMonth, until: new Date(monthOf(deps.now().getTime()).end) };
 }

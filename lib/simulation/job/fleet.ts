@@ -8,6 +8,7 @@ import { heldMs, isLive, type Shape, type SimJob, type WarmPool } from './job';
 import { viewOf } from './job-view';
 import { resumeStep } from './resume-step';
 import { GRACE_MS, LOOKS_MS, leavesEarlyMs, SAVE_MS, STOP_MS, UPLOAD_MS } from './service-times';
+import { startable } from './startable';
 import { Stepping } from './stepping';
 import { setTimer, whileHeld } from './timers';
 import { WarmPools } from './warm-pools';
@@ -17,7 +18,7 @@ export class Fleet {
   readonly jobs = new Map<string, SimJob>();
   private readonly alive = new Set<SimJob>();
   /** In the order in which they wait for instances. */
-  private readonly pending: SimJob[] = [];
+  private readonly pending = new Set<SimJob>();
   private readonly instances = new HeldInstances();
   readonly pools: WarmPools;
   /** Ms from StopTrainingJob to Stopped of a job. */
@@ -51,27 +52,17 @@ export class Fleet {
     this.alive.add(job);
   }
 
-  /** Jobs that wait get what is free now, first come first served for each kind of instance. */
+  /** Jobs that wait get what is free now. */
   give(): void {
-    const { now } = this.clock;
-    const blocked = new Set<string>();
-    for (const job of [...this.pending]) {
-      const kinds = job.wanted.flatMap((shapes) => shapes.map((s) => `${s.instanceType}/${job.spot}`));
-      const chosen = job.wanted.find((shapes) => {
-        const isFirst = !shapes.some((s) => blocked.has(`${s.instanceType}/${job.spot}`));
-        return isFirst && this.capacity.allows(shapes, job.spot, (type, spot) => this.instances.of(type, spot), now);
-      });
-      if (chosen) this.start(job, chosen);
-      else for (const kind of kinds) blocked.add(kind);
-    }
+    const { capacity, clock, instances } = this;
+    const allows = (shapes: readonly Shape[], spot: boolean) =>
+      capacity.allows(shapes, spot, (type, isSpot) => instances.of(type, isSpot), clock.now);
+    for (const { job, shapes } of startable([...this.pending], allows)) this.start(job, shapes);
   }
 
   stop(job: SimJob): void {
-    const { now } = this.clock;
-    job.stopAt = now;
-    this.endStart(job, true);
-    this.turn(job, 'Stopping', 'Stopping');
-    this.timer(job, this.stopMsOf(job) ?? STOP_MS, () => this.end(job, 'Stopped', 'Stopped'));
+    job.stopAt = this.clock.now;
+    this.endIn(job, this.stopMsOf(job) ?? STOP_MS, 'Stopped');
   }
 
   /** Ends it in whatever state it is. */
@@ -113,10 +104,9 @@ export class Fleet {
   }
 
   hang(job: SimJob, isSilent: boolean): void {
-    const { now } = this.clock;
     job.isHung = true;
-    job.stepping?.pause(now, false);
-    if (isSilent) job.silentSince = now;
+    job.stepping?.pause(this.clock.now, false);
+    if (isSilent) job.silentSince = this.clock.now;
   }
 
   /** The request to save and leave lies where the driver looks: the built-in trainer leaves after a step and a save, own code goes on. */
@@ -158,7 +148,7 @@ export class Fleet {
   private queue(job: SimJob): void {
     if (!isLive(job) || this.startWarm(job)) return;
     job.pendingSince = this.clock.now;
-    this.pending.push(job);
+    this.pending.add(job);
     this.give();
     if (job.held || !isLive(job)) return;
     this.turn(job, 'InProgress', 'Pending');
@@ -181,8 +171,7 @@ export class Fleet {
 
   private start(job: SimJob, chosen: readonly Shape[]): void {
     const { now } = this.clock;
-    const place = this.pending.indexOf(job);
-    if (place >= 0) this.pending.splice(place, 1);
+    this.pending.delete(job);
     job.pendingSince = undefined;
     job.held = chosen;
     job.chosen = chosen;
@@ -258,27 +247,28 @@ export class Fleet {
   /** The service ends a job that has reached a limit of time. */
   private cut(job: SimJob, secondaryStatus: string): void {
     if (job.status !== 'InProgress') return;
-    if (!job.held) {
-      this.end(job, 'Stopped', secondaryStatus);
-      return;
-    }
+    if (job.held) this.endIn(job, GRACE_MS, secondaryStatus);
+    else this.end(job, 'Stopped', secondaryStatus);
+  }
+
+  /** Its processes get SIGTERM now, and it is over after this time. */
+  private endIn(job: SimJob, ms: number, secondaryStatus: string): void {
     this.endStart(job, true);
     this.turn(job, 'Stopping', 'Stopping');
-    this.timer(job, GRACE_MS, () => this.end(job, 'Stopped', secondaryStatus));
+    this.timer(job, ms, () => this.end(job, 'Stopped', secondaryStatus));
   }
 
   /** The processes of a start are over. On SIGTERM the built-in trainer saves first. */
   private endStart(job: SimJob, isTerm: boolean): void {
     const { now } = this.clock;
-    const saves = isTerm && job.truth?.isBuiltin === true && !job.isHung && job.stepping?.isGoing === true;
     const wasGoing = job.stepping?.isGoing === true;
+    const saves = isTerm && job.truth?.isBuiltin === true && !job.isHung && wasGoing;
     job.stepping?.pause(now, saves);
     if (wasGoing && !isTerm) job.truth?.tear(job.stepping?.at ?? 0, now);
     job.stepping?.starts.end(now);
     if (job.truth) job.truth.lastBeat = beatOf(job, now) ?? job.truth.lastBeat;
     job.driverSince = undefined;
-    const waits = this.pending.indexOf(job);
-    if (waits >= 0) this.pending.splice(waits, 1);
+    this.pending.delete(job);
     job.pendingSince = undefined;
   }
 

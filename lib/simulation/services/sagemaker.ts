@@ -3,7 +3,6 @@ import type {
   CreateTrainingJobCommandInput,
   DescribeProcessingJobCommandInput,
   DescribeTrainingJobCommandInput,
-  DescribeTrainingJobResponse,
   ListProcessingJobsCommandInput,
   ListTagsCommandInput,
   ListTrainingJobsCommandInput,
@@ -18,7 +17,13 @@ import type { Invocation } from '../core/invocation';
 import { serviceError } from '../core/service-error';
 import type { Fleet } from '../job/fleet';
 import { type JobView, type SimJob, shapeCount, wantedShapes } from '../job/job';
-import { keptMs } from '../job/warm-pools';
+import {
+  describedProcessingJob,
+  describedTrainingJob,
+  processingJobSummary,
+  type SeenJob,
+  trainingJobSummary,
+} from './job-answers';
 import { type AccountLimits, type Pool, perJobQuota, poolsOf } from './limits';
 import type { Usage } from './usage';
 
@@ -183,7 +188,7 @@ export class SimSageMaker {
   }
 
   /** A job as reads have it now, which lag behind writes. */
-  private seen(name: string): { job: SimJob; view: JobView } | undefined {
+  private seen(name: string): SeenJob | undefined {
     const lag = this.hooks.describeLagMs();
     const before = this.now() - lag;
     const job = this.fleet.jobs.get(name) ?? (lag > 0 ? this.all.findLast((j) => j.name === name) : undefined);
@@ -195,88 +200,30 @@ export class SimSageMaker {
   describe(name: string): object {
     const seen = this.seen(name);
     if (!seen) throw notFound();
-    const { job, view } = seen;
-    const known = this.described.get(view);
+    const known = this.described.get(seen.view);
     if (known) return known;
-    const answer = this.answerOf(name, job, view);
+    const answer = describedTrainingJob(seen, this.hooks.arnOf(name, 'training'), this.now());
     // A warm pool changes without the job.
-    if (!job.pool) this.described.set(view, answer);
+    if (!seen.job.pool) this.described.set(seen.view, answer);
     return answer;
   }
 
-  private answerOf(name: string, job: SimJob, view: JobView): object {
-    return {
-      ...job.request,
-      Tags: undefined,
-      ResourceConfig: { ...job.request.ResourceConfig, ...selected(job, view) },
-      TrainingJobName: name,
-      TrainingJobArn: this.hooks.arnOf(name, 'training'),
-      TrainingJobStatus: view.status,
-      SecondaryStatus: view.secondaryStatus,
-      FailureReason: view.failureReason,
-      CreationTime: dateAt(job.createdAt),
-      LastModifiedTime: dateAt(view.at),
-      TrainingStartTime: dateOf(view.startedAt),
-      TrainingEndTime: dateOf(view.endedAt),
-      TrainingTimeInSeconds: view.trainingSeconds,
-      BillableTimeInSeconds: view.billableSeconds,
-      WarmPoolStatus: warmPoolStatus(job, this.now()),
-      SecondaryStatusTransitions: job.history
-        .filter(({ at }) => at <= view.at)
-        .map(({ at, secondaryStatus }) => ({ Status: secondaryStatus, StartTime: dateAt(at) })),
-      FinalMetricDataList:
-        job.truth?.showsSteps && view.finalStep !== undefined
-          ? [{ MetricName: 'slipway:step', Value: view.finalStep, Timestamp: dateAt(view.at) }]
-          : [],
-      $metadata: {},
-    };
-  }
-
-  private describeProcessing(name: string): unknown {
+  private describeProcessing(name: string): object {
     const seen = this.seen(name);
     if (!seen) throw notFound();
-    const { job, view } = seen;
-    return {
-      ...job.request,
-      Tags: undefined,
-      ProcessingJobName: name,
-      ProcessingJobArn: this.hooks.arnOf(name, 'processing'),
-      ProcessingJobStatus: view.status,
-      FailureReason: view.failureReason,
-      CreationTime: dateAt(job.createdAt),
-      ProcessingStartTime: dateOf(view.startedAt),
-      ProcessingEndTime: dateOf(view.endedAt),
-      $metadata: {},
-    };
+    return describedProcessingJob(seen, this.hooks.arnOf(name, 'processing'));
   }
 
   private listTraining(input: ListTrainingJobsCommandInput): unknown {
     const { found, ...page } = this.list('training', input);
-    return {
-      TrainingJobSummaries: found.map(({ job, view }) => ({
-        TrainingJobName: job.name,
-        TrainingJobArn: this.hooks.arnOf(job.name, 'training'),
-        CreationTime: dateAt(job.createdAt),
-        LastModifiedTime: dateAt(view.at),
-        TrainingEndTime: dateOf(view.endedAt),
-        TrainingJobStatus: view.status,
-        SecondaryStatus: view.secondaryStatus,
-      })),
-      ...page,
-    };
+    const summaries = found.map((seen) => trainingJobSummary(seen, this.hooks.arnOf(seen.job.name, 'training')));
+    return { TrainingJobSummaries: summaries, ...page };
   }
 
   private listProcessing(input: ListProcessingJobsCommandInput): unknown {
     const { found, ...page } = this.list('processing', input);
-    return {
-      ProcessingJobSummaries: found.map(({ job, view }) => ({
-        ProcessingJobName: job.name,
-        ProcessingJobArn: this.hooks.arnOf(job.name, 'processing'),
-        CreationTime: dateAt(job.createdAt),
-        ProcessingJobStatus: view.status,
-      })),
-      ...page,
-    };
+    const summaries = found.map((seen) => processingJobSummary(seen, this.hooks.arnOf(seen.job.name, 'processing')));
+    return { ProcessingJobSummaries: summaries, ...page };
   }
 
   /** The page is cut before `StatusEquals` is looked at, as the API documents it: it may be empty although more match. */
@@ -301,26 +248,6 @@ export class SimSageMaker {
     const isMore = start + MaxResults < newestFirst.length;
     return { found, ...(isMore && { NextToken: String(start + MaxResults) }), $metadata: {} };
   }
-}
-
-/** `InUse` is left out: who asks looks at jobs that are over. */
-function warmPoolStatus(job: SimJob, now: SimMs): DescribeTrainingJobResponse['WarmPoolStatus'] {
-  const { pool } = job;
-  if (!pool) return undefined;
-  return {
-    Status: pool.endedAt === undefined ? 'Available' : pool.reusedBy === undefined ? 'Terminated' : 'Reused',
-    ...(pool.endedAt !== undefined && { ResourceRetainedBillableTimeInSeconds: Math.round(keptMs(job, now) / 1000) }),
-    ...(pool.reusedBy !== undefined && { ReusedByJob: pool.reusedBy }),
-  };
-}
-
-const dateOf = (at: SimMs | undefined): Date | undefined => (at === undefined ? undefined : dateAt(at));
-
-/** Which of several types it was given. */
-function selected(job: SimJob, { shapes }: JobView): Record<string, unknown> {
-  const [shape] = shapes ?? [];
-  if (job.wanted.length < 2 || !shape) return {};
-  return { SelectedInstanceType: shape.instanceType, SelectedInstanceCount: shape.count };
 }
 
 const limitText = (name: string, limit: number, used: number, delta: number): string =>

@@ -99,8 +99,14 @@ export class QuietLooks {
     if (!run) return real();
     const prediction = this.isOn ? this.predict(run, slot) : undefined;
     if (prediction && slot.invocation) return this.look(run, prediction.item, { deps, slot, real }, slot.invocation);
-    slot.looked.add(message.runId);
-    return real();
+    return this.lookLoudly(message.runId, slot, real);
+  }
+
+  /** A look that failed may have left what the run was made from unread. */
+  private async lookLoudly(runId: string, slot: Slot, real: () => Promise<unknown>): Promise<unknown> {
+    const answer = (await real()) as { batchItemFailures?: readonly unknown[] } | undefined;
+    if (answer?.batchItemFailures?.length === 0) slot.looked.add(runId);
+    return answer;
   }
 
   /** The calls at their times. Where one comes to something else than was predicted, the function goes on from there. */

@@ -8,8 +8,7 @@ import { Gateway } from '../core/gateway';
 import { Random } from '../core/random';
 import { Fleet } from '../job/fleet';
 import { beatOf } from '../job/heartbeat';
-import { isLive, type JobRequest, type SimJob } from '../job/job';
-import { newJob } from '../job/new-job';
+import { isLive, type SimJob } from '../job/job';
 import type { RunTruth } from '../job/run-truth';
 import { rateName, type Scenario } from '../scenario/load';
 import { Capacity } from '../services/capacity';
@@ -18,28 +17,23 @@ import { AccountLimits } from '../services/limits';
 import { SimQueue } from '../services/queue';
 import { SimS3 } from '../services/s3';
 import { SimSageMaker } from '../services/sagemaker';
-import {
-  eventBus,
-  lambdaService,
-  notifications,
-  type Published,
-  parameterStore,
-  serviceQuotas,
-} from '../services/small-services';
+import type { Published } from '../services/small-services';
 import { Usage } from '../services/usage';
 import { type Deployed, deployed, descriptorsOf, parametersOf } from './descriptors';
 import { EventSources } from './events';
 import { ForeignJobs } from './foreign-jobs';
 import { type Functions, functionsOf } from './functions';
 import { JobFaults } from './job-faults';
-import { asksToLeave, readJobFile } from './job-file';
+import { asksToLeave } from './job-file';
 import { People } from './people';
 import { Prices } from './prices';
 import { QuietLooks } from './quiet-looks';
+import { requestedJob } from './requested-job';
+import { addServices } from './services';
 import { plannedId, SimRun } from './sim-run';
 import { StackChanges } from './stack-changes';
 import { StateFaults } from './state-faults';
-import { secondsPerStep, truthOf } from './truth';
+import { truthOf } from './truth';
 import type { Watch } from './watch';
 
 /** Everything of one scenario: the services, the functions, the people, and what watches them. */
@@ -107,8 +101,7 @@ export class World {
       indexLagMs: () => this.state.indexLagMs(),
       mostIndexLagMs: this.state.mostIndexLagMs,
       onRun: (item, invocation) => {
-        const runId = item.runId?.S ?? '';
-        const run = this.findRun(runId);
+        const run = this.findRun(item.runId?.S ?? '');
         if (!run) return;
         const before = run.written;
         run.write(item, clock.now);
@@ -137,8 +130,15 @@ export class World {
       now: () => clock.now,
       describeLagMs: () => this.state.describeLagMs(),
       arnOf: this.names.jobArn,
-      make: (request, kind, invocation) =>
-        this.makeJob(request, kind, (job, run) => this.watch.onCreate(run, job, invocation)),
+      make: (request, kind, invocation) => {
+        const { job, run } = requestedJob(request, kind, {
+          now: clock.now,
+          runOf: (runId) => this.byRunId.get(runId),
+          s3: this.s3,
+        });
+        this.watch.onCreate(run, job, invocation);
+        return job;
+      },
       onStop: (job, invocation) => this.watch.onStop(this.runOf(job), job, invocation),
       onRefused: (name) => this.watch.onRefused(name),
     });
@@ -181,7 +181,16 @@ export class World {
     this.stack = new StackChanges(clock, this.functions, environment.name, {
       onChange: (what, refusal) => this.watch.onStackChange(what, refusal),
     });
-    this.addServices(parametersOf(environment, descriptors));
+    addServices(this.gateway, {
+      table: this.table,
+      queue: this.queue,
+      s3: this.s3,
+      sagemaker: this.sagemaker,
+      parameters: parametersOf(environment, descriptors),
+      limitOf: (code) => this.limits.ofCode(code, clock.now),
+      onPublish: (published) => this.onPublish(published),
+      invoke: (name, payload) => this.people.invoke(name, payload),
+    });
     this.gateway.onTrouble = (operation, at, isOverRate) => this.watch.onTrouble(operation, at, isOverRate);
     for (const one of Object.values(this.functions)) one.onDeath = (why) => this.watch.onDeath(clock.now, why);
     this.quiet = new QuietLooks(this, skipsQuietLooks);
@@ -221,28 +230,6 @@ export class World {
     return job.truth && this.byRunId.get(job.truth.runId);
   }
 
-  private addServices(parameters: ReadonlyMap<string, string>): void {
-    const { gateway, clock } = this;
-    gateway.add('dynamodb', this.table.operations);
-    gateway.add('sqs', this.queue.operations);
-    gateway.add('s3', this.s3.operations);
-    gateway.add('sagemaker', this.sagemaker.operations);
-    gateway.add('ssm', parameterStore(parameters));
-    gateway.add(
-      'servicequotas',
-      serviceQuotas((code) => this.limits.ofCode(code, clock.now)),
-    );
-    gateway.add(
-      'sns',
-      notifications((published) => this.onPublish(published)),
-    );
-    gateway.add('eventbridge', eventBus());
-    gateway.add(
-      'lambda',
-      lambdaService((name, payload) => this.people.invoke(name, payload)),
-    );
-  }
-
   private plan(): void {
     const { clock, scenario } = this;
     this.events.startSchedule();
@@ -275,27 +262,6 @@ export class World {
     for (const { taken, at = 0 } of this.scenario.faults ?? []) {
       if (taken?.startsWith(`${run.id}#`) && at * 1000 <= this.clock.now) this.foreign.take(taken);
     }
-  }
-
-  private makeJob(
-    request: JobRequest,
-    kind: SimJob['kind'],
-    onMade: (job: SimJob, run: SimRun | undefined) => void,
-  ): SimJob {
-    const tags = new Map((request.Tags ?? []).map(({ Key, Value }) => [Key, Value]));
-    const run = this.byRunId.get(tags.get('slipway:run') ?? '');
-    const name = request.TrainingJobName ?? request.ProcessingJobName ?? '';
-    const job = newJob(name, kind, request, this.clock.now);
-    job.attempt = Number(tags.get('slipway:attempt') ?? 1);
-    if (run?.truth) {
-      job.truth = run.truth;
-      job.sparesLeft = run.truth.spec.compute.spareInstances;
-      job.secondsPerStep = secondsPerStep(job, run.truth);
-      readJobFile(job, run, this.s3);
-      run.jobs.push(job);
-    }
-    onMade(job, run);
-    return job;
   }
 
   /** The driver of a job sees a request to save and leave beside its job file. */

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import {
@@ -7,35 +5,19 @@ import {
   SageMakerClient,
   SearchTrainingPlanOfferingsCommand,
 } from '@aws-sdk/client-sagemaker';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { deadlineOf } from '../../../lib/cli/plan/by-date';
 import { historyOf } from '../../../lib/cli/plan/capacity-history';
 import { ANSWERS } from '../../../lib/contracts/answers';
 import type { StatusAnswer } from '../../../lib/contracts/control';
+import { labEnvironment } from '../../support/lab-environment';
 import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';
 
 const lambda = mockClient(LambdaClient);
 const sagemaker = mockClient(SageMakerClient);
 const RUN = path.join(__dirname, '../../../runs/llama3-8b-fsdp.yaml');
-const folder = mkdtempSync(path.join(tmpdir(), 'slipway-by-'));
-const environment = path.join(folder, 'lab.json');
-writeFileSync(
-  environment,
-  JSON.stringify({
-    schemaVersion: 1,
-    name: 'lab',
-    team: 'nlp',
-    account: '111122223333',
-    region: 'us-west-2',
-    executionRoleArn: 'arn:aws:iam::111122223333:role/slipway-lab-nlp-execution',
-    dataBucket: 'lab-data',
-    checkpointBucket: 'lab-checkpoints',
-    artifactBucket: 'lab-artifacts',
-    controlAliasArn: 'arn:aws:lambda:us-west-2:111122223333:function:lab-control:team-nlp',
-  }),
-);
-afterAll(() => rmSync(folder, { recursive: true }));
+const { environment } = labEnvironment();
 
 const DAY = 86_400_000;
 const inDays = (days: number) => new Date(Date.now() + days * DAY);
@@ -175,6 +157,17 @@ describe('plan --by', () => {
     const { offers, notes } = await documentOf('--environment', environment);
     expect(offers).toHaveLength(2);
     expect(notes[0]).toContain('training plans: not read: listing training plans: must be permitted');
+  });
+
+  test('what the launcher refuses is a note with its reason', async () => {
+    const refusal = {
+      ok: false,
+      issues: [{ rule: 'r', level: 'error', path: '', message: 'team: must be one of yours' }],
+    };
+    lambda.on(InvokeCommand).resolves({ Payload: Buffer.from(JSON.stringify(refusal)) as never });
+    const { offers, notes } = await documentOf('--environment', environment);
+    expect(offers).toHaveLength(2);
+    expect(notes).toEqual(['own runs: not read: team: must be one of yours']);
   });
 
   test('people see a table that ends with nothing bought', async () => {

@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { S3Client } from '@aws-sdk/client-s3';
 import { SageMakerClient } from '@aws-sdk/client-sagemaker';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { ANSWERS } from '../../../lib/contracts/answers';
+import { labEnvironment } from '../../support/lab-environment';
 import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';
 
@@ -14,24 +12,7 @@ const lambda = mockClient(LambdaClient);
 const denied = Object.assign(new Error('no'), { name: 'AccessDeniedException' });
 mockClient(S3Client).onAnyCommand().rejects(denied);
 mockClient(SageMakerClient).onAnyCommand().rejects(denied);
-const folder = mkdtempSync(path.join(tmpdir(), 'slipway-diff-'));
-const environment = path.join(folder, 'lab.json');
-writeFileSync(
-  environment,
-  JSON.stringify({
-    schemaVersion: 1,
-    name: 'lab',
-    team: 'nlp',
-    account: '111122223333',
-    region: 'us-west-2',
-    executionRoleArn: 'arn:aws:iam::111122223333:role/slipway-lab-nlp-execution',
-    dataBucket: 'lab-data',
-    checkpointBucket: 'lab-checkpoints',
-    artifactBucket: 'lab-artifacts',
-    controlAliasArn: 'arn:aws:lambda:us-west-2:111122223333:function:lab-control:team-nlp',
-  }),
-);
-afterAll(() => rmSync(folder, { recursive: true }));
+const { environment } = labEnvironment();
 
 const asked: Record<string, unknown>[] = [];
 const status = (runId: string, configuration: boolean) => ({

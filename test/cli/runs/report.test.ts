@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
@@ -10,9 +9,10 @@ import {
   SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
 import { GetServiceQuotaCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { StatusAnswer } from '../../../lib/contracts/control';
 import type { RunReport } from '../../../lib/report/run/run-report';
+import { labEnvironment } from '../../support/lab-environment';
 import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';
 
@@ -21,26 +21,12 @@ const s3 = mockClient(S3Client);
 const sagemaker = mockClient(SageMakerClient);
 const quotas = mockClient(ServiceQuotasClient);
 
-const folder = mkdtempSync(path.join(tmpdir(), 'slipway-report-'));
-const environment = path.join(folder, 'lab.json');
+const { folder, environment } = labEnvironment();
 const page = path.join(folder, 'report.html');
 
 const RUN = 'tiny-261121120000';
 const JOBS = [`lab-${RUN}-a001`, `lab-${RUN}-a002`];
 const at = (minute: number) => `2026-11-21T12:${String(minute).padStart(2, '0')}:00.000Z`;
-
-const descriptor = {
-  schemaVersion: 1,
-  name: 'lab',
-  team: 'nlp',
-  account: '111122223333',
-  region: 'us-west-2',
-  executionRoleArn: 'arn:aws:iam::111122223333:role/slipway-lab-nlp-execution',
-  dataBucket: 'lab-data',
-  checkpointBucket: 'lab-checkpoints',
-  artifactBucket: 'lab-artifacts',
-  controlAliasArn: 'arn:aws:lambda:us-west-2:111122223333:function:lab-control:nlp',
-};
 
 const attempt = (n: number, changes: Partial<StatusAnswer['attempts'][number]>) => ({
   trainingJobName: JOBS[n - 1] ?? '',
@@ -143,7 +129,6 @@ const body = (text: string) => ({ Body: { transformToString: async () => text } 
 
 beforeEach(() => {
   for (const mock of [lambda, s3, sagemaker, quotas]) mock.reset();
-  writeFileSync(environment, JSON.stringify(descriptor));
   lambda.on(InvokeCommand).callsFake(launcher());
   s3.on(ListObjectsV2Command).resolves({
     Contents: [
@@ -166,9 +151,6 @@ beforeEach(() => {
 });
 
 afterEach(() => rmSync(page, { force: true }));
-afterAll(() => {
-  rmSync(folder, { recursive: true, force: true });
-});
 
 const reported = async (...more: string[]): Promise<RunReport> => {
   const { stdout, code, stderr } = await runCli('report', RUN, '--environment', environment, '--json', ...more);

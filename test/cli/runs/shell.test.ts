@@ -1,37 +1,19 @@
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
-import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { isNewer } from '../../../lib/cli/runs/shell';
+import { labEnvironment } from '../../support/lab-environment';
 import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';
 
 const lambda = mockClient(LambdaClient);
-const folder = mkdtempSync(path.join(tmpdir(), 'slipway-shell-'));
-const environment = path.join(folder, 'lab.json');
+const { folder, environment } = labEnvironment();
 const seen = path.join(folder, 'seen');
 const RUN = 'tiny-261121120000';
 const JOB = `lab-${RUN}-a001`;
 const SESSION = { SessionId: 'nlp-1', StreamUrl: 'wss://x', TokenValue: 'secret' };
 const REQUEST = { Target: `sagemaker-training-job:${JOB}_algo-2`, Reason: 'slipway shell' };
-
-writeFileSync(
-  environment,
-  JSON.stringify({
-    schemaVersion: 1,
-    name: 'lab',
-    team: 'nlp',
-    account: '111122223333',
-    region: 'us-west-2',
-    executionRoleArn: 'arn:aws:iam::111122223333:role/slipway-lab-nlp-execution',
-    dataBucket: 'lab-data',
-    checkpointBucket: 'lab-checkpoints',
-    artifactBucket: 'lab-artifacts',
-    controlAliasArn: 'arn:aws:lambda:us-west-2:111122223333:function:lab-control:team-nlp',
-  }),
-);
-afterAll(() => rmSync(folder, { recursive: true }));
 
 /** A stand-in for the plugin that writes down how it was called, one argument a line, and then the session. */
 function plugin(version: string | undefined, exit = 0): void {

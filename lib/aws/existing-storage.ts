@@ -1,0 +1,42 @@
+import type { KMSClient } from '@aws-sdk/client-kms';
+import type { S3Client } from '@aws-sdk/client-s3';
+import type { Issue } from '../spec/issue';
+import { existingBucketIssues } from './existing-bucket';
+import { existingKeyIssues } from './existing-key';
+
+/** Buckets and a key by their names, and the account and region that must hold them. */
+export interface ExistingStorage {
+  partition: string;
+  region: string;
+  account: string;
+  /** Domain of the services of the partition, `amazonaws.com`. */
+  urlSuffix: string;
+  buckets: { data?: string; checkpoints?: string };
+  /** Key that the roles may use; undefined: one that the stack makes. */
+  keyArn?: string;
+  /** Bucket that a file system of the stack reads and writes with an existing key. */
+  dataRepository?: string;
+}
+
+/** One of the buckets, or the key, and how to find what is wrong with it. */
+export interface StorageLook {
+  what: 'data' | 'checkpoints' | 'key';
+  /** Bucket name, or ARN of the key. */
+  name: string;
+  /** Throws when a setting may not be read. */
+  findIssues(): Promise<Issue[]>;
+}
+
+/** A look at each bucket and key that is named. */
+export function storageLooks(clients: { s3: S3Client; kms: KMSClient }, storage: ExistingStorage): StorageLook[] {
+  const { buckets, keyArn, ...place } = storage;
+  const looks = (['data', 'checkpoints'] as const).flatMap((purpose): StorageLook[] => {
+    const name = buckets[purpose];
+    if (name === undefined) return [];
+    const findIssues = () => existingBucketIssues(clients.s3, { ...place, name, purpose, keyArn });
+    return [{ what: purpose, name, findIssues }];
+  });
+  if (!keyArn) return looks;
+  const findIssues = () => existingKeyIssues(clients.kms, { ...place, arn: keyArn });
+  return [...looks, { what: 'key', name: keyArn, findIssues }];
+}
