@@ -74,6 +74,8 @@ export interface TrainingSpec {
   lora?: { rank: number; alpha: number; targets: string[] };
   /** @default - `pretrain` */
   objective?: 'pretrain' | 'sft' | 'dpo';
+  /** Documents of one row of text do not see each other. @default false */
+  documentMask?: boolean;
 }
 
 export interface ModelSpec {
