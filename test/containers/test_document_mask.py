@@ -31,7 +31,10 @@ MASKED = {"documentMask": True}
 SHAPES: dict[str, dict[str, Any]] = {
     "llama": {},
     "window": {"slidingWindow": {"size": 5, "pattern": "alternate"}},
-    "chunks": {"unrotatedLayers": [1], "family": {"attentionChunk": {"size": 4, "layers": [0]}, "attentionTemperature": {"scale": 0.1, "floor": 4}}},
+    "chunks": {
+        "unrotatedLayers": [1],
+        "family": {"attentionChunk": {"size": 4, "layers": [0]}, "attentionTemperature": {"scale": 0.1, "floor": 4}},
+    },
     "sinks and caps": {"attentionSinks": True, "logitSoftcap": {"attention": 20.0, "final": 15.0}},
     "latent": {"latentAttention": LATENT, "experts": 4, "expertsPerToken": 2, "routing": V3_ROUTING},
 }  # fmt: skip
@@ -93,7 +96,8 @@ def test_a_document_of_a_row_has_the_logits_that_it_has_alone(shards: Path, shap
     batch = batches_of(shards, microBatchSize=2, **MASKED).micro_batch(0, 0, torch.device("cpu"))
     with torch.no_grad():
         found = model(batch.tokens_BL, None, batch.documents_BL)
-        torch.testing.assert_close(found, logits_alone(model, batch.tokens_BL), atol=2e-5, rtol=1e-4, msg=lambda text: f"seed {SEED}: {text}")
+        expected = logits_alone(model, batch.tokens_BL)
+        torch.testing.assert_close(found, expected, atol=2e-5, rtol=1e-4, msg=lambda text: f"seed {SEED}: {text}")
         assert (found - model(batch.tokens_BL)).abs().max() > 0.01, "the mask must change something"
 
 

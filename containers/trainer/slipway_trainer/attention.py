@@ -48,7 +48,8 @@ class Attention(nn.Module):
         temperature_L1: Tensor | None = None,
     ) -> Tensor:
         """`mask_LL`: what is added to the scores of a query (row) and its keys, (L, L) or for each sequence its own (B, 1, L, L), see
-        `summand`; None = a query sees itself and all before it. Capped scores need one. Without cosine and sine a layer knows no positions; `temperature_L1` is what queries are multiplied by."""
+        `summand`; None = a query sees itself and all before it. Capped scores need one. Without cosine and sine a layer knows no positions;
+        `temperature_L1` is what queries are multiplied by."""
         q_BHLE = rotate(self._heads(self.q_proj(x_BLD), self.q_norm), cos_LE, sin_LE, self.interleaved)
         k_BKLE = rotate(self._heads(self.k_proj(x_BLD), self.k_norm), cos_LE, sin_LE, self.interleaved)
         v_BKLE = self._heads(self.v_proj(x_BLD))
@@ -83,8 +84,8 @@ def chunk_mask(positions_L: Tensor, size: int) -> Tensor:
 
 
 def summand(mask_LL: Tensor | None, dtype: torch.dtype) -> Tensor | None:
-    """What a mask adds to scores: nothing where a query sees a key, else minus infinity. PyTorch's attention would make as much of a boolean
-    mask in every layer, and keep each until the backward pass."""
+    """What a mask adds to scores: nothing where a query sees a key, else minus infinity. PyTorch would make the same of a boolean mask in
+    every layer, and keep each until the backward pass."""
     if mask_LL is None:
         return None
     return torch.zeros(mask_LL.shape, dtype=dtype, device=mask_LL.device).masked_fill_(~mask_LL, float("-inf"))

@@ -108,8 +108,8 @@ class Batches:
         return MicroBatch(rows[:, TOKENS], rows[:, TARGETS], documents_BL)
 
     def _split_text(self, rows: Tensor) -> MicroBatch:
-        """With `documentMask` a document begins behind each end of text, and its first token is no target: nothing that predicts it is seen.
-        That is what Megatron-LM's --reset-position-ids, --reset-attention-mask and --eod-mask-loss do together, and TRL's packing."""
+        """With `documentMask` a document begins behind each end of text, and its first token is no target: it has nothing before it. That is
+        what Megatron-LM's --reset-position-ids, --reset-attention-mask and --eod-mask-loss do together, and TRL's packing."""
         tokens_BL, targets_BL = rows[:, :-1], rows[:, 1:]
         if not self._training.document_mask:
             return MicroBatch(tokens_BL, targets_BL)
