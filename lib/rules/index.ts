@@ -16,6 +16,7 @@ import { SPARE_RULES } from './compute/spares';
 import { CHECKPOINT_RULES } from './data/checkpoints';
 import { CODE_RULES } from './data/code';
 import { DATA_RULES } from './data/data';
+import { MIXTURE_RULES } from './data/mixture';
 import { PROCESSING_RULES } from './data/processing';
 import { PROGRESS_RULES } from './data/progress';
 import { SECRET_RULES } from './data/secrets';
@@ -49,6 +50,7 @@ export const RULES: readonly Rule[] = [
   ...BUILTIN_LAYOUT_RULES,
   ...BUILTIN_MODEL_RULES,
   ...DATA_RULES,
+  ...MIXTURE_RULES,
   ...CHECKPOINT_RULES,
   ...LIMIT_RULES,
   ...HEALTH_CHECK_RULES,
