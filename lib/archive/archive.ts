@@ -6,6 +6,7 @@ import { pack } from 'tar-stream';
 import type { RunSpec } from '../spec/run-spec';
 import { storedGzip } from './stored-gzip';
 
+/** A gzipped tar in memory, with the digest that names it in S3. */
 export interface Archive {
   bytes: Buffer;
   sha256: string;
@@ -76,4 +77,5 @@ export async function codeArchive(run: RunSpec, runFile: string, wrap = STORED):
   return archiveFolder(path.resolve(path.dirname(runFile), run.code.source), wrap);
 }
 
+/** SHA-256 of the bytes as 64 lower-case hexadecimal digits. */
 export const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');

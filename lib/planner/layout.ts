@@ -19,6 +19,7 @@ export type AttentionKernel = 'flash' | 'flash1' | 'fused' | 'unfused';
  */
 export type Recompute = 'none' | 'full' | 'block' | 'op' | 'core';
 
+/** Precision of the matrix products; `bf16-pure` keeps master weights in bf16 too. */
 export type PlanPrecision = 'bf16' | 'fp16' | 'fp32' | 'fp8' | 'bf16-pure';
 
 /** One way to run one model on one cluster. Plain numbers; every degree at least 1. */
@@ -94,6 +95,7 @@ export interface LayoutInput {
   optimizerInBackward: boolean;
 }
 
+/** GPUs of the whole cluster. */
 export const worldSizeOf = (l: LayoutInput) => l.nodes * l.gpusPerNode;
 
 /** Micro-batches of one step; whole by layoutProblem. */

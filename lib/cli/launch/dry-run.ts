@@ -11,6 +11,7 @@ import type { RunSpec } from '../../spec/run-spec';
 import { json } from '../terminal';
 import { localDriver } from './driver';
 
+/** What `launch --dry-run` prints: the request that would be sent, and what would be uploaded before it. */
 export interface DryRun {
   plan: JobPlan;
   request: unknown;

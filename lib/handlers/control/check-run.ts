@@ -8,6 +8,7 @@ import { loadRun } from '../../spec/load';
 import type { RunSpec } from '../../spec/run-spec';
 import type { LimitReader } from '../shared/limit-reader';
 
+/** A start whose run file passed schema, rules and admission. */
 export interface CheckedStart {
   /** Absent when an issue is an error. */
   run?: RunSpec;

@@ -158,6 +158,7 @@ function channelGroups(run: RunSpec): Finding[] {
   ]);
 }
 
+/** Rules over data channels. */
 export const DATA_RULES: readonly Rule[] = [
   {
     id: 'data/channels',

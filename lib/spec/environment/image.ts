@@ -1,5 +1,6 @@
 import { z } from 'zod';
 
+/** Section `image`. */
 export const image = z.strictObject({
   base: z.enum(['pytorch-2.13', 'smp-2.8.0', 'cuda']).optional().meta({
     description:

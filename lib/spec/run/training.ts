@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { count, words } from './formats';
 
+/** Section `training`. */
 export const training = z.strictObject({
   objective: z
     .enum(['pretrain', 'sft', 'dpo'])
@@ -80,6 +81,7 @@ export const training = z.strictObject({
     }),
 });
 
+/** Section `tokenizer` of a processing run file. */
 export const tokenizer = z.strictObject({
   chatTemplate: z
     .string()
@@ -98,6 +100,7 @@ export const tokenizer = z.strictObject({
   }),
 });
 
+/** Section `progress`. */
 export const progress = z.strictObject({
   stepRegex: z
     .string()
