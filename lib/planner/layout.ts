@@ -87,6 +87,11 @@ export interface LayoutInput {
    */
   isOwnTrainer?: boolean;
   /**
+   * Documents of a row are kept apart by a mask.
+   * @default false - each row is one document
+   */
+  masksDocuments?: boolean;
+  /**
    * The trainer compiles its blocks in every layout without tensor parallelism; a search then changes `kernels` with the layout.
    * @default false - `kernels` stays what it is
    */
@@ -97,6 +102,10 @@ export interface LayoutInput {
 
 /** GPUs of the whole cluster. */
 export const worldSizeOf = (l: LayoutInput) => l.nodes * l.gpusPerNode;
+
+/** Whether attention of the built-in trainer gets a mask: for documents of a row, and for a window within it. */
+export const takesMask = (l: LayoutInput): boolean =>
+  l.isOwnTrainer === true && (l.masksDocuments === true || (l.model.window ?? l.sequence) < l.sequence);
 
 /** Micro-batches of one step; whole by layoutProblem. */
 export const microBatchesOf = (l: LayoutInput) =>

@@ -86,6 +86,8 @@ export interface TrainingSpec {
   lora?: { rank: number; alpha: number; targets: string[] };
   /** @default - `pretrain` */
   objective?: 'pretrain' | 'sft' | 'dpo';
+  /** Documents of one row of text do not see each other. @default false */
+  documentMask?: boolean;
 }
 
 /** The model, whichever way the run file describes it. */

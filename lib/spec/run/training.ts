@@ -12,6 +12,15 @@ export const training = z.strictObject({
       default: 'pretrain',
       examples: ['sft'],
     }),
+  documentMask: z
+    .boolean()
+    .optional()
+    .meta({
+      description:
+        'Pre-training only: whether documents that share a row are kept apart. Attention does not cross the end of a document, positions restart behind it, and the first token of a document is no target.',
+      default: false,
+      examples: [true],
+    }),
   sequenceLength: count.optional().meta({
     description: 'Length of one training sequence, in tokens. Default: none; the built-in trainer requires it.',
     examples: [8192],
