@@ -6,7 +6,7 @@ type Section<K extends keyof RunFile> = NonNullable<RunFile[K]>;
 export type Library = string;
 export type Launcher = 'torchrun' | 'mpi' | 'script';
 export type Collectives = 'nccl' | 'smddp' | 'gloo';
-export type Contract = 'entrypoint' | 'toolkit';
+export type Contract = 'entrypoint' | 'toolkit' | 'container';
 export type ImageKind = 'environment' | 'dlc' | 'smp' | 'huggingface' | 'uri';
 export type Capacity = 'on-demand' | 'spot' | 'training-plan';
 export type CheckpointMode = 'direct' | 'managed' | 'fsx' | 'none';
@@ -108,8 +108,19 @@ export interface RunSpec {
     requirements?: string;
     /** Of an archive in S3: what the driver holds it to. */
     sha256?: string;
+    /** With contract container: what the API starts in the image. @default - the entrypoint of the image */
+    containerEntrypoint?: string[];
+    /** With contract container. @default - the arguments of the image */
+    containerArguments?: string[];
   };
-  image: { kind: ImageKind; version?: string; uri?: string };
+  image: {
+    kind: ImageKind;
+    version?: string;
+    uri?: string;
+    /** @default - `platform`, Amazon ECR */
+    repositoryAccess?: 'platform' | 'vpc';
+    credentialsProviderArn?: string;
+  };
   compute: ComputeSpec;
   distribution: DistributionSpec;
   data: ChannelSpec[];
@@ -123,7 +134,8 @@ export interface RunSpec {
     committedMarker?: string;
     startFrom?: string;
   };
-  output?: { s3: string };
+  /** @default - a prefix of the run, uncompressed */
+  output?: { s3?: string; compression?: 'none' | 'gzip' };
   limits: {
     maxRuntimeSeconds: number;
     maxWaitSeconds?: number;

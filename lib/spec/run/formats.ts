@@ -24,6 +24,13 @@ export const fileSystemId = z
   .string()
   .regex(/^(fs-[0-9a-f]{8,17}|\{fsx\})$/, 'must be a file system id such as fs-0123456789abcdef0');
 export const groupName = z.string().regex(/^.{1,64}$/, 'must be 1-64 characters without line breaks');
+export const functionArn = z
+  .string()
+  .max(2048)
+  .regex(
+    /^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[\w-]+(:[\w$-]+)?$/,
+    'must be the ARN of a Lambda function',
+  );
 export const trainingPlanArn = z
   .string()
   .regex(/^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:training-plan\/.+/, 'must be the ARN of a training plan');
