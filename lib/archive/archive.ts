@@ -7,6 +7,7 @@ import { CODE_IN_IMAGE } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import { storedGzip } from './stored-gzip';
 
+/** A gzipped tar in memory, with the digest that names it in S3. */
 export interface Archive {
   bytes: Buffer;
   sha256: string;
@@ -78,4 +79,5 @@ export async function codeArchive(run: RunSpec, runFile: string, wrap = STORED):
   return archiveFolder(path.resolve(path.dirname(runFile), source), wrap);
 }
 
+/** SHA-256 of the bytes as 64 lower-case hexadecimal digits. */
 export const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');

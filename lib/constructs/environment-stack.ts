@@ -32,6 +32,7 @@ import { Unprotect } from './operations/unprotect';
 import { packageVersion } from './package-root';
 import { TrainingStorage } from './storage/training-storage';
 
+/** Properties of `EnvironmentStack`. */
 export interface EnvironmentStackProps extends StackProps {
   /** One environment in one Region, as `resolveEnvironments` gives it. */
   readonly spec: EnvironmentSpec;

@@ -9,7 +9,7 @@ import {
   type RunPolicy,
   type RunRecord,
 } from './record';
-import { event } from './say';
+import { event } from './timeline';
 
 /** What a person asked for, as a new version of the record. */
 export interface IntentChange {
@@ -17,6 +17,7 @@ export interface IntentChange {
   events: TimelineEvent[];
 }
 
+/** What a start knows of the run that it creates. */
 export interface NewRun {
   runId: string;
   name: string;

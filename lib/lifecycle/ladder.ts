@@ -5,7 +5,9 @@ import type { RunSpec } from '../spec/run-spec';
 import type { Observed } from './observed';
 import type { Rung, RunPolicy, RunRecord } from './record';
 
+/** Id of the first rung: the capacity that the run file names. */
 export const AS_WRITTEN = 'as-written';
+/** Id of the rung on demand that follows spot. */
 export const ON_DEMAND = 'on-demand';
 
 type OwnPrices = Readonly<Record<string, number>>;
@@ -124,6 +126,7 @@ export function runOnRung(run: RunSpec, rungId: string): RunSpec {
   };
 }
 
+/** The rung of that id; undefined when the run's policy has none. */
 export const rungWithId = ({ policy }: Pick<RunRecord, 'policy'>, rungId: string): Rung | undefined =>
   policy.ladder.find(({ id }) => id === rungId);
 

@@ -25,6 +25,7 @@ import { IMAGE_RULES } from './image';
 import { BUILTIN_LAYOUT_RULES } from './model/builtin-layout';
 import { BUILTIN_MODEL_RULES } from './model/builtin-model';
 import { BUILTIN_TRAINER_RULES } from './model/builtin-trainer';
+import { DOCUMENT_MASK_RULES } from './model/document-mask';
 import { MODEL_RULES } from './model/model';
 import { OBJECTIVE_RULES } from './model/objective';
 import { SUPPORT_RULES } from './model/support';
@@ -48,6 +49,7 @@ export const RULES: readonly Rule[] = [
   ...TRAINING_RULES,
   ...BUILTIN_TRAINER_RULES,
   ...OBJECTIVE_RULES,
+  ...DOCUMENT_MASK_RULES,
   ...BUILTIN_LAYOUT_RULES,
   ...BUILTIN_MODEL_RULES,
   ...DATA_RULES,

@@ -1,14 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
-import type { FaultDesk } from './faults/fault-desk';
+import type { FaultRegistry } from './faults/fault-registry';
 import type { IncreaseRequests } from './quotas/increase-requests';
 import type { QuotaStore } from './quotas/quota-store';
 import type { Answer } from './wire/http-server';
 
+/** Paths of the sandbox's own interface begin with this. */
 export const ADMIN_PREFIX = '/_slipway/';
 
+/** What the sandbox's own interface reads and changes. */
 export interface AdminDeps {
-  faults: FaultDesk;
+  faults: FaultRegistry;
   quotas: QuotaStore;
   increases: IncreaseRequests;
   /** Account of calls that name none. */

@@ -7,8 +7,8 @@ import { Authority } from './authority';
 import { AwsAccess } from './aws-access';
 import { CredentialEndpoint } from './credential-endpoint';
 import { clientEnv, containerEnv, endpointEnv } from './environment';
-import { FaultDesk } from './faults/fault-desk';
 import { FaultPlan } from './faults/fault-plan';
+import { FaultRegistry } from './faults/fault-registry';
 import type { JobHost } from './jobs/attempt';
 import { type Certificate, ensureCertificate } from './ministack/certificate';
 import { type MiniStack, startMiniStack } from './ministack/ministack';
@@ -32,6 +32,7 @@ import { type Answer, type HttpServer, listen } from './wire/http-server';
 import { RATES, RateLimits } from './wire/rate-limits';
 import { loadServiceModel } from './wire/service-model';
 
+/** How a sandbox is started. */
 export interface SandboxOptions {
   /**
    * Folder of everything the sandbox writes.
@@ -101,6 +102,7 @@ export interface SandboxOptions {
   progress?: Progress;
 }
 
+/** A running sandbox. */
 export interface Sandbox {
   endpoints: { aws: string; sagemaker: string; serviceQuotas: string };
   /** Environment of any AWS client that shall talk to the sandbox and to nothing else. */
@@ -240,7 +242,7 @@ async function openServices(
   else forgetServices(settings.stateDir);
   const api = new ApiServer(services, authority, faults, new RateLimits(settings.rateLimits ? RATES : {}));
   const admin = new Admin({
-    faults: new FaultDesk(faults, ministack.hook),
+    faults: new FaultRegistry(faults, ministack.hook),
     quotas,
     increases,
     accountId: settings.accountId,

@@ -76,4 +76,5 @@ export const descriptorSchema = z.looseObject({
   driver: z.looseObject({ uri: z.string(), hash: z.string() }).optional(),
 });
 
+/** What a deployed environment says of itself to command line and control. */
 export type Descriptor = z.output<typeof descriptorSchema>;

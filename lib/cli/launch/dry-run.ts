@@ -13,6 +13,7 @@ import { json } from '../terminal';
 import { localDriver } from './driver';
 import { packedCode } from './packed-code';
 
+/** What `launch --dry-run` prints: the request that would be sent, and what would be uploaded before it. */
 export interface DryRun {
   plan: JobPlan;
   request: unknown;

@@ -8,6 +8,7 @@ import type { Terminal } from '../terminal';
 import { packedCode } from './packed-code';
 import { digestInS3 } from './s3-code';
 
+/** Options of `launch` that go with a submission. */
 export interface SubmitOptions extends CommonOptions {
   runId?: string;
   /** @default - a new one: each launch is another run */

@@ -24,6 +24,7 @@ import { dataText, planText, type Search, searchText } from './text';
 /** Prices are looked up for this region when neither option nor environment names one. */
 const PRICE_REGION = 'us-west-2';
 
+/** Options of `slipway plan`. */
 export interface PlanOptions extends CommonOptions {
   search?: boolean;
   searchLibraries?: string;

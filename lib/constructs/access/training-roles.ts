@@ -7,6 +7,7 @@ import type { JobRoleContext } from './job-role-context';
 import { executionStatements, processingStatements } from './job-role-policy';
 import { allow, type ExactStatement } from './statement';
 
+/** Properties of `TrainingRoles`. */
 export interface TrainingRolesProps
   extends Pick<
     JobRoleContext,

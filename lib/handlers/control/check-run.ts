@@ -9,6 +9,7 @@ import { CODE_IN_IMAGE, isArchiveInS3 } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import type { LimitReader } from '../shared/limit-reader';
 
+/** A start whose run file passed schema, rules and admission. */
 export interface CheckedStart {
   /** Absent when an issue is an error. */
   run?: RunSpec;

@@ -130,6 +130,7 @@ function argumentCollisions(run: RunSpec): Finding[] {
     }));
 }
 
+/** Rules over the code that a run brings. */
 export const CODE_RULES: readonly Rule[] = [
   {
     id: 'code/folder',

@@ -161,6 +161,7 @@ function channelGroups(run: RunSpec): Finding[] {
   ]);
 }
 
+/** Rules over data channels. */
 export const DATA_RULES: readonly Rule[] = [
   {
     id: 'data/channels',

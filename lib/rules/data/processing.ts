@@ -174,6 +174,7 @@ function inputs(run: RunSpec): Finding[] {
   ];
 }
 
+/** Rules over processing runs. */
 export const PROCESSING_RULES: readonly Rule[] = [
   {
     id: 'processing/sections',

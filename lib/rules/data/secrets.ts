@@ -75,6 +75,7 @@ function allowed({ secrets = {} }: RunSpec, { descriptor }: RuleContext): Findin
 
 const GUIDE = 'docs/secrets.md';
 
+/** Rules over secrets. */
 export const SECRET_RULES: readonly Rule[] = [
   {
     id: 'secrets/names',

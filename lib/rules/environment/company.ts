@@ -52,7 +52,7 @@ function oidc({ iam: { oidcProvider, oidcSubjects } }: EnvironmentSpec): Environ
       must: 'must go with oidcProvider',
       got: oidcSubjects,
       fix: 'add oidcProvider, or remove it',
-      inVain: true,
+      isIgnored: true,
     }),
   ];
 }
@@ -114,4 +114,5 @@ const secretEndpoints: EnvironmentRule = {
     ),
 };
 
+/** Rules over roles, tags and secrets as a company prescribes them. */
 export const COMPANY_RULES: readonly EnvironmentRule[] = [roles, tags, secretEndpoints];

@@ -46,42 +46,42 @@ const used: EnvironmentRule = {
       must: `must go with mode existing, not ${mode}`,
       got: existing?.vpcId,
       fix: 'set mode: existing, or remove it',
-      inVain: true,
+      isIgnored: true,
     }),
     ...when(!mode.startsWith('vpc-') && zones !== 'all', {
       path: 'network.availabilityZoneIds',
       must: `must go with a network that the stack makes, which mode ${mode} does not`,
       got: zones,
       fix: 'use mode: vpc-locked or vpc-nat, or remove it',
-      inVain: true,
+      isIgnored: true,
     }),
     ...when(!mode.startsWith('vpc-') && subnetOrder !== undefined, {
       path: 'network.subnetOrder',
       must: `must go with a network that the stack makes, which mode ${mode} does not`,
       got: subnetOrder,
       fix: 'use mode: vpc-locked or vpc-nat, or remove it',
-      inVain: true,
+      isIgnored: true,
     }),
     ...when(mode !== 'vpc-locked' && endpoints !== undefined, {
       path: 'network.endpoints',
       must: `must go with mode vpc-locked, not ${mode}`,
       got: endpoints,
       fix: 'set mode: vpc-locked, or remove it',
-      inVain: true,
+      isIgnored: true,
     }),
     ...when(packages !== 'wheels' && wheels !== undefined, {
       path: 'network.wheels',
       must: `must go with packages wheels, not ${packages}`,
       got: wheels,
       fix: 'set packages: wheels, or remove it',
-      inVain: true,
+      isIgnored: true,
     }),
     ...when(packages !== 'codeartifact' && codeArtifact !== undefined, {
       path: 'network.codeArtifact',
       must: `must go with packages codeartifact, not ${packages}`,
       got: codeArtifact,
       fix: 'set packages: codeartifact, or remove it',
-      inVain: true,
+      isIgnored: true,
     }),
   ],
 };
@@ -139,4 +139,5 @@ const addresses: EnvironmentRule = {
   },
 };
 
+/** Rules over the network of an environment. */
 export const ENVIRONMENT_NETWORK_RULES: readonly EnvironmentRule[] = [given, used, zones, addresses];

@@ -55,7 +55,11 @@ function namedFileSystems({ storage, network }: EnvironmentSpec): EnvironmentFin
       got: 'fsx',
       fix: 'rename it',
     }),
-    ...when(named.length > 0 && network.mode === 'none', { path: 'storage.fileSystems', ...NEEDS_VPC, inVain: true }),
+    ...when(named.length > 0 && network.mode === 'none', {
+      path: 'storage.fileSystems',
+      ...NEEDS_VPC,
+      isIgnored: true,
+    }),
   ];
 }
 
@@ -174,4 +178,5 @@ const key: EnvironmentRule = {
   },
 };
 
+/** Rules over buckets, keys and file systems. */
 export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [fileSystem, zone, external, buckets, key];

@@ -21,6 +21,7 @@ const MOST_REPETITIONS = 3;
 /** Bytes of the archive of a run's own code. */
 const CODE_BYTES = 20_000;
 
+/** What the calls of people need of the world. */
 export interface PeopleHooks {
   runs(): readonly SimRun[];
   /** There is no stack any more whose functions could be called. */

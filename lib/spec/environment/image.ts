@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { functionArn } from '../run/formats';
 import { unique } from './formats';
 
+/** Section `image`. */
 export const image = z.strictObject({
   base: z.enum(['pytorch-2.13', 'smp-2.8.0', 'cuda']).optional().meta({
     description:

@@ -42,6 +42,7 @@ const fileSystem = z
   })
   .meta({ description: 'An existing file system.' });
 
+/** Section `storage`. */
 export const storage = z.strictObject({
   retain: z.boolean().optional().meta({
     description: 'Whether buckets, keys, the run table and the image repository stay when the stack is deleted.',

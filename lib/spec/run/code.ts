@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { sha256 } from '../sha256';
 import { functionArn, scalar, text, words } from './formats';
 
+/** Section `code`. */
 export const code = z.strictObject({
   source: words(1024).meta({
     description:
@@ -63,6 +64,7 @@ export const code = z.strictObject({
   }),
 });
 
+/** Section `image` of a run file. */
 export const image = z.strictObject({
   kind: z.enum(['environment', 'dlc', 'smp', 'huggingface', 'uri']).optional().meta({
     description:

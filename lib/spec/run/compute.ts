@@ -66,6 +66,7 @@ const placement = z.strictObject({
     }),
 });
 
+/** Section `compute`. */
 export const compute = z.strictObject({
   instanceType: text.optional().meta({
     description: `${instanceType} Required unless \`instanceGroups\` describes the cluster. Default: none.`,
@@ -152,6 +153,7 @@ export const compute = z.strictObject({
   }),
 });
 
+/** Section `distribution`. */
 export const distribution = z.strictObject({
   library: text.optional().meta({
     description: 'Library that distributes the training. Default: fsdp for the built-in trainer, custom for own code.',

@@ -22,6 +22,7 @@ const fileSystem = (kind: string, directory: string) =>
     })
     .optional();
 
+/** One entry of `data`. */
 export const channel = z
   .strictObject({
     channel: channelName.meta({
@@ -111,6 +112,7 @@ export const channel = z
   })
   .meta({ description: 'A channel: data that SageMaker gives each instance as a folder.' });
 
+/** Section `checkpoints`. */
 export const checkpoints = z.strictObject({
   mode: z.enum(['direct', 'managed', 'fsx', 'none']).optional().meta({
     description:

@@ -184,6 +184,7 @@ class RunFileTrainingLora(_RunFileTrainingLora, total=False):
 
 class RunFileTraining(TypedDict, total=False):
     objective: Literal["pretrain", "sft", "dpo"]
+    documentMask: bool
     sequenceLength: int
     microBatchSize: int
     globalBatchSize: int
