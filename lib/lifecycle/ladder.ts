@@ -187,7 +187,7 @@ export function policyOf(
     seesSteps: builtin || progress.stepRegex !== undefined,
     seesCommits: isOnS3 && (builtin || checkpoints.committedMarker !== undefined),
     keepsCheckpoints: checkpoints.mode !== 'none',
-    beats: run.kind === 'training' && run.distribution.contract !== 'toolkit' && !run.network.isolation,
+    beats: run.kind === 'training' && run.distribution.contract === 'entrypoint' && !run.network.isolation,
     checkpointIntervalSeconds: interval,
     ladder: ladderOf(run, region, ownPrices, sizes),
     ...(run.compute.elastic && {

@@ -9,8 +9,8 @@ export type Library = string;
 export type Launcher = 'torchrun' | 'mpi' | 'script';
 /** The library that moves tensors between ranks. */
 export type Collectives = 'nccl' | 'smddp' | 'gloo';
-/** How the container is started: by its entry point, or as sagemaker-training does it. */
-export type Contract = 'entrypoint' | 'toolkit';
+/** How the container is started: by the driver as its entry point, as sagemaker-training does it, or by its image. */
+export type Contract = 'entrypoint' | 'toolkit' | 'container';
 /** Where the image of a run comes from. */
 export type ImageKind = 'environment' | 'dlc' | 'smp' | 'huggingface' | 'uri';
 /** How the instances of a run are paid for. */
@@ -124,8 +124,19 @@ export interface RunSpec {
     requirements?: string;
     /** Of an archive in S3: what the driver holds it to. */
     sha256?: string;
+    /** With contract container: what the API starts in the image. @default - the entrypoint of the image */
+    containerEntrypoint?: string[];
+    /** With contract container. @default - the arguments of the image */
+    containerArguments?: string[];
   };
-  image: { kind: ImageKind; version?: string; uri?: string };
+  image: {
+    kind: ImageKind;
+    version?: string;
+    uri?: string;
+    /** @default - `platform`, Amazon ECR */
+    repositoryAccess?: 'platform' | 'vpc';
+    credentialsProviderArn?: string;
+  };
   compute: ComputeSpec;
   distribution: DistributionSpec;
   data: ChannelSpec[];
@@ -139,7 +150,8 @@ export interface RunSpec {
     committedMarker?: string;
     startFrom?: string;
   };
-  output?: { s3: string };
+  /** @default - a prefix of the run, uncompressed */
+  output?: { s3?: string; compression?: 'none' | 'gzip' };
   limits: {
     maxRuntimeSeconds: number;
     maxWaitSeconds?: number;

@@ -167,9 +167,9 @@ export const distribution = z.strictObject({
     description: 'Library of the collective operations; auto is nccl on GPUs and gloo on CPUs.',
     default: 'auto',
   }),
-  contract: z.enum(['entrypoint', 'toolkit']).optional().meta({
+  contract: z.enum(['entrypoint', 'toolkit', 'container']).optional().meta({
     description:
-      'How the container starts: by the driver of Slipway (entrypoint), or by the SageMaker training toolkit in the image. Default: toolkit for smp-v1 and Hugging Face images, entrypoint elsewhere.',
+      'How the container starts: by the driver of Slipway (entrypoint), by the SageMaker training toolkit in the image, or by the image itself (container). Default: container with `code.source: image`, toolkit for smp-v1 and Hugging Face images, entrypoint elsewhere.',
   }),
   processesPerHost: count.optional().meta({
     description:

@@ -33,6 +33,14 @@ export const fileSystemId = z
   .regex(/^(fs-[0-9a-f]{8,17}|\{fsx\})$/, 'must be a file system id such as fs-0123456789abcdef0');
 /** Name of an instance group. */
 export const groupName = z.string().regex(/^.{1,64}$/, 'must be 1-64 characters without line breaks');
+/** ARN of a Lambda function, with or without a version or an alias. */
+export const functionArn = z
+  .string()
+  .max(2048)
+  .regex(
+    /^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[\w-]+(:[\w$-]+)?$/,
+    'must be the ARN of a Lambda function',
+  );
 /** ARN of a SageMaker training plan. */
 export const trainingPlanArn = z
   .string()
