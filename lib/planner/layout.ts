@@ -19,6 +19,7 @@ export type AttentionKernel = 'flash' | 'flash1' | 'fused' | 'unfused';
  */
 export type Recompute = 'none' | 'full' | 'block' | 'op' | 'core';
 
+/** Precision of the matrix products; `bf16-pure` keeps master weights in bf16 too. */
 export type PlanPrecision = 'bf16' | 'fp16' | 'fp32' | 'fp8' | 'bf16-pure';
 
 /** One way to run one model on one cluster. Plain numbers; every degree at least 1. */
@@ -99,6 +100,7 @@ export interface LayoutInput {
   optimizerInBackward: boolean;
 }
 
+/** GPUs of the whole cluster. */
 export const worldSizeOf = (l: LayoutInput) => l.nodes * l.gpusPerNode;
 
 /** Whether attention of the built-in trainer gets a mask: for documents of a row, and for a window within it. */

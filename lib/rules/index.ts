@@ -15,6 +15,7 @@ import { PREEMPTION_RULES } from './compute/preemption';
 import { SPARE_RULES } from './compute/spares';
 import { CHECKPOINT_RULES } from './data/checkpoints';
 import { CODE_RULES } from './data/code';
+import { CONTAINER_RULES } from './data/container';
 import { DATA_RULES } from './data/data';
 import { MIXTURE_RULES } from './data/mixture';
 import { PROCESSING_RULES } from './data/processing';
@@ -30,6 +31,7 @@ import { MODEL_RULES } from './model/model';
 import { OBJECTIVE_RULES } from './model/objective';
 import { SUPPORT_RULES } from './model/support';
 import { TRAINING_RULES } from './model/training';
+import { PRIVATE_REGISTRY_RULES } from './private-registry';
 
 /** Every named rule: those of the strategies, and those that belong to none. */
 export const RULES: readonly Rule[] = [
@@ -38,8 +40,10 @@ export const RULES: readonly Rule[] = [
   ...PLACEMENT_RULES,
   ...ELASTIC_RULES,
   ...CODE_RULES,
+  ...CONTAINER_RULES,
   ...PROGRESS_RULES,
   ...IMAGE_RULES,
+  ...PRIVATE_REGISTRY_RULES,
   ...LAUNCHER_RULES,
   ...STRATEGIES.flatMap((s) => s.rules),
   ...MODEL_RULES,

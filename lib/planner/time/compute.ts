@@ -24,6 +24,7 @@ const GEMMS_PER_BLOCK = 4;
 /** Tokens one GPU holds of one micro-batch. */
 export const tokensPerRank = (l: LayoutInput) => (l.microBatch * l.sequence) / l.context;
 
+/** Seconds that one GPU computes in one block for one micro-batch, by what the time goes into. */
 export function blockSeconds(l: LayoutInput, gpu: Gpu, k: Constants): BlockSeconds {
   const attention = attentionSeconds(l, gpu, k);
   return {
@@ -100,6 +101,7 @@ function trafficScale(l: LayoutInput, k: Constants): number {
 const PLAIN_RMS_NORM_BYTES = 2 * 30;
 /** A rotary embedding in plain operations: halves turned and joined, two products, a sum; 18 bytes an element of queries and keys. */
 const PLAIN_ROTARY_BYTES = 18;
+/** Whether the software of the run computes RMSNorm in plain operations rather than in one fused kernel. */
 export const hasPlainRmsNorm = (l: LayoutInput) =>
   l.kernels === 'eager' &&
   l.model.mlpMatrices === 3 &&

@@ -26,6 +26,7 @@ const mixturePhase = z
   })
   .meta({ description: 'One phase of the mixture.' });
 
+/** Section `training`. */
 export const training = z.strictObject({
   objective: z
     .enum(['pretrain', 'sft', 'dpo'])
@@ -126,6 +127,7 @@ export const training = z.strictObject({
     }),
 });
 
+/** Section `tokenizer` of a processing run file. */
 export const tokenizer = z.strictObject({
   chatTemplate: z
     .string()
@@ -144,6 +146,7 @@ export const tokenizer = z.strictObject({
   }),
 });
 
+/** Section `progress`. */
 export const progress = z.strictObject({
   stepRegex: z
     .string()
