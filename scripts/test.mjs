@@ -19,6 +19,8 @@ process.on('exit', () => rmSync(temporary, { recursive: true, force: true }));
  * together; xdist would put files of many tests first, and the longest has few (test/containers/conftest.py).
  */
 const PYTEST = '-m pytest -q test/containers -n 2 --dist loadfile --no-loadscope-reorder'.split(' ');
+// Tests that are played in part draw their cases with it, the failed ones that are tried again as well.
+process.env.SLIPWAY_TEST_SEED ??= String(1 + Math.floor(Math.random() * 0x7fffffff));
 /** What has not changed since the last run is not checked again. */
 const TSC = '--noEmit --incremental -p tsconfig.json'.split(' ');
 const counts = { passed: 0, failed: 0, skipped: 0 };
