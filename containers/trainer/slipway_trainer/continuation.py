@@ -16,9 +16,11 @@ from slipway_trainer.skips import batches_behind
 #: Where a run file says what a checkpoint remembers under `data`.
 _DATA = {
     "objective": "training.objective",
+    "documentMask": "training.documentMask",
     "sequenceLength": "training.sequenceLength",
     "samples": "training.sequenceLength or the token shards of the channel",
     "digest": "the token shards of the channel",
+    "drawn": "training.mixture up to the checkpoint, in samples of each channel",
 }
 
 #: Parts of a shape that have fields of their own, by their name in a record.
@@ -73,9 +75,11 @@ class Continuation:
                 "seed": training.seed,
                 "nextSample": behind * training.global_batch_size,
                 "objective": training.objective,
+                "documentMask": training.document_mask,
                 "sequenceLength": training.sequence_length,
                 "samples": self._batches.samples,
                 "digest": self._batches.digest,
+                **({"drawn": self._batches.drawn(behind)} if self._batches.mixed else {}),
             },
             "model": self._model,
         }
@@ -96,9 +100,9 @@ class Continuation:
                 [f"training: seed and globalBatchSize must be those of the checkpoint, whose data position is {found}, got {position}"]
             )
         differences = [
-            f"{option}: must be that of the checkpoint, {data[name]}, got {own['data'][name]}"
+            f"{option}: must be that of the checkpoint, {data[name]}, got {own['data'].get(name)}"
             for name, option in _DATA.items()
-            if name in data and data[name] != own["data"][name]
+            if name in data and data[name] != own["data"].get(name)
         ]
         differences += self._model_differences(record.get("model"))
         if differences and record.get("runId") == self._settings.run_id:

@@ -13,6 +13,7 @@ from slipway_trainer.arguments import parse_arguments
 from slipway_trainer.checkpoint.interval import History
 from slipway_trainer.checkpoint.rollback import Rollback
 from slipway_trainer.exits import Settings
+from slipway_trainer.mixture import Phase, read_mixture
 from slipway_trainer.published_names import PACKED
 from slipway_trainer.skips import Skip, read_skips
 
@@ -45,6 +46,15 @@ class Training:
     skips: tuple[Skip, ...] = ()
     #: `pretrain`, `sft` or `dpo`. Batch sizes of `dpo` count pairs.
     objective: str = "pretrain"
+    #: Documents of text in one row do not see each other, as those of `sft` never do.
+    document_mask: bool = False
+    #: Which channels samples come from, by step; empty = the one that --data-channel names.
+    mixture: tuple[Phase, ...] = ()
+
+    @property
+    def counts_targets(self) -> bool:
+        """Whether rows have different numbers of targets: the loss is then the mean over those of the global batch."""
+        return self.objective == "sft" or self.document_mask
 
     @property
     def tokens_per_step(self) -> int:
@@ -154,6 +164,8 @@ def _training(raw: Mapping[str, Any] | None, issues: list[str]) -> Training:
         lora=Lora(int(lora["rank"]), float(lora["alpha"]), tuple(lora["targets"])) if lora else None,
         skips=read_skips(section.values.get("skips") or [], issues),
         objective=objective,
+        document_mask=bool(section.values.get("documentMask", False)),
+        mixture=read_mixture(section.values.get("mixture") or [], issues),
     )
 
 

@@ -6,18 +6,19 @@ const TRAINING_ONLY = ['distribution', 'checkpoints', 'training', 'model', 'prog
 
 function sections(run: RunSpec): Finding[] {
   if (run.kind === 'training') {
-    return when(run.output !== undefined, {
-      path: 'output',
-      must: 'must go with kind processing; a training run has checkpoints',
-      got: run.output?.s3,
-      fix: 'remove it, or use kind: processing',
-    });
+    return [];
   }
   return [
-    ...when(run.output === undefined, {
-      path: 'output',
+    ...when(run.output?.s3 === undefined, {
+      path: 'output.s3',
       must: 'must be given for a processing run',
       fix: 'add output: { s3: "s3://{dataBucket}/..." }',
+    }),
+    ...when(run.output?.compression !== undefined, {
+      path: 'output.compression',
+      must: 'must be absent from a processing run, whose outputs are copied as they are',
+      got: run.output?.compression,
+      fix: 'remove it',
     }),
     ...TRAINING_ONLY.flatMap((section) =>
       when(run.written[section] !== undefined, {
@@ -85,9 +86,14 @@ function apiLimits(run: RunSpec): Finding[] {
   ];
 }
 
-function cluster(run: RunSpec): Finding[] {
-  if (run.kind !== 'processing') return [];
-  const { compute } = run;
+/** At most 9 days: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_ProcessingStoppingCondition.html */
+const LONGEST_SECONDS = 777_600;
+const MOST_INSTANCES = 100;
+
+const cluster = (run: RunSpec): Finding[] => (run.kind === 'processing' ? [...capacityOf(run), ...sizeOf(run)] : []);
+
+/** Capacity that processing jobs cannot have. */
+function capacityOf({ compute }: RunSpec): Finding[] {
   return [
     ...when(compute.instanceGroups.length > 0, {
       path: 'compute.instanceGroups',
@@ -115,17 +121,22 @@ function cluster(run: RunSpec): Finding[] {
         fix: 'remove it',
       }),
     ),
-    ...when(compute.instanceCount > 100, {
+  ];
+}
+
+function sizeOf({ compute, limits }: RunSpec): Finding[] {
+  return [
+    ...when(compute.instanceCount > MOST_INSTANCES, {
       path: 'compute.instanceCount',
-      must: 'must be at most 100 for a processing run',
+      must: `must be at most ${MOST_INSTANCES} for a processing run`,
       got: compute.instanceCount,
-      fix: 'use 100 or less',
+      fix: `use ${MOST_INSTANCES} or less`,
     }),
-    ...when(run.limits.maxRuntimeSeconds > 777_600, {
+    ...when(limits.maxRuntimeSeconds > LONGEST_SECONDS, {
       path: 'limits.maxRuntimeSeconds',
-      must: 'must be at most 777600 (9 days) for a processing run',
-      got: run.limits.maxRuntimeSeconds,
-      fix: 'use 777600 or less',
+      must: `must be at most ${LONGEST_SECONDS} (9 days) for a processing run`,
+      got: limits.maxRuntimeSeconds,
+      fix: `use ${LONGEST_SECONDS} or less`,
     }),
   ];
 }
@@ -155,6 +166,14 @@ function inputs(run: RunSpec): Finding[] {
         got: channel.s3DataType,
         fix: 'use ManifestFile',
       }),
+      ...(['hubContentArn', 'acceptEula'] as const).flatMap((option) =>
+        when(channel[option] !== undefined, {
+          path: `data[${i}].${option}`,
+          must: 'must be absent from a processing run: ProcessingS3Input has no such field',
+          got: channel[option],
+          fix: 'remove it, or copy the model into a bucket first',
+        }),
+      ),
       ...when(channel.inputMode === 'FastFile', {
         path: `data[${i}].inputMode`,
         must: 'must be File or Pipe for a processing run',
@@ -165,6 +184,7 @@ function inputs(run: RunSpec): Finding[] {
   ];
 }
 
+/** Rules over processing runs. */
 export const PROCESSING_RULES: readonly Rule[] = [
   {
     id: 'processing/sections',
