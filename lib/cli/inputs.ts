@@ -3,7 +3,7 @@ import { codeContext } from '../archive/code-context';
 import { type FetchedConfig, withModelConfig } from '../archive/model-config';
 import { checkRun } from '../rules';
 import { refuseUnsupported } from '../rules/model/support';
-import { checkSalvaged } from '../rules/salvaged';
+import { checkPartialRun } from '../rules/partial-file';
 import type { Descriptor } from '../spec/descriptor';
 import { hasErrors, type Issue } from '../spec/issue';
 import { type Loaded, type LoadedRun, loadDescriptor, loadRun } from '../spec/load';
@@ -66,7 +66,7 @@ export interface ReadRun {
 export function readRunFile(file: string, options: CommonOptions): ReadRun {
   const { text, overrides } = withModelConfig(file, readText(file), options.set, options.modelConfig);
   const loaded = loadRun(text, overrides);
-  const run = loaded.value ?? loaded.salvaged?.versions[0];
+  const run = loaded.value ?? loaded.partial?.versions[0];
   return { text, overrides, loaded, code: run ? codeContext(run, file) : {} };
 }
 
@@ -76,12 +76,12 @@ export function checkRead(
   options: CommonOptions,
   descriptor?: Descriptor,
 ): CheckedRun {
-  const run = loaded.value ?? loaded.salvaged?.versions[0];
+  const run = loaded.value ?? loaded.partial?.versions[0];
   const read = { text, overrides, positionOf: loaded.positionOf };
   if (!run) return { ...read, issues: loaded.issues };
   const context: RuleContext = { descriptor, region: options.region ?? descriptor?.region, ...code };
   if (!loaded.value) {
-    const others = loaded.salvaged ? checkSalvaged(loaded.salvaged, context) : [];
+    const others = loaded.partial ? checkPartialRun(loaded.partial, context) : [];
     return { ...read, issues: [...loaded.issues, ...others] };
   }
   return { ...read, run: loaded.value, issues: [...loaded.issues, ...checkRun(loaded.value, context)] };

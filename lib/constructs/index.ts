@@ -13,10 +13,10 @@ export {
 } from '../spec/environment-file';
 export type { Issue } from '../spec/issue';
 export { type Loaded, type LoadedEnvironment, type LoadedRun, loadEnvironment, loadRun } from '../spec/load';
+export type { PartialFile } from '../spec/partial-validation';
 export type { PreemptionTimes } from '../spec/preemption-times';
 export type { Architecture, RunFile } from '../spec/run-file';
 export type { RunSpec } from '../spec/run-spec';
-export type { Salvaged } from '../spec/salvage';
 export type { Position } from '../spec/yaml-file';
 export { EnvironmentAccess, type EnvironmentAccessProps } from './access/environment-access';
 export type { JobGuardrails } from './access/job-guardrails';

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { withModelConfig } from '../archive/model-config';
 import { publishedBaseUri } from '../catalog/base-images';
 import { REGIONS } from '../catalog/regions';
-import { checkEnvironment, checkSalvagedEnvironment } from '../rules/environment';
+import { checkEnvironment, checkPartialEnvironment } from '../rules/environment';
 import { type EnvironmentFile, type EnvironmentSpec, resolveEnvironments } from '../spec/environment-file';
 import { EMPTY_LOCK, type ImageLock, loadImageLock, lockedBaseUri, lockFileOf } from '../spec/image-lock';
 import { hasErrors, type Issue, issue } from '../spec/issue';
@@ -42,9 +42,9 @@ export function readEnvironmentFile(file: string, text: string, overrides: reado
   const loaded = loadEnvironment(text, overrides);
   const { value } = loaded;
   const specs = value ? resolveEnvironments(value) : [];
-  const rules = value ? checkEnvironment(value) : loaded.salvaged ? checkSalvagedEnvironment(loaded.salvaged) : [];
+  const rules = value ? checkEnvironment(value) : loaded.partial ? checkPartialEnvironment(loaded.partial) : [];
   const lock = readLock(lockFileOf(file));
-  const named = readRuns(file, value ?? loaded.salvaged?.versions[0]);
+  const named = readRuns(file, value ?? loaded.partial?.versions[0]);
   const registered = value ? registrationIssues(value, named.runs) : [];
   return {
     value,

@@ -5,8 +5,8 @@ import { isEqual } from './is-equal';
 import { endUncreated, intendAttempt, SECOND_LOOK_MS, SETTLE_MS, settleIntent } from './launch';
 import type { Observed, PresentJob } from './observed';
 import { type Attempt, type EpochMs, isOver, isWaiting, liveAttempt, type Notice, type RunRecord } from './record';
-import { event } from './say';
 import { addUsd, warmPoolUsd } from './spend';
+import { event } from './timeline';
 import { waitInQueue } from './wait';
 import { watchJob } from './watch';
 

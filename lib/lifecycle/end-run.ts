@@ -1,6 +1,6 @@
 import { type Evidence, type Move, move } from './action';
 import type { EpochMs, RunRecord, RunState } from './record';
-import { event, notice } from './say';
+import { event, notice } from './timeline';
 
 /** The run ends and a person is told why and what to read. */
 export function failRun(record: RunRecord, why: string, runbook: string, now: EpochMs, evidence: Evidence = {}): Move {

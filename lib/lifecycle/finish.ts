@@ -10,9 +10,9 @@ import type { Observed, PresentJob } from './observed';
 import { type Attempt, type Checkpoint, checkpointKey, type EpochMs, type RunRecord } from './record';
 import { blamedCheckpoint, newestCommitted, newestUsable } from './resume';
 import { rollBack } from './rollback';
-import { event, notice } from './say';
 import { addUsd, attemptCostUsd, billedShare, leftPool } from './spend';
 import { stepEvents, stepsOf, unseenSteps } from './step-times';
+import { event, notice } from './timeline';
 import { commitEvent, madeProgress } from './watch';
 
 /** A job that is over: book it, judge it, and say what comes next. */

@@ -3,7 +3,7 @@ import type { Verdict } from './classify';
 import { largestRung } from './ladder';
 import type { PresentJob } from './observed';
 import type { Attempt, AttemptStop, EpochMs, FailureClass, RunPolicy, RunRecord } from './record';
-import { event, notice } from './say';
+import { event, notice } from './timeline';
 
 /** A job that was asked to save and leave has this long before StopTrainingJob is sent. */
 export const HAND_OVER_GRACE_MS = 900_000;

@@ -9,7 +9,7 @@ import {
   type RunPolicy,
   type RunRecord,
 } from './record';
-import { event } from './say';
+import { event } from './timeline';
 
 /** What a person asked for, as a new version of the record. */
 export interface IntentChange {

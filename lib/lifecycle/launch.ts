@@ -6,8 +6,8 @@ import { rungAfterCapacityFailure, unusableRungs } from './ladder';
 import type { CreateOutcome, Observed } from './observed';
 import { type Attempt, type Checkpoint, type EpochMs, isWaiting, type RunRecord } from './record';
 import { chooseResume } from './resume';
-import { event, notice } from './say';
 import { addUsd, spendRefusal, warmPoolUsd } from './spend';
+import { event, notice } from './timeline';
 import { madeProgress } from './watch';
 
 /** Reads after writes of the service may lag: an absent job is believed absent this long after the last create. */

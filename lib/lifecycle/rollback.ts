@@ -3,7 +3,7 @@ import { type Move, move } from './action';
 import type { Verdict } from './classify';
 import type { Observed } from './observed';
 import { type Attempt, checkpointKey, type EpochMs, type RunRecord } from './record';
-import { event } from './say';
+import { event } from './timeline';
 
 /**
  * After a loss that left its bounds: back to the newest checkpoint before the bad step from which the run did not already go

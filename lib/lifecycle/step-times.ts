@@ -1,6 +1,6 @@
 import type { TimelineEvent } from './action';
 import type { Attempt, EpochMs, Progress, StartTimes } from './record';
-import { event } from './say';
+import { event } from './timeline';
 
 /** A record keeps the newest this many; the heartbeat names fewer. */
 const MOST_STARTS = 40;

@@ -6,7 +6,7 @@ import { rungAfterCapacityFailure, unusableRungs } from './ladder';
 import { isInDoubt, SETTLE_MS } from './launch';
 import type { Observed } from './observed';
 import type { EpochMs, RunRecord } from './record';
-import { event, notice } from './say';
+import { event, notice } from './timeline';
 import { madeProgress } from './watch';
 
 /** A run that waits in the queue for this long is told of, with what it waits for. */

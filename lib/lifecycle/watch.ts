@@ -2,13 +2,13 @@ import { changeAttempt, type Effect, type Move, move, type TimelineEvent } from 
 import { capacityCame } from './budgets';
 import { handOverEffect, handOverStop } from './hand-over';
 import { judgeHang, nextProgress } from './hang';
+import { jobAlerts } from './job-alerts';
 import type { Observed, PresentJob } from './observed';
 import type { Attempt, AttemptStop, Checkpoint, EpochMs, Notice, RunRecord, RunState } from './record';
 import { committedSince, newestCommitted } from './resume';
-import { event, notice } from './say';
 import { judgeSpend } from './spend';
 import { stepEvents, stepsOf } from './step-times';
-import { vitalNotices } from './vitals';
+import { event, notice } from './timeline';
 
 /** StopTrainingJob is sent again when the job still runs this long after it: the first call may have been lost. */
 const STOP_AGAIN_MS = 180_000;
@@ -56,7 +56,7 @@ export function watchJob(record: RunRecord, attempt: Attempt, job: PresentJob, o
       ...capacityAlarm(record, attempt, job, now),
       ...stoppingAlarm(record, next, job, now),
       ...unreadAlarm(record, next, observed, now),
-      ...vitalNotices(record, next, now),
+      ...jobAlerts(record, next, now),
     ],
   });
 }

@@ -6,8 +6,8 @@ import {
   resolveEnvironments,
 } from '../spec/environment-file';
 import type { Issue } from '../spec/issue';
+import type { PartialFile } from '../spec/partial-validation';
 import { issueOf } from '../spec/rule';
-import type { Salvaged } from '../spec/salvage';
 import { ADDRESS_RULES } from './environment/addresses';
 import { BUDGET_RULES } from './environment/budget';
 import { ENVIRONMENT_CAPACITY_RULES } from './environment/capacity';
@@ -19,7 +19,7 @@ import { PEOPLE_RULES } from './environment/people';
 import { QUEUE_RULES } from './environment/queue';
 import { REGION_RULES } from './environment/regions';
 import { ENVIRONMENT_STORAGE_RULES } from './environment/storage';
-import { undoubted } from './salvaged';
+import { undoubted } from './partial-file';
 
 /** Every named rule over environment files. */
 export const ENVIRONMENT_RULES: readonly EnvironmentRule[] = [
@@ -48,8 +48,10 @@ interface Placed {
 export function checkEnvironment(file: EnvironmentFile): Issue[] {
   const specs = resolveEnvironments(file);
   const placed = specs.flatMap((spec) => ENVIRONMENT_RULES.flatMap((rule) => placedFindings(rule, spec, file)));
-  const said = placed.filter(({ found, path }) => !found.inVain || isInVain(path, found, placed, specs, file));
-  const issues = said.map(({ rule, found: { inVain, ...finding }, path }) => issueOf(rule, { ...finding, path }));
+  const said = placed.filter(
+    ({ found, path }) => !found.isIgnored || isIgnoredEverywhere(path, found, placed, specs, file),
+  );
+  const issues = said.map(({ rule, found: { isIgnored, ...finding }, path }) => issueOf(rule, { ...finding, path }));
   return [...new Map(issues.map((i) => [`${i.rule} ${i.message}`, i])).values()];
 }
 
@@ -57,7 +59,7 @@ function placedFindings(rule: EnvironmentRule, spec: EnvironmentSpec, file: Envi
   return rule.check(spec, file).map((found) => ({ rule, found, path: placeOf(found.path, spec.region, file) }));
 }
 
-function isInVain(
+function isIgnoredEverywhere(
   path: string,
   found: EnvironmentFinding,
   placed: readonly Placed[],
@@ -65,7 +67,7 @@ function isInVain(
   file: EnvironmentFile,
 ): boolean {
   const readers = specs.filter(({ region }) => placeOf(found.path, region, file) === path);
-  return placed.filter((other) => other.path === path && other.found.inVain).length >= readers.length;
+  return placed.filter((other) => other.path === path && other.found.isIgnored).length >= readers.length;
 }
 
 /** The path as the user wrote it: `network.existing`, or `regions.us-east-1.network.existing` where that region overrides it. */
@@ -83,7 +85,7 @@ function optionsOf(sections: object | undefined, name: string): object | undefin
 }
 
 /** What rules say about the rest of a file that the schema refused: nothing that may come from the refused values. */
-export function checkSalvagedEnvironment({ versions, refused, leftOut }: Salvaged<EnvironmentFile>): Issue[] {
+export function checkPartialEnvironment({ versions, refused, leftOut }: PartialFile<EnvironmentFile>): Issue[] {
   const doubtful = new Set(leftOut.map(sectionOf));
   const silent = new Set(
     ENVIRONMENT_RULES.filter(({ reads }) => reads.some((section) => doubtful.has(section))).map(({ id }) => id),

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
-import type { FaultDesk } from './faults/fault-desk';
+import type { FaultRegistry } from './faults/fault-registry';
 import type { IncreaseRequests } from './quotas/increase-requests';
 import type { QuotaStore } from './quotas/quota-store';
 import type { Answer } from './wire/http-server';
@@ -8,7 +8,7 @@ import type { Answer } from './wire/http-server';
 export const ADMIN_PREFIX = '/_slipway/';
 
 export interface AdminDeps {
-  faults: FaultDesk;
+  faults: FaultRegistry;
   quotas: QuotaStore;
   increases: IncreaseRequests;
   /** Account of calls that name none. */

@@ -7,8 +7,8 @@ import { Authority } from './authority';
 import { AwsAccess } from './aws-access';
 import { CredentialEndpoint } from './credential-endpoint';
 import { clientEnv, containerEnv, endpointEnv } from './environment';
-import { FaultDesk } from './faults/fault-desk';
 import { FaultPlan } from './faults/fault-plan';
+import { FaultRegistry } from './faults/fault-registry';
 import type { JobHost } from './jobs/attempt';
 import { type Certificate, ensureCertificate } from './ministack/certificate';
 import { type MiniStack, startMiniStack } from './ministack/ministack';
@@ -240,7 +240,7 @@ async function openServices(
   else forgetServices(settings.stateDir);
   const api = new ApiServer(services, authority, faults, new RateLimits(settings.rateLimits ? RATES : {}));
   const admin = new Admin({
-    faults: new FaultDesk(faults, ministack.hook),
+    faults: new FaultRegistry(faults, ministack.hook),
     quotas,
     increases,
     accountId: settings.accountId,

@@ -3,10 +3,10 @@ import { type Descriptor, descriptorSchema } from './descriptor';
 import { type EnvironmentFile, environmentFileSchema } from './environment-file';
 import { hasErrors, type Issue, issue } from './issue';
 import { applyOverrides } from './overrides';
+import { type PartialFile, partialFile, partialRun } from './partial-validation';
 import { resolveRun } from './resolve-run';
 import { type RunFile, runFileSchema } from './run-file';
 import type { RunSpec } from './run-spec';
-import { type Salvaged, salvage, salvageWith } from './salvage';
 import { type Position, parseYaml } from './yaml-file';
 import { zodIssues } from './zod-issues';
 
@@ -19,25 +19,25 @@ export interface Loaded<T> {
 
 export interface LoadedRun extends Loaded<RunSpec> {
   /** What is left when the schema refused values; absent when that is too little to judge. */
-  salvaged?: Salvaged;
+  partial?: PartialFile;
 }
 
 /** Reads the text of a run file: YAML, `--set` overrides, schema, defaults. Never throws. */
 export function loadRun(text: string, overrides: readonly string[] = []): LoadedRun {
   const { data, ...loaded } = loadFile<RunFile>(text, overrides, runFileSchema);
   if (loaded.value) return { ...loaded, value: resolveRun(loaded.value) };
-  return { issues: loaded.issues, positionOf: loaded.positionOf, salvaged: salvage(data) };
+  return { issues: loaded.issues, positionOf: loaded.positionOf, partial: partialRun(data) };
 }
 
 export interface LoadedEnvironment extends Loaded<EnvironmentFile> {
   /** As that of a run. */
-  salvaged?: Salvaged<EnvironmentFile>;
+  partial?: PartialFile<EnvironmentFile>;
 }
 
 /** Reads the text of an environment file. Never throws. */
 export function loadEnvironment(text: string, overrides: readonly string[] = []): LoadedEnvironment {
   const { data, ...loaded } = loadFile<EnvironmentFile>(text, overrides, environmentFileSchema);
-  return loaded.value ? loaded : { ...loaded, salvaged: salvageWith(data, environmentFileSchema) };
+  return loaded.value ? loaded : { ...loaded, partial: partialFile(data, environmentFileSchema) };
 }
 
 /** Reads a descriptor (JSON text). Never throws. */

@@ -34,15 +34,30 @@ class Zygote:
         assert line, "the zygote ended"
         return line
 
-    def run(self, order: dict[str, Any]) -> list[int]:
+    def run(self, order: dict[str, Any]) -> dict[str, Any]:
+        """What zygote.py answers to an order."""
+        return json.loads(self._ask(order))
+
+    def end_waiting(self) -> None:
+        """Ends the ranks that wait for another order."""
+        self._ask({})
+
+    def _ask(self, order: dict[str, Any]) -> str:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
-        return json.loads(self._read())
+        return self._read()
 
 
 _zygotes: dict[tuple[str, ...], Zygote] = {}
 _stores: dict[tuple[tuple[str, ...], int], Any] = {}
+
+
+def end_waiting_ranks() -> None:
+    """Ends the ranks that wait for another run: also those that wait cost time."""
+    for zygote in _zygotes.values():
+        zygote.end_waiting()
+    _stores.clear()
 
 
 def run_forked(
@@ -68,7 +83,7 @@ def run_forked(
     meeting |= {"TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RESTART_COUNT": "0"}
     world = {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks)}
     order = {"root": str(root), "ranks": ranks, "environ": meeting | world | environ, "argv": argv}
-    codes = zygote.run(order | ({"script": script} if script else {}))
-    if not script and not any(codes):
+    answer = zygote.run(order | ({"script": script} if script else {}))
+    if answer["kept"]:
         _stores[(key, ranks)] = store
-    return codes
+    return answer["codes"]

@@ -1,8 +1,9 @@
 """Starts processes that need PyTorch quickly: imports it once and forks. Reads one JSON order per line, answers with their exit codes.
 
 An order with a `script` runs it as `python script argv...` would, once for each rank. One without trains as ranks of the trainer: those
-of one world size stay and train order after order in one process group, from the trainer's arguments on; only the seconds of importing
-and connecting are saved. An order that ends in anything but 0 ends its ranks; the next gets new ones.
+of one world size stay and train up to RUNS_OF_A_WORLD orders in one process group, from the trainer's arguments on; only the seconds of
+importing and connecting are saved. An order that ends in anything but 0 ends its ranks; the next gets new ones. An empty order ends the
+ranks that wait.
 """
 
 import importlib
@@ -17,11 +18,15 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any
 
+#: Each run makes groups that its processes keep, and each group keeps three threads of gloo that wake up a hundred times a second.
+RUNS_OF_A_WORLD = 3
+
 
 class Rank:
     """One forked process and the pipe to it. Orders come through the pipe; an order answered with 0 may be followed by another."""
 
     def __init__(self, number: int, others: "list[Rank]") -> None:
+        self.runs = 0
         self.pipe, theirs = Pipe()
         self.pid = os.fork()
         if self.pid == 0:
@@ -33,6 +38,7 @@ class Rank:
 
     def answer(self) -> int:
         """The exit code of the order; a rank that ends has one of its own."""
+        self.runs += 1
         with suppress(EOFError):
             return self.pipe.recv()
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
@@ -111,7 +117,8 @@ def keep_process_group() -> None:
     dist.destroy_process_group = lambda *_arguments: None
 
 
-def carry_out(order: dict, worlds: dict[int, list[Rank]]) -> list[int]:
+def carry_out(order: dict, worlds: dict[int, list[Rank]]) -> dict:
+    """The exit codes of an order, and whether its ranks wait for the next one."""
     size = order["ranks"]
     ranks = worlds.pop(size, []) if "script" not in order else []
     while len(ranks) < size:
@@ -119,12 +126,17 @@ def carry_out(order: dict, worlds: dict[int, list[Rank]]) -> list[int]:
     for rank in ranks:
         rank.pipe.send(order)
     codes = [rank.answer() for rank in ranks]
-    if "script" in order or any(codes):
-        for rank in ranks:
-            rank.end()
-    else:
+    kept = "script" not in order and not any(codes) and ranks[0].runs < RUNS_OF_A_WORLD
+    if kept:
         worlds[size] = ranks
-    return codes
+    else:
+        end_all(ranks)
+    return {"codes": codes, "kept": kept}
+
+
+def end_all(ranks: list[Rank]) -> None:
+    for rank in ranks:
+        rank.end()
 
 
 def main() -> None:
@@ -144,7 +156,13 @@ def main() -> None:
     print("ready", flush=True)
     worlds: dict[int, list[Rank]] = {}
     for line in sys.stdin:
-        print(json.dumps(carry_out(json.loads(line), worlds)), flush=True)
+        order = json.loads(line)
+        if order:
+            print(json.dumps(carry_out(order, worlds)), flush=True)
+            continue
+        end_all([rank for world in worlds.values() for rank in world])
+        worlds.clear()
+        print("ended", flush=True)
 
 
 if __name__ == "__main__":

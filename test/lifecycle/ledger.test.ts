@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CAUSES, ledger } from '../../lib/lifecycle/ledger';
-import { event } from '../../lib/lifecycle/say';
+import { event } from '../../lib/lifecycle/timeline';
 import { HOUR, MINUTE, T0 } from './support/records';
 
 const at = (minutes: number, what: string, evidence = {}) => event(T0 + minutes * MINUTE, what, '', evidence);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkEnvironment, checkSalvagedEnvironment } from '../../lib/rules/environment';
+import { checkEnvironment, checkPartialEnvironment } from '../../lib/rules/environment';
 import { loadEnvironment } from '../../lib/spec/load';
 
 function pathsOf(file: object): string[] {
@@ -199,8 +199,8 @@ test.each([
 
 describe('a value that the schema refuses', () => {
   const rulesOf = (file: object): string[] => {
-    const { salvaged } = loadEnvironment(JSON.stringify(file));
-    return salvaged ? checkSalvagedEnvironment(salvaged).map(({ path }) => path) : ['nothing left'];
+    const { partial } = loadEnvironment(JSON.stringify(file));
+    return partial ? checkPartialEnvironment(partial).map(({ path }) => path) : ['nothing left'];
   };
   const REGIONS = { 'us-west-2': {} };
 

@@ -27,7 +27,7 @@ export async function storageChecks(environment: EnvironmentSpec): Promise<Stora
   const account = environment.account ?? (await callerAccount(region));
   const made = `slipway-${environment.name}-${account}-${region}-data`;
   const dataRepository = keyArn && fsxLustre ? (buckets.data ?? made) : undefined;
-  return lookAtStorage({ region, account, buckets, keyArn, dataRepository });
+  return checkStorage({ region, account, buckets, keyArn, dataRepository });
 }
 
 async function callerAccount(region: string): Promise<string> {
@@ -36,7 +36,7 @@ async function callerAccount(region: string): Promise<string> {
 }
 
 /** Settings of buckets and key, made by the stack or not. */
-export async function lookAtStorage(places: StoragePlaces): Promise<StorageCheck[]> {
+export async function checkStorage(places: StoragePlaces): Promise<StorageCheck[]> {
   const { region } = places;
   const { partition = 'aws', domain: urlSuffix = 'amazonaws.com' } = REGIONS[region] ?? {};
   const settings = { region, maxAttempts: 3 };

@@ -7,7 +7,7 @@ import type { Descriptor } from '../../spec/descriptor';
 import { needsOfStack } from '../environment/deployed-needs';
 import { readDescriptors } from '../environment/environment';
 import { readLimits } from '../environment/quota';
-import { lookAtStorage } from '../environment/storage-checks';
+import { checkStorage } from '../environment/storage-checks';
 import { localDriver } from '../launch/driver';
 
 /** One thing that no template holds. */
@@ -19,7 +19,7 @@ export interface BeyondTemplate {
 }
 
 /** Limits, buckets, key, image, functions, log groups and driver of a deployed environment. */
-export async function lookBeyond(environment: string, region: string): Promise<BeyondTemplate[]> {
+export async function driftBeyondTemplates(environment: string, region: string): Promise<BeyondTemplate[]> {
   const descriptors = await readDescriptors(environment, region);
   const [first] = descriptors;
   const aliases = descriptors.flatMap(({ controlAliasArn }) => controlAliasArn ?? []);
@@ -60,7 +60,7 @@ async function quotas(environment: string, region: string): Promise<Verdict> {
 /** Buckets and key that the environment did not make are in no template; those that it made are looked at in the same way. */
 async function storage(descriptor: Descriptor): Promise<Verdict> {
   const { region, account, dataBucket: data, checkpointBucket: checkpoints, kmsKeyArn: keyArn } = descriptor;
-  const looks = await lookAtStorage({ region, account, buckets: { data, checkpoints }, keyArn });
+  const looks = await checkStorage({ region, account, buckets: { data, checkpoints }, keyArn });
   const issues = looks.flatMap((look) => look.issues);
   const errors = issues.filter(({ level }) => level === 'error');
   if (errors.length > 0) return { ok: false, detail: errors.map(({ message }) => message).join('; ') };

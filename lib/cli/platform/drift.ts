@@ -15,7 +15,7 @@ import { requireEnvironment } from '../environment/environment-file';
 import { EXIT, ServiceError, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
 import { json, type Terminal } from '../terminal';
-import { type BeyondTemplate, lookBeyond } from './drift-beyond';
+import { type BeyondTemplate, driftBeyondTemplates } from './drift-beyond';
 
 /** A detection over two hundred resources takes a minute or two. */
 const POLL_MS = 5000;
@@ -60,7 +60,10 @@ function regionsOf(environment: string, options: CommonOptions): string[] {
 
 async function driftIn(environment: string, region: string): Promise<StackDrift> {
   const stack = `Slipway-${environment}-${region}`;
-  const [resources, beyond] = await Promise.all([resourceDrifts(stack, region), lookBeyond(environment, region)]);
+  const [resources, beyond] = await Promise.all([
+    resourceDrifts(stack, region),
+    driftBeyondTemplates(environment, region),
+  ]);
   return { region, stack, resources, beyond };
 }
 

@@ -1,7 +1,7 @@
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import type { IntentAnswer, Refusal, StartRequest, UploadAnswer } from '../../contracts/control';
 import { runIdAt, runPrefixes } from '../../job/plan';
-import { event } from '../../lifecycle/say';
+import { event } from '../../lifecycle/timeline';
 import type { Descriptor } from '../../spec/descriptor';
 import { type Issue, issue } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';

@@ -9,10 +9,10 @@ import type { QueuedRun } from '../../queue/run';
 import { advanceUsage, heldBy, NO_USAGE, type QueueUsage } from '../../queue/usage';
 import { describeError } from '../shared/errors';
 import { holdsCapacity, isQueued, queuedRun, runningRun, usesInstances } from '../shared/queue-runs';
-import { announce } from './act';
-import { apart } from './apart';
+import { announce } from './apply-effects';
 import { wake } from './ask-to-leave';
 import type { ReconcileDeps } from './deps';
+import { isolateFailure } from './isolate-failure';
 import { makeRoom } from './make-room';
 import { poolsOf } from './queue-pools';
 import { growNow, hasLeft, keepRoom, roomChanges, takeRoomBack } from './resize';
@@ -56,7 +56,7 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
   if (!(await takeRoomBack(deps, room))) return;
   for (const run of waiting) {
     const why = waits.find((w) => w.runId === run.runId)?.why;
-    await apart(deps, run, async () => {
+    await isolateFailure(deps, run, async () => {
       if (admitted.includes(run.runId)) await letStart(deps, run, now, sizes[run.runId]);
       if (why) await sayWhy(deps, await tellBlocked(deps, run, awaited, now), why);
     });
@@ -112,7 +112,7 @@ async function newest(deps: ReconcileDeps, listed: readonly RunRecord[], changed
   const reread = async (run: RunRecord) => {
     const isElastic = run.policy.pendingSeconds !== undefined;
     if (!isQueued(run) && !isElastic && run.runId !== changed) return run;
-    const seen = await apart(deps, run, async () => ({ run: await deps.store.find(run.runId) }));
+    const seen = await isolateFailure(deps, run, async () => ({ run: await deps.store.find(run.runId) }));
     return seen ? seen.run : { ...run, confirmed: false };
   };
   const isListed = listed.some((run) => run.runId === changed);

@@ -17,12 +17,16 @@ import { describeError } from '../shared/errors';
 import { bucketAndKey } from '../shared/s3-uri';
 import { createOutcomeOf } from './create-outcome';
 import type { ReconcileDeps } from './deps';
-import type { Subject } from './observe';
+import type { ObservedRun } from './observe';
 
 type CreateEffect = Extract<Effect, { do: 'create' }>;
 
 /** Writes job.json and makes the one create call of this round. Whatever comes of it is an observation, never an exception. */
-export async function createJob(deps: ReconcileDeps, subject: Subject, effect: CreateEffect): Promise<CreateOutcome> {
+export async function createJob(
+  deps: ReconcileDeps,
+  subject: ObservedRun,
+  effect: CreateEffect,
+): Promise<CreateOutcome> {
   const { descriptor, descriptorError } = subject;
   // Nothing was asked of the service: a later round does it.
   if (!descriptor) return { kind: 'throttled', error: `the descriptor: ${descriptorError}` };
@@ -60,7 +64,7 @@ async function writeJobFile(deps: ReconcileDeps, plan: JobPlan): Promise<CreateO
 
 async function historyOf(
   deps: ReconcileDeps,
-  { record }: Subject,
+  { record }: ObservedRun,
   effect: CreateEffect,
 ): Promise<Pick<JobPlan, 'history'>> {
   if (effect.attempt === 1) return {};
@@ -70,7 +74,7 @@ async function historyOf(
 /** Code, driver, image and spec are those of the run; role, network and buckets those of the descriptor of the day. */
 export function planOf(
   deps: Pick<ReconcileDeps, 'region'>,
-  subject: Subject & { descriptor: Descriptor },
+  subject: ObservedRun & { descriptor: Descriptor },
   effect: CreateEffect,
 ): JobPlan {
   const { record, intent, descriptor } = subject;

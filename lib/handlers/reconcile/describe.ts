@@ -35,7 +35,7 @@ export async function describeJob(
 type Described = Omit<PresentJob, 'identity'> & { environment: Readonly<Record<string, string>> };
 
 /** A job of ours as Describe shows it, once it was seen to be ours. */
-export function seenJob(answer: DescribeTrainingJobCommandOutput): PresentJob {
+export function presentJob(answer: DescribeTrainingJobCommandOutput): PresentJob {
   const { environment: _its, ...seen } = trainingJob(answer);
   return { ...seen, identity: 'ours' };
 }

@@ -3,9 +3,9 @@ import type { QueueInput } from '../../queue/admit';
 import { choosePreemptions, type PreemptibleRun } from '../../queue/preempt';
 import type { PoolNeeds } from '../../queue/run';
 import { queuedRun } from '../shared/queue-runs';
-import { apart } from './apart';
 import { askToLeave } from './ask-to-leave';
 import type { ReconcileDeps } from './deps';
+import { isolateFailure } from './isolate-failure';
 import type { RunNeeds } from './run-needs';
 
 /** Asks preemptible jobs to save and leave where that lets a waiting run start that goes before them. */
@@ -19,7 +19,7 @@ export async function makeRoom(
   for (const { runId, for: other } of choosePreemptions(input, preemptible, deps.preemption)) {
     const run = holding.find((one) => one.runId === runId);
     const why = { why: 'preempted', text: `asked to save and make room for ${other}` } as const;
-    if (run) await apart(deps, run, () => askToLeave(deps, run, why));
+    if (run) await isolateFailure(deps, run, () => askToLeave(deps, run, why));
   }
 }
 

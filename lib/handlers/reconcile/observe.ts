@@ -13,10 +13,10 @@ import type { ReconcileDeps } from './deps';
 import { describeJob } from './describe';
 
 /** What was learnt in an earlier round of the same invocation. */
-export type Carried = Pick<Observed, 'create' | 'published'>;
+export type EffectResults = Pick<Observed, 'create' | 'published'>;
 
 /** A run with what its observation needs beside the record. */
-export interface Subject {
+export interface ObservedRun {
   record: RunRecord;
   intent: RunIntent;
   /** Undefined when it could not be read: nothing of the run in S3 can be found then, and no job be made. */
@@ -25,16 +25,16 @@ export interface Subject {
   descriptorError?: string;
 }
 
-type Located = Subject & { descriptor: Descriptor };
-const isLocated = (subject: Subject): subject is Located => subject.descriptor !== undefined;
+type Located = ObservedRun & { descriptor: Descriptor };
+const isLocated = (subject: ObservedRun): subject is Located => subject.descriptor !== undefined;
 
 /** Looks at everything that a decision on this run may turn on, and at nothing else. */
-export async function observe(deps: ReconcileDeps, subject: Subject, carried: Carried): Promise<Observed> {
+export async function observe(deps: ReconcileDeps, subject: ObservedRun, results: EffectResults): Promise<Observed> {
   const { record } = subject;
-  if (isOver(record)) return { ...NOTHING_OBSERVED, ...carried };
+  if (isOver(record)) return { ...NOTHING_OBSERVED, ...results };
   const attempt = liveAttempt(record);
   const job =
-    attempt && !isAccepted(carried) ? await describeJob(deps.sagemaker, record, attempt) : NOTHING_OBSERVED.job;
+    attempt && !isAccepted(results) ? await describeJob(deps.sagemaker, record, attempt) : NOTHING_OBSERVED.job;
   const isCreated = attempt?.phase === 'created';
   const mayHaveRun = job.kind === 'absent';
   const isLive = job.kind === 'present' && LIVE.includes(job.status);
@@ -50,7 +50,7 @@ export async function observe(deps: ReconcileDeps, subject: Subject, carried: Ca
   const rungs = needsRung(job, record, attempt)
     ? { rungsThatDoNotFit: tooSmall(deps, subject), rungsAboveQuota: await aboveQuota(deps, subject) }
     : {};
-  return { ...NOTHING_OBSERVED, job, ...beat, checkpoints, startFrom, ...rungs, ...carried };
+  return { ...NOTHING_OBSERVED, job, ...beat, checkpoints, startFrom, ...rungs, ...results };
 }
 
 const LIVE: readonly string[] = ['InProgress', 'Stopping'];
@@ -66,7 +66,7 @@ const needsRung = (job: Observed['job'], record: RunRecord, attempt: Attempt | u
 const tooSmallOf = new WeakMap<RunIntent, string[]>();
 
 /** Rungs of the ladder on which the planner knows that the run cannot fit. */
-function tooSmall(deps: ReconcileDeps, { record, intent }: Subject): string[] {
+function tooSmall(deps: ReconcileDeps, { record, intent }: ObservedRun): string[] {
   const known = tooSmallOf.get(intent);
   if (known) return known;
   const fits = (rungId: string) => fitsMemory(runOnRung(intent.spec, rungId), deps.region);
@@ -79,7 +79,7 @@ function tooSmall(deps: ReconcileDeps, { record, intent }: Subject): string[] {
  * Rungs whose needs are above the applied quota: the service refuses them however long they wait. A limit that cannot be read refuses
  * nothing, and a ladder of one rung needs no choice.
  */
-async function aboveQuota(deps: ReconcileDeps, { record, intent }: Subject): Promise<string[]> {
+async function aboveQuota(deps: ReconcileDeps, { record, intent }: ObservedRun): Promise<string[]> {
   const { ladder } = record.policy;
   if (ladder.length < 2) return [];
   const needs = ladder.map(({ id }) => ({ id, needs: runQuotaNeeds(runOnRung(intent.spec, id)) }));
@@ -92,14 +92,14 @@ async function aboveQuota(deps: ReconcileDeps, { record, intent }: Subject): Pro
 }
 
 /** A fresh Describe might not show it yet; the answer of the create call is better evidence. */
-const isAccepted = (carried: Carried): boolean => carried.create?.kind === 'accepted';
+const isAccepted = (results: EffectResults): boolean => results.create?.kind === 'accepted';
 
 const mayLaunch = (record: RunRecord, attempt: Attempt | undefined): boolean =>
   attempt === undefined && record.admitted && record.desired === 'run';
 
-const unlocated = ({ descriptorError = '' }: Subject): string => `the descriptor: ${descriptorError}`;
+const unlocated = ({ descriptorError = '' }: ObservedRun): string => `the descriptor: ${descriptorError}`;
 
-async function ownHeartbeat(deps: ReconcileDeps, subject: Subject): Promise<HeartbeatReading> {
+async function ownHeartbeat(deps: ReconcileDeps, subject: ObservedRun): Promise<HeartbeatReading> {
   if (!isLocated(subject)) return { heartbeatError: unlocated(subject) };
   const { record, descriptor } = subject;
   const { heartbeat } = runPrefixes({ descriptor, runId: record.runId, attempt: record.attempt?.number ?? 1 });
@@ -114,7 +114,7 @@ function checkpointPrefix({ record, intent, descriptor }: Located): string | und
 }
 
 /** Where commits can be seen, and by which marker. Without a place or a marker the script finds its own checkpoints. */
-export function visibleCheckpoints(subject: Subject): { prefix: string; marker?: string } | undefined {
+export function visibleCheckpoints(subject: ObservedRun): { prefix: string; marker?: string } | undefined {
   if (!isLocated(subject) || !subject.record.policy.seesCommits) return undefined;
   const prefix = checkpointPrefix(subject);
   if (!prefix) return undefined;
@@ -123,7 +123,11 @@ export function visibleCheckpoints(subject: Subject): { prefix: string; marker?:
 }
 
 /** While a job lives only its newest commit matters; the next attempt may need an older one. */
-async function ownCheckpoints(deps: ReconcileDeps, subject: Subject, isLive: boolean): Promise<CheckpointObservation> {
+async function ownCheckpoints(
+  deps: ReconcileDeps,
+  subject: ObservedRun,
+  isLive: boolean,
+): Promise<CheckpointObservation> {
   if (!isLocated(subject)) return { kind: 'unreadable', error: unlocated(subject) };
   const visible = visibleCheckpoints(subject);
   if (!visible) return { kind: 'listed', committed: [], torn: [] };
@@ -135,7 +139,7 @@ async function ownCheckpoints(deps: ReconcileDeps, subject: Subject, isLive: boo
 }
 
 /** Nobody has written to a prefix of the run's own before its first attempt: a listing that fails keeps no work from being lost. */
-const hasNoneYet = ({ record, intent }: Subject): boolean =>
+const hasNoneYet = ({ record, intent }: ObservedRun): boolean =>
   record.attempt === undefined && record.committed === null && intent.spec.checkpoints.s3.includes('{runId}');
 
 /** `checkpoints.startFrom`: another run of the team, one checkpoint, or a prefix with several. */

@@ -7,10 +7,10 @@ import { type EpochMs, isOver, type RunRecord } from '../../lifecycle/record';
 import { readDescriptor } from '../shared/descriptors';
 import { describeError } from '../shared/errors';
 import { sendMessage } from '../shared/queue';
-import { act, announce } from './act';
+import { announce, applyEffects } from './apply-effects';
 import type { ReconcileDeps } from './deps';
 import { tagLeftovers } from './leftovers';
-import { type Carried, observe, type Subject, visibleCheckpoints } from './observe';
+import { type EffectResults, type ObservedRun, observe, visibleCheckpoints } from './observe';
 
 /** Waits within one invocation after a doubtful create: longer than reads of the service lag behind, 42 s together. */
 const MOST_PAUSES = 3;
@@ -32,7 +32,7 @@ const MOST_ROUNDS = 16;
  * thrown away and the run is read again.
  */
 export async function reconcileRun(deps: ReconcileDeps, runId: string): Promise<void> {
-  let carried: Carried = { published: [] };
+  let carried: EffectResults = { published: [] };
   const doubt = { open: false, pauses: 0 };
   for (let round = 0; round < MOST_ROUNDS; round++) {
     if (round > 0 && remainingMs(deps) < ROUND_MS) break;
@@ -87,7 +87,7 @@ async function pauseInDoubt(
 
 const remainingMs = (deps: ReconcileDeps): number => deps.remainingMs?.() ?? Number.POSITIVE_INFINITY;
 
-async function load(deps: ReconcileDeps, runId: string): Promise<Subject | undefined> {
+async function load(deps: ReconcileDeps, runId: string): Promise<ObservedRun | undefined> {
   const [record, intent] = await Promise.all([deps.store.find(runId), deps.store.findIntent(runId)]);
   if (!record || !intent) return undefined;
   try {
@@ -103,9 +103,9 @@ async function load(deps: ReconcileDeps, runId: string): Promise<Subject | undef
 
 async function carryOut(
   deps: ReconcileDeps,
-  subject: Subject,
+  subject: ObservedRun,
   actions: readonly Action[],
-): Promise<Carried | 'nothing-more' | 'lost-race'> {
+): Promise<EffectResults | 'nothing-more' | 'lost-race'> {
   const save = actions.find((a) => a.do === 'save');
   if (save) {
     // Before the write: a death between the two repeats it, and a run that is over is not looked at again.
@@ -120,13 +120,13 @@ async function carryOut(
     }
   }
   const effects = actions.filter((a): a is Effect => a.do !== 'save');
-  const carried = await act(deps, { ...subject, record: save?.record ?? subject.record }, effects);
+  const carried = await applyEffects(deps, { ...subject, record: save?.record ?? subject.record }, effects);
   const hasLearnt = carried.create !== undefined || carried.published.length > 0;
   return save || hasLearnt ? carried : 'nothing-more';
 }
 
 /** What it costs to leave them is storage; no run stays open for it. */
-async function markLeftovers(deps: ReconcileDeps, subject: Subject): Promise<void> {
+async function markLeftovers(deps: ReconcileDeps, subject: ObservedRun): Promise<void> {
   const visible = visibleCheckpoints(subject);
   if (!visible || !subject.record.attempt) return;
   const { runId } = subject.record;

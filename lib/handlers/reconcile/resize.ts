@@ -3,9 +3,9 @@ import type { RunRecord } from '../../lifecycle/record';
 import type { Admission, QueueInput } from '../../queue/admit';
 import { chooseGrowth } from '../../queue/grow';
 import { runningRun } from '../shared/queue-runs';
-import { apart } from './apart';
 import { askToLeave } from './ask-to-leave';
 import type { ReconcileDeps } from './deps';
+import { isolateFailure } from './isolate-failure';
 import type { RunNeeds } from './run-needs';
 
 /** Room that the queue keeps for the next attempts of running elastic runs, beside what it keeps for them now. */
@@ -42,7 +42,7 @@ export async function takeRoomBack(deps: ReconcileDeps, changes: readonly RoomCh
   const since = deps.now().getTime();
   for (const { run, rungId } of changes.filter((change) => change.run.roomFor !== undefined)) {
     const roomFor = rungId === undefined ? undefined : { rungId, since };
-    const saved = await apart(deps, run, () =>
+    const saved = await isolateFailure(deps, run, () =>
       deps.store.save({ ...run, roomFor, version: run.version + 1 }, run.version, []),
     );
     if (!saved) return false;
@@ -57,7 +57,7 @@ export async function keepRoom(deps: ReconcileDeps, changes: readonly RoomChange
     if (rungId === undefined || run.roomFor !== undefined) continue;
     const text = `room for ${rungId} is kept for the next attempt`;
     const events = [{ at: since, what: 'room-kept', text, evidence: { rung: rungId } }];
-    await apart(deps, run, () =>
+    await isolateFailure(deps, run, () =>
       deps.store.save({ ...run, roomFor: { rungId, since }, version: run.version + 1 }, run.version, events),
     );
   }
@@ -69,6 +69,6 @@ export async function growNow(deps: ReconcileDeps, holding: readonly RunRecord[]
   for (const run of holding) {
     const text = changes.some((change) => change.run === run) ? undefined : growthPays(run, now);
     if (text === undefined) continue;
-    await apart(deps, run, () => askToLeave(deps, run, { why: 'resized', text }));
+    await isolateFailure(deps, run, () => askToLeave(deps, run, { why: 'resized', text }));
   }
 }

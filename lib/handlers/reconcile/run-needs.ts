@@ -3,8 +3,8 @@ import { instancesOn, partsOfRung, runOnRung } from '../../lifecycle/ladder';
 import type { RunRecord } from '../../lifecycle/record';
 import { ENVIRONMENT_POOL, type PoolNeeds, type QueueSize } from '../../queue/run';
 import { type QuotaNeed, runQuotaNeeds } from '../../quota';
-import { apart } from './apart';
 import type { ReconcileDeps } from './deps';
+import { isolateFailure } from './isolate-failure';
 
 /** Needs by run and rung: an intent never changes. null = the rung's memory does not suffice. One cache a store. */
 const needsCache = new WeakMap<object, Map<string, QuotaNeed[] | null>>();
@@ -71,7 +71,7 @@ function rungsOf({ policy, rungId }: RunRecord): string[] {
 }
 
 async function readNeeds(deps: ReconcileDeps, run: RunRecord, rungs: readonly string[]) {
-  const intent = await apart(deps, run, () => deps.store.findIntent(run.runId));
+  const intent = await isolateFailure(deps, run, () => deps.store.findIntent(run.runId));
   if (!intent) return undefined;
   const needs = (rungId: string) => {
     const spec = runOnRung(intent.spec, rungId);

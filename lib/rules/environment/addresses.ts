@@ -87,8 +87,8 @@ function unused({ network: { mode, cidr, reserved } }: EnvironmentSpec): Environ
   const must = `must go with a network that the stack makes, which mode ${mode} does not`;
   const fix = 'use mode: vpc-locked or vpc-nat, or remove it';
   return [
-    ...when(cidr !== DEFAULT_VPC_CIDR, { path: 'network.cidr', must, got: cidr, fix, inVain: true }),
-    ...when(reserved.length > 0, { path: 'network.reserved', must, got: reserved, fix, inVain: true }),
+    ...when(cidr !== DEFAULT_VPC_CIDR, { path: 'network.cidr', must, got: cidr, fix, isIgnored: true }),
+    ...when(reserved.length > 0, { path: 'network.reserved', must, got: reserved, fix, isIgnored: true }),
   ];
 }
 

@@ -52,7 +52,7 @@ function oidc({ iam: { oidcProvider, oidcSubjects } }: EnvironmentSpec): Environ
       must: 'must go with oidcProvider',
       got: oidcSubjects,
       fix: 'add oidcProvider, or remove it',
-      inVain: true,
+      isIgnored: true,
     }),
   ];
 }

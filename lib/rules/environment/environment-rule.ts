@@ -9,7 +9,7 @@ export interface EnvironmentFinding extends Finding {
    * What is found is an option without effect: it is said when that holds in every region that takes the option from the
    * same place, since an option for all regions may be of no use in one of them.
    */
-  inVain?: boolean;
+  isIgnored?: boolean;
 }
 
 /** One named check over an environment in one region. */

@@ -55,7 +55,11 @@ function namedFileSystems({ storage, network }: EnvironmentSpec): EnvironmentFin
       got: 'fsx',
       fix: 'rename it',
     }),
-    ...when(named.length > 0 && network.mode === 'none', { path: 'storage.fileSystems', ...NEEDS_VPC, inVain: true }),
+    ...when(named.length > 0 && network.mode === 'none', {
+      path: 'storage.fileSystems',
+      ...NEEDS_VPC,
+      isIgnored: true,
+    }),
   ];
 }
 

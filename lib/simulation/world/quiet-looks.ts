@@ -1,7 +1,7 @@
 import type { DescribeTrainingJobCommandOutput } from '@aws-sdk/client-sagemaker';
 import { descriptorParameter, type RunMessage, TICK_SECONDS } from '../../contracts/launcher';
 import type { ReconcileDeps } from '../../handlers/reconcile/deps';
-import { seenJob } from '../../handlers/reconcile/describe';
+import { presentJob } from '../../handlers/reconcile/describe';
 import { STEADY_DESCRIPTOR_MS, wanted } from '../../handlers/reconcile/reconcile-run';
 import { readDescriptor } from '../../handlers/shared/descriptors';
 import { parseBeat } from '../../handlers/shared/heartbeat';
@@ -204,7 +204,7 @@ export class QuietLooks {
   }
 
   private presentOf(answer: object): PresentJob {
-    const known = this.present.get(answer) ?? seenJob(answer as DescribeTrainingJobCommandOutput);
+    const known = this.present.get(answer) ?? presentJob(answer as DescribeTrainingJobCommandOutput);
     this.present.set(answer, known);
     return known;
   }

@@ -1,7 +1,7 @@
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { beforeEach, expect, test } from 'vitest';
 import { chatMessage } from '../../../lib/handlers/reconcile/chat-message';
-import { notice } from '../../../lib/lifecycle/say';
+import { notice } from '../../../lib/lifecycle/timeline';
 import { running } from '../../lifecycle/support/records';
 import { type FakeWorld, fakeWorld } from '../support/fake-world';
 

@@ -5,7 +5,7 @@ import { runFileSchema } from './run-file';
 import type { RunSpec } from './run-spec';
 
 /** What is left of a file that the schema refuses, so that rules can judge the rest. */
-export interface Salvaged<T = RunSpec> {
+export interface PartialFile<T = RunSpec> {
   /** The file with each refused value replaced by values that the schema takes; what is true of all does not depend on them. */
   versions: readonly [T, ...T[]];
   /** Where a value was refused. */
@@ -22,15 +22,15 @@ const SOME_TEXT = 'leftout';
 const MOST_ROUNDS = 8;
 
 /** The rest of a run file, judged as several files; undefined when too little of it is left. */
-export function salvage(data: unknown): Salvaged | undefined {
-  const left = salvageWith(data, runFileSchema);
+export function partialRun(data: unknown): PartialFile | undefined {
+  const left = partialFile(data, runFileSchema);
   if (!left) return undefined;
   const [first, ...others] = left.versions;
   return { ...left, versions: [resolveRun(first), ...others.map(resolveRun)] };
 }
 
-/** The rest of a file of any schema, as `salvage`. */
-export function salvageWith<T>(data: unknown, schema: z.ZodType<T>): Salvaged<T> | undefined {
+/** The rest of a file of any schema, as `partialRun`. */
+export function partialFile<T>(data: unknown, schema: z.ZodType<T>): PartialFile<T> | undefined {
   const first = complete(data, schema, 0);
   if (!first) return undefined;
   const others = Array.from({ length: first.choices - 1 }, (_, i) => complete(data, schema, i + 1)?.value);

@@ -3,7 +3,11 @@ import { describeError } from '../shared/errors';
 import type { ReconcileDeps } from './deps';
 
 /** What goes wrong with one run stays with it: the next pass of the tick tries it again. */
-export async function apart<T>(deps: ReconcileDeps, run: RunRecord, work: () => Promise<T>): Promise<T | undefined> {
+export async function isolateFailure<T>(
+  deps: ReconcileDeps,
+  run: RunRecord,
+  work: () => Promise<T>,
+): Promise<T | undefined> {
   try {
     return await work();
   } catch (error) {

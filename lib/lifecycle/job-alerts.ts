@@ -1,6 +1,6 @@
 import type { Attempt, EpochMs, Notice, RunRecord } from './record';
-import { notice } from './say';
 import { projectedUsd } from './spend';
+import { notice } from './timeline';
 
 /** Below this share of its own usual speed a run is reported. */
 export const SLOW_SHARE = 0.7;
@@ -9,7 +9,7 @@ export const SLOW_SHARE = 0.7;
  * Alerts about a job that moves, but not as it should. They never stop anything: whether half the speed is worth a restart is a
  * person's decision. Each is said once an attempt, about a slow host or one that was set aside once for each host.
  */
-export function vitalNotices(record: RunRecord, attempt: Attempt, now: EpochMs): Notice[] {
+export function jobAlerts(record: RunRecord, attempt: Attempt, now: EpochMs): Notice[] {
   const vitals = attempt.progress?.vitals;
   if (!vitals) return [];
   const { stepsPerHour: speed, usualStepsPerHour: usual, slowHost, lossAlert } = vitals;

@@ -3,7 +3,7 @@ import { type AwsFault, anyFaultSchema, type PlannedFault } from './fault';
 import type { FaultEntry, FaultPlan } from './fault-plan';
 
 /** Takes in faults and hands each to where it strikes: our services and jobs, or MiniStack. */
-export class FaultDesk {
+export class FaultRegistry {
   constructor(
     private readonly plan: FaultPlan,
     private readonly hook: Hook,

@@ -11,13 +11,17 @@ import { bucketAndKey } from '../shared/s3-uri';
 import { chatMessage } from './chat-message';
 import { createJob } from './create-job';
 import type { ReconcileDeps } from './deps';
-import type { Carried, Subject } from './observe';
+import type { EffectResults, ObservedRun } from './observe';
 
 type HandOverEffect = Extract<Effect, { do: 'hand-over' }>;
 
 /** Does what was decided and written down. Returns what was learnt by doing it. */
-export async function act(deps: ReconcileDeps, subject: Subject, effects: readonly Effect[]): Promise<Carried> {
-  const carried: Carried = { published: [] };
+export async function applyEffects(
+  deps: ReconcileDeps,
+  subject: ObservedRun,
+  effects: readonly Effect[],
+): Promise<EffectResults> {
+  const carried: EffectResults = { published: [] };
   for (const effect of effects) {
     if (effect.do === 'create') carried.create = await createJob(deps, subject, effect);
     if (effect.do === 'stop') await stopJob(deps, subject.record, effect.jobName);
@@ -43,7 +47,7 @@ async function stopJob(deps: ReconcileDeps, record: RunRecord, jobName: string):
 }
 
 /** Puts the request beside the job file of the attempt, where its driver looks. What fails is written again in a later round. */
-async function requestHandOver(deps: ReconcileDeps, subject: Subject, effect: HandOverEffect): Promise<void> {
+async function requestHandOver(deps: ReconcileDeps, subject: ObservedRun, effect: HandOverEffect): Promise<void> {
   const { record, descriptor } = subject;
   if (!descriptor) return;
   const { attempt, text } = effect;

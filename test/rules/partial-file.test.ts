@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { checkSalvaged } from '../../lib/rules/salvaged';
+import { checkPartialRun } from '../../lib/rules/partial-file';
 import { loadRun } from '../../lib/spec/load';
 import { BASE } from '../support/runs';
 
 /** What rules say beside the schema, as `path rule`. */
 function saidBeside(file: object): string[] {
-  const { salvaged } = loadRun(JSON.stringify(file));
-  return salvaged ? checkSalvaged(salvaged, {}).map(({ path, rule }) => `${path} ${rule}`) : [];
+  const { partial } = loadRun(JSON.stringify(file));
+  return partial ? checkPartialRun(partial, {}).map(({ path, rule }) => `${path} ${rule}`) : [];
 }
 const compute = { ...BASE.compute };
 const tokens = 's3://{dataBucket}/tokens/';

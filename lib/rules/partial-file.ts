@@ -1,8 +1,8 @@
 import { nearest } from '../catalog/nearest';
 import type { Issue } from '../spec/issue';
+import type { PartialFile } from '../spec/partial-validation';
 import type { RuleContext } from '../spec/rule';
 import { runFileSchema } from '../spec/run-file';
-import type { Salvaged } from '../spec/salvage';
 import { checkRun, RULES } from './index';
 
 /**
@@ -35,7 +35,7 @@ function sectionOf(path: string): string {
 const entryOf = (path: string) => `${sectionOf(path)}${/^[A-Za-z]+(\[\d+\])/.exec(path)?.[1] ?? ''}`;
 
 /** What rules say about the rest of a file that the schema refused: only what does not depend on the refused values. */
-export function checkSalvaged({ versions, refused, leftOut }: Salvaged, context: RuleContext): Issue[] {
+export function checkPartialRun({ versions, refused, leftOut }: PartialFile, context: RuleContext): Issue[] {
   const doubtful = leftOut.flatMap((path) => [entryOf(path), ...(READ_BY[sectionOf(path)] ?? [])]);
   const found = undoubted(
     versions.map((run) => checkRun(run, context)),
