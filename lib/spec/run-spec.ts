@@ -4,7 +4,7 @@ import type { RunFile } from './run-file';
 type Section<K extends keyof RunFile> = NonNullable<RunFile[K]>;
 
 export type Library = string;
-export type Launcher = 'torchrun' | 'mpi' | 'script';
+export type Launcher = 'torchrun' | 'mpi' | 'ray' | 'script';
 export type Collectives = 'nccl' | 'smddp' | 'gloo';
 export type Contract = 'entrypoint' | 'toolkit';
 export type ImageKind = 'environment' | 'dlc' | 'smp' | 'huggingface' | 'uri';

@@ -26,12 +26,16 @@ HOST_MODULE = "slipway_driver.ray_cluster"
 HOST_RESOURCE = "host:"
 #: Options of `ray start` that the driver sets itself.
 OWN_OPTIONS = ("head", "address", "port", "node-ip-address", "block", "temp-dir")
+#: Options that other nodes have no use for.
+HEAD_OPTIONS = ("include-dashboard", "dashboard-host", "dashboard-port", "ray-client-server-port")
 #: Defaults that an image or the run file may replace.
 _DEFAULTS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     # Each line of each worker is wanted, without colours, because the log's readers search it.
     "RAY_DEDUP_LOGS": "0",
     "RAY_COLOR_PREFIX": "0",
+    # Ray Train would write each print of a worker to its own log as well, which Ray shows again.
+    "RAY_TRAIN_ENABLE_PRINT_PATCH": "0",
     "RAY_DISABLE_DOCKER_CPU_WARNING": "1",
 }
 

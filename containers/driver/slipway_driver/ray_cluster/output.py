@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import IO, Dict, Mapping
+from typing import IO, Dict, List, Mapping
 
 from slipway_driver.efa_verdict import is_about_network
 from slipway_driver.progress import PREFIX
@@ -34,10 +34,34 @@ def write_line(line: str) -> None:
     os.write(1, (line + "\n").encode("utf-8", "replace"))
 
 
+class Repeats:
+    """Leaves out what a worker says again and again: parts of Ray do so for as long as the dashboard is off."""
+
+    def __init__(self) -> None:
+        self._last: Dict[str, str] = {}
+        self._more: Dict[str, int] = {}
+
+    def shown(self, line: str) -> List[str]:
+        """The lines to show for `line`: none for a repetition, and how many there were once the worker says something else."""
+        found = _LABEL.match(line)
+        if found is None:
+            return [line]
+        who, text = found["who"], found["text"]
+        if self._last.get(who) == text and not text.startswith(PREFIX):
+            self._more[who] = self._more.get(who, 0) + 1
+            return []
+        self._last[who] = text
+        more = self._more.pop(who, 0)
+        label = line[: found.start("text")]
+        return [*([label + "(the line above %d more times)" % more] if more else []), line]
+
+
 def pump(source: "IO[bytes]", own_host: str, hosts: Mapping[str, str]) -> None:
     """The entry point's output, which Ray has mixed with that of all workers, until its end."""
+    repeats = Repeats()
     for raw in iter(source.readline, b""):
-        write_line(with_host(raw.decode("utf-8", "replace").rstrip("\r\n"), own_host, hosts))
+        for line in repeats.shown(raw.decode("utf-8", "replace").rstrip("\r\n")):
+            write_line(with_host(line, own_host, hosts))
 
 
 class NetworkLines:
@@ -54,7 +78,7 @@ class NetworkLines:
                 if is_about_network(line):
                     write_line(line)
 
-    def _new_lines(self, path: Path) -> "list[str]":
+    def _new_lines(self, path: Path) -> List[str]:
         begin = self._read.get(path, 0)
         try:
             if path.stat().st_size <= begin:

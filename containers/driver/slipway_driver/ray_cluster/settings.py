@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, Tuple
 from slipway_driver.job import read_job
 from slipway_driver.log import log
 from slipway_driver.ray_cluster import node
-from slipway_driver.ray_cluster.launch import CONTROL_PORT_OFFSET, RAY_PORT_OFFSET
+from slipway_driver.ray_cluster.launch import CONTROL_PORT_OFFSET, HEAD_OPTIONS, RAY_PORT_OFFSET, option_name
 
 #: How long the hosts of a job may take to join: they do not start together, and SageMaker's own toolkit waits as long for names.
 JOIN_SECONDS = 900.0
@@ -40,7 +40,8 @@ class RaySettings:
         """`ray start` of this host."""
         ray_port = self.port + RAY_PORT_OFFSET
         where = ["--head", "--port=%d" % ray_port] if head else ["--address=%s:%d" % (self.master, ray_port)]
-        return node.start_words(where, self.host, self._resources(head), self.parameters)
+        given = {name: value for name, value in self.parameters.items() if head or option_name(name) not in HEAD_OPTIONS}
+        return node.start_words(where, self.host, self._resources(head), given)
 
     def _resources(self, head: bool) -> Dict[str, Any]:
         nodes_here = len(self.hosts) if self.bind_to else 1
