@@ -6,3 +6,4 @@ export * from './plan-sizes';
 export * from './plan-spares';
 export * from './price';
 export * from './quota-issues';
+export * from './training-plan';

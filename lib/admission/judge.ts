@@ -18,6 +18,7 @@ export interface AdmissionFacts {
   acceptsUnknownPrice: boolean;
 }
 
+/** What admission says of a run before it takes capacity: its refusals and warnings, and the numbers that they rest on. */
 export interface AdmissionVerdict {
   /** No issue is an error: the run may join the queue. */
   isAdmitted: boolean;

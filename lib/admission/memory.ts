@@ -52,6 +52,7 @@ export function memoryIssues(run: RunSpec, region: string): Issue[] {
   });
 }
 
+/** Whether the run's layout fits the memory of its GPUs by the planner's estimate; true where the planner has none. */
 export const fitsMemory = (run: RunSpec, region: string): boolean => shortfall(run, region) === undefined;
 
 /** The run without the alternatives that do not fit: what is asked of the service is asked with what is known today. */

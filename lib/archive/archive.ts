@@ -3,9 +3,11 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
+import { CODE_IN_IMAGE } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import { storedGzip } from './stored-gzip';
 
+/** A gzipped tar in memory, with the digest that names it in S3. */
 export interface Archive {
   bytes: Buffer;
   sha256: string;
@@ -70,10 +72,12 @@ export async function archiveFolder(folder: string, wrap = STORED): Promise<Arch
   return { bytes, sha256: sha256(bytes) };
 }
 
-/** The archive of a run's local code folder; undefined for built-in code and code that is in S3. */
+/** The archive of a run's local code folder; undefined for built-in code, and code that is in S3 or in the image. */
 export async function codeArchive(run: RunSpec, runFile: string, wrap = STORED): Promise<Archive | undefined> {
-  if (run.code.builtin || run.code.source.startsWith('s3://')) return undefined;
-  return archiveFolder(path.resolve(path.dirname(runFile), run.code.source), wrap);
+  const { builtin, source } = run.code;
+  if (builtin || source === CODE_IN_IMAGE || source.startsWith('s3://')) return undefined;
+  return archiveFolder(path.resolve(path.dirname(runFile), source), wrap);
 }
 
+/** SHA-256 of the bytes as 64 lower-case hexadecimal digits. */
 export const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');

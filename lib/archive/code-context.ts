@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { CODE_IN_IMAGE } from '../spec/resolve-run';
 import type { RuleContext } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 
@@ -9,7 +10,7 @@ export function codeContext(
   runFile: string,
 ): Pick<RuleContext, 'codeExists' | 'codeProblem' | 'codeFix'> {
   const { source, builtin } = run.code;
-  if (builtin || source.startsWith('s3://')) return {};
+  if (builtin || source === CODE_IN_IMAGE || source.startsWith('s3://')) return {};
   const folder = path.resolve(path.dirname(runFile), source);
   if (!existsSync(folder)) return { codeProblem: 'must be a folder that exists, builtin, or an s3:// archive' };
   if (!statSync(folder).isDirectory()) return { codeProblem: 'must be a folder, not a file' };

@@ -5,6 +5,7 @@ import { findQuotasByName, type Pause } from './quota-listing';
 /** GetServiceQuota allows 5 calls a second (docs.aws.amazon.com servicequotas reference_limits, 2026-11-20). */
 const CALLS_PER_SECOND = 5;
 
+/** What names a service quota: its code where it is known, else its name. */
 export interface QuotaRefLike {
   code?: string;
   name: string;

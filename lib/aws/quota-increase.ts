@@ -8,6 +8,7 @@ import {
 const SERVICE = { ServiceCode: 'sagemaker' } as const;
 const OPEN = ['PENDING', 'CASE_OPENED'];
 
+/** What became of a request for more of a quota. */
 export interface IncreaseRequest {
   code: string;
   desired: number;

@@ -5,6 +5,7 @@
 // memoryGiB of an accelerator is what EC2 reports as usable where it does (H200, B200, A10G, L4, L40S), else the label.
 import type { InstanceFacts } from './instance-facts';
 
+/** Instance types with GPUs or Trainium, by name. */
 export const ACCELERATED_INSTANCES: Readonly<Record<string, InstanceFacts>> = {
   'ml.p3dn.24xlarge': {
     vcpus: 96,

@@ -161,6 +161,7 @@ export function fullTransformersVersion(version: string): string | undefined {
   return Object.keys(HUGGING_FACE_IMAGES).find((full) => full.startsWith(`${version}.`));
 }
 
+/** PyTorch versions of AWS Deep Learning Containers that the catalogue knows. */
 export const dlcVersions = (): string[] => [...Object.keys(PYTORCH_PYTHON), ...Object.keys(NEWER_PYTORCH)];
 
 function registry(account: string, region: string): string {

@@ -17,6 +17,7 @@ export interface Accelerator {
   neuronCoresPerChip?: number;
 }
 
+/** What AWS publishes of an instance type: accelerators, memory in GiB, network in Gbit/s, EFA interfaces, local storage. */
 export interface InstanceFacts {
   vcpus: number;
   memoryGiB: number;

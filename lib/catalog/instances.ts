@@ -5,6 +5,7 @@ import { nearest } from './nearest';
 
 export type { Accelerator, InstanceFacts } from './instance-facts';
 
+/** An instance type with its name, `ml.` included. */
 export interface InstanceType extends InstanceFacts {
   name: string;
 }

@@ -17,6 +17,7 @@ export function blockOf(cidr: string): Ipv4Block {
   return { first, base: Math.floor(first / size) * size, size, prefixLength: Number(length) };
 }
 
+/** The address as four decimal numbers with dots. */
 export const addressText = (address: number): string =>
   [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join('.');
 

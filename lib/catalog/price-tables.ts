@@ -3,12 +3,14 @@
 // training rate in every pair that was checked. Estimates: EC2 on-demand us-east-1 of 2026-07-20 (karpenter-provider-aws
 // zz_generated.pricing_aws.go) x 1.15 (P) or x 1.25 (G), x 1.40 (G .xlarge): a ratio, not a published price.
 
+/** A price that was seen on a day, and of which component of SageMaker. */
 export interface ObservedPrice {
   usdPerHour: number;
   asOf: string;
   component: string;
 }
 
+/** On-demand prices by type and region, in USD an hour and instance. */
 export const OBSERVED_PRICES: Readonly<Record<string, Readonly<Record<string, ObservedPrice>>>> = {
   'ml.g4dn.2xlarge': { 'us-west-2': { usdPerHour: 0.94, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
   'ml.g4dn.xlarge': { 'us-west-2': { usdPerHour: 0.7364, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
@@ -45,6 +47,7 @@ export const OBSERVED_PRICES: Readonly<Record<string, Readonly<Record<string, Ob
   'ml.t3.medium': { 'us-west-2': { usdPerHour: 0.05, asOf: '2026-09-01', component: 'Studio-JupyterLab' } },
 };
 
+/** Prices computed from those of EC2, in USD an hour and instance; plans mark them as estimates. */
 export const ESTIMATED_PRICES: Readonly<Record<string, { usdPerHour: number; asOf: string }>> = {
   'ml.p4d.24xlarge': { usdPerHour: 25.2513, asOf: '2026-07-20' },
   'ml.p4de.24xlarge': { usdPerHour: 31.5641, asOf: '2026-07-20' },

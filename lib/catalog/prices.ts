@@ -1,5 +1,6 @@
 import { ESTIMATED_PRICES, OBSERVED_PRICES } from './price-tables';
 
+/** A price in USD an hour and instance, and where it comes from. */
 export interface Price {
   usdPerHour: number;
   /** Date of the price. */

@@ -3,6 +3,7 @@
 // (us-east-1, 2026-01-14), cross-checked with three regions. Retrieved 2026-11-20.
 // No code is written here that is not in that list: a type that is missing is resolved by its name at run time.
 
+/** What an instance quota of SageMaker counts; each usage of a type has a quota of its own. */
 export type QuotaUsage = 'training' | 'spot' | 'warm-pool' | 'processing';
 
 /** Quota codes by instance type and usage. */

@@ -3,6 +3,7 @@ import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, type QuotaUsage, RESERVED_CAPACIT
 export type { QuotaUsage } from './quota-codes';
 export { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES } from './quota-codes';
 
+/** A quota of SageMaker by name, and by code where AWS publishes it. */
 export interface QuotaRef {
   /** Service Quotas code; absent when no source lists one: resolve `name` at run time. */
   code?: string;

@@ -2,6 +2,7 @@
 // region. Sources: aws/sagemaker-python-sdk@a24812666 image_uri_config; aws/deep-learning-containers@e0ecedea6a;
 // aws-cdk-lib 2.276.0 region-info. Retrieved 2026-11-20.
 
+/** Registry accounts and partition of a region. */
 export interface RegionFacts {
   /** Account of the Deep Learning Container registry. */
   dlcAccount: string;
@@ -12,6 +13,7 @@ export interface RegionFacts {
   domain: string;
 }
 
+/** Regions with Deep Learning Containers, by name. */
 export const REGIONS: Readonly<Record<string, RegionFacts>> = {
   'af-south-1': { dlcAccount: '626614931356', partition: 'aws', domain: 'amazonaws.com' },
   'ap-east-1': { dlcAccount: '871362719292', partition: 'aws', domain: 'amazonaws.com' },

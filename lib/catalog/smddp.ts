@@ -39,6 +39,7 @@ export const SMP_V1_BY_PYTORCH: Readonly<Record<string, string>> = {
   '1.9.1': '1.4.0',
   '1.8.1': '1.6.0',
 };
+/** Instance types that the guide of SMP v1 names as supported. */
 export const SMP_V1_INSTANCE_TYPES: readonly string[] = [
   'ml.g4dn.12xlarge',
   'ml.p3.16xlarge',

@@ -44,6 +44,7 @@ export function readDescriptor(file: string): Descriptor {
   return loaded.value;
 }
 
+/** A run file after schema and rules, with everything that was found on the way. */
 export interface CheckedRun {
   /** The run file, with the text of its `model.config` in it. */
   text: string;

@@ -12,6 +12,7 @@ export interface Terminal {
   err(text: string): void;
 }
 
+/** The terminal of this process: standard output, standard error, and what the environment says about both. */
 export const processTerminal: Terminal = {
   out: (text) => process.stdout.write(`${text}\n`),
   err: (text) => process.stderr.write(`${text}\n`),
@@ -35,4 +36,5 @@ function pageOf(rule: string): string | undefined {
   return `${site.replace(/\/$/, '')}/rules/${rule}.html`;
 }
 
+/** The value as indented JSON, as every `--json` prints it. */
 export const json = (value: unknown): string => JSON.stringify(value, null, 2);

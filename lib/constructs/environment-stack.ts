@@ -32,6 +32,7 @@ import { Unprotect } from './operations/unprotect';
 import { packageVersion } from './package-root';
 import { TrainingStorage } from './storage/training-storage';
 
+/** Properties of `EnvironmentStack`. */
 export interface EnvironmentStackProps extends StackProps {
   /** One environment in one Region, as `resolveEnvironments` gives it. */
   readonly spec: EnvironmentSpec;
@@ -177,7 +178,7 @@ export class EnvironmentStack extends Stack {
   }
 
   private makeRoles(image: TrainingImage | undefined): TrainingRoles {
-    const { name, teams, storage, guardrails, network } = this.spec;
+    const { name, teams, storage, guardrails, network, image: options } = this.spec;
     const byTeam = <T>(pick: (team: EnvironmentSpec['teams'][string]) => T) =>
       Object.fromEntries(Object.entries(teams).map(([team, options]) => [team, pick(options)]));
     return new TrainingRoles(this, 'Roles', {
@@ -194,6 +195,8 @@ export class EnvironmentStack extends Stack {
       codeArtifact: network.packages === 'codeartifact' ? network.codeArtifact : undefined,
       allowsRemoteDebug: guardrails.allowRemoteDebug,
       secretsPrefix: this.spec.secrets.allowedPrefix,
+      hubs: storage.hubs,
+      credentialsProviders: options.credentialsProviders,
     });
   }
 

@@ -2,6 +2,7 @@ import type { App } from 'aws-cdk-lib';
 import { EnvironmentStack } from './environment-stack';
 import { type EnvironmentToMake, readEnvironments } from './read-environments';
 
+/** Where `slipwayApp` reads environment files, and what it may be told beside them. */
 export interface SlipwayAppProps {
   /** Folder whose environment files are all deployed; wins over `file`. @default - the context value `environments` */
   readonly folder?: string;

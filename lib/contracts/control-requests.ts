@@ -122,6 +122,7 @@ const validate = z.strictObject({ action: z.literal('validate'), ...runText });
 /** Memory, speed, time and cost; nothing is written. */
 const plan = z.strictObject({ action: z.literal('plan'), ...runText });
 
+/** Every payload that the control function takes; unknown fields are refused. */
 export const controlRequestSchema = z.union([
   confirmation,
   intent,
@@ -136,15 +137,24 @@ export const controlRequestSchema = z.union([
   validate,
   plan,
 ]);
+/** Asks for schema and rules of a run file. */
 export type ValidateRequest = z.output<typeof validate>;
+/** Asks for memory, speed, time and cost of a run file. */
 export type PlanRequest = z.output<typeof plan>;
+/** A payload after its defaults were filled in. */
 export type ControlRequest = z.output<typeof controlRequestSchema>;
+/** First call of a start: what shall run, and which uploads will follow. */
 export type StartRequest = z.output<typeof intent>;
+/** Second call of a start: the uploads are in S3. */
 export type ConfirmRequest = z.output<typeof confirmation>;
+/** Asks for one page of the log of one attempt. */
 export type LogRequest = z.output<typeof logs>;
+/** Asks for runs of the team, newest first. */
 export type ListRequest = z.output<typeof list>;
+/** Asks for a session into one host of a live run. */
 export type ShellRequest = z.output<typeof shell>;
 /** What a caller writes: defaults may be left out. */
 export type ControlPayload = z.input<typeof controlRequestSchema>;
 
+/** State of a run as people see it; the last three are its ends. */
 export type RunState = (typeof RUN_STATES)[number];

@@ -4,6 +4,7 @@ import type { RunState } from './control-requests';
 /** Answers of the control function; its payloads are in control-requests.ts. */
 export * from './control-requests';
 
+/** What a person wants of a run: `stop` stays until `resume`. */
 export type DesiredState = 'run' | 'stop';
 
 const ENDED: readonly (RunState | undefined)[] = ['completed', 'failed', 'stopped'];
@@ -19,6 +20,7 @@ export interface UploadAnswer {
   sha256: string;
 }
 
+/** One quota that a run needs, in the quota's own unit; `limit` and `inUse` are null when they could not be read. */
 export interface QuotaAnswer {
   code: string;
   name: string;
@@ -28,6 +30,7 @@ export interface QuotaAnswer {
   verdict: 'enough' | 'short' | 'unknown';
 }
 
+/** One SageMaker job of a run. Times are ISO 8601, steps count from 1. */
 export interface AttemptAnswer {
   trainingJobName: string;
   status: string;
@@ -41,6 +44,7 @@ export interface AttemptAnswer {
   instanceCount?: number;
 }
 
+/** What happened to a run at one time (ISO 8601), in words and with the values it rests on. */
 export interface TimelineAnswer {
   at: string;
   what: string;
@@ -55,6 +59,7 @@ export interface EventAnswer extends TimelineAnswer {
   cursor: string;
 }
 
+/** One page of timelines. */
 export interface EventsAnswer {
   /** First to last. */
   events: EventAnswer[];
@@ -62,6 +67,7 @@ export interface EventsAnswer {
   next: string | null;
 }
 
+/** A run as `status` and `list` show it. Money in USD, times in ISO 8601; null where a value is not known yet. */
 export interface StatusAnswer {
   runId: string;
   name: string;
@@ -124,6 +130,7 @@ export interface Refusal {
   quota?: QuotaAnswer[];
 }
 
+/** A start was accepted: these uploads must follow, then the confirmation. */
 export interface IntentAnswer {
   ok: true;
   runId: string;
@@ -132,6 +139,7 @@ export interface IntentAnswer {
   quota: QuotaAnswer[];
 }
 
+/** The run is in the queue, or its job was created at once. */
 export interface StartAnswer {
   ok: true;
   runId: string;
@@ -141,6 +149,7 @@ export interface StartAnswer {
   trainingJobArn: string | null;
 }
 
+/** The answer to `stop` and `resume`. */
 export interface DesiredAnswer {
   ok: true;
   runId: string;
@@ -151,12 +160,14 @@ export interface DesiredAnswer {
   changed?: boolean;
 }
 
+/** The note as it was written. */
 export interface NoteAnswer {
   ok: true;
   runId: string;
   note: string;
 }
 
+/** One line of a job's log. */
 export interface LogEventAnswer {
   /** Tells one event from another over repeated reads. */
   id: string;
@@ -202,6 +213,7 @@ export interface LogAnswer {
   nextToken?: string;
 }
 
+/** Every answer of the control function; `ok: false` is a refusal. */
 export type ControlAnswer =
   | LogAnswer
   | ShellAnswer

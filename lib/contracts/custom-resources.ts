@@ -25,6 +25,7 @@ function parseJson(text: string): unknown {
   }
 }
 
+/** Compares the quotas that the environment needs with the account's at deploy. */
 export const QUOTA_PREFLIGHT_TYPE = 'Custom::SlipwayQuotaPreflight';
 
 /** One quota and how much of it the environment needs; the shape of quota/need.ts. */
@@ -37,14 +38,17 @@ export const quotaNeedSchema = z.object({
   wantedBy: z.string(),
 });
 
+/** Properties of the quota preflight. */
 export const quotaPreflightSchema = z.looseObject({
   environment: z.string().min(1),
   needs: json(z.array(quotaNeedSchema)),
   enforce: z.enum(['fail', 'warn', 'off']),
   requestIncrease: flag,
 });
+/** Properties of the quota preflight, as its handler reads them. */
 export type QuotaPreflightProperties = z.output<typeof quotaPreflightSchema>;
 
+/** Writes driver and trainer into the data bucket. */
 export const DRIVER_PUBLISH_TYPE = 'Custom::SlipwayDriver';
 
 /** The archive that synth writes: every file of the driver and the trainer as text, by its key below `drivers/<hash>/`. */
@@ -52,8 +56,10 @@ export const driverArchiveSchema = z.object({
   hash: z.string().regex(/^[0-9a-f]{12}$/),
   files: z.array(z.object({ name: z.string().min(1), text: z.string() })).min(1),
 });
+/** The archive of driver and trainer, as read. */
 export type DriverArchive = z.output<typeof driverArchiveSchema>;
 
+/** Properties of the publication of the driver: the asset to read, the bucket to write. */
 export const driverPublishSchema = z.looseObject({
   sourceBucket: z.string().min(3),
   sourceKey: z.string().min(1),
@@ -61,6 +67,7 @@ export const driverPublishSchema = z.looseObject({
   hash: z.string().regex(/^[0-9a-f]{12}$/),
 });
 
+/** Refuses an update or a deletion of the stack that would take something from live runs. */
 export const GUARD_TYPE = 'Custom::SlipwayGuard';
 
 const names = json(z.array(z.string()));
@@ -88,17 +95,22 @@ export const guardSchema = z.looseObject({
   /** Existing key that buckets and table are encrypted with; absent: one that the stack makes. */
   keyArn: z.string().min(20).optional(),
 });
+/** Properties of a guard, as its handler reads them. */
 export type GuardProperties = z.output<typeof guardSchema>;
 
+/** Sets the retention of log groups that SageMaker shares among all jobs of the account. */
 export const LOG_RETENTION_TYPE = 'Custom::SlipwaySharedLogRetention';
 
+/** Properties of the retention of shared log groups, in days. */
 export const logRetentionSchema = z.looseObject({
   logGroupNames: json(z.array(z.string().min(1)).min(1)),
   retentionDays: z.coerce.number().int().positive(),
 });
 
+/** Builds the training image and waits for it. */
 export const IMAGE_BUILD_TYPE = 'Custom::SlipwayTrainingImage';
 
+/** Properties of an image build. */
 export const imageBuildSchema = z.looseObject({
   projectName: z.string().min(1),
   repositoryName: z.string().min(1),
@@ -106,6 +118,7 @@ export const imageBuildSchema = z.looseObject({
   tag: z.string().regex(/^[a-z0-9][a-z0-9._-]{0,127}$/),
 });
 
+/** Submits a run with a deploy. */
 export const REGISTERED_RUN_TYPE = 'Custom::SlipwayRegisteredRun';
 
 /** A run that a deploy submits. The same hash is the same run: it is submitted once, also when a deploy is repeated or undone. */
@@ -117,8 +130,10 @@ export const registeredRunSchema = z.looseObject({
   codeKey: z.string().min(1).optional(),
   codeSha256: sha256.optional(),
 });
+/** Properties of a registered run, as its handler reads them. */
 export type RegisteredRunProperties = z.output<typeof registeredRunSchema>;
 
+/** Empties buckets that the stack deletes. */
 export const EMPTY_STORAGE_TYPE = 'Custom::SlipwayEmptyStorage';
 
 /** Buckets that the stack made and must be able to delete. */
@@ -128,6 +143,7 @@ export const emptyStorageSchema = z.looseObject({
   when: z.enum(['rollback', 'always']),
 });
 
+/** Takes over what an earlier stack of the environment left. */
 export const ADOPT_STORAGE_TYPE = 'Custom::SlipwayAdoptStorage';
 
 /** A statement of a resource policy, as IAM writes it. */
@@ -147,8 +163,10 @@ export const adoptStorageSchema = z.looseObject({
   tableName: z.string().min(3).optional(),
   repositoryName: z.string().min(2).optional(),
 });
+/** A bucket that an earlier stack left, and what its policy must hold. */
 export type AdoptedBucket = z.output<typeof adoptedBucket>;
 
+/** Checks buckets and a key that the account had before the environment. */
 export const EXISTING_STORAGE_TYPE = 'Custom::SlipwayExistingStorage';
 
 /** Buckets and a key of the account that the environment uses and does not make: checked, never changed. */

@@ -9,14 +9,17 @@ import { z } from 'zod';
 export const TICK_SECONDS = 300;
 /** Limits of the two functions: Lambda ends an invocation that takes longer. */
 export const CONTROL_TIMEOUT_SECONDS = 60;
+/** Limit of reconcile, which observes runs one after another within one invocation. */
 export const RECONCILE_TIMEOUT_SECONDS = 120;
 /** The FIFO queue: Lambda asks for a visibility timeout of six times the function's own. */
 export const RUN_QUEUE_VISIBILITY_SECONDS = 6 * RECONCILE_TIMEOUT_SECONDS;
 /** A message that was received this often without success goes to the dead-letter queue. */
 export const RUN_QUEUE_MAX_RECEIVES = 5;
+/** Messages of one invocation: with one, a run that takes long delays no other. */
 export const RUN_QUEUE_BATCH_SIZE = 1;
 /** Ticks and job events invoke reconcile asynchronously: Lambda repeats a failed one this often, and drops it at this age. */
 export const ASYNC_RETRIES = 2;
+/** Age at which Lambda drops an asynchronous event; the next tick makes up for it. */
 export const ASYNC_MAX_AGE_SECONDS = 3600;
 /** What CloudFormation waits for a registered run, and the limit of the function that submits it. */
 export const REGISTERED_RUN_TIMEOUT_SECONDS = 300;
@@ -33,14 +36,17 @@ export const ENV_NOTIFICATION_TOPIC_ARN = 'SLIPWAY_NOTIFICATION_TOPIC_ARN';
 export const ENV_EVENT_BUS_NAME = 'SLIPWAY_EVENT_BUS_NAME';
 /** Reconcile: queue shares as JSON, `{"nlp": 2, "speech": 1}`; a team that is not named has 1. */
 export const ENV_TEAM_SHARES = 'SLIPWAY_TEAM_SHARES';
+/** Content of `ENV_TEAM_SHARES`: queue shares by team. */
 export const teamSharesSchema = z.record(z.string(), z.number().positive());
 
 /** Reconcile: ARNs of the topics that chat channels read, as JSON: of the environment by the empty name, of teams by theirs. */
 export const ENV_CHAT_TOPICS = 'SLIPWAY_CHAT_TOPICS';
+/** Content of `ENV_CHAT_TOPICS`: topic ARNs by team. */
 export const chatTopicsSchema = z.record(z.string(), z.string());
 
 /** Reconcile: times of preemption as JSON, `{"afterMinutes": 15, ...}`; lib/spec/preemption-times.ts when not set. */
 export const ENV_PREEMPTION = 'SLIPWAY_PREEMPTION';
+/** Content of `ENV_PREEMPTION`, in minutes; null switches preemption off. */
 export const preemptionSchema = z
   .object({
     afterMinutes: z.number().nonnegative(),
@@ -68,10 +74,12 @@ export const descriptorParameter = (environment: string, team: string): string =
 
 /** Source of events of our own on the bus; the detail type is `Slipway Run State Change`. */
 export const EVENT_SOURCE = 'slipway';
+/** Detail type of events of our own. */
 export const EVENT_DETAIL_TYPE = 'Slipway Run State Change';
 
 /** Input of the schedule (every 5 minutes): events are hints, the tick is the truth. */
 export const TICK = { slipway: 'tick' } as const;
+/** The schedule's event. */
 export const tickSchema = z.looseObject({ slipway: z.literal('tick') });
 
 /** EventBridge, `SageMaker Training Job State Change` and its processing twin: only the name is used, the rest is read again. */
@@ -87,8 +95,11 @@ export const runMessageSchema = z.discriminatedUnion('kind', [
   // The run whose state has just changed: the index of active runs may not show it yet.
   z.object({ kind: z.literal('admit'), runId: z.string().min(1).optional() }),
 ]);
+/** Body of a message in the FIFO queue, as read. */
 export type RunMessage = z.output<typeof runMessageSchema>;
+/** Message group of passes over the queue: there is one at a time. */
 export const ADMIT_GROUP = 'admit';
+/** Message group of a message: messages of one group are handled one after another. */
 export const messageGroup = (message: RunMessage): string => (message.kind === 'run' ? message.runId : ADMIT_GROUP);
 
 /** Lambda's event of the queue; failed messages are answered as `batchItemFailures`. */

@@ -14,37 +14,51 @@
  * Both indexes are sparse: only RUN items carry their keys.
  */
 export const RUN_TABLE_PARTITION_KEY = 'runId';
+/** Sort key: which item of the run it is. */
 export const RUN_TABLE_SORT_KEY = 'item';
 
 /** Runs that are not over. Partition key: the constant `ACTIVE_VALUE`, removed when a run ends. Projection: ALL. */
 export const ACTIVE_INDEX = 'active-runs';
+/** Attribute that only items of runs that are not over carry. */
 export const ACTIVE_INDEX_PARTITION_KEY = 'active';
+/** Sort key of the index of active runs. */
 export const ACTIVE_INDEX_SORT_KEY = 'runId';
+/** The one value of the partition key of the index of active runs. */
 export const ACTIVE_VALUE = 'active';
 
 /** All runs of a team, newest last. Projection: ALL. */
 export const TEAM_INDEX = 'team-runs';
+/** Partition key of the index of a team's runs: the team's name. */
 export const TEAM_INDEX_PARTITION_KEY = 'team';
+/** Sort key of the index of a team's runs: ISO 8601 time of the start. */
 export const TEAM_INDEX_SORT_KEY = 'createdAt';
 
 /** DynamoDB deletes items that have this attribute (epoch seconds). Only 0.1.0 wrote it, to REQUEST items; nothing expires any more. */
 export const RUN_TABLE_TTL_ATTRIBUTE = 'expiresAt';
 
+/** Sort key of the run itself. */
 export const RUN_ITEM = 'RUN';
+/** Sort key of what the run file decided. */
 export const INTENT_ITEM = 'INTENT';
+/** Sort key of a client's request. */
 export const REQUEST_ITEM = 'REQUEST';
 /** Partition and sort key of the one item of the queue: no run id has capitals. */
 export const QUEUE_ITEM = 'QUEUE';
 /** Partition and sort key of the item that the guard of the deletion writes; its attribute says whether. */
 export const CLOSED_ITEM = 'CLOSED';
+/** Boolean attribute of the item `CLOSED_ITEM`. */
 export const CLOSED_ATTRIBUTE = 'isClosed';
+/** Sort keys of attempts begin with this. */
 export const ATTEMPT_ITEM_PREFIX = 'ATTEMPT#';
+/** Sort keys of timeline entries begin with this. */
 export const EVENT_ITEM_PREFIX = 'EVENT#';
 
+/** Sort key of an attempt by its number; four digits keep them in order. */
 export const attemptItem = (attempt: number): string => `${ATTEMPT_ITEM_PREFIX}${String(attempt).padStart(4, '0')}`;
 
 /** Sorts by time; `sequence` (the version of the run that wrote it, then its place) keeps lines of one instant apart. */
 export const eventItem = (at: string, version: number, place: number): string =>
   `${EVENT_ITEM_PREFIX}${at}#${String(version).padStart(6, '0')}.${String(place).padStart(2, '0')}`;
 
+/** Partition key of a client's request. */
 export const requestKey = (team: string, clientRequestId: string): string => `REQUEST#${team}#${clientRequestId}`;

@@ -130,6 +130,7 @@ function unsharedSequence(run: RunSpec): Finding[] {
   ];
 }
 
+/** PyTorch fully sharded data parallel, with own code or the built-in trainer. */
 export const fsdp = strategy({
   name: 'fsdp',
   summary: 'PyTorch FSDP under torchrun: sharded parameters, gradients and optimizer, with TP and CP by device mesh',

@@ -11,6 +11,7 @@ export function mpiHyperparameters(run: RunSpec): Record<string, unknown> {
   };
 }
 
+/** Own code under `mpirun`, one process for each slot. */
 export const mpi = strategy({
   name: 'mpi',
   summary: 'any program under mpirun over all hosts',

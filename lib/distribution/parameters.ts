@@ -13,6 +13,7 @@ export type ParameterKind =
   | { type: 'string' }
   | { type: 'enum'; values: readonly string[] };
 
+/** How messages name a parameter of a library and what it must be. */
 export interface ParameterWords {
   library: string;
   /** What to do about an unknown key. */

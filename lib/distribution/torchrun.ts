@@ -14,6 +14,7 @@ export function smddpEnvironment(run: RunSpec): Record<string, string> {
   return run.distribution.collectives === 'smddp' ? { SAGEMAKER_INSTANCE_TYPE: run.compute.instanceType } : {};
 }
 
+/** Own code under torchrun, one process for each GPU. */
 export const torchrun = strategy({
   name: 'torchrun',
   summary: 'own code under torchrun, one process per accelerator',

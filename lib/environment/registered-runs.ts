@@ -5,6 +5,7 @@ import { refuseUnsupported } from '../rules/model/support';
 import type { EnvironmentFile, EnvironmentSpec } from '../spec/environment-file';
 import { type Issue, issue, orList } from '../spec/issue';
 import type { Loaded } from '../spec/load';
+import { isPrefixInS3 } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 
 /** A run that an environment file names, as its file stands. */
@@ -71,6 +72,11 @@ export function submissionIssues(
 
 /** A deploy has nobody's rights to read an archive that is somewhere in S3. */
 function digestIssues({ code, distribution }: RunSpec): Issue[] {
+  if (isPrefixInS3(code.source)) {
+    const must = 'must not be a prefix in S3 with submit: on-change, which packs nothing that lies in S3';
+    const fix = 'name a folder, or an archive with code.sha256';
+    return [issue('environment/submit', 'error', 'code.source', { must, got: code.source, fix })];
+  }
   if (!code.source.startsWith('s3://') || code.sha256 || distribution.contract === 'toolkit') return [];
   const text = { must: 'must be given for code in S3 with submit: on-change', fix: 'write the output of sha256sum' };
   return [issue('environment/submit', 'error', 'code.sha256', text)];

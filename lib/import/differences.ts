@@ -22,6 +22,7 @@ const SERVICE_DEFAULTS: readonly [field: RegExp, value: unknown][] = [
   [/\.EnableInfraCheck$/, false],
   [/\.(CompressionType|RecordWrapperType)$/, 'None'],
   [/\.KeepAlivePeriodInSeconds$/, 0],
+  [/\.TrainingRepositoryAccessMode$/, 'Platform'],
   [/\.S3DataDistributionType$/, 'FullyReplicated'],
   [/^CheckpointConfig\.LocalPath$/, '/opt/ml/checkpoints'],
   [/\.KmsKeyId$/, ''],

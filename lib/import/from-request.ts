@@ -1,5 +1,6 @@
 import type { Channel, ResourceConfig } from '@aws-sdk/client-sagemaker';
 import { hasLocalNvme } from '../catalog/instances';
+import { CODE_IN_IMAGE } from '../spec/resolve-run';
 import { readArguments, readCommand, type StartCommand, splitWords } from './command-line';
 import { type Draft, type Drafted, filled, runName } from './draft';
 import { imageSection } from './image';
@@ -21,11 +22,13 @@ export function draftOf(request: ForeignRequest, files?: TrainerFiles): Drafted 
     name: runName(request.TrainingJobName ?? 'imported'),
     tags: tagsOf(request),
     code: start.draft.code,
-    image: image === '' ? undefined : imageSection(image, firstType(request.ResourceConfig)),
+    image:
+      image === '' ? undefined : { ...imageSection(image, firstType(request.ResourceConfig)), ...registryOf(request) },
     compute: computeOf(request),
     distribution: start.draft.distribution,
-    data: channelsOf(request),
+    data: channelsOf(request, isInImage(start.draft)),
     checkpoints: checkpointsOf(request),
+    output: outputOf(request),
     limits: limitsOf(request),
     network: networkOf(request),
     observability: observabilityOf(request),
@@ -56,14 +59,26 @@ function ofContainer(request: ForeignRequest, files?: TrainerFiles): Drafted {
   const words = inShell ?? given;
   const command = lastCommand(inShell?.[0] ?? '') ?? readCommand(words);
   const hyperparameters = request.HyperParameters ?? {};
-  if (!command) {
-    const value = words.length > 0 ? words.join(' ') : '(the entrypoint of the image)';
+  if (!command && isOwnDriver(given)) {
     const why =
-      'does not say which program trains; set code.entryPoint to it, and distribution.launcher to what starts it';
-    const remarks = [{ field: 'AlgorithmSpecification.ContainerEntrypoint', value, why }];
+      'is the driver of Slipway, which reads the program from the job file; set code.entryPoint to it, and distribution.launcher to what starts it';
+    const remarks = [{ field: 'AlgorithmSpecification.ContainerArguments', value: given.join(' '), why }];
     return { draft: { code: { source }, distribution: { library: 'custom' }, hyperparameters }, remarks };
   }
+  if (!command) return { draft: { code: codeInImage(request), hyperparameters }, remarks: [] };
   return ofCommand(command, source, 'AlgorithmSpecification.ContainerArguments', hyperparameters);
+}
+
+/** What starts the jobs of Slipway itself. */
+const isOwnDriver = (words: readonly string[]): boolean => words.some((word) => word.includes('/driver/launch.sh'));
+
+/** A program that no launcher known here starts is carried as it is: the image, or the request's own command, starts it. */
+function codeInImage({ AlgorithmSpecification: algorithm }: ForeignRequest): Draft | undefined {
+  return filled({
+    source: CODE_IN_IMAGE,
+    containerEntrypoint: algorithm?.ContainerEntrypoint,
+    containerArguments: algorithm?.ContainerArguments,
+  });
 }
 
 /** Sections of a start command; `field` names the place that remarks are about. */
@@ -172,9 +187,27 @@ function placementOf(config: ResourceConfig['InstancePlacementConfig']): Draft |
   });
 }
 
-function channelsOf(request: ForeignRequest): Draft[] {
+/** How the registry of the image is reached, where it is a private one. */
+function registryOf({ AlgorithmSpecification: algorithm }: ForeignRequest): Draft | undefined {
+  const { TrainingRepositoryAccessMode: mode, TrainingRepositoryAuthConfig: credentials } =
+    algorithm?.TrainingImageConfig ?? {};
+  if (mode !== 'Vpc') return undefined;
+  return filled({
+    repositoryAccess: 'vpc',
+    credentialsProviderArn: credentials?.TrainingRepositoryCredentialsProviderArn,
+  });
+}
+
+/** A request without a word about compression asks for one archive. */
+const outputOf = ({ OutputDataConfig }: ForeignRequest): Draft | undefined =>
+  OutputDataConfig && OutputDataConfig.CompressionType !== 'NONE' ? { compression: 'gzip' } : undefined;
+
+const isInImage = ({ code }: Draft): boolean => isObject(code) && code.source === CODE_IN_IMAGE;
+
+/** A program that starts itself finds all its channels; otherwise those of the tool are left out. */
+function channelsOf(request: ForeignRequest, all: boolean): Draft[] {
   const mode = request.AlgorithmSpecification?.TrainingInputMode ?? 'File';
-  const channels = (request.InputDataConfig ?? []).filter((c) => !TOOL_CHANNELS.includes(c.ChannelName ?? ''));
+  const channels = (request.InputDataConfig ?? []).filter((c) => all || !TOOL_CHANNELS.includes(c.ChannelName ?? ''));
   return channels.map((channel) => channelOf(channel, mode));
 }
 
@@ -197,6 +230,8 @@ function channelOf(channel: Channel, mode: string): Draft {
       s3DataType: s3?.S3DataType === 'S3Prefix' ? undefined : s3?.S3DataType,
       s3DataDistribution: s3?.S3DataDistributionType === 'FullyReplicated' ? undefined : s3?.S3DataDistributionType,
       attributeNames: s3?.AttributeNames,
+      hubContentArn: s3?.HubAccessConfig?.HubContentArn,
+      acceptEula: s3?.ModelAccessConfig?.AcceptEula,
       instanceGroups: s3?.InstanceGroupNames,
       shuffleSeed: channel.ShuffleConfig?.Seed,
       contentType: channel.ContentType,

@@ -2,6 +2,7 @@ import { trainingJobRequest } from '../job/training-request';
 import type { Descriptor } from '../spec/descriptor';
 import { bareIssue, type Issue } from '../spec/issue';
 import { loadRun } from '../spec/load';
+import { CODE_IN_IMAGE } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import { type NotCarried, notCarriedBy } from './differences';
 import type { Drafted } from './draft';
@@ -83,7 +84,7 @@ function planOf(run: RunSpec, region: string, descriptor = NO_ENVIRONMENT): Para
     region,
     runId: run.name,
     attempt: 1,
-    ...(!builtin && { code: { uri: source, sha256 } }),
+    ...(!builtin && source !== CODE_IN_IMAGE && { code: { uri: source, sha256 } }),
     driver: { uri: `s3://${descriptor.artifactBucket}/drivers/`, hash: '' },
     configHash: '',
     resumeFrom: '',

@@ -43,6 +43,7 @@ type Fields = Record<string, unknown>;
 /** A CreateTrainingJob request as somebody else wrote it: every member may be absent. */
 export type ForeignRequest = Partial<CreateTrainingJobCommandInput>;
 
+/** Whether the value is a JSON object, not a list. */
 export const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 

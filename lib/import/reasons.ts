@@ -3,8 +3,11 @@ const ENVIRONMENT = 'comes from the environment that the run is launched into, n
 /** Why a place of a request is not in the run file; the first row that fits counts. */
 const REASONS: readonly [field: RegExp, why: string][] = [
   [/^TrainingJobName$/, 'Slipway names each job <environment>-<run id>-a001'],
-  [/^(RoleArn|VpcConfig\.|OutputDataConfig\.(S3OutputPath|KmsKeyId)$)/, ENVIRONMENT],
-  [/^OutputDataConfig\.CompressionType$/, 'Slipway stores the output of a run uncompressed'],
+  [/^(RoleArn|VpcConfig\.|OutputDataConfig\.KmsKeyId$)/, ENVIRONMENT],
+  [
+    /^OutputDataConfig\.S3OutputPath$/,
+    'the output goes to the own prefix of the run; write output.s3 for a place that the environment lets its jobs write',
+  ],
   [/^ResourceConfig\.VolumeKmsKeyId$/, ENVIRONMENT],
   [
     /^ResourceConfig\.VolumeSizeInGB$/,
@@ -27,7 +30,6 @@ const REASONS: readonly [field: RegExp, why: string][] = [
     "Slipway's driver starts the program that code.entryPoint names",
   ],
   [/^AlgorithmSpecification\.AlgorithmName/, 'a run has an image; a built-in algorithm cannot be launched'],
-  [/^AlgorithmSpecification\.TrainingImageConfig/, 'images come from ECR; copy the image into it'],
   [/^AlgorithmSpecification\.EnableSageMakerMetricsTimeSeries$/, 'Slipway always asks for the time series of metrics'],
   [/^AlgorithmSpecification\.MetricDefinitions/, 'the API takes 40 metrics'],
   [/^Tags\[slipway:/, "written by Slipway from the run's environment, team and id"],

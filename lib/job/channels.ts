@@ -31,6 +31,8 @@ function dataChannel(spec: ChannelSpec, plan: JobPlan): Channel {
         S3DataDistributionType: spec.s3DataDistribution ?? 'FullyReplicated',
         ...(spec.attributeNames && { AttributeNames: spec.attributeNames }),
         ...(spec.instanceGroups && { InstanceGroupNames: spec.instanceGroups }),
+        ...(spec.acceptEula !== undefined && { ModelAccessConfig: { AcceptEula: spec.acceptEula } }),
+        ...(spec.hubContentArn && { HubAccessConfig: { HubContentArn: spec.hubContentArn } }),
       },
     },
   };
@@ -67,6 +69,7 @@ export function inputChannels(plan: JobPlan): Channel[] {
   const groups = ownGroups(plan);
   const own = (name: string, uri: string) => ownChannel(name, uri, groups);
   const data = run.data.map((c) => dataChannel(c, plan));
+  if (run.distribution.contract === 'container') return data;
   if (run.distribution.contract === 'toolkit') {
     return run.network.isolation && code ? [...data, own('code', code.uri)] : data;
   }

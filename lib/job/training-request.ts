@@ -1,4 +1,10 @@
-import type { CreateTrainingJobCommandInput, MetricDefinition, ResourceConfig, Tag } from '@aws-sdk/client-sagemaker';
+import type {
+  AlgorithmSpecification,
+  CreateTrainingJobCommandInput,
+  MetricDefinition,
+  ResourceConfig,
+  Tag,
+} from '@aws-sdk/client-sagemaker';
 import { findInstanceType, hasLocalNvme } from '../catalog/instances';
 import { hostCount, instanceGroupsOf, requestedAlternativesOf, requestedGroupsOf } from '../spec/resolve-run';
 import { inputChannels } from './channels';
@@ -36,16 +42,17 @@ export function trainingJobRequest(plan: JobPlan): CreateTrainingJobCommandInput
     AlgorithmSpecification: {
       TrainingImage: imageUri(run, plan.region, descriptor.trainingImageUri),
       TrainingInputMode: 'File',
-      ...(!isToolkit && { ContainerEntrypoint: ['/bin/bash'], ContainerArguments: CONTAINER_ARGUMENTS }),
+      ...entrypoint(run),
       MetricDefinitions: metricDefinitions(plan),
+      ...imageConfig(plan),
       EnableSageMakerMetricsTimeSeries: true,
     },
     ...(Object.keys(hyperparameters).length > 0 && { HyperParameters: hyperparameters }),
     ...(channels.length > 0 && { InputDataConfig: channels }),
     OutputDataConfig: {
-      S3OutputPath: runPrefixes(plan).output,
+      S3OutputPath: run.output?.s3 ? fillPlaceholders(run.output.s3, plan) : runPrefixes(plan).output,
       KmsKeyId: descriptor.kmsKeyArn,
-      CompressionType: 'NONE',
+      CompressionType: run.output?.compression === 'gzip' ? 'GZIP' : 'NONE',
     },
     ResourceConfig: resourceConfig(plan),
     ...(run.compute.infraCheck !== undefined && { InfraCheckConfig: { EnableInfraCheck: run.compute.infraCheck } }),
@@ -63,6 +70,33 @@ export function trainingJobRequest(plan: JobPlan): CreateTrainingJobCommandInput
     RetryStrategy: { MaximumRetryAttempts: run.limits.retryInternalErrors },
     ...observability(plan),
     Tags: tags(plan),
+  };
+}
+
+/** What SageMaker starts in the image. The toolkit is the entrypoint of its own images. */
+function entrypoint({
+  code,
+  distribution: { contract },
+}: JobPlan['run']): Pick<AlgorithmSpecification, 'ContainerEntrypoint' | 'ContainerArguments'> {
+  if (contract === 'toolkit') return {};
+  if (contract === 'entrypoint') return { ContainerEntrypoint: ['/bin/bash'], ContainerArguments: CONTAINER_ARGUMENTS };
+  return {
+    ...(code.containerEntrypoint && { ContainerEntrypoint: code.containerEntrypoint }),
+    ...(code.containerArguments && { ContainerArguments: code.containerArguments }),
+  };
+}
+
+/** Of an image in a private registry; Amazon ECR needs none. */
+function imageConfig({ run }: JobPlan): Pick<AlgorithmSpecification, 'TrainingImageConfig'> {
+  const { repositoryAccess, credentialsProviderArn } = run.image;
+  if (repositoryAccess !== 'vpc') return {};
+  return {
+    TrainingImageConfig: {
+      TrainingRepositoryAccessMode: 'Vpc',
+      ...(credentialsProviderArn && {
+        TrainingRepositoryAuthConfig: { TrainingRepositoryCredentialsProviderArn: credentialsProviderArn },
+      }),
+    },
   };
 }
 
@@ -145,14 +179,15 @@ function stoppingCondition({ run }: JobPlan): CreateTrainingJobCommandInput['Sto
 /** The user's variables last, so that they win. */
 function environment(plan: JobPlan): Record<string, string> {
   const { run, descriptor } = plan;
-  const isToolkit = run.distribution.contract === 'toolkit';
+  const { contract } = run.distribution;
+  const hasDriver = contract === 'entrypoint';
   return {
     SLIPWAY_RUN_ID: plan.runId,
     SLIPWAY_ATTEMPT: String(plan.attempt),
     // COMMITTED.json says which image wrote a checkpoint.
-    ...(!isToolkit && { SLIPWAY_IMAGE_URI: imageUri(run, plan.region, descriptor.trainingImageUri) ?? '' }),
-    ...(isToolkit && plan.resumeFrom !== '' && { SLIPWAY_RESUME_FROM: plan.resumeFrom }),
-    ...(isToolkit && toolkitEfa(plan)),
+    ...(hasDriver && { SLIPWAY_IMAGE_URI: imageUri(run, plan.region, descriptor.trainingImageUri) ?? '' }),
+    ...(!hasDriver && plan.resumeFrom !== '' && { SLIPWAY_RESUME_FROM: plan.resumeFrom }),
+    ...(contract === 'toolkit' && toolkitEfa(plan)),
     ...run.environmentVariables,
   };
 }

@@ -1,5 +1,6 @@
 import type { Attempt, Checkpoint, EpochMs, Notice, RunRecord, StopWhy } from './record';
 
+/** The values that an entry of the timeline rests on, as JSON. */
 export type Evidence = Record<string, unknown>;
 
 /** One line of a run's timeline: what was decided, why, and on which evidence. */
@@ -28,6 +29,7 @@ export type Action =
   | { do: 'hand-over'; jobName: string; attempt: number; text: string; evidence: Evidence }
   | { do: 'notify'; notice: Notice; evidence: Evidence };
 
+/** What reconcile does in the account after the decision was saved. */
 export type Effect = Exclude<Action, { do: 'save' }>;
 
 /** What one concern wants: changes to the record, lines for the timeline, calls to make, people to tell. */
@@ -38,8 +40,10 @@ export interface Move {
   notices: Notice[];
 }
 
+/** Nothing changes and nothing is done. */
 export const NO_MOVE: Move = { changes: {}, events: [], effects: [], notices: [] };
 
+/** A move with these parts and nothing else. */
 export function move(parts: Partial<Move>): Move {
   return { ...NO_MOVE, ...parts };
 }

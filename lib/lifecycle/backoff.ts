@@ -14,6 +14,7 @@ export function deterministicUnit(text: string): number {
   return (hash >>> 0) / 2 ** 32;
 }
 
+/** A delay that doubles from attempt to attempt up to a limit, in seconds. */
 export interface Backoff {
   firstSeconds: number;
   mostSeconds: number;

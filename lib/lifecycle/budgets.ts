@@ -25,6 +25,7 @@ const RESTART: Backoff = { firstSeconds: 60, mostSeconds: 900 };
 const STORAGE: Backoff = { firstSeconds: 120, mostSeconds: 1800 };
 const CAPACITY: Backoff = { firstSeconds: 300, mostSeconds: 3600 };
 
+/** What follows a failure of each class: how many attempts without progress, and the delay before each. */
 export const CLASS_POLICY: Readonly<Record<FailureClass, ClassPolicy>> = {
   capacity: { burnsAttempt: false, breaker: 'none', backoff: CAPACITY, runbook: 'capacity' },
   planned: { burnsAttempt: false, breaker: 'stale', backoff: AT_ONCE, runbook: 'no-progress' },
@@ -55,6 +56,7 @@ export const STALE_LIMIT = 2;
 /** The same where the service or the storage failed: at 2,000 nodes two in a row are ordinary luck, five are not. */
 export const STALE_PLATFORM_LIMIT = 5;
 
+/** What follows a failed attempt. */
 export type NextStep = { kind: 'resume'; delaySeconds: number } | { kind: 'fail'; why: string; runbook: string };
 
 /** What the attempt itself showed. */
@@ -69,6 +71,7 @@ export interface AttemptEvidence {
   triesOlderCheckpoint?: boolean;
 }
 
+/** What follows a failed attempt, and the budgets after it. */
 export interface Judgement {
   budgets: Budgets;
   next: NextStep;

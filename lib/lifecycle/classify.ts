@@ -2,6 +2,7 @@ import { EXIT_CODES } from '../catalog/exit-codes';
 import type { PresentJob } from './observed';
 import type { Attempt, FailureClass } from './record';
 
+/** The class of a failure, and what speaks for it. */
 export interface Verdict {
   failureClass: FailureClass;
   /** One sentence for people, with the first words of the service's own reason. */

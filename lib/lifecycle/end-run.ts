@@ -10,6 +10,7 @@ export function failRun(record: RunRecord, why: string, runbook: string, now: Ep
   };
 }
 
+/** The run is done. */
 export function completeRun(record: RunRecord, now: EpochMs, evidence: Evidence = {}): Move {
   const why = 'training completed';
   return {
@@ -18,6 +19,7 @@ export function completeRun(record: RunRecord, now: EpochMs, evidence: Evidence 
   };
 }
 
+/** The run is stopped, by a person or by its own limits. */
 export function stopRun(why: string, now: EpochMs, evidence: Evidence = {}): Move {
   return endRun('stopped', why, now, evidence);
 }

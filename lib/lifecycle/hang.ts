@@ -17,6 +17,7 @@ const PHASE_BUDGET_SECONDS: Readonly<Record<string, number>> = {
   save: 5400,
 };
 
+/** What the heartbeat says of a job that may hang. */
 export type HangVerdict =
   | { kind: 'moving' }
   /** The heartbeat could not be read and nothing else was written lately: nothing is known, and nothing follows. */

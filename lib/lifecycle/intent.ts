@@ -17,6 +17,7 @@ export interface IntentChange {
   events: TimelineEvent[];
 }
 
+/** What a start knows of the run that it creates. */
 export interface NewRun {
   runId: string;
   name: string;

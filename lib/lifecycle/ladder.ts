@@ -5,7 +5,9 @@ import type { RunSpec } from '../spec/run-spec';
 import type { Observed } from './observed';
 import type { Rung, RunPolicy, RunRecord } from './record';
 
+/** Id of the first rung: the capacity that the run file names. */
 export const AS_WRITTEN = 'as-written';
+/** Id of the rung on demand that follows spot. */
 export const ON_DEMAND = 'on-demand';
 
 type OwnPrices = Readonly<Record<string, number>>;
@@ -124,6 +126,7 @@ export function runOnRung(run: RunSpec, rungId: string): RunSpec {
   };
 }
 
+/** The rung of that id; undefined when the run's policy has none. */
 export const rungWithId = ({ policy }: Pick<RunRecord, 'policy'>, rungId: string): Rung | undefined =>
   policy.ladder.find(({ id }) => id === rungId);
 
@@ -184,7 +187,7 @@ export function policyOf(
     seesSteps: builtin || progress.stepRegex !== undefined,
     seesCommits: isOnS3 && (builtin || checkpoints.committedMarker !== undefined),
     keepsCheckpoints: checkpoints.mode !== 'none',
-    beats: run.kind === 'training' && run.distribution.contract !== 'toolkit' && !run.network.isolation,
+    beats: run.kind === 'training' && run.distribution.contract === 'entrypoint' && !run.network.isolation,
     checkpointIntervalSeconds: interval,
     ladder: ladderOf(run, region, ownPrices, sizes),
     ...(run.compute.elastic && {

@@ -16,8 +16,10 @@ export const CAUSES = [
   'gap',
   'stopped',
 ] as const;
+/** What an hour of a run went into. */
 export type Cause = (typeof CAUSES)[number];
 
+/** Instance-seconds of a run by cause. */
 export interface Ledger {
   seconds: Record<Cause, number>;
   totalSeconds: number;

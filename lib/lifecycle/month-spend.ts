@@ -7,6 +7,7 @@ export interface Month {
   end: EpochMs;
 }
 
+/** The calendar month in UTC. */
 export function monthOf(now: EpochMs): Month {
   const date = new Date(now);
   const first = (months: number) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, 1);

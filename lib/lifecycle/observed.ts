@@ -8,6 +8,7 @@ export type JobObservation =
   | { kind: 'unreadable'; error: string }
   | PresentJob;
 
+/** A job as Describe answered; times in epoch milliseconds. */
 export interface PresentJob {
   kind: 'present';
   arn: string;
@@ -47,6 +48,7 @@ export type CreateOutcome =
   | { kind: 'limit'; error: string }
   | { kind: 'refused'; failureClass: 'access' | 'config'; error: string };
 
+/** What the driver wrote of itself last; times in epoch milliseconds by its own clock. */
 export interface Heartbeat {
   attempt: number;
   step: number | null;
@@ -58,6 +60,7 @@ export interface Heartbeat {
   starts?: StartTimes[];
 }
 
+/** Complete checkpoints, or that they could not be listed or were not asked for. */
 export type CheckpointObservation =
   | { kind: 'not-asked' }
   | { kind: 'unreadable'; error: string }
@@ -73,6 +76,7 @@ export type CheckpointObservation =
       committedAt?: Readonly<Record<string, EpochMs>>;
     };
 
+/** Everything that a decision on a run may turn on. */
 export interface Observed {
   job: JobObservation;
   create?: CreateOutcome;
@@ -91,6 +95,7 @@ export interface Observed {
   published: string[];
 }
 
+/** An observation in which nothing was asked. */
 export const NOTHING_OBSERVED: Observed = {
   job: { kind: 'not-asked' },
   checkpoints: { kind: 'not-asked' },

@@ -25,6 +25,7 @@ export interface StartTimes {
   endedAt: EpochMs | null;
 }
 
+/** State of a run as the table holds it. */
 export type RunState =
   | 'queued'
   | 'submitting'
@@ -36,8 +37,10 @@ export type RunState =
   | 'failed'
   | 'stopped';
 
+/** States in which nothing more is done for a run. */
 export const OVER: readonly RunState[] = ['completed', 'failed', 'stopped'];
 
+/** Why an attempt failed, by what has to follow. */
 export type FailureClass =
   | 'capacity'
   | 'platform'
@@ -104,6 +107,7 @@ export interface RunPolicy {
   preemptible?: boolean;
 }
 
+/** A complete checkpoint: its step, and where it lies. */
 export interface Checkpoint {
   uri: string;
   step: number;
@@ -114,6 +118,7 @@ export interface Checkpoint {
 /** What tells one writing of a checkpoint from another. */
 export const checkpointKey = ({ uri, attempt }: Checkpoint): string => `${uri}@${attempt ?? ''}`;
 
+/** Who or what asked for the end of a job. */
 export type StopWhy = 'user' | 'hang' | 'spend' | 'hand-over';
 
 /** The control plane wants the attempt to save and leave before its end. */
@@ -126,6 +131,7 @@ export interface HandOver {
   text: string;
 }
 
+/** A stop that was asked for, and when. */
 export interface AttemptStop {
   why: StopWhy;
   at: EpochMs;
@@ -171,6 +177,7 @@ export interface Progress {
   earlierStarts?: number;
 }
 
+/** One SageMaker job of a run, as last seen. */
 export interface Attempt {
   number: number;
   jobName: string;
@@ -231,6 +238,7 @@ export interface Budgets {
   capacityTries: number;
 }
 
+/** Something that people are told once. */
 export interface Notice {
   id: string;
   alert: string;
@@ -240,6 +248,7 @@ export interface Notice {
   at: EpochMs;
 }
 
+/** The run as the table holds it, with the version that conditional writes compare. */
 export interface RunRecord {
   runId: string;
   name: string;
@@ -296,12 +305,14 @@ export interface RunRecord {
   outbox: Notice[];
 }
 
+/** Whether the run is completed, failed or stopped. */
 export const isOver = (record: Pick<RunRecord, 'state'>): boolean => OVER.includes(record.state);
 
 /** A time or a back-off that it was told to wait for is not over. */
 export const isWaiting = ({ notBefore }: Pick<RunRecord, 'notBefore'>, now: EpochMs): boolean =>
   notBefore !== undefined && notBefore > now;
 
+/** Budgets of a run that has not failed. */
 export const freshBudgets = (): Budgets => ({
   failures: 0,
   stale: 0,

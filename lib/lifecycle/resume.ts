@@ -2,6 +2,7 @@ import type { Verdict } from './classify';
 import type { CheckpointObservation, Observed } from './observed';
 import { type Attempt, type Checkpoint, checkpointKey, type RunRecord } from './record';
 
+/** The checkpoint that the next attempt begins with, or why there is none. */
 export type ResumeChoice =
   | { kind: 'from'; checkpoint: Checkpoint; passedOver: string[] }
   | { kind: 'start'; why: string }

@@ -79,10 +79,12 @@ export function leftPool(
   return { usdPerHour: rateOf(record, attempt), since: endedAt, until: endedAt + seconds * 1000 };
 }
 
+/** The sum; null when either is not known. */
 export function addUsd(a: number | null, b: number | null): number | null {
   return a === null || b === null ? null : a + b;
 }
 
+/** Whether the run is within `limits.maxCostUsd`. */
 export type SpendVerdict = { kind: 'within' } | { kind: 'stop'; text: string };
 
 /**

@@ -19,6 +19,7 @@ export type AttentionKernel = 'flash' | 'flash1' | 'fused' | 'unfused';
  */
 export type Recompute = 'none' | 'full' | 'block' | 'op' | 'core';
 
+/** Precision of the matrix products; `bf16-pure` keeps master weights in bf16 too. */
 export type PlanPrecision = 'bf16' | 'fp16' | 'fp32' | 'fp8' | 'bf16-pure';
 
 /** One way to run one model on one cluster. Plain numbers; every degree at least 1. */
@@ -86,6 +87,11 @@ export interface LayoutInput {
    */
   isOwnTrainer?: boolean;
   /**
+   * Documents of a row are kept apart by a mask.
+   * @default false - each row is one document
+   */
+  masksDocuments?: boolean;
+  /**
    * The trainer compiles its blocks in every layout without tensor parallelism; a search then changes `kernels` with the layout.
    * @default false - `kernels` stays what it is
    */
@@ -94,7 +100,12 @@ export interface LayoutInput {
   optimizerInBackward: boolean;
 }
 
+/** GPUs of the whole cluster. */
 export const worldSizeOf = (l: LayoutInput) => l.nodes * l.gpusPerNode;
+
+/** Whether attention of the built-in trainer gets a mask: for documents of a row, and for a window within it. */
+export const takesMask = (l: LayoutInput): boolean =>
+  l.isOwnTrainer === true && (l.masksDocuments === true || (l.model.window ?? l.sequence) < l.sequence);
 
 /** Micro-batches of one step; whole by layoutProblem. */
 export const microBatchesOf = (l: LayoutInput) =>

@@ -9,6 +9,7 @@ import { type MemoryGiB, memoryOf } from './memory/memory';
 import { attentionFlopsPerToken, modelFlopsPerToken } from './model-size';
 import { type StepSeconds, stepSeconds } from './time/step-time';
 
+/** Whether the layout fits the memory of a GPU: `tight` within the margin of error. */
 export type Fits = 'fits' | 'tight' | 'oom';
 
 /** What one layout needs and does. */
@@ -28,6 +29,7 @@ export interface LayoutPlan {
   interval80: [low: number, high: number];
 }
 
+/** The fitted values of the planner. */
 export interface PlannerConstants {
   time: Constants;
   memory: MemoryConstants;
@@ -35,6 +37,7 @@ export interface PlannerConstants {
   memoryFactor?: (l: LayoutInput) => number;
 }
 
+/** The values that docs/planner.md reports the errors of. */
 export const PLANNER_CONSTANTS: PlannerConstants = { time: CONSTANTS, memory: MEMORY_CONSTANTS };
 
 /** CUDA context of one process, and NCCL's buffers for each kind of group it talks to; both lie outside the allocator. */

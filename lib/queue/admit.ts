@@ -4,6 +4,7 @@ import { type PoolLimit, type PoolNeeds, type QueuedRun, type RunningRun, waitsS
 /** A run that lacks room keeps it free for itself once it has waited this long; until then others may pass. */
 export const PATIENCE_MS = 3_600_000;
 
+/** Everything that one pass over the queue decides by. */
 export interface QueueInput extends TeamFacts {
   waiting: readonly QueuedRun[];
   running: readonly RunningRun[];
@@ -14,6 +15,7 @@ export interface QueueInput extends TeamFacts {
   now: number;
 }
 
+/** Where a waiting run stands, and why it waits. */
 export interface Place {
   runId: string;
   /** 1 = next. */
@@ -22,6 +24,7 @@ export interface Place {
   why: string;
 }
 
+/** The outcome of a pass: who starts, and where the others stand. */
 export interface Admission {
   admitted: string[];
   /** Rungs of those that start with a smaller size than they ask for first, by run id. */

@@ -1,8 +1,10 @@
 /** How many of each pool a run takes: quota codes, and `environment` for the guardrail `maxConcurrentInstances`. */
 export type PoolNeeds = Readonly<Record<string, number>>;
 
+/** Pool of the environment's own limit of instances. */
 export const ENVIRONMENT_POOL = 'environment';
 
+/** A run that holds instances. */
 export interface RunningRun {
   runId: string;
   team: string;
@@ -19,6 +21,7 @@ export interface QueueSize {
   needs: PoolNeeds;
 }
 
+/** A run that waits for instances. */
 export interface QueuedRun extends RunningRun {
   name: string;
   priority: number;

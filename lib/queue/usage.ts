@@ -16,6 +16,7 @@ export interface QueueUsage {
   held: ByTeam;
 }
 
+/** Teams that have used nothing. */
 export const NO_USAGE: QueueUsage = { at: 0, hours: {}, held: {} };
 
 /** Instances by team and pool that runs hold. */

@@ -9,8 +9,10 @@ export type Limits = ReadonlyMap<string, AppliedLimit>;
 /** What live jobs and warm pools hold, by quota name; a pool that is not named holds nothing. */
 export type Usage = ReadonlyMap<string, number>;
 
+/** Whether a limit is enough; `unknown` when it could not be read. */
 export type QuotaVerdict = 'enough' | 'short' | 'unknown';
 
+/** A need beside the account's limit and what is in use, in the quota's own unit. */
 export interface QuotaRow extends QuotaNeed {
   /** null: not known. */
   limit: number | null;
@@ -52,6 +54,7 @@ export function launchOutcome(rows: readonly QuotaRow[]): LaunchOutcome {
   return rows.some((row) => row.verdict === 'unknown') ? 'unknown' : 'start';
 }
 
+/** Rows whose limit is not enough. */
 export const shortRows = (rows: readonly QuotaRow[]): QuotaRow[] => rows.filter((row) => row.verdict === 'short');
 
 /** Free units of a pool; usage above the limit (seen in real accounts) reads as nothing free. */

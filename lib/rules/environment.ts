@@ -14,6 +14,7 @@ import { ENVIRONMENT_CAPACITY_RULES } from './environment/capacity';
 import { COMPANY_RULES } from './environment/company';
 import type { EnvironmentFinding, EnvironmentRule } from './environment/environment-rule';
 import { ENVIRONMENT_IMAGE_RULES } from './environment/image';
+import { IMAGE_SOURCE_RULES } from './environment/image-sources';
 import { ENVIRONMENT_NETWORK_RULES } from './environment/network';
 import { PEOPLE_RULES } from './environment/people';
 import { QUEUE_RULES } from './environment/queue';
@@ -29,6 +30,7 @@ export const ENVIRONMENT_RULES: readonly EnvironmentRule[] = [
   ...ADDRESS_RULES,
   ...ENVIRONMENT_STORAGE_RULES,
   ...ENVIRONMENT_IMAGE_RULES,
+  ...IMAGE_SOURCE_RULES,
   ...ENVIRONMENT_CAPACITY_RULES,
   ...PEOPLE_RULES,
   ...QUEUE_RULES,

@@ -115,6 +115,7 @@ function switches(run: RunSpec, { descriptor }: RailsContext): Finding[] {
 const SOURCE = 'docs/reference/environment-file.md';
 const WHY = 'The control function refuses the launch for every caller.';
 
+/** What the guardrails of an environment forbid a run. */
 export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
   {
     id: 'guardrails/instance-types',

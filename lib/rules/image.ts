@@ -233,6 +233,7 @@ function registry(run: RunSpec, context: RuleContext): Finding[] {
   });
 }
 
+/** Rules over the image of a run. */
 export const IMAGE_RULES: readonly Rule[] = [
   {
     id: 'image/version',

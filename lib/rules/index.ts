@@ -15,6 +15,7 @@ import { PREEMPTION_RULES } from './compute/preemption';
 import { SPARE_RULES } from './compute/spares';
 import { CHECKPOINT_RULES } from './data/checkpoints';
 import { CODE_RULES } from './data/code';
+import { CONTAINER_RULES } from './data/container';
 import { DATA_RULES } from './data/data';
 import { PROCESSING_RULES } from './data/processing';
 import { PROGRESS_RULES } from './data/progress';
@@ -24,10 +25,12 @@ import { IMAGE_RULES } from './image';
 import { BUILTIN_LAYOUT_RULES } from './model/builtin-layout';
 import { BUILTIN_MODEL_RULES } from './model/builtin-model';
 import { BUILTIN_TRAINER_RULES } from './model/builtin-trainer';
+import { DOCUMENT_MASK_RULES } from './model/document-mask';
 import { MODEL_RULES } from './model/model';
 import { OBJECTIVE_RULES } from './model/objective';
 import { SUPPORT_RULES } from './model/support';
 import { TRAINING_RULES } from './model/training';
+import { PRIVATE_REGISTRY_RULES } from './private-registry';
 
 /** Every named rule: those of the strategies, and those that belong to none. */
 export const RULES: readonly Rule[] = [
@@ -36,14 +39,17 @@ export const RULES: readonly Rule[] = [
   ...PLACEMENT_RULES,
   ...ELASTIC_RULES,
   ...CODE_RULES,
+  ...CONTAINER_RULES,
   ...PROGRESS_RULES,
   ...IMAGE_RULES,
+  ...PRIVATE_REGISTRY_RULES,
   ...LAUNCHER_RULES,
   ...STRATEGIES.flatMap((s) => s.rules),
   ...MODEL_RULES,
   ...TRAINING_RULES,
   ...BUILTIN_TRAINER_RULES,
   ...OBJECTIVE_RULES,
+  ...DOCUMENT_MASK_RULES,
   ...BUILTIN_LAYOUT_RULES,
   ...BUILTIN_MODEL_RULES,
   ...DATA_RULES,

@@ -5,8 +5,10 @@ import type { IncreaseRequests } from './quotas/increase-requests';
 import type { QuotaStore } from './quotas/quota-store';
 import type { Answer } from './wire/http-server';
 
+/** Paths of the sandbox's own interface begin with this. */
 export const ADMIN_PREFIX = '/_slipway/';
 
+/** What the sandbox's own interface reads and changes. */
 export interface AdminDeps {
   faults: FaultRegistry;
   quotas: QuotaStore;

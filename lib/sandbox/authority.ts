@@ -5,6 +5,7 @@ import type { Service } from './service';
 import type { ApiCall, Caller } from './wire/api-call';
 import { ServiceError, validationError } from './wire/service-error';
 
+/** The principal that assumes execution roles. */
 export const SERVICE_PRINCIPAL = 'sagemaker.amazonaws.com';
 
 /** Partition of a Region: `aws`, `aws-cn`, ... */

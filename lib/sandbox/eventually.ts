@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
+/** How long and how often a condition is asked for, in milliseconds. */
 export interface ConditionOptions {
   /** @default 30 */
   timeoutSeconds?: number;

@@ -45,6 +45,7 @@ function startTimeByPs(pid: number): string | undefined {
   }
 }
 
+/** Whether that very process runs: a process id may have gone to another. */
 export function isAlive({ pid, startedAt }: ProcessRef): boolean {
   return startTime(pid) === startedAt;
 }

@@ -28,6 +28,7 @@ export function readRunRecord(stateDir: string): RunRecord | undefined {
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as RunRecord) : undefined;
 }
 
+/** Writes the record by which another process finds this sandbox. */
 export function writeRunRecord(stateDir: string, record: RunRecord): void {
   mkdirSync(stateDir, { recursive: true });
   const file = fileOf(stateDir);
@@ -36,6 +37,7 @@ export function writeRunRecord(stateDir: string, record: RunRecord): void {
   renameSync(`${file}.new`, file);
 }
 
+/** Removes the record of a sandbox that has ended. */
 export function removeRunRecord(stateDir: string): void {
   rmSync(fileOf(stateDir), { force: true });
 }

@@ -32,6 +32,7 @@ import { type Answer, type HttpServer, listen } from './wire/http-server';
 import { RATES, RateLimits } from './wire/rate-limits';
 import { loadServiceModel } from './wire/service-model';
 
+/** How a sandbox is started. */
 export interface SandboxOptions {
   /**
    * Folder of everything the sandbox writes.
@@ -101,6 +102,7 @@ export interface SandboxOptions {
   progress?: Progress;
 }
 
+/** A running sandbox. */
 export interface Sandbox {
   endpoints: { aws: string; sagemaker: string; serviceQuotas: string };
   /** Environment of any AWS client that shall talk to the sandbox and to nothing else. */

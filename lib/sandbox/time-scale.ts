@@ -9,6 +9,7 @@ export interface TimeScale {
   secondsPerLimitSecond: number;
 }
 
+/** Seconds of SageMaker's states in a sandbox, where nothing else is asked for. */
 export const DEFAULT_TIME_SCALE: TimeScale = {
   startingSeconds: 0.3,
   downloadingSeconds: 0.1,

@@ -27,6 +27,7 @@ export interface SearchSpace {
   offloadActivations?: readonly boolean[];
 }
 
+/** Instances that the search may use. */
 export interface ClusterChoice {
   name: string;
   cluster: Pick<LayoutInput, 'accelerator' | 'nodes' | 'gpusPerNode' | 'networkGbps'>;
@@ -34,6 +35,7 @@ export interface ClusterChoice {
   usdPerHour?: number;
 }
 
+/** How far the search goes. */
 export interface SearchLimits {
   /** Rules of a library as a predicate: undefined = allowed, else why not. Layouts that fail are counted, not planned. */
   refuses?: (layout: LayoutInput) => string | undefined;
@@ -47,6 +49,7 @@ export interface SearchLimits {
   keep?: number;
 }
 
+/** A layout that fits, with its plan. */
 export interface Found {
   layout: LayoutInput;
   cluster: string;
@@ -58,6 +61,7 @@ export interface Found {
   usdPerStep: number | null;
 }
 
+/** What the search found, and how many layouts it judged. */
 export interface SearchResult {
   /** Layouts looked at, impossible and refused ones counted too. */
   considered: number;

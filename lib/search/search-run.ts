@@ -11,6 +11,7 @@ import { parametersOf } from './parameters-of';
 import { type ClusterChoice, type Found, type SearchLimits, type SearchResult, searchLayouts } from './search-layouts';
 import { spaceAround } from './spaces';
 
+/** What a search for a run file may change. */
 export interface RunSearchOptions {
   /** Libraries to try. @default - the run's own */
   libraries?: readonly string[];
@@ -37,6 +38,7 @@ export interface Candidate {
   usd: number | null;
 }
 
+/** Layouts for a run file, best first. */
 export interface RunSearchResult {
   considered: number;
   refused: number;

@@ -20,6 +20,7 @@ export interface AttemptResult {
   endedAt: number | null;
 }
 
+/** One run of a simulation. Times are seconds since its start, money is USD. */
 export interface RunResult {
   id: string;
   /** As the run table has it; `refused` where control refused the start, `not-started` where nobody asked for it in time. */
@@ -44,6 +45,7 @@ export interface RunResult {
   notices: { at: number; id: string; text: string }[];
 }
 
+/** Whether an invariant held, and what shows that it did not. */
 export interface InvariantResult {
   name: string;
   holds: boolean;
@@ -52,6 +54,7 @@ export interface InvariantResult {
   evidence?: string;
 }
 
+/** What `slipway simulate --json` prints. */
 export interface SimulationResult {
   ok: boolean;
   seed: number;
@@ -67,6 +70,7 @@ export interface SimulationResult {
   shrunk?: string;
 }
 
+/** Seconds since the start, from ms of the virtual clock. */
 export const secondsOf = (ms: SimMs): number => Math.round(ms) / 1000;
 
 /** What happened to one run, in the words of the output. */
@@ -113,6 +117,7 @@ function attemptResult(job: SimJob): AttemptResult {
 /** When the run came to its end, by the services' clock. */
 export const endOf = (run: SimRun): SimMs | undefined => (run.isOver ? run.overAt : undefined);
 
+/** Steps of the run's result, or of its newest commit that can be loaded. */
 export function keptSteps({ truth }: SimRun): number {
   return truth?.resultStep ?? truth?.newestReadable?.step ?? truth?.baseStep ?? 0;
 }

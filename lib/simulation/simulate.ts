@@ -9,6 +9,7 @@ export interface Play {
   world: World;
 }
 
+/** How a scenario is played. */
 export interface PlayOptions {
   /** Whether looks at which nothing is decided are only counted (world/quiet-looks.ts). @default true */
   skipsQuietLooks?: boolean;

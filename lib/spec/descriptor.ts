@@ -34,11 +34,15 @@ export const descriptorSchema = z.looseObject({
       z.looseObject({ id: z.string().optional(), fsxLustre: z.string().optional(), efs: z.string().optional() }),
     )
     .optional(),
-  external: z.array(z.looseObject({ s3: z.string() })).optional(),
+  external: z.array(z.looseObject({ s3: z.string(), access: z.string().optional() })).optional(),
   /** Prefixes of the data bucket that the team's processing runs may write; absent = an older environment, not known. */
   writableData: z.array(z.string()).optional(),
   /** MLflow servers and apps that the team's runs may log to; absent = not known. */
   mlflow: z.array(z.string()).optional(),
+  /** SageMaker hubs whose models the team's jobs may read; absent = none. */
+  hubs: z.array(z.string()).optional(),
+  /** Functions that give SageMaker credentials of private registries; absent = none. */
+  credentialsProviders: z.array(z.string()).optional(),
   trainingImageUri: z.string().optional(),
   image: z
     .looseObject({
@@ -72,4 +76,5 @@ export const descriptorSchema = z.looseObject({
   driver: z.looseObject({ uri: z.string(), hash: z.string() }).optional(),
 });
 
+/** What a deployed environment says of itself to command line and control. */
 export type Descriptor = z.output<typeof descriptorSchema>;

@@ -148,6 +148,7 @@ export const environmentFileSchema = z.strictObject({
     }),
 });
 
+/** An environment file after schema and defaults. */
 export type EnvironmentFile = z.output<typeof environmentFileSchema>;
 type Sections = Omit<EnvironmentFile, 'schema' | 'name' | 'account' | 'regions' | 'runs'>;
 
@@ -205,6 +206,7 @@ export interface Notifications {
   slackChannel?: { workspaceId: string; channelId: string };
 }
 
+/** A quota that an environment names under `quotas.require`. */
 export interface QuotaRequirement {
   instanceType: string;
   count: number;

@@ -18,10 +18,12 @@ const schema = z.strictObject({
   bases: z.record(z.string(), z.record(z.string(), lockedBase)),
 });
 
+/** A base image and the digest that it had. */
 export type LockedBase = z.infer<typeof lockedBase>;
 /** `<environment>.lock.yaml`: the digests that builds of an environment's image start from. */
 export type ImageLock = z.infer<typeof schema>;
 
+/** A lock file without entries. */
 export const EMPTY_LOCK: ImageLock = { schema: 1, bases: {} };
 
 /** The lock file that belongs to an environment file: `research.yaml` has `research.lock.yaml`. */

@@ -1,3 +1,4 @@
+/** An error refuses the file; a warning and a note do not. */
 export type IssueLevel = 'error' | 'warning' | 'info';
 
 /** One finding about a user's file. `path` is in the user's own words (`data[1].s3`); the file as a whole is ''. */
@@ -11,6 +12,7 @@ export interface Issue {
 /** An issue as JSON documents print it, without what else is known of it. */
 export const bareIssue = ({ rule, level, path, message }: Issue): Issue => ({ rule, level, path, message });
 
+/** The parts of a message: what must hold, what was found, what to do. */
 export interface IssueText {
   /** What must hold: `must divide the 8 GPUs of one ml.p5.48xlarge`. */
   must: string;
@@ -54,4 +56,5 @@ export function formatPath(segments: readonly PropertyKey[]): string {
   }, '');
 }
 
+/** Whether one of the issues refuses the file. */
 export const hasErrors = (issues: readonly Issue[]): boolean => issues.some((i) => i.level === 'error');

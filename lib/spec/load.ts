@@ -10,6 +10,7 @@ import type { RunSpec } from './run-spec';
 import { type Position, parseYaml } from './yaml-file';
 import { zodIssues } from './zod-issues';
 
+/** A file as read: its value when the schema takes it, and what was found. */
 export interface Loaded<T> {
   /** Absent when an issue is an error. */
   value?: T;
@@ -17,6 +18,7 @@ export interface Loaded<T> {
   positionOf(path: readonly PropertyKey[]): Position | undefined;
 }
 
+/** A run file as read. */
 export interface LoadedRun extends Loaded<RunSpec> {
   /** What is left when the schema refused values; absent when that is too little to judge. */
   partial?: PartialFile;
@@ -29,6 +31,7 @@ export function loadRun(text: string, overrides: readonly string[] = []): Loaded
   return { issues: loaded.issues, positionOf: loaded.positionOf, partial: partialRun(data) };
 }
 
+/** An environment file as read. */
 export interface LoadedEnvironment extends Loaded<EnvironmentFile> {
   /** As that of a run. */
   partial?: PartialFile<EnvironmentFile>;

@@ -8,4 +8,5 @@ export interface PreemptionTimes {
   protectedMinutes: number;
 }
 
+/** Times of preemption where the environment file names none, in minutes. */
 export const PREEMPTION_TIMES: PreemptionTimes = { afterMinutes: 15, leastTrainingMinutes: 60, protectedMinutes: 240 };

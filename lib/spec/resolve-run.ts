@@ -5,6 +5,7 @@ import type { RunFile } from './run-file';
 import type {
   Collectives,
   ComputeSpec,
+  Contract,
   DistributionSpec,
   HealthCheck,
   Launcher,
@@ -44,6 +45,8 @@ export function resolveRun(file: RunFile): RunSpec {
       arguments: file.code.arguments ?? {},
       requirements: file.code.requirements,
       sha256: file.code.sha256,
+      ...(file.code.containerEntrypoint && { containerEntrypoint: file.code.containerEntrypoint }),
+      ...(file.code.containerArguments && { containerArguments: file.code.containerArguments }),
     },
     image: { ...file.image, kind: file.image?.kind ?? 'environment' },
     compute,
@@ -76,6 +79,19 @@ export function resolveRun(file: RunFile): RunSpec {
     written: file,
   };
 }
+
+/** What `code.source` says of a program that is in the image. */
+export const CODE_IN_IMAGE = 'image';
+
+/** Whether the code is one object in S3; a prefix is packed by the command line like a folder. */
+export const isArchiveInS3 = (source: string): boolean => source.startsWith('s3://') && !source.endsWith('/');
+
+/** Whether the code is a prefix in S3. */
+export const isPrefixInS3 = (source: string): boolean => source.startsWith('s3://') && source.endsWith('/');
+
+/** Whether the driver starts the program of the run: it reads job.json, examines hosts and sends heartbeats. */
+export const startsByDriver = ({ kind, distribution }: Pick<RunSpec, 'kind' | 'distribution'>): boolean =>
+  kind === 'processing' || distribution.contract === 'entrypoint';
 
 function builtinOf(source: string): RunSpec['code']['builtin'] {
   return source === 'builtin' || source === 'builtin-tokenize' ? source : undefined;
@@ -179,7 +195,7 @@ function resolveDistribution(file: RunFile, compute: ComputeSpec): DistributionS
   const library = given.library ?? (builtinOf(file.code.source) ? 'fsdp' : 'custom');
   const groups = trainingGroupsOf({ compute, distribution: { instanceGroups: given.instanceGroups ?? [] } });
   const accelerated = groups.some((g) => acceleratorCount(g.instanceType) > 0);
-  const contract = given.contract ?? (library === 'smp-v1' || imageKind === 'huggingface' ? 'toolkit' : 'entrypoint');
+  const contract = given.contract ?? defaultContract(file, library, imageKind);
   const collectives = given.collectives ?? 'auto';
   const launcher = given.launcher ?? defaultLauncher(library, contract, collectives, file, accelerated);
   const first = groups[0]?.instanceType ?? '';
@@ -197,6 +213,11 @@ function resolveDistribution(file: RunFile, compute: ComputeSpec): DistributionS
   };
 }
 
+function defaultContract(file: RunFile, library: string, imageKind: string): Contract {
+  if (file.code.source === CODE_IN_IMAGE) return 'container';
+  return library === 'smp-v1' || imageKind === 'huggingface' ? 'toolkit' : 'entrypoint';
+}
+
 const TORCHRUN_LIBRARIES = ['fsdp', 'ddp', 'smp-v2', 'deepspeed', 'megatron'];
 
 function defaultLauncher(
@@ -207,6 +228,7 @@ function defaultLauncher(
   accelerated: boolean,
 ): Launcher {
   if (library === 'smp-v1') return 'mpi';
+  if (contract === 'container') return 'script';
   if (collectives === 'smddp' && contract === 'toolkit') return 'mpi';
   if (TORCHRUN_LIBRARIES.includes(library)) return 'torchrun';
   const entryPoint = file.code.entryPoint ?? 'train.py';

@@ -17,6 +17,7 @@ export interface RuleContext {
 /** Where the run will be; undefined when nothing says so. */
 export const regionOf = ({ region, descriptor }: RuleContext): string | undefined => region ?? descriptor?.region;
 
+/** What a rule found in a run file. */
 export interface Finding extends IssueText {
   /** In the user's own words, e.g. `compute.instanceType`; '' = the file as a whole. */
   path: string;

@@ -107,11 +107,21 @@ export const runFileSchema = z.strictObject({
   }),
   output: z
     .strictObject({
-      s3: s3Uri.meta({ description: 'S3 prefix of the results.', examples: ['s3://{dataBucket}/c4-tokens/'] }),
+      s3: s3Uri.optional().meta({
+        description:
+          'S3 prefix of the results. Default: for training runs a prefix of the run in the artifact bucket; processing runs require it.',
+        examples: ['s3://{dataBucket}/c4-tokens/'],
+      }),
+      compression: z.enum(['none', 'gzip']).optional().meta({
+        description:
+          'Training only: whether /opt/ml/model and /opt/ml/output/data are stored as files (none) or as one .tar.gz each (gzip).',
+        default: 'none',
+      }),
     })
     .optional()
     .meta({
-      description: 'Processing only: where the results go. Default: none; processing runs require it.',
+      description:
+        'Where the results go, and in which form. Default: the own prefix of a training run; processing runs require `s3`.',
       examples: [{ s3: 's3://{dataBucket}/c4-tokens/' }],
     }),
   limits: limits.optional().meta({

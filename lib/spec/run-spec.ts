@@ -3,15 +3,24 @@ import type { RunFile } from './run-file';
 
 type Section<K extends keyof RunFile> = NonNullable<RunFile[K]>;
 
+/** Name of a strategy; lib/distribution lists them. */
 export type Library = string;
+/** What starts the processes of a run. */
 export type Launcher = 'torchrun' | 'mpi' | 'ray' | 'script';
+/** The library that moves tensors between ranks. */
 export type Collectives = 'nccl' | 'smddp' | 'gloo';
-export type Contract = 'entrypoint' | 'toolkit';
+/** How the container is started: by the driver as its entry point, as sagemaker-training does it, or by its image. */
+export type Contract = 'entrypoint' | 'toolkit' | 'container';
+/** Where the image of a run comes from. */
 export type ImageKind = 'environment' | 'dlc' | 'smp' | 'huggingface' | 'uri';
+/** How the instances of a run are paid for. */
 export type Capacity = 'on-demand' | 'spot' | 'training-plan';
+/** Who moves checkpoints: the trainer, SageMaker, a file system, or nobody. */
 export type CheckpointMode = 'direct' | 'managed' | 'fsx' | 'none';
+/** Precision of the matrix products. */
 export type Precision = 'bf16' | 'fp16' | 'fp32' | 'fp8';
 
+/** Instances of one type in a heterogeneous cluster. */
 export interface InstanceGroup {
   name: string;
   instanceType: string;
@@ -21,6 +30,7 @@ export interface InstanceGroup {
 /** How a host is examined before its ranks start for the first time; docs/health-check.md. */
 export type HealthCheck = 'off' | 'quick' | 'full';
 
+/** Section `compute` with its defaults. */
 export interface ComputeSpec {
   /** Empty when `instanceGroups` describes the cluster. */
   instanceType: string;
@@ -44,6 +54,7 @@ export interface ComputeSpec {
   placement?: { multipleJobs?: boolean; ultraServers?: { id?: string; instanceCount: number }[] };
 }
 
+/** Section `distribution` with its defaults. */
 export interface DistributionSpec {
   library: Library;
   launcher: Launcher;
@@ -61,6 +72,7 @@ export interface DistributionSpec {
   instanceGroups: string[];
 }
 
+/** Section `training` with its defaults. */
 export interface TrainingSpec {
   sequenceLength?: number;
   microBatchSize?: number;
@@ -74,14 +86,18 @@ export interface TrainingSpec {
   lora?: { rank: number; alpha: number; targets: string[] };
   /** @default - `pretrain` */
   objective?: 'pretrain' | 'sft' | 'dpo';
+  /** Documents of one row of text do not see each other. @default false */
+  documentMask?: boolean;
 }
 
+/** The model, whichever way the run file describes it. */
 export interface ModelSpec {
   preset?: string;
   weights?: string;
   architecture: ModelShape & Required<Pick<ModelShape, 'headSize' | 'ropeTheta' | 'normEpsilon'>>;
 }
 
+/** One data channel. */
 export type ChannelSpec = NonNullable<RunFile['data']>[number];
 
 /** A run with every default filled in. Placeholders such as `{dataBucket}` are still in it. */
@@ -108,8 +124,19 @@ export interface RunSpec {
     requirements?: string;
     /** Of an archive in S3: what the driver holds it to. */
     sha256?: string;
+    /** With contract container: what the API starts in the image. @default - the entrypoint of the image */
+    containerEntrypoint?: string[];
+    /** With contract container. @default - the arguments of the image */
+    containerArguments?: string[];
   };
-  image: { kind: ImageKind; version?: string; uri?: string };
+  image: {
+    kind: ImageKind;
+    version?: string;
+    uri?: string;
+    /** @default - `platform`, Amazon ECR */
+    repositoryAccess?: 'platform' | 'vpc';
+    credentialsProviderArn?: string;
+  };
   compute: ComputeSpec;
   distribution: DistributionSpec;
   data: ChannelSpec[];
@@ -123,7 +150,8 @@ export interface RunSpec {
     committedMarker?: string;
     startFrom?: string;
   };
-  output?: { s3: string };
+  /** @default - a prefix of the run, uncompressed */
+  output?: { s3?: string; compression?: 'none' | 'gzip' };
   limits: {
     maxRuntimeSeconds: number;
     maxWaitSeconds?: number;

@@ -1,11 +1,13 @@
 import { isCollection, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import { formatPath, type Issue, issue } from './issue';
 
+/** Line and column in a file, from 1. */
 export interface Position {
   line: number;
   column: number;
 }
 
+/** A YAML file as parsed, and where each of its values stands. */
 export interface YamlFile {
   /** The document as plain values; undefined when it is not YAML. */
   data: unknown;

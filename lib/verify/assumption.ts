@@ -1,5 +1,6 @@
 /** How far a probe goes; each level includes the ones before it. */
 export const LEVELS = ['read', 'deploy', 'train', 'efa'] as const;
+/** Level of `slipway verify` that decides an assumption. */
 export type Level = (typeof LEVELS)[number];
 
 /** What an assumption rests on, from the strongest to the weakest. */
@@ -22,6 +23,7 @@ export type EmbeddedEvidence =
   /** Nothing: the embedded AWS has no such thing. */
   | 'not modelled';
 
+/** Something that is taken to be true of AWS, with what depends on it and the probe that decides it. */
 export interface Assumption {
   /** Anchor in docs/assumptions.md; never changes once it is published. */
   readonly id: string;

@@ -13,6 +13,7 @@ const DEPLOY_HOURS = 2;
 
 const HOUR_SECONDS = 3600;
 
+/** What a level of `slipway verify` costs at most, in USD. */
 export interface LevelCost {
   readonly level: Level;
   /** At most; undefined when the price of the type is not known. */

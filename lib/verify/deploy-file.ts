@@ -5,6 +5,7 @@ export const VERIFY_ENVIRONMENT = 'verify';
 const IMPOSSIBLE_COUNT = 1_000_000;
 const TYPE = 'ml.m5.large';
 
+/** Where the level `deploy` deploys, and the image that its environment names. */
 export interface DeployPlace {
   readonly region: string;
   readonly account: string;

@@ -41,6 +41,7 @@ export interface DeployObservations {
   destroy?: CdkOutcome & { left: string[] };
 }
 
+/** What probes of the level `deploy` ask. */
 export interface DeployWorld extends ReadWorld {
   /** Runs the whole sequence once: refusal, failing first deploy, deploy, update, alarm, destroy. */
   observations(): Promise<DeployObservations>;

@@ -1,6 +1,7 @@
 import type { Assumption, Level } from './assumption';
 import { requireAssumption } from './assumptions';
 
+/** Whether an assumption holds; `unknown` when the probe could not decide. */
 export type Verdict = 'holds' | 'differs' | 'unknown';
 
 /** What one look at an account showed. */
@@ -28,12 +29,14 @@ export interface ProbeResult extends Finding {
   readonly seconds: number;
 }
 
+/** A finding by a condition, with what was expected and what was seen. */
 export const holdsIf = (holds: boolean, expected: string, seen: string): Finding => ({
   verdict: holds ? 'holds' : 'differs',
   expected,
   seen,
 });
 
+/** A finding of a probe that could not decide, with why. */
 export const unknown = (expected: string, seen: string): Finding => ({ verdict: 'unknown', expected, seen });
 
 /** At most five of a list, and how many more there are. */

@@ -36,6 +36,7 @@ export interface ReadWorld {
   resourcesOf(type: string): Promise<string[]>;
 }
 
+/** What probes ask of an account, answered by its own services. */
 export function readWorld(
   place: Pick<ReadWorld, 'region' | 'environment' | 'descriptor' | 'now' | 'sleep'>,
 ): ReadWorld {

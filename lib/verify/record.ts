@@ -20,6 +20,7 @@ export interface VerifyRecord {
   left: string[];
 }
 
+/** The last four digits of an account id. */
 export const maskedAccount = (account: string): string => `...${account.slice(-4)}`;
 
 /** Answered probes of an earlier record, which need not run again. */

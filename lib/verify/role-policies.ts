@@ -15,6 +15,7 @@ export interface Statement {
   Condition?: Record<string, Record<string, string | string[]>>;
 }
 
+/** The statements of a role, inline and managed. */
 export interface RolePolicies {
   name: string;
   arn: string;
@@ -24,7 +25,9 @@ export interface RolePolicies {
 const listOf = <T>(value: T | T[] | undefined): T[] =>
   value === undefined ? [] : Array.isArray(value) ? value : [value];
 
+/** Actions of a statement as a list. */
 export const actionsOf = (statement: Statement): string[] => listOf(statement.Action);
+/** Resources of a statement as a list. */
 export const resourcesOf = (statement: Statement): string[] => listOf(statement.Resource);
 
 /** The inline policies of a role; policies of AWS that are attached to it are not ours to check. */

@@ -4,6 +4,7 @@ import { CRASH_SCRIPT, ENDLESS_SCRIPT, FACTS_SCRIPT, RESUME_SCRIPT, SHORT_SCRIPT
 
 /** The jobs of level `train`. */
 export const JOB_KINDS = ['facts', 'crash', 'resume', 'denied', 'spot', 'deadline'] as const;
+/** A job of the level `train`. */
 export type JobKind = (typeof JOB_KINDS)[number];
 
 interface JobPlan {
@@ -34,6 +35,7 @@ export const MOST_INSTANCE_SECONDS = JOB_KINDS.map((kind) => PLANS[kind]).reduce
   0,
 );
 
+/** Environment and id that a job of the level `train` gets its names from. */
 export interface JobPlace {
   readonly descriptor: Descriptor;
   readonly image: string;
@@ -57,11 +59,13 @@ export const FORBIDDEN_PREFIX = 'runs/slipway-verify-nobody/';
 export const scriptKey = (place: Pick<JobPlace, 'descriptor' | 'id'>, kind: JobKind): string =>
   `${prefixOf(place)}scripts/${kind}/run.sh`;
 
+/** The script that the job runs. */
 export const scriptOf = (kind: JobKind): string => PLANS[kind].script;
 
 /** Object that the channel `probe` of the facts job holds, and its content. */
 export const PROBE_OBJECT = { name: 'hello.txt', content: 'hello from S3' } as const;
 
+/** Prefix in S3 under which a job of the level `train` writes. */
 export const probeKey = (place: Pick<JobPlace, 'descriptor' | 'id'>): string =>
   `${prefixOf(place)}data/${PROBE_OBJECT.name}`;
 

@@ -50,6 +50,7 @@ export interface EndedJob {
   streams: string[];
 }
 
+/** What probes of the level `train` ask. */
 export interface TrainWorld extends ReadWorld {
   readonly place: JobPlace;
   /** Runs a job once and answers how it ended; later callers share it. */

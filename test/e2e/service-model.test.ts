@@ -52,6 +52,33 @@ test.skipIf(!existsSync(PYTHON))('requests of 1,000 generated run files fit the 
   expect(verdict(runs.map(requestOf)), `seed ${seed}`).toEqual(['1000 requests']);
 });
 
+test.skipIf(!existsSync(PYTHON))('a request with the options that go past the driver fits the service model', () => {
+  const run = loadRun(
+    JSON.stringify({
+      name: 'own-image',
+      code: { source: 'image', containerEntrypoint: ['/opt/start'], containerArguments: ['--go'] },
+      image: {
+        kind: 'uri',
+        uri: 'registry.example.com/team/train:1.0',
+        repositoryAccess: 'vpc',
+        credentialsProviderArn: 'arn:aws:lambda:us-west-2:111122223333:function:registry',
+      },
+      compute: { instanceType: 'ml.p5.48xlarge', instanceCount: 2 },
+      output: { s3: 's3://{checkpointBucket}/runs/{team}/{runId}/', compression: 'gzip' },
+      data: [
+        {
+          channel: 'weights',
+          s3: 's3://gated/llama/',
+          acceptEula: true,
+          hubContentArn: 'arn:aws:sagemaker:us-west-2:111122223333:hub-content/models/ModelReference/llama/1.0.0',
+        },
+      ],
+    }),
+  ).value;
+  if (!run) throw new Error('the file must be valid');
+  expect(verdict([requestOf(run)])).toEqual(['1 requests']);
+});
+
 test.skipIf(!existsSync(PYTHON))('requests of every file in runs/ fit the service model', () => {
   const files = readdirSync(path.join(ROOT, 'runs')).filter((f) => f.endsWith('.yaml'));
   const runs = files.flatMap((f) => loadRun(readFileSync(path.join(ROOT, 'runs', f), 'utf8')).value ?? []);

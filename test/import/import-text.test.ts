@@ -25,6 +25,7 @@ test('a job of ModelTrainer (SDK v3) keeps everything but what its drivers hide'
     distribution: { library: 'custom' },
     data: [{ channel: 'train', s3: 's3://my-bucket/data/' }],
     checkpoints: { mode: 'managed', s3: 's3://my-bucket/ckpt/', localPath: '/opt/ml/checkpoints' },
+    output: { compression: 'gzip' },
     limits: { maxRuntimeSeconds: 86400 },
     hyperparameters: { lr: '0.0003', epochs: '1', name: 'a b', flag: 'true' },
     environmentVariables: { NCCL_DEBUG: 'INFO' },
@@ -63,6 +64,48 @@ test('placement on UltraServers and the check of the infrastructure are carried'
     placement: { multipleJobs: true, ultraServers: [{ id: 'us-1', instanceCount: 9 }, { instanceCount: 9 }] },
   });
   expect(fields.filter((field) => /Placement|InfraCheck/.test(field))).toEqual([]);
+});
+
+test('a program of the image, its registry, a gated model and the form of the output are carried', () => {
+  const request = {
+    TrainingJobName: 'own-image',
+    AlgorithmSpecification: {
+      TrainingImage: 'registry.example.com/team/train:1.0',
+      TrainingInputMode: 'File',
+      ContainerEntrypoint: ['/opt/start'],
+      ContainerArguments: ['--config', '/opt/ml/input/data/code/train.yaml'],
+      TrainingImageConfig: {
+        TrainingRepositoryAccessMode: 'Vpc',
+        TrainingRepositoryAuthConfig: {
+          TrainingRepositoryCredentialsProviderArn: 'arn:aws:lambda:us-west-2:111122223333:function:registry',
+        },
+      },
+    },
+    InputDataConfig: [
+      {
+        ChannelName: 'code',
+        InputMode: 'File',
+        DataSource: {
+          S3DataSource: {
+            S3DataType: 'S3Prefix',
+            S3Uri: 's3://gated/llama/',
+            S3DataDistributionType: 'FullyReplicated',
+            ModelAccessConfig: { AcceptEula: true },
+            HubAccessConfig: {
+              HubContentArn: 'arn:aws:sagemaker:us-west-2:111122223333:hub-content/models/Model/llama/1.0.0',
+            },
+          },
+        },
+      },
+    ],
+    OutputDataConfig: { S3OutputPath: 's3://mine/out/', CompressionType: 'GZIP' },
+    ResourceConfig: { InstanceType: 'ml.p5.48xlarge', InstanceCount: 2 },
+    StoppingCondition: { MaxRuntimeInSeconds: 3600 },
+  };
+  const { fields, run, issues } = imported(JSON.stringify(request));
+  expect(issues).toEqual([]);
+  expect(run?.distribution).toMatchObject({ contract: 'container', library: 'custom', launcher: 'script' });
+  expect(fields).toEqual(['TrainingJobName', 'OutputDataConfig.S3OutputPath']);
 });
 
 test('a NeMo recipe gives its batch, cluster and parallel sizes; the rest is listed', () => {

@@ -29,3 +29,10 @@ test('files of lib are measured: functions by name, exports, imports of types', 
 test('no file of lib imports itself through others, types included', () => {
   expect(importCycles(files).map((group) => group.join(' <-> '))).toEqual([]);
 });
+
+test('every export of lib has a documentation comment', () => {
+  const bare = files.flatMap(({ file, exports }) =>
+    exports.flatMap(({ name, isDocumented }) => (isDocumented ? [] : [`${file} ${name}`])),
+  );
+  expect(bare).toEqual([]);
+});

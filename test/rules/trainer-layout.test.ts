@@ -53,6 +53,7 @@ const arbitraryRun = fc.record({
   globalBatchSize: fc.constantFrom(24, 32, 64),
   precision: fc.constantFrom('bf16', 'bf16', 'fp32', 'fp8', 'fp16'),
   objective: fc.constantFrom(undefined, undefined, 'sft', 'dpo'),
+  documentMask: fc.constantFrom(undefined, undefined, true, false),
   weights: fc.constantFrom(undefined, 's3://{dataBucket}/weights/'),
   arguments: fc.constantFrom({}, {}, { backend: 'fsdp1' }, { 'z-loss': 0.001 }),
 });
@@ -72,6 +73,7 @@ function runFrom(a: typeof arbitraryRun extends fc.Arbitrary<infer T> ? T : neve
       ...{ sequenceLength: a.sequenceLength, globalBatchSize: a.globalBatchSize, microBatchSize: 1, steps: 5 },
       precision: a.precision,
       objective: a.objective,
+      documentMask: a.documentMask,
     },
     code: { source: 'builtin', arguments: a.arguments },
     compute: { instanceType: 'ml.p5.48xlarge', instanceCount: a.instanceCount },

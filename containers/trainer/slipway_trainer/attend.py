@@ -18,7 +18,7 @@ def attend(
     softcap: float | None = None,
     sinks_H: Tensor | None = None,
 ) -> Tensor:
-    """Values mixed by the softmax of scores. `mask_LL` as in Attention; `scale`: what scores are multiplied by. Heads of values may
+    """Values mixed by the softmax of scores. `mask_LL` as Attention has it; `scale`: what scores are multiplied by. Heads of values may
     have another size than those of queries and keys."""
     if softcap is not None:
         assert mask_LL is not None
@@ -63,7 +63,7 @@ def _with_sinks(q_BHLE: Tensor, k_BKLE: Tensor, v_BKLE: Tensor, mask_LL: Tensor 
     first_E[size] = 1.0
     k_BKLE = torch.cat((first_E.expand(*k_BKLE.shape[:2], 1, -1), F.pad(k_BKLE, (0, _ELEMENTS))), dim=2)
     v_BKLE = F.pad(v_BKLE, (0, _ELEMENTS, 1, 0))
-    mask_LL = None if mask_LL is None else F.pad(mask_LL, (1, 0, 1, 0), value=True)
+    mask_LL = None if mask_LL is None else F.pad(mask_LL, (1, 0, 1, 0))
     return _fused(q_BHLE, k_BKLE, v_BKLE, mask_LL, scale)[:, :, 1:, :of_values]
 
 
@@ -80,7 +80,7 @@ def _capped(
     k_BHLE, v_BHLE = _repeated(k_BKLE, q_BHLE.size(1)), _repeated(v_BKLE, q_BHLE.size(1))
     scores_BHLL = (q_BHLE @ k_BHLE.transpose(2, 3)) * scale
     scores_BHLL = torch.tanh(scores_BHLL / cap) * cap
-    scores_BHLL = scores_BHLL.float().masked_fill(~mask_LL, float("-inf"))
+    scores_BHLL = scores_BHLL.float() + mask_LL
     if sinks_H is not None:
         sinks_BHL1 = sinks_H.float()[None, :, None, None].expand(*scores_BHLL.shape[:3], 1)
         scores_BHLL = torch.cat((scores_BHLL, sinks_BHL1), dim=-1)

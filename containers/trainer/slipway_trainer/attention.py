@@ -47,8 +47,9 @@ class Attention(nn.Module):
         mask_LL: Tensor | None = None,
         temperature_L1: Tensor | None = None,
     ) -> Tensor:
-        """`mask_LL`: which keys a query sees, (L, L) or for each sequence its own (B, 1, L, L); None = itself and all before it. Capped
-        scores need one. Without cosine and sine a layer knows no positions; `temperature_L1` is what queries are multiplied by."""
+        """`mask_LL`: what is added to the scores of a query (row) and its keys, (L, L) or for each sequence its own (B, 1, L, L), see
+        `summand`; None = a query sees itself and all before it. Capped scores need one. Without cosine and sine a layer knows no positions;
+        `temperature_L1` is what queries are multiplied by."""
         q_BHLE = rotate(self._heads(self.q_proj(x_BLD), self.q_norm), cos_LE, sin_LE, self.interleaved)
         k_BKLE = rotate(self._heads(self.k_proj(x_BLD), self.k_norm), cos_LE, sin_LE, self.interleaved)
         v_BKLE = self._heads(self.v_proj(x_BLD))
@@ -80,6 +81,14 @@ def chunk_mask(positions_L: Tensor, size: int) -> Tensor:
     has its own positions."""
     chunks_L = positions_L // size
     return (chunks_L[..., :, None] == chunks_L[..., None, :]) & window_mask(positions_L.size(-1), positions_L.size(-1), positions_L.device)
+
+
+def summand(mask_LL: Tensor | None, dtype: torch.dtype) -> Tensor | None:
+    """What a mask adds to scores: nothing where a query sees a key, else minus infinity. PyTorch would make the same of a boolean mask in
+    every layer, and keep each until the backward pass."""
+    if mask_LL is None:
+        return None
+    return torch.zeros(mask_LL.shape, dtype=dtype, device=mask_LL.device).masked_fill_(~mask_LL, float("-inf"))
 
 
 def document_mask(documents_BL: Tensor, mask_LL: Tensor | None) -> Tensor:

@@ -36,7 +36,20 @@ def compiles(settings: RunSettings, device_type: str) -> bool:
 
 def _beyond(settings: RunSettings, name: str) -> list[tuple[str, object, object]]:
     """What a backend cannot do: (option, what it must be, what it is)."""
-    return [(option, allowed, found) for option, allowed, found, wrong in [*_limits(settings, name), *_objective(settings, name)] if wrong]
+    limits = [*_limits(settings, name), *_objective(settings, name), *_document_mask(settings, name)]
+    return [(option, allowed, found) for option, allowed, found, wrong in limits if wrong]
+
+
+def _document_mask(settings: RunSettings, name: str) -> list[tuple[str, object, object, bool]]:
+    """What goes with `documentMask`. lib/rules/model/document-mask.ts has the same."""
+    context, training = settings.parallel.context, settings.training
+    if not training.document_mask:
+        return []
+    return [
+        ("training.documentMask", False, True, name in ("smp-v2", "deepspeed")),
+        ("training.documentMask", f"left out with objective {training.objective}, which has it", True, training.objective != "pretrain"),
+        ("context_parallel_degree", "1 with documentMask", context, context > 1),
+    ]
 
 
 def _objective(settings: RunSettings, name: str) -> list[tuple[str, object, object, bool]]:

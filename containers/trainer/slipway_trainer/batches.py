@@ -9,6 +9,7 @@ from torch import Tensor
 
 from slipway_trainer.examples import DOCUMENT, TARGETS, TOKENS, PackedRows, Pairs, trimmed
 from slipway_trainer.exits import DataFailed, Settings
+from slipway_trainer.loss import IGNORED
 from slipway_trainer.order import SampleOrder, positions_of_rank
 from slipway_trainer.settings import Training
 from slipway_trainer.shard_format import read_index
@@ -53,6 +54,9 @@ class Batches:
             raise Settings(
                 [f"training.objective: must be {kind.objective} for shards made of {kind.made_of}, got {training.objective}; see {folder}"]
             )
+        if training.document_mask and index.end_of_text is None:
+            raise Settings([f"training.documentMask: must go with shards whose index names one endOfText, got none or several in {folder}"])
+        self._end_of_text = index.end_of_text
         self._stream = kind.samples(index, training.sequence_length)
         self._order = SampleOrder(self._stream.samples, training.seed)
         self._training, self._rank, self._ranks = training, rank, ranks
@@ -99,9 +103,19 @@ class Batches:
     def split(self, rows: Tensor) -> MicroBatch:
         """What `rows` gave, by its meaning."""
         if self._training.objective == "pretrain":
-            return MicroBatch(rows[:, :-1], rows[:, 1:])
+            return self._split_text(rows)
         documents_BL = rows[:, DOCUMENT] if self._training.objective == "sft" else None
         return MicroBatch(rows[:, TOKENS], rows[:, TARGETS], documents_BL)
+
+    def _split_text(self, rows: Tensor) -> MicroBatch:
+        """With `documentMask` a document begins behind each end of text, and its first token is no target: it has nothing before it. That is
+        what Megatron-LM's --reset-position-ids, --reset-attention-mask and --eod-mask-loss do together, and TRL's packing."""
+        tokens_BL, targets_BL = rows[:, :-1], rows[:, 1:]
+        if not self._training.document_mask:
+            return MicroBatch(tokens_BL, targets_BL)
+        ends_BL = tokens_BL == self._end_of_text
+        documents_BL = ends_BL.cumsum(dim=1) - ends_BL.long()
+        return MicroBatch(tokens_BL, targets_BL.masked_fill(ends_BL, IGNORED), documents_BL)
 
     def micro_batch(self, step: int, micro_step: int, device: torch.device) -> MicroBatch:
         """The micro-batch of a step."""

@@ -16,6 +16,7 @@ from slipway_trainer.skips import batches_behind
 #: Where a run file says what a checkpoint remembers under `data`.
 _DATA = {
     "objective": "training.objective",
+    "documentMask": "training.documentMask",
     "sequenceLength": "training.sequenceLength",
     "samples": "training.sequenceLength or the token shards of the channel",
     "digest": "the token shards of the channel",
@@ -73,6 +74,7 @@ class Continuation:
                 "seed": training.seed,
                 "nextSample": behind * training.global_batch_size,
                 "objective": training.objective,
+                "documentMask": training.document_mask,
                 "sequenceLength": training.sequence_length,
                 "samples": self._batches.samples,
                 "digest": self._batches.digest,

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from slipway_trainer.architecture import Architecture
-from slipway_trainer.attention import Attention, chunk_mask, document_mask, window_mask
+from slipway_trainer.attention import Attention, chunk_mask, document_mask, summand, window_mask
 from slipway_trainer.context_parallel import ContextParallel
 from slipway_trainer.expert_parallel import ExpertParallel
 from slipway_trainer.feed_forward import ExpertMixture, FeedForward
@@ -76,7 +76,7 @@ class Transformer(nn.Module):
         if self.shape.embedding_scale != 1.0:
             # Rounded to the precision of the states, as Gemma's models do; filled on the device, so that the host does not wait for a copy.
             x_BLD = x_BLD * x_BLD.new_full((), self.shape.embedding_scale)
-        tables = self._tables(tokens_BL, documents_BL)
+        tables = self._tables(tokens_BL, documents_BL, x_BLD.dtype)
         blocks = list(self.blocks.values())
         if self.recompute_layers > 1:
             for first in range(0, len(blocks), self.recompute_layers):
@@ -87,8 +87,9 @@ class Transformer(nn.Module):
         x_BLD = self.norm(x_BLD)
         return self.head(x_BLD) if loss is None else loss(self.head, x_BLD)
 
-    def _tables(self, tokens_BL: Tensor, documents_BL: Tensor | None) -> tuple[Tensor | None, ...]:
-        """Cosine, sine and mask of all layers, those of layers with a window, and the temperature of layers without positions."""
+    def _tables(self, tokens_BL: Tensor, documents_BL: Tensor | None, dtype: torch.dtype) -> tuple[Tensor | None, ...]:
+        """Cosine, sine and mask of all layers, those of layers with a window, and the temperature of layers without positions. Masks are
+        what is added to scores, in the type of the hidden states."""
         shape, length = self.shape, tokens_BL.size(1)
         positions_L = self._positions(tokens_BL) if documents_BL is None else _positions_within(documents_BL)
         rotary = rope_tables(positions_L, shape.rotary_size, shape.rope_theta, shape.rope_scaling)
@@ -97,14 +98,16 @@ class Transformer(nn.Module):
         mask_LL = causal_LL if documents_BL is None else document_mask(documents_BL, causal_LL)
         heat = shape.family.temperature
         heat_L1 = None if heat is None else temperatures(positions_L, heat).unsqueeze(-1)
+        added_LL = summand(mask_LL, dtype)
         if shape.window is None:
-            return *rotary, mask_LL, *rotary, mask_LL, heat_L1
+            return *rotary, added_LL, *rotary, added_LL, heat_L1
         theta = shape.family.local_rope_theta
         local = rotary if theta is None else rope_tables(positions_L, shape.rotary_size, theta)
         if shape.window.size >= length:
-            return *rotary, mask_LL, *local, mask_LL, heat_L1
+            return *rotary, added_LL, *local, added_LL, heat_L1
         window_LL = self._window_mask(positions_L)
-        return *rotary, mask_LL, *local, window_LL if mask_LL is None else mask_LL & window_LL, heat_L1
+        window_LL = window_LL if mask_LL is None else mask_LL & window_LL
+        return *rotary, added_LL, *local, summand(window_LL, dtype), heat_L1
 
     def _window_mask(self, positions_L: Tensor) -> Tensor:
         window = self.shape.window

@@ -14,8 +14,8 @@ from slipway_trainer.tensor_parallel import TensorParallel
 
 
 class Objective:
-    """The loss of a micro-batch, or of this rank's part of it: the mean over its targets (`pretrain`), the sum over them (`sft`: how many
-    there are in the global batch is the loop's to know), or the mean over its pairs (`dpo`)."""
+    """The loss of a micro-batch, or of this rank's part of it: the mean over its targets (`pretrain`), the sum over them (`sft` and
+    `documentMask`: how many there are in the global batch is the loop's to know), or the mean over its pairs (`dpo`)."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Objective:
         tokens_BL, targets_BL, documents_BL = batch
         if self._context is not None:
             tokens_BL, targets_BL = self._context.part(tokens_BL), self._context.part(targets_BL)
-        divisor = 1 if self._settings.training.objective == "sft" else None
+        divisor = 1 if self._settings.training.counts_targets else None
         chunks, z_weight = self._chunks(targets_BL), self._settings.arguments.z_loss
         loss = loss_over(targets_BL, chunks, z_weight, self._compiled, self._tensor, divisor)
         # DeepSpeed's engine and SMP's models take what a row of one document needs.

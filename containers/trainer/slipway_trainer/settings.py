@@ -45,6 +45,13 @@ class Training:
     skips: tuple[Skip, ...] = ()
     #: `pretrain`, `sft` or `dpo`. Batch sizes of `dpo` count pairs.
     objective: str = "pretrain"
+    #: Documents of text in one row do not see each other, as those of `sft` never do.
+    document_mask: bool = False
+
+    @property
+    def counts_targets(self) -> bool:
+        """Whether rows have different numbers of targets: the loss is then the mean over those of the global batch."""
+        return self.objective == "sft" or self.document_mask
 
     @property
     def tokens_per_step(self) -> int:
@@ -154,6 +161,7 @@ def _training(raw: Mapping[str, Any] | None, issues: list[str]) -> Training:
         lora=Lora(int(lora["rank"]), float(lora["alpha"]), tuple(lora["targets"])) if lora else None,
         skips=read_skips(section.values.get("skips") or [], issues),
         objective=objective,
+        document_mask=bool(section.values.get("documentMask", False)),
     )
 
 

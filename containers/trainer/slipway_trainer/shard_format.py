@@ -44,6 +44,8 @@ class ShardIndex:
     digest: str
     #: `text`, `sft` or `dpo`.
     kind: str = "text"
+    #: The token that ends a document; None where the indexes do not say it, or name several.
+    end_of_text: int | None = None
 
 
 def read_index(folder: Path) -> ShardIndex:
@@ -53,6 +55,7 @@ def read_index(folder: Path) -> ShardIndex:
         raise DataFailed(f"{folder}: must hold index*.json and the shards it lists, got {_some_names(folder)}")
     entries: dict[str, dict[str, Any]] = {}
     kinds: set[tuple[str, int, str]] = set()
+    ends: set[int | None] = set()
     for file in files:
         try:
             content = json.loads(file.read_text(encoding="utf-8"))
@@ -63,6 +66,7 @@ def read_index(folder: Path) -> ShardIndex:
             # A host without files does not know what the others have.
             if content["shards"] or len(files) == 1:
                 kinds.add((content["dtype"], int(content["vocabularySize"]), kind))
+                ends.add(content.get("endOfText"))
             entries.update({str(entry["name"]): entry | {"tokens": int(entry["tokens"])} for entry in content["shards"]})
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataFailed(f"{file}: must be an index of token shards ({error!r})") from error
@@ -75,7 +79,7 @@ def read_index(folder: Path) -> ShardIndex:
     listed = [entries[name] for name in sorted(entries)]
     shards = tuple(Shard(folder / entry["name"], entry["tokens"], int(entry.get("documents", 0))) for entry in listed)
     _check_sizes(shards, WIDTHS[dtype])
-    return ShardIndex(shards, dtype, vocabulary_size, _digest(dtype, kind, listed), kind)
+    return ShardIndex(shards, dtype, vocabulary_size, _digest(dtype, kind, listed), kind, ends.pop() if len(ends) == 1 else None)
 
 
 def _digest(dtype: str, kind: str, entries: Sequence[Mapping[str, Any]]) -> str:

@@ -235,7 +235,7 @@ class Trainer:
         self._waited = 0.0
         batches = self._micro_batches(batch_of(self.settings.training.skips, self.step))
         count, share = self.batches.micro_steps, 1.0 / self.batches.micro_steps
-        if self.settings.training.objective == "sft":
+        if self.settings.training.counts_targets:
             # Each micro-batch has another number of targets: those of the whole batch must be known before its first gradient.
             held = list(batches)
             batches, share = iter(held), self.world.ranks / self._targets(held)
@@ -269,7 +269,7 @@ class Trainer:
             step, micro_step = divmod(number, self._evaluation.micro_steps)
             batch = self._evaluation.micro_batch(step, micro_step, self.world.device)
             total += self.backend.evaluate(batch)
-            divisor += (batch.targets_BL != IGNORED).sum() if self.settings.training.objective == "sft" else 1
+            divisor += (batch.targets_BL != IGNORED).sum() if self.settings.training.counts_targets else 1
         mean = self.world.mean(total) / max(self.world.mean(divisor), 1e-9)
         self._evaluated_step = self.step
         if self.world.rank == 0:

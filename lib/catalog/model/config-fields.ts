@@ -6,6 +6,7 @@ export interface ConfigProblem {
   fix: string;
 }
 
+/** A Hugging Face config.json as parsed, before anything of it is judged. */
 export type Config = Readonly<Record<string, unknown>>;
 
 /** Keys that say nothing of the model's shape: bookkeeping of libraries, generation, dropout, how training was done. */

@@ -1,6 +1,7 @@
 import type { ConfigFields } from './config-fields';
 import type { SlidingWindow } from './shape';
 
+/** The sliding window of a config.json: its size in tokens and the layers that have it. */
 export interface Windows {
   slidingWindow?: SlidingWindow;
   /** Layers that see only their own chunk of positions. */
@@ -44,5 +45,7 @@ export function windowsOf(f: ConfigFields, layers: number, rule: (layer: number)
   };
 }
 
+/** Every layer has a window. */
 export const always = () => true;
+/** No layer has a window, whatever the file says. */
 export const never = () => false;

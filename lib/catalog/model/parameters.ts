@@ -37,6 +37,7 @@ export interface ParameterShape extends BlockShape {
   outer?: number;
 }
 
+/** Layers of one kind: how many there are, and the sizes that set them apart from the others. */
 export interface BlockKind {
   layers: number;
   block: BlockShape;
@@ -55,6 +56,7 @@ export function hasExperts(m: Pick<ModelShape, 'experts' | 'denseLayers'>, layer
   return typeof m.denseLayers === 'object' ? !m.denseLayers.includes(layer) : layer >= (m.denseLayers ?? 0);
 }
 
+/** Elements of one attention head; the hidden size over the heads where the file names none. */
 export const headSizeOf = (m: ModelShape): number =>
   m.latentAttention
     ? m.latentAttention.nopeHeadSize + m.latentAttention.ropeHeadSize
@@ -151,6 +153,7 @@ function kindsOf(m: ModelShape): BlockKind[] {
 const predictionParameters = (m: ModelShape): number =>
   layerParameters(blockOf(m, m.layers - 1)) + 2 * m.hiddenSize ** 2 + 3 * normSize(m, m.hiddenSize);
 
+/** The sizes that the counts of parameters need, with every default filled in. */
 export function parameterShape(m: ModelShape): ParameterShape {
   const kinds = kindsOf(m);
   const mtpLayers = m.mtpLayers ?? 0;

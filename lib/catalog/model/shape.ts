@@ -58,7 +58,9 @@ export interface Routing {
   topGroups?: number;
 }
 
+/** `rms-offset`: RMSNorm whose weights are added to one. `constant`: no weights at all. */
 export type NormKind = 'rms' | 'rms-offset' | 'layer' | 'layer-without-bias' | 'constant';
+/** Activation of an MLP, by the names that transformers uses where it has one. */
 export type Activation = 'silu' | 'gelu' | 'gelu-tanh' | 'relu' | 'relu2' | 'clamped-swiglu' | 'xielu';
 
 /** What only some families of models have; it is read from a config.json and cannot be written in a run file. */

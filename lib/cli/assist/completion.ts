@@ -3,6 +3,7 @@ import { REGIONS } from '../../catalog/regions';
 import { EXIT, UsageError } from '../exit';
 import type { Terminal } from '../terminal';
 
+/** The environment and region whose runs are offered. */
 export interface CompletionOptions {
   environment?: string;
   region?: string;

@@ -152,6 +152,8 @@ async function judge(run: RunSpec, { region }: Imported, asksAccount: boolean): 
 
 function efaText(run: RunSpec): string {
   if (run.network.efa === 'off') return 'not used: one host, or a type without it';
+  if (run.distribution.contract === 'container')
+    return 'the image starts the ranks, so that Slipway cannot say what carried the traffic; contract: entrypoint can';
   if (run.distribution.contract === 'toolkit')
     return 'the toolkit starts the ranks, so that Slipway cannot say what carried the traffic; contract: entrypoint can';
   return `${run.network.efa}: the run ends if its traffic falls back to sockets`;

@@ -7,6 +7,7 @@ import { VERSION } from '../version';
 /** Runs one verb as the command line does, and answers its exit code. */
 export type RunVerb = (args: readonly string[], terminal: Terminal) => Promise<number>;
 
+/** Options of `slipway mcp`. */
 export interface McpOptions {
   /** Tools beside those that read, plan and dry-run: `launch`, `stop`. */
   allow?: string;

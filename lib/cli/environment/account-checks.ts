@@ -11,6 +11,7 @@ import { requestedGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import { isDenied } from '../aws-errors';
 
+/** One line of preflight: what was asked of the account, what it said, and whether the environment can work with that. */
 export interface Check {
   name: string;
   verdict: 'ok' | 'failed' | 'unknown';

@@ -19,6 +19,7 @@ import { EXIT, Refusal, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
 import { json, type Terminal } from '../terminal';
 
+/** Options of `slipway lock`. */
 export interface LockOptions extends CommonOptions {
   base?: string;
 }

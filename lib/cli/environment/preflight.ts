@@ -8,6 +8,7 @@ import { textTable } from '../../spec/text-table';
 import { EXIT, Refusal } from '../exit';
 import { type CommonOptions, readText, requireRun } from '../inputs';
 import { withS3Config } from '../launch/s3-config';
+import { lookAtTrainingPlans } from '../plan/plan-state';
 import { json, type Terminal } from '../terminal';
 import { accountChecks, type Check, checkIssues } from './account-checks';
 import { missingData } from './data-places';
@@ -23,15 +24,17 @@ export async function preflight(file: string, given: CommonOptions, terminal: Te
   const options = await withS3Config(file, given);
   const descriptor = await findDescriptor(options, requireRun(file, options).run.environment);
   const { run, issues } = requireRun(file, options, descriptor);
-  const [rows, checks, missing] = await Promise.all([
+  const [rows, checks, missing, plans] = await Promise.all([
     quotaRows(runQuotaNeeds(run), descriptor.region),
     accountChecks(run, descriptor),
     missingData(run, descriptor),
+    lookAtTrainingPlans(run, descriptor),
   ]);
+  const looked = [...checks, ...plans.checks];
   const limits = limitsOf(rows);
   const ofQuotas = run.compute.elastic ? limitIssues(run, rows, limits) : quotaIssues(rows);
-  const found = [...issues, ...ofQuotas, ...checkIssues(checks), ...missing];
-  return report({ rows, checks, issues: found }, options, terminal);
+  const found = [...issues, ...ofQuotas, ...checkIssues(looked), ...plans.issues, ...missing];
+  return report({ rows, checks: looked, issues: found }, options, terminal);
 }
 
 /** The limits that are known, by name of the quota. */
@@ -89,12 +92,14 @@ async function quotaRowsOf(run: RunSpec, region: string, terminal: Terminal): Pr
 
 /** What launch asks of preflight: absent data and needs above a limit refuse, needs above what is free wait in the queue. */
 export async function preflightRun(run: RunSpec, descriptor: Descriptor, terminal: Terminal): Promise<void> {
-  const [rows, missing] = await Promise.all([
+  const [rows, missing, plans] = await Promise.all([
     quotaRowsOf(run, descriptor.region, terminal),
     missingData(run, descriptor),
+    lookAtTrainingPlans(run, descriptor),
   ]);
-  if (hasErrors(missing)) throw new Refusal(missing);
-  for (const found of missing) terminal.err(`${found.level}: ${found.message}`);
+  const said = [...missing, ...checkIssues(plans.checks), ...plans.issues];
+  if (hasErrors(said)) throw new Refusal(said.filter(({ level }) => level === 'error'));
+  for (const found of said) terminal.err(`${found.level}: ${found.message}`);
   const outcome = launchOutcome(rows);
   if (outcome === 'refuse') throw new Refusal(quotaIssues(rows), { quotas: rows.map(quotaJson) });
   if (outcome === 'wait') terminal.err(`quota: the run will wait for free instances\n${quotaTable(shortRows(rows))}`);

@@ -23,6 +23,7 @@ import { fileMeant, needsOfStack } from './deployed-needs';
 import { callRegion } from './environment';
 import { environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
 
+/** Options of `slipway quota`. */
 export interface QuotaOptions extends CommonOptions {
   request?: boolean;
 }
@@ -56,6 +57,7 @@ export async function quotaRows(needs: readonly QuotaNeed[], region: string): Pr
   return judgeForLaunch(needs, limits, usage);
 }
 
+/** A row of `slipway quota --json`, by the names of its published schema. */
 export const quotaJson = (row: QuotaRow) => ({
   code: row.code ?? '',
   name: row.name,

@@ -6,9 +6,12 @@ import { teamName } from '../../spec/environment/people';
 import { orList } from '../../spec/issue';
 import { UsageError } from '../exit';
 
+/** Systems for which `slipway init --ci` writes a pipeline. */
 export const CI_SYSTEMS = ['github', 'gitlab'] as const;
+/** A system for which `slipway init --ci` writes a pipeline. */
 export type CiSystem = (typeof CI_SYSTEMS)[number];
 
+/** Options of `slipway init`; a terminal asks for what is missing. */
 export interface InitOptions {
   region?: string;
   team?: string;

@@ -3,12 +3,14 @@ import path from 'node:path';
 import { filesBelow, sha256 } from '../../archive/archive';
 import { packageRoot } from '../package-root';
 
+/** One file of driver or trainer, by its path in the archive. */
 export interface DriverFile {
   /** Key below `drivers/<hash>/`. */
   name: string;
   bytes: Buffer;
 }
 
+/** Driver and trainer of this package, and the hash that names them in S3. */
 export interface LocalDriver {
   files: DriverFile[];
   hash: string;

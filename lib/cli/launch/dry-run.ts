@@ -1,16 +1,19 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { type Archive, codeArchive, sha256 } from '../../archive/archive';
+import { type Archive, sha256 } from '../../archive/archive';
 import { jobFile } from '../../job/job-file';
-import { codeUri, configText, type JobPlan, runIdAt, runPrefixes } from '../../job/plan';
+import { codeUri, configText, fillPlaceholders, type JobPlan, runIdAt, runPrefixes } from '../../job/plan';
 import { processingJobRequest } from '../../job/processing-request';
 import { trainingJobRequest } from '../../job/training-request';
 import { AS_WRITTEN, runOnRung } from '../../lifecycle/ladder';
 import type { Descriptor } from '../../spec/descriptor';
+import { isArchiveInS3, startsByDriver } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import { json } from '../terminal';
 import { localDriver } from './driver';
+import { packedCode } from './packed-code';
 
+/** What `launch --dry-run` prints: the request that would be sent, and what would be uploaded before it. */
 export interface DryRun {
   plan: JobPlan;
   request: unknown;
@@ -25,7 +28,7 @@ export async function dryRun(
   descriptor: Descriptor,
   options: { region?: string; runId?: string },
 ): Promise<DryRun> {
-  const archive = await codeArchive(run, runFile);
+  const archive = await packedCode(run, runFile, descriptor);
   const runId = options.runId ?? runIdAt(run.name, new Date());
   const driver = descriptor.driver ?? localDriverAddress(descriptor);
   const plan: JobPlan = {
@@ -50,7 +53,8 @@ function codeAddress(
   runId: string,
   archive: Archive | undefined,
 ): JobPlan['code'] {
-  if (run.code.source.startsWith('s3://')) return { uri: run.code.source, sha256: run.code.sha256 ?? null };
+  if (isArchiveInS3(run.code.source))
+    return { uri: fillPlaceholders(run.code.source, { descriptor, runId }), sha256: run.code.sha256 ?? null };
   if (!archive) return undefined;
   return { uri: codeUri({ descriptor, runId }, run, archive.sha256), sha256: archive.sha256 };
 }
@@ -66,7 +70,7 @@ export function writeDryRun({ plan, request, archive }: DryRun, directory: strin
   const put = (uri: string, bytes: Buffer | string) =>
     writeFile(path.join(directory, 's3', uri.replace(/^s3:\/\//, '')), bytes);
   if (archive && plan.code) put(plan.code.uri, archive.bytes);
-  if (plan.run.distribution.contract === 'toolkit' && plan.run.kind === 'training') return;
+  if (!startsByDriver(plan.run)) return;
   put(`${runPrefixes(plan).job}job.json`, `${json(jobFile(plan))}\n`);
   for (const file of localDriver().files) put(`${plan.driver.uri}${file.name}`, file.bytes);
 }

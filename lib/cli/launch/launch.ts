@@ -22,6 +22,7 @@ import { withS3Config } from './s3-config';
 import { mentionSmoke } from './smoke-record';
 import { submit } from './submit';
 
+/** Options of `slipway launch`. */
 export interface LaunchOptions extends CommonOptions {
   dryRun?: boolean;
   out?: string;

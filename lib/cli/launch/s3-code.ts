@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { fillPlaceholders } from '../../job/plan';
 import type { Descriptor } from '../../spec/descriptor';
+import { isArchiveInS3 } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import { calling } from '../aws-errors';
 
@@ -12,12 +14,14 @@ import { calling } from '../aws-errors';
  */
 export async function digestInS3(
   { code, distribution }: RunSpec,
-  { region }: Descriptor,
+  descriptor: Descriptor,
 ): Promise<{ sha256: string; bytes: number } | undefined> {
-  const [, Bucket = '', Key = ''] = /^s3:\/\/([^/]+)\/(.+)$/.exec(code.source) ?? [];
+  if (!isArchiveInS3(code.source)) return undefined;
+  const uri = fillPlaceholders(code.source, { descriptor, runId: '' });
+  const [, Bucket = '', Key = ''] = /^s3:\/\/([^/]+)\/(.+)$/.exec(uri) ?? [];
   if (Bucket === '' || code.sha256 || distribution.contract === 'toolkit') return undefined;
-  return calling(`reading code.source ${code.source}`, async () => {
-    const { Body } = await new S3Client({ region }).send(new GetObjectCommand({ Bucket, Key }));
+  return calling(`reading code.source ${uri}`, async () => {
+    const { Body } = await new S3Client({ region: descriptor.region }).send(new GetObjectCommand({ Bucket, Key }));
     const hash = createHash('sha256');
     let bytes = 0;
     for await (const chunk of Body as Readable) {

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { codeArchive } from '../../archive/archive';
 import type { IntentAnswer, StartAnswer, UploadAnswer } from '../../contracts/control';
 import type { Descriptor } from '../../spec/descriptor';
 import { ServiceError } from '../exit';
 import type { CheckedRun, CommonOptions } from '../inputs';
 import { callControl } from '../runs/control-client';
 import type { Terminal } from '../terminal';
+import { packedCode } from './packed-code';
 import { digestInS3 } from './s3-code';
 
+/** Options of `launch` that go with a submission. */
 export interface SubmitOptions extends CommonOptions {
   runId?: string;
   /** @default - a new one: each launch is another run */
@@ -29,7 +30,7 @@ export async function submit(
   options: SubmitOptions,
   terminal: Terminal,
 ): Promise<StartAnswer> {
-  const archive = await codeArchive(run, file);
+  const archive = await packedCode(run, file, descriptor);
   const code = archive ? { sha256: archive.sha256, bytes: archive.bytes.length } : await digestInS3(run, descriptor);
   const intent = await callControl<IntentAnswer>(descriptor, {
     action: 'start',

@@ -24,6 +24,7 @@ import { dataText, planText, type Search, searchText } from './text';
 /** Prices are looked up for this region when neither option nor environment names one. */
 const PRICE_REGION = 'us-west-2';
 
+/** Options of `slipway plan`. */
 export interface PlanOptions extends CommonOptions {
   search?: boolean;
   searchLibraries?: string;
@@ -48,6 +49,7 @@ export async function plan(file: string | undefined, options: PlanOptions, termi
   const { descriptor, ...facts } = await planFacts(options, run);
   const result = planDocument(run, facts);
   if (Array.isArray(result)) throw new Refusal(result);
+  if (descriptor && !options.environment?.endsWith('.json')) await sayTrainingPlans(run, descriptor, terminal);
   if (by !== undefined)
     return printDatePlan(run, result, { by, region: facts.region }, { descriptor, json: options.json }, terminal);
   const search =
@@ -78,6 +80,15 @@ async function printDatePlan(
   const found = await planByDate(run, plan, { ...at, now: Date.now() }, descriptor);
   terminal.out(asJson ? json(found) : datePlanText(found));
   return EXIT.done;
+}
+
+/** What the training plans of the run have and lack now, beside the document on stdout. */
+async function sayTrainingPlans(run: RunSpec, descriptor: Descriptor, terminal: Terminal): Promise<void> {
+  const { checkIssues } = await import('../environment/account-checks.js');
+  const { lookAtTrainingPlans } = await import('./plan-state.js');
+  const { checks, issues } = await lookAtTrainingPlans(run, descriptor);
+  for (const { verdict, detail } of checks) if (verdict === 'ok') terminal.err(`training plan: ${detail}`);
+  for (const { level, message } of [...checkIssues(checks), ...issues]) terminal.err(`${level}: ${message}`);
 }
 
 /** Region, own rates and measured efficiencies of the environment, where one is named. */

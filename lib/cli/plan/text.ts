@@ -8,6 +8,7 @@ import type { PlanReport } from '../../report/plan/plan-report';
 import type { RunSpec } from '../../spec/run-spec';
 import { textTable } from '../../spec/text-table';
 
+/** The search for layouts of a plan that has one. */
 export type Search = NonNullable<PlanReport['search']>;
 
 const VERDICT = { fits: pc.green('fits'), tight: pc.yellow('tight'), oom: pc.red('does not fit') };

@@ -13,6 +13,7 @@ import type { CommonOptions } from '../inputs';
 import { MOST_RUNS, readRuns, readStatus } from '../runs/read-status';
 import { json, type Terminal } from '../terminal';
 
+/** Options of `slipway costs`. */
 export interface CostOptions extends CommonOptions {
   team?: string;
   month?: string;

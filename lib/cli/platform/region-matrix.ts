@@ -20,6 +20,7 @@ import { type CommonOptions, readText, requireRun } from '../inputs';
 import { withS3Config } from '../launch/s3-config';
 import { json, type Terminal } from '../terminal';
 
+/** Options of `slipway matrix`. */
 export interface MatrixOptions extends CommonOptions {
   regions?: string;
 }

@@ -10,6 +10,7 @@ import { sinceMillis } from './logs';
 import { readStatus } from './read-status';
 import { pollSeconds } from './wait';
 
+/** Options of `slipway events`. */
 export interface EventOptions extends CommonOptions {
   follow?: boolean;
   since?: string;

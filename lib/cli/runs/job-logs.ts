@@ -4,6 +4,7 @@ import type { Descriptor } from '../../spec/descriptor';
 import { UsageError } from '../exit';
 import { callControl } from './control-client';
 
+/** Which lines of an attempt's log are asked for. */
 export interface AttemptLogQuery {
   runId: string;
   /** Number of the attempt, from 1. */

@@ -7,6 +7,7 @@ import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
 import { readRuns } from './read-status';
 
+/** Options of `slipway list`. */
 export interface ListOptions extends CommonOptions {
   /** `running,queued`. */
   state?: string;

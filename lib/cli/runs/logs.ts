@@ -7,6 +7,7 @@ import type { Terminal } from '../terminal';
 import { readAttemptLog } from './job-logs';
 import { readStatus } from './read-status';
 
+/** Options of `slipway logs`. */
 export interface LogOptions extends CommonOptions {
   follow?: boolean;
   node?: string;

@@ -11,6 +11,7 @@ import { progressLines } from './job-logs';
 import { readStatus } from './read-status';
 import { pollSeconds } from './wait';
 
+/** Options of `slipway metrics`. */
 export interface MetricOptions extends CommonOptions {
   watch?: boolean;
 }

@@ -2,6 +2,7 @@ import type { ListRequest, StatusAnswer } from '../../contracts/control';
 import type { Descriptor } from '../../spec/descriptor';
 import { callControl } from './control-client';
 
+/** Control's answer to `status` when it is no refusal. */
 export type Status = { ok: true } & StatusAnswer;
 
 /** What the launcher knows of a run. @param wanted parts that it leaves out else */

@@ -15,6 +15,7 @@ import { tagsText } from './list';
 import { readSources } from './report-sources';
 import { stepsText } from './status';
 
+/** Options of `slipway report`. */
 export interface ReportOptions extends CommonOptions {
   html?: string;
 }

@@ -10,6 +10,7 @@ import type { Terminal } from '../terminal';
 import { callControl } from './control-client';
 import { pollSeconds } from './wait';
 
+/** Options of `slipway shell`. */
 export interface ShellOptions extends CommonOptions {
   node?: string;
 }

@@ -10,6 +10,7 @@ import { progressText } from './progress-text';
 import { readStatus, withoutOk } from './read-status';
 import { waitForEnd } from './wait';
 
+/** Options of `slipway status`. */
 export interface StatusOptions extends CommonOptions {
   wait?: boolean;
 }

@@ -8,6 +8,7 @@ import { readStatus, withoutOk } from './read-status';
 /** Failed status calls in a row before waiting gives up; the run itself goes on. */
 const PATIENCE = 10;
 
+/** Options of every verb that waits for a run. */
 export interface WaitOptions {
   json?: boolean;
   /** Seconds between two looks. */

@@ -12,6 +12,7 @@ import { packageRoot } from '../package-root';
 import { json, type Terminal } from '../terminal';
 import { unsetForeign } from './shell-variables';
 
+/** Options of `slipway sandbox deploy`. */
 export interface DeployOptions extends Pick<CommonOptions, 'json' | 'set'> {
   raiseQuotas?: boolean;
 }

@@ -5,6 +5,7 @@ import { EXIT, ServiceError, UsageError } from '../exit';
 import { json, type Terminal } from '../terminal';
 import { exportLines, unsetForeign, unsetLines } from './shell-variables';
 
+/** Options of `slipway sandbox`. */
 export interface SandboxOptions {
   stateDir?: string;
   python?: string;

@@ -17,6 +17,7 @@ import { readText } from '../inputs';
 import { issueLine, json, type Terminal } from '../terminal';
 import { playOnThreads } from './play-histories';
 
+/** Options of `slipway simulate`. */
 export interface SimulateOptions {
   seed?: string;
   histories?: string;

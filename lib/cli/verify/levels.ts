@@ -37,6 +37,7 @@ export interface PreparedLevel {
   billed?(): number;
 }
 
+/** Options of `slipway verify` that its levels read. */
 export interface LevelOptions {
   readonly id: string;
   readonly account: string;

@@ -28,6 +28,7 @@ import { json, type Terminal } from '../terminal';
 import { type LevelOptions, type PreparedLevel, prepareLevel } from './levels';
 import { RecordFiles, readRecord } from './record-files';
 
+/** Options of `slipway verify`. */
 export interface VerifyOptions extends CommonOptions {
   level?: string;
   yes?: boolean;

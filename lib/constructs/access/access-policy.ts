@@ -149,6 +149,12 @@ function preflightReads(context: AccessContext, teams: readonly string[]): Exact
       wildcard:
         'Reads without a resource type, for slipway preflight, quota and plan. Lists hold names of jobs and training plans only.',
     },
+    {
+      sid: 'SeeTrainingPlans',
+      actions: ['sagemaker:DescribeTrainingPlan'],
+      resources: [`arn:${context.partition}:sagemaker:${context.region}:${context.account}:training-plan/*`],
+      wildcard: 'Training plans belong to the account and not to an environment; a run file names one.',
+    },
   ];
 }
 

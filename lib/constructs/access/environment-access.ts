@@ -13,6 +13,7 @@ import {
 import { allow, type ExactStatement } from './statement';
 import type { TrainingRoles } from './training-roles';
 
+/** Properties of `EnvironmentAccess`. */
 export interface EnvironmentAccessProps {
   /** Name of the environment. */
   readonly environment: string;

@@ -40,6 +40,10 @@ export interface JobRoleContext {
   readonly codeArtifact?: { readonly domain: string; readonly repository: string };
   /** What the names of secrets and parameters begin with that jobs may read. @default - none */
   readonly secretsPrefix?: string;
+  /** ARNs of SageMaker hubs whose models jobs may read. @default - none */
+  readonly hubs?: readonly string[];
+  /** ARNs of functions that give SageMaker the credentials of private registries. @default - none */
+  readonly credentialsProviders?: readonly string[];
   /** Whether a shell in the container is allowed. @default false */
   readonly allowsRemoteDebug?: boolean;
 }

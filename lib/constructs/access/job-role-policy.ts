@@ -17,6 +17,7 @@ export function executionStatements(context: JobRoleContext): ExactStatement[] {
   const checkpoints = `${context.checkpointBucketArn}/${own}/*`;
   return [
     ...sharedStatements(context, JOB_LOG_GROUPS.training),
+    ...registryStatements(context),
     listBucket('ListOwnCheckpoints', context.checkpointBucketArn, [own, `${own}/*`]),
     {
       sid: 'KeepOwnCheckpoints',
@@ -73,6 +74,7 @@ function sharedStatements(context: JobRoleContext, logGroup: string): ExactState
     ...(context.external ?? []).flatMap((place, index) => externalStatements(place, index + 1, context)),
     ...packageStatements(context),
     ...secretStatements(context),
+    ...hubStatements(context),
     ...debugStatements(context),
   ];
 }
@@ -177,6 +179,35 @@ function packageStatements({ codeArtifact, partition, region, account }: JobRole
       wildcard: 'The action has no resource type; the service is fixed by the condition.',
     },
   ];
+}
+
+/**
+ * Models of private hubs. The actions are those that a hub shared for reading grants
+ * (https://docs.aws.amazon.com/sagemaker/latest/dg/jumpstart-curated-hubs-ram.html, 2026-11-22); assumption `hub-access`.
+ */
+function hubStatements({ hubs = [] }: JobRoleContext): ExactStatement[] {
+  if (hubs.length === 0) return [];
+  return [
+    { sid: 'SeeHubs', actions: ['sagemaker:DescribeHub'], resources: [...hubs] },
+    {
+      sid: 'ReadHubModels',
+      actions: ['sagemaker:DescribeHubContent'],
+      resources: hubs.flatMap((arn) => {
+        const models = arn.replace(':hub/', ':hub-content/');
+        return [arn, `${models}/Model/*`, `${models}/ModelReference/*`];
+      }),
+      wildcard: 'Every model of a hub that storage.hubs names.',
+    },
+  ];
+}
+
+/**
+ * Credentials of private registries, for training alone: CreateProcessingJob has no such option.
+ * https://docs.aws.amazon.com/sagemaker/latest/dg/docker-containers-adapt-your-own-private-registry-authentication.html, 2026-11-22.
+ */
+function registryStatements({ credentialsProviders = [] }: JobRoleContext): ExactStatement[] {
+  if (credentialsProviders.length === 0) return [];
+  return [{ sid: 'GetRegistryCredentials', actions: ['lambda:InvokeFunction'], resources: [...credentialsProviders] }];
 }
 
 function debugStatements({ allowsRemoteDebug }: JobRoleContext): ExactStatement[] {

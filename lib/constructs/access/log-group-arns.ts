@@ -6,6 +6,7 @@ interface Place {
   readonly account: string;
 }
 
+/** ARN of a log group by its name, as policies of CloudWatch Logs name it. */
 export const logGroupArn = ({ partition, region, account }: Place, name: string): string =>
   `arn:${partition}:logs:${region}:${account}:log-group:${name}`;
 

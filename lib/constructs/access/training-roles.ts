@@ -7,6 +7,7 @@ import type { JobRoleContext } from './job-role-context';
 import { executionStatements, processingStatements } from './job-role-policy';
 import { allow, type ExactStatement } from './statement';
 
+/** Properties of `TrainingRoles`. */
 export interface TrainingRolesProps
   extends Pick<
     JobRoleContext,
@@ -17,6 +18,8 @@ export interface TrainingRolesProps
     | 'codeArtifact'
     | 'allowsRemoteDebug'
     | 'isForeignNetwork'
+    | 'hubs'
+    | 'credentialsProviders'
   > {
   /** Names of the teams; each gets roles and prefixes of its own. */
   readonly teams: readonly string[];

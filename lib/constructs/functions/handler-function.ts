@@ -12,6 +12,7 @@ export const HANDLER_RUNTIME = new lambda.Runtime('nodejs24.x', lambda.RuntimeFa
   supportsInlineCode: true,
 });
 
+/** Properties of `HandlerFunction`. */
 export interface HandlerFunctionProps {
   /** Folder below lib/handlers, and of its bundle below dist/handlers. */
   readonly handler: string;

@@ -8,6 +8,7 @@ import { acknowledgeResources, allow } from '../access/statement';
 import { acknowledge } from '../acknowledge';
 import { deployLogGroup, type HandlerFunction, writeLogs } from './handler-function';
 
+/** Properties of `HandlerResource`. */
 export interface HandlerResourceProps {
   /** `Custom::...`, as CloudFormation shows it. */
   readonly resourceType: string;

@@ -1,6 +1,7 @@
 import { CfnResource, type IAspect } from 'aws-cdk-lib';
 import type { IConstruct } from 'constructs';
 
+/** Encryption and retention of the log groups in a scope. */
 export interface LogOptions {
   /** Whether log groups keep the key that their construct gave them. */
   readonly kms: boolean;

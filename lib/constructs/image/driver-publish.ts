@@ -7,6 +7,7 @@ import { HandlerFunction } from '../functions/handler-function';
 import { HandlerResource } from '../functions/handler-resource';
 import { driverArchive } from './driver-files';
 
+/** Properties of `DriverPublish`. */
 export interface DriverPublishProps {
   /** Bucket that the driver is written to. */
   readonly artifactBucket: s3.IBucket;

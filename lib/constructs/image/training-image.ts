@@ -45,6 +45,7 @@ const LEFT_BEHIND = ['.ruff_cache', '.pytest_cache', '__pycache__', '.DS_Store']
 /** A base image of 20 GB is pulled, built on and pushed in less. */
 const BUILD_TIMEOUT = Duration.minutes(55);
 
+/** Properties of `TrainingImage`. */
 export interface TrainingImageProps {
   /** Name of the repository, `slipway-research`. */
   readonly repositoryName: string;

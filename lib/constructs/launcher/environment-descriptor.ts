@@ -49,6 +49,8 @@ export function descriptorOf(made: DescribedEnvironment, team: string, jobRoles:
     external: storage.external,
     writableData: made.roles.writableData(team),
     mlflow,
+    hubs: storage.hubs,
+    credentialsProviders: image.credentialsProviders,
     trainingImageUri: made.imageUri,
     image: image.uri ? undefined : baseImageContents(image.base),
     prices,

@@ -5,6 +5,7 @@ import type { QuotaNeed } from '../../quota';
 import { HandlerFunction } from '../functions/handler-function';
 import { HandlerResource } from '../functions/handler-resource';
 
+/** Properties of `QuotaPreflight`. */
 export interface QuotaPreflightProps {
   /** Name of the environment, as refusals print it. */
   readonly environment: string;

@@ -10,6 +10,7 @@ import { generatedAsset } from '../functions/generated-asset';
 import { HandlerFunction } from '../functions/handler-function';
 import { HandlerResource } from '../functions/handler-resource';
 
+/** Properties of `RegisteredRun`. */
 export interface RegisteredRunProps {
   /** Name of the run, as its file gives it. */
   readonly runName: string;

@@ -4,6 +4,7 @@ import { Construct } from 'constructs';
 import { descriptorParameter, teamsParameter } from '../../contracts/launcher';
 import type { Descriptor } from '../../spec/descriptor';
 
+/** Properties of `TeamDescriptor`. */
 export interface TeamDescriptorProps {
   /** What the command line and the functions need to know of the environment. */
   readonly descriptor: Descriptor;
@@ -27,6 +28,7 @@ export class TeamDescriptor extends Construct {
   }
 }
 
+/** Properties of `TeamNames`. */
 export interface TeamNamesProps {
   /** Name of the environment. */
   readonly environment: string;

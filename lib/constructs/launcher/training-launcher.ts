@@ -39,6 +39,7 @@ import { OperationsKey } from '../operations/operations-key';
 import { runTable } from '../storage/run-table';
 import type { TrainingStorage } from '../storage/training-storage';
 
+/** Properties of `TrainingLauncher`. */
 export interface TrainingLauncherProps {
   /** Name of the environment, with which the names of jobs, functions and table begin. */
   readonly environment: string;

@@ -5,6 +5,7 @@ import type * as kms from 'aws-cdk-lib/aws-kms';
 import { Construct, type IConstruct } from 'constructs';
 import { dataRepositoryKeyStatements } from '../../contracts/storage';
 
+/** Properties of `LustreFileSystem`. */
 export interface LustreFileSystemProps {
   /** Subnet in the zone where jobs run. */
   readonly subnetId: string;

@@ -8,6 +8,7 @@ import { isDeployed } from '../embedded-aws';
 import { endpointServices, interfaceEndpointPolicy, s3EndpointPolicy } from './network-endpoints';
 import { addNat, jobSubnets } from './training-subnets';
 
+/** Properties of `TrainingNetwork`. */
 export interface TrainingNetworkProps {
   /** Prefix of names, `slipway-research`. */
   readonly prefix: string;

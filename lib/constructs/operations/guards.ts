@@ -6,6 +6,7 @@ import { ACTIVE_INDEX, CLOSED_ITEM } from '../../contracts/run-table';
 import { HandlerFunction } from '../functions/handler-function';
 import { HandlerResource } from '../functions/handler-resource';
 
+/** Properties of the guards of a stack. */
 export interface GuardProps {
   /** Name of the environment. */
   readonly environment: string;

@@ -6,6 +6,7 @@ import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import type { Construct } from 'constructs';
 import type { Notifications } from '../../spec/environment-file';
 
+/** Who reads a topic and with which key it is encrypted. */
 export interface NotificationTopicOptions {
   readonly environment: string;
   readonly key: kms.IKey;

@@ -13,6 +13,7 @@ import type { TrainingLauncher } from '../launcher/training-launcher';
 const SHARED_RETENTION_DAYS = 365;
 const RUNBOOK = 'docs/environment.md';
 
+/** Properties of `Observability`. */
 export interface ObservabilityProps {
   /** Name of the environment, by which the metrics of its jobs are found. */
   readonly environment: string;

@@ -3,6 +3,7 @@ import * as iam from 'aws-cdk-lib/aws-iam';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
 
+/** Properties of `OperationsKey`. */
 export interface OperationsKeyProps {
   /** What the key is for, as the console shows it. */
   readonly description: string;

@@ -4,6 +4,7 @@ import * as budgets from 'aws-cdk-lib/aws-budgets';
 import { Construct } from 'constructs';
 import type { EnvironmentSpec } from '../../spec/environment-file';
 
+/** Properties of `SpendGuard`. */
 export interface SpendGuardProps {
   /** Name of the environment, whose tag selects the spend. */
   readonly environment: string;

@@ -17,6 +17,7 @@ export interface BucketToAdopt {
   readonly leftoverDays?: number;
 }
 
+/** Properties of `AdoptStorage`. */
 export interface AdoptStorageProps {
   /** Buckets that an earlier stack left. */
   readonly buckets: readonly BucketToAdopt[];

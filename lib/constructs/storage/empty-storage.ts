@@ -5,6 +5,7 @@ import { EMPTY_STORAGE_TYPE } from '../../contracts/custom-resources';
 import { HandlerFunction } from '../functions/handler-function';
 import { HandlerResource } from '../functions/handler-resource';
 
+/** Properties of `EmptyStorage`. */
 export interface EmptyStorageProps {
   /** Buckets that the same stack makes. */
   readonly buckets: readonly s3.Bucket[];

@@ -13,6 +13,7 @@ export interface ExistingBuckets {
   readonly checkpoints?: string;
 }
 
+/** Properties of `ExistingStorage`. */
 export interface ExistingStorageProps {
   /** @default - the stack makes all buckets */
   readonly buckets?: ExistingBuckets;

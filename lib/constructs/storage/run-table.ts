@@ -14,6 +14,7 @@ import {
   TEAM_INDEX_SORT_KEY,
 } from '../../contracts/run-table';
 
+/** How the run table is kept and protected. */
 export interface RunTableOptions {
   readonly tableName: string;
   readonly key: kms.IKey;

@@ -17,6 +17,7 @@ const ACCESS_LOG_DAYS = 365;
 const CHECKPOINT_DAYS = 90;
 const TLS_VERSION = 1.2;
 
+/** Properties of `TrainingStorage`. */
 export interface TrainingStorageProps {
   /** Prefix of names, `slipway-research`; account, Region and purpose are added. */
   readonly prefix: string;

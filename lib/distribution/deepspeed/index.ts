@@ -43,6 +43,7 @@ export function resolvedDeepspeedConfig(run: RunSpec): Record<string, unknown> {
   return run.distribution.collectives === 'smddp' ? { ...config, dist_backend: 'smddp' } : config;
 }
 
+/** DeepSpeed ZeRO, by a configuration file of the user's code. */
 export const deepspeed = strategy({
   name: 'deepspeed',
   summary: 'DeepSpeed ZeRO 1-3 under torchrun, without ssh or a hostfile',

@@ -135,6 +135,7 @@ function conflict(key: string, ours: number | undefined, view: View, name: strin
   });
 }
 
+/** Rules over runs with `library: deepspeed`. */
 export const DEEPSPEED_RULES: readonly Rule[] = [
   rule({
     id: 'deepspeed/stage',

@@ -3,6 +3,7 @@ import { rulesAbout } from '../../spec/rule';
 import type { RunSpec } from '../../spec/run-spec';
 import { parameterPath } from '../parameters';
 
+/** Megatron-LM's own list of command-line flags. */
 export const MEGATRON_SOURCE = 'https://github.com/NVIDIA/Megatron-LM/blob/main/megatron/training/arguments.py';
 
 /** A flag by name, whether it was written with hyphens, underscores or leading dashes. */

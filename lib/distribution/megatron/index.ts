@@ -14,6 +14,7 @@ function layout(run: RunSpec): ParallelLayout | undefined {
   return { worldSize: world, tensor, pipeline, context, expert, shard, replicate: data / shard, dataParallel: data };
 }
 
+/** Megatron-LM, whose flags are made from the run file. */
 export const megatron = strategy({
   name: 'megatron',
   summary: 'Megatron-LM (and Megatron-DeepSpeed) under torchrun; its parallel sizes are flags',

@@ -43,6 +43,7 @@ function bufferSizes({ environmentVariables, distribution: { mpiOptions } }: Run
   });
 }
 
+/** Rules over runs with SMDDP collectives. */
 export const SMDDP_RULES: readonly Rule[] = [
   rule({
     id: 'smddp/instance-type',

@@ -23,6 +23,7 @@ function layout(run: RunSpec): ParallelLayout | undefined {
   };
 }
 
+/** SageMaker model parallelism v1 under MPI, which AWS no longer develops. */
 export const smpV1 = strategy({
   name: 'smp-v1',
   summary: 'SageMaker model parallel v1 (archived): pipeline, tensor and sharded data parallelism under MPI',

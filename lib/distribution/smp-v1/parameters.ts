@@ -79,6 +79,7 @@ export interface SmpV1 {
   isOn(key: string): boolean;
 }
 
+/** The settings of SMP v1 with the library's defaults filled in. */
 export function smpV1Settings(run: RunSpec): SmpV1 {
   const given = run.distribution.parameters;
   return {

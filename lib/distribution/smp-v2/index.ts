@@ -21,6 +21,7 @@ function layout(run: RunSpec): ParallelLayout | undefined {
   };
 }
 
+/** SageMaker model parallelism v2 over FSDP. */
 export const smpV2 = strategy({
   name: 'smp-v2',
   summary: 'SageMaker model parallel v2: hybrid sharding, tensor, context and expert parallelism, activation offload',

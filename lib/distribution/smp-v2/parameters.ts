@@ -5,7 +5,9 @@ import type { RunSpec } from '../../spec/run-spec';
 import type { ParameterKind } from '../parameters';
 import { degree } from '../strategy';
 
+/** AWS's reference of SMP v2's settings. */
 export const SMP_V2_REFERENCE = guide('distributed-model-parallel-v2-reference');
+/** AWS's release notes of SMP v2. */
 export const SMP_V2_RELEASE_NOTES = guide('model-parallel-release-notes');
 
 /** Every parameter of SMP v2; the reference page says that the set is complete. */

@@ -17,6 +17,7 @@ import { type AdoptedBucket, adoptStorageSchema } from '../../contracts/custom-r
 import { LEFTOVER_RULE, LEFTOVER_TAG } from '../../contracts/storage';
 import { isNamed, parseProperties } from '../shared/custom-resource';
 
+/** Clients that the adoption of storage calls. */
 export interface AdoptStorageDeps {
   s3: S3Client;
   dynamo: DynamoDBClient;

@@ -9,6 +9,7 @@ import { type AdoptStorageDeps, onEvent } from './adopt-storage';
 
 let deps: AdoptStorageDeps | undefined;
 
+/** Entry point of the function that adopts storage. */
 export const handler = pointingToLog((event: CdkCustomResourceEvent) => {
   deps ??= {
     s3: new S3Client(s3Settings(process.env)),

@@ -5,9 +5,11 @@ import { type QuotaRow, runQuotaNeeds } from '../../quota';
 import type { Descriptor } from '../../spec/descriptor';
 import { hasErrors, type Issue, issue } from '../../spec/issue';
 import { loadRun } from '../../spec/load';
+import { CODE_IN_IMAGE, isArchiveInS3 } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import type { LimitReader } from '../shared/limit-reader';
 
+/** A start whose run file passed schema, rules and admission. */
 export interface CheckedStart {
   /** Absent when an issue is an error. */
   run?: RunSpec;
@@ -45,13 +47,14 @@ const toAnswer = ({ code, name, needed, limit, inUse, verdict }: QuotaRow): Quot
 });
 
 function codeIssues({ code, distribution }: RunSpec, request: StartRequest): Issue[] {
-  const inS3 = code.source.startsWith('s3://');
+  const inS3 = isArchiveInS3(code.source);
   const text = { got: code.source };
   const error = (must: string, fix: string) => [issue('code/digest', 'error', 'code.source', { ...text, must, fix })];
-  if (code.builtin) return request.code ? error('must be own code when a digest is sent', 'send no digest') : [];
+  if (code.builtin || code.source === CODE_IN_IMAGE)
+    return request.code ? error('must be own code when a digest is sent', 'send no digest') : [];
   if (request.code) return [];
   if (!inS3)
-    return error('must come with the digest of its archive', 'launch with the slipway command, which packs the folder');
+    return error('must come with the digest of its archive', 'launch with the slipway command, which packs it');
   if (distribution.contract === 'toolkit' || code.sha256) return [];
   return error(
     'must come with the digest of its archive: the driver starts nothing unchecked',

@@ -8,6 +8,7 @@ import type { RunStore } from '../shared/run-store';
 import type { S3Place } from '../shared/s3-uri';
 import type { LogPage, LogQuery } from './read-log';
 
+/** What control calls and reads; tests and the simulation bring their own. */
 export interface ControlDeps {
   environment: string;
   region: string;

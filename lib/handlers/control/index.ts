@@ -45,6 +45,7 @@ export function controlDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): 
 const deadline = new Deadline();
 let deps: ControlDeps | undefined;
 
+/** Entry point of control. */
 export const handler = (event: unknown, context: Context) => {
   deadline.begin(context);
   deps ??= controlDeps(process.env, deadline);

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { StartRequest } from '../../contracts/control';
-import { codeUri, configText } from '../../job/plan';
+import { codeUri, configText, fillPlaceholders } from '../../job/plan';
 import { newRun } from '../../lifecycle/intent';
 import { policyOf } from '../../lifecycle/ladder';
 import type { RunRecord } from '../../lifecycle/record';
 import { elasticSizes } from '../../rules/compute/elastic';
 import type { Descriptor } from '../../spec/descriptor';
+import { isArchiveInS3 } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import type { RunIntent } from '../shared/items';
 import type { ControlDeps } from './deps';
@@ -63,6 +64,11 @@ export function intentOf(
 /** Where the code is. An archive that lay in S3 before stays there, held to the digest that it had at the start. */
 function codeOf(run: RunSpec, { code }: StartRequest, descriptor: Descriptor, runId: string): RunIntent['code'] {
   const { source } = run.code;
-  if (source.startsWith('s3://')) return { uri: source, sha256: run.code.sha256 ?? code?.sha256 ?? null, bytes: null };
+  if (isArchiveInS3(source))
+    return {
+      uri: fillPlaceholders(source, { descriptor, runId }),
+      sha256: run.code.sha256 ?? code?.sha256 ?? null,
+      bytes: null,
+    };
   return code ? { ...code, uri: codeUri({ descriptor, runId }, run, code.sha256) } : null;
 }

@@ -5,6 +5,7 @@ import { readDescriptor } from '../shared/descriptors';
 import { spentBudget } from '../shared/team-budget';
 import type { ControlDeps } from './deps';
 
+/** A refusal with these issues. */
 export const refusal = (...issues: Issue[]): Refusal => ({ ok: false, issues });
 
 /** A run of this team. Another team's run is answered like one that does not exist: its id is nobody else's business. */

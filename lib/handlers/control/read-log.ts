@@ -8,6 +8,7 @@ import type { LogEventAnswer } from '../../contracts/control';
 /** Only lines of the driver and the trainer; everything else that a job prints would be megabytes. */
 const PROGRESS_LINES = '"slipway {"';
 
+/** Which lines of one job's log are read. */
 export interface LogQuery {
   readonly logGroupName: string;
   /** Streams of other jobs are left out: the job's name and a slash at least. */
@@ -18,6 +19,7 @@ export interface LogQuery {
   readonly nextToken?: string;
 }
 
+/** One page of a log; it may be empty and have a next one. */
 export interface LogPage {
   events: LogEventAnswer[];
   nextToken?: string;

@@ -4,6 +4,7 @@ import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lamb
 import { type DriverArchive, driverArchiveSchema, driverPublishSchema } from '../../contracts/custom-resources';
 import { parseProperties } from '../shared/custom-resource';
 
+/** Clients that the publication of the driver calls. */
 export interface PublishDeps {
   s3: S3Client;
 }

@@ -6,6 +6,7 @@ import { onEvent, type PublishDeps } from './driver-publish';
 
 let deps: PublishDeps | undefined;
 
+/** Entry point of the function that publishes the driver. */
 export const handler = pointingToLog((event: CdkCustomResourceEvent) => {
   deps ??= { s3: new S3Client(s3Settings(process.env)) };
   return onEvent(deps, event);

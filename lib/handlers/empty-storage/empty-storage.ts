@@ -10,6 +10,7 @@ import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lamb
 import { emptyStorageSchema } from '../../contracts/custom-resources';
 import { isNamed, parseProperties } from '../shared/custom-resource';
 
+/** Clients that the emptying of buckets calls, and the time it has. */
 export interface EmptyStorageDeps {
   cloudFormation: CloudFormationClient;
   s3: S3Client;

@@ -5,6 +5,7 @@ import { clientSettings, s3Settings } from '../shared/clients';
 import { pointingToLog } from '../shared/custom-resource';
 import { onEvent } from './empty-storage';
 
+/** Entry point of the function that empties buckets. */
 export const handler = pointingToLog((event: CdkCustomResourceEvent, context: Context) =>
   onEvent(
     {

@@ -6,6 +6,7 @@ import { existingStorageSchema } from '../../contracts/custom-resources';
 import { type Issue, issue } from '../../spec/issue';
 import { isNamed, parseProperties } from '../shared/custom-resource';
 
+/** Clients that the check of existing storage calls. */
 export interface ExistingStorageDeps {
   s3: S3Client;
   kms: KMSClient;

@@ -8,6 +8,7 @@ import { type ExistingStorageDeps, onEvent } from './existing-storage';
 
 let deps: ExistingStorageDeps | undefined;
 
+/** Entry point of the function that checks existing storage. */
 export const handler = pointingToLog((event: CdkCustomResourceEvent) => {
   const logger = new Logger({ serviceName: 'existing-storage' });
   deps ??= {

@@ -16,6 +16,7 @@ import {
 import { isNamed, parseProperties } from '../shared/custom-resource';
 import { type Change, changeOf } from './changes';
 
+/** Clients that the guards call. */
 export interface GuardDeps {
   dynamo: DynamoDBClient;
   sagemaker: SageMakerClient;

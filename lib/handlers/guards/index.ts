@@ -21,6 +21,7 @@ export function guardDeps(env: NodeJS.ProcessEnv): GuardDeps {
 
 let deps: GuardDeps | undefined;
 
+/** Entry point of both guards. */
 export const handler = pointingToLog((event: CdkCustomResourceEvent) => {
   deps ??= guardDeps(process.env);
   return onEvent(deps, event);

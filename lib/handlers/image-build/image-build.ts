@@ -10,6 +10,7 @@ import type {
 import { imageBuildSchema } from '../../contracts/custom-resources';
 import { parseProperties } from '../shared/custom-resource';
 
+/** Clients that the image build calls. */
 export interface ImageBuildDeps {
   codebuild: CodeBuildClient;
   ecr: ECRClient;

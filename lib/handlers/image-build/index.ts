@@ -19,7 +19,9 @@ function deps(): ImageBuildDeps {
 
 /** The framework asks with the answer of onEvent merged into the event, and marks no call: the build id tells them apart. */
 // Marked pure: a test reads the calls of each of the two from a bundle without the other.
+/** Entry point that starts a build. */
 export const handler = /* @__PURE__ */ pointingToLog((event: CdkCustomResourceEvent) => onEvent(deps(), event));
+/** Entry point that asks whether the build is over. */
 export const isCompleteHandler = /* @__PURE__ */ pointingToLog(
   (event: CdkCustomResourceIsCompleteEvent & BuildInFlight) => isComplete(deps(), event),
 );

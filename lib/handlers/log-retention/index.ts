@@ -6,6 +6,7 @@ import { onEvent, type RetentionDeps } from './log-retention';
 
 let deps: RetentionDeps | undefined;
 
+/** Entry point of the function that sets the retention of shared log groups. */
 export const handler = pointingToLog((event: CdkCustomResourceEvent) => {
   deps ??= { logs: new CloudWatchLogsClient(clientSettings) };
   return onEvent(deps, event);

@@ -8,6 +8,7 @@ import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lamb
 import { logRetentionSchema } from '../../contracts/custom-resources';
 import { isNamed, parseProperties } from '../shared/custom-resource';
 
+/** Clients that the retention of logs calls. */
 export interface RetentionDeps {
   logs: CloudWatchLogsClient;
 }

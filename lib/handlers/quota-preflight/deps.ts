@@ -1,5 +1,6 @@
 import type { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 
+/** Clients that the quota preflight calls. */
 export interface PreflightDeps {
   quotas: ServiceQuotasClient;
   region: string;

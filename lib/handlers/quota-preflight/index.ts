@@ -19,6 +19,7 @@ export function preflightDeps(env: NodeJS.ProcessEnv): PreflightDeps {
 
 let deps: PreflightDeps | undefined;
 
+/** Entry point of the quota preflight. */
 export const handler = pointingToLog((event: CdkCustomResourceEvent) => {
   deps ??= preflightDeps(process.env);
   return onEvent(deps, event);

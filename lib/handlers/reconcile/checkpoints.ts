@@ -5,6 +5,7 @@ import { describeError } from '../shared/errors';
 import { parseS3Uri } from '../shared/s3-uri';
 import { type Folder, listFolder } from './folders';
 
+/** Name of the object that makes a checkpoint complete; it is written last. */
 export const MARKER = 'COMMITTED.json';
 /** `checkpoints.keep` is 3 by default. */
 const ENOUGH = 3;

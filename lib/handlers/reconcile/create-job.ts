@@ -12,6 +12,7 @@ import type { CreateOutcome } from '../../lifecycle/observed';
 import type { Checkpoint } from '../../lifecycle/record';
 import { failureHistory } from '../../lifecycle/restarts';
 import type { Descriptor } from '../../spec/descriptor';
+import { startsByDriver } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import { describeError } from '../shared/errors';
 import { bucketAndKey } from '../shared/s3-uri';
@@ -47,9 +48,9 @@ export async function createJob(
   }
 }
 
-/** The toolkit contract has no job channel. A file that cannot be written is a refusal before anything was created. */
+/** Only the driver reads job.json. A file that cannot be written is a refusal before anything was created. */
 async function writeJobFile(deps: ReconcileDeps, plan: JobPlan): Promise<CreateOutcome | undefined> {
-  if (plan.run.distribution.contract === 'toolkit' && plan.run.kind === 'training') return undefined;
+  if (!startsByDriver(plan.run)) return undefined;
   const place = bucketAndKey(`${runPrefixes(plan).job}job.json`);
   try {
     const Body = `${JSON.stringify(jobFile(plan), null, 2)}\n`;

@@ -8,6 +8,7 @@ import type { PreemptionTimes } from '../../spec/preemption-times';
 import type { LimitReader } from '../shared/limit-reader';
 import type { RunStore } from '../shared/run-store';
 
+/** What reconcile calls and reads; tests and the simulation bring their own. */
 export interface ReconcileDeps {
   environment: string;
   region: string;

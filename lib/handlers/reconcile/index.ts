@@ -62,6 +62,7 @@ export function reconcileDeps(env: NodeJS.ProcessEnv, deadline = new Deadline())
 const deadline = new Deadline();
 let deps: ReconcileDeps | undefined;
 
+/** Entry point of reconcile. */
 export const handler = (event: unknown, context?: InvocationContext) => {
   deadline.begin(context);
   deps ??= reconcileDeps(process.env, deadline);

@@ -13,6 +13,7 @@ import { admitRuns } from './admit-runs';
 import type { ReconcileDeps } from './deps';
 import { reconcileRun } from './reconcile-run';
 
+/** Messages that failed; Lambda delivers those again and deletes the others. */
 export interface QueueAnswer {
   batchItemFailures: { itemIdentifier: string }[];
 }

@@ -44,6 +44,7 @@ export class RunNeeds {
   }
 }
 
+/** Instances that each run needs of each pool, by what its run file decided. */
 export async function needsOf(deps: ReconcileDeps, runs: readonly RunRecord[]): Promise<RunNeeds> {
   const before = needsCache.get(deps.store) ?? new Map<string, QuotaNeed[] | null>();
   const kept = new Map<string, QuotaNeed[] | null>();

@@ -6,6 +6,7 @@ import type { ReconcileDeps } from './deps';
 /** Runs that others wait for, by what `after` says: ids, and `latest:<name>` by the newest run of that name. */
 export type AwaitedRuns = ReadonlyMap<string, RunRecord | undefined>;
 
+/** State of every run that a waiting one names under `after`. */
 export async function awaitedRuns(deps: ReconcileDeps, waiting: readonly RunRecord[]): Promise<AwaitedRuns> {
   const found = new Map<string, RunRecord | undefined>();
   for (const run of waiting) {

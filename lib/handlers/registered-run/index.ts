@@ -7,6 +7,7 @@ import { onEvent, type RegisteredRunDeps } from './registered-run';
 
 let deps: RegisteredRunDeps | undefined;
 
+/** Entry point of the function that submits a registered run. */
 export const handler = pointingToLog((event: CdkCustomResourceEvent) => {
   // The control function may take its whole minute, and a start is found again by its request id.
   deps ??= {

@@ -13,6 +13,7 @@ import type {
 import { type RegisteredRunProperties, registeredRunSchema } from '../../contracts/custom-resources';
 import { parseProperties } from '../shared/custom-resource';
 
+/** Clients that the submission of a registered run calls. */
 export interface RegisteredRunDeps {
   lambda: LambdaClient;
   s3: S3Client;

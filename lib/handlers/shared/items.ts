@@ -20,6 +20,7 @@ import { type Attempt, isOver, type RunRecord } from '../../lifecycle/record';
 import type { QueueUsage } from '../../queue/usage';
 import type { RunSpec } from '../../spec/run-spec';
 
+/** An item of the run table in DynamoDB's own form. */
 export type Item = Record<string, AttributeValue>;
 
 /** What a run was made from. Written once, with the run, and never changed. */
@@ -47,10 +48,15 @@ const key = (runId: string, item: string): Item => ({
   [RUN_TABLE_SORT_KEY]: text(item),
 });
 
+/** Key of the run itself. */
 export const runKey = (runId: string): Item => key(runId, RUN_ITEM);
+/** Key of what the run file decided. */
 export const intentKey = (runId: string): Item => key(runId, INTENT_ITEM);
+/** Key of the queue's own item. */
 export const queueKey: Item = key(QUEUE_ITEM, QUEUE_ITEM);
+/** Key of the item that says whether the stack is being deleted. */
 export const closedKey: Item = key(CLOSED_ITEM, CLOSED_ITEM);
+/** Key of a client's request. */
 export const requestItemKey = (team: string, id: string): Item => key(requestKey(team, id), REQUEST_ITEM);
 
 const documentAttributes = (document: unknown): Item => ({
@@ -77,6 +83,7 @@ export function runItem(record: RunRecord): Item {
   };
 }
 
+/** The item of what the run file decided. */
 export const intentItem = (runId: string, intent: RunIntent): Item => ({
   ...intentKey(runId),
   ...documentAttributes(intent),
@@ -97,13 +104,16 @@ export interface QueueDocument {
   shares: Readonly<Record<string, number>>;
 }
 
+/** The item of the queue. */
 export const queueItem = (queue: QueueDocument): Item => ({ ...queueKey, ...documentAttributes(queue) });
 
+/** The item of an attempt, as last seen. */
 export const attemptItemOf = (runId: string, attempt: Attempt): Item => ({
   ...key(runId, attemptItem(attempt.number)),
   ...documentAttributes(attempt),
 });
 
+/** The item of one line of the timeline. */
 export const eventItemOf = (runId: string, version: number, place: number, line: TimelineEvent): Item => ({
   ...key(runId, eventItem(new Date(line.at).toISOString(), version, place)),
   ...documentAttributes(line),

@@ -7,6 +7,7 @@ const CACHE_MS = 900_000;
 /** GetServiceQuota answers about five calls a second. */
 const PAUSE_MS = 200;
 
+/** Reads limits of SageMaker quotas; undefined is a limit that could not be read. */
 export interface LimitReader {
   /** Applied limits by quota name. One that could never be read is unknown, with the reason, and never guessed. */
   read(needs: readonly Pick<QuotaNeed, 'name' | 'code'>[]): Promise<Limits>;

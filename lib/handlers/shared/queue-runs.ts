@@ -15,10 +15,12 @@ export const holdsCapacity = (record: RunRecord): boolean => !isOver(record) && 
 export const usesInstances = ({ attempt }: RunRecord): boolean =>
   attempt?.phase === 'created' && !WITHOUT_INSTANCES.has(attempt.secondaryStatus);
 
+/** A run that holds instances, as the queue counts it. */
 export function runningRun(record: RunRecord, needs: PoolNeeds): RunningRun {
   return { runId: record.runId, team: record.team, instances: instancesOn(record, record.rungId), needs };
 }
 
+/** A run that waits, as the queue orders it. */
 export function queuedRun(record: RunRecord, needs: PoolNeeds): QueuedRun {
   return {
     ...runningRun(record, needs),

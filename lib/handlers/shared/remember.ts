@@ -13,6 +13,7 @@ export function remember<T>(read: (text: string) => T, most = 500): Remembered<T
   return Object.assign((text: string) => known.get(text) ?? keep(text, read(text)), { keep });
 }
 
+/** A function that remembers what it gave. */
 export interface Remembered<T> {
   (text: string): T;
   /** What the text says is known already: it was just written. */

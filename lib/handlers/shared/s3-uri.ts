@@ -1,3 +1,4 @@
+/** Bucket and key of an object. */
 export interface S3Place {
   bucket: string;
   key: string;

@@ -5,6 +5,7 @@ import {
 } from '@aws-sdk/client-cloudformation';
 import type { CdkCustomResourceEvent, CdkCustomResourceResponse } from 'aws-lambda';
 
+/** Clients that the removal of termination protection calls. */
 export interface UnprotectDeps {
   cloudFormation: CloudFormationClient;
 }

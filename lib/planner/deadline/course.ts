@@ -13,6 +13,7 @@ export interface CapacityHistory {
   instanceHours: number;
 }
 
+/** The history of an environment that has had no run. */
 export const NO_HISTORY: CapacityHistory = { runs: 0, waitsHours: [], interruptions: 0, instanceHours: 0 };
 
 /** The part of a plan that the course of a run follows from. */
@@ -32,6 +33,7 @@ export interface Course {
   billedHours: number;
 }
 
+/** How the instances of a run are paid for. */
 export type CapacityKind = 'on-demand' | 'spot' | 'reserved';
 
 /**

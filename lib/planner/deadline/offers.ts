@@ -1,6 +1,7 @@
 import { type CapacityHistory, type CapacityKind, type Course, coursesOf, NO_HISTORY, type Work } from './course';
 import { quantile } from './draws';
 
+/** How an offer gets its instances. */
 export type OfferKind = 'on-demand' | 'spot' | 'training-plan-on-offer' | 'own-training-plan';
 
 /** A span of time, epoch milliseconds. */
@@ -44,6 +45,7 @@ export interface Offer {
   note: string;
 }
 
+/** What `plan --by` asks: the run, the date, and what is known of capacity. */
 export interface Question {
   work: Work;
   now: number;

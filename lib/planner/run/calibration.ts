@@ -33,6 +33,7 @@ export interface Efficiency {
   memory?: MemoryFactor;
 }
 
+/** How measured memory compares with the plan's, and over how many runs. */
 export interface MemoryFactor {
   /** Factor on the planned GiB of activations, logits, gathered parameters, buffers and fragmentation. */
   factor: number;

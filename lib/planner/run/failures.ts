@@ -22,6 +22,7 @@ const DAY = 86_400;
 /** Intervals outside these bounds help nobody: below, saving costs more than it keeps; above, real failure rates are not known well enough. */
 export const INTERVAL_BOUNDS_MINUTES: readonly [low: number, high: number] = [3, 60];
 
+/** Size and time of one save, and how often to save. */
 export interface CheckpointPlan {
   /** Parameters in fp32 and optimizer state, all ranks together. */
   sizeGiB: number;
@@ -36,6 +37,7 @@ export interface CheckpointPlan {
   requestsPerSecond: number;
 }
 
+/** Hours between two failures of hardware somewhere in a cluster of that many nodes. */
 export const meanHoursBetweenFailures = (nodes: number) =>
   24 / (nodes * HARDWARE_FAILURES_PER_NODE_DAY * ALL_OVER_HARDWARE);
 

@@ -69,8 +69,7 @@ export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
   if (!run.training.globalBatchSize) assumptions.push(`training.globalBatchSize is not given: ${globalBatch}`);
   const model = parameterShape(architecture);
   assumptions.push(...unmeasured(architecture));
-  if (run.training.objective === 'sft')
-    assumptions.push('every row is full of documents; attention with their mask takes longer than is planned');
+  assumptions.push(...masked(run));
   const layout = {
     ...cluster,
     ...degrees,
@@ -82,6 +81,18 @@ export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
     ...softwareOf(run),
   };
   return { assumptions: [...assumptions, ...assumptionsOfRay(run, layout)], layout };
+}
+
+const masksDocuments = ({ training }: RunSpec): boolean =>
+  training.objective === 'sft' || training.documentMask === true;
+
+/** What a mask of documents costs, as far as it is planned. */
+function masked(run: RunSpec): string[] {
+  if (!masksDocuments(run)) return [];
+  const full = run.training.objective === 'sft' ? 'every row is full of documents; ' : '';
+  return [
+    `${full}attention computes all scores of a row and masks those of other documents: twice the causal ones; that kernels with a mask are slower is not counted`,
+  ];
 }
 
 /** Parts of which no published run was measured: the interval does not cover them. */
@@ -231,6 +242,7 @@ function softwareOf(run: RunSpec): Software {
     optimizerInBackward: false,
     compilesUnlessTensor: compilesByDefault(run),
     isOwnTrainer: run.code.builtin === 'builtin' && distribution.library === 'fsdp',
+    masksDocuments: masksDocuments(run),
     noSync: stack === 'fsdp' && distribution.parameters.no_sync === true,
   };
 }

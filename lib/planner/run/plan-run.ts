@@ -20,6 +20,7 @@ export interface PlanFacts extends PriceFacts {
   calibration?: Calibration;
 }
 
+/** Bounds that hold four times of five. */
 export type Interval = [low: number, high: number];
 
 /** What `slipway plan --json` prints, and what the screen and the page are drawn from. */

@@ -1,7 +1,7 @@
 import { attentionParameters } from '../../catalog/model/parameters';
 import type { Constants } from '../constants';
 import type { Gpu } from '../gpu';
-import type { LayoutInput } from '../layout';
+import { type LayoutInput, takesMask } from '../layout';
 import { activeFfn, keysInFull, meanHeadSize } from '../model-size';
 
 /** Seconds of one block on one GPU for one micro-batch, communication left out. */
@@ -24,6 +24,7 @@ const GEMMS_PER_BLOCK = 4;
 /** Tokens one GPU holds of one micro-batch. */
 export const tokensPerRank = (l: LayoutInput) => (l.microBatch * l.sequence) / l.context;
 
+/** Seconds that one GPU computes in one block for one micro-batch, by what the time goes into. */
 export function blockSeconds(l: LayoutInput, gpu: Gpu, k: Constants): BlockSeconds {
   const attention = attentionSeconds(l, gpu, k);
   return {
@@ -66,23 +67,26 @@ function gemmRate(l: LayoutInput, gpu: Gpu, k: Constants): number {
 /** Tensor cores want each operand's row to fill 128-byte lines: 64 elements of 16 bit. */
 const isAligned = (l: LayoutInput) => (l.model.hidden / l.tensor) % 64 === 0 && (l.model.ffn / l.tensor) % 32 === 0;
 
+/** Twice the keys for which a query's scores are computed. PyTorch's attention skips what is masked only of the causal mask. */
+const keysComputed = (l: LayoutInput): number => (takesMask(l) ? 2 * l.sequence : keysInFull(l.model, l.sequence));
+
 /** Half the score matrix is masked; tiled kernels skip it. Heads narrower than 128 fill the tensor cores less. */
 function attentionSeconds(l: LayoutInput, gpu: Gpu, k: Constants): { forward: number; backward: number } {
   const m = l.model;
   const tokens = tokensPerRank(l);
-  const full = (4 * tokens * keysInFull(m, l.sequence) * m.heads * meanHeadSize(m)) / l.tensor;
+  const full = (keys: number) => (4 * tokens * keys * m.heads * meanHeadSize(m)) / l.tensor;
   if (l.attention === 'flash' || l.attention === 'flash1') {
     const tuned = l.kernels === 'fused' || l.stack === 'jax' || l.loss === 'fused' || l.loss === 'chunked';
     const kernel = l.attention === 'flash1' ? k.flash1 : 1;
     const heads = (m.headSize / (m.headSize + 24)) * (152 / 128);
     const rate = (tuned ? gpu.tunedAttentionFlops : gpu.attentionFlops) * kernel * Math.min(1, heads);
-    const forward = full / 2 / rate;
+    const forward = full(keysComputed(l)) / 2 / rate;
     // Five products instead of two, at a little less of the peak.
     return { forward, backward: 2.7 * forward };
   }
   const scores = (tokens * l.sequence * m.heads * 2) / l.tensor;
   const passes = l.attention === 'fused' ? k.fusedSoftmaxPasses : k.unfusedPasses;
-  const forward = full / (0.6 * gpu.matmulFlops) + (passes * scores) / gpu.memoryBytesPerSecond;
+  const forward = full(l.sequence) / (0.6 * gpu.matmulFlops) + (passes * scores) / gpu.memoryBytesPerSecond;
   return { forward, backward: 2 * forward };
 }
 
@@ -97,6 +101,7 @@ function trafficScale(l: LayoutInput, k: Constants): number {
 const PLAIN_RMS_NORM_BYTES = 2 * 30;
 /** A rotary embedding in plain operations: halves turned and joined, two products, a sum; 18 bytes an element of queries and keys. */
 const PLAIN_ROTARY_BYTES = 18;
+/** Whether the software of the run computes RMSNorm in plain operations rather than in one fused kernel. */
 export const hasPlainRmsNorm = (l: LayoutInput) =>
   l.kernels === 'eager' &&
   l.model.mlpMatrices === 3 &&

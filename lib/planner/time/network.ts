@@ -52,6 +52,7 @@ const SMDDP_WIRE_GAIN = 0.9 / 0.8;
  */
 const REFERENCE_GBPS = 3200;
 
+/** Bandwidth in bytes a second and latency in seconds of each group of ranks of the layout. */
 export function networkOf(l: LayoutInput, gpu: Gpu, k: Constants): Network {
   const smddp = l.collectives === 'smddp';
   const slower = Math.sqrt(REFERENCE_GBPS / l.networkGbps);

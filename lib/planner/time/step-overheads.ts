@@ -59,6 +59,7 @@ const ADAM_TRAFFIC = 34;
 const localStateParameters = (l: LayoutInput) =>
   parameterCount(l.model) / (l.tensor * l.pipeline * (l.zeroStage > 0 ? shardGroupSize(l) : 1));
 
+/** Seconds of one optimizer step: the bytes of weights, gradients and state of a rank over the memory bandwidth. */
 export function optimizerSeconds(l: LayoutInput, gpu: Gpu): number {
   return l.offloadOptimizer ? 0 : (ADAM_TRAFFIC * localStateParameters(l)) / gpu.memoryBytesPerSecond;
 }

@@ -22,6 +22,7 @@ export interface LossAtStep {
   loss: [number, number];
 }
 
+/** What sets two runs apart, and their results at equal steps. */
 export interface RunDiff {
   /** Results, in the order in which the runs were named. */
   runs: [ComparedRun, ComparedRun];
@@ -35,6 +36,7 @@ export interface RunDiff {
   lossAtSteps: LossAtStep[];
 }
 
+/** Image, driver and code of a run. */
 export interface Versions {
   isSame: boolean;
   values: [string | null, string | null];

@@ -7,6 +7,7 @@ import { color } from './style';
 
 use([CustomChart, LineChart, ScatterChart, GridComponent, MarkLineComponent, SVGRenderer]);
 
+/** Properties of `chart`. */
 export interface ChartProps {
   /** Unique on the page: ids inside the drawing begin with it. */
   id: string;
@@ -103,9 +104,11 @@ function axis({ name, type = 'value', isNarrow, axisLabel, ...more }: AxisProps)
   };
 }
 
+/** The horizontal axis of a chart. */
 export const xAxis = (props: AxisProps) =>
   axis({ nameLocation: 'middle', nameGap: 28, splitLine: { show: false }, ...props });
 
+/** The vertical axis of a chart. */
 export const yAxis = (props: AxisProps) =>
   axis({
     nameLocation: 'end',

@@ -1,6 +1,7 @@
 import { Html, html, type Part } from './html';
 import { STYLE } from './style';
 
+/** Properties of `page`. */
 export interface PageProps {
   title: string;
   header: Part;
@@ -9,6 +10,7 @@ export interface PageProps {
   footer: Part;
 }
 
+/** One section of a page. */
 export interface Section {
   /** Anchor; letters and hyphens. */
   id: string;

@@ -1,5 +1,6 @@
 import { type Html, html, type Part } from './html';
 
+/** A number that stands out at the top of a page. */
 export interface Tile {
   name: string;
   value: Part;
@@ -14,6 +15,7 @@ export const tiles = (all: readonly Tile[]): Html =>
 `,
   )}</dl>`;
 
+/** One entry of a legend. */
 export interface LegendEntry {
   text: string;
   color: string;
@@ -21,6 +23,7 @@ export interface LegendEntry {
   drawn?: 'area' | 'line' | 'mark';
 }
 
+/** The mark of a series, as the chart draws it. */
 export const swatch = (color: string, drawn: LegendEntry['drawn'] = 'area'): Html =>
   html`<span class="swatch ${drawn === 'area' ? '' : drawn}" style="--swatch:${color}" aria-hidden="true"></span>`;
 

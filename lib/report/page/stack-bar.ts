@@ -2,12 +2,14 @@ import { number } from './format';
 import { Html, type Html as HtmlType, html } from './html';
 import { color } from './style';
 
+/** One part of a bar. */
 export interface StackPart {
   name: string;
   value: number;
   color: string;
 }
 
+/** Properties of `stackBar`. */
 export interface StackBarProps {
   title: string;
   description: string;

@@ -42,6 +42,7 @@ const DARK: typeof LIGHT = {
   warn: '#e0a84a',
 };
 
+/** Name of a color of the design, which has a light and a dark value. */
 export type ColorName = keyof typeof LIGHT;
 
 /** A colour of the scheme, for style attributes and for charts. */

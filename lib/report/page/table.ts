@@ -1,11 +1,13 @@
 import { type Html, html, type Part } from './html';
 
+/** A column of a table and how its cells are aligned. */
 export interface Column {
   head: string;
   /** `num` right-aligned figures; `long` text that may wrap anywhere; `fixed` text that never wraps. */
   kind?: 'num' | 'long' | 'fixed';
 }
 
+/** Properties of `table`. */
 export interface TableProps {
   caption: string;
   columns: readonly Column[];

@@ -20,6 +20,7 @@ export interface PlanReport {
   published?: PublishedRun[];
 }
 
+/** The plan of the same run on another number of instances. */
 export interface ScalingPoint {
   nodes: number;
   tokensPerSecondPerGpu: number;
@@ -28,6 +29,7 @@ export interface ScalingPoint {
   fits: RunPlan['fits'];
 }
 
+/** Layouts that the search found, best first. */
 export interface PlanSearch {
   /** Layouts that were looked at, and how long that took. */
   considered: number;
@@ -37,6 +39,7 @@ export interface PlanSearch {
   pareto: Candidate[];
 }
 
+/** A published measurement that is near the planned run, with its source. */
 export interface PublishedRun {
   name: string;
   /** Where it was published: a URL or a title. */

@@ -54,6 +54,7 @@ export interface JobFacts {
   billableSeconds: number | null;
 }
 
+/** Everything that a report of a run is read from. */
 export interface RunSources {
   status: RunStatus;
   environment: string;

@@ -13,6 +13,7 @@ export interface ListedCheckpoint {
   isComplete: boolean;
 }
 
+/** Where the checkpoints of a run are listed. */
 export interface CheckpointSources {
   saves: readonly SaveLine[];
   timeline: readonly ReportEvent[];

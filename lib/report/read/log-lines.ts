@@ -18,6 +18,7 @@ export interface SaveLine {
   totalSeconds: number | null;
 }
 
+/** What the driver's and the trainer's lines of a log say. */
 export interface Progress {
   steps: ReportStep[];
   saves: SaveLine[];

@@ -18,6 +18,7 @@ ${report.missing.cost && unknown('Not everything was read', report.missing.cost)
   };
 }
 
+/** Instances as `4 × ml.p5.48xlarge`, kinds joined by a plus. */
 export const instancesText = (instances: readonly ReportInstances[]): string =>
   instances.map((i) => `${i.count} × ${i.instanceType}`).join(' + ') || UNKNOWN;
 

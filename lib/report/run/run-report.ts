@@ -37,6 +37,7 @@ export interface RunReport {
   missing: Partial<Record<ReportPart, string>>;
 }
 
+/** A part of the report that could not be read. */
 export type ReportPart = 'steps' | 'checkpoints' | 'timeline' | 'quotas' | 'cost' | 'efa' | 'speed';
 
 /** Tokens a second and GPU. */
@@ -52,6 +53,7 @@ export interface ReportSpeed {
   memory?: ReportMemory;
 }
 
+/** Memory of the GPUs, in GiB. */
 export interface ReportMemory {
   /** Weights, gradients and optimizer as planned, and all else. */
   state: number;
@@ -60,11 +62,13 @@ export interface ReportMemory {
   measured: number | null;
 }
 
+/** Instances of one type and kind. */
 export interface ReportInstances {
   instanceType: string;
   count: number;
 }
 
+/** One attempt in the report. Times are ISO 8601, durations in seconds, money in USD. */
 export interface ReportAttempt {
   /** From 1. */
   number: number;
@@ -116,6 +120,7 @@ export interface ReportCheckpoint {
   totalSeconds: number | null;
 }
 
+/** One entry of the timeline in the report. */
 export interface ReportEvent {
   at: string;
   what: string;

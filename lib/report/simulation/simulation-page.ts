@@ -12,6 +12,7 @@ export interface SimulationPage {
 /** What a run did at a time: it waited in the queue, its job waited for instances, it trained, or it was interrupted. */
 export type SpanKind = 'queue' | 'capacity' | 'training' | 'interrupted';
 
+/** A run of a simulation as its page draws it. */
 export interface RunLane {
   id: string;
   team: string;

@@ -32,6 +32,7 @@ function volume({ compute }: RunSpec): Finding[] {
 const ULTRASERVER = [17, 18];
 const fillsUltraServers = (count: number): boolean => ULTRASERVER.some((instances) => count % instances === 0);
 
+/** Rules over instance types, counts and capacity of training runs. */
 export const COMPUTE_RULES: readonly Rule[] = [
   {
     id: 'compute/form',

@@ -5,9 +5,9 @@ import { type Finding, type Rule, when } from '../rule';
 const path = 'compute.healthCheck';
 
 function driver({ kind, compute: { healthCheck }, distribution: { contract } }: RunSpec): Finding[] {
-  return when(kind === 'processing' || contract === 'toolkit', {
+  return when(kind === 'processing' || contract !== 'entrypoint', {
     path,
-    must: 'must be off where our driver does not start the ranks (processing runs, distribution.contract toolkit)',
+    must: 'must be off where our driver does not start the ranks (processing runs, distribution.contract toolkit and container)',
     got: healthCheck,
     fix: 'remove it, or use contract entrypoint',
   });

@@ -279,4 +279,5 @@ const RULES: readonly Rule[] = [
   },
 ];
 
+/** Rules over launchers and what they can start. */
 export const LAUNCHER_RULES: readonly Rule[] = RULES.map(trainingRule);

@@ -192,6 +192,7 @@ function metrics(run: RunSpec): Finding[] {
   ];
 }
 
+/** Rules over run time, waiting time and cost. */
 export const LIMIT_RULES: readonly Rule[] = [
   {
     id: 'queue/after',

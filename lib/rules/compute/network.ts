@@ -111,6 +111,7 @@ function deviceRdma({ compute, environmentVariables }: RunSpec): Finding[] {
   });
 }
 
+/** Rules over EFA, encryption between containers, and network isolation. */
 export const NETWORK_RULES: readonly Rule[] = [
   {
     id: 'network/encryption-with-efa',

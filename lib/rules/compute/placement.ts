@@ -48,6 +48,7 @@ function placement({ kind, compute }: RunSpec): Finding[] {
   ];
 }
 
+/** Rules over UltraServers and placement. */
 export const PLACEMENT_RULES: readonly Rule[] = [
   {
     id: 'compute/infra-check',

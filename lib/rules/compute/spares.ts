@@ -169,4 +169,5 @@ const RULES: readonly Rule[] = [
   }),
 ];
 
+/** Rules over spare instances. */
 export const SPARE_RULES: readonly Rule[] = RULES.map(spareRule);

@@ -191,4 +191,5 @@ const RULES: readonly Rule[] = [
   },
 ];
 
+/** Rules over checkpoints. */
 export const CHECKPOINT_RULES: readonly Rule[] = RULES.map(trainingRule);

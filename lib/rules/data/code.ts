@@ -1,3 +1,4 @@
+import { isArchiveInS3, isPrefixInS3 } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, guide, type Rule, type RuleContext, when } from '../rule';
 
@@ -66,12 +67,22 @@ function archive(run: RunSpec): Finding[] {
   const inS3 = source.startsWith('s3://');
   return [
     // The driver looks for *.tar.gz in its channel.
-    ...when(inS3 && !(run.distribution.contract === 'toolkit' ? /\.(tar\.gz|tgz)$/ : /\.tar\.gz$/).test(source), {
-      path: 'code.source',
-      must: 'must be a .tar.gz when it is in S3',
-      got: source,
-      fix: 'pack the folder as .tar.gz',
+    ...when(isPrefixInS3(source) && sha256 !== undefined, {
+      path: 'code.sha256',
+      must: 'must be left out for a prefix, which is packed at the launch',
+      got: sha256,
+      fix: 'remove it, or name an archive',
     }),
+    ...when(
+      isArchiveInS3(source) &&
+        !(run.distribution.contract === 'toolkit' ? /\.(tar\.gz|tgz)$/ : /\.tar\.gz$/).test(source),
+      {
+        path: 'code.source',
+        must: 'must be a .tar.gz, or a prefix that ends with /, when it is in S3',
+        got: source,
+        fix: 'pack the folder as .tar.gz, or name the prefix with / at its end',
+      },
+    ),
     ...when(!inS3 && sha256 !== undefined, {
       path: 'code.sha256',
       must: 'must be left out: only an archive in S3 has a digest of its own',
@@ -119,6 +130,7 @@ function argumentCollisions(run: RunSpec): Finding[] {
     }));
 }
 
+/** Rules over the code that a run brings. */
 export const CODE_RULES: readonly Rule[] = [
   {
     id: 'code/folder',
@@ -141,8 +153,8 @@ export const CODE_RULES: readonly Rule[] = [
     id: 'code/archive',
     level: 'error',
     isLocal: true,
-    what: 'Code in S3 is a .tar.gz.',
-    why: 'Driver and toolkit unpack nothing else.',
+    what: 'Code in S3 is a .tar.gz, or a prefix.',
+    why: 'Driver and toolkit unpack nothing else; a prefix is packed at the launch.',
     source: guide('your-algorithms-training-algo'),
     check: archive,
   },

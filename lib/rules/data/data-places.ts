@@ -64,6 +64,44 @@ function foreignOutput(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   });
 }
 
+/** Training jobs write to the checkpoint prefix of their team, and to external places that may be written. */
+function foreignTrainingOutput(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  const uri = run.output?.s3;
+  if (run.kind !== 'training' || uri === undefined || !descriptor) return [];
+  const filled = uri
+    .replaceAll('{checkpointBucket}', descriptor.checkpointBucket)
+    .replaceAll('{dataBucket}', descriptor.dataBucket)
+    .replaceAll('{team}', descriptor.team);
+  const own = `s3://${descriptor.checkpointBucket}/runs/${descriptor.team}/`;
+  const writable = (descriptor.external ?? []).filter(({ access }) => access === 'read-write').map(({ s3 }) => s3);
+  return when(![own, ...writable].some((prefix) => filled.startsWith(prefix)), {
+    path: 'output.s3',
+    must: `must lie where training jobs of team ${descriptor.team} may write (${orList([own, ...writable])})`,
+    got: uri,
+    fix: 'write below s3://{checkpointBucket}/runs/{team}/{runId}/, or ask the platform team for storage.external with access: read-write',
+  });
+}
+
+function foreignHubs(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  if (!descriptor) return [];
+  const hubs = descriptor.hubs ?? [];
+  return eachChannel(run, ({ hubContentArn: arn }, at) =>
+    when(arn !== undefined && !hubs.includes(hubOf(arn)), {
+      path: `${at}.hubContentArn`,
+      must:
+        hubs.length > 0
+          ? `must be a model of a hub of the environment (${orList(hubs)})`
+          : 'must be absent: the environment names no hubs',
+      got: arn,
+      fix: 'ask the platform team to add its hub to storage.hubs',
+    }),
+  );
+}
+
+/** ARN of the hub that a model belongs to. */
+const hubOf = (contentArn: string): string =>
+  contentArn.replace(/:hub-content\/([^/]+)\/.*$/, (_, hub: string) => `:hub/${hub}`);
+
 function foreignMlflow(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   const arn = run.observability.mlflow?.arn;
   if (arn === undefined || !descriptor?.mlflow) return [];
@@ -121,6 +159,22 @@ export const DATA_PLACE_RULES: readonly Rule[] = [
     why: 'The processing role is denied everywhere else, after the work is done.',
     source: 'docs/environment.md',
     check: foreignOutput,
+  },
+  {
+    id: 'data/foreign-training-output',
+    level: 'error',
+    what: 'A training run writes its output where the role of its team may write.',
+    why: 'The upload at the end of the job would be denied, after the work is done.',
+    source: 'docs/environment.md',
+    check: foreignTrainingOutput,
+  },
+  {
+    id: 'data/foreign-hub',
+    level: 'error',
+    what: 'Models come from hubs that the environment names.',
+    why: "The team's roles may read no other.",
+    source: 'docs/reference/environment-file.md',
+    check: foreignHubs,
   },
   {
     id: 'data/foreign-mlflow',

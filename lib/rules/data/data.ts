@@ -10,6 +10,7 @@ const MAX_CHANNELS = 20;
 
 /** Channels that the request will have besides the run's own. */
 function reservedChannels(run: RunSpec): string[] {
+  if (run.distribution.contract === 'container') return [];
   if (run.distribution.contract === 'toolkit') return run.network.isolation ? ['code'] : [];
   return [...OWN_CHANNELS, ...(run.model?.weights ? ['weights'] : [])];
 }
@@ -97,6 +98,8 @@ const S3_OPTIONS = [
   'attributeNames',
   'instanceGroups',
   'shuffleSeed',
+  'hubContentArn',
+  'acceptEula',
 ] as const;
 
 function fileSystems(channel: ChannelSpec, at: string): Finding[] {
@@ -158,6 +161,7 @@ function channelGroups(run: RunSpec): Finding[] {
   ]);
 }
 
+/** Rules over data channels. */
 export const DATA_RULES: readonly Rule[] = [
   {
     id: 'data/channels',

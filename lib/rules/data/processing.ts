@@ -6,18 +6,19 @@ const TRAINING_ONLY = ['distribution', 'checkpoints', 'training', 'model', 'prog
 
 function sections(run: RunSpec): Finding[] {
   if (run.kind === 'training') {
-    return when(run.output !== undefined, {
-      path: 'output',
-      must: 'must go with kind processing; a training run has checkpoints',
-      got: run.output?.s3,
-      fix: 'remove it, or use kind: processing',
-    });
+    return [];
   }
   return [
-    ...when(run.output === undefined, {
-      path: 'output',
+    ...when(run.output?.s3 === undefined, {
+      path: 'output.s3',
       must: 'must be given for a processing run',
       fix: 'add output: { s3: "s3://{dataBucket}/..." }',
+    }),
+    ...when(run.output?.compression !== undefined, {
+      path: 'output.compression',
+      must: 'must be absent from a processing run, whose outputs are copied as they are',
+      got: run.output?.compression,
+      fix: 'remove it',
     }),
     ...TRAINING_ONLY.flatMap((section) =>
       when(run.written[section] !== undefined, {
@@ -155,6 +156,14 @@ function inputs(run: RunSpec): Finding[] {
         got: channel.s3DataType,
         fix: 'use ManifestFile',
       }),
+      ...(['hubContentArn', 'acceptEula'] as const).flatMap((option) =>
+        when(channel[option] !== undefined, {
+          path: `data[${i}].${option}`,
+          must: 'must be absent from a processing run: ProcessingS3Input has no such field',
+          got: channel[option],
+          fix: 'remove it, or copy the model into a bucket first',
+        }),
+      ),
       ...when(channel.inputMode === 'FastFile', {
         path: `data[${i}].inputMode`,
         must: 'must be File or Pipe for a processing run',
@@ -165,6 +174,7 @@ function inputs(run: RunSpec): Finding[] {
   ];
 }
 
+/** Rules over processing runs. */
 export const PROCESSING_RULES: readonly Rule[] = [
   {
     id: 'processing/sections',

@@ -18,6 +18,7 @@ function expression(run: RunSpec, option: Option, means: string, example: string
   return isRight ? [] : [{ path, must: `${must} the ${means}`, got: regex, fix: `use for example ${example}` }];
 }
 
+/** Rules over what the driver reads progress from. */
 export const PROGRESS_RULES: readonly Rule[] = [
   {
     id: 'progress/step-regex',

@@ -25,11 +25,11 @@ function names({ secrets = {}, environmentVariables }: RunSpec): Finding[] {
 function readable({ secrets, distribution, network }: RunSpec): Finding[] {
   if (!secrets) return [];
   return [
-    ...when(distribution.contract === 'toolkit', {
+    ...when(distribution.contract !== 'entrypoint', {
       path: 'secrets',
-      must: 'must go with contract entrypoint: the toolkit reads no secrets',
-      got: 'contract toolkit',
-      fix: 'set distribution.contract: entrypoint, or read the secret in the script',
+      must: `must go with contract entrypoint: ${distribution.contract === 'toolkit' ? 'the toolkit reads no secrets' : 'only the driver reads them'}`,
+      got: `contract ${distribution.contract}`,
+      fix: `${distribution.contract === 'toolkit' ? 'set distribution.contract: entrypoint, or ' : ''}read the secret in the ${distribution.contract === 'toolkit' ? 'script' : 'program of the image'}`,
     }),
     ...when(network.isolation, {
       path: 'secrets',
@@ -75,6 +75,7 @@ function allowed({ secrets = {} }: RunSpec, { descriptor }: RuleContext): Findin
 
 const GUIDE = 'docs/secrets.md';
 
+/** Rules over secrets. */
 export const SECRET_RULES: readonly Rule[] = [
   {
     id: 'secrets/names',

@@ -92,4 +92,5 @@ function unused({ network: { mode, cidr, reserved } }: EnvironmentSpec): Environ
   ];
 }
 
+/** Rules over the address range of an environment's own network. */
 export const ADDRESS_RULES: readonly EnvironmentRule[] = [addressBlock];

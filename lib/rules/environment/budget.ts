@@ -17,4 +17,5 @@ const told: EnvironmentRule = {
     }),
 };
 
+/** Rules over budgets. */
 export const BUDGET_RULES: readonly EnvironmentRule[] = [told];

@@ -123,6 +123,7 @@ function unusableQuotas({ quotas, guardrails: rails }: EnvironmentSpec): Environ
   ]);
 }
 
+/** Rules over what an environment may hold and spend. */
 export const ENVIRONMENT_CAPACITY_RULES: readonly EnvironmentRule[] = [
   instanceType,
   quotaCode,

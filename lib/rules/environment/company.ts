@@ -114,4 +114,5 @@ const secretEndpoints: EnvironmentRule = {
     ),
 };
 
+/** Rules over roles, tags and secrets as a company prescribes them. */
 export const COMPANY_RULES: readonly EnvironmentRule[] = [roles, tags, secretEndpoints];

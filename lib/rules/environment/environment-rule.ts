@@ -4,6 +4,7 @@ import type { Finding, Rule } from '../../spec/rule';
 /** A section of an environment file: what a rule looks at. */
 export type EnvironmentSection = keyof EnvironmentFile;
 
+/** A finding in an environment file, which may hold in one region only. */
 export interface EnvironmentFinding extends Finding {
   /**
    * What is found is an option without effect: it is said when that holds in every region that takes the option from the

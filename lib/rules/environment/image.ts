@@ -62,4 +62,5 @@ const built: EnvironmentRule = {
     }),
 };
 
+/** Rules over the training image. */
 export const ENVIRONMENT_IMAGE_RULES: readonly EnvironmentRule[] = [oneImage, region, built];

@@ -49,4 +49,5 @@ const teamCount: EnvironmentRule = {
   },
 };
 
+/** Rules over teams and the principals that act for them. */
 export const PEOPLE_RULES: readonly EnvironmentRule[] = [principals, teamCount];

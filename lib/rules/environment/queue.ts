@@ -17,4 +17,5 @@ const backend: EnvironmentRule = {
     }),
 };
 
+/** Rules over the queue. */
 export const QUEUE_RULES: readonly EnvironmentRule[] = [backend];

@@ -178,4 +178,5 @@ const key: EnvironmentRule = {
   },
 };
 
+/** Rules over buckets, keys and file systems. */
 export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [fileSystem, zone, external, buckets, key];

@@ -72,6 +72,7 @@ const RULES: readonly Rule[] = [
   },
 ];
 
+/** Rules over what the built-in trainer can train. */
 export const SUPPORT_RULES: readonly Rule[] = RULES.map(trainingRule);
 
 /** The issues as a launch takes them: what is not supported yet stops it. */

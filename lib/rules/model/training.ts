@@ -196,4 +196,5 @@ const RULES: readonly Rule[] = [
   },
 ];
 
+/** Rules over batch, sequence, steps and layout. */
 export const TRAINING_RULES: readonly Rule[] = RULES.map(trainingRule);

@@ -58,6 +58,7 @@ export const awsFaultSchema = z.strictObject({
   /** How late the answer comes. */
   seconds: z.number().nonnegative().default(0),
 });
+/** An error that an AWS service shall answer. */
 export type AwsFault = z.output<typeof awsFaultSchema>;
 
 /**
@@ -149,9 +150,13 @@ export const faultSchema = z.discriminatedUnion('kind', [
 /** Any fault that can be planned. */
 export const anyFaultSchema = z.discriminatedUnion('kind', [...faultSchema.options, awsFaultSchema]);
 
+/** A fault as a caller writes it: defaults may be left out. */
 export type FaultSpec = z.input<typeof anyFaultSchema>;
+/** A fault that strikes a job or one of the sandbox's own services. */
 export type PlannedFault = z.output<typeof faultSchema>;
+/** Kind of a planned fault. */
 export type FaultKind = PlannedFault['kind'];
+/** The planned fault of one kind. */
 export type FaultOf<K extends FaultKind> = Extract<PlannedFault, { kind: K }>;
 
 /** The call or job that a fault may strike. */

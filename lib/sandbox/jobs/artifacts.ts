@@ -10,6 +10,7 @@ import { inParallel, parseS3Uri, uploadFile } from './s3-transfer';
 const run = promisify(execFile);
 const PARALLEL = 8;
 
+/** Where the artifacts of a job lie, and with which credentials they are uploaded. */
 export interface ArtifactContext {
   s3: S3Client;
   jobName: string;

@@ -27,6 +27,7 @@ export interface JobHost {
   keepFiles: boolean;
 }
 
+/** What one start of a job's containers needs. */
 export interface AttemptSpec {
   jobName: string;
   region: string;

@@ -8,6 +8,7 @@ export interface Instance {
   group: string;
 }
 
+/** The instances of one job. */
 export interface Cluster {
   instances: Instance[];
   /** Groups in the order of the request; one, `homogeneousCluster`, where the request has none. */

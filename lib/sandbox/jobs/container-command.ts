@@ -3,6 +3,7 @@ import { JobFailure } from './job-failure';
 /** A program and its arguments. */
 export type Command = [string, ...string[]];
 
+/** The part of a request that says what a container runs. */
 export interface ContainerRequest {
   image: string;
   entrypoint?: readonly string[];

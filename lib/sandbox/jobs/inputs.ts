@@ -10,6 +10,7 @@ import { downloadObject, inParallel } from './s3-transfer';
 
 const PARALLEL_DOWNLOADS = 8;
 
+/** Where inputs go, and with which credentials they are read. */
 export interface InputContext {
   s3: S3Client;
   region: string;

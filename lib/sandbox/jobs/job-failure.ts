@@ -14,9 +14,11 @@ export class JobFailure extends Error {
   }
 }
 
+/** The failure that SageMaker reports for faults of its own. */
 export const internalError = () =>
   new JobFailure('InternalServerError', 'We encountered an internal error. Please try again.');
 
+/** The failure that SageMaker reports when it has no instances. */
 export const capacityError = () =>
   new JobFailure(
     'CapacityError',

@@ -15,4 +15,5 @@ export interface JobServices<T> {
   changed: (job: T) => void;
 }
 
+/** The services of training jobs. */
 export type RunServices = JobServices<TrainingJob>;

@@ -6,6 +6,7 @@ import { killGroup, killMarked, type MarkedProcess, processesMarked, sendSignal 
 /** Every process of an instance inherits this variable with the instance's own value. */
 export const INSTANCE_MARKER = 'SLIPWAY_SANDBOX_INSTANCE';
 
+/** What the start of one instance needs. */
 export interface InstanceStart {
   host: string;
   command: readonly [string, ...string[]];

@@ -11,6 +11,7 @@ import {
   type S3Client,
 } from '@aws-sdk/client-s3';
 
+/** Bucket and key of an object, or bucket and prefix. */
 export interface S3Location {
   bucket: string;
   /** Key or key prefix, without a leading slash. */
@@ -38,6 +39,7 @@ export async function listKeys(s3: S3Client, { bucket, key }: S3Location): Promi
   return keys;
 }
 
+/** Writes an object into a file. */
 export async function downloadObject(
   s3: S3Client,
   from: S3Location,
@@ -50,6 +52,7 @@ export async function downloadObject(
   await pipeline(Body as Readable, createWriteStream(file), { signal });
 }
 
+/** The object as text. */
 export async function readObject(s3: S3Client, from: S3Location): Promise<string> {
   const { Body } = await s3.send(new GetObjectCommand({ Bucket: from.bucket, Key: from.key }));
   return (await Body?.transformToString()) ?? '';
@@ -69,6 +72,7 @@ export async function uploadFile(s3: S3Client, file: string, to: S3Location, kms
   );
 }
 
+/** Deletes an object; one that is not there is no error. */
 export async function deleteObject(s3: S3Client, at: S3Location): Promise<void> {
   await s3.send(new DeleteObjectCommand({ Bucket: at.bucket, Key: at.key }));
 }

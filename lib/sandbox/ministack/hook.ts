@@ -3,6 +3,7 @@ import https from 'node:https';
 import type { AwsFault } from '../faults/fault';
 import type { FaultEntry } from '../faults/fault-plan';
 
+/** Credentials of an assumed role. */
 export interface SessionCredentials {
   accessKeyId: string;
   secretAccessKey: string;
@@ -27,6 +28,7 @@ export interface SignedRequest {
   headers: Record<string, string>;
 }
 
+/** Who wants to do what on which resource, with which condition keys. */
 export interface PermissionQuestion {
   action: string;
   resource: string;
@@ -34,8 +36,10 @@ export interface PermissionQuestion {
   context?: Record<string, string | string[]>;
 }
 
+/** The answer of IAM; `ImplicitDeny` when no statement allows. */
 export type Decision = 'Allow' | 'Deny' | 'ImplicitDeny';
 
+/** An event for the default bus. */
 export interface BusEvent {
   Source: string;
   DetailType: string;

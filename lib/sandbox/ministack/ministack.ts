@@ -10,6 +10,7 @@ import { launcherFile } from './emulator-files';
 import { Hook } from './hook';
 import type { Venv } from './venv';
 
+/** How MiniStack is started. */
 export interface MiniStackOptions {
   venv: Venv;
   /** Folder for its state, objects, temporary files and log. */
@@ -30,6 +31,7 @@ export interface MiniStackOptions {
   lambdaEnv: Record<string, string>;
 }
 
+/** A running MiniStack. */
 export interface MiniStack {
   endpoint: string;
   pid: number;

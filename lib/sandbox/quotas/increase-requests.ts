@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { ServiceError } from '../wire/service-error';
 import type { QuotaRow, QuotaStore } from './quota-store';
 
+/** Status of a request, as Service Quotas names it. */
 export type IncreaseStatus = 'PENDING' | 'CASE_OPENED' | 'APPROVED' | 'DENIED';
 
+/** A request for more of a quota. */
 export interface IncreaseRequest {
   id: string;
   account: string;

@@ -2,6 +2,7 @@ import { instanceQuota } from '../../catalog/quotas';
 import { ServiceError } from '../wire/service-error';
 import { type QuotaStore, TOTALS } from './quota-store';
 
+/** What a quota of SageMaker counts. */
 export type UsageKind = 'training' | 'spot' | 'processing';
 
 /** Instances of one type. */
@@ -17,6 +18,7 @@ export interface CurrentUsage {
   total: number;
 }
 
+/** The instances that a job asks for. */
 export interface LimitRequest {
   account: string;
   region: string;

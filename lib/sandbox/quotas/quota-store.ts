@@ -1,6 +1,7 @@
 import { CPU_INSTANCE_TYPES } from '../../catalog/cpu-instances';
 import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, instanceQuota, QUOTA, type QuotaUsage } from '../../catalog/quotas';
 
+/** A quota as the sandbox holds it. */
 export interface QuotaRow {
   code: string;
   name: string;

@@ -20,6 +20,7 @@ import { tagMap } from './tags';
 import { isTerminal } from './training-job';
 import { sumUsage } from './usage';
 
+/** What the operations on processing jobs need. */
 export interface ProcessingDeps {
   jobs: JobStore<ProcessingJob>;
   quotas: QuotaStore;

@@ -15,6 +15,7 @@ import { enter, isTerminal, type TrainingJob } from './training-job';
 import { TrainingOperations } from './training-operations';
 import { WarmPools } from './warm-pools';
 
+/** What the SageMaker of the sandbox needs. */
 export interface SageMakerDeps {
   quotas: QuotaStore;
   authority: Authority;

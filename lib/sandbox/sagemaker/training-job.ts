@@ -12,8 +12,10 @@ export interface Transition {
   message: string;
 }
 
+/** State of a warm pool, as SageMaker names it. */
 export type WarmPoolState = 'Available' | 'InUse' | 'Reused' | 'Terminated';
 
+/** The warm pool of a job. */
 export interface WarmPool {
   status: WarmPoolState;
   reusedBy?: string;

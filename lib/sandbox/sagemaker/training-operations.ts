@@ -15,6 +15,7 @@ import { isTerminal, newTrainingJob, type TrainingJob, type TrainingRequest } fr
 import { kindOf, trainingUsage } from './usage';
 import type { WarmPools } from './warm-pools';
 
+/** What the operations on training jobs need. */
 export interface TrainingDeps {
   jobs: JobStore<TrainingJob>;
   quotas: QuotaStore;

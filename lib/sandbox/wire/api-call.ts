@@ -13,6 +13,7 @@ export interface ApiCall {
   caller: Caller;
 }
 
+/** Who signed a request. */
 export interface Caller {
   accessKeyId: string;
   sessionToken?: string;

@@ -9,8 +9,10 @@ import { ServiceError } from './service-error';
 /** What a handler answers: a JSON document, or `drop` to close the connection without a word. */
 export type Answer = { status: number; body: unknown } | 'drop';
 
+/** Answers one request; its body was read. */
 export type Handler = (request: IncomingMessage, body: Buffer) => Promise<Answer>;
 
+/** A server on 127.0.0.1. */
 export interface HttpServer {
   url: string;
   port: number;

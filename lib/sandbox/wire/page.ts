@@ -1,5 +1,6 @@
 import { validationError } from './service-error';
 
+/** One page of a list. */
 export interface Page<T> {
   items: T[];
   /** Absent on the last page. */

@@ -11,4 +11,5 @@ export class ServiceError extends Error {
   }
 }
 
+/** The error of AWS for a request that is not valid. */
 export const validationError = (message: string) => new ServiceError('ValidationException', message);

@@ -27,6 +27,7 @@ interface CallFault {
   seen: number;
 }
 
+/** What a fault makes of one call. */
 export type CallOutcome = Pick<Fault, 'error' | 'answerLost' | 'takesSeconds' | 'empty'>;
 
 /** The faults of a scenario that change what a call answers. */

@@ -18,6 +18,7 @@ export interface Operation {
   key?(input: never): string | undefined;
   run(input: never, invocation: Invocation): unknown;
 }
+/** Operations of a service, by the SDK's name of each. */
 export type Operations = Readonly<Record<string, Operation>>;
 
 /** How a client of the SDK was configured; the same object that the deployed function passes to it. */
@@ -26,6 +27,7 @@ export interface ClientSettings {
   requestHandler?: { requestTimeout?: number; throwOnRequestTimeout?: boolean };
 }
 
+/** Calls of one operation; throttled ones are in `count`. */
 export interface CallCount {
   count: number;
   throttled: number;

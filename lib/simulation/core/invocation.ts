@@ -1,5 +1,6 @@
 import type { SimMs } from './clock';
 
+/** A function of the control plane that the simulation invokes. */
 export type FunctionName = 'control' | 'reconcile' | 'registered-run' | 'guards';
 
 /** One invocation of a function, as the services see its calls. */

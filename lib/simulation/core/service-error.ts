@@ -36,6 +36,7 @@ export const namedError = (name: string, operation: string): Error =>
 export const lostAnswer = (): Error =>
   Object.assign(serviceError('TimeoutError', 'socket hang up'), { code: 'ECONNRESET' });
 
+/** The error of an SDK client whose request timed out. */
 export const timedOut = (ms: number): Error =>
   Object.assign(serviceError('TimeoutError', `a request has exceeded the configured ${ms} ms requestTimeout`), {
     code: 'ETIMEDOUT',
@@ -63,6 +64,7 @@ const TRANSIENT = new Set(['TimeoutError', 'RequestTimeout', 'RequestTimeoutExce
 const statusOf = (error: unknown): number | undefined =>
   (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
 
+/** Whether the SDK takes the error for throttling, after which it waits longer. */
 export const isThrottling = (error: unknown): boolean =>
   statusOf(error) === 429 || THROTTLING.has((error as Error).name);
 

@@ -7,6 +7,7 @@ import { type Play, play } from '../simulate';
 import { draw } from './draw';
 import { shrink } from './shrink';
 
+/** Which histories are played, and what each of them has. */
 export interface HistoryOptions {
   /** Of the first history. @default 1 */
   seed?: number;

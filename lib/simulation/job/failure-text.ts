@@ -11,4 +11,5 @@ export const LOSS_TEXT = {
   network: algorithmError(75, 'peer-lost', 'the connection to another rank was lost'),
 } as const;
 
+/** FailureReason of a job that SageMaker itself failed. */
 export const INTERNAL_ERROR = 'InternalServerError: We encountered an internal error. Please try again.';

@@ -3,6 +3,7 @@ import type { Scheduled, SimMs } from '../core/clock';
 import type { RunTruth } from './run-truth';
 import type { Stepping } from './stepping';
 
+/** Instances of one type. */
 export interface Shape {
   instanceType: string;
   count: number;
@@ -35,6 +36,7 @@ export interface JobView {
 export type JobRequest = Partial<CreateTrainingJobCommandInput> &
   Omit<Partial<CreateProcessingJobCommandInput>, 'StoppingCondition'>;
 
+/** A job of the simulated SageMaker; times in ms of the virtual clock. */
 export interface SimJob {
   name: string;
   kind: 'training' | 'processing';
@@ -83,12 +85,14 @@ export interface SimJob {
   pool: WarmPool | undefined;
 }
 
+/** Whether the job has not ended and was not deleted. */
 export const isLive = (job: Pick<SimJob, 'status' | 'deletedAt'>): boolean =>
   job.deletedAt === undefined && (job.status === 'InProgress' || job.status === 'Stopping');
 
 /** Milliseconds with instances so far: what is billed. */
 export const heldMs = (job: SimJob, now: SimMs): number => job.heldMs + (job.held ? now - job.heldSince : 0);
 
+/** Instances of all types together. */
 export const shapeCount = (shapes: readonly Shape[]): number => shapes.reduce((sum, { count }) => sum + count, 0);
 
 /** The clusters that a request takes. */

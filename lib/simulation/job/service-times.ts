@@ -1,9 +1,12 @@
 import type { SimJob } from './job';
 
+/** From the end of the containers to the end of the job, while its artifacts are uploaded. */
 export const UPLOAD_MS = 60_000;
+/** From StopTrainingJob to Stopped where a scenario says nothing else. */
 export const STOP_MS = 120_000;
 /** SIGTERM, then 120 s: https://docs.aws.amazon.com/sagemaker/latest/dg/your-algorithms-training-algo-dockerfile.html */
 export const GRACE_MS = 120_000;
+/** How long a trainer needs for a checkpoint that it was asked for. */
 export const SAVE_MS = 60_000;
 /** The driver looks this often (containers/driver/slipway_driver/hand_over.py). */
 export const LOOKS_MS = 30_000;

@@ -1,6 +1,7 @@
 import type { Scheduled, SimMs, VirtualClock } from '../core/clock';
 import type { Shape, SimJob, WarmPool } from './job';
 
+/** What warm pools ask of the service, and tell it. */
 export interface WarmPoolHooks {
   /** Instances of the type that warm pools may hold (`<type> for training warm pool usage`). */
   limitOf(instanceType: string): number;

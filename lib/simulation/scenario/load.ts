@@ -19,6 +19,7 @@ export interface ScenarioRun extends Omit<RunEntry, 'file'> {
   team: string;
 }
 
+/** A scenario after schema and defaults, with its environment and runs resolved. */
 export interface Scenario extends Omit<ScenarioFile, 'environment' | 'runs' | 'until'> {
   environment: EnvironmentSpec;
   runs: ScenarioRun[];
@@ -28,6 +29,7 @@ export interface Scenario extends Omit<ScenarioFile, 'environment' | 'runs' | 'u
   source: ScenarioFile;
 }
 
+/** A scenario file as read. */
 export interface LoadedScenario {
   /** Absent when an issue is an error. */
   value?: Scenario;
@@ -36,6 +38,7 @@ export interface LoadedScenario {
 }
 
 const DEFAULT_UNTIL_SECONDS = 720 * 3600;
+/** Seconds of a step where neither scenario nor planner says. */
 export const DEFAULT_SECONDS_PER_STEP = 10;
 
 /**
@@ -212,6 +215,7 @@ function nameIssues(file: ScenarioFile): Issue[] {
 /** What is done to the stack and not to a run. */
 export const isStackCall = (what: CallEntry['do']): what is StackCall =>
   what === 'delete-stack' || what === 'replace-key';
+/** Calls that change the stack. */
 export type StackCall = Extract<CallEntry['do'], 'delete-stack' | 'replace-key'>;
 
 function callIssues(call: string, path: string): Issue[] {

@@ -185,6 +185,7 @@ const random = z.strictObject({
     .meta({ description: 'Faults a day that are drawn from the seed. Default: 0.' }),
 });
 
+/** The scenario file. */
 export const scenarioSchema = z.strictObject({
   schema: z.literal(1).meta({ description: 'Version of the file format.' }),
   environment: fileOrContent.meta({
@@ -212,10 +213,15 @@ export const scenarioSchema = z.strictObject({
     .meta({ description: 'Runs, stops, resumes and faults that are drawn from the seed. Default: none.' }),
 });
 
+/** A scenario file after schema and defaults. */
 export type ScenarioFile = z.output<typeof scenarioSchema>;
+/** One entry of `runs`. */
 export type RunEntry = z.output<typeof run>;
+/** One entry of `calls`. */
 export type CallEntry = z.output<typeof call>;
+/** One entry of `faults`. */
 export type Fault = z.output<typeof fault>;
+/** One entry of `capacity`. */
 export type CapacityEntry = z.output<typeof capacity>;
 
 /** The JSON Schema of a scenario file as written. */

@@ -58,6 +58,7 @@ const QUERY_PARAMETERS = [
   'ScanIndexForward',
 ];
 
+/** What the table asks of the world, and tells it. */
 export interface TableHooks {
   now(): SimMs;
   /** The services' own clock, epoch seconds: what `expiresAt` is compared with. */

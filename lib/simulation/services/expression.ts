@@ -1,5 +1,6 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 
+/** An item in DynamoDB's own form. */
 export type Item = Record<string, AttributeValue>;
 
 /** The parts of a request that name what an expression stands for. */

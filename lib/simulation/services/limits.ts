@@ -73,6 +73,7 @@ function defaultOf(name: string): number {
   return general?.default ?? OTHER_DEFAULTS[name] ?? 0;
 }
 
+/** Instances that quotas count together. */
 export type Pool = 'training' | 'spot' | 'processing';
 
 const ACROSS: Readonly<Record<Pool, string>> = {
@@ -86,6 +87,7 @@ const PER_JOB: Readonly<Record<Pool, string>> = {
   processing: 'Maximum number of instances per processing job',
 };
 
+/** Name of the quota that limits the instances of one job. */
 export const perJobQuota = (pool: Pool): string => PER_JOB[pool];
 
 /** What a cluster takes of each pool, by quota name. */

@@ -9,6 +9,7 @@ import type { Operations } from '../core/gateway';
 import type { Invocation } from '../core/invocation';
 import { serviceError } from '../core/service-error';
 
+/** A message of the FIFO queue. */
 export interface Message {
   id: string;
   group: string;
@@ -31,6 +32,7 @@ const DEDUPLICATION_MS = 300_000;
 /** Lambda's poller sees a message this long after it became visible. */
 const POLL_MS = 15;
 
+/** What the queue hands to Lambda, and tells the world. */
 export interface QueueHooks {
   /** A message was received: Lambda hands it to the function, which calls `done` or lets it come again. */
   deliver(message: Message): void;

@@ -27,6 +27,7 @@ import {
 import { type AccountLimits, type Pool, perJobQuota, poolsOf } from './limits';
 import type { Usage } from './usage';
 
+/** What the simulated SageMaker asks of the world, and tells it. */
 export interface SageMakerHooks {
   now(): SimMs;
   /** How far reads lag behind writes now. */

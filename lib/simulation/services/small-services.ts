@@ -38,6 +38,7 @@ export function serviceQuotas(limitOf: (code: string) => number | undefined): Op
   };
 }
 
+/** A message that SNS took. */
 export interface Published {
   id: string | undefined;
   runId: string | undefined;

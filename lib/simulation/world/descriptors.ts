@@ -14,6 +14,7 @@ export interface Deployed {
   jobArn(name: string, kind: 'training' | 'processing'): string;
 }
 
+/** Names and ARNs of a deployed environment, as its stack makes them. */
 export function deployed({ name, region, account = '111122223333' }: EnvironmentSpec): Deployed {
   return {
     account,
@@ -32,6 +33,7 @@ export function descriptorsOf(spec: EnvironmentSpec): Map<string, Descriptor> {
   return new Map(Object.keys(spec.teams).map((team) => [team, descriptorOf(spec, team)]));
 }
 
+/** The SSM parameters of a deployed environment, by name. */
 export const parametersOf = (
   spec: EnvironmentSpec,
   descriptors: ReadonlyMap<string, Descriptor>,

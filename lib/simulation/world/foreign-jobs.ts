@@ -6,6 +6,7 @@ import { newJob, setForeign } from '../job/new-job';
 import type { Scenario } from '../scenario/load';
 import type { SimRun } from './sim-run';
 
+/** What jobs of others need of the simulated SageMaker. */
 export interface ForeignHooks {
   clock: VirtualClock;
   fleet: Fleet;

@@ -31,6 +31,7 @@ import type { Deployed } from './descriptors';
 /** The limit of a function that says none (lib/constructs/functions/handler-function.ts). */
 const GUARDS_TIMEOUT_SECONDS = 60;
 
+/** The world in which functions run. */
 export interface FunctionContext {
   clock: VirtualClock;
   gateway: Gateway;
@@ -109,4 +110,5 @@ export function functionsOf(context: FunctionContext) {
   };
 }
 
+/** The functions of an environment. */
 export type Functions = ReturnType<typeof functionsOf>;

@@ -5,6 +5,7 @@ import { onRequest } from '../../handlers/control/control';
 import { onEvent } from '../../handlers/registered-run/registered-run';
 import { loadRun } from '../../spec/load';
 import { applyOverrides } from '../../spec/overrides';
+import { CODE_IN_IMAGE, isArchiveInS3 } from '../../spec/resolve-run';
 import { parseYaml } from '../../spec/yaml-file';
 import type { VirtualClock } from '../core/clock';
 import { isStackCall } from '../scenario/load';
@@ -20,6 +21,7 @@ const MOST_REPETITIONS = 3;
 /** Bytes of the archive of a run's own code. */
 const CODE_BYTES = 20_000;
 
+/** What the calls of people need of the world. */
 export interface PeopleHooks {
   runs(): readonly SimRun[];
   /** There is no stack any more whose functions could be called. */
@@ -198,6 +200,6 @@ export class People {
 /** The digest of a run's own code, as the command line would pack it. */
 function codeOf(run: SimRun): { code?: { sha256: string; bytes: number } } {
   const source = loadRun(run.entry.text).value?.code;
-  if (!source || source.builtin || source.source.startsWith('s3://')) return {};
+  if (!source || source.builtin || source.source === CODE_IN_IMAGE || isArchiveInS3(source.source)) return {};
   return { code: { sha256: createHash('sha256').update(source.source).digest('hex'), bytes: CODE_BYTES } };
 }

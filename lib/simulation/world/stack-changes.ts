@@ -7,6 +7,7 @@ import type { Functions } from './functions';
 
 type CdkCustomResourceEvent = Parameters<typeof onEvent>[1];
 
+/** What a change of the stack needs of the world. */
 export interface StackHooks {
   /** The guard let the change pass, or refused it with a reason. */
   onChange(what: StackCall, refusal: string | undefined): void;

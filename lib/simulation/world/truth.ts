@@ -15,7 +15,7 @@ export function truthOf(entry: ScenarioRun, spec: RunSpec, descriptor: Descripto
   const isOnS3 = mode === 'direct' || mode === 'managed';
   const filled = fillPlaceholders(s3, { descriptor, runId });
   const place = isOnS3 ? placeOf(filled.endsWith('/') ? filled : `${filled}/`) : undefined;
-  const beats = !spec.network.isolation && spec.distribution.contract !== 'toolkit' && spec.kind === 'training';
+  const beats = !spec.network.isolation && spec.distribution.contract === 'entrypoint' && spec.kind === 'training';
   const beat = placeOf(runPrefixes({ descriptor, runId, attempt: 1 }).heartbeat);
   return new RunTruth(
     runId,

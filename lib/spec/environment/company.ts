@@ -61,6 +61,7 @@ const tagText = (most: number) =>
     .max(most)
     .regex(/^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u, 'must be letters, digits, spaces and _.:/=+-@');
 
+/** Tags of every resource and job. */
 export const tags = z.record(
   tagText(128).min(1),
   z
@@ -75,6 +76,7 @@ export const RETENTION_DAYS = [
   1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
 ] as const;
 
+/** Section `logging`. */
 export const logging = z.strictObject({
   kms: z.boolean().optional().meta({
     description: "Whether the log groups of the stack are encrypted with its key, or with CloudWatch Logs' own.",
@@ -86,6 +88,7 @@ export const logging = z.strictObject({
     .meta({ description: 'Days for which log groups of the stack keep their lines.', default: 90, examples: [365] }),
 });
 
+/** Section `secrets`. */
 export const secrets = z.strictObject({
   allowedPrefix: z
     .string()

@@ -16,6 +16,7 @@ export const keyArn = z
     /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/([0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}|mrk-[0-9a-f]{32})$/,
     'must be the ARN of a KMS key, not of an alias',
   );
+/** Name of a region. */
 export const region = z.string().regex(/^[a-z]{2,4}(-[a-z]+)+-\d$/, 'must be a region such as us-west-2');
 /** https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html; a `*` would be a wildcard in the roles' policies. */
 export const s3Prefix = z
@@ -36,16 +37,21 @@ export const ec2Id = (prefix: string, kind: string) =>
   z
     .string()
     .regex(new RegExp(`^${prefix}-([0-9a-f]{8}|[0-9a-f]{17})$`), `must be ${kind} such as ${prefix}-0123456789abcdef0`);
+/** Id of an FSx file system. */
 export const fileSystemId = z
   .string()
   .regex(/^fs-[0-9a-f]{8,40}$/, 'must be a file system id such as fs-0123456789abcdef0');
+/** Id of an availability zone, which means the same in every account. */
 export const zoneId = z.string().regex(/^[a-z0-9]+-az\d+$/, 'must be a zone id such as usw2-az2');
+/** Id or name of an availability zone. */
 export const zone = z
   .string()
   .regex(/^([a-z0-9]+-az\d+|[a-z-]+-\d[a-z])$/, 'must be a zone id such as usw2-az2, or a zone name');
+/** An e-mail address. */
 export const email = z.email('must be an e-mail address');
 /** CloudFormation and the services behind it take 32-bit numbers. */
 export const MOST = 2_147_483_647;
+/** The list, in which no entry may stand twice. */
 export const unique = <T extends z.ZodType>(list: T) =>
   list.refine((items) => new Set(items as unknown[]).size === (items as unknown[]).length, 'must name each entry once');
 /** An IPv4 block. That the address is the first of its block is a rule's business, which can name the right one. */

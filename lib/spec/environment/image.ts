@@ -1,5 +1,8 @@
 import { z } from 'zod';
+import { functionArn } from '../run/formats';
+import { unique } from './formats';
 
+/** Section `image`. */
 export const image = z.strictObject({
   base: z.enum(['pytorch-2.13', 'smp-2.8.0', 'cuda']).optional().meta({
     description:
@@ -18,6 +21,13 @@ export const image = z.strictObject({
     .meta({
       description: 'A fixed image in Amazon ECR instead of one that the stack builds. Default: none.',
       examples: ['111122223333.dkr.ecr.us-west-2.amazonaws.com/training:1.0'],
+    }),
+  credentialsProviders: unique(z.array(functionArn))
+    .optional()
+    .meta({
+      description:
+        'Lambda functions that give SageMaker the credentials of private registries; the roles of training jobs may call them, and run files may name them as `image.credentialsProviderArn`. Default: none.',
+      examples: [['arn:aws:lambda:us-west-2:111122223333:function:registry-credentials']],
     }),
   encryption: z.enum(['kms', 'aes256']).optional().meta({
     description:

@@ -16,6 +16,7 @@ const requirement = z
   })
   .meta({ description: 'Instances that the quotas must allow at once.' });
 
+/** Section `quotas`. */
 export const quotas = z.strictObject({
   enforce: z.enum(['fail', 'warn', 'off']).optional().meta({
     description: 'What a deploy does when a quota is too small: stop before anything is made, warn, or not look.',
@@ -35,6 +36,7 @@ export const quotas = z.strictObject({
     }),
 });
 
+/** Section `guardrails`. */
 export const guardrails = z.strictObject({
   allowedInstanceTypes: z
     .array(z.string())
@@ -95,6 +97,7 @@ export const guardrails = z.strictObject({
   }),
 });
 
+/** Section `budget`. */
 export const budget = z.strictObject({
   monthlyUsd: z
     .number()
@@ -121,6 +124,7 @@ export const budget = z.strictObject({
 
 const minutes = z.number().nonnegative().max(10_080).optional();
 
+/** Section `queue`. */
 export const queue = z.strictObject({
   backend: z.enum(['slipway', 'batch']).optional().meta({
     description: 'What decides which run starts next. Only slipway is supported, see docs/decisions/0008-aws-batch.md.',

@@ -6,6 +6,7 @@ const ENDPOINT_SERVICES = ['ecr', 'logs', 'monitoring', 'sts', 'kms', 'secretsma
 /** No region has more, and the VPC has addresses for no more than seven. */
 const MOST_ZONES = 6;
 
+/** Section `network`. */
 export const network = z.strictObject({
   mode: z.enum(['vpc-locked', 'vpc-nat', 'existing', 'none']).optional().meta({
     description:

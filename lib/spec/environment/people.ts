@@ -11,6 +11,7 @@ const mlflowArn = z
     /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:mlflow-(tracking-server|app)\/[\w-]+$/,
     'must be the ARN of an MLflow tracking server or app',
   );
+/** Name of a team: it goes into names of roles, aliases and parameters. */
 export const teamName = z
   .string()
   .regex(/^[a-z][a-z0-9]{0,11}$/, 'must be 1-12 lower-case letters or digits, the first a letter');
@@ -27,6 +28,7 @@ const slackChannel = z.strictObject({
     .meta({ description: 'Id of the Slack channel.', examples: ['C0123ABCD'] }),
 });
 
+/** Who is told of an environment or a team. */
 export const notifications = z.strictObject({
   emails: unique(z.array(email))
     .optional()
@@ -47,6 +49,7 @@ const principals = (description: string) =>
     .optional()
     .meta({ description, default: [], examples: [['arn:aws:iam::111122223333:role/nlp']] });
 
+/** One team of section `teams`. */
 export const team = z.strictObject({
   principals: principals('IAM roles and users that may launch runs of the team.'),
   share: z
@@ -88,6 +91,7 @@ export const team = z.strictObject({
   }),
 });
 
+/** Section `access`. */
 export const access = z.strictObject({
   platformAdmins: principals('IAM roles and users that may use every team alias and all data.'),
   auditors: principals('IAM roles and users that may read what happened, and no data.'),

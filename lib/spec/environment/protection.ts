@@ -1,5 +1,6 @@
 import { z } from 'zod';
 
+/** Section `protection`. */
 export const protection = z.strictObject({
   terminationProtection: z.boolean().optional().meta({
     description:

@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { bucketName, fileSystemId, keyArn, MOST, s3Prefix, zoneId } from './formats';
+import { bucketName, fileSystemId, keyArn, MOST, s3Prefix, unique, zoneId } from './formats';
+
+const hubArn = z
+  .string()
+  .regex(
+    /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:(\d{12}|aws):hub\/[a-zA-Z0-9-]+$/,
+    'must be the ARN of a SageMaker hub, such as arn:aws:sagemaker:us-west-2:111122223333:hub/models',
+  );
 
 const external = z
   .strictObject({
@@ -35,6 +42,7 @@ const fileSystem = z
   })
   .meta({ description: 'An existing file system.' });
 
+/** Section `storage`. */
 export const storage = z.strictObject({
   retain: z.boolean().optional().meta({
     description: 'Whether buckets, keys, the run table and the image repository stay when the stack is deleted.',
@@ -84,6 +92,13 @@ export const storage = z.strictObject({
     .meta({
       description: 'Data in buckets of others that jobs may use. Default: none.',
       examples: [[{ s3: 's3://company-lake/tokens/', access: 'read' }]],
+    }),
+  hubs: unique(z.array(hubArn))
+    .optional()
+    .meta({
+      description:
+        'SageMaker hubs whose models jobs may read, by ARN; run files name a model as `data[].hubContentArn`. Default: none.',
+      examples: [['arn:aws:sagemaker:us-west-2:111122223333:hub/models']],
     }),
   fsxLustre: z
     .strictObject({

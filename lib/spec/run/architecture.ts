@@ -100,6 +100,7 @@ const ropeScaling = z.discriminatedUnion('type', [
     .meta({ description: 'YaRN, https://arxiv.org/abs/2309.00071.' }),
 ]);
 
+/** Section `model.architecture`. */
 export const architecture = z.strictObject({
   layers: count.meta({ description: 'Number of transformer blocks.', examples: [32] }),
   hiddenSize: count.meta({ description: 'Width of the residual stream.', examples: [4096] }),
@@ -173,4 +174,5 @@ export const architecture = z.strictObject({
   }),
 });
 
+/** Section `model.architecture` after schema and defaults. */
 export type Architecture = z.output<typeof architecture>;

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { sha256 } from '../sha256';
-import { scalar, text, words } from './formats';
+import { functionArn, scalar, text, words } from './formats';
 
+/** Section `code`. */
 export const code = z.strictObject({
   source: words(1024).meta({
     description:
-      '`builtin` (the built-in trainer), `builtin-tokenize` (tokenisation for processing runs), a folder relative to this file, or an archive in S3 (`.tar.gz`). A folder must lie in the repository of the run file; outside a repository, in the folder of the run file.',
-    examples: ['builtin', '../src', 's3://{dataBucket}/code/train.tar.gz'],
+      '`builtin` (the built-in trainer), `builtin-tokenize` (tokenisation for processing runs), a folder relative to this file, an archive in S3 (`.tar.gz`), a prefix in S3 (with `/` at its end; its objects are packed at the launch), or `image` (the program in the image, started by the image itself). A folder must lie in the repository of the run file; outside a repository, in the folder of the run file.',
+    examples: ['builtin', '../src', 's3://my-code/train.tar.gz', 's3://my-code/train/', 'image'],
   }),
   entryPoint: words(256)
     .optional()
@@ -36,6 +37,26 @@ export const code = z.strictObject({
         'File in `source` with Python packages to install before the start; needs an index or wheels that the network of the environment reaches. Default: none.',
       examples: ['requirements.txt'],
     }),
+  containerEntrypoint: z
+    .array(z.string().max(256))
+    .min(1)
+    .max(100)
+    .optional()
+    .meta({
+      description:
+        'Program and first arguments that SageMaker starts in the image, with `source: image` (ContainerEntrypoint of the API). Default: the entrypoint of the image.',
+      examples: [['python3', '/opt/train/main.py']],
+    }),
+  containerArguments: z
+    .array(z.string().max(256))
+    .min(1)
+    .max(100)
+    .optional()
+    .meta({
+      description:
+        'Arguments of that program, with `source: image` (ContainerArguments of the API). Default: the arguments of the image.',
+      examples: [['--config', '/opt/ml/input/data/config/train.yaml']],
+    }),
   sha256: sha256.optional().meta({
     description:
       'SHA-256 digest of the archive when `source` is in S3; the driver refuses any other. Default: the archive is not checked.',
@@ -43,6 +64,7 @@ export const code = z.strictObject({
   }),
 });
 
+/** Section `image` of a run file. */
 export const image = z.strictObject({
   kind: z.enum(['environment', 'dlc', 'smp', 'huggingface', 'uri']).optional().meta({
     description:
@@ -60,7 +82,22 @@ export const image = z.strictObject({
     .max(255)
     .optional()
     .meta({
-      description: 'Image in Amazon ECR, with `kind: uri`. Default: none.',
+      description:
+        'Image in Amazon ECR, or in another registry with `repositoryAccess: vpc`; with `kind: uri`. Default: none.',
       examples: ['111122223333.dkr.ecr.us-west-2.amazonaws.com/mine:1.0'],
     }),
+  repositoryAccess: z
+    .enum(['platform', 'vpc'])
+    .optional()
+    .meta({
+      description:
+        'How SageMaker reaches the registry of `uri`: Amazon ECR (platform), or a private registry through the subnets of the environment (vpc; TrainingRepositoryAccessMode of the API).',
+      default: 'platform',
+      examples: ['vpc'],
+    }),
+  credentialsProviderArn: functionArn.optional().meta({
+    description:
+      'Lambda function that gives SageMaker the credentials of a private registry, with `repositoryAccess: vpc`; one of `image.credentialsProviders` of the environment. Default: none, the registry asks for no credentials.',
+    examples: ['arn:aws:lambda:us-west-2:111122223333:function:registry-credentials'],
+  }),
 });

@@ -66,6 +66,7 @@ const placement = z.strictObject({
     }),
 });
 
+/** Section `compute`. */
 export const compute = z.strictObject({
   instanceType: text.optional().meta({
     description: `${instanceType} Required unless \`instanceGroups\` describes the cluster. Default: none.`,
@@ -152,6 +153,7 @@ export const compute = z.strictObject({
   }),
 });
 
+/** Section `distribution`. */
 export const distribution = z.strictObject({
   library: text.optional().meta({
     description: 'Library that distributes the training. Default: fsdp for the built-in trainer, custom for own code.',
@@ -165,9 +167,9 @@ export const distribution = z.strictObject({
     description: 'Library of the collective operations; auto is nccl on GPUs and gloo on CPUs.',
     default: 'auto',
   }),
-  contract: z.enum(['entrypoint', 'toolkit']).optional().meta({
+  contract: z.enum(['entrypoint', 'toolkit', 'container']).optional().meta({
     description:
-      'How the container starts: by the driver of Slipway (entrypoint), or by the SageMaker training toolkit in the image. Default: toolkit for smp-v1 and Hugging Face images, entrypoint elsewhere.',
+      'How the container starts: by the driver of Slipway (entrypoint), by the SageMaker training toolkit in the image, or by the image itself (container). Default: container with `code.source: image`, toolkit for smp-v1 and Hugging Face images, entrypoint elsewhere.',
   }),
   processesPerHost: count.optional().meta({
     description:

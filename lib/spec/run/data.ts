@@ -22,6 +22,7 @@ const fileSystem = (kind: string, directory: string) =>
     })
     .optional();
 
+/** One entry of `data`. */
 export const channel = z
   .strictObject({
     channel: channelName.meta({
@@ -72,6 +73,29 @@ export const channel = z
         description: 'Seed by which SageMaker shuffles the objects or manifest entries. Default: not shuffled.',
         examples: [7],
       }),
+    hubContentArn: z
+      .string()
+      .max(255)
+      .regex(
+        /^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:(\d{12}|aws):hub-content\/[\w-]+\/Model(Reference)?\/[\w.-]+(\/[\w.-]+)?$/,
+        'must be the ARN of a model in a SageMaker hub, such as arn:aws:sagemaker:us-west-2:111122223333:hub-content/mine/ModelReference/llama/1.0.0',
+      )
+      .optional()
+      .meta({
+        description:
+          'Model of a private SageMaker hub that `s3` belongs to (HubAccessConfig of the API); its hub is one of `storage.hubs` of the environment. Default: none.',
+        examples: [
+          'arn:aws:sagemaker:us-west-2:111122223333:hub-content/models/ModelReference/meta-textgeneration-llama-3-8b/1.0.0',
+        ],
+      }),
+    acceptEula: z
+      .boolean()
+      .optional()
+      .meta({
+        description:
+          'Whether the license of the gated model in `s3` is accepted (ModelAccessConfig of the API). Default: not sent; a gated model needs true.',
+        examples: [true],
+      }),
     contentType: z
       .string()
       .max(256)
@@ -88,6 +112,7 @@ export const channel = z
   })
   .meta({ description: 'A channel: data that SageMaker gives each instance as a folder.' });
 
+/** Section `checkpoints`. */
 export const checkpoints = z.strictObject({
   mode: z.enum(['direct', 'managed', 'fsx', 'none']).optional().meta({
     description:

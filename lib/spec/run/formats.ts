@@ -2,12 +2,17 @@ import { z } from 'zod';
 
 // The forms of values that several sections of the run file share.
 
+/** Any text. */
 export const text = z.string();
+/** Text of 1 to `limit` characters. */
 export const words = (limit: number) => z.string().min(1).max(limit);
+/** A whole number from 1. */
 export const count = z.int().min(1);
+/** A value of one line. */
 export const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()], {
   error: 'must be text, a number, true, false or null',
 });
+/** An S3 URI. */
 export const s3Uri = z
   .string()
   .max(1024)
@@ -15,15 +20,28 @@ export const s3Uri = z
     /^s3:\/\/(\{[a-zA-Z]+\}|[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(\/|$)/,
     'must be an S3 URI such as s3://bucket/prefix/ or s3://{dataBucket}/prefix/',
   );
+/** Name of a channel, as SageMaker takes it. */
 export const channelName = z
   .string()
   .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1-64 letters, digits, dots, underscores or hyphens');
+/** ARN of a service's resource. */
 export const arn = (service: string) =>
   z.string().regex(new RegExp(`^arn:aws[a-z-]*:${service}:`), `must be an ARN that begins with arn:aws:${service}:`);
+/** Id of an FSx file system. */
 export const fileSystemId = z
   .string()
   .regex(/^(fs-[0-9a-f]{8,17}|\{fsx\})$/, 'must be a file system id such as fs-0123456789abcdef0');
+/** Name of an instance group. */
 export const groupName = z.string().regex(/^.{1,64}$/, 'must be 1-64 characters without line breaks');
+/** ARN of a Lambda function, with or without a version or an alias. */
+export const functionArn = z
+  .string()
+  .max(2048)
+  .regex(
+    /^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[\w-]+(:[\w$-]+)?$/,
+    'must be the ARN of a Lambda function',
+  );
+/** ARN of a SageMaker training plan. */
 export const trainingPlanArn = z
   .string()
   .regex(/^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:training-plan\/.+/, 'must be the ARN of a training plan');

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { count, words } from './formats';
 
+/** Section `limits`. */
 export const limits = z.strictObject({
   maxRuntimeSeconds: z
     .int()
@@ -58,6 +59,7 @@ export const limits = z.strictObject({
     }),
 });
 
+/** Section `network` of a run file. */
 export const network = z.strictObject({
   isolation: z.boolean().optional().meta({
     description: 'Whether containers are cut off from all networks but each other (EnableNetworkIsolation of the API).',
@@ -88,6 +90,7 @@ const metric = z
   })
   .meta({ description: 'A metric that SageMaker reads from the log.' });
 
+/** Section `observability`. */
 export const observability = z.strictObject({
   metrics: z
     .array(metric)

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { architecture } from './architecture';
 import { s3Uri, text } from './formats';
 
+/** Section `model`. */
 export const model = z.strictObject({
   preset: text.optional().meta({
     description:

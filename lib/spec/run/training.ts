@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { count, words } from './formats';
 
+/** Section `training`. */
 export const training = z.strictObject({
   objective: z
     .enum(['pretrain', 'sft', 'dpo'])
@@ -10,6 +11,15 @@ export const training = z.strictObject({
         'What the built-in trainer minimises: the loss of every token (pretrain), of the tokens that the tokenise step marked in conversations and completions (sft), or of preferences by direct preference optimisation (dpo).',
       default: 'pretrain',
       examples: ['sft'],
+    }),
+  documentMask: z
+    .boolean()
+    .optional()
+    .meta({
+      description:
+        'Pre-training only: whether documents that share a row are kept apart. Attention does not cross the end of a document, positions restart behind it, and the first token of a document is no target.',
+      default: false,
+      examples: [true],
     }),
   sequenceLength: count.optional().meta({
     description: 'Length of one training sequence, in tokens. Default: none; the built-in trainer requires it.',
@@ -80,6 +90,7 @@ export const training = z.strictObject({
     }),
 });
 
+/** Section `tokenizer` of a processing run file. */
 export const tokenizer = z.strictObject({
   chatTemplate: z
     .string()
@@ -98,6 +109,7 @@ export const tokenizer = z.strictObject({
   }),
 });
 
+/** Section `progress`. */
 export const progress = z.strictObject({
   stepRegex: z
     .string()

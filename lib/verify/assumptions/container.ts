@@ -19,6 +19,37 @@ export const CONTAINER: AssumptionArea = {
       probe: 'train',
     },
     {
+      id: 'image-entrypoint',
+      claim:
+        'A request without ContainerEntrypoint and ContainerArguments starts the entrypoint of the image with the argument `train`.',
+      basis: 'documented',
+      source: `${GUIDE}/your-algorithms-training-algo-dockerfile.html`,
+      usedBy: 'runs with code.source image and no containerEntrypoint',
+      ifWrong:
+        'the program of the image starts with other arguments than under a plain CreateTrainingJob, or not at all',
+      embedded: 'not modelled',
+    },
+    {
+      id: 'plan-spares',
+      claim:
+        'AvailableInstanceCount of DescribeTrainingPlan leaves out the spare instances that the service keeps for UltraServers.',
+      basis: 'inferred',
+      source: 'https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_DescribeTrainingPlan.html',
+      usedBy: 'the warning of preflight that a job waits for instances of its training plan',
+      ifWrong: 'the warning is missing for a job that needs the spare instances; the job waits without it',
+      embedded: 'not modelled',
+    },
+    {
+      id: 'hub-access',
+      claim:
+        'A training job reads a model of a private hub with sagemaker:DescribeHub and sagemaker:DescribeHubContent of its execution role, and S3 serves the objects by HubAccessConfig.',
+      basis: 'inferred',
+      source: `${GUIDE}/jumpstart-curated-hubs-ram.html (what a hub shared for reading grants)`,
+      usedBy: 'data[].hubContentArn, storage.hubs',
+      ifWrong: 'the job fails while it downloads the model; the failure names the missing action',
+      embedded: 'not modelled',
+    },
+    {
       id: 'resource-config',
       claim:
         'input/config/resourceconfig.json holds current_host, the sorted hosts, current_instance_type, instance_groups and network_interface_name.',

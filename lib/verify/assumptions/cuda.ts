@@ -44,10 +44,11 @@ export const CUDA: AssumptionArea = {
     {
       id: 'attention-kernels',
       claim:
-        'PyTorch has a fused kernel for attention with sinks (heads of 8 more elements) and for latent attention, whose heads of values are smaller than those of keys.',
+        'PyTorch has a fused kernel for attention with a mask that is added to the scores (documents of a row, windows), with sinks (heads of 8 more elements), and for latent attention, whose heads of values are smaller than those of keys.',
       basis: 'inferred',
       source: 'sdp_utils.cpp of PyTorch; CPU kernels are what docs/numerics.md compares',
-      usedBy: 'memory and speed of GPT-OSS and DeepSeek in the built-in trainer',
+      usedBy:
+        'memory and speed of documentMask, fine-tuning, models with windows, GPT-OSS and DeepSeek in the built-in trainer',
       ifWrong: 'all scores of a layer are in memory, and long sequences do not fit',
       embedded: 'not modelled',
     },

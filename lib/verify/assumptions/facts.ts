@@ -98,6 +98,7 @@ export const QUOTAS: AssumptionArea = {
   ],
 };
 
+/** Assumptions about instance types, images and prices. */
 export const CATALOG: AssumptionArea = {
   title: 'Instances, prices and images',
   assumptions: [
@@ -193,6 +194,7 @@ export const CATALOG: AssumptionArea = {
   ],
 };
 
+/** Assumptions about EFA and NCCL. */
 export const EFA: AssumptionArea = {
   title: 'EFA, NCCL and GPUs',
   assumptions: [

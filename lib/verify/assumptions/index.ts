@@ -20,6 +20,7 @@ export const ASSUMPTION_AREAS: readonly AssumptionArea[] = [
   CUDA,
 ];
 
+/** Every assumption, area by area. */
 export const ASSUMPTIONS: readonly Assumption[] = ASSUMPTION_AREAS.flatMap((area) => area.assumptions);
 
 const BY_ID = new Map(ASSUMPTIONS.map((assumption) => [assumption.id, assumption]));

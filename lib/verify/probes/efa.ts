@@ -28,6 +28,7 @@ export interface EfaObservation {
   readonly health: readonly HealthEvent[];
 }
 
+/** What probes of the level `efa` ask. */
 export interface EfaWorld {
   /** Launches the run once; later callers share what it showed. */
   observation(): Promise<EfaObservation>;

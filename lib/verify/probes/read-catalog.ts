@@ -175,6 +175,7 @@ const describeNotFound: Probe<ReadWorld> = {
   },
 };
 
+/** Probes of instance types, images and prices that only read. */
 export const CATALOG_PROBES: readonly Probe<ReadWorld>[] = [
   instanceFacts,
   prices,

@@ -126,4 +126,5 @@ const bucketsGuarded: Probe<ReadWorld> = {
   },
 };
 
+/** Probes of the network that only read. */
 export const NETWORK_PROBES: readonly Probe<ReadWorld>[] = [zoneIds, endpointZones, selfRules, bucketsGuarded];

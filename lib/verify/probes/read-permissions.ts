@@ -129,4 +129,5 @@ const quotaAction: Probe<ReadWorld> = {
   },
 };
 
+/** Probes of roles that only read. */
 export const PERMISSION_PROBES: readonly Probe<ReadWorld>[] = [rolesAllow, guardrailConditions, quotaAction];

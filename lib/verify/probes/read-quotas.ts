@@ -130,6 +130,7 @@ const clock: Probe<ReadWorld> = {
   },
 };
 
+/** Probes of quotas that only read. */
 export const QUOTA_PROBES: readonly Probe<ReadWorld>[] = [
   quotaCodes,
   quotaApplied,

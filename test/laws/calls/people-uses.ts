@@ -96,6 +96,10 @@ function looks(places: Places, teams: readonly string[], team?: string): Use[] {
       'ec2:DescribeSubnets',
       'ec2:DescribeSecurityGroups',
     ].map((action) => call(action, ask(action, '*'))),
+    call(
+      'sagemaker:DescribeTrainingPlan',
+      ask('sagemaker:DescribeTrainingPlan', arn('sagemaker', 'training-plan/mine')),
+    ),
     call('sagemaker:DescribeTrainingJob', ask('sagemaker:DescribeTrainingJob', jobs[0] ?? '', context)),
     call('sagemaker:DescribeProcessingJob', ask('sagemaker:DescribeProcessingJob', jobs[1] ?? '', context)),
   ];

@@ -119,10 +119,15 @@ class Environment:
     ) -> tuple[Archive | None, dict[str, object] | None]:
         """The archive of a local folder, and what `start` is told of the code."""
         source = os.fspath(code) if code is not None else self._code_source(text, overrides)
-        if source is None or source in ("builtin", "builtin-tokenize"):
+        if source is None or source in ("builtin", "builtin-tokenize", "image"):
             return None, None
         if source.startswith("s3://"):
-            return None, self._digest_in_s3(source)
+            if source.endswith("/"):
+                raise UsageError(
+                    f"code.source: must be an archive or a local folder here, got {source}; "
+                    "give code= with a folder, or launch with the slipway command, which packs a prefix"
+                )
+            return None, self._digest_in_s3(self._filled(source))
         folder = Path(source) if code is not None else _folder_of(run) / source
         if not folder.is_dir():
             raise UsageError(f"code.source: must be a folder that exists, got {folder}; give code= or correct the file")
@@ -135,6 +140,12 @@ class Environment:
         if not answer["isValid"]:
             raise Refused(answer["issues"])
         return cast("str | None", answer["codeSource"])
+
+    def _filled(self, uri: str) -> str:
+        """The address with the buckets and the team of the environment, as the launcher fills it."""
+        for name in ("dataBucket", "checkpointBucket", "team"):
+            uri = uri.replace("{%s}" % name, str(self.descriptor.get(name, "")))
+        return uri
 
     def _digest_in_s3(self, source: str) -> dict[str, object]:
         bucket, _, key = source.removeprefix("s3://").partition("/")

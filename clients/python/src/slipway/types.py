@@ -184,6 +184,7 @@ class RunFileTrainingLora(_RunFileTrainingLora, total=False):
 
 class RunFileTraining(TypedDict, total=False):
     objective: Literal["pretrain", "sft", "dpo"]
+    documentMask: bool
     sequenceLength: int
     microBatchSize: int
     globalBatchSize: int
@@ -216,6 +217,8 @@ class RunFileCode(_RunFileCode, total=False):
     entryPoint: str
     arguments: dict[str, Union[Any, list[Any]]]
     requirements: str
+    containerEntrypoint: list[str]
+    containerArguments: list[str]
     sha256: str
 
 
@@ -223,6 +226,8 @@ class RunFileImage(TypedDict, total=False):
     kind: Literal["environment", "dlc", "smp", "huggingface", "uri"]
     version: str
     uri: str
+    repositoryAccess: Literal["platform", "vpc"]
+    credentialsProviderArn: str
 
 
 class RunFileComputeInstanceCount2(TypedDict):
@@ -277,7 +282,7 @@ class RunFileDistribution(TypedDict, total=False):
     library: Literal["ddp", "deepspeed", "fsdp", "custom", "megatron", "smp-v1", "smp-v2"]
     launcher: Literal["torchrun", "mpi", "ray", "script"]
     collectives: Literal["auto", "nccl", "smddp", "gloo"]
-    contract: Literal["entrypoint", "toolkit"]
+    contract: Literal["entrypoint", "toolkit", "container"]
     processesPerHost: int
     parameters: dict[str, Any]
     mpiOptions: str
@@ -314,6 +319,8 @@ class RunFileDataItem(_RunFileDataItem, total=False):
     attributeNames: list[str]
     instanceGroups: list[str]
     shuffleSeed: int
+    hubContentArn: str
+    acceptEula: bool
     contentType: str
     fsxLustre: RunFileDataItemFsxLustre
     efs: RunFileDataItemEfs
@@ -330,8 +337,9 @@ class RunFileCheckpoints(TypedDict, total=False):
     startFrom: str
 
 
-class RunFileOutput(TypedDict):
+class RunFileOutput(TypedDict, total=False):
     s3: str
+    compression: Literal["none", "gzip"]
 
 
 class RunFileLimits(TypedDict, total=False):

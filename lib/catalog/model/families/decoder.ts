@@ -120,6 +120,7 @@ export function withTraits(m: ModelShape, traits: Partial<FamilyTraits>, fields:
   return { ...m, ...fields, family };
 }
 
+/** The fields of a model's shape that describe its mixture of experts. */
 export interface Mixture {
   experts?: number;
   perToken?: number;
@@ -180,6 +181,7 @@ export function biasedRouting(f: ConfigFields, experts: number, normalises = tru
   return { score: 'sigmoid', bias: true, normalise: f.flag('norm_topk_prob', normalises), ...groupsOf(f, experts) };
 }
 
+/** Groups of experts among which a router chooses first (`n_group`, `topk_group`); nothing when there is one group. */
 export function groupsOf(f: ConfigFields, experts: number): Pick<Routing, 'groups' | 'topGroups'> {
   const groups = f.count('n_group', 1);
   const topGroups = f.count('topk_group', groups);

@@ -57,6 +57,7 @@ function publishedKeys(f: ConfigFields) {
   f.ignore('num_nextn_predict_layers', 'num_mtp_layers');
 }
 
+/** DeepSeek-V2: latent attention, shared experts, softmax scores that may be limited to groups of experts. */
 export const deepseekV2: Family = (f, modelType) => {
   const m = latentDecoder(f, modelType);
   publishedKeys(f);
@@ -91,8 +92,10 @@ const v3 =
     return withTraits({ ...m, ...mixture }, { routedScaling: f.number('routed_scaling_factor', 2.5) });
   };
 
+/** DeepSeek-V3 and R1, Kimi K2: latent attention, sigmoid routing with a bias, groups of experts, one shared expert. */
 export const deepseekV3 = v3(1, 3, {}, DEEPSEEK);
 
+/** GLM-4 MoE Lite: DeepSeek-V3's layers with other sizes of heads and one dense layer. */
 export const glm4MoeLite = v3(1, 1, { epsilon: 1e-5 }, { qRank: 768, kvRank: 512, nope: 192, rope: 64, value: 256 });
 
 /** A.X K1 has one more norm after its experts. */
@@ -101,8 +104,10 @@ export const axk1: Family = (f, modelType) => {
   return withTraits(m, { mixtureParameters: m.hiddenSize, untrained: ['the norm after experts'] });
 };
 
+/** Youtu-LLM: dense layers with latent attention and tied embeddings. */
 export const youtu: Family = (f, modelType) => latentDecoder(f, modelType, { tied: true });
 
+/** MiniCPM3: dense layers with latent attention, multipliers of embeddings, residuals and logits. */
 export const minicpm3: Family = (f, modelType) => {
   const value = Math.floor(f.count('hidden_size') / f.count('num_attention_heads'));
   const latent = { qRank: 768, kvRank: 256, nope: 64, rope: 32, value };

@@ -20,6 +20,7 @@ function gemmaOf(f: ConfigFields, modelType: string, d: Decoder) {
   return { ...m, embeddingScale: Math.sqrt(m.hiddenSize), ...attentionBiasOf(f) };
 }
 
+/** Gemma: no window, RMSNorm with weights around zero, embeddings scaled by the root of the hidden size. */
 export const gemma: Family = (f, modelType) => gemmaOf(f, modelType, { windowed: never });
 
 /** Scale of scores, and caps of scores and logits. */
@@ -33,6 +34,7 @@ function caps(f: ConfigFields, attention: number, final: number) {
   };
 }
 
+/** Gemma 2: alternating windows, sandwich norms, soft caps on attention and logits. */
 export const gemma2: Family = (f, modelType) => {
   const m = gemmaOf(f, modelType, { windowed: (layer) => layer % 2 === 0, window: 4096 });
   f.ignore('cache_implementation');
@@ -40,6 +42,7 @@ export const gemma2: Family = (f, modelType) => {
   return withTraits(m, traits, { ...fields, normPlacement: 'sandwich' });
 };
 
+/** Gemma 3 text: five layers with a window to one without, QK norm, a RoPE base of its own in layers with a window. */
 export const gemma3: Family = (f, modelType) => {
   const period = f.count(['sliding_window_pattern', '_sliding_window_pattern'], 6);
   const m = gemmaOf(f, modelType, { theta: 1_000_000, windowed: allBut(period), window: 4096 });
@@ -52,6 +55,7 @@ export const gemma3: Family = (f, modelType) => {
   );
 };
 
+/** VaultGemma: Gemma 2 with norms before attention and MLP only. */
 export const vaultGemma: Family = (f, modelType) => {
   const m = gemmaOf(f, modelType, { windowed: (layer) => layer % 2 === 0, window: 4096 });
   const { traits, fields } = caps(f, 50, 30);

@@ -24,7 +24,9 @@ const glmOf = (f: ConfigFields, modelType: string): ModelShape => {
   return withTraits(m, { interleavedRope: true, outputBias: false }, { attentionBias });
 };
 
+/** GLM: Llama with rotary positions on half of each head. */
 export const glm: Family = glmOf;
+/** GLM-4 0414: GLM with sandwich norms. */
 export const glm4: Family = (f, modelType) => ({ ...glmOf(f, modelType), normPlacement: 'sandwich' });
 
 interface Grouped extends Decoder {
@@ -50,11 +52,13 @@ function routed(f: ConfigFields, modelType: string, d: Grouped): ModelShape {
   return withTraits({ ...m, ...mixture, ...attentionBiasOf(f) }, { routedScaling });
 }
 
+/** GLM-4.5 and 4.6: sigmoid routing with a bias, shared experts, dense layers first. */
 export const glm4Moe: Family = (f, modelType) => {
   const m = half(routed(f, modelType, { dense: 1, epsilon: 1e-5, experts: 128, perToken: 8 }));
   return withTraits(m, { outputBias: false }, { qkNorm: f.flag('use_qk_norm') });
 };
 
+/** Solar Open: GLM-4.5's routing in every layer, without QK norm. */
 export const solarOpen: Family = (f, modelType) => {
   f.only('use_qk_norm', false);
   f.ignore('intermediate_size');
@@ -70,11 +74,13 @@ export const solarOpen: Family = (f, modelType) => {
   return withTraits(m, { outputBias: false });
 };
 
+/** dots.llm1: QK norm, sigmoid routing with a bias, windows from `max_window_layers` on. */
 export const dots1: Family = (f, modelType) => {
   const first = f.count('max_window_layers', 62, 0);
   return { ...routed(f, modelType, { dense: 0, windowed: (layer) => layer >= first, window: 0 }), qkNorm: true };
 };
 
+/** EXAONE 4: QK norm, norms after attention and MLP; where layers have a window, the others have no rotary positions. */
 export const exaone4: Family = (f, modelType) => {
   const m = decoder(f, modelType, { epsilon: 1e-5, headSize: null, windowed: windowed(f) });
   return { ...m, ...unrotatedBesideWindows(m), qkNorm: true, normPlacement: 'post' };
@@ -93,11 +99,13 @@ const windowed = (f: ConfigFields): ((layer: number) => boolean) => {
   return f.has('sliding_window_pattern') || f.has('sliding_window') ? allBut(4) : never;
 };
 
+/** EXAONE MoE: EXAONE 4's windows and QK norm, norms before attention and MLP, sigmoid routing with a bias. */
 export const exaoneMoe: Family = (f, modelType) => {
   const m = routed(f, modelType, { dense: 1, epsilon: 1e-5, experts: 64, perToken: 8, windowed: windowed(f) });
   return { ...m, ...unrotatedBesideWindows(m), qkNorm: true };
 };
 
+/** Hunyuan V3: QK norm, sigmoid routing with a bias, a shared expert. */
 export const hyV3: Family = (f, modelType) => {
   f.only('mlp_bias', false);
   f.ignore('enable_moe_fp32_combine', 'enable_attention_fp32_softmax', 'enable_lm_head_fp32');
@@ -113,6 +121,7 @@ export const hyV3: Family = (f, modelType) => {
 
 const softmax = (f: ConfigFields): Routing => ({ normalise: f.flag('norm_topk_prob', true) });
 
+/** Mellum: QK norm, softmax routing, no shared expert. */
 export const mellum: Family = (f, modelType) => {
   const m = decoder(f, modelType, { headSize: 128, windowed: never });
   f.ignore('num_nextn_predict_layers', 'mtp_layer_types', 'mtp_mlp_layer_types');
@@ -128,20 +137,24 @@ const hunyuanOf = (f: ConfigFields, modelType: string): ModelShape => {
   return withTraits({ ...m, qkNorm: true }, { untrained }, attentionBiasOf(f));
 };
 
+/** Hunyuan dense V1: Llama with norms of queries and keys behind their rotary positions. */
 export const hunyuan: Family = hunyuanOf;
 
+/** Hunyuan MoE V1: QK norm, one shared expert in each layer. */
 export const hunyuanMoe: Family = (f, modelType) => {
   const m = hunyuanOf(f, modelType);
   const mixture = mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', experts: 1, perToken: 1, sharedExperts: 1 });
   return { ...m, ...mixture };
 };
 
+/** ERNIE 4.5 dense: Llama with one flag for all biases. */
 export const ernie45: Family = (f, modelType) => {
   const m = decoder(f, modelType, { tied: true, theta: 500_000, epsilon: 1e-5, windowed: never });
   const bias = f.flag('use_bias');
   return withTraits(m, { interleavedRope: true, ...(bias && { mlpBias: true }) }, bias ? { attentionBias: true } : {});
 };
 
+/** ERNIE 4.5 MoE: softmax scores with a bias for balance, shared experts, dense layers first. */
 export const ernie45Moe: Family = (f, modelType) => {
   f.only('use_bias', false);
   const m = ernie45(f, modelType);

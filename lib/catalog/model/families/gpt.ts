@@ -8,6 +8,7 @@ import { attentionBiasOf, type Decoder, decoder, type Family, mixtureOf, withTra
 const LAYER: Decoder = { norm: 'layer', epsilonKey: 'layer_norm_eps', epsilon: 1e-5, windowed: never };
 const PARALLEL = ['attention and feed-forward in parallel'];
 
+/** Phi 1 to 2: attention and MLP in parallel, biases, rotary positions on half of each head. */
 export const phi: Family = (f, modelType) => {
   f.only('qk_layernorm', false);
   const m = decoder(f, modelType, { ...LAYER, gated: false, headSize: null });
@@ -15,6 +16,7 @@ export const phi: Family = (f, modelType) => {
   return withTraits({ ...m, partialRotary: m.partialRotary ?? 0.5 }, traits, { attentionBias: true });
 };
 
+/** Phi 3 and 4: Llama with one matrix for queries, keys and values and one for gate and up. */
 export const phi3: Family = (f, modelType) => {
   f.ignore(
     'original_max_position_embeddings',
@@ -28,6 +30,7 @@ export const phi3: Family = (f, modelType) => {
   return decoder(f, modelType, { epsilon: 1e-5, headSize: null });
 };
 
+/** Phi 3.5 MoE: LayerNorm, sixteen experts of which a sparse mixer chooses two. */
 export const phimoe: Family = (f, modelType) => {
   const m = decoder(f, modelType, { norm: 'layer', theta: 1_000_000, epsilon: 1e-5, headSize: null });
   const mixture = mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', experts: 16, perToken: 2 });
@@ -58,17 +61,20 @@ function cohereOf(f: ConfigFields, modelType: string, d: Decoder): ModelShape {
   return withTraits(m, traits, attentionBiasOf(f));
 }
 
+/** Command R: attention and MLP in parallel, LayerNorm without bias, scaled logits. */
 export const cohere: Family = (f, modelType) => {
   const m = cohereOf(f, modelType, { theta: 500_000, headSize: null });
   return f.flag('use_qk_norm') ? withTraits(m, { qkNorm: 'whole' }, { qkNorm: true }) : m;
 };
 
+/** Command R7B and A: Command R with windows in three of four layers. */
 export const cohere2: Family = (f, modelType) => {
   const period = f.count(['sliding_window_pattern', '_sliding_window_pattern'], 4);
   f.only('use_qk_norm', false);
   return cohereOf(f, modelType, { windowed: allBut(period), window: 4096 });
 };
 
+/** StarCoder 2: LayerNorm, biases, an MLP without a gate. */
 export const starcoder2: Family = (f, modelType) => {
   const m = decoder(f, modelType, {
     norm: 'layer',
@@ -84,6 +90,7 @@ export const starcoder2: Family = (f, modelType) => {
   return withTraits(m, { mlpBias: bias }, { attentionBias: bias });
 };
 
+/** StableLM 2: LayerNorm, rotary positions on a quarter of each head, attention and MLP in parallel on request. */
 export const stablelm: Family = (f, modelType) => {
   f.only('qk_layernorm', false);
   const m = decoder(f, modelType, { ...LAYER, headSize: null });
@@ -94,6 +101,7 @@ export const stablelm: Family = (f, modelType) => {
   });
 };
 
+/** GPT-NeoX and Pythia: attention and MLP in parallel, biases, rotary positions on a quarter of each head. */
 export const gptNeox: Family = (f, modelType) => {
   const m = decoder(f, modelType, { ...LAYER, gated: false, activation: 'gelu', headSize: null });
   const partial = f.number('rotary_pct', 0.25);
@@ -136,8 +144,10 @@ const learned = (f: ConfigFields, m: ModelShape, rows = 0) =>
     { attentionBias: true },
   );
 
+/** GPT-2: learned positions, LayerNorm, biases, tied embeddings. */
 export const gpt2: Family = (f, modelType) => learned(f, gpt2Sizes(f, modelType, true));
 
+/** GPTBigCode (StarCoder): GPT-2 with one key and value head. */
 export const gptBigcode: Family = (f, modelType) => {
   const m = gpt2Sizes(f, modelType, true);
   f.ignore('num_key_value_heads');
@@ -157,6 +167,7 @@ export const gptj: Family = (f, modelType) => {
   );
 };
 
+/** OPT: learned positions with two more rows than positions, ReLU, LayerNorm. */
 export const opt: Family = (f, modelType) => {
   const m = decoder(f, modelType, {
     ...LAYER,
@@ -182,6 +193,7 @@ export const opt: Family = (f, modelType) => {
   return learned(f, withTraits(m, { mlpBias: true }), 2);
 };
 
+/** BLOOM: linear attention biases instead of positions, a norm after the embedding. */
 export const bloom: Family = (f, modelType) => {
   const m = gpt2Sizes(f, modelType, true);
   f.ignore('apply_residual_connection_post_layernorm', 'offset_alibi', 'masked_softmax_fusion', 'unk_token_id');

@@ -17,11 +17,13 @@ function multiplied(f: ConfigFields, modelType: string, d: Decoder) {
   );
 }
 
+/** Granite 3: Llama with multipliers of embeddings, attention, residuals and logits. */
 export const granite: Family = (f, modelType) => multiplied(f, modelType, {});
 
 const windowedDecoder: Decoder = { windowed: (layer) => layer % 4 !== 0, window: 128 };
 const SWA_UNTRAINED = ['layer_rope_theta'];
 
+/** Granite with attention sinks and a window in three of four layers. */
 export const graniteSwa: Family = (f, modelType) => {
   const m = multiplied(f, modelType, { ...windowedDecoder, tied: true, epsilon: 1e-5 });
   f.ignore('layer_rope_theta');
@@ -33,6 +35,7 @@ const mixed = (f: ConfigFields, modelType: string, d: Decoder) => {
   return { ...m, ...mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', experts: 8, perToken: 2 }) };
 };
 
+/** Granite MoE: Granite's multipliers with experts in each layer. */
 export const graniteMoe: Family = (f, modelType) => mixed(f, modelType, {});
 
 const shared = (f: ConfigFields, modelType: string, d: Decoder) => {
@@ -41,14 +44,17 @@ const shared = (f: ConfigFields, modelType: string, d: Decoder) => {
   return sharedFfnHiddenSize > 0 ? withTraits(m, { sharedFfnHiddenSize }, { sharedExperts: 1 }) : m;
 };
 
+/** Granite MoE with a shared expert. */
 export const graniteMoeShared: Family = (f, modelType) => shared(f, modelType, {});
 
+/** Granite MoE with attention sinks and a window in three of four layers. */
 export const graniteMoeSwa: Family = (f, modelType) => {
   const m = shared(f, modelType, windowedDecoder);
   f.ignore('layer_rope_theta');
   return withTraits(m, { untrained: SWA_UNTRAINED }, { attentionSinks: true });
 };
 
+/** HyperCLOVA X: Granite's multipliers, with norms after attention and MLP too. */
 export const hyperclovax: Family = (f, modelType) => {
   const m = multiplied(f, modelType, { headSize: undefined, windowed: always });
   return f.flag('use_post_norm', true) ? { ...m, normPlacement: 'sandwich' } : m;

@@ -11,8 +11,10 @@ const biased =
   (f, modelType) =>
     withTraits(decoder(f, modelType, d), { ...(f.flag('mlp_bias') && { mlpBias: true }) }, attentionBiasOf(f));
 
+/** Llama 1 to 3: pre-norms, grouped queries, a gated MLP. */
 export const llama = biased({ windowed: never });
 
+/** Code World Model: Llama 3 with a window in three of four layers. */
 export const cwm = biased({ theta: 1_000_000, windowed: (layer) => layer % 4 !== 0, window: 8192, epsilon: 1e-5 });
 
 /** Llama under other names of its biases. */
@@ -23,17 +25,20 @@ export const internlm3: Family = (f, modelType) =>
     { ...((f.flag('qkv_bias') || f.flag('attention_bias')) && { attentionBias: true }) },
   );
 
+/** Mistral: Llama with a window in all layers where config.json names one. */
 export const mistral: Family = (f, modelType) => decoder(f, modelType);
 
 /** Ministral 3 lowers the temperature of far positions as Llama 4 does. */
 export const ministral3: Family = (f, modelType) =>
   withTraits(decoder(f, modelType, { epsilon: 1e-5 }), { untrained: ['llama_4_scaling_beta'] });
 
+/** Mixtral: Mistral with experts in each layer. */
 export const mixtral: Family = (f, modelType) => {
   const m = decoder(f, modelType, { theta: 1_000_000, epsilon: 1e-5, kvHeads: 8 });
   return { ...m, ...mixtureOf(f, m.layers, { sizeKey: 'intermediate_size', experts: 8, perToken: 2 }) };
 };
 
+/** MiniMax M2: QK norm over all heads, sigmoid routing with a bias, rotary positions on part of each head. */
 export const minimaxM2: Family = (f, modelType) => {
   const m = decoder(f, modelType, { theta: 5_000_000, windowed: never });
   f.only('use_qk_norm', true);
@@ -49,8 +54,10 @@ export const minimaxM2: Family = (f, modelType) => {
   return withTraits({ ...m, ...mixture, ...(isPartial && { partialRotary }), qkNorm: true }, { qkNorm: 'whole' });
 };
 
+/** Arcee: Llama with a squared ReLU and no gate. */
 export const arcee = biased({ gated: false, activation: 'relu2', windowed: never, epsilon: 1e-5 });
 
+/** Nemotron 4: LayerNorm, a squared ReLU without a gate, rotary positions on half of each head. */
 export const nemotron: Family = (f, modelType) => {
   const m = biased({ gated: false, activation: 'relu2', norm: 'layer', epsilonKey: 'norm_eps', epsilon: 1e-5 })(
     f,
@@ -59,6 +66,7 @@ export const nemotron: Family = (f, modelType) => {
   return { ...m, partialRotary: m.partialRotary ?? 0.5 };
 };
 
+/** Apertus: QK norm and the xIELU activation without a gate. */
 export const apertus: Family = (f, modelType) => {
   const m = biased({ gated: false, activation: 'xielu', theta: 12_000_000, epsilon: 1e-5, windowed: never })(
     f,
@@ -68,6 +76,7 @@ export const apertus: Family = (f, modelType) => {
   return withTraits({ ...m, qkNorm: true }, { blockParameters: 2 });
 };
 
+/** Helium: Llama with interleaved rotary positions. */
 export const helium: Family = (f, modelType) => {
   const m = biased({ theta: 100_000, epsilon: 1e-8, windowed: never })(f, modelType);
   if (m.headSize !== undefined && m.headSize * m.attentionHeads !== m.hiddenSize)
@@ -75,6 +84,7 @@ export const helium: Family = (f, modelType) => {
   return withTraits(m, { outputBias: false, interleavedRope: true });
 };
 
+/** Seed-OSS: Llama with biases of queries, keys and values, and of the output on request. */
 export const seedOss: Family = (f, modelType) =>
   withTraits(
     decoder(f, modelType, { windowed: never }),
@@ -91,6 +101,7 @@ export const bitnet: Family = (f, modelType) => {
   });
 };
 
+/** Jais 2: LayerNorm, a squared ReLU without a gate, biases everywhere. */
 export const jais2: Family = (f, modelType) =>
   withTraits(
     decoder(f, modelType, {
@@ -105,6 +116,7 @@ export const jais2: Family = (f, modelType) =>
     { attentionBias: f.flag('attention_bias', true) },
   );
 
+/** nanochat: norms without weights, a squared ReLU without a gate, a soft cap on logits. */
 export const nanochat: Family = (f, modelType) => {
   const m = decoder(f, modelType, { gated: false, activation: 'relu2', norm: 'constant', windowed: never });
   const final = capOf(f, 'final_logit_softcapping', 15);
@@ -112,6 +124,7 @@ export const nanochat: Family = (f, modelType) => {
   return withTraits(m, { qkNorm: 'weightless' }, fields);
 };
 
+/** SmolLM3: Llama without rotary positions in every fourth layer. */
 export const smollm3: Family = (f, modelType) => {
   const m = biased({ theta: 2_000_000, tied: true, kvHeads: 4, windowed: useWindow(f) })(f, modelType);
   return { ...m, ...unrotatedOf(f, m.layers) };

@@ -11,13 +11,16 @@ function olmoOf(f: ConfigFields, modelType: string, d: Decoder): ModelShape {
   return withTraits(m, clips ? { untrained: ['clip_qkv'] } : {}, attentionBiasOf(f));
 }
 
+/** OLMo: Llama with norms without weights; files with `clip_qkv` are counted, not trained. */
 export const olmo: Family = (f, modelType) =>
   olmoOf(f, modelType, { norm: 'constant', epsilonKey: 'layer_norm_eps', epsilon: 1e-5 });
 
 const post = (m: ModelShape) => withTraits(m, { qkNorm: 'whole' }, { qkNorm: true, normPlacement: 'post' });
 
+/** OLMo 2: norms after attention and MLP, QK norm over all heads. */
 export const olmo2: Family = (f, modelType) => post(olmoOf(f, modelType, { epsilon: 1e-5 }));
 
+/** OLMo 3: OLMo 2 with a window in three of four layers. */
 export const olmo3: Family = (f, modelType) =>
   post(olmoOf(f, modelType, { theta: 500_000, epsilon: 1e-5, windowed: allBut(4), window: 4096 }));
 
@@ -29,11 +32,13 @@ const mixture = (f: ConfigFields, m: ModelShape, experts: number, perToken: numb
     routing: { normalise: f.flag('norm_topk_prob') },
   });
 
+/** OLMoE: pre-norms, QK norm over all heads, 64 experts in each layer. */
 export const olmoe: Family = (f, modelType) => {
   const m = olmoOf(f, modelType, { epsilon: 1e-5 });
   return withTraits(m, { qkNorm: 'whole' }, { qkNorm: true, ...mixture(f, m, 64, 8) });
 };
 
+/** FlexOlmo: OLMo 2's norms with seven experts in each layer. */
 export const flexOlmo: Family = (f, modelType) => {
   const m = olmoOf(f, modelType, { theta: 500_000 });
   return { ...post(m), ...mixture(f, m, 7, 5) };

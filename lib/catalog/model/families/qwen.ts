@@ -9,6 +9,7 @@ function windowed(f: ConfigFields): (layer: number) => boolean {
   return (layer) => uses && layer >= first;
 }
 
+/** Qwen 2 and 2.5: Llama with biases of queries, keys and values, and windows from `max_window_layers` on. */
 export const qwen2: Family = (f, modelType) =>
   withTraits(
     decoder(f, modelType, { headSize: null, windowed: windowed(f) }),
@@ -16,6 +17,7 @@ export const qwen2: Family = (f, modelType) =>
     { attentionBias: true },
   );
 
+/** Qwen 3: QK norm on each head, no biases of queries, keys and values by default. */
 export const qwen3: Family = (f, modelType) => {
   const m = decoder(f, modelType, { headSize: 128, windowed: windowed(f) });
   return { ...m, qkNorm: true, ...attentionBiasOf(f) };
@@ -28,6 +30,7 @@ function denseLayers(f: ConfigFields, layers: number): number[] {
   return layersWhere(layers, (layer) => only.includes(layer) || (layer + 1) % step !== 0);
 }
 
+/** Qwen 1.5 and 2 MoE: one shared expert with a gate, experts in every `decoder_sparse_step`-th layer. */
 export const qwen2Moe: Family = (f, modelType) => {
   const m = decoder(f, modelType, { headSize: null, windowed: windowed(f) });
   const routing = { normalise: f.flag('norm_topk_prob') };
@@ -47,6 +50,7 @@ export const qwen2Moe: Family = (f, modelType) => {
   );
 };
 
+/** Qwen 3 MoE: Qwen 3's attention with 128 experts and none shared. */
 export const qwen3Moe: Family = (f, modelType) => {
   const m = decoder(f, modelType, { windowed: windowed(f), kvHeads: 4 });
   const routing = { normalise: f.flag('norm_topk_prob') };

@@ -1,0 +1,154 @@
+import { type Issue, issue } from '../spec/issue';
+import { hostCount, requestedGroupsOf } from '../spec/resolve-run';
+import type { RunSpec } from '../spec/run-spec';
+
+/** What DescribeTrainingPlan says of a plan, as far as a launch depends on it. Times are milliseconds since 1970. */
+export interface TrainingPlanState {
+  arn: string;
+  status: 'Pending' | 'Active' | 'Scheduled' | 'Expired' | 'Failed';
+  /** Instance types of its reserved capacity. */
+  instanceTypes: string[];
+  /** What it may be used for: `training-job`, `hyperpod-cluster`, `endpoint`. */
+  targets: string[];
+  totalInstances: number;
+  /** Instances that no job holds now. */
+  freeInstances: number;
+  unhealthyInstances: number;
+  /** Instances that the service keeps to replace broken ones; UltraServers have one each unless the plan says otherwise. */
+  spareInstances: number;
+  ultraServers: number;
+  startsAt?: number;
+  endsAt?: number;
+}
+
+/** A plan that a run names, with its place in the run file. */
+export interface NamedTrainingPlan {
+  path: string;
+  arn: string;
+  instanceType: string;
+  instanceCount: number;
+}
+
+/** The training plans of a run: that of the job, and those of its alternatives. */
+export function namedTrainingPlans({ compute }: RunSpec): NamedTrainingPlan[] {
+  const instanceCount = hostCount(requestedGroupsOf(compute));
+  const own = compute.trainingPlanArn && {
+    path: 'compute.trainingPlanArn',
+    arn: compute.trainingPlanArn,
+    instanceType: compute.instanceType || (compute.instanceGroups[0]?.instanceType ?? ''),
+    instanceCount,
+  };
+  const others = compute.alternatives.flatMap(({ trainingPlanArn: arn, instanceType, instanceCount: count }, i) =>
+    arn
+      ? [
+          {
+            path: `compute.alternatives[${i}].trainingPlanArn`,
+            arn,
+            instanceType,
+            instanceCount: count ?? instanceCount,
+          },
+        ]
+      : [],
+  );
+  return [...(own ? [own] : []), ...others];
+}
+
+/**
+ * What a training plan says against a launch now: an error where no waiting helps, a warning where the job would wait or be cut off.
+ * @param hours how long the run takes by its plan; undefined: not known
+ */
+export function trainingPlanIssues(
+  named: NamedTrainingPlan,
+  state: TrainingPlanState,
+  { now, hours }: { now: number; hours?: number },
+): Issue[] {
+  return [
+    ...unusable(named, state),
+    ...(isOver(state) ? [] : [...sizes(named, state), ...times(named, state, now, hours)]),
+  ];
+}
+
+const isOver = ({ status }: TrainingPlanState): boolean => status === 'Expired' || status === 'Failed';
+
+const rule = 'preflight/training-plan';
+const OTHER_PLAN = 'name another plan (aws sagemaker list-training-plans), or remove it';
+
+function unusable({ path, instanceType }: NamedTrainingPlan, state: TrainingPlanState): Issue[] {
+  return [
+    ...(isOver(state)
+      ? [issue(rule, 'error', path, { must: 'must be active or scheduled', got: state.status, fix: OTHER_PLAN })]
+      : []),
+    ...(state.targets.includes('training-job')
+      ? []
+      : [
+          issue(rule, 'error', path, { must: 'must be a plan for training jobs', got: state.targets, fix: OTHER_PLAN }),
+        ]),
+    ...(state.instanceTypes.includes(instanceType)
+      ? []
+      : [
+          issue(rule, 'error', path, {
+            must: `must hold ${instanceType}`,
+            got: state.instanceTypes,
+            fix: `${OTHER_PLAN}, or use its instance type`,
+          }),
+        ]),
+  ];
+}
+
+function sizes({ path, instanceCount }: NamedTrainingPlan, state: TrainingPlanState): Issue[] {
+  if (instanceCount > state.totalInstances)
+    return [
+      issue(rule, 'error', path, {
+        must: `must hold the ${instanceCount} instances of the job`,
+        got: `${state.totalInstances} in all`,
+        fix: 'lower the number of instances, or name a larger plan',
+      }),
+    ];
+  if (state.status !== 'Active' || instanceCount <= state.freeInstances) return [];
+  return [
+    issue(rule, 'warning', path, {
+      must: `must have ${instanceCount} free instances to start at once`,
+      got: freeText(state),
+      fix:
+        instanceCount > state.totalInstances - state.spareInstances
+          ? 'use fewer instances: the service keeps the spare ones of UltraServers'
+          : 'the job waits until other jobs of the plan end',
+    }),
+  ];
+}
+
+function times({ path }: NamedTrainingPlan, state: TrainingPlanState, now: number, hours?: number): Issue[] {
+  const { startsAt, endsAt } = state;
+  const from = Math.max(now, startsAt ?? now);
+  const left = endsAt === undefined ? undefined : (endsAt - from) / 3_600_000;
+  const day = (time: number) => `${new Date(time).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+  return [
+    ...(startsAt !== undefined && startsAt > now
+      ? [
+          issue(rule, 'warning', path, {
+            must: 'must have begun for the job to start at once',
+            got: `a start at ${day(startsAt)}`,
+            fix: 'the job waits until then',
+          }),
+        ]
+      : []),
+    ...(hours !== undefined && left !== undefined && endsAt !== undefined && hours > left
+      ? [
+          issue(rule, 'warning', path, {
+            must: `must last for the ${hours.toFixed(1)} hours that the run takes by its plan`,
+            got: `${Math.max(0, left).toFixed(1)} hours until ${day(endsAt)}`,
+            fix: 'the job ends with the training plan, and the run waits from its newest checkpoint for capacity; extend the training plan, or use more instances',
+          }),
+        ]
+      : []),
+  ];
+}
+
+/** `34 of 36 instances free, 2 spare, 2 UltraServers`. */
+export function freeText(state: TrainingPlanState): string {
+  return [
+    `${state.freeInstances} of ${state.totalInstances} instances free`,
+    ...(state.unhealthyInstances > 0 ? [`${state.unhealthyInstances} unhealthy`] : []),
+    ...(state.ultraServers > 0 ? [`${state.spareInstances} spare`, `${state.ultraServers} UltraServers`] : []),
+  ].join(', ');
+}

@@ -1,0 +1,67 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { GetObjectCommand, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3';
+import { type Archive, archiveFolder, codeArchive } from '../../archive/archive';
+import { fillPlaceholders } from '../../job/plan';
+import type { Descriptor } from '../../spec/descriptor';
+import { isPrefixInS3 } from '../../spec/resolve-run';
+import type { RunSpec } from '../../spec/run-spec';
+import { calling } from '../aws-errors';
+import { UsageError } from '../exit';
+
+/** Most bytes of a code prefix: an archive of code is read whole into memory here and on every host. */
+const MOST_BYTES = 512 * 2 ** 20;
+
+/**
+ * The archive that the command uploads: of a folder beside the run file, or of a prefix in S3, which is read with the caller's own
+ * rights. What lies there now is what every attempt starts, whatever is written to the prefix later. Undefined for other code.
+ * @throws UsageError for a prefix that is empty or too large
+ */
+export async function packedCode(run: RunSpec, runFile: string, descriptor: Descriptor): Promise<Archive | undefined> {
+  const { source } = run.code;
+  if (!isPrefixInS3(source)) return codeArchive(run, runFile);
+  const folder = mkdtempSync(path.join(tmpdir(), 'slipway-code-'));
+  try {
+    await downloadPrefix(fillPlaceholders(source, { descriptor, runId: '' }), folder, descriptor.region);
+    return await archiveFolder(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function downloadPrefix(uri: string, folder: string, region: string): Promise<void> {
+  const [, Bucket = '', Prefix = ''] = /^s3:\/\/([^/]+)\/(.*)$/.exec(uri) ?? [];
+  const s3 = new S3Client({ region });
+  const objects = await calling(`listing code.source ${uri}`, () => listObjects(s3, Bucket, Prefix));
+  const bytes = objects.reduce((sum, { size }) => sum + size, 0);
+  if (objects.length === 0)
+    throw new UsageError(`code.source: must be a prefix with objects, got ${uri}; upload the code below it`);
+  if (bytes > MOST_BYTES)
+    throw new UsageError(
+      `code.source: must hold at most ${MOST_BYTES / 2 ** 20} MiB, got ${Math.ceil(bytes / 2 ** 20)} MiB below ${uri}; keep data out of it`,
+    );
+  for (const { key } of objects) {
+    const file = path.join(folder, relativeName(key.slice(Prefix.length), uri));
+    const { Body } = await calling(`reading s3://${Bucket}/${key}`, () =>
+      s3.send(new GetObjectCommand({ Bucket, Key: key })),
+    );
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(file, (await Body?.transformToByteArray()) ?? new Uint8Array());
+  }
+}
+
+/** Objects below the prefix, without those that consoles write in place of folders. */
+async function listObjects(s3: S3Client, Bucket: string, Prefix: string): Promise<{ key: string; size: number }[]> {
+  const found: { key: string; size: number }[] = [];
+  for await (const page of paginateListObjectsV2({ client: s3 }, { Bucket, Prefix }))
+    for (const { Key = '', Size = 0 } of page.Contents ?? [])
+      if (!Key.endsWith('/')) found.push({ key: Key, size: Size });
+  return found;
+}
+
+/** Keys are any text: one such as `a/../../x` must not leave the folder. */
+function relativeName(name: string, uri: string): string {
+  if (path.posix.normalize(name) === name && !name.startsWith('../') && !path.posix.isAbsolute(name)) return name;
+  throw new UsageError(`code.source: must hold plain file names, got ${name} below ${uri}; rename the object`);
+}

@@ -1,0 +1,71 @@
+import {
+  DescribeTrainingPlanCommand,
+  type DescribeTrainingPlanCommandOutput,
+  SageMakerClient,
+} from '@aws-sdk/client-sagemaker';
+import { freeText, namedTrainingPlans, type TrainingPlanState, trainingPlanIssues } from '../../admission';
+import { planRun } from '../../planner/run/plan-run';
+import type { Descriptor } from '../../spec/descriptor';
+import type { Issue } from '../../spec/issue';
+import type { RunSpec } from '../../spec/run-spec';
+import { type Check, check, Unmet } from '../environment/account-checks';
+
+/** Looks at the training plans of a run, and what they say against it. */
+export interface TrainingPlanLook {
+  checks: Check[];
+  issues: Issue[];
+}
+
+/** The training plans that a run names, read with the caller's rights; nothing is called for a run without one. */
+export async function lookAtTrainingPlans(run: RunSpec, descriptor: Descriptor): Promise<TrainingPlanLook> {
+  const named = namedTrainingPlans(run);
+  if (named.length === 0) return { checks: [], issues: [] };
+  const client = new SageMakerClient({ region: descriptor.region, maxAttempts: 3 });
+  const context = { now: Date.now(), hours: hoursOf(run, descriptor) };
+  const issues: Issue[] = [];
+  const checks = await Promise.all(
+    named.map((plan) =>
+      check('training plan', `sagemaker:DescribeTrainingPlan on ${plan.arn}`, async () => {
+        const state = await readPlan(client, plan.arn);
+        issues.push(...trainingPlanIssues(plan, state, context));
+        return `${state.status}, ${freeText(state)}`;
+      }),
+    ),
+  );
+  return { checks, issues };
+}
+
+async function readPlan(client: SageMakerClient, arn: string): Promise<TrainingPlanState> {
+  try {
+    return stateOf(
+      await client.send(new DescribeTrainingPlanCommand({ TrainingPlanName: arn.replace(/^.*:training-plan\//, '') })),
+    );
+  } catch (error) {
+    // The API's only own error: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_DescribeTrainingPlan.html
+    if ((error as Error).name === 'ResourceNotFound') throw new Unmet(`${arn} does not exist`);
+    throw error;
+  }
+}
+
+/** Expected hours of the whole run; undefined where the file names no model. */
+function hoursOf(run: RunSpec, { region, prices }: Descriptor): number | undefined {
+  const plan = planRun(run, { region, prices });
+  return Array.isArray(plan) ? undefined : (plan.wallHours ?? undefined);
+}
+
+function stateOf(plan: DescribeTrainingPlanCommandOutput): TrainingPlanState {
+  const parts = plan.ReservedCapacitySummaries ?? [];
+  return {
+    arn: plan.TrainingPlanArn ?? '',
+    status: plan.Status ?? 'Pending',
+    instanceTypes: [...new Set(parts.map(({ InstanceType }) => String(InstanceType)))],
+    targets: (plan.TargetResources ?? []).map(String),
+    totalInstances: plan.TotalInstanceCount ?? 0,
+    freeInstances: plan.AvailableInstanceCount ?? 0,
+    unhealthyInstances: plan.UnhealthyInstanceCount ?? 0,
+    spareInstances: plan.AvailableSpareInstanceCount ?? 0,
+    ultraServers: plan.TotalUltraServerCount ?? 0,
+    startsAt: plan.StartTime?.getTime(),
+    endsAt: plan.EndTime?.getTime(),
+  };
+}

@@ -1,0 +1,105 @@
+import { CODE_IN_IMAGE } from '../../spec/resolve-run';
+import type { RunSpec } from '../../spec/run-spec';
+import { api, type Finding, type Rule, when } from '../rule';
+
+const inImage = ({ code }: RunSpec): boolean => code.source === CODE_IN_IMAGE;
+
+/** Options of the image's own program, where something else is started. */
+function needsImage(run: RunSpec): Finding[] {
+  if (inImage(run)) return [];
+  const given = (['containerEntrypoint', 'containerArguments'] as const).filter((key) => run.code[key] !== undefined);
+  return [
+    ...given.map((key) => ({
+      path: `code.${key}`,
+      must: 'must go with code.source image: the driver or the toolkit starts other code',
+      got: run.code[key],
+      fix: 'set source: image, or use code.entryPoint and code.arguments',
+    })),
+    ...when(run.distribution.contract === 'container', {
+      path: 'distribution.contract',
+      must: 'must be entrypoint or toolkit unless code.source is image',
+      got: 'container',
+      fix: 'remove it, or set code.source: image',
+    }),
+  ];
+}
+
+/** What the driver or the toolkit would read, where neither is there. */
+function withoutDriver(run: RunSpec): Finding[] {
+  if (!inImage(run)) return [];
+  const { code, distribution = {}, model } = run.written;
+  const given: [string, unknown][] = [
+    ...(['entryPoint', 'arguments', 'requirements', 'sha256'] as const).map((key): [string, unknown] => [
+      `code.${key}`,
+      code[key],
+    ]),
+    ...(['launcher', 'processesPerHost', 'parameters', 'mpiOptions', 'instanceGroups'] as const).map(
+      (key): [string, unknown] => [`distribution.${key}`, distribution[key]],
+    ),
+    ['model.weights', model?.weights],
+  ];
+  return given
+    .filter(([, value]) => value !== undefined)
+    .map(([path, got]) => ({
+      path,
+      must: 'must be left out with code.source image: the image starts its own program',
+      got,
+      fix: path === 'model.weights' ? 'name the weights as a channel of data' : 'use code.containerArguments',
+    }));
+}
+
+function whole(run: RunSpec): Finding[] {
+  if (!inImage(run)) return [];
+  const { contract, library } = run.distribution;
+  return [
+    ...when(run.kind === 'processing', {
+      path: 'code.source',
+      must: 'must be builtin-tokenize or own code for a processing run',
+      got: CODE_IN_IMAGE,
+      fix: 'use a folder with the program, or kind: training',
+    }),
+    ...when(contract !== 'container', {
+      path: 'distribution.contract',
+      must: 'must be container with code.source image',
+      got: contract,
+      fix: 'remove it',
+    }),
+    ...when(library !== 'custom', {
+      path: 'distribution.library',
+      must: 'must be custom with code.source image: nothing of it is set up for the program',
+      got: library,
+      fix: 'remove it',
+    }),
+  ];
+}
+
+const SOURCE = api('AlgorithmSpecification');
+
+/** A program that is in the image: nothing of ours is in the container. */
+export const CONTAINER_RULES: readonly Rule[] = [
+  {
+    id: 'code/container-options',
+    level: 'error',
+    isLocal: true,
+    what: 'The entrypoint of the container is set for a program that is in the image.',
+    why: 'The driver and the toolkit are entrypoints themselves.',
+    source: SOURCE,
+    check: needsImage,
+  },
+  {
+    id: 'code/container',
+    level: 'error',
+    what: 'A program in the image is trained under contract container, with library custom.',
+    why: 'CreateProcessingJob is started by the driver, and no library is set up where it is absent.',
+    source: SOURCE,
+    check: whole,
+  },
+  {
+    id: 'code/container-without-driver',
+    level: 'error',
+    what: 'A program in the image takes no option that the driver or the toolkit reads.',
+    why: 'It would be ignored.',
+    source: SOURCE,
+    check: withoutDriver,
+  },
+];

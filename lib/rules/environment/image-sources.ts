@@ -1,0 +1,44 @@
+import type { EnvironmentSpec } from '../../spec/environment-file';
+import { when } from '../../spec/rule';
+import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
+
+const API = 'https://docs.aws.amazon.com/sagemaker/latest/APIReference';
+
+/** Functions and hubs that jobs of another region, or with roles of another account, cannot use. */
+function foreignArns({ account, region, image, storage }: EnvironmentSpec): EnvironmentFinding[] {
+  const named = [
+    ...(image.credentialsProviders ?? []).map((arn, i) => ({ path: `image.credentialsProviders[${i}]`, arn })),
+    ...(storage.hubs ?? []).map((arn, i) => ({ path: `storage.hubs[${i}]`, arn })),
+  ];
+  return named.flatMap(({ path, arn }) => {
+    const [, , , there, owner] = arn.split(':');
+    return [
+      ...when(there !== region, {
+        path,
+        must: `must be in ${region}, as the jobs are`,
+        got: arn,
+        fix: `name the one of ${region}, below regions.${region} where the environment has several`,
+      }),
+      // A hub may be shared by another account (AWS RAM), a function is called with a role of this one.
+      ...when(path.startsWith('image.') && account !== undefined && owner !== account, {
+        path,
+        must: `must be of account ${account}`,
+        got: arn,
+        fix: 'name a function of that account',
+      }),
+    ];
+  });
+}
+
+/** Where images and models come from beside ECR and buckets. */
+export const IMAGE_SOURCE_RULES: readonly EnvironmentRule[] = [
+  {
+    id: 'environment/image-sources',
+    level: 'error',
+    what: 'Functions with credentials of registries, and hubs, lie in the region of the environment.',
+    why: 'SageMaker calls the function, and reads the hub, in the region of the job: it would fail after its instances were found.',
+    source: `${API}/API_TrainingRepositoryAuthConfig.html`,
+    reads: ['image', 'storage', 'account'],
+    check: foreignArns,
+  },
+];

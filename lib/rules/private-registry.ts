@@ -1,0 +1,102 @@
+import { orList } from '../spec/issue';
+import type { RunSpec } from '../spec/run-spec';
+import { api, type Finding, type Rule, type RuleContext, when } from './rule';
+
+/** An address that belongs to Amazon ECR or to its public gallery, which SageMaker reaches by itself or not at all. */
+const ECR = /^\d{12}\.dkr\.ecr(-fips)?\.[a-z0-9-]+\.amazonaws\.com(\.cn)?\//;
+
+function options({ kind, image }: RunSpec): Finding[] {
+  const { repositoryAccess, credentialsProviderArn, uri } = image;
+  const isVpc = repositoryAccess === 'vpc';
+  return [
+    ...when(isVpc && image.kind !== 'uri', {
+      path: 'image.repositoryAccess',
+      must: 'must go with kind uri',
+      got: 'vpc',
+      fix: 'set kind: uri with the URI of the image, or remove it',
+    }),
+    ...when(isVpc && image.kind === 'uri' && ECR.test(uri ?? ''), {
+      path: 'image.repositoryAccess',
+      must: 'must be platform for an image in Amazon ECR',
+      got: 'vpc',
+      fix: 'remove it',
+    }),
+    ...when(credentialsProviderArn !== undefined && !isVpc, {
+      path: 'image.credentialsProviderArn',
+      must: 'must go with repositoryAccess vpc',
+      got: credentialsProviderArn,
+      fix: 'set repositoryAccess: vpc, or remove it',
+    }),
+    ...when(isVpc && kind === 'processing', {
+      path: 'image.repositoryAccess',
+      must: 'must be platform for a processing run: CreateProcessingJob reads images from Amazon ECR alone',
+      got: 'vpc',
+      fix: 'push the image to Amazon ECR',
+    }),
+  ];
+}
+
+/** SageMaker reads an image from Amazon ECR unless it is told that the registry is a private one. */
+function unreachable({ image }: RunSpec): Finding[] {
+  const { kind, uri, repositoryAccess } = image;
+  return when(kind === 'uri' && uri !== undefined && !ECR.test(uri) && repositoryAccess !== 'vpc', {
+    path: 'image.uri',
+    must: 'must be an image in Amazon ECR unless repositoryAccess is vpc',
+    got: uri,
+    fix: 'push the image to Amazon ECR, or set repositoryAccess: vpc for a private registry that the subnets reach',
+  });
+}
+
+function reach({ image }: RunSpec, { descriptor }: RuleContext): Finding[] {
+  if (!descriptor || image.repositoryAccess !== 'vpc') return [];
+  const providers = descriptor.credentialsProviders ?? [];
+  const provider = image.credentialsProviderArn;
+  return [
+    ...when(descriptor.subnetIds.length === 0, {
+      path: 'image.repositoryAccess',
+      must: 'must be platform in an environment without a VPC',
+      got: 'vpc',
+      fix: 'launch into an environment with subnets that reach the registry',
+    }),
+    ...when(provider !== undefined && !providers.includes(provider), {
+      path: 'image.credentialsProviderArn',
+      must:
+        providers.length > 0
+          ? `must be a function that roles of environment ${descriptor.name} may call (${orList(providers)})`
+          : `must be absent: roles of environment ${descriptor.name} may call no such function`,
+      got: provider,
+      fix: 'ask the platform team to add it to image.credentialsProviders',
+    }),
+  ];
+}
+
+const SOURCE = api('TrainingImageConfig');
+
+export const PRIVATE_REGISTRY_RULES: readonly Rule[] = [
+  {
+    id: 'image/private-registry',
+    level: 'error',
+    isLocal: true,
+    what: 'Options of a private registry go with an image outside Amazon ECR, and with training.',
+    why: 'The API refuses the others, or ignores them.',
+    source: SOURCE,
+    check: options,
+  },
+  {
+    id: 'image/registry-reach',
+    level: 'error',
+    what: "A private registry is reached through the environment's subnets, and its credentials function is one that the roles may call.",
+    why: 'The job would fail at the pull of the image.',
+    source: SOURCE,
+    check: reach,
+  },
+  {
+    id: 'image/outside-ecr',
+    level: 'error',
+    isLocal: true,
+    what: 'An image outside Amazon ECR says so.',
+    why: 'SageMaker pulls from Amazon ECR unless TrainingRepositoryAccessMode is Vpc.',
+    source: SOURCE,
+    check: unreachable,
+  },
+];

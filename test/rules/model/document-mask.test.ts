@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { planLayout } from '../../../lib/planner/plan';
+import { layoutOfRun } from '../../../lib/planner/run/layout-of-run';
+import { BASE, issuesOf, runOf } from '../../support/runs';
+
+const TRAINING = { sequenceLength: 8192, microBatchSize: 1, globalBatchSize: 16, steps: 10, documentMask: true };
+const file = (changes: object = {}, training: object = {}) => ({
+  ...BASE,
+  model: { preset: 'llama3-8b' },
+  training: { ...TRAINING, ...training },
+  code: { source: 'builtin' },
+  compute: { instanceType: 'ml.p5.48xlarge', instanceCount: 1 },
+  distribution: { library: 'fsdp' },
+  data: [{ channel: 'train', s3: 's3://{dataBucket}/tokens/' }],
+  ...changes,
+});
+const found = (changes: object, training: object = {}) => issuesOf(file(changes, training), 'training/document-mask');
+
+test('a mask of documents goes with fsdp, ddp and tensor parallelism', () => {
+  expect(found({})).toEqual([]);
+  expect(found({ distribution: { library: 'ddp' } })).toEqual([]);
+  expect(found({ distribution: { library: 'fsdp', parameters: { tensor_parallel_degree: 2 } } })).toEqual([]);
+});
+
+test.each([
+  [{ distribution: { library: 'deepspeed' } }, {}, 'training.documentMask'],
+  [{}, { objective: 'sft' }, 'training.documentMask'],
+  [
+    { distribution: { library: 'fsdp', parameters: { context_parallel_degree: 2 } } },
+    {},
+    'distribution.parameters.context_parallel_degree',
+  ],
+])('a mask of documents is refused with %j %j', (changes, training, path) => {
+  expect(found(changes, training)).toMatchObject([{ level: 'error', path }]);
+});
+
+test('a mask of documents for own code is warned of', () => {
+  expect(found({ code: { source: './train' } })).toMatchObject([{ level: 'warning' }]);
+});
+
+function planned(training: object, changes: object = {}) {
+  const found = layoutOfRun(runOf(file(changes, training)));
+  if (Array.isArray(found)) throw new Error(JSON.stringify(found));
+  const plan = planLayout(found.layout);
+  if (typeof plan === 'string') throw new Error(plan);
+  return { assumptions: found.assumptions, plan };
+}
+
+test('a plan counts the scores that the mask leaves in, and the mask', () => {
+  const [plain, masked] = [planned({ documentMask: false }), planned({})];
+  expect(masked.assumptions.join()).toMatch(/all scores of a row/);
+  expect(plain.assumptions.join()).not.toMatch(/scores/);
+  expect(masked.plan.step.attention / plain.plan.step.attention).toBeCloseTo(2, 5);
+  expect(masked.plan.memoryGiB.total).toBeGreaterThan(plain.plan.memoryGiB.total);
+});
+
+test('a window costs the whole row in the built-in trainer, and its own size elsewhere', () => {
+  const model = (size: number) => ({
+    model: { architecture: { ...SMALL, slidingWindow: { size, pattern: 'all' } } },
+  });
+  const own = (size: number) => planned({ documentMask: false }, model(size)).plan.step.attention;
+  expect(own(1024) / own(8192)).toBeCloseTo(2, 5);
+  const megatron = (size: number) =>
+    planned(
+      { documentMask: false },
+      { ...model(size), code: { source: './train' }, distribution: { library: 'megatron' } },
+    ).plan.step.attention;
+  expect(megatron(1024)).toBeLessThan(0.3 * megatron(8192));
+});
+
+const SMALL = { layers: 4, hiddenSize: 4096, attentionHeads: 32, ffnHiddenSize: 11008, vocabularySize: 32000 };
