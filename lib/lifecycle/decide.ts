@@ -5,6 +5,7 @@ import { isEqual } from './is-equal';
 import { endUncreated, intendAttempt, SECOND_LOOK_MS, SETTLE_MS, settleIntent } from './launch';
 import type { Observed, PresentJob } from './observed';
 import { type Attempt, type EpochMs, isOver, isWaiting, liveAttempt, type Notice, type RunRecord } from './record';
+import type { Situation } from './situation';
 import { addUsd, warmPoolUsd } from './spend';
 import { event } from './timeline';
 import { waitInQueue } from './wait';
@@ -37,7 +38,7 @@ function bookWarmPool(record: RunRecord, wanted: Move): Move {
 
 function chooseMove(record: RunRecord, observed: Observed, now: EpochMs): Move {
   const attempt = liveAttempt(record);
-  if (attempt) return moveAttempt(record, attempt, observed, now);
+  if (attempt) return moveAttempt({ record, attempt, observed, now });
   if (record.desired === 'stop') return stopRun('stopped before the next attempt started', now);
   if (!record.confirmed) return unconfirmed(record, now);
   if (!record.admitted) return waitInQueue(record, observed, now);
@@ -45,21 +46,21 @@ function chooseMove(record: RunRecord, observed: Observed, now: EpochMs): Move {
   return intendAttempt(record, observed, now);
 }
 
-function moveAttempt(record: RunRecord, attempt: Attempt, observed: Observed, now: EpochMs): Move {
+function moveAttempt(situation: Situation): Move {
+  const { record, attempt, observed, now } = situation;
   const { job } = observed;
   if (attempt.phase === 'intent') {
     const holds = record.desired === 'run' && (isWaiting(record, now) || !record.admitted);
     const idle = job.kind === 'absent' && observed.create === undefined;
     if (holds && idle)
       return record.admitted ? NO_MOVE : endOpen(record, attempt, waitInQueue(record, observed, now), now);
-    return settleIntent(record, attempt, observed, now);
+    return settleIntent(situation);
   }
-  if (job.kind === 'absent') return moveAbsent(record, attempt, observed, now);
+  if (job.kind === 'absent') return moveAbsent(situation);
   if (job.kind !== 'present') return NO_MOVE;
-  if (!isSameJob(attempt, job)) return reused(record, attempt, job, observed, now);
+  if (!isSameJob(attempt, job)) return reused({ ...situation, job });
   const isLive = ['InProgress', 'Stopping', 'Deleting'].includes(job.status);
-  if (isLive) return watchJob(record, attempt, job, observed, now);
-  return finishAttempt(record, attempt, job, observed, now);
+  return isLive ? watchJob({ ...situation, job }) : finishAttempt({ ...situation, job });
 }
 
 /** A run that fails in the queue ends its attempt as well: no job of it exists. */
@@ -67,11 +68,12 @@ function endOpen(record: RunRecord, attempt: Attempt, wanted: Move, now: EpochMs
   return wanted.changes.state === 'failed' ? endUncreated(record, attempt, wanted, now) : wanted;
 }
 
-function moveAbsent(record: RunRecord, attempt: Attempt, observed: Observed, now: EpochMs): Move {
+function moveAbsent(situation: Situation): Move {
+  const { record, attempt, now } = situation;
   const isFresh = now - (attempt.acceptedAt ?? attempt.intentAt) < SETTLE_MS && attempt.status === '';
   if (isFresh) return NO_MOVE;
   if (attempt.absentSince === undefined) return move({ changes: changeAttempt(record, { absentSince: now }) });
-  return now - attempt.absentSince < SECOND_LOOK_MS ? NO_MOVE : vanished(record, attempt, observed, now);
+  return now - attempt.absentSince < SECOND_LOOK_MS ? NO_MOVE : vanished(situation);
 }
 
 const isSameJob = (attempt: Attempt, job: PresentJob): boolean =>
@@ -79,7 +81,7 @@ const isSameJob = (attempt: Attempt, job: PresentJob): boolean =>
 
 function unconfirmed(record: RunRecord, now: EpochMs): Move {
   if (now - record.createdAt < CONFIRM_WITHIN_MS) return NO_MOVE;
-  return failRun(record, 'the uploads of this start were never confirmed', 'upload', now);
+  return failRun(record, now, { why: 'the uploads of this start were never confirmed', runbook: 'upload' });
 }
 
 /** One save when anything changed, then the calls, then the notices that wait in the outbox. */

@@ -2,11 +2,19 @@ import { type Evidence, type Move, move } from './action';
 import type { EpochMs, RunRecord, RunState } from './record';
 import { event, notice } from './timeline';
 
+/** Why a run fails, and the run book that a person reads. */
+export interface Failure {
+  why: string;
+  runbook: string;
+  evidence?: Evidence;
+}
+
 /** The run ends and a person is told why and what to read. */
-export function failRun(record: RunRecord, why: string, runbook: string, now: EpochMs, evidence: Evidence = {}): Move {
+export function failRun(record: RunRecord, now: EpochMs, { why, runbook, evidence = {} }: Failure): Move {
+  const text = `failed: ${why}`;
   return {
     ...endRun('failed', why, now, evidence),
-    notices: [notice(record, 'run-failed', String(record.version), `failed: ${why}`, runbook, now)],
+    notices: [notice(record, now, { alert: 'run-failed', about: String(record.version), text, runbook })],
   };
 }
 
@@ -15,7 +23,14 @@ export function completeRun(record: RunRecord, now: EpochMs, evidence: Evidence 
   const why = 'training completed';
   return {
     ...endRun('completed', why, now, evidence),
-    notices: [notice(record, 'run-completed', String(record.version), 'completed', 'completed', now)],
+    notices: [
+      notice(record, now, {
+        alert: 'run-completed',
+        about: String(record.version),
+        text: 'completed',
+        runbook: 'completed',
+      }),
+    ],
   };
 }
 

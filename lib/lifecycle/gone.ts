@@ -1,7 +1,7 @@
 import { nextProgress } from './hang';
-import type { Observed } from './observed';
-import type { Attempt, EpochMs, RunRecord } from './record';
+import type { Attempt, EpochMs } from './record';
 import { newestCommitted } from './resume';
+import type { EndedRecord, Situation } from './situation';
 import { addUsd, attemptCostUsd } from './spend';
 import { stepsOf } from './step-times';
 
@@ -12,13 +12,10 @@ const STOP_MS = 120_000;
 
 /** The end of an attempt of whose job the service keeps nothing, booked as far as it was seen to live. */
 export function goneAttempt(
-  record: RunRecord,
-  attempt: Attempt,
-  observed: Observed,
+  { record, attempt, observed, now }: Situation,
   reason: string,
   failureClass: 'deleted' | 'collision',
-  now: EpochMs,
-): Partial<RunRecord> & { attempt: Attempt } {
+): EndedRecord {
   const progress = nextProgress(attempt, observed.heartbeat, now);
   const steps = stepsOf(progress);
   const beatAt = observed.heartbeat?.attempt === attempt.number ? observed.heartbeat.writtenAt : undefined;

@@ -58,14 +58,12 @@ export function backToQueue(record: RunRecord, attempt: Attempt, next: Move, now
   const { handOver } = attempt;
   if (handOver?.why !== 'preempted' || next.changes.state !== 'resuming') return next;
   const text = `attempt ${attempt.number} made room; back in the queue at its place`;
-  const told = notice(
-    record,
-    'preempted',
-    attempt.jobName,
-    `${handOver.text}; it resumes when there is room`,
-    'preemption',
-    now,
-  );
+  const told = notice(record, now, {
+    alert: 'preempted',
+    about: attempt.jobName,
+    text: `${handOver.text}; it resumes when there is room`,
+    runbook: 'preemption',
+  });
   return {
     ...next,
     changes: {

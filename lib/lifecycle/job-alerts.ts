@@ -17,23 +17,27 @@ export function jobAlerts(record: RunRecord, attempt: Attempt, now: EpochMs): No
   const notices: Notice[] = [];
   if (speed !== null && usual !== null && speed < SLOW_SHARE * usual) {
     const text = `${speed} steps an hour, ${Math.round((100 * speed) / usual)} % of the ${usual} of the hour before`;
-    notices.push(notice(record, 'throughput-drop', about, text, 'slow', now));
+    notices.push(notice(record, now, { alert: 'throughput-drop', about, text, runbook: 'slow' }));
   }
   if (slowHost) {
     const text = `${slowHost.host} needs ${slowHost.ratio} times as long as the other hosts for ${slowHost.what}`;
-    notices.push(notice(record, 'slow-host', `${about}/${slowHost.host}`, text, 'slow', now));
+    notices.push(
+      notice(record, now, { alert: 'slow-host', about: `${about}/${slowHost.host}`, text, runbook: 'slow' }),
+    );
   }
   for (const { host, reason } of vitals.setAside ?? []) {
     const text = `${host} was set aside (${reason}) and a spare host took its place${leftText(vitals.sparesLeft)}`;
-    notices.push(notice(record, 'host-set-aside', `${about}/${host}`, text, 'spare-hosts', now));
+    notices.push(
+      notice(record, now, { alert: 'host-set-aside', about: `${about}/${host}`, text, runbook: 'spare-hosts' }),
+    );
   }
   const cap = record.policy.maxCostUsd;
   const projected = projectedUsd(record, attempt, now);
   if (cap !== null && projected !== undefined && projected > cap) {
     const text = `at this speed the run will cost $${projected.toFixed(0)}, limits.maxCostUsd is $${cap.toFixed(0)}; it will be stopped after a checkpoint`;
-    notices.push(notice(record, 'spend-projected', about, text, 'spend', now));
+    notices.push(notice(record, now, { alert: 'spend-projected', about, text, runbook: 'spend' }));
   }
-  if (lossAlert) notices.push(notice(record, 'loss-alert', about, lossAlert, 'loss', now));
+  if (lossAlert) notices.push(notice(record, now, { alert: 'loss-alert', about, text: lossAlert, runbook: 'loss' }));
   return notices;
 }
 

@@ -6,6 +6,7 @@ import { rungAfterCapacityFailure, unusableRungs } from './ladder';
 import type { CreateOutcome, Observed } from './observed';
 import { type Attempt, type Checkpoint, type EpochMs, isWaiting, type RunRecord } from './record';
 import { chooseResume } from './resume';
+import type { JobSituation, Situation } from './situation';
 import { addUsd, spendRefusal, warmPoolUsd } from './spend';
 import { event, notice } from './timeline';
 import { madeProgress } from './watch';
@@ -31,12 +32,12 @@ export function attemptJobName(environment: string, runId: string, attempt: numb
 /** A new attempt: its number, name, rung and checkpoint are written down before anything is created. */
 export function intendAttempt(record: RunRecord, observed: Observed, now: EpochMs): Move {
   const refusal = spendRefusal(record, record.rungId);
-  if (refusal) return failRun(record, refusal, 'spend', now);
+  if (refusal) return failRun(record, now, { why: refusal, runbook: 'spend' });
   if (observed.rungsThatDoNotFit.includes(record.rungId)) {
-    return failRun(record, `the memory check refuses ${record.rungId}`, 'memory', now);
+    return failRun(record, now, { why: `the memory check refuses ${record.rungId}`, runbook: 'memory' });
   }
   const choice = chooseResume(record, observed);
-  if (choice.kind === 'refuse') return failRun(record, choice.why, 'checkpoint', now);
+  if (choice.kind === 'refuse') return failRun(record, now, { why: choice.why, runbook: 'checkpoint' });
   if (choice.kind === 'wait') return waitForCheckpoints(record, choice.why, now);
   const resumeFrom = choice.kind === 'from' ? choice.checkpoint : null;
   const number = (record.attempt?.number ?? 0) + 1;
@@ -94,7 +95,12 @@ const createEffect = (attempt: Attempt): Effect => ({
 });
 
 function waitForCheckpoints(record: RunRecord, why: string, now: EpochMs): Move {
-  const alert = notice(record, 'checkpoints-unreadable', String(record.attempt?.number ?? 0), why, 'checkpoint', now);
+  const alert = notice(record, now, {
+    alert: 'checkpoints-unreadable',
+    about: String(record.attempt?.number ?? 0),
+    text: why,
+    runbook: 'checkpoint',
+  });
   return move({ notices: [alert] });
 }
 
@@ -102,18 +108,29 @@ function waitForCheckpoints(record: RunRecord, why: string, now: EpochMs): Move 
  * An attempt whose job may or may not exist: name fixed, answer missing or doubtful. The name is never changed to get past an
  * error; Describe decides, and what it shows is adopted only when its tags are ours.
  */
-export function settleIntent(record: RunRecord, attempt: Attempt, observed: Observed, now: EpochMs): Move {
-  const { job } = observed;
-  if (job.kind === 'present') {
-    if (job.identity === 'ours') return adopt(record, attempt, job.arn, job.createdAt, 'job-adopted', now);
-    if (job.identity === 'unread') return cannotTell(record, attempt, now);
-    const why = `a job named ${attempt.jobName} exists that is not this attempt's; it was left alone`;
-    const failed = failRun(record, why, 'collision', now, { arn: job.arn, createdAt: job.createdAt });
-    // The attempt ends with it: a resume takes the next name.
-    return endUncreated(record, { ...attempt, failureClass: 'collision' }, failed, now);
-  }
-  if (observed.create) return settleOutcome(record, attempt, observed.create, observed, now);
-  if (job.kind !== 'absent') return NO_MOVE;
+export function settleIntent(situation: Situation): Move {
+  const { job, create } = situation.observed;
+  if (job.kind === 'present') return settlePresent({ ...situation, job });
+  if (create) return settleOutcome(situation, create);
+  return job.kind === 'absent' ? settleAbsent(situation) : NO_MOVE;
+}
+
+function settlePresent(situation: JobSituation): Move {
+  const { record, attempt, job, now } = situation;
+  if (job.identity === 'ours') return adopt(situation, 'job-adopted', { arn: job.arn, jobCreatedAt: job.createdAt });
+  if (job.identity === 'unread') return cannotTell(record, attempt, now);
+  const why = `a job named ${attempt.jobName} exists that is not this attempt's; it was left alone`;
+  const failed = failRun(record, now, {
+    why,
+    runbook: 'collision',
+    evidence: { arn: job.arn, createdAt: job.createdAt },
+  });
+  // The attempt ends with it: a resume takes the next name.
+  return endUncreated(record, { ...attempt, failureClass: 'collision' }, failed, now);
+}
+
+function settleAbsent(situation: Situation): Move {
+  const { record, attempt, now } = situation;
   const sinceCreate = now - (attempt.lastCreateAt ?? 0);
   if (record.desired === 'stop') {
     // A run that is back in the queue was told no: nothing can appear any more.
@@ -121,19 +138,21 @@ export function settleIntent(record: RunRecord, attempt: Attempt, observed: Obse
     return endUncreated(record, attempt, stopRun('stopped before a job was created', now), now);
   }
   if (sinceCreate < CONSISTENCY_PAUSE_MS) return NO_MOVE;
-  const hasRun = madeProgress(record, attempt, observed);
+  const hasRun = madeProgress(situation);
   if (hasRun === undefined) return NO_MOVE;
   if (!hasRun) return createAgain(record, attempt, now);
   // What it committed shows that it ran. One answer that does not know it may be an old one: a second look must agree.
   if (attempt.absentSince === undefined) return move({ changes: changeAttempt(record, { absentSince: now }) });
   const isSure = now - attempt.absentSince >= SECOND_LOOK_MS && sinceCreate >= SETTLE_MS;
   // It was deleted, and its name is not used again.
-  return isSure ? vanished(record, attempt, observed, now) : NO_MOVE;
+  return isSure ? vanished(situation) : NO_MOVE;
 }
 
 function cannotTell(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
   const text = `a job named ${attempt.jobName} exists, but its tags cannot be read to see whose it is`;
-  return move({ notices: [notice(record, 'tags-unreadable', attempt.jobName, text, 'access', now)] });
+  return move({
+    notices: [notice(record, now, { alert: 'tags-unreadable', about: attempt.jobName, text, runbook: 'access' })],
+  });
 }
 
 function createAgain(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
@@ -149,37 +168,35 @@ function createAgain(record: RunRecord, attempt: Attempt, now: EpochMs): Move {
     notices:
       again.createTries >= CREATES_ALARM && now - attempt.intentAt >= CREATES_ALARM_MS
         ? [
-            notice(
-              record,
-              'create-keeps-failing',
-              attempt.jobName,
-              `${again.createTries} creates gave no job`,
-              'platform',
-              now,
-            ),
+            notice(record, now, {
+              alert: 'create-keeps-failing',
+              about: attempt.jobName,
+              text: `${again.createTries} creates gave no job`,
+              runbook: 'platform',
+            }),
           ]
         : [],
   });
 }
 
-function settleOutcome(
-  record: RunRecord,
-  attempt: Attempt,
-  outcome: CreateOutcome,
-  observed: Observed,
-  now: EpochMs,
-): Move {
+function settleOutcome(situation: Situation, outcome: CreateOutcome): Move {
+  const { record, attempt, observed, now } = situation;
   // An earlier create whose answer was lost may have made the job: a refusal of this one proves nothing about that.
   const isAbsent = observed.job.kind === 'absent';
   switch (outcome.kind) {
     case 'accepted':
-      return adopt(record, attempt, outcome.arn, undefined, 'job-created', now);
+      return adopt(situation, 'job-created', { arn: outcome.arn });
     case 'limit':
-      return isAbsent ? waitForQuota(record, attempt, outcome.error, observed, now) : NO_MOVE;
+      return isAbsent ? waitForQuota(situation, outcome.error) : NO_MOVE;
     case 'refused': {
       if (!isAbsent) return NO_MOVE;
       const { runbook } = CLASS_POLICY[outcome.failureClass];
-      return endUncreated(record, attempt, failRun(record, `create was refused: ${outcome.error}`, runbook, now), now);
+      return endUncreated(
+        record,
+        attempt,
+        failRun(record, now, { why: `create was refused: ${outcome.error}`, runbook }),
+        now,
+      );
     }
     case 'throttled':
       return isWaiting(record, now) ? NO_MOVE : move({ changes: { notBefore: now + THROTTLED_PAUSE_MS } });
@@ -190,12 +207,9 @@ function settleOutcome(
 }
 
 function adopt(
-  record: RunRecord,
-  attempt: Attempt,
-  arn: string,
-  jobCreatedAt: EpochMs | undefined,
+  { record, attempt, now }: Situation,
   what: 'job-adopted' | 'job-created',
-  now: EpochMs,
+  { arn, jobCreatedAt }: { arn: string; jobCreatedAt?: EpochMs },
 ): Move {
   const text =
     what === 'job-created'
@@ -226,10 +240,11 @@ export const isInDoubt = ({ phase, createTries, unmadeTries = 0 }: Attempt): boo
   phase === 'intent' && unmadeTries < createTries;
 
 /** The quota is used up: the run goes back to the queue, no attempt is burnt, and the name stays the attempt's own. */
-function waitForQuota(record: RunRecord, attempt: Attempt, error: string, observed: Observed, now: EpochMs): Move {
+function waitForQuota({ record, attempt, observed, now }: Situation, error: string): Move {
   const verdict = { failureClass: 'capacity' as const, reason: `quota is used up: ${error}`, signature: 'quota' };
   const { budgets, next } = judge(record, verdict, { madeProgress: false, trained: false }, now);
-  if (next.kind === 'fail') return endUncreated(record, attempt, failRun(record, next.why, next.runbook, now), now);
+  if (next.kind === 'fail')
+    return endUncreated(record, attempt, failRun(record, now, { why: next.why, runbook: next.runbook }), now);
   // An earlier create without an answer may still have made a job, on this rung: a later look decides (lib/lifecycle/wait.ts).
   const { createTries, unmadeTries = 0 } = attempt;
   const isUnmade = unmadeTries === createTries - 1;

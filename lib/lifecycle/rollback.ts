@@ -1,8 +1,8 @@
 import type { Skip } from '../spec/job-file';
 import { type Move, move } from './action';
 import type { Verdict } from './classify';
-import type { Observed } from './observed';
-import { type Attempt, checkpointKey, type EpochMs, type RunRecord } from './record';
+import { checkpointKey } from './record';
+import type { Situation } from './situation';
 import { event } from './timeline';
 
 /**
@@ -11,11 +11,8 @@ import { event } from './timeline';
  * Undefined when the run file did not ask for it or nothing is left to go back to: the run then goes on as after any failure.
  */
 export function rollBack(
-  record: RunRecord,
-  attempt: Attempt,
+  { record, attempt, observed, now }: Situation,
   verdict: Verdict,
-  observed: Observed,
-  now: EpochMs,
 ): Pick<Move, 'changes' | 'events'> | undefined {
   const { checkpoints } = observed;
   const failed = verdict.step ?? (attempt.lastStep === null ? undefined : attempt.lastStep + 1);

@@ -9,14 +9,19 @@ export const event = (at: EpochMs, what: string, text: string, evidence: Evidenc
   evidence,
 });
 
-/** Something a person should know. Its id is the alert and what it is about, so that it is said once. */
-export function notice(
-  record: RunRecord,
-  alert: string,
-  about: string,
-  text: string,
-  runbook: string,
-  at: EpochMs,
-): Notice {
-  return { id: `${alert}/${about}`, alert, text: `${record.runId}: ${text}`, runbook, at };
+/** What a notice says: the alert, what it is about, and the run book that helps. */
+export interface NoticeParts {
+  alert: string;
+  about: string;
+  text: string;
+  runbook: string;
 }
+
+/** Something a person should know. Its id is the alert and what it is about, so that it is told once. */
+export const notice = (record: RunRecord, at: EpochMs, { alert, about, text, runbook }: NoticeParts): Notice => ({
+  id: `${alert}/${about}`,
+  alert,
+  text: `${record.runId}: ${text}`,
+  runbook,
+  at,
+});

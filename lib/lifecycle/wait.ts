@@ -21,7 +21,7 @@ export const queuedSince = (record: RunRecord): EpochMs => record.queuedAt ?? re
  */
 export function waitInQueue(record: RunRecord, observed: Observed, now: EpochMs): Move {
   const overdue = capacityOverdue(record, now);
-  if (overdue) return failRun(record, `${record.reason}; ${overdue}`, 'capacity', now);
+  if (overdue) return failRun(record, now, { why: `${record.reason}; ${overdue}`, runbook: 'capacity' });
   const rungId = rungAfterCapacityFailure(record, unusableRungs(observed));
   if (unusableRungs(observed).includes(record.rungId) && rungId !== record.rungId) {
     const text = `${record.rungId} cannot start within the quota; asks for ${rungId}`;
@@ -38,7 +38,9 @@ export function waitInQueue(record: RunRecord, observed: Observed, now: EpochMs)
   if (now - since < QUEUE_ALARM_MS) return NO_MOVE;
   const hours = Math.round((now - since) / 3_600_000);
   const text = `has waited ${hours} h in the queue: ${record.reason}`;
-  return move({ notices: [notice(record, 'queue-wait', String(since), text, 'queue', now)] });
+  return move({
+    notices: [notice(record, now, { alert: 'queue-wait', about: String(since), text, runbook: 'queue' })],
+  });
 }
 
 /** The creates of an attempt, once the service has not known its job for so long after the last of them that none made it. */
@@ -47,7 +49,7 @@ function newlyUnmade(record: RunRecord, observed: Observed, now: EpochMs): numbe
   if (!attempt || !isInDoubt(attempt) || observed.job.kind !== 'absent') return undefined;
   if (now - (attempt.lastCreateAt ?? 0) < SETTLE_MS) return undefined;
   // What it committed would show that it ran.
-  return madeProgress(record, attempt, observed) === false ? attempt.createTries : undefined;
+  return madeProgress({ record, attempt, observed, now }) === false ? attempt.createTries : undefined;
 }
 
 /**
@@ -63,7 +65,7 @@ export function blockedRun(
     const other = awaited.get(wanted);
     if (other?.state !== 'failed' && other?.state !== 'stopped') return [];
     const text = `waits for ${wanted}, and ${other.runId} is ${other.state}; resume that one, or stop this one`;
-    const said = notice(record, 'after-failed', other.runId, text, 'queue', now);
+    const said = notice(record, now, { alert: 'after-failed', about: other.runId, text, runbook: 'queue' });
     return record.alerts.includes(said.id) ? [] : [said];
   });
   if (fresh.length === 0) return undefined;

@@ -6,6 +6,7 @@ import { jobAlerts } from './job-alerts';
 import type { Observed, PresentJob } from './observed';
 import type { Attempt, AttemptStop, Checkpoint, EpochMs, Notice, RunRecord, RunState } from './record';
 import { committedSince, newestCommitted } from './resume';
+import type { JobSituation, Situation } from './situation';
 import { judgeSpend } from './spend';
 import { stepEvents, stepsOf } from './step-times';
 import { event, notice } from './timeline';
@@ -21,11 +22,12 @@ const LATE_BEAT_MS = 180_000;
 const UNREAD_ALARM_MS = 1_200_000;
 
 /** A job that is alive: copy what is seen, stop it when somebody or something wants it stopped. */
-export function watchJob(record: RunRecord, attempt: Attempt, job: PresentJob, observed: Observed, now: EpochMs): Move {
-  const seen = see(attempt, job, observed, now);
+export function watchJob(situation: JobSituation): Move {
+  const { record, attempt, job, observed, now } = situation;
+  const seen = asSeen(situation);
   const committed = newestCommitted(record, observed);
   const newCommit = committed !== null && committed.step > (record.committed?.step ?? -1);
-  const { stop, suspectedHangAt, alerts } = wantsStop(record, seen, job, observed, newCommit, now);
+  const { stop, suspectedHangAt, alerts } = wantsStop({ ...situation, attempt: seen }, newCommit);
   const isNewStop = stop !== undefined && attempt.stop === undefined;
   const sends = stop !== undefined && job.status === 'InProgress' && isDue(stop, now);
   const asks = stop ? undefined : handOverEffect(seen, job, record.policy, now);
@@ -51,15 +53,15 @@ export function watchJob(record: RunRecord, attempt: Attempt, job: PresentJob, o
       ...(isNewStop ? [event(now, 'stop-decided', stop.text, { why: stop.why, progress: seen.progress ?? null })] : []),
     ],
     effects: [...(sends ? [stopEffect(next, stop)] : []), ...(asks ? [asks] : [])],
-    notices: [
-      ...alerts,
-      ...capacityAlarm(record, attempt, job, now),
-      ...stoppingAlarm(record, next, job, now),
-      ...unreadAlarm(record, next, observed, now),
-      ...jobAlerts(record, next, now),
-    ],
+    notices: [...alerts, ...capacityAlarm(record, attempt, job, now), ...alarms({ ...situation, attempt: next })],
   });
 }
+
+const alarms = (situation: JobSituation): Notice[] => [
+  ...stoppingAlarm(situation),
+  ...unreadAlarm(situation),
+  ...jobAlerts(situation.record, situation.attempt, situation.now),
+];
 
 /** A line of the timeline for a commit, at the time when its marker was written where that is known. */
 export function commitEvent(committed: Checkpoint, { checkpoints }: Observed, now: EpochMs): TimelineEvent {
@@ -70,7 +72,8 @@ export function commitEvent(committed: Checkpoint, { checkpoints }: Observed, no
 
 const hasInstances = (job: PresentJob): boolean => job.status === 'InProgress' && job.secondaryStatus === 'Training';
 
-function see(attempt: Attempt, job: PresentJob, observed: Observed, now: EpochMs): Attempt {
+/** The attempt with what Describe and the heartbeat say of it now. */
+function asSeen({ attempt, job, observed, now }: JobSituation): Attempt {
   const progress = nextProgress(attempt, observed.heartbeat, now);
   const step = progress?.step ?? null;
   const steps = stepsOf(progress);
@@ -123,14 +126,7 @@ interface StopWish {
 }
 
 /** First wish wins and stays: an attempt is stopped for one reason, which its end is judged by. */
-function wantsStop(
-  record: RunRecord,
-  attempt: Attempt,
-  job: PresentJob,
-  observed: Observed,
-  newCommit: boolean,
-  now: EpochMs,
-): StopWish {
+function wantsStop({ record, attempt, job, observed, now }: JobSituation, newCommit: boolean): StopWish {
   if (attempt.stop) return { stop: attempt.stop, alerts: [] };
   if (record.desired === 'stop') return { stop: { why: 'user', at: now, text: 'stopped as asked' }, alerts: [] };
   const spend = judgeSpend(record, attempt, newCommit, now);
@@ -144,7 +140,10 @@ function wantsStop(
   if (hang.kind === 'suspected') return { suspectedHangAt, alerts: [] };
   if (hang.maySee) return { suspectedHangAt, stop: { why: 'hang', at: now, text: hang.text }, alerts: [] };
   const text = `${hang.text}; progress cannot be seen from outside, so it was not stopped`;
-  return { suspectedHangAt, alerts: [notice(record, 'hang-suspected', attempt.jobName, text, 'hang', now)] };
+  return {
+    suspectedHangAt,
+    alerts: [notice(record, now, { alert: 'hang-suspected', about: attempt.jobName, text, runbook: 'hang' })],
+  };
 }
 
 const signsOfLife = ({ heartbeat, heartbeatError, checkpoints }: Observed) => ({
@@ -205,25 +204,25 @@ function capacityAlarm(record: RunRecord, attempt: Attempt, job: PresentJob, now
   const since = attempt.acceptedAt ?? attempt.intentAt;
   if (!waits || now - since < CAPACITY_ALARM_MS) return [];
   const text = `${attempt.jobName} has waited more than an hour for capacity`;
-  return [notice(record, 'capacity-wait', attempt.jobName, text, 'capacity', now)];
+  return [notice(record, now, { alert: 'capacity-wait', about: attempt.jobName, text, runbook: 'capacity' })];
 }
 
-function stoppingAlarm(record: RunRecord, attempt: Attempt, job: PresentJob, now: EpochMs): Notice[] {
+function stoppingAlarm({ record, attempt, job, now }: JobSituation): Notice[] {
   const { stop } = attempt;
   if (!stop || now - stop.at < STOPPING_ALARM_MS) return [];
   const text = `${attempt.jobName} was asked to stop ${Math.round((now - stop.at) / 60_000)} min ago and is still ${job.status}`;
-  return [notice(record, 'stop-takes-long', attempt.jobName, text, 'stopping', now)];
+  return [notice(record, now, { alert: 'stop-takes-long', about: attempt.jobName, text, runbook: 'stopping' })];
 }
 
-function unreadAlarm(record: RunRecord, attempt: Attempt, { heartbeatError }: Observed, now: EpochMs): Notice[] {
+function unreadAlarm({ record, attempt, observed, now }: Situation): Notice[] {
   const { unreadSince, jobName } = attempt;
   if (unreadSince === undefined || now - unreadSince < UNREAD_ALARM_MS) return [];
-  const why = heartbeatError ?? 'it is not there any more';
+  const why = observed.heartbeatError ?? 'it is not there any more';
   const text = `the heartbeat of ${jobName} cannot be read (${why}); a hang would not be noticed, and nothing is stopped for it`;
-  return [notice(record, 'heartbeat-unreadable', jobName, text, 'heartbeat', now)];
+  return [notice(record, now, { alert: 'heartbeat-unreadable', about: jobName, text, runbook: 'heartbeat' })];
 }
 
 /** Whether the attempt committed anything new; undefined when that cannot be seen now and must be waited for. */
-export function madeProgress(record: RunRecord, attempt: Attempt, observed: Observed): boolean | undefined {
+export function madeProgress({ record, attempt, observed }: Situation): boolean | undefined {
   return record.policy.seesCommits ? committedSince(record, attempt, observed) : false;
 }

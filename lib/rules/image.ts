@@ -16,55 +16,60 @@ import { SMP_REGIONS } from '../catalog/smp-releases';
 import { acceleratorKind, compareVersions, instanceTypeOfImage, pytorchOfImage } from '../distribution/image-version';
 import { orList } from '../spec/issue';
 import { instanceGroupsOf } from '../spec/resolve-run';
-import type { RunSpec } from '../spec/run-spec';
+import type { ImageKind, RunSpec } from '../spec/run-spec';
 import { api, type Finding, type Rule, type RuleContext, regionOf, when } from './rule';
 
 const DLC_SOURCE = 'aws/deep-learning-containers@e0ecedea6a docs/src/data';
 
-function version(run: RunSpec): Finding[] {
-  const { kind, version: given, uri } = run.image;
+interface Versions {
+  known: readonly string[];
+  isKnown(version: string): boolean;
+}
+
+/** Versions of the kinds of images that AWS publishes; a kind that is absent has none. */
+const VERSIONS: Readonly<Partial<Record<ImageKind, Versions>>> = {
+  dlc: { known: dlcVersions(), isKnown: (version) => fullPytorchVersion(version) !== undefined },
+  smp: { known: Object.keys(SMP_PYTHON), isKnown: (version) => version in SMP_PYTHON },
+  huggingface: {
+    known: Object.keys(HUGGING_FACE_IMAGES),
+    isKnown: (version) => fullTransformersVersion(version) !== undefined,
+  },
+};
+
+function version({ image }: RunSpec): Finding[] {
+  const { kind, version: given } = image;
   const path = 'image.version';
-  const known =
-    kind === 'dlc'
-      ? dlcVersions()
-      : kind === 'smp'
-        ? Object.keys(SMP_PYTHON)
-        : kind === 'huggingface'
-          ? Object.keys(HUGGING_FACE_IMAGES)
-          : [];
-  if (kind === 'uri' || kind === 'environment') {
-    return [
-      ...when(kind === 'uri' && uri === undefined, {
-        path: 'image.uri',
-        must: 'must be given with kind uri',
-        fix: 'add the URI of the image',
-      }),
-      ...when(kind === 'environment' && uri !== undefined, {
-        path: 'image.uri',
-        must: 'must go with kind uri',
-        got: uri,
-        fix: 'set kind: uri, or remove it',
-      }),
-      ...when(given !== undefined, { path, must: `must be left out with kind ${kind}`, got: given, fix: 'remove it' }),
-    ];
-  }
+  const versions = VERSIONS[kind];
+  if (!versions)
+    return when(given !== undefined, {
+      path,
+      must: `must be left out with kind ${kind}`,
+      got: given,
+      fix: 'remove it',
+    });
+  const { known, isKnown } = versions;
   if (given === undefined)
     return [{ path, must: `must be given with kind ${kind}`, fix: `use for example "${known[known.length - 1]}"` }];
-  const found =
-    kind === 'dlc'
-      ? fullPytorchVersion(given)
-      : kind === 'huggingface'
-        ? fullTransformersVersion(given)
-        : given in SMP_PYTHON;
+  return when(!isKnown(given), {
+    path,
+    must: `must be a version that ${kind} images exist for`,
+    got: given,
+    fix: `use ${orList(nearest(given, known, 4))}`,
+  });
+}
+
+function uriKind({ image: { kind, version: given, uri } }: RunSpec): Finding[] {
+  // Without a version the file says too little of an image of AWS to judge the rest.
+  if (VERSIONS[kind] && given === undefined) return [];
+  const path = 'image.uri';
   return [
-    ...when(!found, {
+    ...when(kind === 'uri' && uri === undefined, {
       path,
-      must: `must be a version that ${kind} images exist for`,
-      got: given,
-      fix: `use ${orList(nearest(given, known, 4))}`,
+      must: 'must be given with kind uri',
+      fix: 'add the URI of the image',
     }),
-    ...when(uri !== undefined, {
-      path: 'image.uri',
+    ...when(kind !== 'uri' && uri !== undefined, {
+      path,
       must: 'must go with kind uri',
       got: uri,
       fix: 'set kind: uri, or remove it',
@@ -242,7 +247,7 @@ export const IMAGE_RULES: readonly Rule[] = [
     what: 'The image kind and its version name an image that exists.',
     why: 'The pull would fail after the capacity wait.',
     source: DLC_SOURCE,
-    check: version,
+    check: (run) => [...version(run), ...uriKind(run)],
   },
   {
     id: 'image/uri',

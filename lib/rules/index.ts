@@ -17,6 +17,7 @@ import { CHECKPOINT_RULES } from './data/checkpoints';
 import { CODE_RULES } from './data/code';
 import { CONTAINER_RULES } from './data/container';
 import { DATA_RULES } from './data/data';
+import { MIXTURE_RULES } from './data/mixture';
 import { PROCESSING_RULES } from './data/processing';
 import { PROGRESS_RULES } from './data/progress';
 import { SECRET_RULES } from './data/secrets';
@@ -53,6 +54,7 @@ export const RULES: readonly Rule[] = [
   ...BUILTIN_LAYOUT_RULES,
   ...BUILTIN_MODEL_RULES,
   ...DATA_RULES,
+  ...MIXTURE_RULES,
   ...CHECKPOINT_RULES,
   ...LIMIT_RULES,
   ...HEALTH_CHECK_RULES,

@@ -124,11 +124,11 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   mkdirSync(stateDir, { recursive: true });
   const certificate = settings.auth ? await ensureCertificate(path.join(stateDir, 'tls')) : undefined;
   progress('starting the SageMaker and Service Quotas services');
-  const building = new Building();
+  const undo = new UndoStack();
   try {
-    return await build(settings, venv, certificate, building);
+    return await build({ settings, venv, certificate, undo });
   } catch (error) {
-    await building.undo();
+    await undo.run();
     throw error;
   }
 }
@@ -151,27 +151,36 @@ function withDefaults(options: SandboxOptions) {
 }
 
 /** What was started so far, ended in reverse order. */
-class Building {
+class UndoStack {
   private readonly steps: (() => Promise<void> | void)[] = [];
 
-  add(undo: () => Promise<void> | void): void {
-    this.steps.push(undo);
+  add(step: () => Promise<void> | void): void {
+    this.steps.push(step);
   }
 
-  async undo(): Promise<void> {
+  async run(): Promise<void> {
     for (const step of this.steps.splice(0).reverse()) await step();
   }
 }
 
-async function build(settings: Settings, venv: Venv, certificate: Certificate | undefined, building: Building) {
+/** What every part of a sandbox is made from. */
+interface Parts {
+  settings: Settings;
+  venv: Venv;
+  certificate?: Certificate;
+  undo: UndoStack;
+}
+
+async function build(parts: Parts) {
+  const { settings, venv, certificate, undo } = parts;
   // The services listen before MiniStack starts, because its Lambda functions inherit their address; they answer after it.
-  const door: { handle?: (...args: Parameters<Parameters<typeof listen>[0]>) => Promise<Answer> } = {};
+  const services: { handle?: (...args: Parameters<Parameters<typeof listen>[0]>) => Promise<Answer> } = {};
   const server = await listen(
-    async (request, body) => door.handle?.(request, body) ?? { status: 503, body: { message: 'starting' } },
+    async (request, body) => services.handle?.(request, body) ?? { status: 503, body: { message: 'starting' } },
     0,
     certificate,
   );
-  building.add(() => server.close());
+  undo.add(() => server.close());
   settings.progress('starting MiniStack');
   const ministack = await startMiniStack({
     venv,
@@ -183,9 +192,9 @@ async function build(settings: Settings, venv: Venv, certificate: Certificate | 
     jobMarker: `${SANDBOX_MARKER}=${settings.stateDir}`,
     lambdaEnv: endpointEnv(server.url),
   });
-  building.add(() => ministack.hook.close());
-  building.add(() => ministack.stop());
-  door.handle = await openServices(settings, venv, ministack, server, certificate, building);
+  undo.add(() => ministack.hook.close());
+  undo.add(() => ministack.stop());
+  services.handle = await openServices({ ...parts, ministack, server });
   const endpoints = { aws: ministack.endpoint, sagemaker: server.url, serviceQuotas: server.url };
   const env = clientEnv({
     ...settings,
@@ -196,36 +205,32 @@ async function build(settings: Settings, venv: Venv, certificate: Certificate | 
   const { stateDir, auth } = settings;
   const processes = { owner: processRef(process.pid), ministack: processRef(ministack.pid) };
   writeRunRecord(stateDir, { ...processes, endpoints, env, auth, startedAt: new Date().toISOString() });
-  building.add(() => removeRunRecord(stateDir));
-  return { endpoints, env, stateDir, ministackPid: ministack.pid, stop: () => building.undo() };
+  undo.add(() => removeRunRecord(stateDir));
+  return { endpoints, env, stateDir, ministackPid: ministack.pid, stop: () => undo.run() };
 }
 
-async function openServices(
-  settings: Settings,
-  venv: Venv,
-  ministack: MiniStack,
-  server: HttpServer,
-  certificate: Certificate | undefined,
-  building: Building,
-) {
+/** The parts once MiniStack runs and our server listens. */
+interface RunningParts extends Parts {
+  ministack: MiniStack;
+  server: HttpServer;
+}
+
+async function openServices(parts: RunningParts) {
+  const { settings, venv, ministack, undo } = parts;
   const faults = new FaultPlan();
   const quotas = new QuotaStore(settings.quotas);
   const increases = new IncreaseRequests(quotas);
   const authority = new Authority(ministack.hook, settings.auth);
-  const host = await openJobHost(settings, ministack, server, certificate, building);
-  const sagemaker = new SageMaker({
-    quotas,
-    authority,
-    faults,
-    host,
-    time: settings.time,
-    hook: ministack.hook,
-    imageCommands: settings.imageCommands ?? [],
-  });
-  building.add(async () => {
+  const host = await openJobHost(parts);
+  const { time, imageCommands = [] } = settings;
+  const sagemaker = new SageMaker({ quotas, authority, faults, host, time, hook: ministack.hook, imageCommands });
+  const kept = { sagemaker, quotas, increases };
+  undo.add(async () => {
     await sagemaker.shutdown();
-    if (settings.persist) saveServices(settings.stateDir, { sagemaker, quotas, increases });
+    if (settings.persist) saveServices(settings.stateDir, kept);
   });
+  if (settings.persist) restoreServices(settings.stateDir, kept);
+  else forgetServices(settings.stateDir);
   const services = {
     SageMaker: {
       model: loadServiceModel(venv.botocoreData, 'sagemaker'),
@@ -237,33 +242,20 @@ async function openServices(
       operations: new ServiceQuotas(quotas, increases).operations,
     },
   };
-  const kept = { sagemaker, quotas, increases };
-  if (settings.persist) restoreServices(settings.stateDir, kept);
-  else forgetServices(settings.stateDir);
   const api = new ApiServer(services, authority, faults, new RateLimits(settings.rateLimits ? RATES : {}));
-  const admin = new Admin({
-    faults: new FaultRegistry(faults, ministack.hook),
-    quotas,
-    increases,
-    accountId: settings.accountId,
-  });
+  const registry = new FaultRegistry(faults, ministack.hook);
+  const admin = new Admin({ faults: registry, quotas, increases, accountId: settings.accountId });
   return (...[request, body]: Parameters<typeof api.handle>) =>
     request.url?.startsWith(ADMIN_PREFIX) ? admin.handle(request, body) : api.handle(request, body);
 }
 
-async function openJobHost(
-  settings: Settings,
-  ministack: MiniStack,
-  server: HttpServer,
-  certificate: Certificate | undefined,
-  building: Building,
-): Promise<JobHost> {
+async function openJobHost({ settings, certificate, undo, ministack, server }: RunningParts): Promise<JobHost> {
   const aws = new AwsAccess(ministack.endpoint, ministack.hook, certificate?.certFile);
-  building.add(() => aws.close());
+  undo.add(() => aws.close());
   const temporaryFolder = temporaryRoot(settings.stateDir);
-  building.add(() => rm(temporaryFolder, { recursive: true, force: true }));
+  undo.add(() => rm(temporaryFolder, { recursive: true, force: true }));
   const credentialEndpoint = await CredentialEndpoint.open();
-  building.add(() => credentialEndpoint.close());
+  undo.add(() => credentialEndpoint.close());
   const places = { aws: ministack.endpoint, services: server.url, certificate };
   return {
     aws,

@@ -58,16 +58,15 @@ const STEPS_WITHOUT_END = 1000;
 
 /** Searches around a run; issues when no layout of it can be planned at all. */
 export function searchRun(run: RunSpec, facts: PlanFacts, options: RunSearchOptions = {}): RunSearchResult | Issue[] {
-  const steps = totalSteps(run.training);
   const results: { library: string; result: SearchResult }[] = [];
   const problems: Issue[] = [];
   for (const library of options.libraries ?? [run.distribution.library]) {
     const mapped = layoutOfRun(plainRun(run, library));
     if (Array.isArray(mapped)) problems.push(...mapped);
-    else results.push({ library, result: searchOne({ library, base: mapped.layout }, run, facts, options, steps) });
+    else results.push({ library, result: searchOne({ run, facts, options, library, base: mapped.layout }) });
   }
   if (results.length === 0) return problems;
-  return merge(run, facts, results, options, steps ?? STEPS_WITHOUT_END);
+  return merge({ run, facts, options }, results);
 }
 
 /** The run with another library keeps no parameters of its own one; every degree is searched anyway. */
@@ -82,15 +81,16 @@ function plainRun(run: RunSpec, library: string): RunSpec {
   };
 }
 
-function searchOne(
-  { library, base }: { library: string; base: LayoutInput },
-  run: RunSpec,
-  facts: PlanFacts,
-  options: RunSearchOptions,
-  steps?: number,
-): SearchResult {
+interface SearchQuestion {
+  run: RunSpec;
+  facts: PlanFacts;
+  options: RunSearchOptions;
+}
+
+/** Instances of the file, or those that the caller offers, within their quota. */
+function clusterChoices({ run, facts, options }: SearchQuestion): ClusterChoice[] {
   const clusters = options.clusters ?? instanceGroupsOf(run.compute).slice(0, 1);
-  const choices = clusters.flatMap(({ instanceType, instanceCount }): ClusterChoice[] => {
+  return clusters.flatMap(({ instanceType, instanceCount }): ClusterChoice[] => {
     const type = findInstanceType(instanceType);
     const quota = options.quotaOf?.(instanceType);
     if (type?.accelerator?.kind !== 'gpu' || (quota !== undefined && instanceCount > quota)) return [];
@@ -108,10 +108,15 @@ function searchOne(
       },
     ];
   });
-  const limits: SearchLimits = { steps, maxHours: options.maxHours, maxUsd: options.maxUsd, keep: CHECKED };
+}
+
+function searchOne(question: SearchQuestion & { library: string; base: LayoutInput }): SearchResult {
+  const { run, facts, options, library, base } = question;
+  const { maxHours, maxUsd } = options;
+  const limits: SearchLimits = { steps: totalSteps(run.training), maxHours, maxUsd, keep: CHECKED };
   const constants = constantsAfter(facts.calibration, library);
   // The degrees worth trying depend on the cluster.
-  const parts = choices.map((choice) => {
+  const parts = clusterChoices(question).map((choice) => {
     const there = { ...base, ...choice.cluster };
     return searchLayouts(there, { ...spaceAround(there), clusters: [choice] }, limits, constants);
   });
@@ -128,12 +133,10 @@ function searchOne(
 const sum = <T>(items: readonly T[], of: (item: T) => number) => items.reduce((total, item) => total + of(item), 0);
 
 function merge(
-  run: RunSpec,
-  facts: PlanFacts,
+  { run, facts, options }: SearchQuestion,
   results: readonly { library: string; result: SearchResult }[],
-  options: RunSearchOptions,
-  steps: number,
 ): RunSearchResult {
+  const steps = totalSteps(run.training) ?? STEPS_WITHOUT_END;
   const all = (pick: (r: SearchResult) => readonly Found[]) =>
     results.flatMap(({ library, result }) =>
       pick(result).map((found) => candidateOf(run, library, measuredLike(found, library, facts), steps)),

@@ -72,6 +72,9 @@ export interface DistributionSpec {
   instanceGroups: string[];
 }
 
+/** Part of a training in which samples come from the same channels. */
+export type MixturePhase = NonNullable<Section<'training'>['mixture']>[number];
+
 /** Section `training` with its defaults. */
 export interface TrainingSpec {
   sequenceLength?: number;
@@ -88,6 +91,8 @@ export interface TrainingSpec {
   objective?: 'pretrain' | 'sft' | 'dpo';
   /** Documents of one row of text do not see each other. @default false */
   documentMask?: boolean;
+  /** Channels that samples come from. @default - the one that the argument data-channel names */
+  mixture?: MixturePhase[];
 }
 
 /** The model, whichever way the run file describes it. */

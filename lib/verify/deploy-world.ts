@@ -55,39 +55,52 @@ export function deployWorld(
   report: (stage: string) => void,
 ): DeployWorld {
   let running: Promise<DeployObservations> | undefined;
-  const own = () => readWorld({ ...read, environment: VERIFY_ENVIRONMENT, descriptor: undefined });
-  const deploy = (change: DeployChange = {}) => cdk('deploy', deployFile(place, change));
-  const sequence = async (): Promise<DeployObservations> => {
-    const seen: DeployObservations = {};
-    report('a deploy that the quota check refuses');
-    const refused = await deploy({ impossibleQuota: true });
-    seen.refusal = { ...refused, left: await leftoversOf(read, VERIFY_ENVIRONMENT) };
-    report('a first deploy that fails late');
-    seen.failing = await deploy({ unknownPrincipal: true });
-    report('the same deploy with its cause gone');
-    seen.first = await deploy();
-    if (seen.first.code === 0) await whileDeployed(seen);
-    report('destroy');
-    const destroyed = await cdk('destroy', deployFile(place));
-    seen.destroy = { ...destroyed, left: await leftoversOf(read, VERIFY_ENVIRONMENT) };
-    return seen;
-  };
-  const whileDeployed = async (seen: DeployObservations) => {
-    report('an update of its sections');
-    const before = await statefulOf(own());
-    const updated = await deploy({ dayTwo: true });
-    const after = await statefulOf(own());
-    seen.update = { ...updated, replaced: before.filter((id) => !after.includes(id)) };
-    report('an alarm');
-    seen.alarm = await alarmActions(own()).catch((error: Error) => [`${error.name}: ${error.message}`]);
-  };
   return {
     ...read,
     observations: () => {
-      running ??= sequence();
+      running ??= deploySequence({ read, place, cdk, report });
       return running;
     },
   };
+}
+
+interface Sequence {
+  read: ReadWorld;
+  place: DeployPlace;
+  cdk: RunCdk;
+  report: (stage: string) => void;
+}
+
+async function deploySequence(sequence: Sequence): Promise<DeployObservations> {
+  const { read, place, cdk, report } = sequence;
+  const deploy = (change: DeployChange = {}) => cdk('deploy', deployFile(place, change));
+  const seen: DeployObservations = {};
+  report('a deploy that the quota check refuses');
+  const refused = await deploy({ impossibleQuota: true });
+  seen.refusal = { ...refused, left: await leftoversOf(read, VERIFY_ENVIRONMENT) };
+  report('a first deploy that fails late');
+  seen.failing = await deploy({ unknownPrincipal: true });
+  report('the same deploy with its cause gone');
+  seen.first = await deploy();
+  if (seen.first.code === 0) Object.assign(seen, await whileDeployed(sequence));
+  report('destroy');
+  const destroyed = await cdk('destroy', deployFile(place));
+  seen.destroy = { ...destroyed, left: await leftoversOf(read, VERIFY_ENVIRONMENT) };
+  return seen;
+}
+
+/** What an update replaces, and what an alarm of the deployed environment does. */
+async function whileDeployed(sequence: Sequence): Promise<Pick<DeployObservations, 'update' | 'alarm'>> {
+  const { read, place, cdk, report } = sequence;
+  const own = () => readWorld({ ...read, environment: VERIFY_ENVIRONMENT, descriptor: undefined });
+  report('an update of its sections');
+  const before = await statefulOf(own());
+  const updated = await cdk('deploy', deployFile(place, { dayTwo: true }));
+  const after = await statefulOf(own());
+  const update = { ...updated, replaced: before.filter((id) => !after.includes(id)) };
+  report('an alarm');
+  const alarm = await alarmActions(own()).catch((error: Error) => [`${error.name}: ${error.message}`]);
+  return { update, alarm };
 }
 
 async function statefulOf(world: ReadWorld): Promise<string[]> {

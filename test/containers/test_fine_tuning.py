@@ -189,7 +189,8 @@ def test_what_is_longer_than_a_row_is_cut_and_counted(tmp_path: Path) -> None:
     job = job_of("sft", training={"sequenceLength": 80, "globalBatchSize": 1, "steps": 1})
     batches = Batches(shards, resolve_settings(job, job["arguments"], {}).training, 257, 0, 1)
     assert batches.samples == 2
-    assert "2 documents are longer than sequenceLength 80 and were cut to it; 1 documents had no target left" in batches.warning("train")
+    (warning,) = batches.warnings("train")
+    assert "2 documents are longer than sequenceLength 80 and were cut to it; 1 documents had no target left" in warning
     code, output = run_ranks(tmp_path / "run", 1, job, {"train": shards})
     assert code == 0 and "warning: channel train: 2 documents" in output
 

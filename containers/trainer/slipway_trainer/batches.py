@@ -1,34 +1,23 @@
 """Micro-batches of one data-parallel rank."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from slipway_trainer.examples import DOCUMENT, TARGETS, TOKENS, PackedRows, Pairs, trimmed
+from slipway_trainer.examples import DOCUMENT, TARGETS, TOKENS, trimmed
 from slipway_trainer.exits import DataFailed, Settings
 from slipway_trainer.loss import IGNORED
-from slipway_trainer.order import SampleOrder, positions_of_rank
-from slipway_trainer.settings import Training
-from slipway_trainer.shard_format import read_index
-from slipway_trainer.shards import TokenStream
+from slipway_trainer.mixture import Mixture
+from slipway_trainer.order import positions_of_rank, seed_of
+from slipway_trainer.settings import RunSettings, Training
+from slipway_trainer.sources import Source
 
-
-class _Kind(NamedTuple):
-    """What goes with one kind of shards."""
-
-    objective: str
-    made_of: str
-    samples: type[TokenStream] | type[PackedRows] | type[Pairs]
-
-
-_KINDS = {
-    "text": _Kind("pretrain", "text", TokenStream),
-    "sft": _Kind("sft", "conversations or completions", PackedRows),
-    "dpo": _Kind("dpo", "preferences", Pairs),
-}
+#: A channel, and one of its samples.
+Sample = tuple[str, int]
 
 
 class MicroBatch(NamedTuple):
@@ -43,59 +32,77 @@ class MicroBatch(NamedTuple):
 
 
 class Batches:
-    """The training data of a rank. It holds no state: any step can be asked for at any time."""
+    """The training data of a rank. Any step can be asked for at any time."""
 
-    def __init__(self, folder: Path, training: Training, vocabulary_size: int, rank: int, ranks: int) -> None:
-        index = read_index(folder)
-        if index.vocabulary_size > vocabulary_size:
-            raise Settings([f"model.vocabularySize: must be at least the {index.vocabulary_size} of the data, got {vocabulary_size}"])
-        kind = _KINDS[index.kind]
-        if kind.objective != training.objective:
-            raise Settings(
-                [f"training.objective: must be {kind.objective} for shards made of {kind.made_of}, got {training.objective}; see {folder}"]
-            )
-        if training.document_mask and index.end_of_text is None:
-            raise Settings([f"training.documentMask: must go with shards whose index names one endOfText, got none or several in {folder}"])
-        self._end_of_text = index.end_of_text
-        self._stream = kind.samples(index, training.sequence_length)
-        self._order = SampleOrder(self._stream.samples, training.seed)
+    def __init__(self, folders: Path | Mapping[str, Path], training: Training, vocabulary_size: int, rank: int, ranks: int) -> None:
+        """`folders`: that of the only channel, or those of the channels of the run's mixture."""
+        self._mixture = Mixture(training.mixture, training.global_batch_size) if isinstance(folders, Mapping) else None
+        if isinstance(folders, Mapping):
+            seeds = {name: seed_of(name, training.seed) for name in folders}
+            self._sources = {name: Source(folder, training, vocabulary_size, seeds[name]) for name, folder in folders.items()}
+        else:
+            self._sources = {"": Source(folders, training, vocabulary_size, training.seed)}
+        ends = {source.end_of_text for source in self._sources.values()}
+        if training.document_mask and len(ends) > 1:
+            raise Settings([f"training.documentMask: must go with channels of one endOfText, got {', '.join(map(str, sorted(ends)))}"])
+        self._end_of_text = ends.pop()
         self._training, self._rank, self._ranks = training, rank, ranks
         self.micro_steps = training.global_batch_size // (training.micro_batch_size * ranks)
+        #: The samples of the global batch that was asked for last, in a mixture.
+        self._mixed: tuple[int, list[Sample]] = (-1, [])
 
     @property
     def samples(self) -> int:
-        return self._stream.samples
+        return sum(source.samples for source in self._sources.values())
 
     @property
     def digest(self) -> str:
         """Of the token shards: another data set has another one."""
-        return self._stream.digest
+        digests = [f"{name}:{source.digest}" for name, source in self._sources.items()]
+        return hashlib.sha256("\n".join(digests).encode()).hexdigest() if self._mixture else next(iter(self._sources.values())).digest
 
-    def warning(self, channel: str) -> str:
-        """What was cut to the length of a row; empty where nothing was."""
-        cut = self._stream.cut
-        if cut is None or not cut.documents:
-            return ""
+    @property
+    def mixed(self) -> bool:
+        """Whether samples come from several channels."""
+        return self._mixture is not None
+
+    def warnings(self, channel: str) -> list[str]:
+        """What was cut to the length of a row. `channel`: the name of the only one."""
         length, what = self._training.sequence_length, "pairs" if self._training.objective == "dpo" else "documents"
-        return (
-            f"warning: channel {channel}: {cut.documents} documents are longer than sequenceLength {length} and were cut to it; "
-            f"{cut.left_out} {what} had no target left and were left out"
-        )
+        return [
+            f"warning: channel {name or channel}: {source.cut.documents} documents are longer than sequenceLength {length} and were cut to "
+            f"it; {source.cut.left_out} {what} had no target left and were left out"
+            for name, source in self._sources.items()
+            if source.cut is not None and source.cut.documents
+        ]
+
+    def drawn(self, step: int) -> dict[str, int]:
+        """How many samples of each channel come before a step; the only channel has the name ''."""
+        return self._mixture.drawn(step) if self._mixture is not None else {"": step * self._training.global_batch_size}
+
+    def epochs(self, step: int) -> dict[str, float]:
+        """How often each channel has been seen before a step."""
+        return {name: count / self._sources[name].samples for name, count in self.drawn(step).items()}
 
     def epoch(self, step: int) -> int:
-        """The epoch in which a step begins."""
-        return self._order.epoch(step * self._training.global_batch_size)
+        """The epoch in which a step begins; in a mixture that of the channel which is seen most often."""
+        return max(self._sources[name].epoch(count) for name, count in self.drawn(step).items())
 
-    def numbers(self, step: int, micro_step: int) -> list[int]:
+    def numbers(self, step: int, micro_step: int) -> list[Sample]:
         """The samples of a micro-batch. Not for several threads at once."""
         training = self._training
         positions = positions_of_rank(step, micro_step, self._rank, self._ranks, training.micro_batch_size, training.global_batch_size)
-        return [self._order.sample(position) for position in positions]
+        if self._mixture is None:
+            return [("", self._sources[""].number(position)) for position in positions]
+        if self._mixed[0] != step:
+            self._mixed = step, self._mixture.samples(step)
+        chosen = [self._mixed[1][position - step * training.global_batch_size] for position in positions]
+        return [(name, self._sources[name].number(position)) for name, position in chosen]
 
-    def rows(self, numbers: Sequence[int]) -> Tensor:
+    def rows(self, numbers: Sequence[Sample]) -> Tensor:
         """Samples as one tensor for `split`, read from the shards. Raises DataFailed. Threads may share it."""
         try:
-            samples = [self._stream.sample(number) for number in numbers]
+            samples = [self._sources[name].sample(number) for name, number in numbers]
         except OSError as error:
             raise DataFailed(f"a sample could not be read: {error}") from error
         return trimmed(samples) if self._training.objective == "dpo" else torch.stack(samples)
@@ -108,8 +115,8 @@ class Batches:
         return MicroBatch(rows[:, TOKENS], rows[:, TARGETS], documents_BL)
 
     def _split_text(self, rows: Tensor) -> MicroBatch:
-        """With `documentMask` a document begins behind each end of text, and its first token is no target: it has nothing before it. That is
-        what Megatron-LM's --reset-position-ids, --reset-attention-mask and --eod-mask-loss do together, and TRL's packing."""
+        """With `documentMask` a document begins behind each end of text, and its first token is no target: it has nothing before it. That
+        is what Megatron-LM's --reset-position-ids, --reset-attention-mask and --eod-mask-loss do together, and TRL's packing."""
         tokens_BL, targets_BL = rows[:, :-1], rows[:, 1:]
         if not self._training.document_mask:
             return MicroBatch(tokens_BL, targets_BL)
@@ -125,10 +132,19 @@ class Batches:
         return self.split(rows)
 
 
-def channel_folder(name: str, environ: "dict[str, str]") -> Path:
-    """The folder of a channel. Raises Settings when the run has none of that name."""
+def training_folders(settings: RunSettings, environ: Mapping[str, str]) -> Path | dict[str, Path]:
+    """The folder of the channel that a run trains on, or those of its mixture. Raises Settings when one is not there."""
+    training = settings.training
+    if not training.mixture:
+        return channel_folder(settings.arguments.data_channel, dict(environ))
+    channels = Mixture(training.mixture, training.global_batch_size).channels
+    return {name: channel_folder(name, dict(environ), "training.mixture") for name in channels}
+
+
+def channel_folder(name: str, environ: "dict[str, str]", option: str = "--data-channel") -> Path:
+    """The folder of a channel that an option names. Raises Settings when the run has none of that name."""
     folder = environ.get("SM_CHANNEL_" + name.upper())
     if not folder:
         known = sorted(key.removeprefix("SM_CHANNEL_").lower() for key in environ if key.startswith("SM_CHANNEL_"))
-        raise Settings([f"--data-channel: must name a channel of the run ({', '.join(known) or 'it has none'}), got {name}"])
+        raise Settings([f"{option}: must name a channel of the run ({', '.join(known) or 'it has none'}), got {name}"])
     return Path(folder)

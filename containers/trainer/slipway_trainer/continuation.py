@@ -20,6 +20,7 @@ _DATA = {
     "sequenceLength": "training.sequenceLength",
     "samples": "training.sequenceLength or the token shards of the channel",
     "digest": "the token shards of the channel",
+    "drawn": "training.mixture up to the checkpoint, in samples of each channel",
 }
 
 #: Parts of a shape that have fields of their own, by their name in a record.
@@ -78,6 +79,7 @@ class Continuation:
                 "sequenceLength": training.sequence_length,
                 "samples": self._batches.samples,
                 "digest": self._batches.digest,
+                **({"drawn": self._batches.drawn(behind)} if self._batches.mixed else {}),
             },
             "model": self._model,
         }
@@ -98,9 +100,9 @@ class Continuation:
                 [f"training: seed and globalBatchSize must be those of the checkpoint, whose data position is {found}, got {position}"]
             )
         differences = [
-            f"{option}: must be that of the checkpoint, {data[name]}, got {own['data'][name]}"
+            f"{option}: must be that of the checkpoint, {data[name]}, got {own['data'].get(name)}"
             for name, option in _DATA.items()
-            if name in data and data[name] != own["data"][name]
+            if name in data and data[name] != own["data"].get(name)
         ]
         differences += self._model_differences(record.get("model"))
         if differences and record.get("runId") == self._settings.run_id:

@@ -36,6 +36,11 @@ def permuted(index: int, count: int, keys: list[int]) -> int:
             return index
 
 
+def seed_of(channel: str, seed: int) -> int:
+    """The seed of one channel of a mixture: channels of as many samples are not in the same order."""
+    return int.from_bytes(hashlib.sha256(f"{channel}/{seed}".encode()).digest()[:8], "big")
+
+
 class SampleOrder:
     """The order of `count` samples for one seed."""
 

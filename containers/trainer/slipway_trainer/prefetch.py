@@ -6,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import torch
 from torch import Tensor
 
-from slipway_trainer.batches import Batches, MicroBatch
+from slipway_trainer.batches import Batches, MicroBatch, Sample
 
 #: Micro-batches on their way at once: a read from S3 takes 50 to 100 ms, a micro-batch of a small model less.
 DEPTH = 8
@@ -25,7 +25,7 @@ class Prefetch:
         batch, micro_step = key
         return (batch, micro_step + 1) if micro_step + 1 < self._batches.micro_steps else (batch + 1, 0)
 
-    def _read(self, numbers: list[int]) -> Tensor:
+    def _read(self, numbers: list[Sample]) -> Tensor:
         rows = self._batches.rows(numbers)
         return rows.pin_memory() if self._pinned else rows
 

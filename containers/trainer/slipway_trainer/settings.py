@@ -13,6 +13,7 @@ from slipway_trainer.arguments import parse_arguments
 from slipway_trainer.checkpoint.interval import History
 from slipway_trainer.checkpoint.rollback import Rollback
 from slipway_trainer.exits import Settings
+from slipway_trainer.mixture import Phase, read_mixture
 from slipway_trainer.published_names import PACKED
 from slipway_trainer.skips import Skip, read_skips
 
@@ -47,6 +48,8 @@ class Training:
     objective: str = "pretrain"
     #: Documents of text in one row do not see each other, as those of `sft` never do.
     document_mask: bool = False
+    #: Which channels samples come from, by step; empty = the one that --data-channel names.
+    mixture: tuple[Phase, ...] = ()
 
     @property
     def counts_targets(self) -> bool:
@@ -162,6 +165,7 @@ def _training(raw: Mapping[str, Any] | None, issues: list[str]) -> Training:
         skips=read_skips(section.values.get("skips") or [], issues),
         objective=objective,
         document_mask=bool(section.values.get("documentMask", False)),
+        mixture=read_mixture(section.values.get("mixture") or [], issues),
     )
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from slipway_trainer import exits, progress
 from slipway_trainer.adapter_export import export_adapter
 from slipway_trainer.backend import Backend
-from slipway_trainer.batches import Batches, MicroBatch, channel_folder
+from slipway_trainer.batches import Batches, MicroBatch, channel_folder, training_folders
 from slipway_trainer.continuation import Continuation
 from slipway_trainer.departure import Departure
 from slipway_trainer.garbage import ScheduledCollection
@@ -45,10 +45,9 @@ class Trainer:
         training = settings.training
         vocabulary = settings.architecture.vocabulary_size
         ranks = backend.layout.data_ranks
-        folder = channel_folder(settings.arguments.data_channel, dict(environ))
-        self.batches = Batches(folder, training, vocabulary, backend.data_rank, ranks)
+        self.batches = Batches(training_folders(settings, environ), training, vocabulary, backend.data_rank, ranks)
         self._evaluation = self._eval_batches(environ)
-        self._say_cut()
+        self._say_data()
         self._evaluated_step: int | None = None
         self.step = 0
         self._data = Prefetch(self.batches, pinned=world.device.type == "cuda")
@@ -89,13 +88,17 @@ class Trainer:
         folder = channel_folder(name, dict(environ))
         return Batches(folder, self.settings.training, shape.vocabulary_size, self.backend.data_rank, layout.data_ranks)
 
-    def _say_cut(self) -> None:
-        """One warning for each data set of which not every document fits into a row."""
-        arguments = self.settings.arguments
+    def _say_data(self) -> None:
+        """What a mixture will have taken of its channels in the end, and a warning for each channel of which documents were cut."""
+        arguments, steps = self.settings.arguments, self.settings.training.steps
+        if self.world.rank != 0:
+            return
+        if self.batches.mixed:
+            epochs = ", ".join(f"{name} {count:.2f}" for name, count in self.batches.epochs(steps).items())
+            print(f"mixture: epochs of each channel after step {steps}: {epochs}", flush=True)
         found = ((arguments.data_channel, self.batches), (arguments.eval_channel, self._evaluation))
-        for warning in [batches.warning(name) for name, batches in found if batches is not None and self.world.rank == 0]:
-            if warning:
-                print(warning, flush=True)
+        for warning in [warning for name, batches in found if batches is not None for warning in batches.warnings(name)]:
+            print(warning, flush=True)
 
     def _facts(self) -> dict[str, Any]:
         """The fields of COMMITTED.json that change with the step."""

@@ -4,7 +4,7 @@ import { admitRun } from '../../lifecycle/intent';
 import { sizesToAsk } from '../../lifecycle/ladder';
 import { isInDoubt } from '../../lifecycle/launch';
 import type { RunRecord } from '../../lifecycle/record';
-import { admit, type QueueInput } from '../../queue/admit';
+import { type Admission, admit, type QueueInput } from '../../queue/admit';
 import type { QueuedRun } from '../../queue/run';
 import { advanceUsage, heldBy, NO_USAGE, type QueueUsage } from '../../queue/usage';
 import { describeError } from '../shared/errors';
@@ -18,7 +18,7 @@ import { poolsOf } from './queue-pools';
 import { growNow, hasLeft, keepRoom, roomChanges, takeRoomBack } from './resize';
 import { needsOf, type RunNeeds } from './run-needs';
 import { holdOf, teamHolds } from './team-holds';
-import { awaitedRuns, tellBlocked } from './waits-for';
+import { type AwaitedRuns, awaitedRuns, tellBlocked } from './waits-for';
 
 /**
  * Lets waiting runs start, over all teams. Messages of this kind share one group of the FIFO queue, so that two passes never count the same
@@ -41,19 +41,27 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
   const awaited = await awaitedRuns(deps, waiting);
   const holds = await teamHolds(deps, active);
   const queued = waiting.map((run) => ({ ...queuedOnItsSizes(run, needs), ...holdOf(run, holds) }));
-  const input: QueueInput = {
-    waiting: queued,
-    running,
-    pools,
-    shares: deps.shares,
-    usage,
-    completed: new Set([...awaited].filter(([, run]) => run?.state === 'completed').map(([wanted]) => wanted)),
-    now,
-  };
+  const completed = completedOf(awaited);
+  const input: QueueInput = { waiting: queued, running, pools, shares: deps.shares, usage, completed, now };
   const admission = admit(input);
-  const { admitted, sizes, waits } = admission;
   const room = roomChanges(input, admission, holding, needs);
   if (!(await takeRoomBack(deps, room))) return;
+  await startOrWait(deps, waiting, { ...admission, awaited, now });
+  // What has just been let start holds its room from the next pass on.
+  if (admission.admitted.length === 0) await makeRoom(deps, input, holding, needs);
+  await keepRoom(deps, room);
+  await growNow(deps, holding, room);
+}
+
+const completedOf = (awaited: AwaitedRuns): Set<string> =>
+  new Set([...awaited].filter(([, run]) => run?.state === 'completed').map(([wanted]) => wanted));
+
+/** Lets the admitted runs start, and tells the others what they wait for. */
+async function startOrWait(
+  deps: ReconcileDeps,
+  waiting: readonly RunRecord[],
+  { admitted, sizes, waits, awaited, now }: Admission & { awaited: AwaitedRuns; now: number },
+): Promise<void> {
   for (const run of waiting) {
     const why = waits.find((w) => w.runId === run.runId)?.why;
     await isolateFailure(deps, run, async () => {
@@ -61,10 +69,6 @@ export async function admitRuns(deps: ReconcileDeps, changed?: string): Promise<
       if (why) await sayWhy(deps, await tellBlocked(deps, run, awaited, now), why);
     });
   }
-  // What has just been let start holds its room from the next pass on.
-  if (admitted.length === 0) await makeRoom(deps, input, holding, needs);
-  await keepRoom(deps, room);
-  await growNow(deps, holding, room);
 }
 
 /** The room of a run that was asked to leave for more is taken already. */

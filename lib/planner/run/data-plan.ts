@@ -1,8 +1,9 @@
 import { findInstanceType } from '../../catalog/instances';
 import type { ChannelSpec, RunSpec } from '../../spec/run-spec';
 
-/** The channel that the training reads tokens from: what was read of it, and how it should lie in S3. */
+/** The channels that the training reads tokens from: what was read of it, and how it should lie in S3. */
 export interface DataPlan {
+  /** Its name; of a mixture the names of all, with commas between them. */
   channel: string;
   /** Tokens of the run on disk; null when the run names no end. */
   datasetGiB: number | null;
@@ -10,7 +11,7 @@ export interface DataPlan {
   readMiBPerSecond: number;
   /** GetObject calls a second under FastFile, all hosts together. */
   getRequestsPerSecond: number;
-  /** Shards of one size that every rank can share alike; null when the run names no end. */
+  /** Shards of one size that every rank can share alike; null when the run names no end, and for a mixture. */
   shards: { count: number; sizeMiB: number } | null;
   /** What to change, each in a line. */
   advice: string[];
@@ -41,22 +42,32 @@ export function planData(
   run: RunSpec,
   speed: { tokensPerSecond: number; tokens: number | null; dataRanks: number },
 ): DataPlan | undefined {
-  const channel = run.data.find(({ channel: name }) => name === 'train');
+  const names = channelsOf(run);
+  const channel = run.data.find(({ channel: name }) => name === names[0]);
   if (!channel) return undefined;
   const bytes = bytesPerToken(run);
   const datasetGiB = speed.tokens === null ? null : (speed.tokens * bytes) / GIB;
   const readMiBPerSecond = (speed.tokensPerSecond * bytes) / MIB;
   const readers = readersOf(run, channel, speed.dataRanks);
-  const shards = datasetGiB === null ? null : shardsOf(datasetGiB, readers);
+  // How much there is of each channel of a mixture is not known here: a channel may be seen many times, or in part.
+  const shards = datasetGiB === null || names.length > 1 ? null : shardsOf(datasetGiB, readers);
   return {
-    channel: channel.channel,
+    channel: names.join(', '),
     datasetGiB,
     readMiBPerSecond,
     shards,
     getRequestsPerSecond: readMiBPerSecond / READ_PART_MIB,
-    advice: [...shardAdvice(shards, readers), ...modeAdvice(run, channel, datasetGiB), ...rateAdvice(readMiBPerSecond)],
+    advice: [
+      ...shardAdvice(shards, readers),
+      ...(shards ? modeAdvice(run, channel, datasetGiB) : []),
+      ...rateAdvice(readMiBPerSecond),
+    ],
   };
 }
+
+/** Channels that the training reads. */
+const channelsOf = ({ training }: RunSpec): string[] =>
+  training.mixture ? [...new Set(training.mixture.flatMap(({ weights }) => Object.keys(weights)))] : ['train'];
 
 /** Shards are shared out to hosts by ShardedByS3Key, else to the ranks that read different data. */
 const readersOf = (run: RunSpec, channel: ChannelSpec, dataRanks: number): number =>

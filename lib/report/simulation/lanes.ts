@@ -36,17 +36,10 @@ export function lanesSection(page: SimulationPage): Section {
 const hours = (seconds: number): number => seconds / 3600;
 
 function option({ runs, untilSeconds }: SimulationPage, isNarrow: boolean) {
-  const bars = runs.flatMap(({ spans }, row) => spans.map((span) => ({ ...span, row })));
   const marks = (of: (run: RunLane) => { at: number }[]) =>
     runs.flatMap((run, row) => of(run).map(({ at }) => [hours(at), row]));
-  const mark = (symbol: string, size: number, ink: string, data: number[][]) => ({
-    type: 'scatter',
-    silent: true,
-    symbol,
-    symbolSize: size,
-    itemStyle: { color: ink, borderColor: color('card'), borderWidth: 1 },
-    data,
-  });
+  const decisions = marks((run) => run.decisions);
+  const notices = marks((run) => run.notices);
   return {
     grid: grid(isNarrow, { left: isNarrow ? 48 : 110, top: 8 }),
     xAxis: xAxis({ name: 'hours', isNarrow, min: 0, max: hours(untilSeconds) }),
@@ -59,29 +52,38 @@ function option({ runs, untilSeconds }: SimulationPage, isNarrow: boolean) {
       axisTick: { show: false },
     },
     series: [
-      {
-        type: 'custom',
-        silent: true,
-        clip: true,
-        encode: { x: [0, 1], y: 2 },
-        data: bars.map((b) => [hours(b.from), hours(b.to), b.row]),
-        renderItem: (params: { dataIndex: number }, api: BarApi) => barShape(bars[params.dataIndex], api),
-      },
-      mark(
-        'circle',
-        5,
-        color('ink'),
-        marks(({ decisions }) => decisions),
-      ),
-      mark(
-        'diamond',
-        10,
-        color('c6'),
-        marks(({ notices }) => notices),
-      ),
+      barSeries(runs),
+      markSeries({ symbol: 'circle', symbolSize: 5, ink: color('ink'), data: decisions }),
+      markSeries({ symbol: 'diamond', symbolSize: 10, ink: color('c6'), data: notices }),
     ],
   };
 }
+
+function barSeries(runs: readonly RunLane[]) {
+  const bars = runs.flatMap(({ spans }, row) => spans.map((span) => ({ ...span, row })));
+  return {
+    type: 'custom',
+    silent: true,
+    clip: true,
+    encode: { x: [0, 1], y: 2 },
+    data: bars.map((b) => [hours(b.from), hours(b.to), b.row]),
+    renderItem: (params: { dataIndex: number }, api: BarApi) => barShape(bars[params.dataIndex], api),
+  };
+}
+
+interface Marks {
+  symbol: string;
+  symbolSize: number;
+  ink: string;
+  data: number[][];
+}
+
+const markSeries = ({ ink, ...marks }: Marks) => ({
+  type: 'scatter',
+  silent: true,
+  itemStyle: { color: ink, borderColor: color('card'), borderWidth: 1 },
+  ...marks,
+});
 
 interface BarApi {
   coord(point: [number, number]): [number, number];

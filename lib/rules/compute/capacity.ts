@@ -56,36 +56,27 @@ export function trainingPlanRegion({ compute }: RunSpec, context: RuleContext): 
 
 /** What the service allows beside alternatives, and how many of them. */
 export function alternatives(run: RunSpec): Finding[] {
-  const { compute } = run;
-  if (compute.alternatives.length === 0) return [];
+  if (run.compute.alternatives.length === 0) return [];
+  return [...besideAlternatives(run), ...alternativeEntries(run), ...repeatedTypes(run)];
+}
+
+/** What may not stand beside alternatives. */
+function besideAlternatives({ compute }: RunSpec): Finding[] {
   const path = 'compute.alternatives';
-  const counts = compute.alternatives.filter((a) => a.instanceCount !== undefined).length;
+  const types = compute.alternatives.map((a) => a.instanceType);
   const plans = compute.alternatives.some((a) => a.trainingPlanArn);
-  const types = [compute.instanceType, ...compute.alternatives.map((a) => a.instanceType)];
   return [
     ...when(compute.capacity === 'spot', {
       path,
       must: 'must not be given with capacity spot',
-      got: types.slice(1),
+      got: types,
       fix: 'use capacity on-demand, or remove the alternatives',
     }),
     ...when(compute.instanceGroups.length > 0, {
       path,
       must: 'must not be given with instanceGroups',
-      got: types.slice(1),
+      got: types,
       fix: 'remove one of the two',
-    }),
-    ...when(types.length > 5, {
-      path,
-      must: 'must be at most 4 beside the first type',
-      got: compute.alternatives.length,
-      fix: 'keep the 4 best',
-    }),
-    ...when(counts > 0 && counts < compute.alternatives.length, {
-      path,
-      must: 'must give instanceCount for every alternative or for none',
-      got: `${counts} of ${compute.alternatives.length}`,
-      fix: 'add it everywhere, or leave compute.instanceCount alone',
     }),
     ...when(plans && compute.trainingPlanArn !== undefined, {
       path,
@@ -93,15 +84,39 @@ export function alternatives(run: RunSpec): Finding[] {
       got: 'both',
       fix: 'keep one of the two',
     }),
-    ...types.flatMap((type, i) =>
-      when(i > 0 && types.indexOf(type) !== i, {
-        path: `${path}[${i - 1}].instanceType`,
-        must: 'must differ from the types before it',
-        got: type,
-        fix: 'remove it',
-      }),
-    ),
   ];
+}
+
+/** How many there are, and what all of them must say. */
+function alternativeEntries({ compute: { alternatives: entries } }: RunSpec): Finding[] {
+  const path = 'compute.alternatives';
+  const counts = entries.filter((a) => a.instanceCount !== undefined).length;
+  return [
+    ...when(entries.length > 4, {
+      path,
+      must: 'must be at most 4 beside the first type',
+      got: entries.length,
+      fix: 'keep the 4 best',
+    }),
+    ...when(counts > 0 && counts < entries.length, {
+      path,
+      must: 'must give instanceCount for every alternative or for none',
+      got: `${counts} of ${entries.length}`,
+      fix: 'add it everywhere, or leave compute.instanceCount alone',
+    }),
+  ];
+}
+
+function repeatedTypes({ compute }: RunSpec): Finding[] {
+  const types = [compute.instanceType, ...compute.alternatives.map((a) => a.instanceType)];
+  return types.flatMap((type, i) =>
+    when(i > 0 && types.indexOf(type) !== i, {
+      path: `compute.alternatives[${i - 1}].instanceType`,
+      must: 'must differ from the types before it',
+      got: type,
+      fix: 'remove it',
+    }),
+  );
 }
 
 /** What leaves no warm pool, and for how long one is kept. */

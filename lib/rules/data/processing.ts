@@ -86,9 +86,14 @@ function apiLimits(run: RunSpec): Finding[] {
   ];
 }
 
-function cluster(run: RunSpec): Finding[] {
-  if (run.kind !== 'processing') return [];
-  const { compute } = run;
+/** At most 9 days: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_ProcessingStoppingCondition.html */
+const LONGEST_SECONDS = 777_600;
+const MOST_INSTANCES = 100;
+
+const cluster = (run: RunSpec): Finding[] => (run.kind === 'processing' ? [...capacityOf(run), ...sizeOf(run)] : []);
+
+/** Capacity that processing jobs cannot have. */
+function capacityOf({ compute }: RunSpec): Finding[] {
   return [
     ...when(compute.instanceGroups.length > 0, {
       path: 'compute.instanceGroups',
@@ -116,17 +121,22 @@ function cluster(run: RunSpec): Finding[] {
         fix: 'remove it',
       }),
     ),
-    ...when(compute.instanceCount > 100, {
+  ];
+}
+
+function sizeOf({ compute, limits }: RunSpec): Finding[] {
+  return [
+    ...when(compute.instanceCount > MOST_INSTANCES, {
       path: 'compute.instanceCount',
-      must: 'must be at most 100 for a processing run',
+      must: `must be at most ${MOST_INSTANCES} for a processing run`,
       got: compute.instanceCount,
-      fix: 'use 100 or less',
+      fix: `use ${MOST_INSTANCES} or less`,
     }),
-    ...when(run.limits.maxRuntimeSeconds > 777_600, {
+    ...when(limits.maxRuntimeSeconds > LONGEST_SECONDS, {
       path: 'limits.maxRuntimeSeconds',
-      must: 'must be at most 777600 (9 days) for a processing run',
-      got: run.limits.maxRuntimeSeconds,
-      fix: 'use 777600 or less',
+      must: `must be at most ${LONGEST_SECONDS} (9 days) for a processing run`,
+      got: limits.maxRuntimeSeconds,
+      fix: `use ${LONGEST_SECONDS} or less`,
     }),
   ];
 }

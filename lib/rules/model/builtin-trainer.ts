@@ -71,17 +71,20 @@ const RULES: readonly Rule[] = [
   {
     id: 'training/builtin-data',
     level: 'error',
-    what: 'The built-in trainer reads tokens from the channel train, or from the one that the argument data-channel names.',
+    what: 'The built-in trainer reads tokens from the channel train, from the one that the argument data-channel names, or from those of training.mixture.',
     why: 'It has nothing to train on otherwise.',
     source: 'containers/README.md',
     check: (run) => {
       const channel = run.code.arguments['data-channel'] ?? 'train';
-      return when(run.code.builtin === 'builtin' && !run.data.some((c) => c.channel === channel), {
-        path: 'data',
-        must: `must have a channel ${channel} for the built-in trainer`,
-        got: run.data.map((c) => c.channel),
-        fix: `add - { channel: ${channel}, s3: "s3://{dataBucket}/tokens/" }`,
-      });
+      return when(
+        run.code.builtin === 'builtin' && !run.training.mixture && !run.data.some((c) => c.channel === channel),
+        {
+          path: 'data',
+          must: `must have a channel ${channel} for the built-in trainer`,
+          got: run.data.map((c) => c.channel),
+          fix: `add - { channel: ${channel}, s3: "s3://{dataBucket}/tokens/" }`,
+        },
+      );
     },
   },
 ];

@@ -1,5 +1,30 @@
 import { z } from 'zod';
-import { count, words } from './formats';
+import { channelName, count, words } from './formats';
+
+const mixturePhase = z
+  .strictObject({
+    fromStep: z
+      .int()
+      .min(0)
+      .optional()
+      .meta({
+        description: 'Step with which the phase begins; batches that are left out after a spike count. Default: 0.',
+        examples: [10000],
+      }),
+    weights: z
+      .record(
+        channelName,
+        z
+          .number()
+          .positive()
+          .meta({ description: 'Weight of one channel.', examples: [0.2] }),
+      )
+      .meta({
+        description: 'Weight of each channel of `data`: its share of the samples is its weight over their sum.',
+        examples: [{ web: 0.8, books: 0.2 }],
+      }),
+  })
+  .meta({ description: 'One phase of the mixture.' });
 
 /** Section `training`. */
 export const training = z.strictObject({
@@ -20,6 +45,18 @@ export const training = z.strictObject({
         'Pre-training only: whether documents that share a row are kept apart. Attention does not cross the end of a document, positions restart behind it, and the first token of a document is no target.',
       default: false,
       examples: [true],
+    }),
+  mixture: z
+    .array(mixturePhase)
+    .min(1)
+    .max(100)
+    .optional()
+    .meta({
+      description:
+        'Channels of `data` that the built-in trainer takes samples from, in fixed proportions that may change by step. Default: the channel `train`, or the one that the argument `data-channel` names.',
+      examples: [
+        [{ weights: { web: 0.8, books: 0.2 } }, { fromStep: 10000, weights: { web: 0.4, books: 0.4, math: 0.2 } }],
+      ],
     }),
   sequenceLength: count.optional().meta({
     description: 'Length of one training sequence, in tokens. Default: none; the built-in trainer requires it.',

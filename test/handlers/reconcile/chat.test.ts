@@ -12,7 +12,12 @@ beforeEach(() => {
 
 test('a message has the form of a custom notification, names its run book, and stays in the thread of its run', () => {
   const record = running();
-  const said = notice(record, 'spend-cap', 'job', 'spent <!channel> $5 & more', 'spend', 0);
+  const said = notice(record, 0, {
+    alert: 'spend-cap',
+    about: 'job',
+    text: 'spent <!channel> $5 & more',
+    runbook: 'spend',
+  });
   expect(JSON.parse(chatMessage(record, said))).toEqual({
     version: '1.0',
     source: 'custom',

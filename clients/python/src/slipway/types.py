@@ -63,6 +63,7 @@ __all__ = [
     "RunFileTokenizer",
     "RunFileTraining",
     "RunFileTrainingLora",
+    "RunFileTrainingMixtureItem",
     "RunList",
     "Status",
     "StatusAttemptsItem",
@@ -173,6 +174,14 @@ class RunFileModel(TypedDict, total=False):
     architecture: RunFileModelArchitecture
 
 
+class _RunFileTrainingMixtureItem(TypedDict):
+    weights: dict[str, float]
+
+
+class RunFileTrainingMixtureItem(_RunFileTrainingMixtureItem, total=False):
+    fromStep: int
+
+
 class _RunFileTrainingLora(TypedDict):
     rank: int
 
@@ -185,6 +194,7 @@ class RunFileTrainingLora(_RunFileTrainingLora, total=False):
 class RunFileTraining(TypedDict, total=False):
     objective: Literal["pretrain", "sft", "dpo"]
     documentMask: bool
+    mixture: list[RunFileTrainingMixtureItem]
     sequenceLength: int
     microBatchSize: int
     globalBatchSize: int
