@@ -100,6 +100,9 @@ async function pytest(python) {
   return last.ok;
 }
 
+/** In an environment of its own; after the other Python tests, because Ray's processes fill two cores by themselves. */
+const pytestRay = () => quietStep('pytest under Ray', process.execPath, ['scripts/ray.mjs']);
+
 async function pytestOnce(python, name, more) {
   const report = '.slipway/test/pytest.xml';
   const ok = await quietStep(name, python, [...PYTEST, `--junit-xml=${report}`, ...more]);
@@ -132,7 +135,9 @@ const python = pythonEnvironment();
 const ok =
   (await checks(python)) &&
   (await vitest('unit')) &&
-  (await Promise.all([pytest(python), vitest('e2e')])).every((passed) => passed);
+  (await Promise.all([pytest(python).then(async (passed) => (await pytestRay()) && passed), vitest('e2e')])).every(
+    (passed) => passed,
+  );
 process.stdout.write(`\nseconds: ${times.join(', ')}\n`);
 process.stdout.write(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`);
 process.exitCode = ok && counts.failed === 0 ? 0 : 1;
