@@ -38,21 +38,8 @@ export async function deployIntoSandbox(
     );
   const run = cdkIn(record, terminal);
   const places = disk.specs.map((spec) => `aws://${record.env.AWS_ACCESS_KEY_ID}/${spec.region}`);
-  // A project that `slipway init` made has an app of its own, which cdk.json names.
-  const own = isOwnProject() ? [] : ['--app', await cdkApp(terminal)];
-  const app = [...own, '--output', path.join(stateDir, 'cdk.out')];
   await run('bootstrap', ...places, '--app', '', '--output', path.join(stateDir, 'cdk.bootstrap'));
-  await run(
-    'deploy',
-    '--all',
-    ...app,
-    '-c',
-    `environment=${path.resolve(file)}`,
-    '--method',
-    'direct',
-    '--require-approval',
-    'never',
-  );
+  await run('deploy', ...(await deployArguments(file, stateDir, terminal)));
   const stacks = disk.specs.map(({ name, region }) => ({ region, stack: `Slipway-${name}-${region}` }));
   if (options.json) terminal.out(json({ environment: disk.specs[0]?.name, stacks }));
   else
@@ -60,6 +47,14 @@ export async function deployIntoSandbox(
       `deployed ${stacks.map(({ stack }) => stack).join(', ')}; next: slipway launch RUN.yaml --environment ${disk.specs[0]?.name} --region ${stacks[0]?.region}`,
     );
   return EXIT.done;
+}
+
+async function deployArguments(file: string, stateDir: string, terminal: Terminal): Promise<string[]> {
+  // A project that `slipway init` made has an app of its own, which cdk.json names.
+  const app = isOwnProject() ? [] : ['--app', await cdkApp(terminal)];
+  const output = ['--output', path.join(stateDir, 'cdk.out')];
+  const environment = ['-c', `environment=${path.resolve(file)}`];
+  return ['--all', ...app, ...output, ...environment, '--method', 'direct', '--require-approval', 'never'];
 }
 
 interface Wanted {

@@ -46,23 +46,14 @@ const POLL_SECONDS = 5;
 export async function verify(environment: string, options: VerifyOptions, terminal: Terminal): Promise<number> {
   const levels = levelsUpTo(options.level ?? 'read');
   const { name, descriptor, region } = await placeOf(environment, options);
-  const read = readWorld({
-    region,
-    environment: name,
-    descriptor,
-    now: () => Date.now(),
-    sleep: (ms) => sleep(ms),
-  });
+  const now = () => Date.now();
+  const read = readWorld({ region, environment: name, descriptor, now, sleep: (ms) => sleep(ms) });
   const identity = await calling(`asking who is calling in ${region}`, () =>
     read.sts.send(new GetCallerIdentityCommand({})),
   );
   const account = identity.Account ?? '';
   const started = new Date();
-  const id = started
-    .toISOString()
-    .replaceAll(/[-:]|\.\d+Z/g, '')
-    .replace('T', '-')
-    .toLowerCase();
+  const id = idOf(started);
   const cpuType = options.cpuType ?? CPU_TYPE;
   const place = { account: maskedAccount(account), region, environment: name };
   const before = options.resume ? readRecord(options.resume, place) : undefined;
@@ -90,6 +81,14 @@ export async function verify(environment: string, options: VerifyOptions, termin
   };
   return runAll(prepared, record, new RecordFiles(id), options, terminal);
 }
+
+/** `20261123-091500`: names the record, and what the levels make. */
+const idOf = (started: Date): string =>
+  started
+    .toISOString()
+    .replaceAll(/[-:]|\.\d+Z/g, '')
+    .replace('T', '-')
+    .toLowerCase();
 
 function levelsUpTo(wanted: string): Level[] {
   const index = (LEVELS as readonly string[]).indexOf(wanted);

@@ -33,113 +33,106 @@ const parameterOf = (library: string, degree: 'tensor' | 'shard') =>
 /** Libraries that divide a product over GPUs. */
 const hasTensorParallelism = (library: string) => library in DEGREE_NAMES;
 
+/** A change that may be worth trying on a layout; undefined where it changes nothing or cannot be made. */
+type Change = (l: LayoutInput, library: string) => Candidate | undefined;
+
+const recompute = (mode: 'none' | 'selective' | 'full', why: string, l: LayoutInput): Candidate => ({
+  change: `training.activationCheckpointing: ${mode}`,
+  why,
+  layout: { recompute: mode !== 'selective' ? mode : l.stack === 'fsdp' ? 'op' : 'core' },
+});
+
+const shardEverywhere = (l: LayoutInput) => ({ shard: l.shard * l.replicate, replicate: 1 });
+
 /** Changes that make a layout smaller, the cheapest first. */
-function smaller(l: LayoutInput, library: string): Candidate[] {
-  const list: Candidate[] = [];
-  if (l.recompute === 'none') {
-    const selective = l.stack === 'fsdp' ? 'op' : 'core';
-    list.push({
-      change: 'training.activationCheckpointing: selective',
-      why: 'keeps fewer activations',
-      layout: { recompute: selective },
-    });
-  }
-  if (l.recompute !== 'full') {
-    list.push({
-      change: 'training.activationCheckpointing: full',
-      why: 'keeps one tensor a block',
-      layout: { recompute: 'full' },
-    });
-  }
-  if (l.microBatch > 1) {
+const SMALLER: readonly Change[] = [
+  (l) => (l.recompute === 'none' ? recompute('selective', 'keeps fewer activations', l) : undefined),
+  (l) => (l.recompute !== 'full' ? recompute('full', 'keeps one tensor a block', l) : undefined),
+  (l) => {
     const microBatch = Math.floor(l.microBatch / 2);
-    list.push({
-      change: `training.microBatchSize: ${microBatch}`,
-      why: 'halves activations and logits',
-      layout: { microBatch },
-    });
-  }
-  if (l.zeroStage === 3 && l.replicate > 1) {
-    list.push({
-      change: `${parameterOf(library, 'shard')}: ${l.shard * l.replicate}`,
-      why: 'less state on each GPU',
-      layout: { shard: l.shard * l.replicate, replicate: 1 },
-    });
-  }
-  if (l.zeroStage < 3 && l.stack !== 'megatron') {
-    list.push({
-      change: 'shard parameters too (FSDP, ZeRO-3)',
-      why: 'less state on each GPU',
-      layout: { zeroStage: 3, shard: l.shard * l.replicate, replicate: 1 },
-    });
-  }
-  if (l.recompute === 'full' && !l.offloadActivations) {
-    list.push({
-      change: 'training.activationOffload: true',
-      why: 'block inputs go to host memory',
-      layout: { offloadActivations: true },
-    });
-  }
-  if (
-    hasTensorParallelism(library) &&
-    l.tensor < l.gpusPerNode &&
-    l.shard % 2 === 0 &&
-    l.model.heads % (2 * l.tensor) === 0
-  ) {
-    list.push({
-      change: `${parameterOf(library, 'tensor')}: ${2 * l.tensor}`,
-      why: 'divides activations and logits',
-      layout: { tensor: 2 * l.tensor, shard: l.shard / 2 },
-    });
-  }
-  return list;
-}
+    const why = 'halves activations and logits';
+    return l.microBatch > 1
+      ? { change: `training.microBatchSize: ${microBatch}`, why, layout: { microBatch } }
+      : undefined;
+  },
+  (l, library) =>
+    l.zeroStage === 3 && l.replicate > 1
+      ? {
+          change: `${parameterOf(library, 'shard')}: ${l.shard * l.replicate}`,
+          why: 'less state on each GPU',
+          layout: shardEverywhere(l),
+        }
+      : undefined,
+  (l) =>
+    l.zeroStage < 3 && l.stack !== 'megatron'
+      ? {
+          change: 'shard parameters too (FSDP, ZeRO-3)',
+          why: 'less state on each GPU',
+          layout: { zeroStage: 3, ...shardEverywhere(l) },
+        }
+      : undefined,
+  (l) =>
+    l.recompute === 'full' && !l.offloadActivations
+      ? {
+          change: 'training.activationOffload: true',
+          why: 'block inputs go to host memory',
+          layout: { offloadActivations: true },
+        }
+      : undefined,
+  (l, library) =>
+    hasTensorParallelism(library) && canDivideOnce(l)
+      ? {
+          change: `${parameterOf(library, 'tensor')}: ${2 * l.tensor}`,
+          why: 'divides activations and logits',
+          layout: { tensor: 2 * l.tensor, shard: l.shard / 2 },
+        }
+      : undefined,
+];
+
+/** Whether twice the tensor parallel degree divides the heads and stays inside a node. */
+const canDivideOnce = (l: LayoutInput): boolean =>
+  l.tensor < l.gpusPerNode && l.shard % 2 === 0 && l.model.heads % (2 * l.tensor) === 0;
 
 /** Changes that make a layout faster while it still fits. */
-function faster(l: LayoutInput, library: string): Candidate[] {
-  const list: Candidate[] = [];
-  const ranks = l.shard * l.replicate;
-  if (l.recompute === 'full') {
-    list.push({
-      change: 'training.activationCheckpointing: selective',
-      why: 'recomputes less',
-      layout: { recompute: l.stack === 'fsdp' ? 'op' : 'core' },
-    });
-  }
-  if (l.recompute !== 'none')
-    list.push({
-      change: 'training.activationCheckpointing: none',
-      why: 'recomputes nothing',
-      layout: { recompute: 'none' },
-    });
-  if (l.globalBatch % (2 * l.microBatch * ranks) === 0) {
-    list.push({
-      change: `training.microBatchSize: ${2 * l.microBatch}`,
-      why: 'larger products, fewer gathers',
-      layout: { microBatch: 2 * l.microBatch },
-    });
-  }
-  if (l.offloadActivations)
-    list.push({
-      change: 'training.activationOffload: false',
-      why: 'no copies to host memory',
-      layout: { offloadActivations: false },
-    });
-  if (l.zeroStage === 3 && l.shard > l.gpusPerNode && l.shard % l.gpusPerNode === 0) {
-    list.push({
-      change: `${parameterOf(library, 'shard')}: ${l.gpusPerNode}`,
-      why: 'gathers stay inside a node',
-      layout: { shard: l.gpusPerNode, replicate: ranks / l.gpusPerNode },
-    });
-  }
-  if (l.kernels === 'eager' && library === 'fsdp' && l.tensor === 1)
-    list.push({
-      change: 'distribution.parameters.compile: true',
-      why: 'fewer passes over memory',
-      layout: { kernels: 'compiled' },
-    });
-  return list;
-}
+const FASTER: readonly Change[] = [
+  (l) => (l.recompute === 'full' ? recompute('selective', 'recomputes less', l) : undefined),
+  (l) => (l.recompute !== 'none' ? recompute('none', 'recomputes nothing', l) : undefined),
+  (l) =>
+    l.globalBatch % (2 * l.microBatch * l.shard * l.replicate) === 0
+      ? {
+          change: `training.microBatchSize: ${2 * l.microBatch}`,
+          why: 'larger products, fewer gathers',
+          layout: { microBatch: 2 * l.microBatch },
+        }
+      : undefined,
+  (l) =>
+    l.offloadActivations
+      ? {
+          change: 'training.activationOffload: false',
+          why: 'no copies to host memory',
+          layout: { offloadActivations: false },
+        }
+      : undefined,
+  (l, library) =>
+    l.zeroStage === 3 && l.shard > l.gpusPerNode && l.shard % l.gpusPerNode === 0
+      ? {
+          change: `${parameterOf(library, 'shard')}: ${l.gpusPerNode}`,
+          why: 'gathers stay inside a node',
+          layout: { shard: l.gpusPerNode, replicate: (l.shard * l.replicate) / l.gpusPerNode },
+        }
+      : undefined,
+  (l, library) =>
+    l.kernels === 'eager' && library === 'fsdp' && l.tensor === 1
+      ? {
+          change: 'distribution.parameters.compile: true',
+          why: 'fewer passes over memory',
+          layout: { kernels: 'compiled' },
+        }
+      : undefined,
+];
+
+const candidatesOf = (changes: readonly Change[], l: LayoutInput, library: string): Candidate[] =>
+  changes.flatMap((change) => change(l, library) ?? []);
 
 /**
  * What to change first: to make it fit when it does not, else to make it at least 2 % faster; the best first, three at most.
@@ -168,7 +161,7 @@ const adviceOf = (c: Candidate, next: LayoutPlan): Advice => ({
 });
 
 function whatIsFaster(layout: LayoutInput, plan: LayoutPlan, library: string, k: PlannerConstants): Advice[] {
-  return tried(layout, faster(layout, library), k)
+  return tried(layout, candidatesOf(FASTER, layout, library), k)
     .filter((a) => a.fits !== 'oom' && a.stepSeconds < 0.98 * plan.step.total)
     .sort((a, b) => a.stepSeconds - b.stepSeconds)
     .slice(0, SHOWN);
@@ -176,7 +169,7 @@ function whatIsFaster(layout: LayoutInput, plan: LayoutPlan, library: string, k:
 
 /** Single changes that make it fit, fastest first; when none does, the most helpful changes together. */
 function untilItFits(layout: LayoutInput, plan: LayoutPlan, library: string, k: PlannerConstants): Advice[] {
-  const single = tried(layout, smaller(layout, library), k).filter((a) => a.fits !== 'oom');
+  const single = tried(layout, candidatesOf(SMALLER, layout, library), k).filter((a) => a.fits !== 'oom');
   if (single.length > 0) return single.sort((a, b) => a.stepSeconds - b.stepSeconds).slice(0, SHOWN);
   const together = combined(layout, plan, library, k);
   return together ? [together] : [];
@@ -190,7 +183,7 @@ function combined(layout: LayoutInput, plan: LayoutPlan, library: string, k: Pla
   let current = layout;
   let reached = plan;
   while (changes.length < MOST_CHANGES && reached.fits === 'oom') {
-    const [best] = smaller(current, library)
+    const [best] = candidatesOf(SMALLER, current, library)
       .flatMap((candidate) => {
         const next = planLayout({ ...current, ...candidate.layout }, k);
         return typeof next === 'string' ? [] : [{ candidate, next }];

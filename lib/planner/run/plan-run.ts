@@ -141,9 +141,6 @@ function describe(
   const hours = steps === null ? null : (steps * plan.step.total) / 3600;
   const wallHours = hours === null ? null : hours / goodput;
   const usd = runCost(run, facts, wallHours);
-  const slow = plan.tokensPerSecondPerGpu / plan.interval80[0];
-  const fast = plan.tokensPerSecondPerGpu / plan.interval80[1];
-  const around = (value: number | null): Interval | null => (value === null ? null : [value * fast, value * slow]);
   return {
     fits: plan.fits,
     memoryGiB: { ...plan.memoryGiB, available: plan.availableGiB },
@@ -160,18 +157,26 @@ function describe(
     hours,
     wallHours,
     usd,
-    interval80: {
-      tokensPerSecondPerGpu: plan.interval80,
-      stepSeconds: [plan.step.total * fast, plan.step.total * slow],
-      hours: around(hours),
-      usd: around(usd.onDemand),
-    },
+    interval80: intervalsOf(plan, hours, usd.onDemand),
     breakdown: plan.step,
     checkpoint,
     goodput,
     gpus,
     microBatches: plan.microBatches,
     layout,
+  };
+}
+
+/** The interval of the speed, carried over to what follows from it. */
+function intervalsOf(plan: LayoutPlan, hours: number | null, usd: number | null): RunPlan['interval80'] {
+  const slow = plan.tokensPerSecondPerGpu / plan.interval80[0];
+  const fast = plan.tokensPerSecondPerGpu / plan.interval80[1];
+  const around = (value: number | null): Interval | null => (value === null ? null : [value * fast, value * slow]);
+  return {
+    tokensPerSecondPerGpu: plan.interval80,
+    stepSeconds: [plan.step.total * fast, plan.step.total * slow],
+    hours: around(hours),
+    usd: around(usd),
   };
 }
 

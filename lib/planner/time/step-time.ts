@@ -65,17 +65,7 @@ export function plainStepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSe
   const head = headSeconds(l, gpu, k);
   const micro = microBatchesOf(l);
   const { most: layers, last: layersOfLast } = stageLayers(l);
-  const perBlock =
-    block.expertParallel +
-    block.matmul +
-    block.attention +
-    block.elementwise +
-    block.recompute +
-    block.tensorParallel +
-    block.contextParallel +
-    block.dataParallel +
-    block.offload +
-    block.host;
+  const perBlock = sumOfBlock(block);
   const first = layers * perBlock;
   // The head makes the last stage the slow one unless it has fewer blocks.
   const stage = Math.max(first, layersOfLast * perBlock + head);
@@ -84,8 +74,6 @@ export function plainStepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSe
   const bubbles = (l.pipeline - 1) / l.virtualStages;
   const gradients = gradientSeconds(l, net, k, stage);
   const accumulate = accumulationSeconds(l, gpu, k);
-  const optimizer = optimizerSeconds(l, gpu);
-  const offload = offloadSeconds(l, gpu, k);
   const times = micro * layers;
   const parts = {
     matmul: times * block.matmul,
@@ -99,12 +87,24 @@ export function plainStepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSe
     bubble: bubbles * (first + hop),
     expertParallel: times * block.expertParallel,
     dataParallel: times * block.dataParallel + gradients,
-    optimizer,
-    offload: times * block.offload + offload,
+    optimizer: optimizerSeconds(l, gpu),
+    offload: times * block.offload + offloadSeconds(l, gpu, k),
     host: times * block.host + k.stepSeconds,
   };
   return withJitter(parts, l, k);
 }
+
+const sumOfBlock = (block: ReturnType<typeof blockOf>): number =>
+  block.expertParallel +
+  block.matmul +
+  block.attention +
+  block.elementwise +
+  block.recompute +
+  block.tensorParallel +
+  block.contextParallel +
+  block.dataParallel +
+  block.offload +
+  block.host;
 
 /** Stragglers: a step waits for the slowest rank, and each doubling of the nodes finds a slower one. */
 function withJitter(parts: Omit<StepSeconds, 'total'>, l: LayoutInput, k: Constants): StepSeconds {
