@@ -17,6 +17,8 @@ export const STANDING_PRICES = {
   alarmMonth: 0.1,
   /** A dashboard, a month; an account has three for nothing. https://aws.amazon.com/cloudwatch/pricing/ */
   dashboardMonth: 3,
+  /** A metric of one's own, a month, by the hour. https://aws.amazon.com/cloudwatch/pricing/ */
+  metricMonth: 0.3,
   /** FSx for Lustre, PERSISTENT_2 on SSD, a GB and month, by MB/s per TiB. https://aws.amazon.com/fsx/lustre/pricing/ */
   lustreGbMonth: { 125: 0.145, 250: 0.21, 500: 0.34, 1000: 0.6 } as Readonly<Record<number, number>>,
 } as const;

@@ -28,6 +28,7 @@ import { Guards } from './operations/guards';
 import { Observability } from './operations/observability';
 import { OperationsKey } from './operations/operations-key';
 import { spendGuards } from './operations/spend-guard';
+import { dashboardTeams, teamDashboards } from './operations/team-dashboard';
 import { Unprotect } from './operations/unprotect';
 import { packageVersion } from './package-root';
 import { TrainingStorage } from './storage/training-storage';
@@ -116,6 +117,7 @@ export class EnvironmentStack extends Stack {
       launcher: this.launcher,
       failedInvocations: this.failedInvocations.queue,
     });
+    teamDashboards(this, this.spec);
     if (isDeployed(this, 'budget')) spendGuards(this, this.spec);
     const driver = new DriverPublish(this, 'Driver', { artifactBucket: this.storage.artifactBucket });
     const makers = this.node.children.filter((child) => child !== driver && child !== this.guards);
@@ -212,6 +214,7 @@ export class EnvironmentStack extends Stack {
       preemption: isDeepStrictEqual(queue.preemption, PREEMPTION_TIMES) ? undefined : queue.preemption,
       notificationEmails: notifications.emails,
       slackChannel: notifications.slackChannel,
+      dashboardTeams: dashboardTeams(this.spec),
       teamNotifications: Object.fromEntries(Object.entries(teams).map(([team, t]) => [team, t.notifications])),
       retain: storage.retain,
       adopt: storage.adopt,

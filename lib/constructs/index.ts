@@ -40,6 +40,7 @@ export { type GuardProps, Guards } from './operations/guards';
 export { Observability, type ObservabilityProps } from './operations/observability';
 export { OperationsKey, type OperationsKeyProps } from './operations/operations-key';
 export { SpendGuard, type SpendGuardProps } from './operations/spend-guard';
+export { TeamDashboard, type TeamDashboardProps } from './operations/team-dashboard';
 export {
   type EnvironmentsRead,
   type EnvironmentToMake,

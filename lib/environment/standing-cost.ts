@@ -61,11 +61,15 @@ function storageItems({ storage: { fsxLustre } }: EnvironmentSpec): StandingItem
   return [priced('GiB of FSx for Lustre', fsxLustre.sizeGiB, perGb)];
 }
 
-const baseItems = ({ storage }: EnvironmentSpec): StandingItem[] => [
+const baseItems = ({ storage, teams }: EnvironmentSpec): StandingItem[] => [
   priced('KMS key', ALWAYS.keys - (storage.kmsKeyArn ? 1 : 0), PRICES.keyMonth),
   priced('CloudWatch alarm', ALWAYS.alarms, PRICES.alarmMonth),
-  priced('CloudWatch dashboard', ALWAYS.dashboards, PRICES.dashboardMonth),
+  priced('CloudWatch dashboard', ALWAYS.dashboards + dashboardsOf(teams), PRICES.dashboardMonth),
 ];
+
+/** Dashboards of teams. */
+const dashboardsOf = (teams: EnvironmentSpec['teams']): number =>
+  Object.values(teams).filter(({ dashboards }) => dashboards).length;
 
 const priced = (item: string, count: number, each: number): StandingItem => ({
   item,
@@ -73,7 +77,7 @@ const priced = (item: string, count: number, each: number): StandingItem => ({
   usdPerMonth: count * each,
 });
 
-function notesOf({ region, network }: EnvironmentSpec): string[] {
+function notesOf({ region, network, teams }: EnvironmentSpec): string[] {
   const isListed = (PRICES.regions as readonly string[]).includes(region);
   const isGuessed = network.availabilityZoneIds === 'all' && ZONES_OF_REGION[region] === undefined;
   return [
@@ -81,6 +85,9 @@ function notesOf({ region, network }: EnvironmentSpec): string[] {
       ? `list prices of ${region}, ${PRICES.asOf}`
       : `list prices of ${PRICES.regions[0]}, ${PRICES.asOf}; ${region} may differ`,
     ...(isGuessed ? [`${region} is taken to have 3 zones`] : []),
+    ...(dashboardsOf(teams) > 0
+      ? [`five metrics of each team with a dashboard cost ${PRICES.metricMonth.toFixed(2)} USD a month each`]
+      : []),
     'storage, requests, logs, data through endpoints and NAT, image builds and jobs come on top, by use',
   ];
 }

@@ -182,6 +182,7 @@ export interface EnvironmentSpec {
       data: string[];
       mlflow: string[];
       budgetUsdPerMonth?: number;
+      dashboards: boolean;
       notifications: Notifications;
     }
   >;
@@ -246,7 +247,15 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
     teams: Object.fromEntries(
       (teams.length > 0 ? teams : [['default', {} as z.output<typeof team>] as const]).map(([n, t]) => [
         n,
-        { principals: [], share: 1, data: [], mlflow: [], ...t, notifications: { emails: [], ...t.notifications } },
+        {
+          principals: [],
+          share: 1,
+          data: [],
+          mlflow: [],
+          dashboards: false,
+          ...t,
+          notifications: { emails: [], ...t.notifications },
+        },
       ]),
     ),
     access: { platformAdmins: [], auditors: [], ci: [], ...merged('access') },

@@ -27,6 +27,7 @@ test.each<EnvironmentValues>([
   {},
   { storage: { kmsKeyArn: 'arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab' } },
   { network: { mode: 'vpc-nat' } },
+  { teams: { nlp: { dashboards: true }, speech: {} } },
   {
     network: {
       ...IDS,

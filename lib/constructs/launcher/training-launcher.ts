@@ -27,6 +27,7 @@ import {
   TICK,
   TICK_SECONDS,
 } from '../../contracts/launcher';
+import { ENV_METRIC_TEAMS } from '../../contracts/team-metrics';
 import type { EnvironmentSpec, Notifications } from '../../spec/environment-file';
 import type { JobGuardrails } from '../access/job-guardrails';
 import { controlStatements, type LauncherContext, reconcileStatements } from '../access/launcher-policy';
@@ -61,6 +62,8 @@ export interface TrainingLauncherProps {
   readonly slackChannel?: Notifications['slackChannel'];
   /** Who is told of a team's runs alone. @default - nobody */
   readonly teamNotifications?: Readonly<Record<string, Notifications>>;
+  /** Teams whose metrics reconcile writes, for `TeamDashboard`. @default - none */
+  readonly dashboardTeams?: readonly string[];
   /** Whether the run table survives the stack. @default true */
   readonly retain?: boolean;
   /** Whether the run table of an earlier stack is taken over. @default false */
@@ -202,6 +205,9 @@ export class TrainingLauncher extends Construct {
           [ENV_CHAT_TOPICS]: Stack.of(this).toJsonString(
             Object.fromEntries(Object.entries(this.chatTopics).map(([name, topic]) => [name, topic.topicArn])),
           ),
+        }),
+        ...(this.props.dashboardTeams?.length && {
+          [ENV_METRIC_TEAMS]: JSON.stringify(this.props.dashboardTeams),
         }),
         ...(this.props.preemption && { [ENV_PREEMPTION]: JSON.stringify(this.props.preemption) }),
       },

@@ -4,11 +4,11 @@ import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
 import type * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { LOG_RETENTION_TYPE } from '../../contracts/custom-resources';
-import { JOB_LOG_GROUPS } from '../../contracts/job-log-groups';
 import { logGroupArns, SHARED_LOG_GROUPS } from '../access/log-group-arns';
 import { deployLogGroupName, HandlerFunction } from '../functions/handler-function';
 import { HandlerResource } from '../functions/handler-resource';
 import type { TrainingLauncher } from '../launcher/training-launcher';
+import { jobHostMetric } from './job-host-metric';
 
 const SHARED_RETENTION_DAYS = 365;
 const RUNBOOK = 'docs/environment.md';
@@ -96,8 +96,8 @@ export class Observability extends Construct {
       widgets: [
         [new cloudwatch.AlarmStatusWidget({ title: 'Alarms', alarms: this.alarms, width: 24, height: 3 })],
         [
-          graph('GPU utilisation by instance', [this.jobMetric('GPUUtilization')]),
-          graph('GPU memory by instance', [this.jobMetric('GPUMemoryUtilization')]),
+          graph('GPU utilisation by instance', [jobHostMetric(environment, 'GPUUtilization')]),
+          graph('GPU memory by instance', [jobHostMetric(environment, 'GPUMemoryUtilization')]),
         ],
         [
           graph('Reconcile', [
@@ -108,16 +108,6 @@ export class Observability extends Construct {
           graph('Queues', [depth(launcher.queue), depth(launcher.runDeadLetters), depth(launcher.eventDeadLetters)]),
         ],
       ],
-    });
-  }
-
-  /** SageMaker's instance metrics of every job of this environment; the dimension is `<job>/algo-<n>`. */
-  private jobMetric(name: string): cloudwatch.IMetric {
-    const { environment } = this.props;
-    return new cloudwatch.MathExpression({
-      expression: `SEARCH('{${JOB_LOG_GROUPS.training},Host} MetricName="${name}" ${environment}-', 'Average', 300)`,
-      usingMetrics: {},
-      label: '',
     });
   }
 

@@ -22,6 +22,7 @@ import {
   preemptionSchema,
   teamSharesSchema,
 } from '../../contracts/launcher';
+import { ENV_METRIC_TEAMS, metricTeamsSchema } from '../../contracts/team-metrics';
 import { clientSettings, onceSettings, s3Settings } from '../shared/clients';
 import { Deadline, type InvocationContext, LAST_RESERVE_MS } from '../shared/deadline';
 import { ServiceQuotaReader } from '../shared/limit-reader';
@@ -42,6 +43,7 @@ export function reconcileDeps(env: NodeJS.ProcessEnv, deadline = new Deadline())
     eventBusName: env[ENV_EVENT_BUS_NAME] || 'default',
     shares: teamSharesSchema.parse(JSON.parse(env[ENV_TEAM_SHARES] || '{}')),
     chatTopics: chatTopicsSchema.parse(JSON.parse(env[ENV_CHAT_TOPICS] || '{}')),
+    ...metricsOf(env),
     preemption: preemptionSchema.parse(JSON.parse(env[ENV_PREEMPTION] || 'null')) ?? undefined,
     sagemaker: deadline.limit(new SageMakerClient(clientSettings)),
     sagemakerOnce: deadline.limit(new SageMakerClient(onceSettings)),
@@ -57,6 +59,13 @@ export function reconcileDeps(env: NodeJS.ProcessEnv, deadline = new Deadline())
     remainingMs: deadline.remainingMs,
     log: (level, message, details) => logger[level](message, details),
   };
+}
+
+/** Lines of metrics go to stdout as they are: `console.log` of the Lambda runtime would put a time and an id before them. */
+function metricsOf(env: NodeJS.ProcessEnv): Pick<ReconcileDeps, 'metrics'> {
+  const teams = metricTeamsSchema.parse(JSON.parse(env[ENV_METRIC_TEAMS] || '[]'));
+  if (teams.length === 0) return {};
+  return { metrics: { teams, write: (line) => void process.stdout.write(`${line}\n`) } };
 }
 
 const deadline = new Deadline();

@@ -12,6 +12,7 @@ import { comeAgainSoon, MOST_IN_BATCH, sendMessage, sendMessages } from '../shar
 import { admitRuns } from './admit-runs';
 import type { ReconcileDeps } from './deps';
 import { reconcileRun } from './reconcile-run';
+import { writeTeamMetrics } from './team-metrics';
 
 /** Messages that failed; Lambda delivers those again and deletes the others. */
 export interface QueueAnswer {
@@ -49,6 +50,7 @@ async function onTick(deps: ReconcileDeps): Promise<undefined> {
     const some = active.slice(from, from + MOST_IN_BATCH).map(({ runId }): RunMessage => ({ kind: 'run', runId }));
     await sendMessages(deps.sqs, deps.queueUrl, some, once);
   }
+  await writeTeamMetrics(deps, all);
 }
 
 /** The pause after each batch of runs that a tick wakes: 1,000 are spread over half a minute, for the sake of the services that they ask. */

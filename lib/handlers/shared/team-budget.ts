@@ -20,7 +20,11 @@ interface BudgetDeps {
 }
 
 /** What the ledger of runs says that a team has spent since the month began, USD. */
-async function teamSpendUsd({ store, now }: BudgetDeps, team: string, known?: readonly RunRecord[]): Promise<number> {
+export async function teamSpendUsd(
+  { store, now }: BudgetDeps,
+  team: string,
+  known?: readonly RunRecord[],
+): Promise<number> {
   const at = now().getTime();
   const month = monthOf(at);
   const [newest, active] = await Promise.all([store.ofTeam(team, MOST_RUNS), known ?? store.active()]);

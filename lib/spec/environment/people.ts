@@ -85,6 +85,11 @@ export const team = z.strictObject({
         "What the team's runs may cost in a calendar month (UTC), in USD by the ledger of runs. Once it is spent, no run starts for the first time and none is resumed by a person; runs that have begun go on. Addresses of `notifications` get mail at 50, 80 and 100 percent of it from AWS Budgets. Default: no limit.",
       examples: [50_000],
     }),
+  dashboards: z.boolean().optional().meta({
+    description:
+      'Whether the team has a dashboard in CloudWatch: its queue, instances, spend of the month and failed runs, and the GPUs of all jobs of the environment. Costs about 4.50 USD a month: the dashboard and five metrics.',
+    default: false,
+  }),
   notifications: notifications.optional().meta({
     description: "Who is notified of the team's runs, beside those whom the environment names. Default: nobody.",
     examples: [{ emails: ['nlp@example.com'] }],
