@@ -49,6 +49,7 @@ test('the verbs and their options are what scripts rely on', () => {
     matrix: `${common} --regions`,
     drift: common,
     costs: `${common} --team --month`,
+    team: `${common} --team --month --html`,
     'deployer-policy': common,
     logs: `${common} --follow --node --errors --since`,
     shell: `${common} --node`,
