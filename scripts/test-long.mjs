@@ -1,5 +1,5 @@
-// `npm run test:long`: sequences on the embedded AWS that take minutes each. With `--part SEED` (hexadecimal) one of them, chosen by the
-// seed, as CI does with the commit.
+// `npm run test:long`: sequences on the embedded AWS that take minutes each, and the cases of pytest that `npm test` draws a few of. With
+// `--part SEED` (hexadecimal) one of them, chosen by the seed, as CI does with the commit.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
@@ -8,23 +8,49 @@ import { pythonEnvironment } from './python-env.mjs';
 const ROOT = path.resolve(import.meta.dirname, '..');
 process.chdir(ROOT);
 
-/** The files to play: all, or the one that the seed chooses. */
-function chosen(files, seed) {
-  if (seed === undefined) return files;
+const LAYOUTS = ['test_layouts.py', 'test_mixture_layouts.py'].map((name) => `test/containers/${name}`);
+/** Every case of the tests that are marked `drawn` or `slow`, in two parts that take about as long. */
+const PYTEST = {
+  'pytest layouts': LAYOUTS,
+  'pytest others': ['test/containers', ...LAYOUTS.map((file) => `--ignore=${file}`)],
+};
+
+/** The parts to play: all, or the one that the seed chooses. */
+function chosen(parts, seed) {
+  if (seed === undefined) return parts;
   if (!/^[0-9a-f]{1,12}$/.test(seed)) {
     process.stderr.write(`--part: must be a hexadecimal seed, got ${seed}; use the first digits of a commit\n`);
     process.exit(2);
   }
-  return [files[Number.parseInt(seed, 16) % files.length]];
+  return [parts[Number.parseInt(seed, 16) % parts.length]];
+}
+
+/** Exit code of a program that prints as it goes. */
+const run = (program, args) => spawnSync(program, args, { stdio: 'inherit' }).status ?? 1;
+
+/** The files of vitest, after a build. */
+function playFiles(files) {
+  if (files.length === 0) return 0;
+  if (files.some((file) => file.includes('second-emulator'))) pythonEnvironment('requirements-moto.txt', 'moto');
+  return (
+    run(process.execPath, ['scripts/build.mjs']) ||
+    run('node_modules/.bin/vitest', ['run', '--project', 'long', ...files])
+  );
+}
+
+function playCases(name) {
+  const options = ['-n', '2', '--dist', 'loadfile', '-m', 'drawn or slow', '--all-cases'];
+  return run(python, ['-m', 'pytest', '-q', ...PYTEST[name], ...options]);
 }
 
 const at = process.argv.indexOf('--part');
 const seed = at < 0 ? undefined : (process.argv[at + 1] ?? '');
-const all = readdirSync('test/long', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.test.ts'));
-const files = chosen(all.sort(), seed).map((file) => path.join('test/long', file));
-process.stdout.write(`long sequences${seed ? ` (seed ${seed})` : ''}: ${files.join(', ')}\n`);
-pythonEnvironment();
-if (files.some((file) => file.includes('second-emulator'))) pythonEnvironment('requirements-moto.txt', 'moto');
-const build = spawnSync(process.execPath, ['scripts/build.mjs'], { stdio: 'inherit' });
-const vitest = ['run', '--project', 'long', ...files];
-process.exitCode = build.status || spawnSync('node_modules/.bin/vitest', vitest, { stdio: 'inherit' }).status || 0;
+const files = readdirSync('test/long', { recursive: true, encoding: 'utf8' }).filter((file) =>
+  file.endsWith('.test.ts'),
+);
+const parts = chosen([...files.map((file) => path.join('test/long', file)), ...Object.keys(PYTEST)].sort(), seed);
+process.stdout.write(`long sequences${seed ? ` (seed ${seed})` : ''}: ${parts.join(', ')}\n`);
+const python = pythonEnvironment();
+const results = [playFiles(parts.filter((part) => !(part in PYTEST)))];
+for (const part of parts) if (part in PYTEST) results.push(playCases(part));
+process.exitCode = results.find((code) => code !== 0) ?? 0;

@@ -19,6 +19,8 @@ process.on('exit', () => rmSync(temporary, { recursive: true, force: true }));
  * together; xdist would put files of many tests first, and the longest has few (test/containers/conftest.py).
  */
 const PYTEST = '-m pytest -q test/containers -n 2 --dist loadfile --no-loadscope-reorder'.split(' ');
+// Tests that are played in part draw their cases with it, the failed ones that are tried again as well.
+process.env.SLIPWAY_TEST_SEED ??= String(1 + Math.floor(Math.random() * 0x7fffffff));
 /** What has not changed since the last run is not checked again. */
 const TSC = '--noEmit --incremental -p tsconfig.json'.split(' ');
 const counts = { passed: 0, failed: 0, skipped: 0 };
@@ -98,6 +100,9 @@ async function pytest(python) {
   return last.ok;
 }
 
+/** In an environment of its own; after the other Python tests, because Ray's processes fill two cores by themselves. */
+const pytestRay = () => quietStep('pytest under Ray', process.execPath, ['scripts/ray.mjs']);
+
 async function pytestOnce(python, name, more) {
   const report = '.slipway/test/pytest.xml';
   const ok = await quietStep(name, python, [...PYTEST, `--junit-xml=${report}`, ...more]);
@@ -130,7 +135,9 @@ const python = pythonEnvironment();
 const ok =
   (await checks(python)) &&
   (await vitest('unit')) &&
-  (await Promise.all([pytest(python), vitest('e2e')])).every((passed) => passed);
+  (await Promise.all([pytest(python).then(async (passed) => (await pytestRay()) && passed), vitest('e2e')])).every(
+    (passed) => passed,
+  );
 process.stdout.write(`\nseconds: ${times.join(', ')}\n`);
 process.stdout.write(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`);
 process.exitCode = ok && counts.failed === 0 ? 0 : 1;

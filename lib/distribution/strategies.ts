@@ -5,6 +5,7 @@ export { fsdp } from './fsdp';
 export { huggingface } from './huggingface';
 export { megatron } from './megatron';
 export { mpi } from './mpi';
+export { ray } from './ray';
 export { script } from './script';
 export { smddp } from './smddp';
 export { smpV1 } from './smp-v1';

@@ -32,6 +32,9 @@ function tokenizerArguments({ code, tokenizer = {} }: RunSpec): string[] {
   });
 }
 
+/** An isolated container reaches no bucket, and the role of processing jobs writes no checkpoints. */
+const mayBeat = (run: RunSpec): boolean => run.kind === 'training' && !run.network.isolation;
+
 /** An isolated container can read nothing: it gets SIGTERM alone. */
 const mayBeAsked = (run: RunSpec): boolean =>
   (run.preemptible === true || run.compute.elastic !== undefined) && !run.network.isolation;
@@ -87,7 +90,7 @@ export function jobFile(plan: JobPlan): JobFile {
     digests: { code: plan.code?.sha256 ?? null, requirements: null },
     requirements: run.code.requirements ?? null,
     maxRuntimeSeconds: run.limits.maxRuntimeSeconds,
-    heartbeatUri: run.network.isolation ? null : runPrefixes(plan).heartbeat,
+    heartbeatUri: mayBeat(run) ? runPrefixes(plan).heartbeat : null,
     ...(mayBeAsked(run) && { handOverUri: runPrefixes(plan).handOver }),
     restartsInPlace: RESTARTS_IN_PLACE,
     spareInstances: run.compute.spareInstances,

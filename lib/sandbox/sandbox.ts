@@ -74,6 +74,12 @@ export interface SandboxOptions {
    * @default - all rules apply
    */
   rulesOff?: 'all' | readonly string[];
+  /**
+   * File to which every decision of IAM on a call is appended once, as a line of JSON: principal, action, resource, decision, and the
+   * Sid of the statement. Without `auth` no decision is made.
+   * @default - nothing is written
+   */
+  decisionsFile?: string;
   /** @default 000000000000 */
   accountId?: string;
   /**
@@ -188,6 +194,7 @@ async function build(parts: Parts) {
     accountId: settings.accountId,
     persist: settings.persist,
     rulesOff: settings.rulesOff,
+    decisionsFile: settings.decisionsFile && path.resolve(settings.decisionsFile),
     certificate,
     jobMarker: `${SANDBOX_MARKER}=${settings.stateDir}`,
     lambdaEnv: endpointEnv(server.url),

@@ -6,7 +6,7 @@ type Section<K extends keyof RunFile> = NonNullable<RunFile[K]>;
 /** Name of a strategy; lib/distribution lists them. */
 export type Library = string;
 /** What starts the processes of a run. */
-export type Launcher = 'torchrun' | 'mpi' | 'script';
+export type Launcher = 'torchrun' | 'mpi' | 'ray' | 'script';
 /** The library that moves tensors between ranks. */
 export type Collectives = 'nccl' | 'smddp' | 'gloo';
 /** How the container is started: by the driver as its entry point, as sagemaker-training does it, or by its image. */

@@ -1,6 +1,8 @@
-"""One thread for PyTorch, and what the tests of the trainer share."""
+"""One thread for PyTorch, the cases that a run draws, and what the tests of the trainer share."""
 
 import os
+import random
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,18 +10,47 @@ import pytest
 
 # Before any test imports PyTorch: the models are tiny, and threads that wait for each other burn the machine.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Before xdist starts its workers, which inherit it: all of them must draw the same.
+os.environ.setdefault("SLIPWAY_TEST_SEED", str(random.SystemRandom().randrange(1, 1 << 31)))
 
 from forked import end_waiting_ranks
 from plain_loop import plain_losses
 from rank_world import TRAINING, write_shards
 
+SEED = os.environ["SLIPWAY_TEST_SEED"]
 #: Takes longest: whichever process begins it last would finish alone.
 FIRST = "test_train_and_resume.py"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The order in which xdist hands out files under --no-loadscope-reorder."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all-cases", action="store_true", help="play every case of the tests that are marked with drawn(n)")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The order in which xdist hands out files under --no-loadscope-reorder, and the cases that are left out of this run."""
     items.sort(key=lambda item: item.path.name != FIRST)
+    if config.getoption("--all-cases"):
+        return
+    left_out = cases_left_out(items)
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
+    items[:] = [item for item in items if item.nodeid not in left_out]
+
+
+def cases_left_out(items: list[pytest.Item]) -> set[str]:
+    """Ids of the cases of tests marked `drawn(n)` that are not among the n which the seed draws. Tests with the same `of` share their n."""
+    cases: dict[str, list[str]] = defaultdict(list)
+    count: dict[str, int] = {}
+    for item in items:
+        if mark := item.get_closest_marker("drawn"):
+            test = mark.kwargs.get("of") or item.nodeid.partition("[")[0]
+            cases[test].append(item.nodeid)
+            count[test] = mark.args[0]
+    kept = {one for test, found in cases.items() for one in random.Random(SEED + test).sample(found, min(count[test], len(found)))}
+    return {one for found in cases.values() for one in found} - kept
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(f"drawn with SLIPWAY_TEST_SEED={SEED}; --all-cases plays every case")
 
 
 @pytest.fixture(scope="module", autouse=True)

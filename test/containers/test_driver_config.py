@@ -56,7 +56,7 @@ def test_fails_with_77_for_a_group_that_the_job_does_not_have() -> None:
 def test_every_wrong_field_of_a_job_file_is_named_at_once() -> None:
     with pytest.raises(DriverError) as raised:
         parse_job(job_json(launcher="slurm", processesPerHost="8", env={"A": 1}, schema=2, runId=None))
-    for part in ("schema: must be 1, got 2", "launcher: must be one of torchrun, mpi, script, got slurm",
+    for part in ("schema: must be 1, got 2", "launcher: must be one of torchrun, mpi, ray, script, got slurm",
                  "processesPerHost: must be a whole number", "env: must hold strings only", "runId: must be a string"):  # fmt: skip
         assert part in raised.value.reason
 

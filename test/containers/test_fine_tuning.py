@@ -205,6 +205,7 @@ def test_fails_with_77_when_the_shards_are_for_another_objective(
     assert f"training.objective: must be {made} for shards made of" in output
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("objective", ["sft", "dpo"])
 def test_a_run_that_is_resumed_has_the_losses_of_one_that_was_not(
     tmp_path: Path, chats: Path, preferences: Path, objective: str
@@ -233,13 +234,22 @@ def test_a_run_that_is_resumed_has_the_losses_of_one_that_was_not(
     assert events(output, "eval")[-1]["loss"] == pytest.approx(evaluated, abs=2e-5)
 
 
-def test_layouts_take_the_same_steps(tmp_path: Path, chats: Path) -> None:
+LAYOUTS: dict[str, tuple[int, dict[str, Any]]] = {
+    "tensor": (2, {"parameters": {"tensor_parallel_degree": 2}}),
+    "fsdp1": (2, {"arguments": ["--backend", "fsdp1"]}),
+    "pieces": (1, {"arguments": ["--loss-chunks", "3"]}),
+    "micro": (1, {"training": {"microBatchSize": 4}}),
+}
+
+
+@pytest.fixture(scope="module")
+def of_one_rank(tmp_path_factory: pytest.TempPathFactory, chats: Path) -> list[float]:
+    return losses_of(tmp_path_factory.mktemp("one"), 1, job_of("sft"), {"train": chats})
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts_take_the_same_steps(tmp_path: Path, chats: Path, of_one_rank: list[float], layout: str) -> None:
     """Tensor parallelism splits the words of the loss; FSDP1 is the other backend; pieces of the loss have other numbers of targets."""
-    one = losses_of(tmp_path / "one", 1, job_of("sft"), {"train": chats})
-    for name, ranks, changes in (
-        ("tensor", 2, {"parameters": {"tensor_parallel_degree": 2}}),
-        ("fsdp1", 2, {"arguments": ["--backend", "fsdp1"]}),
-        ("pieces", 1, {"arguments": ["--loss-chunks", "3"]}),
-        ("micro", 1, {"training": {"microBatchSize": 4}}),
-    ):
-        assert losses_of(tmp_path / name, ranks, job_of("sft", **changes), {"train": chats}) == pytest.approx(one, abs=2e-5), name
+    ranks, changes = LAYOUTS[layout]
+    assert losses_of(tmp_path, ranks, job_of("sft", **changes), {"train": chats}) == pytest.approx(of_one_rank, abs=2e-5)

@@ -20,6 +20,7 @@ def fsdp1_job(**changes: Any) -> dict[str, Any]:
     return trainer_job(**changes | {"arguments": ["--backend", "fsdp1", *changes.get("arguments", [])]})
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     ("ranks", "changes"),
     [
@@ -43,6 +44,7 @@ def test_tied_embeddings_stay_tied(tmp_path: Path, shards: Path) -> None:
     assert found == pytest.approx(plain_losses(shards, TRAINING["steps"], **model), abs=1e-5)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("second", ["fsdp1", pytest.param("fsdp2", marks=pytest.mark.skipif(not HAS_FSDP2, reason="needs PyTorch 2.6"))])
 def test_a_checkpoint_continues_on_another_number_of_ranks(tmp_path: Path, shards: Path, reference: list[float], second: str) -> None:
     checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}

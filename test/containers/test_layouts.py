@@ -36,6 +36,7 @@ LAYOUTS: list[tuple[str, int, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.drawn(7)
 @pytest.mark.parametrize(("ranks", "changes"), [(ranks, changes) for _, ranks, changes in LAYOUTS], ids=[name for name, _, _ in LAYOUTS])
 def test_losses_equal_those_of_a_plain_loop(tmp_path: Path, shards: Path, reference: list[float], ranks: int, changes: dict) -> None:
     found = losses_of(tmp_path, ranks, trainer_job(**changes), {"train": shards})
@@ -56,6 +57,7 @@ def test_other_families_train_the_same_sharded(tmp_path: Path, shards: Path, mod
     assert found == pytest.approx(plain_losses(shards, TRAINING["steps"], **model), abs=1e-5)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("ranks", "parameters"),
     [
@@ -102,6 +104,7 @@ def test_compiled_blocks_and_losses_train_the_same(tmp_path: Path, shards: Path,
     assert losses_of(tmp_path, 1, job, {"train": shards}) == pytest.approx(reference, abs=1e-4)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     ("first", "second"),
     [((4, {}), (2, {})), ((2, {}), (4, {"parameters": {"tensor_parallel_degree": 2}})),

@@ -206,6 +206,7 @@ def test_fine_tuning_from_weights_trains_adapters_and_exports_them_merged(tmp_pa
     assert resumed == pytest.approx(direct, abs=1e-5)
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("parameters", [{"replicate_degree": 2}, {"tensor_parallel_degree": 2}, {"context_parallel_degree": 2}])
 def test_a_tiny_model_reaches_the_loss_of_a_plain_transformers_loop(tmp_path: Path, shards: Path, parameters: dict) -> None:
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")

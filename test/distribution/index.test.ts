@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { LIBRARIES, STRATEGIES } from '../../lib/distribution';
 
-const LAUNCHERS = ['torchrun', 'mpi', 'script'] as const;
+const LAUNCHERS = ['torchrun', 'mpi', 'ray', 'script'] as const;
 const COLLECTIVES = ['nccl', 'smddp', 'gloo'] as const;
 const IMAGES = ['environment', 'dlc', 'smp', 'huggingface', 'uri'] as const;
 

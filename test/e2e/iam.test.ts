@@ -1,8 +1,11 @@
 // The same path with IAM enforced (signatures, TLS): every call is made under the role that makes it on AWS. A statement that is
-// taken away makes the path fail where that role needs it.
+// taken away makes the path fail where that role needs it. At the end all decisions are held against the statements of the roles.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../../lib/sandbox/testing';
+import { allowingSids, decisionsByRole, denied, type RoleTemplate } from './support/decisions';
 import { type Deployed, deployedSandbox } from './support/deployed';
 import { ROOT } from './support/sandbox';
 
@@ -24,14 +27,18 @@ interface Statement {
   Resource: string | string[];
 }
 
+const folder = mkdtempSync(path.join(tmpdir(), 'slipway-iam-'));
 let deployed: Deployed;
 let researcher: Record<string, string>;
 beforeAll(async () => {
-  deployed = await deployedSandbox(ENVIRONMENT, QUOTAS, { auth: true });
+  deployed = await deployedSandbox(ENVIRONMENT, QUOTAS, { auth: true, decisionsFile: path.join(folder, 'decisions') });
   researcher = await assumed(`${ROLE}-default-researcher`);
   await upload();
 });
-afterAll(() => deployed?.end());
+afterAll(async () => {
+  await deployed?.end();
+  rmSync(folder, { recursive: true, force: true });
+});
 
 /** Credentials of a role, as environment variables. */
 async function assumed(role: string): Promise<Record<string, string>> {
@@ -170,6 +177,8 @@ describe('with IAM enforced', () => {
     const own = await deployed.slipwayAs(researcher, 'logs', 'allowed');
     expect(own.code, own.stderr).toBe(0);
     expect(own.stdout).toContain('slipway {');
+    const report = await deployed.slipwayAs(researcher, 'report', 'allowed', '--json');
+    expect(report.code, report.stderr).toBe(0);
     const other = await assumed(`${ROLE}-other-researcher`);
     const through = await deployed.tryCall(
       process.execPath,
@@ -247,5 +256,72 @@ describe('with IAM enforced', () => {
       expect(denied.code).toBe(4);
       expect(denied.stderr).toMatch(/a checkpoint could not be written.*403/);
     });
+  });
+});
+
+/** Statements that none of these calls needs, and who needs them. test/laws/calls has the call or the page for each. */
+const NOT_PLAYED: Readonly<Record<string, string>> = {
+  WriteOwnLogs: 'Lambda writes the log of a function',
+  KeepFailedEvents: 'Lambda sends events that failed to the dead-letter queue',
+  PollRunQueue: 'Lambda polls the queue of a function',
+  UseDataKey: 'S3 and DynamoDB use the key in the name of the caller; MiniStack asks for no key',
+  UseOperationsKey: 'SQS uses the key in the name of the caller; MiniStack asks for no key',
+  UseKeyThroughS3: 'S3 uses the key in the name of the caller; MiniStack asks for no key',
+  LogInToRegistries: 'SageMaker pulls the image',
+  PullImages: 'SageMaker pulls the image',
+  WriteMetrics: 'SageMaker and scripts put metrics; the trainer of this run puts none',
+  WriteOwnOutputs: 'SageMaker uploads outputs; these jobs have none',
+  EncryptVolumes: 'SageMaker encrypts volumes',
+  SeeKey: 'SageMaker encrypts volumes',
+  SeeNetwork: 'SageMaker puts interfaces into the VPC',
+  MakeInterfaces: 'SageMaker puts interfaces into the VPC',
+  HandOverInterfaces: 'SageMaker puts interfaces into the VPC',
+  SeeUploads: 'a run with code of its own (environment.test.ts)',
+  TellWhatIsMissing: 'a file that is not there',
+  UseTrainingPlans: 'a run in a training plan (test/sandbox/rules-of-permissions.test.ts)',
+  TagUncommittedCheckpoints: 'a save that an ended attempt left unfinished',
+  SeeImages: 'an image of the repository of the environment',
+  ReadData: 'the AWS CLI in the hands of a researcher',
+  WriteOwnData: 'the AWS CLI in the hands of a researcher',
+};
+
+describe('what IAM was asked', () => {
+  const template = (): RoleTemplate =>
+    JSON.parse(readFileSync(path.join(deployed.folder, 'cdk.out/Slipway-e2e-us-west-2.template.json'), 'utf8'));
+
+  /** Name of a role by its logical id. */
+  async function roleNames(): Promise<Map<string, string>> {
+    const words = ['list-stack-resources', '--stack-name', 'Slipway-e2e-us-west-2'];
+    const { StackResourceSummaries: all } = (await deployed.aws('cloudformation', ...words)) as {
+      StackResourceSummaries: Record<'ResourceType' | 'LogicalResourceId' | 'PhysicalResourceId', string>[];
+    };
+    const roles = all.filter(({ ResourceType }) => ResourceType === 'AWS::IAM::Role');
+    return new Map(roles.map(({ LogicalResourceId: id, PhysicalResourceId: name }) => [id, name]));
+  }
+
+  test('every call of ours was allowed, but for those that the tests above are about', async () => {
+    const reconcile = await roleOf('slipway-e2e-reconcile');
+    const others = ['logs:DescribeLogStreams', 'logs:FilterLogEvents', 'logs:GetLogEvents'];
+    expect(denied(decisionsByRole(path.join(folder, 'decisions')))).toEqual(
+      [
+        `${reconcile} sagemaker:CreateTrainingJob`,
+        `${ROLE}-default-execution s3:DeleteObject`,
+        `${ROLE}-default-researcher lambda:InvokeFunction`,
+        `${ROLE}-default-researcher sagemaker:StopTrainingJob`,
+        ...[...others, 'sagemaker:DescribeTrainingJob'].map((action) => `${ROLE}-other-researcher ${action}`),
+      ].sort(),
+    );
+  });
+
+  test('each statement of launcher, jobs and researcher was needed by a call, or says here who needs it', async () => {
+    const [names, decisions] = [await roleNames(), decisionsByRole(path.join(folder, 'decisions'))];
+    const looked = ['LauncherControlRole', 'LauncherReconcileRole', 'Rolesdefault', 'Accessdefaultresearcher'];
+    const ids = [...names.keys()].filter((id) => looked.some((prefix) => id.startsWith(prefix)));
+    expect(ids.length).toBe(5);
+    const unneeded = ids.flatMap((id) => {
+      const needed = (decisions.get(names.get(id) ?? '') ?? []).map(({ statement }) => statement);
+      return allowingSids(template(), id).filter((sid) => !needed.includes(sid));
+    });
+    expect([...new Set(unneeded)].sort()).toEqual(Object.keys(NOT_PLAYED).sort());
   });
 });

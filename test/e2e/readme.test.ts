@@ -1,7 +1,7 @@
 // The README's "On a real account", played as it is printed in a fresh clone: the only thing that differs is where the endpoints of the
 // shell point. Between two lines stands what the README leaves to people: their edits, and AWS's answer to a request.
 import { type SpawnOptions, spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adminOf } from '../../lib/sandbox/testing';
@@ -31,6 +31,8 @@ beforeAll(async () => {
   clone = path.join(sandbox.folder, 'clone');
   freshClone(clone);
   installPackages(clone);
+  // As the first command would build it: test/e2e/clone.test.ts and test/long/smoke.test.ts let a clone build itself.
+  cpSync(path.join(ROOT, 'dist'), path.join(clone, 'dist'), { recursive: true });
 });
 afterAll(() => sandbox?.end());
 

@@ -17,6 +17,13 @@ test('the built-in trainer is told what to observe; own code gets its own argume
   expect(argumentsOf({ observability: OBSERVED })).toEqual(argumentsOf({}));
 });
 
+test('heartbeats are asked of jobs whose role may write them', () => {
+  const heartbeatOf = (file: Record<string, unknown>) => jobFile(planOf(runOf({ ...BASE, ...file }))).heartbeatUri;
+  expect(heartbeatOf({})).toMatch(/^s3:\/\/.*\/heartbeat\.json$/);
+  expect(heartbeatOf({ network: { isolation: true } })).toBeNull();
+  expect(heartbeatOf({ kind: 'processing', code: { source: 'builtin-tokenize' } })).toBeNull();
+});
+
 test('the tokenise step is told what the section tokenizer says', () => {
   const code = { source: 'builtin-tokenize', arguments: { tokenizer: 'byte' } };
   const tokenizer = { chatTemplate: '{{ messages }}', trainOn: 'all' };

@@ -143,8 +143,10 @@ function zipOf(files: Record<string, string>): Buffer {
   }
 }
 
-/** The product's own image build, on a source that holds these files. */
-async function imageBuild(world: RuleWorld, name: string, files: Record<string, string>) {
+const BASE = '763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training';
+
+/** The product's own image build, on a source that holds these files. A base that is named by its digest is not copied. */
+async function imageBuild(world: RuleWorld, name: string, files: Record<string, string>, base = `${BASE}:2.7`) {
   const s3 = new S3Client(world.options);
   await s3.send(new CreateBucketCommand({ Bucket: name }));
   await s3.send(new PutObjectCommand({ Bucket: name, Key: 'source.zip', Body: zipOf(files) }));
@@ -152,7 +154,7 @@ async function imageBuild(world: RuleWorld, name: string, files: Record<string, 
   const { repository } = await ecr.send(new CreateRepositoryCommand({ repositoryName: name }));
   const variables = {
     REPOSITORY_URI: repository?.repositoryUri ?? '',
-    BASE_IMAGE: '763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.7',
+    BASE_IMAGE: base,
     BASE_TAG: 'base-0123',
     DOCKERFILE: 'Dockerfile',
     IMAGE_TAG: 'content-hash',
@@ -160,8 +162,8 @@ async function imageBuild(world: RuleWorld, name: string, files: Record<string, 
   const project = { spec: IMAGE_BUILD_SPEC, source: `${name}/source.zip`, variables };
   const found = await run(world, name, project);
   const image = new BatchGetImageCommand({ repositoryName: name, imageIds: [{ imageTag: 'content-hash' }] });
-  const base = new BatchGetImageCommand({ repositoryName: name, imageIds: [{ imageTag: 'base-0123' }] });
-  const [images, bases] = [await ecr.send(image), await ecr.send(base)];
+  const copy = new BatchGetImageCommand({ repositoryName: name, imageIds: [{ imageTag: 'base-0123' }] });
+  const [images, bases] = [await ecr.send(image), await ecr.send(copy)];
   return { ...found, images: images.images?.length, bases: bases.images?.length };
 }
 
@@ -174,8 +176,10 @@ test("the product's image build keeps its base and pushes the tag", async () => 
 
 test('a Dockerfile that copies what the source does not hold fails the build', async () => {
   const files = { Dockerfile: 'ARG BASE_IMAGE\nFROM ${BASE_IMAGE}\nCOPY missing.py /opt/\n' };
-  const { applied } = await worlds.both((world) => imageBuild(world, 'missing', files));
-  expect(applied).toMatchObject({ status: 'FAILED', phase: 'BUILD', images: 0 });
+  const { applied } = await worlds.both((world) =>
+    imageBuild(world, 'missing', files, `${BASE}@sha256:${'0'.repeat(64)}`),
+  );
+  expect(applied).toMatchObject({ status: 'FAILED', phase: 'BUILD', images: 0, bases: 0 });
   expect(applied.log).toContain('"/missing.py": not found');
 });
 

@@ -29,6 +29,7 @@ from slipway_driver.process_environment import (
     rendezvous_variables,
     slipway_variables,
 )
+from slipway_driver.ray_cluster.launch import ray_command_of, ray_environment
 from slipway_driver.requirements import install_requirements
 from slipway_driver.run_secrets import read_secrets
 
@@ -65,8 +66,9 @@ def _python_environment(job: Job, paths: Paths, inherited: Mapping[str, str]) ->
 
 
 def _threads(job: Job, hardware: Mapping[str, Any], inherited: Mapping[str, str]) -> Dict[str, str]:
-    """OMP_NUM_THREADS on hosts without accelerators: the cores shared out among the ranks; else the launcher's default of 1."""
-    if "OMP_NUM_THREADS" in inherited or hardware.get("gpus") or job.launcher == "script":
+    """OMP_NUM_THREADS on hosts without accelerators: the cores shared out among the ranks; else the launcher's default of 1. Ray sets it
+    for each worker by the CPUs that it asks for."""
+    if "OMP_NUM_THREADS" in inherited or hardware.get("gpus") or job.launcher in ("script", "ray"):
         return {}
     return {"OMP_NUM_THREADS": str(max(1, int(hardware["cpus"]) // job.processes_per_host))}
 
@@ -101,14 +103,16 @@ def _command_of(
 
 
 def _distributed(job: Job, cluster: Cluster) -> bool:
-    return job.launcher in ("torchrun", "mpi") and cluster.takes_part
+    return job.launcher in ("torchrun", "mpi", "ray") and cluster.takes_part
 
 
 def _probe_command_of(job: Job, cluster: Cluster, master: str, port: int, environ: Mapping[str, str]) -> Callable[[Path], List[str]]:
     expected, seconds = expected_for(cluster.instance_type), environ.get(PROBE_VARIABLE, "0")
     size = str(expected.size_bytes if expected else GIB)
     script = [sys.executable, "-u", "-m", "slipway_driver.probe_rank", seconds, size]
-    return _command_of(job, cluster, master, port + PROBE_PORT_OFFSET, environ, script)
+    # Ray starts no ranks by itself.
+    started = replace(job, launcher="torchrun") if job.launcher == "ray" else job
+    return _command_of(started, cluster, master, port + PROBE_PORT_OFFSET, environ, script)
 
 
 def _prepare_folders(job: Job, paths: Paths, inherited: Mapping[str, str], log: Callable[[str], None]) -> None:
@@ -195,6 +199,7 @@ def _attempt(host: _Host, cluster: Cluster) -> Attempt:
             _allocator(job, host.hardware, inherited),
             {name: value for name, value in trace_variables(_dumps_of(paths)).items() if name not in inherited},
             mpi,
+            ray_environment(job, cluster, inherited, master, port),
         ],
         efa_changes(
             cluster,
@@ -208,17 +213,20 @@ def _attempt(host: _Host, cluster: Cluster) -> Attempt:
     )
     for line in [*lines, *mpi_complaint]:
         host.log(line)
-    distributed = _distributed(job, cluster)
+    distributed, with_ray = _distributed(job, cluster), job.launcher == "ray" and cluster.takes_part
+    script = _script(job)
+    start = ray_command_of(job, cluster, host.hardware, script) if with_ray else _command_of(job, cluster, master, port, environ, script)
     return Attempt(
         job=job,
         cluster=cluster,
         paths=paths,
         environ=environ,
-        command_of=_command_of(job, cluster, master, port, environ, _script(job)),
+        command_of=start,
         probe_command_of=_probe_command_of(job, cluster, master, port, environ) if distributed else None,
         folder=paths.code,
         dumps=_dumps_of(paths),
-        local_ranks=job.processes_per_host if distributed else 1,
+        # Under Ray one process of each host leaves a record: the entry point on the first, the launcher's own part elsewhere.
+        local_ranks=job.processes_per_host if distributed and not with_ray else 1,
         devices=host.devices,
         hardware=host.hardware,
         on=lambda other: _attempt(host, other),

@@ -14,13 +14,14 @@ SHELL_SIGKILL = 128 + signal.SIGKILL
 
 
 class Failure(NamedTuple):
-    """How one host's attempt ended. `lines`: the first real error's last lines."""
+    """How one host's attempt ended. `lines`: the first real error's last lines. `host`: another host that is the cause, if known."""
 
     code: int
     kind: str
     rank: Optional[int]
     reason: str
     lines: Sequence[str]
+    host: str = ""
 
 
 def _text(record: Mapping[str, Any], lines: Optional[int] = None) -> str:

@@ -13,8 +13,9 @@ from slipway_driver.dumps import keep_dumps, place_of
 from slipway_driver.efa_hosts import merged
 from slipway_driver.efa_verdict import EfaVerdict, refusal
 from slipway_driver.errors import Failure, classify, first_real
-from slipway_driver.exit_codes import DONE, EFA, HANG, TRY_AGAIN, class_of, shell_code
+from slipway_driver.exit_codes import DONE, EFA, HANG, OUT_OF_MEMORY, TRY_AGAIN, class_of, shell_code
 from slipway_driver.hang import dump_ranks
+from slipway_driver.launcher_end import LauncherEnd, read_launcher_end
 from slipway_driver.log import log, say
 from slipway_driver.memory import oom_kills
 from slipway_driver.peers import Peers
@@ -229,9 +230,19 @@ class HostRun:
         first = first_real(records)
         return classify(first, oom_kills() > self._oom_before) if first is not None else None
 
+    def _told_by_launcher(self, told: LauncherEnd) -> Failure:
+        """What the launcher knows goes before what its ranks say: they fail because of it."""
+        own_host = self._attempt.cluster.current_host
+        if told.host == own_host and oom_kills() > self._oom_before:
+            return Failure(OUT_OF_MEMORY, "host-memory", None, "the kernel killed the launcher's processes: out of host memory", [])
+        return Failure(told.code, told.kind, None, told.reason, [], "" if told.host == own_host else told.host)
+
     def _outcome(self, launcher_code: int) -> Failure:
         if self._ended is not None:
             return self._ended
+        told = read_launcher_end(self._state)
+        if told is not None:
+            return self._told_by_launcher(told)
         records = read_records(self._state)
         own = self._own_failure(records)
         if own is not None:

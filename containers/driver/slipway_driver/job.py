@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from slipway_driver.exit_codes import ENVIRONMENT, DriverError
 
-LAUNCHERS = ("torchrun", "mpi", "script")
+LAUNCHERS = ("torchrun", "mpi", "ray", "script")
 BUILTIN_MODULES = {"builtin": "slipway_trainer", "builtin-tokenize": "slipway_trainer.tokenize"}
 
 
@@ -147,10 +147,11 @@ def parse_job(raw: Mapping[str, Any]) -> Job:
     )
     if job.processes_per_host < 1:
         read.issues.append("job.json processesPerHost: must be at least 1, got %d" % job.processes_per_host)
-    # mpirun has fixed its hosts when it starts.
-    if job.spare_instances < 0 or (job.spare_instances > 0 and job.launcher == "mpi"):
+    # mpirun and Ray have fixed their hosts when they start.
+    if job.spare_instances < 0 or (job.spare_instances > 0 and job.launcher in ("mpi", "ray")):
         read.issues.append(
-            "job.json spareInstances: must be 0 or more, and 0 with mpi, got %d with launcher %s" % (job.spare_instances, job.launcher)
+            "job.json spareInstances: must be 0 or more, and 0 with mpi and ray, got %d with launcher %s"
+            % (job.spare_instances, job.launcher)
         )
     if job.builtin_module is not None and job.requirements:
         read.issues.append("job.json requirements: must not be given with entryPoint %s, which has no code archive" % job.entry_point)

@@ -234,10 +234,10 @@ def _run_attempt(paths: Paths, started_at: float) -> int:
 def _say_end(end: Failure, driver: Driver, paths: Paths, host: str) -> None:
     """The failure file and the last progress line."""
     if end.code != DONE:
-        fields: Dict[str, Any] = {"host": host, "rank": end.rank, "step": driver.step}
+        fields: Dict[str, Any] = {"host": end.host or host, "rank": end.rank, "step": driver.step}
         write_failure(paths.failure, code=end.code, kind=end.kind, reason=end.reason, lines=end.lines, **fields)
     reason = {"reason": end.reason} if end.reason else {}
-    say(progress_line("exit", code=end.code, **{"class": end.kind}, host=host, **reason))
+    say(progress_line("exit", code=end.code, **{"class": end.kind}, host=end.host or host, **reason))
 
 
 def _stop_early(_number: int, _frame: Any) -> None:

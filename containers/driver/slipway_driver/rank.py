@@ -129,7 +129,13 @@ def _write_line(line: str, rank: Optional[int]) -> None:
         os.write(1, (labelled(line, rank) + "\n").encode("utf-8", "replace"))
 
 
-def _write_record(state: Path, local_rank: int, record: Mapping[str, Any]) -> None:
+def write_pid(state: Path, local_rank: int, pid: int) -> None:
+    """The process that the driver signals for this rank."""
+    (state / ("rank-%d.pid" % local_rank)).write_text(str(pid), encoding="utf-8")
+
+
+def write_record(state: Path, local_rank: int, record: Mapping[str, Any]) -> None:
+    """How the rank ended, complete at once: the driver may read at any time."""
     temporary = state / ("rank-%d.json.tmp" % local_rank)
     temporary.write_text(json.dumps(record), encoding="utf-8")
     temporary.rename(state / ("rank-%d.json" % local_rank))
@@ -215,11 +221,11 @@ def run(state: Path, command: List[str], environ: Mapping[str, str]) -> int:
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, preexec_fn=begin_rank,
         env={**environ, **rank_variables(environ)}, cwd=environ.get(FOLDER_VARIABLE),
     )  # fmt: skip
-    (state / ("rank-%d.pid" % local_rank)).write_text(str(child.pid), encoding="utf-8")
+    write_pid(state, local_rank, child.pid)
     errors = RankErrors()
 
     def keep(code: int, torn_down: bool) -> None:
-        _write_record(state, local_rank, _record(rank, local_rank, code, errors.best, (state / STOPPING).exists(), torn_down))
+        write_record(state, local_rank, _record(rank, local_rank, code, errors.best, (state / STOPPING).exists(), torn_down))
 
     torn_down = _stop_on_teardown(child, state, lambda: keep(1 if errors.best.summary else -signal.SIGTERM, True))
     if (state / STOPPING).exists():

@@ -9,6 +9,7 @@ import { type Issue, issue } from '../../spec/issue';
 import { hostCount, trainingGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import type { Kernels, LayoutInput, PlanPrecision, Recompute, Stack } from '../layout';
+import { assumptionsOfRay } from './ray-workers';
 import { SMP_V2, STACKS, type StackTraits } from './software';
 
 /** What the planner filled in because the run does not say; shown beside the plan. */
@@ -69,19 +70,17 @@ export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
   const model = parameterShape(architecture);
   assumptions.push(...unmeasured(architecture));
   assumptions.push(...masked(run));
-  return {
-    assumptions,
-    layout: {
-      ...cluster,
-      ...degrees,
-      model,
-      microBatch,
-      globalBatch,
-      sequence,
-      expert: parallel.expert,
-      ...softwareOf(run),
-    },
+  const layout = {
+    ...cluster,
+    ...degrees,
+    model,
+    microBatch,
+    globalBatch,
+    sequence,
+    expert: parallel.expert,
+    ...softwareOf(run),
   };
+  return { assumptions: [...assumptions, ...assumptionsOfRay(run, layout)], layout };
 }
 
 const masksDocuments = ({ training }: RunSpec): boolean =>
@@ -162,8 +161,9 @@ function degreesOf(run: RunSpec, p: ParallelLayout): Degrees {
 }
 
 function zeroStageOf(run: RunSpec, ranks: number): LayoutInput['zeroStage'] {
-  const parameters = run.distribution.parameters;
-  switch (run.distribution.library) {
+  const { library, launcher, parameters } = run.distribution;
+  if (launcher === 'ray') return ranks === 1 ? 0 : 3;
+  switch (library) {
     case 'fsdp':
     case 'smp-v2':
       if (ranks === 1) return 0;

@@ -1,7 +1,7 @@
 import { acceleratorCount, findInstanceType } from '../../catalog/instances';
 import { orList } from '../../spec/issue';
 import { trainingGroupsOf } from '../../spec/resolve-run';
-import type { RunSpec } from '../../spec/run-spec';
+import type { Launcher, RunSpec } from '../../spec/run-spec';
 import { type Finding, when } from '../rule';
 
 /** Groups that take part must exist, and suit what the contract can say. */
@@ -45,15 +45,21 @@ export function groups(run: RunSpec): Finding[] {
   ];
 }
 
+/** Launchers that do not start the same number of processes on each host: the script decides. */
+const PLACES_ITSELF: readonly Launcher[] = ['script', 'ray'];
+
 /** One launcher starts the same number of processes on every host that takes part. */
 export function mixedGroups(run: RunSpec): Finding[] {
   const taking = trainingGroupsOf(run).filter((g) => findInstanceType(g.instanceType));
   const [most] = [...taking].sort((a, b) => acceleratorCount(b.instanceType) - acceleratorCount(a.instanceType));
   const isMixed = taking.some((g) => acceleratorCount(g.instanceType) !== acceleratorCount(most?.instanceType ?? ''));
-  return when(isMixed && run.distribution.launcher !== 'script' && run.distribution.contract === 'entrypoint', {
-    path: 'distribution.instanceGroups',
-    must: 'must name groups whose hosts have the same number of accelerators',
-    got: taking.map((g) => `${g.name}: ${acceleratorCount(g.instanceType)}`),
-    fix: `use [${most?.name}]`,
-  });
+  return when(
+    isMixed && !PLACES_ITSELF.includes(run.distribution.launcher) && run.distribution.contract === 'entrypoint',
+    {
+      path: 'distribution.instanceGroups',
+      must: 'must name groups whose hosts have the same number of accelerators',
+      got: taking.map((g) => `${g.name}: ${acceleratorCount(g.instanceType)}`),
+      fix: `use [${most?.name}]`,
+    },
+  );
 }

@@ -62,7 +62,8 @@ function hosts(run: RunSpec): Finding[] {
 
 function launcher({ distribution }: RunSpec): Finding[] {
   const { contract, launcher: given, library, collectives } = distribution;
-  const why = given === 'mpi' ? 'mpi fixes its hosts when it starts' : 'a script finds its hosts by itself';
+  const fixed = given === 'mpi' || given === 'ray';
+  const why = fixed ? `${given} fixes its hosts when it starts` : 'a script finds its hosts by itself';
   return [
     ...when(contract !== 'entrypoint', {
       path: 'distribution.contract',

@@ -20,12 +20,14 @@ import time
 TOKEN = os.environ.pop("SLIPWAY_HOOK_TOKEN")
 MARKER = os.environ.pop("SLIPWAY_JOB_MARKER").encode()
 RULES_OFF = os.environ.pop("SLIPWAY_RULES_OFF", "")
+DECISIONS = os.environ.pop("SLIPWAY_DECISIONS", "")
 OWNER = os.getppid()
 
 import ministack.app as app_module  # noqa: E402  (the token leaves the environment first)
 from ministack.core import iam_evaluator, responses, sigv4  # noqa: E402
 from ministack.services import cloudwatch_logs, eventbridge, iam  # noqa: E402
 
+import slipway_record  # noqa: E402
 import slipway_rules  # noqa: E402
 import slipway_sessions  # noqa: E402
 import slipway_simulate  # noqa: E402
@@ -161,6 +163,8 @@ def filter_by_stream_prefix(data, whole=cloudwatch_logs._filter_log_events):
 cloudwatch_logs._filter_log_events = filter_by_stream_prefix
 slipway_simulate.install()
 slipway_rules.install(RULES_OFF)
+if DECISIONS:
+    slipway_record.install(DECISIONS)
 faults = AwsFaults()
 CALLS = {
     "identify": identify,

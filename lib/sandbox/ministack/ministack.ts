@@ -27,6 +27,8 @@ export interface MiniStackOptions {
   jobMarker: string;
   /** Rules of AWS that are not applied, by their names in slipway_rules; default: all apply. */
   rulesOff?: 'all' | readonly string[];
+  /** File that gets every decision of IAM; default: none is written. */
+  decisionsFile?: string;
   /** What every Lambda function inherits, besides what MiniStack gives it. */
   lambdaEnv: Record<string, string>;
 }
@@ -75,6 +77,7 @@ function launch(options: MiniStackOptions, port: number, token: string, logFile:
     SLIPWAY_HOOK_TOKEN: token,
     SLIPWAY_JOB_MARKER: options.jobMarker,
     SLIPWAY_RULES_OFF: [options.rulesOff ?? []].flat().join(','),
+    ...(options.decisionsFile ? { SLIPWAY_DECISIONS: options.decisionsFile } : {}),
   };
   // A group of its own, so that one signal reaches its Lambda workers too.
   const child = spawn(options.venv.python, ['-B', launcherFile()], {

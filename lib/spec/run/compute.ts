@@ -159,9 +159,9 @@ export const distribution = z.strictObject({
     description: 'Library that distributes the training. Default: fsdp for the built-in trainer, custom for own code.',
     examples: ['fsdp'],
   }),
-  launcher: z.enum(['torchrun', 'mpi', 'script']).optional().meta({
+  launcher: z.enum(['torchrun', 'mpi', 'ray', 'script']).optional().meta({
     description:
-      'What starts the processes of each host. Default: mpi for smp-v1 and for smddp under the toolkit contract; torchrun for fsdp, ddp, smp-v2, deepspeed, megatron, and for custom Python scripts on accelerators; script elsewhere.',
+      'What starts the processes of each host; ray starts a Ray cluster over all hosts, and the entry point on the first. Default: mpi for smp-v1 and for smddp under the toolkit contract; torchrun for fsdp, ddp, smp-v2, deepspeed, megatron, and for custom Python scripts on accelerators; script elsewhere.',
   }),
   collectives: z.enum(['auto', 'nccl', 'smddp', 'gloo']).optional().meta({
     description: 'Library of the collective operations; auto is nccl on GPUs and gloo on CPUs.',
@@ -181,7 +181,7 @@ export const distribution = z.strictObject({
     .optional()
     .meta({
       description:
-        "Parameters of the library under the library's own names: `tensor_parallel_degree` of smp-v2, the JSON configuration of deepspeed, the flags of megatron, `shard_degree` of fsdp.",
+        "Parameters of the library under the library's own names: `tensor_parallel_degree` of smp-v2, the JSON configuration of deepspeed, the flags of megatron, `shard_degree` of fsdp, options of `ray start` with `launcher: ray`.",
       default: {},
       examples: [{ shard_degree: 64, compile: true }],
     }),

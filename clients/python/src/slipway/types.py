@@ -290,7 +290,7 @@ class RunFileCompute(TypedDict, total=False):
 
 class RunFileDistribution(TypedDict, total=False):
     library: Literal["ddp", "deepspeed", "fsdp", "custom", "megatron", "smp-v1", "smp-v2"]
-    launcher: Literal["torchrun", "mpi", "script"]
+    launcher: Literal["torchrun", "mpi", "ray", "script"]
     collectives: Literal["auto", "nccl", "smddp", "gloo"]
     contract: Literal["entrypoint", "toolkit", "container"]
     processesPerHost: int

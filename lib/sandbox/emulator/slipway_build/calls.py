@@ -7,11 +7,11 @@ import sys
 from collections.abc import Mapping
 from typing import NoReturn
 
-import botocore.session
-
 
 def client(service: str, region: str | None = None, environment: Mapping[str, str] = os.environ):
     """A client with the endpoint, credentials and authorities of an environment."""
+    import botocore.session  # here: most commands of a build call nothing, and it takes most of their time
+
     return botocore.session.Session().create_client(
         service,
         region_name=region or environment["AWS_REGION"],

@@ -3,9 +3,9 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { PYTHON, ROOT, type TestSandbox, testSandbox } from '../e2e/support/sandbox';
 import { runCli } from '../support/run-cli';
 import { DESCRIPTOR } from '../support/runs';
-import { PYTHON, ROOT, type TestSandbox, testSandbox } from './support/sandbox';
 
 const JOB = 'demo-plain-a001';
 let sandbox: TestSandbox;
@@ -62,7 +62,9 @@ describe('a request of --dry-run, submitted by a plain client', () => {
       ...['--set', 'distribution.processesPerHost=1', '--set', 'training.globalBatchSize=8'],
     );
     expect(dryRun.code, dryRun.stderr).toBe(0);
-    job = JSON.parse(await sandbox.call(PYTHON, [path.join(__dirname, 'plain_client.py'), out, 'e2e-data', tokens]));
+    job = JSON.parse(
+      await sandbox.call(PYTHON, [path.join(ROOT, 'test/e2e/plain_client.py'), out, 'e2e-data', tokens]),
+    );
   });
 
   test('runs to Completed on two instances', () => {

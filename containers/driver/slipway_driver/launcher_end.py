@@ -1,0 +1,37 @@
+"""How a launcher itself ended, where no rank's record can say it: `launcher.json` in the state folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple, Optional
+
+_NAME = "launcher.json"
+
+
+class LauncherEnd(NamedTuple):
+    """`kind`: a failure class of the driver. `host`: the host that is the cause. `code`: the container's exit code."""
+
+    code: int
+    kind: str
+    host: str
+    reason: str
+
+
+def write_launcher_end(state: Path, end: LauncherEnd) -> None:
+    """The first end that is written stays: what follows is its consequence."""
+    target = state / _NAME
+    if target.exists():
+        return
+    temporary = state / (_NAME + ".tmp")
+    temporary.write_text(json.dumps(end._asdict()), encoding="utf-8")
+    temporary.rename(target)
+
+
+def read_launcher_end(state: Path) -> Optional[LauncherEnd]:
+    """None while the launcher has written nothing."""
+    try:
+        found = json.loads((state / _NAME).read_text(encoding="utf-8"))
+        return LauncherEnd(int(found["code"]), str(found["kind"]), str(found["host"]), str(found["reason"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

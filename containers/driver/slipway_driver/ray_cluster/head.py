@@ -1,0 +1,218 @@
+"""The first host of a Ray launch: Ray's head, the entry point, and a channel to every other host's part of the launch."""
+
+from __future__ import annotations
+
+import json
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Dict, Mapping, Optional, Sequence
+
+from slipway_driver.exit_codes import TRY_AGAIN, shell_code
+from slipway_driver.launcher_end import LauncherEnd, write_launcher_end
+from slipway_driver.launchers import rank_command
+from slipway_driver.log import log
+from slipway_driver.peer_channel import PeerChannel, PeerLost, accept
+from slipway_driver.rank import die_with_parent
+from slipway_driver.ray_cluster.node import RayNode
+from slipway_driver.ray_cluster.output import pump
+from slipway_driver.ray_cluster.settings import RaySettings
+from slipway_driver.restart_policy import HARDWARE
+
+POLL_SECONDS = 0.1
+#: How long a failed entry point waits for the news that a host was lost: Ray may notice a moment before the channel does.
+NEWS_SECONDS = 2.0
+
+
+class Workers:
+    """Channels to the other hosts. Each is told when Ray's head is up, and how the launch ended."""
+
+    def __init__(self, settings: RaySettings) -> None:
+        self._secret, self._expected = settings.secret, set(settings.hosts[1:])
+        self._channels: Dict[str, PeerChannel] = {}
+        self._lock = threading.Lock()
+        self._ray_is_up = False
+        #: How a host was lost, in the order in which it became known.
+        self.lost: "queue.Queue[LauncherEnd]" = queue.Queue()
+        if self._expected:
+            self._socket = socket.create_server((settings.bind_to, settings.control_port), backlog=len(self._expected))
+            threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            connection, _address = self._socket.accept()
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            channel = accept(connection, self._secret)
+        except PeerLost as error:
+            log("ray: a connection was refused: %s" % error)
+            return
+        if channel.name not in self._expected:
+            channel.close()
+            return
+        with self._lock:
+            self._channels[channel.name] = channel
+            if self._ray_is_up:
+                self._tell(channel, {"join": True})
+        self.lost.put(self._listen(channel))
+
+    def _listen(self, channel: PeerChannel) -> LauncherEnd:
+        """Waits until the host says that its part has ended, or says nothing more."""
+        try:
+            reason = str(channel.receive()["ended"])
+            return LauncherEnd(TRY_AGAIN, "peer-lost", channel.name, reason)
+        except (PeerLost, ValueError, KeyError) as error:
+            return LauncherEnd(TRY_AGAIN, HARDWARE, channel.name, "%s was lost: %s" % (channel.name, error))
+
+    @staticmethod
+    def _tell(channel: PeerChannel, message: Dict[str, Any]) -> None:
+        try:
+            channel.send(message)
+        except PeerLost:
+            pass  # The thread that listens has seen it as well.
+
+    def ray_is_up(self) -> None:
+        """From now on the others may join."""
+        with self._lock:
+            self._ray_is_up = True
+            for channel in self._channels.values():
+                self._tell(channel, {"join": True})
+
+    def end(self, code: int) -> None:
+        """The launch has ended: every other host's part ends too."""
+        with self._lock:
+            for channel in self._channels.values():
+                self._tell(channel, {"end": code})
+
+
+class JoinedHosts:
+    """Reads what slipway_driver.ray_cluster.nodes prints."""
+
+    def __init__(self, hosts: Sequence[str], environ: Mapping[str, str]) -> None:
+        words = [sys.executable, "-B", "-u", "-m", "slipway_driver.ray_cluster.nodes", *hosts]
+        self._process = subprocess.Popen(words, env=dict(environ), stdout=subprocess.PIPE, preexec_fn=die_with_parent)
+        #: Addresses by host.
+        self.addresses: Dict[str, str] = {}
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            try:
+                self.addresses = dict(json.loads(line))
+            except ValueError:
+                continue  # A library's greeting.
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended without having seen all hosts."""
+        return self._process.poll() not in (None, 0)
+
+    def stop(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+
+
+class Head:
+    """One launch, seen from the first host."""
+
+    def __init__(self, settings: RaySettings, state: Path, script: Sequence[str], environ: Mapping[str, str]) -> None:
+        self._settings, self._state, self._script, self._environ = settings, state, list(script), environ
+        self._workers = Workers(settings)
+        self._node = RayNode(settings.words(head=True), environ)
+        self._entry_point: "Optional[subprocess.Popen[bytes]]" = None
+
+    def run(self) -> int:
+        """The exit code of the entry point, or of what kept it from running to its end."""
+        signal.signal(signal.SIGTERM, self._on_sigterm)
+        code = TRY_AGAIN
+        try:
+            hosts = self._await_hosts()
+            code = TRY_AGAIN if hosts is None else self._run_script(hosts)
+        finally:
+            self._workers.end(code)
+            self._node.stop()
+        return code
+
+    def _on_sigterm(self, _number: int, _frame: Any) -> None:
+        """The driver signals the entry point itself; before that has started there is nothing to save."""
+        if self._entry_point is None:
+            raise SystemExit(TRY_AGAIN)
+
+    def _await_hosts(self) -> Optional[Dict[str, str]]:
+        """Names of all hosts by their address, once they have joined; None when they did not, with the reason in the state folder."""
+        names, began = self._settings.hosts, time.monotonic()
+        joined = JoinedHosts(names, self._environ)
+        told = False
+        try:
+            while set(joined.addresses) < set(names):
+                if joined.addresses and not told:
+                    told = True
+                    self._workers.ray_is_up()
+                waited = time.monotonic() - began
+                if self._is_lost() or self._is_late(joined, waited):
+                    return None
+                time.sleep(POLL_SECONDS)
+            log("ray: all %d hosts have joined after %.1f s" % (len(names), time.monotonic() - began))
+            return {address: name for name, address in joined.addresses.items()}
+        finally:
+            joined.stop()
+
+    def _is_late(self, joined: JoinedHosts, waited: float) -> bool:
+        if joined.failed:
+            self._note("environment", self._settings.host, "ray could not be imported or asked which hosts have joined", 77)
+            return True
+        missing = [name for name in self._settings.hosts if name not in joined.addresses]
+        if waited < self._settings.join_seconds:
+            return False
+        reason = "hosts must join Ray within %d s; %s did not" % (self._settings.join_seconds, ", ".join(missing[:8]))
+        self._note("try-again", missing[0], reason)
+        return True
+
+    def _note(self, kind: str, host: str, reason: str, code: int = TRY_AGAIN) -> None:
+        write_launcher_end(self._state, LauncherEnd(code, kind, host, reason))
+
+    def _is_lost(self) -> bool:
+        """Whether a host, or this host's own node of Ray, has ended; says why in the state folder."""
+        if self._node.code is not None:
+            for line in self._node.last_lines():
+                log("ray: %s" % line)
+            self._note(HARDWARE, self._settings.host, "Ray's own processes ended with %d" % shell_code(self._node.code))
+            return True
+        try:
+            write_launcher_end(self._state, self._workers.lost.get_nowait())
+        except queue.Empty:
+            return False
+        return True
+
+    def _run_script(self, hosts: Mapping[str, str]) -> int:
+        self._entry_point = entry_point = subprocess.Popen(
+            rank_command(str(self._state), self._script), env=dict(self._environ), stdout=subprocess.PIPE, preexec_fn=die_with_parent
+        )
+        output = threading.Thread(target=pump, args=(entry_point.stdout, self._settings.host, hosts), daemon=True)
+        output.start()
+        while entry_point.poll() is None:
+            if self._is_lost():
+                entry_point.terminate()  # The shim passes it on, and kills the script 5 s later.
+                entry_point.wait()
+                return TRY_AGAIN
+            time.sleep(POLL_SECONDS)
+        output.join(timeout=NEWS_SECONDS)
+        code = shell_code(entry_point.wait())
+        if code != 0:
+            self._await_news()
+        return code
+
+    def _await_news(self) -> None:
+        """A script that fails because a host is gone is not to blame."""
+        deadline = time.monotonic() + NEWS_SECONDS
+        while not self._is_lost() and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)

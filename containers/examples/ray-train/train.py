@@ -1,0 +1,97 @@
+"""A small language model under Ray Train: data parallel over all GPUs of the cluster (gloo on CPUs), resuming from its own checkpoint.
+
+Runs once, on the first host; Ray starts the workers on all of them. `step=` lines of worker 0 reach the log, where
+progress.stepRegex reads them. Checkpoints go to /opt/ml/checkpoints of worker 0's host, which checkpoints.mode managed carries.
+Channel `train`: flat token files (*.bin); without it, the batches are random.
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+import numpy as np
+import ray
+import torch
+from ray.train import RunConfig, ScalingConfig, get_context
+from ray.train.torch import TorchTrainer, get_device, prepare_model
+from torch import nn
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--batch-size", type=int, default=8)
+    parser.add_argument("--sequence-length", type=int, default=64)
+    parser.add_argument("--vocab-size", type=int, default=512)
+    parser.add_argument("--width", type=int, default=64)
+    parser.add_argument("--learning-rate", type=float, default=1e-2)
+    parser.add_argument("--save-every", type=int, default=50)
+    parser.add_argument("--token-dtype", default="uint16")
+    parser.add_argument("--checkpoints", default=os.environ.get("SLIPWAY_CHECKPOINT_URI") or "/opt/ml/checkpoints")
+    return vars(parser.parse_args())
+
+
+def tokens_of(settings):
+    """All tokens of the channel; a repeating sequence, which can be learned, where there is none."""
+    folder = os.environ.get("SM_CHANNEL_TRAIN")
+    if folder is None:
+        return torch.arange(1 << 16) * 7 % settings["vocab_size"]
+    parts = [np.fromfile(path, dtype=settings["token_dtype"]) for path in sorted(Path(folder).glob("*.bin"))]
+    return torch.from_numpy(np.concatenate(parts).astype(np.int64))
+
+
+def resume(folder, model, optimizer):
+    """Loads the newest checkpoint; the steps that were done, 0 without one."""
+    newest = max(folder.glob("step-*.pt"), key=lambda path: int(path.stem[5:]), default=None)
+    if newest is None:
+        return 0
+    saved = torch.load(newest, map_location="cpu", weights_only=True)
+    model.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    return int(newest.stem[5:])
+
+
+def save(folder, step, model, optimizer):
+    """Written beside and renamed: a checkpoint that exists is whole."""
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / f"step-{step}.part"
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, part)
+    part.rename(folder / f"step-{step}.pt")
+
+
+def train(settings):
+    """One worker; Ray Train has set up torch.distributed."""
+    rank, device, folder = get_context().get_world_rank(), get_device(), Path(settings["checkpoints"])
+    torch.manual_seed(42)
+    width, vocabulary, length = settings["width"], settings["vocab_size"], settings["sequence_length"]
+    model = nn.Sequential(nn.Embedding(vocabulary, width), nn.Linear(width, vocabulary)).to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=settings["learning_rate"])
+    done = torch.tensor([resume(folder, model, optimizer) if rank == 0 else 0], device=device)
+    # Worker 0 may have found a checkpoint where the others have none; the model wrapper below spreads its weights.
+    torch.distributed.broadcast(done, 0)
+    parallel = prepare_model(model)
+    tokens = tokens_of(settings)
+    for step in range(int(done) + 1, settings["steps"] + 1):
+        chosen = torch.Generator().manual_seed(step * get_context().get_world_size() + rank)
+        starts = torch.randint(len(tokens) - length - 1, (settings["batch_size"],), generator=chosen)
+        rows = torch.stack([tokens[start : start + length + 1] for start in starts.tolist()]).to(device)
+        loss = nn.functional.cross_entropy(parallel(rows[:, :-1]).flatten(0, 1), rows[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if rank == 0:
+            print(f"step={step} loss={loss.item():.4f}", flush=True)
+            if step % settings["save_every"] == 0:
+                save(folder, step, model, optimizer)
+
+
+def main():
+    ray.init()
+    hosts = [node for node in ray.nodes() if node["Alive"]]
+    gpus = int(ray.cluster_resources().get("GPU", 0))
+    scaling = ScalingConfig(num_workers=gpus or len(hosts), use_gpu=gpus > 0, placement_strategy="PACK" if gpus else "SPREAD")
+    TorchTrainer(train, train_loop_config=arguments(), scaling_config=scaling, run_config=RunConfig(name="slipway")).fit()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# GRPO of verl on the Ray cluster that the driver has started (RAY_ADDRESS): actor, rollout and reference share every GPU.
+# Arguments of the run file are added as Hydra overrides: `--name value` becomes `name=value`. Options: https://verl.readthedocs.io,
+# examples/grpo_trainer of github.com/volcengine/verl (2026-11-22). Not run by Slipway's tests: verl needs GPUs.
+set -euo pipefail
+
+overrides=()
+while [[ $# -ge 2 ]]; do
+  overrides+=("${1#--}=$2")
+  shift 2
+done
+
+hosts="$(python3 -c 'import json, os; print(len(json.loads(os.environ["SM_HOSTS"])))')"
+
+exec python3 -m verl.trainer.main_ppo \
+  algorithm.adv_estimator=grpo \
+  data.train_files="$SM_CHANNEL_PROMPTS/train.parquet" \
+  data.val_files="$SM_CHANNEL_PROMPTS/test.parquet" \
+  actor_rollout_ref.model.path="$SM_CHANNEL_WEIGHTS" \
+  actor_rollout_ref.model.enable_gradient_checkpointing=True \
+  actor_rollout_ref.actor.use_kl_loss=True \
+  actor_rollout_ref.rollout.name=vllm \
+  trainer.n_gpus_per_node="$SM_NUM_GPUS" \
+  trainer.nnodes="$hosts" \
+  trainer.default_local_dir=/opt/ml/checkpoints \
+  trainer.resume_mode=auto \
+  "trainer.logger=[console]" \
+  "${overrides[@]}"

@@ -1,0 +1,126 @@
+import { nearest } from '../../catalog/nearest';
+import { orList } from '../../spec/issue';
+import { type Finding, type Rule, rulesAbout, when } from '../../spec/rule';
+import type { RunSpec } from '../../spec/run-spec';
+import { acceleratorKind } from '../image-version';
+import { parameterPath } from '../parameters';
+import { trainingTypes } from '../strategy';
+import { DRIVER_OPTIONS, optionName, RAY_START, RUN_OPTIONS, startsRay } from './options';
+
+/** Images whose contents are known not to have Ray: https://github.com/aws/deep-learning-containers (PyTorch training, 2026-11-22). */
+const WITHOUT_RAY: readonly string[] = ['environment', 'dlc', 'smp', 'huggingface'];
+
+const rayRule = rulesAbout((run) => (startsRay(run) ? run : undefined));
+
+function options({ distribution: { parameters } }: RunSpec): Finding[] {
+  return Object.keys(parameters).flatMap((key) => {
+    const [name, path] = [optionName(key), parameterPath(key)];
+    if (DRIVER_OPTIONS.includes(name))
+      return [{ path, must: 'must not be an option that the driver sets itself', got: key, fix: 'remove it' }];
+    return when(!RUN_OPTIONS.includes(name), {
+      path,
+      level: 'warning' as const,
+      must: 'must be an option of ray start',
+      got: key,
+      fix: `use ${orList(nearest(name, RUN_OPTIONS))}, or remove it`,
+    });
+  });
+}
+
+function library(run: RunSpec): Finding[] {
+  const { library: given, collectives } = run.distribution;
+  return [
+    ...when(given !== 'custom', {
+      path: 'distribution.library',
+      must: 'must be custom with launcher ray: the script starts its own workers',
+      got: given,
+      fix: 'use custom, or launcher torchrun',
+    }),
+    ...when(collectives === 'smddp', {
+      path: 'distribution.collectives',
+      must: 'must not be smddp with launcher ray: its workers start under torchrun or mpirun only',
+      got: collectives,
+      fix: 'use auto',
+    }),
+  ];
+}
+
+/** What must hold where Ray starts own code. */
+export const RAY_RULES: readonly Rule[] = [
+  rayRule({
+    id: 'ray/contract',
+    level: 'error',
+    what: 'Ray is started by our driver.',
+    why: 'The toolkit in the image knows torchrun and mpirun only.',
+    source: 'https://github.com/aws/sagemaker-training-toolkit',
+    find: ({ distribution: { contract } }) =>
+      when(contract !== 'entrypoint', {
+        path: 'distribution.contract',
+        must: 'must be entrypoint with launcher ray: the driver starts Ray',
+        got: contract,
+        fix: 'use entrypoint',
+      }),
+  }),
+  rayRule({
+    id: 'ray/library',
+    level: 'error',
+    what: 'Code under Ray is own code, with NCCL or gloo.',
+    why: 'The other libraries are started by torchrun or mpirun, which set what they read.',
+    source: 'https://docs.ray.io/en/latest/train/getting-started-pytorch.html',
+    find: library,
+  }),
+  rayRule({
+    id: 'ray/options',
+    level: 'error',
+    what: 'distribution.parameters are options of `ray start` that the driver does not set itself.',
+    why: 'Nodes with another address or port would not find each other; an unknown option ends `ray start`.',
+    source: RAY_START,
+    find: options,
+  }),
+  rayRule({
+    id: 'ray/accelerator',
+    level: 'error',
+    what: 'Ray runs on GPU and CPU types.',
+    why: 'The driver hands GPUs to Ray, and no Neuron cores.',
+    source: RAY_START,
+    find: (run) => {
+      const neuron = trainingTypes(run).find(({ type }) => acceleratorKind(type) === 'neuron');
+      return when(neuron !== undefined, {
+        path: 'distribution.launcher',
+        must: `must be torchrun or script on ${neuron?.type}`,
+        got: 'ray',
+        fix: 'use torchrun',
+      });
+    },
+  }),
+  rayRule({
+    id: 'ray/image',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'The image or code.requirements brings Ray.',
+    why: "The driver starts `ray start` of the image's Python and ends with exit code 77 where there is none; AWS's PyTorch images have none.",
+    source: 'https://github.com/aws/deep-learning-containers',
+    find: ({ image, code }) =>
+      when(WITHOUT_RAY.includes(image.kind) && code.requirements === undefined, {
+        path: 'code.requirements',
+        must: 'must name a file with ray, or the image must have it',
+        got: undefined,
+        fix: 'add code.requirements, or image.uri of an image with Ray',
+      }),
+  }),
+  rayRule({
+    id: 'ray/checkpoints',
+    level: 'warning',
+    mayAcknowledge: true,
+    what: 'A run on several hosts under Ray writes checkpoints.',
+    why: 'A lost host ends the attempt; without a checkpoint the next one begins at step 0.',
+    source: 'docs/guides/ray.md',
+    find: ({ checkpoints, compute }) =>
+      when(checkpoints.mode === 'none' && compute.instanceCount > 1, {
+        path: 'checkpoints.mode',
+        must: 'must not be none on several hosts with launcher ray',
+        got: 'none',
+        fix: 'set checkpoints.mode: managed, and save below /opt/ml/checkpoints',
+      }),
+  }),
+];

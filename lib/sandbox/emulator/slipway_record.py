@@ -1,0 +1,52 @@
+"""Writes down what identity-based policies decided on the calls of this sandbox: one JSON line for each different decision.
+
+With `auth` MiniStack asks its evaluator about every call to its own services, and launch.py asks it about ours. Resource policies go
+through the same evaluator and are left out, as are the questions of SimulatePrincipalPolicy, which are no calls.
+"""
+
+import json
+import threading
+from contextvars import ContextVar
+from pathlib import Path
+
+from ministack.core import iam_evaluator
+
+_of_a_resource: ContextVar[bool] = ContextVar("of a resource", default=False)
+
+
+def install(file: str) -> None:
+    """Appends every decision to a file, the first time that it is made."""
+    evaluate, evaluate_resource_policy = iam_evaluator.evaluate, iam_evaluator.evaluate_resource_policy
+    written: set[str] = set()
+    lock = threading.Lock()
+
+    def recorded(asked, policies, *limits):
+        found = evaluate(asked, policies, *limits)
+        if not _of_a_resource.get():
+            line = line_of(asked, found)
+            with lock:
+                if line not in written:
+                    written.add(line)
+                    with Path(file).open("a", encoding="utf-8") as opened:
+                        opened.write(line)
+        return found
+
+    def unrecorded(*arguments, **options):
+        token = _of_a_resource.set(True)
+        try:
+            return evaluate_resource_policy(*arguments, **options)
+        finally:
+            _of_a_resource.reset(token)
+
+    iam_evaluator.evaluate, iam_evaluator.evaluate_resource_policy = recorded, unrecorded
+
+
+def line_of(asked, found) -> str:
+    fields = {
+        "principal": asked.principal_arn,
+        "action": asked.action,
+        "resource": asked.resource_arn,
+        "decision": found.decision,
+        "statement": found.matched_sid,
+    }
+    return json.dumps(fields) + "\n"
