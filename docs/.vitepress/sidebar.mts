@@ -53,6 +53,7 @@ const GUIDES = [
   'quick-start',
   'first-deployment',
   'own-script',
+  'pre-train',
   'fine-tune',
   'choose-a-layout',
   'survive-failures',

@@ -103,9 +103,9 @@ export const ADMIT_GROUP = 'admit';
 export const messageGroup = (message: RunMessage): string => (message.kind === 'run' ? message.runId : ADMIT_GROUP);
 
 /** Lambda's event of the queue; failed messages are answered as `batchItemFailures`. */
-export const queueEventSchema = z.looseObject({
+export const queueEventSchema = z.object({
   Records: z.array(
-    z.looseObject({
+    z.object({
       messageId: z.string(),
       body: z.string(),
       receiptHandle: z.string().optional(),

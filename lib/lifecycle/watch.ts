@@ -1,4 +1,4 @@
-import { changeAttempt, type Effect, type Move, move, type TimelineEvent } from './action';
+import { type Effect, type Move, move, type TimelineEvent } from './action';
 import { capacityCame } from './budgets';
 import { handOverEffect, handOverStop } from './hand-over';
 import { judgeHang, nextProgress } from './hang';
@@ -18,6 +18,8 @@ const CAPACITY_ALARM_MS = 3_600_000;
 const STOPPING_ALARM_MS = 3_600_000;
 /** The driver beats every minute: three are missing. */
 const LATE_BEAT_MS = 180_000;
+/** That a job without beats is alive is written again after this long. */
+const ALIVE_AGAIN_MS = 60_000;
 /** A heartbeat that nobody can read for this long is told of: a passing error is not. */
 const UNREAD_ALARM_MS = 1_200_000;
 
@@ -31,16 +33,17 @@ export function watchJob(situation: JobSituation): Move {
   const isNewStop = stop !== undefined && attempt.stop === undefined;
   const sends = stop !== undefined && job.status === 'InProgress' && isDue(stop, now);
   const asks = stop ? undefined : handOverEffect(seen, job, record.policy, now);
-  const next: Attempt = {
-    ...seen,
-    suspectedHangAt,
-    ...(stop && { stop: sends ? { ...stop, sentAt: now } : stop }),
-    ...(asks && seen.handOver && { handOver: { ...seen.handOver, sentAt: now } }),
-  };
+  // Made in `see` for this look alone.
+  const next: Attempt = Object.assign(
+    seen,
+    { suspectedHangAt },
+    stop && { stop: sends ? { ...stop, sentAt: now } : stop },
+    asks && seen.handOver && { handOver: { ...seen.handOver, sentAt: now } },
+  );
   const state = stateOf(record, next, job);
   return move({
     changes: {
-      ...changeAttempt(record, next),
+      attempt: next,
       committed,
       state,
       reason: reasonOf(record, next, job),
@@ -87,7 +90,7 @@ function asSeen({ attempt, job, observed, now }: JobSituation): Attempt {
     trainingSince: trainingSince(attempt, job, now),
     pauses: job.pauses ?? attempt.pauses,
     selected: job.selected ?? attempt.selected,
-    aliveAt: isLate(progress, now) ? now : undefined,
+    aliveAt: isLate(progress, now) ? aliveAt(attempt, now) : undefined,
     unreadSince: isUnread(attempt, observed) ? (attempt.unreadSince ?? now) : undefined,
     progress,
     firstStep: attempt.firstStep ?? steps.first ?? step,
@@ -98,6 +101,12 @@ function asSeen({ attempt, job, observed, now }: JobSituation): Attempt {
 /** Without beats only the service says how long the job lives, and what it is billed for. */
 const isLate = (progress: Attempt['progress'], now: EpochMs): boolean =>
   progress !== undefined && now - progress.beatAt > LATE_BEAT_MS;
+
+/** Not anew at each round of one look, which are less than a minute apart: every round would then ask for another one. */
+function aliveAt({ aliveAt: before }: Attempt, now: EpochMs): EpochMs {
+  const isFresh = before !== undefined && now >= before && now - before < ALIVE_AGAIN_MS;
+  return isFresh ? before : now;
+}
 
 /** The service says it, or the status that we saw before was another one. */
 function trainingSince(attempt: Attempt, job: PresentJob, now: EpochMs): EpochMs | undefined {

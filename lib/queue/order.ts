@@ -35,10 +35,13 @@ export class QueueLines {
     now: number,
   ) {
     const rank = (run: QueuedRun) => run.priority + Math.floor(Math.max(0, now - waitsSince(run)) / AGING_MS);
-    for (const run of [...waiting].sort((a, b) => rank(b) - rank(a) || byAge(a, b))) {
-      this.lines.set(run.team, [...(this.lines.get(run.team) ?? []), run]);
+    const ranked = waiting.map((run) => ({ run, rank: rank(run) }));
+    for (const { run } of ranked.sort((a, b) => b.rank - a.rank || byAge(a.run, b.run))) {
+      const line = this.lines.get(run.team);
+      if (line) line.push(run);
+      else this.lines.set(run.team, [run]);
     }
-    this.held = structuredClone(heldBy(running)) as Record<string, Record<string, number>>;
+    this.held = heldBy(running) as Record<string, Record<string, number>>;
     this.above = teamsAbove([...this.lines.keys(), ...running.map((r) => r.team)], facts);
   }
 

@@ -16,28 +16,14 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.torch
 
-from test_mixture_layouts import LATENT, V3_ROUTING  # noqa: E402
-
 from slipway_trainer.batches import Batches  # noqa: E402
 from slipway_trainer.exits import Settings  # noqa: E402
 from slipway_trainer.loss import IGNORED  # noqa: E402
-from slipway_trainer.model import Transformer  # noqa: E402
 from slipway_trainer.settings import resolve_settings  # noqa: E402
 
 SEED = int(os.environ.get("SLIPWAY_TEST_SEED", random.randrange(1 << 30)))
 END = 256
 MASKED = {"documentMask": True}
-#: Shapes whose masks or positions have something of their own.
-SHAPES: dict[str, dict[str, Any]] = {
-    "llama": {},
-    "window": {"slidingWindow": {"size": 5, "pattern": "alternate"}},
-    "chunks": {
-        "unrotatedLayers": [1],
-        "family": {"attentionChunk": {"size": 4, "layers": [0]}, "attentionTemperature": {"scale": 0.1, "floor": 4}},
-    },
-    "sinks and caps": {"attentionSinks": True, "logitSoftcap": {"attention": 20.0, "final": 15.0}},
-    "latent": {"latentAttention": LATENT, "experts": 4, "expertsPerToken": 2, "routing": V3_ROUTING},
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -84,21 +70,6 @@ def test_rows_are_cut_where_documents_end_and_no_target_lies_in_another_one(shar
         assert torch.equal(targets[kept], plain_targets[kept])
         left_out += int((~kept).sum())
     assert left_out > 10, f"seed {SEED}: no document ended"
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_a_document_of_a_row_has_the_logits_that_it_has_alone(shards: Path, shape: str) -> None:
-    job = trainer_job(model=SHAPES[shape], training=MASKED)
-    torch.manual_seed(SEED)
-    model = Transformer(resolve_settings(job, [], {}).architecture)
-    for tensor in model.parameters():
-        torch.nn.init.normal_(tensor, 0.0 if tensor.dim() > 1 else 1.0, 0.2)
-    batch = batches_of(shards, microBatchSize=2, **MASKED).micro_batch(0, 0, torch.device("cpu"))
-    with torch.no_grad():
-        found = model(batch.tokens_BL, None, batch.documents_BL)
-        expected = logits_alone(model, batch.tokens_BL)
-        torch.testing.assert_close(found, expected, atol=2e-5, rtol=1e-4, msg=lambda text: f"seed {SEED}: {text}")
-        assert (found - model(batch.tokens_BL)).abs().max() > 0.01, "the mask must change something"
 
 
 @pytest.fixture(scope="module")

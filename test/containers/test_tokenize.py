@@ -175,7 +175,7 @@ def test_fails_with_the_names_of_files_that_are_no_text(tmp_path: Path) -> None:
     (texts / "_SUCCESS").write_text("")
     assert [file.name for file in input_files(texts)] == ["a.txt", "c.txt", "d.jsonl"]
     for name, data in {
-        "part.parquet": b"PAR1",
+        "part.parquet": b"text",
         "b/a.tar": b"x\0",
         "text": gzip.compress(b"a"),
         "image.png": b"\x89PNG\0",

@@ -320,6 +320,23 @@ describe('crash loop', () => {
   });
 });
 
+describe('a job whose beats are late', () => {
+  const beat = { step: 10, phase: '', beatAt: T0, movedAt: T0 };
+  const late = running({ attempt: attempt({ progress: beat }) });
+
+  test('is written as alive once a look, not at each round of it', () => {
+    const first = run(late, seeing({ job: job() }), T0 + 10 * MINUTE);
+    expect(first.record.attempt?.aliveAt).toBe(T0 + 10 * MINUTE);
+    expect(run(first.record, seeing({ job: job() }), T0 + 10 * MINUTE + 500).actions).toEqual([]);
+  });
+
+  test('is written as alive again at the next tick', () => {
+    const first = run(late, seeing({ job: job() }), T0 + 10 * MINUTE);
+    const next = run(first.record, seeing({ job: job() }), T0 + 15 * MINUTE);
+    expect(next.record.attempt?.aliveAt).toBe(T0 + 15 * MINUTE);
+  });
+});
+
 describe('stop and resume', () => {
   const asked = (record = running()) => askStop(record, 'stop asked by team nlp', T0)?.record ?? record;
 

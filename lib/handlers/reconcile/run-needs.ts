@@ -3,6 +3,7 @@ import { instancesOn, partsOfRung, runOnRung } from '../../lifecycle/ladder';
 import type { RunRecord } from '../../lifecycle/record';
 import { ENVIRONMENT_POOL, type PoolNeeds, type QueueSize } from '../../queue/run';
 import { type QuotaNeed, runQuotaNeeds } from '../../quota';
+import type { RunIntent } from '../shared/items';
 import type { ReconcileDeps } from './deps';
 import { isolateFailure } from './isolate-failure';
 
@@ -74,10 +75,23 @@ function rungsOf({ policy, rungId }: RunRecord): string[] {
 async function readNeeds(deps: ReconcileDeps, run: RunRecord, rungs: readonly string[]) {
   const intent = await isolateFailure(deps, run, () => deps.store.findIntent(run.runId));
   if (!intent) return undefined;
-  const needs = (rungId: string) => {
-    const spec = runOnRung(intent.spec, rungId);
-    if (rungId !== run.rungId && !fitsMemory(spec, deps.region)) return null;
-    return runQuotaNeeds(spec).filter((need) => need.kind === 'pool');
-  };
-  return new Map(rungs.map((rungId) => [rungId, needs(rungId)]));
+  const { region } = deps;
+  return new Map(rungs.map((rungId) => [rungId, needsOnRung(intent, rungId, rungId === run.rungId, region)]));
+}
+
+/** Needs by what a run was made from: they follow from it alone, whichever process asks. */
+const needsOfIntent = new WeakMap<RunIntent, Map<string, QuotaNeed[] | null>>();
+
+/** @returns null where the memory of another rung than the run's own does not suffice */
+function needsOnRung(intent: RunIntent, rungId: string, isOwn: boolean, region: string): QuotaNeed[] | null {
+  const found = needsOfIntent.get(intent) ?? new Map<string, QuotaNeed[] | null>();
+  needsOfIntent.set(intent, found);
+  const key = `${rungId}/${isOwn}`;
+  const known = found.get(key);
+  if (known !== undefined) return known;
+  const spec = runOnRung(intent.spec, rungId);
+  const fits = isOwn || fitsMemory(spec, region);
+  const needs = fits ? runQuotaNeeds(spec).filter((need) => need.kind === 'pool') : null;
+  found.set(key, needs);
+  return needs;
 }

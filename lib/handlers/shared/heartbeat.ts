@@ -35,13 +35,14 @@ const start = z.object({
   stepAt: seconds,
   endedAt: seconds,
 });
+const startList = z.array(start);
 
 /** A host whose clock differs from S3's by more than this is corrected; less is the way of the heartbeat. */
 const CLOCK_TOLERANCE_MS = 5000;
 
 /** By S3's clock; undefined for a driver that does not time its steps. */
 function startsOf({ starts, at }: Record<string, unknown>, writtenAt: EpochMs): StartTimes[] | undefined {
-  const found = z.array(start).safeParse(starts);
+  const found = startList.safeParse(starts);
   if (!found.success) return undefined;
   const behind = typeof at === 'number' ? writtenAt - at * 1000 : 0;
   const shift = Math.abs(behind) > CLOCK_TOLERANCE_MS ? behind : 0;
@@ -70,14 +71,15 @@ export async function readHeartbeat(s3: S3Client, uri: string): Promise<Heartbea
 
 /** What the text of a heartbeat says that was written then. */
 export function parseBeat(text: string, writtenAt: EpochMs): HeartbeatReading {
-  const beat = beatSchema.safeParse(safeJson(text));
+  const facts = safeJson(text);
+  const beat = beatSchema.safeParse(facts);
   if (!beat.success) return { heartbeatError: 'it is not the heartbeat of a driver' };
   const { attempt, step, phase } = beat.data;
-  const starts = startsOf(beat.data, writtenAt);
-  return { heartbeat: { attempt, step, phase, writtenAt, vitals: vitals.parse(beat.data), ...(starts && { starts }) } };
+  const starts = startsOf(facts as Record<string, unknown>, writtenAt);
+  return { heartbeat: { attempt, step, phase, writtenAt, vitals: vitals.parse(facts), ...(starts && { starts }) } };
 }
 
-const beatSchema = z.looseObject({ attempt: z.number(), step: number, phase: z.string().catch('') });
+const beatSchema = z.object({ attempt: z.number(), step: number, phase: z.string().catch('') });
 
 function safeJson(text: string): unknown {
   try {

@@ -120,8 +120,8 @@ export const eventItemOf = (runId: string, version: number, place: number, line:
 });
 
 /** The text of an item's document. */
-export function textOf({ document, ...item }: Item): string {
-  if (document?.S) return document.S;
+export function textOf(item: Item): string {
+  if (item.document?.S) return item.document.S;
   throw new Error(`item ${JSON.stringify(item[RUN_TABLE_SORT_KEY])} of the run table has no document`);
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import {
   ChangeMessageVisibilityCommand,
   SendMessageBatchCommand,
@@ -39,9 +39,7 @@ export async function sendMessages(
 const entryOf = (message: RunMessage, once: string) => ({
   MessageBody: JSON.stringify(message),
   MessageGroupId: messageGroup(message),
-  MessageDeduplicationId: createHash('sha256')
-    .update(`${messageGroup(message)}/${once}`)
-    .digest('hex'),
+  MessageDeduplicationId: hash('sha256', `${messageGroup(message)}/${once}`),
 });
 
 /** Lets a failed message come again soon: until then its group, all of this run, stands still. */

@@ -7,6 +7,12 @@ export type Ending =
   | { kind: 'error'; error: unknown }
   | { kind: 'died'; why: string };
 
+/**
+ * The work of an invocation: the promise of its answer or, where no promise is needed, a function that calls `settle` once with the answer or
+ * with the promise of it.
+ */
+export type Handling = Promise<unknown> | ((settle: (outcome: unknown) => void) => void);
+
 interface Environment<Deps> extends Slot {
   deps: Deps;
 }
@@ -35,7 +41,7 @@ export class LambdaFunction<Deps> {
 
   /** Starts an invocation; `onEnd` is called once, at the virtual time of its end. */
   invoke(
-    handle: (deps: Deps, slot: Slot) => Promise<unknown>,
+    handle: (deps: Deps, slot: Slot) => Handling,
     onEnd: (ending: Ending, invocation: Invocation) => void,
   ): Invocation {
     const environment = this.idle.pop() ?? this.makeEnvironment();
@@ -66,19 +72,29 @@ export class LambdaFunction<Deps> {
     };
     environment.invocation = invocation;
     const limit = clock.after(this.timeoutSeconds * 1000, () => invocation.die('took longer than its limit'));
+    const finish = (ending: Ending) => {
+      if (invocation.isDead) return;
+      invocation.isDead = true;
+      end(ending);
+    };
     clock.after(START_MS, () => {
-      clock.wake();
-      const finish = (ending: Ending) => {
-        if (invocation.isDead) return;
-        invocation.isDead = true;
-        end(ending);
-      };
-      handle(environment.deps, environment).then(
-        (value) => finish({ kind: 'answer', value }),
-        (error) => finish({ kind: 'error', error }),
-      );
+      const handling = handle(environment.deps, environment);
+      if (typeof handling === 'function') handling((outcome) => this.settle(outcome, finish));
+      else this.settle(handling, finish);
     });
     return invocation;
+  }
+
+  private settle(outcome: unknown, finish: (ending: Ending) => void): void {
+    if (!(outcome instanceof Promise)) {
+      finish({ kind: 'answer', value: outcome });
+      return;
+    }
+    this.clock.wake();
+    outcome.then(
+      (value) => finish({ kind: 'answer', value }),
+      (error) => finish({ kind: 'error', error }),
+    );
   }
 
   private makeEnvironment(): Environment<Deps> {

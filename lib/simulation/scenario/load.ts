@@ -1,3 +1,4 @@
+import { remember } from '../../handlers/shared/remember';
 import { type EnvironmentSpec, resolveEnvironments } from '../../spec/environment-file';
 import { hasErrors, type Issue, issue, orList } from '../../spec/issue';
 import { loadEnvironment, loadRun } from '../../spec/load';
@@ -133,7 +134,7 @@ function readRun(entry: RunEntry, index: number, teams: readonly string[], read:
     const text = { must: 'must be a team of the environment', got: team, fix: `use ${orList(teams)}` };
     issues.push(issue('scenario/team', 'error', `${at}.team`, text));
   }
-  const { text, steps } = runText(entry, textOf(entry.file, read));
+  const { text, steps } = runText(entry, read);
   if (steps === undefined) {
     const lacks = {
       must: 'must be given for a run file without training.steps',
@@ -145,8 +146,9 @@ function readRun(entry: RunEntry, index: number, teams: readonly string[], read:
 }
 
 /** The text that a start sends; steps are undefined where nothing says how many. What is wrong with the file control says itself. */
-function runText(entry: RunEntry, original: string): { text: string; steps: number | undefined } {
-  const { data, issues } = parseYaml(original);
+function runText(entry: RunEntry, read: (path: string) => string): { text: string; steps: number | undefined } {
+  const original = textOf(entry.file, read);
+  const { data, issues } = typeof entry.file === 'string' ? parseYaml(original) : { data: entry.file, issues: [] };
   if (issues.length > 0) return { text: original, steps: 0 };
   const overrides = Object.entries(entry.set ?? {}).map(([path, value]) =>
     value === null ? `${path}=` : `${path}=${JSON.stringify(value)}`,
@@ -160,6 +162,9 @@ function runText(entry: RunEntry, original: string): { text: string; steps: numb
   const final = says ? withSteps(merged.data, steps) : merged.data;
   return { text: JSON.stringify(final), steps };
 }
+
+/** The spec that a start's text says; undefined where control refuses it. Shared: nobody may change it. */
+export const specOf = remember((text) => loadRun(text).value);
 
 /** The run file with this number of steps, whichever way it named its length. */
 function withSteps(data: unknown, steps: number | undefined): unknown {

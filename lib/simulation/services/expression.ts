@@ -10,6 +10,8 @@ export interface ExpressionNames {
 }
 
 type Scalar = string | number | boolean | undefined;
+/** What an expression says of one item, with the names and values of the request that it came with. */
+type Judge<T> = (item: Item | undefined, names: ExpressionNames) => T;
 
 /**
  * Judges a condition of DynamoDB on one item: comparisons, BETWEEN, IN, AND, OR, NOT, parentheses, attribute_exists,
@@ -17,103 +19,101 @@ type Scalar = string | number | boolean | undefined;
  * Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
  */
 export function holds(expression: string, item: Item | undefined, names: ExpressionNames): boolean {
-  return new Condition(tokensOf(expression), item, names).judge();
+  return judgeOf(expression)(item, names);
 }
 
-const tokens = new Map<string, string[]>();
+const judges = new Map<string, Judge<boolean>>();
 
-function tokensOf(expression: string): string[] {
-  const known = tokens.get(expression);
-  if (known) return known;
-  const found = expression.match(/<=|>=|<>|[=<>(),]|[#:]?[\w.-]+/g) ?? [];
-  tokens.set(expression, found);
-  return found;
+/** The functions send few expressions, and each of them many times. */
+function judgeOf(expression: string): Judge<boolean> {
+  let judge = judges.get(expression);
+  if (!judge) {
+    judge = new Parser(expression.match(/<=|>=|<>|[=<>(),]|[#:]?[\w.-]+/g) ?? []).parse();
+    judges.set(expression, judge);
+  }
+  return judge;
 }
 
-class Condition {
+class Parser {
   private at = 0;
 
-  constructor(
-    private readonly words: readonly string[],
-    private readonly item: Item | undefined,
-    private readonly names: ExpressionNames,
-  ) {}
+  constructor(private readonly words: readonly string[]) {}
 
-  judge(): boolean {
-    const verdict = this.either();
+  parse(): Judge<boolean> {
+    const judge = this.either();
     if (this.at < this.words.length) throw new Error(`ValidationException: unexpected ${this.words[this.at]}`);
-    return verdict;
+    return judge;
   }
 
-  private either(): boolean {
-    let verdict = this.both();
-    while (this.take('OR')) verdict = this.both() || verdict;
-    return verdict;
+  private either(): Judge<boolean> {
+    const parts = [this.both()];
+    while (this.take('OR')) parts.push(this.both());
+    return (item, names) => parts.some((part) => part(item, names));
   }
 
-  private both(): boolean {
-    let verdict = this.one();
-    while (this.take('AND')) verdict = this.one() && verdict;
-    return verdict;
+  private both(): Judge<boolean> {
+    const parts = [this.one()];
+    while (this.take('AND')) parts.push(this.one());
+    return (item, names) => parts.every((part) => part(item, names));
   }
 
-  private one(): boolean {
-    if (this.take('NOT')) return !this.one();
+  private one(): Judge<boolean> {
+    if (this.take('NOT')) {
+      const negated = this.one();
+      return (item, names) => !negated(item, names);
+    }
     if (this.take('(')) {
-      const verdict = this.either();
+      const inner = this.either();
       this.need(')');
-      return verdict;
+      return inner;
     }
     return this.words[this.at + 1] === '(' ? this.call() : this.comparison();
   }
 
-  private call(): boolean {
+  private call(): Judge<boolean> {
     const name = this.next();
     this.need('(');
-    const path = this.next();
-    const argument = this.take(',') ? this.scalar(this.next()) : undefined;
+    const value = attributeOf(this.next());
+    const argument = this.take(',') ? scalarOf(this.next()) : () => undefined;
     this.need(')');
-    const value = this.attribute(path);
     switch (name) {
       case 'attribute_exists':
-        return value !== undefined;
+        return (item, names) => value(item, names) !== undefined;
       case 'attribute_not_exists':
-        return value === undefined;
+        return (item, names) => value(item, names) === undefined;
       case 'begins_with':
-        return value?.S?.startsWith(String(argument)) ?? false;
+        return (item, names) => value(item, names)?.S?.startsWith(String(argument(item, names))) ?? false;
       case 'contains':
-        return value?.S?.includes(String(argument)) ?? false;
+        return (item, names) => value(item, names)?.S?.includes(String(argument(item, names))) ?? false;
       default:
         throw new Error(`ValidationException: the simulation does not know ${name}()`);
     }
   }
 
-  private comparison(): boolean {
-    const left = this.scalar(this.next());
+  private comparison(): Judge<boolean> {
+    const left = scalarOf(this.next());
     if (this.take('BETWEEN')) {
-      const least = this.scalar(this.next());
+      const least = scalarOf(this.next());
       this.need('AND');
-      return compare(left, '>=', least) && compare(left, '<=', this.scalar(this.next()));
+      const most = scalarOf(this.next());
+      return (item, names) => {
+        const value = left(item, names);
+        return compare(value, '>=', least(item, names)) && compare(value, '<=', most(item, names));
+      };
     }
     if (this.take('IN')) {
       this.need('(');
-      const list = [this.scalar(this.next())];
-      while (this.take(',')) list.push(this.scalar(this.next()));
+      const list = [scalarOf(this.next())];
+      while (this.take(',')) list.push(scalarOf(this.next()));
       this.need(')');
-      return list.includes(left);
+      return (item, names) => {
+        const value = left(item, names);
+        return list.some((one) => one(item, names) === value);
+      };
     }
-    return compare(left, this.next(), this.scalar(this.next()));
-  }
-
-  private scalar(word: string): Scalar {
-    const value = word.startsWith(':') ? this.names.ExpressionAttributeValues?.[word] : this.attribute(word);
-    if (value?.N !== undefined) return Number(value.N);
-    return value?.S ?? value?.BOOL;
-  }
-
-  private attribute(word: string): AttributeValue | undefined {
-    const name = word.startsWith('#') ? this.names.ExpressionAttributeNames?.[word] : word;
-    return name === undefined ? undefined : this.item?.[name];
+    const operator = this.next();
+    const right = scalarOf(this.next());
+    return (item, names) => compare(left(item, names), operator, right(item, names));
   }
 
   private next(): string {
@@ -131,6 +131,24 @@ class Condition {
   private need(word: string): void {
     if (!this.take(word)) throw new Error(`ValidationException: expected ${word}, got ${this.words[this.at]}`);
   }
+}
+
+function attributeOf(word: string): Judge<AttributeValue | undefined> {
+  if (!word.startsWith('#')) return (item) => item?.[word];
+  return (item, names) => {
+    const name = names.ExpressionAttributeNames?.[word];
+    return name === undefined ? undefined : item?.[name];
+  };
+}
+
+function scalarOf(word: string): Judge<Scalar> {
+  const attribute: Judge<AttributeValue | undefined> = word.startsWith(':')
+    ? (_item, names) => names.ExpressionAttributeValues?.[word]
+    : attributeOf(word);
+  return (item, names) => {
+    const value = attribute(item, names);
+    return value?.N === undefined ? (value?.S ?? value?.BOOL) : Number(value.N);
+  };
 }
 
 function compare(left: Scalar, operator: string, right: Scalar): boolean {

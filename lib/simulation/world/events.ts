@@ -2,6 +2,7 @@ import { ASYNC_MAX_AGE_SECONDS, ASYNC_RETRIES, TICK, TICK_SECONDS } from '../../
 import type { ReconcileDeps } from '../../handlers/reconcile/deps';
 import { onEvent } from '../../handlers/reconcile/reconcile';
 import type { SimMs, VirtualClock } from '../core/clock';
+import type { Handling } from '../core/functions';
 import type { Invocation, Slot } from '../core/invocation';
 import type { Random } from '../core/random';
 import type { SimJob } from '../job/job';
@@ -39,12 +40,7 @@ export class EventSources {
     /** There is no stack any more. */
     private readonly isDeleted: () => boolean,
     /** Handles a message, by the function where nothing else knows what it would do. */
-    private readonly handle: (
-      body: string,
-      deps: ReconcileDeps,
-      slot: Slot,
-      real: () => Promise<unknown>,
-    ) => Promise<unknown>,
+    private readonly handle: (body: string, deps: ReconcileDeps, slot: Slot, real: () => Promise<unknown>) => Handling,
   ) {
     this.busFaults = faults.filter(({ events }) => events !== undefined);
   }

@@ -3,12 +3,11 @@ import type { ControlAnswer, ControlPayload, IntentAnswer } from '../../contract
 import { REGISTERED_RUN_TYPE } from '../../contracts/custom-resources';
 import { onRequest } from '../../handlers/control/control';
 import { onEvent } from '../../handlers/registered-run/registered-run';
-import { loadRun } from '../../spec/load';
 import { applyOverrides } from '../../spec/overrides';
 import { CODE_IN_IMAGE, isArchiveInS3 } from '../../spec/resolve-run';
 import { parseYaml } from '../../spec/yaml-file';
 import type { VirtualClock } from '../core/clock';
-import { isStackCall } from '../scenario/load';
+import { isStackCall, specOf } from '../scenario/load';
 import type { CallEntry } from '../scenario/schema';
 import type { SimS3 } from '../services/s3';
 import type { Deployed } from './descriptors';
@@ -180,7 +179,7 @@ export class People {
 
   /** The run file, with the ids of runs that it names: a scenario gives its own ids of them. */
   private textOf(run: SimRun): string {
-    const spec = loadRun(run.entry.text).value;
+    const spec = specOf(run.entry.text);
     if (!spec) return run.entry.text;
     const idOf = (named: string) => {
       const other = this.hooks.runs().find(({ id }) => id === named);
@@ -199,7 +198,7 @@ export class People {
 
 /** The digest of a run's own code, as the command line would pack it. */
 function codeOf(run: SimRun): { code?: { sha256: string; bytes: number } } {
-  const source = loadRun(run.entry.text).value?.code;
+  const source = specOf(run.entry.text)?.code;
   if (!source || source.builtin || source.source === CODE_IN_IMAGE || isArchiveInS3(source.source)) return {};
   return { code: { sha256: createHash('sha256').update(source.source).digest('hex'), bytes: CODE_BYTES } };
 }

@@ -11,11 +11,11 @@ import { NOTHING_OBSERVED, type Observed, type PresentJob } from '../../lifecycl
 import type { RunRecord } from '../../lifecycle/record';
 import type { SimMs, VirtualClock } from '../core/clock';
 import { EPOCH_MS } from '../core/epoch';
+import type { Handling } from '../core/functions';
 import type { Gateway } from '../core/gateway';
 import type { Invocation, Slot } from '../core/invocation';
 import { beatOf } from '../job/heartbeat';
 import { isLive, type SimJob } from '../job/job';
-import type { RunTruth } from '../job/run-truth';
 import type { Scenario } from '../scenario/load';
 import type { SimTable } from '../services/dynamodb';
 import type { Item } from '../services/expression';
@@ -23,7 +23,12 @@ import type { SimRun } from './sim-run';
 import type { StateFaults } from './state-faults';
 
 /** The calls of a look at which nothing is decided, in their order. */
-const CALLS = ['dynamodb:GetItem', 'sagemaker:DescribeTrainingJob', 's3:GetObject'] as const;
+const READ = 'dynamodb:GetItem';
+const DESCRIBE = 'sagemaker:DescribeTrainingJob';
+const READ_BEAT = 's3:GetObject';
+const CALLS = [READ, DESCRIBE, READ_BEAT];
+/** What the function answers after a look that went well. */
+const NOTHING_FAILED = { batchItemFailures: [] };
 /** Longer than the calls of one look take together. */
 const LOOK_MS = 2000;
 const TICK_MS = TICK_SECONDS * 1000;
@@ -44,17 +49,21 @@ interface WorldOfLooks {
   findRun(runId: string): SimRun | undefined;
   /** The clock that functions read. */
   functionsNow(): number;
-  /** Brings the steps of a run's job up to now. */
-  look(truth: RunTruth): void;
   /** What Describe says of a job now. */
   describe(jobName: string): object;
 }
 
-/** Where an invocation runs, and the function that it would call. */
-interface Environment {
+/** One look whose outcome is predicted. */
+interface QuietLook {
+  run: SimRun;
+  /** The run's item, as the prediction knows it. */
+  item: Item;
   deps: ReconcileDeps;
   slot: Slot;
+  invocation: Invocation;
+  /** Calls the function. */
   real(): Promise<unknown>;
+  settle(outcome: unknown): void;
 }
 
 /** What a prediction was made from, and until when nothing is decided while all of it stays so. */
@@ -80,6 +89,7 @@ export class QuietLooks {
   /** What the handler takes from an answer of Describe, which stays the same while the job does. */
   private readonly present = new WeakMap<object, PresentJob>();
   private readonly predictions = new Map<SimRun, Prediction>();
+  private readonly messages = new Map<string, RunMessage>();
   /** When faults begin and end. */
   private readonly edges: readonly SimMs[];
 
@@ -92,14 +102,25 @@ export class QuietLooks {
   }
 
   /** What handles a message: the function, unless nothing will be decided. */
-  handle(body: string, deps: ReconcileDeps, slot: Slot, real: () => Promise<unknown>): Promise<unknown> {
-    const message = JSON.parse(body) as RunMessage;
+  handle(body: string, deps: ReconcileDeps, slot: Slot, real: () => Promise<unknown>): Handling {
+    const message = this.parse(body);
     if (message.kind !== 'run') return real();
     const run = this.world.findRun(message.runId);
     if (!run) return real();
+    const { invocation } = slot;
     const prediction = this.isOn ? this.predict(run, slot) : undefined;
-    if (prediction && slot.invocation) return this.look(run, prediction.item, { deps, slot, real }, slot.invocation);
-    return this.lookLoudly(message.runId, slot, real);
+    if (!prediction || !invocation) return this.lookLoudly(message.runId, slot, real);
+    return (settle) => this.look({ run, item: prediction.item, deps, slot, invocation, real, settle });
+  }
+
+  /** Runs are woken by the same text again and again. */
+  private parse(body: string): RunMessage {
+    let message = this.messages.get(body);
+    if (!message) {
+      message = JSON.parse(body) as RunMessage;
+      this.messages.set(body, message);
+    }
+    return message;
   }
 
   /** A look that failed may have left what the run was made from unread. */
@@ -110,30 +131,42 @@ export class QuietLooks {
   }
 
   /** The calls at their times. Where one comes to something else than was predicted, the function goes on from there. */
-  private async look(run: SimRun, item: Item, { deps, slot, real }: Environment, invocation: Invocation) {
-    const [read, describe, beat] = CALLS;
-    await this.pass(read, invocation);
-    const Item = this.world.table.find(runKey(run.runId ?? ''));
-    if (Item !== item) {
-      invocation.known.push({ answer: { Item, $metadata: {} } });
-      return real();
-    }
-    try {
-      if (!this.hasDescriptor(run, slot)) await readDescriptor(deps, run.team, STEADY_DESCRIPTOR_MS);
-    } catch (error) {
-      invocation.known.push({ answer: { Item, $metadata: {} } }, { error });
-      return real();
-    }
-    await this.pass(describe, invocation);
-    await this.pass(beat, invocation);
-    if (run.truth) this.world.look(run.truth);
-    this.count += 1;
-    return { batchItemFailures: [] };
+  private look(look: QuietLook): void {
+    const { clock, table } = this.world;
+    this.pass(READ, look.invocation, () => {
+      const Item = table.find(runKey(look.run.runId ?? ''));
+      const read = { answer: { Item, $metadata: {} } };
+      if (Item !== look.item) this.goOn(look, [read]);
+      else if (this.hasDescriptor(look.run, look.slot)) this.observe(look);
+      else {
+        clock.wake();
+        readDescriptor(look.deps, look.run.team, STEADY_DESCRIPTOR_MS).then(
+          () => this.observe(look),
+          (error) => this.goOn(look, [read, { error }]),
+        );
+      }
+    });
+  }
+
+  /** The function is called after all, and gets these answers at once. */
+  private goOn({ invocation, real, settle }: QuietLook, known: Invocation['known']): void {
+    invocation.known.push(...known);
+    this.world.clock.wake();
+    settle(real());
+  }
+
+  private observe({ invocation, settle }: QuietLook): void {
+    this.pass(DESCRIBE, invocation, () => {
+      this.pass(READ_BEAT, invocation, () => {
+        this.count += 1;
+        settle(NOTHING_FAILED);
+      });
+    });
   }
 
   /** A call whose answer is known. */
-  private pass(call: string, invocation: Invocation): Promise<void> {
-    return this.world.clock.sleep(this.world.gateway.countKnown(call, invocation));
+  private pass(call: string, invocation: Invocation, then: () => void): void {
+    this.world.clock.after(this.world.gateway.countKnown(call, invocation), then);
   }
 
   private predict(run: SimRun, slot: Slot): Prediction | undefined {
@@ -159,11 +192,19 @@ export class QuietLooks {
     if (Math.abs(state.skewMs()) > MOST_SKEW_MS || state.describeLagMs() > 0) return false;
     if (!slot.looked.has(run.runId ?? '')) return false;
     for (const { at } of job.timers) if (at >= clock.now && at <= end) return false;
-    return (
-      !this.edges.some((at) => at >= clock.now && at <= end) &&
-      !gateway.mayDisturb(CALLS) &&
-      !gateway.mayFail('ssm:GetParameter')
-    );
+    return !this.hasEdge(clock.now, end) && !gateway.mayDisturb(CALLS) && !gateway.mayFail('ssm:GetParameter');
+  }
+
+  /** Whether a fault begins or ends within these times. */
+  private hasEdge(from: SimMs, to: SimMs): boolean {
+    const { edges } = this;
+    let [low, high] = [0, edges.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((edges[middle] as SimMs) < from) low = middle + 1;
+      else high = middle;
+    }
+    return low < edges.length && (edges[low] as SimMs) <= to;
   }
 
   /** The execution environment has the team's descriptor still, by its own clock. */

@@ -1,6 +1,5 @@
 import { instanceQuota } from '../../catalog/quotas';
 import type { Descriptor } from '../../spec/descriptor';
-import { loadRun } from '../../spec/load';
 import { CallFaults, Kills } from '../core/call-faults';
 import { VirtualClock } from '../core/clock';
 import { EPOCH_MS } from '../core/epoch';
@@ -10,7 +9,7 @@ import { Fleet } from '../job/fleet';
 import { beatOf } from '../job/heartbeat';
 import { isLive, type SimJob } from '../job/job';
 import type { RunTruth } from '../job/run-truth';
-import { rateName, type Scenario } from '../scenario/load';
+import { rateName, type Scenario, specOf } from '../scenario/load';
 import { Capacity } from '../services/capacity';
 import { SimTable } from '../services/dynamodb';
 import { AccountLimits } from '../services/limits';
@@ -253,7 +252,7 @@ export class World {
     run.refusal = undefined;
     run.startedAt = this.clock.now;
     this.byRunId.set(runId, run);
-    const spec = loadRun(run.entry.text).value;
+    const spec = specOf(run.entry.text);
     if (!spec) return;
     run.truth = truthOf(run.entry, spec, run.descriptor, runId);
     this.s3.follow(run.truth);

@@ -4,10 +4,11 @@ import gzip
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from slipway_trainer.exits import DataFailed, Settings
 from slipway_trainer.tokenize.examples import KINDS, Example, ExampleReader, shape_of
+from slipway_trainer.tokenize.rows import TABLES, has_rows, opened, rows
 
 
 class Document(NamedTuple):
@@ -26,23 +27,11 @@ class Examples(NamedTuple):
     examples: list[Example]
 
 
-class _Line(NamedTuple):
-    number: int
-    content: bytes
-    #: File and line as people count them.
-    place: str
-
-
-#: Suffixes of files with one JSON object a line. Any other text is one document; either may be compressed with gzip (`.gz`).
-LINES = (".jsonl", ".json")
 #: How files begin that hold no text, or text in a form that is not read: gzip, zstd, xz, bzip2, zip, parquet, Avro, ORC.
 _MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ", b"BZh", b"PK\x03\x04", b"PAR1", b"Obj\x01", b"ORC")
 _LOOK_BYTES = 8192
-
-
-def _kind(path: Path) -> str:
-    """The suffix that says how a file is read, without a `.gz` behind it."""
-    return Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+#: What `save_to_disk` of Hugging Face datasets writes beside its tables.
+_DESCRIPTIONS = ("dataset_info.json", "state.json", "dataset_dict.json")
 
 
 def _is_marker(path: Path) -> bool:
@@ -50,25 +39,31 @@ def _is_marker(path: Path) -> bool:
 
 
 def _is_binary(path: Path) -> bool:
+    if path.suffix in TABLES:
+        with path.open("rb") as handle:
+            return path.suffix == ".parquet" and handle.read(4) != b"PAR1"
     try:
-        with _opened(path) as handle:
+        with opened(path) as handle:
             head = handle.read(_LOOK_BYTES)
-    except gzip.BadGzipFile:
+    except (gzip.BadGzipFile, OSError):
         return True
     return b"\0" in head or head.startswith(_MAGIC)
 
 
 def input_files(folder: Path) -> list[Path]:
-    """All files below `folder`, by name; hidden ones (download leftovers) and markers such as Spark's _SUCCESS are left out.
+    """All files below `folder`, by name; hidden ones (download leftovers), markers such as Spark's _SUCCESS and what describes tables of
+    Hugging Face datasets are left out.
 
     Raises Settings naming binary files: as raw text they would be noise in the training data.
     """
     found = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".") and not _is_marker(path))
     files = sorted(found, key=lambda path: path.relative_to(folder).as_posix())
+    if any(path.suffix == ".arrow" for path in files):
+        files = [path for path in files if path.name not in _DESCRIPTIONS]
     other = [path.relative_to(folder).as_posix() for path in files if _is_binary(path)]
     if other:
         listed = ", ".join(other[:5]) + (f" and {len(other) - 5} more" if len(other) > 5 else "")
-        must = "must hold text, .jsonl or .json files, or those compressed with gzip (.gz)"
+        must = "must hold text, .jsonl or .json files, those compressed with gzip (.gz) or zstd (.zst), or .parquet and .arrow tables"
         raise Settings([f"--data-channel: {must}, got {listed}; convert or remove them"])
     return files
 
@@ -79,62 +74,43 @@ def share(files: Sequence[Path], host: int, hosts: int) -> list[Path]:
 
 
 def documents(files: Sequence[Path], start: tuple[int, int], text_key: str) -> Iterator[Document]:
-    """Documents from place `start` on: a line of a .jsonl or .json file is one (its `text_key`), any other file is one as a whole.
+    """Documents from place `start` on: a line of a .jsonl or .json file or a row of a table is one (its `text_key`), any other file is one
+    as a whole.
 
     Raises DataFailed naming file and line of what is no document.
     """
     first_file, first_line = start
     for number in range(first_file, len(files)):
         skip = first_line if number == first_file else 0
-        if _kind(files[number]) in LINES:
-            for line in _lines(files[number], skip):
-                yield Document(number, line.number, _text(line.content, text_key, line.place).encode("utf-8"))
+        if has_rows(files[number]):
+            for row in rows(files[number], skip, text_key):
+                yield Document(number, row.number, _text(row.value, text_key, row.place).encode("utf-8"))
         elif skip == 0:
-            with _opened(files[number]) as handle:
+            with opened(files[number]) as handle:
                 yield Document(number, 0, handle.read())
 
 
-def _opened(path: Path) -> BinaryIO:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
-
-
 def kind_of(files: Sequence[Path]) -> str:
-    """What the shards of these files hold: `text` to train on as it is, `sft` or `dpo`. The first line with an object says it."""
-    lined = (file for file in files if _kind(file) in LINES)
-    first = next((line for file in lined for line in _lines(file, 0)), None)
-    content = _parsed(first.content, first.place) if first is not None else None
-    shape = shape_of(content) if isinstance(content, dict) else None
+    """What the shards of these files hold: `text` to train on as it is, `sft` or `dpo`. The first row says it."""
+    first = next((row.value for file in files if has_rows(file) for row in rows(file, 0)), None)
+    shape = shape_of(first) if isinstance(first, dict) else None
     return KINDS[shape] if shape is not None else "text"
 
 
 def examples(files: Sequence[Path], start: tuple[int, int], reader: ExampleReader) -> Iterator[Examples]:
-    """The examples of lines from place `start` on. Raises DataFailed naming file and line of what is none."""
+    """The examples of rows from place `start` on. Raises DataFailed naming file and line of what is none."""
     for number in range(start[0], len(files)):
         file = files[number]
-        if _kind(file) not in LINES:
-            raise DataFailed(f"{file.name}: must be a .jsonl or .json file of one object a line like the first one; move it elsewhere")
-        for line in _lines(file, start[1] if number == start[0] else 0):
-            yield Examples(number, line.number, reader.read(_parsed(line.content, line.place), line.place))
+        if not has_rows(file):
+            must = "must be a .jsonl or .json file of one object a line, or a table, like the first one"
+            raise DataFailed(f"{file.name}: {must}; move it elsewhere")
+        for row in rows(file, start[1] if number == start[0] else 0):
+            yield Examples(number, row.number, reader.read(row.value, row.place))
 
 
-def _lines(file: Path, skip: int) -> Iterator[_Line]:
-    """The lines of a file that are not blank, without the first `skip`."""
-    with _opened(file) as handle:
-        for number, content in enumerate(handle):
-            if number >= skip and content.strip():
-                yield _Line(number, content, f"{file.name}:{number + 1}")
-
-
-def _parsed(content: bytes, place: str) -> Any:
-    try:
-        return json.loads(content)
-    except ValueError as error:
-        raise DataFailed(f"{place}: must be one JSON object a line ({error})") from error
-
-
-def _text(content: bytes, text_key: str, place: str) -> str:
-    found = _parsed(content, place)
+def _text(found: Any, text_key: str, place: str) -> str:
     text = found.get(text_key) if isinstance(found, dict) else None
     if not isinstance(text, str):
-        raise DataFailed(f"{place}: must have text under {text_key!r}, got {json.dumps(text)}; remove the line, or give --text-key")
+        got = json.dumps(text) if not isinstance(text, bytes) else "bytes"
+        raise DataFailed(f"{place}: must have text under {text_key!r}, got {got}; remove the line, or give --text-key")
     return text

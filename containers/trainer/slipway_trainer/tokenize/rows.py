@@ -1,0 +1,127 @@
+"""Rows of the files that data sets come in: JSON lines, plain or compressed, and the tables of Parquet and Arrow.
+
+Tables and zstd need the `pyarrow` package of the image; nothing else here does.
+"""
+
+import gzip
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from slipway_trainer.exits import DataFailed, Settings
+
+#: Suffixes of files with one JSON object a line. Any other text is one document; either may be compressed.
+LINES = (".jsonl", ".json")
+#: Suffixes of tables: Parquet, and Arrow's IPC format as a file or, as `save_to_disk` of Hugging Face datasets writes it, as a stream.
+TABLES = (".parquet", ".arrow")
+_COMPRESSED = (".gz", ".zst")
+#: Rows of a table that are decoded at once.
+_BATCH = 512
+
+
+class Row(NamedTuple):
+    """One line or one row of a table, its number from 0, and file and number as people count them."""
+
+    number: int
+    value: Any
+    place: str
+
+
+def kind(path: Path) -> str:
+    """The suffix that says how a file is read, without that of a compression behind it."""
+    return Path(path.stem).suffix if path.suffix in _COMPRESSED else path.suffix
+
+
+def has_rows(path: Path) -> bool:
+    return kind(path) in LINES or path.suffix in TABLES
+
+
+def opened(path: Path) -> BinaryIO:
+    """The content of a file, uncompressed."""
+    if path.suffix == ".gz":
+        return gzip.open(path, "rb")
+    if path.suffix == ".zst":
+        return io.BufferedReader(_arrow(path).CompressedInputStream(str(path), "zstd"))
+    return path.open("rb")
+
+
+def rows(path: Path, skip: int, column: str | None = None) -> Iterator[Row]:
+    """The rows of a file without the first `skip`; lines that are blank are none. `column`: the only one of a table that is read. Raises
+    DataFailed with the place of what cannot be read."""
+    found = _table(path, skip, column) if path.suffix in TABLES else _lines(path, skip)
+    try:
+        yield from found
+    except OSError as error:
+        # Arrow's errors about content are of this kind too.
+        raise DataFailed(f"{path.name}: must be whole and readable ({error}); copy it again or remove it") from error
+
+
+def _lines(path: Path, skip: int) -> Iterator[Row]:
+    with opened(path) as handle:
+        for number, content in enumerate(handle):
+            if number >= skip and content.strip():
+                place = f"{path.name}:{number + 1}"
+                try:
+                    yield Row(number, json.loads(content), place)
+                except ValueError as error:
+                    raise DataFailed(f"{place}: must be one JSON object a line ({error})") from error
+
+
+def _table(path: Path, skip: int, column: str | None) -> Iterator[Row]:
+    arrow = _arrow(path)
+    try:
+        first, batches = _parquet(path, skip, column) if path.suffix == ".parquet" else (0, _ipc(path, column))
+        for batch in batches:
+            for number, value in enumerate(batch.to_pylist(), first):
+                if number >= skip:
+                    # Tables have every column in every row; what a line does not say is null there.
+                    present = {name: field for name, field in value.items() if field is not None}
+                    yield Row(number, present, f"{path.name}, row {number + 1}")
+            first += batch.num_rows
+    except arrow.ArrowInvalid as error:
+        raise DataFailed(f"{path.name}: must be a {path.suffix[1:]} table ({error}); copy it again or remove it") from error
+
+
+def _parquet(path: Path, skip: int, column: str | None) -> tuple[int, Iterator[Any]]:
+    """The number of the first row that is read, and batches from there: row groups that are skipped whole are not read."""
+    from pyarrow.parquet import ParquetFile
+
+    file = ParquetFile(path)
+    columns = None if column is None else [_known(column, file.schema_arrow.names, path)]
+    first, groups = 0, list(range(file.num_row_groups))
+    while groups and first + file.metadata.row_group(groups[0]).num_rows <= skip:
+        first += file.metadata.row_group(groups.pop(0)).num_rows
+    return first, file.iter_batches(_BATCH, row_groups=groups, columns=columns)
+
+
+def _ipc(path: Path, column: str | None) -> Iterator[Any]:
+    from pyarrow import ipc, memory_map
+
+    with memory_map(str(path)) as source:
+        is_file = source.read(6) == b"ARROW1"
+        source.seek(0)
+        reader = ipc.open_file(source) if is_file else ipc.open_stream(source)
+        name = None if column is None else _known(column, reader.schema.names, path)
+        batches = (reader.get_batch(number) for number in range(reader.num_record_batches)) if is_file else reader
+        for batch in batches:
+            whole = batch if name is None else batch.select([name])
+            for begin in range(0, whole.num_rows, _BATCH):
+                yield whole.slice(begin, _BATCH)
+
+
+def _known(column: str, names: list[str], path: Path) -> str:
+    if column not in names:
+        raise DataFailed(f"{path.name}: must have a column {column!r}, got {', '.join(names)}; give --text-key")
+    return column
+
+
+def _arrow(path: Path) -> Any:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise Settings(
+            [f"{path.name}: the image must have the `pyarrow` package to read {path.suffix}; choose one that has it (image.uri)"]
+        ) from error
+    return pyarrow

@@ -1,0 +1,133 @@
+"""Data sets as Hugging Face datasets and Arrow write them become the shards that the same lines as JSON become."""
+
+import gzip
+import json
+import os
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import chat_data as data
+import pytest
+
+from slipway_trainer.exits import DataFailed, Settings
+from slipway_trainer.tokenize.documents import documents, input_files
+from slipway_trainer.tokenize.rows import rows
+
+arrow = pytest.importorskip("pyarrow")
+datasets = pytest.importorskip("datasets")
+pytestmark = pytest.mark.torch
+
+SEED = int(os.environ.get("SLIPWAY_TEST_SEED", random.randrange(1 << 30)))
+Lines = list[dict[str, Any]]
+
+
+def drawn_lines(count: int = 40) -> Lines:
+    rng = random.Random(SEED)
+    return [{"text": "".join(rng.choices("abc é\n", k=rng.randint(0, 30))), "id": number, "source": "web"} for number in range(count)]
+
+
+def as_json(lines: Lines) -> bytes:
+    return "".join(json.dumps(line) + "\n" for line in lines).encode()
+
+
+def zstd_of(content: bytes) -> bytes:
+    sink = arrow.BufferOutputStream()
+    with arrow.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(content)
+    return sink.getvalue().to_pybytes()
+
+
+def write_parquet(folder: Path, lines: Lines) -> None:
+    datasets.Dataset.from_list(lines).to_parquet(folder / "a.parquet", batch_size=7)
+
+
+def write_ipc(folder: Path, lines: Lines) -> None:
+    table = arrow.Table.from_pylist(lines)
+    with arrow.OSFile(str(folder / "a.arrow"), "wb") as sink, arrow.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=7)
+
+
+WRITERS: dict[str, Callable[[Path, Lines], Any]] = {
+    "gzip": lambda folder, lines: (folder / "a.jsonl.gz").write_bytes(gzip.compress(as_json(lines))),
+    "zstd": lambda folder, lines: (folder / "a.jsonl.zst").write_bytes(zstd_of(as_json(lines))),
+    "parquet": write_parquet,
+    "save_to_disk": lambda folder, lines: datasets.Dataset.from_list(lines).save_to_disk(folder / "set", num_shards=3),
+    "arrow file": write_ipc,
+}
+
+
+def tokenised(root: Path, write: Callable[[Path, Lines], Any], lines: Lines, *words: str) -> Path:
+    """Runs the tokenise step over what a writer writes; the folder of the shards."""
+    from slipway_trainer.tokenize.__main__ import run
+
+    base = root / "opt"
+    for folder in ("config", "processing/input/raw"):
+        (base / folder).mkdir(parents=True)
+    write(base / "processing/input/raw", lines)
+    (base / "config/processingjobconfig.json").write_text(json.dumps({"ProcessingInputs": []}))
+    assert run([*words], base) == 0
+    return base / "processing/output"
+
+
+def contents(shards: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in shards.iterdir() if path.suffix != ".json"}
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_text_becomes_the_shards_of_its_lines(tmp_path: Path, form: str) -> None:
+    lines, words = drawn_lines(), ("--shard-tokens", "150")
+    plain = tokenised(tmp_path / "plain", lambda folder, given: (folder / "a.jsonl").write_bytes(as_json(given)), lines, *words)
+    assert len(contents(plain)) > 2
+    assert contents(tokenised(tmp_path / form, WRITERS[form], lines, *words)) == contents(plain), f"seed {SEED}"
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_conversations_become_the_shards_of_their_lines(tmp_path: Path, form: str) -> None:
+    tokenizer = data.write_tokenizer(tmp_path / "tokenizer")
+    plain = data.tokenise(tmp_path / "plain", data.CONVERSATIONS, tokenizer)
+    assert contents(tokenised(tmp_path / form, WRITERS[form], data.CONVERSATIONS, "--tokenizer", str(tokenizer))) == contents(plain)
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_a_restart_goes_on_behind_any_row(tmp_path: Path, form: str) -> None:
+    tmp_path.joinpath("in").mkdir()
+    WRITERS[form](tmp_path / "in", drawn_lines())
+    files = input_files(tmp_path / "in")
+    whole = list(documents(files, (0, 0), "text"))
+    assert len(whole) == 40 and whole[1].text.decode() == drawn_lines()[1]["text"]
+    for place in range(0, 40, 3):
+        assert list(documents(files, (whole[place].file, whole[place].line), "text")) == whole[place:], f"seed {SEED}, row {place}"
+
+
+def test_fields_that_a_table_leaves_empty_are_those_that_a_line_leaves_out(tmp_path: Path) -> None:
+    write_parquet(tmp_path, [{"prompt": "a", "completion": "b", "tools": None}, {"prompt": "c", "completion": "d", "tools": "[]"}])
+    assert [row.value for row in rows(tmp_path / "a.parquet", 0)][0] == {"prompt": "a", "completion": "b"}
+
+
+def test_fails_naming_columns_rows_and_files(tmp_path: Path) -> None:
+    write_parquet(tmp_path, [{"text": "a", "body": "b"}, {"text": None, "body": "b"}])
+    files = input_files(tmp_path)
+    with pytest.raises(DataFailed, match=r"a.parquet: must have a column 'words', got text, body; give --text-key"):
+        list(documents(files, (0, 0), "words"))
+    with pytest.raises(DataFailed, match=r"a.parquet, row 2: must have text under 'text', got null"):
+        list(documents(files, (0, 0), "text"))
+    whole = files[0].read_bytes()
+    files[0].write_bytes(whole[:-20])
+    with pytest.raises(DataFailed, match=r"a.parquet: must be a parquet table"):
+        list(documents(files, (0, 0), "text"))
+    shutil.copy(files[0], tmp_path / "b.arrow")
+    with pytest.raises(DataFailed, match=r"b.arrow: must be "):
+        list(documents([tmp_path / "b.arrow"], (0, 0), "text"))
+    (tmp_path / "c.jsonl.zst").write_bytes(zstd_of(as_json(drawn_lines()))[:-9])
+    with pytest.raises(DataFailed, match=r"c.jsonl.zst"):
+        list(documents([tmp_path / "c.jsonl.zst"], (0, 0), "text"))
+
+
+def test_fails_with_the_name_of_the_package_that_the_image_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_parquet(tmp_path, drawn_lines())
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(Settings, match=r"a.parquet: the image must have the `pyarrow` package"):
+        list(documents([tmp_path / "a.parquet"], (0, 0), "text"))
