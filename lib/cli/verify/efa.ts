@@ -1,10 +1,11 @@
-import { writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { type DesiredAnswer, hasEnded } from '../../contracts/control';
 import type { Descriptor } from '../../spec/descriptor';
 import { EFA_SECONDS, type EfaObservation, type EfaWorld, type HealthEvent } from '../../verify';
-import { launch } from '../launch/launch';
+import { Refusal } from '../exit';
+import { type LaunchOptions, launch } from '../launch/launch';
 import { packageRoot } from '../package-root';
 import { callControl } from '../runs/control-client';
 import { readAttemptLog } from '../runs/job-logs';
@@ -17,7 +18,7 @@ const runFile = (instanceType: string) =>
   JSON.stringify({
     name: 'verify-efa',
     code: {
-      source: path.join(packageRoot(), 'containers/examples/allgather'),
+      source: './code',
       entryPoint: 'allgather.py',
       arguments: { collective: 'all_reduce', backends: 'nccl', 'min-bytes': 1 << 20, 'max-bytes': 1 << 30, seconds: 2 },
     },
@@ -45,11 +46,8 @@ export function efaRun(
   let launched: Promise<unknown> | undefined;
   let running: Promise<EfaObservation> | undefined;
   const observe = async (): Promise<EfaObservation> => {
-    const file = path.join(tmpdir(), `slipway-verify-${id}.yaml`);
-    writeFileSync(file, runFile(instanceType));
-    const environment = `${descriptor.name}/${descriptor.team}`;
-    // Without `wait`, which would end this process at Ctrl-C and leave the instances running.
-    launched = launch(file, { environment, region: descriptor.region, runId, yes: true }, said);
+    const options = { environment: `${descriptor.name}/${descriptor.team}`, region: descriptor.region, runId };
+    launched = launchFrom(instanceType, options, said);
     await launched;
     await follow(descriptor, runId, said, hasEnded);
     return observationOf(descriptor, runId, instanceType);
@@ -76,6 +74,24 @@ export function efaRun(
       }
     },
   };
+}
+
+/** Launches the run from a folder of its own: code must lie below its run file. @throws Error with what was refused */
+async function launchFrom(instanceType: string, options: LaunchOptions, terminal: Terminal): Promise<void> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'slipway-verify-'));
+  try {
+    const example = path.join(packageRoot(), 'containers/examples/allgather');
+    cpSync(path.join(example, 'allgather.py'), path.join(folder, 'code/allgather.py'));
+    const file = path.join(folder, 'efa.yaml');
+    writeFileSync(file, runFile(instanceType));
+    // Without `wait`, which would end this process at Ctrl-C and leave the instances running.
+    await launch(file, { ...options, yes: true }, terminal);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    throw new Error(`the launch was refused: ${error.issues.map(({ message }) => message).join('; ')}`);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 /** What the driver's events of the last attempt say. */
