@@ -154,6 +154,26 @@ export const ANSWERS = {
   changed: z.object({ runId: text, desiredState: z.enum(['run', 'stop']), state: runState.optional() }),
   noted: z.object({ runId: text, note: text }),
   comparison: z.object({ runs: z.array(compared) }),
+  matrix: z.object({
+    matrix: text.meta({ description: 'value of the tag `matrix` of its runs' }),
+    runs: z.array(
+      z.union([
+        compared.extend({
+          stoppedEarly: z
+            .boolean()
+            .optional()
+            .meta({ description: 'by --stop-when, which is the only case that says it' }),
+        }),
+        z.object({
+          label: text,
+          set: z.array(text).meta({ description: 'what --set would say' }),
+          runId: text,
+          state: runState,
+          queuePosition: orNull(whole),
+        }),
+      ]),
+    ),
+  }),
   diff: z.object({
     runs: z.tuple([compared, compared]),
     options: z.array(

@@ -1,3 +1,4 @@
+import { HALF_OF_80 } from '../spec/normal';
 import { instancesOn } from './ladder';
 import type { Ledger } from './ledger';
 import { type EpochMs, isOver, type RunRecord } from './record';
@@ -26,8 +27,6 @@ const PRIOR_FAILURES = 0.03;
 const UNSEEN_LOSS_HOURS = 0.25;
 /** Relative error of a speed: what stays however long it is measured, and what a single step has. */
 const SPEED_ERROR = { floor: 0.01, ofOneStep: 0.3 };
-/** Standard deviations on each side of four fifths of a normal distribution. */
-const Z80 = 1.2816;
 const HOUR_MS = 3_600_000;
 /** Steps and ends are seen this much later than they happen. */
 const LOOK_MS = 300_000;
@@ -63,8 +62,8 @@ export function outlook(record: RunRecord, seen: Seen): Outlook {
     progressPercent,
     etaAt: at(mean, work),
     etaInterval80: [
-      at(few, work * (1 - Z80 * error)) - LOOK_MS,
-      at(many, work * (1 + Z80 * error)) + (interruptions > 0 ? lossHours / 2 : 0) * HOUR_MS + LOOK_MS,
+      at(few, work * (1 - HALF_OF_80 * error)) - LOOK_MS,
+      at(many, work * (1 + HALF_OF_80 * error)) + (interruptions > 0 ? lossHours / 2 : 0) * HOUR_MS + LOOK_MS,
     ],
   };
 }

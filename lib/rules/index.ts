@@ -27,6 +27,7 @@ import { BUILTIN_LAYOUT_RULES } from './model/builtin-layout';
 import { BUILTIN_MODEL_RULES } from './model/builtin-model';
 import { BUILTIN_TRAINER_RULES } from './model/builtin-trainer';
 import { DOCUMENT_MASK_RULES } from './model/document-mask';
+import { EXPERT_BALANCE_RULES } from './model/expert-balance';
 import { MODEL_RULES } from './model/model';
 import { OBJECTIVE_RULES } from './model/objective';
 import { SUPPORT_RULES } from './model/support';
@@ -51,6 +52,7 @@ export const RULES: readonly Rule[] = [
   ...BUILTIN_TRAINER_RULES,
   ...OBJECTIVE_RULES,
   ...DOCUMENT_MASK_RULES,
+  ...EXPERT_BALANCE_RULES,
   ...BUILTIN_LAYOUT_RULES,
   ...BUILTIN_MODEL_RULES,
   ...DATA_RULES,

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sha256 } from '../../lib/archive/archive';
+import { ANSWERS } from '../../lib/contracts/answers';
 import { adminOf } from '../../lib/sandbox/testing';
 import { drawnByScript } from '../support/drawn-by-script';
 import { type Deployed, deployedSandbox } from './support/deployed';
@@ -142,11 +143,25 @@ test('a matrix launches one run per value and compares them', async () => {
     runs: Record<string, unknown>[];
   };
   expect(group).toMatch(/^matrix-\d{12}$/);
+  expect(ANSWERS.matrix.parse({ matrix: group, runs })).toEqual({ matrix: group, runs });
   expect(runs).toEqual([
     expect.objectContaining({ label: 'code.arguments.rate=2', state: 'completed', tokensPerSecondPerGpu: 200 }),
     expect.objectContaining({ label: 'code.arguments.rate=0.5', state: 'completed', tokensPerSecondPerGpu: 50 }),
   ]);
   expect(runs.map(({ loss }) => Number(loss).toFixed(4))).toEqual(['0.1667', '0.6667']);
+  const [fast = '', slow = ''] = runs.map(({ runId }) => String(runId));
+  const answer = async (...args: string[]) => JSON.parse(await deployed.slipway(...args, '--json'));
+  const found = ANSWERS.diff.parse(await answer('diff', fast, slow));
+  expect(found.options).toEqual([{ path: 'code.arguments.rate', values: [2, 0.5] }]);
+  expect([found.code.isSame, found.driver.isSame, found.image.isSame]).toEqual([true, true, true]);
+  const side = ANSWERS.comparison.parse(await answer('report', fast, slow));
+  expect(side.runs.map(({ runId, loss }) => [runId, Number(loss).toFixed(4)])).toEqual([
+    [fast, '0.1667'],
+    [slow, '0.6667'],
+  ]);
+  expect(ANSWERS.noted.parse(await answer('note', slow, 'half of the best rate'))).toMatchObject({ runId: slow });
+  const searched = ANSWERS.runList.parse(await answer('list', '--search', 'BEST RATE', '--tag', `matrix=${group}`));
+  expect(searched.runs.map(({ runId, note }) => [runId, note])).toEqual([[slow, 'half of the best rate']]);
 });
 
 test('the Python client launches, follows and reports, and says what the command line says', async () => {

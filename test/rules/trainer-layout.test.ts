@@ -36,6 +36,7 @@ test('the trainer takes every shipped run file for the built-in trainer, in the 
 });
 
 const degree = fc.option(fc.constantFrom(1, 2, 3, 4, 8, 16), { nil: undefined });
+const BALANCE = { 'balance-loss': 0.01, 'router-z-loss': 0.001 };
 const arbitraryRun = fc.record({
   instanceCount: fc.constantFrom(1, 2, 4),
   parameters: fc.record({
@@ -47,6 +48,8 @@ const arbitraryRun = fc.record({
     compile: fc.constantFrom(undefined, undefined, true, false),
   }),
   experts: fc.constantFrom(undefined, undefined, 4, 8),
+  routing: fc.constantFrom(undefined, { bias: true }),
+  lora: fc.constantFrom(undefined, undefined, undefined, { rank: 4 }),
   attentionHeads: fc.constantFrom(12, 16, 32),
   ffnHiddenSize: fc.constantFrom(1000, 1024, 1026),
   sequenceLength: fc.constantFrom(1001, 1020, 1024),
@@ -55,7 +58,18 @@ const arbitraryRun = fc.record({
   objective: fc.constantFrom(undefined, undefined, 'sft', 'dpo'),
   documentMask: fc.constantFrom(undefined, undefined, true, false),
   weights: fc.constantFrom(undefined, 's3://{dataBucket}/weights/'),
-  arguments: fc.constantFrom({}, {}, { backend: 'fsdp1' }, { 'z-loss': 0.001 }),
+  arguments: fc.constantFrom(
+    {},
+    {},
+    { backend: 'fsdp1' },
+    { 'z-loss': 0.001 },
+    BALANCE,
+    {
+      ...BALANCE,
+      backend: 'fsdp1',
+    },
+    { 'routing-bias-rate': 0.001 },
+  ),
 });
 
 function runFrom(a: typeof arbitraryRun extends fc.Arbitrary<infer T> ? T : never): RunSpec {
@@ -67,6 +81,7 @@ function runFrom(a: typeof arbitraryRun extends fc.Arbitrary<infer T> ? T : neve
       architecture: {
         ...{ layers: 2, hiddenSize: 64 * a.attentionHeads, attentionHeads: a.attentionHeads, vocabularySize: 256 },
         ...{ ffnHiddenSize: a.ffnHiddenSize, experts: a.experts, expertsPerToken: a.experts && 2 },
+        routing: a.experts ? a.routing : undefined,
       },
     },
     training: {
@@ -74,6 +89,7 @@ function runFrom(a: typeof arbitraryRun extends fc.Arbitrary<infer T> ? T : neve
       precision: a.precision,
       objective: a.objective,
       documentMask: a.documentMask,
+      lora: a.weights && a.lora,
     },
     code: { source: 'builtin', arguments: a.arguments },
     compute: { instanceType: 'ml.p5.48xlarge', instanceCount: a.instanceCount },

@@ -35,6 +35,20 @@ def _parser(issues: list[str]) -> argparse.ArgumentParser:
     add("--adam-epsilon", type=float, default=1e-8)
     add("--clip-norm", type=float, default=1.0, help="0 = no clipping")
     add("--z-loss", type=float, default=0.0, help="weight of the squared log-partition of the softmax")
+    add("--balance-loss", type=float, default=0.0, help="weight of the loss of balance between experts; published: 0.0001 to 0.01")
+    add(
+        "--balance-loss-over",
+        choices=("sequence", "micro-batch"),
+        default="sequence",
+        help="tokens over which experts are to be in balance: of each sequence (DeepSeek-V3), or of a micro-batch (Switch Transformers)",
+    )
+    add("--router-z-loss", type=float, default=0.0, help="weight of the squared log-partition of the router; published: 0.001")
+    add(
+        "--routing-bias-rate",
+        type=float,
+        default=0.0,
+        help="by how much a step moves the routing bias of experts with more tokens than the mean down, of others up; published: 0.001",
+    )
     add("--beta", type=float, default=0.1, help="with objective dpo: how much the model is held to its starting weights")
     add("--data-channel", default="train", help="channel with the token shards")
     add("--eval-channel", default="", help="channel with shards to evaluate on")

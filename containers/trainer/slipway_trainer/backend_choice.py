@@ -36,8 +36,28 @@ def compiles(settings: RunSettings, device_type: str) -> bool:
 
 def _beyond(settings: RunSettings, name: str) -> list[tuple[str, object, object]]:
     """What a backend cannot do: (option, what it must be, what it is)."""
-    limits = [*_limits(settings, name), *_objective(settings, name), *_document_mask(settings, name)]
+    limits = [*_limits(settings, name), *_objective(settings, name), *_document_mask(settings, name), *_balance(settings, name)]
     return [(option, allowed, found) for option, allowed, found, wrong in limits if wrong]
+
+
+def _balance(settings: RunSettings, name: str) -> list[tuple[str, object, object, bool]]:
+    """What goes with the balance of experts. lib/rules/model/expert-balance.ts has the same."""
+    given, shape, parallel = settings.arguments, settings.architecture, settings.parallel
+    rate = given.routing_bias_rate
+    found: list[tuple[str, object, object, bool]] = [
+        ("--routing-bias-rate", "0 for a model without routing.bias", rate, rate != 0 and not shape.routing.has_bias),
+        ("--routing-bias-rate", "0 with lora", rate, rate != 0 and settings.training.lora is not None),
+    ]
+    for option, value in (("--balance-loss", given.balance_loss), ("--router-z-loss", given.router_z_loss), ("--routing-bias-rate", rate)):
+        found += [
+            (option, "at least 0", value, value < 0),
+            (option, "0 for a model without experts", value, value != 0 and not shape.experts),
+            (option, 0, value, value != 0 and name in ("smp-v2", "deepspeed")),
+            (option, "0 with compile", value, value != 0 and bool(shape.experts) and parallel.compile is True),
+        ]
+        if option != "--routing-bias-rate":
+            found.append((option, "0 with context parallelism", value, value != 0 and parallel.context > 1))
+    return found
 
 
 def _document_mask(settings: RunSettings, name: str) -> list[tuple[str, object, object, bool]]:

@@ -141,6 +141,17 @@ def training_folders(settings: RunSettings, environ: Mapping[str, str]) -> Path 
     return {name: channel_folder(name, dict(environ), "training.mixture") for name in channels}
 
 
+def say_data(batches: Batches, evaluation: Batches | None, settings: RunSettings) -> None:
+    """Prints what a mixture will have taken of its channels in the end, and a warning for each channel of which documents were cut."""
+    arguments, steps = settings.arguments, settings.training.steps
+    if batches.mixed:
+        epochs = ", ".join(f"{name} {count:.2f}" for name, count in batches.epochs(steps).items())
+        print(f"mixture: epochs of each channel after step {steps}: {epochs}", flush=True)
+    found = ((arguments.data_channel, batches), (arguments.eval_channel, evaluation))
+    for warning in [warning for name, part in found if part is not None for warning in part.warnings(name)]:
+        print(warning, flush=True)
+
+
 def channel_folder(name: str, environ: "dict[str, str]", option: str = "--data-channel") -> Path:
     """The folder of a channel that an option names. Raises Settings when the run has none of that name."""
     folder = environ.get("SM_CHANNEL_" + name.upper())

@@ -7,6 +7,7 @@ computes; others as in model.py.
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -65,6 +66,8 @@ class ExpertMixture(nn.Module):
     def __init__(self, shape: Architecture, parallel: ExpertParallel | None = None) -> None:
         super().__init__()
         self.per_token, self.total, self.parallel, self.routing = shape.experts_per_token, shape.experts, parallel, shape.routing
+        #: balance.py sets it where loads are counted.
+        self.balance: Any = None
         self.router = Router(shape.hidden_size, shape.experts, bias=shape.family.router_bias)
         # It is set by those who trained the model, and no gradient reaches it.
         self.register_buffer("choice_bias", torch.zeros(shape.experts) if shape.routing.has_bias else None)
@@ -87,11 +90,14 @@ class ExpertMixture(nn.Module):
     def _routed(self, x_BLD: Tensor) -> Tensor:
         """The weighted sum of what each token's experts make of it."""
         x_TD = x_BLD.flatten(0, 1)
-        weights_TN, chosen_TN = chosen_experts(self.router(x_TD).float(), self.routing, self.per_token, self.choice_bias)
+        logits_TX = self.router(x_TD).float()
+        weights_TN, chosen_TN = chosen_experts(logits_TX, self.routing, self.per_token, self.choice_bias)
+        visits_X = chosen_TN.flatten().bincount(minlength=self.total)
+        if self.balance is not None and torch.is_grad_enabled():
+            weights_TN = self.balance.attached(weights_TN, logits_TX, chosen_TN, visits_X, self.routing, x_BLD.size(0))
         weights_TN = weights_TN.to(x_TD.dtype)
         order_A = chosen_TN.flatten().argsort(stable=True)
         tokens_A = order_A // self.per_token
-        visits_X = chosen_TN.flatten().bincount(minlength=self.total)
         weights_A1 = weights_TN.flatten()[order_A, None]
         if self.routing.weighs_inputs:
             out_AD = self._visit(x_TD[tokens_A] * weights_A1, visits_X)

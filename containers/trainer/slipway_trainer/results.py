@@ -73,6 +73,7 @@ class StepResults:
             dataSeconds=round(launched.data_seconds, 4),
             saveBlockedSeconds=round(self._saves.take_blocked_seconds(), 3),
             memoryGiB=memory,
+            expertLoad=[round(load, 3) for load in found.expert_loads] or None,
         )
         progress.say("step", **fields)
         log_all(self._trackers, launched.step, fields)

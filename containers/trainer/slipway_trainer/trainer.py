@@ -14,7 +14,9 @@ from torch import Tensor
 from slipway_trainer import exits, progress
 from slipway_trainer.adapter_export import export_adapter
 from slipway_trainer.backend import Backend
-from slipway_trainer.batches import Batches, MicroBatch, channel_folder, training_folders
+from slipway_trainer.backend_choice import compiles
+from slipway_trainer.balance import expert_balance
+from slipway_trainer.batches import Batches, MicroBatch, channel_folder, say_data, training_folders
 from slipway_trainer.continuation import Continuation
 from slipway_trainer.departure import Departure
 from slipway_trainer.garbage import ScheduledCollection
@@ -47,7 +49,10 @@ class Trainer:
         ranks = backend.layout.data_ranks
         self.batches = Batches(training_folders(settings, environ), training, vocabulary, backend.data_rank, ranks)
         self._evaluation = self._eval_batches(environ)
-        self._say_data()
+        if world.rank == 0:
+            say_data(self.batches, self._evaluation, settings)
+        counts = settings.library in ("fsdp", "ddp") and not compiles(settings, world.device.type)
+        self._experts = expert_balance(backend.model, settings.arguments, self.batches.micro_steps, world.device) if counts else None
         self._evaluated_step: int | None = None
         self.step = 0
         self._data = Prefetch(self.batches, pinned=world.device.type == "cuda")
@@ -87,18 +92,6 @@ class Trainer:
         shape, layout = self.settings.architecture, self.backend.layout
         folder = channel_folder(name, dict(environ))
         return Batches(folder, self.settings.training, shape.vocabulary_size, self.backend.data_rank, layout.data_ranks)
-
-    def _say_data(self) -> None:
-        """What a mixture will have taken of its channels in the end, and a warning for each channel of which documents were cut."""
-        arguments, steps = self.settings.arguments, self.settings.training.steps
-        if self.world.rank != 0:
-            return
-        if self.batches.mixed:
-            epochs = ", ".join(f"{name} {count:.2f}" for name, count in self.batches.epochs(steps).items())
-            print(f"mixture: epochs of each channel after step {steps}: {epochs}", flush=True)
-        found = ((arguments.data_channel, self.batches), (arguments.eval_channel, self._evaluation))
-        for warning in [warning for name, batches in found if batches is not None for warning in batches.warnings(name)]:
-            print(warning, flush=True)
 
     def _facts(self) -> dict[str, Any]:
         """The fields of COMMITTED.json that change with the step."""
@@ -213,9 +206,11 @@ class Trainer:
         loss, data_seconds = self._accumulate()
         self._hosts.waited(data_seconds)
         norm = self.backend.clip(arguments.clip_norm)
-        asked = self._tallies.ask(loss, norm, self._own_wishes())
+        asked = self._tallies.ask(loss, norm, self._own_wishes(), self._experts.take() if self._experts else None)
         with self._stalls.still, self._saves.updating(self._continuation.facts(self.step + 1)):
             step_unless(self.backend.optimizer, self._tallies.bad)
+            if self._experts and asked.loads_YX is not None:
+                self._experts.move_bias(asked.loads_YX, self._tallies.bad)
             self.backend.optimizer.zero_grad()
             self.step += 1
         seconds = self._clock.lap() if asked.is_over else None

@@ -46,7 +46,7 @@ export async function calibrateRuns(
 /** A report's JSON, or the report of a run id, read now. */
 async function reportOf(run: string, options: CommonOptions): Promise<Measured> {
   if (!run.endsWith('.json') && !existsSync(run))
-    return assembleReport(await readSources(await runTarget(options), run, [], new Date()));
+    return assembleReport(await readSources(await runTarget(options), run, new Date()));
   let data: unknown;
   try {
     data = JSON.parse(readText(run));

@@ -1,4 +1,3 @@
-import type { RunConfiguration } from '../../contracts/control';
 import { diffRuns, type RunDiff, type Versions } from '../../report/compare/diff-runs';
 import { assembleReport } from '../../report/read/assemble';
 import type { Descriptor } from '../../spec/descriptor';
@@ -9,7 +8,6 @@ import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';
 import { json, type Terminal } from '../terminal';
 import { comparisonText } from './comparison-text';
-import { readStatus } from './read-status';
 import { readSources } from './report-sources';
 
 /** `slipway diff RUN RUN`: what two runs were launched with, and what came of it. */
@@ -28,16 +26,9 @@ export async function diff(runIds: readonly [string, string], options: CommonOpt
 }
 
 async function readRun(descriptor: Descriptor, runId: string, now: Date) {
-  const [sources, launched] = await Promise.all([
-    readSources(descriptor, runId, [], now),
-    configurationOf(descriptor, runId),
-  ]);
-  return [assembleReport(sources), launched] as const;
-}
-
-async function configurationOf(descriptor: Descriptor, runId: string): Promise<RunConfiguration> {
-  const { configuration } = await readStatus(descriptor, runId, { configuration: true });
-  if (configuration) return configuration;
+  const sources = await readSources(descriptor, runId, now, { configuration: true });
+  const { configuration } = sources;
+  if (configuration) return [assembleReport(sources), configuration] as const;
   throw new ServiceError(`${runId}: must have an intent in the run table, got none; launch it again`);
 }
 

@@ -4,7 +4,7 @@ import {
   type DescribeTrainingJobCommandOutput,
   SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
-import type { StatusAnswer } from '../../contracts/control';
+import type { RunConfiguration, StatusAnswer } from '../../contracts/control';
 import { stateGiB } from '../../planner/plan';
 import { calibrationKey } from '../../planner/run/calibration';
 import { planRun } from '../../planner/run/plan-run';
@@ -21,18 +21,25 @@ import { committedCheckpoints } from './committed-checkpoints';
 import { progressLines } from './job-logs';
 import { readStatus } from './read-status';
 
+/** What a reading of a run's sources asks for beside the report's own parts. */
+export interface SourceOptions {
+  /** `--set` options of the launch, for the quotas. */
+  overrides?: readonly string[];
+  /** Whether the status says what the run was launched with. @default false */
+  configuration?: boolean;
+}
+
 /**
  * Everything that the report is made of. The launcher must answer; any other source may fail, and then the report says why that part
  * is not known.
- * @param overrides `--set` options of the launch, for the quotas
  */
 export async function readSources(
   descriptor: Descriptor,
   runId: string,
-  overrides: readonly string[],
   now: Date,
-): Promise<RunSources> {
-  const status = await readStatus(descriptor, runId, { timeline: true });
+  { overrides = [], configuration = false }: SourceOptions = {},
+): Promise<RunSources & { configuration?: RunConfiguration }> {
+  const status = await readStatus(descriptor, runId, { timeline: true, ...(configuration && { configuration }) });
   const facts = await attempt(() => jobFacts(descriptor, status));
   const stored = attempt(() => storedRun(descriptor, runId, [...overrides, ...instanceOverrides(facts.value ?? [])]));
   const [lines, checkpoints, quotas, plan] = await Promise.all([
@@ -42,7 +49,8 @@ export async function readSources(
     stored.then(({ value }) => (value ? planOf(value, descriptor) : {})),
   ]);
   const { name: environment, region } = descriptor;
-  return { status, environment, region, readAt: now.toISOString(), lines, checkpoints, jobs: facts, quotas, plan };
+  const read = { lines, checkpoints, jobs: facts, quotas, plan };
+  return { status, environment, region, readAt: now.toISOString(), ...read, configuration: status.configuration };
 }
 
 /** Attempts whose job was never created have nothing to describe. */

@@ -37,7 +37,7 @@ async function reportSeveral(runIds: readonly string[], options: ReportOptions, 
   const descriptor = await runTarget(options);
   const rows: ComparedRun[] = [];
   for (const runId of runIds) {
-    const sources = await readSources(descriptor, runId, options.set ?? [], new Date());
+    const sources = await readSources(descriptor, runId, new Date(), { overrides: options.set });
     rows.push(comparedRun(assembleReport(sources), tagsText(sources.status)));
   }
   terminal.out(options.json ? json({ runs: rows }) : comparisonText(rows));
@@ -46,7 +46,7 @@ async function reportSeveral(runIds: readonly string[], options: ReportOptions, 
 
 async function reportOne(runId: string, options: ReportOptions, terminal: Terminal): Promise<number> {
   const descriptor = await runTarget(options);
-  const sources = await readSources(descriptor, runId, options.set ?? [], new Date());
+  const sources = await readSources(descriptor, runId, new Date(), { overrides: options.set });
   const found = assembleReport(sources);
   if (options.html) await writePage(options.html, found, terminal);
   terminal.out(options.json ? json(found) : reportText(found));

@@ -54,8 +54,9 @@ export async function shell(
 }
 
 function hostOf(node = '1'): number {
-  if (/^[1-9]\d{0,3}$/.test(node)) return Number(node);
-  throw new UsageError(`--node: must be the number of a host, such as 2 for algo-2, got ${node}; leave it out for 1`);
+  const number = /^(?:algo-)?([1-9]\d{0,3})$/.exec(node)?.[1];
+  if (number) return Number(number);
+  throw new UsageError(`--node: must be a host such as 2 or algo-2, got ${node}; leave it out for algo-1`);
 }
 
 /** The plugin must be there, and new enough to be given the session's token in a variable. */

@@ -1,3 +1,4 @@
+import { HALF_OF_80 } from '../../spec/normal';
 import { meanHoursBetweenFailures, RESTART_SECONDS } from '../run/failures';
 import type { RunPlan } from '../run/plan-run';
 import { type Draws, drawsFrom } from './draws';
@@ -51,7 +52,6 @@ const WAIT_PRIOR_RUNS = 3;
 const SPOT_INTERRUPTIONS_PER_MONTH = 0.2;
 /** Failures that the prior counts for: own runs soon say more. */
 const PRIOR_FAILURES = 0.5;
-const Z80 = 1.2816;
 const HOURS_PER_MONTH = 730;
 const COURSES = 4000;
 const SEED = 20261122;
@@ -64,7 +64,7 @@ export function coursesOf(work: Work, kind: CapacityKind, history: CapacityHisto
 
 function course(work: Work, kind: CapacityKind, history: CapacityHistory, draws: Draws): Course {
   const { checkpoint } = work;
-  const sigma = Math.log(work.hours80[1] / work.hours80[0]) / (2 * Z80);
+  const sigma = Math.log(work.hours80[1] / work.hours80[0]) / (2 * HALF_OF_80);
   const saves = 1 + checkpoint.blockedSeconds / (checkpoint.intervalMinutes * 60);
   const trained = work.hours * Math.exp(sigma * draws.normal()) * saves;
   const failures = draws.poisson(failuresPerHour(work, kind, history, draws) * trained);

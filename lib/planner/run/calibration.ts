@@ -1,3 +1,4 @@
+import { HALF_OF_80 } from '../../spec/normal';
 import type { LayoutInput } from '../layout';
 
 /** One run of one's own: what the planner says of it, and what it did. */
@@ -60,8 +61,6 @@ export interface CalibrationError {
   memory?: Omit<CalibrationError, 'memory'>;
 }
 
-/** Half of an 80 % interval in standard deviations of a normal distribution. */
-const HALF_OF_80 = 1.2816;
 /** What two runs of one layout on other hosts of the same type differ by, standard deviation of ln(tokens a second); see docs/planner.md. */
 const RUN_TO_RUN = 0.05;
 

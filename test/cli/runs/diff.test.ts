@@ -87,6 +87,7 @@ describe('diff', () => {
     expect(stdout).toMatch(/code +a +b/);
     expect(stdout).not.toMatch(/^driver/m);
     expect(stdout).toMatch(/^2 +4\.0000 +3\.0000 +-1\.0000$/m);
+    expect(asked.filter(({ action }) => action === 'status').map(({ runId }) => runId)).toEqual(['a', 'b']);
   });
 
   test('--json is the document that is published', async () => {

@@ -56,7 +56,7 @@ afterEach(() => vi.unstubAllEnvs());
 
 describe('a shell', () => {
   test('the plugin is started as the AWS CLI starts it, with the token in a variable', async () => {
-    const { code, stdout } = await open('--node', '2');
+    const { code, stdout } = await open('--node', 'algo-2');
     expect([code, stdout]).toEqual([0, '']);
     // awscli 1.44.5, customizations/sessionmanager.py: name of the variable, region, operation, profile, request, endpoint.
     expect(readFileSync(seen, 'utf8').trim().split('\n')).toEqual([
@@ -116,8 +116,8 @@ describe('fails', () => {
   });
 
   test.each([
-    [['--node', '0'], '--node: must be the number of a host'],
-    [['--node', 'algo-2'], '--node: must be the number of a host'],
+    [['--node', '0'], '--node: must be a host such as 2 or algo-2'],
+    [['--node', 'node-2'], '--node: must be a host such as 2 or algo-2'],
     [['--json'], '--json: must not be given to shell'],
     [['--nope'], 'unknown option'],
   ])('wrong usage: %j', async (args, message) => {

@@ -21,6 +21,9 @@ __all__ = [
     "Issue",
     "Launched",
     "LogLine",
+    "Matrix",
+    "MatrixRunsItem",
+    "MatrixRunsItem2",
     "Noted",
     "Offers",
     "OffersOffersItem",
@@ -636,6 +639,34 @@ class ComparisonRunsItem(TypedDict):
 
 class Comparison(TypedDict):
     runs: list[ComparisonRunsItem]
+
+
+class _MatrixRunsItem(TypedDict):
+    label: str
+    runId: str
+    state: str
+    step: Union[int, None]
+    loss: Any
+    tokensPerSecondPerGpu: Any
+    goodput: Any
+    spendUsd: Any
+
+
+class MatrixRunsItem(_MatrixRunsItem, total=False):
+    stoppedEarly: bool
+
+
+class MatrixRunsItem2(TypedDict):
+    label: str
+    set: list[str]
+    runId: str
+    state: Literal["queued", "submitting", "pending", "running", "stopping", "resuming", "completed", "failed", "stopped"]
+    queuePosition: Union[int, None]
+
+
+class Matrix(TypedDict):
+    matrix: str
+    runs: list[Union[MatrixRunsItem, MatrixRunsItem2]]
 
 
 class DiffOptionsItem(TypedDict):

@@ -1,0 +1,107 @@
+"""Balance of a mixture of experts: how many tokens each expert gets, and what can keep these numbers even.
+
+Three published means, each off unless an argument asks: a loss of balance (Switch Transformers, arXiv 2101.03961, section 2.2, over the
+tokens of a micro-batch; DeepSeek-V3, arXiv 2412.19437, equations 17 to 20, over those of each sequence), a loss of the router's logits
+(ST-MoE, arXiv 2202.08906, equation 5), and a bias of the choice that moves against the load (DeepSeek-V3, section 2.1.2).
+
+Shape suffixes as in feed_forward.py; B sequences, L positions of one, Y layers with experts.
+"""
+
+import argparse
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from slipway_trainer.architecture_parts import Routing
+from slipway_trainer.feed_forward import ExpertMixture
+
+
+class _Attached(torch.autograd.Function):
+    """Weights as they are; the backward pass also reaches a loss that nothing else holds, and counts the visits: once for each micro-batch,
+    however often its forward pass is computed."""
+
+    @staticmethod
+    def forward(ctx: Any, weights_TN: Tensor, loss: Tensor, visits_X: Tensor, counts_X: Tensor) -> Tensor:
+        ctx.save_for_backward(visits_X)
+        ctx.counts_X, ctx.loss_type = counts_X, loss.dtype
+        return weights_TN.view_as(weights_TN)
+
+    @staticmethod
+    def backward(ctx: Any, gradient_TN: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        (visits_X,) = ctx.saved_tensors
+        ctx.counts_X += visits_X
+        return gradient_TN, torch.ones((), dtype=ctx.loss_type, device=gradient_TN.device), None, None
+
+
+def balance_loss(logits_BLX: Tensor, chosen_BLN: Tensor, routing: Routing) -> Tensor:
+    """1 where every expert gets as much in every sequence, more where some get more. Gradients flow through the scores, not the counts."""
+    scores_BLX = logits_BLX.sigmoid() if routing.score == "sigmoid" else logits_BLX.softmax(-1)
+    shares_BX = (scores_BLX / scores_BLX.sum(-1, keepdim=True)).mean(1)
+    chosen_BA = chosen_BLN.flatten(1)
+    counts_BX = torch.zeros_like(shares_BX).scatter_add_(1, chosen_BA, torch.ones_like(chosen_BA, dtype=shares_BX.dtype))
+    return (counts_BX / counts_BX.mean(1, keepdim=True) * shares_BX).sum(1).mean()
+
+
+def router_z_loss(logits_BLX: Tensor) -> Tensor:
+    return logits_BLX.logsumexp(-1).square().mean()
+
+
+@dataclass(frozen=True)
+class LayerBalance:
+    """What one layer adds to a micro-batch. Weights are those of the micro-batch: of a step divided by its number of them."""
+
+    balance_weight: float
+    per_sequence: bool
+    z_weight: float
+    #: Tokens that each expert got since the last step.
+    counts_X: Tensor
+
+    def attached(self, weights_TN: Tensor, logits_TX: Tensor, chosen_TN: Tensor, visits_X: Tensor, routing: Routing, rows: int) -> Tensor:
+        """The weights of the chosen experts, with this layer's losses behind them. `rows`: sequences of the micro-batch."""
+        rows = rows if self.per_sequence else 1
+        logits_BLX, loss = logits_TX.unflatten(0, (rows, -1)), logits_TX.new_zeros(())
+        if self.balance_weight:
+            loss = loss + self.balance_weight * balance_loss(logits_BLX, chosen_TN.unflatten(0, (rows, -1)), routing)
+        if self.z_weight:
+            loss = loss + self.z_weight * router_z_loss(logits_BLX)
+        return _Attached.apply(weights_TN, loss, visits_X, self.counts_X)
+
+
+class ExpertBalance:
+    """The layers with experts of a model that trains, counted from now on."""
+
+    def __init__(self, model: nn.Module, arguments: argparse.Namespace, micro_steps: int, device: torch.device) -> None:
+        self._layers = [module for module in model.modules() if isinstance(module, ExpertMixture)]
+        self._rate = arguments.routing_bias_rate
+        self._counts = [torch.zeros(layer.total, device=device) for layer in self._layers]
+        for layer, counts_X in zip(self._layers, self._counts, strict=True):
+            layer.balance = LayerBalance(
+                arguments.balance_loss / micro_steps,
+                arguments.balance_loss_over == "sequence",
+                arguments.router_z_loss / micro_steps,
+                counts_X,
+            )
+
+    def take(self) -> Tensor:
+        """(Y, X): tokens of this rank that each expert got since the last call."""
+        taken = torch.stack(self._counts)
+        for counts_X in self._counts:
+            counts_X.zero_()
+        return taken
+
+    @torch.no_grad()
+    def move_bias(self, loads_YX: Tensor, bad: Tensor) -> None:
+        """The bias of experts that got more than the mean of all ranks falls, that of others rises; none moves when `bad` is not zero."""
+        if not self._rate:
+            return
+        moved_YX = self._rate * (loads_YX.mean(1, keepdim=True) - loads_YX).sign() * (bad == 0)
+        for layer, moved_X in zip(self._layers, moved_YX, strict=True):
+            layer.choice_bias += moved_X
+
+
+def expert_balance(model: nn.Module, arguments: argparse.Namespace, micro_steps: int, device: torch.device) -> ExpertBalance | None:
+    """None for a model without experts of ours."""
+    has_experts = any(isinstance(module, ExpertMixture) for module in model.modules())
+    return ExpertBalance(model, arguments, micro_steps, device) if has_experts else None

@@ -1,0 +1,71 @@
+import { findStrategy } from '../../distribution';
+import type { RunSpec } from '../../spec/run-spec';
+import { type Finding, type Rule, trainingRule, when } from '../rule';
+
+const LOSSES = ['balance-loss', 'router-z-loss'] as const;
+const BIAS = 'routing-bias-rate';
+
+/** What the trainer's backend_choice.py refuses; test/rules/trainer-layout.test.ts compares. */
+function balanceFindings(run: RunSpec): Finding[] {
+  const { library, parameters } = run.distribution;
+  const shape = run.model?.architecture;
+  const context = findStrategy(run)?.layout(run)?.context ?? 1;
+  const refusals = (name: string): [isWrong: boolean, must: string][] => {
+    const hasExperts = shape?.experts !== undefined;
+    return [
+      [shape !== undefined && !hasExperts, 'must be 0 for a model without experts'],
+      [!['fsdp', 'ddp'].includes(library), `must be 0 with ${library}`],
+      [hasExperts && parameters.compile === true, 'must be 0 with compile'],
+      [name !== BIAS && context > 1, 'must be 0 with context parallelism'],
+      [name === BIAS && hasExperts && shape?.routing?.bias !== true, 'must be 0 for a model without routing.bias'],
+      [name === BIAS && run.training.lora !== undefined, 'must be 0 with lora'],
+    ];
+  };
+  return [...LOSSES, BIAS].flatMap((name) => {
+    const got = run.code.arguments[name];
+    const value = Number(got ?? 0);
+    const path = `code.arguments.${name}`;
+    if (!(value >= 0)) return [{ path, must: 'must be a number of at least 0', got, fix: 'leave it out' }];
+    const wrong = value > 0 ? refusals(name).filter(([isWrong]) => isWrong) : [];
+    return wrong.map(([, must]) => ({ path, must, got, fix: 'remove it' }));
+  });
+}
+
+/** What keeps the experts of a mixture in balance. */
+export const EXPERT_BALANCE_RULES: readonly Rule[] = [
+  {
+    id: 'training/expert-balance',
+    level: 'error',
+    what: 'balance-loss, router-z-loss and routing-bias-rate go with models with experts in the built-in trainer on fsdp or ddp that are not compiled; the losses without context parallelism, the rate with routing.bias and without lora.',
+    why: 'Every instance would start, and end with exit code 77.',
+    source: 'containers/trainer',
+    check: (run: RunSpec) => (run.code.builtin === 'builtin' ? balanceFindings(run) : []),
+  } satisfies Rule,
+  {
+    id: 'training/balance-loss-over',
+    level: 'error',
+    what: 'balance-loss-over says sequence or micro-batch, and goes with balance-loss.',
+    why: 'It says over which tokens experts are to be in balance.',
+    source: 'containers/trainer',
+    check: ({ code }: RunSpec) => {
+      const over = code.arguments['balance-loss-over'];
+      const path = 'code.arguments.balance-loss-over';
+      if (code.builtin !== 'builtin' || over === undefined) return [];
+      return [
+        ...when(over !== 'sequence' && over !== 'micro-batch', {
+          path,
+          must: 'must be sequence or micro-batch',
+          got: over,
+          fix: 'use one of them',
+        }),
+        ...when(!code.arguments['balance-loss'], {
+          path,
+          level: 'warning',
+          must: 'must go with balance-loss',
+          got: over,
+          fix: 'add balance-loss, or remove it',
+        }),
+      ];
+    },
+  } satisfies Rule,
+].map(trainingRule);

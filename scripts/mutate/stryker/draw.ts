@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+/** A place in a file, lines and columns from 0, as Stryker's instrumenter counts. */
+interface Place {
+  line: number;
+  column: number;
+}
+
+/** One mutant that Stryker would make. */
+export interface PossibleMutant {
+  fileName: string;
+  location: { start: Place; end: Place };
+}
+
+interface Instrumenter {
+  instrument(
+    files: readonly { name: string; content: string; mutate: boolean }[],
+    options: object,
+  ): Promise<{ mutants: readonly PossibleMutant[] }>;
+}
+
+const QUIET = Object.fromEntries(
+  ['trace', 'debug', 'info', 'warn', 'error', 'fatal'].map((level) => [level, () => undefined]),
+);
+/** Texts of messages are judged by other tests, and by readers. */
+export const EXCLUDED_MUTATIONS = ['StringLiteral', 'Regex'];
+
+/** Every mutant of the files, in the order of the files and of their text. */
+export async function possibleMutants(
+  stryker: string,
+  root: string,
+  files: readonly string[],
+): Promise<PossibleMutant[]> {
+  const module = path.join(stryker, 'node_modules', '@stryker-mutator', 'instrumenter', 'dist', 'src', 'index.js');
+  const loaded = (await import(pathToFileURL(module).href)) as { Instrumenter: new (logger: object) => Instrumenter };
+  const instrumenter = new loaded.Instrumenter({ ...QUIET, isDebugEnabled: () => false, isTraceEnabled: () => false });
+  const inputs = files.map((name) => ({ name, content: readFileSync(path.join(root, name), 'utf8'), mutate: true }));
+  const options = { plugins: null, ignorers: [], excludedMutations: EXCLUDED_MUTATIONS, noHeader: true };
+  return [...(await instrumenter.instrument(inputs, options)).mutants];
+}
+
+/** Mulberry32: the same seed draws the same mutants. */
+function randomOf(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Places of `count` mutants as Stryker's option `mutate` takes them. A place may hold several mutants: all of them are made. */
+export function drawPlaces(mutants: readonly PossibleMutant[], count: number, seed: number): string[] {
+  const random = randomOf(seed);
+  const left = [...mutants];
+  const drawn = new Set<string>();
+  let made = 0;
+  while (made < count && left.length > 0) {
+    const [chosen] = left.splice(Math.floor(random() * left.length), 1);
+    if (!chosen) break;
+    const { fileName, location } = chosen;
+    const place = `${fileName}:${location.start.line + 1}:${location.start.column}-${location.end.line + 1}:${location.end.column}`;
+    if (!drawn.has(place)) made += mutants.filter((other) => isWithin(other, chosen)).length;
+    drawn.add(place);
+  }
+  return [...drawn].sort();
+}
+
+const isWithin = (inner: PossibleMutant, outer: PossibleMutant): boolean =>
+  inner.fileName === outer.fileName &&
+  compare(inner.location.start, outer.location.start) >= 0 &&
+  compare(inner.location.end, outer.location.end) <= 0;
+
+const compare = (a: Place, b: Place): number => a.line - b.line || a.column - b.column;
