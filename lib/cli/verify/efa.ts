@@ -59,22 +59,31 @@ export function efaRun(
     },
     cleanUp: async () => {
       if (!launched) return [];
-      try {
-        // A launch that was refused made nothing.
-        if (!(await launched.then(() => true).catch(() => false))) return [];
-        const status = await readStatus(descriptor, runId);
-        if (hasEnded(status)) return [];
-        report('efa: stopping the run');
-        await callControl<DesiredAnswer>(descriptor, { action: 'stop', runId, reason: 'slipway verify has ended' });
-        await follow(descriptor, runId, said, hasEnded);
-        return [];
-      } catch (error) {
-        const command = `slipway stop ${runId} --environment ${descriptor.name}/${descriptor.team}`;
-        return [`run ${runId}: may still hold two instances, ${(error as Error).message}; run ${command}`];
-      }
+      await launched.catch(() => undefined);
+      return stopped(descriptor, runId, said);
     },
   };
 }
+
+/** Stops a run that is live and waits for its end; answers what could not be stopped, in words. */
+async function stopped(descriptor: Descriptor, runId: string, terminal: Terminal): Promise<string[]> {
+  try {
+    const status = await readStatus(descriptor, runId).catch(ignoreRefusal);
+    if (!status || hasEnded(status)) return [];
+    terminal.err('stopping the run');
+    await callControl<DesiredAnswer>(descriptor, { action: 'stop', runId, reason: 'slipway verify has ended' });
+    await follow(descriptor, runId, terminal, hasEnded);
+    return [];
+  } catch (error) {
+    const command = `slipway stop ${runId} --environment ${descriptor.name}/${descriptor.team} --region ${descriptor.region}`;
+    return [`run ${runId}: may still hold two instances, ${(error as Error).message}; run ${command}`];
+  }
+}
+
+/** The launcher refuses to tell of a run that it does not know: its launch was refused. */
+const ignoreRefusal = (error: Error): undefined => {
+  if (!(error instanceof Refusal)) throw error;
+};
 
 /** Launches the run from a folder of its own: code must lie below its run file. @throws Error with what was refused */
 async function launchFrom(instanceType: string, options: LaunchOptions, terminal: Terminal): Promise<void> {
