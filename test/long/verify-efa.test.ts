@@ -15,8 +15,8 @@ storage: { retain: false }
 quotas: { enforce: "off" }
 image: { uri: "763104351884.dkr.ecr.us-west-2.amazonaws.com/pytorch:2.13" }
 `;
-/** p4d, totals, per job. */
-const QUOTAS = { 'L-09B4A649': 2, 'L-00C91CB5': 4, 'L-622CFD70': 4 };
+/** g5.8xlarge, which has one GPU and one EFA interface; totals; per job. */
+const QUOTAS = { 'L-43F5FC95': 2, 'L-00C91CB5': 4, 'L-622CFD70': 4 };
 const CLI = path.join(ROOT, 'dist/cli/slipway.mjs');
 
 let deployed: Deployed;
@@ -25,7 +25,7 @@ beforeAll(async () => {
   deployed = await deployedSandbox(ENVIRONMENT, QUOTAS);
   const record = path.join(deployed.folder, 'before.json');
   writeFileSync(record, JSON.stringify(answered()));
-  const efa = ['--level', 'efa', '--efa-type', 'ml.p4d.24xlarge', '--resume', record];
+  const efa = ['--level', 'efa', '--efa-type', 'ml.g5.8xlarge', '--resume', record];
   words = [CLI, 'verify', 'e2e', '--region', 'us-west-2', '--json', '--yes', ...efa];
 });
 afterAll(() => deployed?.end());
