@@ -22,11 +22,13 @@ export function goneAttempt(
   const endedAt = lastSeenAlive(attempt, beatAt, now);
   // Of a job that was never described the first step is the earliest that is known.
   const trainingStartedAt = attempt.trainingStartedAt ?? progress?.starts?.[0]?.firstStepAt ?? undefined;
-  const costUsd = attemptCostUsd(record, { ...attempt, trainingStartedAt }, endedAt);
+  const pauses = pausesBySteps({ ...attempt, trainingStartedAt, progress });
+  const costUsd = attemptCostUsd(record, { ...attempt, trainingStartedAt, pauses }, endedAt);
   return {
     attempt: {
       ...attempt,
       trainingStartedAt,
+      pauses,
       progress,
       firstStep: attempt.firstStep ?? steps.first,
       lastStep: steps.last ?? attempt.lastStep,
@@ -40,6 +42,19 @@ export function goneAttempt(
     committed: newestCommitted(record, observed),
     spentUsd: addUsd(record.spentUsd, costUsd),
   };
+}
+
+/**
+ * The pauses of a job that nobody could describe any more when it came back from the last one: a step made since then shows that it had its
+ * instances again, and the first start how long before.
+ */
+function pausesBySteps({ pauses, progress, trainingStartedAt }: Attempt): Attempt['pauses'] {
+  const since = pauses?.since;
+  const starts = progress?.starts ?? [];
+  const steppedAt = starts.find(({ firstStepAt }) => (firstStepAt ?? 0) > (since ?? 0))?.firstStepAt;
+  if (!pauses || since === undefined || steppedAt == null) return pauses;
+  const startUpMs = (starts[0]?.firstStepAt ?? 0) - (trainingStartedAt ?? Number.POSITIVE_INFINITY);
+  return { ms: pauses.ms + Math.max(0, steppedAt - Math.max(0, startUpMs) - since) };
 }
 
 /**

@@ -46,20 +46,28 @@ export class BooksBalance extends Invariant {
     const billed = run.jobs.reduce((sum, job) => sum + world.prices.billedUsd(job, this.now), 0);
     const booked = bookedUsd(world, run);
     if (booked === null) return;
-    const unseen = run.jobs.reduce((sum, job) => sum + this.unseenUsd(job), 0);
+    const unseen = run.jobs.reduce((sum, job) => sum + this.unseenUsd(run, job), 0);
     if (Math.abs(booked - billed) <= SHARE_TOLERANCE * billed + unseen + 0.02) return;
     this.break(`run ${run.id}: booked $${booked.toFixed(2)}, billed $${billed.toFixed(2)}`);
   }
 
-  private unseenUsd(job: SimJob): number {
+  private unseenUsd(run: SimRun, job: SimJob): number {
     const ended = job.deletedAt ?? job.endedAt;
     const isNew = isLive(job) || (ended !== undefined && this.now - ended < UNSEEN_MS);
     if (!isNew || job.startedAt === undefined) return 0;
+    const unseenReturnMs = this.unseenReturnMs(run, job);
     const hours = heldMs(job, this.now) / 3_600_000;
     const perHour = hours > 0 ? this.scene.world.prices.billedUsd(job, this.now) / hours : 0;
     const isFresh = this.now - job.startedAt < UNSEEN_MS;
     const since = ended === undefined ? (isFresh ? UNSEEN_MS : 0) : this.now - ended;
-    return (perHour * (since + this.skewSeconds() * 1000)) / 3_600_000;
+    return (perHour * (since + unseenReturnMs + this.skewSeconds() * 1000)) / 3_600_000;
+  }
+
+  /** For how long a job has had its instances back after an interruption while Describe, which fails until now, could not say so. */
+  private unseenReturnMs({ record }: SimRun, job: SimJob): number {
+    const isPausedInBooks = record?.attempt?.jobName === job.name && record.attempt.pauses?.since !== undefined;
+    const isUnread = this.scene.troubles.calmSince(['sagemaker:DescribeTrainingJob']) > this.now;
+    return job.held && isPausedInBooks && isUnread ? this.now - job.heldSince : 0;
   }
 
   private skewSeconds(): number {
