@@ -23,6 +23,15 @@ export type { JobGuardrails } from './access/job-guardrails';
 export type { JobRoleContext } from './access/job-role-context';
 export type { ExactStatement } from './access/statement';
 export { type JobRoles, type TeamRoles, TrainingRoles, type TrainingRolesProps } from './access/training-roles';
+export {
+  EnvironmentPipeline,
+  type EnvironmentPipelineProps,
+  EnvironmentStage,
+  type EnvironmentStageProps,
+  type PipelineOptions,
+  type SlipwayPipelineProps,
+  slipwayPipeline,
+} from './environment-pipeline';
 export { EnvironmentStack, type EnvironmentStackProps, type RunSubmission } from './environment-stack';
 export { HandlerFunction, type HandlerFunctionProps } from './functions/handler-function';
 export { DriverPublish, type DriverPublishProps } from './image/driver-publish';

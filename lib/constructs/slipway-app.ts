@@ -1,6 +1,7 @@
 import type { App } from 'aws-cdk-lib';
 import { EnvironmentStack } from './environment-stack';
-import { type EnvironmentToMake, readEnvironments } from './read-environments';
+import { type EnvironmentToMake, type Problem, readEnvironments } from './read-environments';
+import { isSandbox } from './sandbox-context';
 
 /** Where `slipwayApp` reads environment files, and what it may be told beside them. */
 export interface SlipwayAppProps {
@@ -24,14 +25,25 @@ export async function slipwayApp(app: App, props: SlipwayAppProps = {}): Promise
     folder: props.folder ?? app.node.tryGetContext('environments'),
     file: props.file ?? app.node.tryGetContext('environment'),
   });
+  requireNoErrors(problems);
+  return environments.map((environment) => stackOf(app, environment));
+}
+
+/** Prints what is wrong with environment files. Throws when something of it is an error. */
+export function requireNoErrors(problems: readonly Problem[]): void {
   for (const problem of problems) console.error(problem.text);
   const errors = problems.filter(({ level }) => level === 'error').length;
   if (errors > 0)
     throw new Error(`environment files: must have no errors, got ${errors}; correct what is printed above`);
-  return environments.map((environment) => stackOf(app, environment));
 }
 
 function stackOf(app: App, { spec, ...rest }: EnvironmentToMake): EnvironmentStack {
-  const env = { account: spec.account ?? process.env.CDK_DEFAULT_ACCOUNT, region: spec.region };
+  const account = spec.account ?? process.env.CDK_DEFAULT_ACCOUNT;
+  const accounts = Object.values(spec.accounts ?? {});
+  if (accounts.length > 0 && account !== undefined && !accounts.includes(account) && !isSandbox(app))
+    throw new Error(
+      `environment ${spec.name}: accounts: must hold the account of the credentials (${accounts.join(', ')}), got ${account}; sign in to one of them`,
+    );
+  const env = { account, region: spec.region };
   return new EnvironmentStack(app, `Slipway-${spec.name}-${spec.region}`, { spec, env, ...rest });
 }

@@ -127,6 +127,21 @@ export const environmentFileSchema = z.strictObject({
       description: 'AWS account, 12 digits in quotes. Default: the account of the credentials.',
       examples: ['111122223333'],
     }),
+  accounts: z
+    .record(
+      z.string().regex(/^[A-Za-z][A-Za-z0-9-]{0,31}$/, 'must be 1-32 letters, digits and hyphens, the first a letter'),
+      z
+        .string()
+        .regex(/^\d{12}$/, 'must be 12 digits in quotes')
+        .meta({ description: 'AWS account of one stage, 12 digits in quotes.' }),
+    )
+    .refine((given) => Object.keys(given).length > 0, 'must name at least one account')
+    .optional()
+    .meta({
+      description:
+        'AWS accounts by stage of a pipeline, in the order in which it deploys (`slipway init --pipeline`), instead of `account`. Default: none.',
+      examples: [{ dev: '111122223333', prod: '444455556666' }],
+    }),
   regions: z
     .record(
       region,
@@ -150,12 +165,14 @@ export const environmentFileSchema = z.strictObject({
 
 /** An environment file after schema and defaults. */
 export type EnvironmentFile = z.output<typeof environmentFileSchema>;
-type Sections = Omit<EnvironmentFile, 'schema' | 'name' | 'account' | 'regions' | 'runs'>;
+type Sections = Omit<EnvironmentFile, 'schema' | 'name' | 'account' | 'accounts' | 'regions' | 'runs'>;
 
 /** One environment in one region, overrides merged and defaults filled in. */
 export interface EnvironmentSpec {
   name: string;
   account?: string;
+  /** Accounts by stage of a pipeline. @default - one account */
+  accounts?: Record<string, string>;
   region: string;
   iam: NonNullable<Sections['iam']>;
   tags: Record<string, string>;
@@ -236,6 +253,7 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
   return {
     name: file.name,
     account: file.account,
+    ...(file.accounts && { accounts: file.accounts }),
     region: regionName,
     iam: merged('iam'),
     tags: merged('tags'),

@@ -63,6 +63,20 @@ describe('a project', () => {
     expect(JSON.stringify(pipeline.jobs)).toContain('"aws-region":"eu-central-1"');
   });
 
+  test('with --pipeline the app deploys the accounts of its environment file', async () => {
+    const { code, stdout } = await runCli('init', at('piped'), '--pipeline', '--yes', '--json');
+    expect(code).toBe(0);
+    const { files } = JSON.parse(stdout) as { files: string[] };
+    expect(files.filter((file) => file.includes('/bin/')).map((file) => path.basename(file))).toEqual(['app.ts']);
+    expect(read('piped/bin/app.ts')).toContain('slipwayPipeline(new App()');
+    expect(parse(read('piped/environments/research.yaml')).accounts).toEqual({
+      dev: '111122223333',
+      prod: '444455556666',
+    });
+    expect(read('piped/README.md')).toContain('## The pipeline');
+    expect((await runCli('validate', at('piped/environments/research.yaml'), '--json')).code).toBe(0);
+  });
+
   test('the GitLab pipeline signs in with a token and no stored secret', async () => {
     await runCli('init', at('gl'), '--ci', 'gitlab', '--yes');
     const pipeline = parse(read('gl/.gitlab-ci.yml'));

@@ -28,7 +28,7 @@ test('the verbs and their options are what scripts rely on', () => {
   const options = Object.fromEntries(commands.map((c) => [c.name(), c.options.map((o) => o.long).join(' ')]));
   const common = '--environment --region --set --json';
   expect(options).toMatchObject({
-    init: `${common} --team --instance-type --ci --run --package --yes`,
+    init: `${common} --team --instance-type --ci --pipeline --run --package --yes`,
     schema: common,
     validate: common,
     plan: `${common} --search --search-libraries --html --by --calibrate`,
@@ -49,6 +49,7 @@ test('the verbs and their options are what scripts rely on', () => {
     matrix: `${common} --regions`,
     drift: common,
     costs: `${common} --team --month`,
+    team: `${common} --team --month --html`,
     'deployer-policy': common,
     logs: `${common} --follow --node --errors --since`,
     shell: `${common} --node`,

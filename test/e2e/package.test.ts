@@ -132,6 +132,23 @@ describe('the examples of docs/library', () => {
   });
 });
 
+test('the app of `slipway init --pipeline` compiles and synthesises a stage for each account', () => {
+  const command = path.join(folder, 'node_modules/.bin/slipway');
+  const options = { cwd: folder, encoding: 'utf8', stdio: 'pipe' } as const;
+  execFileSync(command, ['init', 'piped', '--pipeline', '--yes', '--json'], options);
+  const project = path.join(folder, 'piped');
+  const types = ['--types', 'node', '--typeRoots', path.join(ROOT, 'node_modules/@types')];
+  const strict = ['--module', 'nodenext', '--target', 'es2022', '--strict'];
+  execFileSync(path.join(ROOT, 'node_modules/.bin/tsc'), [...strict, ...types, 'bin/app.ts'], { cwd: project });
+  const env = { ...process.env, CDK_OUTDIR: 'cdk.out', CDK_DEFAULT_ACCOUNT: '111122223333' };
+  execFileSync(process.execPath, ['bin/app.js'], { cwd: project, env, stdio: 'pipe' });
+  const stages = readdirSync(path.join(project, 'cdk.out')).filter((name) => name.startsWith('assembly-'));
+  expect(stages.sort()).toEqual(['assembly-SlipwayPipeline-dev', 'assembly-SlipwayPipeline-prod']);
+  const pipeline = readFileSync(path.join(project, 'cdk.out/SlipwayPipeline.template.json'), 'utf8');
+  expect(pipeline).toContain('AWS::CodePipeline::Pipeline');
+  expect(pipeline).toContain('444455556666');
+});
+
 test('only one copy of aws-cdk-lib is installed beside it', () => {
   expect(readdirSync(path.join(folder, 'node_modules', 'slipway'))).not.toContain('node_modules');
 });

@@ -213,7 +213,7 @@ describe('the family', () => {
   test('varies every option of the schema', () => {
     const shape = environmentFileSchema.shape as unknown as Record<string, { unwrap?: () => { shape?: object } }>;
     const whole = ['teams', 'prices', 'budget'];
-    const identity = ['schema', 'name', 'account', 'regions', 'runs'];
+    const identity = ['schema', 'name', 'account', 'accounts', 'regions', 'runs'];
     const options = Object.entries(shape).flatMap(([section, type]) => {
       if (identity.includes(section)) return [];
       const members = Object.keys(type.unwrap?.().shape ?? {});

@@ -53,6 +53,25 @@ test.each([
     { regions: { 'us-west-2': {}, 'us-east-1': { network: { mode: 'existing' } } } },
     ['error regions.us-east-1.network.existing'],
   ],
+  ['an account beside accounts', { account: '111122223333', accounts: { dev: '444455556666' } }, ['error accounts']],
+  ['two stages in one account', { accounts: { dev: '111122223333', prod: '111122223333' } }, ['error accounts.prod']],
+  [
+    'a run that every account would train',
+    {
+      accounts: { dev: '111122223333', prod: '444455556666' },
+      runs: [{ file: 'r.yaml', submit: 'on-change' }],
+    },
+    ['error runs[0].submit'],
+  ],
+  [
+    'functions and hubs of another region',
+    {
+      account: '111122223333',
+      image: { credentialsProviders: ['arn:aws:lambda:us-east-1:444455556666:function:f'] },
+      storage: { hubs: ['arn:aws:sagemaker:us-east-1:444455556666:hub/models'] },
+    },
+    ['error image.credentialsProviders[0]', 'error image.credentialsProviders[0]', 'error storage.hubs[0]'],
+  ],
   ['two partitions', { regions: { 'us-west-2': {}, 'cn-north-1': {} } }, ['error regions']],
   [
     'one VPC for two regions',

@@ -17,6 +17,8 @@ export interface InitOptions {
   team?: string;
   instanceType?: string;
   ci?: string;
+  /** CDK Pipelines over accounts, instead of deploys from one account. */
+  pipeline?: boolean;
   /** Where npm finds slipway. */
   package?: string;
   run?: boolean;
@@ -30,6 +32,7 @@ export interface Answers {
   team: string;
   instanceType: string;
   ci?: CiSystem;
+  pipeline?: boolean;
 }
 
 const DEFAULTS = { region: 'us-west-2', team: 'research', instanceType: 'ml.p5.48xlarge' };
@@ -54,6 +57,7 @@ export async function answersOf(options: InitOptions): Promise<Answers> {
     ),
     instanceType: await ask('instanceType', () => select({ message: 'Instance type', options: TYPE_OPTIONS })),
     ci: options.ci as CiSystem | undefined,
+    ...(options.pipeline && { pipeline: true }),
   };
 }
 

@@ -42,11 +42,16 @@ interface Manifest {
 /** Every file of a CDK app of one's own. @param slipway what package.json names as the version of slipway */
 export function projectFiles(name: string, answers: Answers, slipway: string): NewFile[] {
   const words = { name, ...answers };
-  const copied = Object.entries({ ...COPIED, ...(answers.ci && Object.fromEntries([PIPELINES[answers.ci]])) });
+  const { 'bin/app.ts': plain, ...rest } = COPIED;
+  const app = answers.pipeline ? { 'bin/pipeline.ts': 'bin/app.ts' } : { 'bin/app.ts': plain ?? '' };
+  const copied = Object.entries({ ...rest, ...app, ...(answers.ci && Object.fromEntries([PIPELINES[answers.ci]])) });
   return [
     { to: 'package.json', text: `${json(packageJson(name, slipway))}\n` },
     { to: 'cdk.json', text: `${json(cdkJson())}\n` },
-    ...copied.map(([from, to]) => ({ to, text: filled(readPackaged(`templates/project/${from}`), words) })),
+    ...copied.map(([from, to]) => ({
+      to,
+      text: `${filled(readPackaged(`templates/project/${from}`), words)}${to === 'README.md' && answers.pipeline ? PIPELINE_README : ''}`,
+    })),
     { to: 'environments/research.yaml', text: environmentFile(answers) },
     runFile(answers),
   ];
@@ -92,10 +97,27 @@ function cdkJson(): object {
 const starter = (file: string): string =>
   readPackaged(file).replace('$schema=../schema/', '$schema=../node_modules/slipway/schema/');
 
-function environmentFile({ region, team, instanceType }: Answers): string {
+/** What the README of a project with a pipeline says beside the rest. */
+const PIPELINE_README = `
+## The pipeline
+
+\`bin/app.ts\` is an app of CDK Pipelines. Write your accounts into \`environments/research.yaml\`, repository and connection into \`bin/app.ts\`, then once:
+
+- in every account: \`npx cdk bootstrap --trust ACCOUNT_OF_THE_PIPELINE --cloudformation-execution-policies POLICY\` (\`npx slipway deployer-policy environments/research.yaml\` prints a policy)
+- in the account of the pipeline (the first of \`accounts\`): \`npx cdk deploy SlipwayPipeline\` in place of \`npx cdk deploy --all\`
+
+From then on a push deploys: first the pipeline itself, then every stage; the last one waits for an approval. The build of the pipeline looks nothing up in other accounts: name the zones in \`network.availabilityZoneIds\`.
+`;
+
+/** Accounts of a new pipeline, which its owner replaces. */
+const ACCOUNTS =
+  'accounts: { dev: "111122223333", prod: "444455556666" } # yours: a stage of the pipeline each, in this order';
+
+function environmentFile({ region, team, instanceType, pipeline }: Answers): string {
   const allowed = `allowedInstanceTypes: ["${instanceType}", "ml.g5.*", "ml.m5.*", "ml.c5.*"]`;
   return starter('environments/starter.yaml')
     .replace(/^name: starter\b */m, (found) => 'name: research'.padEnd(found.length))
+    .replace(/^(name: .*)$/m, (line) => (pipeline ? `${line}\n${ACCOUNTS}` : line))
     .replace(/^ {2}us-west-2: \{\} */m, (found) => `  ${region}: {}`.padEnd(found.length))
     .replace(/^ {2}research: \{ principals: \[\] \} */m, (found) =>
       `  ${team}: { principals: [] }`.padEnd(found.length),

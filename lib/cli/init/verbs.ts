@@ -15,6 +15,7 @@ export function initVerbs(cli: CommandLine): void {
       'type of the first run and of the quota that is asked for (default: ml.p5.48xlarge)',
     )
     .option('--ci <github|gitlab>', 'also write a pipeline that signs in through OIDC')
+    .option('--pipeline', 'an app of CDK Pipelines, with a stage for each of the accounts dev and prod')
     .option('--run', 'write a run file only')
     .option(
       '--package <file|version>',

@@ -60,7 +60,8 @@ export async function costs(environment: string, options: CostOptions, terminal:
   return EXIT.done;
 }
 
-interface Month {
+/** A calendar month, UTC. */
+export interface Month {
   /** 2026-11. */
   name: string;
   start: Date;

@@ -2,6 +2,7 @@ import type { CommandLine } from '../command-line';
 import type { CommonOptions } from '../inputs';
 import type { CostOptions } from './costs';
 import type { MatrixOptions } from './region-matrix';
+import type { TeamOptions } from './team';
 
 /** Verbs of a platform team, on environments. */
 export function platformVerbs(cli: CommandLine): void {
@@ -34,6 +35,18 @@ export function platformVerbs(cli: CommandLine): void {
     .option('--month <yyyy-mm>', 'month; default: this one')
     .action(async (environment: string, options: CostOptions) =>
       cli.done(await (await import('./costs.js')).costs(environment, options, cli.terminal)),
+    );
+  cli
+    .verb(
+      'team <environment>',
+      'runs, queue, spend and goodput of the month, by team',
+      'slipway team research --region us-west-2 --html teams.html\n  slipway team research --region us-west-2 --team nlp --month 2026-10',
+    )
+    .option('--team <name>', 'one team; default: all that the caller may read')
+    .option('--month <yyyy-mm>', 'month; default: this one')
+    .option('--html <file>', 'also write one page')
+    .action(async (environment: string, options: TeamOptions) =>
+      cli.done(await (await import('./team.js')).team(environment, options, cli.terminal)),
     );
   cli
     .verb(

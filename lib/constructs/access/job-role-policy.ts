@@ -18,6 +18,7 @@ export function executionStatements(context: JobRoleContext): ExactStatement[] {
   return [
     ...sharedStatements(context, JOB_LOG_GROUPS.training),
     ...registryStatements(context),
+    ...hubStatements(context),
     listBucket('ListOwnCheckpoints', context.checkpointBucketArn, [own, `${own}/*`]),
     {
       sid: 'KeepOwnCheckpoints',
@@ -74,7 +75,6 @@ function sharedStatements(context: JobRoleContext, logGroup: string): ExactState
     ...(context.external ?? []).flatMap((place, index) => externalStatements(place, index + 1, context)),
     ...packageStatements(context),
     ...secretStatements(context),
-    ...hubStatements(context),
     ...debugStatements(context),
   ];
 }
@@ -182,7 +182,7 @@ function packageStatements({ codeArtifact, partition, region, account }: JobRole
 }
 
 /**
- * Models of private hubs. The actions are those that a hub shared for reading grants
+ * Models of private hubs, for training alone: inputs of processing jobs name no hub. The actions are those that a hub shared for reading grants
  * (https://docs.aws.amazon.com/sagemaker/latest/dg/jumpstart-curated-hubs-ram.html, 2026-11-22); assumption `hub-access`.
  */
 function hubStatements({ hubs = [] }: JobRoleContext): ExactStatement[] {

@@ -92,6 +92,42 @@ const tags: EnvironmentRule = {
   },
 };
 
+const accounts: EnvironmentRule = {
+  id: 'environment/accounts',
+  level: 'error',
+  what: 'Stages of a pipeline have an account each, and submit no runs.',
+  why: 'A stack lies in one account, and a run that a deploy submits would be trained, and paid, in every account.',
+  source: 'https://docs.aws.amazon.com/cdk/v2/guide/cdk-pipeline.html',
+  reads: ['account', 'accounts', 'runs'],
+  check: ({ account, runs, accounts: given = {} }) => {
+    const ids = Object.values(given);
+    return [
+      ...when(account !== undefined && ids.length > 0, {
+        path: 'accounts',
+        must: 'must not be given together with account',
+        got: Object.keys(given),
+        fix: 'keep one of the two',
+      }),
+      ...Object.entries(given).flatMap(([stage, id], i) =>
+        when(ids.indexOf(id) !== i, {
+          path: `accounts.${stage}`,
+          must: 'must be an account of its own: a name of an environment is taken once in an account and region',
+          got: id,
+          fix: 'use another account, or an environment file with another name',
+        }),
+      ),
+      ...runs.flatMap(({ submit }, i) =>
+        when(submit === 'on-change' && ids.length > 1, {
+          path: `runs[${i}].submit`,
+          must: 'must be manual with several accounts: each of them would train the run',
+          got: submit,
+          fix: 'launch it from the command line',
+        }),
+      ),
+    ];
+  },
+};
+
 const secretEndpoints: EnvironmentRule = {
   id: 'environment/secrets',
   level: 'error',
@@ -115,4 +151,4 @@ const secretEndpoints: EnvironmentRule = {
 };
 
 /** Rules over roles, tags and secrets as a company prescribes them. */
-export const COMPANY_RULES: readonly EnvironmentRule[] = [roles, tags, secretEndpoints];
+export const COMPANY_RULES: readonly EnvironmentRule[] = [roles, tags, accounts, secretEndpoints];

@@ -47,8 +47,8 @@ test('roles call functions with registry credentials and read hubs only where th
       ],
     },
   ];
-  expect(added(processingStatements)).toEqual(hubs);
-  expect(added(executionStatements)).toEqual([...hubs, { actions: ['lambda:InvokeFunction'], resources: [provider] }]);
+  expect(added(processingStatements)).toEqual([]);
+  expect(added(executionStatements)).toEqual([{ actions: ['lambda:InvokeFunction'], resources: [provider] }, ...hubs]);
 });
 
 const ECR = 'arn:aws:ecr:us-west-2';

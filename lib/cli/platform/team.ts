@@ -1,0 +1,139 @@
+import { writeFileSync } from 'node:fs';
+import type { StatusAnswer } from '../../contracts/control';
+import {
+  activeRuns,
+  endedRuns,
+  meanGoodput,
+  queuedRuns,
+  type TeamMonth,
+  type TeamReport,
+  type TeamRun,
+} from '../../report/team/team-report';
+import type { Descriptor } from '../../spec/descriptor';
+import { textTable } from '../../spec/text-table';
+import { callRegion, readDescriptors } from '../environment/environment';
+import { EXIT, UsageError } from '../exit';
+import type { CommonOptions } from '../inputs';
+import { MOST_RUNS, readRuns, readStatus } from '../runs/read-status';
+import { json, type Terminal } from '../terminal';
+import { type Month, monthOf, spentIn } from './costs';
+
+/** Options of `slipway team`. */
+export interface TeamOptions extends CommonOptions {
+  team?: string;
+  month?: string;
+  html?: string;
+}
+
+/** Runs that are asked about at once: each is a call of the team's launcher. */
+const AT_ONCE = 8;
+const OVER = ['completed', 'failed', 'stopped'];
+
+/** `slipway team ENVIRONMENT [--html OUT]`: runs, queue, spend and goodput of the month, by team. */
+export async function team(environment: string, options: TeamOptions, terminal: Terminal): Promise<number> {
+  const month = monthOf(options.month, new Date());
+  const region = callRegion(options);
+  const descriptors = (await readDescriptors(environment, region)).filter(
+    (descriptor) => options.team === undefined || descriptor.team === options.team,
+  );
+  if (descriptors.length === 0)
+    throw new UsageError(
+      `${environment}: must be an environment of ${region}${options.team ? ` with team ${options.team}` : ''} that you may read, got none; check name, region and team`,
+    );
+  const read = await Promise.all(descriptors.map((descriptor) => readTeam(descriptor, month)));
+  const report: TeamReport = {
+    environment,
+    region,
+    month: month.name,
+    readAt: new Date().toISOString(),
+    teams: read.map((one) => one.team).sort((a, b) => a.team.localeCompare(b.team)),
+    notes: notesOf(read.some(({ isCut }) => isCut)),
+  };
+  if (options.html) await writePage(options.html, report);
+  if (options.json) terminal.out(json(report));
+  else terminal.out(teamText(report));
+  return EXIT.done;
+}
+
+async function readTeam(descriptor: Descriptor, month: Month): Promise<{ team: TeamMonth; isCut: boolean }> {
+  const listed = await readRuns(descriptor, { limit: MOST_RUNS });
+  const wanted = listed.filter((run) => !OVER.includes(run.state) || mayTouch(run, month));
+  const whole = await inTurns(wanted, (run) => readStatus(descriptor, run.runId));
+  const runs = whole.map((run) => teamRun(run, month));
+  return {
+    team: {
+      team: descriptor.team,
+      spentUsd: cents(runs.reduce((sum, { spentUsd }) => sum + spentUsd, 0)),
+      budgetUsd: descriptor.budget?.usdPerMonth ?? null,
+      goodput: meanGoodput(runs),
+      runs,
+    },
+    isCut: listed.length === MOST_RUNS,
+  };
+}
+
+/** Whether attempts of a run that is over may lie in the month. The list has the newest one alone. */
+function mayTouch({ attempt, attempts }: StatusAnswer, { start, end }: Month): boolean {
+  const last = attempts.at(-1);
+  if (!last?.endedAt) return true;
+  const hasEarlier = (attempt ?? 1) > 1;
+  return (
+    Date.parse(last.endedAt) >= start.getTime() &&
+    (hasEarlier || Date.parse(last.startedAt ?? last.endedAt) < end.getTime())
+  );
+}
+
+function teamRun(run: StatusAnswer, month: Month): TeamRun {
+  const { runId, name, state, reason, queuePosition, step, goodput } = run;
+  return {
+    runId,
+    name,
+    state,
+    reason,
+    queuePosition,
+    instances: run.attempts.at(-1)?.instanceCount ?? null,
+    step,
+    progressPercent: run.progressPercent ?? null,
+    etaAt: run.etaAt ?? null,
+    goodput,
+    spentUsd: cents(spentIn(month, run)),
+  };
+}
+
+async function inTurns<T, R>(items: readonly T[], ask: (item: T) => Promise<R>): Promise<R[]> {
+  const answers: R[] = [];
+  for (let from = 0; from < items.length; from += AT_ONCE)
+    answers.push(...(await Promise.all(items.slice(from, from + AT_ONCE).map(ask))));
+  return answers;
+}
+
+const cents = (usd: number): number => Math.round(usd * 100) / 100;
+
+const notesOf = (isCut: boolean): string[] => [
+  "Spend is the ledger's: list prices, or the environment's own; slipway costs compares it with the bill.",
+  ...(isCut ? [`The launcher lists ${MOST_RUNS} runs of a team: older ones are not counted.`] : []),
+];
+
+async function writePage(file: string, report: TeamReport): Promise<void> {
+  const { renderTeamPage } = await import('../../report/render-team-page.js');
+  try {
+    writeFileSync(file, renderTeamPage(report));
+  } catch (error) {
+    throw new UsageError(
+      `--html: must be a file that can be written, got ${file} (${(error as Error).message}); name another one`,
+    );
+  }
+}
+
+function teamText(report: TeamReport): string {
+  const rows = report.teams.map((month) => [
+    month.team,
+    String(activeRuns(month).length),
+    String(queuedRuns(month).length),
+    String(endedRuns(month).length),
+    month.spentUsd.toFixed(2),
+    month.budgetUsd === null ? '' : month.budgetUsd.toFixed(0),
+    month.goodput === null ? '' : `${(100 * month.goodput).toFixed(1)} %`,
+  ]);
+  return textTable(['team', 'running', 'waiting', 'ended', 'spent', 'budget', 'goodput'], rows);
+}

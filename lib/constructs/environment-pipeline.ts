@@ -1,0 +1,150 @@
+import { type App, Stack, type StackProps, Stage, type StageProps } from 'aws-cdk-lib';
+import * as pipelines from 'aws-cdk-lib/pipelines';
+import type { Construct } from 'constructs';
+import { EnvironmentStack } from './environment-stack';
+import { type EnvironmentToMake, readEnvironments } from './read-environments';
+import { isSandbox } from './sandbox-context';
+import { requireNoErrors, type SlipwayAppProps, slipwayApp } from './slipway-app';
+
+/** Properties of `EnvironmentStage`. */
+export interface EnvironmentStageProps extends StageProps {
+  /** Account of the stage. */
+  readonly env: { readonly account: string };
+  /** Environments that the stage makes, whatever account they name. */
+  readonly environments: readonly EnvironmentToMake[];
+}
+
+/** Environments in one account: a stage of a pipeline, one stack for each environment and Region. */
+export class EnvironmentStage extends Stage {
+  constructor(scope: Construct, id: string, { environments, ...props }: EnvironmentStageProps) {
+    super(scope, id, props);
+    for (const { spec, ...rest } of environments)
+      new EnvironmentStack(this, `Slipway-${spec.name}-${spec.region}`, {
+        spec: { ...spec, account: props.env.account },
+        env: { account: props.env.account, region: spec.region },
+        stackName: `Slipway-${spec.name}-${spec.region}`,
+        ...rest,
+      });
+  }
+}
+
+/** Where a pipeline reads the project, and how far it goes by itself. */
+export interface PipelineOptions {
+  /** Source of the project: `pipelines.CodePipelineSource.connection('owner/repository', 'main', { connectionArn })`. */
+  readonly source: pipelines.IFileSetProducer;
+  /** Stages that wait for a person's approval. @default - the last one */
+  readonly approve?: readonly string[];
+  /** Commands that end with the templates in cdk.out. @default - npm ci, slipway validate of each environment file, cdk synth */
+  readonly commands?: readonly string[];
+}
+
+/** Properties of `EnvironmentPipeline`. */
+export interface EnvironmentPipelineProps extends StackProps, PipelineOptions {
+  /** Environments; each has `accounts`, by stage. */
+  readonly environments: readonly EnvironmentToMake[];
+}
+
+const COMMANDS = [
+  'npm ci',
+  'for file in environments/*.yaml; do npx slipway validate "$file" || exit 1; done',
+  'npx cdk synth',
+];
+
+/**
+ * A pipeline of CDK Pipelines over the accounts that environment files name: a stage for each, in the order of the files. Bootstrap every
+ * account with `cdk bootstrap --trust <account of the pipeline> --cloudformation-execution-policies <policy>` first. Costs about 1 USD a
+ * month for the pipeline, 1 USD for its key, and the minutes of its builds.
+ */
+export class EnvironmentPipeline extends Stack {
+  /** The pipeline. */
+  public readonly pipeline: pipelines.CodePipeline;
+
+  constructor(scope: Construct, id: string, props: EnvironmentPipelineProps) {
+    super(scope, id, props);
+    const stages = stagesOf(props.environments);
+    const approve = props.approve ?? stages.slice(-1).map(({ name }) => name);
+    const unknown = approve.filter((name) => !stages.some((stage) => stage.name === name));
+    if (unknown.length > 0)
+      throw new Error(
+        `${this.node.path}: approve: must name stages of accounts (${stages.map(({ name }) => name).join(', ')}), got ${unknown.join(', ')}`,
+      );
+    this.pipeline = new pipelines.CodePipeline(this, 'Pipeline', {
+      crossAccountKeys: true,
+      synth: new pipelines.ShellStep('Synth', {
+        input: props.source,
+        commands: [...(props.commands ?? COMMANDS)],
+      }),
+    });
+    for (const { name, account, environments } of stages)
+      this.pipeline.addStage(new EnvironmentStage(this, name, { env: { account }, environments }), {
+        pre: approve.includes(name) ? [new pipelines.ManualApprovalStep('Approve')] : [],
+      });
+  }
+}
+
+interface PipelineStage {
+  name: string;
+  account: string;
+  environments: EnvironmentToMake[];
+}
+
+/** The stages of all environments, in the order in which they are named first. Throws when two files name one stage differently. */
+function stagesOf(environments: readonly EnvironmentToMake[]): PipelineStage[] {
+  const stages = new Map<string, PipelineStage>();
+  for (const environment of environments) {
+    const { name: file, accounts } = environment.spec;
+    if (!accounts)
+      throw new Error(
+        `environment ${file}: accounts: must be given in a pipeline; write accounts: { dev: "...", prod: "..." }`,
+      );
+    for (const [name, account] of Object.entries(accounts)) {
+      const stage = stages.get(name) ?? { name, account, environments: [] };
+      if (stage.account !== account)
+        throw new Error(
+          `environment ${file}: accounts.${name}: must be ${stage.account}, as in the other environments, got ${account}; use one account for a stage`,
+        );
+      stages.set(name, { ...stage, environments: [...stage.environments, environment] });
+    }
+  }
+  return [...stages.values()];
+}
+
+/** What `slipwayPipeline` is told beside where the environment files are. */
+export interface SlipwayPipelineProps extends SlipwayAppProps, PipelineOptions {
+  /** Account of the pipeline itself. @default - the first of `accounts` */
+  readonly account?: string;
+  /** Region of the pipeline itself. @default - the Region of the first environment */
+  readonly region?: string;
+}
+
+/**
+ * Adds the stack `SlipwayPipeline` to an app, which deploys the environment files into their `accounts`. Towards the embedded AWS of
+ * `slipway sandbox deploy`, which has one account, the environments are added themselves.
+ *
+ * ```ts
+ * slipwayPipeline(new App(), { source: CodePipelineSource.connection('acme/training', 'main', { connectionArn }) });
+ * ```
+ * @throws when a file has an error or no accounts; nothing was added then
+ */
+export async function slipwayPipeline(
+  app: App,
+  props: SlipwayPipelineProps,
+): Promise<EnvironmentPipeline | EnvironmentStack[]> {
+  if (isSandbox(app)) return slipwayApp(app, props);
+  const { environments, problems } = await readEnvironments({
+    folder: props.folder ?? app.node.tryGetContext('environments'),
+    file: props.file ?? app.node.tryGetContext('environment'),
+  });
+  requireNoErrors(problems);
+  const [first] = environments;
+  const account = props.account ?? Object.values(first?.spec.accounts ?? {})[0];
+  const region = props.region ?? first?.spec.region;
+  const { source, approve, commands } = props;
+  return new EnvironmentPipeline(app, 'SlipwayPipeline', {
+    env: { account, region },
+    environments,
+    source,
+    approve,
+    commands,
+  });
+}

@@ -1,0 +1,172 @@
+import { number, percent, roughUsd, time, UNKNOWN } from './page/format';
+import { type Html, html } from './page/html';
+import { page, type Section, unknown } from './page/page';
+import { legend, tiles, word } from './page/parts';
+import { stackBar } from './page/stack-bar';
+import { color } from './page/style';
+import { table } from './page/table';
+import {
+  activeRuns,
+  endedRuns,
+  meanGoodput,
+  queuedRuns,
+  type TeamMonth,
+  type TeamReport,
+  type TeamRun,
+} from './team/team-report';
+
+/** Most runs of one table; the others are counted below it. */
+const MOST_ROWS = 50;
+const SERIES = ['c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8'] as const;
+const TONES: Readonly<Record<string, string>> = {
+  completed: color('good'),
+  running: color('good'),
+  failed: color('bad'),
+  stopped: color('muted'),
+  queued: color('wait'),
+};
+
+/** A run, and the team that it is of. */
+interface OfTeam extends TeamRun {
+  team: string;
+}
+
+const gather = ({ teams }: TeamReport, pick: (team: TeamMonth) => TeamRun[]): OfTeam[] =>
+  teams.flatMap((team) => pick(team).map((run) => ({ ...run, team: team.team })));
+
+const sum = (values: readonly (number | null)[]): number =>
+  values.reduce<number>((all, value) => all + (value ?? 0), 0);
+
+function header(report: TeamReport): Html {
+  const active = gather(report, activeRuns);
+  const failed = gather(report, endedRuns).filter(({ state }) => state === 'failed');
+  const spent = sum(report.teams.map(({ spentUsd }) => spentUsd));
+  return html`<p class="sub">Slipway teams</p>
+<h1>${report.environment} in ${report.region}, ${report.month}</h1>
+<p class="sub">${report.teams.map(({ team }) => team).join(', ')} · read ${time(report.readAt)} UTC</p>
+${tiles([
+  {
+    name: 'Running',
+    value: number(active.length),
+    note: `${number(sum(active.map((run) => run.instances)))} instances`,
+  },
+  { name: 'Waiting', value: number(gather(report, queuedRuns).length) },
+  { name: 'Spent', value: roughUsd(spent), note: 'by the ledger of runs' },
+  { name: 'Goodput', value: percent(meanGoodput(gather(report, ({ runs }) => runs))), note: 'of the time paid for' },
+  { name: 'Failed', value: number(failed.length) },
+])}`;
+}
+
+function spendSection(report: TeamReport): Section {
+  const parts = report.teams.map((team, i) => ({
+    name: team.team,
+    value: team.spentUsd,
+    color: color(SERIES[i % SERIES.length] ?? 'c1'),
+  }));
+  return {
+    id: 'spend',
+    title: 'Spend of the month',
+    body: html`${stackBar({
+      title: 'Spend by team',
+      description: parts.map(({ name, value }) => `${name}: ${roughUsd(value)}`).join(', '),
+      parts,
+    })}
+${legend(parts.map(({ name, color: tone }) => ({ text: name, color: tone })))}
+${table({
+  caption: 'Teams, by name',
+  layout: 'cards',
+  columns: [
+    { head: 'Team' },
+    { head: 'Spent', kind: 'num' },
+    { head: 'Budget', kind: 'num' },
+    { head: 'Of budget', kind: 'num' },
+    { head: 'Goodput', kind: 'num' },
+    { head: 'Running', kind: 'num' },
+    { head: 'Waiting', kind: 'num' },
+    { head: 'Ended', kind: 'num' },
+  ],
+  rows: report.teams.map(teamRow),
+})}`,
+  };
+}
+
+const teamRow = (team: TeamMonth) => [
+  team.team,
+  roughUsd(team.spentUsd),
+  team.budgetUsd === null ? 'none' : roughUsd(team.budgetUsd),
+  team.budgetUsd === null ? UNKNOWN : budgetShare(team.spentUsd / team.budgetUsd),
+  percent(team.goodput),
+  number(activeRuns(team).length),
+  number(queuedRuns(team).length),
+  number(endedRuns(team).length),
+];
+
+/** From 80 % on in the colours of a warning: a spent budget holds new runs back. */
+const budgetShare = (share: number): Html | string =>
+  share < 0.8 ? percent(share) : word(percent(share), color(share < 1 ? 'warn' : 'bad'));
+
+const state = (run: TeamRun): Html => word(run.state, TONES[run.state] ?? color('warn'));
+
+function runsSection(id: string, title: string, runs: readonly OfTeam[], kind: 'queue' | 'active' | 'ended'): Section {
+  if (runs.length === 0) return { id, title, body: unknown('None') };
+  const left = runs.length - MOST_ROWS;
+  const columns = {
+    queue: [
+      { head: 'Place', kind: 'num' as const },
+      { head: 'Why it waits', kind: 'long' as const },
+    ],
+    active: [
+      { head: 'State', kind: 'fixed' as const },
+      { head: 'Instances', kind: 'num' as const },
+      { head: 'Done', kind: 'num' as const },
+      { head: 'Expected end' },
+      { head: 'Goodput', kind: 'num' as const },
+      { head: 'Spent', kind: 'num' as const },
+    ],
+    ended: [
+      { head: 'State', kind: 'fixed' as const },
+      { head: 'Goodput', kind: 'num' as const },
+      { head: 'Spent', kind: 'num' as const },
+      { head: 'Why', kind: 'long' as const },
+    ],
+  }[kind];
+  return {
+    id,
+    title,
+    body: html`${table({
+      caption: `${title}, ${Math.min(runs.length, MOST_ROWS)} of ${runs.length}`,
+      layout: 'cards',
+      columns: [{ head: 'Run' }, { head: 'Team', kind: 'fixed' }, ...columns],
+      rows: runs.slice(0, MOST_ROWS).map((run) => [html`<code>${run.runId}</code>`, run.team, ...CELLS[kind](run)]),
+    })}${left > 0 && html`<p class="sub">${number(left)} more: <code>slipway list --json</code></p>`}`,
+  };
+}
+
+const CELLS = {
+  queue: (run: OfTeam) => [number(run.queuePosition), run.reason],
+  active: (run: OfTeam) => [
+    state(run),
+    number(run.instances),
+    run.progressPercent === null ? UNKNOWN : `${number(run.progressPercent, 1)} %`,
+    time(run.etaAt),
+    percent(run.goodput),
+    roughUsd(run.spentUsd),
+  ],
+  ended: (run: OfTeam) => [state(run), percent(run.goodput), roughUsd(run.spentUsd), run.reason],
+};
+
+/** One self-contained HTML page about the teams of an environment in a month: what `slipway team --html` writes. */
+export function renderTeamPage(report: TeamReport): string {
+  const bySpend = (runs: OfTeam[]) => runs.sort((a, b) => b.spentUsd - a.spentUsd);
+  return page({
+    title: `${report.environment}: teams, ${report.month}`,
+    header: header(report),
+    sections: [
+      spendSection(report),
+      runsSection('running', 'Running', bySpend(gather(report, activeRuns)), 'active'),
+      runsSection('queue', 'Queue', gather(report, queuedRuns), 'queue'),
+      runsSection('ended', 'Ended this month', bySpend(gather(report, endedRuns)), 'ended'),
+    ],
+    footer: html`Written by <code>slipway team</code>. ${report.notes.join(' ')}`,
+  });
+}

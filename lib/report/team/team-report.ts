@@ -1,0 +1,69 @@
+/** A run on the page of its team. Money in USD by the ledger; null = not known yet. */
+export interface TeamRun {
+  runId: string;
+  name: string;
+  state: string;
+  reason: string;
+  /** Place in the queue, from 1; null once it was let start. */
+  queuePosition: number | null;
+  /** Instances of its newest attempt. */
+  instances: number | null;
+  step: number | null;
+  /** Share of its steps that are made, 0 to 100. */
+  progressPercent: number | null;
+  /** ISO 8601. */
+  etaAt: string | null;
+  /** Share of the time in steps that were kept. */
+  goodput: number | null;
+  /** What its attempts of this month cost. */
+  spentUsd: number;
+}
+
+/** What one team did in a month. */
+export interface TeamMonth {
+  team: string;
+  spentUsd: number;
+  /** Null = the team has no budget. */
+  budgetUsd: number | null;
+  /** Goodput of the runs of the month, each weighed by what it spent. */
+  goodput: number | null;
+  /** Runs of the month, and all that are not over; newest first. */
+  runs: TeamRun[];
+}
+
+/** What `slipway team --json` prints, and its page is drawn from. */
+export interface TeamReport {
+  environment: string;
+  region: string;
+  /** 2026-11. */
+  month: string;
+  /** ISO 8601. */
+  readAt: string;
+  teams: TeamMonth[];
+  /** What the figures leave out. */
+  notes: string[];
+}
+
+const OVER = ['completed', 'failed', 'stopped'];
+
+/** Runs that wait, in the order in which they are to start. */
+export const queuedRuns = ({ runs }: Pick<TeamMonth, 'runs'>): TeamRun[] =>
+  runs
+    .filter(({ state }) => state === 'queued')
+    .sort((a, b) => (a.queuePosition ?? Number.MAX_SAFE_INTEGER) - (b.queuePosition ?? Number.MAX_SAFE_INTEGER));
+
+/** Runs that were let start and are not over. */
+export const activeRuns = ({ runs }: Pick<TeamMonth, 'runs'>): TeamRun[] =>
+  runs.filter(({ state }) => state !== 'queued' && !OVER.includes(state));
+
+/** Runs that are over. */
+export const endedRuns = ({ runs }: Pick<TeamMonth, 'runs'>): TeamRun[] =>
+  runs.filter(({ state }) => OVER.includes(state));
+
+/** Goodput of several runs, each weighed by what it spent; null where none is known. */
+export function meanGoodput(runs: readonly Pick<TeamRun, 'goodput' | 'spentUsd'>[]): number | null {
+  const known = runs.filter((run) => run.goodput !== null && run.spentUsd > 0);
+  const spent = known.reduce((sum, { spentUsd }) => sum + spentUsd, 0);
+  if (spent === 0) return null;
+  return known.reduce((sum, { goodput, spentUsd }) => sum + (goodput ?? 0) * spentUsd, 0) / spent;
+}

@@ -1,0 +1,105 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { mockClient } from '../../support/mocked-clients';
+import { runCli } from '../../support/run-cli';
+import { DESCRIPTOR } from '../../support/runs';
+
+const FOLDER = mkdtempSync(path.join(tmpdir(), 'slipway-team-'));
+afterAll(() => rmSync(FOLDER, { recursive: true, force: true }));
+
+const parameters = mockClient(SSMClient);
+const functions = mockClient(LambdaClient);
+
+const attempt = (startedAt: string, endedAt: string | null) => ({ startedAt, endedAt, instanceCount: 2 });
+const run = (runId: string, more: object) => ({
+  runId,
+  name: runId,
+  team: 'nlp',
+  state: 'completed',
+  reason: '',
+  attempt: 1,
+  attempts: [],
+  step: 10,
+  goodput: null,
+  spendUsd: null,
+  queuePosition: null,
+  ...more,
+});
+const RUNS = [
+  run('waits', { state: 'queued', reason: 'quota: 2 of 4 free', queuePosition: 2 }),
+  run('first', { state: 'queued', queuePosition: 1 }),
+  run('october', { attempts: [attempt('2026-10-01T00:00:00Z', '2026-10-02T00:00:00Z')], spendUsd: 70 }),
+  // Half of its time lies in November.
+  run('over-two', {
+    state: 'failed',
+    reason: '<script>alert(1)</script>',
+    goodput: 0.5,
+    attempts: [attempt('2026-10-31T12:00:00Z', '2026-11-01T12:00:00Z')],
+    spendUsd: 100,
+  }),
+  run('november', { goodput: 0.9, attempts: [attempt('2026-11-02T00:00:00Z', '2026-11-03T00:00:00Z')], spendUsd: 150 }),
+];
+
+beforeEach(() => {
+  for (const mock of [parameters, functions]) mock.reset();
+  parameters.on(GetParameterCommand, { Name: '/slipway/environments/lab' }).resolves({ Parameter: { Value: 'nlp' } });
+  const descriptor = {
+    ...DESCRIPTOR,
+    name: 'lab',
+    budget: { usdPerMonth: 220 },
+    controlAliasArn: 'arn:aws:lambda:us-west-2:111122223333:function:slipway-lab-control:nlp',
+  };
+  parameters
+    .on(GetParameterCommand, { Name: '/slipway/environments/lab/nlp' })
+    .resolves({ Parameter: { Value: JSON.stringify(descriptor) } });
+  functions.on(InvokeCommand).callsFake(({ Payload }) => {
+    const request = JSON.parse(new TextDecoder().decode(Payload));
+    const answer =
+      request.action === 'list'
+        ? { ok: true, runs: RUNS }
+        : { ok: true, ...RUNS.find((r) => r.runId === request.runId) };
+    return { Payload: new TextEncoder().encode(JSON.stringify(answer)) };
+  });
+});
+
+const team = (...args: string[]) => runCli('team', 'lab', '--region', 'us-west-2', '--month', '2026-11', ...args);
+
+test('the runs of the month with their part of its spend, and goodput weighed by it', async () => {
+  const { code, stdout } = await team('--json');
+  expect(code).toBe(0);
+  const { teams, month } = JSON.parse(stdout);
+  expect(month).toBe('2026-11');
+  expect(teams).toMatchObject([{ team: 'nlp', spentUsd: 200, budgetUsd: 220 }]);
+  expect(teams[0].goodput).toBeCloseTo((0.5 * 50 + 0.9 * 150) / 200);
+  expect(teams[0].runs.map((r: { runId: string; spentUsd: number }) => [r.runId, r.spentUsd])).toEqual([
+    ['waits', 0],
+    ['first', 0],
+    ['over-two', 50],
+    ['november', 150],
+  ]);
+});
+
+test('the page names every run once, the queue in its order, and no markup of a reason', async () => {
+  const file = path.join(FOLDER, 'teams.html');
+  const { code, stdout } = await team('--html', file);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/nlp +0 +2 +2 +200\.00 +220 +80\.0 %/);
+  const page = readFileSync(file, 'utf8');
+  expect(page.indexOf('<code>first</code>')).toBeLessThan(page.indexOf('<code>waits</code>'));
+  expect(page).not.toContain('<script>');
+  expect(page).toContain('&lt;script&gt;');
+  expect(page.match(/<code>november<\/code>/g)).toHaveLength(1);
+});
+
+test('fails: a month to come, a team that is none, and a file that cannot be written', async () => {
+  expect(await runCli('team', 'lab', '--region', 'us-west-2', '--month', '2999-01')).toMatchObject({ code: 2 });
+  expect(await team('--team', 'vision')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('must be an environment of us-west-2 with team vision that you may read'),
+  });
+  expect(await team('--html', path.join(FOLDER, 'no/such/folder.html'))).toMatchObject({ code: 2 });
+});
