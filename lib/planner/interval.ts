@@ -15,6 +15,9 @@ const LIBRARY: Readonly<Partial<Record<LayoutInput['stack'], number>>> = {
   deepspeed: 0.12,
 };
 
+/** What is known of layouts that no published run has measured: preferences and adapters. */
+const UNMEASURED = 0.1;
+
 /** 80 % interval around `tokensPerSecond`. */
 export function interval80(tokensPerSecond: number, l: LayoutInput, step: StepSeconds): [low: number, high: number] {
   const communication =
@@ -25,6 +28,7 @@ export function interval80(tokensPerSecond: number, l: LayoutInput, step: StepSe
     step.contextParallel +
     step.expertParallel +
     step.offload;
-  const half = KERNELS + (COMMUNICATION * communication) / step.total + (LIBRARY[l.stack] ?? 0);
+  const unmeasured = l.preferences || l.adapters !== undefined ? UNMEASURED : 0;
+  const half = KERNELS + (COMMUNICATION * communication) / step.total + (LIBRARY[l.stack] ?? 0) + unmeasured;
   return [tokensPerSecond * Math.exp(-half), tokensPerSecond * Math.exp(half)];
 }

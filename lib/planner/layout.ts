@@ -1,5 +1,5 @@
 import type { Accelerator } from '../catalog/instances';
-import type { ParameterShape } from '../catalog/model/parameters';
+import { type ParameterShape, parameterCount } from '../catalog/model/parameters';
 
 /** Shape of a decoder-only transformer as the planner needs it. */
 export type PlanModel = ParameterShape;
@@ -41,7 +41,7 @@ export interface LayoutInput {
   /** 0 nothing sharded; 1 optimizer; 2 and gradients; 3 and parameters. */
   zeroStage: 0 | 1 | 2 | 3;
   microBatch: number;
-  /** Sequences of one optimizer step over the whole cluster. */
+  /** Samples of one optimizer step over the whole cluster: sequences, or pairs of them. */
   globalBatch: number;
   sequence: number;
   precision: PlanPrecision;
@@ -98,7 +98,27 @@ export interface LayoutInput {
   compilesUnlessTensor?: boolean;
   /** Gradients are consumed as they are made (optimizer in backward). */
   optimizerInBackward: boolean;
+  /**
+   * Preferences (DPO): each sample is a chosen and a rejected sequence, and a reference without gradients computes its log-probabilities
+   * before each micro-batch. `copy`: a frozen copy of the model; `adapters`: the model itself without its adapters.
+   * @default - a sample is one sequence
+   */
+  preferences?: 'copy' | 'adapters';
+  /**
+   * Parameters of low-rank adapters: only these are trained, and the weights are frozen.
+   * @default - every parameter is trained
+   */
+  adapters?: number;
 }
+
+/** Sequences of one sample: `microBatch` and `globalBatch` count samples. */
+export const sequencesPerSample = (l: LayoutInput): 1 | 2 => (l.preferences ? 2 : 1);
+
+/** Tokens of one optimizer step over the whole cluster. */
+export const tokensPerStep = (l: LayoutInput): number => l.globalBatch * sequencesPerSample(l) * l.sequence;
+
+/** Parameters that have gradients and optimizer state. */
+export const trainedParameters = (l: LayoutInput): number => l.adapters ?? parameterCount(l.model);
 
 /** GPUs of the whole cluster. */
 export const worldSizeOf = (l: LayoutInput) => l.nodes * l.gpusPerNode;

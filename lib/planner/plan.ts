@@ -2,7 +2,7 @@ import type { Constants } from './constants';
 import { FITTED as CONSTANTS } from './fitted';
 import { type Gpu, gpuOf } from './gpu';
 import { interval80 } from './interval';
-import { type LayoutInput, layoutProblem, microBatchesOf, worldSizeOf } from './layout';
+import { type LayoutInput, layoutProblem, microBatchesOf, tokensPerStep, worldSizeOf } from './layout';
 import type { MemoryConstants } from './memory/constants';
 import { FITTED_MEMORY as MEMORY_CONSTANTS } from './memory/fitted';
 import { type MemoryGiB, memoryOf } from './memory/memory';
@@ -56,7 +56,7 @@ export function planLayout(l: LayoutInput, k: PlannerConstants = PLANNER_CONSTAN
   const wanted = wantedMemory(l, k);
   const memoryGiB = withinReach(wanted, available);
   const step = stepSeconds(l, gpu, k.time);
-  const tokensPerSecondPerGpu = (l.globalBatch * l.sequence) / step.total / worldSizeOf(l);
+  const tokensPerSecondPerGpu = tokensPerStep(l) / step.total / worldSizeOf(l);
   const flops = tokensPerSecondPerGpu * modelFlopsPerToken(l.model, l.sequence);
   return {
     fits: memoryVerdict(wanted, available),
@@ -114,7 +114,10 @@ export function memoryVerdict(memory: MemoryGiB, available: number): Fits {
   return memory.total > TIGHT_SHARE * available ? 'tight' : 'fits';
 }
 
-/** Executed over model FLOPs: recomputed blocks run one more forward pass, a third of their training FLOPs. */
+/**
+ * Executed over model FLOPs: recomputed blocks and a reference run one more forward pass, a third of the training FLOPs; frozen weights have
+ * no gradients, another third of their products.
+ */
 function hardwareShare(l: LayoutInput): number {
   const all = modelFlopsPerToken(l.model, l.sequence);
   const head = 6 * l.model.vocabulary * l.model.hidden;
@@ -126,5 +129,7 @@ function hardwareShare(l: LayoutInput): number {
     op: (all - head - attention) / 2,
     core: attention,
   }[l.recompute];
-  return 1 + extra / 3 / all;
+  const reference = l.preferences ? all : 0;
+  const frozen = l.adapters === undefined ? 0 : all - attention;
+  return 1 + (extra + reference - frozen) / 3 / all;
 }

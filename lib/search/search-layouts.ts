@@ -1,5 +1,5 @@
 import { type Gpu, gpuOf } from '../planner/gpu';
-import { type LayoutInput, layoutProblem, type Recompute, worldSizeOf } from '../planner/layout';
+import { type LayoutInput, layoutProblem, type Recompute, tokensPerStep, worldSizeOf } from '../planner/layout';
 import type { Fits } from '../planner/plan';
 import {
   availableGiB,
@@ -158,7 +158,7 @@ function judge(
     fits,
     memoryGiB: withinReach(wanted, available).total,
     stepSeconds: seconds,
-    tokensPerSecondPerGpu: (layout.globalBatch * layout.sequence) / seconds / worldSizeOf(layout),
+    tokensPerSecondPerGpu: tokensPerStep(layout) / seconds / worldSizeOf(layout),
     usdPerStep,
   };
 }

@@ -24,13 +24,14 @@ export function spaceAround(base: LayoutInput): SearchSpace {
   const world = worldSizeOf(base);
   const megatron = base.stack === 'megatron' || base.stack === 'megatron-legacy' || base.stack === 'nanotron';
   const divides = divisors(world);
-  const tensorAllowed = base.stack !== 'deepspeed';
+  // A reference of preferences is not split over tensor or context ranks.
+  const tensorAllowed = base.stack !== 'deepspeed' && !base.preferences;
   return {
     tensor: tensorAllowed ? divides.filter((t) => t <= base.gpusPerNode && base.model.heads % t === 0) : [1],
     pipeline: megatron ? divides.filter((p) => p <= LARGEST_PIPELINE && base.model.layers % p === 0) : [1],
     virtualStages: megatron ? divisors(base.model.layers).filter((v) => v <= 12) : [1],
     context:
-      base.stack === 'fsdp' || base.stack === 'megatron'
+      (base.stack === 'fsdp' || base.stack === 'megatron') && !base.preferences
         ? divides.filter((c) => c <= LARGEST_CONTEXT && base.sequence % c === 0)
         : [1],
     // Megatron and ZeRO shard over all data-parallel ranks; only FSDP and its like choose.

@@ -75,7 +75,8 @@ def one_step(job: dict[str, Any], ranks: int, micro_steps: int) -> tuple[fsdp2.F
     world = routed_fleet if settings.architecture.experts else fleet
     with world(settings, layout, ranks) as (backend, traffic):
         traffic.clear()
-        tokens = torch.zeros((settings.training.micro_batch_size, length + 1), dtype=torch.int64)
+        rows = settings.training.micro_batch_size * (2 if settings.training.objective == "dpo" else 1)
+        tokens = torch.zeros((rows, length + 1), dtype=torch.int64)
         for number in range(micro_steps):
             backend.forward_backward(MicroBatch(tokens[:, :-1], tokens[:, 1:]), 1.0 / micro_steps, last=number == micro_steps - 1)
         return backend, traffic
@@ -181,3 +182,14 @@ def test_variants_send_what_their_layout_says(file: str, parameters: dict[str, A
         assert traffic.count("reduce_scatter") == micro_steps * groups
     shards = {one.ranks for one in traffic.sent if one.kind == "reduce_scatter"}
     assert shards == {parameters["shard_degree"]}
+
+
+def test_a_reference_gathers_each_layer_once_more_and_its_ends_once() -> None:
+    entry = next(job for job in JOBS if job["file"] == "llama3-8b-dpo.yaml")
+    planned, micro_steps = entry["traffic"], 2
+    a_step = entry["job"]["training"]["globalBatchSize"] // entry["ranks"]
+    _backend, traffic = one_step(entry["job"], entry["ranks"], micro_steps)
+    of_layers = (planned["gathers"] + planned["referenceGathers"]) // a_step * LAYERS
+    # The ends of the model that trains are gathered for each pass; those of its frozen copy stay gathered.
+    assert traffic.count("all_gather") == micro_steps * (of_layers + 1) + 1
+    assert traffic.count("reduce_scatter") == micro_steps * (LAYERS + 1), "a reference has no gradients"

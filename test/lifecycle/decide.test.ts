@@ -424,3 +424,21 @@ describe('notices', () => {
     expect(run(published.record, seeing()).actions).toEqual([]);
   });
 });
+
+describe('the state of a live job', () => {
+  const stateAt = (secondaryStatus: string, changes: object = {}, own: object = {}) =>
+    run(running({ state: 'pending', ...changes, attempt: attempt(own) }), seeing({ job: job({ secondaryStatus }) }))
+      .record.state;
+
+  test('is pending before the first attempt trains, resuming before a later one does or after it was interrupted', () => {
+    expect(stateAt('Starting')).toBe('pending');
+    expect(stateAt('Starting', {}, { number: 2 })).toBe('resuming');
+    expect(stateAt('Interrupted', { state: 'running' })).toBe('resuming');
+    expect(stateAt('Starting', { state: 'resuming' })).toBe('resuming');
+  });
+
+  test('is running while it trains and uploads', () => {
+    expect(stateAt('Training')).toBe('running');
+    expect(stateAt('Uploading')).toBe('running');
+  });
+});

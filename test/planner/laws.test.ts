@@ -171,3 +171,27 @@ test('one GPU communicates with nobody', () => {
     bubble: 0,
   });
 });
+
+const alone = (l: LayoutInput) => l.tensor * l.pipeline * l.context === 1;
+
+law(
+  'a reference never needs less memory nor a shorter step, and one without a copy no more than one with it',
+  (l) => (alone(l) ? { ...l, preferences: 'copy' } : undefined),
+  (l, copy) => {
+    const shared = { ...l, preferences: 'adapters' as const };
+    const pairs = { ...l, microBatch: 2 * l.microBatch, globalBatch: 2 * l.globalBatch };
+    expect(seconds(shared)).toBeGreaterThanOrEqual(seconds(pairs) / SLACK);
+    expect(memory(shared)).toBeGreaterThanOrEqual(memory(pairs) / SLACK);
+    expect(memory(copy)).toBeGreaterThanOrEqual(memory(shared) / SLACK);
+    expect(seconds(copy)).toBeCloseTo(seconds(shared), 9);
+  },
+);
+
+law(
+  'frozen weights never need more memory nor a longer step',
+  (l) => (alone(l) ? { ...l, adapters: 1e6 } : undefined),
+  (l, frozen) => {
+    expect(memory(frozen)).toBeLessThanOrEqual(memory(l) * SLACK);
+    expect(seconds(frozen)).toBeLessThanOrEqual(seconds(l) * SLACK);
+  },
+);

@@ -96,6 +96,55 @@ describe('a running elastic run', () => {
     expect(grown(input([], [a.run, b.run], 6), [a, b])).toEqual({ a: 'as-written@4', b: 'as-written@2' });
   });
 
+  describe('of several pools', () => {
+    const both = (p5: number, p4: number): QueueSize => ({
+      rungId: `as-written@${p5}`,
+      instances: p5 + p4,
+      needs: { p5, p4 },
+    });
+    const two = (waiting: QueuedRun[], running: readonly RunningRun[], p5: number, p4: number): QueueInput => ({
+      ...input(waiting, running, p5),
+      pools: {
+        p5: { limit: p5, usedByOthers: 0, name: 'p5' },
+        p4: { limit: p4, usedByOthers: 0, name: 'p4' },
+      },
+    });
+    const e = { run: { ...both(1, 1), runId: 'e', team: 'nlp' }, larger: [both(2, 2)] };
+
+    test('each must have room for what the size adds', () => {
+      expect(grown(two([], [e.run], 2, 2), [e])).toEqual({ e: 'as-written@2' });
+      expect(grown(two([], [e.run], 2, 1), [e])).toEqual({});
+      expect(grown(two([], [e.run], 1, 2), [e])).toEqual({});
+    });
+
+    test('one in which nothing is added may be full', () => {
+      const sameP4 = { ...e, larger: [both(2, 1)] };
+      expect(grown(two([], [e.run], 2, 1), [sameP4])).toEqual({ e: 'as-written@2' });
+    });
+
+    test('one in which nobody lacks room is given although somebody waits for the other', () => {
+      const waits = queued('w', 1, [], { needs: { p4: 4 } });
+      expect(grown(two([waits], [e.run], 9, 4), [{ ...e, larger: [both(2, 1)] }])).toEqual({ e: 'as-written@2' });
+      expect(grown(two([waits], [e.run], 9, 4), [e])).toEqual({});
+    });
+
+    test('one without a known limit of its own is open', () => {
+      const { p5 } = two([], [], 9, 9).pools;
+      const given = { ...two([], [e.run], 9, 9), pools: { p5 } } as QueueInput;
+      expect(grown(given, [e])).toEqual({ e: 'as-written@2' });
+    });
+  });
+
+  test('a waiting run that lacks no room, because it waits for another one, keeps nothing from it', () => {
+    const e = growing('e', 2, [4]);
+    expect(grown(input([queued('w', 2, [], { after: ['other'] })], [e.run], 4), [e])).toEqual({ e: 'as-written@4' });
+  });
+
+  test('what an elastic run starts on counts, not what it asks for first', () => {
+    const e = growing('e', 2, [4]);
+    expect(grown(input([queued('w', 8, [2])], [e.run], 6), [e])).toEqual({ e: 'as-written@4' });
+  });
+
   test('never more is given than there is', () => {
     const sizes = fc.uniqueArray(fc.integer({ min: 1, max: 8 }), { minLength: 1, maxLength: 4 });
     fc.assert(

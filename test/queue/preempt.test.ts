@@ -54,6 +54,24 @@ describe('a run is asked', () => {
   });
 });
 
+test('the shortest training is given up first, and between equals the first id', () => {
+  const one = (runId: string, trainedHours: number, priority = 0) =>
+    preemptible(queued(runId, 8, { priority }), { trainingSince: NOW - trainedHours * HOUR });
+  const first = (...running: PreemptibleRun[]) =>
+    chosen([queued('urgent', 8, { priority: 9 })], running, 8 * running.length).map(({ runId }) => runId);
+  expect(first(one('long', 9), one('short', 2))).toEqual(['short']);
+  expect(first(one('b', 2), one('a', 2), one('c', 2))).toEqual(['a']);
+  expect(first(one('a', 2, 1), one('b', 9))).toEqual(['b']);
+});
+
+test('the times of protection end at their last minute', () => {
+  const asked = (changes: Partial<PreemptibleRun>) => chosen([urgent], [preemptible(background, changes)]).length;
+  expect(asked({ trainingSince: NOW - HOUR })).toBe(1);
+  expect(asked({ trainingSince: NOW - HOUR + 1 })).toBe(0);
+  expect(asked({ preemptedAt: NOW - 4 * HOUR })).toBe(1);
+  expect(asked({ preemptedAt: NOW - 4 * HOUR + 1 })).toBe(0);
+});
+
 describe('nobody is asked', () => {
   test('for a run whose room could not be read', () => {
     const running = [preemptible(background)];

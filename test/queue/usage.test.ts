@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { admit } from '../../lib/queue/admit';
 import { teamsAbove } from '../../lib/queue/order';
 import type { QueuedRun, RunningRun } from '../../lib/queue/run';
-import { advanceUsage, HALF_LIFE_MS, heldBy, NO_USAGE, type QueueUsage } from '../../lib/queue/usage';
+import { ENVIRONMENT_POOL } from '../../lib/queue/run';
+import { advanceUsage, dominantHours, HALF_LIFE_MS, heldBy, NO_USAGE, type QueueUsage } from '../../lib/queue/usage';
 
 const T0 = Date.UTC(2026, 10, 21);
 const HOUR = 3_600_000;
@@ -38,6 +39,46 @@ describe('use of the past', () => {
       }),
     );
   });
+});
+
+describe('dominant share', () => {
+  const pool = (limit: number | null) => ({ limit, usedByOthers: 0, name: 'x' });
+  const share = (used: Record<string, number>, pools: Record<string, ReturnType<typeof pool>>) =>
+    dominantHours({ nlp: used }, pools).get('nlp');
+
+  test('is the largest over the pools, in hours of the whole pool', () => {
+    expect(share({ p5: 4, p4: 4 }, { p5: pool(8), p4: pool(16) })).toBe(0.5);
+  });
+
+  test('a pool without a known limit is as large as what all used of it', () => {
+    const hours = { nlp: { p5: 3 }, speech: { p5: 1 } };
+    expect([...dominantHours(hours, { p5: pool(null) })]).toEqual([
+      ['nlp', 0.75],
+      ['speech', 0.25],
+    ]);
+  });
+
+  test('the limit of the environment counts where it is set, or where nothing else is known', () => {
+    const used = { p5: 1, [ENVIRONMENT_POOL]: 4 };
+    expect(share(used, { p5: pool(8), [ENVIRONMENT_POOL]: pool(8) })).toBe(0.5);
+    expect(share(used, { p5: pool(8), [ENVIRONMENT_POOL]: pool(null) })).toBe(0.125);
+    expect(share(used, { p5: pool(8) })).toBe(0.125);
+    expect(share({ [ENVIRONMENT_POOL]: 4 }, {})).toBe(1);
+  });
+});
+
+test('a team that has used exactly its entitlement is not above it', () => {
+  const usage = (nlp: number, speech: number): QueueUsage => ({
+    ...NO_USAGE,
+    hours: { nlp: { p5: nlp }, speech: { p5: speech } },
+  });
+  const above = (nlp: number, speech: number, shares = {}) => [
+    ...teamsAbove([], { shares, usage: usage(nlp, speech) }),
+  ];
+  expect(above(5, 5)).toEqual([]);
+  expect(above(2, 1, { nlp: 2 })).toEqual([]);
+  expect(above(2, 1)).toEqual(['nlp']);
+  expect(above(2.1, 1, { nlp: 2 })).toEqual(['nlp']);
 });
 
 const anyTeam = fc.constantFrom('nlp', 'speech', 'vision');

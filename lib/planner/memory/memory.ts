@@ -95,7 +95,7 @@ function logitBytes(l: LayoutInput, k: MemoryConstants): number {
 /**
  * ZeRO-3 and FSDP: the blocks gathered, and in the backward pass the gradient of the one in work. FSDP's root group keeps the embedding
  * and the head gathered, and the head's gradient, until the backward pass is over; DeepSpeed gathers one of them at a time and collects
- * gradients in its buckets. Under autocast the shards are gathered in fp32.
+ * gradients in its buckets. Under autocast the shards are gathered in fp32. Frozen weights have no gradients.
  */
 function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inBlock: number } {
   if (l.zeroStage !== 3 || l.shard * l.context === 1) return { atLoss: 0, inBlock: 0 };
@@ -104,6 +104,7 @@ function workingBytes(l: LayoutInput, k: MemoryConstants): { atLoss: number; inB
   const wholeGroups = (l.stack === 'fsdp' || l.stack === 'jax') && l.prefetchesShards;
   const tables = l.stack === 'fsdp' && !l.model.tiedEmbeddings ? 4 : 2;
   const width = l.autocast ? 2 : 1;
+  if (l.adapters !== undefined) return { atLoss: 4 * block + tables * table, inBlock: 4 * block + tables * table };
   return {
     atLoss: width * (4 * block + tables * table),
     inBlock: width * ((wholeGroups ? k.workingBytesPerParameter : 4) * block + (tables + 2) * table),

@@ -24,6 +24,7 @@ export function heldState(l: LayoutInput, k: MemoryConstants, layers: number): H
   const local =
     (layers * meanLayerParameters(l.model) + tables * embeddingParameters(l.model) + (l.model.outer ?? 0)) / l.tensor;
   const bytes = bytesPerParameter(l, k);
+  const trained = l.adapters === undefined ? local : l.adapters / l.tensor;
   const ranks = l.shard * l.context;
   // FSDP offloads parameters, their gradients and so the optimizer together; ZeRO-3 sends gradients where the optimizer is.
   const parametersOnHost = l.offloadParameters && l.zeroStage >= 3;
@@ -32,11 +33,28 @@ export function heldState(l: LayoutInput, k: MemoryConstants, layers: number): H
   const whole = accumulatesWhole(l);
   const gathered = whole && l.zeroStage >= 3 ? GATHERED_BYTES * local * (1 - 1 / ranks) : 0;
   return {
-    parameters: (parametersOnHost ? 0 : (bytes.parameters * local) / (l.zeroStage >= 3 ? ranks : 1)) + gathered,
-    gradients: gradientsOnHost && !whole ? 0 : (bytes.gradients * local) / (l.zeroStage >= 2 && !whole ? ranks : 1),
-    optimizer: optimizerOnHost ? 0 : (bytes.optimizer * local) / (l.zeroStage >= 1 ? ranks : 1),
+    parameters:
+      (parametersOnHost ? 0 : (bytes.parameters * local) / (l.zeroStage >= 3 ? ranks : 1)) +
+      gathered +
+      referenceBytes(l, local),
+    gradients: gradientsOnHost && !whole ? 0 : (bytes.gradients * trained) / (l.zeroStage >= 2 && !whole ? ranks : 1),
+    optimizer: optimizerOnHost ? 0 : (bytes.optimizer * trained) / (l.zeroStage >= 1 ? ranks : 1),
     unsharded: bytes.parameters * local * (1 - 1 / ranks),
   };
+}
+
+/**
+ * A frozen copy of the model in the precision of the computation, sharded as the model is. FSDP does not shard the root group of a model
+ * again after a pass (https://docs.pytorch.org/docs/stable/distributed.fsdp.fully_shard.html, `reshard_after_forward`, 2026-11-23), so that
+ * the copy's embedding and head stay gathered.
+ */
+function referenceBytes(l: LayoutInput, local: number): number {
+  if (l.preferences !== 'copy') return 0;
+  const bytes = l.precision === 'fp32' ? 4 : GATHERED_BYTES;
+  if (l.zeroStage < 3) return bytes * local;
+  const ranks = l.shard * l.context;
+  const tables = (l.model.tiedEmbeddings ? 1 : 2) * embeddingParameters(l.model);
+  return (bytes * local) / ranks + bytes * tables * (1 - 1 / ranks);
 }
 
 /** Bytes of each kind of state by precision and library. */

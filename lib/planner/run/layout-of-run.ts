@@ -9,6 +9,7 @@ import { type Issue, issue } from '../../spec/issue';
 import { hostCount, trainingGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import type { Kernels, LayoutInput, PlanPrecision, Recompute, Stack } from '../layout';
+import { assumptionsOfFineTuning, fineTuningOf } from './fine-tuning';
 import { assumptionsOfRay } from './ray-workers';
 import { SMP_V2, STACKS, type StackTraits } from './software';
 
@@ -32,20 +33,6 @@ export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
       undefined,
       'add model.preset',
     );
-  if (run.training.lora)
-    return problem(
-      'training.lora',
-      'must be absent for a plan: only full training is modelled',
-      'lora',
-      'plan without it',
-    );
-  if (run.training.objective === 'dpo')
-    return problem(
-      'training.objective',
-      'must be pretrain or sft for a plan: preferences and their reference are not modelled',
-      'dpo',
-      'plan with objective sft for a lower bound',
-    );
   const sequence = run.training.sequenceLength;
   if (!sequence)
     return problem('training.sequenceLength', 'must be given for a plan', undefined, 'add the tokens of one sequence');
@@ -59,6 +46,9 @@ export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
       run.distribution.parameters,
       'see the issues of `slipway validate`',
     );
+  const model = parameterShape(architecture);
+  const fineTuning = fineTuningOf(run, model);
+  if (Array.isArray(fineTuning)) return fineTuning;
   const assumptions: string[] = [];
   const degrees = degreesOf(run, parallel);
   const ranks = degrees.shard * degrees.replicate;
@@ -67,9 +57,8 @@ export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
   if (!run.training.microBatchSize) assumptions.push('training.microBatchSize is not given: 1');
   const globalBatch = run.training.globalBatchSize ?? batch * ranks;
   if (!run.training.globalBatchSize) assumptions.push(`training.globalBatchSize is not given: ${globalBatch}`);
-  const model = parameterShape(architecture);
   assumptions.push(...unmeasured(architecture));
-  assumptions.push(...masked(run));
+  assumptions.push(...masked(run), ...assumptionsOfFineTuning(fineTuning));
   const layout = {
     ...cluster,
     ...degrees,
@@ -79,6 +68,7 @@ export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
     sequence,
     expert: parallel.expert,
     ...softwareOf(run),
+    ...fineTuning,
   };
   return { assumptions: [...assumptions, ...assumptionsOfRay(run, layout)], layout };
 }

@@ -3,7 +3,7 @@ import type { Issue } from '../../spec/issue';
 import { issue } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';
 import type { LayoutInput } from '../layout';
-import { worldSizeOf } from '../layout';
+import { tokensPerStep, worldSizeOf } from '../layout';
 import type { MemoryGiB } from '../memory/memory';
 import { type Fits, type LayoutPlan, PLANNER_CONSTANTS, type PlannerConstants, planLayout } from '../plan';
 import type { StepSeconds } from '../time/step-time';
@@ -182,9 +182,9 @@ function intervalsOf(plan: LayoutPlan, hours: number | null, usd: number | null)
 
 /** Steps and tokens of the whole run, by whichever of the two it names. */
 function lengthOf(run: RunSpec, layout: LayoutInput): { steps: number | null; tokens: number | null } {
-  const tokensPerStep = layout.globalBatch * layout.sequence;
+  const inOneStep = tokensPerStep(layout);
   const { steps, totalTokens } = run.training;
-  if (steps !== undefined) return { steps, tokens: steps * tokensPerStep };
-  if (totalTokens !== undefined) return { steps: Math.ceil(totalTokens / tokensPerStep), tokens: totalTokens };
+  if (steps !== undefined) return { steps, tokens: steps * inOneStep };
+  if (totalTokens !== undefined) return { steps: Math.ceil(totalTokens / inOneStep), tokens: totalTokens };
   return { steps: null, tokens: null };
 }

@@ -3,7 +3,7 @@ import type { Gpu } from '../gpu';
 import { kindsOf } from '../kinds';
 import { type LayoutInput, microBatchesOf } from '../layout';
 import { contextTraffic, expertTraffic, tensorTraffic } from './activation-traffic';
-import { blockSeconds, tokensPerRank } from './compute';
+import { type BlockSeconds, blockSeconds, tokensPerRank } from './compute';
 import { gatherSeconds, groupOf, type Network, reduceSeconds, sendSeconds } from './network';
 import { added, reduceBytesOf, shardGroupSize } from './overlap';
 import { shardTraffic } from './shard-traffic';
@@ -44,7 +44,8 @@ export function blockOf(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): B
 function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Block {
   const b = blockSeconds(l, gpu, k);
   const again = RECOMPUTED[l.recompute];
-  const matmul = 3 * b.gemmForward;
+  // Frozen weights have no gradient: the backward pass computes that of the inputs alone.
+  const matmul = (l.adapters === undefined ? 3 : 2) * b.gemmForward;
   const attention = b.attentionForward + b.attentionBackward;
   const elementwise = 3 * b.trafficForward;
   const recompute = again.products * b.gemmForward + again.core * b.attentionForward + again.traffic * b.trafficForward;
@@ -55,19 +56,40 @@ function blockOfKind(l: LayoutInput, gpu: Gpu, net: Network, k: Constants): Bloc
   // A pass takes at least the time that launching its kernels takes.
   const idleForward = Math.max(0, b.launchForward - forward);
   const idleBackward = Math.max(0, (2 + again.traffic) * b.launchForward - backward);
+  const reference = referenceOf(l, net, k, b);
   return {
-    matmul,
-    attention,
-    elementwise,
+    matmul: matmul + reference.matmul,
+    attention: attention + reference.attention,
+    elementwise: elementwise + reference.elementwise,
     recompute,
     tensorParallel,
     contextParallel,
     expertParallel: expertSeconds(l, net),
-    dataParallel: shardSeconds(l, net, k, forward + idleForward, backward + idleBackward),
+    dataParallel: shardSeconds(l, net, k, forward + idleForward, backward + idleBackward) + reference.dataParallel,
     offload: activationOffloadSeconds(l, gpu, forward + idleForward, backward + idleBackward),
-    host: idleForward + idleBackward,
+    host: idleForward + idleBackward + reference.host,
   };
 }
+
+const NO_REFERENCE = { matmul: 0, attention: 0, elementwise: 0, dataParallel: 0, host: 0 };
+
+/** The forward pass of a reference (DPO) through one block, which gathers its shards once: layouts with a reference have no tensor ranks. */
+function referenceOf(l: LayoutInput, net: Network, k: Constants, b: BlockSeconds): typeof NO_REFERENCE {
+  if (!l.preferences) return NO_REFERENCE;
+  const busy = b.gemmForward + b.attentionForward + b.trafficForward;
+  const host = Math.max(0, b.launchForward - busy);
+  const traffic = shardTraffic(l);
+  const gather = traffic.referenceGathers > 0 ? gatherSeconds(traffic.gatheredBytes, shardGroup(l), net) : 0;
+  return {
+    matmul: b.gemmForward,
+    attention: b.attentionForward,
+    elementwise: b.trafficForward,
+    dataParallel: added(busy + host, gather, overlapTax(l, k)),
+    host,
+  };
+}
+
+const shardGroup = (l: LayoutInput) => groupOf(shardGroupSize(l), l.tensor, l.gpusPerNode);
 
 /** A gather and a scatter take as long as the AllReduce that they are the halves of. */
 function tensorSeconds(l: LayoutInput, net: Network, k: Constants): number {
@@ -104,9 +126,9 @@ function expertSeconds(l: LayoutInput, net: Network): number {
 function shardSeconds(l: LayoutInput, net: Network, k: Constants, forward: number, backward: number): number {
   const traffic = shardTraffic(l);
   if (traffic.gathers === 0) return 0;
-  const group = groupOf(shardGroupSize(l), l.tensor, l.gpusPerNode);
+  const group = shardGroup(l);
   const gather = gatherSeconds(traffic.gatheredBytes, group, net);
-  const scatter = gatherSeconds(reduceBytesOf(l, k) * traffic.parameters, group, net);
+  const scatter = gatherSeconds(reduceBytesOf(l, k) * traffic.trained, group, net);
   const tax = overlapTax(l, k);
   const micro = microBatchesOf(l);
   const beforeForward = (traffic.gathers - micro) / micro;

@@ -1,7 +1,7 @@
 import { attentionParameters } from '../../catalog/model/parameters';
 import type { Constants } from '../constants';
 import type { Gpu } from '../gpu';
-import { type LayoutInput, takesMask } from '../layout';
+import { type LayoutInput, sequencesPerSample, takesMask } from '../layout';
 import { activeFfn, keysInFull, meanHeadSize } from '../model-size';
 
 /** Seconds of one block on one GPU for one micro-batch, communication left out. */
@@ -22,7 +22,7 @@ const LAUNCH_SECONDS = 5e-6;
 const GEMMS_PER_BLOCK = 4;
 
 /** Tokens one GPU holds of one micro-batch. */
-export const tokensPerRank = (l: LayoutInput) => (l.microBatch * l.sequence) / l.context;
+export const tokensPerRank = (l: LayoutInput) => (l.microBatch * sequencesPerSample(l) * l.sequence) / l.context;
 
 /** Seconds that one GPU computes in one block for one micro-batch, by what the time goes into. */
 export function blockSeconds(l: LayoutInput, gpu: Gpu, k: Constants): BlockSeconds {
@@ -125,7 +125,10 @@ function trafficBytes(l: LayoutInput, k: Constants): number {
   return 2 * elements * trafficScale(l, k) + norms + cast;
 }
 
-/** Logits, loss and the head's product, forward and backward, of one micro-batch on the stage that has them. */
+/** Products of the head, of its two operands' gradients, and of a reference's forward pass, each 2 FLOPs a weight and token. */
+const headProducts = (l: LayoutInput) => 2 + (l.adapters === undefined ? 1 : 0) + (l.preferences ? 1 : 0);
+
+/** Logits, loss and the head's products, forward and backward, of one micro-batch on the stage that has them. */
 export function headSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
   const tokens = tokensPerRank(l);
   const logits = (tokens * l.model.vocabulary) / l.tensor;
@@ -133,5 +136,7 @@ export function headSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
   const loss =
     (k.lossBytesPerLogit * (l.loss !== 'plain' || l.kernels === 'compiled' ? 0.5 : 1) * logits) /
     gpu.memoryBytesPerSecond;
-  return (6 * logits * l.model.hidden) / rate + loss;
+  // A reference reads its logits once, where the loss reads and writes them forward and backward.
+  const passes = l.preferences ? 4 / 3 : 1;
+  return (2 * headProducts(l) * logits * l.model.hidden) / rate + passes * loss;
 }

@@ -7,9 +7,13 @@ import { shardGroupSize } from './overlap';
 export interface ShardTraffic {
   /** Parameters of the block before they are divided. */
   parameters: number;
+  /** Those of them that have gradients. */
+  trained: number;
   /** Gathers of all micro-batches together, and the bytes that each gathers. */
   gathers: number;
   gatheredBytes: number;
+  /** Gathers of the same size for a reference's forward passes (DPO). */
+  referenceGathers: number;
   /** Scatters of gradients. */
   scatters: number;
   /** Sums over replicas, of a rank's own share. */
@@ -30,7 +34,9 @@ export function shardTraffic(l: LayoutInput): ShardTraffic {
   const once = l.noSync ? 1 : micro;
   return {
     parameters,
+    trained: l.adapters === undefined ? parameters : l.adapters / l.model.layers / l.tensor,
     gathers: isSharded ? micro + once : 0,
+    referenceGathers: isSharded && l.preferences ? micro : 0,
     gatheredBytes: GATHERED_BYTES * parameters,
     scatters: isSharded ? once : 0,
     replicaSums: l.replicate > 1 ? 1 : 0,

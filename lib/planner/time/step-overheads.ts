@@ -1,14 +1,13 @@
-import { parameterCount } from '../../catalog/model/parameters';
 import type { Constants } from '../constants';
 import type { Gpu } from '../gpu';
-import { type LayoutInput, microBatchesOf, worldSizeOf } from '../layout';
+import { type LayoutInput, microBatchesOf, trainedParameters, worldSizeOf } from '../layout';
 import { tokensPerRank } from './compute';
 import { gatherSeconds, groupOf, type Network, reduceSeconds, sendSeconds } from './network';
 import { added, reduceBytesOf, shardGroupSize } from './overlap';
 
 /** Gradients across replicas, once a step; the last backward pass hides what it can. */
 export function gradientSeconds(l: LayoutInput, net: Network, k: Constants, stage: number): number {
-  const local = parameterCount(l.model) / (l.tensor * l.pipeline);
+  const local = trainedParameters(l) / (l.tensor * l.pipeline);
   const stride = l.tensor;
   const size = shardGroupSize(l);
   const hidden = (2 / 3) * stage;
@@ -48,7 +47,7 @@ export function pipelineSeconds(l: LayoutInput, net: Network, k: Constants): num
 /** Adding a micro-batch's gradients to those of the step: they are read and written in the precision they are kept in. */
 export function accumulationSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
   if (l.zeroStage >= 2 || microBatchesOf(l) === 1) return 0;
-  const local = parameterCount(l.model) / (l.tensor * l.pipeline);
+  const local = trainedParameters(l) / (l.tensor * l.pipeline);
   const bytes = l.stack === 'nanotron' ? 10 : 2 + 2 * Math.min(4, l.gradientBytes);
   return (k.accumulationTraffic * bytes * local) / gpu.memoryBytesPerSecond;
 }
@@ -57,7 +56,7 @@ export function accumulationSeconds(l: LayoutInput, gpu: Gpu, k: Constants): num
 const ADAM_TRAFFIC = 34;
 
 const localStateParameters = (l: LayoutInput) =>
-  parameterCount(l.model) / (l.tensor * l.pipeline * (l.zeroStage > 0 ? shardGroupSize(l) : 1));
+  trainedParameters(l) / (l.tensor * l.pipeline * (l.zeroStage > 0 ? shardGroupSize(l) : 1));
 
 /** Seconds of one optimizer step: the bytes of weights, gradients and state of a rank over the memory bandwidth. */
 export function optimizerSeconds(l: LayoutInput, gpu: Gpu): number {

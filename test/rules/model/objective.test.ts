@@ -68,12 +68,14 @@ test('a preference counts as two sequences', () => {
   expect(totalSteps(runOf(file('dpo', { training: { ...training, objective: 'dpo' } })).training)).toBe(50);
 });
 
-test('a plan says what it leaves out of fine-tuning, and is refused for preferences', () => {
+test('a plan says what it leaves out of fine-tuning, and what a reference adds', () => {
   const compute = { instanceType: 'ml.p5.48xlarge', instanceCount: 1 };
   expect(layoutOfRun(runOf(file('sft', { compute })))).toMatchObject({
     assumptions: expect.arrayContaining([expect.stringMatching(/mask/)]),
   });
-  expect(layoutOfRun(runOf(file('dpo', { compute })))).toMatchObject([{ path: 'training.objective' }]);
+  expect(layoutOfRun(runOf(file('dpo', { compute })))).toMatchObject({
+    assumptions: expect.arrayContaining([expect.stringMatching(/reference is a frozen copy/)]),
+  });
 });
 
 const tokenise = (changes: object) => ({
