@@ -81,7 +81,7 @@ const CONCEPTS = [
   'image',
 ];
 const OPERATION = ['environment', 'platform-team', 'secrets', 'verify', 'assumptions'];
-const TESTING = ['sandbox', 'emulator', 'simulate', 'faults'];
+const TESTING = ['sandbox', 'emulator', 'simulate', 'faults', 'mutation'];
 const EXTENDING = ['adding-a-strategy', 'library/README'];
 const REFERENCE = ['run-file', 'environment-file', 'command-line', 'scenario-file', 'runtime', 'editors'];
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.tensor import Replicate, Shard
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
     PrepareModuleInput,
@@ -21,6 +21,8 @@ from torch.distributed.tensor.parallel import (
 
 #: Positions are the second dimension of hidden states.
 _POSITIONS = Shard(1)
+#: Heads are the third dimension of queries and keys where their norms stand.
+_HEADS = 2
 
 
 @dataclass(frozen=True)
@@ -66,4 +68,14 @@ def split_block(block: nn.Module, mesh: DeviceMesh) -> None:
     plan |= {f"attention.{name}": ColwiseParallel() for name in ("q_proj", "k_proj", "v_proj")}
     if getattr(block.mlp, "gate_proj", None) is not None:
         plan["mlp.gate_proj"] = ColwiseParallel()
+    # Norms that a layer does not have are identities, which take the same inputs.
+    plan |= {f"{name}_post_norm": SequenceParallel(use_local_output=True) for name in ("attention", "mlp")}
+    # Each rank norms its own heads, by the same weights: as if heads were positions.
+    plan |= {
+        f"attention.{name}": SequenceParallel(sequence_dim=_HEADS, use_local_output=True)
+        for name in ("q_norm", "k_norm")
+        if any(True for _ in block.attention.get_submodule(name).parameters())
+    } if block.attention.q_norm is not None else {}
     parallelize_module(block, mesh, plan)
+    if block.attention.sinks is not None:
+        block.attention.sinks = nn.Parameter(distribute_tensor(block.attention.sinks, mesh, [Shard(0)]))

@@ -43,8 +43,12 @@ export async function progressLines(
   return (await Promise.all(perAttempt)).flat();
 }
 
-function hostNumber(node: string): number {
+/**
+ * Number of a host, written as one or as SageMaker names it.
+ * @throws UsageError for any other text
+ */
+export function hostNumber(node: string): number {
   const found = /^(?:algo-)?([1-9]\d{0,3})$/.exec(node)?.[1];
   if (found) return Number(found);
-  throw new UsageError(`--node: must be the number of a host, got ${node}; write 2 or algo-2`);
+  throw new UsageError(`--node: must be a host, got ${node}; write 2 or algo-2`);
 }

@@ -8,6 +8,7 @@ import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';
 import type { Terminal } from '../terminal';
 import { callControl } from './control-client';
+import { hostNumber } from './job-logs';
 import { pollSeconds } from './wait';
 
 /** Options of `slipway shell`. */
@@ -35,7 +36,7 @@ export async function shell(
   options: ShellOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const host = hostOf(options.node);
+  const host = hostNumber(options.node ?? '1');
   if (options.json)
     throw new UsageError('--json: must not be given to shell, which prints what the container prints; leave it out');
   requirePlugin();
@@ -51,12 +52,6 @@ export async function shell(
     `${runId}: must have a host that is connected to Session Manager, got none after ${(TRIES * TRY_SECONDS) / 60} minutes; ` +
       `see the log streams that end with /ssm of the job`,
   );
-}
-
-function hostOf(node = '1'): number {
-  const number = /^(?:algo-)?([1-9]\d{0,3})$/.exec(node)?.[1];
-  if (number) return Number(number);
-  throw new UsageError(`--node: must be a host such as 2 or algo-2, got ${node}; leave it out for algo-1`);
 }
 
 /** The plugin must be there, and new enough to be given the session's token in a variable. */

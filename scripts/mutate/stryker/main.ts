@@ -10,7 +10,7 @@ import { strykerFolder } from './install';
 
 const ROOT = path.resolve(__dirname, '..', '..', '..');
 const MODULES = 'spec rules quota queue lifecycle job distribution planner admission handlers'.split(' ');
-/** Aim of docs/mutation.md. */
+/** Share of mutants that the tests of a module should kill (docs/mutation.md). */
 const WANTED = 0.85;
 
 interface Mutant {
