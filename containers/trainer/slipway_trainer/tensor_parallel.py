@@ -68,14 +68,20 @@ def split_block(block: nn.Module, mesh: DeviceMesh) -> None:
     plan |= {f"attention.{name}": ColwiseParallel() for name in ("q_proj", "k_proj", "v_proj")}
     if getattr(block.mlp, "gate_proj", None) is not None:
         plan["mlp.gate_proj"] = ColwiseParallel()
-    # Norms that a layer does not have are identities, which take the same inputs.
-    plan |= {f"{name}_post_norm": SequenceParallel(use_local_output=True) for name in ("attention", "mlp")}
-    # Each rank norms its own heads, by the same weights: as if heads were positions.
-    plan |= {
-        f"attention.{name}": SequenceParallel(sequence_dim=_HEADS, use_local_output=True)
-        for name in ("q_norm", "k_norm")
-        if any(True for _ in block.attention.get_submodule(name).parameters())
-    } if block.attention.q_norm is not None else {}
+    plan |= _other_norms(block)
     parallelize_module(block, mesh, plan)
     if block.attention.sinks is not None:
         block.attention.sinks = nn.Parameter(distribute_tensor(block.attention.sinks, mesh, [Shard(0)]))
+
+
+def _other_norms(block: nn.Module) -> dict[str, SequenceParallel]:
+    """How the norms are split that only some models have: behind attention and feed-forward block by positions, those of queries and keys
+    by heads, as if heads were positions. Norms without weights need no plan."""
+    behind = [f"{name}_post_norm" for name in ("attention", "mlp")]
+    found = {name: SequenceParallel(use_local_output=True) for name in behind if _has_weights(getattr(block, name))}
+    of_heads = [name for name in ("q_norm", "k_norm") if _has_weights(getattr(block.attention, name))]
+    return found | {f"attention.{name}": SequenceParallel(sequence_dim=_HEADS, use_local_output=True) for name in of_heads}
+
+
+def _has_weights(norm: nn.Module | None) -> bool:
+    return norm is not None and next(norm.parameters(), None) is not None
