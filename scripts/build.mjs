@@ -1,9 +1,9 @@
 // Builds what `npm run build` promises: the CDK app and the library as CommonJS (tsc), the CLI as one lazily loaded
 // ESM bundle, the Lambda handlers as another (target node20, SDK inside, so that synth bundles nothing), and the script of the Python client.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { build } from 'esbuild';
+import { build, transformSync } from 'esbuild';
 import { pruneLibrary } from './prune-library.mjs';
 
 const root = path.resolve(import.meta.dirname, '..');
@@ -33,10 +33,20 @@ const COMMON = {
   ],
 };
 
+/** Drops the comments of the compiled library: its declarations have them too, and they are an eighth of what is packed. */
+function stripComments(folder) {
+  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+    if (!name.endsWith('.js')) continue;
+    const file = `${folder}/${name}`;
+    writeFileSync(file, transformSync(readFileSync(file, 'utf8'), { loader: 'js', legalComments: 'none' }).code);
+  }
+}
+
 if (wants('lib')) {
   rmSync('dist/lib', { recursive: true, force: true });
   execFileSync('node_modules/.bin/tsc', ['-p', 'tsconfig.build.json'], { stdio: 'inherit' });
   pruneLibrary();
+  stripComments('dist/lib');
 }
 
 if (wants('cli')) {

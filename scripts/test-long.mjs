@@ -9,10 +9,12 @@ const ROOT = path.resolve(import.meta.dirname, '..');
 process.chdir(ROOT);
 
 const LAYOUTS = ['test_layouts.py', 'test_mixture_layouts.py'].map((name) => `test/containers/${name}`);
-/** Every case of the tests that are marked `drawn` or `slow`, in two parts that take about as long. */
+const OTHERS = ['test/containers', ...LAYOUTS.map((file) => `--ignore=${file}`)];
+/** Every case of the tests that are marked `drawn`, and the tests that are marked `slow`. */
 const PYTEST = {
-  'pytest layouts': LAYOUTS,
-  'pytest others': ['test/containers', ...LAYOUTS.map((file) => `--ignore=${file}`)],
+  'pytest layouts': [...LAYOUTS, '-m', 'drawn'],
+  'pytest others': [...OTHERS, '-m', 'drawn'],
+  'pytest slow': ['test/containers', '-m', 'slow'],
 };
 
 /** The parts to play: all, or the one that the seed chooses. */
@@ -39,7 +41,7 @@ function playFiles(files) {
 }
 
 function playCases(name) {
-  const options = ['-n', '2', '--dist', 'loadfile', '-m', 'drawn or slow', '--all-cases'];
+  const options = ['-n', '2', '--dist', 'loadfile', '--all-cases'];
   return run(python, ['-m', 'pytest', '-q', ...PYTEST[name], ...options]);
 }
 

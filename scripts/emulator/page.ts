@@ -39,7 +39,7 @@ function findingsTable(): string {
   const cell = (seen: Observation | undefined) =>
     seen ? `${seen.shows ? '**shows**: ' : ''}${seen.saw}` : 'not looked at';
   return [
-    `Recorded ${date}: version 0.1.0 is commit ${commit.slice(0, 7)}, this version ${thisCommit.slice(0, 7)}.`,
+    `Last recorded ${date}: version 0.1.0 is commit ${commit.slice(0, 7)}, this version ${thisCommit.slice(0, 7)}.`,
     '',
     '| finding about 0.1.0 | 0.1.0 without the rules | 0.1.0 with the rules | this version with the rules |',
     '|---|---|---|---|',

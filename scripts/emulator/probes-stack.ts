@@ -8,6 +8,8 @@ import {
   waitUntilStackUpdateComplete,
 } from '@aws-sdk/client-cloudformation';
 import { CloudWatchLogsClient, DescribeLogGroupsCommand } from '@aws-sdk/client-cloudwatch-logs';
+import { DeleteItemCommand, DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { IAMClient, SimulatePrincipalPolicyCommand } from '@aws-sdk/client-iam';
 import { GetBucketPolicyCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { answerOf, excerpt, type Probe } from './probe';
 import { ACCOUNT, REGION, type TableWorld, type Template } from './world';
@@ -91,6 +93,44 @@ const deletion: Probe = {
   },
 };
 
+const refusal: Probe = {
+  finding: 9,
+  defect: 'A deletion that is refused under a live run leaves a stack that takes no update.',
+  async observe(world) {
+    const assembly = await world.synth('held', '');
+    await required(world.deploy(assembly));
+    const live = { runId: { S: 'live-1' }, item: { S: 'RUN' }, active: { S: 'active' } };
+    const dynamo = new DynamoDBClient(world.client);
+    await dynamo.send(new PutItemCommand({ TableName: 'slipway-held-runs', Item: live }));
+    const { ok: isDeleted } = await world.destroy(assembly);
+    const status = excerpt(await world.status('held'), /^\w+/);
+    const { runId, item } = live;
+    await dynamo.send(new DeleteItemCommand({ TableName: 'slipway-held-runs', Key: { runId, item } }));
+    const { ok } = await world.deploy(await world.synth('held', 'storage: { checkpointExpirationDays: 91 }\n'));
+    const end = isDeleted ? 'the stack is deleted' : `after the refusal the stack is ${status}`;
+    return { shows: !ok, saw: `${end}; once the run has ended an update ${ok ? 'goes through' : 'fails'}` };
+  },
+};
+
+const tracking: Probe = {
+  finding: 14,
+  defect: 'An environment may name a tracking server of MLflow, and the roles of its jobs may not use it.',
+  async observe(world) {
+    const server = `arn:aws:sagemaker:${REGION}:${ACCOUNT}:mlflow-tracking-server/shared`;
+    const teams = `teams: { default: { mlflow: ["${server}"] } }\n`;
+    // Version 0.1.0 knows servers in run files alone.
+    const lines = world.version.destroyable ? `${world.version.destroyable}${teams}` : '';
+    await required(world.deploy(await world.synth('flow', lines)));
+    const asked = new SimulatePrincipalPolicyCommand({
+      PolicySourceArn: `arn:aws:iam::${ACCOUNT}:role/slipway-flow-${REGION}-default-execution`,
+      ActionNames: ['sagemaker-mlflow:LogMetric'],
+      ResourceArns: [server],
+    });
+    const { EvaluationResults: [result] = [] } = await new IAMClient(world.client).send(asked);
+    return { shows: result?.EvalDecision !== 'allowed', saw: `LogMetric as a job's role: ${result?.EvalDecision}` };
+  },
+};
+
 const policies: Probe = {
   finding: 18,
   defect: 'Bucket policies are deleted with the stack while the buckets stay: no TLS-only access, no log delivery.',
@@ -145,4 +185,4 @@ async function required(outcome: Promise<{ ok: boolean; said: string }>): Promis
   if (!ok) throw new Error(`must succeed, got ${said.slice(-1200)}`);
 }
 
-export const STACK_PROBES: readonly Probe[] = [rollback, adoption, zones, deletion, logs, policies];
+export const STACK_PROBES: readonly Probe[] = [rollback, adoption, zones, deletion, refusal, logs, tracking, policies];

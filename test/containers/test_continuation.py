@@ -108,7 +108,7 @@ def test_a_record_of_an_older_version_is_of_the_same_model_and_tuples_are_lists_
 
     changed = {"experts": 4, "expertsPerToken": 2}
     plain, experts = (resolve_settings(trainer_job(model=model), [], {}) for model in ({}, changed))
-    batches = SimpleNamespace(samples=10, digest="d", epoch=lambda _step: 0)
+    batches = SimpleNamespace(samples=10, digest="d", mixed=False, epoch=lambda _step: 0)
     for settings in (plain, experts):
         run = Continuation(settings, batches)
         record = json.loads(json.dumps(run.facts(3)))
@@ -134,7 +134,7 @@ def test_a_record_of_a_version_that_knew_less_of_a_part_is_of_the_same_model() -
         "slidingWindow": {"size": 8, "pattern": [0]},
         "ropeScaling": {"type": "yarn", "factor": 4.0, "originalMaxPositionEmbeddings": 32},
     }
-    batches = SimpleNamespace(samples=10, digest="d", epoch=lambda _step: 0)
+    batches = SimpleNamespace(samples=10, digest="d", mixed=False, epoch=lambda _step: 0)
     run = Continuation(resolve_settings(trainer_job(model=model), [], {}), batches)
     assert run.take(run.facts(3) | {"model": OLDER_MODEL}) == []
     differing = {

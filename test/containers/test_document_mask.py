@@ -93,8 +93,16 @@ def world(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
         (2, {"parameters": {"tensor_parallel_degree": 2}}),
         (2, {"arguments": ["--loss-chunks", "3"], "training": {"activationCheckpointing": "full"}}),
         (4, {"parameters": {"replicate_degree": 2}}),
+        (2, {"parameters": {"context_parallel_degree": 2}}),
+        (
+            4,
+            {"parameters": {"context_parallel_degree": 2, "tensor_parallel_degree": 2}, "training": {"microBatchSize": 2}},
+        ),
     ],
-    ids=["one rank", "one micro-batch", "sharded", "replicated", "FSDP1", "tensor", "pieces, recomputed", "hybrid"],
+    ids=[
+        "one rank", "one micro-batch", "sharded", "replicated", "FSDP1", "tensor", "pieces, recomputed", "hybrid", "context",
+        "context, tensor",
+    ],  # fmt: skip
 )
 def test_steps_are_those_of_documents_alone(tmp_path: Path, shards: Path, world: tuple, ranks: int, changes: dict) -> None:
     weights, expected = world
@@ -119,13 +127,13 @@ def test_the_first_loss_is_that_of_trl_packing(tmp_path: Path, shards: Path, wor
 
 def test_evaluation_counts_the_same_targets_on_any_number_of_ranks(tmp_path: Path, shards: Path, world: tuple) -> None:
     weights, found = world[0], []
-    for ranks in (1, 2):
+    for ranks, parameters in ((1, {}), (2, {}), (2, {"context_parallel_degree": 2}), (2, {"tensor_parallel_degree": 2})):
         words = ["--eval-channel", "heldout", "--eval-batches", "3", "--learning-rate", "0"]
-        job = trainer_job(weights="weights", training=MASKED | {"steps": 1}, arguments=words)
-        code, output = run_ranks(tmp_path / str(ranks), ranks, job, {"train": shards, "heldout": shards, "weights": weights})
+        job = trainer_job(weights="weights", training=MASKED | {"steps": 1}, arguments=words, parameters=parameters)
+        code, output = run_ranks(tmp_path / str(len(found)), ranks, job, {"train": shards, "heldout": shards, "weights": weights})
         assert code == 0, output
-        found.append(re.search(r'"event":"eval","step":1,"loss":([\d.]+)', output).group(1))
-    assert float(found[0]) == pytest.approx(float(found[1]), abs=1e-6)
+        found.append(float(re.search(r'"event":"eval","step":1,"loss":([\d.]+)', output).group(1)))
+    assert found == pytest.approx(found[:1] * 4, abs=1e-6)
 
 
 def test_fails_for_shards_that_do_not_say_what_ends_a_document(tmp_path: Path, shards: Path) -> None:

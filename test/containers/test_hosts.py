@@ -151,6 +151,7 @@ def steps_world(tmp_path: Path, worlds: Callable[..., NetWorld], library: str, h
 
 
 @needs_mpi
+@pytest.mark.slow
 def test_eleven_hosts_are_ranked_as_strings(tmp_path: Path, worlds: Callable[..., NetWorld], shim: str) -> None:  # noqa: F811
     world = steps_world(tmp_path, worlds, shim, 11)
     assert world.wait() == [0] * 11, logs(world)

@@ -135,9 +135,10 @@ def test_fine_tuning_takes_the_steps_that_trl_takes(tmp_path: Path, world: tuple
     assert expected[-1][0] < expected[0][0] - 0.5, "the reference itself must learn"
     shards = data.tokenise(tmp_path, CONVERSATIONS, tokenizer, "--shard-tokens", "200")
     rows = rows_of(shards)
-    for ranks, micro in ((1, 1), (2, 1), (1, rows)):
-        job = job_of("sft", rows, training={"microBatchSize": micro})
-        close(steps_of(tmp_path / f"{ranks}-{micro}", ranks, job, shards, weights), expected)
+    context = {"context_parallel_degree": 2}
+    for ranks, micro, parameters in ((1, 1, {}), (2, 1, {}), (1, rows, {}), (2, 1, context)):
+        job = job_of("sft", rows, training={"microBatchSize": micro}, parameters=parameters)
+        close(steps_of(tmp_path / f"{ranks}-{micro}-{len(parameters)}", ranks, job, shards, weights), expected)
 
 
 def rows_of(shards: Path) -> int:

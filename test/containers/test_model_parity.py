@@ -181,9 +181,9 @@ def test_the_scale_of_embeddings_is_rounded_to_their_precision_as_that_of_transf
 def test_masks_are_made_once_for_all_layers_and_their_recomputation(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
 
-    def counted(length: int, window: int, device: torch.device) -> torch.Tensor:
+    def counted(length: int, window: int, *others: Any) -> torch.Tensor:
         made.append(window)
-        return window_mask(length, window, device)
+        return window_mask(length, window, *others)
 
     monkeypatch.setattr("slipway_trainer.model.window_mask", counted)
     ours = ours_of("gemma2")

@@ -4,6 +4,7 @@ import importlib.util
 import os
 import re
 import signal
+import tempfile
 import time
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from slipway_driver.remains import is_running
 
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs ray: pip install -r requirements-dev.txt")
 GIB = 2**30
+#: Of all jobs here; goes with the process. pytest's own folders have names too long for Ray's sockets.
+SHORT = tempfile.TemporaryDirectory(prefix="r", ignore_cleanup_errors=True)
 
 
 def cluster(hosts: int = 2):
@@ -51,6 +54,12 @@ def test_a_limit_of_the_container_counts_and_no_limit_does_not(tmp_path: Path) -
     for text, expected in (("max\n", 400 * 1024), ("1000\n", 1000)):
         limit.write_text(text)
         assert node.memory_bytes(info, limit) == expected
+
+
+def test_a_long_temporary_folder_is_not_used_for_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
+    for usual, expected in (("/tmp/slw-abcdef", "/tmp/slw-abcdef"), ("/opt/ml/some/long/folder/of/a/job", "/tmp")):
+        monkeypatch.setattr(node.tempfile, "gettempdir", lambda usual=usual: usual)
+        assert node.temporary_folder() == expected
 
 
 def test_options_of_the_run_file_replace_ours_and_resources_are_merged() -> None:
@@ -155,7 +164,7 @@ def ray_world(tmp_path: Path, script: str, hosts: int = 2, only: list[str] | Non
               **job: object) -> FakeWorld:  # fmt: skip
     given = job_json(**{"launcher": "ray", "env": {"SLIPWAY_PEER_SECONDS": "5"}, **job})
     world = FakeWorld(tmp_path / "world", hosts, given, {"train.py": script, "helper.py": "NAME = 'helper'\n"}, name=f"ray-{tmp_path.name}")
-    world.start({"TMPDIR": str(tmp_path), **(environ or {})}, only=only)
+    world.start({"TMPDIR": SHORT.name, **(environ or {})}, only=only)
     return world
 
 
@@ -200,6 +209,18 @@ def test_tasks_run_on_every_host_and_the_launch_starts_again_in_place(tmp_path: 
     assert [event["step"] for event in world.events("algo-1", "step")] == [1, 2]
     assert [event["reason"] for event in world.events("algo-1", "restart")] == ["ValueError: the first start fails"]
     assert [event["code"] for event in world.events("algo-2", "exit")] == [0]
+
+
+@needs_ray
+def test_fails_with_an_option_that_ray_start_does_not_take(tmp_path: Path) -> None:
+    parameters = {"object-store-memory": "much"}
+    world = ray_world(
+        tmp_path, "raise SystemExit('must not start')\n", hosts=1, distribution={"library": "custom", "parameters": parameters}
+    )
+    assert world.wait() == [77], world.log("algo-1")
+    failure = world.failure("algo-1")
+    assert failure["class"] == "environment"
+    assert failure["reason"].startswith("distribution.parameters: ray start refused an option: ") and "much" in failure["reason"]
 
 
 @needs_ray
@@ -297,11 +318,11 @@ def test_sigterm_lets_the_entry_point_save_while_all_nodes_still_serve(tmp_path:
 
 @needs_ray
 def test_a_host_that_never_joins_is_named(tmp_path: Path) -> None:
-    world = ray_world(tmp_path, "raise SystemExit('must not start')\n", only=["algo-1"], environ={"SLIPWAY_RAY_JOIN_SECONDS": "12"})
+    world = ray_world(tmp_path, "raise SystemExit('must not start')\n", only=["algo-1"], environ={"SLIPWAY_RAY_JOIN_SECONDS": "3"})
     assert world.wait() == [75], world.log("algo-1")
     failure = world.failure("algo-1")
     assert (failure["class"], failure["host"]) == ("try-again", "algo-2")
-    assert failure["reason"] == "hosts must join Ray within 12 s; algo-2 did not"
+    assert failure["reason"] == "hosts must join Ray within 3 s; algo-2 did not"
 
 
 @needs_ray

@@ -1,16 +1,10 @@
-// First deploy, second deploy and last, through the real CDK CLI on the embedded AWS.
+// First deploy, second deploy and a refused deletion, through the real CDK CLI on the embedded AWS; the last deploy and the one after it are in
+// test/long/adoption.test.ts.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import {
-  DeleteBucketPolicyCommand,
-  GetBucketPolicyCommand,
-  GetObjectCommand,
-  PutObjectCommand,
-} from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Cycle } from './support/cycle';
 
-const DATA = 'slipway-cycle-000000000000-us-west-2-data';
 const NOTHING_REQUIRED = `quotas: { enforce: "off" }\n`;
 
 let cycle: Cycle;
@@ -46,26 +40,4 @@ test('termination protection refuses a deletion and leaves a stack that can be u
   expect(await cycle.status()).toMatch(/^(CREATE|UPDATE)_COMPLETE$/);
   const unprotected = `${NOTHING_REQUIRED}protection: { terminationProtection: false }\nteams: { default: {}, nlp: {} }\n`;
   await cycle.done('deploy', unprotected);
-});
-
-test('what is retained is adopted with its policies, and the data is there', async () => {
-  await cycle.s3().send(new PutObjectCommand({ Bucket: DATA, Key: 'shared/tokens', Body: 'kept' }));
-  await cycle.done('destroy');
-  expect(await cycle.status()).toBeUndefined();
-  expect(await cycle.buckets()).toHaveLength(4);
-  const policyOf = async () => (await cycle.s3().send(new GetBucketPolicyCommand({ Bucket: DATA }))).Policy ?? '';
-  expect(await policyOf()).toContain('aws:SecureTransport');
-
-  // As a stack of version 0.1.0 left it.
-  await cycle.s3().send(new DeleteBucketPolicyCommand({ Bucket: DATA }));
-  const adopting = `${NOTHING_REQUIRED}storage: { adopt: true }\nprotection: { terminationProtection: false }\n`;
-  await cycle.done('deploy', adopting);
-  expect(await policyOf()).toContain('aws:SecureTransport');
-  const { Body } = await cycle.s3().send(new GetObjectCommand({ Bucket: DATA, Key: 'shared/tokens' }));
-  expect(await Body?.transformToString()).toBe('kept');
-});
-
-test('fails: a deploy without adopt where an earlier one left its buckets', async () => {
-  await cycle.done('destroy');
-  expect((await cycle.cdk('deploy', NOTHING_REQUIRED)).code).toBe(1);
 });

@@ -138,7 +138,7 @@ test('the app of `slipway init --pipeline` compiles and synthesises a stage for 
   execFileSync(command, ['init', 'piped', '--pipeline', '--yes', '--json'], options);
   const project = path.join(folder, 'piped');
   const types = ['--types', 'node', '--typeRoots', path.join(ROOT, 'node_modules/@types')];
-  const strict = ['--module', 'nodenext', '--target', 'es2022', '--strict'];
+  const strict = ['--ignoreConfig', '--module', 'nodenext', '--target', 'es2022', '--strict'];
   execFileSync(path.join(ROOT, 'node_modules/.bin/tsc'), [...strict, ...types, 'bin/app.ts'], { cwd: project });
   const env = { ...process.env, CDK_OUTDIR: 'cdk.out', CDK_DEFAULT_ACCOUNT: '111122223333' };
   execFileSync(process.execPath, ['bin/app.js'], { cwd: project, env, stdio: 'pipe' });

@@ -8,6 +8,7 @@ import { DescribeTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { BatchGetImageCommand, DeleteRepositoryCommand, ECRClient, PutImageCommand } from '@aws-sdk/client-ecr';
 import { DescribeKeyCommand, KMSClient } from '@aws-sdk/client-kms';
 import {
+  DeleteBucketPolicyCommand,
   GetBucketLifecycleConfigurationCommand,
   GetBucketPolicyCommand,
   GetObjectCommand,
@@ -129,7 +130,14 @@ test('a deletion leaves all of it', async () => {
   expect(await retained()).toEqual(before);
 });
 
+test('fails: a deploy without adopt where an earlier one left its buckets', async () => {
+  expect((await cycle.cdk('deploy', FIRST)).code).toBe(1);
+  expect(await retained()).toEqual(before);
+});
+
 test('a deploy that adopts takes all of it over as it is, with data and history, and runs', async () => {
+  // As a stack of version 0.1.0 left it.
+  await cycle.s3().send(new DeleteBucketPolicyCommand({ Bucket: DATA }));
   await cycle.done('deploy', ADOPTING);
   expect(await retained()).toEqual(before);
   expect(await lifecycleRules(CHECKPOINTS)).toEqual(['old-versions', 'leftovers']);

@@ -36,6 +36,7 @@ test('the trainer takes every shipped run file for the built-in trainer, in the 
 });
 
 const degree = fc.option(fc.constantFrom(1, 2, 3, 4, 8, 16), { nil: undefined });
+const LATENT = { kvRank: 512, nopeHeadSize: 128, ropeHeadSize: 64, valueHeadSize: 128 };
 const BALANCE = { 'balance-loss': 0.01, 'router-z-loss': 0.001 };
 const arbitraryRun = fc.record({
   instanceCount: fc.constantFrom(1, 2, 4),
@@ -49,6 +50,7 @@ const arbitraryRun = fc.record({
   }),
   experts: fc.constantFrom(undefined, undefined, 4, 8),
   routing: fc.constantFrom(undefined, { bias: true }),
+  latentAttention: fc.constantFrom(undefined, undefined, undefined, LATENT),
   lora: fc.constantFrom(undefined, undefined, undefined, { rank: 4 }),
   attentionHeads: fc.constantFrom(12, 16, 32),
   ffnHiddenSize: fc.constantFrom(1000, 1024, 1026),
@@ -81,6 +83,7 @@ function runFrom(a: typeof arbitraryRun extends fc.Arbitrary<infer T> ? T : neve
       architecture: {
         ...{ layers: 2, hiddenSize: 64 * a.attentionHeads, attentionHeads: a.attentionHeads, vocabularySize: 256 },
         ...{ ffnHiddenSize: a.ffnHiddenSize, experts: a.experts, expertsPerToken: a.experts && 2 },
+        latentAttention: a.latentAttention,
         routing: a.experts ? a.routing : undefined,
       },
     },

@@ -52,6 +52,32 @@ class DeadLetters extends Judge {
   }
 }
 
+/** The end of an attempt, the intent of the next, and twice for each of four tries of a doubtful create. */
+const MOST_WRITES = 10;
+
+test(`a look writes a run as often as there is something to write (HISTORIES_SEED=${FRESH})`, async () => {
+  const drawn = concrete(scenarioOf({ random: { runs: 3, faultsPerDay: 48 }, until: '24h' }), FRESH, noFiles);
+  const judge = new Writes();
+  await new World(drawn, FRESH, judge).play();
+  expect(judge.most).toBeGreaterThan(0);
+  expect(judge.most).toBeLessThanOrEqual(MOST_WRITES);
+});
+
+class Writes extends Judge {
+  /** The most writes of one run by one invocation of reconcile. */
+  most = 0;
+  private readonly counts = new Map<string, number>();
+
+  override onRunWritten(...[run, before, item, by]: Parameters<Judge['onRunWritten']>): void {
+    super.onRunWritten(run, before, item, by);
+    if (by?.name !== 'reconcile') return;
+    const look = `${by.id}/${run.id}`;
+    const count = (this.counts.get(look) ?? 0) + 1;
+    this.counts.set(look, count);
+    this.most = Math.max(this.most, count);
+  }
+}
+
 test('a failing history is shrunk to a file that fails alike', async () => {
   // The failure of run a needs a person, and nobody is told.
   const scenario = scenarioOf({

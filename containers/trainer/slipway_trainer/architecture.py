@@ -78,8 +78,13 @@ class Architecture:
     def has_output_bias(self) -> bool:
         return self.attention_bias if self.family.output_bias is None else self.family.output_bias
 
+    def unsplit_parts(self) -> list[str]:
+        """What tensor parallelism does not split. Mixtures of experts have a rule of their own."""
+        found = {"latentAttention": self.latent is not None, "qkNorm over all heads": self.qk_norm and self.family.qk_norm == "whole"}
+        return [name for name, has in found.items() if has]
+
     def parts(self) -> list[str]:
-        """What this shape has beyond Llama's and Mixtral's: only the model itself computes it, not every parallel form of it."""
+        """What this shape has beyond Llama's and Mixtral's: libraries with models of their own do not compute it."""
         found = {
             "qkNorm": self.qk_norm,
             "attentionBias": self.attention_bias or self.has_output_bias,

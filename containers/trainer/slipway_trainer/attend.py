@@ -3,9 +3,15 @@
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.distributed.tensor import DTensor
 
 #: Elements by which heads grow for a sink: kernels ask for sizes that are multiples of it.
 _ELEMENTS = 8
+
+
+def own_part(sinks_H: Tensor | None) -> Tensor | None:
+    """Of the heads that this rank has, where tensor parallelism splits them."""
+    return sinks_H.to_local() if isinstance(sinks_H, DTensor) else sinks_H
 
 
 def attend(

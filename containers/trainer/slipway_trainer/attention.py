@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from slipway_trainer.architecture import Architecture
-from slipway_trainer.attend import attend
+from slipway_trainer.attend import attend, own_part
 from slipway_trainer.context_parallel import ContextParallel
 from slipway_trainer.norms import WeightlessNorm, norm_of
 from slipway_trainer.rope import rotate
@@ -48,17 +48,15 @@ class Attention(nn.Module):
         temperature_L1: Tensor | None = None,
     ) -> Tensor:
         """`mask_LL`: what is added to the scores of a query (row) and its keys, (L, L) or for each sequence its own (B, 1, L, L), see
-        `summand`; None = a query sees itself and all before it. Capped scores need one. Without cosine and sine a layer knows no positions;
-        `temperature_L1` is what queries are multiplied by."""
+        `summand`; None = a query sees itself and all before it. With context parallelism queries are this rank's, keys all. Capped scores
+        need a mask. Without cosine and sine a layer knows no positions; `temperature_L1` is what queries are multiplied by."""
         q_BHLE = rotate(self._heads(self.q_proj(x_BLD), self.q_norm), cos_LE, sin_LE, self.interleaved)
         k_BKLE = rotate(self._heads(self.k_proj(x_BLD), self.k_norm), cos_LE, sin_LE, self.interleaved)
         v_BKLE = self._heads(self.v_proj(x_BLD))
         if temperature_L1 is not None:
             q_BHLE = (q_BHLE * temperature_L1).to(q_BHLE.dtype)
-        if self.context is not None:
-            mixed_BHLE = self.context.attention(q_BHLE, k_BKLE, v_BKLE)
-        else:
-            mixed_BHLE = attend(q_BHLE, k_BKLE, v_BKLE, mask_LL, self.scale, softcap=self.softcap, sinks_H=self.sinks)
+        mix = attend if self.context is None else self.context.attend
+        mixed_BHLE = mix(q_BHLE, k_BKLE, v_BKLE, mask_LL, self.scale, softcap=self.softcap, sinks_H=own_part(self.sinks))
         return self.o_proj(mixed_BHLE.transpose(1, 2).flatten(2))
 
 
@@ -69,30 +67,34 @@ def _norm(shape: Architecture, whole_size: int) -> nn.Module:
     return norm_of(shape, whole_size if shape.family.qk_norm == "whole" else shape.head_size)
 
 
-def window_mask(length: int, window: int, device: torch.device) -> Tensor:
-    """(L, L): whether a query (row) sees a key (column): itself and the `window` - 1 before it."""
-    positions_L = torch.arange(length, device=device)
-    before_LL = positions_L[:, None] - positions_L[None, :]
-    return (before_LL >= 0) & (before_LL < window)
+def window_mask(length: int, window: int, device: torch.device, queries_S: Tensor | None = None) -> Tensor:
+    """(S, L): whether a query (row) sees a key (column): itself and the `window` - 1 before it. `queries_S`: where queries stand among the
+    keys; None = they are all there, S = L."""
+    keys_L = torch.arange(length, device=device)
+    before_SL = (keys_L if queries_S is None else queries_S)[:, None] - keys_L[None, :]
+    return (before_SL >= 0) & (before_SL < window)
 
 
-def chunk_mask(positions_L: Tensor, size: int) -> Tensor:
-    """Whether a query sees a key: itself and those before it in its chunk of `size` positions. (L, L), or (B, 1, L, L) where each sequence
+def chunk_mask(positions_L: Tensor, size: int, queries_S: Tensor | None = None) -> Tensor:
+    """Whether a query sees a key: itself and those before it in its chunk of `size` positions. (S, L), or (B, 1, S, L) where each sequence
     has its own positions."""
     chunks_L = positions_L // size
-    return (chunks_L[..., :, None] == chunks_L[..., None, :]) & window_mask(positions_L.size(-1), positions_L.size(-1), positions_L.device)
+    chunks_S = chunks_L if queries_S is None else chunks_L[..., queries_S]
+    length = positions_L.size(-1)
+    return (chunks_S[..., :, None] == chunks_L[..., None, :]) & window_mask(length, length, positions_L.device, queries_S)
 
 
-def summand(mask_LL: Tensor | None, dtype: torch.dtype) -> Tensor | None:
+def summand(mask_SL: Tensor | None, dtype: torch.dtype) -> Tensor | None:
     """What a mask adds to scores: nothing where a query sees a key, else minus infinity. PyTorch would make the same of a boolean mask in
     every layer, and keep each until the backward pass."""
-    if mask_LL is None:
+    if mask_SL is None:
         return None
-    return torch.zeros(mask_LL.shape, dtype=dtype, device=mask_LL.device).masked_fill_(~mask_LL, float("-inf"))
+    return torch.zeros(mask_SL.shape, dtype=dtype, device=mask_SL.device).masked_fill_(~mask_SL, float("-inf"))
 
 
-def document_mask(documents_BL: Tensor, mask_LL: Tensor | None) -> Tensor:
-    """(B, 1, L, L): as `mask_LL`, the causal one unless given, and only positions of the query's own document."""
-    if mask_LL is None:
-        mask_LL = window_mask(documents_BL.size(1), documents_BL.size(1), documents_BL.device)
-    return (documents_BL[:, None, :, None] == documents_BL[:, None, None, :]) & mask_LL
+def document_mask(documents_BL: Tensor, mask_SL: Tensor | None, queries_S: Tensor | None = None) -> Tensor:
+    """(B, 1, S, L): as `mask_SL`, the causal one unless given, and only positions of the query's own document."""
+    if mask_SL is None:
+        mask_SL = window_mask(documents_BL.size(1), documents_BL.size(1), documents_BL.device, queries_S)
+    documents_BS = documents_BL if queries_S is None else documents_BL[:, queries_S]
+    return (documents_BS[:, None, :, None] == documents_BL[:, None, None, :]) & mask_SL

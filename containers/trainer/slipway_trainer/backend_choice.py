@@ -62,13 +62,12 @@ def _balance(settings: RunSettings, name: str) -> list[tuple[str, object, object
 
 def _document_mask(settings: RunSettings, name: str) -> list[tuple[str, object, object, bool]]:
     """What goes with `documentMask`. lib/rules/model/document-mask.ts has the same."""
-    context, training = settings.parallel.context, settings.training
+    training = settings.training
     if not training.document_mask:
         return []
     return [
         ("training.documentMask", False, True, name in ("smp-v2", "deepspeed")),
         ("training.documentMask", f"left out with objective {training.objective}, which has it", True, training.objective != "pretrain"),
-        ("context_parallel_degree", "1 with documentMask", context, context > 1),
     ]
 
 
@@ -80,7 +79,7 @@ def _objective(settings: RunSettings, name: str) -> list[tuple[str, object, obje
     dpo = objective == "dpo"
     return [
         ("training.objective", "pretrain", objective, name in ("smp-v2", "deepspeed") or (dpo and name == "fsdp1")),
-        ("context_parallel_degree", f"1 with objective {objective}", parallel.context, parallel.context > 1),
+        ("context_parallel_degree", "1 with objective dpo", parallel.context, dpo and parallel.context > 1),
         ("tensor_parallel_degree", "1 with objective dpo", parallel.tensor, dpo and parallel.tensor > 1),
         ("expert_parallel_degree", "1 with objective dpo", parallel.expert, dpo and parallel.expert > 1),
         ("training.precision", "bf16 or fp32 with objective dpo", training.precision, dpo and training.precision == "fp8"),

@@ -12,6 +12,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor
 
+from slipway_trainer.attend import attend
 from slipway_trainer.collectives import gathered_parts, summed_part
 from slipway_trainer.layout import Layout, context_ranks
 
@@ -64,8 +65,24 @@ class ContextParallel:
         order = sorted(range(len(pieces)), key=lambda index: pieces_of(index // 2, self.ranks)[index % 2])
         return torch.cat([pieces[index] for index in order], dim=2)
 
-    def attention(self, q_BHSE: Tensor, k_BKSE: Tensor, v_BKSE: Tensor) -> Tensor:
-        """Causal attention of this rank's queries over the whole sequence."""
+    def attend(
+        self,
+        q_BHSE: Tensor,
+        k_BKSE: Tensor,
+        v_BKSE: Tensor,
+        mask_SL: Tensor | None,
+        scale: float,
+        *,
+        softcap: float | None = None,
+        sinks_H: Tensor | None = None,
+    ) -> Tensor:
+        """As attend.attend: this rank's queries over the keys and values of the whole sequence. Sinks need a mask here."""
+        if mask_SL is None:
+            return self._causal(q_BHSE, k_BKSE, v_BKSE, scale)
+        return attend(q_BHSE, self._whole(k_BKSE), self._whole(v_BKSE), mask_SL, scale, softcap=softcap, sinks_H=sinks_H)
+
+    def _causal(self, q_BHSE: Tensor, k_BKSE: Tensor, v_BKSE: Tensor, scale: float) -> Tensor:
+        """Without a mask each piece sees the keys up to its end, in a kernel that skips what is later."""
         # Not at the top: it brings the compiler along, most of a second that only runs with long sequences need to pay.
         from torch.nn.attention.bias import causal_lower_right
 
@@ -77,7 +94,7 @@ class ContextParallel:
             mask = causal_lower_right(size, seen)
             grouped = q_BHPE.size(1) != k_BKLE.size(1)
             keys_BKSE, values_BKSE = k_BKLE[:, :, :seen], v_BKLE[:, :, :seen]
-            mixed.append(F.scaled_dot_product_attention(q_BHPE, keys_BKSE, values_BKSE, attn_mask=mask, enable_gqa=grouped))
+            mixed.append(F.scaled_dot_product_attention(q_BHPE, keys_BKSE, values_BKSE, attn_mask=mask, scale=scale, enable_gqa=grouped))
         return torch.cat(mixed, dim=2)
 
 

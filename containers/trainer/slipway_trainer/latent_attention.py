@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from slipway_trainer.architecture import Architecture
 from slipway_trainer.attend import attend
+from slipway_trainer.context_parallel import ContextParallel
 from slipway_trainer.norms import RmsNorm
 from slipway_trainer.rope import rotate
 
@@ -19,10 +20,10 @@ _EPSILON = 1e-6
 class LatentAttention(nn.Module):
     """One layer's attention. Submodules have their published names."""
 
-    def __init__(self, shape: Architecture) -> None:
+    def __init__(self, shape: Architecture, context: ContextParallel | None = None) -> None:
         super().__init__()
         assert shape.latent is not None
-        self.latent, self.interleaved = shape.latent, shape.family.interleaved_rope
+        self.context, self.latent, self.interleaved = context, shape.latent, shape.family.interleaved_rope
         self.scale, self.softcap = shape.score_scale, shape.attention_softcap
         latent, heads, bias = shape.latent, shape.attention_heads, shape.attention_bias
         if latent.q_rank is None:
@@ -47,7 +48,8 @@ class LatentAttention(nn.Module):
         k_BHLR = rotate(k_BLR.unsqueeze(1), cos_LR, sin_LR, self.interleaved).expand(-1, k_BHLN.size(1), -1, -1)
         q_BHLE = torch.cat((q_BHLN, rotate(q_BHLR, cos_LR, sin_LR, self.interleaved)), dim=-1)
         k_BHLE = torch.cat((k_BHLN, k_BHLR), dim=-1)
-        mixed_BHLE = attend(q_BHLE, k_BHLE, v_BHLE, mask_LL, self.scale, softcap=self.softcap, sinks_H=self.sinks)
+        mix = attend if self.context is None else self.context.attend
+        mixed_BHLE = mix(q_BHLE, k_BHLE, v_BHLE, mask_LL, self.scale, softcap=self.softcap, sinks_H=self.sinks)
         return self.o_proj(mixed_BHLE.transpose(1, 2).flatten(2))
 
     def _queries(self, x_BLD: Tensor) -> Tensor:

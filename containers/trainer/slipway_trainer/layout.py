@@ -53,11 +53,8 @@ def resolve_layout(parallel: Parallel, ranks: int, shape: Architecture, training
             f"training.globalBatchSize: must be a multiple of microBatchSize {training.micro_batch_size} x {layout.data_ranks} "
             f"data-parallel ranks = {per_pass}, got {training.global_batch_size}"
         )
-    if layout.tensor * layout.context > 1 and shape.parts():
-        issues.append(
-            f"tensor_parallel_degree, context_parallel_degree: must be 1 for a model with {', '.join(shape.parts())}, "
-            f"got {layout.tensor} and {layout.context}"
-        )
+    if layout.tensor > 1 and shape.unsplit_parts():
+        issues.append(f"tensor_parallel_degree: must be 1 for a model with {', '.join(shape.unsplit_parts())}, got {layout.tensor}")
     if shape.attention_heads % layout.tensor or shape.kv_heads % layout.tensor or shape.ffn_hidden_size % layout.tensor:
         issues.append(
             f"tensor_parallel_degree: must divide {shape.attention_heads} heads, {shape.kv_heads} KV heads and ffnHiddenSize "

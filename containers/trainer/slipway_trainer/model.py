@@ -27,7 +27,7 @@ class Block(nn.Module):
         super().__init__()
         before, after = shape.norm_placement != "post", shape.norm_placement != "pre"
         self.attention_norm = norm_of(shape, shape.hidden_size) if before else nn.Identity()
-        self.attention = Attention(shape, context, layer) if shape.latent is None else LatentAttention(shape)
+        self.attention = Attention(shape, context, layer) if shape.latent is None else LatentAttention(shape, context)
         self.attention_post_norm = norm_of(shape, shape.hidden_size) if after else nn.Identity()
         self.mlp_norm = norm_of(shape, shape.hidden_size) if before else nn.Identity()
         self.mlp = _feed_forward(shape, layer, experts)
@@ -69,8 +69,9 @@ class Transformer(nn.Module):
     ) -> Tensor:
         """Logits (B, L, V), or what `loss(head, hidden states)` makes of the last hidden states.
 
-        With context parallelism the tokens are this rank's part of the sequence. `documents_BL`: the number of the document that a token
-        belongs to, rising along the sequence; documents do not see each other, and positions begin anew in each. None = one document.
+        With context parallelism the tokens are this rank's part of the sequence, and documents those of the whole. `documents_BL`: the
+        number of the document that a token belongs to, rising along the sequence; documents do not see each other, and positions begin anew
+        in each. None = one document.
         """
         x_BLD = self.embed(tokens_BL)
         if self.shape.embedding_scale != 1.0:
@@ -87,39 +88,37 @@ class Transformer(nn.Module):
         x_BLD = self.norm(x_BLD)
         return self.head(x_BLD) if loss is None else loss(self.head, x_BLD)
 
-    def _tables(self, tokens_BL: Tensor, documents_BL: Tensor | None, dtype: torch.dtype) -> tuple[Tensor | None, ...]:
+    def _tables(self, tokens_BS: Tensor, documents_BL: Tensor | None, dtype: torch.dtype) -> tuple[Tensor | None, ...]:
         """Cosine, sine and mask of all layers, those of layers with a window, and the temperature of layers without positions. Masks are
-        what is added to scores, in the type of the hidden states."""
-        shape, length = self.shape, tokens_BL.size(1)
-        positions_L = self._positions(tokens_BL) if documents_BL is None else _positions_within(documents_BL)
-        rotary = rope_tables(positions_L, shape.rotary_size, shape.rope_theta, shape.rope_scaling)
-        # Attention in one kernel needs no mask to be causal, capped scores do.
-        causal_LL = window_mask(length, length, positions_L.device) if shape.attention_softcap is not None else None
-        mask_LL = causal_LL if documents_BL is None else document_mask(documents_BL, causal_LL)
+        what is added to scores, in the type of the hidden states. S are the positions of this rank, L those of the sequence."""
+        shape, device = self.shape, tokens_BS.device
+        length = tokens_BS.size(1) * (1 if self.context is None else self.context.ranks)
+        queries_S = None if self.context is None else self.context.positions(length, device)
+        positions_L = torch.arange(length, device=device) if documents_BL is None else _positions_within(documents_BL)
+        positions_S = positions_L if queries_S is None else positions_L[..., queries_S]
+        rotary = rope_tables(positions_S, shape.rotary_size, shape.rope_theta, shape.rope_scaling)
+        # Attention in one kernel needs no mask to be causal; capped scores do, and sinks of queries that are not all there.
+        needs_mask = shape.attention_softcap is not None or (shape.attention_sinks and queries_S is not None)
+        mask_SL = window_mask(length, length, device, queries_S) if needs_mask else None
+        if documents_BL is not None:
+            mask_SL = document_mask(documents_BL, mask_SL, queries_S)
         heat = shape.family.temperature
-        heat_L1 = None if heat is None else temperatures(positions_L, heat).unsqueeze(-1)
-        added_LL = summand(mask_LL, dtype)
-        if shape.window is None:
-            return *rotary, added_LL, *rotary, added_LL, heat_L1
+        heat_S1 = None if heat is None else temperatures(positions_S, heat).unsqueeze(-1)
+        added_SL = summand(mask_SL, dtype)
         theta = shape.family.local_rope_theta
-        local = rotary if theta is None else rope_tables(positions_L, shape.rotary_size, theta)
-        if shape.window.size >= length:
-            return *rotary, added_LL, *local, added_LL, heat_L1
-        window_LL = self._window_mask(positions_L)
-        window_LL = window_LL if mask_LL is None else mask_LL & window_LL
-        return *rotary, added_LL, *local, summand(window_LL, dtype), heat_L1
+        local = rotary if shape.window is None or theta is None else rope_tables(positions_S, shape.rotary_size, theta)
+        if shape.window is None or shape.window.size >= length:
+            return *rotary, added_SL, *local, added_SL, heat_S1
+        window_SL = self._window_mask(positions_L, queries_S)
+        window_SL = window_SL if mask_SL is None else mask_SL & window_SL
+        return *rotary, added_SL, *local, summand(window_SL, dtype), heat_S1
 
-    def _window_mask(self, positions_L: Tensor) -> Tensor:
+    def _window_mask(self, positions_L: Tensor, queries_S: Tensor | None) -> Tensor:
         window = self.shape.window
         assert window is not None
         if window.chunked:
-            return chunk_mask(positions_L, window.size)
-        return window_mask(positions_L.size(-1), window.size, positions_L.device)
-
-    def _positions(self, tokens_BL: Tensor) -> Tensor:
-        if self.context is None:
-            return torch.arange(tokens_BL.size(1), device=tokens_BL.device)
-        return self.context.positions(tokens_BL.size(1) * self.context.ranks, tokens_BL.device)
+            return chunk_mask(positions_L, window.size, queries_S)
+        return window_mask(positions_L.size(-1), window.size, positions_L.device, queries_S)
 
 
 def _positions_within(documents_BL: Tensor) -> Tensor:

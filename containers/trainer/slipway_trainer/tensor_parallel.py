@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.tensor import Replicate, Shard
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
     PrepareModuleInput,
@@ -21,6 +21,8 @@ from torch.distributed.tensor.parallel import (
 
 #: Positions are the second dimension of hidden states.
 _POSITIONS = Shard(1)
+#: Heads are the third dimension of queries and keys where their norms stand.
+_HEADS = 2
 
 
 @dataclass(frozen=True)
@@ -66,4 +68,20 @@ def split_block(block: nn.Module, mesh: DeviceMesh) -> None:
     plan |= {f"attention.{name}": ColwiseParallel() for name in ("q_proj", "k_proj", "v_proj")}
     if getattr(block.mlp, "gate_proj", None) is not None:
         plan["mlp.gate_proj"] = ColwiseParallel()
+    plan |= _other_norms(block)
     parallelize_module(block, mesh, plan)
+    if block.attention.sinks is not None:
+        block.attention.sinks = nn.Parameter(distribute_tensor(block.attention.sinks, mesh, [Shard(0)]))
+
+
+def _other_norms(block: nn.Module) -> dict[str, SequenceParallel]:
+    """How the norms are split that only some models have: behind attention and feed-forward block by positions, those of queries and keys
+    by heads, as if heads were positions. Norms without weights need no plan."""
+    behind = [f"{name}_post_norm" for name in ("attention", "mlp")]
+    found = {name: SequenceParallel(use_local_output=True) for name in behind if _has_weights(getattr(block, name))}
+    of_heads = [name for name in ("q_norm", "k_norm") if _has_weights(getattr(block.attention, name))]
+    return found | {f"attention.{name}": SequenceParallel(sequence_dim=_HEADS, use_local_output=True) for name in of_heads}
+
+
+def _has_weights(norm: nn.Module | None) -> bool:
+    return norm is not None and next(norm.parameters(), None) is not None

@@ -250,8 +250,9 @@ class Trainer:
             yield found
 
     def _targets(self, batches: Sequence[MicroBatch]) -> Tensor:
-        """Targets of these micro-batches of all ranks, on the device; ranks that split a matrix count theirs twice, as they do the loss."""
-        total = torch.stack([(batch.targets_BL != IGNORED).sum() for batch in batches]).sum().float()
+        """Targets of these micro-batches of all ranks, on the device; ranks that split a matrix count theirs twice, as they do the loss,
+        and those that split a sequence only their part."""
+        total = torch.stack([(batch.targets_BL != IGNORED).sum() for batch in batches]).sum().float() / self.backend.layout.context
         dist.all_reduce(total)
         return total.clamp(min=1.0)
 
@@ -267,7 +268,8 @@ class Trainer:
             step, micro_step = divmod(number, self._evaluation.micro_steps)
             batch = self._evaluation.micro_batch(step, micro_step, self.world.device)
             total += self.backend.evaluate(batch)
-            divisor += (batch.targets_BL != IGNORED).sum() if self.settings.training.counts_targets else 1
+            found = (batch.targets_BL != IGNORED).sum() / self.backend.layout.context
+            divisor += found if self.settings.training.counts_targets else 1
         mean = self.world.mean(total) / max(self.world.mean(divisor), 1e-9)
         self._evaluated_step = self.step
         if self.world.rank == 0:

@@ -1,12 +1,16 @@
-import { writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { type DesiredAnswer, hasEnded } from '../../contracts/control';
 import type { Descriptor } from '../../spec/descriptor';
 import { EFA_SECONDS, type EfaObservation, type EfaWorld, type HealthEvent } from '../../verify';
-import { launch } from '../launch/launch';
+import { Refusal } from '../exit';
+import { type LaunchOptions, launch } from '../launch/launch';
 import { packageRoot } from '../package-root';
+import { callControl } from '../runs/control-client';
 import { readAttemptLog } from '../runs/job-logs';
 import { readStatus } from '../runs/read-status';
+import { follow } from '../runs/wait';
 import type { Terminal } from '../terminal';
 
 /** The collective of level `efa`: two hosts of the type, the environment's own image, NCCL alone. */
@@ -14,7 +18,7 @@ const runFile = (instanceType: string) =>
   JSON.stringify({
     name: 'verify-efa',
     code: {
-      source: path.join(packageRoot(), 'containers/examples/allgather'),
+      source: './code',
       entryPoint: 'allgather.py',
       arguments: { collective: 'all_reduce', backends: 'nccl', 'min-bytes': 1 << 20, 'max-bytes': 1 << 30, seconds: 2 },
     },
@@ -25,39 +29,94 @@ const runFile = (instanceType: string) =>
 
 const EVENT = /^slipway (\{.*\})$/;
 
-/** Launches the run through the team's control function, as a researcher would, and reads the driver's events. */
-export function efaWorld(
+/** The run of level `efa`, and what ends it. */
+export interface EfaRun extends EfaWorld {
+  /** Stops the run if it is live, and waits for its end; answers what could not be stopped. */
+  cleanUp(): Promise<string[]>;
+}
+
+/** A run through the team's control function, as a researcher would launch it. It is launched by the first probe that asks. */
+export function efaRun(
   descriptor: Descriptor,
   instanceType: string,
   { id, report }: { id: string; report(text: string): void },
-): EfaWorld {
+): EfaRun {
+  const runId = `verify-efa-${id}`;
+  const said: Terminal = { out: () => undefined, err: (text) => report(`efa: ${text}`) };
+  let launched: Promise<unknown> | undefined;
   let running: Promise<EfaObservation> | undefined;
   const observe = async (): Promise<EfaObservation> => {
-    const runId = `verify-efa-${id}`;
-    const file = path.join(tmpdir(), `slipway-verify-${id}.yaml`);
-    writeFileSync(file, runFile(instanceType));
-    const silent: Terminal = { out: () => undefined, err: (text) => report(`efa: ${text}`) };
-    const environment = `${descriptor.name}/${descriptor.team}`;
-    await launch(file, { environment, region: descriptor.region, runId, yes: true, wait: true }, silent).catch(() => 4);
-    const run = await readStatus(descriptor, runId);
-    const attempt = run.attempts.length;
-    const lines = attempt > 0 ? await readAttemptLog(descriptor, { runId, attempt }) : [];
-    const events = lines.flatMap(({ message }) => {
-      const [, text] = EVENT.exec(message) ?? [];
-      return text ? [JSON.parse(text) as Record<string, unknown>] : [];
-    });
-    return {
-      instanceType,
-      state: `${run.state}${run.reason ? ` (${run.reason})` : ''}`,
-      efa: events.filter(({ event }) => event === 'efa').at(-1) as EfaObservation['efa'],
-      inventory: events.filter(({ event }) => event === 'inventory'),
-      health: events.flatMap((event) => (event.event === 'health' ? [event as unknown as HealthEvent] : [])),
-    };
+    const options = { environment: `${descriptor.name}/${descriptor.team}`, region: descriptor.region, runId };
+    launched = launchFrom(instanceType, options, said);
+    await launched;
+    await follow(descriptor, runId, said, hasEnded);
+    return observationOf(descriptor, runId, instanceType);
   };
   return {
     observation: () => {
       running ??= observe();
       return running;
     },
+    cleanUp: async () => {
+      if (!launched) return [];
+      await launched.catch(() => undefined);
+      return stopped(descriptor, runId, said);
+    },
+  };
+}
+
+/** Stops a run that is live and waits for its end; answers what could not be stopped, in words. */
+async function stopped(descriptor: Descriptor, runId: string, terminal: Terminal): Promise<string[]> {
+  try {
+    const status = await readStatus(descriptor, runId).catch(ignoreRefusal);
+    if (!status || hasEnded(status)) return [];
+    terminal.err('stopping the run');
+    await callControl<DesiredAnswer>(descriptor, { action: 'stop', runId, reason: 'slipway verify has ended' });
+    await follow(descriptor, runId, terminal, hasEnded);
+    return [];
+  } catch (error) {
+    const command = `slipway stop ${runId} --environment ${descriptor.name}/${descriptor.team} --region ${descriptor.region}`;
+    return [`run ${runId}: may still hold two instances, ${(error as Error).message}; run ${command}`];
+  }
+}
+
+/** The launcher refuses to tell of a run that it does not know: its launch was refused. */
+const ignoreRefusal = (error: Error): undefined => {
+  if (!(error instanceof Refusal)) throw error;
+};
+
+/** Launches the run from a folder of its own: code must lie below its run file. @throws Error with what was refused */
+async function launchFrom(instanceType: string, options: LaunchOptions, terminal: Terminal): Promise<void> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'slipway-verify-'));
+  try {
+    const example = path.join(packageRoot(), 'containers/examples/allgather');
+    cpSync(path.join(example, 'allgather.py'), path.join(folder, 'code/allgather.py'));
+    const file = path.join(folder, 'efa.yaml');
+    writeFileSync(file, runFile(instanceType));
+    // Without `wait`, which would end this process at Ctrl-C and leave the instances running.
+    await launch(file, { ...options, yes: true }, terminal);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    throw new Error(`the launch was refused: ${error.issues.map(({ message }) => message).join('; ')}`);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** What the driver's events of the last attempt say. */
+async function observationOf(descriptor: Descriptor, runId: string, instanceType: string): Promise<EfaObservation> {
+  const run = await readStatus(descriptor, runId);
+  const attempt = run.attempts.length;
+  const lines = attempt > 0 ? await readAttemptLog(descriptor, { runId, attempt }) : [];
+  const events = lines.flatMap(({ message }) => {
+    const [, text] = EVENT.exec(message) ?? [];
+    return text ? [JSON.parse(text) as Record<string, unknown>] : [];
+  });
+  return {
+    instanceType,
+    state: `${run.state}${run.reason ? ` (${run.reason})` : ''}`,
+    efa: events.filter(({ event }) => event === 'efa').at(-1) as EfaObservation['efa'],
+    inventory: events.filter(({ event }) => event === 'inventory'),
+    health: events.flatMap((event) => (event.event === 'health' ? [event as unknown as HealthEvent] : [])),
   };
 }

@@ -20,7 +20,7 @@ import {
 } from '../../verify';
 import { UsageError } from '../exit';
 import { cdkRunner } from './cdk';
-import { efaWorld } from './efa';
+import { efaRun } from './efa';
 
 /** Probes that look at the same account at once. */
 const READS_AT_ONCE = 4;
@@ -168,6 +168,7 @@ function prepareEfa(read: ReadWorld, options: LevelOptions): PreparedLevel {
     throw new UsageError(
       '--efa-type: must name an instance type with EFA for --level efa, got nothing; use one such as ml.p4d.24xlarge',
     );
-  const world: EfaWorld = efaWorld(descriptor, efaType, options);
-  return prepared('efa', EFA_PROBES, () => world, read.now, { atOnce: EFA_PROBES.length, cleanUp: nothing });
+  const run = efaRun(descriptor, efaType, options);
+  const more = { atOnce: EFA_PROBES.length, cleanUp: run.cleanUp };
+  return prepared<EfaWorld>('efa', EFA_PROBES, () => run, read.now, more);
 }

@@ -49,28 +49,53 @@ export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
   const model = parameterShape(architecture);
   const fineTuning = fineTuningOf(run, model);
   if (Array.isArray(fineTuning)) return fineTuning;
-  const assumptions: string[] = [];
   const degrees = degreesOf(run, parallel);
-  const ranks = degrees.shard * degrees.replicate;
-  const batch = run.training.microBatchSize ?? 1;
-  const microBatch = Math.max(1, Math.round(batch / partsOfBatch(run)));
-  if (!run.training.microBatchSize) assumptions.push('training.microBatchSize is not given: 1');
-  const globalBatch = run.training.globalBatchSize ?? batch * ranks;
-  if (!run.training.globalBatchSize) assumptions.push(`training.globalBatchSize is not given: ${globalBatch}`);
-  assumptions.push(...unmeasured(architecture));
-  assumptions.push(...masked(run), ...assumptionsOfFineTuning(fineTuning));
+  const { given, ...batches } = batchesOf(run, degrees.shard * degrees.replicate);
   const layout = {
     ...cluster,
     ...degrees,
+    ...batches,
     model,
-    microBatch,
-    globalBatch,
     sequence,
     expert: parallel.expert,
     ...softwareOf(run),
     ...fineTuning,
   };
-  return { assumptions: [...assumptions, ...assumptionsOfRay(run, layout)], layout };
+  return { assumptions: [...given, ...assumptionsOf(run, layout)], layout };
+}
+
+/** What a plan takes for granted of the model, its cluster and what trains it. */
+function assumptionsOf(run: RunSpec, layout: LayoutInput): string[] {
+  return [
+    ...(run.model ? unmeasured(run.model.architecture) : []),
+    ...masked(run),
+    ...assumptionsOfFineTuning(layout),
+    ...assumptionsOfDomain(layout),
+    ...assumptionsOfRay(run, layout),
+  ];
+}
+
+/** GPUs of several instances of an UltraServer share one NVLink domain (https://aws.amazon.com/ec2/instance-types/p6/, 2026-11-23). */
+const assumptionsOfDomain = ({ accelerator, nodes }: Cluster): string[] =>
+  accelerator.model.includes('GB200') && nodes > 1
+    ? [
+        'the NVLink of an UltraServer counts within an instance only: between its instances the plan takes EFA, which is slower',
+      ]
+    : [];
+
+/** Batch sizes of a run on so many data-parallel ranks; `given`: what was filled in. */
+function batchesOf(run: RunSpec, ranks: number) {
+  const { microBatchSize, globalBatchSize } = run.training;
+  const batch = microBatchSize ?? 1;
+  const globalBatch = globalBatchSize ?? batch * ranks;
+  return {
+    microBatch: Math.max(1, Math.round(batch / partsOfBatch(run))),
+    globalBatch,
+    given: [
+      ...(microBatchSize ? [] : ['training.microBatchSize is not given: 1']),
+      ...(globalBatchSize ? [] : [`training.globalBatchSize is not given: ${globalBatch}`]),
+    ],
+  };
 }
 
 const masksDocuments = ({ training }: RunSpec): boolean =>

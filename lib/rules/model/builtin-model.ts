@@ -29,8 +29,8 @@ export function untrainedParts(m: ModelShape): string[] {
 }
 
 /**
- * What a shape has beyond Llama's and Mixtral's: the built-in trainer computes it, but neither splits it over tensor or context ranks nor
- * hands it to SMP. containers/trainer/slipway_trainer/architecture.py has the same list.
+ * What a shape has beyond Llama's and Mixtral's: the built-in trainer computes it, but does not hand it
+ * to SMP. containers/trainer/slipway_trainer/architecture.py has the same list.
  */
 export function partsBeyondLlama(m: ModelShape): string[] {
   const { family } = m;
@@ -73,28 +73,32 @@ const routingParts = ({ experts, routing, family }: ModelShape): Record<string, 
         routedScaling: (family?.routedScaling ?? 1) !== 1,
       };
 
+/** What tensor parallelism of the built-in trainer does not split; architecture.py has the same list. Experts have a rule of their own. */
+const unsplitByTensor = ({ latentAttention, qkNorm, family }: ModelShape): string[] =>
+  named({
+    latentAttention: latentAttention !== undefined,
+    'qkNorm over all heads': qkNorm && family?.qkNorm === 'whole',
+  });
+
 function unsplitParts(run: RunSpec, shape: ModelShape): Finding[] {
   const { library } = run.distribution;
-  const layout = findStrategy(run)?.layout(run);
+  const tensor = findStrategy(run)?.layout(run)?.tensor ?? 1;
   const parts = partsBeyondLlama(shape);
-  if (parts.length === 0) return [];
-  const degrees = (['tensor', 'context'] as const).filter(
-    (degree) => library === 'fsdp' && (layout?.[degree] ?? 1) > 1,
-  );
+  const unsplit = unsplitByTensor(shape);
   return [
-    ...degrees.map((degree) => ({
-      path: `distribution.parameters.${degree}_parallel_degree`,
-      must: `must be 1 for a model with ${parts.join(', ')} in the built-in trainer`,
-      got: layout?.[degree],
+    ...when(library === 'fsdp' && tensor > 1 && unsplit.length > 0, {
+      path: 'distribution.parameters.tensor_parallel_degree',
+      must: `must be 1 for a model with ${unsplit.join(', ')} in the built-in trainer`,
+      got: tensor,
       fix: 'remove it, and shard over more ranks',
-    })),
+    }),
     ...when(library === 'deepspeed' && shape.routing?.bias === true, {
       path: 'distribution.library',
       must: 'must be fsdp for a model with routing.bias in the built-in trainer',
       got: library,
       fix: 'use fsdp',
     }),
-    ...when(library === 'smp-v2', {
+    ...when(library === 'smp-v2' && parts.length > 0, {
       path: 'distribution.library',
       must: `must be fsdp or deepspeed for a model with ${parts.join(', ')} in the built-in trainer`,
       got: library,
@@ -126,8 +130,8 @@ export const BUILTIN_MODEL_RULES: readonly Rule[] = [
   {
     id: 'model/builtin-split',
     level: 'error',
-    what: 'Tensor and context parallelism and SMP v2 in the built-in trainer go with models of the parts of Llama and Mixtral.',
-    why: 'Norms of heads, windows and biases are not split over ranks yet; every instance would start, and end with exit code 77.',
+    what: 'Tensor parallelism of the built-in trainer goes with heads that can be split, and SMP v2 with models of the parts of Llama and Mixtral.',
+    why: 'Latent attention and norms over all heads are not split over ranks; every instance would start, and end with exit code 77.',
     source: 'containers/trainer',
     check: (run: RunSpec) =>
       run.code.builtin === 'builtin' && run.model ? unsplitParts(run, run.model.architecture) : [],

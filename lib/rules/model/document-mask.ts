@@ -1,4 +1,3 @@
-import { findStrategy } from '../../distribution';
 import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, type Rule, when } from '../rule';
 
@@ -8,7 +7,6 @@ const OPTION = 'training.documentMask';
 function unsupportedMask(run: RunSpec): Finding[] {
   const { library } = run.distribution;
   const { objective = 'pretrain' } = run.training;
-  const context = findStrategy(run)?.layout(run)?.context ?? 1;
   return [
     ...when(!['fsdp', 'ddp'].includes(library), {
       path: OPTION,
@@ -22,12 +20,6 @@ function unsupportedMask(run: RunSpec): Finding[] {
       got: true,
       fix: 'remove it',
     }),
-    ...when(library === 'fsdp' && context > 1, {
-      path: 'distribution.parameters.context_parallel_degree',
-      must: 'must be 1 with documentMask',
-      got: context,
-      fix: 'remove it, and shard over more ranks',
-    }),
   ];
 }
 
@@ -36,8 +28,8 @@ export const DOCUMENT_MASK_RULES: readonly Rule[] = [
   {
     id: 'training/document-mask',
     level: 'error',
-    what: 'training.documentMask goes with objective pretrain in the built-in trainer on fsdp or ddp, without context parallelism.',
-    why: 'The mask is not split over context ranks, and other libraries take no masks; every instance would start, and end with exit code 77.',
+    what: 'training.documentMask goes with objective pretrain in the built-in trainer on fsdp or ddp.',
+    why: 'Other libraries take no masks of documents; every instance would start, and end with exit code 77.',
     source: 'containers/trainer',
     check: (run) => {
       if (run.kind !== 'training' || !run.training.documentMask) return [];

@@ -13,8 +13,8 @@ function unsupportedObjective(run: RunSpec): Finding[] {
   const { library, collectives } = run.distribution;
   const layout = findStrategy(run)?.layout(run);
   const isDpo = objective === 'dpo';
-  const degree = (name: 'context' | 'tensor' | 'expert', limited: boolean): Finding[] =>
-    when(library === 'fsdp' && limited && (layout?.[name] ?? 1) > 1, {
+  const degree = (name: 'context' | 'tensor' | 'expert'): Finding[] =>
+    when(library === 'fsdp' && isDpo && (layout?.[name] ?? 1) > 1, {
       path: `${DEGREES}.${name}_parallel_degree`,
       must: `must be 1 with objective ${objective}`,
       got: layout?.[name],
@@ -33,9 +33,9 @@ function unsupportedObjective(run: RunSpec): Finding[] {
       got: collectives === 'smddp' ? 'smddp' : 'fsdp1',
       fix: 'remove it',
     }),
-    ...degree('context', true),
-    ...degree('tensor', isDpo),
-    ...degree('expert', isDpo),
+    ...degree('context'),
+    ...degree('tensor'),
+    ...degree('expert'),
     ...when(isDpo && precision === 'fp8', {
       path: 'training.precision',
       must: 'must be bf16 or fp32 with objective dpo',
@@ -121,8 +121,8 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
   {
     id: 'training/objective',
     level: 'error',
-    what: 'training.objective sft and dpo go with the built-in trainer on fsdp, without context parallelism, and dpo without tensor and expert parallelism.',
-    why: 'Documents of one row are kept apart by a mask that is not split over context ranks; every instance would start, and end with exit code 77.',
+    what: 'training.objective sft and dpo go with the built-in trainer on fsdp, and dpo without tensor, context and expert parallelism.',
+    why: 'Other libraries take no masks of documents, and the two answers of a preference are not split over ranks; every instance would start, and end with exit code 77.',
     source: SOURCE,
     check: (run) => {
       if (run.kind !== 'training' || run.training.objective === undefined) return [];

@@ -46,7 +46,9 @@ export class LambdaFunction<Deps> {
   ): Invocation {
     const environment = this.idle.pop() ?? this.makeEnvironment();
     const { clock } = this;
-    const end = (ending: Ending) => {
+    const finish = (ending: Ending) => {
+      if (invocation.isDead) return;
+      invocation.isDead = true;
       limit.cancel();
       // `environment.invocation` stays until the next one begins: what this one still calls belongs to it, and is never answered.
       if (ending.kind !== 'answer') this.failures += 1;
@@ -64,19 +66,10 @@ export class LambdaFunction<Deps> {
       wroteRunAt: new Map(),
       draws: 0,
       known: [],
-      die: (why) => {
-        if (invocation.isDead) return;
-        invocation.isDead = true;
-        end({ kind: 'died', why });
-      },
+      die: (why) => finish({ kind: 'died', why }),
     };
     environment.invocation = invocation;
     const limit = clock.after(this.timeoutSeconds * 1000, () => invocation.die('took longer than its limit'));
-    const finish = (ending: Ending) => {
-      if (invocation.isDead) return;
-      invocation.isDead = true;
-      end(ending);
-    };
     clock.after(START_MS, () => {
       const handling = handle(environment.deps, environment);
       if (typeof handling === 'function') handling((outcome) => this.settle(outcome, finish));

@@ -73,6 +73,13 @@ test('SMP v1 splits the batch of one call into the microbatches of its pipeline'
   expect([layout.microBatch, microBatches]).toEqual([4, 4]);
 });
 
+test('a plan for several GB200 instances says that it knows no NVLink between them', () => {
+  const plan = (instanceCount: number) =>
+    planOfRun({ compute: { instanceType: 'ml.p6e-gb200.36xlarge', instanceCount } }).assumptions.join('\n');
+  expect(plan(16)).toContain('the NVLink of an UltraServer counts within an instance only');
+  expect(plan(1)).not.toContain('UltraServer');
+});
+
 test('a run without an end has no hours and no dollars', () => {
   const plan = planOfRun({ training: { ...FILE.training, totalTokens: undefined } });
   expect([plan.steps, plan.tokens, plan.hours, plan.wallHours, plan.usd.onDemand]).toEqual([

@@ -16,20 +16,16 @@ const file = (changes: object = {}, training: object = {}) => ({
 });
 const found = (changes: object, training: object = {}) => issuesOf(file(changes, training), 'training/document-mask');
 
-test('a mask of documents goes with fsdp, ddp and tensor parallelism', () => {
+test('a mask of documents goes with fsdp, ddp, tensor and context parallelism', () => {
   expect(found({})).toEqual([]);
   expect(found({ distribution: { library: 'ddp' } })).toEqual([]);
   expect(found({ distribution: { library: 'fsdp', parameters: { tensor_parallel_degree: 2 } } })).toEqual([]);
+  expect(found({ distribution: { library: 'fsdp', parameters: { context_parallel_degree: 2 } } })).toEqual([]);
 });
 
 test.each([
   [{ distribution: { library: 'deepspeed' } }, {}, 'training.documentMask'],
   [{}, { objective: 'sft' }, 'training.documentMask'],
-  [
-    { distribution: { library: 'fsdp', parameters: { context_parallel_degree: 2 } } },
-    {},
-    'distribution.parameters.context_parallel_degree',
-  ],
 ])('a mask of documents is refused with %j %j', (changes, training, path) => {
   expect(found(changes, training)).toMatchObject([{ level: 'error', path }]);
 });

@@ -24,7 +24,7 @@ test.each(['pretrain', 'sft', 'dpo'])('objective %s is taken as it stands', (obj
 
 test.each([
   ['sft', { distribution: { library: 'deepspeed' } }, 'distribution.library'],
-  ['sft', { distribution: { library: 'fsdp', parameters: { context_parallel_degree: 2 } } }, /context_parallel_degree/],
+  ['dpo', { distribution: { library: 'fsdp', parameters: { context_parallel_degree: 2 } } }, /context_parallel_degree/],
   ['dpo', { distribution: { library: 'fsdp', parameters: { tensor_parallel_degree: 2 } } }, /tensor_parallel_degree/],
   ['dpo', { training: { ...TRAINING, objective: 'dpo', precision: 'fp8' } }, 'training.precision'],
   ['dpo', code({ backend: 'fsdp1' }), 'code.arguments.backend'],
@@ -34,8 +34,8 @@ test.each([
   expect(found).toMatchObject([{ level: 'error', path: expect.stringMatching(path) }]);
 });
 
-test('tensor parallelism goes with sft', () => {
-  const distribution = { library: 'fsdp', parameters: { tensor_parallel_degree: 2 } };
+test.each(['tensor', 'context'])('%s parallelism goes with sft', (name) => {
+  const distribution = { library: 'fsdp', parameters: { [`${name}_parallel_degree`]: 2 } };
   expect(issuesOf(file('sft', { distribution }), 'training/objective')).toEqual([]);
 });
 

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Sequence
 
-from slipway_driver.exit_codes import TRY_AGAIN, shell_code
+from slipway_driver.exit_codes import TRY_AGAIN, class_of, shell_code
 from slipway_driver.launcher_end import LauncherEnd, write_launcher_end
 from slipway_driver.launchers import rank_command
 from slipway_driver.log import log
@@ -21,7 +21,7 @@ from slipway_driver.peer_channel import PeerChannel, PeerLost, accept
 from slipway_driver.rank import die_with_parent
 from slipway_driver.ray_cluster.node import RayNode
 from slipway_driver.ray_cluster.output import pump
-from slipway_driver.ray_cluster.settings import RaySettings
+from slipway_driver.ray_cluster.settings import JOIN_SECONDS, RaySettings
 from slipway_driver.restart_policy import HARDWARE
 
 POLL_SECONDS = 0.1
@@ -148,17 +148,16 @@ class Head:
             raise SystemExit(TRY_AGAIN)
 
     def _await_hosts(self) -> Optional[Dict[str, str]]:
-        """Names of all hosts by their address, once they have joined; None when they did not, with the reason in the state folder."""
+        """Names of all hosts by their address, once they have joined; None when they did not, and the state folder says why."""
         names, began = self._settings.hosts, time.monotonic()
         joined = JoinedHosts(names, self._environ)
         told = False
         try:
             while set(joined.addresses) < set(names):
                 if joined.addresses and not told:
-                    told = True
+                    told, began = True, time.monotonic()
                     self._workers.ray_is_up()
-                waited = time.monotonic() - began
-                if self._is_lost() or self._is_late(joined, waited):
+                if self._is_lost() or self._is_late(joined, began, told):
                     return None
                 time.sleep(POLL_SECONDS)
             log("ray: all %d hosts have joined after %.1f s" % (len(names), time.monotonic() - began))
@@ -166,26 +165,24 @@ class Head:
         finally:
             joined.stop()
 
-    def _is_late(self, joined: JoinedHosts, waited: float) -> bool:
-        if joined.failed:
-            self._note("environment", self._settings.host, "ray could not be imported or asked which hosts have joined", 77)
-            return True
+    def _is_late(self, joined: JoinedHosts, began: float, head_is_up: bool) -> bool:
+        """Whether hosts have not joined in time: the first one since the launch began, the others since it is up."""
+        limit = self._settings.join_seconds if head_is_up else JOIN_SECONDS
         missing = [name for name in self._settings.hosts if name not in joined.addresses]
-        if waited < self._settings.join_seconds:
+        if joined.failed:
+            host, reason = self._settings.host, "Ray could not be asked which hosts have joined; its error stands in the log"
+        elif missing and time.monotonic() >= began + limit:
+            named = ", ".join(missing[:8])
+            host, reason = missing[0], "hosts must join Ray within %d s; %s did not" % (limit, named)
+        else:
             return False
-        reason = "hosts must join Ray within %d s; %s did not" % (self._settings.join_seconds, ", ".join(missing[:8]))
-        self._note("try-again", missing[0], reason)
+        write_launcher_end(self._state, LauncherEnd(TRY_AGAIN, class_of(TRY_AGAIN), host, reason))
         return True
-
-    def _note(self, kind: str, host: str, reason: str, code: int = TRY_AGAIN) -> None:
-        write_launcher_end(self._state, LauncherEnd(code, kind, host, reason))
 
     def _is_lost(self) -> bool:
         """Whether a host, or this host's own node of Ray, has ended; says why in the state folder."""
         if self._node.code is not None:
-            for line in self._node.last_lines():
-                log("ray: %s" % line)
-            self._note(HARDWARE, self._settings.host, "Ray's own processes ended with %d" % shell_code(self._node.code))
+            write_launcher_end(self._state, self._node.unexpected_end(self._settings.host))
             return True
         try:
             write_launcher_end(self._state, self._workers.lost.get_nowait())

@@ -11,15 +11,21 @@ import tempfile
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
+from slipway_driver.exit_codes import ENVIRONMENT, TRY_AGAIN, class_of, shell_code
+from slipway_driver.launcher_end import LauncherEnd
+from slipway_driver.log import log
 from slipway_driver.rank import die_with_parent
 from slipway_driver.ray_cluster.launch import HOST_RESOURCE, option_name
+from slipway_driver.restart_policy import HARDWARE
 
 #: Shares of Ray's default (30 % of the memory, at most 200 GB), and of the free part of /dev/shm, where NCCL keeps buffers too.
 MEMORY_SHARE, SHM_SHARE, MOST_BYTES = 0.3, 0.8, 200 * 10**9
 #: Ray refuses less (OBJECT_STORE_MINIMUM_MEMORY_BYTES of ray 2.60.0).
 LEAST_BYTES = 75 * 2**20
-#: Sockets lie below the folder, and a socket's path has at most 107 characters on Linux: /opt/ml or TMPDIR may be too long.
-TEMPORARY = "/tmp"
+#: Sockets lie below the folder, and a socket's path has at most 107 characters on Linux: Ray's part of it takes up to 80.
+TEMPORARY, LONGEST_TEMPORARY = "/tmp", 24
+#: How `ray start` ends when it does not know an option, or the value of one.
+USAGE_ERROR = 2
 #: Ray drains a node for as long as its tasks need, up to 30 s; here nothing runs any more that counts.
 STOP_SECONDS = 10.0
 TAIL_LINES = 20
@@ -67,11 +73,17 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
+def temporary_folder() -> str:
+    """Where Ray keeps its session: the usual place for temporary files, unless its name is too long for Ray's sockets."""
+    usual = tempfile.gettempdir()
+    return usual if len(usual) <= LONGEST_TEMPORARY else TEMPORARY
+
+
 class RayNode:
     """`ray start --block` and all that it starts, which die with this process."""
 
     def __init__(self, words: Sequence[str], environ: Mapping[str, str]) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="ray-", dir=TEMPORARY))
+        self.folder = Path(tempfile.mkdtemp(prefix="ray-", dir=temporary_folder()))
         self._log = self.folder / "ray-start.log"
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
@@ -84,8 +96,18 @@ class RayNode:
         """How `ray start` ended; None while it runs."""
         return self._process.poll()
 
-    def last_lines(self) -> List[str]:
-        """What `ray start` and its node manager said last."""
+    def unexpected_end(self, host: str) -> LauncherEnd:
+        """Why the processes of this host ended although nobody had asked them to; shows what they said last."""
+        code, lines = shell_code(self.code or 0), self._last_lines()
+        for line in lines:
+            log("ray: %s" % line)
+        if code == USAGE_ERROR:
+            said = next((line for line in reversed(lines) if line.strip()), "")
+            return LauncherEnd(ENVIRONMENT, class_of(ENVIRONMENT), host, "distribution.parameters: ray start refused an option: %s" % said)
+        return LauncherEnd(TRY_AGAIN, HARDWARE, host, "Ray's own processes ended with %d" % code)
+
+    def _last_lines(self) -> List[str]:
+        """Of `ray start` and its node manager."""
         found: List[str] = []
         for path in [self._log, *sorted(self.folder.glob("session_2*/logs/raylet.err"))]:
             found += path.read_text(encoding="utf-8", errors="replace").splitlines()[-TAIL_LINES:]

@@ -10,15 +10,13 @@ import time
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional
 
-from slipway_driver.exit_codes import TRY_AGAIN, shell_code
+from slipway_driver.exit_codes import TRY_AGAIN
 from slipway_driver.launcher_end import LauncherEnd, write_launcher_end
-from slipway_driver.log import log
 from slipway_driver.peer_channel import PeerChannel, PeerLost, connect_patiently
 from slipway_driver.rank import write_pid, write_record
 from slipway_driver.ray_cluster.node import RayNode
 from slipway_driver.ray_cluster.output import NetworkLines
 from slipway_driver.ray_cluster.settings import RaySettings
-from slipway_driver.restart_policy import HARDWARE
 
 POLL_SECONDS = 0.1
 #: How often the workers' output is searched for lines about the network.
@@ -77,16 +75,14 @@ class Worker:
             node.stop()
 
     def _broken(self, node: RayNode, channel: PeerChannel) -> int:
-        """Ray's processes on this host ended although nobody had asked them to."""
-        for line in node.last_lines():
-            log("ray: %s" % line)
-        reason = "Ray's own processes ended with %d" % shell_code(node.code or 0)
-        write_launcher_end(self._state, LauncherEnd(TRY_AGAIN, HARDWARE, self._settings.host, reason))
+        """Ray's processes on this host ended by themselves: this host reports it, and the first one ends the launch."""
+        end = node.unexpected_end(self._settings.host)
+        write_launcher_end(self._state, end)
         try:
-            channel.send({"ended": reason})
+            channel.send({"ended": end.reason})
         except PeerLost:
             pass
-        return TRY_AGAIN
+        return end.code
 
     def _leave(self, order: Optional[Mapping[str, Any]]) -> int:
         """The launch has ended elsewhere. `order` None: the first host is gone."""
