@@ -71,6 +71,8 @@ export const LEFT_OUT = {
     lacks: ['AWS::CodeBuild::Project', 'AWS::StepFunctions::StateMachine', 'Custom::SlipwayTrainingImage', ...FUNCTION],
     changes: ['AWS::SSM::Parameter'],
   },
+  accounts: { why: 'it has one account, which stands for each of `accounts`', lacks: [] },
+  pipeline: { why: 'its one account cannot hold stages: the environments are made themselves', lacks: [] },
 } as const satisfies Readonly<Record<string, LeftOutPart>>;
 
 /** Whether a part is in the template: on AWS always, on the embedded AWS where `LEFT_OUT` does not name it. */

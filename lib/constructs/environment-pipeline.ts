@@ -1,9 +1,9 @@
 import { type App, Stack, type StackProps, Stage, type StageProps } from 'aws-cdk-lib';
 import * as pipelines from 'aws-cdk-lib/pipelines';
 import type { Construct } from 'constructs';
+import { isDeployed } from './embedded-aws';
 import { EnvironmentStack } from './environment-stack';
 import { type EnvironmentToMake, readEnvironments } from './read-environments';
-import { isSandbox } from './sandbox-context';
 import { requireNoErrors, type SlipwayAppProps, slipwayApp } from './slipway-app';
 
 /** Properties of `EnvironmentStage`. */
@@ -130,7 +130,7 @@ export async function slipwayPipeline(
   app: App,
   props: SlipwayPipelineProps,
 ): Promise<EnvironmentPipeline | EnvironmentStack[]> {
-  if (isSandbox(app)) return slipwayApp(app, props);
+  if (!isDeployed(app, 'pipeline')) return slipwayApp(app, props);
   const { environments, problems } = await readEnvironments({
     folder: props.folder ?? app.node.tryGetContext('environments'),
     file: props.file ?? app.node.tryGetContext('environment'),

@@ -1,7 +1,7 @@
 import type { App } from 'aws-cdk-lib';
+import { isDeployed } from './embedded-aws';
 import { EnvironmentStack } from './environment-stack';
 import { type EnvironmentToMake, type Problem, readEnvironments } from './read-environments';
-import { isSandbox } from './sandbox-context';
 
 /** Where `slipwayApp` reads environment files, and what it may be told beside them. */
 export interface SlipwayAppProps {
@@ -40,7 +40,7 @@ export function requireNoErrors(problems: readonly Problem[]): void {
 function stackOf(app: App, { spec, ...rest }: EnvironmentToMake): EnvironmentStack {
   const account = spec.account ?? process.env.CDK_DEFAULT_ACCOUNT;
   const accounts = Object.values(spec.accounts ?? {});
-  if (accounts.length > 0 && account !== undefined && !accounts.includes(account) && !isSandbox(app))
+  if (accounts.length > 0 && account !== undefined && !accounts.includes(account) && isDeployed(app, 'accounts'))
     throw new Error(
       `environment ${spec.name}: accounts: must hold the account of the credentials (${accounts.join(', ')}), got ${account}; sign in to one of them`,
     );

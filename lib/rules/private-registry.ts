@@ -72,6 +72,7 @@ function reach({ image }: RunSpec, { descriptor }: RuleContext): Finding[] {
 
 const SOURCE = api('TrainingImageConfig');
 
+/** Rules over images of registries outside Amazon ECR. */
 export const PRIVATE_REGISTRY_RULES: readonly Rule[] = [
   {
     id: 'image/private-registry',

@@ -8,6 +8,7 @@ function layout(run: RunSpec): ParallelLayout {
   return { ...plain, shard: plain.worldSize, replicate: 1 };
 }
 
+/** Own code on a Ray cluster that the driver starts over all hosts of the job. */
 export const ray = strategy({
   name: 'ray',
   summary: 'own code on the first host of a Ray cluster over all hosts (Ray Train, verl)',
