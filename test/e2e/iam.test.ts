@@ -278,6 +278,7 @@ const NOT_PLAYED: Readonly<Record<string, string>> = {
   HandOverInterfaces: 'SageMaker puts interfaces into the VPC',
   SeeUploads: 'a run with code of its own (environment.test.ts)',
   TellWhatIsMissing: 'a file that is not there',
+  SeeTrainingPlans: 'preflight, launch and plan of a run in a training plan',
   UseTrainingPlans: 'a run in a training plan (test/sandbox/rules-of-permissions.test.ts)',
   TagUncommittedCheckpoints: 'a save that an ended attempt left unfinished',
   SeeImages: 'an image of the repository of the environment',
