@@ -1,6 +1,5 @@
 """Documents of a folder, in an order that does not depend on the machine."""
 
-import gzip
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any, NamedTuple
 
 from slipway_trainer.exits import DataFailed, Settings
 from slipway_trainer.tokenize.examples import KINDS, Example, ExampleReader, shape_of
-from slipway_trainer.tokenize.rows import TABLES, has_rows, opened, rows
+from slipway_trainer.tokenize.rows import TABLES, UNREADABLE, has_rows, opened, readable, rows
 
 
 class Document(NamedTuple):
@@ -45,7 +44,7 @@ def _is_binary(path: Path) -> bool:
     try:
         with opened(path) as handle:
             head = handle.read(_LOOK_BYTES)
-    except (gzip.BadGzipFile, OSError):
+    except UNREADABLE:
         return True
     return b"\0" in head or head.startswith(_MAGIC)
 
@@ -86,8 +85,9 @@ def documents(files: Sequence[Path], start: tuple[int, int], text_key: str) -> I
             for row in rows(files[number], skip, text_key):
                 yield Document(number, row.number, _text(row.value, text_key, row.place).encode("utf-8"))
         elif skip == 0:
-            with opened(files[number]) as handle:
-                yield Document(number, 0, handle.read())
+            with readable(files[number]), opened(files[number]) as handle:
+                text = handle.read()
+            yield Document(number, 0, text)
 
 
 def kind_of(files: Sequence[Path]) -> str:
