@@ -83,7 +83,7 @@ def documents(files: Sequence[Path], start: tuple[int, int], text_key: str) -> I
         skip = first_line if number == first_file else 0
         if has_rows(files[number]):
             for row in rows(files[number], skip, text_key):
-                yield Document(number, row.number, _text(row.value, text_key, row.place).encode("utf-8"))
+                yield Document(number, row.number, _text(row.value, text_key, row.place))
         elif skip == 0:
             with readable(files[number]), opened(files[number]) as handle:
                 text = handle.read()
@@ -108,9 +108,12 @@ def examples(files: Sequence[Path], start: tuple[int, int], reader: ExampleReade
             yield Examples(number, row.number, reader.read(row.value, row.place))
 
 
-def _text(found: Any, text_key: str, place: str) -> str:
+def _text(found: Any, text_key: str, place: str) -> bytes:
     text = found.get(text_key) if isinstance(found, dict) else None
     if not isinstance(text, str):
         got = json.dumps(text) if not isinstance(text, bytes) else "bytes"
         raise DataFailed(f"{place}: must have text under {text_key!r}, got {got}; remove the line, or give --text-key")
-    return text
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise DataFailed(f"{place}: must have text of whole characters under {text_key!r} ({error}); remove the line") from error
