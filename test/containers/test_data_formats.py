@@ -126,6 +126,22 @@ def test_fails_naming_columns_rows_and_files(tmp_path: Path) -> None:
         list(documents([tmp_path / "c.jsonl.zst"], (0, 0), "text"))
 
 
+def test_fails_with_the_line_of_half_a_character(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n{"text": "\\ud83d"}\n')
+    with pytest.raises(DataFailed, match=r"a.jsonl:2: must have text of whole characters under 'text' .*; remove the line"):
+        list(documents([tmp_path / "a.jsonl"], (0, 0), "text"))
+
+
+@pytest.mark.parametrize("damage", [lambda packed: packed[:-9], lambda packed: packed[:10] + b"\xff" * 9], ids=["cut", "damaged"])
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.txt.gz"])
+def test_fails_with_a_gzip_file_that_is_cut_off_or_damaged(tmp_path: Path, name: str, damage: Callable[[bytes], bytes]) -> None:
+    (tmp_path / name).write_bytes(damage(gzip.compress(as_json(drawn_lines()), mtime=0)))
+    with pytest.raises(DataFailed, match=f"{name}: must be whole and readable"):
+        list(documents([tmp_path / name], (0, 0), "text"))
+    with pytest.raises(Settings, match=f"got {name}; convert or remove"):
+        input_files(tmp_path)
+
+
 def test_fails_with_the_name_of_the_package_that_the_image_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_parquet(tmp_path, drawn_lines())
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)

@@ -2,11 +2,15 @@
 
 import importlib.util
 import os
+import queue
 import re
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,10 +19,10 @@ from slipway_driver import launcher_end
 from slipway_driver.cluster import parse_cluster
 from slipway_driver.exit_codes import DriverError
 from slipway_driver.job import parse_job
-from slipway_driver.ray_cluster import launch, node, nodes, output
+from slipway_driver.ray_cluster import head, launch, node, nodes, output, worker
 from slipway_driver.remains import is_running
 
-needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs ray: pip install -r requirements-dev.txt")
+needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs ray: run npm run test:ray")
 GIB = 2**30
 #: Of all jobs here; goes with the process. pytest's own folders have names too long for Ray's sockets.
 SHORT = tempfile.TemporaryDirectory(prefix="r", ignore_cleanup_errors=True)
@@ -144,6 +148,67 @@ def test_each_line_about_the_network_is_shown_once(tmp_path: Path, monkeypatch: 
         opened.write("ected Provider is efa (found 4 nics)\n")
     lines.look()
     assert said == [line, line]
+
+
+class EndedNode:
+    """A node of Ray that serves for a few polls."""
+
+    def __init__(self, folder: Path, polls: int) -> None:
+        self.folder, self._polls = folder, polls
+
+    @property
+    def code(self) -> int | None:
+        self._polls -= 1
+        return None if self._polls >= 0 else 1
+
+    def unexpected_end(self, host: str) -> launcher_end.LauncherEnd:
+        return launcher_end.LauncherEnd(75, "hardware", host, "ended")
+
+    def stop(self) -> None:
+        pass
+
+
+def test_a_worker_looks_for_network_lines_at_its_interval_and_once_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Nobody:
+        def send(self, message: object) -> None:
+            pass
+
+    looks: list[int] = []
+    monkeypatch.setattr(worker, "LOOK_SECONDS", float("inf"))
+    monkeypatch.setattr(worker, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(worker, "RayNode", lambda words, environ: EndedNode(tmp_path, polls=5))
+    monkeypatch.setattr(output.NetworkLines, "look", lambda self: looks.append(1))
+    settings = SimpleNamespace(words=lambda head: [], host="algo-2")
+    assert worker.Worker(settings, tmp_path, {})._serve(Nobody()) == 75
+    assert len(looks) == 1
+
+
+def test_a_host_that_is_none_of_the_launch_does_not_stand_for_one_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The entry point must not start before all hosts of the launch have joined."""
+    found = SimpleNamespace(addresses={"algo-1": "10.0.0.1", "algo-9": "10.0.0.9"}, failed=False, stop=lambda: None)
+    monkeypatch.setattr(head, "JoinedHosts", lambda hosts, environ: found)
+    first = head.Head.__new__(head.Head)
+    first._settings = SimpleNamespace(hosts=("algo-1", "algo-2"), host="algo-1", join_seconds=0.0)
+    first._state, first._environ = tmp_path, {}
+    first._workers = SimpleNamespace(ray_is_up=lambda: None, lost=queue.Queue())
+    first._node = SimpleNamespace(code=None)
+    assert first._await_hosts() is None
+    assert "algo-2 did not" in launcher_end.read_launcher_end(tmp_path).reason
+
+
+def test_verl_s_script_makes_hydra_overrides_of_the_run_file_s_arguments(tmp_path: Path) -> None:
+    python = tmp_path / "python3"
+    python.write_text(f'#!/bin/sh\nif [ "$1" = -c ]; then exec {sys.executable} "$@"; fi\nprintf "%s\\n" "$@"\n')
+    python.chmod(0o755)
+    channels = {"SM_CHANNEL_PROMPTS": "/prompts", "SM_CHANNEL_WEIGHTS": "/weights"}
+    environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SM_HOSTS": '["algo-1", "algo-2"]', "SM_NUM_GPUS": "8", **channels}
+    words = ["--trainer.val_before_train", "--trainer.save_freq", "-1", "--trainer.test_freq", "5", "--trainer.balance_batch"]
+    command = ["bash", str(REPOSITORY / "containers/examples/verl/grpo.sh"), *words]
+    said = subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert said[-4:] == [
+        "trainer.val_before_train=true", "trainer.save_freq=-1", "trainer.test_freq=5", "trainer.balance_batch=true",
+    ]  # fmt: skip
+    assert "trainer.nnodes=2" in said
 
 
 def test_dead_nodes_and_nodes_of_others_have_not_joined() -> None:
@@ -325,6 +390,13 @@ def test_a_host_that_never_joins_is_named(tmp_path: Path) -> None:
     assert failure["reason"] == "hosts must join Ray within 3 s; algo-2 did not"
 
 
+def trained(folder: Path, example: str, arguments: list[str]) -> tuple[FakeWorld, list[tuple[int, float]]]:
+    """A job of two hosts that ended well, and the loss of each of its steps."""
+    world = ray_world(folder, example, arguments=arguments, progress={"stepRegex": r"step=(\d+)"})
+    assert world.wait() == [0, 0], "\n".join(world.log(host) for host in world.hosts)
+    return world, [(int(step), float(loss)) for step, loss in re.findall(r"step=(\d+) loss=([\d.]+)", world.log("algo-1"))]
+
+
 @needs_ray
 @pytest.mark.slow
 @pytest.mark.torch
@@ -332,10 +404,11 @@ def test_a_host_that_never_joins_is_named(tmp_path: Path) -> None:
 def test_the_example_of_ray_train_learns_over_two_hosts(tmp_path: Path) -> None:
     example = (REPOSITORY / "containers/examples/ray-train/train.py").read_text()
     arguments = ["--steps", "6", "--save-every", "3", "--checkpoints", str(tmp_path / "checkpoints")]
-    world = ray_world(tmp_path, example, arguments=arguments, progress={"stepRegex": r"step=(\d+)"})
-    assert world.wait() == [0, 0], "\n".join(world.log(host) for host in world.hosts)
-    found = [(int(step), float(loss)) for step, loss in re.findall(r"step=(\d+) loss=([\d.]+)", world.log("algo-1"))]
+    world, found = trained(tmp_path / "first", example, arguments)
     assert [step for step, _ in found] == [1, 2, 3, 4, 5, 6]
     assert found[-1][1] < found[0][1] - 0.5, found
     assert "node_rank=1" in world.log("algo-1"), "one worker on each host"
     assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == ["step-3.pt", "step-6.pt"]
+    (tmp_path / "checkpoints/step-6.pt").unlink()
+    _, again = trained(tmp_path / "again", example, arguments)
+    assert again == found[3:], "all workers continue with the moments of the checkpoint"

@@ -40,15 +40,23 @@ def tokens_of(settings):
     return torch.from_numpy(np.concatenate(parts).astype(np.int64))
 
 
-def resume(folder, model, optimizer):
-    """Loads the newest checkpoint; the steps that were done, 0 without one."""
-    newest = max(folder.glob("step-*.pt"), key=lambda path: int(path.stem[5:]), default=None)
-    if newest is None:
+def newest(folder):
+    """The steps that were done and the checkpoint that was written then; None without one."""
+    found = max(folder.glob("step-*.pt"), key=lambda path: int(path.stem[5:]), default=None)
+    return found and (int(found.stem[5:]), torch.load(found, map_location="cpu", weights_only=True))
+
+
+def resume(folder, model, optimizer, device):
+    """Loads the checkpoint that worker 0 finds; the steps that were done, 0 without one. Every worker loads it, because workers on other
+    hosts may have none, and the wrapper of the model spreads its weights but not the optimizer's moments."""
+    held = [newest(folder) if get_context().get_world_rank() == 0 else None]
+    torch.distributed.broadcast_object_list(held, src=0, device=device)
+    if held[0] is None:
         return 0
-    saved = torch.load(newest, map_location="cpu", weights_only=True)
+    step, saved = held[0]
     model.load_state_dict(saved["model"])
     optimizer.load_state_dict(saved["optimizer"])
-    return int(newest.stem[5:])
+    return step
 
 
 def save(folder, step, model, optimizer):
@@ -66,12 +74,10 @@ def train(settings):
     width, vocabulary, length = settings["width"], settings["vocab_size"], settings["sequence_length"]
     model = nn.Sequential(nn.Embedding(vocabulary, width), nn.Linear(width, vocabulary)).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=settings["learning_rate"])
-    done = torch.tensor([resume(folder, model, optimizer) if rank == 0 else 0], device=device)
-    # Worker 0 may have found a checkpoint where the others have none; the model wrapper below spreads its weights.
-    torch.distributed.broadcast(done, 0)
+    done = resume(folder, model, optimizer, device)
     parallel = prepare_model(model)
     tokens = tokens_of(settings)
-    for step in range(int(done) + 1, settings["steps"] + 1):
+    for step in range(done + 1, settings["steps"] + 1):
         chosen = torch.Generator().manual_seed(step * get_context().get_world_size() + rank)
         starts = torch.randint(len(tokens) - length - 1, (settings["batch_size"],), generator=chosen)
         rows = torch.stack([tokens[start : start + length + 1] for start in starts.tolist()]).to(device)

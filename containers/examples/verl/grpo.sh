@@ -1,13 +1,19 @@
 #!/usr/bin/env bash
 # GRPO of verl on the Ray cluster that the driver has started (RAY_ADDRESS): actor, rollout and reference share every GPU.
-# Arguments of the run file are added as Hydra overrides: `--name value` becomes `name=value`. Options: https://verl.readthedocs.io,
+# Arguments of the run file are added as Hydra overrides: `--name value` becomes `name=value`, and `--name` alone, which is how `true`
+# arrives, `name=true`; `false` does not arrive: write it as "false". Options: https://verl.readthedocs.io,
 # examples/grpo_trainer of github.com/volcengine/verl (2026-11-22). Not run by Slipway's tests: verl needs GPUs.
 set -euo pipefail
 
 overrides=()
-while [[ $# -ge 2 ]]; do
-  overrides+=("${1#--}=$2")
-  shift 2
+while [[ $# -gt 0 ]]; do
+  name="${1#--}" value=true
+  if [[ $# -ge 2 && "$2" != --* ]]; then
+    value="$2"
+    shift
+  fi
+  overrides+=("$name=$value")
+  shift
 done
 
 hosts="$(python3 -c 'import json, os; print(len(json.loads(os.environ["SM_HOSTS"])))')"

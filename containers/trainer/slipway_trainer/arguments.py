@@ -1,7 +1,7 @@
 """The trainer's own arguments, which a run file gives as `code.arguments`."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 
@@ -21,9 +21,8 @@ class _Stop(Exception):
     pass
 
 
-def _parser(issues: list[str]) -> argparse.ArgumentParser:
-    parser = _Parser(issues, prog="slipway_trainer", description=__doc__, allow_abbrev=False)
-    add = parser.add_argument
+def _add_optimizer(add: Callable[..., object]) -> None:
+    """Learning rate, AdamW and clipping."""
     add("--learning-rate", type=float, default=3e-4, help="highest learning rate, reached after the warm-up")
     add("--minimum-learning-rate-ratio", type=float, default=0.1, help="last learning rate as a share of the highest")
     add("--warmup-steps", type=int, default=None, help="default: 1 %% of the steps")
@@ -34,6 +33,10 @@ def _parser(issues: list[str]) -> argparse.ArgumentParser:
     add("--beta2", type=float, default=0.95)
     add("--adam-epsilon", type=float, default=1e-8)
     add("--clip-norm", type=float, default=1.0, help="0 = no clipping")
+
+
+def _add_loss(add: Callable[..., object]) -> None:
+    """What the loss is made of."""
     add("--z-loss", type=float, default=0.0, help="weight of the squared log-partition of the softmax")
     add("--balance-loss", type=float, default=0.0, help="weight of the loss of balance between experts; published: 0.0001 to 0.01")
     add(
@@ -50,12 +53,20 @@ def _parser(issues: list[str]) -> argparse.ArgumentParser:
         help="by how much a step moves the routing bias of experts with more tokens than the mean down, of others up; published: 0.001",
     )
     add("--beta", type=float, default=0.1, help="with objective dpo: how much the model is held to its starting weights")
+
+
+def _add_data_and_intervals(add: Callable[..., object]) -> None:
+    """Channels, and how often a run evaluates, logs and saves."""
     add("--data-channel", default="train", help="channel with the token shards")
     add("--eval-channel", default="", help="channel with shards to evaluate on")
     add("--eval-every-steps", type=int, default=0, help="0 = only after the last step, as after every run with an eval-channel")
     add("--eval-batches", type=int, default=20, help="global batches of an evaluation, at most as many as the channel fills")
     add("--log-every-steps", type=int, default=1)
     add("--save-every-steps", type=int, default=0, help="instead of an interval in minutes")
+
+
+def _add_step(add: Callable[..., object]) -> None:
+    """What follows from bad losses, in how many pieces the loss is computed, and how long a step may take."""
     add(
         "--loss-spike-factor",
         type=float,
@@ -78,6 +89,10 @@ def _parser(issues: list[str]) -> argparse.ArgumentParser:
         default=150.0,
         help="the same once steps follow each other, at least five of them; 0 = never shorter",
     )
+
+
+def _add_reports_and_exports(add: Callable[..., object]) -> None:
+    """What a run reports beside its progress and what it exports, and between them the backend and its layers."""
     add("--tensorboard", action="store_true", help="progress also as TensorBoard events; the image must have tensorboard")
     add("--mlflow", action="store_true", help="progress also to the MLflow server of MLFLOW_TRACKING_URI; the image must have mlflow")
     add("--profile", action="store_true", help="a trace of a few steps of rank 0 by PyTorch's profiler, beside the run's heartbeat in S3")
@@ -88,6 +103,12 @@ def _parser(issues: list[str]) -> argparse.ArgumentParser:
     add("--host-check-seconds", type=float, default=60.0, help="how often hosts are compared to find a slow one; 0 = never")
     add("--export-weights", action="store_true", help="at the end, write model.safetensors and config.json to the model folder")
     add("--export-adapter", action="store_true", help="with training.lora: at the end, write it to adapter/ there in PEFT's format")
+
+
+def _parser(issues: list[str]) -> argparse.ArgumentParser:
+    parser = _Parser(issues, prog="slipway_trainer", description=__doc__, allow_abbrev=False)
+    for add_group in (_add_optimizer, _add_loss, _add_data_and_intervals, _add_step, _add_reports_and_exports):
+        add_group(parser.add_argument)
     return parser
 
 

@@ -153,7 +153,7 @@ class Head:
         joined = JoinedHosts(names, self._environ)
         told = False
         try:
-            while set(joined.addresses) < set(names):
+            while not set(names) <= set(joined.addresses):
                 if joined.addresses and not told:
                     told, began = True, time.monotonic()
                     self._workers.ray_is_up()

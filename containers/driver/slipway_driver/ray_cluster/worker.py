@@ -58,20 +58,20 @@ class Worker:
         """From joining to the end of the launch, or of this host's own part in it."""
         self._joined = True
         node = RayNode(self._settings.words(head=False), self._environ)
+        network, looked_at = NetworkLines(node.folder), 0.0
         try:
-            network, looked_at = NetworkLines(node.folder), 0.0
             while node.code is None:
                 if time.monotonic() > looked_at + LOOK_SECONDS:
                     looked_at = time.monotonic()
                     network.look()
                 try:
-                    return self._leave(self._orders.get(timeout=POLL_SECONDS))
+                    order = self._orders.get(timeout=POLL_SECONDS)
                 except queue.Empty:
                     continue
-                finally:
-                    network.look()
+                return self._leave(order)
             return self._broken(node, channel)
         finally:
+            network.look()
             node.stop()
 
     def _broken(self, node: RayNode, channel: PeerChannel) -> int:

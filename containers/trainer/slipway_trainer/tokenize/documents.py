@@ -1,6 +1,5 @@
 """Documents of a folder, in an order that does not depend on the machine."""
 
-import gzip
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any, NamedTuple
 
 from slipway_trainer.exits import DataFailed, Settings
 from slipway_trainer.tokenize.examples import KINDS, Example, ExampleReader, shape_of
-from slipway_trainer.tokenize.rows import TABLES, has_rows, opened, rows
+from slipway_trainer.tokenize.rows import TABLES, UNREADABLE, has_rows, opened, readable, rows
 
 
 class Document(NamedTuple):
@@ -45,7 +44,7 @@ def _is_binary(path: Path) -> bool:
     try:
         with opened(path) as handle:
             head = handle.read(_LOOK_BYTES)
-    except (gzip.BadGzipFile, OSError):
+    except UNREADABLE:
         return True
     return b"\0" in head or head.startswith(_MAGIC)
 
@@ -84,10 +83,11 @@ def documents(files: Sequence[Path], start: tuple[int, int], text_key: str) -> I
         skip = first_line if number == first_file else 0
         if has_rows(files[number]):
             for row in rows(files[number], skip, text_key):
-                yield Document(number, row.number, _text(row.value, text_key, row.place).encode("utf-8"))
+                yield Document(number, row.number, _text(row.value, text_key, row.place))
         elif skip == 0:
-            with opened(files[number]) as handle:
-                yield Document(number, 0, handle.read())
+            with readable(files[number]), opened(files[number]) as handle:
+                text = handle.read()
+            yield Document(number, 0, text)
 
 
 def kind_of(files: Sequence[Path]) -> str:
@@ -108,9 +108,12 @@ def examples(files: Sequence[Path], start: tuple[int, int], reader: ExampleReade
             yield Examples(number, row.number, reader.read(row.value, row.place))
 
 
-def _text(found: Any, text_key: str, place: str) -> str:
+def _text(found: Any, text_key: str, place: str) -> bytes:
     text = found.get(text_key) if isinstance(found, dict) else None
     if not isinstance(text, str):
         got = json.dumps(text) if not isinstance(text, bytes) else "bytes"
         raise DataFailed(f"{place}: must have text under {text_key!r}, got {got}; remove the line, or give --text-key")
-    return text
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise DataFailed(f"{place}: must have text of whole characters under {text_key!r} ({error}); remove the line") from error

@@ -6,7 +6,9 @@ Tables and zstd need the `pyarrow` package of the image; nothing else here does.
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -17,6 +19,8 @@ LINES = (".jsonl", ".json")
 #: Suffixes of tables: Parquet, and Arrow's IPC format as a file or, as `save_to_disk` of Hugging Face datasets writes it, as a stream.
 TABLES = (".parquet", ".arrow")
 _COMPRESSED = (".gz", ".zst")
+#: What reading a file raises that is cut off or damaged; Arrow's errors about content are OSErrors too.
+UNREADABLE = (OSError, EOFError, zlib.error)
 #: Rows of a table that are decoded at once.
 _BATCH = 512
 
@@ -47,15 +51,21 @@ def opened(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Raises DataFailed where the file that is read inside is cut off or damaged."""
+    try:
+        yield
+    except UNREADABLE as error:
+        raise DataFailed(f"{path.name}: must be whole and readable ({error}); copy it again or remove it") from error
+
+
 def rows(path: Path, skip: int, column: str | None = None) -> Iterator[Row]:
     """The rows of a file without the first `skip`; lines that are blank are none. `column`: the only one of a table that is read. Raises
     DataFailed with the place of what cannot be read."""
     found = _table(path, skip, column) if path.suffix in TABLES else _lines(path, skip)
-    try:
+    with readable(path):
         yield from found
-    except OSError as error:
-        # Arrow's errors about content are of this kind too.
-        raise DataFailed(f"{path.name}: must be whole and readable ({error}); copy it again or remove it") from error
 
 
 def _lines(path: Path, skip: int) -> Iterator[Row]:
