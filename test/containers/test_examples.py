@@ -368,4 +368,4 @@ def test_every_run_file_of_an_example_names_a_script_that_takes_its_arguments(mo
         monkeypatch.setattr(sys, "argv", [script, *words])
         assert (EXAMPLES / script).is_file(), name
         if "def arguments" in (EXAMPLES / script).read_text():
-            taken_from(script, "arguments", {"argparse": strict, "torch": torch, "Path": Path})()
+            taken_from(script, "arguments", {"argparse": strict, "torch": torch, "os": os, "Path": Path})()
