@@ -1,5 +1,5 @@
 import { type Issue, issue } from '../spec/issue';
-import { hostCount, requestedGroupsOf } from '../spec/resolve-run';
+import { hostCount, requestedAlternativesOf, requestedGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 
 /** What DescribeTrainingPlan says of a plan, as far as a launch depends on it. Times are milliseconds since 1970. */
@@ -31,24 +31,14 @@ export interface NamedTrainingPlan {
 
 /** The training plans of a run: that of the job, and those of its alternatives. */
 export function namedTrainingPlans({ compute }: RunSpec): NamedTrainingPlan[] {
-  const instanceCount = hostCount(requestedGroupsOf(compute));
   const own = compute.trainingPlanArn && {
     path: 'compute.trainingPlanArn',
     arn: compute.trainingPlanArn,
     instanceType: compute.instanceType || (compute.instanceGroups[0]?.instanceType ?? ''),
-    instanceCount,
+    instanceCount: hostCount(requestedGroupsOf(compute)),
   };
-  const others = compute.alternatives.flatMap(({ trainingPlanArn: arn, instanceType, instanceCount: count }, i) =>
-    arn
-      ? [
-          {
-            path: `compute.alternatives[${i}].trainingPlanArn`,
-            arn,
-            instanceType,
-            instanceCount: count ?? instanceCount,
-          },
-        ]
-      : [],
+  const others = requestedAlternativesOf(compute).flatMap(({ trainingPlanArn: arn, ...asked }, i) =>
+    arn ? [{ path: `compute.alternatives[${i}].trainingPlanArn`, arn, ...asked }] : [],
   );
   return [...(own ? [own] : []), ...others];
 }

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
-import { CODE_IN_IMAGE } from '../spec/resolve-run';
+import { CODE_IN_IMAGE } from '../spec/code-source';
 import type { RunSpec } from '../spec/run-spec';
 import { storedGzip } from './stored-gzip';
 

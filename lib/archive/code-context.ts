@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { CODE_IN_IMAGE } from '../spec/resolve-run';
+import { CODE_IN_IMAGE } from '../spec/code-source';
 import type { RuleContext } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 

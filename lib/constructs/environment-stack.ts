@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Aspects, CfnElement, CfnOutput, Stack, type StackProps, Tags } from 'aws-cdk-lib';
 import type { Construct, IConstruct } from 'constructs';
-import type { Archive } from '../archive/archive';
 import { environmentQuotaNeeds } from '../quota';
 import type { EnvironmentSpec } from '../spec/environment-file';
 import { PREEMPTION_TIMES } from '../spec/preemption-times';
@@ -18,6 +17,7 @@ import { TrainingImage } from './image/training-image';
 import { descriptorOf } from './launcher/environment-descriptor';
 import { QuotaPreflight } from './launcher/quota-preflight';
 import { RegisteredRun } from './launcher/registered-run';
+import type { RunSubmission } from './launcher/submissions';
 import { TeamDescriptor, TeamNames } from './launcher/team-descriptor';
 import { runTableName, TrainingLauncher } from './launcher/training-launcher';
 import { EnvironmentNetwork } from './network/environment-network';
@@ -43,18 +43,6 @@ export interface EnvironmentStackProps extends StackProps {
   readonly runs?: readonly RunSpec[];
   /** Runs that this deploy submits when they have changed. @default - none: it starts no training */
   readonly submissions?: readonly RunSubmission[];
-}
-
-/** A run as its file and its code stand now. */
-export interface RunSubmission {
-  /** The run, checked. */
-  readonly run: RunSpec;
-  /** One of the environment's teams. */
-  readonly team: string;
-  /** Text of the run file. */
-  readonly runFile: string;
-  /** Archive of the run's own code. @default - it brings none */
-  readonly code?: Archive;
 }
 
 /**

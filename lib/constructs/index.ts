@@ -32,12 +32,13 @@ export {
   type SlipwayPipelineProps,
   slipwayPipeline,
 } from './environment-pipeline';
-export { EnvironmentStack, type EnvironmentStackProps, type RunSubmission } from './environment-stack';
+export { EnvironmentStack, type EnvironmentStackProps } from './environment-stack';
 export { HandlerFunction, type HandlerFunctionProps } from './functions/handler-function';
 export { DriverPublish, type DriverPublishProps } from './image/driver-publish';
 export { TrainingImage, type TrainingImageProps } from './image/training-image';
 export { QuotaPreflight, type QuotaPreflightProps } from './launcher/quota-preflight';
 export { RegisteredRun, type RegisteredRunProps } from './launcher/registered-run';
+export type { RunSubmission } from './launcher/submissions';
 export { TeamDescriptor, type TeamDescriptorProps, TeamNames, type TeamNamesProps } from './launcher/team-descriptor';
 export { TrainingLauncher, type TrainingLauncherProps } from './launcher/training-launcher';
 export { EnvironmentNetwork } from './network/environment-network';

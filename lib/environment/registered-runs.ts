@@ -2,10 +2,10 @@ import { codeContext } from '../archive/code-context';
 import { checkRun } from '../rules';
 import { guardrailIssues } from '../rules/guardrails';
 import { refuseUnsupported } from '../rules/model/support';
+import { isPrefixInS3 } from '../spec/code-source';
 import type { EnvironmentFile, EnvironmentSpec } from '../spec/environment-file';
 import { type Issue, issue, orList } from '../spec/issue';
 import type { Loaded } from '../spec/load';
-import { isPrefixInS3 } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 
 /** A run that an environment file names, as its file stands. */

@@ -1,6 +1,6 @@
 import type { Channel, ResourceConfig } from '@aws-sdk/client-sagemaker';
 import { hasLocalNvme } from '../catalog/instances';
-import { CODE_IN_IMAGE } from '../spec/resolve-run';
+import { CODE_IN_IMAGE } from '../spec/code-source';
 import { readArguments, readCommand, type StartCommand, splitWords } from './command-line';
 import { type Draft, type Drafted, filled, runName } from './draft';
 import { imageSection } from './image';

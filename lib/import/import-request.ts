@@ -1,8 +1,8 @@
 import { trainingJobRequest } from '../job/training-request';
+import { CODE_IN_IMAGE } from '../spec/code-source';
 import type { Descriptor } from '../spec/descriptor';
 import { bareIssue, type Issue } from '../spec/issue';
 import { loadRun } from '../spec/load';
-import { CODE_IN_IMAGE } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import { type NotCarried, notCarriedBy } from './differences';
 import type { Drafted } from './draft';

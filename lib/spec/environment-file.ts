@@ -109,6 +109,8 @@ const registeredRun = z
   })
   .meta({ description: 'A run that belongs to the environment.' });
 
+const accountId = z.string().regex(/^\d{12}$/, 'must be 12 digits in quotes');
+
 /**
  * What a platform team writes, one file per environment. Every option optional but name and regions.
  * `.meta` of each field is what editors and docs/reference/environment-file.md show.
@@ -119,21 +121,14 @@ export const environmentFileSchema = z.strictObject({
     .string()
     .regex(/^[a-z][a-z0-9]{0,11}$/, 'must be 1-12 lower-case letters or digits, the first a letter')
     .meta({ description: 'Name of the environment; stacks are Slipway-<name>-<region>.', examples: ['research'] }),
-  account: z
-    .string()
-    .regex(/^\d{12}$/, 'must be 12 digits in quotes')
-    .optional()
-    .meta({
-      description: 'AWS account, 12 digits in quotes. Default: the account of the credentials.',
-      examples: ['111122223333'],
-    }),
+  account: accountId.optional().meta({
+    description: 'AWS account, 12 digits in quotes. Default: the account of the credentials.',
+    examples: ['111122223333'],
+  }),
   accounts: z
     .record(
       z.string().regex(/^[A-Za-z][A-Za-z0-9-]{0,31}$/, 'must be 1-32 letters, digits and hyphens, the first a letter'),
-      z
-        .string()
-        .regex(/^\d{12}$/, 'must be 12 digits in quotes')
-        .meta({ description: 'AWS account of one stage, 12 digits in quotes.' }),
+      accountId.meta({ description: 'AWS account of one stage, 12 digits in quotes.' }),
     )
     .refine((given) => Object.keys(given).length > 0, 'must name at least one account')
     .optional()

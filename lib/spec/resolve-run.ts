@@ -1,5 +1,6 @@
 import { acceleratorCount, defaultProcessesPerHost, findInstanceType, lacksBf16 } from '../catalog/instances';
 import { findModel } from '../catalog/models';
+import { CODE_IN_IMAGE } from './code-source';
 import { readModelConfig } from './model-config';
 import type { RunFile } from './run-file';
 import type {
@@ -79,15 +80,6 @@ export function resolveRun(file: RunFile): RunSpec {
     written: file,
   };
 }
-
-/** What `code.source` says of a program that is in the image. */
-export const CODE_IN_IMAGE = 'image';
-
-/** Whether the code is one object in S3; a prefix is packed by the command line like a folder. */
-export const isArchiveInS3 = (source: string): boolean => source.startsWith('s3://') && !source.endsWith('/');
-
-/** Whether the code is a prefix in S3. */
-export const isPrefixInS3 = (source: string): boolean => source.startsWith('s3://') && source.endsWith('/');
 
 /** Whether the driver starts the program of the run: it reads job.json, examines hosts and sends heartbeats. */
 export const startsByDriver = ({ kind, distribution }: Pick<RunSpec, 'kind' | 'distribution'>): boolean =>

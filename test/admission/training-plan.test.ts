@@ -74,3 +74,9 @@ test('plans of alternatives are looked at too', () => {
     { path: 'compute.alternatives[0].trainingPlanArn', arn: ARN, instanceType: 'ml.p5e.48xlarge', instanceCount: 2 },
   ]);
 });
+
+test.each([[2], [undefined]])('a plan holds the spare instances too: an alternative with a count of %s', (given) => {
+  const alternatives = [{ instanceType: 'ml.p5e.48xlarge', instanceCount: given, trainingPlanArn: ARN }];
+  const named = namedTrainingPlans(run({ trainingPlanArn: undefined, spareInstances: 1, alternatives }));
+  expect(named).toMatchObject([{ instanceCount: (given ?? 4) + 1 }]);
+});

@@ -79,6 +79,12 @@ test.each<[string, object, string[]]>([
   ],
 ])('fails: %s', (_what, file, expected) => expect(said(file)).toEqual(expected));
 
+test('fails: no checkpoints on hosts of several groups', () => {
+  const instanceGroups = ['a', 'b'].map((name) => ({ name, instanceType: 'ml.g5.12xlarge', instanceCount: 1 }));
+  const file = ray({}, { checkpoints: undefined, compute: { instanceGroups } });
+  expect(said(file, 'ray/checkpoints')).toHaveLength(1);
+});
+
 test('fails: the built-in trainer, and spare hosts', () => {
   expect(said(ray({}, { code: { source: 'builtin' } }), 'launcher/library')).toEqual([
     'error distribution.launcher: must be torchrun for the built-in trainer, got ray; use torchrun',

@@ -164,6 +164,13 @@ test.each<[string, object, string, string[], object?]>([
     ['error distribution.contract'],
   ],
   ['a prefix in S3', { ...BASE, code: { source: 's3://{dataBucket}/code/' } }, 'code/archive', []],
+  ['a place of the team', { ...BASE, code: { source: 's3://{dataBucket}/{team}/' } }, 'data/placeholders', []],
+  [
+    'code of the run that it starts',
+    { ...BASE, code: { source: 's3://{dataBucket}/{runId}/code.tar.gz' } },
+    'data/placeholders',
+    ['error code.source'],
+  ],
   [
     'a digest of a prefix',
     { ...BASE, code: { source: 's3://b-b/code/', sha256: 'a'.repeat(64) } },

@@ -6,8 +6,9 @@ import { codeUri, configText, fillPlaceholders, type JobPlan, runIdAt, runPrefix
 import { processingJobRequest } from '../../job/processing-request';
 import { trainingJobRequest } from '../../job/training-request';
 import { AS_WRITTEN, runOnRung } from '../../lifecycle/ladder';
+import { isArchiveInS3 } from '../../spec/code-source';
 import type { Descriptor } from '../../spec/descriptor';
-import { isArchiveInS3, startsByDriver } from '../../spec/resolve-run';
+import { startsByDriver } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import { json } from '../terminal';
 import { localDriver } from './driver';

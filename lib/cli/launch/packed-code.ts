@@ -4,8 +4,8 @@ import path from 'node:path';
 import { GetObjectCommand, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3';
 import { type Archive, archiveFolder, codeArchive } from '../../archive/archive';
 import { fillPlaceholders } from '../../job/plan';
+import { isPrefixInS3 } from '../../spec/code-source';
 import type { Descriptor } from '../../spec/descriptor';
-import { isPrefixInS3 } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import { calling } from '../aws-errors';
 import { UsageError } from '../exit';
@@ -62,6 +62,6 @@ async function listObjects(s3: S3Client, Bucket: string, Prefix: string): Promis
 
 /** Keys are any text: one such as `a/../../x` must not leave the folder. */
 function relativeName(name: string, uri: string): string {
-  if (path.posix.normalize(name) === name && !name.startsWith('../') && !path.posix.isAbsolute(name)) return name;
+  if (path.posix.normalize(name) === name && !/^\.\.?(\/|$)/.test(name) && !path.posix.isAbsolute(name)) return name;
   throw new UsageError(`code.source: must hold plain file names, got ${name} below ${uri}; rename the object`);
 }

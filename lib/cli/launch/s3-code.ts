@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { fillPlaceholders } from '../../job/plan';
+import { isArchiveInS3 } from '../../spec/code-source';
 import type { Descriptor } from '../../spec/descriptor';
-import { isArchiveInS3 } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import { calling } from '../aws-errors';
 

@@ -21,13 +21,15 @@ export async function lookAtTrainingPlans(run: RunSpec, descriptor: Descriptor):
   const named = namedTrainingPlans(run);
   if (named.length === 0) return { checks: [], issues: [] };
   const client = new SageMakerClient({ region: descriptor.region, maxAttempts: 3 });
-  const context = { now: Date.now(), hours: hoursOf(run, descriptor) };
+  const now = Date.now();
+  // The plan of the run is that of its first type: how long an alternative takes is not known.
+  const hours = run.compute.trainingPlanArn ? hoursOf(run, descriptor) : undefined;
   const issues: Issue[] = [];
   const checks = await Promise.all(
     named.map((plan) =>
       check('training plan', `sagemaker:DescribeTrainingPlan on ${plan.arn}`, async () => {
         const state = await readPlan(client, plan.arn);
-        issues.push(...trainingPlanIssues(plan, state, context));
+        issues.push(...trainingPlanIssues(plan, state, { now, hours }));
         return `${state.status}, ${freeText(state)}`;
       }),
     ),

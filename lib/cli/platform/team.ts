@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import type { StatusAnswer } from '../../contracts/control';
+import { hasEnded, type StatusAnswer } from '../../contracts/control';
 import {
   activeRuns,
   endedRuns,
@@ -27,7 +27,6 @@ export interface TeamOptions extends CommonOptions {
 
 /** Runs that are asked about at once: each is a call of the team's launcher. */
 const AT_ONCE = 8;
-const OVER = ['completed', 'failed', 'stopped'];
 
 /** `slipway team ENVIRONMENT [--html OUT]`: runs, queue, spend and goodput of the month, by team. */
 export async function team(environment: string, options: TeamOptions, terminal: Terminal): Promise<number> {
@@ -57,7 +56,7 @@ export async function team(environment: string, options: TeamOptions, terminal: 
 
 async function readTeam(descriptor: Descriptor, month: Month): Promise<{ team: TeamMonth; isCut: boolean }> {
   const listed = await readRuns(descriptor, { limit: MOST_RUNS });
-  const wanted = listed.filter((run) => !OVER.includes(run.state) || mayTouch(run, month));
+  const wanted = listed.filter((run) => !hasEnded(run) || mayTouch(run, month));
   const whole = await inTurns(wanted, (run) => readStatus(descriptor, run.runId));
   const runs = whole.map((run) => teamRun(run, month));
   return {

@@ -1,5 +1,6 @@
 import { nearest } from '../../catalog/nearest';
 import { orList } from '../../spec/issue';
+import { hostCount, trainingGroupsOf } from '../../spec/resolve-run';
 import { type Finding, type Rule, rulesAbout, when } from '../../spec/rule';
 import type { RunSpec } from '../../spec/run-spec';
 import { acceleratorKind } from '../image-version';
@@ -115,8 +116,8 @@ export const RAY_RULES: readonly Rule[] = [
     what: 'A run on several hosts under Ray writes checkpoints.',
     why: 'A lost host ends the attempt; without a checkpoint the next one begins at step 0.',
     source: 'docs/guides/ray.md',
-    find: ({ checkpoints, compute }) =>
-      when(checkpoints.mode === 'none' && compute.instanceCount > 1, {
+    find: (run) =>
+      when(run.checkpoints.mode === 'none' && hostCount(trainingGroupsOf(run)) > 1, {
         path: 'checkpoints.mode',
         must: 'must not be none on several hosts with launcher ray',
         got: 'none',

@@ -2,10 +2,10 @@ import { judgeAdmission } from '../../admission';
 import type { QuotaAnswer, StartRequest } from '../../contracts/control';
 import { jobName } from '../../job/plan';
 import { type QuotaRow, runQuotaNeeds } from '../../quota';
+import { CODE_IN_IMAGE, isArchiveInS3 } from '../../spec/code-source';
 import type { Descriptor } from '../../spec/descriptor';
 import { hasErrors, type Issue, issue } from '../../spec/issue';
 import { loadRun } from '../../spec/load';
-import { CODE_IN_IMAGE, isArchiveInS3 } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import type { LimitReader } from '../shared/limit-reader';
 

@@ -1,4 +1,4 @@
-import { isArchiveInS3, isPrefixInS3 } from '../../spec/resolve-run';
+import { isArchiveInS3, isPrefixInS3 } from '../../spec/code-source';
 import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, guide, type Rule, type RuleContext, when } from '../rule';
 

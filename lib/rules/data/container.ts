@@ -1,4 +1,4 @@
-import { CODE_IN_IMAGE } from '../../spec/resolve-run';
+import { CODE_IN_IMAGE } from '../../spec/code-source';
 import type { RunSpec } from '../../spec/run-spec';
 import { api, type Finding, type Rule, when } from '../rule';
 

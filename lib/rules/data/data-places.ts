@@ -4,6 +4,8 @@ import { type Finding, type Rule, type RuleContext, when } from '../rule';
 import { eachChannel, fileSystem, fileSystemKey } from './channels';
 
 const PLACEHOLDERS = ['dataBucket', 'checkpointBucket', 'team', 'runId', 'fsx'];
+/** Code is read before its run has an id. */
+const CODE_PLACEHOLDERS = PLACEHOLDERS.filter((name) => name !== 'runId');
 
 /** Every S3 URI of the file, with its path. */
 function s3Uris(run: RunSpec): { path: string; uri: string }[] {
@@ -19,16 +21,22 @@ function s3Uris(run: RunSpec): { path: string; uri: string }[] {
 }
 
 function placeholders(run: RunSpec): Finding[] {
-  return s3Uris(run).flatMap(({ path, uri }) =>
-    [...uri.matchAll(/\{([^}]*)\}/g)]
-      .filter(([, name = '']) => !PLACEHOLDERS.includes(name))
-      .map(([text]) => ({
-        path,
-        must: `must use only the placeholders ${orList(PLACEHOLDERS.map((p) => `{${p}}`))}`,
-        got: text,
-        fix: 'use one of them',
-      })),
-  );
+  const { source } = run.code;
+  return [
+    ...s3Uris(run).flatMap((place) => unknownPlaceholders(place, PLACEHOLDERS)),
+    ...(source.startsWith('s3://') ? unknownPlaceholders({ path: 'code.source', uri: source }, CODE_PLACEHOLDERS) : []),
+  ];
+}
+
+function unknownPlaceholders({ path, uri }: { path: string; uri: string }, known: readonly string[]): Finding[] {
+  return [...uri.matchAll(/\{([^}]*)\}/g)]
+    .filter(([, name = '']) => !known.includes(name))
+    .map(([text]) => ({
+      path,
+      must: `must use only the placeholders ${orList(known.map((p) => `{${p}}`))}`,
+      got: text,
+      fix: 'use one of them',
+    }));
 }
 
 const bucketOf = (uri: string) => /^s3:\/\/([^/]+)/.exec(uri)?.[1] ?? '';

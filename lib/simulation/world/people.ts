@@ -3,8 +3,8 @@ import type { ControlAnswer, ControlPayload, IntentAnswer } from '../../contract
 import { REGISTERED_RUN_TYPE } from '../../contracts/custom-resources';
 import { onRequest } from '../../handlers/control/control';
 import { onEvent } from '../../handlers/registered-run/registered-run';
+import { CODE_IN_IMAGE, isArchiveInS3 } from '../../spec/code-source';
 import { applyOverrides } from '../../spec/overrides';
-import { CODE_IN_IMAGE, isArchiveInS3 } from '../../spec/resolve-run';
 import { parseYaml } from '../../spec/yaml-file';
 import type { VirtualClock } from '../core/clock';
 import { isStackCall, specOf } from '../scenario/load';

@@ -31,7 +31,7 @@ test('a prefix is packed like a folder: equal objects give an equal archive', as
 test('fails: an empty prefix, and keys that would leave the folder', async () => {
   prefixHolds({});
   await expect(pack()).rejects.toThrow(/must be a prefix with objects, got s3:\/\/data-bucket\/code\//);
-  for (const key of ['code/../x.py', 'code//etc/x', 'code/a/../../../x']) {
+  for (const key of ['code/../x.py', 'code//etc/x', 'code/a/../../../x', 'code/..', 'code/.']) {
     prefixHolds({ [key]: 'x' });
     await expect(pack()).rejects.toThrow(/must hold plain file names/);
   }

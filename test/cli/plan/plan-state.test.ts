@@ -41,3 +41,33 @@ test('fails: a plan that does not exist, and one that the caller may not see', a
     { verdict: 'unknown', missingPermission: `sagemaker:DescribeTrainingPlan on ${ARN}` },
   ]);
 });
+
+test('hours are those of the first type: of the plan of an alternative nothing is said', async () => {
+  sagemaker.on(DescribeTrainingPlanCommand).resolves({
+    Status: 'Active',
+    TargetResources: ['training-job'],
+    TotalInstanceCount: 8,
+    AvailableInstanceCount: 8,
+    EndTime: new Date(),
+    ReservedCapacitySummaries: ['ml.p5.48xlarge', 'ml.p5e.48xlarge'].map((InstanceType) => ({
+      ReservedCapacityArn: 'r',
+      InstanceType: InstanceType as 'ml.p5.48xlarge',
+      TotalInstanceCount: 8,
+      Status: 'Active',
+    })),
+  });
+  const alternatives = [{ instanceType: 'ml.p5e.48xlarge', trainingPlanArn: ARN }];
+  const ofCompute = (compute: object) =>
+    runOf({
+      ...BASE,
+      model: { preset: 'llama2-7b' },
+      training: { sequenceLength: 4096, globalBatchSize: 256, steps: 10_000 },
+      compute: { instanceType: 'ml.p5.48xlarge', instanceCount: 4, ...compute },
+    });
+  const own = ofCompute({ trainingPlanArn: ARN });
+  const other = ofCompute({ capacity: 'training-plan', alternatives });
+  expect((await lookAtTrainingPlans(own, DESCRIPTOR)).issues.map(({ message }) => message)).toEqual([
+    expect.stringContaining('must last for the'),
+  ]);
+  expect((await lookAtTrainingPlans(other, DESCRIPTOR)).issues).toEqual([]);
+});
