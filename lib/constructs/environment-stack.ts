@@ -17,7 +17,7 @@ import { TrainingImage } from './image/training-image';
 import { descriptorOf } from './launcher/environment-descriptor';
 import { QuotaPreflight } from './launcher/quota-preflight';
 import { RegisteredRun } from './launcher/registered-run';
-import type { RunSubmission } from './launcher/submissions';
+import type { RunSubmission } from './launcher/run-submission';
 import { TeamDescriptor, TeamNames } from './launcher/team-descriptor';
 import { runTableName, TrainingLauncher } from './launcher/training-launcher';
 import { EnvironmentNetwork } from './network/environment-network';

@@ -38,7 +38,7 @@ export { DriverPublish, type DriverPublishProps } from './image/driver-publish';
 export { TrainingImage, type TrainingImageProps } from './image/training-image';
 export { QuotaPreflight, type QuotaPreflightProps } from './launcher/quota-preflight';
 export { RegisteredRun, type RegisteredRunProps } from './launcher/registered-run';
-export type { RunSubmission } from './launcher/submissions';
+export type { RunSubmission } from './launcher/run-submission';
 export { TeamDescriptor, type TeamDescriptorProps, TeamNames, type TeamNamesProps } from './launcher/team-descriptor';
 export { TrainingLauncher, type TrainingLauncherProps } from './launcher/training-launcher';
 export { EnvironmentNetwork } from './network/environment-network';

@@ -5,7 +5,8 @@ import type { EnvironmentSpec } from '../spec/environment-file';
 import { isEnvironmentFileName, lockedBaseUri } from '../spec/image-lock';
 import type { Issue } from '../spec/issue';
 import type { RunSpec } from '../spec/run-spec';
-import { type RunSubmission, submissionsOf } from './launcher/submissions';
+import type { RunSubmission } from './launcher/run-submission';
+import { submissionsOf } from './launcher/submissions';
 
 /** One stack to make. */
 export interface EnvironmentToMake {

@@ -6,6 +6,7 @@ importing and connecting are saved. An order that ends in anything but 0 ends it
 ranks that wait.
 """
 
+import faulthandler
 import importlib
 import json
 import os
@@ -51,6 +52,8 @@ class Rank:
 
 def serve(pipe: Connection, rank: int) -> None:
     """Carries out order after order as one rank; never returns."""
+    # A rank that crashes in native code says where: its standard error is that of the order.
+    faulthandler.enable()
     environ = dict(os.environ)
     while True:
         try:
