@@ -1,10 +1,10 @@
 import { number, percent, roughUsd, time, UNKNOWN } from './page/format';
-import { type Html, html } from './page/html';
+import { type Html, html, type Part } from './page/html';
 import { page, type Section, unknown } from './page/page';
 import { legend, tiles, word } from './page/parts';
 import { stackBar } from './page/stack-bar';
-import { color } from './page/style';
-import { table } from './page/table';
+import { color, seriesColor } from './page/style';
+import { type Column, table } from './page/table';
 import {
   activeRuns,
   endedRuns,
@@ -17,7 +17,6 @@ import {
 
 /** Most runs of one table; the others are counted below it. */
 const MOST_ROWS = 50;
-const SERIES = ['c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8'] as const;
 const TONES: Readonly<Record<string, string>> = {
   completed: color('good'),
   running: color('good'),
@@ -61,7 +60,7 @@ function spendSection(report: TeamReport): Section {
   const parts = report.teams.map((team, i) => ({
     name: team.team,
     value: team.spentUsd,
-    color: color(SERIES[i % SERIES.length] ?? 'c1'),
+    color: seriesColor(i),
   }));
   return {
     id: 'spend',
@@ -107,53 +106,50 @@ const budgetShare = (share: number): Html | string =>
 
 const state = (run: TeamRun): Html => word(run.state, TONES[run.state] ?? color('warn'));
 
-function runsSection(id: string, title: string, runs: readonly OfTeam[], kind: 'queue' | 'active' | 'ended'): Section {
+/** A column of a table of runs, and what it says of one. */
+type RunColumn = Column & { cell(run: OfTeam): Part };
+
+const STATE: RunColumn = { head: 'State', kind: 'fixed', cell: state };
+const GOODPUT: RunColumn = { head: 'Goodput', kind: 'num', cell: (run) => percent(run.goodput) };
+const SPENT: RunColumn = { head: 'Spent', kind: 'num', cell: (run) => roughUsd(run.spentUsd) };
+
+const RUN: readonly RunColumn[] = [
+  { head: 'Run', cell: (run) => html`<code>${run.runId}</code>` },
+  { head: 'Team', kind: 'fixed', cell: (run) => run.team },
+];
+const QUEUE: readonly RunColumn[] = [
+  { head: 'Place', kind: 'num', cell: (run) => number(run.queuePosition) },
+  { head: 'Why it waits', kind: 'long', cell: (run) => run.reason },
+];
+const ACTIVE: readonly RunColumn[] = [
+  STATE,
+  { head: 'Instances', kind: 'num', cell: (run) => number(run.instances) },
+  {
+    head: 'Done',
+    kind: 'num',
+    cell: (run) => (run.progressPercent === null ? UNKNOWN : `${number(run.progressPercent, 1)} %`),
+  },
+  { head: 'Expected end', cell: (run) => time(run.etaAt) },
+  GOODPUT,
+  SPENT,
+];
+const ENDED: readonly RunColumn[] = [STATE, GOODPUT, SPENT, { head: 'Why', kind: 'long', cell: (run) => run.reason }];
+
+function runsSection(id: string, title: string, runs: readonly OfTeam[], own: readonly RunColumn[]): Section {
   if (runs.length === 0) return { id, title, body: unknown('None') };
   const left = runs.length - MOST_ROWS;
-  const columns = {
-    queue: [
-      { head: 'Place', kind: 'num' as const },
-      { head: 'Why it waits', kind: 'long' as const },
-    ],
-    active: [
-      { head: 'State', kind: 'fixed' as const },
-      { head: 'Instances', kind: 'num' as const },
-      { head: 'Done', kind: 'num' as const },
-      { head: 'Expected end' },
-      { head: 'Goodput', kind: 'num' as const },
-      { head: 'Spent', kind: 'num' as const },
-    ],
-    ended: [
-      { head: 'State', kind: 'fixed' as const },
-      { head: 'Goodput', kind: 'num' as const },
-      { head: 'Spent', kind: 'num' as const },
-      { head: 'Why', kind: 'long' as const },
-    ],
-  }[kind];
+  const columns = [...RUN, ...own];
   return {
     id,
     title,
     body: html`${table({
       caption: `${title}, ${Math.min(runs.length, MOST_ROWS)} of ${runs.length}`,
       layout: 'cards',
-      columns: [{ head: 'Run' }, { head: 'Team', kind: 'fixed' }, ...columns],
-      rows: runs.slice(0, MOST_ROWS).map((run) => [html`<code>${run.runId}</code>`, run.team, ...CELLS[kind](run)]),
+      columns,
+      rows: runs.slice(0, MOST_ROWS).map((run) => columns.map(({ cell }) => cell(run))),
     })}${left > 0 && html`<p class="sub">${number(left)} more: <code>slipway list --json</code></p>`}`,
   };
 }
-
-const CELLS = {
-  queue: (run: OfTeam) => [number(run.queuePosition), run.reason],
-  active: (run: OfTeam) => [
-    state(run),
-    number(run.instances),
-    run.progressPercent === null ? UNKNOWN : `${number(run.progressPercent, 1)} %`,
-    time(run.etaAt),
-    percent(run.goodput),
-    roughUsd(run.spentUsd),
-  ],
-  ended: (run: OfTeam) => [state(run), percent(run.goodput), roughUsd(run.spentUsd), run.reason],
-};
 
 /** One self-contained HTML page about the teams of an environment in a month: what `slipway team --html` writes. */
 export function renderTeamPage(report: TeamReport): string {
@@ -163,9 +159,9 @@ export function renderTeamPage(report: TeamReport): string {
     header: header(report),
     sections: [
       spendSection(report),
-      runsSection('running', 'Running', bySpend(gather(report, activeRuns)), 'active'),
-      runsSection('queue', 'Queue', gather(report, queuedRuns), 'queue'),
-      runsSection('ended', 'Ended this month', bySpend(gather(report, endedRuns)), 'ended'),
+      runsSection('running', 'Running', bySpend(gather(report, activeRuns)), ACTIVE),
+      runsSection('queue', 'Queue', gather(report, queuedRuns), QUEUE),
+      runsSection('ended', 'Ended this month', bySpend(gather(report, endedRuns)), ENDED),
     ],
     footer: html`Written by <code>slipway team</code>. ${report.notes.join(' ')}`,
   });

@@ -1,4 +1,5 @@
 import { addUsd, attemptCostUsd } from '../lifecycle/spend';
+import { cents } from '../spec/cents';
 import type { SimMs } from './core/clock';
 import { EPOCH_MS } from './core/epoch';
 import type { CallCount } from './core/gateway';
@@ -138,8 +139,6 @@ export function bookedUsd(world: World, { record }: SimRun): number | null {
   const usd = live ? addUsd(record.spentUsd, attemptCostUsd(record, live, now)) : record.spentUsd;
   return usd === null ? null : cents(usd);
 }
-
-const cents = (usd: number): number => Math.round(usd * 100) / 100;
 
 /** Everything about one play, but the invariants. */
 export function resultOf(

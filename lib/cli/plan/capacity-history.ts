@@ -1,3 +1,4 @@
+import { eachInTurn } from '../../aws/pace';
 import type { StatusAnswer } from '../../contracts/control';
 import type { TimelineEvent } from '../../lifecycle/action';
 import { ledger } from '../../lifecycle/ledger';
@@ -16,13 +17,8 @@ export async function readHistory(
 ): Promise<Partial<Record<'on-demand' | 'spot', CapacityHistory>>> {
   const runs = await readRuns(descriptor, { limit: MOST_RUNS });
   const begun = runs.filter(({ attempts }) => attempts.some(({ startedAt }) => startedAt !== null));
-  const statuses: StatusAnswer[] = [];
-  for (let i = 0; i < begun.length; i += AT_ONCE) {
-    const part = begun
-      .slice(i, i + AT_ONCE)
-      .map(({ runId }) => readStatus(descriptor, runId, { timeline: true, configuration: true }));
-    statuses.push(...(await Promise.all(part)));
-  }
+  const wanted = { timeline: true, configuration: true } as const;
+  const statuses = await eachInTurn(begun, AT_ONCE, ({ runId }) => readStatus(descriptor, runId, wanted));
   return historyOf(statuses, instanceType);
 }
 

@@ -1,4 +1,5 @@
 import { type StandingCost, standingCost } from '../../environment/standing-cost';
+import { cents } from '../../spec/cents';
 import { textTable } from '../../spec/text-table';
 import { requireEnvironment } from '../environment/environment-file';
 import { EXIT } from '../exit';
@@ -16,7 +17,6 @@ export function planEnvironment(file: string, text: string, options: CommonOptio
   return EXIT.done;
 }
 
-const cents = (usd: number): number => Math.round(usd * 100) / 100;
 const rounded = (region: StandingCost): StandingCost => ({
   ...region,
   usdPerMonth: cents(region.usdPerMonth),

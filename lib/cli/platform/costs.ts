@@ -4,6 +4,7 @@ import {
   type GetCostAndUsageCommandOutput,
 } from '@aws-sdk/client-cost-explorer';
 import type { AttemptAnswer, StatusAnswer } from '../../contracts/control';
+import { cents } from '../../spec/cents';
 import type { Descriptor } from '../../spec/descriptor';
 import { textTable } from '../../spec/text-table';
 import { calling } from '../aws-errors';
@@ -149,7 +150,6 @@ async function billedBy(environment: string, region: string, month: Month): Prom
 }
 
 const day = (date: Date): string => date.toISOString().slice(0, 10);
-const cents = (usd: number): number => Math.round(usd * 100) / 100;
 
 function rowOf(team: string, ledgerUsd: number, billed: Billed): TeamCosts {
   const own = [...billed].filter(([key]) => key.startsWith(`${team}/`));

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { eachInTurn } from '../../aws/pace';
 import { hasEnded, type StatusAnswer } from '../../contracts/control';
 import {
   activeRuns,
@@ -9,11 +9,13 @@ import {
   type TeamReport,
   type TeamRun,
 } from '../../report/team/team-report';
+import { cents } from '../../spec/cents';
 import type { Descriptor } from '../../spec/descriptor';
 import { textTable } from '../../spec/text-table';
 import { callRegion, readDescriptors } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
+import { writePage } from '../page-file';
 import { MOST_RUNS, readRuns, readStatus } from '../runs/read-status';
 import { json, type Terminal } from '../terminal';
 import { type Month, monthOf, spentIn } from './costs';
@@ -48,7 +50,10 @@ export async function team(environment: string, options: TeamOptions, terminal: 
     teams: read.map((one) => one.team).sort((a, b) => a.team.localeCompare(b.team)),
     notes: notesOf(read.some(({ isCut }) => isCut)),
   };
-  if (options.html) await writePage(options.html, report);
+  if (options.html) {
+    const { renderTeamPage } = await import('../../report/render-team-page.js');
+    writePage(options.html, renderTeamPage(report), terminal);
+  }
   if (options.json) terminal.out(json(report));
   else terminal.out(teamText(report));
   return EXIT.done;
@@ -57,7 +62,7 @@ export async function team(environment: string, options: TeamOptions, terminal: 
 async function readTeam(descriptor: Descriptor, month: Month): Promise<{ team: TeamMonth; isCut: boolean }> {
   const listed = await readRuns(descriptor, { limit: MOST_RUNS });
   const wanted = listed.filter((run) => !hasEnded(run) || mayTouch(run, month));
-  const whole = await inTurns(wanted, (run) => readStatus(descriptor, run.runId));
+  const whole = await eachInTurn(wanted, AT_ONCE, ({ runId }) => readStatus(descriptor, runId));
   const runs = whole.map((run) => teamRun(run, month));
   return {
     team: {
@@ -99,30 +104,10 @@ function teamRun(run: StatusAnswer, month: Month): TeamRun {
   };
 }
 
-async function inTurns<T, R>(items: readonly T[], ask: (item: T) => Promise<R>): Promise<R[]> {
-  const answers: R[] = [];
-  for (let from = 0; from < items.length; from += AT_ONCE)
-    answers.push(...(await Promise.all(items.slice(from, from + AT_ONCE).map(ask))));
-  return answers;
-}
-
-const cents = (usd: number): number => Math.round(usd * 100) / 100;
-
 const notesOf = (isCut: boolean): string[] => [
   "Spend is the ledger's: list prices, or the environment's own; slipway costs compares it with the bill.",
   ...(isCut ? [`The launcher lists ${MOST_RUNS} runs of a team: older ones are not counted.`] : []),
 ];
-
-async function writePage(file: string, report: TeamReport): Promise<void> {
-  const { renderTeamPage } = await import('../../report/render-team-page.js');
-  try {
-    writeFileSync(file, renderTeamPage(report));
-  } catch (error) {
-    throw new UsageError(
-      `--html: must be a file that can be written, got ${file} (${(error as Error).message}); name another one`,
-    );
-  }
-}
 
 function teamText(report: TeamReport): string {
   const rows = report.teams.map((month) => [

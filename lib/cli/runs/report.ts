@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
 import pc from 'picocolors';
 import { type ComparedRun, comparedRun } from '../../report/compare/compared-run';
 import { orDash, usd } from '../../report/page/format';
@@ -9,6 +7,7 @@ import { textTable } from '../../spec/text-table';
 import { EXIT, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';
+import { writePage } from '../page-file';
 import { json, type Terminal } from '../terminal';
 import { comparisonText } from './comparison-text';
 import { tagsText } from './list';
@@ -48,21 +47,12 @@ async function reportOne(runId: string, options: ReportOptions, terminal: Termin
   const descriptor = await runTarget(options);
   const sources = await readSources(descriptor, runId, new Date(), { overrides: options.set });
   const found = assembleReport(sources);
-  if (options.html) await writePage(options.html, found, terminal);
+  if (options.html) {
+    const { renderRunReport } = await import('../../report/render-run-report.js');
+    writePage(options.html, renderRunReport(found), terminal);
+  }
   terminal.out(options.json ? json(found) : reportText(found));
   return EXIT.done;
-}
-
-async function writePage(file: string, found: RunReport, terminal: Terminal): Promise<void> {
-  const { renderRunReport } = await import('../../report/render-run-report.js');
-  try {
-    writeFileSync(file, renderRunReport(found));
-  } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code;
-    if (reason === undefined) throw error;
-    throw new UsageError(`--html: must be a file that can be written, got ${file} (${reason}); name another one`);
-  }
-  terminal.err(`wrote ${path.resolve(file)}`);
 }
 
 /** One screen about a run: its state, its attempts, what it cost, and what could not be read. */

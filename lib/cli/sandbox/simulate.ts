@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import pc from 'picocolors';
 import { orDash, usd } from '../../report/page/format';
@@ -14,6 +13,7 @@ import { hasErrors, type Issue } from '../../spec/issue';
 import { textTable } from '../../spec/text-table';
 import { EXIT, Refusal, UsageError } from '../exit';
 import { readText } from '../inputs';
+import { writePage } from '../page-file';
 import { issueLine, json, type Terminal } from '../terminal';
 import { playOnThreads } from './play-histories';
 
@@ -78,17 +78,6 @@ function wholeNumber(option: string, text: string | undefined, least: number): n
   throw new UsageError(
     `${option}: must be a whole number of at least ${least}, got ${text}; write for example ${option} 7`,
   );
-}
-
-function writePage(file: string, page: string, terminal: Terminal): void {
-  try {
-    writeFileSync(file, page);
-  } catch (error) {
-    const reason = (error as NodeJS.ErrnoException).code;
-    if (reason === undefined) throw error;
-    throw new UsageError(`--html: must be a file that can be written, got ${file} (${reason}); name another one`);
-  }
-  terminal.err(`wrote ${path.resolve(file)}`);
 }
 
 /** A screen about a simulation: its runs, what people were told, and which invariants hold. */

@@ -1,8 +1,10 @@
+import { isOver, type RunState } from '../../lifecycle/record';
+
 /** A run on the page of its team. Money in USD by the ledger; null = not known yet. */
 export interface TeamRun {
   runId: string;
   name: string;
-  state: string;
+  state: RunState;
   reason: string;
   /** Place in the queue, from 1; null once it was let start. */
   queuePosition: number | null;
@@ -44,8 +46,6 @@ export interface TeamReport {
   notes: string[];
 }
 
-const OVER = ['completed', 'failed', 'stopped'];
-
 /** Runs that wait, in the order in which they are to start. */
 export const queuedRuns = ({ runs }: Pick<TeamMonth, 'runs'>): TeamRun[] =>
   runs
@@ -54,11 +54,10 @@ export const queuedRuns = ({ runs }: Pick<TeamMonth, 'runs'>): TeamRun[] =>
 
 /** Runs that were let start and are not over. */
 export const activeRuns = ({ runs }: Pick<TeamMonth, 'runs'>): TeamRun[] =>
-  runs.filter(({ state }) => state !== 'queued' && !OVER.includes(state));
+  runs.filter((run) => run.state !== 'queued' && !isOver(run));
 
 /** Runs that are over. */
-export const endedRuns = ({ runs }: Pick<TeamMonth, 'runs'>): TeamRun[] =>
-  runs.filter(({ state }) => OVER.includes(state));
+export const endedRuns = ({ runs }: Pick<TeamMonth, 'runs'>): TeamRun[] => runs.filter(isOver);
 
 /** Goodput of several runs, each weighed by what it spent; null where none is known. */
 export function meanGoodput(runs: readonly Pick<TeamRun, 'goodput' | 'spentUsd'>[]): number | null {
