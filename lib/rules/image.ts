@@ -1,13 +1,9 @@
 import {
-  dlcVersions,
   fullPytorchVersion,
-  fullTransformersVersion,
-  HUGGING_FACE_IMAGES,
   NEURON_REGIONS,
   NEURON_VERSIONS,
   PYTORCH_END_OF_PATCH,
   PYTORCH_PYTHON,
-  SMP_PYTHON,
 } from '../catalog/images';
 import { acceleratorCount, findInstanceType } from '../catalog/instances';
 import { nearest } from '../catalog/nearest';
@@ -16,66 +12,11 @@ import { SMP_REGIONS } from '../catalog/smp-releases';
 import { acceleratorKind, compareVersions, instanceTypeOfImage, pytorchOfImage } from '../distribution/image-version';
 import { orList } from '../spec/issue';
 import { instanceGroupsOf } from '../spec/resolve-run';
-import type { ImageKind, RunSpec } from '../spec/run-spec';
+import type { RunSpec } from '../spec/run-spec';
+import { versionAndUri } from './image-versions';
 import { api, type Finding, type Rule, type RuleContext, regionOf, when } from './rule';
 
 const DLC_SOURCE = 'aws/deep-learning-containers@e0ecedea6a docs/src/data';
-
-interface Versions {
-  known: readonly string[];
-  isKnown(version: string): boolean;
-}
-
-/** Versions of the kinds of images that AWS publishes; a kind that is absent has none. */
-const VERSIONS: Readonly<Partial<Record<ImageKind, Versions>>> = {
-  dlc: { known: dlcVersions(), isKnown: (version) => fullPytorchVersion(version) !== undefined },
-  smp: { known: Object.keys(SMP_PYTHON), isKnown: (version) => version in SMP_PYTHON },
-  huggingface: {
-    known: Object.keys(HUGGING_FACE_IMAGES),
-    isKnown: (version) => fullTransformersVersion(version) !== undefined,
-  },
-};
-
-function version({ image }: RunSpec): Finding[] {
-  const { kind, version: given } = image;
-  const path = 'image.version';
-  const versions = VERSIONS[kind];
-  if (!versions)
-    return when(given !== undefined, {
-      path,
-      must: `must be left out with kind ${kind}`,
-      got: given,
-      fix: 'remove it',
-    });
-  const { known, isKnown } = versions;
-  if (given === undefined)
-    return [{ path, must: `must be given with kind ${kind}`, fix: `use for example "${known[known.length - 1]}"` }];
-  return when(!isKnown(given), {
-    path,
-    must: `must be a version that ${kind} images exist for`,
-    got: given,
-    fix: `use ${orList(nearest(given, known, 4))}`,
-  });
-}
-
-function uriKind({ image: { kind, version: given, uri } }: RunSpec): Finding[] {
-  // Without a version the file says too little of an image of AWS to judge the rest.
-  if (VERSIONS[kind] && given === undefined) return [];
-  const path = 'image.uri';
-  return [
-    ...when(kind === 'uri' && uri === undefined, {
-      path,
-      must: 'must be given with kind uri',
-      fix: 'add the URI of the image',
-    }),
-    ...when(kind !== 'uri' && uri !== undefined, {
-      path,
-      must: 'must go with kind uri',
-      got: uri,
-      fix: 'set kind: uri, or remove it',
-    }),
-  ];
-}
 
 /** An image of any registry, with a tag, a digest, both or none. */
 export const IMAGE_URI =
@@ -247,7 +188,7 @@ export const IMAGE_RULES: readonly Rule[] = [
     what: 'The image kind and its version name an image that exists.',
     why: 'The pull would fail after the capacity wait.',
     source: DLC_SOURCE,
-    check: (run) => [...version(run), ...uriKind(run)],
+    check: versionAndUri,
   },
   {
     id: 'image/uri',

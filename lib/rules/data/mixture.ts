@@ -2,6 +2,7 @@ import { nearest } from '../../catalog/nearest';
 import { orList } from '../../spec/issue';
 import { totalSteps } from '../../spec/resolve-run';
 import type { MixturePhase, RunSpec } from '../../spec/run-spec';
+import { builtinOnly } from '../own-code';
 import { type Finding, type Rule, trainingRule, when } from '../rule';
 
 const OPTION = 'training.mixture';
@@ -50,14 +51,7 @@ function channelFindings(run: RunSpec, phases: readonly MixturePhase[]): Finding
 function mixture(run: RunSpec): Finding[] {
   const phases = run.training.mixture;
   if (!phases) return [];
-  if (run.code.builtin !== 'builtin')
-    return when(run.code.builtin === undefined, {
-      path: OPTION,
-      level: 'warning',
-      must: 'must go with the built-in trainer',
-      got: 'own code',
-      fix: 'remove it, or use source: builtin',
-    });
+  if (run.code.builtin !== 'builtin') return when(run.code.builtin === undefined, builtinOnly(OPTION));
   return [
     ...phaseFindings(run, phases),
     ...channelFindings(run, phases),

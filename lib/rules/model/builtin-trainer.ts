@@ -1,6 +1,7 @@
 import { nearest } from '../../catalog/nearest';
 import { orList } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';
+import { builtinOnly } from '../own-code';
 import { type Rule, trainingRule, when } from '../rule';
 
 /** Families whose experts share one published tensor (PACKED of containers/trainer/slipway_trainer/published_names.py). */
@@ -33,13 +34,7 @@ const RULES: readonly Rule[] = [
         });
       }
       return [
-        ...when(run.code.builtin !== 'builtin', {
-          path: 'training.lora',
-          level: 'warning',
-          must: 'must go with the built-in trainer',
-          got: 'own code',
-          fix: 'remove it, or use source: builtin',
-        }),
+        ...when(run.code.builtin !== 'builtin', builtinOnly('training.lora')),
         ...when(run.code.builtin === 'builtin' && !run.model?.weights && !run.checkpoints.startFrom, {
           path: 'training.lora',
           must: 'must go with model.weights or checkpoints.startFrom',

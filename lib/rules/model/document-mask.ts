@@ -1,4 +1,5 @@
 import type { RunSpec } from '../../spec/run-spec';
+import { builtinOnly } from '../own-code';
 import { type Finding, type Rule, when } from '../rule';
 
 const OPTION = 'training.documentMask';
@@ -34,13 +35,7 @@ export const DOCUMENT_MASK_RULES: readonly Rule[] = [
     check: (run) => {
       if (run.kind !== 'training' || !run.training.documentMask) return [];
       if (run.code.builtin === 'builtin') return unsupportedMask(run);
-      return when(run.code.builtin === undefined, {
-        path: OPTION,
-        level: 'warning',
-        must: 'must go with the built-in trainer',
-        got: 'own code',
-        fix: 'remove it, or use source: builtin',
-      });
+      return when(run.code.builtin === undefined, builtinOnly(OPTION));
     },
   },
 ];

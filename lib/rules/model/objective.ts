@@ -1,6 +1,7 @@
 import { findStrategy } from '../../distribution';
 import { usesFsdp1 } from '../../distribution/fsdp';
 import type { RunSpec } from '../../spec/run-spec';
+import { builtinOnly } from '../own-code';
 import { type Finding, type Rule, when } from '../rule';
 
 const SOURCE = 'containers/trainer';
@@ -127,13 +128,7 @@ export const OBJECTIVE_RULES: readonly Rule[] = [
     check: (run) => {
       if (run.kind !== 'training' || run.training.objective === undefined) return [];
       if (run.code.builtin === 'builtin') return unsupportedObjective(run);
-      return when(run.training.objective !== 'pretrain', {
-        path: 'training.objective',
-        level: 'warning',
-        must: 'must go with the built-in trainer',
-        got: 'own code',
-        fix: 'remove it, or use source: builtin',
-      });
+      return when(run.training.objective !== 'pretrain', builtinOnly('training.objective'));
     },
   },
   {

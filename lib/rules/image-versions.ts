@@ -1,0 +1,70 @@
+import {
+  dlcVersions,
+  fullPytorchVersion,
+  fullTransformersVersion,
+  HUGGING_FACE_IMAGES,
+  SMP_PYTHON,
+} from '../catalog/images';
+import { nearest } from '../catalog/nearest';
+import { orList } from '../spec/issue';
+import type { ImageKind, RunSpec } from '../spec/run-spec';
+import { type Finding, when } from './rule';
+
+interface Versions {
+  known: readonly string[];
+  isKnown(version: string): boolean;
+}
+
+/** Versions of the kinds of images that AWS publishes; a kind that is absent has none. */
+const VERSIONS: Readonly<Partial<Record<ImageKind, Versions>>> = {
+  dlc: { known: dlcVersions(), isKnown: (version) => fullPytorchVersion(version) !== undefined },
+  smp: { known: Object.keys(SMP_PYTHON), isKnown: (version) => version in SMP_PYTHON },
+  huggingface: {
+    known: Object.keys(HUGGING_FACE_IMAGES),
+    isKnown: (version) => fullTransformersVersion(version) !== undefined,
+  },
+};
+
+function version({ image }: RunSpec): Finding[] {
+  const { kind, version: given } = image;
+  const path = 'image.version';
+  const versions = VERSIONS[kind];
+  if (!versions)
+    return when(given !== undefined, {
+      path,
+      must: `must be left out with kind ${kind}`,
+      got: given,
+      fix: 'remove it',
+    });
+  const { known, isKnown } = versions;
+  if (given === undefined)
+    return [{ path, must: `must be given with kind ${kind}`, fix: `use for example "${known[known.length - 1]}"` }];
+  return when(!isKnown(given), {
+    path,
+    must: `must be a version that ${kind} images exist for`,
+    got: given,
+    fix: `use ${orList(nearest(given, known, 4))}`,
+  });
+}
+
+function uriKind({ image: { kind, version: given, uri } }: RunSpec): Finding[] {
+  // Without a version the file says too little of an image of AWS to judge the rest.
+  if (VERSIONS[kind] && given === undefined) return [];
+  const path = 'image.uri';
+  return [
+    ...when(kind === 'uri' && uri === undefined, {
+      path,
+      must: 'must be given with kind uri',
+      fix: 'add the URI of the image',
+    }),
+    ...when(kind !== 'uri' && uri !== undefined, {
+      path,
+      must: 'must go with kind uri',
+      got: uri,
+      fix: 'set kind: uri, or remove it',
+    }),
+  ];
+}
+
+/** What is wrong with the version and the URI that a kind of image needs, or cannot have. */
+export const versionAndUri = (run: RunSpec): Finding[] => [...version(run), ...uriKind(run)];
