@@ -7,6 +7,7 @@ import { fillPlaceholders } from '../../job/plan';
 import { isPrefixInS3 } from '../../spec/code-source';
 import type { Descriptor } from '../../spec/descriptor';
 import type { RunSpec } from '../../spec/run-spec';
+import { parseS3Uri } from '../../spec/s3-uri';
 import { calling } from '../aws-errors';
 import { UsageError } from '../exit';
 
@@ -31,7 +32,7 @@ export async function packedCode(run: RunSpec, runFile: string, descriptor: Desc
 }
 
 async function downloadPrefix(uri: string, folder: string, region: string): Promise<void> {
-  const [, Bucket = '', Prefix = ''] = /^s3:\/\/([^/]+)\/(.*)$/.exec(uri) ?? [];
+  const { bucket: Bucket, key: Prefix } = parseS3Uri(uri);
   const s3 = new S3Client({ region });
   const objects = await calling(`listing code.source ${uri}`, () => listObjects(s3, Bucket, Prefix));
   const bytes = objects.reduce((sum, { size }) => sum + size, 0);

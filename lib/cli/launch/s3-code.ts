@@ -5,6 +5,7 @@ import { fillPlaceholders } from '../../job/plan';
 import { isArchiveInS3 } from '../../spec/code-source';
 import type { Descriptor } from '../../spec/descriptor';
 import type { RunSpec } from '../../spec/run-spec';
+import { bucketAndKey } from '../../spec/s3-uri';
 import { calling } from '../aws-errors';
 
 /**
@@ -18,10 +19,10 @@ export async function digestInS3(
 ): Promise<{ sha256: string; bytes: number } | undefined> {
   if (!isArchiveInS3(code.source)) return undefined;
   const uri = fillPlaceholders(code.source, { descriptor, runId: '' });
-  const [, Bucket = '', Key = ''] = /^s3:\/\/([^/]+)\/(.+)$/.exec(uri) ?? [];
-  if (Bucket === '' || code.sha256 || distribution.contract === 'toolkit') return undefined;
+  const place = bucketAndKey(uri);
+  if (place.Key === '' || code.sha256 || distribution.contract === 'toolkit') return undefined;
   return calling(`reading code.source ${uri}`, async () => {
-    const { Body } = await new S3Client({ region: descriptor.region }).send(new GetObjectCommand({ Bucket, Key }));
+    const { Body } = await new S3Client({ region: descriptor.region }).send(new GetObjectCommand(place));
     const hash = createHash('sha256');
     let bytes = 0;
     for await (const chunk of Body as Readable) {

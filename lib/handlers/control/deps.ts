@@ -3,9 +3,9 @@ import type { SageMakerClient } from '@aws-sdk/client-sagemaker';
 import type { SQSClient } from '@aws-sdk/client-sqs';
 import type { SSMClient } from '@aws-sdk/client-ssm';
 import type { UploadAnswer } from '../../contracts/control';
+import type { S3Place } from '../../spec/s3-uri';
 import type { LimitReader } from '../shared/limit-reader';
 import type { RunStore } from '../shared/run-store';
-import type { S3Place } from '../shared/s3-uri';
 import type { LogPage, LogQuery } from './read-log';
 
 /** What control calls and reads; tests and the simulation bring their own. */

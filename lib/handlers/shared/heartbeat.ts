@@ -2,9 +2,9 @@ import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
 import type { Observed } from '../../lifecycle/observed';
 import type { EpochMs, StartTimes } from '../../lifecycle/record';
+import { bucketAndKey } from '../../spec/s3-uri';
 import { isNamed } from './custom-resource';
 import { describeError } from './errors';
-import { bucketAndKey } from './s3-uri';
 
 const number = z.number().nullable().catch(null);
 /** What an older driver leaves out, or a broken one garbles, is not known. */

@@ -2,6 +2,9 @@ import { z } from 'zod';
 import { sha256 } from '../sha256';
 import { functionArn, scalar, text, words } from './formats';
 
+/** Words of a command, as AlgorithmSpecification takes them. */
+const commandLine = z.array(z.string().max(256)).min(1).max(100);
+
 /** Section `code`. */
 export const code = z.strictObject({
   source: words(1024).meta({
@@ -37,26 +40,16 @@ export const code = z.strictObject({
         'File in `source` with Python packages to install before the start; needs an index or wheels that the network of the environment reaches. Default: none.',
       examples: ['requirements.txt'],
     }),
-  containerEntrypoint: z
-    .array(z.string().max(256))
-    .min(1)
-    .max(100)
-    .optional()
-    .meta({
-      description:
-        'Program and first arguments that SageMaker starts in the image, with `source: image` (ContainerEntrypoint of the API). Default: the entrypoint of the image.',
-      examples: [['python3', '/opt/train/main.py']],
-    }),
-  containerArguments: z
-    .array(z.string().max(256))
-    .min(1)
-    .max(100)
-    .optional()
-    .meta({
-      description:
-        'Arguments of that program, with `source: image` (ContainerArguments of the API). Default: the arguments of the image.',
-      examples: [['--config', '/opt/ml/input/data/config/train.yaml']],
-    }),
+  containerEntrypoint: commandLine.optional().meta({
+    description:
+      'Program and first arguments that SageMaker starts in the image, with `source: image` (ContainerEntrypoint of the API). Default: the entrypoint of the image.',
+    examples: [['python3', '/opt/train/main.py']],
+  }),
+  containerArguments: commandLine.optional().meta({
+    description:
+      'Arguments of that program, with `source: image` (ContainerArguments of the API). Default: the arguments of the image.',
+    examples: [['--config', '/opt/ml/input/data/config/train.yaml']],
+  }),
   sha256: sha256.optional().meta({
     description:
       'SHA-256 digest of the archive when `source` is in S3; the driver refuses any other. Default: the archive is not checked.',
