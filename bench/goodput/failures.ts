@@ -1,3 +1,4 @@
+import { drawsFrom } from '../../lib/planner/deadline/draws';
 import type { Constants, Rate } from './constants';
 
 export type FailureKind = keyof Constants['shares']['llama3'];
@@ -16,16 +17,8 @@ export interface Failure {
   capacityWaitSeconds: number;
 }
 
-/** A stream of numbers in [0, 1) that depends on the seed alone (mulberry32). */
-export function randomStream(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+/** A stream of numbers in [0, 1) that depends on the seed alone. */
+export const randomStream = (seed: number): (() => number) => drawsFrom(seed).uniform;
 
 /**
  * Failures of one run, in order: a Poisson process of the rate, kinds by their shares. Both policies meet the same ones.

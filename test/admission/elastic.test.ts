@@ -1,15 +1,12 @@
 import { expect, test } from 'vitest';
 import { limitIssues, withinLimits } from '../../lib/admission';
 import { judgeForDeploy, type Limits, runQuotaNeeds } from '../../lib/quota';
-import { BASE, runOf } from '../support/runs';
+import { PLANNABLE, runOf } from '../support/runs';
 
 const NAME = 'ml.p5.48xlarge for training job usage';
 const run = (instanceCount: unknown) =>
   runOf({
-    ...BASE,
-    model: { preset: 'llama3-8b' },
-    training: { sequenceLength: 8192, microBatchSize: 1, globalBatchSize: 64, steps: 1000 },
-    code: { source: 'builtin' },
+    ...PLANNABLE,
     data: [{ channel: 'train', s3: 's3://{dataBucket}/tokens/' }],
     compute: { instanceType: 'ml.p5.48xlarge', instanceCount },
   });

@@ -1,15 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { planDocument } from '../../lib/admission';
 import type { PlanDocument } from '../../lib/admission/plan-document';
-import { BASE, runOf } from '../support/runs';
+import { PLANNABLE, runOf } from '../support/runs';
 
 const run = (changes: object = {}) =>
   runOf({
-    ...BASE,
-    model: { preset: 'llama3-8b' },
-    training: { sequenceLength: 8192, microBatchSize: 1, globalBatchSize: 64, steps: 1000 },
-    code: { source: 'builtin' },
-    compute: { instanceType: 'ml.p5.48xlarge', instanceCount: 2 },
+    ...PLANNABLE,
     ...changes,
   });
 const documentOf = (changes: object = {}): PlanDocument => {

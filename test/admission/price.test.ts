@@ -1,16 +1,12 @@
 import { expect, test } from 'vitest';
 import { plannedCostIssues, priceIssues } from '../../lib/admission/price';
 import { planRun } from '../../lib/planner/run/plan-run';
-import { BASE, runOf } from '../support/runs';
+import { PLANNABLE, runOf } from '../support/runs';
 
 const FACTS = { region: 'us-west-2' };
 const run = (limits: object = {}, changes: object = {}) =>
   runOf({
-    ...BASE,
-    model: { preset: 'llama3-8b' },
-    training: { sequenceLength: 8192, microBatchSize: 1, globalBatchSize: 64, steps: 1000 },
-    code: { source: 'builtin' },
-    compute: { instanceType: 'ml.p5.48xlarge', instanceCount: 2 },
+    ...PLANNABLE,
     data: [{ channel: 'train', s3: 's3://{dataBucket}/tokens/' }],
     limits,
     ...changes,

@@ -56,3 +56,12 @@ export const planOf = (run: RunSpec): JobPlan => ({
   resumeFrom: '',
   restartSecret: 's',
 });
+
+/** Fields of a run of Llama 3 8B on two P5 instances, which the planner knows. */
+export const PLANNABLE = {
+  ...BASE,
+  model: { preset: 'llama3-8b' },
+  training: { sequenceLength: 8192, microBatchSize: 1, globalBatchSize: 64, steps: 1000 },
+  code: { source: 'builtin' },
+  compute: { instanceType: 'ml.p5.48xlarge', instanceCount: 2 },
+};

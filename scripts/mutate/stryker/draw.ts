@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { drawsFrom } from '../../../lib/planner/deadline/draws';
 
 /** A place in a file, lines and columns from 0, as Stryker's instrumenter counts. */
 interface Place {
@@ -41,25 +42,14 @@ export async function possibleMutants(
   return [...(await instrumenter.instrument(inputs, options)).mutants];
 }
 
-/** Mulberry32: the same seed draws the same mutants. */
-function randomOf(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** Places of `count` mutants as Stryker's option `mutate` takes them. A place may hold several mutants: all of them are made. */
 export function drawPlaces(mutants: readonly PossibleMutant[], count: number, seed: number): string[] {
-  const random = randomOf(seed);
+  const { uniform } = drawsFrom(seed);
   const left = [...mutants];
   const drawn = new Set<string>();
   let made = 0;
   while (made < count && left.length > 0) {
-    const [chosen] = left.splice(Math.floor(random() * left.length), 1);
+    const [chosen] = left.splice(Math.floor(uniform() * left.length), 1);
     if (!chosen) break;
     const { fileName, location } = chosen;
     const place = `${fileName}:${location.start.line + 1}:${location.start.column}-${location.end.line + 1}:${location.end.column}`;
