@@ -18,6 +18,11 @@ ROOT = Path(__file__).resolve().parents[2]
 PATHS = ("containers/driver", "containers/trainer", "test/containers", "bench/trainer")
 sys.path[:0] = [str(ROOT / folder) for folder in PATHS]
 
+import features  # noqa: E402
+import host  # noqa: E402
+import kernels  # noqa: E402
+import layouts  # noqa: E402
+import parity  # noqa: E402
 import restart  # noqa: E402
 import speed  # noqa: E402
 import step_loop  # noqa: E402
@@ -25,7 +30,8 @@ import two_ranks  # noqa: E402
 from case import Outcome, outcome  # noqa: E402
 from machine import Machine, this_machine  # noqa: E402
 
-CASES = (*step_loop.CASES, *two_ranks.CASES, *restart.CASES, *speed.CASES)
+MODULES = (step_loop, parity, features, layouts, kernels, host, two_ranks, restart, speed)
+CASES = tuple(case for module in MODULES for case in module.CASES)
 
 
 def page(machine: Machine, outcomes: Sequence[Outcome], date: str) -> str:
@@ -51,10 +57,11 @@ def main(words: list[str]) -> int:
             outcomes.append(outcome(case, machine, Path(folder) / str(number)))
             last = outcomes[-1]
             print(f"{last.state:<9} {last.name}: {last.text}", flush=True)
-    text = page(machine, outcomes, datetime.datetime.now(datetime.timezone.utc).date().isoformat())
+            text = page(machine, outcomes, datetime.datetime.now(datetime.timezone.utc).date().isoformat())
+            if options.write:
+                # After each: a machine that is lent may be taken back.
+                options.write.write_text(text, encoding="utf-8")
     print("\n" + text)
-    if options.write:
-        options.write.write_text(text, encoding="utf-8")
     return 1 if any(one.state == "failed" for one in outcomes) else 0
 
 

@@ -19,7 +19,7 @@ class Machine:
 
 
 #: Packages beside PyTorch that make a case possible.
-ASKED_FOR = ("torchtitan", "triton")
+ASKED_FOR = ("torchao", "torchtitan", "triton")
 
 
 def this_machine() -> Machine:

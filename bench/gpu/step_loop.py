@@ -2,6 +2,7 @@
 that are the same bit for bit."""
 
 import json
+import time
 from pathlib import Path
 
 from case import Case, Found
@@ -42,14 +43,17 @@ def copy_beside_a_busy_stream(_machine: Machine, _folder: Path) -> Found:
     torch.cuda._sleep(10_000_000_000)
     with standing.update({"step": 6}):
         state["weight"].fill_(6.0)
+    began = time.monotonic()
     facts = standing.newest()
-    with torch.cuda.stream(torch.cuda.Stream()):
+    with staging.beside():
         copied = staging.copy(state)["weight"]
-    sound = facts == {"step": 5} and standing.still(facts) and bool((copied == 5.0).all())
+    seconds = time.monotonic() - began
+    still, values = standing.still(facts) if facts else False, copied.unique().tolist()
     torch.cuda.synchronize()
     after = standing.newest()
-    figure = f"copied step {facts and facts['step']} while step 6 waited; then step {after and after['step']}"
-    return Found(figure, sound and after == {"step": 6})
+    figure = f"copied {values} as step {facts and facts['step']} in {seconds:.2f} s, {'still' if still else 'no longer'} that step"
+    sound = still and facts == {"step": 5} and values == [5.0]
+    return Found(f"{figure}; then step {after and after['step']}", sound and after == {"step": 6})
 
 
 def _losses(folder: Path, name: str, arguments: list[str], checkpoints: Path | None) -> list[float]:

@@ -70,7 +70,7 @@ def verdict(_machine: Machine, folder: Path) -> Found:
     for rank in range(2):
         for line in ranks.lines(rank):
             read.feed(f"[rank {rank}] {line}")
-    return Found(f"{read.verdict()}; lines in {folder}/rank-*.log", read.verdict() == "sockets")
+    return Found(f"{read.verdict}; lines in {folder}/rank-*.log", read.verdict == "sockets")
 
 
 def _other_ends_after(folder: Path, sent: signal.Signals) -> Found:

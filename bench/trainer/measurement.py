@@ -68,6 +68,11 @@ def rows(cuda: bool, float8: bool) -> list[tuple[str, list[str], str, bool]]:
     return found + ([("slipway, float8", OURS, "fp8", True)] if float8 else [])
 
 
+def python_path() -> str:
+    """The trainer and the driver before what this process was given: a peer may be installed in a folder of its own."""
+    return ":".join([*CONTAINERS, *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
 def missing(name: str) -> bool:
     """Whether a row's peer is not installed."""
     peer = name.partition(",")[0]
@@ -96,7 +101,7 @@ def _run(command: list[str], content: dict[str, Any], tokens: Path, folder: Path
     """Progress lines of the steps, and the most memory of the process in GiB."""
     (folder / "job.json").write_text(json.dumps(content))
     one_rank = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
-    environ = os.environ | one_rank | {"PYTHONPATH": ":".join(CONTAINERS), "SLIPWAY_JOB_FILE": str(folder / "job.json")}
+    environ = os.environ | one_rank | {"PYTHONPATH": python_path(), "SLIPWAY_JOB_FILE": str(folder / "job.json")}
     with (folder / "out").open("w+") as out, (folder / "err").open("w+") as error:
         process = subprocess.Popen([sys.executable, *command], env=environ | {"SM_CHANNEL_TRAIN": str(tokens)}, stdout=out, stderr=error)
         _pid, status, usage = os.wait4(process.pid, 0)

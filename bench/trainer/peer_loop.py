@@ -22,6 +22,11 @@ def train(build: Callable[[RunSettings, torch.device], nn.Module], logits_of: Ca
     name = torch.cuda.get_device_name() if device.type == "cuda" else "cpu"
     torch.manual_seed(training.seed)
     model = build(settings, device)
+    if training.precision == "fp8":
+        from torchao.float8 import convert_to_float8_training
+
+        # As torchtitan's recipe does it: every linear layer but the head, each tensor scaled by its own largest value.
+        convert_to_float8_training(model, module_filter_fn=lambda module, name: "head" not in name)
     if settings.parallel.compile:
         model = torch.compile(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=device.type == "cuda")
@@ -29,7 +34,7 @@ def train(build: Callable[[RunSettings, torch.device], nn.Module], logits_of: Ca
     for step in range(training.steps):
         began = time.monotonic()
         tokens_BL, targets_BL, _ = batches.micro_batch(step, 0, device)
-        with torch.autocast(device.type, torch.bfloat16, enabled=training.precision == "bf16"):
+        with torch.autocast(device.type, torch.bfloat16, enabled=training.precision != "fp32"):
             logits_BLV = logits_of(model, tokens_BL)
         loss = torch.nn.functional.cross_entropy(logits_BLV.flatten(0, 1).float(), targets_BL.flatten())
         loss.backward()

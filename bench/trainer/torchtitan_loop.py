@@ -8,7 +8,13 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
+import torch.distributed.fsdp
 from torch import nn
+
+if not hasattr(torch.distributed.fsdp, "DataParallelMeshDims"):
+    # PyTorch 2.11 lacks it; torchtitan 0.3.0 imports it for its parallel layouts, which a loop on one device does not use.
+    torch.distributed.fsdp.DataParallelMeshDims = object
+
 from torchtitan.models.common import ComplexRoPE, Embedding, Linear, RMSNorm
 from torchtitan.models.common.attention import ScaledDotProductAttention
 from torchtitan.models.common.config_utils import make_ffn_config, make_gqa_config

@@ -21,9 +21,9 @@ pytestmark = pytest.mark.torch
 from transformers import AutoModelForCausalLM  # noqa: E402
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING  # noqa: E402
 
-from slipway_trainer.attention import window_mask  # noqa: E402
 from slipway_trainer.exits import Settings  # noqa: E402
 from slipway_trainer.initialise import initialise  # noqa: E402
+from slipway_trainer.masks import window_mask  # noqa: E402
 from slipway_trainer.model import Transformer  # noqa: E402
 from slipway_trainer.published_config import write_config  # noqa: E402
 from slipway_trainer.recompute import apply_recompute  # noqa: E402
@@ -185,7 +185,7 @@ def test_masks_are_made_once_for_all_layers_and_their_recomputation(monkeypatch:
         made.append(window)
         return window_mask(length, window, *others)
 
-    monkeypatch.setattr("slipway_trainer.model.window_mask", counted)
+    monkeypatch.setattr("slipway_trainer.masks.window_mask", counted)
     ours = ours_of("gemma2")
     for block in ours.blocks.values():
         apply_recompute(block, "full")

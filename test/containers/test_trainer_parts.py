@@ -106,7 +106,7 @@ COUNTED = {
 def test_flops_count_each_matrix_that_a_token_meets_and_each_score_that_is_not_masked(changes: dict) -> None:
     import torch
 
-    from slipway_trainer.attention import chunk_mask
+    from slipway_trainer.masks import chunk_mask
     from slipway_trainer.model import Transformer
 
     shape, length = settings(model=TINY | changes).architecture, 40

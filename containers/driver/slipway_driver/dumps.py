@@ -20,6 +20,9 @@ PIPES = "nccl-pipe-"
 ENTRIES = "20000"
 #: How long ranks may take to write their traces after they were asked; one that hangs in CUDA may never do.
 TRACE_SECONDS = 10.0
+#: After a time-out, or when a peer is gone, a rank waits four times as long before it ends, whether its trace is written or not: 60 s
+#: unless this is set (seen with PyTorch 2.11 on an H200), in which every GPU of the job waits.
+WAIT_MILLISECONDS = "4000"
 MOST_FILES = 256
 LARGEST_BYTES = 64 << 20
 
@@ -31,6 +34,7 @@ def trace_variables(folder: Path) -> Dict[str, str]:
         "TORCH_NCCL_TRACE_BUFFER_SIZE": ENTRIES,
         "TORCH_FR_BUFFER_SIZE": ENTRIES,
         "TORCH_NCCL_DUMP_ON_TIMEOUT": "1",
+        "TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC": WAIT_MILLISECONDS,
         "TORCH_NCCL_DEBUG_INFO_TEMP_FILE": traces,
         "TORCH_FR_DUMP_TEMP_FILE": traces,
         "TORCH_NCCL_DEBUG_INFO_PIPE_FILE": pipes,

@@ -1,9 +1,16 @@
 """Softmax attention of given queries, keys and values, in PyTorch's fused kernels where they can. Shape suffixes as in model.py."""
 
+from typing import TYPE_CHECKING
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.distributed.tensor import DTensor
+
+from slipway_trainer import flex
+
+if TYPE_CHECKING:
+    from torch.nn.attention.flex_attention import BlockMask
 
 #: Elements by which heads grow for a sink: kernels ask for sizes that are multiples of it.
 _ELEMENTS = 8
@@ -18,7 +25,7 @@ def attend(
     q_BHLE: Tensor,
     k_BKLE: Tensor,
     v_BKLE: Tensor,
-    mask_LL: Tensor | None,
+    mask_LL: "Tensor | BlockMask | None",
     scale: float,
     *,
     softcap: float | None = None,
@@ -26,6 +33,8 @@ def attend(
 ) -> Tensor:
     """Values mixed by the softmax of scores. `mask_LL` as Attention has it; `scale`: what scores are multiplied by. Heads of values may
     have another size than those of queries and keys."""
+    if mask_LL is not None and not isinstance(mask_LL, Tensor):
+        return flex.attend(q_BHLE, k_BKLE, v_BKLE, mask_LL, scale, softcap, sinks_H)
     if softcap is not None:
         assert mask_LL is not None
         return _capped(q_BHLE, k_BKLE, v_BKLE, mask_LL, scale, softcap, sinks_H)

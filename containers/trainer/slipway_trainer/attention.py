@@ -65,36 +65,3 @@ def _norm(shape: Architecture, whole_size: int) -> nn.Module:
     if shape.family.qk_norm == "weightless":
         return WeightlessNorm(shape.norm_epsilon)
     return norm_of(shape, whole_size if shape.family.qk_norm == "whole" else shape.head_size)
-
-
-def window_mask(length: int, window: int, device: torch.device, queries_S: Tensor | None = None) -> Tensor:
-    """(S, L): whether a query (row) sees a key (column): itself and the `window` - 1 before it. `queries_S`: where queries stand among the
-    keys; None = they are all there, S = L."""
-    keys_L = torch.arange(length, device=device)
-    before_SL = (keys_L if queries_S is None else queries_S)[:, None] - keys_L[None, :]
-    return (before_SL >= 0) & (before_SL < window)
-
-
-def chunk_mask(positions_L: Tensor, size: int, queries_S: Tensor | None = None) -> Tensor:
-    """Whether a query sees a key: itself and those before it in its chunk of `size` positions. (S, L), or (B, 1, S, L) where each sequence
-    has its own positions."""
-    chunks_L = positions_L // size
-    chunks_S = chunks_L if queries_S is None else chunks_L[..., queries_S]
-    length = positions_L.size(-1)
-    return (chunks_S[..., :, None] == chunks_L[..., None, :]) & window_mask(length, length, positions_L.device, queries_S)
-
-
-def summand(mask_SL: Tensor | None, dtype: torch.dtype) -> Tensor | None:
-    """What a mask adds to scores: nothing where a query sees a key, else minus infinity. PyTorch would make the same of a boolean mask in
-    every layer, and keep each until the backward pass."""
-    if mask_SL is None:
-        return None
-    return torch.zeros(mask_SL.shape, dtype=dtype, device=mask_SL.device).masked_fill_(~mask_SL, float("-inf"))
-
-
-def document_mask(documents_BL: Tensor, mask_SL: Tensor | None, queries_S: Tensor | None = None) -> Tensor:
-    """(B, 1, S, L): as `mask_SL`, the causal one unless given, and only positions of the query's own document."""
-    if mask_SL is None:
-        mask_SL = window_mask(documents_BL.size(1), documents_BL.size(1), documents_BL.device, queries_S)
-    documents_BS = documents_BL if queries_S is None else documents_BL[:, queries_S]
-    return (documents_BS[:, None, :, None] == documents_BL[:, None, None, :]) & mask_SL

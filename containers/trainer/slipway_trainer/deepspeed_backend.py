@@ -20,6 +20,7 @@ from slipway_trainer.layout import Layout, data_rank
 from slipway_trainer.lora import apply_lora
 from slipway_trainer.model import Transformer
 from slipway_trainer.objective import Objective
+from slipway_trainer.offload import Offload
 from slipway_trainer.optimizer import plain_adamw
 from slipway_trainer.recompute import apply_recompute
 from slipway_trainer.settings import RunSettings
@@ -97,6 +98,8 @@ class DeepSpeedBackend:
             module = Transformer(settings.architecture)
         if settings.training.lora is not None:
             apply_lora(module, settings.training.lora)
+        if settings.training.activation_offload:
+            module.around = Offload(device).of
         for block in module.blocks.values():
             apply_recompute(block, settings.training.activation_checkpointing)
         self.shapes = {name: _whole_shape(parameter) for name, parameter in module.named_parameters()}

@@ -55,7 +55,7 @@ class ExpertParallel:
         share = experts // self.ranks
         return range(self.rank * share, (self.rank + 1) * share)
 
-    def visit(self, experts: Callable[[Tensor, list[int]], Tensor], x_AD: Tensor, visits_X: Tensor) -> Tensor:
+    def visit(self, experts: Callable[[Tensor, Tensor], Tensor], x_AD: Tensor, visits_X: Tensor) -> Tensor:
         """Sends rows that are sorted by expert to the ranks that hold them and brings the results back in the same order."""
         sent_GH = visits_X.view(self.ranks, -1)
         received_GH = torch.empty_like(sent_GH)
@@ -67,7 +67,7 @@ class ExpertParallel:
         # They come sorted by sender; an expert takes those of all senders at once.
         expert_R = torch.arange(received_GH.numel(), device=x_RD.device).remainder(received_GH.size(1))
         order_R = expert_R.repeat_interleave(received_GH.flatten()).argsort(stable=True)
-        out_RD = experts(x_RD[order_R], received_GH.sum(0).tolist())
+        out_RD = experts(x_RD[order_R], received_GH.sum(0))
         return _Exchange.apply(out_RD[order_R.argsort()], received, sent, self.group, 1.0 / self.ranks)
 
 

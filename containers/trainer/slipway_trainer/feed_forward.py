@@ -5,7 +5,7 @@ Shape suffixes: T tokens of a micro-batch (B * L), X experts, N experts that one
 computes; others as in model.py.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from slipway_trainer import grouped
 from slipway_trainer.architecture import Architecture
 from slipway_trainer.expert_parallel import ExpertParallel
 from slipway_trainer.routing import Router, chosen_experts
@@ -38,24 +39,32 @@ class FeedForward(nn.Module):
         self.down_proj = nn.Linear(inner_size, hidden_size, bias=bias)
 
     def forward(self, x_BLD: Tensor) -> Tensor:
-        return self.down_proj(self._inner(x_BLD))
+        gate_BLF = None if self.gate_proj is None else self.gate_proj(x_BLD)
+        return self.down_proj(self.activated(gate_BLF, self.up_proj(x_BLD)))
 
-    def _inner(self, x_BLD: Tensor) -> Tensor:
-        up_BLF = self.up_proj(x_BLD)
-        if self.gate_proj is None:
+    def activated(self, gate_BLF: Tensor | None, up_BLF: Tensor) -> Tensor:
+        """What the last matrix gets of the results of the others."""
+        if gate_BLF is None:
             return ACTIVATIONS[self._activation](up_BLF)
-        gate_BLF = self.gate_proj(x_BLD)
         if self._activation == "clamped-swiglu":
             return _clamped_swiglu(gate_BLF, up_BLF)
         return ACTIVATIONS[self._activation](gate_BLF) * up_BLF
 
 
-class Experts(nn.ModuleDict):
-    """The experts that this rank holds, by their number in the whole model."""
+class Experts(nn.Module):
+    """The experts that this rank holds, by their number in the whole model. Not a ModuleDict: FSDP2 takes none before PyTorch 2.12."""
 
-    def forward(self, x_RD: Tensor, visits: list[int]) -> Tensor:
-        """Rows are sorted by expert; `visits` says how many each has. One with none still takes part: its gradients must exist."""
-        parts = zip(self.values(), x_RD.split(visits), strict=True)
+    def __init__(self, experts: Mapping[str, FeedForward]) -> None:
+        super().__init__()
+        for number, expert in experts.items():
+            self.add_module(number, expert)
+
+    def forward(self, x_RD: Tensor, visits_H: Tensor) -> Tensor:
+        """Rows are sorted by expert; `visits_H`: how many each has. One with none still takes part: its gradients must exist."""
+        experts = list(self.children())
+        if grouped.suits(x_RD, experts):
+            return grouped.visit(x_RD, experts, visits_H)
+        parts = zip(experts, x_RD.split(visits_H.tolist()), strict=True)
         return torch.cat([expert(part) for expert, part in parts])
 
 
@@ -92,7 +101,7 @@ class ExpertMixture(nn.Module):
         x_TD = x_BLD.flatten(0, 1)
         logits_TX = self.router(x_TD).float()
         weights_TN, chosen_TN = chosen_experts(logits_TX, self.routing, self.per_token, self.choice_bias)
-        visits_X = chosen_TN.flatten().bincount(minlength=self.total)
+        visits_X = _visits(chosen_TN, self.total)
         if self.balance is not None and torch.is_grad_enabled():
             weights_TN = self.balance.attached(weights_TN, logits_TX, chosen_TN, visits_X, self.routing, x_BLD.size(0))
         weights_TN = weights_TN.to(x_TD.dtype)
@@ -108,5 +117,11 @@ class ExpertMixture(nn.Module):
     def _visit(self, x_AD: Tensor, visits_X: Tensor) -> Tensor:
         """What the experts make of rows that are sorted by expert, in the same order."""
         if self.parallel is None:
-            return self.experts(x_AD, visits_X.tolist())
+            return self.experts(x_AD, visits_X)
         return self.parallel.visit(self.experts, x_AD, visits_X)
+
+
+def _visits(chosen_TN: Tensor, experts: int) -> Tensor:
+    """How many tokens visit each expert. (bincount would make the host wait for the largest number.)"""
+    chosen_A = chosen_TN.flatten()
+    return chosen_A.new_zeros(experts).scatter_add_(0, chosen_A, torch.ones_like(chosen_A))

@@ -28,6 +28,7 @@ from slipway_trainer.layout import Layout, data_rank
 from slipway_trainer.lora import apply_lora
 from slipway_trainer.model import Block, Transformer
 from slipway_trainer.objective import Objective
+from slipway_trainer.offload import Offload
 from slipway_trainer.optimizer import build_optimizer
 from slipway_trainer.recompute import apply_recompute
 from slipway_trainer.settings import RunSettings
@@ -71,6 +72,8 @@ class Fsdp1Backend:
         if self._settings.training.lora is not None:
             apply_lora(module, self._settings.training.lora)
         module.recompute_layers = self._settings.arguments.recompute_layers
+        if self._settings.training.activation_offload:
+            module.around = Offload(self.device).of
         if module.recompute_layers == 1:
             for block in module.blocks.values():
                 apply_recompute(block, self._settings.training.activation_checkpointing)

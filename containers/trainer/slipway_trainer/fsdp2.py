@@ -21,6 +21,7 @@ from slipway_trainer.lora import apply_lora
 from slipway_trainer.mesh import build_mesh
 from slipway_trainer.model import Transformer
 from slipway_trainer.objective import Objective
+from slipway_trainer.offload import Offload
 from slipway_trainer.optimizer import build_optimizer, optimizer_tensors
 from slipway_trainer.preference import FrozenCopy, Reference, WithoutAdapters
 from slipway_trainer.recompute import apply_recompute
@@ -102,6 +103,8 @@ class Fsdp2Backend:
         if self.layout.tensor > 1:
             split_ends(model, self.mesh["tensor"])
         model.recompute_layers = self._settings.arguments.recompute_layers
+        if training.activation_offload:
+            model.around = Offload(self.device).of
         for block in model.blocks.values():
             if self.layout.tensor > 1:
                 split_block(block, self.mesh["tensor"])

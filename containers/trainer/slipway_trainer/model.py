@@ -5,17 +5,20 @@ E size of one head, F inner size of the feed-forward block, V vocabulary.
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import torch
 from torch import Tensor, nn
 
 from slipway_trainer.architecture import Architecture
-from slipway_trainer.attention import Attention, chunk_mask, document_mask, summand, window_mask
+from slipway_trainer.attention import Attention
 from slipway_trainer.context_parallel import ContextParallel
 from slipway_trainer.expert_parallel import ExpertParallel
 from slipway_trainer.feed_forward import ExpertMixture, FeedForward
 from slipway_trainer.latent_attention import LatentAttention
+from slipway_trainer.masks import Masks, Places
 from slipway_trainer.norms import norm_of
+from slipway_trainer.offload import AroundLayers
 from slipway_trainer.recompute import layers_recomputed
 from slipway_trainer.rope import rope_tables, temperatures
 
@@ -51,9 +54,11 @@ class Transformer(nn.Module):
 
     def __init__(self, shape: Architecture, context: ContextParallel | None = None, experts: ExpertParallel | None = None) -> None:
         super().__init__()
-        self.shape, self.context = shape, context
+        self.shape, self.context, self._masks = shape, context, Masks(shape)
         #: More than 1: layers are recomputed in groups of so many in the backward pass.
         self.recompute_layers = 1
+        #: Where what autograd keeps of a layer waits for the backward pass; None = on the device.
+        self.around: AroundLayers | None = None
         self.embed = nn.Embedding(shape.vocabulary_size, shape.hidden_size)
         self.blocks = nn.ModuleDict({str(index): Block(shape, index, context, experts) for index in range(shape.layers)})
         self.norm = norm_of(shape, shape.hidden_size)
@@ -78,47 +83,37 @@ class Transformer(nn.Module):
             # Rounded to the precision of the states, as Gemma's models do; filled on the device, so that the host does not wait for a copy.
             x_BLD = x_BLD * x_BLD.new_full((), self.shape.embedding_scale)
         tables = self._tables(tokens_BL, documents_BL, x_BLD.dtype)
+        x_BLD = self.norm(self._through_layers(x_BLD, tables))
+        return self.head(x_BLD) if loss is None else loss(self.head, x_BLD)
+
+    def _through_layers(self, x_BLD: Tensor, tables: tuple[Tensor | None, ...]) -> Tensor:
         blocks = list(self.blocks.values())
         if self.recompute_layers > 1:
             for first in range(0, len(blocks), self.recompute_layers):
-                x_BLD = layers_recomputed(blocks[first : first + self.recompute_layers], x_BLD, *tables)
-        else:
-            for block in blocks:
+                group = blocks[first : first + self.recompute_layers]
+                with self.around(self.blocks) if self.around else nullcontext():
+                    x_BLD = layers_recomputed(group, x_BLD, *tables)
+            return x_BLD
+        for block in blocks:
+            with self.around(block) if self.around else nullcontext():
                 x_BLD = block(x_BLD, *tables)
-        x_BLD = self.norm(x_BLD)
-        return self.head(x_BLD) if loss is None else loss(self.head, x_BLD)
+        return x_BLD
 
     def _tables(self, tokens_BS: Tensor, documents_BL: Tensor | None, dtype: torch.dtype) -> tuple[Tensor | None, ...]:
-        """Cosine, sine and mask of all layers, those of layers with a window, and the temperature of layers without positions. Masks are
-        what is added to scores, in the type of the hidden states. S are the positions of this rank, L those of the sequence."""
+        """Cosine, sine and mask of all layers, those of layers with a window, and the temperature of layers without positions. S are the
+        positions of this rank, L those of the sequence."""
         shape, device = self.shape, tokens_BS.device
         length = tokens_BS.size(1) * (1 if self.context is None else self.context.ranks)
         queries_S = None if self.context is None else self.context.positions(length, device)
         positions_L = torch.arange(length, device=device) if documents_BL is None else _positions_within(documents_BL)
         positions_S = positions_L if queries_S is None else positions_L[..., queries_S]
         rotary = rope_tables(positions_S, shape.rotary_size, shape.rope_theta, shape.rope_scaling)
-        # Attention in one kernel needs no mask to be causal; capped scores do, and sinks of queries that are not all there.
-        needs_mask = shape.attention_softcap is not None or (shape.attention_sinks and queries_S is not None)
-        mask_SL = window_mask(length, length, device, queries_S) if needs_mask else None
-        if documents_BL is not None:
-            mask_SL = document_mask(documents_BL, mask_SL, queries_S)
+        everywhere, in_window = self._masks.of(dtype, Places(length, device, positions_L, queries_S, documents_BL))
         heat = shape.family.temperature
         heat_S1 = None if heat is None else temperatures(positions_S, heat).unsqueeze(-1)
-        added_SL = summand(mask_SL, dtype)
         theta = shape.family.local_rope_theta
         local = rotary if shape.window is None or theta is None else rope_tables(positions_S, shape.rotary_size, theta)
-        if shape.window is None or shape.window.size >= length:
-            return *rotary, added_SL, *local, added_SL, heat_S1
-        window_SL = self._window_mask(positions_L, queries_S)
-        window_SL = window_SL if mask_SL is None else mask_SL & window_SL
-        return *rotary, added_SL, *local, summand(window_SL, dtype), heat_S1
-
-    def _window_mask(self, positions_L: Tensor, queries_S: Tensor | None) -> Tensor:
-        window = self.shape.window
-        assert window is not None
-        if window.chunked:
-            return chunk_mask(positions_L, window.size, queries_S)
-        return window_mask(positions_L.size(-1), window.size, positions_L.device, queries_S)
+        return *rotary, everywhere, *local, in_window, heat_S1
 
 
 def _positions_within(documents_BL: Tensor) -> Tensor:

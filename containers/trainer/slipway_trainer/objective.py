@@ -1,7 +1,5 @@
 """What a backend minimises: the loss of a micro-batch, whatever the model is wrapped in."""
 
-from contextlib import AbstractContextManager, nullcontext
-
 import torch
 from torch import Tensor, nn
 
@@ -30,8 +28,7 @@ class Objective:
         self._reference = reference
 
     def __call__(self, model: nn.Module, batch: MicroBatch) -> Tensor:
-        with self._offload():
-            return self._pairs(model, batch) if self._settings.training.objective == "dpo" else self._tokens(model, batch)
+        return self._pairs(model, batch) if self._settings.training.objective == "dpo" else self._tokens(model, batch)
 
     def _tokens(self, model: nn.Module, batch: MicroBatch) -> Tensor:
         tokens_BL, targets_BL, documents_BL = batch
@@ -52,9 +49,3 @@ class Objective:
     def _chunks(self, targets_BL: Tensor) -> int:
         words = self._settings.architecture.vocabulary_size // (self._tensor.ranks if self._tensor is not None else 1)
         return chunks_for(self._settings.arguments.loss_chunks, targets_BL.numel(), words)
-
-    def _offload(self) -> AbstractContextManager:
-        """Activations kept for the backward pass wait in pinned host memory when the run asks for it."""
-        if not self._settings.training.activation_offload:
-            return nullcontext()
-        return torch.autograd.graph.save_on_cpu(pin_memory=self._device.type == "cuda")

@@ -18,7 +18,10 @@ _ATTENTION = (
     "_scaled_dot_product_fused_attention_overrideable",
 )
 #: Results worth their memory: recomputing them costs a matrix product.
-_KEPT = {_aten.mm.default, _aten._scaled_mm.default} | {getattr(_aten, name).default for name in _ATTENTION if hasattr(_aten, name)}
+_KEPT = {_aten.mm.default, _aten._scaled_mm.default}
+_KEPT |= {getattr(_aten, name).default for name in (*_ATTENTION, "_grouped_mm") if hasattr(_aten, name)}
+if hasattr(torch.ops.higher_order, "flex_attention"):
+    _KEPT.add(torch.ops.higher_order.flex_attention)
 # Under tensor parallelism: what ranks have summed would have to be sent again.
 _KEPT |= {torch.ops._c10d_functional.reduce_scatter_tensor.default}
 

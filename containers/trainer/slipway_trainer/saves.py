@@ -1,8 +1,8 @@
 """When checkpoints are written, what is in them, and the one that a start continues from."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -132,7 +132,7 @@ class Saves:
         if facts is None or facts["step"] != step:
             return agreed(False)
         self._report(self._saver.wait())
-        with self._beside_training():
+        with self._saver.beside():
             staged = self._saver.stage(self._live | self._random_state())
             # A step that was not sound has left the state as it was, so that the state is not that step's.
             sound = not float(self._bad)
@@ -140,14 +140,6 @@ class Saves:
             return False
         self._write(staged, facts)
         return True
-
-    @contextmanager
-    def _beside_training(self) -> Iterator[None]:
-        if self._world.device.type != "cuda":
-            yield
-            return
-        with torch.cuda.device(self._world.device), torch.cuda.stream(torch.cuda.Stream()):
-            yield
 
     def collect(self) -> None:
         """Reports a save that has ended meanwhile; raises what went wrong with it."""

@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +73,10 @@ class CheckpointSaver:
         before = self.wait()
         self.write(step, self.stage(state), facts)
         return before
+
+    def beside(self) -> AbstractContextManager[None]:
+        """Around a `stage` from beside training: it does not wait for a kernel that hangs."""
+        return self._staging.beside()
 
     def stage(self, state: Mapping[str, torch.Tensor]) -> Staged:
         """Copies the state to the host. No save may be running."""

@@ -1,5 +1,7 @@
 """Copies of sharded tensors in host memory, so that training can go on while they are written."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -15,11 +17,26 @@ class Staging:
     def __init__(self, pinned: bool) -> None:
         self._pinned = pinned
         self._buffers: dict[str, Any] | None = None
+        self._stream: torch.cuda.Stream | None = None
 
     def prepare(self, state: dict[str, torch.Tensor]) -> None:
         """Makes the buffers. The first save then takes as long as any other, and one beside a hung kernel needs no pinned memory."""
         if self._buffers is None or self._buffers.keys() != state.keys():
             self._buffers = _create_cpu_state_dict(state, pin_memory=self._pinned)
+        if self._pinned and self._stream is None:
+            # What CUDA makes when a stream is first used waits for every kernel that runs (seen on an H200), a hung one too.
+            self._stream = torch.cuda.Stream()
+            with torch.cuda.stream(self._stream):
+                torch.zeros(1, device="cuda").cpu()
+
+    @contextmanager
+    def beside(self) -> Iterator[None]:
+        """Copies in here do not wait for the kernels of training. The buffers must be prepared."""
+        if self._stream is None:
+            yield
+            return
+        with torch.cuda.stream(self._stream):
+            yield
 
     def copy(self, state: dict[str, torch.Tensor]) -> dict[str, Any]:
         """A snapshot of `state`. Valid until the next call."""

@@ -1,0 +1,31 @@
+"""What the driver asks a host before training, on a real one."""
+
+import os
+import sys
+import threading
+from pathlib import Path
+
+from case import Case, Found
+from machine import Machine, lacks_gpu
+from measurement import python_path
+
+
+def health(_machine: Machine, folder: Path) -> Found:
+    from slipway_driver.health_gate import Place, ask, quick_answers, quick_findings, speed_findings
+    from slipway_driver.health_rank import run_ranks
+    from slipway_driver.inventory import inventory
+
+    place = Place("algo-1", "ml.p5.4xlarge", 0, False)
+    said = quick_answers(ask)
+    folder.mkdir(exist_ok=True)
+    measured = run_ranks(sys.executable, os.environ | {"PYTHONPATH": python_path()}, folder, 1, threading.Event()) or {}
+    found = [*quick_findings(place, said), *speed_findings(place, measured.get("tflops", []))]
+    facts = inventory(0)
+    kind = facts.get("gpu", "no name")
+    silent = [name for name, text in said.items() if not text]
+    figure = f"{kind}, driver {facts.get('driver')}, CUDA of torch {facts.get('cuda')}; matmul {measured.get('tflops')} TFLOP/s"
+    figure += f"; no answer: {', '.join(silent) or 'none'}; findings: {'; '.join(finding.reason for finding in found) or 'none'}"
+    return Found(figure, bool(measured) and not any(finding.refuses for finding in found))
+
+
+CASES = (Case("health check of this host", "a healthy host is not refused, and is measured", lacks_gpu, health),)

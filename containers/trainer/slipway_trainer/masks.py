@@ -1,0 +1,127 @@
+"""Which keys a query sees: all before it, those of its document, of a window, of a chunk.
+
+Shape suffixes as in model.py; S queries of this rank, L positions of the sequence.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Union
+
+import torch
+from torch import Tensor
+
+from slipway_trainer import flex
+from slipway_trainer.architecture import Architecture
+
+if TYPE_CHECKING:
+    from torch.nn.attention.flex_attention import BlockMask
+
+#: What attend takes: what is added to scores, FlexAttention's blocks, or nothing where a query sees all keys before it.
+Mask = Union[Tensor, "BlockMask", None]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where tokens stand. `positions_L`: (L), or (B, 1, L) where each document begins anew; `queries_S`: where this rank's queries stand
+    among the keys, None = they are all there; `documents_BL`: None = one document."""
+
+    length: int
+    device: torch.device
+    positions_L: Tensor
+    queries_S: Tensor | None
+    documents_BL: Tensor | None
+
+
+class Masks:
+    """The masks of one model."""
+
+    def __init__(self, shape: Architecture) -> None:
+        self._shape = shape
+        latent = shape.latent
+        self._head_sizes = (shape.head_size,) if latent is None else (latent.head_size, latent.value_head_size)
+        #: Of FlexAttention, those that are the same for every batch.
+        self._held: dict[tuple[int, bool], BlockMask] = {}
+
+    def of(self, dtype: torch.dtype, places: Places) -> tuple[Mask, Mask]:
+        """The mask of layers without a window, and of those with one. Tensors are of the type of the hidden states."""
+        window = self._shape.window
+        has_window = window is not None and window.size < places.length
+        if flex.suits(places.device, *self._head_sizes):
+            everywhere = self._blocks(places, False) if self._needs_blocks(places) else None
+            return everywhere, self._blocks(places, True) if has_window else everywhere
+        mask_SL = self._everywhere(places)
+        added_SL = summand(mask_SL, dtype)
+        if not has_window:
+            return added_SL, added_SL
+        window_SL = self._window_mask(places)
+        window_SL = window_SL if mask_SL is None else mask_SL & window_SL
+        return added_SL, summand(window_SL, dtype)
+
+    def _needs_blocks(self, places: Places) -> bool:
+        """Attention in one kernel needs no mask to be causal; FlexAttention is also how scores are capped and sinks take part."""
+        return places.documents_BL is not None or self._shape.attention_softcap is not None or self._shape.attention_sinks
+
+    def _blocks(self, places: Places, windowed: bool) -> "BlockMask":
+        key = places.length, windowed
+        if places.documents_BL is None and key in self._held:
+            return self._held[key]
+        window = self._shape.window if windowed else None
+        rows = None if places.documents_BL is None else places.documents_BL.size(0)
+        sees = flex.Sees(
+            documents_BL=places.documents_BL,
+            queries_S=places.queries_S,
+            window=None if window is None or window.chunked else window.size,
+            chunk=window.size if window is not None and window.chunked else None,
+            positions_BL=None if rows is None else places.positions_L.flatten(0, -2),
+        )
+        queries = places.length if places.queries_S is None else places.queries_S.numel()
+        found = flex.blocks(sees, rows, queries, places.length, places.device)
+        if rows is None:
+            self._held[key] = found
+        return found
+
+    def _everywhere(self, places: Places) -> Tensor | None:
+        # Capped scores need a mask, and sinks of queries that are not all there.
+        shape, queries_S = self._shape, places.queries_S
+        needs_mask = shape.attention_softcap is not None or (shape.attention_sinks and queries_S is not None)
+        mask_SL = window_mask(places.length, places.length, places.device, queries_S) if needs_mask else None
+        return mask_SL if places.documents_BL is None else document_mask(places.documents_BL, mask_SL, queries_S)
+
+    def _window_mask(self, places: Places) -> Tensor:
+        window = self._shape.window
+        assert window is not None
+        if window.chunked:
+            return chunk_mask(places.positions_L, window.size, places.queries_S)
+        return window_mask(places.length, window.size, places.device, places.queries_S)
+
+
+def window_mask(length: int, window: int, device: torch.device, queries_S: Tensor | None = None) -> Tensor:
+    """(S, L): whether a query (row) sees a key (column): itself and the `window` - 1 before it. `queries_S`: where queries stand among the
+    keys; None = they are all there, S = L."""
+    keys_L = torch.arange(length, device=device)
+    before_SL = (keys_L if queries_S is None else queries_S)[:, None] - keys_L[None, :]
+    return (before_SL >= 0) & (before_SL < window)
+
+
+def chunk_mask(positions_L: Tensor, size: int, queries_S: Tensor | None = None) -> Tensor:
+    """Whether a query sees a key: itself and those before it in its chunk of `size` positions. (S, L), or (B, 1, S, L) where each sequence
+    has its own positions."""
+    chunks_L = positions_L // size
+    chunks_S = chunks_L if queries_S is None else chunks_L[..., queries_S]
+    length = positions_L.size(-1)
+    return (chunks_S[..., :, None] == chunks_L[..., None, :]) & window_mask(length, length, positions_L.device, queries_S)
+
+
+def summand(mask_SL: Tensor | None, dtype: torch.dtype) -> Tensor | None:
+    """What a mask adds to scores: nothing where a query sees a key, else minus infinity. PyTorch would make the same of a boolean mask in
+    every layer, and keep each until the backward pass."""
+    if mask_SL is None:
+        return None
+    return torch.zeros(mask_SL.shape, dtype=dtype, device=mask_SL.device).masked_fill_(~mask_SL, float("-inf"))
+
+
+def document_mask(documents_BL: Tensor, mask_SL: Tensor | None, queries_S: Tensor | None = None) -> Tensor:
+    """(B, 1, S, L): as `mask_SL`, the causal one unless given, and only positions of the query's own document."""
+    if mask_SL is None:
+        mask_SL = window_mask(documents_BL.size(1), documents_BL.size(1), documents_BL.device, queries_S)
+    documents_BS = documents_BL if queries_S is None else documents_BL[:, queries_S]
+    return (documents_BS[:, None, :, None] == documents_BL[:, None, None, :]) & mask_SL

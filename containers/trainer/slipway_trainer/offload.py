@@ -1,0 +1,85 @@
+"""Activations that wait in host memory for the backward pass (`training.activationOffload`).
+
+Copies run beside the computation, in a stream of their own. Only activations go: the weights of a layer, which autograd keeps as well,
+would otherwise be copied to the host in every forward pass, all of the model on every rank.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.graph import saved_tensors_hooks
+
+#: Smaller tensors stay where they are.
+LEAST_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A copy on the host, and the event after which it is complete; None where copies are done when they return."""
+
+    copy: Tensor
+    done: torch.cuda.Event | None
+
+
+class Offload:
+    """The activations of one model on one device."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+
+    def of(self, layers: nn.Module) -> saved_tensors_hooks:
+        """Around the forward pass of `layers`: what autograd keeps of it waits on the host."""
+        weights: list[frozenset[int]] = []
+
+        def pack(tensor: Tensor) -> Tensor | _Held:
+            if not weights:
+                # Only now: sharded weights are there while their layer computes.
+                weights.append(frozenset(storage for storage in map(_storage, layers.parameters()) if storage))
+            return self._copied(tensor) if self._goes(tensor, weights[0]) else tensor
+
+        return saved_tensors_hooks(pack, self._back)
+
+    def _goes(self, tensor: Tensor, weights: frozenset[int]) -> bool:
+        if tensor.device.type != self._device.type or tensor.nbytes < LEAST_BYTES or not _is_dense(tensor):
+            return False
+        return _storage(tensor) not in weights
+
+    def _copied(self, tensor: Tensor) -> _Held:
+        # With the strides that it has: compiled code asks for them.
+        copy = torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, pin_memory=self._stream is not None)
+        if self._stream is None:
+            return _Held(copy.copy_(tensor), None)
+        self._stream.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(self._stream):
+            copy.copy_(tensor, non_blocking=True)
+        # Its memory is free for others once the copy is complete.
+        tensor.record_stream(self._stream)
+        return _Held(copy, self._stream.record_event())
+
+    def _back(self, found: Tensor | _Held) -> Tensor:
+        if isinstance(found, Tensor):
+            return found
+        if found.done is not None:
+            torch.cuda.current_stream(self._device).wait_event(found.done)
+        back = torch.empty_strided(found.copy.size(), found.copy.stride(), dtype=found.copy.dtype, device=self._device)
+        return back.copy_(found.copy, non_blocking=True)
+
+
+def _storage(tensor: Tensor) -> int:
+    """The address of what a tensor is a view of; 0 where it has no memory of its own, as the parts of a sharded one are not here."""
+    try:
+        return tensor.untyped_storage().data_ptr()
+    except (RuntimeError, NotImplementedError):
+        return 0
+
+
+def _is_dense(tensor: Tensor) -> bool:
+    """Whether each element has a place of its own: an expanded tensor cannot be copied as it is, and is small where it comes from."""
+    return type(tensor) is Tensor and torch.ops.aten.is_non_overlapping_and_dense.default(tensor)
+
+
+#: What a model may be given to wrap its layers in.
+AroundLayers = Callable[[nn.Module], saved_tensors_hooks]
