@@ -47,10 +47,24 @@ describe('progress lines', () => {
     expect(found.saves).toEqual([
       { attempt: 1, at: at(4), step: 10, uri: 's3://b/step-10', blockedSeconds: 0.5, totalSeconds: 2 },
     ]);
+    expect(found.samples).toEqual([]);
     expect(found.efa).toMatchObject([
       { attempt: 1, verdict: 'efa', devices: 4, evidence: ['a', 'b'], hosts: { efa: 2 }, slowerHosts: ['algo-2'] },
     ]);
   });
+});
+
+test('samples are read as they were said, and a damaged line is left out', () => {
+  const say = (fields: object) => ({ at: at(1), attempt: 1, message: `slipway ${JSON.stringify(fields)}` });
+  const found = progressOf([
+    say({ event: 'sample', step: 4, number: 0, prompt: 'a', text: ' <b>', expected: ' c', tokens: [1, 2] }),
+    say({ event: 'sample', step: 4, number: 1, tokens: [3, 'x'] }),
+    say({ event: 'sample', step: 4, text: 'which?' }),
+  ]);
+  expect(found.samples).toEqual([
+    { attempt: 1, at: at(1), step: 4, number: 0, prompt: 'a', text: ' <b>', expected: ' c', tokens: [1, 2] },
+    { attempt: 1, at: at(1), step: 4, number: 1, tokens: [3] },
+  ]);
 });
 
 describe('checkpoints', () => {

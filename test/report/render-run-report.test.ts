@@ -98,6 +98,22 @@ describe('what the sections say', () => {
     expect(shown('throughput', large)).toContain('over 100,000 printed steps');
   });
 
+  test('shows how the model continued its prompts, the first and the last time among others', () => {
+    const sample = { attempt: 1, at: '2026-11-18T08:30:00.000Z', number: 0, tokens: [5, 6], prompt: 'to <be>' };
+    const steps = Array.from({ length: 30 }, (_, i) => ({
+      ...sample,
+      step: 100 * i,
+      text: ` at ${i}`,
+      expected: ' or',
+    }));
+    const untold = { attempt: 1, at: sample.at, number: 1, step: 100, tokens: [7, 8] };
+    const text = shown('samples', renderRunReport({ ...runReport(), samples: [...steps, untold] }));
+    expect(text).toContain('Prompt 1: to &lt;be&gt; Prompt 1: 8 of 30 continuations');
+    expect(text).toMatch(/ 0 1 at 0 400 1 at 4 .* 2,900 1 at 29 in the data or/);
+    expect(text).toContain('100 1 tokens 7 8');
+    expect(renderRunReport(runReport())).not.toContain('id="samples"');
+  });
+
   test('sets planned and measured memory beside each other, where the plan has room', () => {
     const speed = { key: 'k', planned: 4000, interval80: [3000, 5000] as const, measured: 4100 };
     const memory = { state: 10.04, rest: 40, measured: 52.25 };

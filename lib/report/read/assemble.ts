@@ -105,6 +105,7 @@ export function assembleReport(sources: RunSources): RunReport {
     spendUsd: status.spendUsd,
     attempts,
     steps: progress?.steps,
+    samples: progress?.samples,
     checkpoints: checkpointsOf(sources, progress),
     ledger: booked,
     timeline,

@@ -25,6 +25,8 @@ export interface RunReport {
   spendUsd: number | null;
   attempts: ReportAttempt[];
   steps?: ReportStep[];
+  /** What the model generated in the run, in the order of time; empty where the run did not ask for it. */
+  samples?: ReportSample[];
   checkpoints?: ReportCheckpoint[];
   ledger?: Ledger;
   timeline?: ReportEvent[];
@@ -102,6 +104,21 @@ export interface ReportStep {
   stepSeconds?: number;
   /** The most that the allocator had reserved so far. */
   memoryGiB?: number;
+}
+
+/** One `sample` line: how the model continued the beginning of a document by greedy decoding. */
+export interface ReportSample {
+  attempt: number;
+  at: string;
+  step: number;
+  /** Which of the run's prompts, from 0. */
+  number: number;
+  /** The continuation; empty in a damaged line. */
+  tokens: number[];
+  /** The prompt, the continuation, and what the data has there; absent where the run knew no tokenizer. */
+  prompt?: string;
+  text?: string;
+  expected?: string;
 }
 
 /** One committed checkpoint: what the trainer said, what the launcher saw, what lies in the bucket. */
