@@ -71,6 +71,8 @@ const arbitraryRun = fc.record({
       backend: 'fsdp1',
     },
     { 'routing-bias-rate': 0.001 },
+    { samples: 2 },
+    { samples: 2, 'sample-tokens': 1000, 'sample-prompt-tokens': 10 },
   ),
 });
 

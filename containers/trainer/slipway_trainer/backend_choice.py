@@ -36,7 +36,13 @@ def compiles(settings: RunSettings, device_type: str) -> bool:
 
 def _beyond(settings: RunSettings, name: str) -> list[tuple[str, object, object]]:
     """What a backend cannot do: (option, what it must be, what it is)."""
-    limits = [*_limits(settings, name), *_objective(settings, name), *_document_mask(settings, name), *_balance(settings, name)]
+    limits = [
+        *_limits(settings, name),
+        *_objective(settings, name),
+        *_document_mask(settings, name),
+        *_balance(settings, name),
+        *_samples(settings, name),
+    ]
     return [(option, allowed, found) for option, allowed, found, wrong in limits if wrong]
 
 
@@ -58,6 +64,19 @@ def _balance(settings: RunSettings, name: str) -> list[tuple[str, object, object
         if option != "--routing-bias-rate":
             found.append((option, "0 with context parallelism", value, value != 0 and parallel.context > 1))
     return found
+
+
+def _samples(settings: RunSettings, name: str) -> list[tuple[str, object, object, bool]]:
+    """What goes with sample generations. lib/rules/model/samples.ts has the same."""
+    given, length = settings.arguments, settings.training.sequence_length
+    count, tokens, prompt = given.samples, given.sample_tokens, given.sample_prompt_tokens
+    room = length - prompt if settings.training.objective == "pretrain" else length - 1
+    return [
+        ("--samples", "at least 0", count, count < 0),
+        ("--samples", 0, count, count > 0 and name == "smp-v2"),
+        ("--sample-prompt-tokens", "at least 1", prompt, count > 0 and prompt < 1),
+        ("--sample-tokens", f"1 to {room}, what sequenceLength {length} leaves", tokens, count > 0 and not 1 <= tokens <= room),
+    ]
 
 
 def _document_mask(settings: RunSettings, name: str) -> list[tuple[str, object, object, bool]]:

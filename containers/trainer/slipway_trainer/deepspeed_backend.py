@@ -141,6 +141,10 @@ class DeepSpeedBackend:
     def evaluate(self, batch: MicroBatch) -> Tensor:
         return self._objective(self.model, batch)
 
+    @torch.no_grad()
+    def next_tokens(self, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
+        return self._objective.next_tokens(self.model, tokens_BL, last_B)
+
     def clip(self, max_norm: float) -> Tensor:
         """The engine's step, which clips by the configured norm. A norm that is not finite ends the run before anything is saved."""
         self.model.step()

@@ -179,6 +179,10 @@ class Fsdp1Backend:
     def evaluate(self, batch: MicroBatch) -> Tensor:
         return self._objective(self.model, batch)
 
+    @torch.no_grad()
+    def next_tokens(self, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
+        return self._objective.next_tokens(self.model, tokens_BL, last_B)
+
     def clip(self, max_norm: float) -> Tensor:
         return self.model.clip_grad_norm_(max_norm if max_norm > 0 else float("inf"))
 

@@ -1,6 +1,7 @@
 """The default backend: FSDP2 (`fully_shard`) over a mesh of replicate x shard x context x tensor ranks. PyTorch 2.6 and later."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
@@ -146,6 +147,12 @@ class Fsdp2Backend:
     @torch.no_grad()
     def evaluate(self, batch: MicroBatch) -> Tensor:
         return self._objective(self.model, batch)
+
+    @torch.no_grad()
+    def next_tokens(self, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
+        # Rows of another length than those of training would be compiled anew.
+        with torch.compiler.set_stance("force_eager") if self._compiled else nullcontext():
+            return self._objective.next_tokens(self.model, tokens_BL, last_B)
 
     def clip(self, max_norm: float) -> Tensor:
         spread = {}

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from slipway_trainer.batches import MicroBatch
 from slipway_trainer.context_parallel import ContextParallel
+from slipway_trainer.greedy import likeliest
 from slipway_trainer.loss import chunks_for, log_probabilities, loss_over
 from slipway_trainer.preference import Reference, preference_loss
 from slipway_trainer.settings import RunSettings
@@ -42,6 +43,11 @@ class Objective:
         loss = loss_over(targets_BL, chunks, z_weight, self._compiled, self._tensor, divisor)
         # DeepSpeed's engine and SMP's models take what a row of one document needs.
         return model(tokens_BL, loss) if documents_BL is None else model(tokens_BL, loss, documents_BL)
+
+    def next_tokens(self, model: nn.Module, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
+        """The likeliest token behind position `last_B` of each row, (B)."""
+        own_BS = tokens_BL if self._context is None else self._context.part(tokens_BL)
+        return model(own_BS, likeliest(last_B, tokens_BL.size(1), self._context, self._tensor))
 
     def _pairs(self, model: nn.Module, batch: MicroBatch) -> Tensor:
         assert self._reference is not None, "a backend that trains on preferences gives their reference"
