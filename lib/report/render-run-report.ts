@@ -7,6 +7,7 @@ import { costSection } from './run/cost';
 import { decisionsSection } from './run/decisions';
 import { efaSection } from './run/efa';
 import { goodputSection } from './run/goodput';
+import { gpusSections } from './run/gpus';
 import { lossSection } from './run/loss';
 import { quotasSection } from './run/quotas';
 import type { RunReport } from './run/run-report';
@@ -23,6 +24,7 @@ export function renderRunReport(report: RunReport): string {
       attemptsSection,
       lossSection,
       throughputSection,
+      gpusSections,
       samplesSections,
       goodputSection,
       checkpointsSection,

@@ -247,3 +247,25 @@ const zeros = (report: RunReport) => {
   if (!report.ledger) throw new Error('the fixture has a ledger');
   return Object.fromEntries(Object.keys(report.ledger.seconds).map((c) => [c, 0])) as typeof report.ledger.seconds;
 };
+
+test('GPUs are shown by host, the least busy first, and not at all where no host told of them', () => {
+  const host = (name: string, utilizationPercent: number | null) => ({
+    ...{ host: name, looks: 3, utilizationPercent, memoryGiB: 71.25, totalGiB: 79.6 },
+  });
+  const overTime = [1, 2, 3].map((n) => ({
+    attempt: 1,
+    at: `2026-11-18T10:0${n}:00.000Z`,
+    utilizationPercent: 90 + n,
+  }));
+  const hosts = [host('algo-1', 95), host('algo-2', null), host('algo-3', 40)];
+  const written = renderRunReport({ ...runReport(), gpus: { hosts, overTime } });
+  expect(shown('gpus', written)).toContain(
+    'algo-3 40 % 71.3 of 79.6 GiB algo-1 95 % 71.3 of 79.6 GiB algo-2 – 71.3 of 79.6 GiB',
+  );
+  expect(page).not.toContain('id="gpus"');
+  const many = Array.from({ length: 128 }, (_, i) => host(`algo-${i + 1}`, 100 - i / 10));
+  const large = shown('gpus', renderRunReport({ ...runReport(), gpus: { hosts: many, overTime: [] } }));
+  expect(large).toContain('The 16 least busy of 128 hosts.');
+  expect(large).toContain('No GPU has told its utilisation.');
+  expect(large).not.toContain('algo-1 ');
+});

@@ -27,6 +27,8 @@ export interface RunReport {
   steps?: ReportStep[];
   /** What the model generated in the run, in the order of time; empty where the run did not ask for it. */
   samples?: ReportSample[];
+  /** How busy the GPUs were; absent where no host has told it. */
+  gpus?: ReportGpus;
   checkpoints?: ReportCheckpoint[];
   ledger?: Ledger;
   timeline?: ReportEvent[];
@@ -62,6 +64,21 @@ export interface ReportMemory {
   rest: number;
   /** The most that the allocator of the first rank had reserved; null when no line says so. */
   measured: number | null;
+}
+
+/** How busy the GPUs of one host are, as nvidia-smi tells it. */
+export interface ReportGpuUse {
+  /** Mean over the GPUs of the host; null where they do not tell it. */
+  utilizationPercent: number | null;
+  /** Memory in use on the fullest GPU, and all that it has. */
+  memoryGiB: number;
+  totalGiB: number;
+}
+
+/** The GPUs of a run: of each host the mean utilisation and the most memory over all looks, and by time the mean over the hosts. */
+export interface ReportGpus {
+  hosts: (ReportGpuUse & { host: string; looks: number })[];
+  overTime: { attempt: number; at: string; utilizationPercent: number | null }[];
 }
 
 /** Instances of one type and kind. */
