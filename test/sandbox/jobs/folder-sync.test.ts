@@ -4,9 +4,9 @@ import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { mockClient } from 'aws-sdk-client-mock';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { FolderSync } from '../../../lib/sandbox/jobs/folder-sync';
+import { mockClient } from '../../support/mocked-clients';
 
 const s3 = mockClient(S3Client);
 let folder: string;
