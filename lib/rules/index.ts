@@ -28,6 +28,7 @@ import { BUILTIN_MODEL_RULES } from './model/builtin-model';
 import { BUILTIN_TRAINER_RULES } from './model/builtin-trainer';
 import { DOCUMENT_MASK_RULES } from './model/document-mask';
 import { EXPERT_BALANCE_RULES } from './model/expert-balance';
+import { FURTHER_TOKEN_RULES } from './model/further-tokens';
 import { MODEL_RULES } from './model/model';
 import { OBJECTIVE_RULES } from './model/objective';
 import { SAMPLE_RULES } from './model/samples';
@@ -55,6 +56,7 @@ export const RULES: readonly Rule[] = [
   ...DOCUMENT_MASK_RULES,
   ...EXPERT_BALANCE_RULES,
   ...SAMPLE_RULES,
+  ...FURTHER_TOKEN_RULES,
   ...BUILTIN_LAYOUT_RULES,
   ...BUILTIN_MODEL_RULES,
   ...DATA_RULES,

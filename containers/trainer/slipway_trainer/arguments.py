@@ -38,6 +38,12 @@ def _add_optimizer(add: Callable[..., object]) -> None:
 def _add_loss(add: Callable[..., object]) -> None:
     """What the loss is made of."""
     add("--z-loss", type=float, default=0.0, help="weight of the squared log-partition of the softmax")
+    add(
+        "--mtp-loss",
+        type=float,
+        default=0.3,
+        help="weight of the mean loss of modules that predict further tokens (mtpLayers); DeepSeek-V3: 0.3, and 0.1 in the last third",
+    )
     add("--balance-loss", type=float, default=0.0, help="weight of the loss of balance between experts; published: 0.0001 to 0.01")
     add(
         "--balance-loss-over",

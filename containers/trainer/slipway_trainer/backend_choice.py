@@ -42,6 +42,7 @@ def _beyond(settings: RunSettings, name: str) -> list[tuple[str, object, object]
         *_document_mask(settings, name),
         *_balance(settings, name),
         *_samples(settings, name),
+        *_further_tokens(settings, name),
     ]
     return [(option, allowed, found) for option, allowed, found, wrong in limits if wrong]
 
@@ -64,6 +65,20 @@ def _balance(settings: RunSettings, name: str) -> list[tuple[str, object, object
         if option != "--routing-bias-rate":
             found.append((option, "0 with context parallelism", value, value != 0 and parallel.context > 1))
     return found
+
+
+def _further_tokens(settings: RunSettings, name: str) -> list[tuple[str, object, object, bool]]:
+    """What goes with modules that predict further tokens. lib/rules/model/further-tokens.ts has the same."""
+    training, modules, weight = settings.training, settings.architecture.mtp_layers, settings.arguments.mtp_loss
+    if not modules:
+        return []
+    return [
+        ("--mtp-loss", "above 0 for a model with mtpLayers", weight, weight <= 0),
+        ("model.mtpLayers", "left out with this library", modules, name in ("smp-v2", "deepspeed")),
+        ("model.mtpLayers", "left out with lora", modules, training.lora is not None),
+        ("model.mtpLayers", "left out with objective dpo", modules, training.objective == "dpo"),
+        ("model.mtpLayers", "less than sequenceLength", modules, modules >= training.sequence_length),
+    ]
 
 
 def _samples(settings: RunSettings, name: str) -> list[tuple[str, object, object, bool]]:

@@ -62,8 +62,13 @@ class Batches:
     @property
     def digest(self) -> str:
         """Of the token shards: another data set has another one."""
-        digests = [f"{name}:{source.digest}" for name, source in self._sources.items()]
-        return hashlib.sha256("\n".join(digests).encode()).hexdigest() if self._mixture else next(iter(self._sources.values())).digest
+        return _digest(self._sources) if self._mixture else next(iter(self._sources.values())).digest
+
+    def seen(self, step: int) -> tuple[int, str]:
+        """`samples` and `digest` of the channels of a mixture from which samples come before a step: those of later phases may change."""
+        drawn = self.drawn(step)
+        sources = {name: source for name, source in self._sources.items() if drawn[name]}
+        return sum(source.samples for source in sources.values()), _digest(sources)
 
     @property
     def mixed(self) -> bool:
@@ -143,6 +148,10 @@ class Batches:
         if device.type == "cuda":
             rows = rows.pin_memory().to(device, non_blocking=True)
         return self.split(rows)
+
+
+def _digest(sources: Mapping[str, Source]) -> str:
+    return hashlib.sha256("\n".join(f"{name}:{source.digest}" for name, source in sources.items()).encode()).hexdigest()
 
 
 def training_folders(settings: RunSettings, environ: Mapping[str, str]) -> Path | dict[str, Path]:

@@ -97,7 +97,7 @@ class DeepSpeedBackend:
             module = Transformer(settings.architecture)
         if settings.training.lora is not None:
             apply_lora(module, settings.training.lora)
-        for block in module.blocks.values():
+        for block in module.all_blocks():
             apply_recompute(block, settings.training.activation_checkpointing)
         self.shapes = {name: _whole_shape(parameter) for name, parameter in module.named_parameters()}
         self._fill(module, settings, published_of(settings, self.shapes, weights))

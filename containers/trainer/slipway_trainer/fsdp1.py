@@ -71,9 +71,8 @@ class Fsdp1Backend:
         if self._settings.training.lora is not None:
             apply_lora(module, self._settings.training.lora)
         module.recompute_layers = self._settings.arguments.recompute_layers
-        if module.recompute_layers == 1:
-            for block in module.blocks.values():
-                apply_recompute(block, self._settings.training.activation_checkpointing)
+        for block in module.blocks_recomputed_alone():
+            apply_recompute(block, self._settings.training.activation_checkpointing)
         return module
 
     def _wrap(self, module: nn.Module) -> FullyShardedDataParallel:

@@ -86,7 +86,7 @@ class Fsdp2Backend:
             if self._settings.training.lora is not None:
                 apply_lora(module, self._settings.training.lora)
             if self._settings.training.precision == "fp8":
-                for block in module.blocks.values():
+                for block in module.all_blocks():
                     apply_float8(block)
         return module
 
@@ -103,16 +103,19 @@ class Fsdp2Backend:
         if self.layout.tensor > 1:
             split_ends(model, self.mesh["tensor"])
         model.recompute_layers = self._settings.arguments.recompute_layers
-        for block in model.blocks.values():
+        alone = {*model.blocks_recomputed_alone()}
+        for block in model.all_blocks():
             if self.layout.tensor > 1:
                 split_block(block, self.mesh["tensor"])
-            if self._settings.arguments.recompute_layers == 1:
+            if block in alone:
                 apply_recompute(block, training.activation_checkpointing)
             if self._compiled:
                 block.compile()
             if self._experts is not None and hasattr(block.mlp, "experts"):
                 fully_shard(block.mlp.experts, mesh=self._experts.mesh, mp_policy=policy, reshard_after_forward=reshard)
             fully_shard(block, mesh=mesh, mp_policy=policy, reshard_after_forward=reshard)
+        for module in model.mtp.values():
+            fully_shard(module, mesh=mesh, mp_policy=policy, reshard_after_forward=reshard)
         fully_shard(model, mesh=mesh, mp_policy=policy)
 
     def state(self) -> dict[str, Tensor]:

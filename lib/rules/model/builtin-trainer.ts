@@ -98,6 +98,7 @@ export const BUILTIN_ARGUMENTS: Readonly<Record<NonNullable<RunSpec['code']['bui
     'adam-epsilon',
     'clip-norm',
     'z-loss',
+    'mtp-loss',
     'balance-loss',
     'balance-loss-over',
     'router-z-loss',
