@@ -115,5 +115,10 @@ def experts(_machine: Machine, _folder: Path) -> Found:
 
 CASES = (
     Case("attention at 8,192 tokens, 32 heads", "scores are never in memory: at most 2 GiB", lambda m: lacks_gpu(m, 40), attention),
-    Case("all experts in one kernel", "results of a loop over them, 1 %, and taken where it is faster", lambda m: lacks_gpu(m, 40, (9, 0)), experts),
+    Case(
+        "all experts in one kernel",
+        "results of a loop over them, 1 %, and taken where it is faster",
+        lambda m: lacks_gpu(m, 40, (9, 0)),
+        experts,
+    ),
 )

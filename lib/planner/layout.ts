@@ -123,7 +123,7 @@ export const trainedParameters = (l: LayoutInput): number => l.adapters ?? param
 /** GPUs of the whole cluster. */
 export const worldSizeOf = (l: LayoutInput) => l.nodes * l.gpusPerNode;
 
-/** Whether attention of the built-in trainer gets a mask: for documents of a row, and for a window within it. */
+/** Whether attention of the built-in trainer is FlexAttention: for documents of a row, and for a window within it. */
 export const takesMask = (l: LayoutInput): boolean =>
   l.isOwnTrainer === true && (l.masksDocuments === true || (l.model.window ?? l.sequence) < l.sequence);
 
@@ -138,7 +138,8 @@ export function layoutProblem(l: LayoutInput): string | undefined {
   if (product !== world) {
     return `shard ${l.shard} x replicate ${l.replicate} x tensor ${l.tensor} x pipeline ${l.pipeline} x context ${l.context} is ${product}, the cluster has ${world} GPUs`;
   }
-  if (l.pipeline > l.model.layers) return `pipeline ${l.pipeline} exceeds the ${l.model.layers} layers`;
+  const blocks = l.model.layers - (l.model.mtpLayers ?? 0);
+  if (l.pipeline > blocks) return `pipeline ${l.pipeline} exceeds the ${blocks} layers`;
   if (l.model.heads % l.tensor !== 0 && l.tensor > 1)
     return `tensor ${l.tensor} does not divide ${l.model.heads} heads`;
   if (l.sequence % l.context !== 0) return `context ${l.context} does not divide sequence ${l.sequence}`;

@@ -92,4 +92,6 @@ def test_places_and_variables() -> None:
     assert place_of(None, 1, "algo-1") is None
     variables = trace_variables(Path("/x"))
     assert variables["TORCH_FR_DUMP_TEMP_FILE"] == variables["TORCH_NCCL_DEBUG_INFO_TEMP_FILE"] == "/x/nccl-trace-"
+    # PyTorch waits four times as long before a rank ends: no dump takes that long, and every GPU of the job waits with it.
+    assert 4 * int(variables["TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC"]) <= 20_000
     assert variables["TORCH_FR_BUFFER_SIZE"] == variables["TORCH_NCCL_TRACE_BUFFER_SIZE"] == "20000"

@@ -1,11 +1,13 @@
 """The EFA verdict over a corpus of NCCL and plugin lines.
 
-No log of a real EFA host is at hand. Each line is built from a documented line format; the tag beside it names the format and the
-versions that print it (aws-ofi-nccl tags v1.4 to v1.21.1, NCCL 2.12 to 2.30 `src/transport/net.cc`; read 2026-11-20).
+No log of a real EFA host is at hand; one of two ranks over NCCL's sockets on an H200 is (fixtures). Each other line is built from a
+documented line format; the tag beside it names the format and the versions that print it (aws-ofi-nccl tags v1.4 to v1.21.1, NCCL 2.12 to
+2.30 `src/transport/net.cc`; read 2026-11-20).
 """
 
 import random
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -90,6 +92,17 @@ def test_the_corpus(name: str, lines: list[str], expected: str) -> None:
 
 def test_socket_lines_that_nccl_tries_first_do_not_outweigh_the_network_that_it_uses() -> None:
     assert verdict([SOCKET_FOUND, PLUGIN_NEW, PROVIDER_NEW, NETWORK_NEW, GDR]).verdict == "efa+gdr"
+
+
+def test_lines_that_nccl_printed_between_two_ranks_on_an_h200_mean_sockets() -> None:
+    """NCCL 2.28.9 with a host id of its own for each rank (npm run test:gpu)."""
+    verdict = EfaVerdict(2, "ml.p5.48xlarge", 0)
+    for line in (Path(__file__).parent / "fixtures/nccl-two-hosts-over-sockets.log").read_text().splitlines():
+        verdict.feed(line)
+    report = verdict.report()
+    assert report["verdict"] == "sockets"
+    assert report["nccl"] == "2.28.9"
+    assert any("Assigned NET plugin Socket to comm" in line for line in report["evidence"])
 
 
 def test_one_host_has_no_network_to_judge() -> None:

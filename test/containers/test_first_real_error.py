@@ -1,10 +1,11 @@
 """Which error the failure file shows: what ranks print on stderr when a job ends, as PyTorch, NCCL, Python and the kernel word it.
 
 Texts follow what PyTorch 2.15 printed here under torchrun with two ranks (tracebacks, ChildFailedError), and for NCCL the format strings
-of ProcessGroupNCCL.cpp and of NCCL's socket.cc: no machine with GPUs was at hand.
+of ProcessGroupNCCL.cpp and of NCCL's socket.cc. What two ranks on an H200 printed (PyTorch 2.11, NCCL 2.28.9) lies in fixtures.
 """
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,6 +77,12 @@ def test_a_cuda_out_of_memory_wins_over_the_time_outs_of_the_ranks_that_waited_f
 def test_without_a_cause_a_time_out_is_a_hang_and_a_lost_peer_is_a_lost_peer() -> None:
     assert cause(record(0, -6, NCCL_ABORT), record(1, 1, labelled(1, NCCL_PEER)))[:3] == (0, 70, "hang")
     assert cause(record(1, 1, labelled(1, NCCL_PEER)))[:3] == (1, 75, "peer-lost")
+
+
+@pytest.mark.parametrize(("happened", "expected"), [("killed", (0, 75, "peer-lost")), ("stopped", (0, 70, "hang"))])
+def test_what_a_rank_on_an_h200_printed_when_its_peer_was_killed_or_stopped(happened: str, expected: tuple[int, int, str]) -> None:
+    text = (Path(__file__).parent / f"fixtures/nccl-peer-{happened}.log").read_text()
+    assert cause(record(0, -6, text))[:3] == expected
 
 
 def test_the_summary_of_a_torchrun_inside_the_script_does_not_hide_its_ranks_errors() -> None:

@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 from slipway_trainer.batches import Batches  # noqa: E402
+from slipway_trainer.continuation import Continuation  # noqa: E402
 from slipway_trainer.exits import Settings  # noqa: E402
 from slipway_trainer.mixture import Mixture, read_mixture  # noqa: E402
 from slipway_trainer.settings import resolve_settings  # noqa: E402
@@ -90,6 +91,7 @@ def test_a_channel_begins_anew_in_another_order_when_it_has_been_seen(channels: 
     assert batches.epoch(40) == max(int(times) for times in batches.epochs(40).values()) >= 2
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("first", "second"), [(1, 2), (2, 1)])
 def test_a_run_continues_within_a_mixture_in_another_layout(tmp_path: Path, channels: dict[str, Path], first: int, second: int) -> None:
     whole = losses_of(tmp_path / "whole", 1, trainer_job(training=MIXED), channels)
@@ -108,9 +110,21 @@ def test_a_run_continues_within_a_mixture_in_another_layout(tmp_path: Path, chan
     code, output = run_ranks(tmp_path / "other", 1, changed, channels)
     assert code == 77
     assert "training.mixture up to the checkpoint, in samples of each channel: must be that of the checkpoint" in output
-    longer = [*PHASES, {"fromStep": 8, "weights": {"web": 1}}]
+    longer = [*PHASES, {"fromStep": 8, "weights": {"web": 1, "new": 1}}]
     later = trainer_job(training=MIXED | {"mixture": longer, "steps": 9}, checkpoints=checkpoints)
-    assert len(losses_of(tmp_path / "later", 1, later, channels)) == 1, "what comes behind the checkpoint may change"
+    more = channels | {"new": write_shards(tmp_path / "new", 3000, seed=9)}
+    assert len(losses_of(tmp_path / "later", 1, later, more)) == 1, "what comes behind the checkpoint may change"
+
+
+def test_a_checkpoint_that_names_all_channels_is_taken_and_other_data_is_not(channels: dict[str, Path]) -> None:
+    settings = resolve_settings(trainer_job(training=MIXED), [], {"SLIPWAY_RUN_ID": "one"})
+    batches = Batches(channels, settings.training, settings.architecture.vocabulary_size, 0, 1)
+    now = Continuation(settings, batches).facts(3) | {"runId": "one"}
+    before = now["data"] | {"samples": batches.samples, "digest": batches.digest, "drawn": batches.drawn(3) | {"later": 0}}
+    assert Continuation(settings, batches).take(now | {"data": before}) == []
+    for name, value in (("digest", "other"), ("samples", 1), ("drawn", {"web": 1})):
+        with pytest.raises(Settings, match="must be that of the checkpoint"):
+            Continuation(settings, batches).take(now | {"data": now["data"] | {name: value}})
 
 
 @pytest.mark.parametrize(
@@ -132,3 +146,38 @@ def test_fails_for_a_channel_that_is_not_there(tmp_path: Path, channels: dict[st
     code, output = run_ranks(tmp_path, 1, trainer_job(training=MIXED), {"web": channels["web"], "code": channels["code"]})
     assert code == 77
     assert "training.mixture: must name a channel of the run (code, web), got math" in output
+
+
+@pytest.mark.parametrize(("bias", "activation"), [(False, None), (True, "clamped-swiglu")])
+def test_all_experts_in_one_kernel_compute_what_they_compute_one_by_one(bias: bool, activation: str | None) -> None:
+    """PyTorch computes grouped products on CPUs too. One expert is visited by nobody, and has gradients all the same."""
+    from slipway_trainer import grouped
+    from slipway_trainer.feed_forward import Experts, FeedForward
+
+    torch.manual_seed(2)
+    experts = Experts({str(number): FeedForward(32, 48, True, activation, bias) for number in range(5)}).to(torch.bfloat16)
+    visits_H = torch.tensor([7, 0, 20, 1, 12])
+    x_RD, gradient_RD = torch.randn(2, 40, 32, dtype=torch.bfloat16)
+    found = []
+    for visit in (experts, lambda rows_RD, visits_H: grouped.visit(rows_RD, list(experts.children()), visits_H)):
+        rows_RD = x_RD.clone().requires_grad_()
+        result_RD = visit(rows_RD, visits_H)
+        result_RD.backward(gradient_RD)
+        found.append([result_RD, rows_RD.grad, *(parameter.grad.clone() for parameter in experts.parameters())])
+        experts.zero_grad()
+    for alone, together in zip(*found, strict=True):
+        assert torch.allclose(alone, together, atol=0.1 if bias else 1e-6, rtol=0.05 if bias else 0)
+
+
+def test_experts_can_be_sharded_by_every_fsdp2() -> None:
+    """Before PyTorch 2.12 it refuses lists and dictionaries of modules, also those with a forward of their own."""
+    from slipway_trainer.feed_forward import Experts
+
+    assert not issubclass(Experts, (torch.nn.ModuleDict, torch.nn.ModuleList))
+
+
+def test_large_experts_are_not_put_side_by_side() -> None:
+    from slipway_trainer.grouped import _suits
+
+    assert _suits(2880, 2880) and _suits(2048, 768)
+    assert not _suits(4096, 14336) and not _suits(2048, 100)

@@ -64,9 +64,11 @@ class ErrorCollector:
 
     def feed(self, line: str, at: float) -> None:
         line = line[:LONGEST_LINE]
-        self._tail.append(line)
         labelled = says.RANK_LABEL.match(line)
         text = says.GROUP_MARGIN.sub("", line[labelled.end() :] if labelled else line)
+        if says.AROUND.match(text):
+            return
+        self._tail.append(line)
         label = labelled.group(1) if labelled else ""
         if text.rstrip().endswith(says.TRACEBACK):
             self._begin(label, text, at)

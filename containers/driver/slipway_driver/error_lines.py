@@ -19,6 +19,9 @@ EXCEPTION = re.compile(r"^(?![A-Z]+:)[A-Za-z_][\w.]*(?::|$)")
 BARE_EXCEPTION = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Timeout)(?::|$)")
 #: Lines that mean an error although nothing above names an exception.
 BARE_ERROR = re.compile(r"\b(error|fatal|abort(?:ed)?|segmentation fault|terminate called)\b", re.IGNORECASE)
+#: What PyTorch and NCCL print around an error of their own: the stack of C++ below it, and a title. There are more of these lines than are
+#: kept of a rank's output, and their words ("c10::Error") name nothing.
+AROUND = re.compile(r"^frame #\d+: |^Last error:\s*$|^Exception raised from \w+ at ")
 #: Between the tracebacks of one chain of exceptions.
 CHAINED = re.compile(
     r"^(?:The above exception was the direct cause of|During handling of the above exception, another)|^Original Traceback"

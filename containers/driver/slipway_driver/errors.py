@@ -95,7 +95,9 @@ def classify(record: Mapping[str, Any], out_of_memory: bool) -> Failure:
         reason = "the kernel killed a process of rank %s: out of host memory" % rank
         return Failure(OUT_OF_MEMORY, "host-memory", rank, reason, tail)
     if says.COLLECTIVE_TIMEOUT.search(_text(record)):
-        return Failure(HANG, class_of(HANG), rank, summary or "a collective timed out", tail)
+        named = summary if summary and not is_noise(summary) else ""
+        said = next((line for line in tail if says.COLLECTIVE_TIMEOUT.search(line)), "a collective timed out")
+        return Failure(HANG, class_of(HANG), rank, named or said, tail)
     if is_peer_lost(record):
         return Failure(TRY_AGAIN, "peer-lost", rank, summary or "the connection to another rank was lost", tail)
     if signal_number is not None:

@@ -74,9 +74,8 @@ class Fsdp1Backend:
         module.recompute_layers = self._settings.arguments.recompute_layers
         if self._settings.training.activation_offload:
             module.around = Offload(self.device).of
-        if module.recompute_layers == 1:
-            for block in module.blocks.values():
-                apply_recompute(block, self._settings.training.activation_checkpointing)
+        for block in module.blocks_recomputed_alone():
+            apply_recompute(block, self._settings.training.activation_checkpointing)
         return module
 
     def _wrap(self, module: nn.Module) -> FullyShardedDataParallel:
@@ -181,6 +180,10 @@ class Fsdp1Backend:
     @torch.no_grad()
     def evaluate(self, batch: MicroBatch) -> Tensor:
         return self._objective(self.model, batch)
+
+    @torch.no_grad()
+    def next_tokens(self, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
+        return self._objective.next_tokens(self.model, tokens_BL, last_B)
 
     def clip(self, max_norm: float) -> Tensor:
         return self.model.clip_grad_norm_(max_norm if max_norm > 0 else float("inf"))

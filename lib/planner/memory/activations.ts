@@ -1,5 +1,5 @@
 import { kindsOf } from '../kinds';
-import { type LayoutInput, microBatchesOf, takesMask } from '../layout';
+import { type LayoutInput, microBatchesOf } from '../layout';
 import { activeFfn, meanHeadSize } from '../model-size';
 import { hasPlainRmsNorm, tokensPerRank } from '../time/compute';
 import type { MemoryConstants } from './constants';
@@ -27,15 +27,8 @@ export function heldActivations(l: LayoutInput, k: MemoryConstants, layers: numb
   return {
     kept: (kept * layers * interleave + stageEnds) * inFlight * (1 + k.keptHoles),
     oneBlock: Math.max(0, ...kinds.map(({ inWork }) => inWork)),
-    scores: tokens * Math.max(...kinds.map(({ scores }) => scores)) + maskBytes(l),
+    scores: tokens * Math.max(...kinds.map(({ scores }) => scores)),
   };
-}
-
-/** Masks of documents differ by sequence, that of a window does not; both are of 16 bit. */
-function maskBytes(l: LayoutInput): number {
-  const square = (l.sequence * l.sequence * 2) / l.context;
-  const masks = new Set(kindsOf(l).flatMap(({ layout }) => (takesMask(layout) ? [layout.model.window] : [])));
-  return square * masks.size * (l.masksDocuments ? l.microBatch : 1);
 }
 
 /** What is kept of one block of a layout's kind, what it needs beside that while it is recomputed, and the scores of one token of it. */

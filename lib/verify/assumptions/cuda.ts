@@ -8,7 +8,8 @@ export const CUDA: AssumptionArea = {
       id: 'skipped-update',
       claim: 'The fused AdamW leaves weights, moments and step counters as they are when `found_inf` is 1.',
       basis: 'documented',
-      source: 'torch.optim.adam of PyTorch 2.15, where gradient scalers use it; seen on its CPU kernel',
+      source:
+        'torch.optim.adam of PyTorch 2.15, where gradient scalers use it; seen on an H200 (docs/evidence/2026-11-23-h200.md)',
       usedBy: 'the step loop, which does not wait to learn whether a loss is finite',
       ifWrong: 'a step that is not finite changes the weights; the run ends before it saves them',
       embedded: 'not modelled',
@@ -17,8 +18,9 @@ export const CUDA: AssumptionArea = {
       id: 'state-behind-a-hung-collective',
       claim:
         'While a collective hangs, events and copies on another CUDA stream work, and updates that were launched behind it do not begin.',
-      basis: 'inferred',
-      source: 'order of work in a CUDA stream; https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-streams',
+      basis: 'documented',
+      source:
+        'order of work in a CUDA stream; https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-streams and seen on an H200 behind a kernel that does not end (docs/evidence/2026-11-23-h200.md), not behind a collective',
       usedBy: 'the save of a stalled step',
       ifWrong: 'the run goes on from its newest checkpoint instead of from its last step',
       embedded: 'not modelled',
@@ -26,8 +28,9 @@ export const CUDA: AssumptionArea = {
     {
       id: 'two-hosts-on-one-gpu',
       claim: 'Ranks with different NCCL_HOSTID on one GPU talk over NCCL’s sockets as two hosts would.',
-      basis: 'inferred',
-      source: 'https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-hostid',
+      basis: 'documented',
+      source:
+        'https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-hostid; seen on an H200 (docs/evidence/2026-11-23-h200.md)',
       usedBy: 'cases of `npm run test:gpu`; nothing in jobs',
       ifWrong: 'these cases fail',
       embedded: 'not modelled',
@@ -36,7 +39,8 @@ export const CUDA: AssumptionArea = {
       id: 'tensor-parallel-nccl',
       claim: 'Sequence and vocabulary parallelism compute on GPUs over NCCL what they compute on CPUs over gloo.',
       basis: 'inferred',
-      source: 'docs/numerics.md, in float32 on CPUs',
+      source:
+        'docs/numerics.md, in float32 on CPUs; two ranks on one H200 differ by 9.5e-7 (docs/evidence/2026-11-23-h200.md)',
       usedBy: 'tensor_parallel_degree of the built-in trainer',
       ifWrong: 'losses differ from those of another layout',
       embedded: 'not modelled',
@@ -44,9 +48,10 @@ export const CUDA: AssumptionArea = {
     {
       id: 'attention-kernels',
       claim:
-        'PyTorch has a fused kernel for attention with a mask that is added to the scores (documents of a row, windows), with sinks (heads of 8 more elements), and for latent attention, whose heads of values are smaller than those of keys.',
+        'FlexAttention of PyTorch 2.11 and later computes windows, documents, sinks and capped scores in one kernel on every GPU type, and latent attention has a fused kernel.',
       basis: 'inferred',
-      source: 'sdp_utils.cpp of PyTorch; CPU kernels are what docs/numerics.md compares',
+      source:
+        'measured on an H200 (docs/evidence/2026-11-23-h200.md); other GPUs, and PyTorch of the image (2.13), were not',
       usedBy:
         'memory and speed of documentMask, fine-tuning, models with windows, GPT-OSS and DeepSeek in the built-in trainer',
       ifWrong: 'all scores of a layer are in memory, and long sequences do not fit',

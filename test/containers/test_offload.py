@@ -1,0 +1,52 @@
+"""Activations that wait on the host: gradients are the same, weights stay where they are, strides are those that compiled code asks for."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+from torch import nn  # noqa: E402
+
+from slipway_trainer import offload  # noqa: E402
+from slipway_trainer.offload import Offload  # noqa: E402
+
+
+@pytest.fixture
+def copied(monkeypatch: pytest.MonkeyPatch) -> list[torch.Tensor]:
+    """What was copied to the host, however small."""
+    found: list[torch.Tensor] = []
+    copy = Offload._copied
+    monkeypatch.setattr(offload, "LEAST_BYTES", 0)
+    monkeypatch.setattr(Offload, "_copied", lambda self, tensor: (found.append(tensor), copy(self, tensor))[1])
+    return found
+
+
+def test_gradients_are_the_same_and_weights_are_not_copied(copied: list[torch.Tensor]) -> None:
+    torch.manual_seed(3)
+    layer = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8))
+    x = torch.randn(4, 8)
+    layer(x).square().sum().backward()
+    plain = [parameter.grad.clone() for parameter in layer.parameters()]
+    layer.zero_grad()
+    with Offload(torch.device("cpu")).of(layer):
+        loss = layer(x).square().sum()
+    loss.backward()
+    assert all(torch.equal(one, other.grad) for one, other in zip(plain, layer.parameters(), strict=True))
+    addresses = {parameter.untyped_storage().data_ptr() for parameter in layer.parameters()}
+    assert copied and not addresses & {tensor.untyped_storage().data_ptr() for tensor in copied}
+
+
+def test_a_tensor_comes_back_with_its_strides(copied: list[torch.Tensor]) -> None:
+    turned = torch.randn(2, 3, 5, requires_grad=True).transpose(1, 2)
+    with Offload(torch.device("cpu")).of(nn.Identity()):
+        result = turned.sin()
+    (kept,) = copied
+    assert kept.stride() == (15, 1, 5)
+    assert result.grad_fn._saved_self.stride() == kept.stride()
+
+
+def test_an_expanded_tensor_stays(copied: list[torch.Tensor]) -> None:
+    wide = torch.ones(1, 4, requires_grad=True).expand(3, 4)
+    with Offload(torch.device("cpu")).of(nn.Identity()):
+        wide.sin().sum().backward()
+    assert copied == []
