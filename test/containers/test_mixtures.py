@@ -91,6 +91,7 @@ def test_a_channel_begins_anew_in_another_order_when_it_has_been_seen(channels: 
     assert batches.epoch(40) == max(int(times) for times in batches.epochs(40).values()) >= 2
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("first", "second"), [(1, 2), (2, 1)])
 def test_a_run_continues_within_a_mixture_in_another_layout(tmp_path: Path, channels: dict[str, Path], first: int, second: int) -> None:
     whole = losses_of(tmp_path / "whole", 1, trainer_job(training=MIXED), channels)
