@@ -6,6 +6,7 @@ import { checkpointsSection } from './run/checkpoints';
 import { costSection } from './run/cost';
 import { decisionsSection } from './run/decisions';
 import { efaSection } from './run/efa';
+import { expertsSections } from './run/experts';
 import { goodputSection } from './run/goodput';
 import { gpusSections } from './run/gpus';
 import { lossSection } from './run/loss';
@@ -25,6 +26,7 @@ export function renderRunReport(report: RunReport): string {
       lossSection,
       throughputSection,
       gpusSections,
+      expertsSections,
       samplesSections,
       goodputSection,
       checkpointsSection,

@@ -86,6 +86,16 @@ test('GPUs are summed up by host and over time, and what is no number is left ou
   expect(gpuSummary([])).toBeUndefined();
 });
 
+test('loads of experts are read as the fullest layer and the mean', () => {
+  const said = (expertLoad: unknown) => ({
+    ...{ at: at(1), attempt: 1 },
+    message: `slipway ${JSON.stringify({ event: 'step', step: 1, expertLoad })}`,
+  });
+  const of = (expertLoad: unknown) => progressOf([said(expertLoad)]).steps[0]?.expertLoad;
+  expect(of([1.5, 3, 1.5])).toEqual({ most: 3, layer: 1, mean: 2 });
+  expect([of([]), of('many'), of(undefined)]).toEqual([undefined, undefined, undefined]);
+});
+
 test('samples are read as they were said, and a damaged line is left out', () => {
   const say = (fields: object) => ({ at: at(1), attempt: 1, message: `slipway ${JSON.stringify(fields)}` });
   const found = progressOf([

@@ -98,6 +98,16 @@ describe('what the sections say', () => {
     expect(shown('throughput', large)).toContain('over 100,000 printed steps');
   });
 
+  test('draws the load of experts of a mixture, and says which layer is fullest at the end', () => {
+    const report = runReport();
+    report.steps = report.steps?.map((s, i) => ({ ...s, expertLoad: { most: 3 - i / 1000, layer: 7, mean: 1.25 } }));
+    const page = renderRunReport(report);
+    expect(shown('experts', page)).toMatch(
+      /fullest layer mean of the layers .* 1.25 in the mean.*layer with experts 8/,
+    );
+    expect(renderRunReport(runReport())).not.toContain('id="experts"');
+  });
+
   test('shows how the model continued its prompts, the first and the last time among others', () => {
     const sample = { attempt: 1, at: '2026-11-18T08:30:00.000Z', number: 0, tokens: [5, 6], prompt: 'to <be>' };
     const steps = Array.from({ length: 30 }, (_, i) => ({

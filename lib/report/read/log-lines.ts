@@ -82,9 +82,18 @@ function stepOf({ attempt, at }: LogLine, f: Fields): ReportStep[] {
     mfu: numberOf(f.mfu),
     stepSeconds: numberOf(f.stepSeconds),
     memoryGiB: numberOf(f.memoryGiB),
+    expertLoad: expertLoadOf(f.expertLoad),
   };
   const known = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
   return [{ attempt, at, step, ...known }];
+}
+
+/** Of the loads of all layers with experts. */
+function expertLoadOf(value: unknown): ReportStep['expertLoad'] {
+  const loads = Array.isArray(value) ? value.flatMap((load) => numberOf(load) ?? []) : [];
+  if (loads.length === 0) return undefined;
+  const most = Math.max(...loads);
+  return { most, layer: loads.indexOf(most), mean: loads.reduce((sum, load) => sum + load, 0) / loads.length };
 }
 
 function saveOf({ attempt, at }: LogLine, f: Fields): SaveLine[] {

@@ -121,6 +121,11 @@ export interface ReportStep {
   stepSeconds?: number;
   /** The most that the allocator had reserved so far. */
   memoryGiB?: number;
+  /**
+   * Of a mixture of experts, tokens of a layer's fullest expert over the mean of its experts: in the fullest layer, which layer with experts
+   * that is (from 0), and in the mean over these layers.
+   */
+  expertLoad?: { most: number; layer: number; mean: number };
 }
 
 /** One `sample` line: how the model continued the beginning of a document by greedy decoding. */

@@ -102,6 +102,7 @@ test('metrics shows the newest look at the GPUs of each host, the least busy fir
   expect(rows.map((row) => JSON.parse(row)).slice(-1)).toEqual([
     { attempt: 1, at: '2026-11-22T10:00:02.500Z', gpus: { 'algo-1': use(96.5) } },
   ]);
+  expect(ANSWERS.gpuLine.parse(JSON.parse(rows.at(-1) ?? ''))).toEqual(JSON.parse(rows.at(-1) ?? ''));
   gpuLines = [];
   expect((await runCli('metrics', 'a-261121120000', '--environment', FILE)).stdout).not.toContain('GPUs');
 });
