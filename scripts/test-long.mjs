@@ -33,6 +33,7 @@ const run = (program, args) => spawnSync(program, args, { stdio: 'inherit' }).st
 /** The files of vitest, after a build. */
 function playFiles(files) {
   if (files.length === 0) return 0;
+  if (files.some((file) => file.includes('ray.test'))) pythonEnvironment('requirements-ray.txt', 'ray');
   if (files.some((file) => file.includes('second-emulator'))) pythonEnvironment('requirements-moto.txt', 'moto');
   return (
     run(process.execPath, ['scripts/build.mjs']) ||

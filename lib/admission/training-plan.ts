@@ -1,3 +1,4 @@
+import { elasticSizes } from '../rules/compute/elastic';
 import { type Issue, issue } from '../spec/issue';
 import { hostCount, requestedAlternativesOf, requestedGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
@@ -27,18 +28,23 @@ export interface NamedTrainingPlan {
   arn: string;
   instanceType: string;
   instanceCount: number;
+  /** Sizes of an elastic run, largest first. @default - the number of instances is fixed */
+  sizes?: readonly number[];
 }
 
 /** The training plans of a run: that of the job, and those of its alternatives. */
-export function namedTrainingPlans({ compute }: RunSpec): NamedTrainingPlan[] {
+export function namedTrainingPlans(run: RunSpec): NamedTrainingPlan[] {
+  const { compute } = run;
+  const sizes = compute.elastic && { sizes: elasticSizes(run) };
   const own = compute.trainingPlanArn && {
     path: 'compute.trainingPlanArn',
     arn: compute.trainingPlanArn,
     instanceType: compute.instanceType || (compute.instanceGroups[0]?.instanceType ?? ''),
     instanceCount: hostCount(requestedGroupsOf(compute)),
+    ...sizes,
   };
   const others = requestedAlternativesOf(compute).flatMap(({ trainingPlanArn: arn, ...asked }, i) =>
-    arn ? [{ path: `compute.alternatives[${i}].trainingPlanArn`, arn, ...asked }] : [],
+    arn ? [{ path: `compute.alternatives[${i}].trainingPlanArn`, arn, ...asked, ...sizes }] : [],
   );
   return [...(own ? [own] : []), ...others];
 }
@@ -85,13 +91,14 @@ function unusable({ path, instanceType }: NamedTrainingPlan, state: TrainingPlan
   ];
 }
 
-function sizes({ path, instanceCount }: NamedTrainingPlan, state: TrainingPlanState): Issue[] {
+function sizes(named: NamedTrainingPlan, state: TrainingPlanState): Issue[] {
+  const { path, instanceCount } = named;
   if (instanceCount > state.totalInstances)
     return [
       issue(rule, 'error', path, {
         must: `must hold the ${instanceCount} instances of the job`,
         got: `${state.totalInstances} in all`,
-        fix: 'lower the number of instances, or name a larger plan',
+        fix: smallerSize(named, state),
       }),
     ];
   if (state.status !== 'Active' || instanceCount <= state.freeInstances) return [];
@@ -105,6 +112,17 @@ function sizes({ path, instanceCount }: NamedTrainingPlan, state: TrainingPlanSt
           : 'the job waits until other jobs of the plan end',
     }),
   ];
+}
+
+/**
+ * What to do where a plan is too small. An elastic run would begin with its largest size; no source says whether SageMaker refuses that for
+ * good or for now, so that the run file has to name what the plan holds.
+ */
+function smallerSize({ sizes: all = [] }: NamedTrainingPlan, { totalInstances }: TrainingPlanState): string {
+  const [largest, ...smaller] = all.filter((size) => size <= totalInstances);
+  if (largest === undefined) return 'lower the number of instances, or name a larger plan';
+  const count = smaller.length > 0 ? `compute.instanceCount.max to ${largest}` : `compute.instanceCount to ${largest}`;
+  return `set ${count}, the largest size that the plan holds, or name a larger plan`;
 }
 
 function times({ path }: NamedTrainingPlan, state: TrainingPlanState, now: number, hours?: number): Issue[] {

@@ -113,7 +113,29 @@ const compared = z.object({
 
 const versions = z.object({ isSame: z.boolean(), values: z.tuple([orNull(text), orNull(text)]) });
 
-/** By name, the document of each verb; `event` and `logLine` are one line each. */
+const teamRun = z.object({
+  runId: text,
+  name: text,
+  state: runState,
+  reason: text,
+  queuePosition: orNull(whole),
+  instances: orNull(whole).meta({ description: 'of its newest attempt' }),
+  step: orNull(whole),
+  progressPercent: orNull(number),
+  etaAt: orNull(time),
+  goodput: orNull(number),
+  spentUsd: number.meta({ description: 'what its attempts of the month cost, by the ledger' }),
+});
+
+const gpuUse = z.object({
+  utilizationPercent: orNull(number).meta({
+    description: 'mean over the GPUs of the host; null where they do not tell it',
+  }),
+  memoryGiB: number.meta({ description: 'in use on the fullest GPU' }),
+  totalGiB: number,
+});
+
+/** By name, the document of each verb; `event`, `logLine` and `gpuLine` are one line each. */
 export const ANSWERS = {
   issue,
   validation: z.object({ ok: z.boolean(), issues: z.array(issue.extend({ file: text.optional() })) }),
@@ -189,6 +211,23 @@ export const ANSWERS = {
   }),
   event: timelineLine.extend({ runId: text }),
   logLine: z.object({ at: time, attempt: whole, host: text, message: text }),
+  gpuLine: z.object({ attempt: whole, at: time, gpus: z.record(text, gpuUse).meta({ description: 'by host' }) }),
+  teamReport: z.object({
+    environment: text,
+    region: text,
+    month: text.meta({ description: 'such as 2026-11, UTC' }),
+    readAt: time,
+    teams: z.array(
+      z.object({
+        team: text,
+        spentUsd: number,
+        budgetUsd: orNull(number).meta({ description: 'null = the team has no budget' }),
+        goodput: orNull(number).meta({ description: 'of the runs of the month, each weighed by what it spent' }),
+        runs: z.array(teamRun).meta({ description: 'of the month, and all that are not over; newest first' }),
+      }),
+    ),
+    notes: z.array(text),
+  }),
   imported: z.object({
     runFile: text.meta({ description: 'YAML' }),
     notCarried: z.array(z.object({ field: text, value: z.unknown(), why: text })),

@@ -138,7 +138,8 @@ export function layoutProblem(l: LayoutInput): string | undefined {
   if (product !== world) {
     return `shard ${l.shard} x replicate ${l.replicate} x tensor ${l.tensor} x pipeline ${l.pipeline} x context ${l.context} is ${product}, the cluster has ${world} GPUs`;
   }
-  if (l.pipeline > l.model.layers) return `pipeline ${l.pipeline} exceeds the ${l.model.layers} layers`;
+  const blocks = l.model.layers - (l.model.mtpLayers ?? 0);
+  if (l.pipeline > blocks) return `pipeline ${l.pipeline} exceeds the ${blocks} layers`;
   if (l.model.heads % l.tensor !== 0 && l.tensor > 1)
     return `tensor ${l.tensor} does not divide ${l.model.heads} heads`;
   if (l.sequence % l.context !== 0) return `context ${l.context} does not divide sequence ${l.sequence}`;

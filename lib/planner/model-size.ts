@@ -29,4 +29,11 @@ export const attentionFlopsPerToken = (m: PlanModel, sequence: number) =>
 
 /** FLOPs of one token, forward and backward: 6 (N_blocks + V d) + 12 L d s, attention counted in full, recompute not counted. */
 export const modelFlopsPerToken = (m: PlanModel, sequence: number) =>
-  6 * (sumOverBlocks(m, activeLayerParameters) + embeddingParameters(m)) + attentionFlopsPerToken(m, sequence);
+  6 * (sumOverBlocks(m, activeLayerParameters) + headsOf(m) * embeddingParameters(m)) +
+  attentionFlopsPerToken(m, sequence);
+
+/** How often a token meets the head: once more for each module that predicts a further token. */
+export const headsOf = (m: PlanModel): number => 1 + (m.mtpLayers ?? 0);
+
+/** Blocks that pipeline stages divide: modules that predict further tokens stand behind them. */
+export const stageBlocks = (m: PlanModel): number => m.layers - (m.mtpLayers ?? 0);

@@ -6,7 +6,7 @@ import { type LayoutInput, layoutProblem, microBatchesOf, tokensPerStep, worldSi
 import type { MemoryConstants } from './memory/constants';
 import { FITTED_MEMORY as MEMORY_CONSTANTS } from './memory/fitted';
 import { type MemoryGiB, memoryOf } from './memory/memory';
-import { attentionFlopsPerToken, modelFlopsPerToken } from './model-size';
+import { attentionFlopsPerToken, headsOf, modelFlopsPerToken } from './model-size';
 import { type StepSeconds, stepSeconds } from './time/step-time';
 
 /** Whether the layout fits the memory of a GPU: `tight` within the margin of error. */
@@ -120,7 +120,7 @@ export function memoryVerdict(memory: MemoryGiB, available: number): Fits {
  */
 function hardwareShare(l: LayoutInput): number {
   const all = modelFlopsPerToken(l.model, l.sequence);
-  const head = 6 * l.model.vocabulary * l.model.hidden;
+  const head = 6 * headsOf(l.model) * l.model.vocabulary * l.model.hidden;
   const attention = attentionFlopsPerToken(l.model, l.sequence);
   const extra = {
     none: 0,

@@ -6,10 +6,13 @@ import { checkpointsSection } from './run/checkpoints';
 import { costSection } from './run/cost';
 import { decisionsSection } from './run/decisions';
 import { efaSection } from './run/efa';
+import { expertsSections } from './run/experts';
 import { goodputSection } from './run/goodput';
+import { gpusSections } from './run/gpus';
 import { lossSection } from './run/loss';
 import { quotasSection } from './run/quotas';
 import type { RunReport } from './run/run-report';
+import { samplesSections } from './run/samples';
 import { summary } from './run/summary';
 import { throughputSection } from './run/throughput';
 
@@ -22,13 +25,16 @@ export function renderRunReport(report: RunReport): string {
       attemptsSection,
       lossSection,
       throughputSection,
+      gpusSections,
+      expertsSections,
+      samplesSections,
       goodputSection,
       checkpointsSection,
       costSection,
       quotasSection,
       efaSection,
       decisionsSection,
-    ].map((section) => section(report)),
+    ].flatMap((section) => section(report)),
     footer: html`Written by <code>slipway report</code> from the run’s record, its log and its buckets as of ${time(report.readAt)} UTC.`,
   });
 }

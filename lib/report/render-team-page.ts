@@ -161,7 +161,7 @@ export function renderTeamPage(report: TeamReport): string {
       spendSection(report),
       runsSection('running', 'Running', bySpend(gather(report, activeRuns)), ACTIVE),
       runsSection('queue', 'Queue', gather(report, queuedRuns), QUEUE),
-      runsSection('ended', 'Ended this month', bySpend(gather(report, endedRuns)), ENDED),
+      runsSection('ended', `Ended in ${report.month}`, bySpend(gather(report, endedRuns)), ENDED),
     ],
     footer: html`Written by <code>slipway team</code>. ${report.notes.join(' ')}`,
   });

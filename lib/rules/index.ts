@@ -28,8 +28,10 @@ import { BUILTIN_MODEL_RULES } from './model/builtin-model';
 import { BUILTIN_TRAINER_RULES } from './model/builtin-trainer';
 import { DOCUMENT_MASK_RULES } from './model/document-mask';
 import { EXPERT_BALANCE_RULES } from './model/expert-balance';
+import { FURTHER_TOKEN_RULES } from './model/further-tokens';
 import { MODEL_RULES } from './model/model';
 import { OBJECTIVE_RULES } from './model/objective';
+import { SAMPLE_RULES } from './model/samples';
 import { SUPPORT_RULES } from './model/support';
 import { TRAINING_RULES } from './model/training';
 import { PRIVATE_REGISTRY_RULES } from './private-registry';
@@ -53,6 +55,8 @@ export const RULES: readonly Rule[] = [
   ...OBJECTIVE_RULES,
   ...DOCUMENT_MASK_RULES,
   ...EXPERT_BALANCE_RULES,
+  ...SAMPLE_RULES,
+  ...FURTHER_TOKEN_RULES,
   ...BUILTIN_LAYOUT_RULES,
   ...BUILTIN_MODEL_RULES,
   ...DATA_RULES,

@@ -1,4 +1,5 @@
 import type { LayoutInput } from '../planner/layout';
+import { stageBlocks } from '../planner/model-size';
 
 type Parameters = Record<string, unknown>;
 
@@ -26,7 +27,7 @@ const WRITERS: Readonly<Record<string, (l: LayoutInput) => Parameters>> = {
     'context-parallel-size': l.context,
     ...(l.pipeline > 1 &&
       l.virtualStages > 1 && {
-        'num-layers-per-virtual-pipeline-stage': l.model.layers / l.pipeline / l.virtualStages,
+        'num-layers-per-virtual-pipeline-stage': stageBlocks(l.model) / l.pipeline / l.virtualStages,
       }),
   }),
 };

@@ -1,5 +1,6 @@
 import { type Gpu, gpuOf } from '../planner/gpu';
 import { type LayoutInput, layoutProblem, type Recompute, tokensPerStep, worldSizeOf } from '../planner/layout';
+import { stageBlocks } from '../planner/model-size';
 import type { Fits } from '../planner/plan';
 import {
   availableGiB,
@@ -188,7 +189,9 @@ function* batchesOf(start: LayoutInput, ranks: number, space: SearchSpace): Gene
   const stages =
     start.pipeline === 1
       ? [1]
-      : (space.virtualStages ?? [start.virtualStages]).filter((v) => (start.model.layers / start.pipeline) % v === 0);
+      : (space.virtualStages ?? [start.virtualStages]).filter(
+          (v) => (stageBlocks(start.model) / start.pipeline) % v === 0,
+        );
   for (const shard of shards) {
     for (const microBatch of space.microBatch ?? [start.microBatch]) {
       if (start.globalBatch % (microBatch * ranks) !== 0) continue;

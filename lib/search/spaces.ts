@@ -1,5 +1,6 @@
 import type { LayoutInput, Recompute } from '../planner/layout';
 import { worldSizeOf } from '../planner/layout';
+import { stageBlocks } from '../planner/model-size';
 import type { SearchSpace } from './search-layouts';
 
 const divisors = (n: number): number[] => {
@@ -28,8 +29,8 @@ export function spaceAround(base: LayoutInput): SearchSpace {
   const tensorAllowed = base.stack !== 'deepspeed' && !base.preferences;
   return {
     tensor: tensorAllowed ? divides.filter((t) => t <= base.gpusPerNode && base.model.heads % t === 0) : [1],
-    pipeline: megatron ? divides.filter((p) => p <= LARGEST_PIPELINE && base.model.layers % p === 0) : [1],
-    virtualStages: megatron ? divisors(base.model.layers).filter((v) => v <= 12) : [1],
+    pipeline: megatron ? divides.filter((p) => p <= LARGEST_PIPELINE && stageBlocks(base.model) % p === 0) : [1],
+    virtualStages: megatron ? divisors(stageBlocks(base.model)).filter((v) => v <= 12) : [1],
     context:
       (base.stack === 'fsdp' || base.stack === 'megatron') && !base.preferences
         ? divides.filter((c) => c <= LARGEST_CONTEXT && base.sequence % c === 0)

@@ -73,9 +73,9 @@ function correctedTable(): string {
 }
 
 function templateText(): string {
-  const { made, unsupported, attributes } = TEMPLATE_ON_MOTO;
+  const { unsupported, attributes } = TEMPLATE_ON_MOTO;
   return [
-    `moto makes ${made} resources of it.`,
+    'moto makes every resource of the types that it knows.',
     `It does not know ${unsupported.map((type) => `\`${type}\``).join(', ')}, nor the attribute ${attributes.map((name) => `\`${name}\``).join(', ')}.`,
     'It fails on these by faults of its own, which the comparison works around:',
     '',

@@ -35,6 +35,8 @@ export interface TemplateDeploy {
   unsupported: string[];
   /** `Type.Attribute` that Fn::GetAtt of the template asks for and moto does not answer. */
   attributes: string[];
+  /** Types of which the stack has some resources, but not all that the template has. */
+  incomplete: string[];
   /** Types that were left out because they need running functions. */
   leftOut: string[];
 }
@@ -173,10 +175,12 @@ async function deploy(emulator: Emulator, template: Template): Promise<StackEnd>
 function summary(whole: Template, end: StackEnd, { attributes }: Lacking): TemplateDeploy {
   const types = [...new Set(Object.values(whole.Resources).map(({ Type }) => Type))].sort();
   const leftOut = types.filter((type) => NEEDS_FUNCTIONS.test(type));
+  const wanted = (type: string) => Object.values(whole.Resources).filter(({ Type }) => Type === type).length;
   return {
     ...end,
     unsupported: types.filter((type) => !end.made[type] && !leftOut.includes(type)),
     attributes,
+    incomplete: types.filter((type) => end.made[type] && end.made[type] !== wanted(type)),
     leftOut,
   };
 }

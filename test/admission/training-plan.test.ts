@@ -55,6 +55,18 @@ test.each<[string, Partial<TrainingPlanState>, string, string]>([
   expect(said(state)).toEqual(fails(level, must));
 });
 
+test.each([
+  [3, 'set compute.instanceCount.max to 3, the largest size that the plan holds, or name a larger plan'],
+  [2, 'set compute.instanceCount to 2, the largest size that the plan holds, or name a larger plan'],
+  [1, 'lower the number of instances, or name a larger plan'],
+])('fails: a plan of %i for a run of two to four, with the size that would do', (totalInstances, fix) => {
+  const state = { totalInstances, freeInstances: totalInstances };
+  const [issue, ...others] = said(state, { compute: { instanceCount: { min: 2, max: 4 } } });
+  expect(others).toEqual([]);
+  expect(issue).toMatch(/^error .* must hold the 4 instances of the job, got \d in all; /);
+  expect(issue).toContain(fix);
+});
+
 test('fails: a plan that ends before the run', () => {
   expect(said({}, { hours: 60 })).toEqual(
     fails('warning', 'must last for the 60.0 hours .* got 48.0 hours until 2026-11-24 00:00 UTC'),

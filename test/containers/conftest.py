@@ -18,8 +18,6 @@ from plain_loop import plain_losses
 from rank_world import TRAINING, write_shards
 
 SEED = os.environ["SLIPWAY_TEST_SEED"]
-#: Takes longest: whichever process begins it last would finish alone.
-FIRST = "test_train_and_resume.py"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,8 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The order in which xdist hands out files under --no-loadscope-reorder, and the cases that are left out of this run."""
-    items.sort(key=lambda item: item.path.name != FIRST)
+    """Leaves out the cases that this run does not play."""
     if config.getoption("--all-cases"):
         return
     left_out = cases_left_out(items)
@@ -51,6 +48,12 @@ def cases_left_out(items: list[pytest.Item]) -> set[str]:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line(f"drawn with SLIPWAY_TEST_SEED={SEED}; --all-cases plays every case")
+
+
+@pytest.fixture
+def plays_all(request: pytest.FixtureRequest) -> bool:
+    """Whether this run plays every case: for tests marked `drawn` that draw cases of their own."""
+    return request.config.getoption("--all-cases")
 
 
 @pytest.fixture(scope="module", autouse=True)

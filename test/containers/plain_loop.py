@@ -21,6 +21,13 @@ def plain_steps(model: Any, logits_of: Callable[[Any], Any], shards: Path, job: 
 
 def plain_history(model: Any, logits_of: Callable[[Any], Any], shards: Path, job: dict[str, Any]) -> list[tuple[float, float]]:
     """Loss and gradient norm of a job's steps with torch's own AdamW, clipping and cross entropy over whole batches."""
+    import torch.nn.functional as F
+
+    return history_of(model, lambda tokens, targets: F.cross_entropy(logits_of(tokens).flatten(0, 1), targets.flatten()), shards, job)
+
+
+def history_of(model: Any, loss_of: Callable[[Any, Any], Any], shards: Path, job: dict[str, Any]) -> list[tuple[float, float]]:
+    """The same with a loss of tokens and targets, both (B, L)."""
     import torch
 
     from slipway_trainer.batches import Batches
@@ -42,7 +49,7 @@ def plain_history(model: Any, logits_of: Callable[[Any], Any], shards: Path, job
             group["lr"] = learning_rate(step, steps, settings.arguments.learning_rate, 1, "cosine", 0.1, 0.2)
         rows = [batches.micro_batch(step, micro, torch.device("cpu")) for micro in range(batches.micro_steps)]
         tokens, targets = (torch.cat(parts) for parts in zip(*(row[:2] for row in rows), strict=True))
-        loss = torch.nn.functional.cross_entropy(logits_of(tokens).flatten(0, 1), targets.flatten())
+        loss = loss_of(tokens, targets)
         optimizer.zero_grad()
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -82,6 +82,7 @@ def world(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     return folder, plain_steps(model, lambda tokens: logits_alone(lambda part: model(part).logits, tokens), shards, job)
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     ("ranks", "changes"),
     [
@@ -90,7 +91,7 @@ def world(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
         (2, {}),
         (2, {"library": "ddp"}),
         (2, {"arguments": ["--backend", "fsdp1"]}),
-        (2, {"parameters": {"tensor_parallel_degree": 2}}),
+        (2, {"parameters": {"tensor_parallel_degree": 2}, "training": {"microBatchSize": 2}}),
         (2, {"arguments": ["--loss-chunks", "3"], "training": {"activationCheckpointing": "full"}}),
         (4, {"parameters": {"replicate_degree": 2}}),
         (2, {"parameters": {"context_parallel_degree": 2}}),

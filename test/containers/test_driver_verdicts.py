@@ -1,6 +1,8 @@
 """Judgements of the driver: the first real error, the failure file, the watchdog."""
 
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from slipway_driver.errors import classify, first_real
 from slipway_driver.failure import failure_text
 from slipway_driver.memory import parse_oom_kills
 from slipway_driver.progress import ProgressReader
+from slipway_driver.supervisor import Supervisor
 from slipway_driver.watchdog import Watchdog
 
 TRACEBACK = """Traceback (most recent call last):
@@ -161,3 +164,11 @@ def test_the_oom_counter_is_read_from_both_cgroup_versions() -> None:
     assert parse_oom_kills("low 0\nhigh 0\nmax 12\noom 3\noom_kill 2\n") == 2
     assert parse_oom_kills("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n") == 1
     assert parse_oom_kills("") == 0
+
+
+def test_a_stop_that_comes_after_the_end_of_a_launch_is_nothing(tmp_path: Path) -> None:
+    supervisor = Supervisor([sys.executable, "-c", ""], {}, tmp_path, tmp_path / "state", 1, lambda line: None)
+    assert supervisor.wait(lambda: None) == 0
+    assert not (tmp_path / "state").exists()
+    supervisor.stop()
+    assert not supervisor.stopping

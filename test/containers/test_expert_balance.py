@@ -128,6 +128,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, shards: Path) -> tuple[Path,
     return folder, history, bias
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("layout", ["one", *LAYOUTS])
 def test_steps_loads_and_bias_are_those_of_a_plain_loop(tmp_path: Path, shards: Path, world: tuple, layout: str) -> None:
     weights, history, bias = world
@@ -165,6 +166,19 @@ def test_nothing_is_added_and_no_bias_moves_unless_asked(tmp_path: Path, shards:
     assert len(events(output, "step")[0]["expertLoad"]) == TRAINING.get("layers", 1), "loads are said anyway"
     files = [SafetensorsFile(folder / "model.safetensors").tensor(BIAS) for folder in (tmp_path / "model", weights)]
     assert torch.equal(*files)
+
+
+def test_loads_of_routers_without_gradients_are_counted_too(tmp_path: Path, shards: Path, world: tuple) -> None:
+    """Adapters behind the first router leave it without one; they begin as nothing, so that loads are those of the weights."""
+    loads = {}
+    for target, mode in (("o_proj", "none"), ("down_proj", "none"), ("down_proj", "full")):
+        training = {"steps": 1, "activationCheckpointing": mode, "lora": {"rank": 2, "alpha": 4, "targets": [target]}}
+        job = trainer_job(model=V3 | {"denseLayers": 0}, training=training)
+        code, output = run_ranks(tmp_path / f"{target}-{mode}", 1, job, {"train": shards})
+        assert code == 0, output
+        loads[target, mode] = events(output, "step")[0]["expertLoad"]
+    assert min(loads["o_proj", "none"]) >= 1
+    assert loads["down_proj", "none"] == loads["down_proj", "full"] == loads["o_proj", "none"]
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ def check_parameters(entry: dict[str, Any], layout: Layout, sent: list[Sent], mi
     return LAYERS * (planned["parameters"] + experts) + ends
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("entry", [job for job in JOBS if job["ranks"] > 8], ids=lambda entry: entry["file"])
 def test_collectives_of_a_step_are_those_that_the_planner_counts(entry: dict[str, Any]) -> None:
     training = entry["job"]["training"]

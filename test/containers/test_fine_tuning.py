@@ -235,7 +235,7 @@ def test_a_run_that_is_resumed_has_the_losses_of_one_that_was_not(
 
 
 LAYOUTS: dict[str, tuple[int, dict[str, Any]]] = {
-    "tensor": (2, {"parameters": {"tensor_parallel_degree": 2}}),
+    "tensor": (2, {"parameters": {"tensor_parallel_degree": 2}, "training": {"microBatchSize": 4}}),
     "fsdp1": (2, {"arguments": ["--backend", "fsdp1"]}),
     "pieces": (1, {"arguments": ["--loss-chunks", "3"]}),
     "micro": (1, {"training": {"microBatchSize": 4}}),
@@ -247,7 +247,7 @@ def of_one_rank(tmp_path_factory: pytest.TempPathFactory, chats: Path) -> list[f
     return losses_of(tmp_path_factory.mktemp("one"), 1, job_of("sft"), {"train": chats})
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_layouts_take_the_same_steps(tmp_path: Path, chats: Path, of_one_rank: list[float], layout: str) -> None:
     """Tensor parallelism splits the words of the loss; FSDP1 is the other backend; pieces of the loss have other numbers of targets."""

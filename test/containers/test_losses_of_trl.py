@@ -12,7 +12,7 @@ from rank_world import events, run_ranks, trainer_job
 
 pytest.importorskip("torch")
 pytest.importorskip("trl")
-pytestmark = [pytest.mark.torch, pytest.mark.drawn(2, of="losses of TRL")]
+pytestmark = [pytest.mark.torch, pytest.mark.drawn(1, of="losses of TRL")]
 
 import torch  # noqa: E402
 from datasets import Dataset  # noqa: E402

@@ -80,7 +80,7 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return shape, folder, plain_steps(whole, whole, shards, job)
 
 
-@pytest.mark.drawn(8)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_layout_trains_the_same_and_exports_what_one_rank_exports(tmp_path: Path, shards: Path, model: tuple, layout: str) -> None:
     from slipway_trainer.safetensors import SafetensorsFile
@@ -105,7 +105,7 @@ def test_a_layout_trains_the_same_and_exports_what_one_rank_exports(tmp_path: Pa
             assert torch.equal(first.tensor(name), before.tensor(name)), "nothing but a checkpoint may change it"
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("precision", "backend", "within"),
     [("bf16", "fsdp2", 0.1), ("bf16", "fsdp1", 0.1), ("fp8", "fsdp2", 0.3)],

@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 from slipway_trainer.batches import Batches  # noqa: E402
+from slipway_trainer.continuation import Continuation  # noqa: E402
 from slipway_trainer.exits import Settings  # noqa: E402
 from slipway_trainer.mixture import Mixture, read_mixture  # noqa: E402
 from slipway_trainer.settings import resolve_settings  # noqa: E402
@@ -90,6 +91,7 @@ def test_a_channel_begins_anew_in_another_order_when_it_has_been_seen(channels: 
     assert batches.epoch(40) == max(int(times) for times in batches.epochs(40).values()) >= 2
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("first", "second"), [(1, 2), (2, 1)])
 def test_a_run_continues_within_a_mixture_in_another_layout(tmp_path: Path, channels: dict[str, Path], first: int, second: int) -> None:
     whole = losses_of(tmp_path / "whole", 1, trainer_job(training=MIXED), channels)
@@ -108,9 +110,21 @@ def test_a_run_continues_within_a_mixture_in_another_layout(tmp_path: Path, chan
     code, output = run_ranks(tmp_path / "other", 1, changed, channels)
     assert code == 77
     assert "training.mixture up to the checkpoint, in samples of each channel: must be that of the checkpoint" in output
-    longer = [*PHASES, {"fromStep": 8, "weights": {"web": 1}}]
+    longer = [*PHASES, {"fromStep": 8, "weights": {"web": 1, "new": 1}}]
     later = trainer_job(training=MIXED | {"mixture": longer, "steps": 9}, checkpoints=checkpoints)
-    assert len(losses_of(tmp_path / "later", 1, later, channels)) == 1, "what comes behind the checkpoint may change"
+    more = channels | {"new": write_shards(tmp_path / "new", 3000, seed=9)}
+    assert len(losses_of(tmp_path / "later", 1, later, more)) == 1, "what comes behind the checkpoint may change"
+
+
+def test_a_checkpoint_that_names_all_channels_is_taken_and_other_data_is_not(channels: dict[str, Path]) -> None:
+    settings = resolve_settings(trainer_job(training=MIXED), [], {"SLIPWAY_RUN_ID": "one"})
+    batches = Batches(channels, settings.training, settings.architecture.vocabulary_size, 0, 1)
+    now = Continuation(settings, batches).facts(3) | {"runId": "one"}
+    before = now["data"] | {"samples": batches.samples, "digest": batches.digest, "drawn": batches.drawn(3) | {"later": 0}}
+    assert Continuation(settings, batches).take(now | {"data": before}) == []
+    for name, value in (("digest", "other"), ("samples", 1), ("drawn", {"web": 1})):
+        with pytest.raises(Settings, match="must be that of the checkpoint"):
+            Continuation(settings, batches).take(now | {"data": now["data"] | {name: value}})
 
 
 @pytest.mark.parametrize(

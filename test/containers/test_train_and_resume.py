@@ -67,6 +67,7 @@ def uninterrupted(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> dic
     return found
 
 
+@pytest.mark.slow
 def test_killed_ranks_and_killed_hosts_continue_bit_for_bit(shards: Path, tmp_path: Path, uninterrupted: dict[int, float]) -> None:
     """A rank dies as its GPU is lost: a spare host takes the place, all ranks start again. Then a host dies: the job ends, and a second one
     takes over."""

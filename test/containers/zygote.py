@@ -7,6 +7,7 @@ ranks that wait.
 """
 
 import faulthandler
+import gc
 import importlib
 import json
 import os
@@ -154,6 +155,9 @@ def main() -> None:
     for name in sys.argv[1:]:
         with suppress(ImportError):
             importlib.import_module(name)
+    # A rank collects garbage before its first step: not that of the libraries, whose pages it shares.
+    gc.collect()
+    gc.freeze()
     # Threads that exist before a fork are lost in the child: nothing may compute here.
     torch.set_num_threads(1)
     print("ready", flush=True)

@@ -3,6 +3,18 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { CloudFormationClient, ListStackResourcesCommand } from '@aws-sdk/client-cloudformation';
+import {
+  CloudWatchLogsClient,
+  DescribeLogStreamsCommand,
+  FilterLogEventsCommand,
+  GetLogEventsCommand,
+} from '@aws-sdk/client-cloudwatch-logs';
+import { GetRolePolicyCommand, IAMClient, ListRolePoliciesCommand, PutRolePolicyCommand } from '@aws-sdk/client-iam';
+import { GetFunctionConfigurationCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
+import { DescribeTrainingJobCommand, SageMakerClient, StopTrainingJobCommand } from '@aws-sdk/client-sagemaker';
+import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../../lib/sandbox/testing';
 import { allowingSids, decisionsByRole, denied, type RoleTemplate } from './support/decisions';
@@ -42,29 +54,20 @@ afterAll(async () => {
 
 /** Credentials of a role, as environment variables. */
 async function assumed(role: string): Promise<Record<string, string>> {
-  const arn = `arn:aws:iam::000000000000:role/${role}`;
-  const { Credentials: c } = (await deployed.aws(
-    'sts',
-    'assume-role',
-    '--role-arn',
-    arn,
-    '--role-session-name',
-    'e2e',
-  )) as {
-    Credentials: { AccessKeyId: string; SecretAccessKey: string; SessionToken: string };
-  };
+  const RoleArn = `arn:aws:iam::000000000000:role/${role}`;
+  const { Credentials } = await deployed
+    .client(STSClient)
+    .send(new AssumeRoleCommand({ RoleArn, RoleSessionName: 'e2e' }));
   return {
-    AWS_ACCESS_KEY_ID: c.AccessKeyId,
-    AWS_SECRET_ACCESS_KEY: c.SecretAccessKey,
-    AWS_SESSION_TOKEN: c.SessionToken,
+    AWS_ACCESS_KEY_ID: Credentials?.AccessKeyId ?? '',
+    AWS_SECRET_ACCESS_KEY: Credentials?.SecretAccessKey ?? '',
+    AWS_SESSION_TOKEN: Credentials?.SessionToken ?? '',
   };
 }
 
 /** The name of the role that a function has. */
-async function roleOf(functionName: string): Promise<string> {
-  const { Role } = (await deployed.aws('lambda', 'get-function-configuration', '--function-name', functionName)) as {
-    Role: string;
-  };
+async function roleOf(FunctionName: string): Promise<string> {
+  const { Role = '' } = await deployed.client(LambdaClient).send(new GetFunctionConfigurationCommand({ FunctionName }));
   return path.basename(Role);
 }
 
@@ -79,7 +82,6 @@ const upload = () =>
     '--no-progress',
   ]);
 
-const AWS = path.join(ROOT, '.slipway/python/bin/aws');
 const CLI = path.join(ROOT, 'dist/cli/slipway.mjs');
 const run = (name: string) => path.join(ROOT, 'runs', name);
 const small = ['--set', 'training.microBatchSize=1', '--set', 'training.globalBatchSize=4'];
@@ -95,58 +97,40 @@ const alone = [
 ];
 
 /** Takes one action away from the inline policies of a role while `body` runs. */
-async function without(role: string, action: string, body: () => Promise<void>): Promise<void> {
-  const { PolicyNames } = (await deployed.aws('iam', 'list-role-policies', '--role-name', role)) as {
-    PolicyNames: string[];
-  };
+async function without(RoleName: string, action: string, body: () => Promise<void>): Promise<void> {
+  const iam = deployed.client(IAMClient);
+  const put = (PolicyName: string, PolicyDocument: string) =>
+    iam.send(new PutRolePolicyCommand({ RoleName, PolicyName, PolicyDocument }));
+  const { PolicyNames = [] } = await iam.send(new ListRolePoliciesCommand({ RoleName }));
   const before: [string, string][] = [];
-  for (const name of PolicyNames) {
-    const { PolicyDocument } = (await deployed.aws(
-      'iam',
-      'get-role-policy',
-      '--role-name',
-      role,
-      '--policy-name',
-      name,
-    )) as {
-      PolicyDocument: { Statement: Statement[] };
-    };
-    before.push([name, JSON.stringify(PolicyDocument)]);
-    const Statement = PolicyDocument.Statement.flatMap((s) => {
+  for (const PolicyName of PolicyNames) {
+    const { PolicyDocument = '' } = await iam.send(new GetRolePolicyCommand({ RoleName, PolicyName }));
+    const document = JSON.parse(decodeURIComponent(PolicyDocument)) as { Statement: Statement[] };
+    before.push([PolicyName, JSON.stringify(document)]);
+    const Statement = document.Statement.flatMap((s) => {
       const actions = [s.Action].flat().filter((a) => a !== action);
       return actions.length === 0 ? [] : [{ ...s, Action: actions }];
     });
-    await put(role, name, JSON.stringify({ ...PolicyDocument, Statement }));
+    await put(PolicyName, JSON.stringify({ ...document, Statement }));
   }
   expect(
     before.some(([, text]) => text.includes(action)),
-    `${role} must have ${action} to take away`,
+    `${RoleName} must have ${action} to take away`,
   ).toBe(true);
   try {
     await body();
   } finally {
-    for (const [name, text] of before) await put(role, name, text);
+    for (const [name, text] of before) await put(name, text);
   }
 }
 
-const put = (role: string, name: string, document: string) =>
-  deployed.aws('iam', 'put-role-policy', '--role-name', role, '--policy-name', name, '--policy-document', document);
-
 /** Until the bucket holds a committed checkpoint of the run. */
 async function untilCommitted(runId: string): Promise<void> {
+  const s3 = deployed.client(S3Client);
+  const list = new ListObjectsV2Command({ Bucket: CHECKPOINTS, Prefix: `runs/default/${runId}/` });
   await eventually(
-    async () => {
-      const found = (await deployed.aws(
-        's3api',
-        'list-objects-v2',
-        '--bucket',
-        CHECKPOINTS,
-        '--prefix',
-        `runs/default/${runId}/`,
-      )) as { Contents?: { Key: string }[] } | null;
-      return found?.Contents?.some((o) => o.Key.endsWith('COMMITTED.json')) ?? false;
-    },
-    { timeoutSeconds: 120, intervalSeconds: 1, what: `a committed checkpoint of ${runId}` },
+    async () => (await s3.send(list)).Contents?.some(({ Key }) => Key?.endsWith('COMMITTED.json')) ?? false,
+    { timeoutSeconds: 120, intervalSeconds: 0.3, what: `a committed checkpoint of ${runId}` },
   );
 }
 
@@ -187,19 +171,19 @@ describe('with IAM enforced', () => {
     );
     expect(through.code, through.stdout).toBe(1);
     expect(through.stderr).toContain('must be a run of team other');
-    const group = ['--log-group-name', '/aws/sagemaker/TrainingJobs'];
-    const describe = ['sagemaker', 'describe-training-job', '--training-job-name', 'e2e-allowed-a001'];
-    const past = [
-      ['logs', 'filter-log-events', ...group],
-      ['logs', 'describe-log-streams', ...group],
-      ['logs', 'get-log-events', ...group, '--log-stream-name', 'e2e-allowed-a001/algo-1'],
-      describe,
-    ];
-    for (const words of past) {
-      const denied = await deployed.tryCall(AWS, words, other);
-      expect(denied.stderr, words.join(' ')).toMatch(/AccessDenied|not authorized/);
-    }
-    expect((await deployed.tryCall(AWS, describe, researcher)).code).toBe(0);
+    const logs = deployed.client(CloudWatchLogsClient, other);
+    const logGroupName = '/aws/sagemaker/TrainingJobs';
+    const logStreamName = 'e2e-allowed-a001/algo-1';
+    const look = (credentials: Record<string, string>) =>
+      deployed
+        .client(SageMakerClient, credentials)
+        .send(new DescribeTrainingJobCommand({ TrainingJobName: 'e2e-allowed-a001' }));
+    const refused = { name: expect.stringMatching(/^AccessDenied/) };
+    await expect(logs.send(new FilterLogEventsCommand({ logGroupName }))).rejects.toMatchObject(refused);
+    await expect(logs.send(new DescribeLogStreamsCommand({ logGroupName }))).rejects.toMatchObject(refused);
+    await expect(logs.send(new GetLogEventsCommand({ logGroupName, logStreamName }))).rejects.toMatchObject(refused);
+    await expect(look(other)).rejects.toMatchObject(refused);
+    expect(await look(researcher)).toMatchObject({ TrainingJobStatus: 'Completed' });
   });
 
   test('stop is asked by the researcher and done by reconcile, after a checkpoint', async () => {
@@ -214,6 +198,9 @@ describe('with IAM enforced', () => {
       'training.steps=2000',
       '--set',
       'code.arguments.save-every-steps=2',
+      // It waits to be stopped, and need not train meanwhile.
+      '--set',
+      'code.arguments.minimum-step-seconds=0.5',
       ...alone,
     );
     expect(started.code, started.stderr).toBe(0);
@@ -223,15 +210,10 @@ describe('with IAM enforced', () => {
     expect(JSON.parse(ended.stdout)).toMatchObject({ state: 'stopped', desiredState: 'stop' });
   });
 
-  test('a researcher may not create a job past the launcher', async () => {
-    const request = path.join(deployed.folder, 'request.json');
-    await deployed.call(process.execPath, ['-e', `require('fs').writeFileSync(${JSON.stringify(request)}, '{}')`]);
-    const denied = await deployed.tryCall(
-      path.join(ROOT, '.slipway/python/bin/aws'),
-      ['sagemaker', 'stop-training-job', '--training-job-name', 'e2e-allowed-a001'],
-      researcher,
-    );
-    expect(denied.stderr).toContain('sagemaker:StopTrainingJob');
+  test('a researcher may not stop a job past the launcher', async () => {
+    const stop = new StopTrainingJobCommand({ TrainingJobName: 'e2e-allowed-a001' });
+    const denied = deployed.client(SageMakerClient, researcher).send(stop);
+    await expect(denied).rejects.toThrow('sagemaker:StopTrainingJob');
   });
 
   test("without the researcher's lambda:InvokeFunction, launch is denied and says so", async () => {
@@ -292,12 +274,10 @@ describe('what IAM was asked', () => {
 
   /** Name of a role by its logical id. */
   async function roleNames(): Promise<Map<string, string>> {
-    const words = ['list-stack-resources', '--stack-name', 'Slipway-e2e-us-west-2'];
-    const { StackResourceSummaries: all } = (await deployed.aws('cloudformation', ...words)) as {
-      StackResourceSummaries: Record<'ResourceType' | 'LogicalResourceId' | 'PhysicalResourceId', string>[];
-    };
+    const list = new ListStackResourcesCommand({ StackName: 'Slipway-e2e-us-west-2' });
+    const { StackResourceSummaries: all = [] } = await deployed.client(CloudFormationClient).send(list);
     const roles = all.filter(({ ResourceType }) => ResourceType === 'AWS::IAM::Role');
-    return new Map(roles.map(({ LogicalResourceId: id, PhysicalResourceId: name }) => [id, name]));
+    return new Map(roles.map(({ LogicalResourceId: id = '', PhysicalResourceId: name = '' }) => [id, name]));
   }
 
   test('every call of ours was allowed, but for those that the tests above are about', async () => {

@@ -75,7 +75,7 @@ describe('zones by id', () => {
           }
         },
       ),
-      { numRuns: 12, verbose: 1 },
+      { numRuns: 6, verbose: 1 },
     );
   });
 

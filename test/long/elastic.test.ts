@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readdirSync } from 'node:fs';
 import path from 'node:path';
+import { DescribeTrainingJobCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adminOf, eventually } from '../../lib/sandbox/testing';
 import { type Deployed, deployedSandbox } from '../e2e/support/deployed';
@@ -122,8 +123,9 @@ test('a preemptible run makes room, resumes, and has the losses of an undisturbe
   expect(background).toMatchObject({ state: 'completed', attempts: [{ status: 'Failed' }, { status: 'Completed' }] });
   const [first, second] = background.attempts;
   expect(first?.reason).toBe('asked to save and make room for urgent');
-  const job = ['sagemaker', 'describe-training-job', '--training-job-name', 'e2e-background-a001'];
-  expect(await deployed.aws(...job)).toMatchObject({ FailureReason: expect.stringContaining('exit code: 76') });
+  const job = new DescribeTrainingJobCommand({ TrainingJobName: 'e2e-background-a001' });
+  const { FailureReason } = await deployed.client(SageMakerClient).send(job);
+  expect(FailureReason).toContain('exit code: 76');
   // The save at the hand-over keeps every step.
   expect(second?.firstStep).toBe((first?.lastStep ?? 0) + 1);
   expect(first?.lastStep).toBeGreaterThanOrEqual(3);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { assembleReport, type RunSources } from '../../lib/report/read/assemble';
 import { checkpointList, type ListedCheckpoint } from '../../lib/report/read/checkpoint-list';
+import { gpuSummary, newestGpuUse } from '../../lib/report/read/gpu-lines';
 import { listPriceCost } from '../../lib/report/read/list-price-cost';
 import { parseProgressLine, progressOf } from '../../lib/report/read/log-lines';
 import type { ReportAttempt } from '../../lib/report/run/run-report';
@@ -47,10 +48,65 @@ describe('progress lines', () => {
     expect(found.saves).toEqual([
       { attempt: 1, at: at(4), step: 10, uri: 's3://b/step-10', blockedSeconds: 0.5, totalSeconds: 2 },
     ]);
+    expect(found.samples).toEqual([]);
     expect(found.efa).toMatchObject([
       { attempt: 1, verdict: 'efa', devices: 4, evidence: ['a', 'b'], hosts: { efa: 2 }, slowerHosts: ['algo-2'] },
     ]);
   });
+});
+
+test('GPUs are summed up by host and over time, and what is no number is left out', () => {
+  const line = (second: number, attempt: number, hosts: unknown) => ({
+    at: at(second),
+    attempt,
+    message: `slipway ${JSON.stringify({ event: 'gpus', hosts })}`,
+  });
+  const use = (utilizationPercent: number | null, memoryGiB: number) => ({
+    utilizationPercent,
+    memoryGiB,
+    totalGiB: 80,
+  });
+  const { gpus } = progressOf([
+    line(1, 1, { 'algo-1': use(100, 60), 'algo-2': use(50, 40) }),
+    line(2, 2, { 'algo-1': use(80, 50), 'algo-2': use(null, 70), 'algo-3': { memoryGiB: 'much' }, 'algo-4': null }),
+    line(3, 2, ['algo-1']),
+    line(4, 2, undefined),
+  ]);
+  expect(gpuSummary(gpus)).toEqual({
+    hosts: [
+      { host: 'algo-1', looks: 2, utilizationPercent: 90, memoryGiB: 60, totalGiB: 80 },
+      { host: 'algo-2', looks: 2, utilizationPercent: 50, memoryGiB: 70, totalGiB: 80 },
+    ],
+    overTime: [
+      { attempt: 1, at: at(1), utilizationPercent: 75 },
+      { attempt: 2, at: at(2), utilizationPercent: 80 },
+    ],
+  });
+  expect(newestGpuUse(gpus)).toEqual({ 'algo-1': use(80, 50), 'algo-2': use(null, 70) });
+  expect(gpuSummary([])).toBeUndefined();
+});
+
+test('loads of experts are read as the fullest layer and the mean', () => {
+  const said = (expertLoad: unknown) => ({
+    ...{ at: at(1), attempt: 1 },
+    message: `slipway ${JSON.stringify({ event: 'step', step: 1, expertLoad })}`,
+  });
+  const of = (expertLoad: unknown) => progressOf([said(expertLoad)]).steps[0]?.expertLoad;
+  expect(of([1.5, 3, 1.5])).toEqual({ most: 3, layer: 1, mean: 2 });
+  expect([of([]), of('many'), of(undefined)]).toEqual([undefined, undefined, undefined]);
+});
+
+test('samples are read as they were said, and a damaged line is left out', () => {
+  const say = (fields: object) => ({ at: at(1), attempt: 1, message: `slipway ${JSON.stringify(fields)}` });
+  const found = progressOf([
+    say({ event: 'sample', step: 4, number: 0, prompt: 'a', text: ' <b>', expected: ' c', tokens: [1, 2] }),
+    say({ event: 'sample', step: 4, number: 1, tokens: [3, 'x'] }),
+    say({ event: 'sample', step: 4, text: 'which?' }),
+  ]);
+  expect(found.samples).toEqual([
+    { attempt: 1, at: at(1), step: 4, number: 0, prompt: 'a', text: ' <b>', expected: ' c', tokens: [1, 2] },
+    { attempt: 1, at: at(1), step: 4, number: 1, tokens: [3] },
+  ]);
 });
 
 describe('checkpoints', () => {

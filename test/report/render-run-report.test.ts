@@ -98,6 +98,32 @@ describe('what the sections say', () => {
     expect(shown('throughput', large)).toContain('over 100,000 printed steps');
   });
 
+  test('draws the load of experts of a mixture, and says which layer is fullest at the end', () => {
+    const report = runReport();
+    report.steps = report.steps?.map((s, i) => ({ ...s, expertLoad: { most: 3 - i / 1000, layer: 7, mean: 1.25 } }));
+    const page = renderRunReport(report);
+    expect(shown('experts', page)).toMatch(
+      /fullest layer mean of the layers .* 1.25 in the mean.*layer with experts 8/,
+    );
+    expect(renderRunReport(runReport())).not.toContain('id="experts"');
+  });
+
+  test('shows how the model continued its prompts, the first and the last time among others', () => {
+    const sample = { attempt: 1, at: '2026-11-18T08:30:00.000Z', number: 0, tokens: [5, 6], prompt: 'to <be>' };
+    const steps = Array.from({ length: 30 }, (_, i) => ({
+      ...sample,
+      step: 100 * i,
+      text: ` at ${i}`,
+      expected: ' or',
+    }));
+    const untold = { attempt: 1, at: sample.at, number: 1, step: 100, tokens: [7, 8] };
+    const text = shown('samples', renderRunReport({ ...runReport(), samples: [...steps, untold] }));
+    expect(text).toContain('Prompt 1: to &lt;be&gt; Prompt 1: 8 of 30 continuations');
+    expect(text).toMatch(/ 0 1 at 0 400 1 at 4 .* 2,900 1 at 29 in the data or/);
+    expect(text).toContain('100 1 tokens 7 8');
+    expect(renderRunReport(runReport())).not.toContain('id="samples"');
+  });
+
   test('sets planned and measured memory beside each other, where the plan has room', () => {
     const speed = { key: 'k', planned: 4000, interval80: [3000, 5000] as const, measured: 4100 };
     const memory = { state: 10.04, rest: 40, measured: 52.25 };
@@ -231,3 +257,25 @@ const zeros = (report: RunReport) => {
   if (!report.ledger) throw new Error('the fixture has a ledger');
   return Object.fromEntries(Object.keys(report.ledger.seconds).map((c) => [c, 0])) as typeof report.ledger.seconds;
 };
+
+test('GPUs are shown by host, the least busy first, and not at all where no host told of them', () => {
+  const host = (name: string, utilizationPercent: number | null) => ({
+    ...{ host: name, looks: 3, utilizationPercent, memoryGiB: 71.25, totalGiB: 79.6 },
+  });
+  const overTime = [1, 2, 3].map((n) => ({
+    attempt: 1,
+    at: `2026-11-18T10:0${n}:00.000Z`,
+    utilizationPercent: 90 + n,
+  }));
+  const hosts = [host('algo-1', 95), host('algo-2', null), host('algo-3', 40)];
+  const written = renderRunReport({ ...runReport(), gpus: { hosts, overTime } });
+  expect(shown('gpus', written)).toContain(
+    'algo-3 40 % 71.3 of 79.6 GiB algo-1 95 % 71.3 of 79.6 GiB algo-2 – 71.3 of 79.6 GiB',
+  );
+  expect(page).not.toContain('id="gpus"');
+  const many = Array.from({ length: 128 }, (_, i) => host(`algo-${i + 1}`, 100 - i / 10));
+  const large = shown('gpus', renderRunReport({ ...runReport(), gpus: { hosts: many, overTime: [] } }));
+  expect(large).toContain('The 16 least busy of 128 hosts.');
+  expect(large).toContain('No GPU has told its utilisation.');
+  expect(large).not.toContain('algo-1 ');
+});

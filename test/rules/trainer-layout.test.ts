@@ -51,6 +51,7 @@ const arbitraryRun = fc.record({
   experts: fc.constantFrom(undefined, undefined, 4, 8),
   routing: fc.constantFrom(undefined, { bias: true }),
   latentAttention: fc.constantFrom(undefined, undefined, undefined, LATENT),
+  mtpLayers: fc.constantFrom(undefined, undefined, undefined, 1),
   lora: fc.constantFrom(undefined, undefined, undefined, { rank: 4 }),
   attentionHeads: fc.constantFrom(12, 16, 32),
   ffnHiddenSize: fc.constantFrom(1000, 1024, 1026),
@@ -71,6 +72,8 @@ const arbitraryRun = fc.record({
       backend: 'fsdp1',
     },
     { 'routing-bias-rate': 0.001 },
+    { samples: 2 },
+    { samples: 2, 'sample-tokens': 1000, 'sample-prompt-tokens': 10 },
   ),
 });
 
@@ -84,6 +87,7 @@ function runFrom(a: typeof arbitraryRun extends fc.Arbitrary<infer T> ? T : neve
         ...{ layers: 2, hiddenSize: 64 * a.attentionHeads, attentionHeads: a.attentionHeads, vocabularySize: 256 },
         ...{ ffnHiddenSize: a.ffnHiddenSize, experts: a.experts, expertsPerToken: a.experts && 2 },
         latentAttention: a.latentAttention,
+        mtpLayers: a.mtpLayers,
         routing: a.experts ? a.routing : undefined,
       },
     },

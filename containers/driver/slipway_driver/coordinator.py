@@ -27,6 +27,7 @@ class Coordinator:
         self._inbox: "queue.Queue[tuple[str, Optional[Dict[str, Any]]]]" = queue.Queue()
         self._early: List[Report] = []
         self._efa: Dict[str, Dict[str, Any]] = {}
+        self._gpus: Dict[str, Dict[str, Any]] = {}
         self._lost: List[str] = []
         self._done: List[str] = []
         self._starts: List[Start] = []
@@ -79,6 +80,8 @@ class Coordinator:
             self._early.append(report_from(message))
         elif message.get("type") == "efa":
             self._efa[host] = dict(message["report"])
+        elif message.get("type") == "gpus":
+            self._gpus[host] = dict(message["use"])
         return True
 
     def _take_while(self, waiting: Callable[[], bool], seconds: float) -> None:
@@ -110,6 +113,14 @@ class Coordinator:
         self._take_while(lambda: len(self._efa) < len(self._others) and not self._early and not self._cut_off(), wait_seconds)
         return dict(self._efa)
 
+    def share_gpus(self, use: Mapping[str, Any]) -> None:
+        """The first host keeps its own itself."""
+
+    def gpu_reports(self) -> Dict[str, Dict[str, Any]]:
+        """By host, what the others have told of their GPUs since it was asked last."""
+        told, self._gpus = self._gpus, {}
+        return told
+
     def finish(self, own: Report) -> None:
         """This host is done. The others will be too, or fail and leave; those that wait need not any longer."""
         self._tell({"type": "release"})
@@ -134,7 +145,7 @@ class Coordinator:
             # A host that was set aside is in neither list: nothing starts on it again.
             self._hosts = list(decision.hosts)
             self._spares = [host for host in waiting if host not in decision.hosts]
-        self._early, self._efa = [], {}
+        self._early, self._efa, self._gpus = [], {}, {}
         return decision, resume_from
 
     @property

@@ -14,6 +14,7 @@ from slipway_driver.efa_hosts import merged
 from slipway_driver.efa_verdict import EfaVerdict, refusal
 from slipway_driver.errors import Failure, classify, first_real
 from slipway_driver.exit_codes import DONE, EFA, HANG, OUT_OF_MEMORY, TRY_AGAIN, class_of, shell_code
+from slipway_driver.gpu_use import GpuUse, every
 from slipway_driver.hang import dump_ranks
 from slipway_driver.launcher_end import LauncherEnd, read_launcher_end
 from slipway_driver.log import log, say
@@ -54,6 +55,7 @@ class HostRun:
         self._watchdog = watchdog_of(attempt, time.monotonic())
         self._vitals = Vitals(attempt.cluster.training_hosts, int(attempt.environ.get("SLIPWAY_RESTART", 0)))
         hosts = len(attempt.cluster.training_hosts)
+        self._gpu_use = GpuUse(every(attempt.environ, hosts))
         self._efa = EfaVerdict(hosts, attempt.cluster.instance_type, attempt.devices)
         self._efa_told: Optional[str] = None
         self._efa_heard = 0
@@ -99,12 +101,14 @@ class HostRun:
         if self._stop_asked.is_set():
             # It came before there was anything to stop.
             self.stop()
+        self._gpu_use.start()
         try:
             launcher_code = self._supervisor.wait(self._poll)
             self._tell_efa(EFA_SECONDS if launcher_code == 0 and self._ended is None else 0.0)
             secrets = secrets_of(attempt.environ, attempt.job.restart_secret)
             return redacted_failure(self._refusal() or self._outcome(launcher_code), secrets)
         finally:
+            self._gpu_use.end()
             self.pids = pids_in(self._state)
             shutil.rmtree(str(self._state), ignore_errors=True)
             self._keep_dumps()
@@ -150,6 +154,16 @@ class HostRun:
             elif self._efa_told != self._efa.verdict and self._peers.share_efa(self._efa.report()):
                 self._efa_told = self._efa.verdict
 
+    def _tell_gpus(self) -> None:
+        """Once a minute how busy the GPUs are: from every other host to the first, and from that one to the log."""
+        use = self._gpu_use.take()
+        if use is None:
+            return
+        if self._first_host:
+            say(progress_line("gpus", hosts={self._attempt.cluster.current_host: use, **self._peers.gpu_reports()}))
+        else:
+            self._peers.share_gpus(use)
+
     def _write_efa(self, others: Dict[str, Dict[str, Any]]) -> None:
         """efa.json whenever there is news; the event where it is another verdict, or the last host has told its own."""
         cluster = self._attempt.cluster
@@ -181,6 +195,7 @@ class HostRun:
         supervisor = self._supervisor
         if supervisor is None or supervisor.stopping or self._ended is not None:
             return
+        self._tell_gpus()
         refused = self._refusal()
         if refused is not None:
             self._end(refused)

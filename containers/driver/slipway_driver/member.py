@@ -73,6 +73,14 @@ class Member:
         """Only the first host collects them."""
         return {}
 
+    def share_gpus(self, use: Mapping[str, Any]) -> None:
+        """Tells the first host how busy this one's GPUs are; lost where it cannot be reached."""
+        self._send({"type": "gpus", "use": dict(use)})
+
+    def gpu_reports(self) -> Dict[str, Dict[str, Any]]:
+        """Only the first host collects them."""
+        return {}
+
     def finish(self, own: Report) -> None:
         """Tells the first host that this one is done, so that its silence is no loss."""
         self._send(own.as_message())

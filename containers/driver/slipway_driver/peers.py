@@ -42,6 +42,12 @@ class Alone:
     def efa_reports(self, wait_seconds: float = 0.0) -> Dict[str, Dict[str, Any]]:
         return {}
 
+    def share_gpus(self, use: Mapping[str, Any]) -> None:
+        """Nobody collects."""
+
+    def gpu_reports(self) -> Dict[str, Dict[str, Any]]:
+        return {}
+
     def finish(self, own: Report) -> None:
         """Nobody waits."""
 

@@ -111,7 +111,11 @@ class Supervisor:
         """SIGTERM to every local rank at once; SIGKILL to all that is left after `grace_seconds`. Returns at once."""
         if self._stopping.is_set():
             return
-        (self._state / STOPPING).touch()
+        try:
+            (self._state / STOPPING).touch()
+        except FileNotFoundError:
+            # The launch is over, and its folder is gone: SIGTERM came between.
+            return
         self._stop_at = time.monotonic() + grace_seconds
         self._stopping.set()
         for pid in rank_pids(self._state):

@@ -45,6 +45,8 @@ class Architecture:
     attention_softcap: float | None = None
     final_softcap: float | None = None
     embedding_scale: float = 1.0
+    #: Modules that predict further tokens (DeepSeek-V3, arXiv 2412.19437, section 2.2).
+    mtp_layers: int = 0
     family: Family = Family()
 
     def has_window(self, layer: int) -> bool:
@@ -80,7 +82,11 @@ class Architecture:
 
     def unsplit_parts(self) -> list[str]:
         """What tensor parallelism does not split. Mixtures of experts have a rule of their own."""
-        found = {"latentAttention": self.latent is not None, "qkNorm over all heads": self.qk_norm and self.family.qk_norm == "whole"}
+        found = {
+            "latentAttention": self.latent is not None,
+            "qkNorm over all heads": self.qk_norm and self.family.qk_norm == "whole",
+            "mtpLayers": self.mtp_layers > 0,
+        }
         return [name for name, has in found.items() if has]
 
     def parts(self) -> list[str]:
@@ -107,13 +113,13 @@ class Architecture:
             "interleavedRope": self.family.interleaved_rope,
             "expertBias": self.family.expert_bias,
             "routerBias": self.family.router_bias,
+            "mtpLayers": self.mtp_layers > 0,
             **self.routing.parts(),
         }
         return [name for name, has in found.items() if has]
 
 
 #: Parts of a shape that this trainer does not compute; lib/rules/model/builtin-model.ts refuses them before instances start.
-_UNKNOWN = ("mtpLayers",)
 _UNKNOWN_TRAITS = ("mlpBias", "headBias", "routingBiasIsParameter", "untrained")
 _UNKNOWN_FACTORS = ("residualScale", "logitScale")
 NORMS = ("rms", "rms-offset")
@@ -163,6 +169,7 @@ def read_architecture(raw: Mapping[str, Any] | None, count: Callable[..., int], 
         attention_softcap=_number(caps.get("attention")),
         final_softcap=_number(caps.get("final")),
         embedding_scale=float(values.get("embeddingScale", 1.0)),
+        mtp_layers=int(values.get("mtpLayers") or 0),
         family=read_family(family or {"modelType": _inferred(values)}),
     )
 
@@ -189,8 +196,7 @@ def _inferred(values: Mapping[str, Any]) -> str:
 
 def _unknown_parts(values: Mapping[str, Any], family: Mapping[str, Any]) -> list[str]:
     routing = values.get("routing") or {}
-    found = [key for key in _UNKNOWN if values.get(key)]
-    found += [key for key in _UNKNOWN_TRAITS if family.get(key)]
+    found = [key for key in _UNKNOWN_TRAITS if family.get(key)]
     found += [key for key in _UNKNOWN_FACTORS if family.get(key, 1) != 1]
     found += ["partialRotary"] if values.get("partialRotary", 1) != 1 else []
     found += [f"routing.score {routing['score']}"] if routing.get("score", "softmax") not in SCORES else []

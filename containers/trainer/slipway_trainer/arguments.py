@@ -38,6 +38,12 @@ def _add_optimizer(add: Callable[..., object]) -> None:
 def _add_loss(add: Callable[..., object]) -> None:
     """What the loss is made of."""
     add("--z-loss", type=float, default=0.0, help="weight of the squared log-partition of the softmax")
+    add(
+        "--mtp-loss",
+        type=float,
+        default=0.3,
+        help="weight of the mean loss of modules that predict further tokens (mtpLayers); DeepSeek-V3: 0.3, and 0.1 in the last third",
+    )
     add("--balance-loss", type=float, default=0.0, help="weight of the loss of balance between experts; published: 0.0001 to 0.01")
     add(
         "--balance-loss-over",
@@ -63,6 +69,20 @@ def _add_data_and_intervals(add: Callable[..., object]) -> None:
     add("--eval-batches", type=int, default=20, help="global batches of an evaluation, at most as many as the channel fills")
     add("--log-every-steps", type=int, default=1)
     add("--save-every-steps", type=int, default=0, help="instead of an interval in minutes")
+
+
+def _add_samples(add: Callable[..., object]) -> None:
+    """Sample generations."""
+    add(
+        "--samples",
+        type=int,
+        default=0,
+        help="with every evaluation, and without an eval-channel as often, say how the model continues so many beginnings of documents by"
+        " greedy decoding; they come from the eval-channel, else from the training data, and stand in the log; 0 = none",
+    )
+    add("--sample-tokens", type=int, default=64, help="tokens of a continuation, each a forward pass of the whole model")
+    add("--sample-prompt-tokens", type=int, default=32, help="of text, the tokens that are continued; examples have prompts of their own")
+    add("--sample-tokenizer", default="", help="byte, or the path of a tokenizer.json, to show text; default: the one beside the weights")
 
 
 def _add_step(add: Callable[..., object]) -> None:
@@ -107,7 +127,7 @@ def _add_reports_and_exports(add: Callable[..., object]) -> None:
 
 def _parser(issues: list[str]) -> argparse.ArgumentParser:
     parser = _Parser(issues, prog="slipway_trainer", description=__doc__, allow_abbrev=False)
-    for add_group in (_add_optimizer, _add_loss, _add_data_and_intervals, _add_step, _add_reports_and_exports):
+    for add_group in (_add_optimizer, _add_loss, _add_data_and_intervals, _add_samples, _add_step, _add_reports_and_exports):
         add_group(parser.add_argument)
     return parser
 

@@ -42,6 +42,10 @@ class Backend(Protocol):
     def evaluate(self, batch: MicroBatch) -> Tensor:
         """Loss without gradients."""
 
+    def next_tokens(self, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
+        """The likeliest token behind position `last_B` of each row, (B); what stands behind it in the row is not looked at. Every rank has
+        the same rows."""
+
     def clip(self, max_norm: float) -> Tensor:
         """Clips gradients to `max_norm` (0: only measures) and returns their norm before. DeepSpeed's step happens here too."""
 

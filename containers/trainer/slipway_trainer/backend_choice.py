@@ -36,7 +36,14 @@ def compiles(settings: RunSettings, device_type: str) -> bool:
 
 def _beyond(settings: RunSettings, name: str) -> list[tuple[str, object, object]]:
     """What a backend cannot do: (option, what it must be, what it is)."""
-    limits = [*_limits(settings, name), *_objective(settings, name), *_document_mask(settings, name), *_balance(settings, name)]
+    limits = [
+        *_limits(settings, name),
+        *_objective(settings, name),
+        *_document_mask(settings, name),
+        *_balance(settings, name),
+        *_samples(settings, name),
+        *_further_tokens(settings, name),
+    ]
     return [(option, allowed, found) for option, allowed, found, wrong in limits if wrong]
 
 
@@ -58,6 +65,33 @@ def _balance(settings: RunSettings, name: str) -> list[tuple[str, object, object
         if option != "--routing-bias-rate":
             found.append((option, "0 with context parallelism", value, value != 0 and parallel.context > 1))
     return found
+
+
+def _further_tokens(settings: RunSettings, name: str) -> list[tuple[str, object, object, bool]]:
+    """What goes with modules that predict further tokens. lib/rules/model/further-tokens.ts has the same."""
+    training, modules, weight = settings.training, settings.architecture.mtp_layers, settings.arguments.mtp_loss
+    if not modules:
+        return []
+    return [
+        ("--mtp-loss", "above 0 for a model with mtpLayers", weight, weight <= 0),
+        ("model.mtpLayers", "left out with this library", modules, name in ("smp-v2", "deepspeed")),
+        ("model.mtpLayers", "left out with lora", modules, training.lora is not None),
+        ("model.mtpLayers", "left out with objective dpo", modules, training.objective == "dpo"),
+        ("model.mtpLayers", "less than sequenceLength", modules, modules >= training.sequence_length),
+    ]
+
+
+def _samples(settings: RunSettings, name: str) -> list[tuple[str, object, object, bool]]:
+    """What goes with sample generations. lib/rules/model/samples.ts has the same."""
+    given, length = settings.arguments, settings.training.sequence_length
+    count, tokens, prompt = given.samples, given.sample_tokens, given.sample_prompt_tokens
+    room = length - prompt if settings.training.objective == "pretrain" else length - 1
+    return [
+        ("--samples", "at least 0", count, count < 0),
+        ("--samples", 0, count, count > 0 and name == "smp-v2"),
+        ("--sample-prompt-tokens", "at least 1", prompt, count > 0 and prompt < 1),
+        ("--sample-tokens", f"1 to {room}, what sequenceLength {length} leaves", tokens, count > 0 and not 1 <= tokens <= room),
+    ]
 
 
 def _document_mask(settings: RunSettings, name: str) -> list[tuple[str, object, object, bool]]:

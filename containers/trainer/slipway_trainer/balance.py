@@ -66,6 +66,11 @@ class LayerBalance:
             loss = loss + self.balance_weight * balance_loss(logits_BLX, chosen_TN.unflatten(0, (rows, -1)), routing)
         if self.z_weight:
             loss = loss + self.z_weight * router_z_loss(logits_BLX)
+        if not (weights_TN.requires_grad or loss.requires_grad):
+            # No backward pass reaches a router behind frozen layers. Where its block is recomputed all its visits count twice, which leaves
+            # their proportions.
+            self.counts_X.add_(visits_X)
+            return weights_TN
         return _Attached.apply(weights_TN, loss, visits_X, self.counts_X)
 
 

@@ -1,7 +1,7 @@
 """Micro-batches of one data-parallel rank."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,7 +45,11 @@ class Batches:
         ends = {source.end_of_text for source in self._sources.values()}
         if training.document_mask and len(ends) > 1:
             raise Settings([f"training.documentMask: must go with channels of one endOfText, got {', '.join(map(str, sorted(ends)))}"])
-        self._end_of_text = ends.pop()
+        #: The token that ends a document; None where the shards do not say it, or the channels have several.
+        self.end_of_text = ends.pop() if len(ends) == 1 else None
+        names = {source.tokenizer for source in self._sources.values()}
+        #: The name of the data's tokenizer, likewise.
+        self.tokenizer = names.pop() if len(names) == 1 else None
         self._training, self._rank, self._ranks = training, rank, ranks
         self.micro_steps = training.global_batch_size // (training.micro_batch_size * ranks)
         #: The samples of the global batch that was asked for last, in a mixture.
@@ -58,8 +62,13 @@ class Batches:
     @property
     def digest(self) -> str:
         """Of the token shards: another data set has another one."""
-        digests = [f"{name}:{source.digest}" for name, source in self._sources.items()]
-        return hashlib.sha256("\n".join(digests).encode()).hexdigest() if self._mixture else next(iter(self._sources.values())).digest
+        return _digest(self._sources) if self._mixture else next(iter(self._sources.values())).digest
+
+    def seen(self, step: int) -> tuple[int, str]:
+        """`samples` and `digest` of the channels of a mixture from which samples come before a step: those of later phases may change."""
+        drawn = self.drawn(step)
+        sources = {name: source for name, source in self._sources.items() if drawn[name]}
+        return sum(source.samples for source in sources.values()), _digest(sources)
 
     @property
     def mixed(self) -> bool:
@@ -99,12 +108,21 @@ class Batches:
         chosen = [self._mixed[1][position - step * training.global_batch_size] for position in positions]
         return [(name, self._sources[name].number(position)) for name, position in chosen]
 
-    def rows(self, numbers: Sequence[Sample]) -> Tensor:
-        """Samples as one tensor for `split`, read from the shards. Raises DataFailed. Threads may share it."""
+    def first_samples(self, count: int) -> Iterator[Tensor]:
+        """At most so many samples, the first ones of all channels in turn. Raises DataFailed."""
+        turns = [(name, number) for number in range(count) for name, source in self._sources.items() if number < source.samples]
+        for name, number in turns[:count]:
+            yield self._read(name, number)
+
+    def _read(self, name: str, number: int) -> Tensor:
         try:
-            samples = [self._sources[name].sample(number) for name, number in numbers]
+            return self._sources[name].sample(number)
         except OSError as error:
             raise DataFailed(f"a sample could not be read: {error}") from error
+
+    def rows(self, numbers: Sequence[Sample]) -> Tensor:
+        """Samples as one tensor for `split`, read from the shards. Raises DataFailed. Threads may share it."""
+        samples = [self._read(name, number) for name, number in numbers]
         return trimmed(samples) if self._training.objective == "dpo" else torch.stack(samples)
 
     def split(self, rows: Tensor) -> MicroBatch:
@@ -120,7 +138,7 @@ class Batches:
         tokens_BL, targets_BL = rows[:, :-1], rows[:, 1:]
         if not self._training.document_mask:
             return MicroBatch(tokens_BL, targets_BL)
-        ends_BL = tokens_BL == self._end_of_text
+        ends_BL = tokens_BL == self.end_of_text
         documents_BL = ends_BL.cumsum(dim=1) - ends_BL.long()
         return MicroBatch(tokens_BL, targets_BL.masked_fill(ends_BL, IGNORED), documents_BL)
 
@@ -130,6 +148,10 @@ class Batches:
         if device.type == "cuda":
             rows = rows.pin_memory().to(device, non_blocking=True)
         return self.split(rows)
+
+
+def _digest(sources: Mapping[str, Source]) -> str:
+    return hashlib.sha256("\n".join(f"{name}:{source.digest}" for name, source in sources.items()).encode()).hexdigest()
 
 
 def training_folders(settings: RunSettings, environ: Mapping[str, str]) -> Path | dict[str, Path]:

@@ -48,6 +48,10 @@ def _recorded(shape: Architecture) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
+def _above_zero(counts: Mapping[str, int]) -> dict[str, int]:
+    return {name: count for name, count in counts.items() if count}
+
+
 class Continuation:
     """One run's data and model as checkpoints remember them."""
 
@@ -65,21 +69,22 @@ class Continuation:
 
     def facts(self, step: int) -> dict[str, Any]:
         """The fields of COMMITTED.json that the run and its data decide."""
-        training = self._settings.training
+        training, batches = self._settings.training, self._batches
         behind = batches_behind(training.skips, step)
+        samples, digest = batches.seen(behind) if batches.mixed else (batches.samples, batches.digest)
         return {
             "step": step,
             "tokens": self.tokens(step),
-            "epoch": self._batches.epoch(behind),
+            "epoch": batches.epoch(behind),
             "data": {
                 "seed": training.seed,
                 "nextSample": behind * training.global_batch_size,
                 "objective": training.objective,
                 "documentMask": training.document_mask,
                 "sequenceLength": training.sequence_length,
-                "samples": self._batches.samples,
-                "digest": self._batches.digest,
-                **({"drawn": self._batches.drawn(behind)} if self._batches.mixed else {}),
+                "samples": samples,
+                "digest": digest,
+                **({"drawn": _above_zero(batches.drawn(behind))} if batches.mixed else {}),
             },
             "model": self._model,
         }
@@ -102,12 +107,19 @@ class Continuation:
         differences = [
             f"{option}: must be that of the checkpoint, {data[name]}, got {own['data'].get(name)}"
             for name, option in _DATA.items()
-            if name in data and data[name] != own["data"].get(name)
+            if name in data and not self._is_same(name, data[name], own["data"].get(name))
         ]
         differences += self._model_differences(record.get("model"))
         if differences and record.get("runId") == self._settings.run_id:
             raise Settings(differences)
         return differences
+
+    def _is_same(self, name: str, before: Any, now: Any) -> bool:
+        """Whether a checkpoint has the run's data. Older ones name all channels of a mixture, also those of which nothing was taken yet."""
+        if name == "drawn":
+            return now is not None and _above_zero(before) == now
+        whole = {"samples": self._batches.samples, "digest": self._batches.digest} if self._batches.mixed else {}
+        return before in (now, whole.get(name, now))
 
     def _model_differences(self, before: Mapping[str, Any] | None) -> list[str]:
         if before is None:

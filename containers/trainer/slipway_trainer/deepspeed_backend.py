@@ -97,7 +97,7 @@ class DeepSpeedBackend:
             module = Transformer(settings.architecture)
         if settings.training.lora is not None:
             apply_lora(module, settings.training.lora)
-        for block in module.blocks.values():
+        for block in module.all_blocks():
             apply_recompute(block, settings.training.activation_checkpointing)
         self.shapes = {name: _whole_shape(parameter) for name, parameter in module.named_parameters()}
         self._fill(module, settings, published_of(settings, self.shapes, weights))
@@ -140,6 +140,10 @@ class DeepSpeedBackend:
     @torch.no_grad()
     def evaluate(self, batch: MicroBatch) -> Tensor:
         return self._objective(self.model, batch)
+
+    @torch.no_grad()
+    def next_tokens(self, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
+        return self._objective.next_tokens(self.model, tokens_BL, last_B)
 
     def clip(self, max_norm: float) -> Tensor:
         """The engine's step, which clips by the configured norm. A norm that is not finite ends the run before anything is saved."""

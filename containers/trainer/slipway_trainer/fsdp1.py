@@ -71,9 +71,8 @@ class Fsdp1Backend:
         if self._settings.training.lora is not None:
             apply_lora(module, self._settings.training.lora)
         module.recompute_layers = self._settings.arguments.recompute_layers
-        if module.recompute_layers == 1:
-            for block in module.blocks.values():
-                apply_recompute(block, self._settings.training.activation_checkpointing)
+        for block in module.blocks_recomputed_alone():
+            apply_recompute(block, self._settings.training.activation_checkpointing)
         return module
 
     def _wrap(self, module: nn.Module) -> FullyShardedDataParallel:
@@ -178,6 +177,10 @@ class Fsdp1Backend:
     @torch.no_grad()
     def evaluate(self, batch: MicroBatch) -> Tensor:
         return self._objective(self.model, batch)
+
+    @torch.no_grad()
+    def next_tokens(self, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
+        return self._objective.next_tokens(self.model, tokens_BL, last_B)
 
     def clip(self, max_norm: float) -> Tensor:
         return self.model.clip_grad_norm_(max_norm if max_norm > 0 else float("inf"))

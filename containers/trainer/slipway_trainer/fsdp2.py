@@ -1,6 +1,7 @@
 """The default backend: FSDP2 (`fully_shard`) over a mesh of replicate x shard x context x tensor ranks. PyTorch 2.6 and later."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
@@ -85,7 +86,7 @@ class Fsdp2Backend:
             if self._settings.training.lora is not None:
                 apply_lora(module, self._settings.training.lora)
             if self._settings.training.precision == "fp8":
-                for block in module.blocks.values():
+                for block in module.all_blocks():
                     apply_float8(block)
         return module
 
@@ -102,16 +103,19 @@ class Fsdp2Backend:
         if self.layout.tensor > 1:
             split_ends(model, self.mesh["tensor"])
         model.recompute_layers = self._settings.arguments.recompute_layers
-        for block in model.blocks.values():
+        alone = {*model.blocks_recomputed_alone()}
+        for block in model.all_blocks():
             if self.layout.tensor > 1:
                 split_block(block, self.mesh["tensor"])
-            if self._settings.arguments.recompute_layers == 1:
+            if block in alone:
                 apply_recompute(block, training.activation_checkpointing)
             if self._compiled:
                 block.compile()
             if self._experts is not None and hasattr(block.mlp, "experts"):
                 fully_shard(block.mlp.experts, mesh=self._experts.mesh, mp_policy=policy, reshard_after_forward=reshard)
             fully_shard(block, mesh=mesh, mp_policy=policy, reshard_after_forward=reshard)
+        for module in model.mtp.values():
+            fully_shard(module, mesh=mesh, mp_policy=policy, reshard_after_forward=reshard)
         fully_shard(model, mesh=mesh, mp_policy=policy)
 
     def state(self) -> dict[str, Tensor]:
@@ -146,6 +150,12 @@ class Fsdp2Backend:
     @torch.no_grad()
     def evaluate(self, batch: MicroBatch) -> Tensor:
         return self._objective(self.model, batch)
+
+    @torch.no_grad()
+    def next_tokens(self, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
+        # Rows of another length than those of training would be compiled anew.
+        with torch.compiler.set_stance("force_eager") if self._compiled else nullcontext():
+            return self._objective.next_tokens(self.model, tokens_BL, last_B)
 
     def clip(self, max_norm: float) -> Tensor:
         spread = {}

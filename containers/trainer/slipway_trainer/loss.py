@@ -82,7 +82,7 @@ def loss_over(
     z_weight: float,
     compiled: bool = False,
     tensor: TensorParallel | None = None,
-    divisor: int | None = None,
+    divisor: float | None = None,
 ) -> Callable[[nn.Module, Tensor], Tensor]:
     """A loss for Transformer.forward: the sum over all targets that are not IGNORED, computed piece by piece and divided by `divisor`, the
     number of all targets unless given. `tensor`: the ranks that split the head's words; hidden states are then those of this rank's

@@ -4,7 +4,7 @@ Shape suffixes of tensors: B sequences of a micro-batch, L positions, D hidden s
 E size of one head, F inner size of the feed-forward block, V vocabulary.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,7 @@ from slipway_trainer.attention import Attention, chunk_mask, document_mask, summ
 from slipway_trainer.context_parallel import ContextParallel
 from slipway_trainer.expert_parallel import ExpertParallel
 from slipway_trainer.feed_forward import ExpertMixture, FeedForward
+from slipway_trainer.further_tokens import Further, PredictionModule
 from slipway_trainer.latent_attention import LatentAttention
 from slipway_trainer.norms import norm_of
 from slipway_trainer.recompute import layers_recomputed
@@ -57,26 +58,34 @@ class Transformer(nn.Module):
         self.embed = nn.Embedding(shape.vocabulary_size, shape.hidden_size)
         self.blocks = nn.ModuleDict({str(index): Block(shape, index, context, experts) for index in range(shape.layers)})
         self.norm = norm_of(shape, shape.hidden_size)
+        made = [PredictionModule(shape, Block(shape, shape.layers - 1, context, experts)) for _ in range(shape.mtp_layers)]
+        self.mtp = nn.ModuleDict({str(index): module for index, module in enumerate(made)})
         self.head = _head(shape)
         if shape.tied_embeddings:
             self.head.weight = self.embed.weight
+
+    def all_blocks(self) -> list[Block]:
+        """The blocks of the model, and those of the modules that predict further tokens."""
+        return [*self.blocks.values(), *(module.block for module in self.mtp.values())]
+
+    def blocks_recomputed_alone(self) -> list[Block]:
+        """Those that no group of recomputed layers holds."""
+        return self.all_blocks() if self.recompute_layers == 1 else [module.block for module in self.mtp.values()]
 
     def forward(
         self,
         tokens_BL: Tensor,
         loss: Callable[[nn.Module, Tensor], Tensor] | None = None,
         documents_BL: Tensor | None = None,
+        further: Sequence[Further] = (),
     ) -> Tensor:
         """Logits (B, L, V), or what `loss(head, hidden states)` makes of the last hidden states.
 
         With context parallelism the tokens are this rank's part of the sequence, and documents those of the whole. `documents_BL`: the
         number of the document that a token belongs to, rising along the sequence; documents do not see each other, and positions begin anew
-        in each. None = one document.
+        in each. None = one document. `further`: for each module that predicts a further token what it is given; its loss is added.
         """
-        x_BLD = self.embed(tokens_BL)
-        if self.shape.embedding_scale != 1.0:
-            # Rounded to the precision of the states, as Gemma's models do; filled on the device, so that the host does not wait for a copy.
-            x_BLD = x_BLD * x_BLD.new_full((), self.shape.embedding_scale)
+        x_BLD = self._embedded(tokens_BL)
         tables = self._tables(tokens_BL, documents_BL, x_BLD.dtype)
         blocks = list(self.blocks.values())
         if self.recompute_layers > 1:
@@ -86,7 +95,25 @@ class Transformer(nn.Module):
             for block in blocks:
                 x_BLD = block(x_BLD, *tables)
         x_BLD = self.norm(x_BLD)
-        return self.head(x_BLD) if loss is None else loss(self.head, x_BLD)
+        if loss is None:
+            return self.head(x_BLD)
+        main = loss(self.head, x_BLD)
+        return main + self._further_loss(further, x_BLD, *tables) if further else main
+
+    def _embedded(self, tokens_BL: Tensor) -> Tensor:
+        x_BLD = self.embed(tokens_BL)
+        if self.shape.embedding_scale == 1.0:
+            return x_BLD
+        # Rounded to the precision of the states, as Gemma's models do; filled on the device, so that the host does not wait for a copy.
+        return x_BLD * x_BLD.new_full((), self.shape.embedding_scale)
+
+    def _further_loss(self, further: Sequence[Further], x_BLD: Tensor, *tables: Tensor | None) -> Tensor:
+        """The sum of the losses of the modules that predict further tokens."""
+        total = x_BLD.new_zeros((), dtype=torch.float32)
+        for module, (tokens_BL, loss) in zip(self.mtp.values(), further, strict=True):
+            x_BLD = module(x_BLD, self._embedded(tokens_BL), *tables)
+            total = total + loss(self.head, x_BLD)
+        return total
 
     def _tables(self, tokens_BS: Tensor, documents_BL: Tensor | None, dtype: torch.dtype) -> tuple[Tensor | None, ...]:
         """Cosine, sine and mask of all layers, those of layers with a window, and the temperature of layers without positions. Masks are

@@ -7,6 +7,8 @@ from torch import Tensor, nn
 
 from slipway_trainer.batches import MicroBatch
 from slipway_trainer.context_parallel import ContextParallel
+from slipway_trainer.further_tokens import Further, shifted
+from slipway_trainer.greedy import likeliest
 from slipway_trainer.loss import chunks_for, log_probabilities, loss_over
 from slipway_trainer.preference import Reference, preference_loss
 from slipway_trainer.settings import RunSettings
@@ -35,13 +37,36 @@ class Objective:
 
     def _tokens(self, model: nn.Module, batch: MicroBatch) -> Tensor:
         tokens_BL, targets_BL, documents_BL = batch
+        further = self._further(batch)
         if self._context is not None:
             tokens_BL, targets_BL = self._context.part(tokens_BL), self._context.part(targets_BL)
         divisor = 1 if self._settings.training.counts_targets else None
         chunks, z_weight = self._chunks(targets_BL), self._settings.arguments.z_loss
         loss = loss_over(targets_BL, chunks, z_weight, self._compiled, self._tensor, divisor)
         # DeepSpeed's engine and SMP's models take what a row of one document needs.
-        return model(tokens_BL, loss) if documents_BL is None else model(tokens_BL, loss, documents_BL)
+        if documents_BL is None and not further:
+            return model(tokens_BL, loss)
+        return model(tokens_BL, loss, documents_BL, further)
+
+    def _further(self, batch: MicroBatch) -> list[Further]:
+        """What modules that predict further tokens are to learn: the mean of their losses, weighed; nothing in an evaluation."""
+        modules, found = self._settings.architecture.mtp_layers, []
+        if not torch.is_grad_enabled():
+            return []
+        for places in range(1, modules + 1):
+            tokens_BL, targets_BL = shifted(batch.tokens_BL, batch.targets_BL, places, batch.documents_BL)
+            if self._context is not None:
+                tokens_BL, targets_BL = self._context.part(tokens_BL), self._context.part(targets_BL)
+            # The technical report divides by all positions, also by those that have no such target.
+            divisor = 1 if self._settings.training.counts_targets else targets_BL.numel()
+            weighed = divisor * modules / self._settings.arguments.mtp_loss
+            found.append(Further(tokens_BL, loss_over(targets_BL, self._chunks(targets_BL), 0.0, self._compiled, divisor=weighed)))
+        return found
+
+    def next_tokens(self, model: nn.Module, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
+        """The likeliest token behind position `last_B` of each row, (B)."""
+        own_BS = tokens_BL if self._context is None else self._context.part(tokens_BL)
+        return model(own_BS, likeliest(last_B, tokens_BL.size(1), self._context, self._tensor))
 
     def _pairs(self, model: nn.Module, batch: MicroBatch) -> Tensor:
         assert self._reference is not None, "a backend that trains on preferences gives their reference"

@@ -21,15 +21,23 @@ def say(event: str, **fields: Any) -> None:
 def flops_per_token(shape: Architecture, sequence_length: int) -> float:
     """Model FLOPs of one trained token: 6 (N_layers + V d) + 12 L d s, attention counted in full, recomputation not at all.
 
-    Of a mixture of experts only the experts that a token visits count, shared ones included; norms, biases and routers do not.
+    Of a mixture of experts only the experts that a token visits count, shared ones included; norms, biases and routers do not. A module
+    that predicts a further token counts as a layer with a matrix that joins, and with a head.
     """
-    mixtures = sum(shape.has_experts(layer) for layer in range(shape.layers))
+    layers = _blocks(shape)
+    mixtures = sum(shape.has_experts(layer) for layer in layers)
     visited = shape.experts_per_token * shape.expert_inner_size + shape.shared_ffn_hidden_size
-    inner = mixtures * visited + (shape.layers - mixtures) * shape.ffn_hidden_size
+    inner = mixtures * visited + (len(layers) - mixtures) * shape.ffn_hidden_size
     mlp = shape.hidden_size * inner * (3 if shape.gated_mlp else 2)
-    matrices = shape.layers * _attention_matrices(shape) + mlp + shape.vocabulary_size * shape.hidden_size
+    heads = shape.vocabulary_size * shape.hidden_size * (1 + shape.mtp_layers) + 2 * shape.hidden_size**2 * shape.mtp_layers
+    matrices = len(layers) * _attention_matrices(shape) + mlp + heads
     head_sizes = shape.head_size + (shape.head_size if shape.latent is None else shape.latent.value_head_size)
     return 6.0 * matrices + 6.0 * shape.attention_heads * head_sizes * _keys_seen(shape, sequence_length)
+
+
+def _blocks(shape: Architecture) -> list[int]:
+    """The layer whose kind each block has: those of the model, and of modules that predict further tokens."""
+    return [*range(shape.layers), *[shape.layers - 1] * shape.mtp_layers]
 
 
 def _attention_matrices(shape: Architecture) -> int:
@@ -46,9 +54,9 @@ def _attention_matrices(shape: Architecture) -> int:
 def _keys_seen(shape: Architecture, length: int) -> float:
     """Twice the keys that a query sees in the mean, summed over the layers: `length` without a window, as half the scores are masked."""
     if shape.window is None:
-        return float(shape.layers * length)
+        return float(len(_blocks(shape)) * length)
     windowed = _keys_in_window(shape.window, length)
-    return sum(windowed if shape.has_window(layer) else length for layer in range(shape.layers))
+    return sum(windowed if shape.has_window(layer) else length for layer in _blocks(shape))
 
 
 def _keys_in_window(window: Window, length: int) -> float:

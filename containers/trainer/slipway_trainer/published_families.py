@@ -96,7 +96,8 @@ def family_config(shape: Architecture, longest_context: int) -> dict[str, Any]:
     found = family.describe(shape) | {"max_position_embeddings": longest_context}
     empty = {key: None for key in family.nullable if found[key] is None}
     head = {"model_type": shape.family.model_type, "architectures": [family.architecture]}
-    return head | stated(found) | family.exported | empty | unscaled(shape.family.model_type, shape.rope_scaling)
+    further = {"num_nextn_predict_layers": shape.mtp_layers} if shape.mtp_layers else {}
+    return head | stated(found) | family.exported | further | empty | unscaled(shape.family.model_type, shape.rope_scaling)
 
 
 def family_issues(config: Mapping[str, Any], shape: Architecture) -> list[str]:

@@ -130,9 +130,9 @@ _DEEPSEEK_V3 = PublishedFamily(
     "DeepseekV3ForCausalLM",
     _deepseek_v3,
     required=(*_DEEPSEEK_PARTS, "routing.bias", "routing.score sigmoid"),
-    optional=(*_DEEPSEEK_OPTIONAL, "interleavedRope", "routing.normalise false"),
+    optional=(*_DEEPSEEK_OPTIONAL, "interleavedRope", "routing.normalise false", "mtpLayers"),
     defaults={"norm_topk_prob": True, "rope_interleave": True},
-    # The trainer has no blocks that predict further tokens; transformers takes one where config.json does not say it.
+    # transformers takes one block that predicts further tokens where config.json does not say it.
     exported={"topk_method": "noaux_tc", "scoring_func": "sigmoid", "num_nextn_predict_layers": 0},
     nullable=("q_lora_rank",),
     fits=lambda shape: _deepseek_fits(shape) and shape.routing.deciding_experts == 2,

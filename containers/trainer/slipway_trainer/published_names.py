@@ -51,7 +51,9 @@ def published_place(name: str, shape: Architecture | None = None) -> Place:
     kind = "weight" if kind == "offset" else kind
     if path in _OUTSIDE:
         return Place(f"{_OUTSIDE[path]}.{kind}")
-    _blocks, number, rest = path.split(".", 2)
+    blocks, number, rest = path.split(".", 2)
+    if blocks == "mtp":
+        return _further_place(int(number), rest, kind, shape)
     placement = shape.norm_placement if shape is not None else "pre"
     family = shape.family.model_type if shape is not None else ""
     part, _, inner = rest.partition(".")
@@ -63,6 +65,24 @@ def published_place(name: str, shape: Architecture | None = None) -> Place:
     if inner.startswith("experts.") and family in PACKED:
         return _packed(f"{block}.{_FEED_FORWARD.get(family, 'mlp')}", inner, kind, PACKED[family])
     return Place(f"{block}.{_feed_forward(inner, kind, family)}")
+
+
+def _further_place(module: int, rest: str, kind: str, shape: Architecture | None) -> Place:
+    """Modules that predict further tokens stand behind the layers, as DeepSeek-V3's files have them; transformers reads none of them."""
+    assert shape is not None, "only a model of a run has such modules"
+    if rest.startswith("block."):
+        return published_place(f"blocks.{shape.layers + module}.{rest.removeprefix('block.')}.{kind}", shape)
+    return Place(f"model.layers.{shape.layers + module}.{'shared_head.norm' if rest == 'norm' else rest}.{kind}")
+
+
+def repeated_names(shape: Architecture) -> dict[str, str]:
+    """Tensors of such modules that are the model's own embedding or head, by the names of the model's: files repeat them."""
+    found = {}
+    for module in range(shape.mtp_layers):
+        block = f"model.layers.{shape.layers + module}"
+        found[f"{block}.embed_tokens.weight"] = published_name("embed.weight")
+        found[f"{block}.shared_head.head.weight"] = published_name("embed.weight" if shape.tied_embeddings else "head.weight")
+    return found
 
 
 def _feed_forward(inner: str, kind: str, family: str) -> str:

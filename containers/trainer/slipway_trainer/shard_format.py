@@ -46,6 +46,8 @@ class ShardIndex:
     kind: str = "text"
     #: The token that ends a document; None where the indexes do not say it, or name several.
     end_of_text: int | None = None
+    #: The name of the tokenizer; None as above.
+    tokenizer: str | None = None
 
 
 def read_index(folder: Path) -> ShardIndex:
@@ -56,6 +58,7 @@ def read_index(folder: Path) -> ShardIndex:
     entries: dict[str, dict[str, Any]] = {}
     kinds: set[tuple[str, int, str]] = set()
     ends: set[int | None] = set()
+    names: set[str | None] = set()
     for file in files:
         try:
             content = json.loads(file.read_text(encoding="utf-8"))
@@ -67,6 +70,7 @@ def read_index(folder: Path) -> ShardIndex:
             if content["shards"] or len(files) == 1:
                 kinds.add((content["dtype"], int(content["vocabularySize"]), kind))
                 ends.add(content.get("endOfText"))
+                names.add(content.get("tokenizer"))
             entries.update({str(entry["name"]): entry | {"tokens": int(entry["tokens"])} for entry in content["shards"]})
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataFailed(f"{file}: must be an index of token shards ({error!r})") from error
@@ -79,7 +83,8 @@ def read_index(folder: Path) -> ShardIndex:
     listed = [entries[name] for name in sorted(entries)]
     shards = tuple(Shard(folder / entry["name"], entry["tokens"], int(entry.get("documents", 0))) for entry in listed)
     _check_sizes(shards, WIDTHS[dtype])
-    return ShardIndex(shards, dtype, vocabulary_size, _digest(dtype, kind, listed), kind, ends.pop() if len(ends) == 1 else None)
+    end, name = (found.pop() if len(found) == 1 else None for found in (ends, names))
+    return ShardIndex(shards, dtype, vocabulary_size, _digest(dtype, kind, listed), kind, end, name)
 
 
 def _digest(dtype: str, kind: str, entries: Sequence[Mapping[str, Any]]) -> str:

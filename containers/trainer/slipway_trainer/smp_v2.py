@@ -126,6 +126,9 @@ class SmpBackend(Fsdp1Backend):
         logits_BLV = self._run(input_ids=tokens_BL).logits
         return F.cross_entropy(logits_BLV.flatten(0, 1).float(), targets_BL.flatten())
 
+    def next_tokens(self, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
+        raise NotImplementedError("backend_choice.py refuses samples with SMP v2")
+
     def clip(self, max_norm: float) -> Tensor:
         return clip_grad_norm_(self.model, max_norm if max_norm > 0 else float("inf"))
 

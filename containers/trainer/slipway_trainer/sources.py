@@ -42,7 +42,7 @@ class Source:
             )
         if training.document_mask and index.end_of_text is None:
             raise Settings([f"training.documentMask: must go with shards whose index names one endOfText, got none or several in {folder}"])
-        self.end_of_text = index.end_of_text
+        self.end_of_text, self.tokenizer = index.end_of_text, index.tokenizer
         self._stream = kind.samples(index, training.sequence_length)
         self._order = SampleOrder(self._stream.samples, seed)
 

@@ -26,6 +26,7 @@ from slipway_trainer.prefetch import Prefetch
 from slipway_trainer.profiling import open_trace, place_of
 from slipway_trainer.published_config import write_config
 from slipway_trainer.results import Launched, StepResults
+from slipway_trainer.samples import open_samples
 from slipway_trainer.saves import Saves
 from slipway_trainer.schedule import learning_rate, warmup_steps
 from slipway_trainer.settings import RunSettings
@@ -53,7 +54,8 @@ class Trainer:
             say_data(self.batches, self._evaluation, settings)
         counts = settings.library in ("fsdp", "ddp") and not compiles(settings, world.device.type)
         self._experts = expert_balance(backend.model, settings.arguments, self.batches.micro_steps, world.device) if counts else None
-        self._evaluated_step: int | None = None
+        self._samples = open_samples(settings, world, backend, self._evaluation or self.batches, environ)
+        self._looked_at_step: int | None = None
         self.step = 0
         self._data = Prefetch(self.batches, pinned=world.device.type == "cuda")
         self._continuation = Continuation(settings, self.batches)
@@ -126,8 +128,8 @@ class Trainer:
         self._stalls.close()
         if self._saves.newest_step != self.step:
             self._save(wait=True)
-        if self._evaluation is not None and self._evaluated_step != self.step:
-            self.evaluate()
+        if self._looked_at_step != self.step:
+            self._look_at_model()
         return 0
 
     def _save(self, wait: bool) -> None:
@@ -163,10 +165,8 @@ class Trainer:
         if self.step >= self.settings.training.steps:
             return None
         every = self.settings.arguments.eval_every_steps
-        if self._evaluation is not None and every and self.step % every == 0:
-            self._read_steps()
-            with self._clock.stopped():
-                self.evaluate()
+        if every and self.step % every == 0:
+            self._look_at_model()
         if wishes & {"leave", "hand_over"}:
             self._save(wait=True)
             return exits.TRY_AGAIN if "leave" in wishes else exits.HAND_OVER
@@ -256,10 +256,24 @@ class Trainer:
         dist.all_reduce(total)
         return total.clamp(min=1.0)
 
+    def _look_at_model(self) -> None:
+        """What is asked of the model beside training: its loss on the evaluation channel, and sample generations."""
+        self._looked_at_step = self.step
+        if self._evaluation is None and self._samples is None:
+            return
+        self._read_steps()
+        with self._clock.stopped():
+            self.world.announce("eval", begin=True)
+            if self._evaluation is not None:
+                self.evaluate()
+            if self._samples is not None:
+                self._samples.say(self.step)
+            self._stalls.go_on()
+            self.world.announce("eval", begin=False)
+
     def evaluate(self) -> float:
         """Mean loss over the first global batches of the evaluation channel."""
         assert self._evaluation is not None
-        self.world.announce("eval", begin=True)
         # Whole global batches, each sample once: the same samples whatever the number of ranks.
         whole = self._evaluation.samples // self.settings.training.global_batch_size
         batches = max(1, min(self.settings.arguments.eval_batches, whole))
@@ -271,12 +285,9 @@ class Trainer:
             found = (batch.targets_BL != IGNORED).sum() / self.backend.layout.context
             divisor += found if self.settings.training.counts_targets else 1
         mean = self.world.mean(total) / max(self.world.mean(divisor), 1e-9)
-        self._evaluated_step = self.step
         if self.world.rank == 0:
             progress.say("eval", step=self.step, loss=mean)
             log_all(self._trackers, self.step, {"evalLoss": mean})
-        self._stalls.go_on()
-        self.world.announce("eval", begin=False)
         return mean
 
     def _pad_step(self, began: float) -> None:

@@ -11,7 +11,7 @@ from slipway_trainer.exits import Settings
 from slipway_trainer.lora import merged
 from slipway_trainer.packed_experts import Piece, packed, packed_shape, unpacked
 from slipway_trainer.published_config import config_issues
-from slipway_trainer.published_names import Place, published_name, published_place
+from slipway_trainer.published_names import Place, published_name, published_place, repeated_names
 from slipway_trainer.safetensors import open_folder, write_file
 from slipway_trainer.settings import Architecture, Lora, RunSettings, Training
 from slipway_trainer.sharding import fill, named_tensors
@@ -54,13 +54,14 @@ class PublishedWeights:
         return [f"model.weights: must be a checkpoint of this architecture; {len(differences)} differences: {listed}"]
 
     def _is_repeated(self, name: str) -> bool:
-        """Whether a tensor says nothing that the model does not have: a buffer, or the embedding stored again as a tied head."""
+        """Whether a tensor says nothing that the model does not have: a buffer, or the embedding or head stored again."""
         if name.endswith(_COMPUTED):
             return True
-        embedding, head = published_name("embed.weight"), published_name("head.weight")
-        if name != head or embedding not in self._files:
+        copies = {published_name("head.weight"): published_name("embed.weight")} | repeated_names(self._shape)
+        original = copies.get(name)
+        if original is None or original not in self._files:
             return False
-        return torch.equal(self._files[name].tensor(name), self._files[embedding].tensor(embedding))
+        return torch.equal(self._files[name].tensor(name), self._files[original].tensor(original))
 
     def _place(self, name: str) -> Place | None:
         return None if ".lora_" in name else published_place(name, self._shape)
@@ -130,7 +131,16 @@ def export_weights(
         if ".lora_" not in name:
             place = published_place(name, architecture)
             sizes[place.tensor] = (_dtype(name, dtype), packed_shape(place, shape, architecture.experts))
-    write_file(folder / "model.safetensors", tensors, sizes)
+    copies = repeated_names(architecture)
+    sizes |= {copy: sizes[original] for copy, original in copies.items()}
+    write_file(folder / "model.safetensors", _repeated(tensors, copies), sizes)
+
+
+def _repeated(tensors: Iterable[Piece], copies: Mapping[str, str]) -> Iterator[Piece]:
+    """Each of them, and those that files have several times under their other names too."""
+    for piece in tensors:
+        yield piece
+        yield from ((copy, piece[1]) for copy, original in copies.items() if original == piece[0])
 
 
 def _dtype(name: str, dtype: torch.dtype) -> torch.dtype:

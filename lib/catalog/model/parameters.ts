@@ -28,12 +28,15 @@ export interface BlockShape {
 
 /** A ModelShape in the words of the planner, with every default filled in. The fields of BlockShape are those of the most common block. */
 export interface ParameterShape extends BlockShape {
+  /** Blocks, those of modules that predict further tokens included. */
   layers: number;
+  /** Modules that predict further tokens: each has a block among `layers`, and computes the head once more. @default 0 */
+  mtpLayers?: number;
   vocabulary: number;
   tiedEmbeddings: boolean;
   /** Blocks that differ, with how many there are of each; they sum to `layers`. @default - all blocks are alike */
   kinds?: BlockKind[];
-  /** Parameters that are in no block and no table: the last norm, learned positions, multi-token prediction. @default 0 */
+  /** Parameters that are in no block and no table: the last norm, learned positions. @default 0 */
   outer?: number;
 }
 
@@ -143,15 +146,18 @@ function kindsOf(m: ModelShape): BlockKind[] {
     if (known) known.layers++;
     else found.set(key, { layers: 1, block: blockOf(m, layer) });
   }
+  if (m.mtpLayers) found.set('mtp', { layers: m.mtpLayers, block: predictionBlock(m) });
   return [...found.values()].sort((a, b) => b.layers - a.layers);
 }
 
 /**
- * A block that predicts a further token has a block of its own like the last one, two norms and a matrix that joins the embedding of the
+ * A module that predicts a further token has a block of its own like the last one, three norms and a matrix that joins the embedding of the
  * next token to the hidden state (https://arxiv.org/abs/2412.19437, section 2.2). Embedding and head are those of the model.
  */
-const predictionParameters = (m: ModelShape): number =>
-  layerParameters(blockOf(m, m.layers - 1)) + 2 * m.hiddenSize ** 2 + 3 * normSize(m, m.hiddenSize);
+function predictionBlock(m: ModelShape): BlockShape {
+  const block = blockOf(m, m.layers - 1);
+  return { ...block, small: (block.small ?? 0) + 2 * m.hiddenSize ** 2 + 3 * normSize(m, m.hiddenSize) };
+}
 
 /** The sizes that the counts of parameters need, with every default filled in. */
 export function parameterShape(m: ModelShape): ParameterShape {
@@ -159,7 +165,8 @@ export function parameterShape(m: ModelShape): ParameterShape {
   const mtpLayers = m.mtpLayers ?? 0;
   return {
     ...(kinds[0]?.block ?? blockOf(m, 0)),
-    layers: m.layers,
+    layers: m.layers + mtpLayers,
+    ...(mtpLayers > 0 && { mtpLayers }),
     vocabulary: m.vocabularySize,
     tiedEmbeddings: m.tiedEmbeddings,
     ...(kinds.length > 1 && { kinds }),
@@ -167,8 +174,7 @@ export function parameterShape(m: ModelShape): ParameterShape {
       normSize(m, m.hiddenSize) +
       (m.family?.headBias ? m.vocabularySize : 0) +
       (m.family?.learnedPositions ?? 0) * m.hiddenSize +
-      (m.family?.outerParameters ?? 0) +
-      (mtpLayers > 0 ? mtpLayers * predictionParameters(m) : 0),
+      (m.family?.outerParameters ?? 0),
   };
 }
 

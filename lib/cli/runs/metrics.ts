@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasEnded } from '../../contracts/control';
+import { type GpuLine, newestGpuUse } from '../../report/read/gpu-lines';
 import { progressOf } from '../../report/read/log-lines';
 import type { ReportStep } from '../../report/run/run-report';
 import { textTable } from '../../spec/text-table';
@@ -31,21 +32,28 @@ export async function metrics(runId: string, options: MetricOptions, terminal: T
   for (;;) {
     // Asked first: what was written until the end of the run is among the steps that follow.
     const status = await readStatus(descriptor, runId);
-    const { steps } = progressOf(await progressLines(descriptor, status));
-    const fresh = steps.filter((step) => !seen.has(keyOf(step)));
-    for (const step of fresh) seen.add(keyOf(step));
-    if (options.json) for (const step of fresh) terminal.out(JSON.stringify(step));
-    else if (fresh.length > 0 || !options.watch) terminal.out(metricsText(runId, steps));
+    const { steps, gpus } = progressOf(await progressLines(descriptor, status));
+    const fresh = [...steps, ...gpus.map(gpuRow)].filter((row) => !seen.has(keyOf(row)));
+    for (const row of fresh) seen.add(keyOf(row));
+    if (options.json) for (const row of fresh) terminal.out(JSON.stringify(row));
+    else if (fresh.length > 0 || !options.watch) terminal.out(metricsText(runId, steps, gpus));
     if (!options.watch || hasEnded(status)) return EXIT.done;
     await sleep(1000 * pollSeconds(LOOK_SECONDS));
   }
 }
 
-const keyOf = ({ attempt, step, at }: ReportStep): string => `${attempt}/${step}/${at}`;
+/** How busy the GPUs of each host were, as `--json` prints it among the steps. */
+interface GpuRow extends Pick<GpuLine, 'attempt' | 'at'> {
+  gpus: GpuLine['hosts'];
+}
 
-/** A drawing of loss and speed over the steps, and the newest steps as a table. */
-export function metricsText(runId: string, steps: readonly ReportStep[]): string {
-  if (steps.length === 0) return `${runId}: no step was printed yet`;
+const gpuRow = ({ attempt, at, hosts }: GpuLine): GpuRow => ({ attempt, at, gpus: hosts });
+const keyOf = (row: ReportStep | GpuRow): string => `${row.attempt}/${'step' in row ? row.step : 'gpus'}/${row.at}`;
+
+/** A drawing of loss and speed over the steps, the newest steps as a table, and the GPUs of each host where they are known. */
+export function metricsText(runId: string, steps: readonly ReportStep[], gpus: readonly GpuLine[] = []): string {
+  const hosts = gpuText(gpus);
+  if (steps.length === 0) return [`${runId}: no step was printed yet`, ...hosts].join('\n');
   const rows = steps
     .slice(-ROWS)
     .map((s) => [
@@ -68,7 +76,25 @@ export function metricsText(runId: string, steps: readonly ReportStep[]): string
       0,
     ),
     textTable(['attempt', 'step', 'loss', 'tokens/s and GPU', 'MFU', 's a step'], rows),
+    ...hosts,
   ].join('\n');
+}
+
+/** The newest look at each host, those whose GPUs wait most first. */
+function gpuText(gpus: readonly GpuLine[]): string[] {
+  const hosts = Object.entries(newestGpuUse(gpus)).sort(
+    ([, a], [, b]) => (a.utilizationPercent ?? 101) - (b.utilizationPercent ?? 101),
+  );
+  if (hosts.length === 0) return [];
+  const rows = hosts
+    .slice(0, ROWS)
+    .map(([host, { utilizationPercent, memoryGiB, totalGiB }]) => [
+      host,
+      utilizationPercent === null ? '-' : `${utilizationPercent.toFixed(0)} %`,
+      `${memoryGiB.toFixed(1)} of ${totalGiB.toFixed(1)} GiB`,
+    ]);
+  const rest = hosts.length > ROWS ? [`the ${ROWS} least busy of ${hosts.length} hosts`] : [];
+  return [textTable(['host', 'GPUs busy', 'memory of the fullest'], rows), ...rest];
 }
 
 const decimals = (value: number | undefined, digits: number): string => value?.toFixed(digits) ?? '-';

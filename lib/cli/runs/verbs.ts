@@ -55,7 +55,7 @@ function streamVerbs(cli: CommandLine): void {
   cli
     .verb(
       'metrics <run>',
-      'step, loss, tokens/s and MFU from the progress lines of a run, drawn in the terminal',
+      'step, loss, tokens/s and MFU from the progress lines of a run, and how busy its GPUs are, drawn in the terminal',
       'slipway metrics llama2-13b-261101090000 --watch\n  slipway metrics llama2-13b-261101090000 --json > steps.jsonl',
     )
     .option('--watch', 'go on until the run ends')

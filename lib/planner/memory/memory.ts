@@ -1,6 +1,7 @@
 import { embeddingParameters, layerParametersPerExpertRank } from '../../catalog/model/parameters';
 import { mostOfKinds } from '../kinds';
 import { type LayoutInput, microBatchesOf } from '../layout';
+import { headsOf } from '../model-size';
 import { stageLayers } from '../stages';
 import { tokensPerRank } from '../time/compute';
 import { heldActivations } from './activations';
@@ -85,7 +86,8 @@ const LEAN_LOSS_BYTES = { '16-bit': 4, chunked: 2, fused: 0 };
 /** Logits in 16 bit, their fp32 copy and the gradients of both, as far as the loss keeps them. */
 function logitBytes(l: LayoutInput, k: MemoryConstants): number {
   // Where the head gathers its logits, no rank holds only a share.
-  const logits = (tokensPerRank(l) * l.model.vocabulary) / (l.gathersLogits ? 1 : l.tensor);
+  // Logits of all heads wait for the backward pass.
+  const logits = (headsOf(l.model) * tokensPerRank(l) * l.model.vocabulary) / (l.gathersLogits ? 1 : l.tensor);
   if (l.loss !== 'plain') return LEAN_LOSS_BYTES[l.loss] * logits;
   if (l.gathersLogits) return PLAIN_LOSS_BYTES * logits;
   if (l.autocast) return (PLAIN_LOSS_BYTES + HANDED_OUT_BYTES) * logits;

@@ -2,7 +2,7 @@ import { attentionParameters } from '../../catalog/model/parameters';
 import type { Constants } from '../constants';
 import type { Gpu } from '../gpu';
 import { type LayoutInput, sequencesPerSample, takesMask } from '../layout';
-import { activeFfn, keysInFull, meanHeadSize } from '../model-size';
+import { activeFfn, headsOf, keysInFull, meanHeadSize } from '../model-size';
 
 /** Seconds of one block on one GPU for one micro-batch, communication left out. */
 export interface BlockSeconds {
@@ -131,7 +131,7 @@ const headProducts = (l: LayoutInput) => 2 + (l.adapters === undefined ? 1 : 0) 
 /** Logits, loss and the head's products, forward and backward, of one micro-batch on the stage that has them. */
 export function headSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
   const tokens = tokensPerRank(l);
-  const logits = (tokens * l.model.vocabulary) / l.tensor;
+  const logits = (headsOf(l.model) * tokens * l.model.vocabulary) / l.tensor;
   const rate = l.precision === 'fp32' ? gpu.matmulFlops / 2 : gpu.matmulFlops;
   const loss =
     (k.lossBytesPerLogit * (l.loss !== 'plain' || l.kernels === 'compiled' ? 0.5 : 1) * logits) /

@@ -12,6 +12,7 @@ import type {
   RunReport,
 } from '../run/run-report';
 import { checkpointList, type ListedCheckpoint } from './checkpoint-list';
+import { gpuSummary } from './gpu-lines';
 import { listPriceCost } from './list-price-cost';
 import { type LogLine, type Progress, progressOf } from './log-lines';
 
@@ -105,6 +106,8 @@ export function assembleReport(sources: RunSources): RunReport {
     spendUsd: status.spendUsd,
     attempts,
     steps: progress?.steps,
+    samples: progress?.samples,
+    gpus: progress && gpuSummary(progress.gpus),
     checkpoints: checkpointsOf(sources, progress),
     ledger: booked,
     timeline,

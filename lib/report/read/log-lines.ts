@@ -1,4 +1,5 @@
-import type { ReportEfa, ReportStep } from '../run/run-report';
+import type { ReportEfa, ReportSample, ReportStep } from '../run/run-report';
+import { type GpuLine, gpuHosts } from './gpu-lines';
 
 /** One line of a job's log. */
 export interface LogLine {
@@ -23,6 +24,8 @@ export interface Progress {
   steps: ReportStep[];
   saves: SaveLine[];
   efa: ReportEfa[];
+  samples: ReportSample[];
+  gpus: GpuLine[];
 }
 
 const PREFIX = 'slipway {';
@@ -44,21 +47,30 @@ export function parseProgressLine(message: string): Fields | undefined {
 export function progressOf(lines: readonly LogLine[]): Progress {
   const steps: ReportStep[] = [];
   const saves: SaveLine[] = [];
+  const samples: ReportSample[] = [];
+  const gpus: GpuLine[] = [];
   const efa = new Map<number, ReportEfa>();
   for (const line of [...lines].sort((a, b) => a.at.localeCompare(b.at))) {
     const fields = parseProgressLine(line.message.trimEnd());
     if (fields?.event === 'step') steps.push(...stepOf(line, fields));
     if (fields?.event === 'checkpoint') saves.push(...saveOf(line, fields));
+    if (fields?.event === 'sample') samples.push(...sampleOf(line, fields));
+    if (fields?.event === 'gpus') gpus.push(...gpusOf(line, fields));
     // The last verdict of an attempt counts: one that restarted in place gives another.
     if (fields?.event === 'efa') efa.set(line.attempt, efaOf(line, fields));
   }
-  return { steps, saves, efa: [...efa.values()].sort((a, b) => a.attempt - b.attempt) };
+  return { steps, saves, efa: [...efa.values()].sort((a, b) => a.attempt - b.attempt), samples, gpus };
 }
 
 const numberOf = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+function gpusOf({ attempt, at }: LogLine, f: Fields): GpuLine[] {
+  const hosts = gpuHosts(f.hosts);
+  return Object.keys(hosts).length === 0 ? [] : [{ attempt, at, hosts }];
+}
 
 function stepOf({ attempt, at }: LogLine, f: Fields): ReportStep[] {
   const step = numberOf(f.step);
@@ -70,9 +82,18 @@ function stepOf({ attempt, at }: LogLine, f: Fields): ReportStep[] {
     mfu: numberOf(f.mfu),
     stepSeconds: numberOf(f.stepSeconds),
     memoryGiB: numberOf(f.memoryGiB),
+    expertLoad: expertLoadOf(f.expertLoad),
   };
   const known = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
   return [{ attempt, at, step, ...known }];
+}
+
+/** Of the loads of all layers with experts. */
+function expertLoadOf(value: unknown): ReportStep['expertLoad'] {
+  const loads = Array.isArray(value) ? value.flatMap((load) => numberOf(load) ?? []) : [];
+  if (loads.length === 0) return undefined;
+  const most = Math.max(...loads);
+  return { most, layer: loads.indexOf(most), mean: loads.reduce((sum, load) => sum + load, 0) / loads.length };
 }
 
 function saveOf({ attempt, at }: LogLine, f: Fields): SaveLine[] {
@@ -80,6 +101,15 @@ function saveOf({ attempt, at }: LogLine, f: Fields): SaveLine[] {
   if (step === undefined) return [];
   const [blockedSeconds, totalSeconds] = [numberOf(f.secondsBlocked) ?? null, numberOf(f.secondsTotal) ?? null];
   return [{ attempt, at, step, uri: textOf(f.uri) ?? null, blockedSeconds, totalSeconds }];
+}
+
+function sampleOf({ attempt, at }: LogLine, f: Fields): ReportSample[] {
+  const [step, number] = [numberOf(f.step), numberOf(f.number)];
+  if (step === undefined || number === undefined) return [];
+  const texts = { prompt: textOf(f.prompt), text: textOf(f.text), expected: textOf(f.expected) };
+  const known = Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== undefined));
+  const tokens = Array.isArray(f.tokens) ? f.tokens.filter((token) => Number.isInteger(token)) : [];
+  return [{ attempt, at, step, number, tokens, ...known }];
 }
 
 const efaOf = ({ attempt }: LogLine, f: Fields): ReportEfa => ({

@@ -25,6 +25,10 @@ export interface RunReport {
   spendUsd: number | null;
   attempts: ReportAttempt[];
   steps?: ReportStep[];
+  /** What the model generated in the run, in the order of time; empty where the run did not ask for it. */
+  samples?: ReportSample[];
+  /** How busy the GPUs were; absent where no host has told it. */
+  gpus?: ReportGpus;
   checkpoints?: ReportCheckpoint[];
   ledger?: Ledger;
   timeline?: ReportEvent[];
@@ -60,6 +64,21 @@ export interface ReportMemory {
   rest: number;
   /** The most that the allocator of the first rank had reserved; null when no line says so. */
   measured: number | null;
+}
+
+/** How busy the GPUs of one host are, as nvidia-smi tells it. */
+export interface ReportGpuUse {
+  /** Mean over the GPUs of the host; null where they do not tell it. */
+  utilizationPercent: number | null;
+  /** Memory in use on the fullest GPU, and all that it has. */
+  memoryGiB: number;
+  totalGiB: number;
+}
+
+/** The GPUs of a run: of each host the mean utilisation and the most memory over all looks, and by time the mean over the hosts. */
+export interface ReportGpus {
+  hosts: (ReportGpuUse & { host: string; looks: number })[];
+  overTime: { attempt: number; at: string; utilizationPercent: number | null }[];
 }
 
 /** Instances of one type and kind. */
@@ -102,6 +121,26 @@ export interface ReportStep {
   stepSeconds?: number;
   /** The most that the allocator had reserved so far. */
   memoryGiB?: number;
+  /**
+   * Of a mixture of experts, tokens of a layer's fullest expert over the mean of its experts: in the fullest layer, which layer with experts
+   * that is (from 0), and in the mean over these layers.
+   */
+  expertLoad?: { most: number; layer: number; mean: number };
+}
+
+/** One `sample` line: how the model continued the beginning of a document by greedy decoding. */
+export interface ReportSample {
+  attempt: number;
+  at: string;
+  step: number;
+  /** Which of the run's prompts, from 0. */
+  number: number;
+  /** The continuation; empty in a damaged line. */
+  tokens: number[];
+  /** The prompt, the continuation, and what the data has there; absent where the run knew no tokenizer. */
+  prompt?: string;
+  text?: string;
+  expected?: string;
 }
 
 /** One committed checkpoint: what the trainer said, what the launcher saw, what lies in the bucket. */

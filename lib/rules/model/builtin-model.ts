@@ -16,7 +16,6 @@ export function untrainedParts(m: ModelShape): string[] {
   return [
     ...named({
       partialRotary: (m.partialRotary ?? 1) !== 1,
-      mtpLayers: (m.mtpLayers ?? 0) > 0,
       [`norms ${family?.norm}`]: !NORMS.includes(family?.norm ?? 'rms'),
       [`activation ${family?.activation}`]: !ACTIVATIONS.includes(family?.activation ?? 'silu'),
       'biases of the feed-forward block': family?.mlpBias,
@@ -57,6 +56,7 @@ export function partsBeyondLlama(m: ModelShape): string[] {
     [`norm ${family?.norm}`]: (family?.norm ?? 'rms') !== 'rms',
     [`activation ${family?.activation}`]: family?.activation !== undefined,
     attentionScale: family?.attentionScale !== undefined,
+    mtpLayers: (m.mtpLayers ?? 0) > 0,
   });
 }
 
@@ -74,10 +74,11 @@ const routingParts = ({ experts, routing, family }: ModelShape): Record<string, 
       };
 
 /** What tensor parallelism of the built-in trainer does not split; architecture.py has the same list. Experts have a rule of their own. */
-const unsplitByTensor = ({ latentAttention, qkNorm, family }: ModelShape): string[] =>
+const unsplitByTensor = ({ latentAttention, qkNorm, family, mtpLayers }: ModelShape): string[] =>
   named({
     latentAttention: latentAttention !== undefined,
     'qkNorm over all heads': qkNorm && family?.qkNorm === 'whole',
+    mtpLayers: (mtpLayers ?? 0) > 0,
   });
 
 function unsplitParts(run: RunSpec, shape: ModelShape): Finding[] {
@@ -131,7 +132,7 @@ export const BUILTIN_MODEL_RULES: readonly Rule[] = [
     id: 'model/builtin-split',
     level: 'error',
     what: 'Tensor parallelism of the built-in trainer goes with heads that can be split, and SMP v2 with models of the parts of Llama and Mixtral.',
-    why: 'Latent attention and norms over all heads are not split over ranks; every instance would start, and end with exit code 77.',
+    why: 'Latent attention, norms over all heads and modules that predict further tokens are not split over ranks; every instance would start, and end with exit code 77.',
     source: 'containers/trainer',
     check: (run: RunSpec) =>
       run.code.builtin === 'builtin' && run.model ? unsplitParts(run, run.model.architecture) : [],

@@ -1,4 +1,3 @@
-import type { Dirent } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { S3Client } from '@aws-sdk/client-s3';
@@ -70,15 +69,17 @@ export class FolderSync {
   private async compare(): Promise<void> {
     const now = await versions(this.synced.folder);
     const changed = [...now].filter(([file, version]) => this.uploaded.get(file) !== version);
-    await inParallel(changed, PARALLEL, async ([file, version]) => {
-      await uploadFile(this.s3, path.join(this.synced.folder, file), this.at(file), this.synced.kmsKeyId);
-      this.uploaded.set(file, version);
-    });
+    await inParallel(changed, PARALLEL, ([file, version]) => this.upload(file, version).catch(ignoreMissing));
     if (!this.synced.deletes) return;
     for (const file of [...this.uploaded.keys()].filter((known) => !now.has(known))) {
       await deleteObject(this.s3, this.at(file));
       this.uploaded.delete(file);
     }
+  }
+
+  private async upload(file: string, version: string): Promise<void> {
+    await uploadFile(this.s3, path.join(this.synced.folder, file), this.at(file), this.synced.kmsKeyId);
+    this.uploaded.set(file, version);
   }
 
   private at(file: string) {
@@ -91,22 +92,22 @@ export class FolderSync {
 async function versions(folder: string): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   for (const file of await filesBelow(folder)) {
-    const { size, mtimeMs } = await stat(path.join(folder, file));
-    found.set(file, `${size}:${mtimeMs}`);
+    const now = await stat(path.join(folder, file)).catch(ignoreMissing);
+    if (now) found.set(file, `${now.size}:${now.mtimeMs}`);
   }
   return found;
 }
 
 /** Paths of all files below a folder, relative to it, with forward slashes; none when the folder is not there. */
 export async function filesBelow(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(ignoreMissing);
+  const entries = (await readdir(folder, { recursive: true, withFileTypes: true }).catch(ignoreMissing)) ?? [];
   return entries
     .filter((entry) => entry.isFile())
     .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)).split(path.sep).join('/'))
     .sort();
 }
 
-function ignoreMissing(error: NodeJS.ErrnoException): Dirent[] {
-  if (error.code === 'ENOENT') return [];
-  throw error;
+/** A program that still runs renames and deletes its files: what is gone is no error. */
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
 }

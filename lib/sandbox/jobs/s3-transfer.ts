@@ -1,5 +1,5 @@
-import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, stat } from 'node:fs/promises';
+import { createWriteStream } from 'node:fs';
+import { mkdir, open } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -58,18 +58,20 @@ export async function readObject(s3: S3Client, from: S3Location): Promise<string
   return (await Body?.transformToString()) ?? '';
 }
 
-/** @param kmsKeyId key of the object's encryption; default: the bucket's own */
+/**
+ * Uploads what a file holds now, also when its writer renames, deletes or lengthens it meanwhile. Fails with ENOENT where there is none.
+ * @param kmsKeyId key of the object's encryption; default: the bucket's own
+ */
 export async function uploadFile(s3: S3Client, file: string, to: S3Location, kmsKeyId?: string): Promise<void> {
-  const { size } = await stat(file);
-  await s3.send(
-    new PutObjectCommand({
-      Bucket: to.bucket,
-      Key: to.key,
-      Body: createReadStream(file),
-      ContentLength: size,
-      ...(kmsKeyId ? { ServerSideEncryption: 'aws:kms', SSEKMSKeyId: kmsKeyId } : {}),
-    }),
-  );
+  const handle = await open(file);
+  try {
+    const { size } = await handle.stat();
+    const Body = size === 0 ? '' : handle.createReadStream({ start: 0, end: size - 1, autoClose: false });
+    const encryption = kmsKeyId ? { ServerSideEncryption: 'aws:kms' as const, SSEKMSKeyId: kmsKeyId } : {};
+    await s3.send(new PutObjectCommand({ Bucket: to.bucket, Key: to.key, Body, ContentLength: size, ...encryption }));
+  } finally {
+    await handle.close();
+  }
 }
 
 /** Deletes an object; one that is not there is no error. */

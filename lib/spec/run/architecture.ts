@@ -169,7 +169,8 @@ export const architecture = z.strictObject({
       examples: [48],
     }),
   mtpLayers: count.optional().meta({
-    description: 'Number of blocks that predict further tokens (DeepSeek-V3). Default: none.',
+    description:
+      'Number of modules that predict further tokens (multi-token prediction of DeepSeek-V3), each with a block like the last one. Their weights stand behind the layers under the published names, which transformers does not read. Default: none.',
     examples: [1],
   }),
 });

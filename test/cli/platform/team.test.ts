@@ -4,6 +4,7 @@ import path from 'node:path';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { afterAll, beforeEach, expect, test } from 'vitest';
+import { ANSWERS } from '../../../lib/contracts/answers';
 import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';
 import { DESCRIPTOR } from '../../support/runs';
@@ -72,6 +73,8 @@ test('the runs of the month with their part of its spend, and goodput weighed by
   const { code, stdout } = await team('--json');
   expect(code).toBe(0);
   const { teams, month } = JSON.parse(stdout);
+  // Nothing that the published schema does not name, nor less.
+  expect(ANSWERS.teamReport.parse(JSON.parse(stdout))).toEqual(JSON.parse(stdout));
   expect(month).toBe('2026-11');
   expect(teams).toMatchObject([{ team: 'nlp', spentUsd: 200, budgetUsd: 220 }]);
   expect(teams[0].goodput).toBeCloseTo((0.5 * 50 + 0.9 * 150) / 200);
@@ -90,6 +93,7 @@ test('the page names every run once, the queue in its order, and no markup of a 
   expect(stdout).toMatch(/nlp +0 +2 +2 +200\.00 +220 +80\.0 %/);
   const page = readFileSync(file, 'utf8');
   expect(page.indexOf('<code>first</code>')).toBeLessThan(page.indexOf('<code>waits</code>'));
+  expect(page).toContain('Ended in 2026-11');
   expect(page).not.toContain('<script>');
   expect(page).toContain('&lt;script&gt;');
   expect(page.match(/<code>november<\/code>/g)).toHaveLength(1);

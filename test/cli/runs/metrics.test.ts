@@ -51,15 +51,23 @@ const step = (n: number) => ({
   host: 'algo-1',
   message: `slipway ${JSON.stringify({ event: 'step', step: n, loss: 3 / n, tokensPerSecondPerGpu: 1000 })}`,
 });
+const gpus = (n: number, hosts: object) => ({
+  id: `g${n}`,
+  at: `2026-11-22T10:00:0${n}.500Z`,
+  host: 'algo-1',
+  message: `slipway ${JSON.stringify({ event: 'gpus', hosts })}`,
+});
+let gpuLines: object[] = [];
 
 beforeEach(() => {
+  gpuLines = [];
   LAMBDA.reset();
   LAMBDA.on(InvokeCommand).callsFake(({ Payload }) => {
     const asked = JSON.parse(Buffer.from(Payload).toString());
     const answers: Record<string, object> = {
       list: { runs: [run('a-261121120000', 'running'), run('b-261121120000', 'completed')] },
       status: run(asked.runId, 'running'),
-      logs: { runId: asked.runId, trainingJobName: 'j', events: [1, 2, 3].map(step) },
+      logs: { runId: asked.runId, trainingJobName: 'j', events: [...[1, 2, 3].map(step), ...gpuLines] },
     };
     return { Payload: Buffer.from(JSON.stringify({ ok: true, ...answers[asked.action] })) };
   });
@@ -79,6 +87,24 @@ test('metrics --json prints one object a line', async () => {
     { step: 2 },
     { step: 3 },
   ]);
+});
+
+test('metrics shows the newest look at the GPUs of each host, the least busy first, and says nothing of GPUs that nobody told of', async () => {
+  const use = (utilizationPercent: number | null) => ({ utilizationPercent, memoryGiB: 70.5, totalGiB: 79.6 });
+  gpuLines = [gpus(1, { 'algo-1': use(10), 'algo-2': use(41) }), gpus(2, { 'algo-1': use(96.5) })];
+  const { stdout } = await runCli('metrics', 'a-261121120000', '--environment', FILE);
+  expect(stdout.split('\n').slice(-3)).toEqual([
+    'host    GPUs busy  memory of the fullest',
+    'algo-2  41 %       70.5 of 79.6 GiB',
+    'algo-1  97 %       70.5 of 79.6 GiB',
+  ]);
+  const rows = (await runCli('metrics', 'a-261121120000', '--environment', FILE, '--json')).stdout.split('\n');
+  expect(rows.map((row) => JSON.parse(row)).slice(-1)).toEqual([
+    { attempt: 1, at: '2026-11-22T10:00:02.500Z', gpus: { 'algo-1': use(96.5) } },
+  ]);
+  expect(ANSWERS.gpuLine.parse(JSON.parse(rows.at(-1) ?? ''))).toEqual(JSON.parse(rows.at(-1) ?? ''));
+  gpuLines = [];
+  expect((await runCli('metrics', 'a-261121120000', '--environment', FILE)).stdout).not.toContain('GPUs');
 });
 
 test('top shows runs that are not over, with progress and end', async () => {

@@ -1,4 +1,5 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import https from 'node:https';
 import path from 'node:path';
 import type { SandboxOptions } from '../../../lib/sandbox/testing';
 import { type Outcome, ROOT, type TestSandbox, testSandbox } from './sandbox';
@@ -14,7 +15,33 @@ export interface Deployed extends TestSandbox {
   slipway(...args: string[]): Promise<string>;
   /** The same with credentials of somebody else; any exit code. */
   slipwayAs(credentials: Record<string, string>, ...args: string[]): Promise<Outcome>;
-  aws(...args: string[]): Promise<unknown>;
+  /** A client of the SDK with credentials of the account's owner, or of somebody else. */
+  client<C>(Client: new (options: ClientOptions) => C, credentials?: Record<string, string>): C;
+}
+
+/** What every client of the SDK takes. */
+export interface ClientOptions {
+  endpoint: string;
+  region: string;
+  credentials: { accessKeyId: string; secretAccessKey: string; sessionToken?: string };
+  maxAttempts: number;
+  forcePathStyle: boolean;
+  requestHandler?: { httpsAgent: https.Agent };
+}
+
+/** @param env variables of the sandbox, with those of other credentials on top */
+function clientOptions({ endpoints }: TestSandbox, service: string, env: Record<string, string>): ClientOptions {
+  const { AWS_ACCESS_KEY_ID = '', AWS_SECRET_ACCESS_KEY = '', AWS_SESSION_TOKEN, AWS_CA_BUNDLE } = env;
+  const credentials = {
+    accessKeyId: AWS_ACCESS_KEY_ID,
+    secretAccessKey: AWS_SECRET_ACCESS_KEY,
+    sessionToken: AWS_SESSION_TOKEN,
+  };
+  const endpoint = service === 'SageMakerClient' ? endpoints.sagemaker : endpoints.aws;
+  const trust = AWS_CA_BUNDLE && {
+    requestHandler: { httpsAgent: new https.Agent({ ca: readFileSync(AWS_CA_BUNDLE) }) },
+  };
+  return { endpoint, region: 'us-west-2', credentials, maxAttempts: 1, forcePathStyle: true, ...(trust || {}) };
 }
 
 /**
@@ -55,10 +82,8 @@ export async function deployedSandbox(
           [CLI, ...args, '--environment', 'e2e/default', '--region', 'us-west-2'],
           credentials,
         ),
-      aws: async (...args) =>
-        JSON.parse(
-          (await sandbox.call(path.join(ROOT, '.slipway/python/bin/aws'), [...args, '--output', 'json'])) || 'null',
-        ),
+      client: (Client, credentials = {}) =>
+        new Client(clientOptions(sandbox, Client.name, { ...sandbox.env, ...credentials })),
     };
   } catch (error) {
     await sandbox.end();

@@ -42,6 +42,7 @@ export async function testSandbox(options: SandboxOptions = {}): Promise<TestSan
     PATH: process.env.PATH ?? '',
     HOME: folder,
     NODE_NO_WARNINGS: '1',
+    CDK_DISABLE_CLI_TELEMETRY: 'true',
     SLIPWAY_POLL_SECONDS: '1',
     ...sandbox.env,
   };

@@ -13,6 +13,7 @@ from .environment import Environment
 from .errors import Refused, SlipwayError, UsageError
 
 _RUN_FAILED, _INTERRUPTED = 4, 130
+_VERSIONS = ("code", "driver", "image")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -66,6 +67,9 @@ def _launch(env: Environment, a: argparse.Namespace) -> int:
         accept_unknown_price=a.accept_unknown_price,
         run_id=a.run_id,
         client_request_id=a.client_request_id,
+        note=a.note,
+        after=a.after,
+        preemptible=a.preemptible,
     )
     status = run.wait() if a.wait else run.status()
     _print_json(status) if a.json else print(status_text(status))
@@ -84,12 +88,35 @@ def _or_dash(value: int | None) -> str:
 
 
 def _list(env: Environment, a: argparse.Namespace) -> int:
-    runs = env.runs()
+    runs = env.runs(states=a.state.split(",") if a.state else None, tags=a.tag, search=a.search)
     if a.json:
         _print_json({"runs": runs})
     else:
         rows = [(run["runId"], run["state"], _or_dash(run["step"]), _or_dash(run["committedStep"]), run["reason"]) for run in runs]
-        print(text_table(("run", "state", "step", "committed", "reason"), rows) if rows else "no runs yet")
+        none = "no run is like that" if a.state or a.tag or a.search else "no runs yet"
+        print(text_table(("run", "state", "step", "committed", "reason"), rows) if rows else none)
+    return 0
+
+
+def _note(env: Environment, a: argparse.Namespace) -> int:
+    text = " ".join(a.text)
+    env.run(a.run).note(text)
+    if a.json:
+        _print_json({"runId": a.run, "note": text})
+    return 0
+
+
+def _diff(env: Environment, a: argparse.Namespace) -> int:
+    if a.run == a.other:
+        raise UsageError(f"diff: must be given two runs, got {a.run} twice; give two ids")
+    found = env.run(a.run).diff(env.run(a.other))
+    if a.json:
+        _print_json(found)
+        return 0
+    rows = [(option["path"], *(json.dumps(value) for value in option["values"])) for option in found["options"]]
+    rows += [(name, *(str(value) for value in found[name]["values"])) for name in _VERSIONS if not found[name]["isSame"]]
+    same = "launched with the same options, code, driver and image"
+    print(text_table(("launched with", a.run, a.other), rows) if rows else same)
     return 0
 
 
@@ -163,9 +190,17 @@ def _parser() -> argparse.ArgumentParser:
     launch.add_argument("--run-id", help="run id; default: <name>-<yymmddhhmmss>")
     launch.add_argument("--client-request-id", help="the same id again finds the run of the first launch")
     launch.add_argument("--accept-unknown-price", action="store_true", help="go on where nobody knows the price")
+    launch.add_argument("--note", help="what to find the run by")
+    launch.add_argument("--after", action="append", metavar="RUN", help="start when this run is completed: id, or latest:NAME (repeatable)")
+    launch.add_argument("--preemptible", action="store_true", help="runs of higher priority may ask it to make room")
     launch.add_argument("--wait", action="store_true", help="follow the run until it ends")
     add("status", "state, attempts, step and spend", _status, "run").add_argument("--wait", action="store_true")
-    add("list", "the runs of the team", _list, "")
+    runs = add("list", "the runs of the team", _list, "")
+    runs.add_argument("--state", help="only runs in these states, joined with commas")
+    runs.add_argument("--tag", action="append", metavar="KEY[=VALUE]", help="only runs with this tag (repeatable)")
+    runs.add_argument("--search", help="only runs with this text in id, name, note, reason or a tag")
+    add("note", "remember what to find a run by", _note, "run").add_argument("text", nargs="+")
+    add("diff", "what two runs were launched with", _diff, "run").add_argument("other")
     add("logs", "lines of all attempts and hosts", _logs, "run").add_argument("--follow", action="store_true")
     add("events", "decisions, attempts, commits and notices", _events, "run")
     add("stop", "save a checkpoint and stop", _stop, "run")

@@ -9,7 +9,7 @@ import os
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Union, cast
 
@@ -76,13 +76,18 @@ class Environment:
         run_id: str | None = None,
         at: datetime.datetime | None = None,
         client_request_id: str | None = None,
+        note: str | None = None,
+        after: Sequence[str] | None = None,
+        preemptible: bool = False,
     ) -> Run:
         """Launches a run and returns it, queued. Raises Refused with the issues.
 
         `code` is the folder of own code; by default `code.source` of the run file, relative to it. The same `client_request_id` again finds
-        the run of the first call instead of launching another one. `at` (with a time zone) is the earliest start.
+        the run of the first call instead of launching another one. `at` (with a time zone) is the earliest start. `after` names runs that
+        must be completed first, by id or as latest:NAME, in place of those of the file; `preemptible` lets runs of higher priority ask this
+        one to make room. `note` is what to find the run by.
         """
-        text, overrides = _text_of(run), _overrides(set)
+        text, overrides = _text_of(run), [*_overrides(set), *_habits(after, preemptible)]
         archive, code_digest = self._code_of(run, text, overrides, code)
         intent = self._control.call(
             "start",
@@ -92,6 +97,7 @@ class Environment:
             clientRequestId=client_request_id or str(uuid.uuid4()),
             runId=run_id,
             startAt=_iso(at),
+            note=note,
             acceptsUnknownPrice=accept_unknown_price,
         )
         for upload in intent["uploads"]:
@@ -107,9 +113,18 @@ class Environment:
         """A run of the team by its id; nothing is called until it is asked for something."""
         return Run(run_id, self._control, self._session, self.descriptor, self.region)
 
-    def runs(self, limit: int = 50) -> list[Status]:
-        """The newest runs of the team, newest first."""
-        return cast("list[Status]", self._control.call("list", limit=limit)["runs"])
+    def runs(
+        self,
+        limit: int = 50,
+        *,
+        states: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        search: str | None = None,
+    ) -> list[Status]:
+        """The newest runs of the team, newest first: all, or those in one of `states`, with all of `tags` (`key` or `key=value`), and with
+        `search` in id, name, note, reason or a tag, whatever its case."""
+        asked = {"states": _listed(states), "tags": _listed(tags), "search": search}
+        return cast("list[Status]", self._control.call("list", limit=limit, **asked)["runs"])
 
     def _client(self, service: str) -> Any:
         return self._session.client(service, region_name=self.region)
@@ -218,6 +233,16 @@ def _iso(at: datetime.datetime | None) -> str | None:
     if at.tzinfo is None:
         raise UsageError(f"at: must have a time zone, got {at}; give tzinfo, for example datetime.timezone.utc")
     return at.astimezone(datetime.timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _listed(items: Sequence[str] | None) -> list[str] | None:
+    return None if items is None else [items] if isinstance(items, str) else list(items)
+
+
+def _habits(after: Sequence[str] | None, preemptible: bool) -> list[str]:
+    """Options of the file that have a name of their own here."""
+    first = _listed(after)
+    return [*([] if first is None else [f"after={json.dumps(first)}"]), *(["preemptible=true"] if preemptible else [])]
 
 
 def _overrides(given: Mapping[str, object] | None) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
 import time
 from collections.abc import Iterator
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Union, cast
 
 from ._checkpoints import Checkpoint, committed_checkpoints
 from ._control import Control
+from ._diff import diff_of
 from ._display import progress_line, status_html
 from ._metrics import Step, steps_of
-from .errors import ServiceError
-from .types import Event, LogLine, Status
+from .errors import ServiceError, UsageError
+from .types import Event, LogLine, Status, StatusConfiguration
 
 if TYPE_CHECKING:
     import pandas
@@ -58,6 +60,21 @@ class Run:
         """Continues the run from its newest committed checkpoint."""
         self._control.call("resume", runId=self.id)
 
+    def note(self, text: str) -> None:
+        """Remembers what a person wants to find the run by, in place of the note before; Environment.runs(search=...) finds it."""
+        self._control.call("note", runId=self.id, text=text)
+
+    def configuration(self) -> StatusConfiguration:
+        """What the run was launched with: its options with defaults, and the digests of code, driver and image."""
+        answer = self._control.call("status", runId=self.id, configuration=True)
+        if "configuration" not in answer:
+            raise ServiceError(f"{self.id}: must have an intent in the run table, got none; launch it again")
+        return cast(StatusConfiguration, answer["configuration"])
+
+    def diff(self, other: Run) -> dict[str, Any]:
+        """What sets another run apart from this one: `options`, `code`, `driver`, `image` and `lossAtSteps` of `slipway diff --json`."""
+        return diff_of(self.configuration(), other.configuration(), (self._steps(), other._steps()))
+
     def wait(self, progress: bool = True, poll: float = 10) -> Status:
         """Waits until the run has ended, and returns its last status; a line for each change goes to stderr.
 
@@ -82,12 +99,23 @@ class Run:
                 return status
             time.sleep(poll)
 
-    def logs(self, follow: bool = False, progress_only: bool = False) -> Iterator[LogLine]:
-        """Lines of all attempts and hosts in the order of time; with `follow` until the run has ended."""
+    def logs(
+        self,
+        follow: bool = False,
+        progress_only: bool = False,
+        *,
+        host: int | None = None,
+        since: datetime.datetime | None = None,
+    ) -> Iterator[LogLine]:
+        """Lines of all attempts and hosts in the order of time; with `follow` until the run has ended.
+
+        `host` is a number from 1 (2 for algo-2); `since` (with a time zone) leaves out older lines.
+        """
+        query = {"progressOnly": progress_only, "host": host, "since": None if since is None else _milliseconds(since)}
         seen: set[str] = set()
         while True:
             status = self.status()
-            found = [line for i in range(len(status["attempts"])) for line in self._attempt_log(i + 1, progress_only)]
+            found = [line for i in range(len(status["attempts"])) for line in self._attempt_log(i + 1, query)]
             fresh = sorted((line for line in found if line[0] not in seen), key=lambda line: line[1]["at"])
             for key, line in fresh:
                 seen.add(key)
@@ -96,12 +124,10 @@ class Run:
                 return
             time.sleep(_FOLLOW_SECONDS)
 
-    def _attempt_log(self, attempt: int, progress_only: bool) -> Iterator[tuple[str, LogLine]]:
+    def _attempt_log(self, attempt: int, query: dict[str, Any]) -> Iterator[tuple[str, LogLine]]:
         token: str | None = None
         while True:
-            page = self._control.call(
-                "logs", runId=self.id, attempt=attempt, progressOnly=progress_only, nextToken=token
-            )
+            page = self._control.call("logs", runId=self.id, attempt=attempt, nextToken=token, **query)
             for event in page["events"]:
                 line = LogLine(at=event["at"], attempt=attempt, host=event["host"], message=event["message"])
                 yield event["id"], line
@@ -147,3 +173,9 @@ class Run:
 
     def _report_sources(self) -> dict[str, Any]:
         return {"lines": list(self.logs(progress_only=True)), "checkpoints": self.checkpoints()}
+
+
+def _milliseconds(since: datetime.datetime) -> int:
+    if since.tzinfo is None:
+        raise UsageError(f"since: must have a time zone, got {since}; give tzinfo, for example datetime.timezone.utc")
+    return int(since.timestamp() * 1000)

@@ -16,6 +16,8 @@ __all__ = [
     "DiffLossAtStepsItem",
     "DiffOptionsItem",
     "Event",
+    "GpuLine",
+    "GpuLineGpusValue",
     "Imported",
     "ImportedNotCarriedItem",
     "Issue",
@@ -74,6 +76,9 @@ __all__ = [
     "StatusHandOver",
     "StatusSpareInstances",
     "StatusTimelineItem",
+    "TeamReport",
+    "TeamReportTeamsItem",
+    "TeamReportTeamsItemRunsItem",
     "Validation",
     "ValidationIssuesItem",
 ]
@@ -706,6 +711,49 @@ class LogLine(TypedDict):
     attempt: int
     host: str
     message: str
+
+
+class GpuLineGpusValue(TypedDict):
+    utilizationPercent: Any
+    memoryGiB: float
+    totalGiB: float
+
+
+class GpuLine(TypedDict):
+    attempt: int
+    at: str
+    gpus: dict[str, GpuLineGpusValue]
+
+
+class TeamReportTeamsItemRunsItem(TypedDict):
+    runId: str
+    name: str
+    state: Literal["queued", "submitting", "pending", "running", "stopping", "resuming", "completed", "failed", "stopped"]
+    reason: str
+    queuePosition: Union[int, None]
+    instances: Union[int, None]
+    step: Union[int, None]
+    progressPercent: Any
+    etaAt: Union[str, None]
+    goodput: Any
+    spentUsd: float
+
+
+class TeamReportTeamsItem(TypedDict):
+    team: str
+    spentUsd: float
+    budgetUsd: Any
+    goodput: Any
+    runs: list[TeamReportTeamsItemRunsItem]
+
+
+class TeamReport(TypedDict):
+    environment: str
+    region: str
+    month: str
+    readAt: str
+    teams: list[TeamReportTeamsItem]
+    notes: list[str]
 
 
 class ImportedNotCarriedItem(TypedDict):

@@ -1,0 +1,66 @@
+"""Greedy decoding with a model that trains: as it is split over ranks, and by whole forward passes, which every layout can do.
+
+Shape suffixes as in model.py; S the positions of this rank.
+"""
+
+from collections.abc import Callable, Sequence
+from math import lcm
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from slipway_trainer.backend import Backend
+from slipway_trainer.context_parallel import ContextParallel
+from slipway_trainer.tensor_parallel import TensorParallel
+from slipway_trainer.vocabulary_loss import gathered_positions
+
+#: Rows are as long as a multiple of this, so that ranks can share their positions and float8 kernels take them.
+_MULTIPLE = 128
+
+
+def likeliest(
+    last_B: Tensor, length: int, context: ContextParallel | None, tensor: TensorParallel | None
+) -> Callable[[nn.Module, Tensor], Tensor]:
+    """For Transformer.forward: the likeliest token (B) behind position `last_B` of each row, the same on all ranks that share the row. Rows
+    have `length` positions. Logits of these positions alone are computed."""
+
+    def choose(head: nn.Module, x_BSD: Tensor) -> Tensor:
+        if tensor is not None:
+            x_BSD = gathered_positions(x_BSD, tensor)
+        held_S = torch.arange(length, device=x_BSD.device) if context is None else context.positions(length, x_BSD.device)
+        is_last_BS = held_S == last_B[:, None]
+        place_B11 = is_last_BS.int().argmax(dim=1)[:, None, None]
+        logits_BV = head(x_BSD.gather(1, place_B11.expand(-1, 1, x_BSD.size(2))))[:, 0]
+        found_B = torch.where(is_last_BS.any(dim=1), logits_BV.float().argmax(dim=-1), -1)
+        if context is not None:
+            # One of the ranks has the position.
+            dist.all_reduce(found_B, op=dist.ReduceOp.MAX, group=context.group)
+        return found_B
+
+    return choose
+
+
+def continued(backend: Backend, prompts: Sequence[Sequence[int]], count: int, end: int | None) -> list[list[int]]:
+    """At most `count` tokens behind each prompt, up to and with `end`; every rank must call this with the same prompts.
+
+    Ranks follow the first one's choice, so that a difference of rounding between them never makes their rows differ.
+    """
+    layout = backend.layout
+    # Ranks that share a sequence have two pieces of it each; those that split matrices share the positions of these.
+    longest, multiple = max(map(len, prompts)) + count, lcm(_MULTIPLE, 2 * layout.context * layout.tensor)
+    tokens_BL = torch.zeros(len(prompts), longest + -longest % multiple, dtype=torch.long, device=backend.device)
+    for row_L, prompt in zip(tokens_BL, prompts, strict=True):
+        row_L[: len(prompt)] = torch.tensor(prompt)
+    last_B = torch.tensor([len(prompt) - 1 for prompt in prompts], device=backend.device)
+    rows_B, ended_B = torch.arange(len(prompts), device=backend.device), torch.zeros_like(last_B, dtype=torch.bool)
+    for _ in range(count):
+        next_B = backend.next_tokens(tokens_BL, last_B)
+        dist.broadcast(next_B, src=0)
+        last_B = last_B + 1
+        tokens_BL[rows_B, last_B] = next_B
+        ended_B |= next_B == (-1 if end is None else end)
+        if bool(ended_B.all()):
+            break
+    rows = [row_L[len(prompt) : last + 1] for row_L, prompt, last in zip(tokens_BL.tolist(), prompts, last_B.tolist(), strict=True)]
+    return [row[: row.index(end) + 1] if end in row else row for row in rows]

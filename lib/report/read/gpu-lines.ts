@@ -1,0 +1,60 @@
+import type { ReportGpus, ReportGpuUse } from '../run/run-report';
+
+/** A `gpus` line: how busy the GPUs of each host were at one moment, by the name of the host. */
+export interface GpuLine {
+  attempt: number;
+  /** ISO 8601. */
+  at: string;
+  hosts: Readonly<Record<string, ReportGpuUse>>;
+}
+
+const finite = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
+
+/** The hosts of such a line that say something usable: the text is a container's. */
+export function gpuHosts(value: unknown): Record<string, ReportGpuUse> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return {};
+  return Object.fromEntries(Object.entries(value).flatMap(([host, use]) => usable(host, use)));
+}
+
+function usable(host: string, value: unknown): [string, ReportGpuUse][] {
+  const { utilizationPercent, memoryGiB, totalGiB } = (value ?? {}) as Partial<Record<keyof ReportGpuUse, unknown>>;
+  if (!finite(memoryGiB) || !finite(totalGiB)) return [];
+  return [[host, { utilizationPercent: finite(utilizationPercent) ? utilizationPercent : null, memoryGiB, totalGiB }]];
+}
+
+/** Newest use by host, of the newest attempt that told any; a host that fell silent keeps what it said last. */
+export function newestGpuUse(lines: readonly GpuLine[]): Record<string, ReportGpuUse> {
+  const newest = lines.at(-1)?.attempt;
+  return Object.assign({}, ...lines.filter(({ attempt }) => attempt === newest).map(({ hosts }) => hosts));
+}
+
+/** The lines of a run as its report holds them: by host over all attempts, and the mean over the hosts by time. */
+export function gpuSummary(lines: readonly GpuLine[]): ReportGpus | undefined {
+  if (lines.length === 0) return undefined;
+  const hosts = new Map<string, ReportGpuUse[]>();
+  for (const line of lines)
+    for (const [host, use] of Object.entries(line.hosts)) {
+      const uses = hosts.get(host);
+      if (uses) uses.push(use);
+      else hosts.set(host, [use]);
+    }
+  return {
+    hosts: [...hosts].map(([host, uses]) => ({
+      host,
+      looks: uses.length,
+      utilizationPercent: meanUse(uses),
+      memoryGiB: uses.reduce((most, { memoryGiB }) => Math.max(most, memoryGiB), 0),
+      totalGiB: uses.reduce((most, { totalGiB }) => Math.max(most, totalGiB), 0),
+    })),
+    overTime: lines.map(({ attempt, at, hosts: all }) => ({
+      attempt,
+      at,
+      utilizationPercent: meanUse(Object.values(all)),
+    })),
+  };
+}
+
+function meanUse(uses: readonly ReportGpuUse[]): number | null {
+  const told = uses.flatMap(({ utilizationPercent }) => utilizationPercent ?? []);
+  return told.length === 0 ? null : told.reduce((sum, percent) => sum + percent, 0) / told.length;
+}

@@ -1,0 +1,52 @@
+import { chart, grid, xAxis, yAxis } from '../page/chart';
+import { number, short } from '../page/format';
+import { type Html, html } from '../page/html';
+import type { Section } from '../page/page';
+import { legend } from '../page/parts';
+import { seriesColor } from '../page/style';
+import type { ReportStep, RunReport } from './run-report';
+
+type Loaded = ReportStep & Required<Pick<ReportStep, 'expertLoad'>>;
+
+/** Load of the experts of a mixture over steps. No section for a model without experts, or a run that does not count. */
+export function expertsSections({ steps = [] }: RunReport): Section[] {
+  const seen = steps.filter((s): s is Loaded => s.expertLoad !== undefined);
+  return seen.length === 0 ? [] : [{ id: 'experts', title: 'Experts', body: loadChart(seen) }];
+}
+
+const LINES = [
+  { text: 'fullest layer', of: (s: Loaded) => s.expertLoad.most },
+  { text: 'mean of the layers', of: (s: Loaded) => s.expertLoad.mean },
+].map((line, i) => ({ ...line, color: seriesColor(i) }));
+
+function loadChart(seen: readonly Loaded[]): Html {
+  const title = 'Tokens of a layer’s fullest expert over the mean of its experts';
+  const last = lastText(seen[seen.length - 1]);
+  return html`${legend(LINES)}${chart({
+    id: 'experts-chart',
+    title,
+    description: last,
+    heights: { wide: 240, narrow: 220 },
+    option: (isNarrow) => ({
+      grid: grid(isNarrow),
+      xAxis: xAxis({ name: 'step', isNarrow, min: 'dataMin', max: 'dataMax', axisLabel: { formatter: short } }),
+      yAxis: yAxis({ name: 'load', isNarrow, min: 1, axisLabel: { formatter: short } }),
+      series: LINES.map(({ text, of, color }) => ({
+        type: 'line',
+        name: text,
+        data: seen.map((s) => [s.step, of(s)]),
+        silent: true,
+        sampling: 'lttb',
+        showSymbol: seen.length < 3,
+        lineStyle: { width: 2, color },
+        itemStyle: { color },
+      })),
+    }),
+  })}<p class="note">${title}; 1 is even. ${last}</p>`;
+}
+
+function lastText(last: Loaded | undefined): string {
+  if (!last) return '';
+  const { most, layer, mean } = last.expertLoad;
+  return `Step ${number(last.step)}: ${number(mean, 2)} in the mean over the layers, ${number(most, 2)} in the fullest one (layer with experts ${layer + 1}).`;
+}

@@ -1,0 +1,62 @@
+import { chart, grid, xAxis, yAxis } from '../page/chart';
+import { number, percent } from '../page/format';
+import { type Html, html } from '../page/html';
+import type { Section } from '../page/page';
+import { legend } from '../page/parts';
+import { table } from '../page/table';
+import { attemptLegend, attemptLine } from './loss';
+import type { ReportGpus, RunReport } from './run-report';
+
+/** Hosts in the table: those whose GPUs wait most are what one looks for. */
+const MOST_ROWS = 16;
+
+/** How busy the GPUs were, over time and by host; no section where no host has told it. */
+export const gpusSections = ({ gpus }: RunReport): Section[] =>
+  gpus === undefined ? [] : [{ id: 'gpus', title: 'GPUs', body: html`${useChart(gpus)}${byHost(gpus)}` }];
+
+function useChart({ overTime }: ReportGpus): Html {
+  const groups = new Map<number, number[][]>();
+  for (const { attempt, at, utilizationPercent } of overTime) {
+    if (utilizationPercent === null) continue;
+    const points = groups.get(attempt) ?? [];
+    groups.set(attempt, points);
+    points.push([Date.parse(at), utilizationPercent]);
+  }
+  if (groups.size === 0) return html`<p class="note">No GPU has told its utilisation.</p>`;
+  return html`${legend(attemptLegend(groups))}${chart({
+    id: 'gpus-chart',
+    title: 'GPU utilisation over time, mean over the hosts',
+    description: [...groups].map(([attempt, points]) => `Attempt ${attempt}: ${points.length} looks`).join('. '),
+    heights: { wide: 240, narrow: 220 },
+    option: (isNarrow) => ({
+      grid: grid(isNarrow),
+      xAxis: xAxis({ name: 'UTC', type: 'time', isNarrow, min: 'dataMin', max: 'dataMax' }),
+      yAxis: yAxis({ name: 'percent', isNarrow, min: 0, max: 100 }),
+      series: [...groups].map(([attempt, points]) => attemptLine(attempt, points)),
+    }),
+  })}`;
+}
+
+function byHost({ hosts }: ReportGpus): Html {
+  const least = [...hosts].sort((a, b) => (a.utilizationPercent ?? 101) - (b.utilizationPercent ?? 101));
+  const rest =
+    hosts.length > MOST_ROWS
+      ? html`<p class="note">The ${number(MOST_ROWS)} least busy of ${number(hosts.length)} hosts.</p>`
+      : '';
+  return html`${table({
+    caption: 'GPUs by host: mean utilisation, and memory of the fullest GPU at its fullest',
+    columns: [
+      { head: 'host', kind: 'fixed' },
+      { head: 'utilisation', kind: 'num' },
+      { head: 'memory', kind: 'num' },
+    ],
+    rows: least
+      .slice(0, MOST_ROWS)
+      .map(({ host, utilizationPercent: use, memoryGiB, totalGiB }) => [
+        host,
+        use === null ? '–' : percent(use / 100),
+        `${number(memoryGiB, 1)} of ${number(totalGiB, 1)} GiB`,
+      ]),
+    layout: 'slim',
+  })}${rest}`;
+}

@@ -1,0 +1,73 @@
+import type { RunSpec } from '../../spec/run-spec';
+import { type Finding, type Rule, trainingRule, when } from '../rule';
+
+const COUNT = 'samples';
+/** Arguments that say how, with the trainer's own defaults. */
+const DEFAULTS = { 'sample-tokens': 64, 'sample-prompt-tokens': 32, 'sample-tokenizer': '' } as const;
+
+const path = (name: string): string => `code.arguments.${name}`;
+const isCount = (value: number): boolean => Number.isInteger(value) && value >= 1;
+
+/** What the trainer's backend_choice.py refuses; test/rules/trainer-layout.test.ts compares. */
+function sampleFindings({ code, distribution, training }: RunSpec): Finding[] {
+  const got = code.arguments[COUNT] ?? 0;
+  const count = Number(got);
+  if (count === 0) return [];
+  if (!isCount(count))
+    return [{ path: path(COUNT), must: 'must be a whole number of at least 0', got, fix: 'leave it out' }];
+  const prompt = code.arguments['sample-prompt-tokens'] ?? DEFAULTS['sample-prompt-tokens'];
+  const tokens = code.arguments['sample-tokens'] ?? DEFAULTS['sample-tokens'];
+  const { sequenceLength = Number.POSITIVE_INFINITY, objective = 'pretrain' } = training;
+  const room = sequenceLength - (objective === 'pretrain' ? Number(prompt) : 1);
+  const fits = isCount(Number(tokens)) && Number(tokens) <= room;
+  return [
+    ...when(distribution.library === 'smp-v2', {
+      path: path(COUNT),
+      must: 'must be 0 with smp-v2',
+      got,
+      fix: 'remove it',
+    }),
+    ...when(!isCount(Number(prompt)), {
+      path: path('sample-prompt-tokens'),
+      must: 'must be a whole number of at least 1',
+      got: prompt,
+      fix: 'leave it out',
+    }),
+    ...when(!fits && isCount(Number(prompt)), {
+      path: path('sample-tokens'),
+      must: `must be 1 to ${room}, what sequenceLength ${sequenceLength} leaves`,
+      got: tokens,
+      fix: 'choose a smaller number',
+    }),
+  ];
+}
+
+/** Sample generations of the built-in trainer. */
+export const SAMPLE_RULES: readonly Rule[] = [
+  {
+    id: 'training/samples',
+    level: 'error',
+    what: 'samples, sample-tokens and sample-prompt-tokens are whole numbers, a prompt and its continuation fit into sequenceLength, and the library is not smp-v2.',
+    why: 'Every instance would start, and end with exit code 77.',
+    source: 'containers/trainer',
+    check: (run: RunSpec) => (run.code.builtin === 'builtin' ? sampleFindings(run) : []),
+  } satisfies Rule,
+  {
+    id: 'training/samples-unused',
+    level: 'warning',
+    what: 'sample-tokens, sample-prompt-tokens and sample-tokenizer go with samples.',
+    why: 'Without a number of samples none are generated.',
+    source: 'containers/trainer',
+    check: ({ code }: RunSpec) =>
+      code.builtin !== 'builtin' || Number(code.arguments[COUNT] ?? 0) !== 0
+        ? []
+        : Object.keys(DEFAULTS).flatMap((name) =>
+            when(code.arguments[name] !== undefined, {
+              path: path(name),
+              must: `must go with ${COUNT}`,
+              got: code.arguments[name],
+              fix: `add ${COUNT}, or remove it`,
+            }),
+          ),
+  } satisfies Rule,
+].map(trainingRule);

@@ -1,0 +1,134 @@
+// What the Python client asks of control is what the command line asks for the same, call by call; and what it compares by itself is equal.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import fc from 'fast-check';
+import { beforeEach, expect, test } from 'vitest';
+import { controlRequestSchema } from '../../lib/contracts/control-requests';
+import { type DifferentOption, differentOptions, lossAtEqualSteps } from '../../lib/report/compare/diff-runs';
+import { mockClient } from '../support/mocked-clients';
+import { PYTHON } from '../support/python';
+import { runCli } from '../support/run-cli';
+import { DESCRIPTOR } from '../support/runs';
+
+const LAMBDA = mockClient(LambdaClient);
+const FOLDER = mkdtempSync(path.join(tmpdir(), 'slipway-calls-'));
+const ENVIRONMENT = path.join(FOLDER, 'descriptor.json');
+const RUN_FILE = path.join(FOLDER, 'run.yaml');
+const ALIAS = 'arn:aws:lambda:us-west-2:111122223333:function:f:team-nlp';
+writeFileSync(ENVIRONMENT, JSON.stringify({ ...DESCRIPTOR, controlAliasArn: ALIAS }));
+writeFileSync(RUN_FILE, readFileSync(path.join(__dirname, '../../runs/demo.yaml')));
+const SCRIPT = path.join(__dirname, 'record_calls.py');
+
+type Call = Record<string, unknown> & { action: string };
+const lines = (text: string) => text.trim().split('\n');
+const python: Call[] = lines(execFileSync(PYTHON, [SCRIPT, ENVIRONMENT, RUN_FILE], { encoding: 'utf8' })).map((line) =>
+  JSON.parse(line),
+);
+
+let asked: Call[] = [];
+beforeEach(() => {
+  asked = [];
+  LAMBDA.reset();
+  LAMBDA.on(InvokeCommand).callsFake(({ Payload }) => {
+    asked.push(JSON.parse(Buffer.from(Payload).toString()));
+    const answer = {
+      ok: true,
+      runs: [],
+      events: [],
+      runId: 'r',
+      note: 'x',
+      desiredState: 'stop',
+      state: 'queued',
+      attempts: [{}],
+    };
+    return { Payload: Buffer.from(JSON.stringify(answer)) };
+  });
+});
+
+/** A request with its defaults, so that what one client leaves to the default equals what the other writes out. */
+const whole = (call: Call | undefined) => controlRequestSchema.parse(call);
+/** Those that the client was asked for: a comparison of runs reads progress lines besides. */
+const pythonCalls = (action: string) =>
+  python.filter((call) => call.action === action && call.progressOnly !== true).map(whole);
+
+test('every request is one that control takes', () => {
+  for (const call of python) expect(controlRequestSchema.safeParse(call).error, JSON.stringify(call)).toBeUndefined();
+});
+
+test.each<[action: string, words: string[]]>([
+  ['list', ['list', '--state', 'running,queued', '--tag', 'matrix=x', '--tag', 'project', '--search', 'rate']],
+  ['note', ['note', 'a-261121120000', 'half of it']],
+  ['stop', ['stop', 'a-261121120000']],
+  ['resume', ['resume', 'a-261121120000']],
+  ['logs', ['logs', 'a-261121120000', '--node', '2', '--since', '2026-11-22T00:00:00Z']],
+])('%s', async (action, words) => {
+  await runCli(...words, '--environment', ENVIRONMENT);
+  expect(asked.filter((call) => call.action === action).map(whole)).toEqual(pythonCalls(action));
+});
+
+test('a launch says note, time, order and preemption as `slipway launch` does', () => {
+  const [launch] = python.filter((call) => call.action === 'start');
+  expect(launch).toMatchObject({
+    overrides: ['training.steps=5', 'after=["latest:base"]', 'preemptible=true'],
+    note: 'best rate',
+    startAt: '2027-01-02T00:00:00.000Z',
+    acceptsUnknownPrice: true,
+  });
+});
+
+test('a diff asks for what both runs were launched with', () => {
+  const asks = python.filter((call) => call.action === 'status' && call.configuration === true);
+  expect(asks.map(({ runId }) => runId)).toEqual(['a-261121120000', 'b-261121120000']);
+});
+
+/** What the client finds for each pair. */
+function compared<T>(function_: string, pairs: readonly unknown[]): T[] {
+  const script = `
+import json, runpy, sys
+found = runpy.run_path(${JSON.stringify(SCRIPT)})
+for line in sys.stdin:
+    a, b = json.loads(line)
+    print(json.dumps(${function_}))
+`;
+  const input = pairs.map((pair) => JSON.stringify(pair)).join('\n');
+  return lines(execFileSync(PYTHON, ['-c', script], { input, encoding: 'utf8' })).map((line) => JSON.parse(line));
+}
+
+test('differences of options are those that `slipway diff` finds, whatever the options', () => {
+  const value = fc.letrec((tie) => ({
+    any: fc.oneof(
+      { maxDepth: 3 },
+      fc.constantFrom(null, true, 1, 0.5, 'fsdp', 'é', ''),
+      fc.array(tie('any'), { maxLength: 3 }),
+      tie('group'),
+    ),
+    group: fc.dictionary(fc.constantFrom('steps', 'shard_degree', 'a b', 'é', '"', 'x-1'), tie('any'), {
+      maxKeys: 4,
+      noNullPrototype: true,
+    }),
+  }));
+  const pairs = fc.sample(fc.tuple(value.group, value.group), 300);
+  // JSON has no member without a value, so that an absent one and null are equal for both.
+  const expected = pairs.map(([a, b]) =>
+    differentOptions(a, b).filter(({ values: [x, y] }) => x !== null || y !== null),
+  );
+  const found = compared<DifferentOption[]>('found["different_options"](a, b)', pairs);
+  expect(found.map((each) => each.filter(({ values: [x, y] }) => x !== null || y !== null))).toEqual(expected);
+  expect(expected.flat().length).toBeGreaterThan(100);
+});
+
+test('losses at equal steps are those of `slipway diff`', () => {
+  const step = fc.record({
+    step: fc.integer({ min: 1, max: 40 }),
+    loss: fc.integer({ min: 1, max: 9 }),
+    attempt: fc.constant(1),
+    at: fc.constant(''),
+  });
+  const pairs = fc.sample(fc.tuple(fc.array(step, { maxLength: 60 }), fc.array(step, { maxLength: 60 })), 100);
+  const none = '{"spec": {}, "codeSha256": None, "driverHash": "", "trainingImageUri": None}';
+  const found = compared(`found["diff_of"](${none}, ${none}, (a, b))["lossAtSteps"]`, pairs);
+  expect(found).toEqual(pairs.map(([a, b]) => lossAtEqualSteps(a, b)));
+});
