@@ -1,7 +1,5 @@
-// Two short scenarios in simulation and sandbox; test/long/agreement.test.ts has the others.
+// One short scenario in simulation and sandbox; test/long/agreement.test.ts has the others.
 import { CASES } from '../long/agreement/cases';
 import { testsOfAgreement } from '../long/agreement/suite';
 
-const SHORT = ['interrupted-on-demand', 'first-start-unlisted'];
-
-testsOfAgreement(CASES.filter(({ scenario }) => SHORT.includes(scenario)));
+testsOfAgreement(CASES.filter(({ scenario }) => scenario === 'interrupted-on-demand'));
