@@ -19,6 +19,7 @@ from slipway_trainer.balance import expert_balance
 from slipway_trainer.batches import Batches, MicroBatch, channel_folder, say_data, training_folders
 from slipway_trainer.continuation import Continuation
 from slipway_trainer.departure import Departure
+from slipway_trainer.evaluation import evaluation_loss
 from slipway_trainer.garbage import ScheduledCollection
 from slipway_trainer.loss import IGNORED
 from slipway_trainer.optimizer import set_learning_rate, step_unless
@@ -265,30 +266,17 @@ class Trainer:
         with self._clock.stopped():
             self.world.announce("eval", begin=True)
             if self._evaluation is not None:
-                self.evaluate()
+                self._evaluate(self._evaluation)
             if self._samples is not None:
                 self._samples.say(self.step)
             self._stalls.go_on()
             self.world.announce("eval", begin=False)
 
-    def evaluate(self) -> float:
-        """Mean loss over the first global batches of the evaluation channel."""
-        assert self._evaluation is not None
-        # Whole global batches, each sample once: the same samples whatever the number of ranks.
-        whole = self._evaluation.samples // self.settings.training.global_batch_size
-        batches = max(1, min(self.settings.arguments.eval_batches, whole))
-        total, divisor = torch.zeros((), device=self.world.device), torch.zeros((), device=self.world.device)
-        for number in range(batches * self._evaluation.micro_steps):
-            step, micro_step = divmod(number, self._evaluation.micro_steps)
-            batch = self._evaluation.micro_batch(step, micro_step, self.world.device)
-            total += self.backend.evaluate(batch)
-            found = (batch.targets_BL != IGNORED).sum() / self.backend.layout.context
-            divisor += found if self.settings.training.counts_targets else 1
-        mean = self.world.mean(total) / max(self.world.mean(divisor), 1e-9)
+    def _evaluate(self, evaluation: Batches) -> None:
+        loss = evaluation_loss(self.backend, evaluation, self.settings, self.world)
         if self.world.rank == 0:
-            progress.say("eval", step=self.step, loss=mean)
-            log_all(self._trackers, self.step, {"evalLoss": mean})
-        return mean
+            progress.say("eval", step=self.step, loss=loss)
+            log_all(self._trackers, self.step, {"evalLoss": loss})
 
     def _pad_step(self, began: float) -> None:
         wanted = self.settings.arguments.minimum_step_seconds - (time.monotonic() - began)
