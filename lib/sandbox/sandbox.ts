@@ -80,6 +80,11 @@ export interface SandboxOptions {
    * @default - nothing is written
    */
   decisionsFile?: string;
+  /**
+   * Further variables of MiniStack's process, which the functions that it runs inherit.
+   * @default - none
+   */
+  ministackEnv?: Record<string, string>;
   /** @default 000000000000 */
   accountId?: string;
   /**
@@ -197,7 +202,7 @@ async function build(parts: Parts) {
     decisionsFile: settings.decisionsFile && path.resolve(settings.decisionsFile),
     certificate,
     jobMarker: `${SANDBOX_MARKER}=${settings.stateDir}`,
-    lambdaEnv: endpointEnv(server.url),
+    lambdaEnv: { ...settings.ministackEnv, ...endpointEnv(server.url) },
   });
   undo.add(() => ministack.hook.close());
   undo.add(() => ministack.stop());

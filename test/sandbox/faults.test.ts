@@ -97,6 +97,30 @@ test('a job that waits for capacity longer than MaxPendingTime is stopped; CPU t
   expect((await describeJob(lab, 'waits-cpu')).SecondaryStatus).toBe('Pending');
 });
 
+test('capacity that is missing until its fault is removed is there then, unless another fault refuses it', async () => {
+  const { id } = await plan({ kind: 'pending', jobName: 'held*', seconds: null, times: null });
+  await Promise.all([create(lab, job('held', 'true')), create(lab, job('held-refused', 'true'))]);
+  await Promise.all([inState(lab, 'held', 'Pending'), inState(lab, 'held-refused', 'Pending')]);
+  await plan({ kind: 'capacity-error', jobName: 'held-refused' });
+
+  await lab.admin.removeFault(id);
+
+  expect((await finished(lab, 'held')).TrainingJobStatus).toBe('Completed');
+  expect((await finished(lab, 'held-refused')).FailureReason).toMatch(/^CapacityError: /);
+});
+
+test('a state without an end lasts until its fault is removed', async () => {
+  const { id } = await plan({ kind: 'state-delay', state: 'Downloading', jobName: 'inputs', seconds: null });
+  await create(lab, job('inputs', 'true'));
+  await inState(lab, 'inputs', 'Downloading');
+  await lab.admin.fault({ kind: 'capacity-error', jobName: 'other' });
+  expect((await describeJob(lab, 'inputs')).SecondaryStatus).toBe('Downloading');
+
+  await lab.admin.removeFault(id);
+
+  expect((await finished(lab, 'inputs')).TrainingJobStatus).toBe('Completed');
+});
+
 test('of the instance preferences the first with capacity is taken', async () => {
   await plan({ kind: 'capacity-error', instanceType: 'ml.m5.xlarge' });
   const request = job('prefers', 'true');

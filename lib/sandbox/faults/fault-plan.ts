@@ -14,6 +14,8 @@ export interface FaultEntry<F = PlannedFault> {
 export class FaultPlan {
   private readonly entries: FaultEntry[] = [];
   private added = 0;
+  /** Who waits for a fault to be taken away. */
+  private readonly waiting = new Map<PlannedFault, (() => void)[]>();
 
   nextId(): string {
     this.added += 1;
@@ -32,12 +34,22 @@ export class FaultPlan {
 
   remove(id: string): boolean {
     const at = this.entries.findIndex((entry) => entry.id === id);
-    if (at >= 0) this.entries.splice(at, 1);
+    for (const { fault } of at >= 0 ? this.entries.splice(at, 1) : []) this.release(fault);
     return at >= 0;
   }
 
   clear(): void {
-    this.entries.length = 0;
+    for (const { fault } of this.entries.splice(0)) this.release(fault);
+  }
+
+  /** Resolves when the fault is taken out of the plan. */
+  untilRemoved(fault: PlannedFault): Promise<void> {
+    return new Promise((resolve) => this.waiting.set(fault, [...(this.waiting.get(fault) ?? []), resolve]));
+  }
+
+  private release(fault: PlannedFault): void {
+    for (const resolve of this.waiting.get(fault) ?? []) resolve();
+    this.waiting.delete(fault);
   }
 
   /** The first armed fault of a kind that concerns the target, counted as struck. */

@@ -90,14 +90,15 @@ export const faultSchema = z.discriminatedUnion('kind', [
     kind: z.literal('pending'),
     ...common,
     instanceType: z.string().optional(),
-    /** Seconds until capacity is there; null: never. */
+    /** Seconds until capacity is there; null: until the fault is removed. Then the job looks for capacity again. */
     seconds: z.number().nonnegative().nullable(),
   }),
   z.strictObject({
     kind: z.literal('state-delay'),
     ...common,
     state: z.enum(['Starting', 'Downloading', 'Uploading']),
-    seconds: z.number().positive(),
+    /** How much longer the state lasts; null: until the fault is removed. */
+    seconds: z.number().positive().nullable(),
   }),
   z.strictObject({
     kind: z.literal('internal-error'),

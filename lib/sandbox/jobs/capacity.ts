@@ -1,14 +1,11 @@
-import type { FaultTarget } from '../faults/fault';
+import type { FaultOf, FaultTarget } from '../faults/fault';
 import type { FaultPlan } from '../faults/fault-plan';
 import type { Cluster, ClusterOption } from './cluster';
 import { capacityError } from './job-failure';
 import type { RunControl } from './run-control';
 
-/** Why an option has no capacity now: for how long (null: indefinitely), and whether the job fails then. */
-interface Shortage {
-  seconds: number | null;
-  refused: boolean;
-}
+/** Why an option has no capacity now. */
+type Shortage = FaultOf<'capacity-error' | 'pending'>;
 
 /** Finds room for a job. The sandbox has room for everything, except where a planned fault says otherwise. */
 export class Capacity {
@@ -24,36 +21,37 @@ export class Capacity {
    * @throws JobFailure CapacityError when every option is refused
    */
   async acquire(options: readonly ClusterOption[], waiting: (waits: boolean) => void): Promise<Cluster> {
-    const shortages: Shortage[] = [];
-    for (const { cluster, demands } of options) {
-      const shortage = this.shortageOf(demands.map((demand) => demand.instanceType));
-      if (!shortage) return cluster;
-      shortages.push(shortage);
+    for (;;) {
+      const shortages: Shortage[] = [];
+      for (const { cluster, demands } of options) {
+        const shortage = this.shortageOf(demands.map((demand) => demand.instanceType));
+        if (!shortage) return cluster;
+        shortages.push(shortage);
+      }
+      const hopeful = shortages.findIndex(({ kind }) => kind === 'pending');
+      const shortage = shortages[Math.max(hopeful, 0)];
+      if (shortage) await this.wait(shortage, waiting);
+      const granted = options[hopeful];
+      if (!granted) throw capacityError();
+      if (shortage?.seconds !== null) return granted.cluster;
     }
-    const hopeful = shortages.findIndex((shortage) => !shortage.refused);
-    const { seconds } = shortages[Math.max(hopeful, 0)] ?? { seconds: 0 };
-    await this.wait(seconds, waiting);
-    const granted = options[hopeful];
-    if (!granted) throw capacityError();
-    return granted.cluster;
   }
 
   private shortageOf(instanceTypes: readonly string[]): Shortage | undefined {
     for (const instanceType of instanceTypes) {
       const target = { ...this.target, instanceType };
-      const refused = this.faults.strike('capacity-error', target);
-      if (refused) return { seconds: refused.seconds, refused: true };
-      const pending = this.faults.strike('pending', target);
-      if (pending) return { seconds: pending.seconds, refused: false };
+      const found = this.faults.strike('capacity-error', target) ?? this.faults.strike('pending', target);
+      if (found) return found;
     }
     return undefined;
   }
 
-  private async wait(seconds: number | null, waiting: (waits: boolean) => void): Promise<void> {
-    if (seconds === 0) return;
+  private async wait(shortage: Shortage, waiting: (waits: boolean) => void): Promise<void> {
+    if (shortage.seconds === 0) return;
     waiting(true);
     try {
-      await this.control.sleep(seconds);
+      if (shortage.seconds === null) await this.control.race(this.faults.untilRemoved(shortage));
+      else await this.control.sleep(shortage.seconds);
     } finally {
       waiting(false);
     }

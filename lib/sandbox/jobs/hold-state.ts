@@ -14,5 +14,6 @@ export async function holdState(
 ): Promise<void> {
   const delay = faults.strike('state-delay', { ...target, state });
   await control.sleep(seconds + (delay?.seconds ?? 0));
+  if (delay?.seconds === null) await control.race(faults.untilRemoved(delay));
   if (faults.strike('internal-error', { ...target, state })) throw internalError();
 }

@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
+import { askToLeave } from '../../../lib/handlers/reconcile/ask-to-leave';
 import { type FakeWorld, fakeWorld, MINUTE, RUN_FILE } from '../support/fake-world';
 
 let world: FakeWorld;
@@ -79,4 +80,24 @@ test('a job that does not leave is stopped after the grace time', async () => {
   world.pass(5 * MINUTE);
   await world.tick();
   expect(world.sagemaker.job(nameOf(first)).status).toBe('Stopping');
+});
+
+test('a job is asked although its worker writes at the same moment', async () => {
+  const first = await background();
+  const seen = await world.store.find(first);
+  if (!seen) throw new Error('the run is there');
+  await world.store.save({ ...seen, version: seen.version + 1 }, seen.version, []);
+  await askToLeave(world.reconcile, seen, { why: 'preempted', text: 'asked to save and make room for urgent' });
+  await world.settle();
+  expect(requestOf(first)).toBeDefined();
+});
+
+test('another attempt than the one that was meant is not asked', async () => {
+  const first = await background();
+  const seen = await world.store.find(first);
+  if (!seen?.attempt) throw new Error('the run has an attempt');
+  const next = { ...seen, version: seen.version + 1, attempt: { ...seen.attempt, number: 2 } };
+  await world.store.save(next, seen.version, []);
+  await askToLeave(world.reconcile, seen, { why: 'preempted', text: 'asked to save and make room for urgent' });
+  expect((await world.store.find(first))?.attempt?.handOver).toBeUndefined();
 });

@@ -1,0 +1,133 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { parse } from 'yaml';
+import { readScenario, type Scenario } from '../../../lib/simulation/scenario/load';
+
+const SCENARIOS = path.join(__dirname, '../../scenarios');
+
+/** A scenario of test/scenarios that both worlds play. */
+export interface AgreementCase {
+  scenario: string;
+  /** Runs that neither world plays, by id, with what the sandbox lacks for them. */
+  withoutRuns?: Readonly<Record<string, string>>;
+  /** Faults that neither world plays, by the key that says what they are, with what the sandbox lacks for them. */
+  withoutFaults?: Readonly<Record<string, string>>;
+  /** When the play ends, where the rest of the scenario is more of the same. */
+  until?: string;
+}
+
+const LIMITS_OF_TIME = 'limits of time run on the real clock of the sandbox';
+const OTHERS_READ_TOO = 'the sandbox cannot tell the calls of the functions from those of the test';
+
+/** What both worlds play. */
+export const CASES: readonly AgreementCase[] = [
+  { scenario: 'interrupted-on-demand' },
+  { scenario: 'interrupted-spot' },
+  { scenario: 'first-start-unlisted' },
+  { scenario: 'resume-unlisted' },
+  { scenario: 'doubtful-create-unlisted' },
+  { scenario: 'internal-error' },
+  {
+    scenario: 'causes',
+    withoutRuns: {
+      client: 'inputs of a scripted job are always there',
+      capacity: 'CapacityError strikes a job of the sandbox before it trains',
+      unknown: 'the sandbox knows the four families of FailureReason only',
+    },
+  },
+  { scenario: 'hangs' },
+  { scenario: 'stops' },
+  { scenario: 'spares' },
+  { scenario: 'kinds', withoutRuns: { toolkit: 'a job without ContainerEntrypoint has no script that could be told' } },
+  { scenario: 'untold' },
+  { scenario: 'preempted' },
+  { scenario: 'after' },
+  {
+    scenario: 'spending',
+    withoutRuns: { enough: 'it ends within the minutes after the decision to stop it, in which the two worlds differ' },
+  },
+];
+
+/** Cases that the sandbox can play, and whose outcomes nobody has compared yet. */
+export const NOT_COMPARED: readonly AgreementCase[] = [
+  { scenario: 'quota-used', withoutFaults: { 'sagemaker:ListTrainingJobs': OTHERS_READ_TOO } },
+  {
+    scenario: 'doubtful-creates',
+    withoutRuns: {
+      untagged: OTHERS_READ_TOO,
+      unseen: 'no read of the sandbox lags behind a write',
+      blind: OTHERS_READ_TOO,
+      full: OTHERS_READ_TOO,
+    },
+    withoutFaults: {
+      'sagemaker:ListTags': OTHERS_READ_TOO,
+      'sagemaker:DescribeTrainingJob': OTHERS_READ_TOO,
+      describeLagSeconds: 'no read of the sandbox lags behind a write',
+      takesSeconds: 'waits of calls run on the real clock of the sandbox',
+    },
+  },
+  { scenario: 'no-progress' },
+  { scenario: 'shares' },
+  { scenario: 'elastic' },
+  {
+    scenario: 'checkpoints',
+    withoutRuns: {
+      moved: LIMITS_OF_TIME,
+      marked: LIMITS_OF_TIME,
+      none: LIMITS_OF_TIME,
+      many: 'a thousand objects each half hour, for the same decisions',
+    },
+  },
+  {
+    scenario: 'capacity',
+    withoutRuns: { 'gives-up': LIMITS_OF_TIME, chooses: 'a held job of the sandbox takes its first choice' },
+  },
+];
+
+/** The other scenarios, and what the sandbox lacks for them. */
+export const OTHERS: Readonly<Record<string, string>> = {
+  clocks: 'clocks that differ: the functions have the clock of the test',
+  deaths: 'functions that die between two calls',
+  deleted: 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
+  'deleted-unread': 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
+  'deleted-while-silent': 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
+  'grow-unread-quota': 'functions that die between two calls',
+  guards: 'changes of the stack, which test/long/adoption.test.ts and test/e2e/life-cycle.test.ts make',
+  'interrupted-unread': OTHERS_READ_TOO,
+  'older-version': 'functions that die between two calls',
+  refused: 'guardrails of an environment of its own, which test/e2e/environment.test.ts has',
+  registered: 'CloudFormation, which test/e2e/environment.test.ts deploys',
+  'spot-lost': LIMITS_OF_TIME,
+  'warm-pools': LIMITS_OF_TIME,
+};
+
+/** The scenario of a case, in the environment that is deployed, without what only one world has. */
+export function scenarioOf(
+  { scenario, withoutRuns = {}, withoutFaults = {}, until }: AgreementCase,
+  environment: string,
+): Scenario {
+  const data = parse(readFileSync(path.join(SCENARIOS, `${scenario}.yaml`), 'utf8')) as Written;
+  const isPlayed = (id: string) => withoutRuns[id] === undefined;
+  const target = (fault: Fault) => (fault.job ?? fault.taken ?? '').split('#')[0] ?? '';
+  const isStruck = (fault: Fault) =>
+    [fault.call, ...Object.keys(fault)].every((key) => withoutFaults[key ?? ''] === undefined);
+  const both = {
+    ...data,
+    environment: parse(environment),
+    runs: data.runs.filter(({ id }) => isPlayed(id)),
+    calls: (data.calls ?? []).filter(({ run }) => isPlayed(run)),
+    faults: (data.faults ?? []).filter((fault) => isPlayed(target(fault)) && isStruck(fault)),
+    ...(until !== undefined && { until }),
+  };
+  const { value, issues } = readScenario(both, (file) => readFileSync(path.join(SCENARIOS, file), 'utf8'));
+  if (!value) throw new Error(`${scenario}: ${issues.map(({ message }) => message).join('\n')}`);
+  return value;
+}
+
+type Fault = Record<string, unknown> & { job?: string; taken?: string; call?: string };
+
+interface Written {
+  runs: { id: string }[];
+  calls?: { run: string }[];
+  faults?: Fault[];
+}

@@ -1,0 +1,107 @@
+import { paginateQuery } from '@aws-sdk/client-dynamodb';
+import { DescribeTrainingJobCommand } from '@aws-sdk/client-sagemaker';
+import { ATTEMPT_ITEM_PREFIX, EVENT_ITEM_PREFIX, RUN_ITEM } from '../../../lib/contracts/run-table';
+import { recordOf } from '../../../lib/handlers/shared/run-store';
+import type { TimelineEvent } from '../../../lib/lifecycle/action';
+import type { Attempt } from '../../../lib/lifecycle/record';
+import { EPOCH_MS } from '../../../lib/simulation/core/epoch';
+import { runResult } from '../../../lib/simulation/result';
+import type { Play } from '../../../lib/simulation/simulate';
+import { timelineOf } from '../../../lib/simulation/timeline';
+import type { SimRun } from '../../../lib/simulation/world/sim-run';
+import type { Stage } from './stage';
+
+/** What both worlds must say of one run. */
+export interface RunOutcome {
+  state: string;
+  reason: string;
+  /** Status and instances of each job, as SageMaker has them. */
+  jobs: string[];
+  /** Class and reason that the product gave the end of each attempt. */
+  attempts: string[];
+  /** What the product decided, with its reasons: among them where each attempt begins. */
+  decisions: string[];
+}
+
+/**
+ * What each world only sees, and says when it looks, is left out; so is how a doubtful create was settled, which depends on how far the call got.
+ */
+const DECISIONS = new Set([
+  'run-intended',
+  'run-admitted',
+  'attempt-intended',
+  'attempt-ended',
+  'rung-changed',
+  'hand-over-asked',
+  'stop-asked',
+  'stop-decided',
+  'resume-asked',
+  'quota-wait',
+  'after-failed',
+  'loss-rollback',
+  'run-preempted',
+  'run-stopped',
+  'run-failed',
+  'run-completed',
+]);
+
+/** @param documents of the run table, by item */
+function outcomeOf(documents: ReadonlyMap<string, string>, jobs: string[]): RunOutcome {
+  const { state, reason } = recordOf(documents.get(RUN_ITEM) ?? '');
+  const below = <T>(prefix: string) =>
+    [...documents].sort().flatMap(([item, text]) => (item.startsWith(prefix) ? [JSON.parse(text) as T] : []));
+  const lines = below<TimelineEvent>(EVENT_ITEM_PREFIX).sort((a, b) => a.at - b.at);
+  return {
+    state,
+    reason,
+    jobs,
+    attempts: below<Attempt>(ATTEMPT_ITEM_PREFIX).map((one) => `${one.failureClass ?? 'live'}: ${one.reason ?? ''}`),
+    decisions: lines.filter(({ what }) => DECISIONS.has(what)).map(({ what, text }) => `${what}: ${text}`),
+  };
+}
+
+const refused = (reason: string): RunOutcome => ({ state: 'refused', reason, jobs: [], attempts: [], decisions: [] });
+
+/** When the simulation decided something, in milliseconds since the start. */
+export function decisionTimes({ world }: Play): number[] {
+  const lines = world.runs.flatMap((run) => timelineOf(world, run));
+  return lines.filter(({ what }) => DECISIONS.has(what)).map(({ at }) => at - EPOCH_MS);
+}
+
+/** By the id that the scenario gives the run. */
+export function simulatedOutcomes({ world }: Play): Record<string, RunOutcome> {
+  const outcome = (run: SimRun) => {
+    const { state, reason, attempts } = runResult(world, run);
+    if (state === 'refused') return refused(reason);
+    const items = world.table
+      .itemsOf(run.runId ?? '')
+      .map((item) => [item.item?.S ?? '', item.document?.S ?? '{}'] as const);
+    const jobs = attempts.map((a) => `${a.status}/${a.secondaryStatus} ${a.instances} x ${a.instanceType}`);
+    return outcomeOf(new Map(items), jobs);
+  };
+  return Object.fromEntries(world.runs.map((run) => [run.id, outcome(run)]));
+}
+
+/** The same of the embedded AWS: from the run table and SageMaker. */
+export async function sandboxOutcome(stage: Stage, run: SimRun): Promise<RunOutcome> {
+  if (run.runId === undefined) return refused(run.refusal ?? '');
+  const documents = new Map<string, string>();
+  const query = {
+    TableName: `slipway-${stage.environment}-runs`,
+    KeyConditionExpression: 'runId = :run',
+    ExpressionAttributeValues: { ':run': { S: run.runId } },
+    ConsistentRead: true,
+  };
+  for await (const { Items = [] } of paginateQuery({ client: stage.dynamo }, query))
+    for (const { item, document } of Items) documents.set(item?.S ?? '', document?.S ?? '{}');
+  const jobs: string[] = [];
+  for (const { name } of run.jobs) jobs.push(await jobOutcome(stage, name));
+  return outcomeOf(documents, jobs);
+}
+
+async function jobOutcome(stage: Stage, TrainingJobName: string): Promise<string> {
+  const job = await stage.sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName }));
+  const { InstanceCount, InstanceType, SelectedInstanceCount, SelectedInstanceType } = job.ResourceConfig ?? {};
+  const count = SelectedInstanceCount ?? InstanceCount;
+  return `${job.TrainingJobStatus}/${job.SecondaryStatus} ${count} x ${SelectedInstanceType ?? InstanceType}`;
+}
