@@ -42,7 +42,7 @@ def clip_gradients(parameters: Iterable[nn.Parameter], max_norm: float, spread: 
     norm = global_norm(held, spread)
     if max_norm > 0:
         scale = torch.clamp(max_norm / (norm + 1e-6), max=1.0)
-        for parameter in held:
-            grad = parameter.grad
-            (grad.to_local() if isinstance(grad, DTensor) else grad).mul_(scale)
+        grads = [parameter.grad for parameter in held]
+        # In few kernels: one for each parameter took 3 % of a step on an H200.
+        torch._foreach_mul_([grad.to_local() if isinstance(grad, DTensor) else grad for grad in grads], scale)
     return norm
