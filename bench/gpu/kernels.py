@@ -84,7 +84,8 @@ def _experts(count: int, visited: int, hidden: int, inner: int, bias: bool) -> t
         activation = "clamped-swiglu" if bias else None
         experts = Experts({str(n): FeedForward(hidden, inner, True, activation, bias) for n in range(count)}).to(torch.bfloat16)
     rows_RD = torch.randn(LENGTH * visited, hidden, device="cuda", dtype=torch.bfloat16, requires_grad=True)
-    visits_H = torch.randint(0, count, (LENGTH * visited,), device="cuda").bincount(minlength=count)
+    # Nobody visits the last one: its gradients must be zeros all the same.
+    visits_H = torch.randint(0, count - 1, (LENGTH * visited,), device="cuda").bincount(minlength=count)
     gradient_RD = torch.randn_like(rows_RD)
 
     def work() -> tuple[torch.Tensor, ...]:
@@ -92,7 +93,8 @@ def _experts(count: int, visited: int, hidden: int, inner: int, bias: bool) -> t
         experts.zero_grad()
         result_RD = experts(rows_RD, visits_H)
         result_RD.backward(gradient_RD)
-        return result_RD.detach(), rows_RD.grad, next(experts.children()).up_proj.weight.grad
+        first, *_, last = experts.children()
+        return result_RD.detach(), rows_RD.grad, first.up_proj.weight.grad, last.up_proj.weight.grad
 
     chosen, suits, found = grouped.suits(rows_RD, list(experts.children())), grouped.suits, []
     try:
@@ -102,7 +104,7 @@ def _experts(count: int, visited: int, hidden: int, inner: int, bias: bool) -> t
     finally:
         grouped.suits = suits
     (together, results), (alone, others) = found
-    off = max(((one - other).norm() / other.norm()).item() for one, other in zip(results, others, strict=True))
+    off = max(((one - other).norm() / other.norm().clamp(min=1e-6)).item() for one, other in zip(results, others, strict=True))
     return together, alone, off, chosen
 
 
@@ -118,7 +120,7 @@ CASES = (
     Case(
         "all experts in one kernel",
         "results of a loop over them, 1 %, and taken where it is faster",
-        lambda m: lacks_gpu(m, 40, (9, 0)),
+        lambda m: lacks_gpu(m, 40, (9, 0)) or ("" if m.capability == (9, 0) else "the trainer takes the kernel on Hopper alone"),
         experts,
     ),
 )

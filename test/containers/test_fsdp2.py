@@ -1,5 +1,7 @@
 """What FSDP2 really keeps and sends, on one rank of a world in which nothing is sent (torch's `fake` process group)."""
 
+from collections.abc import Callable
+
 import pytest
 
 from rank_world import trainer_job
@@ -10,7 +12,7 @@ pytestmark = pytest.mark.torch
 from faked_ranks import faked_world  # noqa: E402
 
 from slipway_trainer.batches import MicroBatch  # noqa: E402
-from slipway_trainer.fsdp2 import Fsdp2Backend  # noqa: E402
+from slipway_trainer.fsdp2 import Fsdp2Backend, not_compiled  # noqa: E402
 from slipway_trainer.layout import resolve_layout  # noqa: E402
 from slipway_trainer.settings import resolve_settings  # noqa: E402
 
@@ -79,3 +81,29 @@ def test_rotary_tables_reach_the_blocks_in_float32(precision: str) -> None:
             block.attention.register_forward_pre_hook(lambda _module, inputs: seen.add((inputs[0].dtype, inputs[1].dtype, inputs[2].dtype)))
         micro_steps(backend, 1)
         assert seen == {(torch.bfloat16 if precision == "bf16" else torch.float32, torch.float32, torch.float32)}
+
+
+def test_blocks_run_as_they_are_written_and_what_is_compiled_within_them_stays_so() -> None:
+    calls: list[str] = []
+
+    def counting(name: str) -> Callable[..., Callable[..., object]]:
+        def backend(graph: torch.fx.GraphModule, _inputs: object) -> Callable[..., object]:
+            return lambda *inputs: (calls.append(name), graph(*inputs))[1]
+
+        return backend
+
+    kernel = torch.compile(torch.sin, backend=counting("kernel"))
+
+    class Block(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return kernel(x) + 1
+
+    block, x = Block(), torch.ones(3)
+    block.compile(backend=counting("block"))
+    wanted = block(x)
+    assert calls == ["block"]
+    with not_compiled([block]):
+        assert torch.equal(block(x), wanted)
+    assert calls == ["block", "kernel"]
+    block(x)
+    assert calls == ["block", "kernel", "block"]

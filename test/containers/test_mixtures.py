@@ -4,6 +4,7 @@ import os
 import random
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -181,3 +182,19 @@ def test_large_experts_are_not_put_side_by_side() -> None:
 
     assert _suits(2880, 2880) and _suits(2048, 768)
     assert not _suits(4096, 14336) and not _suits(2048, 100)
+
+
+@pytest.mark.parametrize(
+    ("capability", "rows", "suits"), [((9, 0), 4, True), ((9, 0), 0, False), ((8, 0), 4, False), ((10, 0), 4, False), ((10, 3), 4, False)]
+)
+@pytest.mark.skipif(not hasattr(torch.nn.functional, "grouped_mm"), reason="needs the grouped products of PyTorch 2.10")
+def test_the_kernel_of_all_experts_is_for_rows_on_hopper(
+    monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], rows: int, suits: bool
+) -> None:
+    """On Blackwell experts that nobody visits get gradients, and without any row the backward pass fails."""
+    from slipway_trainer import grouped
+    from slipway_trainer.feed_forward import FeedForward
+
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    x_RD = SimpleNamespace(dtype=torch.bfloat16, is_cuda=True, device="cuda:0", size=lambda _: rows)
+    assert grouped.suits(x_RD, [FeedForward(32, 48, True)]) is suits

@@ -37,11 +37,12 @@ def _bytes_as_text(ids: Sequence[int]) -> str:
 
 def _from_file(path: Path) -> Detokenizer:
     if not path.is_file():
-        raise Settings([f"{OPTION}: must be `byte` or a tokenizer.json in a channel, got {path}"])
+        raise Settings([f"{OPTION}: must be `byte` or a tokenizer.json in a channel, got {path}; add the channel that has it to data"])
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
-        raise Settings([f"{OPTION}: the image must have the `tokenizers` package; choose one that has it (image.uri)"]) from error
+        issue = f"{OPTION}: must go with an image that has the `tokenizers` package, got {path} in one without; set image.uri"
+        raise Settings([issue]) from error
     try:
         loaded = Tokenizer.from_file(str(path))
     except Exception as error:  # The package raises Exception itself.

@@ -1,12 +1,12 @@
 """The default backend: FSDP2 (`fully_shard`) over a mesh of replicate x shard x context x tensor ranks. PyTorch 2.6 and later."""
 
-from collections.abc import Iterator
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
+from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
@@ -157,7 +157,7 @@ class Fsdp2Backend:
     @torch.no_grad()
     def next_tokens(self, tokens_BL: Tensor, last_B: Tensor) -> Tensor:
         # Rows of another length than those of training would be compiled anew.
-        with torch.compiler.set_stance("force_eager") if self._compiled else nullcontext():
+        with not_compiled(self.model.all_blocks()):
             return self._objective.next_tokens(self.model, tokens_BL, last_B)
 
     def clip(self, max_norm: float) -> Tensor:
@@ -168,3 +168,17 @@ class Fsdp2Backend:
 
     def close(self) -> None:
         """Nothing outlives the process group."""
+
+
+@contextmanager
+def not_compiled(modules: Iterable[nn.Module]) -> Iterator[None]:
+    """Runs modules on which `compile` was called as they are written. FlexAttention within them stays compiled, which PyTorch's stance
+    `force_eager` would compute with all scores in memory."""
+    compiled = {module: module._compiled_call_impl for module in modules}
+    try:
+        for module in compiled:
+            module._compiled_call_impl = None
+        yield
+    finally:
+        for module, call in compiled.items():
+            module._compiled_call_impl = call

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 #: Rows of a matrix must begin at multiples of 16 bytes: 8 numbers in bfloat16.
 _MULTIPLE = 8
 #: Experts with larger matrices fill a GPU one after the other; putting those of all side by side would cost more than it saves (on an
-#: H200, forward and backward of 8,192 tokens: 30.6 ms together and 26.3 ms in a loop with Mixtral's 59 million, 16.1 and 24.8 with
-#: GPT-OSS's 8 million, 7.1 and 49.2 with the 1.6 million of Qwen3-30B-A3B).
+#: H200, forward and backward of 8,192 tokens: 30.2 ms together and 26.7 ms in a loop with Mixtral's 59 million, 16.0 and 20.2 with
+#: GPT-OSS's 8 million, 5.3 and 37.6 with the 1.6 million of Qwen3-30B-A3B; docs/evidence/2026-11-23-h200.md).
 _LARGEST = 1 << 24
-#: The first architecture that the kernel is written for.
+#: Hopper, on which the kernel was measured. On Blackwell it gives experts without a row the gradients of other memory
+#: (https://github.com/pytorch/pytorch/issues/172439, open 2026-11-23).
 _CAPABILITY = (9, 0)
 
 
@@ -43,10 +44,11 @@ class _GroupedProduct(torch.autograd.Function):
 
 
 def suits(x_RD: Tensor, experts: Collection[nn.Module]) -> bool:
-    """Whether the kernel is there for these rows and these experts: bfloat16 on Hopper or later, plain matrices of sizes that suit it."""
+    """Whether the kernel is there for these rows and these experts: bfloat16 on Hopper, plain matrices of sizes that suit it."""
     if not hasattr(F, "grouped_mm") or x_RD.dtype != torch.bfloat16 or not x_RD.is_cuda or not experts:
         return False
-    if torch.cuda.get_device_capability(x_RD.device) < _CAPABILITY:
+    # A rank whose experts nobody visits has no rows, which the kernel refuses (https://github.com/pytorch/pytorch/pull/192497).
+    if not x_RD.size(0) or torch.cuda.get_device_capability(x_RD.device) != _CAPABILITY:
         return False
     layers = [layer for layer in next(iter(experts)).children() if layer is not None]
     return all(type(layer) is nn.Linear and _suits(layer.in_features, layer.out_features) for layer in layers)

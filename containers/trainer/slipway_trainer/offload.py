@@ -1,7 +1,7 @@
 """Activations that wait in host memory for the backward pass (`training.activationOffload`).
 
-Copies run beside the computation, in a stream of their own. Only activations go: the weights of a layer, which autograd keeps as well,
-would otherwise be copied to the host in every forward pass, all of the model on every rank.
+Copies to the host run beside the computation, in a stream of their own; those back run in its stream. Only activations go: the weights of
+a layer, which autograd keeps as well, would otherwise be copied to the host in every forward pass, all of the model on every rank.
 """
 
 from collections.abc import Callable

@@ -67,7 +67,7 @@ class Samples:
         if world.rank == 0 and len(self._prompts) < settings.arguments.samples:
             print(f"warning: --samples: {len(self._prompts)} of {settings.arguments.samples} prompts were found in the data", flush=True)
         if world.rank == 0 and self._text is None:
-            print("samples are token ids: no tokenizer.json lies beside the weights; --sample-tokenizer may name one", flush=True)
+            print("samples are token ids: no tokenizer.json beside the weights can be read; --sample-tokenizer may name one", flush=True)
 
     def say(self, step: int) -> None:
         """Continues every prompt and says what came of it; every rank must call this."""

@@ -46,6 +46,16 @@ export const CUDA: AssumptionArea = {
       embedded: 'not modelled',
     },
     {
+      id: 'experts-without-rows',
+      claim: 'PyTorch’s grouped products give experts without rows gradients of zero on Hopper.',
+      basis: 'documented',
+      source:
+        'https://github.com/pytorch/pytorch/issues/172439 (right on H800, wrong on B200, where the built-in trainer does not use them); not measured yet',
+      usedBy: 'mixtures of small experts in the built-in trainer on P5',
+      ifWrong: 'experts that no token of a micro-batch visits learn from what their memory held before',
+      embedded: 'not modelled',
+    },
+    {
       id: 'attention-kernels',
       claim:
         'FlexAttention of PyTorch 2.11 and later computes windows, documents, sinks and capped scores in one kernel on every GPU type, and latent attention has a fused kernel.',
