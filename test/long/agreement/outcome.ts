@@ -45,6 +45,9 @@ const DECISIONS = new Set([
   'run-completed',
 ]);
 
+/** Reasons name the bucket of an environment, and each world has its own. */
+const withoutBuckets = (text: string): string => text.replace(/s3:\/\/[^/]+\//g, 's3://');
+
 /** @param documents of the run table, by item */
 function outcomeOf(documents: ReadonlyMap<string, string>, jobs: string[]): RunOutcome {
   const { state, reason } = recordOf(documents.get(RUN_ITEM) ?? '');
@@ -53,10 +56,14 @@ function outcomeOf(documents: ReadonlyMap<string, string>, jobs: string[]): RunO
   const lines = below<TimelineEvent>(EVENT_ITEM_PREFIX).sort((a, b) => a.at - b.at);
   return {
     state,
-    reason,
+    reason: withoutBuckets(reason),
     jobs,
-    attempts: below<Attempt>(ATTEMPT_ITEM_PREFIX).map((one) => `${one.failureClass ?? 'live'}: ${one.reason ?? ''}`),
-    decisions: lines.filter(({ what }) => DECISIONS.has(what)).map(({ what, text }) => `${what}: ${text}`),
+    attempts: below<Attempt>(ATTEMPT_ITEM_PREFIX).map((one) =>
+      withoutBuckets(`${one.failureClass ?? 'live'}: ${one.reason ?? ''}`),
+    ),
+    decisions: lines
+      .filter(({ what }) => DECISIONS.has(what))
+      .map(({ what, text }) => withoutBuckets(`${what}: ${text}`)),
   };
 }
 

@@ -29,6 +29,7 @@ import type { Stage } from './stage';
 
 /** So often the sandbox learns what the model of the jobs did, and the model which jobs the product made. */
 const STEP_MS = 15_000;
+const UNLIMITED = 1_000_000;
 const CODE_BYTES = 20_000;
 const TICK_MS = TICK_SECONDS * 1000;
 /** Where the simulation decides nothing, the sandbox looks at every so many ticks whether it does. */
@@ -48,6 +49,8 @@ export class SandboxPlay {
   private readonly jobs: ScriptedJobs;
   private readonly happenings: Happening[] = [];
   private readonly written = new Map<string, string>();
+  /** Quotas as they are now, by code. */
+  private readonly limits = new Map<string, number>();
 
   constructor(
     private readonly stage: Stage,
@@ -186,7 +189,7 @@ export class SandboxPlay {
         ]),
       ),
     ]);
-    const applied = new Map<string, number>();
+    const applied = this.limits;
     const apply = async () => {
       for (const [code, name] of names) {
         const value = limits.of(name, this.clock.now);
@@ -266,7 +269,11 @@ export class SandboxPlay {
       StoppingCondition: { MaxRuntimeInSeconds: limit, ...(entry.spot ? { MaxWaitTimeInSeconds: limit } : {}) },
       EnableManagedSpotTraining: entry.spot ?? false,
     });
+    // Others were there before the limit was, as in the simulation.
+    const codes = [...Object.values(INSTANCE_QUOTA_CODES[entry.instanceType] ?? {}), ...Object.keys(GENERAL_QUOTAS)];
+    for (const code of codes) await stage.admin.setQuota('us-west-2', code, UNLIMITED);
     await stage.sagemaker.send(request);
+    for (const code of codes) await stage.admin.setQuota('us-west-2', code, this.limits.get(code) ?? UNLIMITED);
   }
 
   /** What jobs write: heartbeats and checkpoints, each at its own time. */

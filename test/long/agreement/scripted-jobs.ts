@@ -70,6 +70,7 @@ export class ScriptedJobs {
   /** Its containers leave with this code. */
   async end(jobName: string, code: number, failure = ''): Promise<void> {
     this.stage.order(jobName, code, failure);
+    await this.release(this.downloading, jobName);
     await this.until(jobName, (status) => OVER.includes(status));
   }
 
