@@ -17,7 +17,7 @@ const cell = (text: string) => text.replaceAll('|', '\\|').replaceAll('\n', ' ')
 
 /** URLs become links that say where they lead. */
 const source = (text: string) =>
-  cell(text).replace(/https:\/\/([\w.-]+)(\/[^\s)]*)?/g, (url, host) => `[${host}](${url})`);
+  cell(text).replace(/https:\/\/([\w.-]+)(\/[^\s)]*[^\s);,.])?/g, (url, host) => `[${host}](${url})`);
 
 const row = ({ id, claim, basis, source: from, usedBy, ifWrong, embedded, probe }: Assumption) =>
   `| <a id="${id}"></a>\`${id}\` | ${cell(claim)} | ${basis}: ${source(from)} | ${cell(usedBy)} | ${cell(ifWrong)} | ${embedded} | ${probe ?? 'open'} |`;

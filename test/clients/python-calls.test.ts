@@ -69,6 +69,59 @@ test.each<[action: string, words: string[]]>([
   expect(asked.filter((call) => call.action === action).map(whole)).toEqual(pythonCalls(action));
 });
 
+/** What a program prints that has the client's modules. */
+function python3(program: string, input = ''): string {
+  const script = `import json, runpy, sys\nfound = runpy.run_path(${JSON.stringify(SCRIPT)})\n${program}`;
+  return execFileSync(PYTHON, ['-c', script], { input, encoding: 'utf8' }).trim();
+}
+
+const LISTED = {
+  ...{ runId: 'a-261121120000', name: 'a', team: 'nlp', state: 'running', desiredState: 'run', reason: 'as it should' },
+  ...{
+    attempts: [{}, {}],
+    committedStep: 20,
+    step: 24,
+    loss: null,
+    goodput: null,
+    spendUsd: null,
+    queuePosition: null,
+  },
+};
+const QUEUED = {
+  ...LISTED,
+  runId: 'b',
+  state: 'queued',
+  attempts: [],
+  step: null,
+  committedStep: null,
+  queuePosition: 3,
+};
+
+test.each([
+  ['runs alone', [LISTED, QUEUED]],
+  ['runs with tags', [{ ...LISTED, attempt: 7, tags: { project: 'llama', matrix: 'x' } }, QUEUED]],
+  ['runs with notes', [LISTED, { ...QUEUED, note: 'best rate' }]],
+  ['no runs', []],
+])('list prints %s as `slipway list` does', async (_, runs) => {
+  LAMBDA.on(InvokeCommand).resolves({ Payload: Buffer.from(JSON.stringify({ ok: true, runs })) as never });
+  const { stdout } = await runCli('list', '--environment', ENVIRONMENT);
+  const program = `
+import argparse, slipway.__main__
+class Runs:
+    def runs(self, **asked): return json.load(sys.stdin)
+slipway.__main__._list(Runs(), argparse.Namespace(state=None, tag=None, search=None, json=False))`;
+  expect(python3(program, JSON.stringify(runs))).toBe(stdout);
+});
+
+test('fails: a state that is none is refused by both in the same words', async () => {
+  const { code, stderr } = await runCli('list', '--state', 'queued, runing', '--environment', ENVIRONMENT);
+  const program = `
+import slipway.__main__
+try: slipway.__main__._states("queued, runing")
+except slipway.__main__.UsageError as error: print(f"{error.exit_code} slipway: {error}")`;
+  expect(python3(program)).toBe(`${code} ${stderr}`);
+});
+
 test('a launch says note, time, order and preemption as `slipway launch` does', () => {
   const [launch] = python.filter((call) => call.action === 'start');
   expect(launch).toMatchObject({
@@ -86,15 +139,12 @@ test('a diff asks for what both runs were launched with', () => {
 
 /** What the client finds for each pair. */
 function compared<T>(function_: string, pairs: readonly unknown[]): T[] {
-  const script = `
-import json, runpy, sys
-found = runpy.run_path(${JSON.stringify(SCRIPT)})
+  const program = `
 for line in sys.stdin:
     a, b = json.loads(line)
     print(json.dumps(${function_}))
 `;
-  const input = pairs.map((pair) => JSON.stringify(pair)).join('\n');
-  return lines(execFileSync(PYTHON, ['-c', script], { input, encoding: 'utf8' })).map((line) => JSON.parse(line));
+  return lines(python3(program, pairs.map((pair) => JSON.stringify(pair)).join('\n'))).map((line) => JSON.parse(line));
 }
 
 test('differences of options are those that `slipway diff` finds, whatever the options', () => {

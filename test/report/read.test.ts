@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { assembleReport, type RunSources } from '../../lib/report/read/assemble';
 import { checkpointList, type ListedCheckpoint } from '../../lib/report/read/checkpoint-list';
-import { gpuSummary, newestGpuUse } from '../../lib/report/read/gpu-lines';
+import { type GpuLine, gpuSummary, newestGpuUse } from '../../lib/report/read/gpu-lines';
 import { listPriceCost } from '../../lib/report/read/list-price-cost';
 import { parseProgressLine, progressOf } from '../../lib/report/read/log-lines';
 import type { ReportAttempt } from '../../lib/report/run/run-report';
@@ -84,6 +84,9 @@ test('GPUs are summed up by host and over time, and what is no number is left ou
   });
   expect(newestGpuUse(gpus)).toEqual({ 'algo-1': use(80, 50), 'algo-2': use(null, 70) });
   expect(gpuSummary([])).toBeUndefined();
+  const [newest = gpus[0]] = gpus.slice(-1);
+  // A look a minute for half a year.
+  expect(newestGpuUse(Array.from({ length: 262_800 }, () => newest as GpuLine))).toEqual(newest?.hosts);
 });
 
 test('loads of experts are read as the fullest layer and the mean', () => {

@@ -25,7 +25,8 @@ function usable(host: string, value: unknown): [string, ReportGpuUse][] {
 /** Newest use by host, of the newest attempt that told any; a host that fell silent keeps what it said last. */
 export function newestGpuUse(lines: readonly GpuLine[]): Record<string, ReportGpuUse> {
   const newest = lines.at(-1)?.attempt;
-  return Object.assign({}, ...lines.filter(({ attempt }) => attempt === newest).map(({ hosts }) => hosts));
+  // A long run has more lines than a call may have arguments.
+  return Object.fromEntries(lines.flatMap(({ attempt, hosts }) => (attempt === newest ? Object.entries(hosts) : [])));
 }
 
 /** The lines of a run as its report holds them: by host over all attempts, and the mean over the hosts by time. */

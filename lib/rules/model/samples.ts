@@ -33,7 +33,13 @@ function sampleFindings({ code, distribution, training }: RunSpec): Finding[] {
       got: prompt,
       fix: 'leave it out',
     }),
-    ...when(!fits && isCount(Number(prompt)), {
+    ...when(isCount(Number(prompt)) && room < 1, {
+      path: path('sample-prompt-tokens'),
+      must: `must be less than sequenceLength ${sequenceLength}`,
+      got: prompt,
+      fix: 'choose a smaller number',
+    }),
+    ...when(!fits && isCount(Number(prompt)) && room >= 1, {
       path: path('sample-tokens'),
       must: `must be 1 to ${room}, what sequenceLength ${sequenceLength} leaves`,
       got: tokens,

@@ -42,9 +42,10 @@ export class FaultPlan {
     for (const { fault } of this.entries.splice(0)) this.release(fault);
   }
 
-  /** Resolves when the fault is taken out of the plan. */
-  untilRemoved(fault: PlannedFault): Promise<void> {
-    return new Promise((resolve) => this.waiting.set(fault, [...(this.waiting.get(fault) ?? []), resolve]));
+  /** Resolves when the fault is taken out of the plan; at once when it is in it no more. */
+  async untilRemoved(fault: PlannedFault): Promise<void> {
+    if (!this.entries.some((entry) => entry.fault === fault)) return;
+    await new Promise<void>((resolve) => this.waiting.set(fault, [...(this.waiting.get(fault) ?? []), resolve]));
   }
 
   private release(fault: PlannedFault): void {

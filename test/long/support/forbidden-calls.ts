@@ -1,4 +1,5 @@
 // Thirty calls that change, spend or read data, none of which an auditor may make.
+import { controlAliasName } from '../../../lib/contracts/launcher';
 
 /** What the calls are about. */
 export interface AuditedPlaces {
@@ -9,7 +10,7 @@ export interface AuditedPlaces {
   data: string;
   checkpoints: string;
   artifacts: string;
-  /** Key of an object of a run, as it lies in the bucket of checkpoints. */
+  /** Key of an object of a run in the bucket of artifacts. */
   object: string;
   executionRole: string;
   controlFunction: string;
@@ -37,7 +38,7 @@ const jobCalls = ({ job, account, controlFunction, team, executionRole }: Audite
     ...['--output-data-config', 'S3OutputPath=s3://own/', '--stopping-condition', 'MaxRuntimeInSeconds=60'],
     ...['--resource-config', 'InstanceType=ml.m5.large,InstanceCount=1,VolumeSizeInGB=1'],
   ],
-  ['lambda', 'invoke', '--function-name', `${controlFunction}:${team}`, '/dev/null'],
+  ['lambda', 'invoke', '--function-name', `${controlFunction}:${controlAliasName(team)}`, '/dev/null'],
   ['lambda', 'invoke', '--function-name', controlFunction, '/dev/null'],
 ];
 const jobArn = (account: string, job: string) => `arn:aws:sagemaker:${REGION}:${account}:training-job/${job}`;

@@ -71,7 +71,7 @@ test('a preference counts as two sequences', () => {
 test('a plan says what it leaves out of fine-tuning, and what a reference adds', () => {
   const compute = { instanceType: 'ml.p5.48xlarge', instanceCount: 1 };
   expect(layoutOfRun(runOf(file('sft', { compute })))).toMatchObject({
-    assumptions: expect.arrayContaining([expect.stringMatching(/mask/)]),
+    assumptions: expect.arrayContaining([expect.stringMatching(/full of documents/)]),
   });
   expect(layoutOfRun(runOf(file('dpo', { compute })))).toMatchObject({
     assumptions: expect.arrayContaining([expect.stringMatching(/reference is a frozen copy/)]),

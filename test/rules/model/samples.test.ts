@@ -29,6 +29,7 @@ test.each([
   ['sample-tokens', 993, {}, 'must be 1 to 992, what sequenceLength 1024 leaves'],
   ['sample-tokens', 0, {}, 'must be 1 to 992, what sequenceLength 1024 leaves'],
   ['sample-prompt-tokens', 0, {}, 'must be a whole number of at least 1'],
+  ['sample-prompt-tokens', 1024, {}, 'must be less than sequenceLength 1024, got 1024; choose a smaller number'],
 ])('%s %j is refused with %j: %s', (name, value, changes, must) => {
   const [issue, ...others] = found({ samples: 1, [name]: value }, changes);
   expect(others).toEqual([]);

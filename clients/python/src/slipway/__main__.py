@@ -1,4 +1,4 @@
-"""`python -m slipway VERB`: the verbs of the command line that need no Node, with its texts and exit codes."""
+"""`python -m slipway VERB`: the verbs of the command line that need no Node, with its exit codes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import get_args, get_type_hints
 
-from ._display import status_text, text_table
+from ._display import list_text, status_text, text_table
 from .environment import Environment
 from .errors import Refused, SlipwayError, UsageError
+from .types import Status
 
 _RUN_FAILED, _INTERRUPTED = 4, 130
 _VERSIONS = ("code", "driver", "image")
@@ -83,19 +85,27 @@ def _status(env: Environment, a: argparse.Namespace) -> int:
     return _RUN_FAILED if a.wait and status["state"] != "completed" else 0
 
 
-def _or_dash(value: int | None) -> str:
-    return "-" if value is None else str(value)
-
-
 def _list(env: Environment, a: argparse.Namespace) -> int:
-    runs = env.runs(states=a.state.split(",") if a.state else None, tags=a.tag, search=a.search)
+    runs = env.runs(states=_states(a.state), tags=a.tag, search=a.search)
     if a.json:
         _print_json({"runs": runs})
+    elif runs:
+        print(list_text(runs))
     else:
-        rows = [(run["runId"], run["state"], _or_dash(run["step"]), _or_dash(run["committedStep"]), run["reason"]) for run in runs]
-        none = "no run is like that" if a.state or a.tag or a.search else "no runs yet"
-        print(text_table(("run", "state", "step", "committed", "reason"), rows) if rows else none)
+        print("no run is like that" if a.state or a.tag or a.search else "no runs yet")
     return 0
+
+
+def _states(text: str | None) -> list[str] | None:
+    if text is None:
+        return None
+    states = [state.strip() for state in text.split(",")]
+    known = get_args(get_type_hints(Status)["state"])
+    for state in states:
+        if state not in known:
+            every = f"{', '.join(known[:-1])} and {known[-1]}"
+            raise UsageError(f"--state: must be of {every}, got {state}; join several with a comma, such as queued,running")
+    return states
 
 
 def _note(env: Environment, a: argparse.Namespace) -> int:
@@ -103,6 +113,8 @@ def _note(env: Environment, a: argparse.Namespace) -> int:
     env.run(a.run).note(text)
     if a.json:
         _print_json({"runId": a.run, "note": text})
+    else:
+        print(f"{a.run}: noted; python -m slipway list --search finds it", file=sys.stderr)
     return 0
 
 

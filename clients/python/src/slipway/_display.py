@@ -89,6 +89,25 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines)
 
 
+def list_text(runs: Sequence[Status]) -> str:
+    """Runs as a table; tags and notes have columns where some run has them."""
+    rows = [(*_list_row(run), _tags_text(run), run.get("note", "")) for run in runs]
+    head = ("run", "state", "attempt", "step", "committed", "reason", "tags", "note")
+    shown = [i for i, name in enumerate(head) if name not in ("tags", "note") or any(row[i] for row in rows)]
+    return text_table([head[i] for i in shown], [[row[i] for i in shown] for row in rows])
+
+
+def _tags_text(run: Status) -> str:
+    return " ".join(f"{key}={value}" for key, value in run.get("tags", {}).items())
+
+
+def _list_row(run: Status) -> tuple[str, ...]:
+    queued = "" if run["queuePosition"] is None else f" ({run['queuePosition']})"
+    attempt = run.get("attempt")
+    numbers = (len(run["attempts"]) if attempt is None else attempt, run["step"], run["committedStep"])
+    return run["runId"], f"{run['state']}{queued}", *("-" if number is None else str(number) for number in numbers), run["reason"]
+
+
 def status_text(status: Status) -> str:
     """One run on a terminal, its attempts below."""
     lines = [progress_line(status)]
