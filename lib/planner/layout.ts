@@ -1,5 +1,6 @@
 import type { Accelerator } from '../catalog/instances';
 import { type ParameterShape, parameterCount } from '../catalog/model/parameters';
+import { stageBlocks } from './model-size';
 
 /** Shape of a decoder-only transformer as the planner needs it. */
 export type PlanModel = ParameterShape;
@@ -138,7 +139,7 @@ export function layoutProblem(l: LayoutInput): string | undefined {
   if (product !== world) {
     return `shard ${l.shard} x replicate ${l.replicate} x tensor ${l.tensor} x pipeline ${l.pipeline} x context ${l.context} is ${product}, the cluster has ${world} GPUs`;
   }
-  const blocks = l.model.layers - (l.model.mtpLayers ?? 0);
+  const blocks = stageBlocks(l.model);
   if (l.pipeline > blocks) return `pipeline ${l.pipeline} exceeds the ${blocks} layers`;
   if (l.model.heads % l.tensor !== 0 && l.tensor > 1)
     return `tensor ${l.tensor} does not divide ${l.model.heads} heads`;

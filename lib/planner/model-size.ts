@@ -6,7 +6,6 @@ import {
   type ParameterShape,
   sumOverBlocks,
 } from '../catalog/model/parameters';
-import type { PlanModel } from './layout';
 
 /** Inner size of the feed-forward blocks that one token visits. */
 export const activeFfn = (m: BlockShape) => m.ffn * m.expertsPerToken + (m.sharedFfn ?? 0);
@@ -24,16 +23,16 @@ export const keysInFull = (m: BlockShape, sequence: number): number => {
 };
 
 /** FLOPs of one token's attention in all blocks, forward and backward: 12 d s per block, counted in full. */
-export const attentionFlopsPerToken = (m: PlanModel, sequence: number) =>
+export const attentionFlopsPerToken = (m: ParameterShape, sequence: number) =>
   sumOverBlocks(m, (block) => 12 * block.heads * meanHeadSize(block) * keysInFull(block, sequence));
 
 /** FLOPs of one token, forward and backward: 6 (N_blocks + V d) + 12 L d s, attention counted in full, recompute not counted. */
-export const modelFlopsPerToken = (m: PlanModel, sequence: number) =>
+export const modelFlopsPerToken = (m: ParameterShape, sequence: number) =>
   6 * (sumOverBlocks(m, activeLayerParameters) + headsOf(m) * embeddingParameters(m)) +
   attentionFlopsPerToken(m, sequence);
 
 /** How often a token meets the head: once more for each module that predicts a further token. */
-export const headsOf = (m: PlanModel): number => 1 + (m.mtpLayers ?? 0);
+export const headsOf = (m: ParameterShape): number => 1 + (m.mtpLayers ?? 0);
 
 /** Blocks that pipeline stages divide: modules that predict further tokens stand behind them. */
-export const stageBlocks = (m: PlanModel): number => m.layers - (m.mtpLayers ?? 0);
+export const stageBlocks = (m: ParameterShape): number => m.layers - (m.mtpLayers ?? 0);

@@ -209,11 +209,28 @@ def test_fails_with_77_for_a_job_file_that_cannot_be_used(tmp_path: Path, broken
 
 
 def test_fails_with_77_and_a_reason_when_the_driver_itself_fails(tmp_path: Path) -> None:
-    world = FakeWorld(tmp_path, 1, job_json(env={"SLIPWAY_WATCHDOG_SECONDS": "soon"}), {"train.py": ""})
+    world = FakeWorld(tmp_path, 1, job_json(env={"SLIPWAY_RESTART": "soon"}), {"train.py": ""})
     world.start()
     assert world.wait() == [77]
-    assert world.failure("algo-1")["reason"] == "the driver failed: ValueError: could not convert string to float: 'soon'"
+    assert world.failure("algo-1")["reason"] == "the driver failed: ValueError: invalid literal for int() with base 10: 'soon'"
     assert "Traceback" in world.log("algo-1")
+
+
+def test_fails_with_77_for_seconds_that_are_none_and_names_all_of_them(tmp_path: Path) -> None:
+    variables = {
+        "SLIPWAY_WATCHDOG_SECONDS": "soon",
+        "SLIPWAY_GPU_SECONDS": "0",
+        "SLIPWAY_PROBE_SECONDS": "0",
+        "SLIPWAY_HAND_OVER_SECONDS": "",
+    }
+    world = FakeWorld(tmp_path, 1, job_json(env=variables), {"train.py": ""})
+    world.start()
+    assert world.wait() == [77]
+    assert world.failure("algo-1")["reason"] == (
+        "environmentVariables.SLIPWAY_GPU_SECONDS: must be a number of at least 0.1, got 0; leave it out; "
+        "environmentVariables.SLIPWAY_WATCHDOG_SECONDS: must be a number of at least 0.01, got soon; leave it out"
+    )
+    assert "Traceback" not in world.log("algo-1")
 
 
 def test_a_rank_that_floods_its_log_is_cut_down_and_its_progress_is_not(tmp_path: Path) -> None:

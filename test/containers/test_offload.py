@@ -36,6 +36,24 @@ def test_gradients_are_the_same_and_weights_are_not_copied(copied: list[torch.Te
     assert copied and not addresses & {tensor.untyped_storage().data_ptr() for tensor in copied}
 
 
+def test_weights_that_come_later_than_the_rest_of_their_layer_are_not_copied(copied: list[torch.Tensor]) -> None:
+    """As FSDP gathers the experts of a layer, which it shards apart."""
+    layer = nn.Sequential(nn.Linear(8, 16, bias=False), nn.GELU(), nn.Linear(16, 8, bias=False))
+    late = layer[2].weight
+    values = late.detach().clone()
+    late.untyped_storage().resize_(0)
+
+    def gather(*_: object) -> None:
+        late.untyped_storage().resize_(values.untyped_storage().nbytes())
+        late.data.copy_(values)
+
+    layer[2].register_forward_pre_hook(gather)
+    with Offload(torch.device("cpu")).of(layer):
+        layer(torch.randn(4, 8, requires_grad=True)).sum().backward()
+    addresses = {parameter.untyped_storage().data_ptr() for parameter in layer.parameters()}
+    assert copied and not addresses & {tensor.untyped_storage().data_ptr() for tensor in copied}
+
+
 def test_a_tensor_comes_back_with_its_strides(copied: list[torch.Tensor]) -> None:
     turned = torch.randn(2, 3, 5, requires_grad=True).transpose(1, 2)
     with Offload(torch.device("cpu")).of(nn.Identity()):

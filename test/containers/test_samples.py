@@ -16,6 +16,8 @@ pytestmark = pytest.mark.torch
 
 from test_model_parity import answers, theirs_of  # noqa: E402
 
+from slipway_trainer.detokenize import find_detokenizer  # noqa: E402
+from slipway_trainer.exits import Settings  # noqa: E402
 from slipway_trainer.shard_format import read_index  # noqa: E402
 from slipway_trainer.shards import TokenStream  # noqa: E402
 
@@ -118,7 +120,7 @@ def test_prompts_of_preferences_are_theirs_and_the_chosen_one_is_expected(tmp_pa
     assert [(event["prompt"], event["expected"]) for event in found] == [(line["prompt"], line["chosen"]) for line in PREFERENCES[:3]]
 
 
-def test_a_tokenizer_beside_the_weights_or_named_makes_text(tmp_path: Path, shards: Path) -> None:
+def test_a_tokenizer_that_is_named_makes_text(tmp_path: Path, shards: Path) -> None:
     tokenizer = tmp_path / "tokenizer"
     data.write_tokenizer(tokenizer, template=None)
     job = trainer_job(
@@ -129,6 +131,24 @@ def test_a_tokenizer_beside_the_weights_or_named_makes_text(tmp_path: Path, shar
 
     loaded = Tokenizer.from_file(str(tokenizer / "tokenizer.json"))
     assert [event["text"] for event in found] == [loaded.decode(event["tokens"]) for event in found]
+
+
+def test_the_tokenizer_is_the_one_named_else_that_of_the_data_else_the_one_beside_the_weights(tmp_path: Path) -> None:
+    pytest.importorskip("tokenizers")
+    data.write_tokenizer(tmp_path / "good", template=None)
+    (tmp_path / "none").mkdir()
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken/tokenizer.json").write_text("{")
+    ids = [ord("h"), ord("i"), 300]
+    beside = find_detokenizer("", "other", tmp_path / "good")
+    assert beside is not None and beside(ids) != "hi"
+    for asked, of_data in (("byte", "other"), ("", "byte")):
+        found = find_detokenizer(asked, of_data, tmp_path / "good")
+        assert found is not None and found(ids) == "hi"
+    for folder in (tmp_path / "none", tmp_path / "broken", None):
+        assert find_detokenizer("", "other", folder) is None
+    with pytest.raises(Settings, match="must be a tokenizer.json that the image's `tokenizers` package reads, got "):
+        find_detokenizer(str(tmp_path / "broken/tokenizer.json"), "byte", None)
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,10 @@ describe('what the sections say', () => {
       /fullest layer mean of the layers .* 1.25 in the mean.*layer with experts 8/,
     );
     expect(renderRunReport(runReport())).not.toContain('id="experts"');
+    // Steps that were made again after a restart are drawn once.
+    const again = report.steps?.slice(-20).map((s) => ({ ...s, expertLoad: { most: 9, layer: 0, mean: 1.25 } }));
+    const before = { ...report, steps: [...(again ?? []), ...(report.steps ?? [])] };
+    expect(sectionOf(renderRunReport(before), 'experts')).toBe(sectionOf(page, 'experts'));
   });
 
   test('shows how the model continued its prompts, the first and the last time among others', () => {

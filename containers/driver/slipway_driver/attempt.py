@@ -23,6 +23,7 @@ from slipway_driver.launchers import rank_command, script_command, torchrun_comm
 from slipway_driver.mpi_launch import mpi_environment, mpi_host_command, mpi_words
 from slipway_driver.paths import Paths
 from slipway_driver.process_environment import (
+    check_seconds,
     compose,
     master_port,
     python_path,
@@ -211,6 +212,7 @@ def _attempt(host: _Host, cluster: Cluster) -> Attempt:
         ),
         job.env,
     )
+    check_seconds(environ)
     for line in [*lines, *mpi_complaint]:
         host.log(line)
     distributed, with_ray = _distributed(job, cluster), job.launcher == "ray" and cluster.takes_part

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from pathlib import Path
 from typing import Dict, Mapping, Optional, Sequence, Tuple
 
 from slipway_driver.efa_environment import Change, apply_changes
+from slipway_driver.exit_codes import ENVIRONMENT, DriverError
 from slipway_driver.job import Job
 from slipway_driver.paths import Paths
 
@@ -17,6 +19,33 @@ DEADLINE_SHARE = 0.05
 DEADLINE_RESERVE_SECONDS = 900.0
 #: What the driver gets for itself and must not hand to scripts.
 DRIVER_ONLY = ("PYTHONDONTWRITEBYTECODE",)
+#: What a user may set for the driver itself, and the smallest number of seconds that makes sense.
+SECONDS = {
+    "SLIPWAY_GPU_SECONDS": 0.1,
+    "SLIPWAY_HAND_OVER_SECONDS": 0.01,
+    "SLIPWAY_PEER_SECONDS": 0.01,
+    "SLIPWAY_PROBE_SECONDS": 0.0,
+    "SLIPWAY_RAY_JOIN_SECONDS": 0.01,
+    "SLIPWAY_WATCHDOG_SECONDS": 0.01,
+}
+
+
+def check_seconds(environ: Mapping[str, str]) -> None:
+    """Raises DriverError (77) that names every one of SECONDS that cannot be used."""
+    issues = []
+    for name, least in SECONDS.items():
+        given = environ.get(name)
+        if given and not _is_number(given, least):
+            issues.append("environmentVariables.%s: must be a number of at least %g, got %s; leave it out" % (name, least, given))
+    if issues:
+        raise DriverError(ENVIRONMENT, "; ".join(issues))
+
+
+def _is_number(text: str, least: float) -> bool:
+    try:
+        return least <= float(text) < math.inf
+    except ValueError:
+        return False
 
 
 def master_port(job_name: str, shared_machine: bool) -> int:

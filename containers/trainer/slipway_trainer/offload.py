@@ -23,6 +23,24 @@ class _Held:
     done: torch.cuda.Event | None
 
 
+class _Weights:
+    """Where the weights of layers are. Sharded ones are there while what was sharded as one computes: experts that ranks share come later
+    than the rest of their layer."""
+
+    def __init__(self, layers: nn.Module) -> None:
+        self._layers = layers
+        self._found: set[int] = set()
+        self._all = False
+
+    def have(self, tensor: Tensor) -> bool:
+        """Whether a tensor is a weight, or a view of one."""
+        if not self._all and _storage(tensor) not in self._found:
+            places = [_storage(parameter) for parameter in self._layers.parameters()]
+            self._found.update(filter(None, places))
+            self._all = all(places)
+        return _storage(tensor) in self._found
+
+
 class Offload:
     """The activations of one model on one device."""
 
@@ -32,20 +50,15 @@ class Offload:
 
     def of(self, layers: nn.Module) -> saved_tensors_hooks:
         """Around the forward pass of `layers`: what autograd keeps of it waits on the host."""
-        weights: list[frozenset[int]] = []
+        weights = _Weights(layers)
 
         def pack(tensor: Tensor) -> Tensor | _Held:
-            if not weights:
-                # Only now: sharded weights are there while their layer computes.
-                weights.append(frozenset(storage for storage in map(_storage, layers.parameters()) if storage))
-            return self._copied(tensor) if self._goes(tensor, weights[0]) else tensor
+            return self._copied(tensor) if self._goes(tensor) and not weights.have(tensor) else tensor
 
         return saved_tensors_hooks(pack, self._back)
 
-    def _goes(self, tensor: Tensor, weights: frozenset[int]) -> bool:
-        if tensor.device.type != self._device.type or tensor.nbytes < LEAST_BYTES or not _is_dense(tensor):
-            return False
-        return _storage(tensor) not in weights
+    def _goes(self, tensor: Tensor) -> bool:
+        return tensor.device.type == self._device.type and tensor.nbytes >= LEAST_BYTES and _is_dense(tensor)
 
     def _copied(self, tensor: Tensor) -> _Held:
         # With the strides that it has: compiled code asks for them.

@@ -33,7 +33,8 @@ export async function metrics(runId: string, options: MetricOptions, terminal: T
     // Asked first: what was written until the end of the run is among the steps that follow.
     const status = await readStatus(descriptor, runId);
     const { steps, gpus } = progressOf(await progressLines(descriptor, status));
-    const fresh = [...steps, ...gpus.map(gpuRow)].filter((row) => !seen.has(keyOf(row)));
+    const rows = [...steps, ...gpus.map(gpuRow)].sort((a, b) => a.at.localeCompare(b.at));
+    const fresh = rows.filter((row) => !seen.has(keyOf(row)));
     for (const row of fresh) seen.add(keyOf(row));
     if (options.json) for (const row of fresh) terminal.out(JSON.stringify(row));
     else if (fresh.length > 0 || !options.watch) terminal.out(metricsText(runId, steps, gpus));

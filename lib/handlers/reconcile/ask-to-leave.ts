@@ -3,7 +3,7 @@ import type { HandOver, RunRecord } from '../../lifecycle/record';
 import { sendMessage } from '../shared/queue';
 import type { ReconcileDeps } from './deps';
 
-/** The run's own worker may write between two of them, and it writes at most one after another. */
+/** The run's own worker may write between the read and the write of each try. */
 const MOST_TRIES = 3;
 
 /**

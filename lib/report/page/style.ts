@@ -78,7 +78,7 @@ a{color:var(--c1)}
 .tiles dt{color:var(--muted);font-size:.8125rem}
 .tiles dd{margin:0;font-size:1.125rem;font-weight:600;overflow-wrap:anywhere}
 .tiles small{display:block;font-weight:400;font-size:.8125rem;color:var(--muted)}
-.scroll{overflow-x:auto}
+.scroll{overflow-x:auto}.scroll+.scroll,.scroll+p:not(.note){margin-top:1rem}
 table{border-collapse:collapse;width:100%;font-size:.875rem;font-variant-numeric:tabular-nums}
 caption{text-align:left;padding:0 0 .375rem}
 caption span{display:inline-block;max-width:min(58rem,calc(100vw - 3.5rem));position:sticky;left:0}

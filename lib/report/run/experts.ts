@@ -10,9 +10,13 @@ type Loaded = ReportStep & Required<Pick<ReportStep, 'expertLoad'>>;
 
 /** Load of the experts of a mixture over steps. No section for a model without experts, or a run that does not count. */
 export function expertsSections({ steps = [] }: RunReport): Section[] {
-  const seen = steps.filter((s): s is Loaded => s.expertLoad !== undefined);
+  const seen = lastOfEach(steps.filter((s): s is Loaded => s.expertLoad !== undefined));
   return seen.length === 0 ? [] : [{ id: 'experts', title: 'Experts', body: loadChart(seen) }];
 }
+
+/** Of a step that was made again after a restart the last one counts: the line never goes back. */
+const lastOfEach = (seen: readonly Loaded[]): Loaded[] =>
+  [...new Map(seen.map((s) => [s.step, s])).values()].sort((a, b) => a.step - b.step);
 
 const LINES = [
   { text: 'fullest layer', of: (s: Loaded) => s.expertLoad.most },

@@ -31,7 +31,7 @@ function useChart({ overTime }: ReportGpus): Html {
     option: (isNarrow) => ({
       grid: grid(isNarrow),
       xAxis: xAxis({ name: 'UTC', type: 'time', isNarrow, min: 'dataMin', max: 'dataMax' }),
-      yAxis: yAxis({ name: 'percent', isNarrow, min: 0, max: 100 }),
+      yAxis: yAxis({ name: 'percent', isNarrow, min: 0, max: 100, interval: 25 }),
       series: [...groups].map(([attempt, points]) => attemptLine(attempt, points)),
     }),
   })}`;

@@ -3,12 +3,10 @@ import type { ControlAnswer, ControlPayload, IntentAnswer } from '../../contract
 import { REGISTERED_RUN_TYPE } from '../../contracts/custom-resources';
 import { onRequest } from '../../handlers/control/control';
 import { onEvent } from '../../handlers/registered-run/registered-run';
-import { CODE_IN_IMAGE, isArchiveInS3 } from '../../spec/code-source';
-import { applyOverrides } from '../../spec/overrides';
-import { parseYaml } from '../../spec/yaml-file';
 import type { VirtualClock } from '../core/clock';
-import { isStackCall, specOf } from '../scenario/load';
+import { isStackCall } from '../scenario/load';
 import type { CallEntry } from '../scenario/schema';
+import { CODE_BYTES, codeOf, submittedText } from '../scenario/submission';
 import type { SimS3 } from '../services/s3';
 import type { Deployed } from './descriptors';
 import type { Functions } from './functions';
@@ -17,8 +15,6 @@ import type { SimRun } from './sim-run';
 /** A call that died or failed is made again this much later, so often: what the command line tells people to do. */
 const AGAIN_MS = 30_000;
 const MOST_REPETITIONS = 3;
-/** Bytes of the archive of a run's own code. */
-const CODE_BYTES = 20_000;
 
 /** What the calls of people need of the world. */
 export interface PeopleHooks {
@@ -105,7 +101,7 @@ export class People {
       clientRequestId: `start-${run.id}`,
       runId: run.plannedId,
       acceptsUnknownPrice: true,
-      ...codeOf(run),
+      ...codeOf(run.entry.text),
     };
     this.ask(run, request, (answer) => {
       if (!answer.ok) return this.refuse(run, answer.issues);
@@ -142,7 +138,7 @@ export class People {
     const count = this.deploys.get(run.id) ?? 0;
     if (tries === 0) this.deploys.set(run.id, count + 1);
     const text = this.textOf(run);
-    const { code } = codeOf(run);
+    const { code } = codeOf(run.entry.text);
     const hash = createHash('sha256')
       .update(`${text}\n${code?.sha256 ?? ''}`)
       .digest('hex');
@@ -177,28 +173,10 @@ export class People {
     );
   }
 
-  /** The run file, with the ids of runs that it names: a scenario gives its own ids of them. */
   private textOf(run: SimRun): string {
-    const spec = specOf(run.entry.text);
-    if (!spec) return run.entry.text;
-    const idOf = (named: string) => {
+    return submittedText(run.entry.text, (named) => {
       const other = this.hooks.runs().find(({ id }) => id === named);
       return other?.runId ?? other?.plannedId ?? named;
-    };
-    const { startFrom } = spec.checkpoints;
-    const overrides = [
-      ...spec.after.map((id, i) => `after[${i}]=${idOf(id)}`),
-      ...(startFrom === undefined ? [] : [`checkpoints.startFrom=${idOf(startFrom)}`]),
-    ];
-    return overrides.length === 0
-      ? run.entry.text
-      : JSON.stringify(applyOverrides(parseYaml(run.entry.text).data, overrides).data);
+    });
   }
-}
-
-/** The digest of a run's own code, as the command line would pack it. */
-function codeOf(run: SimRun): { code?: { sha256: string; bytes: number } } {
-  const source = specOf(run.entry.text)?.code;
-  if (!source || source.builtin || source.source === CODE_IN_IMAGE || isArchiveInS3(source.source)) return {};
-  return { code: { sha256: createHash('sha256').update(source.source).digest('hex'), bytes: CODE_BYTES } };
 }

@@ -30,7 +30,7 @@ export const CUDA: AssumptionArea = {
       claim: 'Ranks with different NCCL_HOSTID on one GPU talk over NCCL’s sockets as two hosts would.',
       basis: 'documented',
       source:
-        'https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-hostid; seen on an H200 (docs/evidence/2026-11-23-h200.md)',
+        'https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-hostid (seen on an H200: docs/evidence/2026-11-23-h200.md)',
       usedBy: 'cases of `npm run test:gpu`; nothing in jobs',
       ifWrong: 'these cases fail',
       embedded: 'not modelled',

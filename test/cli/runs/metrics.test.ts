@@ -98,11 +98,12 @@ test('metrics shows the newest look at the GPUs of each host, the least busy fir
     'algo-2  41 %       70.5 of 79.6 GiB',
     'algo-1  97 %       70.5 of 79.6 GiB',
   ]);
-  const rows = (await runCli('metrics', 'a-261121120000', '--environment', FILE, '--json')).stdout.split('\n');
-  expect(rows.map((row) => JSON.parse(row)).slice(-1)).toEqual([
-    { attempt: 1, at: '2026-11-22T10:00:02.500Z', gpus: { 'algo-1': use(96.5) } },
-  ]);
-  expect(ANSWERS.gpuLine.parse(JSON.parse(rows.at(-1) ?? ''))).toEqual(JSON.parse(rows.at(-1) ?? ''));
+  const rows = (await runCli('metrics', 'a-261121120000', '--environment', FILE, '--json')).stdout
+    .split('\n')
+    .map((row) => JSON.parse(row));
+  expect(rows.map(({ step: number }) => number ?? 'gpus')).toEqual([1, 'gpus', 2, 'gpus', 3]);
+  expect(rows[3]).toEqual({ attempt: 1, at: '2026-11-22T10:00:02.500Z', gpus: { 'algo-1': use(96.5) } });
+  expect(ANSWERS.gpuLine.parse(rows[3])).toEqual(rows[3]);
   gpuLines = [];
   expect((await runCli('metrics', 'a-261121120000', '--environment', FILE)).stdout).not.toContain('GPUs');
 });

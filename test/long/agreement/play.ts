@@ -1,6 +1,5 @@
 // A scenario played on the embedded AWS. How jobs behave is the simulation's (lib/simulation/job); everything that looks at them, decides and
 // acts is the deployed product, and every service is the sandbox's.
-import { createHash } from 'node:crypto';
 import { CreateTrainingJobCommand, DescribeTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, instanceQuota, type QuotaUsage } from '../../../lib/catalog/quotas';
 import type { ControlAnswer, IntentAnswer } from '../../../lib/contracts/control';
@@ -12,6 +11,7 @@ import { Fleet } from '../../../lib/simulation/job/fleet';
 import { beatOf } from '../../../lib/simulation/job/heartbeat';
 import { isLive, type SimJob } from '../../../lib/simulation/job/job';
 import { type Scenario, specOf } from '../../../lib/simulation/scenario/load';
+import { CODE_BYTES, codeOf, submittedText } from '../../../lib/simulation/scenario/submission';
 import { Capacity } from '../../../lib/simulation/services/capacity';
 import { AccountLimits } from '../../../lib/simulation/services/limits';
 import { SimS3 } from '../../../lib/simulation/services/s3';
@@ -20,9 +20,6 @@ import { JobFaults } from '../../../lib/simulation/world/job-faults';
 import { requestedJob } from '../../../lib/simulation/world/requested-job';
 import { plannedId, SimRun } from '../../../lib/simulation/world/sim-run';
 import { truthOf } from '../../../lib/simulation/world/truth';
-import { CODE_IN_IMAGE, isArchiveInS3 } from '../../../lib/spec/code-source';
-import { applyOverrides } from '../../../lib/spec/overrides';
-import { parseYaml } from '../../../lib/spec/yaml-file';
 import { callFault } from './call-faults';
 import { ScriptedJobs } from './scripted-jobs';
 import type { Stage } from './stage';
@@ -30,7 +27,6 @@ import type { Stage } from './stage';
 /** So often the sandbox learns what the model of the jobs did, and the model which jobs the product made. */
 const STEP_MS = 15_000;
 const UNLIMITED = 1_000_000;
-const CODE_BYTES = 20_000;
 const TICK_MS = TICK_SECONDS * 1000;
 /** Where the simulation decides nothing, the sandbox looks at every so many ticks whether it does. */
 const QUIET_TICKS = 6;
@@ -210,7 +206,7 @@ export class SandboxPlay {
       clientRequestId: `start-${run.id}`,
       runId: run.plannedId,
       acceptsUnknownPrice: true,
-      ...codeOf(run),
+      ...codeOf(run.entry.text),
     };
     const answer = await stage.control<ControlAnswer>(run.team, payload);
     if (!answer.ok) {
@@ -228,17 +224,8 @@ export class SandboxPlay {
     await stage.control(run.team, { action: 'start', runId, confirm: true });
   }
 
-  /** The run file, with the ids of runs where it says the scenario's ids of them. */
   private textOf({ entry }: SimRun): string {
-    const spec = specOf(entry.text);
-    const idOf = (id: string) => this.runs.find((run) => run.id === id)?.plannedId ?? id;
-    const overrides = [
-      ...(spec?.after ?? []).map((id, i) => `after[${i}]=${idOf(id)}`),
-      ...(spec?.checkpoints.startFrom ? [`checkpoints.startFrom=${idOf(spec.checkpoints.startFrom)}`] : []),
-    ];
-    return overrides.length === 0
-      ? entry.text
-      : JSON.stringify(applyOverrides(parseYaml(entry.text).data, overrides).data);
+    return submittedText(entry.text, (named) => this.runs.find(({ id }) => id === named)?.plannedId ?? named);
   }
 
   private async ask(run: SimRun, action: string): Promise<void> {
@@ -362,11 +349,4 @@ export class SandboxPlay {
     const keys = await this.stage.keys(artifactBucket, `runs/${team}/${run.runId}/job/${job.attempt}/`);
     if (keys.some((key) => key.endsWith('/hand-over.json'))) this.fleet.askToLeave(job);
   }
-}
-
-/** The digest of a run's own code, as the command line would pack it. */
-function codeOf(run: SimRun): { code?: { sha256: string; bytes: number } } {
-  const source = specOf(run.entry.text)?.code;
-  if (!source || source.builtin || source.source === CODE_IN_IMAGE || isArchiveInS3(source.source)) return {};
-  return { code: { sha256: createHash('sha256').update(source.source).digest('hex'), bytes: CODE_BYTES } };
 }

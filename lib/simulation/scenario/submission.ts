@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto';
+import { CODE_IN_IMAGE, isArchiveInS3 } from '../../spec/code-source';
+import { applyOverrides } from '../../spec/overrides';
+import { parseYaml } from '../../spec/yaml-file';
+import { specOf } from './load';
+
+/** Bytes of the archive of a run's own code. */
+export const CODE_BYTES = 20_000;
+
+/**
+ * The text of a run file as it is submitted.
+ * @param idOf id of the run that a scenario names; what is no run of the scenario stays as it is
+ */
+export function submittedText(text: string, idOf: (named: string) => string): string {
+  const spec = specOf(text);
+  if (!spec) return text;
+  const { startFrom } = spec.checkpoints;
+  const overrides = [
+    ...spec.after.map((id, i) => `after[${i}]=${idOf(id)}`),
+    ...(startFrom === undefined ? [] : [`checkpoints.startFrom=${idOf(startFrom)}`]),
+  ];
+  return overrides.length === 0 ? text : JSON.stringify(applyOverrides(parseYaml(text).data, overrides).data);
+}
+
+/** The digest of the own code of a run file, as the command line would pack it. */
+export function codeOf(text: string): { code?: { sha256: string; bytes: number } } {
+  const source = specOf(text)?.code;
+  if (!source || source.builtin || source.source === CODE_IN_IMAGE || isArchiveInS3(source.source)) return {};
+  return { code: { sha256: createHash('sha256').update(source.source).digest('hex'), bytes: CODE_BYTES } };
+}
