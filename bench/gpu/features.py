@@ -12,7 +12,7 @@ from typing import Any
 
 from case import Case, Found
 from machine import Machine, lacks_gpu, lacks_package
-from measurement import OURS, python_path
+from measurement import OURS, one_rank_of, steps_of
 
 AT_ONCE, PATIENCE_SECONDS = 8, 240
 #: Losses of runs in bfloat16 that sum in another order, and those with products in float8.
@@ -96,14 +96,13 @@ def _losses(way: Way, tokens: Path, folder: Path) -> list[float]:
     }
     folder.mkdir(parents=True)
     (folder / "job.json").write_text(json.dumps(content))
-    environ = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
-    environ |= {"PYTHONPATH": python_path(), "SLIPWAY_JOB_FILE": str(folder / "job.json"), "SM_CHANNEL_TRAIN": str(tokens)}
-    environ |= {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1", "SM_MODEL_DIR": str(folder / "model")}
+    environ = one_rank_of(folder, tokens) | {"SM_MODEL_DIR": str(folder / "model")}
+    environ |= {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
     words = [sys.executable, *OURS, "--learning-rate", "0.001", "--warmup-steps", "1", *way.arguments]
     done = subprocess.run(words, env=os.environ | environ, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
     (folder / "out").write_text(done.stdout)
     (folder / "err").write_text(done.stderr)
-    steps = [json.loads(line[8:]) for line in done.stdout.splitlines() if line.startswith("slipway {") and '"event":"step"' in line]
+    steps = steps_of(done.stdout)
     if done.returncode != 0 or not steps:
         raise RuntimeError(" ".join(done.stderr.split())[-300:])
     return [step["loss"] for step in steps]

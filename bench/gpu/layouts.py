@@ -11,7 +11,7 @@ from typing import Any
 from case import Case, Found
 from features import DENSE, MIXTURE
 from machine import Machine, lacks_gpu
-from measurement import OURS, python_path
+from measurement import OURS, one_rank_of, steps_of
 
 PATIENCE_SECONDS, SAME = 120, 2e-3
 LAYOUTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -38,15 +38,13 @@ def _losses(model: dict[str, Any], parameters: dict[str, Any], ranks: int, token
     }
     folder.mkdir(parents=True)
     (folder / "job.json").write_text(json.dumps(content))
-    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": _free_port(), "WORLD_SIZE": str(ranks)}
-    meeting |= {"LOCAL_WORLD_SIZE": "1", "LOCAL_RANK": "0"}
-    places = {"PYTHONPATH": python_path(), "SLIPWAY_JOB_FILE": str(folder / "job.json"), "SM_CHANNEL_TRAIN": str(tokens)}
+    meeting = one_rank_of(folder, tokens) | {"MASTER_PORT": _free_port(), "WORLD_SIZE": str(ranks)}
     words = [sys.executable, *OURS, "--learning-rate", "0.001", "--warmup-steps", "1"]
     started = []
     for rank in range(ranks):
         own = {"RANK": str(rank), "NCCL_HOSTID": f"host-{rank}", "NCCL_IB_DISABLE": "1", "SM_MODEL_DIR": str(folder / "model")}
         with (folder / f"{rank}.out").open("wb") as out:
-            started.append(subprocess.Popen(words, env=os.environ | meeting | places | own, stdout=out, stderr=subprocess.STDOUT))
+            started.append(subprocess.Popen(words, env=os.environ | meeting | own, stdout=out, stderr=subprocess.STDOUT))
     try:
         codes = [process.wait(PATIENCE_SECONDS) for process in started]
     finally:
@@ -55,7 +53,7 @@ def _losses(model: dict[str, Any], parameters: dict[str, Any], ranks: int, token
                 process.kill()
                 process.wait()
     text = (folder / "0.out").read_text()
-    steps = [json.loads(line[8:]) for line in text.splitlines() if line.startswith("slipway {") and '"event":"step"' in line]
+    steps = steps_of(text)
     if any(codes) or not steps:
         raise RuntimeError(f"codes {codes}: {' '.join(text.split())[-300:]}")
     return [step["loss"] for step in steps]

@@ -79,6 +79,17 @@ def missing(name: str) -> bool:
     return peer in PEERS and find_spec(peer) is None
 
 
+def one_rank_of(folder: Path, tokens: Path) -> dict[str, str]:
+    """The variables of a run of one rank, whose job file lies in `folder`."""
+    rank = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
+    return rank | {"PYTHONPATH": python_path(), "SLIPWAY_JOB_FILE": str(folder / "job.json"), "SM_CHANNEL_TRAIN": str(tokens)}
+
+
+def steps_of(output: str) -> list[dict[str, Any]]:
+    """The progress lines of the steps."""
+    return [json.loads(line[8:]) for line in output.splitlines() if line.startswith("slipway {") and '"event":"step"' in line]
+
+
 def measure(command: list[str], content: dict[str, Any], tokens: Path, folder: Path) -> dict[str, float | None]:
     """Runs one row; the median of the later half of its steps. Raises RuntimeError with what it said when it fails."""
     steps, process_gib = _run(command, content, tokens, folder)
@@ -100,14 +111,13 @@ def measure_losses(command: list[str], content: dict[str, Any], tokens: Path, fo
 def _run(command: list[str], content: dict[str, Any], tokens: Path, folder: Path) -> tuple[list[dict[str, Any]], float]:
     """Progress lines of the steps, and the most memory of the process in GiB."""
     (folder / "job.json").write_text(json.dumps(content))
-    one_rank = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
-    environ = os.environ | one_rank | {"PYTHONPATH": python_path(), "SLIPWAY_JOB_FILE": str(folder / "job.json")}
+    environ = os.environ | one_rank_of(folder, tokens)
     with (folder / "out").open("w+") as out, (folder / "err").open("w+") as error:
-        process = subprocess.Popen([sys.executable, *command], env=environ | {"SM_CHANNEL_TRAIN": str(tokens)}, stdout=out, stderr=error)
+        process = subprocess.Popen([sys.executable, *command], env=environ, stdout=out, stderr=error)
         _pid, status, usage = os.wait4(process.pid, 0)
         out.seek(0)
         error.seek(0)
-        steps = [json.loads(line[8:]) for line in out if line.startswith("slipway {") and '"event":"step"' in line]
+        steps = steps_of(out.read())
         if status != 0 or len(steps) < 2:
             raise RuntimeError(error.read()[-2000:])
     return steps, usage.ru_maxrss / 2**20

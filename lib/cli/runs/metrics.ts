@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasEnded } from '../../contracts/control';
-import { type GpuLine, newestGpuUse } from '../../report/read/gpu-lines';
+import { type GpuLine, leastBusyFirst, newestGpuUse } from '../../report/read/gpu-lines';
 import { progressOf } from '../../report/read/log-lines';
 import type { ReportStep } from '../../report/run/run-report';
 import { textTable } from '../../spec/text-table';
@@ -83,9 +83,7 @@ export function metricsText(runId: string, steps: readonly ReportStep[], gpus: r
 
 /** The newest look at each host, those whose GPUs wait most first. */
 function gpuText(gpus: readonly GpuLine[]): string[] {
-  const hosts = Object.entries(newestGpuUse(gpus)).sort(
-    ([, a], [, b]) => (a.utilizationPercent ?? 101) - (b.utilizationPercent ?? 101),
-  );
+  const hosts = Object.entries(newestGpuUse(gpus)).sort(([, a], [, b]) => leastBusyFirst(a, b));
   if (hosts.length === 0) return [];
   const rows = hosts
     .slice(0, ROWS)

@@ -29,6 +29,10 @@ export function newestGpuUse(lines: readonly GpuLine[]): Record<string, ReportGp
   return Object.fromEntries(lines.flatMap(({ attempt, hosts }) => (attempt === newest ? Object.entries(hosts) : [])));
 }
 
+/** Order of hosts whose GPUs wait most first; those that do not tell it come last. */
+export const leastBusyFirst = (a: Pick<ReportGpuUse, 'utilizationPercent'>, b: typeof a): number =>
+  (a.utilizationPercent ?? 101) - (b.utilizationPercent ?? 101);
+
 /** The lines of a run as its report holds them: by host over all attempts, and the mean over the hosts by time. */
 export function gpuSummary(lines: readonly GpuLine[]): ReportGpus | undefined {
   if (lines.length === 0) return undefined;

@@ -4,6 +4,7 @@ import { type Html, html } from '../page/html';
 import type { Section } from '../page/page';
 import { legend } from '../page/parts';
 import { table } from '../page/table';
+import { leastBusyFirst } from '../read/gpu-lines';
 import { attemptLegend, attemptLine } from './loss';
 import type { ReportGpus, RunReport } from './run-report';
 
@@ -38,7 +39,7 @@ function useChart({ overTime }: ReportGpus): Html {
 }
 
 function byHost({ hosts }: ReportGpus): Html {
-  const least = [...hosts].sort((a, b) => (a.utilizationPercent ?? 101) - (b.utilizationPercent ?? 101));
+  const least = [...hosts].sort(leastBusyFirst);
   const rest =
     hosts.length > MOST_ROWS
       ? html`<p class="note">The ${number(MOST_ROWS)} least busy of ${number(hosts.length)} hosts.</p>`

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
+import type { ControlPayload } from '../../contracts/control';
 import { CODE_IN_IMAGE, isArchiveInS3 } from '../../spec/code-source';
 import { applyOverrides } from '../../spec/overrides';
 import { parseYaml } from '../../spec/yaml-file';
-import { specOf } from './load';
+import { type Scenario, specOf } from './load';
 
 /** Bytes of the archive of a run's own code. */
 export const CODE_BYTES = 20_000;
@@ -21,6 +22,23 @@ export function submittedText(text: string, idOf: (named: string) => string): st
   ];
   return overrides.length === 0 ? text : JSON.stringify(applyOverrides(parseYaml(text).data, overrides).data);
 }
+
+/**
+ * What the command line asks control for when it starts a run of a scenario.
+ * @param runFile its text as it is submitted
+ */
+export const startRequest = (
+  { id, text }: Scenario['runs'][number],
+  runId: string,
+  runFile: string,
+): ControlPayload => ({
+  action: 'start',
+  runFile,
+  clientRequestId: `start-${id}`,
+  runId,
+  acceptsUnknownPrice: true,
+  ...codeOf(text),
+});
 
 /** The digest of the own code of a run file, as the command line would pack it. */
 export function codeOf(text: string): { code?: { sha256: string; bytes: number } } {

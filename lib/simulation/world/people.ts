@@ -6,7 +6,7 @@ import { onEvent } from '../../handlers/registered-run/registered-run';
 import type { VirtualClock } from '../core/clock';
 import { isStackCall } from '../scenario/load';
 import type { CallEntry } from '../scenario/schema';
-import { CODE_BYTES, codeOf, submittedText } from '../scenario/submission';
+import { CODE_BYTES, codeOf, startRequest, submittedText } from '../scenario/submission';
 import type { SimS3 } from '../services/s3';
 import type { Deployed } from './descriptors';
 import type { Functions } from './functions';
@@ -95,15 +95,7 @@ export class People {
   }
 
   private start(run: SimRun): void {
-    const request: ControlPayload = {
-      action: 'start',
-      runFile: this.textOf(run),
-      clientRequestId: `start-${run.id}`,
-      runId: run.plannedId,
-      acceptsUnknownPrice: true,
-      ...codeOf(run.entry.text),
-    };
-    this.ask(run, request, (answer) => {
+    this.ask(run, startRequest(run.entry, run.plannedId, this.textOf(run)), (answer) => {
       if (!answer.ok) return this.refuse(run, answer.issues);
       const intent = answer as IntentAnswer;
       this.hooks.onTaken(run, intent.runId);

@@ -11,7 +11,7 @@ import { Fleet } from '../../../lib/simulation/job/fleet';
 import { beatOf } from '../../../lib/simulation/job/heartbeat';
 import { isLive, type SimJob } from '../../../lib/simulation/job/job';
 import { type Scenario, specOf } from '../../../lib/simulation/scenario/load';
-import { CODE_BYTES, codeOf, submittedText } from '../../../lib/simulation/scenario/submission';
+import { CODE_BYTES, startRequest, submittedText } from '../../../lib/simulation/scenario/submission';
 import { Capacity } from '../../../lib/simulation/services/capacity';
 import { AccountLimits } from '../../../lib/simulation/services/limits';
 import { SimS3 } from '../../../lib/simulation/services/s3';
@@ -200,15 +200,10 @@ export class SandboxPlay {
   private async start(run: SimRun): Promise<void> {
     const { stage } = this;
     await this.jobs.hold(jobName(stage.environment, run.plannedId, 1));
-    const payload = {
-      action: 'start',
-      runFile: this.textOf(run),
-      clientRequestId: `start-${run.id}`,
-      runId: run.plannedId,
-      acceptsUnknownPrice: true,
-      ...codeOf(run.entry.text),
-    };
-    const answer = await stage.control<ControlAnswer>(run.team, payload);
+    const answer = await stage.control<ControlAnswer>(
+      run.team,
+      startRequest(run.entry, run.plannedId, this.textOf(run)),
+    );
     if (!answer.ok) {
       run.refusal = answer.issues
         .filter(({ level }) => level === 'error')
