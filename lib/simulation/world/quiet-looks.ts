@@ -1,7 +1,7 @@
 import type { DescribeTrainingJobCommandOutput } from '@aws-sdk/client-sagemaker';
 import { descriptorParameter, type RunMessage, TICK_SECONDS } from '../../contracts/launcher';
 import type { ReconcileDeps } from '../../handlers/reconcile/deps';
-import { presentJob } from '../../handlers/reconcile/describe';
+import { presentJob } from '../../handlers/reconcile/observe/describe';
 import { STEADY_DESCRIPTOR_MS, wanted } from '../../handlers/reconcile/reconcile-run';
 import { readDescriptor } from '../../handlers/shared/descriptors';
 import { parseBeat } from '../../handlers/shared/heartbeat';

@@ -1,10 +1,10 @@
-import type { RunRecord } from '../../lifecycle/record';
-import type { QueueInput } from '../../queue/admit';
-import { choosePreemptions, type PreemptibleRun } from '../../queue/preempt';
-import type { PoolNeeds } from '../../queue/run';
-import { queuedRun } from '../shared/queue-runs';
+import type { RunRecord } from '../../../lifecycle/record';
+import type { QueueInput } from '../../../queue/admit';
+import { choosePreemptions, type PreemptibleRun } from '../../../queue/preempt';
+import type { PoolNeeds } from '../../../queue/run';
+import { queuedRun } from '../../shared/queue-runs';
+import type { ReconcileDeps } from '../deps';
 import { askToLeave } from './ask-to-leave';
-import type { ReconcileDeps } from './deps';
 import { isolateFailure } from './isolate-failure';
 import type { RunNeeds } from './run-needs';
 

@@ -1,6 +1,6 @@
-import type { RunRecord } from '../../lifecycle/record';
-import { describeError } from '../shared/errors';
-import type { ReconcileDeps } from './deps';
+import type { RunRecord } from '../../../lifecycle/record';
+import { describeError } from '../../shared/errors';
+import type { ReconcileDeps } from '../deps';
 
 /** What goes wrong with one run stays with it: the next pass of the tick tries it again. */
 export async function isolateFailure<T>(

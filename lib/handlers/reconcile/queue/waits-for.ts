@@ -1,7 +1,7 @@
-import { blockedRun } from '../../lifecycle/phases/wait';
-import type { EpochMs, RunRecord } from '../../lifecycle/record';
-import { sendMessage } from '../shared/queue';
-import type { ReconcileDeps } from './deps';
+import { blockedRun } from '../../../lifecycle/phases/wait';
+import type { EpochMs, RunRecord } from '../../../lifecycle/record';
+import { sendMessage } from '../../shared/queue';
+import type { ReconcileDeps } from '../deps';
 
 /** Runs that others wait for, by what `after` says: ids, and `latest:<name>` by the newest run of that name. */
 export type AwaitedRuns = ReadonlyMap<string, RunRecord | undefined>;

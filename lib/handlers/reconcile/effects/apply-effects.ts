@@ -2,16 +2,16 @@ import { PutEventsCommand } from '@aws-sdk/client-eventbridge';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { StopProcessingJobCommand, StopTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import { PublishCommand } from '@aws-sdk/client-sns';
-import { EVENT_DETAIL_TYPE, EVENT_SOURCE } from '../../contracts/launcher';
-import { runPrefixes } from '../../job/plan';
-import type { Effect } from '../../lifecycle/action';
-import type { Notice, RunRecord } from '../../lifecycle/record';
-import { bucketAndKey } from '../../spec/s3-uri';
-import { describeError } from '../shared/errors';
+import { EVENT_DETAIL_TYPE, EVENT_SOURCE } from '../../../contracts/launcher';
+import { runPrefixes } from '../../../job/plan';
+import type { Effect } from '../../../lifecycle/action';
+import type { Notice, RunRecord } from '../../../lifecycle/record';
+import { bucketAndKey } from '../../../spec/s3-uri';
+import { describeError } from '../../shared/errors';
+import type { ReconcileDeps } from '../deps';
+import type { EffectResults, ObservedRun } from '../observe/observe';
 import { chatMessage } from './chat-message';
 import { createJob } from './create-job';
-import type { ReconcileDeps } from './deps';
-import type { EffectResults, ObservedRun } from './observe';
 
 type HandOverEffect = Extract<Effect, { do: 'hand-over' }>;
 

@@ -1,9 +1,9 @@
-import type { RunRecord } from '../../lifecycle/record';
-import { ENVIRONMENT_POOL, type PoolLimit } from '../../queue/run';
-import type { QuotaNeed } from '../../quota';
-import { readDescriptor } from '../shared/descriptors';
-import { describeError } from '../shared/errors';
-import type { ReconcileDeps } from './deps';
+import type { RunRecord } from '../../../lifecycle/record';
+import { ENVIRONMENT_POOL, type PoolLimit } from '../../../queue/run';
+import type { QuotaNeed } from '../../../quota';
+import { readDescriptor } from '../../shared/descriptors';
+import { describeError } from '../../shared/errors';
+import type { ReconcileDeps } from '../deps';
 import { othersUsage } from './others-usage';
 
 /** Limit and use by others of each pool that runs need, by quota name, and of the guardrail. */

@@ -1,9 +1,9 @@
-import type { RunRecord } from '../../lifecycle/record';
-import { readDescriptor } from '../shared/descriptors';
-import { describeError } from '../shared/errors';
-import { isQueued } from '../shared/queue-runs';
-import { spentBudget } from '../shared/team-budget';
-import type { ReconcileDeps } from './deps';
+import type { RunRecord } from '../../../lifecycle/record';
+import { readDescriptor } from '../../shared/descriptors';
+import { describeError } from '../../shared/errors';
+import { isQueued } from '../../shared/queue-runs';
+import { spentBudget } from '../../shared/team-budget';
+import type { ReconcileDeps } from '../deps';
 
 /** Why teams may start nothing new, by team. */
 export type TeamHolds = ReadonlyMap<string, string>;

@@ -1,15 +1,15 @@
-import { fitsMemory } from '../../admission';
-import { fillPlaceholders, runPrefixes } from '../../job/plan';
-import { isDueForListing, isSteady } from '../../lifecycle/health/look';
-import { runOnRung } from '../../lifecycle/ladder';
-import { type CheckpointObservation, NOTHING_OBSERVED, type Observed } from '../../lifecycle/observed';
-import { type Attempt, type Checkpoint, isOver, liveAttempt, type RunRecord } from '../../lifecycle/record';
-import { type QuotaNeed, runQuotaNeeds } from '../../quota';
-import type { Descriptor } from '../../spec/descriptor';
-import { type HeartbeatReading, readHeartbeat } from '../shared/heartbeat';
-import type { RunIntent } from '../shared/items';
+import { fitsMemory } from '../../../admission';
+import { fillPlaceholders, runPrefixes } from '../../../job/plan';
+import { isDueForListing, isSteady } from '../../../lifecycle/health/look';
+import { runOnRung } from '../../../lifecycle/ladder';
+import { type CheckpointObservation, NOTHING_OBSERVED, type Observed } from '../../../lifecycle/observed';
+import { type Attempt, type Checkpoint, isOver, liveAttempt, type RunRecord } from '../../../lifecycle/record';
+import { type QuotaNeed, runQuotaNeeds } from '../../../quota';
+import type { Descriptor } from '../../../spec/descriptor';
+import { type HeartbeatReading, readHeartbeat } from '../../shared/heartbeat';
+import type { RunIntent } from '../../shared/items';
+import type { ReconcileDeps } from '../deps';
 import { listCheckpoints } from './checkpoints';
-import type { ReconcileDeps } from './deps';
 import { describeJob } from './describe';
 
 /** What was learnt in an earlier round of the same invocation. */

@@ -1,7 +1,7 @@
-import { askHandOver } from '../../lifecycle/intent';
-import type { HandOver, RunRecord } from '../../lifecycle/record';
-import { sendMessage } from '../shared/queue';
-import type { ReconcileDeps } from './deps';
+import { askHandOver } from '../../../lifecycle/intent';
+import type { HandOver, RunRecord } from '../../../lifecycle/record';
+import { sendMessage } from '../../shared/queue';
+import type { ReconcileDeps } from '../deps';
 
 /** The run's own worker may write between the read and the write of each try. */
 const MOST_TRIES = 3;

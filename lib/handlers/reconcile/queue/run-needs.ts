@@ -1,10 +1,10 @@
-import { fitsMemory } from '../../admission';
-import { instancesOn, partsOfRung, runOnRung } from '../../lifecycle/ladder';
-import type { RunRecord } from '../../lifecycle/record';
-import { ENVIRONMENT_POOL, type PoolNeeds, type QueueSize } from '../../queue/run';
-import { type QuotaNeed, runQuotaNeeds } from '../../quota';
-import type { RunIntent } from '../shared/items';
-import type { ReconcileDeps } from './deps';
+import { fitsMemory } from '../../../admission';
+import { instancesOn, partsOfRung, runOnRung } from '../../../lifecycle/ladder';
+import type { RunRecord } from '../../../lifecycle/record';
+import { ENVIRONMENT_POOL, type PoolNeeds, type QueueSize } from '../../../queue/run';
+import { type QuotaNeed, runQuotaNeeds } from '../../../quota';
+import type { RunIntent } from '../../shared/items';
+import type { ReconcileDeps } from '../deps';
 import { isolateFailure } from './isolate-failure';
 
 /** Needs by run and rung: an intent never changes. null = the rung's memory does not suffice. One cache a store. */

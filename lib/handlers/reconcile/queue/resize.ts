@@ -1,10 +1,10 @@
-import { growthPays, largerRungs, mayGrow } from '../../lifecycle/phases/grow';
-import type { RunRecord } from '../../lifecycle/record';
-import type { Admission, QueueInput } from '../../queue/admit';
-import { chooseGrowth } from '../../queue/grow';
-import { runningRun } from '../shared/queue-runs';
+import { growthPays, largerRungs, mayGrow } from '../../../lifecycle/phases/grow';
+import type { RunRecord } from '../../../lifecycle/record';
+import type { Admission, QueueInput } from '../../../queue/admit';
+import { chooseGrowth } from '../../../queue/grow';
+import { runningRun } from '../../shared/queue-runs';
+import type { ReconcileDeps } from '../deps';
 import { askToLeave } from './ask-to-leave';
-import type { ReconcileDeps } from './deps';
 import { isolateFailure } from './isolate-failure';
 import type { RunNeeds } from './run-needs';
 

@@ -4,8 +4,8 @@ import {
   paginateListTrainingJobs,
   type SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
-import { type JobInstances, quotaUsage } from '../../quota';
-import type { ReconcileDeps } from './deps';
+import { type JobInstances, quotaUsage } from '../../../quota';
+import type { ReconcileDeps } from '../deps';
 
 /** ListTrainingJobs answers about two calls a second for the whole account. */
 const PAGE_PAUSE_MS = 500;

@@ -1,4 +1,4 @@
-import type { CreateOutcome } from '../../lifecycle/observed';
+import type { CreateOutcome } from '../../../lifecycle/observed';
 
 const THROTTLED = new Set(['ThrottlingException', 'Throttling', 'TooManyRequestsException', 'RequestLimitExceeded']);
 const ACCESS =

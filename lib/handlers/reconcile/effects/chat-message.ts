@@ -1,4 +1,4 @@
-import type { Notice, RunRecord } from '../../lifecycle/record';
+import type { Notice, RunRecord } from '../../../lifecycle/record';
 
 /** A message may have 256 KiB; a title longer than this is cut by chat applications. */
 const MOST_TITLE = 250;

@@ -7,10 +7,10 @@ import {
   type ResourceConfig,
   type SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
-import { pausesOf } from '../../lifecycle/accounting/pauses';
-import type { JobObservation, PresentJob } from '../../lifecycle/observed';
-import type { Attempt, RunRecord } from '../../lifecycle/record';
-import { describeError } from '../shared/errors';
+import { pausesOf } from '../../../lifecycle/accounting/pauses';
+import type { JobObservation, PresentJob } from '../../../lifecycle/observed';
+import type { Attempt, RunRecord } from '../../../lifecycle/record';
+import { describeError } from '../../shared/errors';
 
 /** What the service says about the job of an attempt. Never throws: an error is an observation too. */
 export async function describeJob(
