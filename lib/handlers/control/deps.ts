@@ -6,7 +6,7 @@ import type { UploadAnswer } from '../../contracts/control';
 import type { S3Place } from '../../spec/s3-uri';
 import type { LimitReader } from '../shared/limit-reader';
 import type { RunStore } from '../shared/run-store';
-import type { LogPage, LogQuery } from './read-log';
+import type { LogPage, LogQuery } from './reads/read-log';
 
 /** What control calls and reads; tests and the simulation bring their own. */
 export interface ControlDeps {

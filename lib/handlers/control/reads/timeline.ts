@@ -1,5 +1,5 @@
-import type { TimelineAnswer } from '../../contracts/control';
-import type { TimelineEvent } from '../../lifecycle/action';
+import type { TimelineAnswer } from '../../../contracts/control';
+import type { TimelineEvent } from '../../../lifecycle/action';
 
 /** A function's answer may have 6 MB; the rest of a status stays far below the other two. */
 const MOST_BYTES = 4_000_000;

@@ -1,5 +1,5 @@
-import type { ListRequest } from '../../contracts/control';
-import type { RunRecord } from '../../lifecycle/record';
+import type { ListRequest } from '../../../contracts/control';
+import type { RunRecord } from '../../../lifecycle/record';
 
 /** Whether a run is one that `list` asks for: every condition that is given holds. */
 export function isWanted(run: RunRecord, { states, tags, search }: Pick<ListRequest, 'states' | 'tags' | 'search'>) {

@@ -1,7 +1,7 @@
-import type { EventAnswer, EventsAnswer, Refusal } from '../../contracts/control';
-import { isOver, type RunRecord } from '../../lifecycle/record';
-import type { ControlDeps } from './deps';
-import { findOwnRun } from './own-run';
+import type { EventAnswer, EventsAnswer, Refusal } from '../../../contracts/control';
+import { isOver, type RunRecord } from '../../../lifecycle/record';
+import type { ControlDeps } from '../deps';
+import { findOwnRun } from '../own-run';
 
 /** Runs that a page looks into at once, and at most. */
 const AT_ONCE = 20;

@@ -1,21 +1,21 @@
-import type { AttemptAnswer, ListRequest, Refusal, RunState, StatusAnswer } from '../../contracts/control';
-import { runPrefixes } from '../../job/plan';
-import { type Outlook, outlook } from '../../lifecycle/accounting/outlook';
-import { addUsd, attemptCostUsd } from '../../lifecycle/accounting/spend';
-import type { TimelineEvent } from '../../lifecycle/action';
-import { nextProgress } from '../../lifecycle/health/hang';
-import { stepEvents, stepsOf } from '../../lifecycle/health/step-times';
-import { instancesOn } from '../../lifecycle/ladder';
-import { ledger } from '../../lifecycle/ledger';
-import { type Attempt, type EpochMs, isOver, type RunRecord } from '../../lifecycle/record';
-import { queueOrder } from '../../queue/order';
-import { advanceUsage, NO_USAGE } from '../../queue/usage';
-import { readDescriptor } from '../shared/descriptors';
-import { readHeartbeat } from '../shared/heartbeat';
-import { holdsCapacity, isQueued, queuedRun, runningRun } from '../shared/queue-runs';
-import type { ControlDeps } from './deps';
+import type { AttemptAnswer, ListRequest, Refusal, RunState, StatusAnswer } from '../../../contracts/control';
+import { runPrefixes } from '../../../job/plan';
+import { type Outlook, outlook } from '../../../lifecycle/accounting/outlook';
+import { addUsd, attemptCostUsd } from '../../../lifecycle/accounting/spend';
+import type { TimelineEvent } from '../../../lifecycle/action';
+import { nextProgress } from '../../../lifecycle/health/hang';
+import { stepEvents, stepsOf } from '../../../lifecycle/health/step-times';
+import { instancesOn } from '../../../lifecycle/ladder';
+import { ledger } from '../../../lifecycle/ledger';
+import { type Attempt, type EpochMs, isOver, type RunRecord } from '../../../lifecycle/record';
+import { queueOrder } from '../../../queue/order';
+import { advanceUsage, NO_USAGE } from '../../../queue/usage';
+import { readDescriptor } from '../../shared/descriptors';
+import { readHeartbeat } from '../../shared/heartbeat';
+import { holdsCapacity, isQueued, queuedRun, runningRun } from '../../shared/queue-runs';
+import type { ControlDeps } from '../deps';
+import { findOwnRun } from '../own-run';
 import { isWanted } from './find-runs';
-import { findOwnRun } from './own-run';
 import { boundedTimeline } from './timeline';
 
 /** Everything that is known of one run: what the control plane wrote, and what the driver has said since. */

@@ -1,13 +1,13 @@
-import { judgeAdmission } from '../../admission';
-import type { QuotaAnswer, StartRequest } from '../../contracts/control';
-import { jobName } from '../../job/plan';
-import { type QuotaRow, runQuotaNeeds } from '../../quota';
-import { CODE_IN_IMAGE, isArchiveInS3 } from '../../spec/code-source';
-import type { Descriptor } from '../../spec/descriptor';
-import { hasErrors, type Issue, issue } from '../../spec/issue';
-import { loadRun } from '../../spec/load';
-import type { RunSpec } from '../../spec/run-spec';
-import type { LimitReader } from '../shared/limit-reader';
+import { judgeAdmission } from '../../../admission';
+import type { QuotaAnswer, StartRequest } from '../../../contracts/control';
+import { jobName } from '../../../job/plan';
+import { type QuotaRow, runQuotaNeeds } from '../../../quota';
+import { CODE_IN_IMAGE, isArchiveInS3 } from '../../../spec/code-source';
+import type { Descriptor } from '../../../spec/descriptor';
+import { hasErrors, type Issue, issue } from '../../../spec/issue';
+import { loadRun } from '../../../spec/load';
+import type { RunSpec } from '../../../spec/run-spec';
+import type { LimitReader } from '../../shared/limit-reader';
 
 /** A start whose run file passed schema, rules and admission. */
 export interface CheckedStart {

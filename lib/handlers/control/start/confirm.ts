@@ -1,13 +1,13 @@
 import { HeadObjectCommand } from '@aws-sdk/client-s3';
-import type { ConfirmRequest, Refusal, StartAnswer } from '../../contracts/control';
-import { confirmRun } from '../../lifecycle/intent';
-import { type Issue, issue } from '../../spec/issue';
-import { bucketAndKey } from '../../spec/s3-uri';
-import { isNamed } from '../shared/custom-resource';
-import { sendMessage } from '../shared/queue';
-import { changeRun } from './change-run';
-import type { ControlDeps } from './deps';
-import { findOwnRun, refusal } from './own-run';
+import type { ConfirmRequest, Refusal, StartAnswer } from '../../../contracts/control';
+import { confirmRun } from '../../../lifecycle/intent';
+import { type Issue, issue } from '../../../spec/issue';
+import { bucketAndKey } from '../../../spec/s3-uri';
+import { isNamed } from '../../shared/custom-resource';
+import { sendMessage } from '../../shared/queue';
+import { changeRun } from '../change-run';
+import type { ControlDeps } from '../deps';
+import { findOwnRun, refusal } from '../own-run';
 
 /** Second call of a start: the uploads are there and whole, so the run joins the queue. */
 export async function confirmStart(

@@ -3,7 +3,7 @@ import {
   type FilteredLogEvent,
   FilterLogEventsCommand,
 } from '@aws-sdk/client-cloudwatch-logs';
-import type { LogEventAnswer } from '../../contracts/control';
+import type { LogEventAnswer } from '../../../contracts/control';
 
 /** Only lines of the driver and the trainer; everything else that a job prints would be megabytes. */
 const PROGRESS_LINES = '"slipway {"';

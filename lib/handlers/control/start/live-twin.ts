@@ -1,7 +1,7 @@
-import type { StartRequest } from '../../contracts/control';
-import { isOver } from '../../lifecycle/record';
-import type { RunSpec } from '../../spec/run-spec';
-import type { ControlDeps } from './deps';
+import type { StartRequest } from '../../../contracts/control';
+import { isOver } from '../../../lifecycle/record';
+import type { RunSpec } from '../../../spec/run-spec';
+import type { ControlDeps } from '../deps';
 
 /** Request id of a registered run: the hash of its file and code (handlers/registered-run). People's are random UUIDs. */
 const REGISTERED = /^[0-9a-f]{64}$/;

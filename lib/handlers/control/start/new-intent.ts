@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
-import type { StartRequest } from '../../contracts/control';
-import { codeUri, configText, fillPlaceholders } from '../../job/plan';
-import { newRun } from '../../lifecycle/intent';
-import { policyOf } from '../../lifecycle/ladder';
-import type { RunRecord } from '../../lifecycle/record';
-import { elasticSizes } from '../../rules/compute/elastic';
-import { isArchiveInS3 } from '../../spec/code-source';
-import type { Descriptor } from '../../spec/descriptor';
-import type { RunSpec } from '../../spec/run-spec';
-import type { RunIntent } from '../shared/items';
-import type { ControlDeps } from './deps';
+import type { StartRequest } from '../../../contracts/control';
+import { codeUri, configText, fillPlaceholders } from '../../../job/plan';
+import { newRun } from '../../../lifecycle/intent';
+import { policyOf } from '../../../lifecycle/ladder';
+import type { RunRecord } from '../../../lifecycle/record';
+import { elasticSizes } from '../../../rules/compute/elastic';
+import { isArchiveInS3 } from '../../../spec/code-source';
+import type { Descriptor } from '../../../spec/descriptor';
+import type { RunSpec } from '../../../spec/run-spec';
+import type { RunIntent } from '../../shared/items';
+import type { ControlDeps } from '../deps';
 
 /** A new record, with everything `decide` must know of the file. */
 export function recordOf(

@@ -1,18 +1,18 @@
 import { PutObjectCommand } from '@aws-sdk/client-s3';
-import type { IntentAnswer, Refusal, StartRequest, UploadAnswer } from '../../contracts/control';
-import { runIdAt, runPrefixes } from '../../job/plan';
-import { event } from '../../lifecycle/timeline';
-import type { Descriptor } from '../../spec/descriptor';
-import { type Issue, issue } from '../../spec/issue';
-import type { RunSpec } from '../../spec/run-spec';
-import { bucketAndKey, parseS3Uri } from '../../spec/s3-uri';
-import { readDescriptor } from '../shared/descriptors';
-import type { RunIntent } from '../shared/items';
+import type { IntentAnswer, Refusal, StartRequest, UploadAnswer } from '../../../contracts/control';
+import { runIdAt, runPrefixes } from '../../../job/plan';
+import { event } from '../../../lifecycle/timeline';
+import type { Descriptor } from '../../../spec/descriptor';
+import { type Issue, issue } from '../../../spec/issue';
+import type { RunSpec } from '../../../spec/run-spec';
+import { bucketAndKey, parseS3Uri } from '../../../spec/s3-uri';
+import { readDescriptor } from '../../shared/descriptors';
+import type { RunIntent } from '../../shared/items';
+import type { ControlDeps } from '../deps';
+import { budgetRefusal, closedRefusal, refusal } from '../own-run';
 import { checkStart } from './check-run';
-import type { ControlDeps } from './deps';
 import { findLiveTwin } from './live-twin';
 import { intentOf, recordOf } from './new-intent';
-import { budgetRefusal, closedRefusal, refusal } from './own-run';
 
 /** Ids are taken second by second; this many starts of one name in one second would be a mistake of the caller. */
 const MOST_ID_TRIES = 30;
