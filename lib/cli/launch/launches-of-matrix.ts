@@ -6,7 +6,7 @@ import { hasErrors } from '../../spec/issue';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, Refusal, UsageError } from '../exit';
 import { type CheckedRun, checkRunFile } from '../inputs';
-import { comparisonText } from '../runs/comparison-text';
+import { comparisonText } from '../runs/reports/comparison-text';
 import { waitForAll } from '../runs/wait';
 import { json, type Terminal } from '../terminal';
 import { compareRuns, type Launched } from './compare-runs';

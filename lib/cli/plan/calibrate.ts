@@ -13,7 +13,7 @@ import { textTable } from '../../spec/text-table';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
 import { runTarget } from '../launch/run-target';
-import { readSources } from '../runs/report-sources';
+import { readSources } from '../runs/reports/report-sources';
 import { json, type Terminal } from '../terminal';
 import { readCalibration, writeCalibration } from './calibration-file';
 

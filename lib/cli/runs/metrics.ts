@@ -8,7 +8,7 @@ import { EXIT } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';
 import type { Terminal } from '../terminal';
-import { progressLines } from './job-logs';
+import { progressLines } from './logs/job-logs';
 import { readStatus } from './read-status';
 import { pollSeconds } from './wait';
 

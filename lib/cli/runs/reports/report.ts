@@ -1,18 +1,18 @@
 import pc from 'picocolors';
-import { type ComparedRun, comparedRun } from '../../report/compare/compared-run';
-import { orDash, usd } from '../../report/page/format';
-import { assembleReport } from '../../report/read/assemble';
-import type { RunReport } from '../../report/run/run-report';
-import { textTable } from '../../spec/text-table';
-import { EXIT, UsageError } from '../exit';
-import type { CommonOptions } from '../inputs';
-import { runTarget } from '../launch/run-target';
-import { writePage } from '../page-file';
-import { json, type Terminal } from '../terminal';
+import { type ComparedRun, comparedRun } from '../../../report/compare/compared-run';
+import { orDash, usd } from '../../../report/page/format';
+import { assembleReport } from '../../../report/read/assemble';
+import type { RunReport } from '../../../report/run/run-report';
+import { textTable } from '../../../spec/text-table';
+import { EXIT, UsageError } from '../../exit';
+import type { CommonOptions } from '../../inputs';
+import { runTarget } from '../../launch/run-target';
+import { writePage } from '../../page-file';
+import { json, type Terminal } from '../../terminal';
+import { tagsText } from '../list';
+import { stepsText } from '../status';
 import { comparisonText } from './comparison-text';
-import { tagsText } from './list';
 import { readSources } from './report-sources';
-import { stepsText } from './status';
 
 /** Options of `slipway report`. */
 export interface ReportOptions extends CommonOptions {
@@ -48,7 +48,7 @@ async function reportOne(runId: string, options: ReportOptions, terminal: Termin
   const sources = await readSources(descriptor, runId, new Date(), { overrides: options.set });
   const found = assembleReport(sources);
   if (options.html) {
-    const { renderRunReport } = await import('../../report/render-run-report.js');
+    const { renderRunReport } = await import('../../../report/render-run-report.js');
     writePage(options.html, renderRunReport(found), terminal);
   }
   terminal.out(options.json ? json(found) : reportText(found));

@@ -1,8 +1,8 @@
-import type { LogAnswer, LogEventAnswer, StatusAnswer } from '../../contracts/control';
-import type { LogLine } from '../../report/read/log-lines';
-import type { Descriptor } from '../../spec/descriptor';
-import { UsageError } from '../exit';
-import { callControl } from './control-client';
+import type { LogAnswer, LogEventAnswer, StatusAnswer } from '../../../contracts/control';
+import type { LogLine } from '../../../report/read/log-lines';
+import type { Descriptor } from '../../../spec/descriptor';
+import { UsageError } from '../../exit';
+import { callControl } from '../control-client';
 
 /** Which lines of an attempt's log are asked for. */
 export interface AttemptLogQuery {

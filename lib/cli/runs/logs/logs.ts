@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hasEnded, type LogEventAnswer } from '../../contracts/control';
-import { EXIT, UsageError } from '../exit';
-import type { CommonOptions } from '../inputs';
-import { runTarget } from '../launch/run-target';
-import type { Terminal } from '../terminal';
+import { hasEnded, type LogEventAnswer } from '../../../contracts/control';
+import { EXIT, UsageError } from '../../exit';
+import type { CommonOptions } from '../../inputs';
+import { runTarget } from '../../launch/run-target';
+import type { Terminal } from '../../terminal';
+import { readStatus } from '../read-status';
 import { readAttemptLog } from './job-logs';
-import { readStatus } from './read-status';
 
 /** Options of `slipway logs`. */
 export interface LogOptions extends CommonOptions {

@@ -1,7 +1,7 @@
 import { GetObjectCommand, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3';
-import type { ListedCheckpoint } from '../../report/read/checkpoint-list';
-import type { Descriptor } from '../../spec/descriptor';
-import { calling } from '../aws-errors';
+import type { ListedCheckpoint } from '../../../report/read/checkpoint-list';
+import type { Descriptor } from '../../../spec/descriptor';
+import { calling } from '../../aws-errors';
 
 const MARKER = /^step-(\d+)\/COMMITTED\.json$/;
 

@@ -4,22 +4,22 @@ import {
   type DescribeTrainingJobCommandOutput,
   SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
-import type { RunConfiguration, StatusAnswer } from '../../contracts/control';
-import { stateGiB } from '../../planner/plan';
-import { calibrationKey } from '../../planner/run/calibration';
-import { planRun } from '../../planner/run/plan-run';
-import { runQuotaNeeds } from '../../quota';
-import type { JobFacts, Read, RunSources } from '../../report/read/assemble';
-import type { Descriptor } from '../../spec/descriptor';
-import { loadRun } from '../../spec/load';
-import type { RunSpec } from '../../spec/run-spec';
-import { attempt } from '../attempt';
-import { calling } from '../aws-errors';
-import { quotaRows } from '../environment/quota';
-import { ServiceError } from '../exit';
+import type { RunConfiguration, StatusAnswer } from '../../../contracts/control';
+import { stateGiB } from '../../../planner/plan';
+import { calibrationKey } from '../../../planner/run/calibration';
+import { planRun } from '../../../planner/run/plan-run';
+import { runQuotaNeeds } from '../../../quota';
+import type { JobFacts, Read, RunSources } from '../../../report/read/assemble';
+import type { Descriptor } from '../../../spec/descriptor';
+import { loadRun } from '../../../spec/load';
+import type { RunSpec } from '../../../spec/run-spec';
+import { attempt } from '../../attempt';
+import { calling } from '../../aws-errors';
+import { quotaRows } from '../../environment/quota';
+import { ServiceError } from '../../exit';
+import { progressLines } from '../logs/job-logs';
+import { readStatus } from '../read-status';
 import { committedCheckpoints } from './committed-checkpoints';
-import { progressLines } from './job-logs';
-import { readStatus } from './read-status';
 
 /** What a reading of a run's sources asks for beside the report's own parts. */
 export interface SourceOptions {

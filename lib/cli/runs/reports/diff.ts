@@ -1,12 +1,12 @@
-import { diffRuns, type RunDiff, type Versions } from '../../report/compare/diff-runs';
-import { assembleReport } from '../../report/read/assemble';
-import type { Descriptor } from '../../spec/descriptor';
-import { formatValue } from '../../spec/issue';
-import { textTable } from '../../spec/text-table';
-import { EXIT, ServiceError, UsageError } from '../exit';
-import type { CommonOptions } from '../inputs';
-import { runTarget } from '../launch/run-target';
-import { json, type Terminal } from '../terminal';
+import { diffRuns, type RunDiff, type Versions } from '../../../report/compare/diff-runs';
+import { assembleReport } from '../../../report/read/assemble';
+import type { Descriptor } from '../../../spec/descriptor';
+import { formatValue } from '../../../spec/issue';
+import { textTable } from '../../../spec/text-table';
+import { EXIT, ServiceError, UsageError } from '../../exit';
+import type { CommonOptions } from '../../inputs';
+import { runTarget } from '../../launch/run-target';
+import { json, type Terminal } from '../../terminal';
 import { comparisonText } from './comparison-text';
 import { readSources } from './report-sources';
 

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type EventAnswer, type EventsAnswer, hasEnded } from '../../contracts/control';
-import type { Descriptor } from '../../spec/descriptor';
-import { EXIT, UsageError } from '../exit';
-import type { CommonOptions } from '../inputs';
-import { RUN_ID, runTarget } from '../launch/run-target';
-import type { Terminal } from '../terminal';
-import { callControl } from './control-client';
+import { type EventAnswer, type EventsAnswer, hasEnded } from '../../../contracts/control';
+import type { Descriptor } from '../../../spec/descriptor';
+import { EXIT, UsageError } from '../../exit';
+import type { CommonOptions } from '../../inputs';
+import { RUN_ID, runTarget } from '../../launch/run-target';
+import type { Terminal } from '../../terminal';
+import { callControl } from '../control-client';
+import { readStatus } from '../read-status';
+import { pollSeconds } from '../wait';
 import { sinceMillis } from './logs';
-import { readStatus } from './read-status';
-import { pollSeconds } from './wait';
 
 /** Options of `slipway events`. */
 export interface EventOptions extends CommonOptions {
