@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { matrixCells } from '../../../lib/cli/launch/matrix';
+import { matrixCells } from '../../../lib/cli/launch/matrix/matrix';
 import { comparisonText } from '../../../lib/cli/runs/reports/comparison-text';
 import { measured } from '../../../lib/report/compare/compared-run';
 

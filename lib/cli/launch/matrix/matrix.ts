@@ -1,5 +1,5 @@
-import { parsePath } from '../../spec/overrides';
-import { UsageError } from '../exit';
+import { parsePath } from '../../../spec/overrides';
+import { UsageError } from '../../exit';
 
 /** One run of a comparison: the options that make it differ from the others. */
 export interface MatrixCell {

@@ -1,8 +1,8 @@
-import type { StartAnswer, StatusAnswer } from '../../contracts/control';
-import { type ComparedRun, measured } from '../../report/compare/compared-run';
-import { assembleReport } from '../../report/read/assemble';
-import type { Descriptor } from '../../spec/descriptor';
-import { readSources } from '../runs/reports/report-sources';
+import type { StartAnswer, StatusAnswer } from '../../../contracts/control';
+import { type ComparedRun, measured } from '../../../report/compare/compared-run';
+import { assembleReport } from '../../../report/read/assemble';
+import type { Descriptor } from '../../../spec/descriptor';
+import { readSources } from '../../runs/reports/report-sources';
 import type { MatrixCell } from './matrix';
 
 /** A run of a comparison, submitted. */

@@ -1,21 +1,21 @@
-import { runIdAt } from '../../job/plan';
-import type { ComparedRun } from '../../report/compare/compared-run';
-import { refuseUnsupported } from '../../rules/model/support';
-import type { Descriptor } from '../../spec/descriptor';
-import { hasErrors } from '../../spec/issue';
-import { preflightRun } from '../environment/preflight';
-import { EXIT, Refusal, UsageError } from '../exit';
-import { type CheckedRun, checkRunFile } from '../inputs';
-import { comparisonText } from '../runs/reports/comparison-text';
-import { waitForAll } from '../runs/wait';
-import { json, type Terminal } from '../terminal';
+import { runIdAt } from '../../../job/plan';
+import type { ComparedRun } from '../../../report/compare/compared-run';
+import { refuseUnsupported } from '../../../rules/model/support';
+import type { Descriptor } from '../../../spec/descriptor';
+import { hasErrors } from '../../../spec/issue';
+import { preflightRun } from '../../environment/preflight';
+import { EXIT, Refusal, UsageError } from '../../exit';
+import { type CheckedRun, checkRunFile } from '../../inputs';
+import { comparisonText } from '../../runs/reports/comparison-text';
+import { waitForAll } from '../../runs/wait';
+import { json, type Terminal } from '../../terminal';
+import { ask, confirmCost } from '../confirm';
+import type { LaunchOptions } from '../launch';
+import { submit } from '../submit';
 import { compareRuns, type Launched } from './compare-runs';
-import { ask, confirmCost } from './confirm';
 import { earlyStop } from './early-stop';
-import type { LaunchOptions } from './launch';
 import { type MatrixCell, matrixCells } from './matrix';
 import { parseStopRule, type StopRule } from './stop-rule';
-import { submit } from './submit';
 
 /** One run of the comparison, checked. */
 interface Candidate extends MatrixCell {

@@ -1,7 +1,7 @@
-import type { StatusAnswer } from '../../contracts/control';
-import { median } from '../../report/run/median';
-import { orList } from '../../spec/issue';
-import { UsageError } from '../exit';
+import type { StatusAnswer } from '../../../contracts/control';
+import { median } from '../../../report/run/median';
+import { orList } from '../../../spec/issue';
+import { UsageError } from '../../exit';
 
 /** What a rule may look at, and which end of it is the better one. */
 const METRICS = { loss: 'low', goodput: 'high', spendUsd: 'low' } as const;

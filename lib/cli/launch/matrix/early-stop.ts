@@ -1,8 +1,8 @@
-import { hasEnded, type StatusAnswer } from '../../contracts/control';
-import type { Descriptor } from '../../spec/descriptor';
-import { ServiceError } from '../exit';
-import { callControl } from '../runs/control-client';
-import type { Terminal } from '../terminal';
+import { hasEnded, type StatusAnswer } from '../../../contracts/control';
+import type { Descriptor } from '../../../spec/descriptor';
+import { ServiceError } from '../../exit';
+import { callControl } from '../../runs/control-client';
+import type { Terminal } from '../../terminal';
 import { isLoser, type Sample, type StopRule, sampleOf } from './stop-rule';
 
 /** Watches the runs of a sweep and stops those that a rule gives up. */
