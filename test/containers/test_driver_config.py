@@ -43,7 +43,9 @@ def test_hosts_of_one_ultra_server_have_ranks_beside_each_other() -> None:
                           "algo-10", "algo-12", "algo-2", "algo-4", "algo-6", "algo-8")  # fmt: skip
 
 
-@pytest.mark.parametrize("topology", [[], None, "none", {"algo-2": "a"}, [["algo-2", "a"], {"hostName": "algo-9"}], [{"capacityUnitId": "a"}]])
+@pytest.mark.parametrize(
+    "topology", [[], None, "none", {"algo-2": "a"}, [["algo-2", "a"], {"hostName": "algo-9"}], [{"capacityUnitId": "a"}]]
+)
 def test_hosts_without_a_readable_topology_keep_the_string_order(topology: object) -> None:
     hosts = [f"algo-{number}" for number in range(1, 12)]
     assert parse_cluster(resources(hosts, topology=topology), ()).training_hosts == tuple(sorted(hosts))
