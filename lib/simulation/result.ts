@@ -1,4 +1,4 @@
-import { addUsd, attemptCostUsd } from '../lifecycle/spend';
+import { addUsd, attemptCostUsd } from '../lifecycle/accounting/spend';
 import { cents } from '../spec/cents';
 import type { SimMs } from './core/clock';
 import { EPOCH_MS } from './core/epoch';

@@ -1,13 +1,13 @@
 import type { AttemptAnswer, ListRequest, Refusal, RunState, StatusAnswer } from '../../contracts/control';
 import { runPrefixes } from '../../job/plan';
+import { type Outlook, outlook } from '../../lifecycle/accounting/outlook';
+import { addUsd, attemptCostUsd } from '../../lifecycle/accounting/spend';
 import type { TimelineEvent } from '../../lifecycle/action';
-import { nextProgress } from '../../lifecycle/hang';
+import { nextProgress } from '../../lifecycle/health/hang';
+import { stepEvents, stepsOf } from '../../lifecycle/health/step-times';
 import { instancesOn } from '../../lifecycle/ladder';
 import { ledger } from '../../lifecycle/ledger';
-import { type Outlook, outlook } from '../../lifecycle/outlook';
 import { type Attempt, type EpochMs, isOver, type RunRecord } from '../../lifecycle/record';
-import { addUsd, attemptCostUsd } from '../../lifecycle/spend';
-import { stepEvents, stepsOf } from '../../lifecycle/step-times';
 import { queueOrder } from '../../queue/order';
 import { advanceUsage, NO_USAGE } from '../../queue/usage';
 import { readDescriptor } from '../shared/descriptors';

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { mayGrow } from '../../lifecycle/grow';
 import { admitRun } from '../../lifecycle/intent';
 import { sizesToAsk } from '../../lifecycle/ladder';
-import { isInDoubt } from '../../lifecycle/launch';
+import { mayGrow } from '../../lifecycle/phases/grow';
+import { isInDoubt } from '../../lifecycle/phases/launch';
 import type { RunRecord } from '../../lifecycle/record';
 import { type Admission, admit, type QueueInput } from '../../queue/admit';
 import type { QueuedRun } from '../../queue/run';

@@ -7,8 +7,8 @@ import {
   type ResourceConfig,
   type SageMakerClient,
 } from '@aws-sdk/client-sagemaker';
+import { pausesOf } from '../../lifecycle/accounting/pauses';
 import type { JobObservation, PresentJob } from '../../lifecycle/observed';
-import { pausesOf } from '../../lifecycle/pauses';
 import type { Attempt, RunRecord } from '../../lifecycle/record';
 import { describeError } from '../shared/errors';
 

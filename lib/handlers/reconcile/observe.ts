@@ -1,7 +1,7 @@
 import { fitsMemory } from '../../admission';
 import { fillPlaceholders, runPrefixes } from '../../job/plan';
+import { isDueForListing, isSteady } from '../../lifecycle/health/look';
 import { runOnRung } from '../../lifecycle/ladder';
-import { isDueForListing, isSteady } from '../../lifecycle/look';
 import { type CheckpointObservation, NOTHING_OBSERVED, type Observed } from '../../lifecycle/observed';
 import { type Attempt, type Checkpoint, isOver, liveAttempt, type RunRecord } from '../../lifecycle/record';
 import { type QuotaNeed, runQuotaNeeds } from '../../quota';

@@ -1,7 +1,7 @@
 import type { Action, Effect } from '../../lifecycle/action';
 import { type Backoff, backoffSeconds } from '../../lifecycle/backoff';
 import { decide } from '../../lifecycle/decide';
-import { isSteady, isWorthWriting } from '../../lifecycle/look';
+import { isSteady, isWorthWriting } from '../../lifecycle/health/look';
 import type { CreateOutcome, Observed } from '../../lifecycle/observed';
 import { type EpochMs, isOver, type RunRecord } from '../../lifecycle/record';
 import { readDescriptor } from '../shared/descriptors';

@@ -1,4 +1,4 @@
-import { growthPays, largerRungs, mayGrow } from '../../lifecycle/grow';
+import { growthPays, largerRungs, mayGrow } from '../../lifecycle/phases/grow';
 import type { RunRecord } from '../../lifecycle/record';
 import type { Admission, QueueInput } from '../../queue/admit';
 import { chooseGrowth } from '../../queue/grow';

@@ -1,5 +1,5 @@
+import { blockedRun } from '../../lifecycle/phases/wait';
 import type { EpochMs, RunRecord } from '../../lifecycle/record';
-import { blockedRun } from '../../lifecycle/wait';
 import { sendMessage } from '../shared/queue';
 import type { ReconcileDeps } from './deps';
 

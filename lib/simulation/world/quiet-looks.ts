@@ -6,7 +6,7 @@ import { STEADY_DESCRIPTOR_MS, wanted } from '../../handlers/reconcile/reconcile
 import { readDescriptor } from '../../handlers/shared/descriptors';
 import { parseBeat } from '../../handlers/shared/heartbeat';
 import { runKey } from '../../handlers/shared/items';
-import { isDueForListing, isSteady, WRITE_PROGRESS_MS } from '../../lifecycle/look';
+import { isDueForListing, isSteady, WRITE_PROGRESS_MS } from '../../lifecycle/health/look';
 import { NOTHING_OBSERVED, type Observed, type PresentJob } from '../../lifecycle/observed';
 import type { RunRecord } from '../../lifecycle/record';
 import type { SimMs, VirtualClock } from '../core/clock';
