@@ -929,6 +929,7 @@ export const ACCELERATED_INSTANCES: Readonly<Record<string, InstanceFacts>> = {
       fp8DenseTflops: 5000,
       memoryBandwidthGBs: 8000,
       nvlinkGBs: 1800,
+      ultraServerInstances: 18,
     },
   },
   'ml.g4dn.xlarge': {

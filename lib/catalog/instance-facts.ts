@@ -14,6 +14,8 @@ export interface Accelerator {
   memoryBandwidthGBs?: number;
   /** NVLink, both directions together, of one GPU; absent: PCIe or a single GPU. */
   nvlinkGBs?: number;
+  /** Instances of an UltraServer, whose GPUs share one NVLink domain; absent: NVLink ends with the instance. */
+  ultraServerInstances?: number;
   neuronCoresPerChip?: number;
 }
 
