@@ -1,8 +1,8 @@
 import path from 'node:path';
 import type { S3Client } from '@aws-sdk/client-s3';
-import type { Cluster } from './cluster';
+import type { Cluster } from '../cluster';
+import { JobFailure } from '../job-failure';
 import type { InputSource } from './input-source';
-import { JobFailure } from './job-failure';
 import { listKeys, parseS3Uri, readObject, type S3Location } from './s3-transfer';
 
 /** One object of an input and where it goes below the input's folder. */

@@ -2,10 +2,10 @@ import { constants } from 'node:fs';
 import { copyFile, mkdir, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import type { S3Client } from '@aws-sdk/client-s3';
-import type { Cluster } from './cluster';
+import type { Cluster } from '../cluster';
+import { JobFailure } from '../job-failure';
 import { consumers, hostsOfInput, inputFiles } from './input-files';
 import type { InputSource } from './input-source';
-import { JobFailure } from './job-failure';
 import { downloadObject, inParallel } from './s3-transfer';
 
 const PARALLEL_DOWNLOADS = 8;

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { finished } from 'node:stream/promises';
-import { killGroup, killMarked, type MarkedProcess, processesMarked, sendSignal } from '../processes';
+import { killGroup, killMarked, type MarkedProcess, processesMarked, sendSignal } from '../../processes';
 
 /** Every process of an instance inherits this variable with the instance's own value. */
 export const INSTANCE_MARKER = 'SLIPWAY_SANDBOX_INSTANCE';

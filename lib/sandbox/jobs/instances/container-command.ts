@@ -1,4 +1,4 @@
-import { JobFailure } from './job-failure';
+import { JobFailure } from '../job-failure';
 
 /** A program and its arguments. */
 export type Command = [string, ...string[]];

@@ -1,5 +1,5 @@
 import type { Channel } from '@aws-sdk/client-sagemaker';
-import type { Cluster } from './cluster';
+import type { Cluster } from '../cluster';
 
 /** `input/config/resourceconfig.json` of one instance. */
 export function resourceConfig(cluster: Cluster, host: string): object {
