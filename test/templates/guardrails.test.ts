@@ -8,7 +8,7 @@ import type { JobGuardrails } from '../../lib/constructs/access/job-guardrails';
 import { type LauncherContext, reconcileStatements } from '../../lib/constructs/access/launcher-policy';
 import { processingJobRequest } from '../../lib/job/processing-request';
 import { trainingJobRequest } from '../../lib/job/training-request';
-import { permissionQuestions } from '../../lib/sandbox/iam-questions';
+import { permissionQuestions } from '../../lib/sandbox/access/iam-questions';
 import { loadRun } from '../../lib/spec/load';
 import type { RunSpec } from '../../lib/spec/run-spec';
 import { DESCRIPTOR, planOf, runOf } from '../support/runs';

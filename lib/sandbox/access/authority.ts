@@ -1,9 +1,9 @@
-import { REGIONS } from '../catalog/regions';
+import { REGIONS } from '../../catalog/regions';
+import type { Hook, SignedRequest } from '../ministack/hook';
+import type { Service } from '../service';
+import type { ApiCall, Caller } from '../wire/api-call';
+import { ServiceError, validationError } from '../wire/service-error';
 import { permissionQuestions } from './iam-questions';
-import type { Hook, SignedRequest } from './ministack/hook';
-import type { Service } from './service';
-import type { ApiCall, Caller } from './wire/api-call';
-import { ServiceError, validationError } from './wire/service-error';
 
 /** The principal that assumes execution roles. */
 export const SERVICE_PRINCIPAL = 'sagemaker.amazonaws.com';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import https from 'node:https';
 import { CloudWatchLogsClient } from '@aws-sdk/client-cloudwatch-logs';
 import { S3Client } from '@aws-sdk/client-s3';
-import type { Hook } from './ministack/hook';
+import type { Hook } from '../ministack/hook';
 
 /** Credentials of a role, as the container credentials endpoint hands them out. */
 export interface RoleCredentials {

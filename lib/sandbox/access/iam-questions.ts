@@ -1,7 +1,7 @@
 import type { CreateProcessingJobCommandInput, CreateTrainingJobCommandInput } from '@aws-sdk/client-sagemaker';
-import type { PermissionQuestion } from './ministack/hook';
-import { instanceTypesOf } from './sagemaker/request-rules';
-import type { ApiCall } from './wire/api-call';
+import type { PermissionQuestion } from '../ministack/hook';
+import { instanceTypesOf } from '../sagemaker/request-rules';
+import type { ApiCall } from '../wire/api-call';
 
 type Context = NonNullable<PermissionQuestion['context']>;
 
