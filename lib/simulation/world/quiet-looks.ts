@@ -19,8 +19,8 @@ import { isLive, type SimJob } from '../job/job';
 import type { Scenario } from '../scenario/load';
 import type { SimTable } from '../services/dynamodb';
 import type { Item } from '../services/expression';
+import type { StateFaults } from './faults/state-faults';
 import type { SimRun } from './sim-run';
-import type { StateFaults } from './state-faults';
 
 /** The calls of a look at which nothing is decided, in their order. */
 const READ = 'dynamodb:GetItem';

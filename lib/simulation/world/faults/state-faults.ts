@@ -1,7 +1,7 @@
-import type { SimMs, VirtualClock } from '../core/clock';
-import type { Fault } from '../scenario/schema';
-import type { SimTable } from '../services/dynamodb';
-import type { SimRun } from './sim-run';
+import type { SimMs, VirtualClock } from '../../core/clock';
+import type { Fault } from '../../scenario/schema';
+import type { SimTable } from '../../services/dynamodb';
+import type { SimRun } from '../sim-run';
 
 /** What the faults change: the table, and the ids that runs have in it. */
 interface StoredRuns {

@@ -1,8 +1,8 @@
-import type { SimMs, VirtualClock } from '../core/clock';
-import { INTERNAL_ERROR, LOSS_TEXT } from '../job/failure-text';
-import type { Fleet } from '../job/fleet';
-import { isLive, type SimJob } from '../job/job';
-import type { Fault } from '../scenario/schema';
+import type { SimMs, VirtualClock } from '../../core/clock';
+import { INTERNAL_ERROR, LOSS_TEXT } from '../../job/failure-text';
+import type { Fleet } from '../../job/fleet';
+import { isLive, type SimJob } from '../../job/job';
+import type { Fault } from '../../scenario/schema';
 
 /** Faults of jobs, at their moments. A fault hits a job that lives then; without `at`, or with `to`, the first time that it lives. */
 export class JobFaults {

@@ -1,9 +1,9 @@
-import { GUARD_TYPE } from '../../contracts/custom-resources';
-import { onEvent } from '../../handlers/guards/guards';
-import type { SimMs, VirtualClock } from '../core/clock';
-import { isStackCall, type StackCall } from '../scenario/load';
-import type { CallEntry } from '../scenario/schema';
-import type { Functions } from './functions';
+import { GUARD_TYPE } from '../../../contracts/custom-resources';
+import { onEvent } from '../../../handlers/guards/guards';
+import type { SimMs, VirtualClock } from '../../core/clock';
+import { isStackCall, type StackCall } from '../../scenario/load';
+import type { CallEntry } from '../../scenario/schema';
+import type { Functions } from '../functions';
 
 type CdkCustomResourceEvent = Parameters<typeof onEvent>[1];
 
