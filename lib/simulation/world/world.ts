@@ -8,7 +8,7 @@ import { Random } from '../core/random';
 import { Fleet } from '../job/fleet';
 import { beatOf } from '../job/heartbeat';
 import { isLive, type SimJob } from '../job/job';
-import type { RunTruth } from '../job/run-truth';
+import type { RunTruth } from '../job/steps/run-truth';
 import { rateName, type Scenario, specOf } from '../scenario/load';
 import { Capacity } from '../services/capacity';
 import { SimTable } from '../services/dynamodb';

@@ -1,4 +1,4 @@
-import type { SimMs } from '../core/clock';
+import type { SimMs } from '../../core/clock';
 import type { RunTruth } from './run-truth';
 import { StartLog } from './start-log';
 

@@ -1,6 +1,6 @@
-import type { RunSpec } from '../../spec/run-spec';
-import type { SimMs } from '../core/clock';
-import type { S3Object } from '../services/s3-object';
+import type { RunSpec } from '../../../spec/run-spec';
+import type { SimMs } from '../../core/clock';
+import type { S3Object } from '../../services/s3-object';
 
 /** A complete checkpoint of a run. */
 export interface Commit {

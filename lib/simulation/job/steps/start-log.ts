@@ -1,5 +1,5 @@
-import type { SimMs } from '../core/clock';
-import { EPOCH_MS } from '../core/epoch';
+import type { SimMs } from '../../core/clock';
+import { EPOCH_MS } from '../../core/epoch';
 
 /** Steps without a break: hung ranks that go on begin another stretch of the same start. */
 interface Stretch {

@@ -1,4 +1,4 @@
-import type { SimJob } from './job';
+import type { SimJob } from '../job';
 
 /** Where a start begins; undefined when what it loads cannot be read. */
 export function resumeStep(job: SimJob, first: boolean): number | undefined {
