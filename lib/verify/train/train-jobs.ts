@@ -1,5 +1,5 @@
 import type { CreateTrainingJobCommandInput } from '@aws-sdk/client-sagemaker';
-import type { Descriptor } from '../spec/descriptor';
+import type { Descriptor } from '../../spec/descriptor';
 import { CRASH_SCRIPT, ENDLESS_SCRIPT, FACTS_SCRIPT, RESUME_SCRIPT, SHORT_SCRIPT } from './train-scripts';
 
 /** The jobs of level `train`. */

@@ -5,7 +5,7 @@ import { KMSClient, paginateListAliases } from '@aws-sdk/client-kms';
 import { paginateListFunctions } from '@aws-sdk/client-lambda';
 import { ListBucketsCommand } from '@aws-sdk/client-s3';
 import { GetParametersByPathCommand, SSMClient } from '@aws-sdk/client-ssm';
-import type { ReadWorld } from './read-world';
+import type { ReadWorld } from '../read-world';
 
 /** Prefix of everything that an environment names, `slipway-<environment>`, followed by a hyphen or the end. */
 const isOf = (name: string, environment: string) =>

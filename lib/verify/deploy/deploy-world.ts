@@ -4,9 +4,9 @@ import {
   DescribeAlarmsCommand,
   SetAlarmStateCommand,
 } from '@aws-sdk/client-cloudwatch';
+import { type ReadWorld, readWorld } from '../read-world';
 import { type DeployChange, type DeployPlace, deployFile, VERIFY_ENVIRONMENT } from './deploy-file';
 import { leftoversOf } from './leftovers';
-import { type ReadWorld, readWorld } from './read-world';
 
 /** How a call of the CDK CLI ended. */
 export interface CdkOutcome {
