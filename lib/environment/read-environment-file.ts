@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { withModelConfig } from '../archive/model-config';
-import { publishedBaseUri } from '../catalog/base-images';
+import { publishedBaseUri } from '../catalog/images/base-images';
 import { REGIONS } from '../catalog/regions';
 import { checkEnvironment, checkPartialEnvironment } from '../rules/environment';
 import { type EnvironmentFile, type EnvironmentSpec, resolveEnvironments } from '../spec/environment-file';

@@ -1,4 +1,4 @@
-import { HOURS_A_MONTH, STANDING_PRICES as PRICES, ZONES_OF_REGION } from '../catalog/standing-prices';
+import { HOURS_A_MONTH, STANDING_PRICES as PRICES, ZONES_OF_REGION } from '../catalog/prices/standing-prices';
 import type { EnvironmentSpec } from '../spec/environment-file';
 import { mlflowServers } from '../spec/mlflow-servers';
 

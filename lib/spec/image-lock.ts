@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import { ecrImageByDigest, parseEcrUri } from '../catalog/ecr-uri';
+import { ecrImageByDigest, parseEcrUri } from '../catalog/images/ecr-uri';
 import type { Issue } from './issue';
 import { parseYaml, type YamlFile } from './yaml-file';
 import { zodIssues } from './zod-issues';

@@ -1,5 +1,5 @@
-import { findPrice } from '../catalog/prices';
-import { HOURS_A_MONTH } from '../catalog/standing-prices';
+import { findPrice } from '../catalog/prices/prices';
+import { HOURS_A_MONTH } from '../catalog/prices/standing-prices';
 import type { Level } from './assumption';
 import { MOST_INSTANCE_SECONDS } from './train/train-jobs';
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { CreateProcessingJobCommandInput, CreateTrainingJobCommandInput } from '@aws-sdk/client-sagemaker';
 import { describe, expect, test } from 'vitest';
-import { hasLocalNvme, INSTANCE_TYPES } from '../../lib/catalog/instances';
+import { hasLocalNvme, INSTANCE_TYPES } from '../../lib/catalog/instances/instances';
 import type { JobGuardrails } from '../../lib/constructs/access/job-guardrails';
 import { type LauncherContext, reconcileStatements } from '../../lib/constructs/access/launcher-policy';
 import { processingJobRequest } from '../../lib/job/processing-request';

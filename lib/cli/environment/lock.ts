@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { BatchGetImageCommand, ECRClient } from '@aws-sdk/client-ecr';
-import { publishedBaseUri } from '../../catalog/base-images';
-import { type EcrUri, parseEcrUri } from '../../catalog/ecr-uri';
+import { publishedBaseUri } from '../../catalog/images/base-images';
+import { type EcrUri, parseEcrUri } from '../../catalog/images/ecr-uri';
 import { checkEnvironment } from '../../rules/environment';
 import { type EnvironmentSpec, resolveEnvironments } from '../../spec/environment-file';
 import {

@@ -3,9 +3,9 @@ import {
   DescribeVpcEndpointServicesCommand,
   EC2Client,
 } from '@aws-sdk/client-ec2';
-import { findCapacityPrice } from '../../catalog/capacity-prices';
 import { nearest } from '../../catalog/nearest';
-import { findPrice } from '../../catalog/prices';
+import { findCapacityPrice } from '../../catalog/prices/capacity-prices';
+import { findPrice } from '../../catalog/prices/prices';
 import { REGIONS } from '../../catalog/regions';
 import { increaseCommand, judgeForDeploy, type QuotaNeed, type QuotaRow, runQuotaNeeds } from '../../quota';
 import { orList } from '../../spec/issue';

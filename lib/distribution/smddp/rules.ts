@@ -1,4 +1,9 @@
-import { SMDDP_ALLREDUCE_ONLY, SMDDP_BY_PYTORCH, SMDDP_INSTANCE_TYPES, SMDDP_LAST_PYTORCH } from '../../catalog/smddp';
+import {
+  SMDDP_ALLREDUCE_ONLY,
+  SMDDP_BY_PYTORCH,
+  SMDDP_INSTANCE_TYPES,
+  SMDDP_LAST_PYTORCH,
+} from '../../catalog/images/smddp';
 import { guide } from '../../spec/aws-pages';
 import { orList } from '../../spec/issue';
 import { hostCount, instanceGroupsOf } from '../../spec/resolve-run';

@@ -1,4 +1,4 @@
-import { findInstanceType } from '../../catalog/instances';
+import { findInstanceType } from '../../catalog/instances/instances';
 import { guide } from '../../spec/aws-pages';
 import { orList } from '../../spec/issue';
 import { type Rule, when } from '../../spec/rule';

@@ -1,4 +1,4 @@
-import { SMP_V1_BY_PYTORCH, SMP_V1_INSTANCE_TYPES } from '../../catalog/smddp';
+import { SMP_V1_BY_PYTORCH, SMP_V1_INSTANCE_TYPES } from '../../catalog/images/smddp';
 import { guide } from '../../spec/aws-pages';
 import { orList } from '../../spec/issue';
 import { type Rule, when } from '../../spec/rule';

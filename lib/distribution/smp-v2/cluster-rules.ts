@@ -1,4 +1,4 @@
-import { SMP_RELEASES } from '../../catalog/smp-releases';
+import { SMP_RELEASES } from '../../catalog/images/smp-releases';
 import { guide } from '../../spec/aws-pages';
 import { type Rule, when } from '../../spec/rule';
 import { parameterPath, tensorAcrossHosts } from '../parameters';

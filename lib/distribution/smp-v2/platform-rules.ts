@@ -1,5 +1,5 @@
-import { SMP_V2_INSTANCE_TYPES } from '../../catalog/smddp';
-import { SMP_REGIONS } from '../../catalog/smp-releases';
+import { SMP_V2_INSTANCE_TYPES } from '../../catalog/images/smddp';
+import { SMP_REGIONS } from '../../catalog/images/smp-releases';
 import { guide } from '../../spec/aws-pages';
 import { orList } from '../../spec/issue';
 import { type Finding, type Rule, regionOf, when } from '../../spec/rule';

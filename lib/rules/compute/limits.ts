@@ -1,4 +1,4 @@
-import { acceleratorCount } from '../../catalog/instances';
+import { acceleratorCount } from '../../catalog/instances/instances';
 import { findStrategy } from '../../distribution';
 import { pythonJson } from '../../distribution/python-json';
 import { countGroups } from '../../spec/regex';

@@ -1,7 +1,7 @@
+import { nearest } from '../nearest';
 import { ACCELERATED_INSTANCES } from './accelerated-instances';
 import { CPU_INSTANCE_TYPES } from './cpu-instances';
 import type { Accelerator, InstanceFacts } from './instance-facts';
-import { nearest } from './nearest';
 
 export type { Accelerator, InstanceFacts } from './instance-facts';
 

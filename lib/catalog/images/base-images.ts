@@ -22,7 +22,7 @@ const CUDA_BUILD_PYTORCH = '2.13.0';
 export function baseImageContents(
   base: ImageBase,
 ): { pytorch: string; cuda?: string; smp?: string; smddp?: string } | undefined {
-  // Tag 2.13.0-cu133 of the Deep Learning Container: lib/catalog/images.ts.
+  // Tag 2.13.0-cu133 of the Deep Learning Container: lib/catalog/images/images.ts.
   if (base === 'pytorch-2.13') return { pytorch: '2.13.0', cuda: '13.3' };
   // CUDA comes with PyTorch's wheel there.
   if (base === 'cuda') return { pytorch: CUDA_BUILD_PYTORCH };

@@ -1,4 +1,4 @@
-import { REGIONS } from './regions';
+import { REGIONS } from '../regions';
 import { SMP_REGIONS } from './smp-releases';
 
 /**
