@@ -1,8 +1,8 @@
 import { type DesiredAnswer, hasEnded, type StatusAnswer } from '../../contracts/control';
 import type { Descriptor } from '../../spec/descriptor';
+import { textTable } from '../../spec/formats/text-table';
 import type { RunSpec } from '../../spec/run-spec';
 import { needsAccelerator, type SmokePlace, smokeOverrides } from '../../spec/smoke';
-import { textTable } from '../../spec/text-table';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, UsageError } from '../exit';
 import { type CheckedRun, requireRun, requireSupported } from '../inputs';

@@ -9,7 +9,7 @@ import {
 } from '../../planner/run/calibration';
 import { assembleReport } from '../../report/read/assemble';
 import type { RunReport } from '../../report/run/run-report';
-import { textTable } from '../../spec/text-table';
+import { textTable } from '../../spec/formats/text-table';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
 import { runTarget } from '../launch/run-target';

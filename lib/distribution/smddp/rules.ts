@@ -4,7 +4,7 @@ import {
   SMDDP_INSTANCE_TYPES,
   SMDDP_LAST_PYTORCH,
 } from '../../catalog/images/smddp';
-import { guide } from '../../spec/aws-pages';
+import { guide } from '../../spec/formats/aws-pages';
 import { orList } from '../../spec/issue';
 import { hostCount, instanceGroupsOf } from '../../spec/resolve-run';
 import { type Finding, type Rule, type RuleContext, rulesAbout, when } from '../../spec/rule';

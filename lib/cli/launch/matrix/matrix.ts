@@ -1,4 +1,4 @@
-import { parsePath } from '../../../spec/overrides';
+import { parsePath } from '../../../spec/reading/overrides';
 import { UsageError } from '../../exit';
 
 /** One run of a comparison: the options that make it differ from the others. */

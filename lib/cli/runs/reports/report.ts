@@ -3,7 +3,7 @@ import { type ComparedRun, comparedRun } from '../../../report/compare/compared-
 import { orDash, usd } from '../../../report/page/format';
 import { assembleReport } from '../../../report/read/assemble';
 import type { RunReport } from '../../../report/run/run-report';
-import { textTable } from '../../../spec/text-table';
+import { textTable } from '../../../spec/formats/text-table';
 import { EXIT, UsageError } from '../../exit';
 import type { CommonOptions } from '../../inputs';
 import { runTarget } from '../../launch/run-target';

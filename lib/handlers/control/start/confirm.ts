@@ -1,8 +1,8 @@
 import { HeadObjectCommand } from '@aws-sdk/client-s3';
 import type { ConfirmRequest, Refusal, StartAnswer } from '../../../contracts/control';
 import { confirmRun } from '../../../lifecycle/intent';
+import { bucketAndKey } from '../../../spec/formats/s3-uri';
 import { type Issue, issue } from '../../../spec/issue';
-import { bucketAndKey } from '../../../spec/s3-uri';
 import { isNamed } from '../../shared/custom-resource';
 import { sendMessage } from '../../shared/queue';
 import { changeRun } from '../change-run';

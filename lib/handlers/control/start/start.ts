@@ -3,9 +3,9 @@ import type { IntentAnswer, Refusal, StartRequest, UploadAnswer } from '../../..
 import { runIdAt, runPrefixes } from '../../../job/plan';
 import { event } from '../../../lifecycle/timeline';
 import type { Descriptor } from '../../../spec/descriptor';
+import { bucketAndKey, parseS3Uri } from '../../../spec/formats/s3-uri';
 import { type Issue, issue } from '../../../spec/issue';
 import type { RunSpec } from '../../../spec/run-spec';
-import { bucketAndKey, parseS3Uri } from '../../../spec/s3-uri';
 import { readDescriptor } from '../../shared/descriptors';
 import type { RunIntent } from '../../shared/items';
 import type { ControlDeps } from '../deps';

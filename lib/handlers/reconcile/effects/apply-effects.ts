@@ -6,7 +6,7 @@ import { EVENT_DETAIL_TYPE, EVENT_SOURCE } from '../../../contracts/launcher';
 import { runPrefixes } from '../../../job/plan';
 import type { Effect } from '../../../lifecycle/action';
 import type { Notice, RunRecord } from '../../../lifecycle/record';
-import { bucketAndKey } from '../../../spec/s3-uri';
+import { bucketAndKey } from '../../../spec/formats/s3-uri';
 import { describeError } from '../../shared/errors';
 import type { ReconcileDeps } from '../deps';
 import type { EffectResults, ObservedRun } from '../observe/observe';

@@ -1,7 +1,7 @@
 import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import type { CheckpointObservation } from '../../../lifecycle/observed';
 import { type Checkpoint, checkpointKey } from '../../../lifecycle/record';
-import { parseS3Uri } from '../../../spec/s3-uri';
+import { parseS3Uri } from '../../../spec/formats/s3-uri';
 import { describeError } from '../../shared/errors';
 import { type Folder, listFolder } from './folders';
 

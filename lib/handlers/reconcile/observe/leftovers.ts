@@ -1,6 +1,6 @@
 import { PutObjectTaggingCommand, type S3Client } from '@aws-sdk/client-s3';
 import { LEFTOVER_TAG } from '../../../contracts/storage';
-import { bucketAndKey } from '../../../spec/s3-uri';
+import { bucketAndKey } from '../../../spec/formats/s3-uri';
 import { byStep, globPattern, MARKER } from './checkpoints';
 import { listFolder } from './folders';
 

@@ -1,5 +1,5 @@
 import { parse } from 'yaml';
-import { type Issue, issue } from './issue';
+import { type Issue, issue } from '../issue';
 
 /** Splits `data[1].s3` into ['data', 1, 's3']; undefined when it is no path. */
 export function parsePath(text: string): (string | number)[] | undefined {

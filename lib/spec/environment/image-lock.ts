@@ -1,9 +1,9 @@
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import { ecrImageByDigest, parseEcrUri } from '../catalog/images/ecr-uri';
-import type { Issue } from './issue';
-import { parseYaml, type YamlFile } from './yaml-file';
-import { zodIssues } from './zod-issues';
+import { ecrImageByDigest, parseEcrUri } from '../../catalog/images/ecr-uri';
+import type { Issue } from '../issue';
+import { parseYaml, type YamlFile } from '../reading/yaml-file';
+import { zodIssues } from '../reading/zod-issues';
 
 const lockedBase = z.strictObject({
   /** ECR image with its tag, as it was resolved. */

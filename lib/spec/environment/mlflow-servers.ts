@@ -1,4 +1,4 @@
-import type { EnvironmentSpec } from './environment-file';
+import type { EnvironmentSpec } from '../environment-file';
 
 /** ARNs of the MLflow tracking servers of all teams. MLflow apps, which a team may name too, have another address. */
 export const mlflowServers = (teams: EnvironmentSpec['teams']): string[] => {

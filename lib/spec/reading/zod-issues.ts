@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import { nearest } from '../catalog/nearest';
-import { formatPath, type Issue, issue, orList } from './issue';
+import { nearest } from '../../catalog/nearest';
+import { formatPath, type Issue, issue, orList } from '../issue';
 
 type ZodIssue = z.core.$ZodIssue;
 

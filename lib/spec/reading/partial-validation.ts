@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import { formatPath } from './issue';
-import { resolveRun } from './resolve-run';
-import { runFileSchema } from './run-file';
-import type { RunSpec } from './run-spec';
+import { formatPath } from '../issue';
+import { resolveRun } from '../resolve-run';
+import { runFileSchema } from '../run-file';
+import type { RunSpec } from '../run-spec';
 
 /** What is left of a file that the schema refuses, so that rules can judge the rest. */
 export interface PartialFile<T = RunSpec> {

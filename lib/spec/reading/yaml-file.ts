@@ -1,5 +1,5 @@
 import { isCollection, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
-import { formatPath, type Issue, issue } from './issue';
+import { formatPath, type Issue, issue } from '../issue';
 
 /** Line and column in a file, from 1. */
 export interface Position {
