@@ -1,4 +1,4 @@
-import { findInstanceType, lacksBf16 } from '../catalog/instances';
+import { findInstanceType, lacksBf16 } from '../catalog/instances/instances';
 import { nearest } from '../catalog/nearest';
 import { orList } from '../spec/issue';
 import { type Finding, when } from '../spec/rule';

@@ -1,4 +1,4 @@
-import type { Accelerator } from '../catalog/instances';
+import type { Accelerator } from '../catalog/instances/instances';
 import { type ParameterShape, parameterCount } from '../catalog/model/parameters';
 import { stageBlocks } from './model-size';
 

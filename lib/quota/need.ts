@@ -1,4 +1,4 @@
-import { hasLocalNvme } from '../catalog/instances';
+import { hasLocalNvme } from '../catalog/instances/instances';
 import { generalQuota, instanceQuota, QUOTA, type QuotaRef, type QuotaUsage } from '../catalog/quotas';
 import type { QuotaRequirement } from '../spec/environment-file';
 import { hostCount, requestedAlternativesOf, requestedGroupsOf } from '../spec/resolve-run';

@@ -1,5 +1,5 @@
-import { findInstanceType } from '../catalog/instances';
-import { findPrice } from '../catalog/prices';
+import { findInstanceType } from '../catalog/instances/instances';
+import { findPrice } from '../catalog/prices/prices';
 import { domainNodesOf } from '../distribution/ultra-servers';
 import type { LayoutInput } from '../planner/layout';
 import type { Fits } from '../planner/plan';

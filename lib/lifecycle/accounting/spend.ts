@@ -8,7 +8,7 @@ const HARD_CAP = 1.05;
 
 /**
  * Share of the on-demand price that spot is expected to cost where neither the catalog nor an ended attempt says it: the one SageMaker spot
- * price that was seen is 0.38 of on-demand (lib/catalog/capacity-prices.ts). Only live figures depend on it; what ended is billed time.
+ * price that was seen is 0.38 of on-demand (lib/catalog/prices/capacity-prices.ts). Only live figures depend on it; what ended is billed time.
  */
 export const SPOT_SHARE = 0.4;
 

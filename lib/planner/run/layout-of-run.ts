@@ -1,5 +1,5 @@
-import type { Accelerator } from '../../catalog/instances';
-import { findInstanceType } from '../../catalog/instances';
+import type { Accelerator } from '../../catalog/instances/instances';
+import { findInstanceType } from '../../catalog/instances/instances';
 import { parameterShape } from '../../catalog/model/parameters';
 import type { ModelShape } from '../../catalog/model/shape';
 import { compilesByDefault, fsdpCompiles } from '../../distribution/fsdp';

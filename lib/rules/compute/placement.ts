@@ -1,4 +1,4 @@
-import { findInstanceType } from '../../catalog/instances';
+import { findInstanceType } from '../../catalog/instances/instances';
 import { findStrategy } from '../../distribution';
 import { divisorsUpTo } from '../../distribution/parameters';
 import { hostsOfDomain } from '../../distribution/ultra-servers';

@@ -1,5 +1,5 @@
+import { secretPrefix, secretReference } from '../../spec/formats/secret-reference';
 import type { RunSpec } from '../../spec/run-spec';
-import { secretPrefix, secretReference } from '../../spec/secret-reference';
 import { type Finding, type Rule, type RuleContext, when } from '../rule';
 import { SECRET_IN_CLEAR } from './secrets-in-clear';
 

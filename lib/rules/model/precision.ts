@@ -1,4 +1,4 @@
-import { type Accelerator, findInstanceType, lacksBf16 } from '../../catalog/instances';
+import { type Accelerator, findInstanceType, lacksBf16 } from '../../catalog/instances/instances';
 import { trainingInstanceTypes } from '../../distribution/strategy';
 import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, type Rule, trainingRule, when } from '../rule';
@@ -79,7 +79,7 @@ const RULES: readonly Rule[] = [
     level: 'error',
     what: 'The hardware has the precision.',
     why: 'The kernels do not exist or are emulated.',
-    source: 'lib/catalog/accelerated-instances.ts',
+    source: 'lib/catalog/instances/accelerated-instances.ts',
     check: precision,
   },
   {

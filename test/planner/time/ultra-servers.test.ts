@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { findInstanceType } from '../../../lib/catalog/instances';
+import { findInstanceType } from '../../../lib/catalog/instances/instances';
 import { domainNodesOf } from '../../../lib/distribution/ultra-servers';
 import type { LayoutInput } from '../../../lib/planner/layout';
 import { groupOf } from '../../../lib/planner/time/network';
