@@ -1,4 +1,4 @@
-import type { Accelerator } from '../catalog/instances';
+import type { Accelerator } from '../catalog/instances/instances';
 import { type ParameterShape, parameterCount } from '../catalog/model/parameters';
 import { stageBlocks } from './model-size';
 
@@ -31,6 +31,11 @@ export interface LayoutInput {
   gpusPerNode: number;
   /** Gb/s of one node. */
   networkGbps: number;
+  /**
+   * Nodes whose GPUs share one NVLink domain (UltraServers).
+   * @default 1 - NVLink ends with the node
+   */
+  domainNodes?: number;
   /** Ranks over which sharded state lives, context ranks not counted. */
   shard: number;
   replicate: number;
@@ -123,6 +128,10 @@ export const trainedParameters = (l: LayoutInput): number => l.adapters ?? param
 
 /** GPUs of the whole cluster. */
 export const worldSizeOf = (l: LayoutInput) => l.nodes * l.gpusPerNode;
+
+/** GPUs that NVLink joins: those of one node, or of the nodes of an UltraServer that the run has. */
+export const domainGpusOf = (l: Pick<LayoutInput, 'nodes' | 'gpusPerNode' | 'domainNodes'>): number =>
+  l.gpusPerNode * Math.min(l.nodes, l.domainNodes ?? 1);
 
 /** Whether attention of the built-in trainer is FlexAttention: for documents of a row, and for a window within it. */
 export const takesMask = (l: LayoutInput): boolean =>

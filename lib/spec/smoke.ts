@@ -1,4 +1,4 @@
-import { findInstanceType } from '../catalog/instances';
+import { findInstanceType } from '../catalog/instances/instances';
 import type { ModelShape } from '../catalog/model/shape';
 import { worldSize } from './resolve-run';
 import type { RunSpec } from './run-spec';

@@ -1,10 +1,11 @@
-import type { Accelerator } from '../../catalog/instances';
-import { findInstanceType } from '../../catalog/instances';
+import type { Accelerator } from '../../catalog/instances/instances';
+import { findInstanceType } from '../../catalog/instances/instances';
 import { parameterShape } from '../../catalog/model/parameters';
 import type { ModelShape } from '../../catalog/model/shape';
 import { compilesByDefault, fsdpCompiles } from '../../distribution/fsdp';
 import { findStrategy } from '../../distribution/index';
 import { degree, type ParallelLayout } from '../../distribution/strategy';
+import { hostsOfDomain } from '../../distribution/ultra-servers';
 import { type Issue, issue } from '../../spec/issue';
 import { hostCount, trainingGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
@@ -75,11 +76,11 @@ function assumptionsOf(run: RunSpec, layout: LayoutInput): string[] {
   ];
 }
 
-/** GPUs of several instances of an UltraServer share one NVLink domain (https://aws.amazon.com/ec2/instance-types/p6/, 2026-11-23). */
-const assumptionsOfDomain = ({ accelerator, nodes }: Cluster): string[] =>
-  accelerator.model.includes('GB200') && nodes > 1
+/** What a plan takes for granted of UltraServers. */
+const assumptionsOfDomain = ({ domainNodes, nodes }: LayoutInput): string[] =>
+  domainNodes !== undefined && nodes > 1
     ? [
-        'the NVLink of an UltraServer counts within an instance only: between its instances the plan takes EFA, which is slower',
+        `NVLink joins the GPUs of ${domainNodes} instances of an UltraServer at the speed that it has within one, EFA joins the rest; no published run measures it`,
       ]
     : [];
 
@@ -128,7 +129,7 @@ function unmeasured(a: ModelShape): string[] {
 export const partsOfBatch = (run: RunSpec): number =>
   run.distribution.library === 'smp-v1' ? degree(run, 'microbatches', 1) : 1;
 
-type Cluster = Pick<LayoutInput, 'accelerator' | 'nodes' | 'gpusPerNode' | 'networkGbps'>;
+type Cluster = Pick<LayoutInput, 'accelerator' | 'nodes' | 'gpusPerNode' | 'networkGbps' | 'domainNodes'>;
 
 /** The hosts that train; groups of unlike accelerators have no common plan. */
 function clusterOf(run: RunSpec): Cluster | Issue[] {
@@ -145,11 +146,13 @@ function clusterOf(run: RunSpec): Cluster | Issue[] {
   if (accelerators.some((a) => a.model !== accelerator.model)) {
     return problem(at, 'must be of one accelerator model for a plan', given, 'plan one group at a time');
   }
+  const domainNodes = hostsOfDomain(run);
   return {
     accelerator,
     nodes: hostCount(groups),
     gpusPerNode: run.distribution.processesPerHost,
     networkGbps: types[0]?.networkGbps ?? 25,
+    ...(domainNodes > 1 && { domainNodes }),
   };
 }
 

@@ -1,4 +1,4 @@
-import { findInstanceType, lacksBf16 } from '../../catalog/instances';
+import { findInstanceType, lacksBf16 } from '../../catalog/instances/instances';
 import { findStrategy } from '../../distribution';
 import { trainingInstanceTypes } from '../../distribution/strategy';
 import { orList } from '../../spec/issue';
@@ -154,7 +154,7 @@ const RULES: readonly Rule[] = [
     level: 'error',
     what: 'The hardware has the precision.',
     why: 'The kernels do not exist or are emulated.',
-    source: 'lib/catalog/accelerated-instances.ts',
+    source: 'lib/catalog/instances/accelerated-instances.ts',
     check: precision,
   },
   {
