@@ -191,7 +191,7 @@ function createStatements(context: LauncherContext, jobs: JobArns, guardrails: J
   ];
 }
 
-/** Reading of all jobs of the account, whoever made them. */
+/** Reading of all jobs of the account, also those made by others. */
 function quotaStatements(context: LauncherContext): ExactStatement[] {
   return [
     {
