@@ -28,6 +28,7 @@ quotas: { enforce: fail, require: [{ instanceType: ml.m5.xlarge, count: 2 }] }
 teams:
   default: { principals: ["arn:aws:iam::000000000000:root"], data: ["demo-tokens/"] }
   other: { principals: ["arn:aws:iam::000000000000:root"] }
+access: { auditors: ["arn:aws:iam::000000000000:root"] }
 `;
 const QUOTAS = { 'L-CCE2AFA6': 8, 'L-00C91CB5': 8, 'L-622CFD70': 8 };
 const ROLE = 'slipway-e2e-us-west-2';
@@ -186,6 +187,29 @@ describe('with IAM enforced', () => {
     expect(await look(researcher)).toMatchObject({ TrainingJobStatus: 'Completed' });
   });
 
+  test('an auditor lists runs and reads status, events and logs, and can stop and note nothing', async () => {
+    const auditor = await assumed(`${ROLE}-auditor`);
+    const ask = async (...words: string[]) => {
+      const { code, stdout, stderr } = await deployed.slipwayAs(auditor, ...words, '--json');
+      expect([words, code, stderr]).toEqual([words, 0, expect.not.stringContaining('must be')]);
+      return stdout;
+    };
+    const { runs } = JSON.parse(await ask('list'));
+    expect(runs.map(({ runId }: { runId: string }) => runId)).toEqual(['allowed', 'tokens']);
+    expect(JSON.parse(await ask('status', 'allowed'))).toMatchObject({ state: 'completed', committedStep: 8 });
+    expect(await ask('events', 'allowed')).toContain('"runId":"allowed"');
+    expect(await ask('logs', 'allowed')).toContain('algo-1');
+    expect(JSON.parse(await ask('team', 'e2e')).teams).toMatchObject([{ team: 'default' }, { team: 'other' }]);
+    for (const words of [
+      ['stop', 'allowed'],
+      ['note', 'allowed', 'seen'],
+    ]) {
+      const refused = await deployed.slipwayAs(auditor, ...words);
+      expect([words, refused.code]).toEqual([words, 3]);
+      expect(refused.stderr).toContain('must be permitted');
+    }
+  });
+
   test('stop is asked by the researcher and done by reconcile, after a checkpoint', async () => {
     const started = await deployed.slipwayAs(
       researcher,
@@ -246,6 +270,8 @@ const NOT_PLAYED: Readonly<Record<string, string>> = {
   WriteOwnLogs: 'Lambda writes the log of a function',
   KeepFailedEvents: 'Lambda sends events that failed to the dead-letter queue',
   PollRunQueue: 'Lambda polls the queue of a function',
+  ReadEncrypted:
+    'S3 and DynamoDB use the key in the name of the caller, and Lambda that of the variables; MiniStack asks for no key',
   UseDataKey: 'S3 and DynamoDB use the key in the name of the caller; MiniStack asks for no key',
   UseOperationsKey: 'SQS uses the key in the name of the caller; MiniStack asks for no key',
   UseKeyThroughS3: 'S3 uses the key in the name of the caller; MiniStack asks for no key',
@@ -286,6 +312,7 @@ describe('what IAM was asked', () => {
     expect(denied(decisionsByRole(path.join(folder, 'decisions')))).toEqual(
       [
         `${reconcile} sagemaker:CreateTrainingJob`,
+        `${ROLE}-auditor lambda:InvokeFunction`,
         `${ROLE}-default-execution s3:DeleteObject`,
         `${ROLE}-default-researcher lambda:InvokeFunction`,
         `${ROLE}-default-researcher sagemaker:StopTrainingJob`,
@@ -296,9 +323,15 @@ describe('what IAM was asked', () => {
 
   test('each statement of launcher, jobs and researcher was needed by a call, or says here who needs it', async () => {
     const [names, decisions] = [await roleNames(), decisionsByRole(path.join(folder, 'decisions'))];
-    const looked = ['LauncherControlRole', 'LauncherReconcileRole', 'Rolesdefault', 'Accessdefaultresearcher'];
+    const looked = [
+      'AuditFunctionRole',
+      'LauncherControlRole',
+      'LauncherReconcileRole',
+      'Rolesdefault',
+      'Accessdefaultresearcher',
+    ];
     const ids = [...names.keys()].filter((id) => looked.some((prefix) => id.startsWith(prefix)));
-    expect(ids.length).toBe(5);
+    expect(ids.length).toBe(6);
     const unneeded = ids.flatMap((id) => {
       const needed = (decisions.get(names.get(id) ?? '') ?? []).map(({ statement }) => statement);
       return allowingSids(template(), id).filter((sid) => !needed.includes(sid));
