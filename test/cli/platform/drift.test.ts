@@ -192,7 +192,8 @@ test('fails: a file is no environment name', async () => {
 });
 
 test('a resource that CloudFormation may not read is neither in order nor changed: its words are shown', async () => {
-  const reason = 'Failed to detect drift on resource [LauncherControl]: is not authorized to perform: lambda:GetFunction';
+  const reason =
+    'Failed to detect drift on resource [LauncherControl]: is not authorized to perform: lambda:GetFunction';
   stacks
     .on(DescribeStackDriftDetectionStatusCommand)
     .resolves({ DetectionStatus: 'DETECTION_FAILED', DetectionStatusReason: reason });
