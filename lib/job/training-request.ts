@@ -5,7 +5,7 @@ import type {
   ResourceConfig,
   Tag,
 } from '@aws-sdk/client-sagemaker';
-import { findInstanceType, hasLocalNvme } from '../catalog/instances';
+import { findInstanceType, hasLocalNvme } from '../catalog/instances/instances';
 import { hostCount, instanceGroupsOf, requestedAlternativesOf, requestedGroupsOf } from '../spec/resolve-run';
 import { inputChannels } from './channels';
 import { imageUri } from './image';

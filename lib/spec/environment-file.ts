@@ -6,9 +6,9 @@ import { image } from './environment/image';
 import { budget, type Guardrails, guardrails, queue, quotas } from './environment/limits';
 import { network } from './environment/network';
 import { access, notifications, team, teamName } from './environment/people';
+import { PREEMPTION_TIMES, type PreemptionTimes } from './environment/preemption-times';
 import { protection } from './environment/protection';
 import { storage } from './environment/storage';
-import { PREEMPTION_TIMES, type PreemptionTimes } from './preemption-times';
 
 const sections = {
   iam: iam.optional().meta({

@@ -1,4 +1,4 @@
-import { acceleratorCount, defaultProcessesPerHost, findInstanceType, lacksBf16 } from '../catalog/instances';
+import { acceleratorCount, defaultProcessesPerHost, findInstanceType, lacksBf16 } from '../catalog/instances/instances';
 import { findModel } from '../catalog/models';
 import { CODE_IN_IMAGE } from './code-source';
 import { readModelConfig } from './model-config';

@@ -1,6 +1,4 @@
-import { findInstanceType, lacksBf16 } from '../../catalog/instances';
 import { findStrategy } from '../../distribution';
-import { trainingInstanceTypes } from '../../distribution/strategy';
 import { orList } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, guide, type Rule, trainingRule, when } from '../rule';
@@ -49,37 +47,6 @@ function globalBatch(run: RunSpec): Finding[] {
       fix: `use ${orList(choices)}`,
     },
   ];
-}
-
-function precision(run: RunSpec): Finding[] {
-  const given = run.written.training?.precision;
-  const types = trainingInstanceTypes(run).flatMap((type) => findInstanceType(type) ?? []);
-  return types.flatMap(({ name, accelerator }) => {
-    if (!accelerator)
-      return when(given === 'fp8' || given === 'fp16', {
-        path: 'training.precision',
-        must: `must be fp32 or bf16 on ${name}, which has no accelerator`,
-        got: given,
-        fix: 'use fp32',
-      });
-    const old = lacksBf16(accelerator);
-    const noFp8 =
-      old || accelerator.architecture === 'Ampere' || (accelerator.kind === 'neuron' && !accelerator.fp8DenseTflops);
-    return [
-      ...when(given === 'bf16' && old, {
-        path: 'training.precision',
-        must: `must be fp16 or fp32 on ${name} (${accelerator.model} has no bf16)`,
-        got: given,
-        fix: 'use fp16, or ml.g5, ml.p4d and newer',
-      }),
-      ...when(given === 'fp8' && noFp8, {
-        path: 'training.precision',
-        must: `must be bf16 on ${name} (${accelerator.model} has no fp8)`,
-        got: given,
-        fix: 'use bf16, or ml.p5 and newer',
-      }),
-    ];
-  });
 }
 
 function headDivisibility(run: RunSpec): Finding[] {
@@ -148,14 +115,6 @@ const RULES: readonly Rule[] = [
     why: 'A remainder would be dropped or change the batch.',
     source: 'docs/reference/run-file.md',
     check: globalBatch,
-  },
-  {
-    id: 'training/precision',
-    level: 'error',
-    what: 'The hardware has the precision.',
-    why: 'The kernels do not exist or are emulated.',
-    source: 'lib/catalog/accelerated-instances.ts',
-    check: precision,
   },
   {
     id: 'training/divisibility',

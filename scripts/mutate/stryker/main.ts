@@ -4,7 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { textTable } from '../../../lib/spec/text-table';
+import { textTable } from '../../../lib/spec/formats/text-table';
 import { drawPlaces, EXCLUDED_MUTATIONS, possibleMutants } from './draw';
 import { strykerFolder } from './install';
 
