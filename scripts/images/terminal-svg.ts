@@ -29,7 +29,8 @@ export function terminalSvg(title: string, recorded: readonly RecordedLine[]): s
     const y = (row + 1) * LINE_HEIGHT - 5;
     return `<text class="t${times.indexOf(atSeconds)}" y="${y}">${styleText(text)}</text>`;
   });
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escaped(title)}">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img">
+<title>${escaped(title)}</title>
 <style>${style(lines, times, duration)}</style>
 <rect width="${width}" height="${height}" rx="8" fill="#0d1117"/>
 <circle cx="20" cy="15" r="5" fill="#f85149"/><circle cx="38" cy="15" r="5" fill="#d29922"/><circle cx="56" cy="15" r="5" fill="#3fb950"/>
@@ -57,7 +58,7 @@ function style(lines: readonly RecordedLine[], times: readonly number[], duratio
     `.screen{transform:${scrolled(lines.length)};animation:screen ${duration}s step-end infinite}`,
     `@keyframes screen{0%{transform:translateY(0)}${moves.join('')}100%{transform:${scrolled(lines.length)}}}`,
     ...appear,
-    '@media (prefers-reduced-motion:reduce){.screen,text{animation:none!important;opacity:1}}',
+    '@media (prefers-reduced-motion:reduce){.screen,text[class]{animation:none}}',
   ].join('');
 }
 

@@ -20,7 +20,7 @@ test('a sequence that ends all styles ends them', () => {
 test('what would be markup or a control character is none', () => {
   const svg = terminalSvg('a "b"', [{ text: `<script>&${String.fromCharCode(7)}`, atSeconds: 0 }]);
   expect(svg).toContain('&lt;script&gt;&amp;</text>');
-  expect(svg).toContain('aria-label="a &quot;b&quot;"');
+  expect(svg).toContain('<title>a &quot;b&quot;</title>');
 });
 
 test('a line longer than the terminal goes on in the next row, and loses nothing', () => {
