@@ -34,9 +34,10 @@ export function terminalSvg(title: string, recorded: readonly RecordedLine[]): s
 <style>${style(lines, times, duration)}</style>
 <rect width="${width}" height="${height}" rx="8" fill="#0d1117"/>
 <circle cx="20" cy="15" r="5" fill="#f85149"/><circle cx="38" cy="15" r="5" fill="#d29922"/><circle cx="56" cy="15" r="5" fill="#3fb950"/>
-<svg x="${PADDING}" y="${TITLE_HEIGHT}" width="${width - 2 * PADDING}" height="${ROWS * LINE_HEIGHT}"><g class="screen">
+<clipPath id="glass"><rect width="${width - 2 * PADDING}" height="${ROWS * LINE_HEIGHT}"/></clipPath>
+<g transform="translate(${PADDING} ${TITLE_HEIGHT})" clip-path="url(#glass)"><g class="screen">
 ${shown.join('\n')}
-</g></svg>
+</g></g>
 </svg>
 `;
 }
