@@ -19,8 +19,7 @@ const notYet = (path: string, what: string, got: unknown, fix: string): Finding 
 
 function trainer(run: RunSpec): Finding[] {
   if (run.code.builtin !== 'builtin') return [];
-  const { library, collectives, parameters } = run.distribution;
-  const tensor = parameters.tensor_parallel_degree;
+  const { library, collectives } = run.distribution;
   return [
     ...when(
       !['fsdp', 'ddp', 'smp-v2', 'deepspeed'].includes(library),
@@ -47,15 +46,6 @@ function trainer(run: RunSpec): Finding[] {
         `${run.training.precision} in the built-in trainer`,
         run.training.precision,
         'use bf16',
-      ),
-    ),
-    ...when(
-      library === 'fsdp' && typeof tensor === 'number' && tensor > 1 && run.model?.architecture.experts !== undefined,
-      notYet(
-        'distribution.parameters.tensor_parallel_degree',
-        'tensor parallelism with experts in the built-in trainer',
-        tensor,
-        'use 1',
       ),
     ),
   ];
