@@ -37,21 +37,20 @@ const OF_MIXTURES = ['gate_proj', 'up_proj', 'down_proj', 'router', 'shared_gate
 const adaptedExperts = ({ model, training }: RunSpec): string[] =>
   model?.architecture.experts ? (training.lora?.targets ?? []).filter((name) => OF_MIXTURES.includes(name)) : [];
 
-function unsupportedLayout(run: RunSpec, layout: ParallelLayout): Finding[] {
-  const shape = run.model?.architecture;
-  const { tensor, expert, shard, context } = layout;
-  const path = (name: string) => `distribution.parameters.${name}_parallel_degree`;
+/** What tensor parallelism divides, and what it does not go with. */
+function unsplit(run: RunSpec, { tensor, expert }: ParallelLayout): Finding[] {
+  const path = 'distribution.parameters.tensor_parallel_degree';
   return [
-    ...splitSizes(shape).flatMap(([name, size]) =>
+    ...splitSizes(run.model?.architecture).flatMap(([name, size]) =>
       when(size % tensor !== 0, {
-        path: path('tensor'),
+        path,
         must: `must divide ${name} ${size}`,
         got: tensor,
         fix: 'use a divisor',
       }),
     ),
     ...when(tensor > 1 && expert > 1, {
-      path: path('tensor'),
+      path,
       must: 'must be 1 with expert_parallel_degree in the built-in trainer',
       got: tensor,
       fix: 'use one of the two',
@@ -62,6 +61,14 @@ function unsupportedLayout(run: RunSpec, layout: ParallelLayout): Finding[] {
       got: adaptedExperts(run).join(', '),
       fix: 'remove them, or the degree',
     }),
+  ];
+}
+
+function unsupportedLayout(run: RunSpec, layout: ParallelLayout): Finding[] {
+  const { tensor, expert, shard, context } = layout;
+  const path = (name: string) => `distribution.parameters.${name}_parallel_degree`;
+  return [
+    ...unsplit(run, layout),
     ...when(tensor > 1 && run.training.precision === 'fp8', {
       path: path('tensor'),
       must: 'must be 1 with precision fp8 in the built-in trainer',
