@@ -110,11 +110,22 @@ function drawRun(
   const preemption = { ...(keeps && own.chance(0.4) && { preemptible: true }), priority: own.int(0, 2) };
   const max = compute.instanceCount;
   const isElastic = !isOwn && max > 1 && own.chance(0.4);
+  const tagged = new Random(trainsHours * 31 + id.length);
+  const tags = tagged.chance(0.3) ? { tags: { project: `p${tagged.int(1, 9)}` } } : {};
   const sized = isElastic ? { ...compute, instanceCount: { min: own.chance(0.5) ? 1 : max / 2, max } } : compute;
   return {
     at: minutesFrom(random, 0, Math.floor((0.5 * until) / 60)),
     id,
-    file: { name: id, ...(isOwn ? OWN : TINY), ...preemption, compute: sized, limits, ...checkpoints, ...acknowledge },
+    file: {
+      name: id,
+      ...(isOwn ? OWN : TINY),
+      ...preemption,
+      ...tags,
+      compute: sized,
+      limits,
+      ...checkpoints,
+      ...acknowledge,
+    },
     team: random.pick(teams),
     trainsHours,
     commitEveryMinutes: random.pick([10, 30, 60]),
