@@ -1,4 +1,5 @@
 import type { LayoutInput } from './layout';
+import { lowPrecisionOf } from './time/low-precision';
 import type { StepSeconds } from './time/step-time';
 
 /**
@@ -30,6 +31,11 @@ export function interval80(tokensPerSecond: number, l: LayoutInput, step: StepSe
     step.offload;
   const unmeasured =
     l.preferences || l.adapters !== undefined || l.model.mtpLayers || (l.domainNodes ?? 1) > 1 ? UNMEASURED : 0;
-  const half = KERNELS + (COMMUNICATION * communication) / step.total + (LIBRARY[l.stack] ?? 0) + unmeasured;
+  const half =
+    KERNELS +
+    (COMMUNICATION * communication) / step.total +
+    (LIBRARY[l.stack] ?? 0) +
+    unmeasured +
+    (lowPrecisionOf(l)?.unsure ?? 0);
   return [tokensPerSecond * Math.exp(-half), tokensPerSecond * Math.exp(half)];
 }

@@ -20,8 +20,20 @@ export type AttentionKernel = 'flash' | 'flash1' | 'fused' | 'unfused';
  */
 export type Recompute = 'none' | 'full' | 'block' | 'op' | 'core';
 
-/** Precision of the matrix products; `bf16-pure` keeps master weights in bf16 too. */
-export type PlanPrecision = 'bf16' | 'fp16' | 'fp32' | 'fp8' | 'bf16-pure';
+/**
+ * Precision of the matrix products; `bf16-pure` keeps master weights in bf16 too. `fp8`: one scale for a tensor; `fp8-rowwise`: for a row;
+ * `fp8-blockwise`: for 128 elements, and 128 x 128 weights; `mxfp8` and `nvfp4`: for 32 and 16 elements, on Blackwell.
+ */
+export type PlanPrecision =
+  | 'bf16'
+  | 'fp16'
+  | 'fp32'
+  | 'fp8'
+  | 'fp8-rowwise'
+  | 'fp8-blockwise'
+  | 'mxfp8'
+  | 'nvfp4'
+  | 'bf16-pure';
 
 /** One way to run one model on one cluster. Plain numbers; every degree at least 1. */
 export interface LayoutInput {

@@ -1,13 +1,14 @@
 """The S3 client: signatures against AWS's worked examples, the rest against an S3 over HTTP that checks signatures."""
 
 import json
+import ssl
 from collections.abc import Iterator
 from datetime import datetime, timezone
 
 import pytest
 
 from fake_s3 import FakeS3
-from slipway_s3.client import S3Client, S3Error, parse_listing
+from slipway_s3.client import S3Client, S3Error, connection_to, parse_listing, trust
 from slipway_s3.credentials import Credentials, CredentialSource, NoCredentials, load_credentials
 from slipway_s3.endpoint import endpoint_of
 from slipway_s3.sigv4 import EMPTY_SHA256, canonical_path, canonical_query, signed_headers
@@ -158,3 +159,12 @@ def test_an_error_survives_the_pickle_by_which_ranks_tell_each_other():
 
     error = S3Error("PUT s3://b/k", 403, "AccessDenied", "R1")
     assert str(pickle.loads(pickle.dumps(error))) == str(error) == "PUT s3://b/k: S3 answered 403 AccessDenied (request id R1)"
+
+
+def test_the_certificates_of_the_machine_are_read_once_for_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, make = [], ssl.create_default_context
+    monkeypatch.setattr(ssl, "create_default_context", lambda: made.append(make()) or made[-1])
+    trust.cache_clear()
+    assert [connection_to("localhost", tls).port for tls in (True, False, True)] == [443, 80, 443]
+    assert len(made) == 1 and made[0].verify_mode is ssl.CERT_REQUIRED and made[0].check_hostname
+    trust.cache_clear()

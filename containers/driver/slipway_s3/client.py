@@ -6,9 +6,11 @@ import hashlib
 import http.client
 import os
 import random
+import ssl
 import time
 import xml.etree.ElementTree as ElementTree
 from datetime import datetime, timezone
+from functools import lru_cache
 from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from slipway_s3.credentials import CredentialSource
@@ -38,14 +40,33 @@ class S3Error(Exception):
 
 
 class Listed(NamedTuple):
+    """An object of a listing: its key, and its size in bytes."""
+
     key: str
     bytes: int
 
 
 class Answer(NamedTuple):
+    """Status, headers and body of an answer of S3."""
+
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+
+@lru_cache(maxsize=None)
+def trust() -> ssl.SSLContext:
+    """The certificates that this machine trusts, read once: a connection without a context reads all of them again."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def connection_to(host: str, tls: bool) -> http.client.HTTPConnection:
+    """A connection that has not been opened yet."""
+    if tls:
+        return http.client.HTTPSConnection(host, timeout=TIMEOUT_SECONDS, context=trust())
+    return http.client.HTTPConnection(host, timeout=TIMEOUT_SECONDS)
 
 
 def _local_name(tag: str) -> str:
@@ -90,6 +111,7 @@ class S3Client:
         self._sleep = sleep
 
     def put(self, bucket: str, key: str, body: bytes, content_type: str = "application/octet-stream") -> None:
+        """Writes an object in one call. Raises S3Error."""
         self._request("PUT", bucket, key, body=body, headers={"content-type": content_type})
 
     def get(self, bucket: str, key: str, first: int = 0, length: Optional[int] = None) -> bytes:
@@ -110,6 +132,7 @@ class S3Client:
             raise
 
     def delete(self, bucket: str, key: str) -> None:
+        """Removes an object; one that is not there is no error. Raises S3Error."""
         self._request("DELETE", bucket, key)
 
     def list(self, bucket: str, prefix: str) -> Iterator[Listed]:
@@ -134,6 +157,7 @@ class S3Client:
         return self._request("PUT", bucket, key, query=query, body=body).headers["etag"]
 
     def complete_upload(self, bucket: str, key: str, upload_id: str, etags: Sequence[str]) -> None:
+        """Makes the object of an upload's parts, whose ETags come in their order. Raises S3Error."""
         parts = "".join(
             "<Part><PartNumber>%d</PartNumber><ETag>%s</ETag></Part>" % (number, etag) for number, etag in enumerate(etags, start=1)
         )
@@ -144,6 +168,7 @@ class S3Client:
             raise S3Error("CompleteMultipartUpload " + key, answer.status, xml_text(answer.body, "Code"), "")
 
     def abort_upload(self, bucket: str, key: str, upload_id: str) -> None:
+        """Forgets an upload and its parts. Raises S3Error."""
         self._request("DELETE", bucket, key, query={"uploadId": upload_id})
 
     def _request(
@@ -184,8 +209,7 @@ class S3Client:
             method, where.host, path, search, headers, digest, self._credentials.get(), self._region,
             datetime.now(timezone.utc),
         )  # fmt: skip
-        kind = http.client.HTTPSConnection if where.tls else http.client.HTTPConnection
-        connection = kind(where.host, timeout=TIMEOUT_SECONDS)
+        connection = connection_to(where.host, where.tls)
         try:
             connection.request(method, path + ("?" + search if search else ""), body=body, headers=signed)
             answer = connection.getresponse()

@@ -10,6 +10,7 @@ import { type Issue, issue } from '../../spec/issue';
 import { hostCount, trainingGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import type { Kernels, LayoutInput, PlanPrecision, Recompute, Stack } from '../layout';
+import { lowPrecisionOf } from '../time/low-precision';
 import { assumptionsOfFineTuning, fineTuningOf } from './fine-tuning';
 import { assumptionsOfRay } from './ray-workers';
 import { SMP_V2, STACKS, type StackTraits } from './software';
@@ -70,11 +71,20 @@ function assumptionsOf(run: RunSpec, layout: LayoutInput): string[] {
   return [
     ...(run.model ? unmeasured(run.model.architecture) : []),
     ...masked(run),
+    ...assumptionsOfPrecision(layout),
     ...assumptionsOfFineTuning(layout),
     ...assumptionsOfDomain(layout),
     ...assumptionsOfRay(run, layout),
   ];
 }
+
+/** Recipes that were planned by what they cast and how fast their products are, not by measured runs. */
+const assumptionsOfPrecision = (layout: LayoutInput): string[] =>
+  (lowPrecisionOf(layout)?.unsure ?? 0) > 0
+    ? [
+        `no scored run measures ${layout.precision}: its products and casts are planned by their kernels, all layers alike`,
+      ]
+    : [];
 
 /** What a plan takes for granted of UltraServers. */
 const assumptionsOfDomain = ({ domainNodes, nodes }: LayoutInput): string[] =>
@@ -221,10 +231,15 @@ type Software = Omit<
 const stackOf = (library: string): Stack =>
   library === 'megatron' || library === 'deepspeed' || library === 'smp-v1' ? library : 'fsdp';
 
-/** Fused layers of the stack, and of fp8, stay what they are; plain ones may be compiled. */
+/** Fused layers of the stack, and of products in 8 and 4 bit, stay what they are; plain ones may be compiled. */
 function kernelsOf(traits: StackTraits, precision: PlanPrecision, compiled: boolean): Kernels {
-  if (traits.kernels === 'fused' || precision === 'fp8') return 'fused';
+  if (traits.kernels === 'fused' || lowPrecisionOf({ precision })) return 'fused';
   return compiled ? 'compiled' : traits.kernels;
+}
+
+function precisionOf({ training: { precision, fp8Recipe } }: RunSpec): PlanPrecision {
+  if (precision !== 'fp8' || !fp8Recipe || fp8Recipe === 'tensorwise') return precision;
+  return `fp8-${fp8Recipe}`;
 }
 
 /** Megatron-Core reduces gradients in fp32 unless `grad-reduce-in-bf16` says otherwise, as NVIDIA's performance recipes do. */
@@ -242,14 +257,14 @@ function softwareOf(run: RunSpec): Software {
   const traits = distribution.library === 'smp-v2' ? SMP_V2 : STACKS[stack];
   return {
     ...traits,
-    precision: training.precision satisfies PlanPrecision,
+    precision: precisionOf(run),
     recompute: recomputeOf(training.activationCheckpointing, stack),
     sequenceParallel: stack === 'fsdp' || distribution.parameters['sequence-parallel'] === true,
     offloadOptimizer: offloaded('offload_optimizer'),
     offloadParameters: offloaded('offload_param'),
     offloadActivations: training.activationOffload || distribution.parameters.sm_activation_offloading === true,
     stack,
-    kernels: kernelsOf(traits, training.precision, compiled),
+    kernels: kernelsOf(traits, precisionOf(run), compiled),
     ...(hasCappedScores(run) && { attention: 'unfused' as const }),
     loss: 'plain',
     autocast: false,
