@@ -52,7 +52,6 @@ export function decisionsOfRoles(environment: () => Deployed, file: string): voi
     expect(denied(decisionsByRole(file))).toEqual(
       [
         `${reconcile} sagemaker:CreateTrainingJob`,
-        `${ROLE}-default-execution s3:DeleteObject`,
         `${ROLE}-default-researcher lambda:InvokeFunction`,
         `${ROLE}-default-researcher sagemaker:StopTrainingJob`,
         ...[...others, 'sagemaker:DescribeTrainingJob'].map((action) => `${ROLE}-other-researcher ${action}`),
