@@ -1,5 +1,5 @@
 import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda';
-import type { ControlAnswer, ControlPayload } from '../contracts/control';
+import { type ControlAnswer, type ControlPayload, READ_ACTIONS } from '../contracts/control';
 
 /** What the control function answered, or the payload of an error inside it. */
 export type Invoked = { answer: ControlAnswer } | { functionError: string };
@@ -11,3 +11,6 @@ export async function invokeControl(client: LambdaClient, aliasArn: string, payl
   const text = Buffer.from(Payload ?? []).toString('utf8');
   return FunctionError ? { functionError: text } : { answer: JSON.parse(text) as ControlAnswer };
 }
+
+/** Whether a caller that may not invoke the launcher's alias may be answered by the alias of auditors: the request changes nothing. */
+export const isAuditable = (payload: ControlPayload): boolean => READ_ACTIONS.includes(payload.action);

@@ -14,6 +14,7 @@ import { EncryptedVariables } from './functions/encrypted-variables';
 import { baseImageUri, dockerfileOf } from './image/base-image';
 import { DriverPublish } from './image/driver-publish';
 import { TrainingImage } from './image/training-image';
+import { AuditFunction } from './launcher/audit-function';
 import { descriptorOf } from './launcher/environment-descriptor';
 import { QuotaPreflight } from './launcher/quota-preflight';
 import { RegisteredRun } from './launcher/registered-run';
@@ -66,6 +67,8 @@ export class EnvironmentStack extends Stack {
   public readonly roles: TrainingRoles;
   /** Functions, queue and table that start runs and keep them going. */
   public readonly launcher: TrainingLauncher;
+  /** Function that answers auditors; undefined where the environment names none. */
+  public readonly audit?: AuditFunction;
   /** Key of queues, notices, logs and variables of functions. */
   public readonly operationsKey: OperationsKey;
   /** Dead-letter queue of functions that have none of their own. */
@@ -99,6 +102,10 @@ export class EnvironmentStack extends Stack {
     this.imageUri = image?.imageUri ?? this.spec.image.uri ?? '';
     this.roles = this.makeRoles(image);
     this.launcher = this.makeLauncher();
+    if (this.spec.access.auditors.length > 0) {
+      const { storage, launcher } = this;
+      this.audit = new AuditFunction(this, 'Audit', { environment: this.spec.name, storage, launcher });
+    }
     this.access = this.makeAccess(image);
     this.observability = new Observability(this, 'Observability', {
       environment: this.spec.name,
@@ -216,6 +223,7 @@ export class EnvironmentStack extends Stack {
       environment: name,
       storage: this.storage,
       launcher: this.launcher,
+      audit: this.audit,
       jobRoles: this.roles,
       repositoryArn: image?.repository.repositoryArn,
       teams: Object.fromEntries(Object.entries(teams).map(([team, { principals }]) => [team, principals])),
@@ -235,10 +243,10 @@ export class EnvironmentStack extends Stack {
   }
 
   private writeDescriptors(driver: DriverPublish): TeamDescriptor[] {
-    const { spec, storage, network, roles, launcher, imageUri } = this;
+    const { spec, storage, network, roles, launcher, audit, imageUri } = this;
     const fileSystems = this.fileSystems();
     const slipwayVersion = packageVersion();
-    const made = { slipwayVersion, spec, storage, network, roles, launcher, imageUri, fileSystems, driver };
+    const made = { slipwayVersion, spec, storage, network, roles, launcher, audit, imageUri, fileSystems, driver };
     new TeamNames(this, 'Teams', { environment: spec.name, teams: Object.keys(roles.teams) });
     return Object.entries(roles.teams).map(([team, jobRoles]) => {
       const descriptor = new TeamDescriptor(this, `Descriptor-${team}`, {

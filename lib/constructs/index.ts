@@ -36,6 +36,7 @@ export { EnvironmentStack, type EnvironmentStackProps } from './environment-stac
 export { HandlerFunction, type HandlerFunctionProps } from './functions/handler-function';
 export { DriverPublish, type DriverPublishProps } from './image/driver-publish';
 export { TrainingImage, type TrainingImageProps } from './image/training-image';
+export { AuditFunction, type AuditFunctionProps } from './launcher/audit-function';
 export { QuotaPreflight, type QuotaPreflightProps } from './launcher/quota-preflight';
 export { RegisteredRun, type RegisteredRunProps } from './launcher/registered-run';
 export type { RunSubmission } from './launcher/run-submission';

@@ -137,6 +137,11 @@ export const controlRequestSchema = z.union([
   validate,
   plan,
 ]);
+/** The payloads that change nothing and read no run file: `audit` takes these alone. */
+export const readRequestSchema = z.discriminatedUnion('action', [status, list, events, logs]);
+/** Actions of those payloads. */
+export const READ_ACTIONS: readonly string[] = readRequestSchema.options.map(({ shape }) => shape.action.value);
+
 /** Asks for schema and rules of a run file. */
 export type ValidateRequest = z.output<typeof validate>;
 /** Asks for memory, speed, time and cost of a run file. */

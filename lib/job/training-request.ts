@@ -49,11 +49,7 @@ export function trainingJobRequest(plan: JobPlan): CreateTrainingJobCommandInput
     },
     ...(Object.keys(hyperparameters).length > 0 && { HyperParameters: hyperparameters }),
     ...(channels.length > 0 && { InputDataConfig: channels }),
-    OutputDataConfig: {
-      S3OutputPath: run.output?.s3 ? fillPlaceholders(run.output.s3, plan) : runPrefixes(plan).output,
-      KmsKeyId: descriptor.kmsKeyArn,
-      CompressionType: run.output?.compression === 'gzip' ? 'GZIP' : 'NONE',
-    },
+    OutputDataConfig: outputDataConfig(plan),
     ResourceConfig: resourceConfig(plan),
     ...(run.compute.infraCheck !== undefined && { InfraCheckConfig: { EnableInfraCheck: run.compute.infraCheck } }),
     StoppingCondition: stoppingCondition(plan),
@@ -70,6 +66,15 @@ export function trainingJobRequest(plan: JobPlan): CreateTrainingJobCommandInput
     RetryStrategy: { MaximumRetryAttempts: run.limits.retryInternalErrors },
     ...observability(plan),
     Tags: tags(plan),
+  };
+}
+
+function outputDataConfig(plan: JobPlan): CreateTrainingJobCommandInput['OutputDataConfig'] {
+  const { output } = plan.run;
+  return {
+    S3OutputPath: output?.s3 ? fillPlaceholders(output.s3, plan) : runPrefixes(plan).output,
+    KmsKeyId: plan.descriptor.kmsKeyArn,
+    CompressionType: output?.compression === 'gzip' ? 'GZIP' : 'NONE',
   };
 }
 

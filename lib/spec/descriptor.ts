@@ -73,6 +73,8 @@ export const descriptorSchema = z.looseObject({
     })
     .optional(),
   controlAliasArn: z.string().optional(),
+  /** Answers questions about the team's runs and changes nothing; absent = the environment names no auditors. */
+  auditAliasArn: z.string().optional(),
   driver: z.looseObject({ uri: z.string(), hash: z.string() }).optional(),
 });
 

@@ -30,6 +30,7 @@ runs: [{ file: runs/registered.yaml, submit: on-change }]
 teams:
   default: { principals: ["arn:aws:iam::000000000000:root"], data: ["demo-tokens/"] }
   other: { principals: ["arn:aws:iam::000000000000:root"] }
+access: { auditors: ["arn:aws:iam::000000000000:root"] }
 `;
 const REGISTERED = `name: registered
 environment: e2e/default

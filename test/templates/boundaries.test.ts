@@ -102,13 +102,26 @@ describe('an auditor can see and cannot touch', () => {
   });
 
   test('jobs, logs and the history of runs are seen', () => {
-    const { arn } = places;
+    const { arn, of } = places;
     const calls: Call[] = [
       ['sagemaker:DescribeTrainingJob', arn('sagemaker', JOB)],
       ['logs:FilterLogEvents', arn('logs', 'log-group:/aws/sagemaker/TrainingJobs:*')],
       ['dynamodb:Query', arn('dynamodb', 'table/slipway-research-runs')],
+      ['lambda:InvokeFunction', of('AuditAliasnlp')],
+      ['lambda:InvokeFunction', of('AuditAliasspeech')],
+      ['cloudformation:DetectStackDrift', arn('cloudformation', 'stack/Slipway-research-us-west-2/1')],
+      ['ce:GetCostAndUsage', '*'],
     ];
     expect(allowed('Accessauditor', calls)).toHaveLength(calls.length);
+  });
+
+  test('the function that answers an auditor can change nothing either, and reads no data', () => {
+    const { bucket } = places;
+    const data: Call[] = (['data', 'checkpoints', 'artifacts'] as const).map((name) => [
+      's3:GetObject',
+      `${bucket(name)}/runs/nlp/r/x`,
+    ]);
+    expect(allowed('AuditFunction', [...touching(places), ...data])).toEqual([]);
   });
 });
 

@@ -60,20 +60,24 @@ function regionsOf(environment: string, options: CommonOptions): string[] {
 
 async function driftIn(environment: string, region: string): Promise<StackDrift> {
   const stack = `Slipway-${environment}-${region}`;
-  const [resources, beyond] = await Promise.all([
+  const [{ resources, unread }, beyond] = await Promise.all([
     resourceDrifts(stack, region),
     driftBeyondTemplates(environment, region),
   ]);
-  return { region, stack, resources, beyond };
+  return { region, stack, resources, beyond: [...unread, ...beyond] };
 }
 
-async function resourceDrifts(stack: string, region: string): Promise<ResourceDrift[]> {
+/** CloudFormation reads each resource with the rights of the caller: what it could not read is said beside what differs. */
+async function resourceDrifts(
+  stack: string,
+  region: string,
+): Promise<{ resources: ResourceDrift[]; unread: BeyondTemplate[] }> {
   const client = new CloudFormationClient({ region, maxAttempts: 5 });
   const missing = new UsageError(
     `drift: must be an environment of ${region}, got no stack ${stack}; deploy it first, or name another region`,
   );
   return calling(`detecting drift of ${stack}`, async () => {
-    await detect(client, stack);
+    const detail = await detect(client, stack);
     const found: ResourceDrift[] = [];
     let NextToken: string | undefined;
     do {
@@ -87,25 +91,26 @@ async function resourceDrifts(stack: string, region: string): Promise<ResourceDr
       found.push(...(page.StackResourceDrifts ?? []).map(driftOf));
       NextToken = page.NextToken;
     } while (NextToken);
-    return found;
+    return { resources: found, unread: detail ? [{ what: 'every resource of the stack', ok: null, detail }] : [] };
   }).catch((error: Error) => {
     throw isMissingStack(error.cause) ? missing : error;
   });
 }
 
-async function detect(client: CloudFormationClient, StackName: string): Promise<void> {
+/** Undefined when every resource was compared, else CloudFormation's words about those that were not. */
+async function detect(client: CloudFormationClient, StackName: string): Promise<string | undefined> {
   const { StackDriftDetectionId } = await client.send(new DetectStackDriftCommand({ StackName }));
   for (let poll = 0; poll < MOST_POLLS; poll++) {
     const { DetectionStatus, DetectionStatusReason } = await client.send(
       new DescribeStackDriftDetectionStatusCommand({ StackDriftDetectionId }),
     );
-    if (DetectionStatus === 'DETECTION_COMPLETE') return;
+    if (DetectionStatus === 'DETECTION_COMPLETE') return undefined;
     // It has looked at what it could: drifts of single resources are there all the same.
     if (
       DetectionStatus === 'DETECTION_FAILED' &&
       /Failed to detect drift on resource/.test(DetectionStatusReason ?? '')
     )
-      return;
+      return DetectionStatusReason;
     if (DetectionStatus === 'DETECTION_FAILED')
       throw new ServiceError(`drift of ${StackName}: must be detected, got ${DetectionStatusReason}; try again`);
     await sleep(POLL_MS);

@@ -1,13 +1,13 @@
 import { LambdaClient } from '@aws-sdk/client-lambda';
-import { invokeControl } from '../../aws/control';
+import { invokeControl, isAuditable } from '../../aws/control';
 import type { ControlAnswer, ControlPayload, Refusal as RefusalAnswer } from '../../contracts/control';
 import type { Descriptor } from '../../spec/descriptor';
-import { calling } from '../aws-errors';
+import { calling, isDenied } from '../aws-errors';
 import { Refusal, ServiceError, UsageError } from '../exit';
 
 type Answer<T> = Exclude<T, RefusalAnswer>;
 
-/** Calls the team's control alias. A refusal is thrown with its issues; so is an error inside the function. */
+/** Calls the team's control alias, or for a question of somebody who may not the alias of auditors. A refusal is thrown with its issues; so is an error inside the function. */
 export async function callControl<T extends ControlAnswer>(
   descriptor: Descriptor,
   payload: ControlPayload,
@@ -19,7 +19,7 @@ export async function callControl<T extends ControlAnswer>(
     );
   const lambda = new LambdaClient({ region: descriptor.region });
   const invoked = await calling(`calling the launcher of ${descriptor.name}/${descriptor.team}`, () =>
-    invokeControl(lambda, alias, payload),
+    invokeAsCaller(lambda, descriptor, alias, payload),
   );
   if ('functionError' in invoked)
     throw new ServiceError(
@@ -28,6 +28,32 @@ export async function callControl<T extends ControlAnswer>(
   const body = invoked.answer;
   if (!body.ok) throw new Refusal(body.issues, body.quota ? { quota: body.quota } : {});
   return body as Answer<T>;
+}
+
+/** Aliases of control that this process was denied: the next question goes to the alias of auditors at once. */
+const deniedAliases = new Set<string>();
+
+async function invokeAsCaller(
+  lambda: LambdaClient,
+  { auditAliasArn }: Descriptor,
+  alias: string,
+  payload: ControlPayload,
+) {
+  const audit = auditAliasArn !== undefined && isAuditable(payload) ? auditAliasArn : undefined;
+  if (audit && deniedAliases.has(alias)) return invokeControl(lambda, audit, payload);
+  try {
+    return await invokeControl(lambda, alias, payload);
+  } catch (denied) {
+    if (!audit || !isDenied(denied)) throw denied;
+    try {
+      const invoked = await invokeControl(lambda, audit, payload);
+      deniedAliases.add(alias);
+      return invoked;
+    } catch (error) {
+      // Callers who may use neither ask for the right to launch: the message names that alias.
+      throw isDenied(error) ? denied : error;
+    }
+  }
 }
 
 function errorMessage(text: string): string {

@@ -21,6 +21,8 @@ export interface AccessContext {
   readonly writableData: Readonly<Record<string, readonly string[]>>;
   /** Alias of control by team. */
   readonly aliasArns: Readonly<Record<string, string>>;
+  /** Aliases of the function that answers auditors. @default - there is none */
+  readonly auditAliasArns?: readonly string[];
 }
 
 /**
@@ -71,14 +73,18 @@ export function platformAdminStatements(context: AccessContext): ExactStatement[
   ];
 }
 
-/** Looks at everything that happened and at no data. */
+/** Looks at everything that happened and at no data: `status`, `list`, `events`, `logs`, `team`, `costs` and `drift` work under it. */
 export function auditorStatements(context: AccessContext): ExactStatement[] {
+  const { auditAliasArns = [] } = context;
   return [
     ...descriptors(context, '*'),
     ...preflightReads(context, teamsOf(context)),
     describeJobs(context),
     ...jobLogs(context),
     listBuckets(context),
+    ...(auditAliasArns.length > 0
+      ? [{ sid: 'AskAboutRuns', actions: ['lambda:InvokeFunction'], resources: [...auditAliasArns] }]
+      : []),
     {
       sid: 'ReadRuns',
       actions: ['dynamodb:GetItem', 'dynamodb:Query', 'dynamodb:Scan'],
@@ -86,6 +92,57 @@ export function auditorStatements(context: AccessContext): ExactStatement[] {
       wildcard: 'The two indexes of the run table.',
     },
     useKey(context, ['kms:Decrypt']),
+    {
+      sid: 'CompareWithTheBill',
+      actions: ['ce:GetCostAndUsage'],
+      resources: ['*'],
+      wildcard: 'Cost Explorer knows no resource of a team for this read; it shows the costs of the whole account.',
+    },
+    ...driftReads(context),
+  ];
+}
+
+/** What `drift` reads beside CloudFormation's detection, which itself reads each resource with the rights of the caller. */
+function driftReads(context: AccessContext): ExactStatement[] {
+  const { partition, region, account, environment, keyArn } = context;
+  const arn = (service: string, rest: string) => `arn:${partition}:${service}:${region}:${account}:${rest}`;
+  const control = arn('lambda', `function:slipway-${environment}-control`);
+  return [
+    {
+      sid: 'DetectDrift',
+      actions: [
+        'cloudformation:DetectStackDrift',
+        'cloudformation:DetectStackResourceDrift',
+        'cloudformation:DescribeStackResourceDrifts',
+        'cloudformation:GetTemplate',
+      ],
+      resources: [arn('cloudformation', `stack/Slipway-${environment}-${region}/*`)],
+      wildcard: 'The id of the stack follows its name.',
+    },
+    {
+      sid: 'FollowDetection',
+      actions: ['cloudformation:DescribeStackDriftDetectionStatus', 'logs:DescribeLogGroups'],
+      resources: ['*'],
+      wildcard: 'A detection has no ARN, and log groups are listed by the name of none: names and retention alone.',
+    },
+    {
+      sid: 'SeeSettingsOfBuckets',
+      actions: [
+        's3:GetEncryptionConfiguration',
+        's3:GetLifecycleConfiguration',
+        's3:GetBucketPolicy',
+        's3:GetBucketPublicAccessBlock',
+        's3:GetBucketVersioning',
+      ],
+      resources: [context.dataBucketArn, context.checkpointBucketArn],
+    },
+    { sid: 'SeeSettingsOfKey', actions: ['kms:DescribeKey', 'kms:GetKeyPolicy'], resources: [keyArn] },
+    {
+      sid: 'SeeVersionOfControl',
+      actions: ['lambda:GetFunctionConfiguration'],
+      resources: [control, `${control}:*`],
+      wildcard: 'The aliases of the function.',
+    },
   ];
 }
 

@@ -1,6 +1,7 @@
 import { Stack } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import { Construct } from 'constructs';
+import type { AuditFunction } from '../launcher/audit-function';
 import type { TrainingLauncher } from '../launcher/training-launcher';
 import type { TrainingStorage } from '../storage/training-storage';
 import {
@@ -21,6 +22,8 @@ export interface EnvironmentAccessProps {
   readonly storage: TrainingStorage;
   /** Launcher whose aliases, table and queues the roles use. */
   readonly launcher: TrainingLauncher;
+  /** Function that answers auditors. @default - auditors read the run table and nothing that the launcher computes */
+  readonly audit?: AuditFunction;
   /** Roles of jobs, which people may look at and nobody may pass. */
   readonly jobRoles: TrainingRoles;
   /** Repository of the environment's image. @default - it has none */
@@ -100,7 +103,7 @@ export class EnvironmentAccess extends Construct {
 
   private context(): AccessContext {
     const { partition, region, account } = Stack.of(this);
-    const { storage, launcher, environment, jobRoles, repositoryArn } = this.props;
+    const { storage, launcher, audit, environment, jobRoles, repositoryArn } = this.props;
     const teams = Object.entries(jobRoles.teams);
     return {
       partition,
@@ -117,6 +120,7 @@ export class EnvironmentAccess extends Construct {
       artifactBucketArn: storage.artifactBucket.bucketArn,
       keyArn: storage.key.keyArn,
       runTableArn: launcher.table.tableArn,
+      auditAliasArns: Object.values(audit?.aliases ?? {}).map((alias) => alias.functionArn),
       aliasArns: Object.fromEntries(Object.entries(launcher.aliases).map(([team, alias]) => [team, alias.functionArn])),
     };
   }

@@ -18,6 +18,9 @@ export interface LauncherContext {
   readonly operationsKeyArn: string;
 }
 
+/** What audit reads. */
+export type AuditContext = Omit<LauncherContext, 'queueArn' | 'artifactBucketArn'>;
+
 /** The table's and the buckets' key is used in the name of the caller. */
 const KEY_USE = [
   'kms:Decrypt',
@@ -47,19 +50,7 @@ export function controlStatements(context: LauncherContext, allowsRemoteDebug = 
       resources: [`${artifactBucketArn}/runs/*/code/*`],
       wildcard: 'Whether the code of a run was uploaded whole: HeadObject asks for the right to read it.',
     },
-    {
-      sid: 'ReadHeartbeats',
-      actions: ['s3:GetObject'],
-      resources: [`${checkpointBucketArn}/runs/*/heartbeat.json`],
-      wildcard: 'Status says the newest step and loss of a live run.',
-    },
-    {
-      sid: 'ReadLogsForTeams',
-      actions: ['logs:FilterLogEvents'],
-      resources: logGroupArns(context, SHARED_LOG_GROUPS),
-      wildcard:
-        'Two log groups, which are judged with the ending :*. The function asks for streams of the jobs of one run only.',
-    },
+    ...answerStatements(context),
     // Without it S3 answers 403 instead of 404 for an upload or a heartbeat that is not there.
     {
       sid: 'TellWhatIsMissing',
@@ -68,6 +59,42 @@ export function controlStatements(context: LauncherContext, allowsRemoteDebug = 
       conditions: { StringLike: { 's3:prefix': ['runs/*'] } },
     },
     ...(allowsRemoteDebug ? shellStatements(context) : []),
+  ];
+}
+
+/** What answers about runs are made from, beside the run table. */
+const answerStatements = (context: AuditContext): ExactStatement[] => [
+  {
+    sid: 'ReadHeartbeats',
+    actions: ['s3:GetObject'],
+    resources: [`${context.checkpointBucketArn}/runs/*/heartbeat.json`],
+    wildcard: 'Status says the newest step and loss of a live run.',
+  },
+  {
+    sid: 'ReadLogsForTeams',
+    actions: ['logs:FilterLogEvents'],
+    resources: logGroupArns(context, SHARED_LOG_GROUPS),
+    wildcard:
+      'Two log groups, which are judged with the ending :*. The function asks for streams of the jobs of one run only.',
+  },
+];
+
+/** Audit reads runs, heartbeats and logs, and can change nothing. */
+export function auditStatements(context: AuditContext): ExactStatement[] {
+  const { checkpointBucketArn, keyArn, operationsKeyArn } = context;
+  return [
+    { sid: 'ReadRuns', actions: ['dynamodb:GetItem'], resources: [context.runTableArn] },
+    listRuns(context),
+    readDescriptors(context),
+    ...answerStatements(context),
+    // Without it S3 answers 403 instead of 404 for a heartbeat that is not there.
+    {
+      sid: 'TellWhatIsMissing',
+      actions: ['s3:ListBucket'],
+      resources: [checkpointBucketArn],
+      conditions: { StringLike: { 's3:prefix': ['runs/*'] } },
+    },
+    { sid: 'ReadEncrypted', actions: ['kms:Decrypt'], resources: [keyArn, operationsKeyArn] },
   ];
 }
 
@@ -122,50 +149,78 @@ export function reconcileStatements(context: LauncherContext, targets: Reconcile
   ];
 }
 
+/** ARN of a resource of SageMaker in the environment's account and region. */
+const sagemakerArn = ({ partition, region, account }: LauncherContext, kind: string, name: string): string =>
+  `arn:${partition}:sagemaker:${region}:${account}:${kind}/${name}`;
+
+const NAMED = 'Jobs are named after the environment that they belong to.';
+
 /** Jobs of the environment within the guardrails, and what holds quota beside them. */
-function jobStatements(
-  { partition, region, account, environment }: LauncherContext,
-  { passableRoleArns, guardrails }: ReconcileTargets,
-): ExactStatement[] {
-  const sagemaker = (kind: string, name: string) => `arn:${partition}:sagemaker:${region}:${account}:${kind}/${name}`;
-  const training = sagemaker('training-job', `${environment}-*`);
-  const processing = sagemaker('processing-job', `${environment}-*`);
-  const named = 'Jobs are named after the environment that they belong to.';
+function jobStatements(context: LauncherContext, { passableRoleArns, guardrails }: ReconcileTargets): ExactStatement[] {
+  const jobs: JobArns = {
+    training: sagemakerArn(context, 'training-job', `${context.environment}-*`),
+    processing: sagemakerArn(context, 'processing-job', `${context.environment}-*`),
+  };
   return [
-    { sid: 'StopTrainingJobs', actions: ['sagemaker:StopTrainingJob'], resources: [training], wildcard: named },
+    { sid: 'StopTrainingJobs', actions: ['sagemaker:StopTrainingJob'], resources: [jobs.training], wildcard: NAMED },
+    ...createStatements(context, jobs, guardrails),
+    {
+      sid: 'WatchAndStopProcessingJobs',
+      actions: ['sagemaker:DescribeProcessingJob', 'sagemaker:StopProcessingJob'],
+      resources: [jobs.processing],
+      wildcard: NAMED,
+    },
+    {
+      sid: 'TagJobsAndReadTags',
+      actions: ['sagemaker:AddTags', 'sagemaker:ListTags'],
+      resources: [jobs.training, jobs.processing],
+      wildcard: NAMED,
+    },
+    ...quotaStatements(context),
+    {
+      sid: 'PassJobRolesToSageMaker',
+      actions: ['iam:PassRole'],
+      resources: [...passableRoleArns],
+      conditions: { StringEquals: { 'iam:PassedToService': 'sagemaker.amazonaws.com' } },
+    },
+  ];
+}
+
+/** Names of the environment's own jobs. */
+interface JobArns {
+  training: string;
+  processing: string;
+}
+
+function createStatements(context: LauncherContext, jobs: JobArns, guardrails: JobGuardrails): ExactStatement[] {
+  return [
     {
       sid: 'CreateTrainingJobsWithinGuardrails',
       actions: ['sagemaker:CreateTrainingJob'],
-      resources: [training],
+      resources: [jobs.training],
       conditions: trainingConditions(guardrails),
-      wildcard: named,
+      wildcard: NAMED,
     },
-    unencryptedVolumes(training),
+    unencryptedVolumes(jobs.training),
     {
       sid: 'UseTrainingPlans',
       actions: ['sagemaker:CreateTrainingJob'],
-      resources: [sagemaker('training-plan', '*'), sagemaker('reserved-capacity', '*')],
+      resources: [sagemakerArn(context, 'training-plan', '*'), sagemakerArn(context, 'reserved-capacity', '*')],
       wildcard: 'The run file names the training plan, which names its reserved capacity.',
     },
     {
       sid: 'CreateProcessingJobsWithinGuardrails',
       actions: ['sagemaker:CreateProcessingJob'],
-      resources: [processing],
+      resources: [jobs.processing],
       conditions: processingConditions(guardrails),
-      wildcard: named,
+      wildcard: NAMED,
     },
-    {
-      sid: 'WatchAndStopProcessingJobs',
-      actions: ['sagemaker:DescribeProcessingJob', 'sagemaker:StopProcessingJob'],
-      resources: [processing],
-      wildcard: named,
-    },
-    {
-      sid: 'TagJobsAndReadTags',
-      actions: ['sagemaker:AddTags', 'sagemaker:ListTags'],
-      resources: [training, processing],
-      wildcard: named,
-    },
+  ];
+}
+
+/** Reading of all jobs of the account, whoever made them. */
+function quotaStatements(context: LauncherContext): ExactStatement[] {
+  return [
     {
       sid: 'ListJobsThatHoldQuota',
       actions: ['sagemaker:ListTrainingJobs'],
@@ -175,14 +230,8 @@ function jobStatements(
     {
       sid: 'ReadJobsThatHoldQuota',
       actions: ['sagemaker:DescribeTrainingJob'],
-      resources: [sagemaker('training-job', '*')],
+      resources: [sagemakerArn(context, 'training-job', '*')],
       wildcard: 'Jobs of others hold quota too: what is free is only known when all of them are read.',
-    },
-    {
-      sid: 'PassJobRolesToSageMaker',
-      actions: ['iam:PassRole'],
-      resources: [...passableRoleArns],
-      conditions: { StringEquals: { 'iam:PassedToService': 'sagemaker.amazonaws.com' } },
     },
   ];
 }
@@ -240,23 +289,13 @@ function deliveryStatements(
 }
 
 function sharedStatements(context: LauncherContext): ExactStatement[] {
-  const { partition, region, account, environment, runTableArn, queueArn, keyArn, operationsKeyArn } = context;
+  const { runTableArn, queueArn, keyArn, operationsKeyArn } = context;
   return [
     // Writes are transactions of puts, each with a condition.
     { sid: 'ReadAndWriteRuns', actions: ['dynamodb:GetItem', 'dynamodb:PutItem'], resources: [runTableArn] },
-    {
-      sid: 'ListRuns',
-      actions: ['dynamodb:Query'],
-      resources: [runTableArn, `${runTableArn}/index/*`],
-      wildcard: 'The two indexes of the table.',
-    },
+    listRuns(context),
     { sid: 'QueueRuns', actions: ['sqs:SendMessage'], resources: [queueArn] },
-    {
-      sid: 'ReadDescriptors',
-      actions: ['ssm:GetParameter'],
-      resources: [`arn:${partition}:ssm:${region}:${account}:parameter/slipway/environments/${environment}/*`],
-      wildcard: "The descriptors of the environment's teams.",
-    },
+    readDescriptors(context),
     {
       sid: 'ReadQuotas',
       actions: ['servicequotas:GetServiceQuota'],
@@ -267,3 +306,18 @@ function sharedStatements(context: LauncherContext): ExactStatement[] {
     { sid: 'UseOperationsKey', actions: ['kms:Decrypt', 'kms:GenerateDataKey'], resources: [operationsKeyArn] },
   ];
 }
+
+/** Runs by team, and those that are active. */
+const listRuns = ({ runTableArn }: AuditContext): ExactStatement => ({
+  sid: 'ListRuns',
+  actions: ['dynamodb:Query'],
+  resources: [runTableArn, `${runTableArn}/index/*`],
+  wildcard: 'The two indexes of the table.',
+});
+
+const readDescriptors = ({ partition, region, account, environment }: AuditContext): ExactStatement => ({
+  sid: 'ReadDescriptors',
+  actions: ['ssm:GetParameter'],
+  resources: [`arn:${partition}:ssm:${region}:${account}:parameter/slipway/environments/${environment}/*`],
+  wildcard: "The descriptors of the environment's teams.",
+});

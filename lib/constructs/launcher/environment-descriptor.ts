@@ -6,6 +6,7 @@ import type { TeamRoles, TrainingRoles } from '../access/training-roles';
 import type { DriverPublish } from '../image/driver-publish';
 import type { EnvironmentNetwork } from '../network/environment-network';
 import type { TrainingStorage } from '../storage/training-storage';
+import type { AuditFunction } from './audit-function';
 import type { TrainingLauncher } from './training-launcher';
 
 /** What an environment is made of, as far as its descriptors name it. */
@@ -16,6 +17,8 @@ export interface DescribedEnvironment {
   readonly network: EnvironmentNetwork;
   readonly roles: TrainingRoles;
   readonly launcher: TrainingLauncher;
+  /** Function of auditors; undefined: the environment names none. */
+  readonly audit?: AuditFunction;
   readonly imageUri: string;
   /** File systems by the name that run files use; undefined: every one is allowed. */
   readonly fileSystems?: Descriptor['fileSystems'];
@@ -60,6 +63,7 @@ export function descriptorOf(made: DescribedEnvironment, team: string, jobRoles:
     runTableName: made.launcher.table.tableName,
     guardrails,
     controlAliasArn: made.launcher.aliases[team]?.functionArn,
+    auditAliasArn: made.audit?.aliases[team]?.functionArn,
     driver: { uri: made.driver.uri, hash: made.driver.hash },
   };
 }

@@ -1,10 +1,10 @@
 import { type ControlAnswer, type ControlRequest, controlRequestSchema } from '../../contracts/control';
 import { findTeamOfAlias } from '../../contracts/launcher';
-import { formatPath, type Issue, issue } from '../../spec/issue';
 import { planOfRun, validateRun } from './ask-planner';
 import type { ControlDeps } from './deps';
 import { noteRun, resumeRun, stopRun } from './desired';
 import { refusal } from './own-run';
+import { aliasRefusal, payloadIssue } from './payload';
 import { eventsOf } from './reads/events';
 import { logsOf } from './reads/logs';
 import { listRuns, statusOf } from './reads/status';
@@ -25,16 +25,7 @@ export async function onRequest(
   invokedFunctionArn: string,
 ): Promise<ControlAnswer> {
   const team = findTeamOfAlias(invokedFunctionArn);
-  if (!team) {
-    const must = 'must be invoked through the alias of a team (team-<name>)';
-    return refusal(
-      issue('control/alias', 'error', '', {
-        must,
-        got: invokedFunctionArn,
-        fix: 'use controlAliasArn of the descriptor',
-      }),
-    );
-  }
+  if (!team) return aliasRefusal(invokedFunctionArn, 'controlAliasArn');
   const parsed = controlRequestSchema.safeParse(payload, { reportInput: true });
   if (!parsed.success) return refusal(...parsed.error.issues.map(payloadIssue));
   return dispatch(deps, team, parsed.data);
@@ -65,9 +56,4 @@ function dispatch(deps: ControlDeps, team: string, request: ControlRequest): Pro
     case 'plan':
       return planOfRun(deps, team, request);
   }
-}
-
-function payloadIssue(found: { path: PropertyKey[]; message: string; input?: unknown }): Issue {
-  const text = { must: found.message, fix: 'use a command line of the same version as the environment' };
-  return issue('control/payload', 'error', formatPath(found.path), text);
 }

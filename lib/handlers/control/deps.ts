@@ -8,22 +8,26 @@ import type { LimitReader } from '../shared/limit-reader';
 import type { RunStore } from '../shared/run-store';
 import type { LogPage, LogQuery } from './reads/read-log';
 
-/** What control calls and reads; tests and the simulation bring their own. */
-export interface ControlDeps {
+/** What answers about runs are read from. `audit` has no more than this. */
+export interface ReadDeps {
   environment: string;
   region: string;
-  queueUrl: string;
   ssm: SSMClient;
   s3: S3Client;
+  store: RunStore;
+  readLog(query: LogQuery): Promise<LogPage>;
+  now(): Date;
+}
+
+/** What control calls and reads; tests and the simulation bring their own. */
+export interface ControlDeps extends ReadDeps {
+  queueUrl: string;
   /** For remote debugging alone: control creates and stops no job. */
   sagemaker: SageMakerClient;
   sqs: SQSClient;
-  store: RunStore;
   limits: LimitReader;
   /** A PUT of exactly these bytes, good for an hour. */
   presign(place: S3Place, upload: { sha256: string; bytes: number }): Promise<Pick<UploadAnswer, 'url' | 'headers'>>;
-  readLog(query: LogQuery): Promise<LogPage>;
-  now(): Date;
   /** 64 hexadecimal digits that nobody can guess. */
   randomSecret(): string;
 }

@@ -3,13 +3,13 @@ import type { RunRecord } from '../../lifecycle/record';
 import { type Issue, issue } from '../../spec/issue';
 import { readDescriptor } from '../shared/descriptors';
 import { spentBudget } from '../shared/team-budget';
-import type { ControlDeps } from './deps';
+import type { ControlDeps, ReadDeps } from './deps';
 
 /** A refusal with these issues. */
 export const refusal = (...issues: Issue[]): Refusal => ({ ok: false, issues });
 
 /** A run of this team. Another team's run is answered like one that does not exist: its id is nobody else's business. */
-export async function findOwnRun(deps: ControlDeps, team: string, runId: string): Promise<RunRecord | Refusal> {
+export async function findOwnRun(deps: ReadDeps, team: string, runId: string): Promise<RunRecord | Refusal> {
   const record = await deps.store.find(runId);
   if (record?.team === team) return record;
   const text = {

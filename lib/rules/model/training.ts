@@ -49,50 +49,41 @@ function globalBatch(run: RunSpec): Finding[] {
   ];
 }
 
+/** What a degree of the layout must divide, if the model has it; `of` names it with its number. */
+interface Divided {
+  degree: number;
+  name: string;
+  size: number | undefined;
+  of: string;
+}
+
 function headDivisibility(run: RunSpec): Finding[] {
   const layout = findStrategy(run)?.layout(run);
   const a = run.model?.architecture;
   if (!layout || !a) return [];
-  const level = run.code.builtin ? ('error' as const) : ('warning' as const);
-  const path = 'distribution.parameters';
-  const broken = (divisor: number, size: number | undefined) =>
-    divisor > 1 && size !== undefined && size % divisor !== 0;
+  const { tensor, expert, pipeline } = layout;
+  const at = {
+    path: 'distribution.parameters',
+    level: run.code.builtin ? ('error' as const) : ('warning' as const),
+  };
+  const divides = ({ degree, name, size, of }: Divided) =>
+    when(degree > 1 && size !== undefined && size % degree !== 0, {
+      ...at,
+      must: `must have ${name} degree that divides the ${size} ${of}`,
+      got: degree,
+      fix: 'use a divisor',
+    });
   return [
-    ...when(broken(layout.tensor, a.attentionHeads), {
-      path,
-      level,
-      must: `must have a tensor degree that divides the ${a.attentionHeads} attention heads`,
-      got: layout.tensor,
-      fix: 'use a divisor',
-    }),
-    ...when(broken(layout.tensor, a.kvHeads), {
-      path,
-      level,
-      must: `must have a tensor degree that divides the ${a.kvHeads} key/value heads`,
-      got: layout.tensor,
-      fix: 'use a divisor',
-    }),
-    ...when(broken(layout.expert, a.experts), {
-      path,
-      level,
-      must: `must have an expert degree that divides the ${a.experts} experts`,
-      got: layout.expert,
-      fix: 'use a divisor',
-    }),
-    ...when(layout.expert > 1 && a.experts === undefined, {
-      path,
-      level,
+    ...divides({ degree: tensor, name: 'a tensor', size: a.attentionHeads, of: 'attention heads' }),
+    ...divides({ degree: tensor, name: 'a tensor', size: a.kvHeads, of: 'key/value heads' }),
+    ...divides({ degree: expert, name: 'an expert', size: a.experts, of: 'experts' }),
+    ...when(expert > 1 && a.experts === undefined, {
+      ...at,
       must: 'must have an expert degree of 1 for a model without experts',
-      got: layout.expert,
+      got: expert,
       fix: 'remove it',
     }),
-    ...when(broken(layout.pipeline, a.layers), {
-      path,
-      level,
-      must: `must have a pipeline degree that divides the ${a.layers} layers`,
-      got: layout.pipeline,
-      fix: 'use a divisor',
-    }),
+    ...divides({ degree: pipeline, name: 'a pipeline', size: a.layers, of: 'layers' }),
   ];
 }
 

@@ -190,3 +190,14 @@ test('fails: an environment without a stack', async () => {
 test('fails: a file is no environment name', async () => {
   expect((await runCli('drift', 'environments/lab.yaml', '--region', 'us-west-2')).code).toBe(2);
 });
+
+test('a resource that CloudFormation may not read is neither in order nor changed: its words are shown', async () => {
+  const reason =
+    'Failed to detect drift on resource [LauncherControl]: is not authorized to perform: lambda:GetFunction';
+  stacks
+    .on(DescribeStackDriftDetectionStatusCommand)
+    .resolves({ DetectionStatus: 'DETECTION_FAILED', DetectionStatusReason: reason });
+  const { code, stack, beyond } = await drift();
+  expect([code, stack.resources, beyond['every resource of the stack']]).toEqual([0, [], null]);
+  expect(stack.beyond[0].detail).toBe(reason);
+});

@@ -85,6 +85,8 @@ test('an auditor sees what happened and no data, and starts nothing', () => {
   expect(resourcesOf(statements, 'dynamodb:Query')).toContain(CONTEXT.runTableArn);
   for (const action of ['s3:GetObject', 's3:PutObject', 'lambda:InvokeFunction', 'dynamodb:PutItem'])
     expect([action, allowing(statements, action)]).toEqual([action, []]);
+  const asking = auditorStatements({ ...CONTEXT, auditAliasArns: ['arn:audit:team-nlp'] });
+  expect(resourcesOf(asking, 'lambda:InvokeFunction')).toEqual(['arn:audit:team-nlp']);
 });
 
 test('a pipeline checks and spends nothing', () => {

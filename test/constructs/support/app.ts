@@ -12,6 +12,7 @@ const HANDLERS = [
   'empty-storage',
   'existing-storage',
   'unprotect',
+  'audit',
   'control',
   'reconcile',
   'quota-preflight',

@@ -143,6 +143,30 @@ export function callsOfRoles(environment: () => Deployed): void {
     expect(await look(researcher)).toMatchObject({ TrainingJobStatus: 'Completed' });
   });
 
+  test('an auditor lists runs and reads status, events and logs, and can stop and note nothing', async () => {
+    const auditor = await assumed(environment(), `${ROLE}-auditor`);
+    const ask = async (...words: string[]) => {
+      const { code, stdout, stderr } = await environment().slipwayAs(auditor, ...words, '--json');
+      expect([words, code, stderr]).toEqual([words, 0, expect.not.stringContaining('must be')]);
+      return stdout;
+    };
+    const { runs } = JSON.parse(await ask('list'));
+    expect(runs.map(({ runId }: { runId: string }) => runId)).toContain('disturbed');
+    expect(JSON.parse(await ask('status', 'disturbed'))).toMatchObject({ state: 'completed', committedStep: 14 });
+    expect(await ask('events', 'disturbed')).toContain('"runId":"disturbed"');
+    expect(await ask('logs', 'disturbed')).toContain('algo-1');
+    expect(JSON.parse(await ask('team', 'e2e')).teams).toMatchObject([{ team: 'default' }, { team: 'other' }]);
+    const changes = [
+      ['stop', 'disturbed'],
+      ['note', 'disturbed', 'seen'],
+    ];
+    for (const words of changes) {
+      const refused = await environment().slipwayAs(auditor, ...words);
+      expect([words, refused.code]).toEqual([words, 3]);
+      expect(refused.stderr).toContain('must be permitted');
+    }
+  });
+
   // test/long/smoke.test.ts stops the trainer, and resumes it from what it saved.
   test('stop is asked by the researcher and done by reconcile, which lets the script save', async () => {
     const file = path.join(environment().folder, 'runs/stopped.yaml');

@@ -12,6 +12,7 @@ const NOT_PLAYED: Readonly<Record<string, string>> = {
   WriteOwnLogs: 'Lambda writes the log of a function',
   KeepFailedEvents: 'Lambda sends events that failed to the dead-letter queue',
   PollRunQueue: 'Lambda polls the queue of a function',
+  ReadEncrypted: 'S3, DynamoDB and Lambda use keys in the name of the caller; MiniStack asks for no key',
   UseDataKey: 'S3 and DynamoDB use the key in the name of the caller; MiniStack asks for no key',
   UseOperationsKey: 'SQS uses the key in the name of the caller; MiniStack asks for no key',
   UseKeyThroughS3: 'S3 uses the key in the name of the caller; MiniStack asks for no key',
@@ -52,6 +53,7 @@ export function decisionsOfRoles(environment: () => Deployed, file: string): voi
     expect(denied(decisionsByRole(file))).toEqual(
       [
         `${reconcile} sagemaker:CreateTrainingJob`,
+        `${ROLE}-auditor lambda:InvokeFunction`,
         `${ROLE}-default-researcher lambda:InvokeFunction`,
         `${ROLE}-default-researcher sagemaker:StopTrainingJob`,
         ...[...others, 'sagemaker:DescribeTrainingJob'].map((action) => `${ROLE}-other-researcher ${action}`),
@@ -61,9 +63,15 @@ export function decisionsOfRoles(environment: () => Deployed, file: string): voi
 
   test('each statement of launcher, jobs and researcher was needed by a call, or says here who needs it', async () => {
     const [names, decisions] = [await roleNames(), decisionsByRole(file)];
-    const looked = ['LauncherControlRole', 'LauncherReconcileRole', 'Rolesdefault', 'Accessdefaultresearcher'];
+    const looked = [
+      'AuditFunctionRole',
+      'LauncherControlRole',
+      'LauncherReconcileRole',
+      'Rolesdefault',
+      'Accessdefaultresearcher',
+    ];
     const ids = [...names.keys()].filter((id) => looked.some((prefix) => id.startsWith(prefix)));
-    expect(ids.length).toBe(5);
+    expect(ids.length).toBe(6);
     const unneeded = ids.flatMap((id) => {
       const needed = (decisions.get(names.get(id) ?? '') ?? []).map(({ statement }) => statement);
       return allowingSids(template(), id).filter((sid) => !needed.includes(sid));

@@ -8,6 +8,7 @@ const ROOT = path.join(__dirname, '..', '..', '..');
 /** IAM's prefix by the SDK's package, where they differ. */
 const PREFIXES: Readonly<Record<string, string>> = {
   'cloudwatch-logs': 'logs',
+  'cost-explorer': 'ce',
   eventbridge: 'events',
   'service-quotas': 'servicequotas',
 };

@@ -106,6 +106,36 @@ const control = (places: Places): Use[] => {
   ];
 };
 
+const audit = (places: Places): Use[] => {
+  const { bucket, arn } = places;
+  const table = arn('dynamodb', 'table/slipway-research-runs');
+  const groups = ['TrainingJobs', 'ProcessingJobs'].map((family) => arn('logs', `log-group:/aws/sagemaker/${family}`));
+  return [
+    logs(places.of('AuditFunctionLogs')),
+    call('dynamodb:GetItem', ask('dynamodb:GetItem', table)),
+    // The store of runs can write too; audit has no way to it, and no permission.
+    call('dynamodb:TransactWriteItems'),
+    call(
+      'dynamodb:Query',
+      ...['', '/index/active-runs', '/index/team-runs'].map((at) => ask('dynamodb:Query', table + at)),
+    ),
+    call('ssm:GetParameter', ask('ssm:GetParameter', arn('ssm', 'parameter/slipway/environments/research/nlp'))),
+    call(
+      's3:GetObject',
+      ask('s3:GetObject', `${bucket('checkpoints')}/${TEAM_RUN}/heartbeat.json`),
+      ask('s3:ListBucket', bucket('checkpoints'), { 's3:prefix': `${TEAM_RUN}/heartbeat.json` }),
+    ),
+    call(
+      'logs:FilterLogEvents',
+      ...groups.flatMap((group) => [ask('logs:FilterLogEvents', group), ask('logs:FilterLogEvents', `${group}:*`)]),
+    ),
+    service("DynamoDB and S3 use a customer managed key in the caller's name", DYNAMODB_KEY, [
+      ask('kms:Decrypt', places.dataKey),
+    ]),
+    encrypted(places),
+  ];
+};
+
 /** A request that keeps to all guardrails of the environment. */
 const jobContext = (places: Places) => ({
   'aws:RequestTag/slipway:environment': 'research',
@@ -375,6 +405,7 @@ const withFailedEvents =
 
 const ROLES: readonly HandlerRole[] = [
   { policy: 'LauncherControlRole', file: 'control', uses: control },
+  { policy: 'AuditFunctionRole', file: 'audit', uses: audit },
   { policy: 'LauncherReconcileRole', file: 'reconcile', uses: reconcile },
   { policy: 'GuardsReplaceFunctionRole', file: 'guards', uses: guard('Replace') },
   { policy: 'GuardsDeleteFunctionRole', file: 'guards', uses: guard('Delete') },

@@ -53,6 +53,10 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   diff: { file: 'runs/reports/diff', entry: 'diff' },
   note: { file: 'runs/note', entry: 'note' },
   shell: { file: 'runs/shell', entry: 'shell' },
+  events: { file: 'runs/logs/events', entry: 'events' },
+  team: { file: 'platform/team', entry: 'team' },
+  costs: { file: 'platform/costs', entry: 'costs' },
+  drift: { file: 'platform/drift', entry: 'drift' },
   stop: { file: 'runs/desired', entry: 'stop' },
   resume: { file: 'runs/desired', entry: 'resume' },
 };
@@ -151,7 +155,9 @@ export interface Persona {
   uses(places: Places): Use[];
 }
 
-const EVERYTHING = Object.keys(VERBS);
+/** Verbs of auditors and of those who deploy: they read what no researcher may. */
+const OF_PLATFORM = ['costs', 'drift'];
+const EVERYTHING = Object.keys(VERBS).filter((name) => !OF_PLATFORM.includes(name));
 const TEAMS = ['nlp', 'speech'];
 const invoke = (places: Places, teams: readonly string[]) =>
   call('lambda:Invoke', ...teams.map((team) => ask('lambda:InvokeFunction', places.of(`LauncherAlias${team}`))));
@@ -180,13 +186,16 @@ export const PERSONAS: readonly Persona[] = [
   },
   {
     policy: 'Accessauditor',
-    verbs: ['preflight', 'quota', 'plan'],
+    verbs: ['preflight', 'quota', 'plan', 'status', 'list', 'logs', 'events', 'team', 'costs', 'drift'],
     uses: (places) => {
       const table = places.arn('dynamodb', 'table/slipway-research-runs');
       return [
         ...looks(places, TEAMS),
         lists(places),
         logSearch(places),
+        call('lambda:Invoke', ...TEAMS.map((team) => ask('lambda:InvokeFunction', places.of(`AuditAlias${team}`)))),
+        call('ce:GetCostAndUsage', ask('ce:GetCostAndUsage', '*')),
+        ...driftUses(places),
         service('Auditors read the history of runs from the table', 'SECURITY.md', [
           ...[table, `${table}/index/team-runs`].flatMap((name) => asks(['dynamodb:Query', 'dynamodb:Scan'], name)),
           ask('dynamodb:GetItem', table),
@@ -201,6 +210,40 @@ export const PERSONAS: readonly Persona[] = [
     uses: (places) => [...looks(places, TEAMS), lists(places)],
   },
 ];
+
+const DRIFT = 'https://docs.aws.amazon.com/service-authorization/latest/reference/list_awscloudformation.html';
+
+function driftUses(places: Places): Use[] {
+  const { arn, bucket, dataKey } = places;
+  const stack = arn('cloudformation', 'stack/Slipway-research-us-west-2/1');
+  const control = arn('lambda', 'function:slipway-research-control');
+  const buckets = (action: string) => (['data', 'checkpoints'] as const).map((name) => ask(action, bucket(name)));
+  return [
+    ...['DetectStackDrift', 'DescribeStackResourceDrifts', 'GetTemplate'].map((name) =>
+      call(`cloudformation:${name}`, ask(`cloudformation:${name}`, stack)),
+    ),
+    service('A detection over a stack looks at each resource', DRIFT, [
+      ask('cloudformation:DetectStackResourceDrift', stack),
+    ]),
+    call(
+      'cloudformation:DescribeStackDriftDetectionStatus',
+      ask('cloudformation:DescribeStackDriftDetectionStatus', '*'),
+    ),
+    call('logs:DescribeLogGroups', ask('logs:DescribeLogGroups', '*')),
+    call('s3:GetBucketEncryption', ...buckets('s3:GetEncryptionConfiguration')),
+    call('s3:GetBucketLifecycleConfiguration', ...buckets('s3:GetLifecycleConfiguration')),
+    call('s3:GetBucketPolicy', ...buckets('s3:GetBucketPolicy')),
+    call('s3:GetPublicAccessBlock', ...buckets('s3:GetBucketPublicAccessBlock')),
+    call('s3:GetBucketVersioning', ...buckets('s3:GetBucketVersioning')),
+    call('s3:HeadBucket', ...buckets('s3:ListBucket')),
+    call('kms:DescribeKey', ask('kms:DescribeKey', dataKey)),
+    call('kms:GetKeyPolicy', ask('kms:GetKeyPolicy', dataKey)),
+    call(
+      'lambda:GetFunctionConfiguration',
+      ...[control, `${control}:team-nlp`].map((name) => ask('lambda:GetFunctionConfiguration', name)),
+    ),
+  ];
+}
 
 /** Preflight looks whether the buckets are there. */
 const lists = ({ bucket }: Places): Use =>

@@ -1,6 +1,6 @@
 import type { EventAnswer, EventsAnswer, Refusal } from '../../../contracts/control';
 import { isOver, type RunRecord } from '../../../lifecycle/record';
-import type { ControlDeps } from '../deps';
+import type { ReadDeps } from '../deps';
 import { findOwnRun } from '../own-run';
 
 /** Runs that a page looks into at once, and at most. */
@@ -12,7 +12,7 @@ const MOST_RUNS = 100;
  * function has 6 MB, and a timeline of months has more: `next` is the place to go on from, null at the end.
  */
 export async function eventsOf(
-  deps: ControlDeps,
+  deps: ReadDeps,
   team: string,
   request: { runId?: string; after?: string; since?: string; limit: number },
 ): Promise<({ ok: true } & EventsAnswer) | Refusal> {
@@ -37,7 +37,7 @@ export async function eventsOf(
 }
 
 async function runsOf(
-  deps: ControlDeps,
+  deps: ReadDeps,
   team: string,
   { runId, after, since }: { runId?: string; after?: string; since?: string },
 ): Promise<RunRecord[] | Refusal> {
@@ -51,7 +51,7 @@ async function runsOf(
   return [...own.values()].filter((run) => !isOver(run) || (run.endedAt ?? Number.POSITIVE_INFINITY) >= from);
 }
 
-async function pageOf(deps: ControlDeps, { runId }: RunRecord, from: string, limit: number) {
+async function pageOf(deps: ReadDeps, { runId }: RunRecord, from: string, limit: number) {
   const lines = await deps.store.timelinePage(runId, from, limit);
   const events = lines.map(({ cursor, line: { at, what, text, evidence } }): EventAnswer => {
     return { cursor, runId, at: new Date(at).toISOString(), what, text, evidence };

@@ -2,11 +2,11 @@ import type { LogAnswer, LogRequest, Refusal } from '../../../contracts/control'
 import { JOB_LOG_GROUPS } from '../../../contracts/job-log-groups';
 import { issue } from '../../../spec/issue';
 import { isNamed } from '../../shared/custom-resource';
-import type { ControlDeps } from '../deps';
+import type { ReadDeps } from '../deps';
 import { findOwnRun, refusal } from '../own-run';
 
 /** One page of the log of an attempt of a run of this team. Teams have no right of their own to the groups. */
-export async function logsOf(deps: ControlDeps, team: string, request: LogRequest): Promise<LogAnswer | Refusal> {
+export async function logsOf(deps: ReadDeps, team: string, request: LogRequest): Promise<LogAnswer | Refusal> {
   const own = await findOwnRun(deps, team, request.runId);
   if ('ok' in own) return own;
   const attempts = [...(await deps.store.attempts(own.runId)), ...(own.attempt ? [own.attempt] : [])];

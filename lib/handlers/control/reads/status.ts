@@ -13,14 +13,14 @@ import { advanceUsage, NO_USAGE } from '../../../queue/usage';
 import { readDescriptor } from '../../shared/descriptors';
 import { readHeartbeat } from '../../shared/heartbeat';
 import { holdsCapacity, isQueued, queuedRun, runningRun } from '../../shared/queue-runs';
-import type { ControlDeps } from '../deps';
+import type { ReadDeps } from '../deps';
 import { findOwnRun } from '../own-run';
 import { isWanted } from './find-runs';
 import { boundedTimeline } from './timeline';
 
 /** Everything that is known of one run: what the control plane wrote, and what the driver has said since. */
 export async function statusOf(
-  deps: ControlDeps,
+  deps: ReadDeps,
   team: string,
   request: { runId: string; timeline: boolean; configuration: boolean },
 ): Promise<({ ok: true } & StatusAnswer) | Refusal> {
@@ -63,7 +63,7 @@ const outlookAnswer = ({ progressPercent, etaAt, etaInterval80 }: Outlook) => ({
 });
 
 /** The newest attempt, of a live job with what its newest heartbeat says: the control plane itself looks every few minutes only. */
-async function liveAttempt(deps: ControlDeps, record: RunRecord, now: EpochMs): Promise<Attempt | undefined> {
+async function liveAttempt(deps: ReadDeps, record: RunRecord, now: EpochMs): Promise<Attempt | undefined> {
   const { attempt } = record;
   if (attempt?.phase !== 'created' || isOver(record)) return attempt;
   const progress = nextProgress(attempt, await newestHeartbeat(deps, record, attempt), now);
@@ -77,7 +77,7 @@ async function liveAttempt(deps: ControlDeps, record: RunRecord, now: EpochMs): 
 }
 
 /** Undefined when it cannot be read: status then says what was written last. */
-async function newestHeartbeat(deps: ControlDeps, { team, runId }: RunRecord, { number }: Attempt) {
+async function newestHeartbeat(deps: ReadDeps, { team, runId }: RunRecord, { number }: Attempt) {
   try {
     const descriptor = await readDescriptor(deps, team);
     const { heartbeat } = await readHeartbeat(deps.s3, runPrefixes({ descriptor, runId, attempt: number }).heartbeat);
@@ -88,7 +88,7 @@ async function newestHeartbeat(deps: ControlDeps, { team, runId }: RunRecord, { 
 }
 
 /** What the run was launched with; the secret of its restarts stays here. */
-async function configurationOf(deps: ControlDeps, runId: string): Promise<Pick<StatusAnswer, 'configuration'>> {
+async function configurationOf(deps: ReadDeps, runId: string): Promise<Pick<StatusAnswer, 'configuration'>> {
   const intent = await deps.store.findIntent(runId);
   if (!intent) return {};
   const { written: _, ...spec } = intent.spec;
@@ -107,7 +107,7 @@ const MOST_SEARCHED = 1000;
 
 /** The newest runs of the team. Goodput is left to `status`: it needs the whole timeline. */
 export async function listRuns(
-  deps: ControlDeps,
+  deps: ReadDeps,
   team: string,
   request: ListRequest,
 ): Promise<{ ok: true; runs: StatusAnswer[] }> {
@@ -124,7 +124,7 @@ export async function listRuns(
 
 /** Places in the queue, 1 = next, over all teams. */
 async function queuePositions(
-  deps: ControlDeps,
+  deps: ReadDeps,
   active: readonly RunRecord[],
   now: EpochMs,
 ): Promise<Map<string, number>> {

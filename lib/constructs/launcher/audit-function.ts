@@ -1,0 +1,65 @@
+import { Duration, Stack } from 'aws-cdk-lib';
+import * as lambda from 'aws-cdk-lib/aws-lambda';
+import { Construct } from 'constructs';
+import { CONTROL_TIMEOUT_SECONDS, controlAliasName, ENV_ENVIRONMENT, ENV_RUN_TABLE } from '../../contracts/launcher';
+import { auditStatements } from '../access/launcher-policy';
+import { HandlerFunction } from '../functions/handler-function';
+import type { TrainingStorage } from '../storage/training-storage';
+import type { TrainingLauncher } from './training-launcher';
+
+/** Properties of `AuditFunction`. */
+export interface AuditFunctionProps {
+  /** Name of the environment. */
+  readonly environment: string;
+  /** Bucket of heartbeats, and the key of table and buckets. */
+  readonly storage: Pick<TrainingStorage, 'checkpointBucket' | 'key'>;
+  /** Launcher whose runs are read; its teams get an alias each. */
+  readonly launcher: Pick<TrainingLauncher, 'table' | 'operationsKey' | 'aliases'>;
+}
+
+/**
+ * Answers `status`, `list`, `events` and `logs` of every team's runs for those who may change nothing: a function of its own, whose role
+ * reads the run table, heartbeats and logs of jobs, and writes only its log. Costs nothing while nobody asks.
+ *
+ * ```ts
+ * new AuditFunction(stack, 'Audit', { environment: 'research', storage, launcher });
+ * ```
+ */
+export class AuditFunction extends Construct {
+  /** The function; people may invoke its aliases only. */
+  public readonly function: HandlerFunction;
+  /** Its alias by team. */
+  public readonly aliases: Readonly<Record<string, lambda.Alias>>;
+
+  constructor(scope: Construct, id: string, { environment, storage, launcher }: AuditFunctionProps) {
+    super(scope, id);
+    this.function = new HandlerFunction(this, 'Function', {
+      handler: 'audit',
+      functionName: `slipway-${environment}-audit`,
+      description: `Slipway ${environment}: status, list, events and logs of runs, for auditors`,
+      timeout: Duration.seconds(CONTROL_TIMEOUT_SECONDS),
+      memorySize: 512,
+      encryptionKey: launcher.operationsKey,
+      environment: { [ENV_ENVIRONMENT]: environment, [ENV_RUN_TABLE]: launcher.table.tableName },
+    });
+    const { partition, account, region } = Stack.of(this);
+    const statements = auditStatements({
+      partition,
+      account,
+      region,
+      environment,
+      runTableArn: launcher.table.tableArn,
+      checkpointBucketArn: storage.checkpointBucket.bucketArn,
+      keyArn: storage.key.keyArn,
+      operationsKeyArn: launcher.operationsKey.keyArn,
+    });
+    for (const statement of statements) this.function.allow(statement);
+    const version = this.function.function.currentVersion;
+    this.aliases = Object.fromEntries(
+      Object.keys(launcher.aliases).map((team) => [
+        team,
+        new lambda.Alias(this, `Alias-${team}`, { aliasName: controlAliasName(team), version }),
+      ]),
+    );
+  }
+}

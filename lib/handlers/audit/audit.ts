@@ -1,0 +1,30 @@
+import { type ControlAnswer, readRequestSchema } from '../../contracts/control';
+import { findTeamOfAlias } from '../../contracts/launcher';
+import type { ReadDeps } from '../control/deps';
+import { refusal } from '../control/own-run';
+import { aliasRefusal, payloadIssue } from '../control/payload';
+import { eventsOf } from '../control/reads/events';
+import { logsOf } from '../control/reads/logs';
+import { listRuns, statusOf } from '../control/reads/status';
+
+/**
+ * The function that auditors invoke, through one alias per team: status, list, events and logs, answered as `control` answers them.
+ * Its role may read and nothing else, so that no mistake in this code can change a run. The team is that of the alias.
+ */
+export async function onQuestion(deps: ReadDeps, payload: unknown, invokedFunctionArn: string): Promise<ControlAnswer> {
+  const team = findTeamOfAlias(invokedFunctionArn);
+  if (!team) return aliasRefusal(invokedFunctionArn, 'auditAliasArn');
+  const parsed = readRequestSchema.safeParse(payload, { reportInput: true });
+  if (!parsed.success) return refusal(...parsed.error.issues.map(payloadIssue));
+  const request = parsed.data;
+  switch (request.action) {
+    case 'status':
+      return statusOf(deps, team, request);
+    case 'list':
+      return listRuns(deps, team, request);
+    case 'events':
+      return eventsOf(deps, team, request);
+    case 'logs':
+      return logsOf(deps, team, request);
+  }
+}

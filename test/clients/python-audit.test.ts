@@ -1,0 +1,32 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { PYTHON } from '../support/python';
+import { DESCRIPTOR } from '../support/runs';
+
+test('a question of somebody who may not launch goes to the alias of auditors, and nothing else does', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'slipway-audited-'));
+  const file = path.join(folder, 'descriptor.json');
+  const alias = (name: string) => `arn:aws:lambda:us-west-2:111122223333:function:${name}:team-nlp`;
+  writeFileSync(
+    file,
+    JSON.stringify({ ...DESCRIPTOR, controlAliasArn: alias('control'), auditAliasArn: alias('audit') }),
+  );
+  const out = execFileSync(PYTHON, [path.join(__dirname, 'audited_calls.py'), file], { encoding: 'utf8' });
+  rmSync(folder, { recursive: true, force: true });
+  expect(out.trim().split('\n')).toEqual([
+    'control:team-nlp stop',
+    'failed True',
+    'control:team-nlp list',
+    'audit:team-nlp list',
+    'answered',
+    'audit:team-nlp list',
+    'answered',
+    'control:team-nlp stop',
+    'failed True',
+    'control:team-nlp list',
+    'failed True',
+  ]);
+});
