@@ -11,6 +11,9 @@ import { allowingSids, decisionsByRole, denied, type RoleTemplate } from './deci
 const NOT_PLAYED: Readonly<Record<string, string>> = {
   WriteOwnLogs: 'Lambda writes the log of a function',
   KeepFailedEvents: 'Lambda sends events that failed to the dead-letter queue',
+  EncryptFailedEvents: 'Lambda encrypts what it sends to the dead-letter queue; MiniStack asks for no key',
+  ReadHeartbeats: 'status of a live run in the hands of an auditor',
+  ReadDescriptors: 'status of a live run in the hands of an auditor',
   PollRunQueue: 'Lambda polls the queue of a function',
   ReadEncrypted: 'S3, DynamoDB and Lambda use keys in the name of the caller; MiniStack asks for no key',
   UseDataKey: 'S3 and DynamoDB use the key in the name of the caller; MiniStack asks for no key',
