@@ -218,7 +218,7 @@ function createStatements(context: LauncherContext, jobs: JobArns, guardrails: J
   ];
 }
 
-/** Reading of all jobs of the account, also of those that Slipway did not make. */
+/** Reading of all jobs of the account, also those made by others. */
 function quotaStatements(context: LauncherContext): ExactStatement[] {
   return [
     {
