@@ -102,10 +102,7 @@ export class EnvironmentStack extends Stack {
     this.imageUri = image?.imageUri ?? this.spec.image.uri ?? '';
     this.roles = this.makeRoles(image);
     this.launcher = this.makeLauncher();
-    if (this.spec.access.auditors.length > 0) {
-      const { storage, launcher } = this;
-      this.audit = new AuditFunction(this, 'Audit', { environment: this.spec.name, storage, launcher });
-    }
+    this.audit = this.makeAudit();
     this.access = this.makeAccess(image);
     this.observability = new Observability(this, 'Observability', {
       environment: this.spec.name,
@@ -125,6 +122,12 @@ export class EnvironmentStack extends Stack {
     Aspects.of(this).add(new EncryptedVariables(this.operationsKey.key));
     Aspects.of(this).add(this.failedInvocations);
     Aspects.of(this).add(new AcknowledgedChecks());
+  }
+
+  private makeAudit(): AuditFunction | undefined {
+    if (this.spec.access.auditors.length === 0) return undefined;
+    const { storage, launcher } = this;
+    return new AuditFunction(this, 'Audit', { environment: this.spec.name, storage, launcher });
   }
 
   private makePreflight(runs: readonly RunSpec[]): QuotaPreflight {
