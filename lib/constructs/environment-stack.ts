@@ -33,6 +33,7 @@ import { dashboardTeams, teamDashboards } from './operations/team-dashboard';
 import { Unprotect } from './operations/unprotect';
 import { packageVersion } from './package-root';
 import { TrainingStorage } from './storage/training-storage';
+import { teamKeysOf } from '../spec/team-keys';
 
 /** Properties of `EnvironmentStack`. */
 export interface EnvironmentStackProps extends StackProps {
@@ -156,6 +157,7 @@ export class EnvironmentStack extends Stack {
       checkpointExpirationDays,
       buckets,
       kmsKeyArn,
+      teamKeys: teamKeysOf(this.spec.teams),
       hasDataRepository: fsxLustre && isDeployed(this, 'lustre'),
     });
   }

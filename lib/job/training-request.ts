@@ -10,6 +10,7 @@ import { hostCount, instanceGroupsOf, requestedAlternativesOf, requestedGroupsOf
 import { inputChannels } from './channels';
 import { imageUri } from './image';
 import { fillPlaceholders, type JobPlan, jobName, runPrefixes } from './plan';
+import { teamKeyVariable, writingKey } from './team-key';
 import { plainHyperparameters, toolkitHyperparameters } from './toolkit';
 
 /** docs/reference/runtime.md: the same request starts in a container and in the sandbox, where each instance has its own tree. */
@@ -51,7 +52,7 @@ export function trainingJobRequest(plan: JobPlan): CreateTrainingJobCommandInput
     ...(channels.length > 0 && { InputDataConfig: channels }),
     OutputDataConfig: {
       S3OutputPath: run.output?.s3 ? fillPlaceholders(run.output.s3, plan) : runPrefixes(plan).output,
-      KmsKeyId: descriptor.kmsKeyArn,
+      KmsKeyId: writingKey(descriptor),
       CompressionType: run.output?.compression === 'gzip' ? 'GZIP' : 'NONE',
     },
     ResourceConfig: resourceConfig(plan),
@@ -116,7 +117,7 @@ function resourceConfig({ run, descriptor }: JobPlan): ResourceConfig {
   return {
     ...cluster(run.compute),
     ...(volume !== undefined && { VolumeSizeInGB: volume }),
-    ...(withNvme.length === 0 && descriptor.kmsKeyArn && { VolumeKmsKeyId: descriptor.kmsKeyArn }),
+    ...(withNvme.length === 0 && writingKey(descriptor) && { VolumeKmsKeyId: writingKey(descriptor) }),
     ...(compute.keepAliveSeconds > 0 && { KeepAlivePeriodInSeconds: compute.keepAliveSeconds }),
     ...(compute.trainingPlanArn && { TrainingPlanArn: compute.trainingPlanArn }),
     ...(compute.placement && { InstancePlacementConfig: placementConfig(compute.placement) }),
@@ -187,6 +188,7 @@ function environment(plan: JobPlan): Record<string, string> {
     // COMMITTED.json says which image wrote a checkpoint.
     ...(hasDriver && { SLIPWAY_IMAGE_URI: imageUri(run, plan.region, descriptor.trainingImageUri) ?? '' }),
     ...(!hasDriver && plan.resumeFrom !== '' && { SLIPWAY_RESUME_FROM: plan.resumeFrom }),
+    ...teamKeyVariable(descriptor),
     ...(contract === 'toolkit' && toolkitEfa(plan)),
     ...run.environmentVariables,
   };

@@ -44,6 +44,7 @@ export function descriptorOf(made: DescribedEnvironment, team: string, jobRoles:
     checkpointBucket: made.storage.checkpointBucket.bucketName,
     artifactBucket: made.storage.artifactBucket.bucketName,
     kmsKeyArn: made.storage.key.keyArn,
+    teamKeyArn: made.storage.teamKeys[team]?.keyArn,
     subnetIds: made.network.subnetIds,
     securityGroupIds: made.network.securityGroupIds,
     subnets: made.network.subnets,

@@ -1,5 +1,6 @@
 import { PutEventsCommand } from '@aws-sdk/client-eventbridge';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
+import { teamKeyEncryption } from '../../job/team-key';
 import { StopProcessingJobCommand, StopTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { EVENT_DETAIL_TYPE, EVENT_SOURCE } from '../../contracts/launcher';
@@ -54,7 +55,7 @@ async function requestHandOver(deps: ReconcileDeps, subject: ObservedRun, effect
   const place = bucketAndKey(runPrefixes({ descriptor, runId: record.runId, attempt }).handOver);
   const Body = `${JSON.stringify({ schema: 1, attempt, action: 'hand-over', reason: text })}\n`;
   try {
-    await deps.s3.send(new PutObjectCommand({ ...place, Body, ContentType: 'application/json' }));
+    await deps.s3.send(new PutObjectCommand({ ...place, Body, ContentType: 'application/json', ...teamKeyEncryption(descriptor) }));
   } catch (error) {
     deps.log('warn', 'the request to hand over was not written', { runId: record.runId, error: describeError(error) });
   }

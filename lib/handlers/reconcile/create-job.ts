@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
+import { teamKeyEncryption } from '../../job/team-key';
 import { CreateProcessingJobCommand, CreateTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import { withFittingAlternatives } from '../../admission';
 import { jobFile } from '../../job/job-file';
@@ -54,7 +55,7 @@ async function writeJobFile(deps: ReconcileDeps, plan: JobPlan): Promise<CreateO
   const place = bucketAndKey(`${runPrefixes(plan).job}job.json`);
   try {
     const Body = `${JSON.stringify(jobFile(plan), null, 2)}\n`;
-    await deps.s3.send(new PutObjectCommand({ ...place, Body, ContentType: 'application/json' }));
+    await deps.s3.send(new PutObjectCommand({ ...place, Body, ContentType: 'application/json', ...teamKeyEncryption(plan.descriptor) }));
     return undefined;
   } catch (error) {
     const outcome = createOutcomeOf(error);
