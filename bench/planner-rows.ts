@@ -1,4 +1,4 @@
-import { findAccelerator } from '../lib/catalog/accelerators';
+import { findAccelerator } from '../lib/catalog/instances/accelerators';
 import type { LayoutInput, PlanPrecision, Recompute, Stack } from '../lib/planner/layout';
 import { type PlannerConstants, planLayout } from '../lib/planner/plan';
 import { completed, USUAL_VOCABULARY } from './planner-row-model';

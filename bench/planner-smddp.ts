@@ -1,4 +1,4 @@
-import { findInstanceType } from '../lib/catalog/instances';
+import { findInstanceType } from '../lib/catalog/instances/instances';
 import { parameterShape } from '../lib/catalog/model/parameters';
 import { findModel } from '../lib/catalog/models';
 import type { LayoutInput } from '../lib/planner/layout';

@@ -1,4 +1,4 @@
-import { findPrice } from '../catalog/prices';
+import { findPrice } from '../catalog/prices/prices';
 import { planRun } from '../planner/run/plan-run';
 import type { Descriptor } from '../spec/descriptor';
 import { type Issue, issue } from '../spec/issue';

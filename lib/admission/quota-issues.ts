@@ -18,7 +18,7 @@ function quotaIssue(row: QuotaRow): Issue {
     return say(
       'error',
       `must be at most ${row.limit} (${quota})`,
-      'lower it, or request an increase with slipway quota --request',
+      `${row.wantedBy.startsWith('compute.alternatives') ? 'leave it out, ' : ''}lower it, or request an increase with slipway quota --request`,
     );
   }
   const free = row.limit - (row.inUse ?? 0);

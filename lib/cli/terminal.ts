@@ -3,7 +3,7 @@ import path from 'node:path';
 import pc from 'picocolors';
 import type { Issue } from '../spec/issue';
 import type { Loaded } from '../spec/load';
-import { parsePath } from '../spec/overrides';
+import { parsePath } from '../spec/reading/overrides';
 import { packageRoot } from './package-root';
 
 /** Where a verb writes: documents and results to `out`, words for people to `err`. */

@@ -2,9 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { Aspects, CfnElement, CfnOutput, Stack, type StackProps, Tags } from 'aws-cdk-lib';
 import type { Construct, IConstruct } from 'constructs';
 import { environmentQuotaNeeds } from '../quota';
+import { PREEMPTION_TIMES } from '../spec/environment/preemption-times';
 import type { EnvironmentSpec } from '../spec/environment-file';
-import { PREEMPTION_TIMES } from '../spec/preemption-times';
 import type { RunSpec } from '../spec/run-spec';
+import { teamKeysOf } from '../spec/team-keys';
 import { EnvironmentAccess } from './access/environment-access';
 import { TrainingRoles } from './access/training-roles';
 import { AcknowledgedChecks } from './acknowledged-checks';
@@ -33,7 +34,6 @@ import { dashboardTeams, teamDashboards } from './operations/team-dashboard';
 import { Unprotect } from './operations/unprotect';
 import { packageVersion } from './package-root';
 import { TrainingStorage } from './storage/training-storage';
-import { teamKeysOf } from '../spec/team-keys';
 
 /** Properties of `EnvironmentStack`. */
 export interface EnvironmentStackProps extends StackProps {

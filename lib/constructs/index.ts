@@ -4,6 +4,7 @@ export type { ModelShape } from '../catalog/model/shape';
 export { environmentQuotaNeeds, type QuotaNeed, runQuotaNeeds } from '../quota';
 export type { Descriptor } from '../spec/descriptor';
 export type { Guardrails } from '../spec/environment/limits';
+export type { PreemptionTimes } from '../spec/environment/preemption-times';
 export {
   type EnvironmentFile,
   type EnvironmentSpec,
@@ -13,11 +14,10 @@ export {
 } from '../spec/environment-file';
 export type { Issue } from '../spec/issue';
 export { type Loaded, type LoadedEnvironment, type LoadedRun, loadEnvironment, loadRun } from '../spec/load';
-export type { PartialFile } from '../spec/partial-validation';
-export type { PreemptionTimes } from '../spec/preemption-times';
+export type { PartialFile } from '../spec/reading/partial-validation';
+export type { Position } from '../spec/reading/yaml-file';
 export type { Architecture, RunFile } from '../spec/run-file';
 export type { RunSpec } from '../spec/run-spec';
-export type { Position } from '../spec/yaml-file';
 export { EnvironmentAccess, type EnvironmentAccessProps } from './access/environment-access';
 export type { JobGuardrails } from './access/job-guardrails';
 export type { JobRoleContext } from './access/job-role-context';

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type EnvironmentOnDisk, type FileIssue, readEnvironmentFile } from '../environment/read-environment-file';
+import { isEnvironmentFileName, lockedBaseUri } from '../spec/environment/image-lock';
 import type { EnvironmentSpec } from '../spec/environment-file';
-import { isEnvironmentFileName, lockedBaseUri } from '../spec/image-lock';
 import type { Issue } from '../spec/issue';
 import type { RunSpec } from '../spec/run-spec';
 import type { RunSubmission } from './launcher/run-submission';

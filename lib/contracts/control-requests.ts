@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sha256 } from '../spec/sha256';
+import { sha256 } from '../spec/formats/sha256';
 
 /** Payloads of the control function. The team is never among them: it comes from the alias that was invoked. */
 

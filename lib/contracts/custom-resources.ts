@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sha256 } from '../spec/sha256';
+import { sha256 } from '../spec/formats/sha256';
 
 /**
  * Properties of our custom resources: what a construct writes and a handler reads. CloudFormation hands every scalar over as a

@@ -44,7 +44,7 @@ export const ENV_CHAT_TOPICS = 'SLIPWAY_CHAT_TOPICS';
 /** Content of `ENV_CHAT_TOPICS`: topic ARNs by team. */
 export const chatTopicsSchema = z.record(z.string(), z.string());
 
-/** Reconcile: times of preemption as JSON, `{"afterMinutes": 15, ...}`; lib/spec/preemption-times.ts when not set. */
+/** Reconcile: times of preemption as JSON, `{"afterMinutes": 15, ...}`; lib/spec/environment/preemption-times.ts when not set. */
 export const ENV_PREEMPTION = 'SLIPWAY_PREEMPTION';
 /** Content of `ENV_PREEMPTION`, in minutes; null switches preemption off. */
 export const preemptionSchema = z

@@ -1,5 +1,5 @@
-import { fullPytorchVersion, fullTransformersVersion, HUGGING_FACE_IMAGES } from '../catalog/images';
-import { findInstanceType } from '../catalog/instances';
+import { fullPytorchVersion, fullTransformersVersion, HUGGING_FACE_IMAGES } from '../catalog/images/images';
+import { findInstanceType } from '../catalog/instances/instances';
 import { instanceGroupsOf } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 

@@ -1,9 +1,10 @@
-import { findInstanceType, lacksBf16 } from '../catalog/instances';
+import { findInstanceType, lacksBf16 } from '../catalog/instances/instances';
 import { nearest } from '../catalog/nearest';
 import { orList } from '../spec/issue';
 import { type Finding, when } from '../spec/rule';
 import type { RunSpec } from '../spec/run-spec';
 import { trainingInstanceTypes } from './strategy';
+import { hostsOfDomain } from './ultra-servers';
 
 /** Type and range of one library parameter. */
 export type ParameterKind =
@@ -100,12 +101,13 @@ export function bf16Findings(run: RunSpec, key: string): Finding[] {
   });
 }
 
-/** Tensor parallelism that leaves its instance, where `path` asks for it. */
+/** Tensor parallelism that leaves its instance, or its UltraServer, where `path` asks for it. */
 export function tensorAcrossHosts(run: RunSpec, tensor: number, path: string): Finding[] {
-  const gpus = run.distribution.processesPerHost;
+  const hosts = hostsOfDomain(run);
+  const gpus = run.distribution.processesPerHost * hosts;
   return when(tensor > gpus, {
     path,
-    must: `must be at most the ${gpus} GPUs of one instance`,
+    must: `must be at most the ${gpus} GPUs of one ${hosts > 1 ? 'UltraServer' : 'instance'}`,
     got: tensor,
     fix: `use ${orList(divisorsUpTo(gpus, gpus))}`,
   });

@@ -1,15 +1,15 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { withModelConfig } from '../archive/model-config';
-import { publishedBaseUri } from '../catalog/base-images';
+import { publishedBaseUri } from '../catalog/images/base-images';
 import { REGIONS } from '../catalog/regions';
 import { checkEnvironment, checkPartialEnvironment } from '../rules/environment';
+import { EMPTY_LOCK, type ImageLock, loadImageLock, lockedBaseUri, lockFileOf } from '../spec/environment/image-lock';
 import { type EnvironmentFile, type EnvironmentSpec, resolveEnvironments } from '../spec/environment-file';
-import { EMPTY_LOCK, type ImageLock, loadImageLock, lockedBaseUri, lockFileOf } from '../spec/image-lock';
 import { hasErrors, type Issue, issue } from '../spec/issue';
 import { type Loaded, loadEnvironment, loadRun } from '../spec/load';
-import { parsePath } from '../spec/overrides';
-import type { Position } from '../spec/yaml-file';
+import { parsePath } from '../spec/reading/overrides';
+import type { Position } from '../spec/reading/yaml-file';
 import { type RegisteredRunFile, registrationIssues, submissionIssues } from './registered-runs';
 
 /** A finding with the file that it is about: the environment file, its lock, or a run file that it names. */

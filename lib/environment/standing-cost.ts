@@ -1,6 +1,6 @@
-import { HOURS_A_MONTH, STANDING_PRICES as PRICES, ZONES_OF_REGION } from '../catalog/standing-prices';
+import { HOURS_A_MONTH, STANDING_PRICES as PRICES, ZONES_OF_REGION } from '../catalog/prices/standing-prices';
+import { mlflowServers } from '../spec/environment/mlflow-servers';
 import type { EnvironmentSpec } from '../spec/environment-file';
-import { mlflowServers } from '../spec/mlflow-servers';
 
 /** One thing that costs money by existing, in one Region. */
 export interface StandingItem {

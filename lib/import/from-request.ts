@@ -1,5 +1,5 @@
 import type { Channel, ResourceConfig } from '@aws-sdk/client-sagemaker';
-import { hasLocalNvme } from '../catalog/instances';
+import { hasLocalNvme } from '../catalog/instances/instances';
 import { CODE_IN_IMAGE } from '../spec/code-source';
 import { readArguments, readCommand, type StartCommand, splitWords } from './command-line';
 import { type Draft, type Drafted, filled, runName } from './draft';

@@ -1,4 +1,10 @@
-import { dlcImageUri, HUGGING_FACE_IMAGES, huggingFaceImageUri, neuronImageUri, smpImageUri } from '../catalog/images';
+import {
+  dlcImageUri,
+  HUGGING_FACE_IMAGES,
+  huggingFaceImageUri,
+  neuronImageUri,
+  smpImageUri,
+} from '../catalog/images/images';
 
 /** Region of a registry's address; undefined for images outside ECR. */
 export const regionOfImage = (uri: string): string | undefined => /\.dkr\.ecr(?:-fips)?\.([a-z0-9-]+)\./.exec(uri)?.[1];

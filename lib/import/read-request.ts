@@ -1,38 +1,37 @@
 import type { CreateTrainingJobCommandInput } from '@aws-sdk/client-sagemaker';
 
 /**
- * Members of CreateTrainingJob (botocore 1.44.5). DescribeTrainingJob answers with the same ones, beside what happened to the job.
- * https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateTrainingJob.html, 2026-11-22.
+ * What DescribeTrainingJob answers beside the members of CreateTrainingJob (botocore 1.44.5): what happened to the job.
+ * https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_DescribeTrainingJob.html, 2026-11-23.
  */
-const MEMBERS = [
-  'TrainingJobName',
-  'HyperParameters',
-  'AlgorithmSpecification',
-  'RoleArn',
-  'InputDataConfig',
-  'OutputDataConfig',
-  'ResourceConfig',
-  'VpcConfig',
-  'StoppingCondition',
-  'Tags',
-  'EnableNetworkIsolation',
-  'EnableInterContainerTrafficEncryption',
-  'EnableManagedSpotTraining',
-  'CheckpointConfig',
-  'DebugHookConfig',
-  'DebugRuleConfigurations',
-  'TensorBoardOutputConfig',
-  'ExperimentConfig',
-  'ProfilerConfig',
-  'ProfilerRuleConfigurations',
-  'Environment',
-  'RetryStrategy',
-  'RemoteDebugConfig',
-  'InfraCheckConfig',
-  'SessionChainingConfig',
-  'ServerlessJobConfig',
-  'MlflowConfig',
-  'ModelPackageConfig',
+const RESULTS = [
+  'TrainingJobArn',
+  'TuningJobArn',
+  'LabelingJobArn',
+  'AutoMLJobArn',
+  'ModelArtifacts',
+  'TrainingJobStatus',
+  'SecondaryStatus',
+  'FailureReason',
+  'WarmPoolStatus',
+  'CreationTime',
+  'TrainingStartTime',
+  'TrainingEndTime',
+  'LastModifiedTime',
+  'SecondaryStatusTransitions',
+  'FinalMetricDataList',
+  'TrainingTimeInSeconds',
+  'BillableTimeInSeconds',
+  'BillableTokenCount',
+  'DebugRuleEvaluationStatuses',
+  'ProfilerRuleEvaluationStatuses',
+  'ProfilingStatus',
+  'MlflowDetails',
+  'ProgressInfo',
+  'OutputModelPackageArn',
+  // What the SDKs add to an answer.
+  'ResponseMetadata',
+  '$metadata',
 ];
 
 /** What DescribeTrainingJob adds to ResourceConfig. */
@@ -59,12 +58,15 @@ export function findRequest(document: unknown): ForeignRequest | undefined {
   return found.length === 1 ? found[0] : undefined;
 }
 
+/** All but what happened to the job: a member that Slipway does not know stays, and is listed as not carried. */
 function requestOf(document: Fields): ForeignRequest {
-  const members = MEMBERS.filter((name) => document[name] !== undefined && document[name] !== null);
-  const request = Object.fromEntries(members.map((name) => [name, document[name]]));
-  if (isObject(request.ResourceConfig)) {
-    const kept = Object.entries(request.ResourceConfig).filter(([key]) => !RESULTS_OF_RESOURCES.includes(key));
-    request.ResourceConfig = Object.fromEntries(kept);
-  }
+  const request = withoutKeys(document, RESULTS);
+  if (isObject(request.ResourceConfig))
+    request.ResourceConfig = withoutKeys(request.ResourceConfig, RESULTS_OF_RESOURCES);
   return request as ForeignRequest;
 }
+
+const withoutKeys = (fields: Fields, keys: readonly string[]): Fields =>
+  Object.fromEntries(
+    Object.entries(fields).filter(([key, value]) => value !== undefined && value !== null && !keys.includes(key)),
+  );

@@ -1,4 +1,4 @@
-import { dlcImageUri, huggingFaceImageUri, neuronImageUri, smpImageUri } from '../catalog/images';
+import { dlcImageUri, huggingFaceImageUri, neuronImageUri, smpImageUri } from '../catalog/images/images';
 import { acceleratorKind, instanceTypeOfImage } from '../distribution/image-version';
 import type { RunSpec } from '../spec/run-spec';
 

@@ -39,12 +39,37 @@ const mayBeat = (run: RunSpec): boolean => run.kind === 'training' && !run.netwo
 const mayBeAsked = (run: RunSpec): boolean =>
   (run.preemptible === true || run.compute.elastic !== undefined) && !run.network.isolation;
 
+/** Arguments of the program: the strategy's, the user's, then what the run file says in sections of its own. */
+function programArguments(run: RunSpec): string[] {
+  return [
+    ...(findStrategy(run)?.arguments(run) ?? []),
+    ...flagArguments(run.code.arguments),
+    ...observingArguments(run),
+    ...tokenizerArguments(run),
+  ];
+}
+
+function distributionSection(run: RunSpec): JobFile['distribution'] {
+  const { library, collectives, parameters } = run.distribution;
+  return { library, collectives, parameters: library === 'deepspeed' ? resolvedDeepspeedConfig(run) : parameters };
+}
+
+function checkpointsSection(plan: JobPlan): JobFile['checkpoints'] {
+  const { mode, keep, intervalMinutes } = plan.run.checkpoints;
+  return {
+    mode,
+    uri: checkpointUri(plan),
+    resumeFrom: plan.resumeFrom,
+    keep,
+    intervalMinutes,
+    ...(plan.history && { history: plan.history }),
+    ...(plan.rollback && { rollback: plan.rollback }),
+  };
+}
+
 /** job.json of one attempt: docs/reference/runtime.md. */
 export function jobFile(plan: JobPlan): JobFile {
   const { run, descriptor } = plan;
-  const strategy = findStrategy(run);
-  const libraryEnvironment = strategy?.environment(run) ?? {};
-  const isDeepspeed = run.distribution.library === 'deepspeed';
   return {
     schema: 1,
     environment: descriptor.name,
@@ -55,13 +80,8 @@ export function jobFile(plan: JobPlan): JobFile {
     launcher: run.distribution.launcher,
     processesPerHost: run.distribution.processesPerHost,
     entryPoint: run.code.entryPoint,
-    arguments: [
-      ...(strategy?.arguments(run) ?? []),
-      ...flagArguments(run.code.arguments),
-      ...observingArguments(run),
-      ...tokenizerArguments(run),
-    ],
-    env: { ...libraryEnvironment, ...run.environmentVariables },
+    arguments: programArguments(run),
+    env: { ...findStrategy(run)?.environment(run), ...run.environmentVariables },
     userPinned: Object.keys(run.environmentVariables),
     ...(run.secrets && { secrets: run.secrets }),
     efa: run.network.efa,
@@ -69,23 +89,11 @@ export function jobFile(plan: JobPlan): JobFile {
     instanceGroups: run.compute.instanceGroups,
     trainingGroups: run.distribution.instanceGroups,
     mpiOptions: run.distribution.mpiOptions,
-    distribution: {
-      library: run.distribution.library,
-      collectives: run.distribution.collectives,
-      parameters: isDeepspeed ? resolvedDeepspeedConfig(run) : run.distribution.parameters,
-    },
+    distribution: distributionSection(run),
     training: plan.skips ? { ...run.training, skips: plan.skips } : run.training,
     model: run.model?.architecture ?? null,
     weights: run.model?.weights ? 'weights' : null,
-    checkpoints: {
-      mode: run.checkpoints.mode,
-      uri: checkpointUri(plan),
-      resumeFrom: plan.resumeFrom,
-      keep: run.checkpoints.keep,
-      intervalMinutes: run.checkpoints.intervalMinutes,
-      ...(plan.history && { history: plan.history }),
-      ...(plan.rollback && { rollback: plan.rollback }),
-    },
+    checkpoints: checkpointsSection(plan),
     progress: run.progress,
     digests: { code: plan.code?.sha256 ?? null, requirements: null },
     requirements: run.code.requirements ?? null,

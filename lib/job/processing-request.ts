@@ -16,7 +16,6 @@ const MAX_RUNTIME_SECONDS = 777_600;
 /** The exact CreateProcessingJob request of one attempt. */
 export function processingJobRequest(plan: JobPlan): CreateProcessingJobCommandInput {
   const { run, descriptor } = plan;
-  const isolated = run.network.isolation || run.network.interContainerEncryption || descriptor.subnetIds.length > 0;
   return {
     ProcessingJobName: jobName(descriptor.name, plan.runId, plan.attempt),
     RoleArn: descriptor.processingRoleArn ?? descriptor.executionRoleArn,
@@ -37,19 +36,7 @@ export function processingJobRequest(plan: JobPlan): CreateProcessingJobCommandI
       ownInput('job', runPrefixes(plan).job),
       ...(plan.code ? [ownInput('code', plan.code.uri)] : []),
     ],
-    ProcessingOutputConfig: {
-      Outputs: [
-        {
-          OutputName: 'output',
-          S3Output: {
-            S3Uri: fillPlaceholders(run.output?.s3 ?? '', plan),
-            LocalPath: `${BASE}/output`,
-            S3UploadMode: 'Continuous',
-          },
-        },
-      ],
-      KmsKeyId: writingKey(descriptor),
-    },
+    ProcessingOutputConfig: outputConfig(plan),
     ProcessingResources: {
       ClusterConfig: {
         ...instances(run.compute),
@@ -58,16 +45,31 @@ export function processingJobRequest(plan: JobPlan): CreateProcessingJobCommandI
       },
     },
     StoppingCondition: { MaxRuntimeInSeconds: Math.min(run.limits.maxRuntimeSeconds, MAX_RUNTIME_SECONDS) },
-    ...(isolated && {
-      NetworkConfig: {
-        EnableNetworkIsolation: run.network.isolation,
-        EnableInterContainerTrafficEncryption: run.network.interContainerEncryption,
-        ...(descriptor.subnetIds.length > 0 && {
-          VpcConfig: { Subnets: descriptor.subnetIds, SecurityGroupIds: descriptor.securityGroupIds },
-        }),
-      },
-    }),
+    ...networkConfig(plan),
     Tags: tags(plan),
+  };
+}
+
+function outputConfig(plan: JobPlan): CreateProcessingJobCommandInput['ProcessingOutputConfig'] {
+  const output = {
+    S3Uri: fillPlaceholders(plan.run.output?.s3 ?? '', plan),
+    LocalPath: `${BASE}/output`,
+    S3UploadMode: 'Continuous' as const,
+  };
+  return { Outputs: [{ OutputName: 'output', S3Output: output }], KmsKeyId: writingKey(plan.descriptor) };
+}
+
+/** Left out where nothing of it is asked for. */
+function networkConfig({ run, descriptor }: JobPlan): Pick<CreateProcessingJobCommandInput, 'NetworkConfig'> {
+  const { isolation, interContainerEncryption } = run.network;
+  const inVpc = descriptor.subnetIds.length > 0;
+  if (!isolation && !interContainerEncryption && !inVpc) return {};
+  return {
+    NetworkConfig: {
+      EnableNetworkIsolation: isolation,
+      EnableInterContainerTrafficEncryption: interContainerEncryption,
+      ...(inVpc && { VpcConfig: { Subnets: descriptor.subnetIds, SecurityGroupIds: descriptor.securityGroupIds } }),
+    },
   };
 }
 

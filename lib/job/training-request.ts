@@ -5,7 +5,7 @@ import type {
   ResourceConfig,
   Tag,
 } from '@aws-sdk/client-sagemaker';
-import { findInstanceType, hasLocalNvme } from '../catalog/instances';
+import { findInstanceType, hasLocalNvme } from '../catalog/instances/instances';
 import { hostCount, instanceGroupsOf, requestedAlternativesOf, requestedGroupsOf } from '../spec/resolve-run';
 import { inputChannels } from './channels';
 import { imageUri } from './image';
@@ -50,11 +50,7 @@ export function trainingJobRequest(plan: JobPlan): CreateTrainingJobCommandInput
     },
     ...(Object.keys(hyperparameters).length > 0 && { HyperParameters: hyperparameters }),
     ...(channels.length > 0 && { InputDataConfig: channels }),
-    OutputDataConfig: {
-      S3OutputPath: run.output?.s3 ? fillPlaceholders(run.output.s3, plan) : runPrefixes(plan).output,
-      KmsKeyId: writingKey(descriptor),
-      CompressionType: run.output?.compression === 'gzip' ? 'GZIP' : 'NONE',
-    },
+    OutputDataConfig: outputDataConfig(plan),
     ResourceConfig: resourceConfig(plan),
     ...(run.compute.infraCheck !== undefined && { InfraCheckConfig: { EnableInfraCheck: run.compute.infraCheck } }),
     StoppingCondition: stoppingCondition(plan),
@@ -71,6 +67,15 @@ export function trainingJobRequest(plan: JobPlan): CreateTrainingJobCommandInput
     RetryStrategy: { MaximumRetryAttempts: run.limits.retryInternalErrors },
     ...observability(plan),
     Tags: tags(plan),
+  };
+}
+
+function outputDataConfig(plan: JobPlan): CreateTrainingJobCommandInput['OutputDataConfig'] {
+  const { output } = plan.run;
+  return {
+    S3OutputPath: output?.s3 ? fillPlaceholders(output.s3, plan) : runPrefixes(plan).output,
+    KmsKeyId: writingKey(plan.descriptor),
+    CompressionType: output?.compression === 'gzip' ? 'GZIP' : 'NONE',
   };
 }
 

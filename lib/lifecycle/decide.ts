@@ -1,15 +1,15 @@
+import { addUsd, warmPoolUsd } from './accounting/spend';
 import { type Action, changeAttempt, type Move, move, NO_MOVE } from './action';
-import { failRun, stopRun } from './end-run';
-import { finishAttempt, reused, vanished } from './finish';
 import { isEqual } from './is-equal';
-import { endUncreated, intendAttempt, SECOND_LOOK_MS, SETTLE_MS, settleIntent } from './launch';
 import type { Observed, PresentJob } from './observed';
+import { failRun, stopRun } from './phases/end-run';
+import { finishAttempt, reused, vanished } from './phases/finish';
+import { endUncreated, intendAttempt, SECOND_LOOK_MS, SETTLE_MS, settleIntent } from './phases/launch';
+import { waitInQueue } from './phases/wait';
+import { watchJob } from './phases/watch';
 import { type Attempt, type EpochMs, isOver, isWaiting, liveAttempt, type Notice, type RunRecord } from './record';
 import type { Situation } from './situation';
-import { addUsd, warmPoolUsd } from './spend';
 import { event } from './timeline';
-import { waitInQueue } from './wait';
-import { watchJob } from './watch';
 
 /** A start whose uploads are never confirmed is given up after this long. */
 const CONFIRM_WITHIN_MS = 3_600_000;

@@ -1,5 +1,5 @@
-import { findCapacityPrice } from '../catalog/capacity-prices';
-import { findPrice } from '../catalog/prices';
+import { findCapacityPrice } from '../catalog/prices/capacity-prices';
+import { findPrice } from '../catalog/prices/prices';
 import { hostCount, onInstances, requestedAlternativesOf, requestedGroupsOf, totalSteps } from '../spec/resolve-run';
 import type { RunSpec } from '../spec/run-spec';
 import type { Observed } from './observed';

@@ -1,5 +1,5 @@
+import { lostTime } from './accounting/lost-steps';
 import type { TimelineEvent } from './action';
-import { lostTime } from './lost-steps';
 import type { EpochMs } from './record';
 
 /** Every second of a run belongs to one of these. */

@@ -1,4 +1,4 @@
-import type { Accelerator } from '../catalog/instances';
+import type { Accelerator } from '../catalog/instances/instances';
 import type { Constants } from './constants';
 
 /** What one GPU can do, in SI units. */

@@ -1,4 +1,5 @@
 import type { LayoutInput } from './layout';
+import { lowPrecisionOf } from './time/low-precision';
 import type { StepSeconds } from './time/step-time';
 
 /**
@@ -15,7 +16,7 @@ const LIBRARY: Readonly<Partial<Record<LayoutInput['stack'], number>>> = {
   deepspeed: 0.12,
 };
 
-/** What is known of layouts that no published run has measured: preferences, adapters, modules that predict further tokens. */
+/** What is known of layouts that no published run has measured: preferences, adapters, modules that predict further tokens, UltraServers. */
 const UNMEASURED = 0.1;
 
 /** 80 % interval around `tokensPerSecond`. */
@@ -28,7 +29,13 @@ export function interval80(tokensPerSecond: number, l: LayoutInput, step: StepSe
     step.contextParallel +
     step.expertParallel +
     step.offload;
-  const unmeasured = l.preferences || l.adapters !== undefined || l.model.mtpLayers ? UNMEASURED : 0;
-  const half = KERNELS + (COMMUNICATION * communication) / step.total + (LIBRARY[l.stack] ?? 0) + unmeasured;
+  const unmeasured =
+    l.preferences || l.adapters !== undefined || l.model.mtpLayers || (l.domainNodes ?? 1) > 1 ? UNMEASURED : 0;
+  const half =
+    KERNELS +
+    (COMMUNICATION * communication) / step.total +
+    (LIBRARY[l.stack] ?? 0) +
+    unmeasured +
+    (lowPrecisionOf(l)?.unsure ?? 0);
   return [tokensPerSecond * Math.exp(-half), tokensPerSecond * Math.exp(half)];
 }

@@ -1,4 +1,4 @@
-import type { Accelerator } from '../catalog/instances';
+import type { Accelerator } from '../catalog/instances/instances';
 import { type ParameterShape, parameterCount } from '../catalog/model/parameters';
 import { stageBlocks } from './model-size';
 
@@ -20,8 +20,20 @@ export type AttentionKernel = 'flash' | 'flash1' | 'fused' | 'unfused';
  */
 export type Recompute = 'none' | 'full' | 'block' | 'op' | 'core';
 
-/** Precision of the matrix products; `bf16-pure` keeps master weights in bf16 too. */
-export type PlanPrecision = 'bf16' | 'fp16' | 'fp32' | 'fp8' | 'bf16-pure';
+/**
+ * Precision of the matrix products; `bf16-pure` keeps master weights in bf16 too. `fp8`: one scale for a tensor; `fp8-rowwise`: for a row;
+ * `fp8-blockwise`: for 128 elements, and 128 x 128 weights; `mxfp8` and `nvfp4`: for 32 and 16 elements, on Blackwell.
+ */
+export type PlanPrecision =
+  | 'bf16'
+  | 'fp16'
+  | 'fp32'
+  | 'fp8'
+  | 'fp8-rowwise'
+  | 'fp8-blockwise'
+  | 'mxfp8'
+  | 'nvfp4'
+  | 'bf16-pure';
 
 /** One way to run one model on one cluster. Plain numbers; every degree at least 1. */
 export interface LayoutInput {
@@ -31,6 +43,11 @@ export interface LayoutInput {
   gpusPerNode: number;
   /** Gb/s of one node. */
   networkGbps: number;
+  /**
+   * Nodes whose GPUs share one NVLink domain (UltraServers).
+   * @default 1 - NVLink ends with the node
+   */
+  domainNodes?: number;
   /** Ranks over which sharded state lives, context ranks not counted. */
   shard: number;
   replicate: number;
@@ -123,6 +140,10 @@ export const trainedParameters = (l: LayoutInput): number => l.adapters ?? param
 
 /** GPUs of the whole cluster. */
 export const worldSizeOf = (l: LayoutInput) => l.nodes * l.gpusPerNode;
+
+/** GPUs that NVLink joins: those of one node, or of the nodes of an UltraServer that the run has. */
+export const domainGpusOf = (l: Pick<LayoutInput, 'nodes' | 'gpusPerNode' | 'domainNodes'>): number =>
+  l.gpusPerNode * Math.min(l.nodes, l.domainNodes ?? 1);
 
 /** Whether attention of the built-in trainer is FlexAttention: for documents of a row, and for a window within it. */
 export const takesMask = (l: LayoutInput): boolean =>

@@ -1,4 +1,4 @@
-import { PREEMPTION_TIMES, type PreemptionTimes } from '../spec/preemption-times';
+import { PREEMPTION_TIMES, type PreemptionTimes } from '../spec/environment/preemption-times';
 import { admit, type QueueInput } from './admit';
 import { teamsAbove } from './order';
 import { type QueuedRun, type RunningRun, waitsSince } from './run';

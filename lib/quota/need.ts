@@ -1,4 +1,4 @@
-import { hasLocalNvme } from '../catalog/instances';
+import { hasLocalNvme } from '../catalog/instances/instances';
 import { generalQuota, instanceQuota, QUOTA, type QuotaRef, type QuotaUsage } from '../catalog/quotas';
 import type { QuotaRequirement } from '../spec/environment-file';
 import { hostCount, requestedAlternativesOf, requestedGroupsOf } from '../spec/resolve-run';
@@ -42,14 +42,15 @@ const TOTALS: Readonly<Record<Pool, { across: string; perJob: string; runtime: s
 /** Every quota that one run touches (facts: SageMaker quotas that gate a job). Types given as alternatives count too. */
 export function runQuotaNeeds(run: RunSpec): QuotaNeed[] {
   const pool = poolOf(run);
-  const hosts = instancesByType(run);
+  const hosts = [...instancesByType(run)];
   const total = mostInstances(run);
-  const at = wantedBy(run);
   const usages: QuotaUsage[] = run.compute.keepAliveSeconds > 0 ? [pool, 'warm-pool'] : [pool];
   return [
-    ...usages.flatMap((usage) => [...hosts].map(([type, count]) => instances(instanceQuota(type, usage), count, at))),
-    instances(generalQuota(TOTALS[pool].across), total, at),
-    { ...generalQuota(TOTALS[pool].perJob), needed: total, unit: 'instances', kind: 'per-job', wantedBy: at },
+    ...usages.flatMap((usage) =>
+      hosts.map(([type, { needed, wantedBy }]) => instances(instanceQuota(type, usage), needed, wantedBy)),
+    ),
+    instances(generalQuota(TOTALS[pool].across), total.needed, total.wantedBy),
+    { ...generalQuota(TOTALS[pool].perJob), ...total, unit: 'instances', kind: 'per-job' },
     {
       ...generalQuota(TOTALS[pool].runtime),
       needed: run.limits.maxRuntimeSeconds,
@@ -123,25 +124,46 @@ function poolOf(run: RunSpec): Pool {
   return run.compute.capacity === 'spot' ? 'spot' : 'training';
 }
 
+/** How many instances, and the option of the run file that asks for them. */
+type Asked = Pick<QuotaNeed, 'needed' | 'wantedBy'>;
+
 function wantedBy({ compute }: RunSpec): string {
   if (compute.instanceGroups.length > 0) return 'compute.instanceGroups';
   return compute.spareInstances > 0 ? 'compute.instanceCount, compute.spareInstances' : 'compute.instanceCount';
 }
 
-/** Most instances of each type that any choice among the alternatives takes. */
-function instancesByType({ compute }: RunSpec): Map<string, number> {
-  const count = new Map<string, number>();
-  for (const group of requestedGroupsOf(compute))
-    count.set(group.instanceType, (count.get(group.instanceType) ?? 0) + group.instanceCount);
-  for (const other of requestedAlternativesOf(compute))
-    count.set(other.instanceType, Math.max(count.get(other.instanceType) ?? 0, other.instanceCount));
-  return count;
+/** Each alternative as its own question: the service starts one of them instead of the first choice. */
+function alternativesAsked({ compute }: RunSpec): (Asked & { instanceType: string })[] {
+  return requestedAlternativesOf(compute).map(({ instanceType, instanceCount }, i) => ({
+    instanceType,
+    needed: instanceCount,
+    wantedBy: `compute.alternatives[${i}]${compute.alternatives[i]?.instanceCount === undefined ? '' : '.instanceCount'}`,
+  }));
 }
 
-function mostInstances({ compute }: RunSpec): number {
-  const first = hostCount(requestedGroupsOf(compute));
-  return Math.max(first, ...requestedAlternativesOf(compute).map((a) => a.instanceCount));
+/** Most instances of each type that any choice among the alternatives takes. */
+function instancesByType(run: RunSpec): Map<string, Asked> {
+  const asked = new Map<string, Asked>();
+  for (const { instanceType, instanceCount } of requestedGroupsOf(run.compute)) {
+    const needed = (asked.get(instanceType)?.needed ?? 0) + instanceCount;
+    asked.set(instanceType, { needed, wantedBy: wantedBy(run) });
+  }
+  for (const { instanceType, ...other } of alternativesAsked(run))
+    asked.set(instanceType, larger(asked.get(instanceType), other));
+  return asked;
 }
+
+function mostInstances(run: RunSpec): Asked {
+  const first = { needed: hostCount(requestedGroupsOf(run.compute)), wantedBy: wantedBy(run) };
+  return alternativesAsked(run).reduce<Asked>(
+    (most, { needed, wantedBy }) => larger(most, { needed, wantedBy }),
+    first,
+  );
+}
+
+/** The first of two that ask for the same number. */
+const larger = (first: Asked | undefined, other: Asked): Asked =>
+  first && first.needed >= other.needed ? first : other;
 
 /** Types with instance store have no EBS volume. */
 function volumeNeed(run: RunSpec, pool: Pool): QuotaNeed[] {

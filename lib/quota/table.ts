@@ -1,4 +1,4 @@
-import { textTable } from '../spec/text-table';
+import { textTable } from '../spec/formats/text-table';
 import type { QuotaRow } from './judge';
 
 const COLUMNS = ['quota', 'code', 'limit', 'in use', 'needed', 'verdict'] as const;

@@ -6,7 +6,7 @@ import {
   resolveEnvironments,
 } from '../spec/environment-file';
 import type { Issue } from '../spec/issue';
-import type { PartialFile } from '../spec/partial-validation';
+import type { PartialFile } from '../spec/reading/partial-validation';
 import { issueOf } from '../spec/rule';
 import { ADDRESS_RULES } from './environment/addresses';
 import { BUDGET_RULES } from './environment/budget';

@@ -4,7 +4,7 @@ import {
   fullTransformersVersion,
   HUGGING_FACE_IMAGES,
   SMP_PYTHON,
-} from '../catalog/images';
+} from '../catalog/images/images';
 import { nearest } from '../catalog/nearest';
 import { orList } from '../spec/issue';
 import type { ImageKind, RunSpec } from '../spec/run-spec';

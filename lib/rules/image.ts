@@ -4,11 +4,11 @@ import {
   NEURON_VERSIONS,
   PYTORCH_END_OF_PATCH,
   PYTORCH_PYTHON,
-} from '../catalog/images';
-import { acceleratorCount, findInstanceType } from '../catalog/instances';
+} from '../catalog/images/images';
+import { SMP_REGIONS } from '../catalog/images/smp-releases';
+import { acceleratorCount, findInstanceType } from '../catalog/instances/instances';
 import { nearest } from '../catalog/nearest';
 import { REGIONS } from '../catalog/regions';
-import { SMP_REGIONS } from '../catalog/smp-releases';
 import { acceleratorKind, compareVersions, instanceTypeOfImage, pytorchOfImage } from '../distribution/image-version';
 import { orList } from '../spec/issue';
 import { instanceGroupsOf } from '../spec/resolve-run';

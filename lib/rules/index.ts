@@ -31,6 +31,7 @@ import { EXPERT_BALANCE_RULES } from './model/expert-balance';
 import { FURTHER_TOKEN_RULES } from './model/further-tokens';
 import { MODEL_RULES } from './model/model';
 import { OBJECTIVE_RULES } from './model/objective';
+import { PRECISION_RULES } from './model/precision';
 import { SAMPLE_RULES } from './model/samples';
 import { SUPPORT_RULES } from './model/support';
 import { TRAINING_RULES } from './model/training';
@@ -51,6 +52,7 @@ export const RULES: readonly Rule[] = [
   ...STRATEGIES.flatMap((s) => s.rules),
   ...MODEL_RULES,
   ...TRAINING_RULES,
+  ...PRECISION_RULES,
   ...BUILTIN_TRAINER_RULES,
   ...OBJECTIVE_RULES,
   ...DOCUMENT_MASK_RULES,

@@ -1,6 +1,6 @@
 import { nearest } from '../catalog/nearest';
 import type { Issue } from '../spec/issue';
-import type { PartialFile } from '../spec/partial-validation';
+import type { PartialFile } from '../spec/reading/partial-validation';
 import type { RuleContext } from '../spec/rule';
 import { runFileSchema } from '../spec/run-file';
 import { checkRun, RULES } from './index';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Authority } from './authority';
+import type { Authority } from './access/authority';
 import type { FaultTarget } from './faults/fault';
 import type { FaultPlan } from './faults/fault-plan';
 import type { Service } from './service';

@@ -1,11 +1,11 @@
 import { mkdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
+import { Authority } from './access/authority';
+import { AwsAccess } from './access/aws-access';
+import { CredentialEndpoint } from './access/credential-endpoint';
 import { ADMIN_PREFIX, Admin } from './admin';
 import { ApiServer } from './api-server';
-import { Authority } from './authority';
-import { AwsAccess } from './aws-access';
-import { CredentialEndpoint } from './credential-endpoint';
 import { clientEnv, containerEnv, endpointEnv } from './environment';
 import { FaultPlan } from './faults/fault-plan';
 import { FaultRegistry } from './faults/fault-registry';

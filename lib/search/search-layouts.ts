@@ -31,7 +31,7 @@ export interface SearchSpace {
 /** Instances that the search may use. */
 export interface ClusterChoice {
   name: string;
-  cluster: Pick<LayoutInput, 'accelerator' | 'nodes' | 'gpusPerNode' | 'networkGbps'>;
+  cluster: Pick<LayoutInput, 'accelerator' | 'nodes' | 'gpusPerNode' | 'networkGbps' | 'domainNodes'>;
   /** USD an hour of the whole cluster; undefined = unknown. */
   usdPerHour?: number;
 }
@@ -89,11 +89,11 @@ export function searchLayouts(
   const counts = { considered: 0, refused: 0, outOfMemory: 0 };
   const own: ClusterChoice = { name: 'base', cluster: base };
   for (const choice of space.clusters ?? [own]) {
-    const { accelerator, nodes, gpusPerNode, networkGbps } = choice.cluster;
+    const { accelerator, nodes, gpusPerNode, networkGbps, domainNodes } = choice.cluster;
     if (limits.maxNodes !== undefined && nodes > limits.maxNodes) continue;
     const gpu = gpuOf(accelerator, k.time);
     if (!gpu) continue;
-    const start = { ...base, accelerator, nodes, gpusPerNode, networkGbps };
+    const start = { ...base, accelerator, nodes, gpusPerNode, networkGbps, domainNodes };
     for (const layout of layoutsOf(start, space)) {
       counts.considered += 1;
       const one = judge(layout, gpu, choice, limits, k);

@@ -1,5 +1,6 @@
-import { findInstanceType } from '../catalog/instances';
-import { findPrice } from '../catalog/prices';
+import { findInstanceType } from '../catalog/instances/instances';
+import { findPrice } from '../catalog/prices/prices';
+import { domainNodesOf } from '../distribution/ultra-servers';
 import type { LayoutInput } from '../planner/layout';
 import type { Fits } from '../planner/plan';
 import { layoutOfRun, partsOfBatch } from '../planner/run/layout-of-run';
@@ -103,6 +104,7 @@ function clusterChoices({ run, facts, options }: SearchQuestion): ClusterChoice[
           nodes: instanceCount,
           gpusPerNode: type.accelerator.count,
           networkGbps: type.networkGbps ?? 25,
+          domainNodes: domainNodesOf(instanceType, instanceCount, run.compute.placement),
         },
         usdPerHour: price === undefined ? undefined : price * (instanceCount + run.compute.spareInstances),
       },

@@ -1,5 +1,5 @@
 import type { LayoutInput, Recompute } from '../planner/layout';
-import { worldSizeOf } from '../planner/layout';
+import { domainGpusOf, worldSizeOf } from '../planner/layout';
 import { stageBlocks } from '../planner/model-size';
 import type { SearchSpace } from './search-layouts';
 
@@ -28,7 +28,7 @@ export function spaceAround(base: LayoutInput): SearchSpace {
   // A reference of preferences is not split over tensor or context ranks.
   const tensorAllowed = base.stack !== 'deepspeed' && !base.preferences;
   return {
-    tensor: tensorAllowed ? divides.filter((t) => t <= base.gpusPerNode && base.model.heads % t === 0) : [1],
+    tensor: tensorAllowed ? divides.filter((t) => t <= domainGpusOf(base) && base.model.heads % t === 0) : [1],
     pipeline: megatron ? divides.filter((p) => p <= LARGEST_PIPELINE && stageBlocks(base.model) % p === 0) : [1],
     virtualStages: megatron ? divisors(stageBlocks(base.model)).filter((v) => v <= 12) : [1],
     context:

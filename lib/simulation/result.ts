@@ -1,5 +1,5 @@
-import { addUsd, attemptCostUsd } from '../lifecycle/spend';
-import { cents } from '../spec/cents';
+import { addUsd, attemptCostUsd } from '../lifecycle/accounting/spend';
+import { cents } from '../spec/formats/cents';
 import type { SimMs } from './core/clock';
 import { EPOCH_MS } from './core/epoch';
 import type { CallCount } from './core/gateway';

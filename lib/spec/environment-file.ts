@@ -6,9 +6,9 @@ import { image } from './environment/image';
 import { budget, type Guardrails, guardrails, queue, quotas } from './environment/limits';
 import { network } from './environment/network';
 import { access, notifications, team, teamName } from './environment/people';
+import { PREEMPTION_TIMES, type PreemptionTimes } from './environment/preemption-times';
 import { protection } from './environment/protection';
 import { storage } from './environment/storage';
-import { PREEMPTION_TIMES, type PreemptionTimes } from './preemption-times';
 
 const sections = {
   iam: iam.optional().meta({
@@ -246,7 +246,6 @@ const NETWORK_DEFAULTS = {
 
 function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sections): EnvironmentSpec {
   const merged = <K extends keyof Sections>(key: K) => ({ ...file[key], ...over[key] }) as NonNullable<Sections[K]>;
-  const teams = Object.entries(merged('teams'));
   return {
     name: file.name,
     account: file.account,
@@ -259,20 +258,7 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
     image: { base: 'pytorch-2.13', build: true, encryption: 'kms', ...merged('image') },
     quotas: resolveQuotas(merged('quotas')),
     guardrails: merged('guardrails'),
-    teams: Object.fromEntries(
-      (teams.length > 0 ? teams : [['default', {} as z.output<typeof team>] as const]).map(([n, t]) => [
-        n,
-        {
-          principals: [],
-          share: 1,
-          data: [],
-          mlflow: [],
-          dashboards: false,
-          ...t,
-          notifications: { emails: [], ...t.notifications },
-        },
-      ]),
-    ),
+    teams: resolveTeams(merged('teams')),
     access: { platformAdmins: [], auditors: [], ci: [], ...merged('access') },
     prices: merged('prices'),
     budget: over.budget ?? file.budget,
@@ -287,6 +273,20 @@ function resolveEnvironment(file: EnvironmentFile, regionName: string, over: Sec
     },
     runs: (file.runs ?? []).map((run) => ({ submit: 'manual' as const, ...run })),
   };
+}
+
+const TEAM_DEFAULTS = { principals: [], share: 1, data: [], mlflow: [], dashboards: false };
+
+/** An environment that names no team has one, `default`. */
+function resolveTeams(given: NonNullable<Sections['teams']>): EnvironmentSpec['teams'] {
+  const named = Object.entries(given);
+  const teams = named.length > 0 ? named : [['default', {} as z.output<typeof team>] as const];
+  return Object.fromEntries(
+    teams.map(([name, options]) => [
+      name,
+      { ...TEAM_DEFAULTS, ...options, notifications: { emails: [], ...options.notifications } },
+    ]),
+  );
 }
 
 function resolveQueue({ backend = 'slipway', preemption }: NonNullable<Sections['queue']>): EnvironmentSpec['queue'] {

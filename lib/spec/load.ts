@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { type Descriptor, descriptorSchema } from './descriptor';
 import { type EnvironmentFile, environmentFileSchema } from './environment-file';
 import { hasErrors, type Issue, issue } from './issue';
-import { applyOverrides } from './overrides';
-import { type PartialFile, partialFile, partialRun } from './partial-validation';
+import { applyOverrides } from './reading/overrides';
+import { type PartialFile, partialFile, partialRun } from './reading/partial-validation';
+import { type Position, parseYaml } from './reading/yaml-file';
+import { zodIssues } from './reading/zod-issues';
 import { resolveRun } from './resolve-run';
 import { type RunFile, runFileSchema } from './run-file';
 import type { RunSpec } from './run-spec';
-import { type Position, parseYaml } from './yaml-file';
-import { zodIssues } from './zod-issues';
 
 /** A file as read: its value when the schema takes it, and what was found. */
 export interface Loaded<T> {

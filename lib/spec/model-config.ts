@@ -1,7 +1,7 @@
 import { readConfig } from '../catalog/model/read-config';
 import type { ModelShape } from '../catalog/model/shape';
+import { parseYaml } from './reading/yaml-file';
 import type { Finding } from './rule';
-import { parseYaml } from './yaml-file';
 
 /** What `model.config` says once it is the text of a config.json. */
 export interface ModelConfig {

@@ -1,4 +1,4 @@
-import { acceleratorCount, defaultProcessesPerHost, findInstanceType, lacksBf16 } from '../catalog/instances';
+import { acceleratorCount, defaultProcessesPerHost, findInstanceType, lacksBf16 } from '../catalog/instances/instances';
 import { findModel } from '../catalog/models';
 import { CODE_IN_IMAGE } from './code-source';
 import { readModelConfig } from './model-config';
@@ -24,9 +24,6 @@ const DEFAULT_RUNTIME_SECONDS = 432_000;
 export function resolveRun(file: RunFile): RunSpec {
   const builtin = builtinOf(file.code.source);
   const compute = resolveCompute(file.compute);
-  const limits = file.limits ?? {};
-  const maxRuntimeSeconds = limits.maxRuntimeSeconds ?? DEFAULT_RUNTIME_SECONDS;
-  const spot = compute.capacity === 'spot';
   return {
     name: file.name,
     kind: file.kind ?? 'training',
@@ -39,31 +36,14 @@ export function resolveRun(file: RunFile): RunSpec {
     training: resolveTraining(file, compute),
     ...(file.tokenizer && { tokenizer: file.tokenizer }),
     progress: { startupMinutes: 30, silenceMinutes: 20, ...file.progress },
-    code: {
-      source: file.code.source,
-      builtin,
-      entryPoint: file.code.entryPoint ?? builtin ?? 'train.py',
-      arguments: file.code.arguments ?? {},
-      requirements: file.code.requirements,
-      sha256: file.code.sha256,
-      ...(file.code.containerEntrypoint && { containerEntrypoint: file.code.containerEntrypoint }),
-      ...(file.code.containerArguments && { containerArguments: file.code.containerArguments }),
-    },
+    code: resolveCode(file.code, builtin),
     image: { ...file.image, kind: file.image?.kind ?? 'environment' },
     compute,
     distribution: resolveDistribution(file, compute),
-    data: (file.data ?? []).map((c) =>
-      builtin === 'builtin' && c.s3 && !c.inputMode ? { ...c, inputMode: 'FastFile' as const } : c,
-    ),
+    data: resolveData(file.data ?? [], builtin),
     checkpoints: resolveCheckpoints(file, builtin !== undefined),
     output: file.output,
-    limits: {
-      ...limits,
-      maxRuntimeSeconds,
-      maxWaitSeconds: limits.maxWaitSeconds ?? (spot ? maxRuntimeSeconds + SPOT_PATIENCE_SECONDS : undefined),
-      maxAttempts: limits.maxAttempts ?? 20,
-      retryInternalErrors: limits.retryInternalErrors ?? 5,
-    },
+    limits: resolveLimits(file.limits ?? {}, compute),
     network: {
       isolation: false,
       interContainerEncryption: false,
@@ -87,6 +67,41 @@ export const startsByDriver = ({ kind, distribution }: Pick<RunSpec, 'kind' | 'd
 
 function builtinOf(source: string): RunSpec['code']['builtin'] {
   return source === 'builtin' || source === 'builtin-tokenize' ? source : undefined;
+}
+
+function resolveCode(code: RunFile['code'], builtin: RunSpec['code']['builtin']): RunSpec['code'] {
+  return {
+    source: code.source,
+    builtin,
+    entryPoint: code.entryPoint ?? builtin ?? 'train.py',
+    arguments: code.arguments ?? {},
+    requirements: code.requirements,
+    sha256: code.sha256,
+    ...(code.containerEntrypoint && { containerEntrypoint: code.containerEntrypoint }),
+    ...(code.containerArguments && { containerArguments: code.containerArguments }),
+  };
+}
+
+/** The built-in trainer streams its data; what own code reads, and how, is its own. */
+function resolveData(data: NonNullable<RunFile['data']>, builtin: RunSpec['code']['builtin']): RunSpec['data'] {
+  return data.map((channel) =>
+    builtin === 'builtin' && channel.s3 && !channel.inputMode
+      ? { ...channel, inputMode: 'FastFile' as const }
+      : channel,
+  );
+}
+
+/** A spot job waits for capacity beyond its own time. */
+function resolveLimits(limits: NonNullable<RunFile['limits']>, { capacity }: ComputeSpec): RunSpec['limits'] {
+  const maxRuntimeSeconds = limits.maxRuntimeSeconds ?? DEFAULT_RUNTIME_SECONDS;
+  const spotWaitSeconds = capacity === 'spot' ? maxRuntimeSeconds + SPOT_PATIENCE_SECONDS : undefined;
+  return {
+    ...limits,
+    maxRuntimeSeconds,
+    maxWaitSeconds: limits.maxWaitSeconds ?? spotWaitSeconds,
+    maxAttempts: limits.maxAttempts ?? 20,
+    retryInternalErrors: limits.retryInternalErrors ?? 5,
+  };
 }
 
 function resolveCompute(compute: RunFile['compute']): ComputeSpec {

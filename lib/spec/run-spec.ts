@@ -18,7 +18,7 @@ export type Capacity = 'on-demand' | 'spot' | 'training-plan';
 /** Who moves checkpoints: the trainer, SageMaker, a file system, or nobody. */
 export type CheckpointMode = 'direct' | 'managed' | 'fsx' | 'none';
 /** Precision of the matrix products. */
-export type Precision = 'bf16' | 'fp16' | 'fp32' | 'fp8';
+export type Precision = 'bf16' | 'fp16' | 'fp32' | 'fp8' | 'mxfp8' | 'nvfp4';
 
 /** Instances of one type in a heterogeneous cluster. */
 export interface InstanceGroup {
@@ -83,6 +83,8 @@ export interface TrainingSpec {
   totalTokens?: number;
   steps?: number;
   precision: Precision;
+  /** What shares a scale under `fp8`. @default - `tensorwise` */
+  fp8Recipe?: 'tensorwise' | 'rowwise' | 'blockwise';
   activationCheckpointing: 'none' | 'selective' | 'full';
   activationOffload: boolean;
   seed: number;

@@ -1,4 +1,4 @@
-import { findInstanceType } from '../catalog/instances';
+import { findInstanceType } from '../catalog/instances/instances';
 import type { ModelShape } from '../catalog/model/shape';
 import { worldSize } from './resolve-run';
 import type { RunSpec } from './run-spec';
@@ -123,7 +123,9 @@ function trainerOverrides(run: RunSpec, place: SmokePlace, dataRanks: number): s
     `training.sequenceLength=${length}`,
     `training.microBatchSize=${microBatchSize}`,
     `training.globalBatchSize=${microBatchSize * dataRanks * accumulation}`,
-    ...(place === 'sandbox' ? ['training.precision=fp32', 'distribution.parameters.compile='] : []),
+    ...(place === 'sandbox'
+      ? ['training.precision=fp32', 'training.fp8Recipe=', 'distribution.parameters.compile=']
+      : []),
     `code.arguments.save-every-steps=${SAVE_EVERY}`,
     `code.arguments.minimum-step-seconds=${STEP_SECONDS}`,
     'code.arguments.warmup-steps=2',

@@ -1,7 +1,7 @@
-import { findPrice } from '../catalog/prices';
-import { HOURS_A_MONTH } from '../catalog/standing-prices';
+import { findPrice } from '../catalog/prices/prices';
+import { HOURS_A_MONTH } from '../catalog/prices/standing-prices';
 import type { Level } from './assumption';
-import { MOST_INSTANCE_SECONDS } from './train-jobs';
+import { MOST_INSTANCE_SECONDS } from './train/train-jobs';
 
 /** Seconds that the all-reduce of level `efa` may take on its two hosts. */
 export const EFA_SECONDS = 1800;

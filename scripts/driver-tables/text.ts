@@ -1,5 +1,5 @@
-import { ACCELERATED_INSTANCES } from '../../lib/catalog/accelerated-instances';
 import { EXIT_CODES } from '../../lib/catalog/exit-codes';
+import { ACCELERATED_INSTANCES } from '../../lib/catalog/instances/accelerated-instances';
 
 const bool = (value: boolean) => (value ? 'True' : 'False');
 

@@ -2,7 +2,7 @@
 // `-- --list` also what is over a limit, place by place.
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
-import { textTable } from '../../lib/spec/text-table';
+import { textTable } from '../../lib/spec/formats/text-table';
 import {
   crowdedFolders,
   documented,

@@ -24,7 +24,7 @@ const EQUIVALENT: readonly { file: string; line: RegExp; why: string }[] = [
     why: 'a shortcut: the comparison by parts gives the same',
   },
   {
-    file: 'lib/handlers/reconcile/others-usage.ts',
+    file: 'lib/handlers/reconcile/queue/others-usage.ts',
     line: /^const (MOST_DESCRIBES|AT_ONCE|LEAST_MS|PAGE_PAUSE_MS)/,
     why: 'how fast others are asked for, not what is decided',
   },

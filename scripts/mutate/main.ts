@@ -21,7 +21,9 @@ const [count = 30, seed = 1, histories = 16, workers = availableParallelism()] =
 const folder = mkdtempSync(path.join(tmpdir(), 'slipway-mutants-'));
 
 function sources(): Map<string, string> {
-  const files = FOLDERS.flatMap((name) => readdirSync(path.join(ROOT, name)).map((file) => `${name}/${file}`));
+  const files = FOLDERS.flatMap((name) =>
+    readdirSync(path.join(ROOT, name), { recursive: true, encoding: 'utf8' }).map((file) => `${name}/${file}`),
+  );
   const wanted = files.filter((file) => file.endsWith('.ts') && !REPLACED.test(file));
   return new Map(wanted.map((file) => [file, readFileSync(path.join(ROOT, file), 'utf8')]));
 }

@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { dlcImageUri, huggingFaceImageUri, neuronImageUri, smpImageUri } from '../../lib/catalog/images';
+import { dlcImageUri, huggingFaceImageUri, neuronImageUri, smpImageUri } from '../../lib/catalog/images/images';
+import { SMP_REGIONS, SMP_RELEASES } from '../../lib/catalog/images/smp-releases';
 import {
   defaultProcessesPerHost,
   findInstanceType,
   INSTANCE_TYPES,
   nearestInstanceTypes,
-} from '../../lib/catalog/instances';
+} from '../../lib/catalog/instances/instances';
 import { findModel, MODEL_NAMES } from '../../lib/catalog/models';
-import { findPrice } from '../../lib/catalog/prices';
+import { findPrice } from '../../lib/catalog/prices/prices';
 import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, instanceQuota, QUOTA } from '../../lib/catalog/quotas';
 import { REGIONS } from '../../lib/catalog/regions';
-import { SMP_REGIONS, SMP_RELEASES } from '../../lib/catalog/smp-releases';
 
 describe('instances', () => {
   test.each(INSTANCE_TYPES.map((t) => [t.name, t] as const))('%s has plausible facts', (name, type) => {

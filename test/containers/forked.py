@@ -50,7 +50,7 @@ class Zygote:
 
 
 _zygotes: dict[tuple[str, ...], Zygote] = {}
-_stores: dict[tuple[tuple[str, ...], int], Any] = {}
+_stores: dict[tuple[tuple[str, ...], int, str], Any] = {}
 
 
 def end_waiting_ranks() -> None:
@@ -68,8 +68,12 @@ def run_forked(
     script: str | None = None,
     paths: tuple[str, ...] = PATHS,
     preload: tuple[str, ...] = (),
+    patch: str = "",
 ) -> list[int]:
-    """Exit codes of `ranks` processes: of the trainer, or of a Python script. Their output is in `root`: <rank>.out and <rank>.err."""
+    """Exit codes of `ranks` processes: of the trainer, or of a Python script. Their output is in `root`: <rank>.out and <rank>.err.
+
+    `patch`: a file that ranks of the trainer run before they train; it replaces parts of the trainer.
+    """
     from torch.distributed import TCPStore
 
     root.mkdir(parents=True, exist_ok=True)
@@ -77,13 +81,13 @@ def run_forked(
     zygote = _zygotes.get(key) or _zygotes.setdefault(key, Zygote(paths, preload))
     # The meeting point is here and its port the system's choice, as torchrun does it: a port chosen beforehand may be taken meanwhile.
     # Ranks that stay keep theirs.
-    kept = None if script else _stores.pop((key, ranks), None)
+    kept = None if script else _stores.pop((key, ranks, patch), None)
     store = kept or TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port)}
     meeting |= {"TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RESTART_COUNT": "0"}
     world = {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks)}
-    order = {"root": str(root), "ranks": ranks, "environ": meeting | world | environ, "argv": argv}
+    order = {"root": str(root), "ranks": ranks, "environ": meeting | world | environ, "argv": argv, "patch": patch}
     answer = zygote.run(order | ({"script": script} if script else {}))
     if answer["kept"]:
-        _stores[(key, ranks)] = store
+        _stores[(key, ranks, patch)] = store
     return answer["codes"]

@@ -46,17 +46,20 @@ def run_ranks(
     paths: tuple[str, ...] = PATHS,
     fresh: bool = False,
     preload: tuple[str, ...] = (),
+    patch: str = "",
     **environ: str,
 ) -> tuple[int, str]:
     """Trains with `ranks` processes; (worst exit code, rank 0's output followed by all that went to stderr).
 
-    `fresh`: processes of their own, for libraries that can be started only once in a process.
+    `fresh`: processes of their own, for libraries that can be started only once in a process. `patch`: a file that replaces parts of the
+    trainer in these ranks.
     """
     root.mkdir(parents=True, exist_ok=True)
     (root / "job.json").write_text(json.dumps(job))
     variables = {"SLIPWAY_JOB_FILE": str(root / "job.json"), "SM_MODEL_DIR": str(root / "model")} | environ
     variables |= {f"SM_CHANNEL_{name.upper()}": str(folder) for name, folder in channels.items()}
-    codes = run_forked(root, ranks, variables, job["arguments"], script=ONE_RANK if fresh else None, paths=paths, preload=preload)
+    script = ONE_RANK if fresh else None
+    codes = run_forked(root, ranks, variables, job["arguments"], script=script, paths=paths, preload=preload, patch=patch)
     texts = [(root / f"{rank}.err").read_text() for rank in range(ranks)]
     return max(codes, key=abs), (root / "0.out").read_text() + "".join(texts)
 

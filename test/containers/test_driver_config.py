@@ -34,6 +34,23 @@ def test_three_hundred_hosts_get_three_hundred_ranks_whatever_order_they_are_lis
     assert {parse_cluster(resources(hosts, host), ()).master for host in hosts} == {"algo-1"}
 
 
+def test_hosts_of_one_ultra_server_have_ranks_beside_each_other() -> None:
+    hosts = [f"algo-{number}" for number in range(1, 13)]
+    topology = [{"hostName": host, "capacityUnitId": "unit-" + "ba"[number % 2]} for number, host in enumerate(hosts)]
+    for order in (topology, topology[::-1]):
+        ranked = parse_cluster(resources(hosts[::-1], topology=order), ()).training_hosts
+        assert ranked == ("algo-1", "algo-11", "algo-3", "algo-5", "algo-7", "algo-9",
+                          "algo-10", "algo-12", "algo-2", "algo-4", "algo-6", "algo-8")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "topology", [[], None, "none", {"algo-2": "a"}, [["algo-2", "a"], {"hostName": "algo-9"}], [{"capacityUnitId": "a"}]]
+)
+def test_hosts_without_a_readable_topology_keep_the_string_order(topology: object) -> None:
+    hosts = [f"algo-{number}" for number in range(1, 12)]
+    assert parse_cluster(resources(hosts, topology=topology), ()).training_hosts == tuple(sorted(hosts))
+
+
 GROUPS = [
     {"instance_group_name": "gpu", "instance_type": "ml.p4d.24xlarge", "hosts": ["algo-3", "algo-2"]},
     {"instance_group_name": "cpu", "instance_type": "ml.c5.18xlarge", "hosts": ["algo-1"]},

@@ -38,7 +38,7 @@ LAYOUTS: list[tuple[str, int, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("ranks", "changes"), [(ranks, changes) for _, ranks, changes in LAYOUTS], ids=[name for name, _, _ in LAYOUTS])
 def test_losses_equal_those_of_a_plain_loop(tmp_path: Path, shards: Path, reference: list[float], ranks: int, changes: dict) -> None:
     found = losses_of(tmp_path, ranks, trainer_job(**changes), {"train": shards})
@@ -91,9 +91,14 @@ def test_bf16_follows_fp32(tmp_path: Path, shards: Path, reference: list[float])
     assert found != pytest.approx(reference, abs=1e-5)
 
 
-def test_float8_follows_fp32_and_its_products_are_those_of_float8(tmp_path: Path, shards: Path, reference: list[float]) -> None:
-    training = {"precision": "fp8", "activationCheckpointing": "selective"}
-    found = losses_of(tmp_path, 2, trainer_job(training=training), {"train": shards})
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize("recipe", ["tensorwise", "rowwise"])
+def test_float8_follows_fp32_and_its_products_are_those_of_float8(
+    tmp_path: Path, shards: Path, reference: list[float], recipe: str
+) -> None:
+    training = {"activationCheckpointing": "selective"}
+    float8 = {"precision": "fp8", "fp8Recipe": recipe}
+    found = losses_of(tmp_path, 2, trainer_job(training=training | float8), {"train": shards})
     bf16 = losses_of(tmp_path, 2, trainer_job(training=training | {"precision": "bf16"}), {"train": shards})
     assert found == pytest.approx(reference, abs=0.1)
     assert found != pytest.approx(bf16, abs=1e-4)
@@ -156,6 +161,8 @@ def test_the_loss_of_an_evaluation_does_not_depend_on_the_number_of_ranks(tmp_pa
     [
         ({"library": "megatron"}, "distribution.library: must be fsdp"),
         ({"training": {"precision": "fp16"}}, "training.precision: must be bf16 or fp32 or fp8"),
+        ({"training": {"precision": "mxfp8"}}, "must be bf16 or fp32 or fp8 for the built-in trainer, got mxfp8"),
+        ({"training": {"precision": "fp8", "fp8Recipe": "blockwise"}}, "fp8Recipe: must be tensorwise or rowwise for the built-in"),
         ({"parameters": {"expert_parallel_degree": 2}}, "expert_parallel_degree: must be 1 for a model without experts"),
         ({"training": {"lora": {"rank": 2, "alpha": 4, "targets": ["no_proj"]}}}, "must name layers of the model"),
     ],

@@ -1,13 +1,14 @@
 """The S3 client: signatures against AWS's worked examples, the rest against an S3 over HTTP that checks signatures."""
 
 import json
+import ssl
 from collections.abc import Iterator
 from datetime import datetime, timezone
 
 import pytest
 
 from fake_s3 import FakeS3
-from slipway_s3.client import S3Client, S3Error, parse_listing
+from slipway_s3.client import S3Client, S3Error, connection_to, parse_listing, trust
 from slipway_s3.credentials import Credentials, CredentialSource, NoCredentials, load_credentials
 from slipway_s3.endpoint import endpoint_of
 from slipway_s3.sigv4 import EMPTY_SHA256, canonical_path, canonical_query, signed_headers
@@ -129,6 +130,17 @@ def test_a_multipart_upload_is_put_together_in_order(s3: FakeS3) -> None:
     assert s3.objects["/bucket/big"] == b"onetwo"
 
 
+def test_a_team_with_a_key_of_its_own_names_it_with_every_object_that_is_begun(s3: FakeS3) -> None:
+    key = "arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    own = S3Client({**s3.environ, "SLIPWAY_KMS_KEY_ARN": key})
+    own.put("bucket", "small", b"data")
+    upload = own.create_upload("bucket", "big")
+    own.complete_upload("bucket", "big", upload, [own.upload_part("bucket", "big", upload, 1, b"one")])
+    client(s3).put("bucket", "shared", b"data")
+    assert s3.keys == {"/bucket/small": key, "/bucket/big": key}
+    assert own.get("bucket", "big") == b"one"
+
+
 def test_503_is_tried_again_and_its_request_id_logged(s3: FakeS3) -> None:
     s3.be_slow(2)
     log: list[str] = []
@@ -158,3 +170,12 @@ def test_an_error_survives_the_pickle_by_which_ranks_tell_each_other():
 
     error = S3Error("PUT s3://b/k", 403, "AccessDenied", "R1")
     assert str(pickle.loads(pickle.dumps(error))) == str(error) == "PUT s3://b/k: S3 answered 403 AccessDenied (request id R1)"
+
+
+def test_the_certificates_of_the_machine_are_read_once_for_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, make = [], ssl.create_default_context
+    monkeypatch.setattr(ssl, "create_default_context", lambda: made.append(make()) or made[-1])
+    trust.cache_clear()
+    assert [connection_to("localhost", tls).port for tls in (True, False, True)] == [443, 80, 443]
+    assert len(made) == 1 and made[0].verify_mode is ssl.CERT_REQUIRED and made[0].check_hostname
+    trust.cache_clear()

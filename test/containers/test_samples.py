@@ -33,10 +33,9 @@ DENSE = {
     "sequence split": (2, {"parameters": {"context_parallel_degree": 2}}),
     "both split": (4, {"parameters": {"context_parallel_degree": 2, "tensor_parallel_degree": 2}}),
     "FSDP1, sequence split": (2, {"parameters": {"context_parallel_degree": 2}, "arguments": ["--backend", "fsdp1"]}),
-    "compiled": (1, {"parameters": {"compile": True}}),
 }
 LAYOUTS = {
-    "llama, biases": DENSE,
+    "llama, biases": DENSE | {"compiled": (1, {"parameters": {"compile": True}})},
     "qwen3": {name: DENSE[name] for name in ("one rank", "matrices split", "sequence split")},
     "qwen3_moe": {"one rank": (1, {}), "experts on other ranks": (2, {"parameters": {"expert_parallel_degree": 2}}), "sharded": (2, {})},
 }
@@ -73,8 +72,13 @@ def sampled(tmp_path: Path, ranks: int, job: dict[str, Any], **channels: Path) -
     return events(output, "sample")
 
 
-@pytest.mark.drawn(5)
-@pytest.mark.parametrize(("name", "layout"), [(name, layout) for name, found in LAYOUTS.items() for layout in found])
+def case(name: str, layout: str) -> Any:
+    """Compilation takes as long as all other cases."""
+    return pytest.param(name, layout, marks=[pytest.mark.slow] if layout == "compiled" else [])
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(("name", "layout"), [case(name, layout) for name, found in LAYOUTS.items() for layout in found])
 def test_greedy_tokens_equal_those_of_transformers(tmp_path: Path, shards: Path, weights: Path, name: str, layout: str) -> None:
     expected = wanted(name, shards, weights / name)
     assert len({tuple(tokens) for tokens in expected}) == 3, "prompts with the same continuation would show little"

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from forked import PATHS
 from rank_world import events, run_ranks, trainer_job, write_shards
 
 torch = pytest.importorskip("torch")
@@ -176,7 +175,7 @@ Prefetch.micro_batch = micro_batch
 def test_a_run_whose_collective_hangs_goes_on_from_its_last_step(tmp_path: Path) -> None:
     (tmp_path / "stalled_data.py").write_text(STALLED_DATA)
     shards = {"train": write_shards(tmp_path / "shards")}
-    patched = {"paths": (*PATHS, str(tmp_path)), "preload": ("stalled_data",)}
+    patched = {"patch": str(tmp_path / "stalled_data.py")}
     checkpoints = {"mode": "direct", "uri": str(tmp_path / "checkpoints"), "resumeFrom": "", "keep": 3, "intervalMinutes": "auto"}
     timeouts = ["--save-every-steps", "1000", "--collective-timeout-seconds", "6", "--steady-timeout-seconds", "0"]
     job = trainer_job(training={"steps": 8}, arguments=timeouts, checkpoints=checkpoints)

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from forked import PATHS
 from rank_world import events, run_ranks, trainer_job, write_shards
 
 torch = pytest.importorskip("torch")
@@ -40,10 +39,10 @@ STEPS = 8
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> dict:
-    """What every run here shares; `preload` makes the loop one that reads late."""
+    """What every run here shares; `patch` makes the loop one that reads late."""
     folder = tmp_path_factory.mktemp("ahead")
     (folder / "steps_ahead.py").write_text(AHEAD)
-    return {"channels": {"train": write_shards(folder / "train")}, "paths": (*PATHS, str(folder)), "preload": ("steps_ahead",)}
+    return {"channels": {"train": write_shards(folder / "train")}, "patch": str(folder / "steps_ahead.py")}
 
 
 def run(world: dict, folder: Path, checkpoints: Path | None, *arguments: str, **environ: str) -> tuple[int, str]:
@@ -56,7 +55,7 @@ def run(world: dict, folder: Path, checkpoints: Path | None, *arguments: str, **
 @pytest.fixture(scope="module")
 def whole(world: dict, tmp_path_factory: pytest.TempPathFactory) -> list[float]:
     """Losses of the run that nothing befalls, read at once."""
-    plain = world | {"preload": ()}
+    plain = world | {"patch": ""}
     code, output = run(plain, tmp_path_factory.mktemp("whole"), None)
     assert code == 0, output
     return losses(output)

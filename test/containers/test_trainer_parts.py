@@ -160,11 +160,13 @@ def timeout_of(group: object) -> float:
     return group._get_backend(torch.device("cpu")).options._timeout.total_seconds()  # type: ignore[attr-defined]
 
 
-def test_a_float8_layer_gives_nearly_the_product_and_gradients_of_a_plain_one() -> None:
+@pytest.mark.parametrize("recipe", ["tensorwise", "rowwise"])
+def test_a_float8_layer_gives_nearly_the_product_and_gradients_of_a_plain_one(recipe: str) -> None:
     from slipway_trainer.float8 import Float8Linear
 
     torch.manual_seed(0)
     layer = Float8Linear(64, 48, bias=False)
+    layer.recipe = recipe
     x = torch.randn(2, 16, 64, requires_grad=True)
     plain = torch.nn.functional.linear(x, layer.weight)
     pull = torch.randn_like(plain)
@@ -172,3 +174,19 @@ def test_a_float8_layer_gives_nearly_the_product_and_gradients_of_a_plain_one() 
     found = torch.autograd.grad(layer(x), (x, layer.weight), pull)
     for one, other in ((layer(x), plain), *zip(found, expected, strict=True)):
         assert 1e-4 < float(((one - other).norm() / other.norm()).detach()) < 0.06
+
+
+def test_a_scale_for_each_row_keeps_small_rows_beside_a_large_one() -> None:
+    from slipway_trainer.float8 import Float8Linear
+
+    torch.manual_seed(0)
+    layer = Float8Linear(64, 48, bias=False)
+    x = torch.randn(16, 64) * 1e-5
+    x[0] = 1e5
+    plain = torch.nn.functional.linear(x, layer.weight)
+
+    def error_of_small_rows(recipe: str) -> float:
+        layer.recipe = recipe
+        return float(((layer(x) - plain)[1:].norm() / plain[1:].norm()).detach())
+
+    assert error_of_small_rows("tensorwise") > 0.5 > 0.06 > error_of_small_rows("rowwise")

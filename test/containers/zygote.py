@@ -1,9 +1,9 @@
 """Starts processes that need PyTorch quickly: imports it once and forks. Reads one JSON order per line, answers with their exit codes.
 
-An order with a `script` runs it as `python script argv...` would, once for each rank. One without trains as ranks of the trainer: those
-of one world size stay and train up to RUNS_OF_A_WORLD orders in one process group, from the trainer's arguments on; only the seconds of
-importing and connecting are saved. An order that ends in anything but 0 ends its ranks; the next gets new ones. An empty order ends the
-ranks that wait.
+An order with a `script` runs it as `python script argv...` would, once for each rank. One without trains as ranks of the trainer, which
+have run the file `patch` first if the order names one: those of one world size and patch stay and train up to RUNS_OF_A_WORLD orders in one
+process group, from the trainer's arguments on; only the seconds of importing and connecting are saved. An order that ends in anything but 0
+ends its ranks; the next gets new ones. An empty order ends the ranks that wait.
 """
 
 import faulthandler
@@ -100,10 +100,18 @@ def train(order: dict) -> int:
     from slipway_trainer.exits import TrainerError, complain
 
     keep_process_group()
+    apply(order["patch"])
     try:
         return run(order["argv"])
     except TrainerError as error:
         return complain(error)
+
+
+@cache
+def apply(patch: str) -> None:
+    """Runs a file that replaces parts of the trainer in this rank, which keeps them."""
+    if patch:
+        runpy.run_path(patch)
 
 
 @cache
@@ -121,10 +129,10 @@ def keep_process_group() -> None:
     dist.destroy_process_group = lambda *_arguments: None
 
 
-def carry_out(order: dict, worlds: dict[int, list[Rank]]) -> dict:
+def carry_out(order: dict, worlds: dict[tuple[int, str], list[Rank]]) -> dict:
     """The exit codes of an order, and whether its ranks wait for the next one."""
-    size = order["ranks"]
-    ranks = worlds.pop(size, []) if "script" not in order else []
+    size, kind = order["ranks"], (order["ranks"], order["patch"])
+    ranks = worlds.pop(kind, []) if "script" not in order else []
     while len(ranks) < size:
         ranks.append(Rank(len(ranks), [rank for world in (*worlds.values(), ranks) for rank in world]))
     for rank in ranks:
@@ -132,7 +140,7 @@ def carry_out(order: dict, worlds: dict[int, list[Rank]]) -> dict:
     codes = [rank.answer() for rank in ranks]
     kept = "script" not in order and not any(codes) and ranks[0].runs < RUNS_OF_A_WORLD
     if kept:
-        worlds[size] = ranks
+        worlds[kind] = ranks
     else:
         end_all(ranks)
     return {"codes": codes, "kept": kept}
@@ -161,7 +169,7 @@ def main() -> None:
     # Threads that exist before a fork are lost in the child: nothing may compute here.
     torch.set_num_threads(1)
     print("ready", flush=True)
-    worlds: dict[int, list[Rank]] = {}
+    worlds: dict[tuple[int, str], list[Rank]] = {}
     for line in sys.stdin:
         order = json.loads(line)
         if order:

@@ -1,6 +1,8 @@
-// One environment on the embedded AWS, through the same programs that a platform team and a researcher use.
+// One environment on the embedded AWS with IAM enforced (signatures, TLS), through the same programs that a platform team and a researcher
+// use: every call is made under the role that makes it on AWS. At the end all decisions are held against the statements of the roles.
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
@@ -15,17 +17,23 @@ import { sha256 } from '../../lib/archive/archive';
 import { ANSWERS } from '../../lib/contracts/answers';
 import { adminOf, eventually } from '../../lib/sandbox/testing';
 import { drawnByScript } from '../support/drawn-by-script';
+import { callsOfRoles } from './roles/calls';
+import { decisionsOfRoles } from './roles/decisions';
 import { type Deployed, deployedSandbox } from './support/deployed';
 import { PYTHON, ROOT } from './support/sandbox';
 
 const ENVIRONMENT = `name: e2e
 regions: { us-west-2: {} }
 storage: { retain: false }
-quotas: { enforce: "off" }
+quotas: { enforce: fail, require: [{ instanceType: ml.m5.xlarge, count: 2 }] }
 runs: [{ file: runs/registered.yaml, submit: on-change }]
-teams: { default: { data: ["demo-tokens/"] } }
+teams:
+  default: { principals: ["arn:aws:iam::000000000000:root"], data: ["demo-tokens/"], kmsKey: own }
+  other: { principals: ["arn:aws:iam::000000000000:root"] }
+access: { auditors: ["arn:aws:iam::000000000000:root"] }
 `;
 const REGISTERED = `name: registered
+environment: e2e/default
 code: { source: ./src, entryPoint: hello.py }
 compute: { instanceType: ml.m5.xlarge, instanceCount: 1 }
 distribution: { launcher: script }
@@ -40,6 +48,7 @@ for step in (1, 2, 3):
 const QUOTAS = { 'L-09B4A649': 64, 'L-CCE2AFA6': 8, 'L-00C91CB5': 64, 'L-622CFD70': 64 };
 const BUCKET = 'slipway-e2e-000000000000-us-west-2-data';
 
+const decisions = mkdtempSync(path.join(tmpdir(), 'slipway-decisions-'));
 let deployed: Deployed;
 beforeAll(async () => {
   const files = {
@@ -47,9 +56,13 @@ beforeAll(async () => {
     'runs/src/hello.py': 'print("hello from the deploy")\n',
     'runs/src/compare.py': COMPARE_PY,
   };
-  deployed = await deployedSandbox(ENVIRONMENT, QUOTAS, {}, files);
+  const options = { auth: true, decisionsFile: path.join(decisions, 'decisions') };
+  deployed = await deployedSandbox(ENVIRONMENT, QUOTAS, options, files);
 });
-afterAll(() => deployed?.end());
+afterAll(async () => {
+  await deployed?.end();
+  rmSync(decisions, { recursive: true, force: true });
+});
 
 const runFile = (name: string) => path.join(ROOT, 'runs', name);
 
@@ -178,7 +191,7 @@ test('the Python client launches, follows and reports, and says what the command
     stderr,
   } = await deployed.tryCall(PYTHON, [script, deployed.folder, file], {
     PYTHONPATH: path.join(ROOT, 'clients/python/src'),
-    SLIPWAY_ENVIRONMENT: 'e2e',
+    SLIPWAY_ENVIRONMENT: 'e2e/default',
     AWS_DEFAULT_REGION: 'us-west-2',
   });
   expect(exit, stderr).toBe(0);
@@ -257,56 +270,9 @@ describe('the request that reaches SageMaker is the one that --dry-run prints', 
   });
 });
 
-describe('a run that comes back', () => {
-  /** Losses of every step, as often as it was taken. */
-  const losses = async (runId: string) => {
-    const found = new Map<number, number[]>();
-    for (const line of (await deployed.slipway('logs', runId, '--json')).trim().split('\n')) {
-      const { message } = JSON.parse(line) as { message: string };
-      if (!message.startsWith('slipway {"event":"step"')) continue;
-      const { step, loss } = JSON.parse(message.slice(8)) as { step: number; loss: number };
-      found.set(step, [...(found.get(step) ?? []), loss]);
-    }
-    return found;
-  };
+describe('with IAM enforced', () => callsOfRoles(() => deployed));
 
-  beforeAll(async () => {
-    const folder = execFileSync('python3', ['-c', 'import os; print(os.path.dirname(os.__file__))'], {
-      encoding: 'utf8',
-    }).trim();
-    const files = readdirSync(folder).filter((name) => name.endsWith('.py'));
-    for (const name of files.slice(0, 20)) await putObject(`demo-raw/${name}`, readFileSync(path.join(folder, name)));
-    await deployed.slipway('launch', runFile('demo-tokenize.yaml'), '--yes', '--wait');
-  });
-
-  // test/long/elastic.test.ts holds a whole run against one that nothing disturbed.
-  test('resumes as a second attempt that repeats the losses of the steps after its checkpoint, bit for bit', async () => {
-    await adminOf(deployed).fault({
-      kind: 'instance-killed',
-      jobName: 'e2e-disturbed-*',
-      host: 2,
-      step: 11,
-      as: 'container',
-    });
-    const options = [
-      ...['training.steps=14', 'training.microBatchSize=1', 'training.globalBatchSize=2'],
-      ...['distribution.processesPerHost=1', 'code.arguments.save-every-steps=6'],
-      // A save must be whole before the instance dies.
-      'code.arguments.minimum-step-seconds=0.3',
-    ].flatMap((option) => ['--set', option]);
-    const launch = ['launch', runFile('demo.yaml'), '--yes', '--wait', '--json', '--run-id', 'disturbed', ...options];
-    const status = JSON.parse(await deployed.slipway(...launch)) as {
-      attempts: { status: string; firstStep: number; lastStep: number }[];
-    };
-    expect(status).toMatchObject({ state: 'completed', committedStep: 14 });
-    expect(status.attempts).toMatchObject([{ status: 'Failed' }, { status: 'Completed', firstStep: 7, lastStep: 14 }]);
-    const found = await losses('disturbed');
-    expect([...found.keys()].sort((a, b) => a - b)).toEqual(Array.from({ length: 14 }, (_, step) => step + 1));
-    expect([...found.values()].filter((all) => new Set(all).size > 1)).toEqual([]);
-    // The lines of the last steps before the end may be lost with the instance.
-    expect([7, 8, 9].map((step) => found.get(step)?.length)).toEqual([2, 2, 2]);
-  });
-});
+describe('what IAM was asked', () => decisionsOfRoles(() => deployed, path.join(decisions, 'decisions')));
 
 test('nothing is left running after the sandbox has ended', async () => {
   const folder = deployed.folder;

@@ -15,7 +15,7 @@ import slipway
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 folder, run_file = pathlib.Path(sys.argv[1]), sys.argv[2]
-env = slipway.Environment("e2e", region="us-west-2")
+env = slipway.Environment("e2e/default", region="us-west-2")
 
 
 def refusal(call: typing.Callable[[], object]) -> list[str]:

@@ -45,6 +45,20 @@ test('the files beside the drivers of ModelTrainer say script and launcher', () 
   expect(file.distribution).toEqual({ library: 'custom', launcher: 'torchrun', processesPerHost: 4 });
 });
 
+test('a member of the request that no run file knows is listed, an unknown one too; what happened to a job is not', () => {
+  const { fields } = imported(
+    JSON.stringify({
+      ...JSON.parse(read('model-trainer.json')),
+      NewInTheService: { Enable: true },
+      TrainingJobStatus: 'Completed',
+      BillableTimeInSeconds: 12,
+      ResponseMetadata: { HTTPStatusCode: 200 },
+    }),
+  );
+  expect(fields).toContain('NewInTheService.Enable');
+  expect(fields.filter((field) => /Status|Billable|Metadata/.test(field))).toEqual([]);
+});
+
 test('placement on UltraServers and the check of the infrastructure are carried', () => {
   const request = {
     ...JSON.parse(read('model-trainer.json')),

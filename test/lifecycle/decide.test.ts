@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { jobName } from '../../lib/job/plan';
 import { admitRun, askResume, askStop } from '../../lib/lifecycle/intent';
-import { attemptJobName } from '../../lib/lifecycle/launch';
+import { attemptJobName } from '../../lib/lifecycle/phases/launch';
 import {
   admitted,
   attempt,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { growthPays, mayGrow, SIZE_PAUSE_MS } from '../../lib/lifecycle/grow';
 import { askHandOver, askResume } from '../../lib/lifecycle/intent';
 import { ladderOf, largestRung, policyOf, runOnRung, sizesToAsk } from '../../lib/lifecycle/ladder';
+import { growthPays, mayGrow, SIZE_PAUSE_MS } from '../../lib/lifecycle/phases/grow';
 import type { RunRecord } from '../../lib/lifecycle/record';
 import { BASE, runOf } from '../support/runs';
 import { attempt, failedJob, HOUR, job, MINUTE, run, running, seeing, T0 } from './support/records';

@@ -12,9 +12,9 @@ test.each(Object.entries(CLASS_POLICY))('failure class %s has its page', (_, { r
 });
 
 test('every page that the lifecycle names exists, and every page is named', () => {
-  const sources = readdirSync(path.join(ROOT, 'lib', 'lifecycle')).map((f) =>
-    readFileSync(path.join(ROOT, 'lib', 'lifecycle', f), 'utf8'),
-  );
+  const folder = path.join(ROOT, 'lib', 'lifecycle');
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+  const sources = files.map((file) => readFileSync(path.join(folder, file), 'utf8'));
   const text = sources.join('\n');
   const pages = readdirSync(PAGES)
     .filter((f) => f !== 'README.md')

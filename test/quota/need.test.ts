@@ -77,6 +77,27 @@ test('groups of one type add up, alternatives do not', () => {
   ]);
 });
 
+test('a need names the option that asks for it: the first choice, or the alternative that takes most', () => {
+  const wantedBy = (alternatives: object[]) =>
+    runQuotaNeeds(run({ instanceType: 'ml.p4d.24xlarge', instanceCount: 2, alternatives }))
+      .slice(0, -1)
+      .map((need) => need.wantedBy);
+  expect(wantedBy([{ instanceType: 'ml.p4de.24xlarge' }])).toEqual([
+    'compute.instanceCount',
+    'compute.alternatives[0]',
+    'compute.instanceCount',
+    'compute.instanceCount',
+  ]);
+  expect(wantedBy([{ instanceType: 'ml.p5.48xlarge' }, { instanceType: 'ml.p4d.24xlarge', instanceCount: 3 }])).toEqual(
+    [
+      'compute.alternatives[1].instanceCount',
+      'compute.alternatives[0]',
+      'compute.alternatives[1].instanceCount',
+      'compute.alternatives[1].instanceCount',
+    ],
+  );
+});
+
 test('a processing run touches the processing rows', () => {
   const needs = runQuotaNeeds(
     runOf({

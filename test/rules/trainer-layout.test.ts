@@ -57,7 +57,8 @@ const arbitraryRun = fc.record({
   ffnHiddenSize: fc.constantFrom(1000, 1024, 1026),
   sequenceLength: fc.constantFrom(1001, 1020, 1024),
   globalBatchSize: fc.constantFrom(24, 32, 64),
-  precision: fc.constantFrom('bf16', 'bf16', 'fp32', 'fp8', 'fp16'),
+  precision: fc.constantFrom('bf16', 'bf16', 'bf16', 'bf16', 'fp32', 'fp32', 'fp8', 'fp8', 'fp16', 'mxfp8'),
+  fp8Recipe: fc.constantFrom(...Array<undefined>(14).fill(undefined), 'rowwise', 'blockwise'),
   objective: fc.constantFrom(undefined, undefined, 'sft', 'dpo'),
   documentMask: fc.constantFrom(undefined, undefined, true, false),
   weights: fc.constantFrom(undefined, 's3://{dataBucket}/weights/'),
@@ -94,6 +95,7 @@ function runFrom(a: typeof arbitraryRun extends fc.Arbitrary<infer T> ? T : neve
     training: {
       ...{ sequenceLength: a.sequenceLength, globalBatchSize: a.globalBatchSize, microBatchSize: 1, steps: 5 },
       precision: a.precision,
+      fp8Recipe: a.fp8Recipe,
       objective: a.objective,
       documentMask: a.documentMask,
       lora: a.weights && a.lora,
@@ -109,7 +111,7 @@ test('rules refuse exactly what the trainer would refuse on the instances, and b
   timeout: 120_000,
 }, () => {
   const seed = Number(process.env.SLIPWAY_TEST_SEED ?? Date.now() % 1e9);
-  const runs = fc.sample(arbitraryRun, { numRuns: 1000, seed }).map(runFrom);
+  const runs = fc.sample(arbitraryRun, { numRuns: 2000, seed }).map(runFrom);
   const verdicts = trainerVerdicts(runs);
   const accepted = verdicts.filter((verdict) => verdict.layout);
   expect(accepted.length, `seed ${seed}`).toBeGreaterThan(10);

@@ -5,6 +5,7 @@ import { CreateRepositoryCommand, DescribeRepositoriesCommand, ECRClient } from 
 import { CreateRoleCommand, IAMClient, PutRolePolicyCommand } from '@aws-sdk/client-iam';
 import { CreateTrainingJobCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { GetServiceQuotaCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
+import { CreateQueueCommand, SendMessageBatchCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { errorOf, policy, type RuleWorld, RuleWorlds, roleFor } from './rule-worlds';
@@ -83,6 +84,21 @@ test('action-resources: a condition on a key that the action does not support ne
   });
   expect(applied).toBe('AccessDeniedException');
   expect(off).toBe('accepted');
+});
+
+test('action-resources: a batch of messages needs the permission for one', async () => {
+  const { applied, off } = await worlds.both(async (world) => {
+    const { QueueUrl } = await new SQSClient(world.options).send(new CreateQueueCommand({ QueueName: 'batches' }));
+    const send = async (Action: string) => {
+      const role = await as(world, Action.replace(':', '-'), { Action, Resource: '*' });
+      const client = new SQSClient({ ...role, endpoint: world.sandbox.endpoints.aws });
+      const Entries = [{ Id: '0', MessageBody: 'one' }];
+      return errorOf(client.send(new SendMessageBatchCommand({ QueueUrl, Entries })));
+    };
+    return [await send('sqs:SendMessage'), await send('sqs:ReceiveMessage')];
+  });
+  expect(applied).toEqual(['accepted', 'AccessDenied']);
+  expect(off).toEqual(['AccessDenied', 'AccessDenied']);
 });
 
 test('endpoint-policies: an endpoint with a policy keeps credentials of other accounts out', async () => {

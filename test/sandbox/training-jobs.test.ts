@@ -5,7 +5,7 @@ import { GetObjectCommand } from '@aws-sdk/client-s3';
 import { StopTrainingJobCommand } from '@aws-sdk/client-sagemaker';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { INSTANCE_MARKER } from '../../lib/sandbox/jobs/running-instance';
+import { INSTANCE_MARKER } from '../../lib/sandbox/jobs/instances/running-instance';
 import { processesMarked } from '../../lib/sandbox/processes';
 import { SANDBOX_MARKER } from '../../lib/sandbox/run-file';
 import { eventually } from '../../lib/sandbox/testing';

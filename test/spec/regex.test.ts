@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { countGroups, regexProblem } from '../../lib/spec/regex';
+import { countGroups, regexProblem } from '../../lib/spec/formats/regex';
 import regexes from '../fixtures/regexes/regexes.json';
 
 // test/containers/test_regexes.py asks Python about the same list.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseYaml } from '../../lib/spec/yaml-file';
+import { parseYaml } from '../../lib/spec/reading/yaml-file';
 
 test('fails: a whole number that would lose digits', () => {
   expect(parseYaml('hyperparameters: { seeds: [1, 12345678901234567] }').issues).toEqual([

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { ACCELERATOR_NAMES, findAccelerator } from '../../lib/catalog/accelerators';
-import type { Accelerator } from '../../lib/catalog/instances';
+import { ACCELERATOR_NAMES, findAccelerator } from '../../lib/catalog/instances/accelerators';
+import type { Accelerator } from '../../lib/catalog/instances/instances';
 import type { AttentionKernel, Kernels, LayoutInput, PlanModel, Recompute, Stack } from '../../lib/planner/layout';
 import { type LayoutPlan, planLayout } from '../../lib/planner/plan';
 

@@ -12,11 +12,11 @@ import {
   recordProblems,
 } from '../../lib/verify';
 import { cidrContains } from '../../lib/verify/cidr';
-import { deployFile } from '../../lib/verify/deploy-file';
+import { deployFile } from '../../lib/verify/deploy/deploy-file';
 import { runProbe } from '../../lib/verify/probe';
 import { endOf } from '../../lib/verify/probes/deploy';
 import { priceOf } from '../../lib/verify/probes/read-catalog';
-import { jobRequest, MOST_INSTANCE_SECONDS } from '../../lib/verify/train-jobs';
+import { jobRequest, MOST_INSTANCE_SECONDS } from '../../lib/verify/train/train-jobs';
 
 test.each([
   ['10.64.0.0/19', '10.64.31.255', true],

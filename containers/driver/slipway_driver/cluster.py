@@ -76,6 +76,21 @@ def string_sorted(hosts: Sequence[str]) -> Tuple[str, ...]:
     return tuple(sorted(hosts))
 
 
+def ranked(hosts: Sequence[str], topology: Any) -> Tuple[str, ...]:
+    """Hosts in the order of their ranks: the service's own, but hosts of one UltraServer stand together, because NVLink joins them.
+
+    `topology` is that of resourceconfig.json: hostName and capacityUnitId of each host of a job on UltraServers; else absent or empty
+    (https://github.com/aws/sagemaker-training-toolkit, environment.py). A host that it leaves out is an UltraServer of its own.
+    """
+    entries = [entry for entry in topology if isinstance(entry, dict)] if isinstance(topology, list) else []
+    unit_of = {str(entry.get("hostName")): str(entry.get("capacityUnitId")) for entry in entries}
+    in_order = string_sorted(hosts)
+    first: Dict[str, int] = {}
+    for number, host in enumerate(in_order):
+        first.setdefault(unit_of.get(host, host), number)
+    return tuple(sorted(in_order, key=lambda host: first[unit_of.get(host, host)]))
+
+
 def _groups(raw: Mapping[str, Any], hosts: Sequence[str], instance_type: str) -> Tuple[InstanceGroup, ...]:
     listed: List[Dict[str, Any]] = raw.get("instance_groups") or []
     if not listed:
@@ -115,7 +130,7 @@ def parse_cluster(raw: Mapping[str, Any], training_groups: Sequence[str], spares
             ENVIRONMENT,
             "job.json spareInstances: must leave hosts of one group to train, got %d of %d hosts" % (spares, len(candidates)),
         )
-    training = candidates[: len(candidates) - spares]
+    training = ranked(candidates[: len(candidates) - spares], raw.get("topology"))
     return Cluster(
         current_host=current,
         instance_type=instance_type,

@@ -6,9 +6,11 @@ import hashlib
 import http.client
 import os
 import random
+import ssl
 import time
 import xml.etree.ElementTree as ElementTree
 from datetime import datetime, timezone
+from functools import lru_cache
 from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from slipway_s3.credentials import CredentialSource
@@ -49,6 +51,21 @@ class Answer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+
+@lru_cache(maxsize=None)
+def trust() -> ssl.SSLContext:
+    """The certificates that this machine trusts, read once: a connection without a context reads all of them again."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def connection_to(host: str, tls: bool) -> http.client.HTTPConnection:
+    """A connection that has not been opened yet."""
+    if tls:
+        return http.client.HTTPSConnection(host, timeout=TIMEOUT_SECONDS, context=trust())
+    return http.client.HTTPConnection(host, timeout=TIMEOUT_SECONDS)
 
 
 def _local_name(tag: str) -> str:
@@ -194,8 +211,7 @@ class S3Client:
             method, where.host, path, search, headers, digest, self._credentials.get(), self._region,
             datetime.now(timezone.utc),
         )  # fmt: skip
-        kind = http.client.HTTPSConnection if where.tls else http.client.HTTPConnection
-        connection = kind(where.host, timeout=TIMEOUT_SECONDS)
+        connection = connection_to(where.host, where.tls)
         try:
             connection.request(method, path + ("?" + search if search else ""), body=body, headers=signed)
             answer = connection.getresponse()

@@ -88,7 +88,7 @@ class Fsdp2Backend:
                 apply_lora(module, self._settings.training.lora)
             if self._settings.training.precision == "fp8":
                 for block in module.all_blocks():
-                    apply_float8(block)
+                    apply_float8(block, self._settings.training.fp8_recipe or "tensorwise")
         return module
 
     def _data_mesh(self) -> DeviceMesh:

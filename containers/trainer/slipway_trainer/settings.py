@@ -19,6 +19,7 @@ from slipway_trainer.skips import Skip, read_skips
 
 LIBRARIES = ("fsdp", "ddp", "smp-v2", "deepspeed")
 PRECISIONS = ("bf16", "fp32", "fp8")
+FP8_RECIPES = ("tensorwise", "rowwise")
 OBJECTIVES = ("pretrain", "sft", "dpo")
 
 
@@ -50,6 +51,8 @@ class Training:
     document_mask: bool = False
     #: Which channels samples come from, by step; empty = the one that --data-channel names.
     mixture: tuple[Phase, ...] = ()
+    #: What shares a scale with precision fp8; None = a tensor.
+    fp8_recipe: str | None = None
 
     @property
     def counts_targets(self) -> bool:
@@ -166,6 +169,7 @@ def _training(raw: Mapping[str, Any] | None, issues: list[str]) -> Training:
         objective=objective,
         document_mask=bool(section.values.get("documentMask", False)),
         mixture=read_mixture(section.values.get("mixture") or [], issues),
+        fp8_recipe=section.values.get("fp8Recipe"),
     )
 
 
@@ -249,10 +253,13 @@ def _seconds(environ: Mapping[str, str], name: str) -> float | None:
 
 def _unsupported(settings: RunSettings) -> list[str]:
     """What a run file may say and this trainer cannot do: refused, never ignored."""
+    recipe = settings.training.fp8_recipe
     refused = [
         (settings.library not in LIBRARIES, "distribution.library", " or ".join(LIBRARIES), settings.library),
         (settings.training.objective not in OBJECTIVES, "training.objective", " or ".join(OBJECTIVES), settings.training.objective),
         (settings.training.precision not in PRECISIONS, "training.precision", " or ".join(PRECISIONS), settings.training.precision),
+        (recipe not in (None, *FP8_RECIPES), "training.fp8Recipe", " or ".join(FP8_RECIPES), recipe),
+        (recipe is not None and settings.training.precision != "fp8", "training.fp8Recipe", "left out without precision fp8", recipe),
         (
             settings.arguments.recompute_layers != 1 and settings.training.activation_checkpointing != "full",
             "--recompute-layers",

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { isEnvironmentFileName } from '../../spec/image-lock';
+import { isEnvironmentFileName } from '../../spec/environment/image-lock';
 import { loadEnvironment } from '../../spec/load';
 import type { CompletionOptions, Names } from './completion';
 

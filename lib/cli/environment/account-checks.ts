@@ -4,7 +4,7 @@ import { DescribeImagesCommand, ECRClient } from '@aws-sdk/client-ecr';
 import { GetRoleCommand, IAMClient } from '@aws-sdk/client-iam';
 import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { selfReachingGroups } from '../../aws/security-groups';
-import { findInstanceType } from '../../catalog/instances';
+import { findInstanceType } from '../../catalog/instances/instances';
 import type { Descriptor } from '../../spec/descriptor';
 import { type Issue, issue } from '../../spec/issue';
 import { requestedGroupsOf } from '../../spec/resolve-run';

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { CloudFormationClient, GetTemplateCommand } from '@aws-sdk/client-cloudformation';
 import { QUOTA_PREFLIGHT_TYPE, quotaPreflightSchema } from '../../contracts/custom-resources';
 import type { QuotaNeed } from '../../quota';
-import { isEnvironmentFileName } from '../../spec/image-lock';
+import { isEnvironmentFileName } from '../../spec/environment/image-lock';
 import { isEnvironmentFile, loadEnvironment } from '../../spec/load';
 import { isMissingStack, serviceError } from '../aws-errors';
 import { UsageError } from '../exit';

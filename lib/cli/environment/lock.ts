@@ -1,9 +1,8 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { BatchGetImageCommand, ECRClient } from '@aws-sdk/client-ecr';
-import { publishedBaseUri } from '../../catalog/base-images';
-import { type EcrUri, parseEcrUri } from '../../catalog/ecr-uri';
+import { publishedBaseUri } from '../../catalog/images/base-images';
+import { type EcrUri, parseEcrUri } from '../../catalog/images/ecr-uri';
 import { checkEnvironment } from '../../rules/environment';
-import { type EnvironmentSpec, resolveEnvironments } from '../../spec/environment-file';
 import {
   EMPTY_LOCK,
   type ImageLock,
@@ -11,7 +10,8 @@ import {
   type LockedBase,
   loadImageLock,
   lockFileOf,
-} from '../../spec/image-lock';
+} from '../../spec/environment/image-lock';
+import { type EnvironmentSpec, resolveEnvironments } from '../../spec/environment-file';
 import { hasErrors } from '../../spec/issue';
 import { loadEnvironment } from '../../spec/load';
 import { calling } from '../aws-errors';

@@ -1,10 +1,10 @@
 import { limitIssues, quotaIssues, withinLimits } from '../../admission';
 import { type Limits, launchOutcome, type QuotaRow, quotaTable, runQuotaNeeds, shortRows } from '../../quota';
 import type { Descriptor } from '../../spec/descriptor';
+import { textTable } from '../../spec/formats/text-table';
 import { bareIssue, hasErrors, type Issue } from '../../spec/issue';
 import { isEnvironmentFile } from '../../spec/load';
 import type { RunSpec } from '../../spec/run-spec';
-import { textTable } from '../../spec/text-table';
 import { EXIT, Refusal } from '../exit';
 import { type CommonOptions, readText, requireRun } from '../inputs';
 import { withS3Config } from '../launch/s3-config';

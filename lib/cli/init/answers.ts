@@ -1,5 +1,5 @@
 import { isCancel, type Option, select, text } from '@clack/prompts';
-import { findInstanceType, INSTANCE_TYPES, nearestInstanceTypes } from '../../catalog/instances';
+import { findInstanceType, INSTANCE_TYPES, nearestInstanceTypes } from '../../catalog/instances/instances';
 import { nearest } from '../../catalog/nearest';
 import { REGIONS } from '../../catalog/regions';
 import { teamName } from '../../spec/environment/people';

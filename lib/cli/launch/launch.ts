@@ -76,7 +76,7 @@ export async function launch(file: string, given: LaunchOptions, terminal: Termi
   const { descriptor, read } = await environmentOf(file, options);
   if (options.smoke) return (await import('./smoke.js')).launchSmoke(file, descriptor, options, terminal);
   if (options.matrix)
-    return (await import('./launches-of-matrix.js')).launchMatrix(file, descriptor, options, terminal);
+    return (await import('./matrix/launches-of-matrix.js')).launchMatrix(file, descriptor, options, terminal);
   const checked = requireChecked(checkRead(read ?? readRunFile(file, options), options, descriptor));
   for (const found of checked.issues) terminal.err(issueLine(found, file, checked.positionOf));
   if (options.dryRun) return printDryRun(file, checked, descriptor, options, terminal);

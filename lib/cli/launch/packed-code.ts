@@ -6,8 +6,8 @@ import { type Archive, archiveFolder, codeArchive } from '../../archive/archive'
 import { fillPlaceholders } from '../../job/plan';
 import { isPrefixInS3 } from '../../spec/code-source';
 import type { Descriptor } from '../../spec/descriptor';
+import { parseS3Uri } from '../../spec/formats/s3-uri';
 import type { RunSpec } from '../../spec/run-spec';
-import { parseS3Uri } from '../../spec/s3-uri';
 import { calling } from '../aws-errors';
 import { UsageError } from '../exit';
 

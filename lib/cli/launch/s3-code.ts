@@ -4,8 +4,8 @@ import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { fillPlaceholders } from '../../job/plan';
 import { isArchiveInS3 } from '../../spec/code-source';
 import type { Descriptor } from '../../spec/descriptor';
+import { bucketAndKey } from '../../spec/formats/s3-uri';
 import type { RunSpec } from '../../spec/run-spec';
-import { bucketAndKey } from '../../spec/s3-uri';
 import { calling } from '../aws-errors';
 
 /**

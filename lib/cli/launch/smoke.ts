@@ -1,13 +1,13 @@
 import { type DesiredAnswer, hasEnded, type StatusAnswer } from '../../contracts/control';
 import type { Descriptor } from '../../spec/descriptor';
+import { textTable } from '../../spec/formats/text-table';
 import type { RunSpec } from '../../spec/run-spec';
 import { needsAccelerator, type SmokePlace, smokeOverrides } from '../../spec/smoke';
-import { textTable } from '../../spec/text-table';
 import { preflightRun } from '../environment/preflight';
 import { EXIT, UsageError } from '../exit';
 import { type CheckedRun, requireRun, requireSupported } from '../inputs';
-import { committedCheckpoints } from '../runs/committed-checkpoints';
 import { callControl } from '../runs/control-client';
+import { committedCheckpoints } from '../runs/reports/committed-checkpoints';
 import { follow } from '../runs/wait';
 import { json, type Terminal } from '../terminal';
 import { confirmCost } from './confirm';

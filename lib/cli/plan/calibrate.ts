@@ -9,11 +9,11 @@ import {
 } from '../../planner/run/calibration';
 import { assembleReport } from '../../report/read/assemble';
 import type { RunReport } from '../../report/run/run-report';
-import { textTable } from '../../spec/text-table';
+import { textTable } from '../../spec/formats/text-table';
 import { EXIT, UsageError } from '../exit';
 import { type CommonOptions, readText } from '../inputs';
 import { runTarget } from '../launch/run-target';
-import { readSources } from '../runs/report-sources';
+import { readSources } from '../runs/reports/report-sources';
 import { json, type Terminal } from '../terminal';
 import { readCalibration, writeCalibration } from './calibration-file';
 

@@ -1,6 +1,6 @@
 import { type StandingCost, standingCost } from '../../environment/standing-cost';
-import { cents } from '../../spec/cents';
-import { textTable } from '../../spec/text-table';
+import { cents } from '../../spec/formats/cents';
+import { textTable } from '../../spec/formats/text-table';
 import { requireEnvironment } from '../environment/environment-file';
 import { EXIT } from '../exit';
 import type { CommonOptions } from '../inputs';

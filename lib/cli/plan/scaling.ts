@@ -1,4 +1,4 @@
-import { acceleratorCount } from '../../catalog/instances';
+import { acceleratorCount } from '../../catalog/instances/instances';
 import { type PlanFacts, planRun } from '../../planner/run/plan-run';
 import type { ScalingPoint } from '../../report/plan/plan-report';
 import type { RunSpec } from '../../spec/run-spec';

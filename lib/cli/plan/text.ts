@@ -5,8 +5,8 @@ import { RESTART_SECONDS, SPARE_RESTART_SECONDS } from '../../planner/run/failur
 import type { RunPlan } from '../../planner/run/plan-run';
 import type { SpareValue } from '../../planner/run/spares';
 import type { PlanReport } from '../../report/plan/plan-report';
+import { textTable } from '../../spec/formats/text-table';
 import type { RunSpec } from '../../spec/run-spec';
-import { textTable } from '../../spec/text-table';
 
 /** The search for layouts of a plan that has one. */
 export type Search = NonNullable<PlanReport['search']>;

@@ -1,7 +1,7 @@
 import { type FileIssue, readEnvironmentFile } from '../../environment/read-environment-file';
 import { bareIssue, hasErrors } from '../../spec/issue';
 import { isEnvironmentFile } from '../../spec/load';
-import { parsePath } from '../../spec/overrides';
+import { parsePath } from '../../spec/reading/overrides';
 import { EXIT } from '../exit';
 import { type CommonOptions, checkRunFile, isDescriptorFile, readDescriptor, readText } from '../inputs';
 import { withS3Config } from '../launch/s3-config';

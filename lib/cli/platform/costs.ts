@@ -4,9 +4,9 @@ import {
   type GetCostAndUsageCommandOutput,
 } from '@aws-sdk/client-cost-explorer';
 import type { AttemptAnswer, StatusAnswer } from '../../contracts/control';
-import { cents } from '../../spec/cents';
 import type { Descriptor } from '../../spec/descriptor';
-import { textTable } from '../../spec/text-table';
+import { cents } from '../../spec/formats/cents';
+import { textTable } from '../../spec/formats/text-table';
 import { calling } from '../aws-errors';
 import { callRegion, readDescriptors } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';

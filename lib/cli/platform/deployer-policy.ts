@@ -63,26 +63,35 @@ function deployerOf(specs: readonly EnvironmentSpec[]): Policy {
 function executionOf(specs: readonly EnvironmentSpec[]): Policy {
   const [spec] = specs;
   if (!spec) return policy([]);
-  const arns = (service: string, ...resources: string[]) =>
+  const arns: Arns = (service, ...resources) =>
     specs.flatMap((one) =>
       resources.map((resource) => `arn:${partitionOf(one)}:${service}:${one.region}:${accountOf(one)}:${resource}`),
     );
-  const { name } = spec;
-  const names = [`slipway-${name}-*`, `Slipway-${name}-*`];
-  const partition = partitionOf(spec);
-  const tagged = { StringEquals: { 'aws:ResourceTag/slipway:environment': name } };
+  const names = [`slipway-${spec.name}-*`, `Slipway-${spec.name}-*`];
   return policy([
-    statement(
-      'Buckets',
-      ['s3:*'],
-      [`arn:${partition}:s3:::slipway-${name}-*`, `arn:${partition}:s3:::slipway-${name}-*/*`],
-    ),
-    statement(
-      'Assets',
-      ['s3:GetObject*', 's3:GetBucket*', 's3:List*'],
-      [`arn:${partition}:s3:::cdk-${QUALIFIER}-assets-*`, `arn:${partition}:s3:::cdk-${QUALIFIER}-assets-*/*`],
-    ),
+    ...objectStatements(spec),
     ...roleStatements(spec, names),
+    ...controlStatements(spec, names, arns),
+    ...watchStatements(spec, arns),
+    ...imageStatements(spec, arns),
+    ...networkStatements(spec, arns),
+    ...spendStatements(spec),
+  ]);
+}
+
+/** ARNs of resources of a service, in each region of the environment. */
+type Arns = (service: string, ...resources: string[]) => string[];
+
+function objectStatements(spec: EnvironmentSpec): Statement[] {
+  const bucket = (name: string) => [`arn:${partitionOf(spec)}:s3:::${name}`, `arn:${partitionOf(spec)}:s3:::${name}/*`];
+  return [
+    statement('Buckets', ['s3:*'], bucket(`slipway-${spec.name}-*`)),
+    statement('Assets', ['s3:GetObject*', 's3:GetBucket*', 's3:List*'], bucket(`cdk-${QUALIFIER}-assets-*`)),
+  ];
+}
+
+function controlStatements({ name }: EnvironmentSpec, names: readonly string[], arns: Arns): Statement[] {
+  return [
     statement(
       'Functions',
       ['lambda:*'],
@@ -92,55 +101,91 @@ function executionOf(specs: readonly EnvironmentSpec[]): Policy {
     statement('Queues', ['sqs:*'], arns('sqs', `Slipway-${name}-*`)),
     statement('Topics', ['sns:*'], arns('sns', `Slipway-${name}-*`)),
     statement('Rules', ['events:*'], arns('events', `rule/Slipway-${name}-*`)),
+  ];
+}
+
+function watchStatements(spec: EnvironmentSpec, arns: Arns): Statement[] {
+  const dashboard = `arn:${partitionOf(spec)}:cloudwatch::${accountOf(spec)}:dashboard/slipway-${spec.name}-*`;
+  return [
     statement('Logs', ['logs:*'], arns('logs', 'log-group:*')),
-    statement('Alarms', ['cloudwatch:*'], arns('cloudwatch', `alarm:Slipway-${name}-*`)),
-    statement(
-      'Dashboard',
-      ['cloudwatch:*Dashboard*'],
-      [`arn:${partition}:cloudwatch::${accountOf(spec)}:dashboard/slipway-${name}-*`],
-    ),
+    statement('Alarms', ['cloudwatch:*'], arns('cloudwatch', `alarm:Slipway-${spec.name}-*`)),
+    statement('Dashboard', ['cloudwatch:*Dashboard*'], [dashboard]),
     statement('Waiters', ['states:*'], arns('states', 'stateMachine:*')),
+  ];
+}
+
+function imageStatements({ name }: EnvironmentSpec, arns: Arns): Statement[] {
+  const parameters = [
+    `parameter/slipway/environments/${name}`,
+    `parameter/slipway/environments/${name}/*`,
+    `parameter/slipway/storage/slipway-${name}/*`,
+    `parameter/cdk-bootstrap/${QUALIFIER}/version`,
+  ];
+  return [
     statement('Images', ['ecr:*'], arns('ecr', `repository/slipway-${name}`)),
     statement('Builds', ['codebuild:*'], arns('codebuild', 'project/*')),
     statement(
       'Parameters',
       ['ssm:*Parameter*', 'ssm:AddTagsToResource', 'ssm:RemoveTagsFromResource'],
-      arns(
-        'ssm',
-        `parameter/slipway/environments/${name}`,
-        `parameter/slipway/environments/${name}/*`,
-        `parameter/slipway/storage/slipway-${name}/*`,
-        `parameter/cdk-bootstrap/${QUALIFIER}/version`,
-      ),
+      arns('ssm', ...parameters),
     ),
+  ];
+}
+
+const NETWORK_ACTIONS = [
+  'ec2:*Vpc*',
+  'ec2:*Subnet*',
+  'ec2:*SecurityGroup*',
+  'ec2:*Route*',
+  'ec2:*FlowLogs',
+  'ec2:*InternetGateway*',
+  'ec2:*NatGateway*',
+  'ec2:*Address*',
+  'ec2:CreateTags',
+  'ec2:DeleteTags',
+  'ec2:Describe*',
+];
+
+function networkStatements({ name }: EnvironmentSpec, arns: Arns): Statement[] {
+  const tagged = { StringEquals: { 'aws:ResourceTag/slipway:environment': name } };
+  return [
     statement('MakeKeys', ['kms:CreateKey', 'kms:TagResource'], ['*']),
     statement('OwnKeys', ['kms:*'], arns('kms', 'key/*'), tagged),
-    statement(
-      'Network',
-      [
-        'ec2:*Vpc*',
-        'ec2:*Subnet*',
-        'ec2:*SecurityGroup*',
-        'ec2:*Route*',
-        'ec2:*FlowLogs',
-        'ec2:*InternetGateway*',
-        'ec2:*NatGateway*',
-        'ec2:*Address*',
-        'ec2:CreateTags',
-        'ec2:DeleteTags',
-        'ec2:Describe*',
-      ],
-      ['*'],
-    ),
+    statement('Network', NETWORK_ACTIONS, ['*']),
     statement('FileSystems', ['fsx:*'], arns('fsx', '*')),
-    statement('Budgets', ['budgets:*'], [`arn:${partition}:budgets::${accountOf(spec)}:budget/slipway-${name}-*`]),
-    statement(
-      'ChatChannels',
-      ['chatbot:*'],
-      [`arn:${partition}:chatbot::${accountOf(spec)}:chat-configuration/slack-channel/slipway-${name}-*`],
-    ),
-  ]);
+  ];
 }
+
+/** Budgets and chat channels are not of a region. */
+function spendStatements(spec: EnvironmentSpec): Statement[] {
+  const global = (service: string, resource: string) => [
+    `arn:${partitionOf(spec)}:${service}::${accountOf(spec)}:${resource}/slipway-${spec.name}-*`,
+  ];
+  return [
+    statement('Budgets', ['budgets:*'], global('budgets', 'budget')),
+    statement('ChatChannels', ['chatbot:*'], global('chatbot', 'chat-configuration/slack-channel')),
+  ];
+}
+
+/** Actions that IAM judges by the boundary of the role. */
+const MAKE_ROLES = [
+  'iam:CreateRole',
+  'iam:PutRolePolicy',
+  'iam:AttachRolePolicy',
+  'iam:DetachRolePolicy',
+  'iam:DeleteRolePolicy',
+  'iam:PutRolePermissionsBoundary',
+];
+const KEEP_ROLES = [
+  'iam:GetRole*',
+  'iam:ListRole*',
+  'iam:ListAttachedRolePolicies',
+  'iam:DeleteRole',
+  'iam:UpdateRole*',
+  'iam:UpdateAssumeRolePolicy',
+  'iam:TagRole',
+  'iam:UntagRole',
+];
 
 /** Roles by path and prefix; with a boundary, none can be made or changed without it. */
 function roleStatements(spec: EnvironmentSpec, names: readonly string[]): Statement[] {
@@ -154,33 +199,8 @@ function roleStatements(spec: EnvironmentSpec, names: readonly string[]): Statem
   const bounded =
     permissionsBoundary === undefined ? undefined : { StringEquals: { 'iam:PermissionsBoundary': boundary } };
   return [
-    statement(
-      'MakeRoles',
-      [
-        'iam:CreateRole',
-        'iam:PutRolePolicy',
-        'iam:AttachRolePolicy',
-        'iam:DetachRolePolicy',
-        'iam:DeleteRolePolicy',
-        'iam:PutRolePermissionsBoundary',
-      ],
-      roles,
-      bounded,
-    ),
-    statement(
-      'KeepRoles',
-      [
-        'iam:GetRole*',
-        'iam:ListRole*',
-        'iam:ListAttachedRolePolicies',
-        'iam:DeleteRole',
-        'iam:UpdateRole*',
-        'iam:UpdateAssumeRolePolicy',
-        'iam:TagRole',
-        'iam:UntagRole',
-      ],
-      roles,
-    ),
+    statement('MakeRoles', MAKE_ROLES, roles, bounded),
+    statement('KeepRoles', KEEP_ROLES, roles),
     statement('PassRoles', ['iam:PassRole'], roles),
   ];
 }

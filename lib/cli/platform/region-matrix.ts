@@ -3,15 +3,15 @@ import {
   DescribeVpcEndpointServicesCommand,
   EC2Client,
 } from '@aws-sdk/client-ec2';
-import { findCapacityPrice } from '../../catalog/capacity-prices';
 import { nearest } from '../../catalog/nearest';
-import { findPrice } from '../../catalog/prices';
+import { findCapacityPrice } from '../../catalog/prices/capacity-prices';
+import { findPrice } from '../../catalog/prices/prices';
 import { REGIONS } from '../../catalog/regions';
 import { increaseCommand, judgeForDeploy, type QuotaNeed, type QuotaRow, runQuotaNeeds } from '../../quota';
+import { textTable } from '../../spec/formats/text-table';
 import { orList } from '../../spec/issue';
 import { isEnvironmentFile } from '../../spec/load';
 import { instanceGroupsOf } from '../../spec/resolve-run';
-import { textTable } from '../../spec/text-table';
 import { requireFile } from '../environment/deployed-needs';
 import { needsOfEnvironment, requireEnvironment } from '../environment/environment-file';
 import { quotaJson, readLimits } from '../environment/quota';

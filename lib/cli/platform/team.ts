@@ -9,9 +9,9 @@ import {
   type TeamReport,
   type TeamRun,
 } from '../../report/team/team-report';
-import { cents } from '../../spec/cents';
 import type { Descriptor } from '../../spec/descriptor';
-import { textTable } from '../../spec/text-table';
+import { cents } from '../../spec/formats/cents';
+import { textTable } from '../../spec/formats/text-table';
 import { callRegion, readDescriptors } from '../environment/environment';
 import { EXIT, UsageError } from '../exit';
 import type { CommonOptions } from '../inputs';

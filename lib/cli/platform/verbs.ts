@@ -6,6 +6,21 @@ import type { TeamOptions } from './team';
 
 /** Verbs of a platform team, on environments. */
 export function platformVerbs(cli: CommandLine): void {
+  stateVerbs(cli);
+  spendVerbs(cli);
+  cli
+    .verb(
+      'deployer-policy <file|environment>',
+      'policies for who deploys and for CloudFormation, and the bootstrap command that uses them; offline',
+      'slipway deployer-policy environments/research.yaml\n  slipway deployer-policy research --json',
+    )
+    .action(async (file: string, options: CommonOptions) =>
+      cli.done((await import('./deployer-policy.js')).deployerPolicy(file, options, cli.terminal)),
+    );
+}
+
+/** What regions have, and what a deployed stack has become. */
+function stateVerbs(cli: CommandLine): void {
   cli
     .verb(
       'matrix <file|environment>',
@@ -25,6 +40,10 @@ export function platformVerbs(cli: CommandLine): void {
     .action(async (environment: string, options: CommonOptions) =>
       cli.done(await (await import('./drift.js')).drift(environment, options, cli.terminal)),
     );
+}
+
+/** What runs have spent. */
+function spendVerbs(cli: CommandLine): void {
   cli
     .verb(
       'costs <environment>',
@@ -47,14 +66,5 @@ export function platformVerbs(cli: CommandLine): void {
     .option('--html <file>', 'also write one page')
     .action(async (environment: string, options: TeamOptions) =>
       cli.done(await (await import('./team.js')).team(environment, options, cli.terminal)),
-    );
-  cli
-    .verb(
-      'deployer-policy <file|environment>',
-      'policies for who deploys and for CloudFormation, and the bootstrap command that uses them; offline',
-      'slipway deployer-policy environments/research.yaml\n  slipway deployer-policy research --json',
-    )
-    .action(async (file: string, options: CommonOptions) =>
-      cli.done((await import('./deployer-policy.js')).deployerPolicy(file, options, cli.terminal)),
     );
 }

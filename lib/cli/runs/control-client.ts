@@ -50,7 +50,7 @@ async function invokeAsCaller(
       deniedAliases.add(alias);
       return invoked;
     } catch (error) {
-      // Whoever may use neither asks for the right to launch: the message names that alias.
+      // Callers who may use neither ask for the right to launch: the message names that alias.
       throw isDenied(error) ? denied : error;
     }
   }

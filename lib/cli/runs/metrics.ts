@@ -3,12 +3,12 @@ import { hasEnded } from '../../contracts/control';
 import { type GpuLine, leastBusyFirst, newestGpuUse } from '../../report/read/gpu-lines';
 import { progressOf } from '../../report/read/log-lines';
 import type { ReportStep } from '../../report/run/run-report';
-import { textTable } from '../../spec/text-table';
+import { textTable } from '../../spec/formats/text-table';
 import { EXIT } from '../exit';
 import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';
 import type { Terminal } from '../terminal';
-import { progressLines } from './job-logs';
+import { progressLines } from './logs/job-logs';
 import { readStatus } from './read-status';
 import { pollSeconds } from './wait';
 

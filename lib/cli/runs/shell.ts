@@ -8,7 +8,7 @@ import type { CommonOptions } from '../inputs';
 import { runTarget } from '../launch/run-target';
 import type { Terminal } from '../terminal';
 import { callControl } from './control-client';
-import { hostNumber } from './job-logs';
+import { hostNumber } from './logs/job-logs';
 import { pollSeconds } from './wait';
 
 /** Options of `slipway shell`. */

@@ -1,10 +1,10 @@
 import { type CommandLine, collect } from '../command-line';
 import type { CommonOptions } from '../inputs';
-import type { EventOptions } from './events';
 import type { ListOptions } from './list';
-import type { LogOptions } from './logs';
+import type { EventOptions } from './logs/events';
+import type { LogOptions } from './logs/logs';
 import type { MetricOptions } from './metrics';
-import type { ReportOptions } from './report';
+import type { ReportOptions } from './reports/report';
 import type { ShellOptions } from './shell';
 import type { StatusOptions } from './status';
 
@@ -73,7 +73,7 @@ function streamVerbs(cli: CommandLine): void {
     .option('--errors', 'the first error over all hosts')
     .option('--since <time>', '30m, 2h, 1d, or an ISO time')
     .action(async (run: string, options: LogOptions) =>
-      cli.done(await (await import('./logs.js')).logs(run, options, cli.terminal)),
+      cli.done(await (await import('./logs/logs.js')).logs(run, options, cli.terminal)),
     );
   cli
     .verb(
@@ -84,7 +84,7 @@ function streamVerbs(cli: CommandLine): void {
     .option('--follow', 'go on until the run ends; of a whole environment until interrupted')
     .option('--since <time>', '30m, 2h, 1d, or an ISO time; default: everything of a run, 1d of an environment')
     .action(async (target: string | undefined, options: EventOptions) =>
-      cli.done(await (await import('./events.js')).events(target, options, cli.terminal)),
+      cli.done(await (await import('./logs/events.js')).events(target, options, cli.terminal)),
     );
 }
 
@@ -97,7 +97,7 @@ function reportVerbs(cli: CommandLine): void {
     )
     .option('--html <out>', 'also write the report as one page that opens offline')
     .action(async (runs: string[], options: ReportOptions) =>
-      cli.done(await (await import('./report.js')).report(runs, options, cli.terminal)),
+      cli.done(await (await import('./reports/report.js')).report(runs, options, cli.terminal)),
     );
   cli
     .verb(
@@ -106,7 +106,7 @@ function reportVerbs(cli: CommandLine): void {
       'slipway diff llama2-13b-261101090000 llama2-13b-261102090000\n  slipway diff llama2-13b-261101090000 llama2-13b-261102090000 --json > diff.json',
     )
     .action(async (run: string, other: string, options: CommonOptions) =>
-      cli.done(await (await import('./diff.js')).diff([run, other], options, cli.terminal)),
+      cli.done(await (await import('./reports/diff.js')).diff([run, other], options, cli.terminal)),
     );
 }
 

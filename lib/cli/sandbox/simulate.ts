@@ -9,8 +9,8 @@ import {
   type Scenario,
   type SimulationResult,
 } from '../../simulation';
+import { textTable } from '../../spec/formats/text-table';
 import { hasErrors, type Issue } from '../../spec/issue';
-import { textTable } from '../../spec/text-table';
 import { EXIT, Refusal, UsageError } from '../exit';
 import { readText } from '../inputs';
 import { writePage } from '../page-file';

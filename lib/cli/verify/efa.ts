@@ -8,7 +8,7 @@ import { Refusal } from '../exit';
 import { type LaunchOptions, launch } from '../launch/launch';
 import { packageRoot } from '../package-root';
 import { callControl } from '../runs/control-client';
-import { readAttemptLog } from '../runs/job-logs';
+import { readAttemptLog } from '../runs/logs/job-logs';
 import { readStatus } from '../runs/read-status';
 import { follow } from '../runs/wait';
 import type { Terminal } from '../terminal';

@@ -1,4 +1,4 @@
-import { publishedBaseUri } from '../../catalog/base-images';
+import { publishedBaseUri } from '../../catalog/images/base-images';
 import type { Descriptor } from '../../spec/descriptor';
 import {
   cleanUpTraining,

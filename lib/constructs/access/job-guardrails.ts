@@ -1,4 +1,4 @@
-import { hasLocalNvme, INSTANCE_TYPES } from '../../catalog/instances';
+import { hasLocalNvme, INSTANCE_TYPES } from '../../catalog/instances/instances';
 import type { EnvironmentSpec } from '../../spec/environment-file';
 import type { ExactStatement } from './statement';
 

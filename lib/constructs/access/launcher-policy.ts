@@ -155,50 +155,78 @@ export function reconcileStatements(context: LauncherContext, targets: Reconcile
   ];
 }
 
+/** ARN of a resource of SageMaker in the environment's account and region. */
+const sagemakerArn = ({ partition, region, account }: LauncherContext, kind: string, name: string): string =>
+  `arn:${partition}:sagemaker:${region}:${account}:${kind}/${name}`;
+
+const NAMED = 'Jobs are named after the environment that they belong to.';
+
 /** Jobs of the environment within the guardrails, and what holds quota beside them. */
-function jobStatements(
-  { partition, region, account, environment }: LauncherContext,
-  { passableRoleArns, guardrails }: ReconcileTargets,
-): ExactStatement[] {
-  const sagemaker = (kind: string, name: string) => `arn:${partition}:sagemaker:${region}:${account}:${kind}/${name}`;
-  const training = sagemaker('training-job', `${environment}-*`);
-  const processing = sagemaker('processing-job', `${environment}-*`);
-  const named = 'Jobs are named after the environment that they belong to.';
+function jobStatements(context: LauncherContext, { passableRoleArns, guardrails }: ReconcileTargets): ExactStatement[] {
+  const jobs: JobArns = {
+    training: sagemakerArn(context, 'training-job', `${context.environment}-*`),
+    processing: sagemakerArn(context, 'processing-job', `${context.environment}-*`),
+  };
   return [
-    { sid: 'StopTrainingJobs', actions: ['sagemaker:StopTrainingJob'], resources: [training], wildcard: named },
+    { sid: 'StopTrainingJobs', actions: ['sagemaker:StopTrainingJob'], resources: [jobs.training], wildcard: NAMED },
+    ...createStatements(context, jobs, guardrails),
+    {
+      sid: 'WatchAndStopProcessingJobs',
+      actions: ['sagemaker:DescribeProcessingJob', 'sagemaker:StopProcessingJob'],
+      resources: [jobs.processing],
+      wildcard: NAMED,
+    },
+    {
+      sid: 'TagJobsAndReadTags',
+      actions: ['sagemaker:AddTags', 'sagemaker:ListTags'],
+      resources: [jobs.training, jobs.processing],
+      wildcard: NAMED,
+    },
+    ...quotaStatements(context),
+    {
+      sid: 'PassJobRolesToSageMaker',
+      actions: ['iam:PassRole'],
+      resources: [...passableRoleArns],
+      conditions: { StringEquals: { 'iam:PassedToService': 'sagemaker.amazonaws.com' } },
+    },
+  ];
+}
+
+/** Names of the environment's own jobs. */
+interface JobArns {
+  training: string;
+  processing: string;
+}
+
+function createStatements(context: LauncherContext, jobs: JobArns, guardrails: JobGuardrails): ExactStatement[] {
+  return [
     {
       sid: 'CreateTrainingJobsWithinGuardrails',
       actions: ['sagemaker:CreateTrainingJob'],
-      resources: [training],
+      resources: [jobs.training],
       conditions: trainingConditions(guardrails),
-      wildcard: named,
+      wildcard: NAMED,
     },
-    unencryptedVolumes(training),
+    unencryptedVolumes(jobs.training),
     {
       sid: 'UseTrainingPlans',
       actions: ['sagemaker:CreateTrainingJob'],
-      resources: [sagemaker('training-plan', '*'), sagemaker('reserved-capacity', '*')],
+      resources: [sagemakerArn(context, 'training-plan', '*'), sagemakerArn(context, 'reserved-capacity', '*')],
       wildcard: 'The run file names the training plan, which names its reserved capacity.',
     },
     {
       sid: 'CreateProcessingJobsWithinGuardrails',
       actions: ['sagemaker:CreateProcessingJob'],
-      resources: [processing],
+      resources: [jobs.processing],
       conditions: processingConditions(guardrails),
-      wildcard: named,
+      wildcard: NAMED,
     },
-    {
-      sid: 'WatchAndStopProcessingJobs',
-      actions: ['sagemaker:DescribeProcessingJob', 'sagemaker:StopProcessingJob'],
-      resources: [processing],
-      wildcard: named,
-    },
-    {
-      sid: 'TagJobsAndReadTags',
-      actions: ['sagemaker:AddTags', 'sagemaker:ListTags'],
-      resources: [training, processing],
-      wildcard: named,
-    },
+  ];
+}
+
+/** Reading of all jobs of the account, anybody that made them. */
+function quotaStatements(context: LauncherContext): ExactStatement[] {
+  return [
     {
       sid: 'ListJobsThatHoldQuota',
       actions: ['sagemaker:ListTrainingJobs'],
@@ -208,14 +236,8 @@ function jobStatements(
     {
       sid: 'ReadJobsThatHoldQuota',
       actions: ['sagemaker:DescribeTrainingJob'],
-      resources: [sagemaker('training-job', '*')],
+      resources: [sagemakerArn(context, 'training-job', '*')],
       wildcard: 'Jobs of others hold quota too: what is free is only known when all of them are read.',
-    },
-    {
-      sid: 'PassJobRolesToSageMaker',
-      actions: ['iam:PassRole'],
-      resources: [...passableRoleArns],
-      conditions: { StringEquals: { 'iam:PassedToService': 'sagemaker.amazonaws.com' } },
     },
   ];
 }

@@ -1,4 +1,4 @@
-import { secretPrefix } from '../../spec/secret-reference';
+import { secretPrefix } from '../../spec/formats/secret-reference';
 import type { ExactStatement } from './statement';
 
 interface SecretContext {

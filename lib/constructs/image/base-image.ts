@@ -1,4 +1,4 @@
-import { type ImageBase, publishedBaseUri } from '../../catalog/base-images';
+import { type ImageBase, publishedBaseUri } from '../../catalog/images/base-images';
 
 /** URI of the image that an environment's own one is built on, without a lock. Throws where there is none. */
 export function baseImageUri(base: ImageBase, region: string): string {

@@ -9,7 +9,7 @@ import type * as kms from 'aws-cdk-lib/aws-kms';
 import type * as logs from 'aws-cdk-lib/aws-logs';
 import { Asset } from 'aws-cdk-lib/aws-s3-assets';
 import { Construct } from 'constructs';
-import { parseEcrUri } from '../../catalog/ecr-uri';
+import { parseEcrUri } from '../../catalog/images/ecr-uri';
 import { REGIONS } from '../../catalog/regions';
 import { IMAGE_BUILD_TYPE } from '../../contracts/custom-resources';
 import { allow } from '../access/statement';

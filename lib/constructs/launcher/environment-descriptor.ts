@@ -1,5 +1,5 @@
 import { Stack } from 'aws-cdk-lib';
-import { baseImageContents } from '../../catalog/base-images';
+import { baseImageContents } from '../../catalog/images/base-images';
 import type { Descriptor } from '../../spec/descriptor';
 import type { EnvironmentSpec } from '../../spec/environment-file';
 import type { TeamRoles, TrainingRoles } from '../access/training-roles';

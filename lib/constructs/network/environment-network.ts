@@ -1,8 +1,8 @@
 import { Stack } from 'aws-cdk-lib';
 import type * as kms from 'aws-cdk-lib/aws-kms';
 import { Construct, type IConstruct } from 'constructs';
+import { mlflowServers } from '../../spec/environment/mlflow-servers';
 import type { EnvironmentSpec } from '../../spec/environment-file';
-import { mlflowServers } from '../../spec/mlflow-servers';
 import { TrainingNetwork } from './training-network';
 
 /** The network of an environment file: made, named, or none. */

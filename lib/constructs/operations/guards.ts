@@ -3,6 +3,7 @@ import { Construct } from 'constructs';
 import { GUARD_TYPE } from '../../contracts/custom-resources';
 import { ENV_RUN_TABLE } from '../../contracts/launcher';
 import { ACTIVE_INDEX, CLOSED_ITEM } from '../../contracts/run-table';
+import type { ExactStatement } from '../access/statement';
 import { HandlerFunction } from '../functions/handler-function';
 import { HandlerResource } from '../functions/handler-resource';
 
@@ -40,38 +41,8 @@ export class Guards extends Construct {
       description: `Refuses to ${id.toLowerCase()} under live runs`,
       environment: { [ENV_RUN_TABLE]: props.runTableName },
     });
-    const { partition, region, account } = Stack.of(this);
-    onEvent.allow({
-      sid: 'ListActiveRuns',
-      actions: ['dynamodb:Query'],
-      resources: [`arn:${partition}:dynamodb:${region}:${account}:table/${props.runTableName}/index/${ACTIVE_INDEX}`],
-    });
-    if (properties.guards === 'delete') {
-      onEvent.allow({
-        sid: 'CloseEnvironment',
-        actions: ['dynamodb:PutItem'],
-        resources: [`arn:${partition}:dynamodb:${region}:${account}:table/${props.runTableName}`],
-        conditions: { 'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': [CLOSED_ITEM] } },
-      });
-    }
-    onEvent.allow({
-      sid: 'ReadRunTable',
-      actions: ['kms:Decrypt'],
-      resources: [`arn:${partition}:kms:${region}:${account}:key/*`],
-      conditions: {
-        StringEquals: {
-          'kms:ViaService': `dynamodb.${region}.${Stack.of(this).urlSuffix}`,
-          'kms:EncryptionContext:aws:dynamodb:tableName': props.runTableName,
-        },
-      },
-      wildcard: "The key is made after the guard; the condition holds it to this table's.",
-    });
-    onEvent.allow({
-      sid: 'ListLiveJobs',
-      actions: ['sagemaker:ListTrainingJobs', 'sagemaker:ListProcessingJobs'],
-      resources: ['*'],
-      wildcard: 'Listing jobs has no resource type.',
-    });
+    for (const statement of guardStatements(Stack.of(this), props.runTableName, properties.guards === 'delete'))
+      onEvent.allow(statement);
     return new HandlerResource(scope, 'Guard', {
       resourceType: GUARD_TYPE,
       onEvent,
@@ -79,4 +50,38 @@ export class Guards extends Construct {
       properties: { environment: props.environment, ...properties },
     }).resource;
   }
+}
+
+/** A guard lists live runs and jobs; the one of the deletion also closes the environment, so that no run starts after it. */
+function guardStatements(stack: Stack, runTableName: string, closes: boolean): ExactStatement[] {
+  const { partition, region, account } = stack;
+  const table = `arn:${partition}:dynamodb:${region}:${account}:table/${runTableName}`;
+  const close = {
+    sid: 'CloseEnvironment',
+    actions: ['dynamodb:PutItem'],
+    resources: [table],
+    conditions: { 'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': [CLOSED_ITEM] } },
+  };
+  return [
+    { sid: 'ListActiveRuns', actions: ['dynamodb:Query'], resources: [`${table}/index/${ACTIVE_INDEX}`] },
+    ...(closes ? [close] : []),
+    {
+      sid: 'ReadRunTable',
+      actions: ['kms:Decrypt'],
+      resources: [`arn:${partition}:kms:${region}:${account}:key/*`],
+      conditions: {
+        StringEquals: {
+          'kms:ViaService': `dynamodb.${region}.${stack.urlSuffix}`,
+          'kms:EncryptionContext:aws:dynamodb:tableName': runTableName,
+        },
+      },
+      wildcard: "The key is made after the guard; the condition holds it to this table's.",
+    },
+    {
+      sid: 'ListLiveJobs',
+      actions: ['sagemaker:ListTrainingJobs', 'sagemaker:ListProcessingJobs'],
+      resources: ['*'],
+      wildcard: 'Listing jobs has no resource type.',
+    },
+  ];
 }

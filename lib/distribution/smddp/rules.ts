@@ -1,5 +1,10 @@
-import { SMDDP_ALLREDUCE_ONLY, SMDDP_BY_PYTORCH, SMDDP_INSTANCE_TYPES, SMDDP_LAST_PYTORCH } from '../../catalog/smddp';
-import { guide } from '../../spec/aws-pages';
+import {
+  SMDDP_ALLREDUCE_ONLY,
+  SMDDP_BY_PYTORCH,
+  SMDDP_INSTANCE_TYPES,
+  SMDDP_LAST_PYTORCH,
+} from '../../catalog/images/smddp';
+import { guide } from '../../spec/formats/aws-pages';
 import { orList } from '../../spec/issue';
 import { hostCount, instanceGroupsOf } from '../../spec/resolve-run';
 import { type Finding, type Rule, type RuleContext, rulesAbout, when } from '../../spec/rule';

@@ -1,4 +1,4 @@
-import { guide } from '../../spec/aws-pages';
+import { guide } from '../../spec/formats/aws-pages';
 import { type Rule, when } from '../../spec/rule';
 import { parameterPath } from '../parameters';
 import { degree } from '../strategy';

@@ -1,5 +1,5 @@
-import { findInstanceType } from '../../catalog/instances';
-import { guide } from '../../spec/aws-pages';
+import { findInstanceType } from '../../catalog/instances/instances';
+import { guide } from '../../spec/formats/aws-pages';
 import { orList } from '../../spec/issue';
 import { type Rule, when } from '../../spec/rule';
 import { compareVersions, pytorchOfImage } from '../image-version';

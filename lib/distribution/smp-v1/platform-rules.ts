@@ -1,5 +1,5 @@
-import { SMP_V1_BY_PYTORCH, SMP_V1_INSTANCE_TYPES } from '../../catalog/smddp';
-import { guide } from '../../spec/aws-pages';
+import { SMP_V1_BY_PYTORCH, SMP_V1_INSTANCE_TYPES } from '../../catalog/images/smddp';
+import { guide } from '../../spec/formats/aws-pages';
 import { orList } from '../../spec/issue';
 import { type Rule, when } from '../../spec/rule';
 import { compareVersions, pytorchOfImage } from '../image-version';

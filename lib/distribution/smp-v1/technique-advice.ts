@@ -1,6 +1,6 @@
+import { SMP_V1_BY_PYTORCH } from '../../catalog/images/smddp';
 import { modelParameters } from '../../catalog/model/parameters';
-import { SMP_V1_BY_PYTORCH } from '../../catalog/smddp';
-import { guide } from '../../spec/aws-pages';
+import { guide } from '../../spec/formats/aws-pages';
 import { type Finding, type Rule, when } from '../../spec/rule';
 import type { RunSpec } from '../../spec/run-spec';
 import { compareVersions, pytorchOfImage } from '../image-version';

@@ -1,6 +1,6 @@
+import { SMDDP_INSTANCE_TYPES } from '../../catalog/images/smddp';
 import { modelParameters } from '../../catalog/model/parameters';
-import { SMDDP_INSTANCE_TYPES } from '../../catalog/smddp';
-import { guide } from '../../spec/aws-pages';
+import { guide } from '../../spec/formats/aws-pages';
 import { hostCount, trainingGroupsOf } from '../../spec/resolve-run';
 import { type Rule, when } from '../../spec/rule';
 import { parameterPath } from '../parameters';

@@ -1,5 +1,5 @@
-import { SMP_RELEASES } from '../../catalog/smp-releases';
-import { guide } from '../../spec/aws-pages';
+import { SMP_RELEASES } from '../../catalog/images/smp-releases';
+import { guide } from '../../spec/formats/aws-pages';
 import { type Rule, when } from '../../spec/rule';
 import { parameterPath, tensorAcrossHosts } from '../parameters';
 import { SMP_V2_RELEASE_NOTES, smpV2Rule } from './parameters';

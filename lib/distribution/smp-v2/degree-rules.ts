@@ -1,4 +1,4 @@
-import { guide } from '../../spec/aws-pages';
+import { guide } from '../../spec/formats/aws-pages';
 import { orList } from '../../spec/issue';
 import { type Finding, type Rule, when } from '../../spec/rule';
 import type { RunSpec } from '../../spec/run-spec';

@@ -1,4 +1,4 @@
-import { guide } from '../../spec/aws-pages';
+import { guide } from '../../spec/formats/aws-pages';
 import { type Rule, when } from '../../spec/rule';
 import { parameterPath } from '../parameters';
 import { SMP_V2_REFERENCE, SMP_V2_RELEASE_NOTES, smpV2Rule } from './parameters';

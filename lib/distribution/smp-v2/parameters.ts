@@ -1,4 +1,4 @@
-import { guide } from '../../spec/aws-pages';
+import { guide } from '../../spec/formats/aws-pages';
 import { worldSize } from '../../spec/resolve-run';
 import { rulesAbout } from '../../spec/rule';
 import type { RunSpec } from '../../spec/run-spec';

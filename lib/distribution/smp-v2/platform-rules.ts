@@ -1,6 +1,6 @@
-import { SMP_V2_INSTANCE_TYPES } from '../../catalog/smddp';
-import { SMP_REGIONS } from '../../catalog/smp-releases';
-import { guide } from '../../spec/aws-pages';
+import { SMP_V2_INSTANCE_TYPES } from '../../catalog/images/smddp';
+import { SMP_REGIONS } from '../../catalog/images/smp-releases';
+import { guide } from '../../spec/formats/aws-pages';
 import { orList } from '../../spec/issue';
 import { type Finding, type Rule, regionOf, when } from '../../spec/rule';
 import type { RunSpec } from '../../spec/run-spec';

@@ -1,11 +1,11 @@
 import { type ControlAnswer, readRequestSchema } from '../../contracts/control';
 import { findTeamOfAlias } from '../../contracts/launcher';
 import type { ReadDeps } from '../control/deps';
-import { eventsOf } from '../control/events';
-import { logsOf } from '../control/logs';
 import { refusal } from '../control/own-run';
 import { aliasRefusal, payloadIssue } from '../control/payload';
-import { listRuns, statusOf } from '../control/status';
+import { eventsOf } from '../control/reads/events';
+import { logsOf } from '../control/reads/logs';
+import { listRuns, statusOf } from '../control/reads/status';
 
 /**
  * The function that auditors invoke, through one alias per team: status, list, events and logs, answered as `control` answers them.

@@ -6,7 +6,7 @@ import type { Context } from 'aws-lambda';
 import { requireEnv } from '../../contracts/env';
 import { ENV_ENVIRONMENT, ENV_RUN_TABLE } from '../../contracts/launcher';
 import type { ReadDeps } from '../control/deps';
-import { readLogPage } from '../control/read-log';
+import { readLogPage } from '../control/reads/read-log';
 import { clientSettings, s3Settings } from '../shared/clients';
 import { Deadline } from '../shared/deadline';
 import { RunStore } from '../shared/run-store';

@@ -1,16 +1,16 @@
 import { type ControlAnswer, type ControlRequest, controlRequestSchema } from '../../contracts/control';
 import { findTeamOfAlias } from '../../contracts/launcher';
 import { planOfRun, validateRun } from './ask-planner';
-import { confirmStart } from './confirm';
 import type { ControlDeps } from './deps';
 import { noteRun, resumeRun, stopRun } from './desired';
-import { eventsOf } from './events';
-import { logsOf } from './logs';
 import { refusal } from './own-run';
 import { aliasRefusal, payloadIssue } from './payload';
+import { eventsOf } from './reads/events';
+import { logsOf } from './reads/logs';
+import { listRuns, statusOf } from './reads/status';
 import { openShell } from './shell';
-import { startRun } from './start';
-import { listRuns, statusOf } from './status';
+import { confirmStart } from './start/confirm';
+import { startRun } from './start/start';
 
 /**
  * The function that people invoke, through one alias per team: start, stop, resume, status, list, logs, events, shell, note, validate, plan.

@@ -3,10 +3,10 @@ import type { SageMakerClient } from '@aws-sdk/client-sagemaker';
 import type { SQSClient } from '@aws-sdk/client-sqs';
 import type { SSMClient } from '@aws-sdk/client-ssm';
 import type { UploadAnswer } from '../../contracts/control';
-import type { S3Place } from '../../spec/s3-uri';
+import type { S3Place } from '../../spec/formats/s3-uri';
 import type { LimitReader } from '../shared/limit-reader';
 import type { RunStore } from '../shared/run-store';
-import type { LogPage, LogQuery } from './read-log';
+import type { LogPage, LogQuery } from './reads/read-log';
 
 /** What answers about runs are read from. `audit` has no more than this. */
 export interface ReadDeps {

@@ -17,7 +17,7 @@ import { RunStore } from '../shared/run-store';
 import { onRequest } from './control';
 import type { ControlDeps } from './deps';
 import { presigner } from './presign';
-import { readLogPage } from './read-log';
+import { readLogPage } from './reads/read-log';
 
 /** Clients and names from the environment of the function. Throws when a name is missing. */
 export function controlDeps(env: NodeJS.ProcessEnv, deadline = new Deadline()): ControlDeps {

@@ -1,24 +1,24 @@
 import { isDeepStrictEqual } from 'node:util';
-import { mayGrow } from '../../lifecycle/grow';
 import { admitRun } from '../../lifecycle/intent';
 import { sizesToAsk } from '../../lifecycle/ladder';
-import { isInDoubt } from '../../lifecycle/launch';
+import { mayGrow } from '../../lifecycle/phases/grow';
+import { isInDoubt } from '../../lifecycle/phases/launch';
 import type { RunRecord } from '../../lifecycle/record';
 import { type Admission, admit, type QueueInput } from '../../queue/admit';
 import type { QueuedRun } from '../../queue/run';
 import { advanceUsage, heldBy, NO_USAGE, type QueueUsage } from '../../queue/usage';
 import { describeError } from '../shared/errors';
 import { holdsCapacity, isQueued, queuedRun, runningRun, usesInstances } from '../shared/queue-runs';
-import { announce } from './apply-effects';
-import { wake } from './ask-to-leave';
 import type { ReconcileDeps } from './deps';
-import { isolateFailure } from './isolate-failure';
-import { makeRoom } from './make-room';
-import { poolsOf } from './queue-pools';
-import { growNow, hasLeft, keepRoom, roomChanges, takeRoomBack } from './resize';
-import { needsOf, type RunNeeds } from './run-needs';
-import { holdOf, teamHolds } from './team-holds';
-import { type AwaitedRuns, awaitedRuns, tellBlocked } from './waits-for';
+import { announce } from './effects/apply-effects';
+import { wake } from './queue/ask-to-leave';
+import { isolateFailure } from './queue/isolate-failure';
+import { makeRoom } from './queue/make-room';
+import { poolsOf } from './queue/queue-pools';
+import { growNow, hasLeft, keepRoom, roomChanges, takeRoomBack } from './queue/resize';
+import { needsOf, type RunNeeds } from './queue/run-needs';
+import { holdOf, teamHolds } from './queue/team-holds';
+import { type AwaitedRuns, awaitedRuns, tellBlocked } from './queue/waits-for';
 
 /**
  * Lets waiting runs start, over all teams. Messages of this kind share one group of the FIFO queue, so that two passes never count the same

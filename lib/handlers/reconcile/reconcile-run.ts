@@ -1,16 +1,16 @@
 import type { Action, Effect } from '../../lifecycle/action';
 import { type Backoff, backoffSeconds } from '../../lifecycle/backoff';
 import { decide } from '../../lifecycle/decide';
-import { isSteady, isWorthWriting } from '../../lifecycle/look';
+import { isSteady, isWorthWriting } from '../../lifecycle/health/look';
 import type { CreateOutcome, Observed } from '../../lifecycle/observed';
 import { type EpochMs, isOver, type RunRecord } from '../../lifecycle/record';
 import { readDescriptor } from '../shared/descriptors';
 import { describeError } from '../shared/errors';
 import { sendMessage } from '../shared/queue';
-import { announce, applyEffects } from './apply-effects';
 import type { ReconcileDeps } from './deps';
-import { tagLeftovers } from './leftovers';
-import { type EffectResults, type ObservedRun, observe, visibleCheckpoints } from './observe';
+import { announce, applyEffects } from './effects/apply-effects';
+import { tagLeftovers } from './observe/leftovers';
+import { type EffectResults, type ObservedRun, observe, visibleCheckpoints } from './observe/observe';
 
 /** Waits within one invocation after a doubtful create: longer than reads of the service lag behind, 42 s together. */
 const MOST_PAUSES = 3;

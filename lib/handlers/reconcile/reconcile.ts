@@ -6,7 +6,7 @@ import {
   runMessageSchema,
   tickSchema,
 } from '../../contracts/launcher';
-import { isDueForLook } from '../../lifecycle/look';
+import { isDueForLook } from '../../lifecycle/health/look';
 import { describeError } from '../shared/errors';
 import { comeAgainSoon, MOST_IN_BATCH, sendMessage, sendMessages } from '../shared/queue';
 import { admitRuns } from './admit-runs';

@@ -2,7 +2,7 @@ import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { z } from 'zod';
 import type { Observed } from '../../lifecycle/observed';
 import type { EpochMs, StartTimes } from '../../lifecycle/record';
-import { bucketAndKey } from '../../spec/s3-uri';
+import { bucketAndKey } from '../../spec/formats/s3-uri';
 import { isNamed } from './custom-resource';
 import { describeError } from './errors';
 

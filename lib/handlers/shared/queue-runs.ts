@@ -1,7 +1,7 @@
+import { WITHOUT_INSTANCES } from '../../lifecycle/accounting/pauses';
 import { instancesOn } from '../../lifecycle/ladder';
-import { WITHOUT_INSTANCES } from '../../lifecycle/pauses';
+import { queuedSince } from '../../lifecycle/phases/wait';
 import { isOver, type RunRecord } from '../../lifecycle/record';
-import { queuedSince } from '../../lifecycle/wait';
 import type { PoolNeeds, QueuedRun, RunningRun } from '../../queue/run';
 
 /** Waits for the queue to let it start. */

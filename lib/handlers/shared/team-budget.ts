@@ -1,4 +1,4 @@
-import { monthOf, monthSpendUsd, touches } from '../../lifecycle/month-spend';
+import { monthOf, monthSpendUsd, touches } from '../../lifecycle/accounting/month-spend';
 import type { RunRecord } from '../../lifecycle/record';
 import type { Descriptor } from '../../spec/descriptor';
 import type { RunStore } from './run-store';

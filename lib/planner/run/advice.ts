@@ -1,4 +1,4 @@
-import type { LayoutInput } from '../layout';
+import { domainGpusOf, type LayoutInput } from '../layout';
 import type { LayoutPlan, PlannerConstants } from '../plan';
 import { planLayout } from '../plan';
 
@@ -89,9 +89,9 @@ const SMALLER: readonly Change[] = [
       : undefined,
 ];
 
-/** Whether twice the tensor parallel degree divides the heads and stays inside a node. */
+/** Whether twice the tensor parallel degree divides the heads and stays where NVLink joins the GPUs. */
 const canDivideOnce = (l: LayoutInput): boolean =>
-  l.tensor < l.gpusPerNode && l.shard % 2 === 0 && l.model.heads % (2 * l.tensor) === 0;
+  l.tensor < domainGpusOf(l) && l.shard % 2 === 0 && l.model.heads % (2 * l.tensor) === 0;
 
 /** Changes that make a layout faster while it still fits. */
 const FASTER: readonly Change[] = [
@@ -114,11 +114,11 @@ const FASTER: readonly Change[] = [
         }
       : undefined,
   (l, library) =>
-    l.zeroStage === 3 && l.shard > l.gpusPerNode && l.shard % l.gpusPerNode === 0
+    l.zeroStage === 3 && l.shard > domainGpusOf(l) && l.shard % domainGpusOf(l) === 0
       ? {
-          change: `${parameterOf(library, 'shard')}: ${l.gpusPerNode}`,
-          why: 'gathers stay inside a node',
-          layout: { shard: l.gpusPerNode, replicate: (l.shard * l.replicate) / l.gpusPerNode },
+          change: `${parameterOf(library, 'shard')}: ${domainGpusOf(l)}`,
+          why: l.domainNodes ? 'gathers stay inside an UltraServer' : 'gathers stay inside a node',
+          layout: { shard: domainGpusOf(l), replicate: (l.shard * l.replicate) / domainGpusOf(l) },
         }
       : undefined,
   (l, library) =>

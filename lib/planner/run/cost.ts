@@ -1,5 +1,5 @@
-import { findCapacityPrice, type PricedCapacity } from '../../catalog/capacity-prices';
-import { findPrice, type Price } from '../../catalog/prices';
+import { findCapacityPrice, type PricedCapacity } from '../../catalog/prices/capacity-prices';
+import { findPrice, type Price } from '../../catalog/prices/prices';
 import { requestedGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 

@@ -1,4 +1,4 @@
-import { findInstanceType } from '../../catalog/instances';
+import { findInstanceType } from '../../catalog/instances/instances';
 import type { ChannelSpec, RunSpec } from '../../spec/run-spec';
 
 /** The channels that the training reads tokens from: what was read of it, and how it should lie in S3. */

@@ -1,14 +1,16 @@
-import type { Accelerator } from '../../catalog/instances';
-import { findInstanceType } from '../../catalog/instances';
+import type { Accelerator } from '../../catalog/instances/instances';
+import { findInstanceType } from '../../catalog/instances/instances';
 import { parameterShape } from '../../catalog/model/parameters';
 import type { ModelShape } from '../../catalog/model/shape';
 import { compilesByDefault, fsdpCompiles } from '../../distribution/fsdp';
 import { findStrategy } from '../../distribution/index';
 import { degree, type ParallelLayout } from '../../distribution/strategy';
+import { hostsOfDomain } from '../../distribution/ultra-servers';
 import { type Issue, issue } from '../../spec/issue';
 import { hostCount, trainingGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import type { Kernels, LayoutInput, PlanPrecision, Recompute, Stack } from '../layout';
+import { lowPrecisionOf } from '../time/low-precision';
 import { assumptionsOfFineTuning, fineTuningOf } from './fine-tuning';
 import { assumptionsOfRay } from './ray-workers';
 import { SMP_V2, STACKS, type StackTraits } from './software';
@@ -69,17 +71,26 @@ function assumptionsOf(run: RunSpec, layout: LayoutInput): string[] {
   return [
     ...(run.model ? unmeasured(run.model.architecture) : []),
     ...masked(run),
+    ...assumptionsOfPrecision(layout),
     ...assumptionsOfFineTuning(layout),
     ...assumptionsOfDomain(layout),
     ...assumptionsOfRay(run, layout),
   ];
 }
 
-/** GPUs of several instances of an UltraServer share one NVLink domain (https://aws.amazon.com/ec2/instance-types/p6/, 2026-11-23). */
-const assumptionsOfDomain = ({ accelerator, nodes }: Cluster): string[] =>
-  accelerator.model.includes('GB200') && nodes > 1
+/** Recipes that were planned by what they cast and how fast their products are, not by measured runs. */
+const assumptionsOfPrecision = (layout: LayoutInput): string[] =>
+  (lowPrecisionOf(layout)?.unsure ?? 0) > 0
     ? [
-        'the NVLink of an UltraServer counts within an instance only: between its instances the plan takes EFA, which is slower',
+        `no scored run measures ${layout.precision}: its products and casts are planned by their kernels, all layers alike`,
+      ]
+    : [];
+
+/** What a plan takes for granted of UltraServers. */
+const assumptionsOfDomain = ({ domainNodes, nodes }: LayoutInput): string[] =>
+  domainNodes !== undefined && nodes > 1
+    ? [
+        `NVLink joins the GPUs of ${domainNodes} instances of an UltraServer at the speed that it has within one, EFA joins the rest; no published run measures it`,
       ]
     : [];
 
@@ -128,7 +139,7 @@ function unmeasured(a: ModelShape): string[] {
 export const partsOfBatch = (run: RunSpec): number =>
   run.distribution.library === 'smp-v1' ? degree(run, 'microbatches', 1) : 1;
 
-type Cluster = Pick<LayoutInput, 'accelerator' | 'nodes' | 'gpusPerNode' | 'networkGbps'>;
+type Cluster = Pick<LayoutInput, 'accelerator' | 'nodes' | 'gpusPerNode' | 'networkGbps' | 'domainNodes'>;
 
 /** The hosts that train; groups of unlike accelerators have no common plan. */
 function clusterOf(run: RunSpec): Cluster | Issue[] {
@@ -145,11 +156,13 @@ function clusterOf(run: RunSpec): Cluster | Issue[] {
   if (accelerators.some((a) => a.model !== accelerator.model)) {
     return problem(at, 'must be of one accelerator model for a plan', given, 'plan one group at a time');
   }
+  const domainNodes = hostsOfDomain(run);
   return {
     accelerator,
     nodes: hostCount(groups),
     gpusPerNode: run.distribution.processesPerHost,
     networkGbps: types[0]?.networkGbps ?? 25,
+    ...(domainNodes > 1 && { domainNodes }),
   };
 }
 
@@ -218,10 +231,15 @@ type Software = Omit<
 const stackOf = (library: string): Stack =>
   library === 'megatron' || library === 'deepspeed' || library === 'smp-v1' ? library : 'fsdp';
 
-/** Fused layers of the stack, and of fp8, stay what they are; plain ones may be compiled. */
+/** Fused layers of the stack, and of products in 8 and 4 bit, stay what they are; plain ones may be compiled. */
 function kernelsOf(traits: StackTraits, precision: PlanPrecision, compiled: boolean): Kernels {
-  if (traits.kernels === 'fused' || precision === 'fp8') return 'fused';
+  if (traits.kernels === 'fused' || lowPrecisionOf({ precision })) return 'fused';
   return compiled ? 'compiled' : traits.kernels;
+}
+
+function precisionOf({ training: { precision, fp8Recipe } }: RunSpec): PlanPrecision {
+  if (precision !== 'fp8' || !fp8Recipe || fp8Recipe === 'tensorwise') return precision;
+  return `fp8-${fp8Recipe}`;
 }
 
 /** Megatron-Core reduces gradients in fp32 unless `grad-reduce-in-bf16` says otherwise, as NVIDIA's performance recipes do. */
@@ -239,14 +257,14 @@ function softwareOf(run: RunSpec): Software {
   const traits = distribution.library === 'smp-v2' ? SMP_V2 : STACKS[stack];
   return {
     ...traits,
-    precision: training.precision satisfies PlanPrecision,
+    precision: precisionOf(run),
     recompute: recomputeOf(training.activationCheckpointing, stack),
     sequenceParallel: stack === 'fsdp' || distribution.parameters['sequence-parallel'] === true,
     offloadOptimizer: offloaded('offload_optimizer'),
     offloadParameters: offloaded('offload_param'),
     offloadActivations: training.activationOffload || distribution.parameters.sm_activation_offloading === true,
     stack,
-    kernels: kernelsOf(traits, training.precision, compiled),
+    kernels: kernelsOf(traits, precisionOf(run), compiled),
     ...(hasCappedScores(run) && { attention: 'unfused' as const }),
     loss: 'plain',
     autocast: false,

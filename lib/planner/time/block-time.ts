@@ -79,7 +79,7 @@ function referenceOf(l: LayoutInput, net: Network, k: Constants, b: BlockSeconds
   const busy = b.gemmForward + b.attentionForward + b.trafficForward;
   const host = Math.max(0, b.launchForward - busy);
   const traffic = shardTraffic(l);
-  const gather = traffic.referenceGathers > 0 ? gatherSeconds(traffic.gatheredBytes, shardGroup(l), net) : 0;
+  const gather = traffic.referenceGathers > 0 ? gatherSeconds(traffic.gatheredBytes, shardGroup(l, net), net) : 0;
   return {
     matmul: b.gemmForward,
     attention: b.attentionForward,
@@ -89,13 +89,13 @@ function referenceOf(l: LayoutInput, net: Network, k: Constants, b: BlockSeconds
   };
 }
 
-const shardGroup = (l: LayoutInput) => groupOf(shardGroupSize(l), l.tensor, l.gpusPerNode);
+const shardGroup = (l: LayoutInput, net: Network) => groupOf(shardGroupSize(l), l.tensor, net.gpusPerNode);
 
 /** A gather and a scatter take as long as the AllReduce that they are the halves of. */
 function tensorSeconds(l: LayoutInput, net: Network, k: Constants): number {
   const { gathers, scatters, bytes } = tensorTraffic(l);
   if (gathers === 0) return 0;
-  const group = groupOf(l.tensor, 1, l.gpusPerNode);
+  const group = groupOf(l.tensor, 1, net.gpusPerNode);
   const one = reduceSeconds(bytes, group, net);
   const engine = l.stack === 'megatron-legacy' && l.zeroStage > 0;
   const exposed = l.overlapsTensor ? k.tensorExposed : engine ? k.tensorExposedEngine : k.tensorExposedLegacy;
@@ -108,7 +108,7 @@ function contextSeconds(l: LayoutInput, net: Network, k: Constants, attentionFor
   const { gathers, scatters, bytes } = contextTraffic(l);
   if (gathers === 0) return 0;
   const away = (2 * bytes * (l.context - 1)) / l.context;
-  const nodeHop = l.tensor * l.context > l.gpusPerNode;
+  const nodeHop = l.tensor * l.context > net.gpusPerNode;
   const ring = sendSeconds(away, nodeHop, net);
   return ((gathers + scatters) / 2) * added(attentionForward, ring, k.contextExposed);
 }
@@ -117,7 +117,7 @@ function contextSeconds(l: LayoutInput, net: Network, k: Constants, attentionFor
 function expertSeconds(l: LayoutInput, net: Network): number {
   const { exchanges, bytes } = expertTraffic(l);
   if (exchanges === 0) return 0;
-  const group = groupOf(l.expert, l.tensor, l.gpusPerNode);
+  const group = groupOf(l.expert, l.tensor, net.gpusPerNode);
   const away = (bytes * (l.expert - 1)) / l.expert;
   return exchanges * sendSeconds(away, group.nodes > 1, net);
 }
@@ -126,7 +126,7 @@ function expertSeconds(l: LayoutInput, net: Network): number {
 function shardSeconds(l: LayoutInput, net: Network, k: Constants, forward: number, backward: number): number {
   const traffic = shardTraffic(l);
   if (traffic.gathers === 0) return 0;
-  const group = shardGroup(l);
+  const group = shardGroup(l, net);
   const gather = gatherSeconds(traffic.gatheredBytes, group, net);
   const scatter = gatherSeconds(reduceBytesOf(l, k) * traffic.trained, group, net);
   const tax = overlapTax(l, k);

@@ -3,6 +3,7 @@ import type { Constants } from '../constants';
 import type { Gpu } from '../gpu';
 import { type LayoutInput, sequencesPerSample, takesMask } from '../layout';
 import { activeFfn, headsOf, keysInFull, meanHeadSize } from '../model-size';
+import { lowPrecisionOf } from './low-precision';
 
 /** Seconds of one block on one GPU for one micro-batch, communication left out. */
 export interface BlockSeconds {
@@ -48,7 +49,7 @@ function gemmSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
   const weights = (attentionParameters(m) + inner * m.hidden) / t;
   const heads = 2 * (m.heads + m.kvHeads) * meanHeadSize(m);
   const columns = (heads + inner) / t + m.hidden * (2 + 2 * active);
-  const bytes = l.precision === 'fp8' ? 1.5 : 2;
+  const bytes = lowPrecisionOf(l)?.bytes ?? 2;
   const rate = gemmRate(l, gpu, k) / (1 + k.gemmTokens / tokens);
   return (
     (2 * tokens * weights) / rate +
@@ -59,7 +60,8 @@ function gemmSeconds(l: LayoutInput, gpu: Gpu, k: Constants): number {
 
 function gemmRate(l: LayoutInput, gpu: Gpu, k: Constants): number {
   if (l.precision === 'fp32') return gpu.matmulFlops / 2;
-  const rate = l.precision === 'fp8' ? gpu.fp8Flops : gpu.matmulFlops;
+  const low = lowPrecisionOf(l);
+  const rate = low ? low.rate * gpu.fp8Flops : gpu.matmulFlops;
   const aligned = isAligned(l) ? 1 : k.misalignedGemm;
   return isLegacy(l) ? rate * k.legacyGemm * aligned : rate * aligned;
 }
@@ -119,10 +121,8 @@ function trafficBytes(l: LayoutInput, k: Constants): number {
   const dense = (12 * m.hidden) / (l.sequenceParallel ? l.tensor : 1);
   const wide = ((m.mlpMatrices === 3 ? 5 : 3) * activeFfn(m) + 4 * (m.heads + m.kvHeads) * m.headSize) / l.tensor;
   const elements = tokens * (dense + wide);
-  const cast =
-    l.precision === 'fp8'
-      ? k.fp8CastTraffic * tokens * (2 * m.hidden + (m.mlpMatrices * (m.ffn + (m.sharedFfn ?? 0))) / l.tensor)
-      : 0;
+  const casts = k.fp8CastTraffic * (lowPrecisionOf(l)?.cast ?? 0);
+  const cast = casts * tokens * (2 * m.hidden + (m.mlpMatrices * (m.ffn + (m.sharedFfn ?? 0))) / l.tensor);
   const share = l.sequenceParallel ? l.tensor : 1;
   const rotated = (PLAIN_ROTARY_BYTES * (m.heads + m.kvHeads) * m.headSize) / l.tensor;
   const norms = hasPlainRmsNorm(l) ? tokens * ((PLAIN_RMS_NORM_BYTES * m.hidden) / share + rotated) : 0;

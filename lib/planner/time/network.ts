@@ -1,8 +1,9 @@
+import { commonDivisor } from '../../distribution/ultra-servers';
 import type { Constants } from '../constants';
 import type { Gpu } from '../gpu';
-import type { LayoutInput } from '../layout';
+import { domainGpusOf, type LayoutInput } from '../layout';
 
-/** Where the members of one communication group sit. */
+/** Where the members of one communication group sit. A node here is what NVLink joins: an instance, or the instances of an UltraServer. */
 export interface Group {
   size: number;
   /** Members on one node. */
@@ -10,8 +11,15 @@ export interface Group {
   nodes: number;
 }
 
-/** A group of `size` ranks that are `stride` ranks apart; ranks fill one node after the other. */
+/**
+ * A group of `size` ranks that are `stride` ranks apart; ranks fill one node after the other. Where nodes hold no whole number of groups, it is
+ * one of those that lie on two, with its fewest members together: all groups wait for it.
+ */
 export function groupOf(size: number, stride: number, gpusPerNode: number): Group {
+  const span = size * stride;
+  if (span <= gpusPerNode && gpusPerNode % span !== 0) {
+    return { size, perNode: Math.max(1, Math.floor(commonDivisor(span, gpusPerNode) / stride)), nodes: 2 };
+  }
   const perNode = Math.max(1, Math.min(size, Math.floor(gpusPerNode / stride)));
   return { size, perNode, nodes: Math.ceil(size / perNode) };
 }
@@ -28,8 +36,9 @@ function saturated(seconds: number, half: number): number {
 /** Speeds of one cluster as collectives see them. */
 export interface Network {
   linkBytesPerSecond: number;
-  /** One node, all its interfaces, wire efficiency counted. */
+  /** One node, or one UltraServer: all its interfaces, wire efficiency counted. */
   nodeBytesPerSecond: number;
+  /** GPUs that NVLink joins. */
   gpusPerNode: number;
   latencyInside: number;
   latencyAcross: number;
@@ -56,10 +65,11 @@ const REFERENCE_GBPS = 3200;
 export function networkOf(l: LayoutInput, gpu: Gpu, k: Constants): Network {
   const smddp = l.collectives === 'smddp';
   const slower = Math.sqrt(REFERENCE_GBPS / l.networkGbps);
+  const domain = domainGpusOf(l) / l.gpusPerNode;
   return {
     linkBytesPerSecond: gpu.linkBytesPerSecond,
-    nodeBytesPerSecond: (l.networkGbps / 8) * 1e9 * k.wireEfficiency * (smddp ? SMDDP_WIRE_GAIN : 1),
-    gpusPerNode: l.gpusPerNode,
+    nodeBytesPerSecond: ((domain * l.networkGbps) / 8) * 1e9 * k.wireEfficiency * (smddp ? SMDDP_WIRE_GAIN : 1),
+    gpusPerNode: l.gpusPerNode * domain,
     latencyInside: k.latencyInside,
     latencyAcross: k.latencyAcross * slower,
     latencyPerNode: smddp ? 0 : k.latencyPerNode * slower,
@@ -72,7 +82,9 @@ export function networkOf(l: LayoutInput, gpu: Gpu, k: Constants): Network {
 export function gatherSeconds(bytes: number, group: Group, net: Network): number {
   if (group.size <= 1) return 0;
   const inside = group.perNode > 1 ? (((group.perNode - 1) / group.perNode) * bytes) / net.linkBytesPerSecond : 0;
-  if (group.nodes <= 1) return saturated(inside, net.latencyInside);
+  // A ring has as many hops as ranks: the half time was fitted to rings of eight.
+  const hops = Math.max(1, group.perNode / 8);
+  if (group.nodes <= 1) return saturated(inside, net.latencyInside * hops);
   const share = net.nodeBytesPerSecond * (group.perNode / net.gpusPerNode);
   const across = (((group.nodes - 1) / group.nodes) * bytes * (1 + net.lossPerNode * (group.nodes - 1))) / share;
   const crowded = across * group.size ** net.crowding;

@@ -14,12 +14,12 @@ export function gradientSeconds(l: LayoutInput, net: Network, k: Constants, stag
   const atOnce = l.stack === 'megatron-legacy' || l.stack === 'deepspeed' || l.stack === 'nanotron';
   let seconds = 0;
   if (l.zeroStage < 3) {
-    const group = groupOf(size * l.replicate, stride, l.gpusPerNode);
+    const group = groupOf(size * l.replicate, stride, net.gpusPerNode);
     // AllReduce climbs a tree; ReduceScatter and AllGather go round rings that crowd the network, all groups at once.
     const crowding = atOnce && l.zeroStage > 0 ? k.gradientCrowding : 0;
     seconds = gatherSeconds(gradientBytes(l) * local, group, { ...net, lossPerNode: 0, crowding });
   } else if (l.replicate > 1) {
-    const group = groupOf(l.replicate, stride * size, l.gpusPerNode);
+    const group = groupOf(l.replicate, stride * size, net.gpusPerNode);
     seconds = reduceSeconds((reduceBytesOf(l, k) * local) / size, group, net);
   }
   return atOnce ? k.gradientExposedLegacy * seconds : added(hidden, seconds, k.gradientExposed);
@@ -41,7 +41,7 @@ export function pipelineSeconds(l: LayoutInput, net: Network, k: Constants): num
   if (l.pipeline === 1) return 0;
   const ranksOfStage = worldSizeOf(l) / l.pipeline;
   const bytes = (2 * tokensPerRank(l) * l.model.hidden) / l.tensor;
-  return 2 * l.virtualStages * sendSeconds(bytes, ranksOfStage >= l.gpusPerNode, net) * k.pipelineExposed;
+  return 2 * l.virtualStages * sendSeconds(bytes, ranksOfStage >= net.gpusPerNode, net) * k.pipelineExposed;
 }
 
 /** Adding a micro-batch's gradients to those of the step: they are read and written in the precision they are kept in. */

@@ -1,4 +1,4 @@
-import { findInstanceType } from '../../catalog/instances';
+import { findInstanceType } from '../../catalog/instances/instances';
 import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, type RuleContext, regionOf, when } from '../rule';
 import { namedTypes } from './types';

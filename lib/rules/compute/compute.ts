@@ -1,4 +1,9 @@
-import { acceleratorCount, findInstanceType, hasLocalNvme, nearestInstanceTypes } from '../../catalog/instances';
+import {
+  acceleratorCount,
+  findInstanceType,
+  hasLocalNvme,
+  nearestInstanceTypes,
+} from '../../catalog/instances/instances';
 import { orList } from '../../spec/issue';
 import { instanceGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';

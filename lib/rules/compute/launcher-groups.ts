@@ -1,4 +1,4 @@
-import { acceleratorCount, findInstanceType } from '../../catalog/instances';
+import { acceleratorCount, findInstanceType } from '../../catalog/instances/instances';
 import { orList } from '../../spec/issue';
 import { trainingGroupsOf } from '../../spec/resolve-run';
 import type { Launcher, RunSpec } from '../../spec/run-spec';

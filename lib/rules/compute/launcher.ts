@@ -1,4 +1,4 @@
-import { acceleratorCount, defaultProcessesPerHost, findInstanceType } from '../../catalog/instances';
+import { acceleratorCount, defaultProcessesPerHost, findInstanceType } from '../../catalog/instances/instances';
 import { nearest } from '../../catalog/nearest';
 import { findStrategy, LIBRARIES } from '../../distribution';
 import { acceleratorKind, compareVersions, pytorchOfImage } from '../../distribution/image-version';

@@ -1,7 +1,7 @@
-import { acceleratorCount } from '../../catalog/instances';
+import { acceleratorCount } from '../../catalog/instances/instances';
 import { findStrategy } from '../../distribution';
 import { pythonJson } from '../../distribution/python-json';
-import { countGroups } from '../../spec/regex';
+import { countGroups } from '../../spec/formats/regex';
 import { instanceGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import { api, type Finding, guide, type Rule, type RuleContext, when } from '../rule';

@@ -1,4 +1,4 @@
-import { findInstanceType } from '../../catalog/instances';
+import { findInstanceType } from '../../catalog/instances/instances';
 import { hostCount, instanceGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, guide, type Rule, when } from '../rule';

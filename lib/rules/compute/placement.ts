@@ -1,6 +1,13 @@
-import { requestedGroupsOf } from '../../spec/resolve-run';
+import { findInstanceType } from '../../catalog/instances/instances';
+import { findStrategy } from '../../distribution';
+import { divisorsUpTo } from '../../distribution/parameters';
+import { hostsOfDomain } from '../../distribution/ultra-servers';
+import { orList } from '../../spec/issue';
+import { hostCount, requestedGroupsOf, trainingGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import { api, type Finding, type Rule, when } from '../rule';
+
+const EC2_ULTRASERVERS = 'https://aws.amazon.com/ec2/ultraservers/';
 
 /** Types whose instances lie in UltraServers: https://aws.amazon.com/ec2/ultraservers/, 2026-11-22. */
 const ULTRASERVER_TYPES = /^ml\.(p6e-gb200|trn2u)\./;
@@ -39,6 +46,7 @@ function placement({ kind, compute }: RunSpec): Finding[] {
       got: instanceType,
       fix: 'use ml.p6e-gb200.36xlarge, or remove it',
     }),
+    ...tooManyTogether(given.ultraServers ?? [], instanceType),
     ...when(placed > instances, {
       path: `${path}.ultraServers`,
       must: `must place at most the ${instances} instances of the job`,
@@ -46,6 +54,32 @@ function placement({ kind, compute }: RunSpec): Finding[] {
       fix: 'lower the counts',
     }),
   ];
+}
+
+/** More instances together than an UltraServer has. */
+function tooManyTogether(servers: readonly { instanceCount: number }[], instanceType: string): Finding[] {
+  const most = findInstanceType(instanceType)?.accelerator?.ultraServerInstances ?? Number.POSITIVE_INFINITY;
+  return servers.flatMap(({ instanceCount }, i) =>
+    when(instanceCount > most, {
+      path: `compute.placement.ultraServers[${i}].instanceCount`,
+      must: `must be at most the ${most} instances of one UltraServer`,
+      got: instanceCount,
+      fix: 'divide them over several',
+    }),
+  );
+}
+
+/** Tensor-parallel groups of which some lie on two UltraServers, because an UltraServer's GPUs hold no whole number of them. */
+function dividedGroups(run: RunSpec): Finding[] {
+  const tensor = findStrategy(run)?.layout(run)?.tensor ?? 1;
+  const hosts = hostsOfDomain(run);
+  const gpus = hosts * run.distribution.processesPerHost;
+  return when(hosts > 1 && hosts < hostCount(trainingGroupsOf(run)) && tensor <= gpus && gpus % tensor !== 0, {
+    path: 'distribution.parameters',
+    must: `must divide the ${gpus} GPUs that a job has of each UltraServer into whole tensor-parallel groups`,
+    got: tensor,
+    fix: `use ${orList(divisorsUpTo(gpus, tensor))} as the degree of tensor parallelism, or place an even number of instances on each UltraServer (compute.placement)`,
+  });
 }
 
 /** Rules over UltraServers and placement. */
@@ -65,5 +99,14 @@ export const PLACEMENT_RULES: readonly Rule[] = [
     why: 'The API applies it to UltraServer capacity only, and takes it neither with InstancePreferences nor with InstanceGroups.',
     source: api('InstancePlacementConfig'),
     check: placement,
+  },
+  {
+    id: 'compute/ultraserver-groups',
+    level: 'warning',
+    isLocal: true,
+    what: 'Tensor-parallel groups lie on one UltraServer each.',
+    why: 'NVLink ends with the UltraServer: a group that lies on two goes over EFA, and all groups wait for it.',
+    source: EC2_ULTRASERVERS,
+    check: dividedGroups,
   },
 ];

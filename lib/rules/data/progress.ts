@@ -1,4 +1,4 @@
-import { countGroups, regexProblem } from '../../spec/regex';
+import { countGroups, regexProblem } from '../../spec/formats/regex';
 import type { RunSpec } from '../../spec/run-spec';
 import { api, type Finding, type Rule } from '../rule';
 

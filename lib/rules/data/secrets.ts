@@ -1,6 +1,7 @@
+import { secretPrefix, secretReference } from '../../spec/formats/secret-reference';
 import type { RunSpec } from '../../spec/run-spec';
-import { secretPrefix, secretReference } from '../../spec/secret-reference';
 import { type Finding, type Rule, type RuleContext, when } from '../rule';
+import { SECRET_IN_CLEAR } from './secrets-in-clear';
 
 /** Variables that the container's own programs live on: a secret in their place would break the job, or leak. */
 const OWN = /^(AWS_|SLIPWAY_|SM_|SAGEMAKER_|PATH$|HOME$|LD_|PYTHON)/;
@@ -77,6 +78,7 @@ const GUIDE = 'docs/secrets.md';
 
 /** Rules over secrets. */
 export const SECRET_RULES: readonly Rule[] = [
+  SECRET_IN_CLEAR,
   {
     id: 'secrets/names',
     level: 'error',

@@ -1,4 +1,4 @@
-import { findInstanceType, INSTANCE_TYPES, nearestInstanceTypes } from '../../catalog/instances';
+import { findInstanceType, INSTANCE_TYPES, nearestInstanceTypes } from '../../catalog/instances/instances';
 import { instanceQuota } from '../../catalog/quotas';
 import type { EnvironmentSpec } from '../../spec/environment-file';
 import { orList } from '../../spec/issue';
@@ -17,7 +17,7 @@ const instanceType: EnvironmentRule = {
   level: 'error',
   what: 'Instance types of quotas.require and prices exist.',
   why: 'A quota of that name does not exist, and a price of that name would never be used.',
-  source: 'lib/catalog/instances.ts',
+  source: 'lib/catalog/instances/instances.ts',
   reads: ['quotas', 'prices'],
   check: ({ quotas, prices }) =>
     [

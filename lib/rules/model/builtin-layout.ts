@@ -16,7 +16,7 @@ function unsupportedPrecision({ distribution, training }: RunSpec): Finding[] {
     path: 'training.precision',
     must: `must be ${orList(known)} for the built-in trainer with ${distribution.library}`,
     got: training.precision,
-    fix: 'set training.precision to one of them; GPUs without bf16 need fp32',
+    fix: `set training.precision to one of them${/^(mxfp8|nvfp4)$/.test(training.precision) ? ', or use own code with torchao or Transformer Engine' : '; GPUs without bf16 need fp32'}`,
   });
 }
 

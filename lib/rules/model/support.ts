@@ -17,48 +17,44 @@ const notYet = (path: string, what: string, got: unknown, fix: string): Finding 
   fix,
 });
 
+const LIBRARIES = ['fsdp', 'ddp', 'smp-v2', 'deepspeed'];
+const OWN_CODE = 'use fsdp, or own code (containers/examples)';
+
 function trainer(run: RunSpec): Finding[] {
   if (run.code.builtin !== 'builtin') return [];
-  const { library, collectives, parameters } = run.distribution;
-  const tensor = parameters.tensor_parallel_degree;
+  const { library, collectives } = run.distribution;
   return [
     ...when(
-      !['fsdp', 'ddp', 'smp-v2', 'deepspeed'].includes(library),
-      notYet(
-        'distribution.library',
-        `${library} in the built-in trainer`,
-        library,
-        'use fsdp, or own code (containers/examples)',
-      ),
+      !LIBRARIES.includes(library),
+      notYet('distribution.library', `${library} in the built-in trainer`, library, OWN_CODE),
     ),
     ...when(
       collectives === 'smddp' && library === 'ddp',
-      notYet(
-        'distribution.collectives',
-        'smddp with ddp in the built-in trainer',
-        collectives,
-        'use fsdp, or own code (containers/examples)',
-      ),
+      notYet('distribution.collectives', 'smddp with ddp in the built-in trainer', collectives, OWN_CODE),
     ),
-    ...when(
-      run.training.precision === 'fp16' || (run.training.precision === 'fp8' && library !== 'fsdp'),
-      notYet(
-        'training.precision',
-        `${run.training.precision} in the built-in trainer`,
-        run.training.precision,
-        'use bf16',
-      ),
-    ),
-    ...when(
-      library === 'fsdp' && typeof tensor === 'number' && tensor > 1 && run.model?.architecture.experts !== undefined,
-      notYet(
-        'distribution.parameters.tensor_parallel_degree',
-        'tensor parallelism with experts in the built-in trainer',
-        tensor,
-        'use 1',
-      ),
-    ),
+    ...trainerPrecision(run),
+    ...trainerTensorParallelism(run),
   ];
+}
+
+function trainerPrecision({ training: { precision }, distribution: { library } }: RunSpec): Finding[] {
+  return when(
+    precision === 'fp16' || (precision === 'fp8' && library !== 'fsdp'),
+    notYet('training.precision', `${precision} in the built-in trainer`, precision, 'use bf16'),
+  );
+}
+
+function trainerTensorParallelism({ model, distribution: { library, parameters } }: RunSpec): Finding[] {
+  const tensor = parameters.tensor_parallel_degree;
+  return when(
+    library === 'fsdp' && typeof tensor === 'number' && tensor > 1 && model?.architecture.experts !== undefined,
+    notYet(
+      'distribution.parameters.tensor_parallel_degree',
+      'tensor parallelism with experts in the built-in trainer',
+      tensor,
+      'use 1',
+    ),
+  );
 }
 
 const RULES: readonly Rule[] = [

@@ -1,6 +1,4 @@
-import { findInstanceType, lacksBf16 } from '../../catalog/instances';
 import { findStrategy } from '../../distribution';
-import { trainingInstanceTypes } from '../../distribution/strategy';
 import { orList } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';
 import { type Finding, guide, type Rule, trainingRule, when } from '../rule';
@@ -51,81 +49,41 @@ function globalBatch(run: RunSpec): Finding[] {
   ];
 }
 
-function precision(run: RunSpec): Finding[] {
-  const given = run.written.training?.precision;
-  const types = trainingInstanceTypes(run).flatMap((type) => findInstanceType(type) ?? []);
-  return types.flatMap(({ name, accelerator }) => {
-    if (!accelerator)
-      return when(given === 'fp8' || given === 'fp16', {
-        path: 'training.precision',
-        must: `must be fp32 or bf16 on ${name}, which has no accelerator`,
-        got: given,
-        fix: 'use fp32',
-      });
-    const old = lacksBf16(accelerator);
-    const noFp8 =
-      old || accelerator.architecture === 'Ampere' || (accelerator.kind === 'neuron' && !accelerator.fp8DenseTflops);
-    return [
-      ...when(given === 'bf16' && old, {
-        path: 'training.precision',
-        must: `must be fp16 or fp32 on ${name} (${accelerator.model} has no bf16)`,
-        got: given,
-        fix: 'use fp16, or ml.g5, ml.p4d and newer',
-      }),
-      ...when(given === 'fp8' && noFp8, {
-        path: 'training.precision',
-        must: `must be bf16 on ${name} (${accelerator.model} has no fp8)`,
-        got: given,
-        fix: 'use bf16, or ml.p5 and newer',
-      }),
-    ];
-  });
+/** What a degree of the layout must divide, if the model has it; `of` names it with its number. */
+interface Divided {
+  degree: number;
+  name: string;
+  size: number | undefined;
+  of: string;
 }
 
 function headDivisibility(run: RunSpec): Finding[] {
   const layout = findStrategy(run)?.layout(run);
   const a = run.model?.architecture;
   if (!layout || !a) return [];
-  const level = run.code.builtin ? ('error' as const) : ('warning' as const);
-  const path = 'distribution.parameters';
-  const broken = (divisor: number, size: number | undefined) =>
-    divisor > 1 && size !== undefined && size % divisor !== 0;
+  const { tensor, expert, pipeline } = layout;
+  const at = {
+    path: 'distribution.parameters',
+    level: run.code.builtin ? ('error' as const) : ('warning' as const),
+  };
+  const divides = ({ degree, name, size, of }: Divided) =>
+    when(degree > 1 && size !== undefined && size % degree !== 0, {
+      ...at,
+      must: `must have ${name} degree that divides the ${size} ${of}`,
+      got: degree,
+      fix: 'use a divisor',
+    });
   return [
-    ...when(broken(layout.tensor, a.attentionHeads), {
-      path,
-      level,
-      must: `must have a tensor degree that divides the ${a.attentionHeads} attention heads`,
-      got: layout.tensor,
-      fix: 'use a divisor',
-    }),
-    ...when(broken(layout.tensor, a.kvHeads), {
-      path,
-      level,
-      must: `must have a tensor degree that divides the ${a.kvHeads} key/value heads`,
-      got: layout.tensor,
-      fix: 'use a divisor',
-    }),
-    ...when(broken(layout.expert, a.experts), {
-      path,
-      level,
-      must: `must have an expert degree that divides the ${a.experts} experts`,
-      got: layout.expert,
-      fix: 'use a divisor',
-    }),
-    ...when(layout.expert > 1 && a.experts === undefined, {
-      path,
-      level,
+    ...divides({ degree: tensor, name: 'a tensor', size: a.attentionHeads, of: 'attention heads' }),
+    ...divides({ degree: tensor, name: 'a tensor', size: a.kvHeads, of: 'key/value heads' }),
+    ...divides({ degree: expert, name: 'an expert', size: a.experts, of: 'experts' }),
+    ...when(expert > 1 && a.experts === undefined, {
+      ...at,
       must: 'must have an expert degree of 1 for a model without experts',
-      got: layout.expert,
+      got: expert,
       fix: 'remove it',
     }),
-    ...when(broken(layout.pipeline, a.layers), {
-      path,
-      level,
-      must: `must have a pipeline degree that divides the ${a.layers} layers`,
-      got: layout.pipeline,
-      fix: 'use a divisor',
-    }),
+    ...divides({ degree: pipeline, name: 'a pipeline', size: a.layers, of: 'layers' }),
   ];
 }
 
@@ -148,14 +106,6 @@ const RULES: readonly Rule[] = [
     why: 'A remainder would be dropped or change the batch.',
     source: 'docs/reference/run-file.md',
     check: globalBatch,
-  },
-  {
-    id: 'training/precision',
-    level: 'error',
-    what: 'The hardware has the precision.',
-    why: 'The kernels do not exist or are emulated.',
-    source: 'lib/catalog/accelerated-instances.ts',
-    check: precision,
   },
   {
     id: 'training/divisibility',

@@ -2,14 +2,14 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { S3Client } from '@aws-sdk/client-s3';
-import type { AwsAccess, RoleCredentials } from '../aws-access';
-import type { CredentialEndpoint } from '../credential-endpoint';
-import { loopbackAddresses } from './addresses';
+import type { AwsAccess, RoleCredentials } from '../access/aws-access';
+import type { CredentialEndpoint } from '../access/credential-endpoint';
 import type { Cluster } from './cluster';
-import { Fleet } from './fleet';
-import { hostsFile } from './instance-files';
-import { LogWriter } from './log-writer';
-import type { InstanceStart } from './running-instance';
+import { loopbackAddresses } from './instances/addresses';
+import { Fleet } from './instances/fleet';
+import { hostsFile } from './instances/instance-files';
+import { LogWriter } from './instances/log-writer';
+import type { InstanceStart } from './instances/running-instance';
 
 /** What all jobs of a sandbox share. */
 export interface JobHost {

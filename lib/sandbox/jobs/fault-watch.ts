@@ -1,8 +1,8 @@
 import type { FaultOf, FaultTarget } from '../faults/fault';
 import type { FaultEntry, FaultPlan } from '../faults/fault-plan';
-import type { Fleet } from './fleet';
+import type { Fleet } from './instances/fleet';
+import type { RunningInstance } from './instances/running-instance';
 import type { RunControl } from './run-control';
-import type { RunningInstance } from './running-instance';
 
 /** Faults that strike a job while it trains. */
 const KINDS = ['internal-error', 'spot-interruption', 'instance-killed', 'instance-frozen', 'disk-full'] as const;

@@ -2,7 +2,7 @@ import type { FaultPlan } from '../faults/fault-plan';
 import type { TrainingJob } from '../sagemaker/training-job';
 import type { TimeScale } from '../time-scale';
 import type { JobHost } from './attempt';
-import type { Command } from './container-command';
+import type { Command } from './instances/container-command';
 
 /** What the run of a job needs besides the job. */
 export interface JobServices<T> {

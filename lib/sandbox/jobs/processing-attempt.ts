@@ -2,9 +2,9 @@ import { JOB_LOG_GROUPS } from '../../contracts/job-log-groups';
 import type { ProcessingJob } from '../sagemaker/processing-job';
 import { Attempt } from './attempt';
 import type { Cluster } from './cluster';
-import { containerCommand } from './container-command';
-import { outputFolder } from './input-source';
-import { resourceConfig } from './instance-files';
+import { outputFolder } from './files/input-source';
+import { containerCommand } from './instances/container-command';
+import { resourceConfig } from './instances/instance-files';
 import type { JobServices } from './job-services';
 
 /** An attempt at a processing job, by the container contract of SageMaker processing. */

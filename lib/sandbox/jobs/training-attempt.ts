@@ -2,9 +2,9 @@ import { JOB_LOG_GROUPS } from '../../contracts/job-log-groups';
 import type { TrainingJob, TrainingRequest } from '../sagemaker/training-job';
 import { Attempt } from './attempt';
 import type { Cluster } from './cluster';
-import { containerCommand } from './container-command';
-import { belowBase } from './input-source';
-import { inputDataConfig, resourceConfig } from './instance-files';
+import { belowBase } from './files/input-source';
+import { containerCommand } from './instances/container-command';
+import { inputDataConfig, resourceConfig } from './instances/instance-files';
 import type { RunServices } from './job-services';
 
 /** Folder that CheckpointConfig keeps equal to S3, below the base folder of an instance. */

@@ -1,4 +1,4 @@
-import { CPU_INSTANCE_TYPES } from '../../catalog/cpu-instances';
+import { CPU_INSTANCE_TYPES } from '../../catalog/instances/cpu-instances';
 import { GENERAL_QUOTAS, INSTANCE_QUOTA_CODES, instanceQuota, QUOTA, type QuotaUsage } from '../../catalog/quotas';
 
 /** A quota as the sandbox holds it. */

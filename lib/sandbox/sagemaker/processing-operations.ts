@@ -1,4 +1,4 @@
-import { type Authority, partitionOf } from '../authority';
+import { type Authority, partitionOf } from '../access/authority';
 import { processingClusterOptions } from '../jobs/cluster';
 import type { JobServices } from '../jobs/job-services';
 import { ProcessingRun } from '../jobs/processing-run';

@@ -1,4 +1,4 @@
-import type { Authority } from '../authority';
+import type { Authority } from '../access/authority';
 import type { FaultPlan } from '../faults/fault-plan';
 import type { JobHost } from '../jobs/attempt';
 import { internalError } from '../jobs/job-failure';

@@ -1,4 +1,4 @@
-import { type Authority, partitionOf } from '../authority';
+import { type Authority, partitionOf } from '../access/authority';
 import { clusterOptions } from '../jobs/cluster';
 import type { RunServices } from '../jobs/job-services';
 import { TrainingRun } from '../jobs/training-run';

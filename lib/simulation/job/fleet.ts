@@ -6,10 +6,10 @@ import { beatOf } from './heartbeat';
 import { HeldInstances } from './held-instances';
 import { heldMs, isLive, type Shape, type SimJob, type WarmPool } from './job';
 import { viewOf } from './job-view';
-import { resumeStep } from './resume-step';
 import { GRACE_MS, LOOKS_MS, leavesEarlyMs, SAVE_MS, STOP_MS, UPLOAD_MS } from './service-times';
 import { startable } from './startable';
-import { Stepping } from './stepping';
+import { resumeStep } from './steps/resume-step';
+import { Stepping } from './steps/stepping';
 import { setTimer, whileHeld } from './timers';
 import { WarmPools } from './warm-pools';
 

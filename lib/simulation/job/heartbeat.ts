@@ -2,7 +2,7 @@ import type { SimMs } from '../core/clock';
 import { EPOCH_MS } from '../core/epoch';
 import type { S3Object } from '../services/s3-object';
 import { type SimJob, shapeCount } from './job';
-import { StartLog } from './start-log';
+import { StartLog } from './steps/start-log';
 
 /** The driver beats this often (containers/driver/slipway_driver/heartbeat.py). */
 const BEAT_MS = 60_000;

@@ -1,7 +1,7 @@
 import type { CreateProcessingJobCommandInput, CreateTrainingJobCommandInput } from '@aws-sdk/client-sagemaker';
 import type { Scheduled, SimMs } from '../core/clock';
-import type { RunTruth } from './run-truth';
-import type { Stepping } from './stepping';
+import type { RunTruth } from './steps/run-truth';
+import type { Stepping } from './steps/stepping';
 
 /** Instances of one type. */
 export interface Shape {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { ControlPayload } from '../../contracts/control';
 import { CODE_IN_IMAGE, isArchiveInS3 } from '../../spec/code-source';
-import { applyOverrides } from '../../spec/overrides';
-import { parseYaml } from '../../spec/yaml-file';
+import { applyOverrides } from '../../spec/reading/overrides';
+import { parseYaml } from '../../spec/reading/yaml-file';
 import { type Scenario, specOf } from './load';
 
 /** Bytes of the archive of a run's own code. */

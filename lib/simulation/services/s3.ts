@@ -9,7 +9,7 @@ import type { SimMs } from '../core/clock';
 import { dateAt } from '../core/epoch';
 import type { Operations } from '../core/gateway';
 import { serviceError } from '../core/service-error';
-import type { RunTruth } from '../job/run-truth';
+import type { RunTruth } from '../job/steps/run-truth';
 import type { S3Object } from './s3-object';
 
 const PAGE = 1000;

@@ -1,4 +1,4 @@
-import { baseImageContents } from '../../catalog/base-images';
+import { baseImageContents } from '../../catalog/images/base-images';
 import { controlAliasName, descriptorParameter } from '../../contracts/launcher';
 import { type Descriptor, descriptorSchema } from '../../spec/descriptor';
 import type { EnvironmentSpec } from '../../spec/environment-file';

@@ -47,12 +47,36 @@ export interface FunctionContext {
 
 /** The functions as they are deployed: the handlers with the settings of their clients and their limits. */
 export function functionsOf(context: FunctionContext) {
-  const { clock, gateway, environment, names } = context;
+  const { clock } = context;
   let count = 0;
   const nextId = () => ++count;
-  const now = () => new Date(dateAt(clock.now).getTime() + context.skewMs());
+  const control = controlDeps(context);
+  const reconcile = reconcileDeps(context);
+  const guards = guardDeps(context);
+  const registeredRun = registeredRunDeps(context);
+  return {
+    control: new LambdaFunction('control', clock, CONTROL_TIMEOUT_SECONDS, control, nextId),
+    reconcile: new LambdaFunction('reconcile', clock, RECONCILE_TIMEOUT_SECONDS, reconcile, nextId),
+    guards: new LambdaFunction('guards', clock, GUARDS_TIMEOUT_SECONDS, guards, nextId),
+    registeredRun: new LambdaFunction('registered-run', clock, REGISTERED_RUN_TIMEOUT_SECONDS, registeredRun, nextId),
+  };
+}
+
+/** What a function calls, made for each of its instances. */
+type DepsOf<Deps> = (slot: Slot) => Deps;
+
+/** The clock of the functions, which may differ from that of the services. */
+const nowOf =
+  ({ clock, skewMs }: FunctionContext) =>
+  (): Date =>
+    new Date(dateAt(clock.now).getTime() + skewMs());
+
+/** What control and reconcile have in common. */
+function sharedDeps(context: FunctionContext) {
+  const { clock, gateway, environment, names } = context;
+  const now = nowOf(context);
   const own = { now: () => now().getTime(), sleep: (ms: number) => clock.sleep(ms) };
-  const shared = (slot: Slot) => ({
+  return (slot: Slot) => ({
     environment: environment.name,
     region: environment.region,
     queueUrl: names.queueUrl,
@@ -63,17 +87,26 @@ export function functionsOf(context: FunctionContext) {
     limits: new ServiceQuotaReader(gateway.client(ServiceQuotasClient, 'servicequotas', clientSettings, slot), own),
     now,
   });
-  /** As lib/handlers/shared/deadline.ts counts it: ten seconds of the limit are kept back. */
-  const workLeft = ({ invocation }: Slot) =>
-    Math.max(0, RECONCILE_TIMEOUT_SECONDS * 1000 - (clock.now - (invocation?.startedAt ?? clock.now)) - 10_000);
-  const control = (slot: Slot): ControlDeps => ({
+}
+
+function controlDeps(context: FunctionContext): DepsOf<ControlDeps> {
+  const shared = sharedDeps(context);
+  return (slot) => ({
     ...shared(slot),
-    sagemaker: gateway.client(SageMakerClient, 'sagemaker', clientSettings, slot),
+    sagemaker: context.gateway.client(SageMakerClient, 'sagemaker', clientSettings, slot),
     presign: async ({ bucket, key }) => ({ url: `https://${bucket}.invalid/${key}`, headers: {} }),
     readLog: async () => ({ events: [] }),
     randomSecret: () => context.random.hex(64),
   });
-  const reconcile = (slot: Slot): ReconcileDeps => ({
+}
+
+function reconcileDeps(context: FunctionContext): DepsOf<ReconcileDeps> {
+  const { clock, gateway, environment, names } = context;
+  const shared = sharedDeps(context);
+  /** As lib/handlers/shared/deadline.ts counts it: ten seconds of the limit are kept back. */
+  const workLeft = ({ invocation }: Slot) =>
+    Math.max(0, RECONCILE_TIMEOUT_SECONDS * 1000 - (clock.now - (invocation?.startedAt ?? clock.now)) - 10_000);
+  return (slot) => ({
     ...shared(slot),
     topicArn: names.topicArn,
     eventBusName: 'default',
@@ -83,31 +116,32 @@ export function functionsOf(context: FunctionContext) {
     sagemakerOnce: gateway.client(SageMakerClient, 'sagemaker', onceSettings, slot),
     sns: gateway.client(SNSClient, 'sns', clientSettings, slot),
     events: gateway.client(EventBridgeClient, 'eventbridge', clientSettings, slot),
-    sleep: own.sleep,
+    sleep: (ms) => clock.sleep(ms),
     remainingMs: () => workLeft(slot),
     log: context.log,
   });
-  const registeredRun = (slot: Slot): RegisteredRunDeps => ({
+}
+
+function registeredRunDeps({ gateway, upload }: FunctionContext): DepsOf<RegisteredRunDeps> {
+  return (slot) => ({
     lambda: gateway.client(LambdaClient, 'lambda', { maxAttempts: 2 }, slot),
     s3: gateway.client(S3Client, 's3', clientSettings, slot),
     fetch: (async (url: unknown, { body }: { body?: Uint8Array } = {}) => {
-      context.upload(String(url), body?.length ?? 0);
+      upload(String(url), body?.length ?? 0);
       return { ok: true, status: 200 };
     }) as unknown as typeof fetch,
   });
-  const guards = (slot: Slot): GuardDeps => ({
+}
+
+function guardDeps(context: FunctionContext): DepsOf<GuardDeps> {
+  const { clock, gateway, names } = context;
+  return (slot) => ({
     dynamo: gateway.client(DynamoDBClient, 'dynamodb', clientSettings, slot),
     sagemaker: gateway.client(SageMakerClient, 'sagemaker', clientSettings, slot),
     tableName: names.tableName,
-    now,
-    sleep: own.sleep,
+    now: nowOf(context),
+    sleep: (ms) => clock.sleep(ms),
   });
-  return {
-    control: new LambdaFunction('control', clock, CONTROL_TIMEOUT_SECONDS, control, nextId),
-    reconcile: new LambdaFunction('reconcile', clock, RECONCILE_TIMEOUT_SECONDS, reconcile, nextId),
-    guards: new LambdaFunction('guards', clock, GUARDS_TIMEOUT_SECONDS, guards, nextId),
-    registeredRun: new LambdaFunction('registered-run', clock, REGISTERED_RUN_TIMEOUT_SECONDS, registeredRun, nextId),
-  };
 }
 
 /** The functions of an environment. */

@@ -1,5 +1,5 @@
-import { findCapacityPrice } from '../../catalog/capacity-prices';
-import { findPrice } from '../../catalog/prices';
+import { findCapacityPrice } from '../../catalog/prices/capacity-prices';
+import { findPrice } from '../../catalog/prices/prices';
 import type { EnvironmentSpec } from '../../spec/environment-file';
 import { heldMs, type Shape, type SimJob } from '../job/job';
 import { keptMs } from '../job/warm-pools';

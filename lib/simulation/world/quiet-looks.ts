@@ -1,12 +1,12 @@
 import type { DescribeTrainingJobCommandOutput } from '@aws-sdk/client-sagemaker';
 import { descriptorParameter, type RunMessage, TICK_SECONDS } from '../../contracts/launcher';
 import type { ReconcileDeps } from '../../handlers/reconcile/deps';
-import { presentJob } from '../../handlers/reconcile/describe';
+import { presentJob } from '../../handlers/reconcile/observe/describe';
 import { STEADY_DESCRIPTOR_MS, wanted } from '../../handlers/reconcile/reconcile-run';
 import { readDescriptor } from '../../handlers/shared/descriptors';
 import { parseBeat } from '../../handlers/shared/heartbeat';
 import { runKey } from '../../handlers/shared/items';
-import { isDueForListing, isSteady, WRITE_PROGRESS_MS } from '../../lifecycle/look';
+import { isDueForListing, isSteady, WRITE_PROGRESS_MS } from '../../lifecycle/health/look';
 import { NOTHING_OBSERVED, type Observed, type PresentJob } from '../../lifecycle/observed';
 import type { RunRecord } from '../../lifecycle/record';
 import type { SimMs, VirtualClock } from '../core/clock';
@@ -19,8 +19,8 @@ import { isLive, type SimJob } from '../job/job';
 import type { Scenario } from '../scenario/load';
 import type { SimTable } from '../services/dynamodb';
 import type { Item } from '../services/expression';
+import type { StateFaults } from './faults/state-faults';
 import type { SimRun } from './sim-run';
-import type { StateFaults } from './state-faults';
 
 /** The calls of a look at which nothing is decided, in their order. */
 const READ = 'dynamodb:GetItem';

@@ -5,7 +5,7 @@ import type { Descriptor } from '../../spec/descriptor';
 import type { SimMs } from '../core/clock';
 import { dateAt } from '../core/epoch';
 import type { SimJob } from '../job/job';
-import type { RunTruth } from '../job/run-truth';
+import type { RunTruth } from '../job/steps/run-truth';
 import type { ScenarioRun } from '../scenario/load';
 import type { Item } from '../services/expression';
 

@@ -2,7 +2,7 @@ import { fillPlaceholders, runPrefixes } from '../../job/plan';
 import type { Descriptor } from '../../spec/descriptor';
 import type { RunSpec } from '../../spec/run-spec';
 import { type SimJob, shapeCount } from '../job/job';
-import { RunTruth } from '../job/run-truth';
+import { RunTruth } from '../job/steps/run-truth';
 import { DEFAULT_SECONDS_PER_STEP, type ScenarioRun, stepsOf } from '../scenario/load';
 
 const DEFAULT_START_MINUTES = 10;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sha256 } from '../sha256';
+import { sha256 } from '../formats/sha256';
 import { functionArn, scalar, text, words } from './formats';
 
 /** Words of a command, as AlgorithmSpecification takes them. */

@@ -84,9 +84,14 @@ export const training = z.strictObject({
     description: 'Length of the training, in optimizer steps; give this or `totalTokens`. Default: none.',
     examples: [2000],
   }),
-  precision: z.enum(['bf16', 'fp16', 'fp32', 'fp8']).optional().meta({
+  precision: z.enum(['bf16', 'fp16', 'fp32', 'fp8', 'mxfp8', 'nvfp4']).optional().meta({
     description:
-      'Number format of the forward and backward pass. Default: bf16 where the instance type has it, fp16 on older GPUs, fp32 on CPUs.',
+      'Number format of the forward and backward pass; of matrix products only with fp8, mxfp8 and nvfp4, the last two on B200, B300 and GB200 with own code. Default: bf16 where the instance type has it, fp16 on older GPUs, fp32 on CPUs.',
+  }),
+  fp8Recipe: z.enum(['tensorwise', 'rowwise', 'blockwise']).optional().meta({
+    description:
+      'What shares one scale with precision fp8: a tensor, a row, or blocks of 1 x 128 activations and 128 x 128 weights (own code on Hopper only).',
+    default: 'tensorwise',
   }),
   activationCheckpointing: z.enum(['none', 'selective', 'full']).optional().meta({
     description:

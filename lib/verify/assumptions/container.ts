@@ -61,6 +61,27 @@ export const CONTAINER: AssumptionArea = {
       probe: 'train',
     },
     {
+      id: 'ultraserver-topology',
+      claim:
+        'On UltraServers resourceconfig.json has `topology`: hostName and capacityUnitId of each host, equal for hosts of one UltraServer.',
+      basis: 'inferred',
+      source: `${TOOLKIT}/blob/master/src/sagemaker_training/environment.py ("mappings between hosts and capacity units for GB200 Ultraserver"; what a capacity unit is stands nowhere)`,
+      usedBy: 'order of ranks on ml.p6e-gb200.36xlarge',
+      ifWrong: 'ranks follow the string order of hosts, and groups of a job on several UltraServers go over EFA',
+      embedded: 'not modelled',
+    },
+    {
+      id: 'ultraserver-nvlink',
+      claim:
+        'NCCL in a job on UltraServers joins the GPUs of its instances by NVLink: the host gives the container an IMEX channel, and the domain is configured.',
+      basis: 'inferred',
+      source:
+        'https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_UltraServer.html ("multiple instances within a shared NVLink interconnect domain"); https://docs.aws.amazon.com/eks/latest/userguide/ml-eks-nvidia-ultraserver.html sets IMEX up on EKS, no page does so for training jobs',
+      usedBy: 'plans for ml.p6e-gb200.36xlarge',
+      ifWrong: 'NCCL goes over EFA between instances, and runs are slower than planned',
+      embedded: 'not modelled',
+    },
+    {
       id: 'host-names',
       claim:
         'Every host resolves algo-1 to algo-N to addresses on which the hosts reach each other, by DNS or /etc/hosts.',

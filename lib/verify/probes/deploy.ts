@@ -1,4 +1,4 @@
-import type { CdkOutcome, DeployObservations, DeployWorld } from '../deploy-world';
+import type { CdkOutcome, DeployObservations, DeployWorld } from '../deploy/deploy-world';
 import { type Finding, firstFive, holdsIf, type Probe, unknown } from '../probe';
 
 const LOG_LINES = 3;

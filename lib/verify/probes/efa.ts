@@ -1,4 +1,4 @@
-import { findInstanceType } from '../../catalog/instances';
+import { findInstanceType } from '../../catalog/instances/instances';
 import { holdsIf, type Probe, unknown } from '../probe';
 
 /** The `health` event of one host: which questions were answered, and what was found. */

@@ -2,10 +2,10 @@ import { type InstanceTypeInfo, paginateDescribeInstanceTypes } from '@aws-sdk/c
 import { BatchGetImageCommand, DescribeImagesCommand } from '@aws-sdk/client-ecr';
 import { paginateGetProducts } from '@aws-sdk/client-pricing';
 import { DescribeTrainingJobCommand, ListTrainingJobsCommand } from '@aws-sdk/client-sagemaker';
-import { publishedBaseUri } from '../../catalog/base-images';
-import { parseEcrUri } from '../../catalog/ecr-uri';
-import { INSTANCE_TYPES, type InstanceType } from '../../catalog/instances';
-import { findPrice } from '../../catalog/prices';
+import { publishedBaseUri } from '../../catalog/images/base-images';
+import { parseEcrUri } from '../../catalog/images/ecr-uri';
+import { INSTANCE_TYPES, type InstanceType } from '../../catalog/instances/instances';
+import { findPrice } from '../../catalog/prices/prices';
 import { firstFive, holdsIf, type Probe, unknown } from '../probe';
 import type { ReadWorld } from '../read-world';
 

@@ -2,8 +2,8 @@ import { DescribeSubnetsCommand, DescribeVpcEndpointsCommand } from '@aws-sdk/cl
 import { HeadObjectCommand } from '@aws-sdk/client-s3';
 import { cidrContains } from '../cidr';
 import { type Finding, holdsIf, type Probe, unknown } from '../probe';
-import { PROBE_OBJECT, STOP_GRACE_SECONDS } from '../train-jobs';
-import type { EndedJob, Fact, TrainWorld } from '../train-world';
+import { PROBE_OBJECT, STOP_GRACE_SECONDS } from '../train/train-jobs';
+import type { EndedJob, Fact, TrainWorld } from '../train/train-world';
 
 /** Facts that each host of the two-host job printed about itself. */
 interface HostFacts {

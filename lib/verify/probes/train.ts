@@ -9,8 +9,8 @@ import {
 import { GetServiceQuotaCommand } from '@aws-sdk/client-service-quotas';
 import { INSTANCE_QUOTA_CODES, instanceQuota } from '../../catalog/quotas';
 import { holdsIf, type Probe, unknown } from '../probe';
-import { type JobKind, jobName, jobRequest } from '../train-jobs';
-import type { EndedJob, TrainWorld } from '../train-world';
+import { type JobKind, jobName, jobRequest } from '../train/train-jobs';
+import type { EndedJob, TrainWorld } from '../train/train-world';
 import { CONTAINER_PROBES } from './train-container';
 
 const SECONDS = 1000;

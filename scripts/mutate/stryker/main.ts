@@ -1,15 +1,17 @@
 // `npm run mutate -- [MODULE...] [--count 100] [--seed 1] [--json]`: whether the tests of a module notice that one expression of it is wrong.
-// Stryker makes the mutants that are drawn by the seed and runs the tests of the module's own folder against each.
+// Stryker makes the mutants that are drawn by the seed and runs the tests of the module's own folder against each, or those of `TESTS`.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { textTable } from '../../../lib/spec/text-table';
+import { textTable } from '../../../lib/spec/formats/text-table';
 import { drawPlaces, EXCLUDED_MUTATIONS, possibleMutants } from './draw';
 import { strykerFolder } from './install';
 
 const ROOT = path.resolve(__dirname, '..', '..', '..');
 const MODULES = 'spec rules quota queue lifecycle job distribution planner admission handlers'.split(' ');
+/** Folders of the tests of a module, where they are more than its own: the rules of strategies are held beside the others. */
+const TESTS: Readonly<Record<string, readonly string[]>> = { distribution: ['distribution', 'rules'] };
 /** Share of mutants that the tests of a module should kill (docs/mutation.md). */
 const WANTED = 0.85;
 
@@ -73,7 +75,7 @@ async function scoreOf(stryker: string, module: string): Promise<Score> {
   const command = path.join(stryker, 'node_modules', '@stryker-mutator', 'core', 'bin', 'stryker.js');
   const { status } = spawnSync(process.execPath, [command, 'run', config], {
     cwd: ROOT,
-    env: { ...process.env, SLIPWAY_MUTATED_MODULE: module },
+    env: { ...process.env, SLIPWAY_MUTATION_TESTS: (TESTS[module] ?? [module]).join() },
     stdio: ['ignore', 2, 2],
   });
   if (status !== 0) throw new Error(`${module}: Stryker must end with 0, got ${status}; its words are above`);

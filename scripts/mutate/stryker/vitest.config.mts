@@ -1,10 +1,10 @@
 import { defineConfig } from 'vitest/config';
 
-/** The tests of one module, whose folder `npm run mutate` names. */
+/** The tests of one module, whose folders `npm run mutate` names. */
 export default defineConfig({
   test: {
     globalSetup: 'test/support/temporary-folder.ts',
-    include: [`test/${process.env.SLIPWAY_MUTATED_MODULE}/**/*.test.ts`],
+    include: (process.env.SLIPWAY_MUTATION_TESTS ?? '').split(',').map((folder) => `test/${folder}/**/*.test.ts`),
     setupFiles: ['test/support/after-each-file.ts'],
     testTimeout: 60_000,
   },

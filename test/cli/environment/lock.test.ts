@@ -4,7 +4,7 @@ import path from 'node:path';
 import { BatchGetImageCommand, ECRClient } from '@aws-sdk/client-ecr';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { lock } from '../../../lib/cli/environment/lock';
-import { loadImageLock, lockedBaseUri } from '../../../lib/spec/image-lock';
+import { loadImageLock, lockedBaseUri } from '../../../lib/spec/environment/image-lock';
 import { mockClient } from '../../support/mocked-clients';
 
 const DIGEST = `sha256:${'a'.repeat(64)}`;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { matrixCells } from '../../../lib/cli/launch/matrix';
-import { comparisonText } from '../../../lib/cli/runs/comparison-text';
+import { matrixCells } from '../../../lib/cli/launch/matrix/matrix';
+import { comparisonText } from '../../../lib/cli/runs/reports/comparison-text';
 import { measured } from '../../../lib/report/compare/compared-run';
 
 test('one run per value; several options give every combination', () => {

@@ -1,8 +1,8 @@
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { earlyStop } from '../../../lib/cli/launch/early-stop';
-import { isLoser, parseStopRule, type Sample } from '../../../lib/cli/launch/stop-rule';
+import { earlyStop } from '../../../lib/cli/launch/matrix/early-stop';
+import { isLoser, parseStopRule, type Sample } from '../../../lib/cli/launch/matrix/stop-rule';
 import type { StatusAnswer } from '../../../lib/contracts/control';
 import type { Descriptor } from '../../../lib/spec/descriptor';
 import { mockClient } from '../../support/mocked-clients';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { runOf } from '../../../lib/cli/runs/events';
+import { runOf } from '../../../lib/cli/runs/logs/events';
 import { runCli } from '../../support/run-cli';
 
 test('fails: neither a run id nor an environment', async () => {

@@ -76,7 +76,10 @@ describe('a team with a key of its own', () => {
       const [own, shared] = [keyOf('StorageKeynlp'), keyOf('StorageKey')];
       expect(own).not.toBe(shared);
       expect(['kms:Decrypt', 'kms:GenerateDataKey'].map((action) => may(policy, action, own))).toEqual([true, true]);
-      expect(['kms:Decrypt', 'kms:GenerateDataKey'].map((action) => may(policy, action, shared))).toEqual([true, false]);
+      expect(['kms:Decrypt', 'kms:GenerateDataKey'].map((action) => may(policy, action, shared))).toEqual([
+        true,
+        false,
+      ]);
     },
   );
 
@@ -105,7 +108,9 @@ describe('a team with a key of its own', () => {
 
   test('its descriptor names the key, and no other does', () => {
     const descriptor = (team: string) =>
-      JSON.stringify(Object.entries(resources).find(([id]) => id.startsWith(`Descriptor${team}`))?.[1].Properties.Value);
+      JSON.stringify(
+        Object.entries(resources).find(([id]) => id.startsWith(`Descriptor${team}`))?.[1].Properties.Value,
+      );
     expect(descriptor('nlp')).toContain('teamKeyArn');
     expect(descriptor('speech')).not.toContain('teamKeyArn');
   });

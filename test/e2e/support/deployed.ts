@@ -75,7 +75,7 @@ export async function deployedSandbox(
         await deploy();
       },
       slipway: (...args) =>
-        sandbox.call(process.execPath, [CLI, ...args, '--environment', 'e2e', '--region', 'us-west-2']),
+        sandbox.call(process.execPath, [CLI, ...args, '--environment', 'e2e/default', '--region', 'us-west-2']),
       slipwayAs: (credentials, ...args) =>
         sandbox.tryCall(
           process.execPath,

@@ -20,7 +20,7 @@ test('the checksum is a signed header and stands nowhere in the URL', async () =
   expect(query.get('X-Amz-Expires')).toBe('3600');
 });
 
-test("an upload of a team with a key of its own names the key in signed headers, which the caller must send", async () => {
+test('an upload of a team with a key of its own names the key in signed headers, which the caller must send', async () => {
   const teamKeyArn = 'arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab';
   const { url, headers } = await presigner(s3)(
     { bucket: 'b', key: 'code/x.tar.gz' },

@@ -1,6 +1,6 @@
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { beforeEach, expect, test } from 'vitest';
-import { chatMessage } from '../../../lib/handlers/reconcile/chat-message';
+import { chatMessage } from '../../../lib/handlers/reconcile/effects/chat-message';
 import { notice } from '../../../lib/lifecycle/timeline';
 import { running } from '../../lifecycle/support/records';
 import { type FakeWorld, fakeWorld } from '../support/fake-world';

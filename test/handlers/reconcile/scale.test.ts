@@ -2,9 +2,9 @@ import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { DescribeTrainingJobCommand, ListTrainingJobsCommand } from '@aws-sdk/client-sagemaker';
 import { GetParameterCommand } from '@aws-sdk/client-ssm';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { boundedTimeline } from '../../../lib/handlers/control/timeline';
-import { listCheckpoints } from '../../../lib/handlers/reconcile/checkpoints';
-import { othersUsage } from '../../../lib/handlers/reconcile/others-usage';
+import { boundedTimeline } from '../../../lib/handlers/control/reads/timeline';
+import { listCheckpoints } from '../../../lib/handlers/reconcile/observe/checkpoints';
+import { othersUsage } from '../../../lib/handlers/reconcile/queue/others-usage';
 import { onEvent } from '../../../lib/handlers/reconcile/reconcile';
 import { type FakeWorld, fakeWorld } from '../support/fake-world';
 

@@ -16,7 +16,7 @@ import { Capacity } from '../../../lib/simulation/services/capacity';
 import { AccountLimits } from '../../../lib/simulation/services/limits';
 import { SimS3 } from '../../../lib/simulation/services/s3';
 import type { S3Object } from '../../../lib/simulation/services/s3-object';
-import { JobFaults } from '../../../lib/simulation/world/job-faults';
+import { JobFaults } from '../../../lib/simulation/world/faults/job-faults';
 import { requestedJob } from '../../../lib/simulation/world/requested-job';
 import { plannedId, SimRun } from '../../../lib/simulation/world/sim-run';
 import { truthOf } from '../../../lib/simulation/world/truth';

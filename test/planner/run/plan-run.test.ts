@@ -73,10 +73,11 @@ test('SMP v1 splits the batch of one call into the microbatches of its pipeline'
   expect([layout.microBatch, microBatches]).toEqual([4, 4]);
 });
 
-test('a plan for several GB200 instances says that it knows no NVLink between them', () => {
+test('a plan for several GB200 instances says what it takes for granted of NVLink between them', () => {
   const plan = (instanceCount: number) =>
     planOfRun({ compute: { instanceType: 'ml.p6e-gb200.36xlarge', instanceCount } }).assumptions.join('\n');
-  expect(plan(16)).toContain('the NVLink of an UltraServer counts within an instance only');
+  expect(plan(16)).toContain('NVLink joins the GPUs of 16 instances of an UltraServer');
+  expect(plan(32)).toContain('NVLink joins the GPUs of 2 instances of an UltraServer');
   expect(plan(1)).not.toContain('UltraServer');
 });
 

@@ -32,6 +32,11 @@ test('a whole UltraServer in two halves is accepted', () => {
 
 test.each([
   [
+    { ...GB200, instanceCount: 36, placement: { ultraServers: [{ instanceCount: 9 }, { instanceCount: 27 }] } },
+    {},
+    'compute.placement.ultraServers[1].instanceCount: must be at most the 18 instances of one UltraServer, got 27; divide them over several',
+  ],
+  [
     { ...GB200, placement: { ultraServers: [{ instanceCount: 19 }] } },
     {},
     'compute.placement.ultraServers: must place at most the 18 instances of the job, got 19; lower the counts',

@@ -27,6 +27,33 @@ test.each([
   'arn:aws:ssm:us-west-2:111122223333:parameter/slipway/nlp/hub',
 ])('%s is accepted', (HF_TOKEN) => expect(said({ secrets: { HF_TOKEN } })).toEqual([]));
 
+describe('in clear text', () => {
+  /** Paths of the warnings, and that none of them repeats the value. */
+  function warned(more: object): string[] {
+    const { value } = loadRun(JSON.stringify({ ...RUN, ...more }));
+    if (!value) throw new Error('the run file is not valid');
+    const found = checkRun(value, { descriptor: ALLOWED as never }).filter(({ rule }) => rule === 'secrets/in-clear');
+    expect(JSON.stringify(found)).not.toMatch(/0123456789|hunter/);
+    expect(found.every(({ level }) => level === 'warning')).toBe(true);
+    return found.map(({ path }) => path);
+  }
+
+  test.each([
+    [{ environmentVariables: { WANDB_API_KEY: '0123456789abcdef' } }, 'environmentVariables.WANDB_API_KEY'],
+    [{ environmentVariables: { HF_TOKEN: 'my-0123456789' } }, 'environmentVariables.HF_TOKEN'],
+    [{ environmentVariables: { HELLO: 'AKIA0123456789ABCDEF' } }, 'environmentVariables.HELLO'],
+    [{ hyperparameters: { 'db-password': 'hunter2hunter2' } }, 'hyperparameters.db-password'],
+    [{ code: { ...RUN.code, arguments: { hub: `hf_${'0123456789'.repeat(4)}` } } }, 'code.arguments.hub'],
+  ])('warns: %j', (more, path) => expect(warned(more)).toEqual([path]));
+
+  test.each([
+    { hyperparameters: { 'pad-token': '<|endoftext|>', 'eos-token': 'endoftext', tokenizer: 'gpt2-large' } },
+    { environmentVariables: { TOKENIZERS_PARALLELISM: 'false', PAD_TOKEN: '<|endoftext|>', API_KEY: '' } },
+    { environmentVariables: { HF_TOKEN: '/run/secrets/token', DB_PASSWORD: 's3://bucket/key', SECRET: 'none' } },
+    { secrets: { HF_TOKEN: 'slipway/nlp/hub' } },
+  ])('says nothing of %j', (more) => expect(warned(more)).toEqual([]));
+});
+
 describe('refused', () => {
   test.each([
     [

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { FolderSync } from '../../../lib/sandbox/jobs/folder-sync';
+import { FolderSync } from '../../../lib/sandbox/jobs/files/folder-sync';
 import { mockClient } from '../../support/mocked-clients';
 
 const s3 = mockClient(S3Client);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { consumers, parseManifest, relativeTo } from '../../../lib/sandbox/jobs/input-files';
-import { belowBase, processingInput } from '../../../lib/sandbox/jobs/input-source';
-import { parseS3Uri } from '../../../lib/sandbox/jobs/s3-transfer';
+import { consumers, parseManifest, relativeTo } from '../../../lib/sandbox/jobs/files/input-files';
+import { belowBase, processingInput } from '../../../lib/sandbox/jobs/files/input-source';
+import { parseS3Uri } from '../../../lib/sandbox/jobs/files/s3-transfer';
 
 test.each([
   ['train/', 'train/a/b', 'a/b'],

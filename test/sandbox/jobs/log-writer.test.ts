@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { batches } from '../../../lib/sandbox/jobs/log-writer';
+import { batches } from '../../../lib/sandbox/jobs/instances/log-writer';
 
 test('log events are cut into calls by bytes and by number', () => {
   const event = (message: string) => ({ timestamp: 0, message });

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { downloadObject, inParallel } from '../../../lib/sandbox/jobs/files/s3-transfer';
 import { RunControl } from '../../../lib/sandbox/jobs/run-control';
-import { downloadObject, inParallel } from '../../../lib/sandbox/jobs/s3-transfer';
 
 const AT_ONCE = 8;
 let server: Server;

@@ -208,7 +208,8 @@ class RunFileTraining(TypedDict, total=False):
     globalBatchSize: int
     totalTokens: float
     steps: int
-    precision: Literal["bf16", "fp16", "fp32", "fp8"]
+    precision: Literal["bf16", "fp16", "fp32", "fp8", "mxfp8", "nvfp4"]
+    fp8Recipe: Literal["tensorwise", "rowwise", "blockwise"]
     activationCheckpointing: Literal["none", "selective", "full"]
     activationOffload: bool
     seed: int

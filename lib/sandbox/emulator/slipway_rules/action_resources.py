@@ -4,6 +4,9 @@ https://docs.aws.amazon.com/service-authorization/latest/reference/reference_pol
 names resources for such an action matches no request, and a condition on a key that is not sent does not hold. `actions.json` has, for
 the actions that Slipway uses, what two editions of the Service Authorization Reference say; scripts/authorization-reference.py writes it.
 Where the editions differ, both must allow: an action whose resource type is newer than the older edition needs `*` as well.
+
+An operation that is no action is asked for as the action that allows it. A batch of SQS is the single call:
+https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-batch-api.html
 """
 
 import json
@@ -18,6 +21,8 @@ from slipway_rules.hooks import wrap
 FACTS = json.loads((Path(__file__).parent / "actions.json").read_text(encoding="utf-8"))
 WITHOUT_RESOURCE = {action.lower() for action in FACTS["withoutResource"]}
 KEYS = {action.lower(): [key.lower() for key in keys] for action, keys in FACTS["keys"].items()}
+#: The actions that allow operations of other names, in lower case.
+ACTIONS = {f"sqs:{action.lower()}batch": f"sqs:{action}" for action in ("SendMessage", "DeleteMessage", "ChangeMessageVisibility")}
 #: Global keys that are in a request only where the reference lists them for the action.
 SENT_WITH_SOME = re.compile(r"^aws:(requesttag/|resourcetag/|tagkeys$)")
 
@@ -42,6 +47,7 @@ def is_supported(known: list[str], key: str) -> bool:
 
 
 def evaluate(original, ctx, policies, *limits):
+    ctx = replace(ctx, action=ACTIONS.get(ctx.action.lower(), ctx.action))
     context = {**supported(ctx.action, ctx.service_context), **kept_absent(ctx.service_context)}
     asked = [replace(ctx, resource_arn=resource, service_context=context) for resource in resources_of(ctx.action, ctx.resource_arn)]
     results = [original(each, policies, *limits) for each in asked]

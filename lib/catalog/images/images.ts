@@ -1,0 +1,211 @@
+import { REGIONS } from '../regions';
+import { SMP_REGIONS } from './smp-releases';
+
+/**
+ * PyTorch training images that the SageMaker Python SDK lists, with their Python version. The SDK's short tag is used:
+ * `<version>-<gpu|cpu>-<python>`. Source: sagemaker 2.257.7 image_uri_config/pytorch.json (Apache-2.0), retrieved 2026-11-20.
+ */
+export const PYTORCH_PYTHON: Readonly<Record<string, string>> = {
+  '1.8.0': 'py36',
+  '1.8.1': 'py36',
+  '1.9.0': 'py38',
+  '1.9.1': 'py38',
+  '1.10.0': 'py38',
+  '1.10.2': 'py38',
+  '1.11.0': 'py38',
+  '1.12.0': 'py38',
+  '1.12.1': 'py38',
+  '1.13.1': 'py39',
+  '2.0.0': 'py310',
+  '2.0.1': 'py310',
+  '2.1.0': 'py310',
+  '2.2.0': 'py310',
+  '2.3.0': 'py311',
+  '2.4.0': 'py311',
+  '2.5.1': 'py311',
+  '2.6.0': 'py312',
+  '2.7.1': 'py312',
+  '2.8.0': 'py312',
+};
+
+/** Short versions and what the SDK takes them for. Same source. */
+const PYTORCH_ALIASES: Readonly<Record<string, string>> = {
+  '1.8': '1.8.1',
+  '1.9': '1.9.1',
+  '1.10': '1.10.2',
+  '1.11': '1.11.0',
+  '1.12': '1.12.1',
+  '1.13': '1.13.1',
+  '2.0': '2.0.1',
+  '2.1': '2.1.0',
+  '2.2': '2.2.0',
+  '2.3': '2.3.0',
+  '2.4': '2.4.0',
+  '2.5': '2.5.1',
+  '2.6': '2.6.0',
+  '2.7': '2.7.1',
+  '2.8': '2.8.0',
+};
+
+/** GPU images newer than the SDK knows. Source: aws/deep-learning-containers@e0ecedea6a docs/src/data, retrieved 2026-11-20. */
+const NEWER_PYTORCH: Readonly<Record<string, { repository: string; tag: string }>> = {
+  '2.9.0': { repository: 'pytorch-training', tag: '2.9.0-gpu-py312-cu130-ubuntu22.04-sagemaker' },
+  '2.10.0': { repository: 'pytorch-training', tag: '2.10.0-gpu-py313-cu130-ubuntu22.04-sagemaker' },
+  '2.11.0': { repository: 'pytorch', tag: '2.11.0-cu130-amzn2023-sagemaker' },
+  '2.12.1': { repository: 'pytorch', tag: '2.12.1-cu130-amzn2023-sagemaker' },
+  '2.13.0': { repository: 'pytorch', tag: '2.13.0-cu133-amzn2023-sagemaker' },
+};
+const NEWER_ALIASES: Readonly<Record<string, string>> = {
+  '2.9': '2.9.0',
+  '2.10': '2.10.0',
+  '2.11': '2.11.0',
+  '2.12': '2.12.1',
+  '2.13': '2.13.0',
+};
+
+/** End of patch of images that still were in patch in 2026. Same source. */
+export const PYTORCH_END_OF_PATCH: Readonly<Record<string, string>> = {
+  '2.6': '2026-01-29',
+  '2.7': '2026-04-23',
+  '2.8': '2026-08-06',
+  '2.9': '2026-10-15',
+  '2.10': '2027-01-21',
+  '2.11': '2027-04-30',
+  '2.12': '2027-07-02',
+  '2.13': '2027-07-20',
+};
+
+/**
+ * Hugging Face training images by transformers version: PyTorch, Python and tag suffix (GPU only).
+ * Source: sagemaker 2.257.7 image_uri_config/huggingface.json, retrieved 2026-11-20.
+ */
+export const HUGGING_FACE_IMAGES: Readonly<Record<string, { pytorch: string; python: string; suffix: string }>> = {
+  '4.6.1': { pytorch: '1.8.1', python: 'py36', suffix: 'cu111-ubuntu18.04' },
+  '4.10.2': { pytorch: '1.9.0', python: 'py38', suffix: 'cu111-ubuntu20.04' },
+  '4.11.0': { pytorch: '1.9.0', python: 'py38', suffix: 'cu111-ubuntu20.04' },
+  '4.12.3': { pytorch: '1.9.1', python: 'py38', suffix: 'cu111-ubuntu20.04' },
+  '4.17.0': { pytorch: '1.10.2', python: 'py38', suffix: 'cu113-ubuntu20.04' },
+  '4.26.0': { pytorch: '1.13.1', python: 'py39', suffix: 'cu117-ubuntu20.04' },
+  '4.28.1': { pytorch: '2.0.0', python: 'py310', suffix: 'cu118-ubuntu20.04' },
+  '4.36.0': { pytorch: '2.1.0', python: 'py310', suffix: 'cu121-ubuntu20.04' },
+  '4.46.1': { pytorch: '2.3.0', python: 'py311', suffix: 'cu121-ubuntu20.04' },
+  '4.48.0': { pytorch: '2.3.0', python: 'py311', suffix: 'cu121-ubuntu20.04' },
+  '4.49.0': { pytorch: '2.5.1', python: 'py311', suffix: 'cu124-ubuntu22.04' },
+  '4.55.0': { pytorch: '2.7.1', python: 'py312', suffix: 'cu128-ubuntu22.04' },
+  '4.56.2': { pytorch: '2.8.0', python: 'py312', suffix: 'cu129-ubuntu22.04' },
+  // sagemaker-core 2.27.0 (Apache-2.0), retrieved 2026-11-22.
+  '5.3.0': { pytorch: '2.9.0', python: 'py312', suffix: 'cu130-ubuntu22.04' },
+};
+
+/**
+ * PyTorch versions of SMP v2 images and their Python version, as `framework_version` accepts them.
+ * Source: https://docs.aws.amazon.com/sagemaker/latest/dg/model-parallel-release-notes.html, retrieved 2026-11-20.
+ */
+export const SMP_PYTHON: Readonly<Record<string, string>> = {
+  '2.0.1': 'py310',
+  '2.1.2': 'py310',
+  '2.2.0': 'py310',
+  '2.3.1': 'py311',
+  '2.4.1': 'py311',
+  '2.5.1': 'py311',
+};
+
+/**
+ * PyTorch images for Trainium, with the tag after the version and the regions that have them. The SDK lists this one alone; it starts
+ * it whatever other version is asked for, which a rule refuses here.
+ * Source: sagemaker 2.257.7 image_uri_config/pytorch-neuron.json (Apache-2.0), retrieved 2026-11-21.
+ */
+const NEURON_PYTORCH: Readonly<Record<string, { repository: string; suffix: string; regions: readonly string[] }>> = {
+  '1.11.0': {
+    repository: 'pytorch-training-neuron',
+    suffix: 'neuron-py38-sdk2.4.0-ubuntu20.04',
+    regions: [
+      'ap-northeast-1',
+      'ap-south-1',
+      'ap-south-2',
+      'ap-southeast-1',
+      'ap-southeast-2',
+      'ap-southeast-4',
+      'ca-west-1',
+      'eu-central-1',
+      'eu-central-2',
+      'eu-south-2',
+      'eu-west-1',
+      'eu-west-3',
+      'il-central-1',
+      'sa-east-1',
+      'us-east-1',
+      'us-east-2',
+      'us-west-2',
+    ],
+  },
+};
+
+/** PyTorch versions that kind dlc has for Trainium. */
+export const NEURON_VERSIONS: readonly string[] = Object.keys(NEURON_PYTORCH);
+
+/** Regions with those images. */
+export const NEURON_REGIONS: readonly string[] = [
+  ...new Set(Object.values(NEURON_PYTORCH).flatMap(({ regions }) => regions)),
+];
+
+/** The full PyTorch version behind `version` of a dlc image, or undefined when there is no such image. */
+export function fullPytorchVersion(version: string): string | undefined {
+  const full = PYTORCH_ALIASES[version] ?? NEWER_ALIASES[version] ?? version;
+  return full in PYTORCH_PYTHON || full in NEWER_PYTORCH ? full : undefined;
+}
+
+/** The full transformers version behind `version` of a huggingface image. */
+export function fullTransformersVersion(version: string): string | undefined {
+  if (version in HUGGING_FACE_IMAGES) return version;
+  return Object.keys(HUGGING_FACE_IMAGES).find((full) => full.startsWith(`${version}.`));
+}
+
+/** PyTorch versions of AWS Deep Learning Containers that the catalogue knows. */
+export const dlcVersions = (): string[] => [...Object.keys(PYTORCH_PYTHON), ...Object.keys(NEWER_PYTORCH)];
+
+function registry(account: string, region: string): string {
+  return `${account}.dkr.ecr.${region}.${REGIONS[region]?.domain ?? 'amazonaws.com'}`;
+}
+
+/** URI of the SageMaker PyTorch image, tag as the SDK writes it; undefined when version, region or processor has none. */
+export function dlcImageUri(version: string, region: string, accelerated: boolean): string | undefined {
+  const account = REGIONS[region]?.dlcAccount;
+  const full = fullPytorchVersion(version);
+  if (!account || !full) return undefined;
+  const newer = NEWER_PYTORCH[full];
+  if (newer) return accelerated ? `${registry(account, region)}/${newer.repository}:${newer.tag}` : undefined;
+  const processor = accelerated ? 'gpu' : 'cpu';
+  return `${registry(account, region)}/pytorch-training:${version}-${processor}-${PYTORCH_PYTHON[full]}`;
+}
+
+/** URI of the PyTorch image for Trainium, tag as the SDK writes it; undefined when version or region has none. */
+export function neuronImageUri(version: string, region: string): string | undefined {
+  const image = NEURON_PYTORCH[fullPytorchVersion(version) ?? ''];
+  const account = image?.regions.includes(region) ? REGIONS[region]?.dlcAccount : undefined;
+  if (!account || !image) return undefined;
+  return `${registry(account, region)}/${image.repository}:${version}-${image.suffix}`;
+}
+
+/** URI of the SMP v2 image. The CUDA suffix follows the SDK: cu124 for 2.5, cu121 for 2.1-2.4 and any p5, else cu118. */
+export function smpImageUri(version: string, region: string, instanceType: string): string | undefined {
+  const account = SMP_REGIONS.includes(region) ? REGIONS[region]?.smpAccount : undefined;
+  const python = SMP_PYTHON[version];
+  if (!account || !python) return undefined;
+  const cuda = version.startsWith('2.5')
+    ? 'cu124'
+    : /^2\.[1-4]\./.test(version) || instanceType.includes('p5')
+      ? 'cu121'
+      : 'cu118';
+  return `${registry(account, region)}/smdistributed-modelparallel:${version}-gpu-${python}-${cuda}`;
+}
+
+/** URI of the Hugging Face training image. */
+export function huggingFaceImageUri(version: string, region: string): string | undefined {
+  const account = REGIONS[region]?.dlcAccount;
+  const full = fullTransformersVersion(version);
+  const image = full ? HUGGING_FACE_IMAGES[full] : undefined;
+  if (!account || !image) return undefined;
+  const tag = `${image.pytorch}-transformers${full}-gpu-${image.python}-${image.suffix}`;
+  return `${registry(account, region)}/huggingface-pytorch-training:${tag}`;
+}

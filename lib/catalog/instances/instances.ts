@@ -1,0 +1,77 @@
+import { nearest } from '../nearest';
+import { ACCELERATED_INSTANCES } from './accelerated-instances';
+import { CPU_INSTANCE_TYPES } from './cpu-instances';
+import type { Accelerator, InstanceFacts } from './instance-facts';
+
+export type { Accelerator, InstanceFacts } from './instance-facts';
+
+/** An instance type with its name, `ml.` included. */
+export interface InstanceType extends InstanceFacts {
+  name: string;
+}
+
+/** GiB of memory per vCPU by CPU family letter: https://docs.aws.amazon.com/ec2/latest/instancetypes/, retrieved 2026-11-20. */
+const CPU_MEMORY_PER_VCPU: Readonly<Record<string, number>> = { m: 4, c: 2, r: 8, t: 4 };
+
+/** Sizes whose vCPU count is not four per "x". */
+const CPU_VCPU_EXCEPTIONS: Readonly<Record<string, number>> = { 'ml.c4.8xlarge': 36, 'ml.t3.medium': 2 };
+
+function cpuVcpus(name: string, size: string): number {
+  const exception = CPU_VCPU_EXCEPTIONS[name];
+  if (exception !== undefined) return exception;
+  if (size === 'large' || size === 'medium') return 2;
+  return 4 * (size === 'xlarge' ? 1 : Number.parseInt(size, 10));
+}
+
+function cpuFacts(name: string): InstanceFacts {
+  const [, family = '', size = ''] = name.split('.');
+  const vcpus = cpuVcpus(name, size);
+  return {
+    vcpus,
+    memoryGiB: vcpus * (CPU_MEMORY_PER_VCPU[family.charAt(0)] ?? 4),
+    localNvmeGB: family === 'r5d' ? Math.round(vcpus * 37.5) : 0,
+    efaInterfaces: name === 'ml.c5n.18xlarge' ? 1 : 0,
+    gpuDirectRdma: false,
+    trainingPlan: false,
+  };
+}
+
+const ALL: ReadonlyMap<string, InstanceType> = new Map(
+  [
+    ...Object.entries(ACCELERATED_INSTANCES),
+    ...CPU_INSTANCE_TYPES.map((name): [string, InstanceFacts] => [name, cpuFacts(name)]),
+  ].map(([name, facts]) => [name, { name, ...facts }]),
+);
+
+/** Every training instance type the catalog knows. */
+export const INSTANCE_TYPES: readonly InstanceType[] = [...ALL.values()];
+
+/** The facts of `name`, or undefined when SageMaker training has no such type. */
+export function findInstanceType(name: string): InstanceType | undefined {
+  return ALL.get(name);
+}
+
+/** Whether hosts of a type have NVMe drives of their own, in the place of an EBS volume. */
+export const hasLocalNvme = (name: string): boolean => (ALL.get(name)?.localNvmeGB ?? 0) > 0;
+
+/** GPU architectures before Ampere. */
+const PRE_AMPERE: readonly string[] = ['Kepler', 'Volta', 'Turing'];
+
+/** Whether an accelerator computes no bf16. */
+export const lacksBf16 = ({ architecture = '' }: Accelerator): boolean => PRE_AMPERE.includes(architecture);
+
+/** GPUs or Neuron chips of one instance; 0 for CPU types and unknown ones. */
+export function acceleratorCount(name: string): number {
+  return ALL.get(name)?.accelerator?.count ?? 0;
+}
+
+/** Processes a launcher starts per host when the run does not say: GPUs, else Neuron cores, else 1. */
+export function defaultProcessesPerHost(name: string): number {
+  const accelerator = ALL.get(name)?.accelerator;
+  return accelerator ? accelerator.count * (accelerator.neuronCoresPerChip ?? 1) : 1;
+}
+
+/** Types whose names are nearest to `name`, best first, for "did you mean". */
+export function nearestInstanceTypes(name: string, limit = 3): string[] {
+  return nearest(name, [...ALL.keys()], limit);
+}

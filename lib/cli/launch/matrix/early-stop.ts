@@ -1,0 +1,45 @@
+import { hasEnded, type StatusAnswer } from '../../../contracts/control';
+import type { Descriptor } from '../../../spec/descriptor';
+import { ServiceError } from '../../exit';
+import { callControl } from '../../runs/control-client';
+import type { Terminal } from '../../terminal';
+import { isLoser, type Sample, type StopRule, sampleOf } from './stop-rule';
+
+/** Watches the runs of a sweep and stops those that a rule gives up. */
+export interface EarlyStop {
+  /** Called with each status of each run. */
+  look(status: StatusAnswer): Promise<void>;
+  /** Runs that it has stopped. */
+  stopped: ReadonlySet<string>;
+}
+
+/** Stops are asked for through the launcher, as `slipway stop` does: each run saves a checkpoint and may be resumed. */
+export function earlyStop(rule: StopRule, descriptor: Descriptor, terminal: Terminal): EarlyStop {
+  const samples = new Map<string, Sample[]>();
+  const stopped = new Set<string>();
+  const look = async (status: StatusAnswer): Promise<void> => {
+    const { runId } = status;
+    const own = samples.get(runId) ?? [];
+    samples.set(runId, own);
+    const sample = sampleOf(rule, status);
+    // The same heartbeat is seen at several looks; after a restart steps are made again.
+    if (sample && sample.step !== own.at(-1)?.step) own.push(sample);
+    if (hasEnded(status) || status.desiredState === 'stop' || stopped.has(runId)) return;
+    const others = [...samples].flatMap(([id, found]) => (id === runId ? [] : [found]));
+    if (!isLoser(rule, own, others)) return;
+    if (await stop(descriptor, runId, rule, terminal)) stopped.add(runId);
+  };
+  return { look, stopped };
+}
+
+/** A call that fails is made again at the next look. */
+async function stop(descriptor: Descriptor, runId: string, { text }: StopRule, terminal: Terminal): Promise<boolean> {
+  try {
+    await callControl(descriptor, { action: 'stop', runId, reason: `--stop-when ${text}`.slice(0, 512) });
+    terminal.err(`${runId}: stopped early: ${text}; slipway resume ${runId} takes it up again`);
+    return true;
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    return false;
+  }
+}

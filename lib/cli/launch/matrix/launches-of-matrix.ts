@@ -1,0 +1,121 @@
+import { runIdAt } from '../../../job/plan';
+import type { ComparedRun } from '../../../report/compare/compared-run';
+import { refuseUnsupported } from '../../../rules/model/support';
+import type { Descriptor } from '../../../spec/descriptor';
+import { hasErrors } from '../../../spec/issue';
+import { preflightRun } from '../../environment/preflight';
+import { EXIT, Refusal, UsageError } from '../../exit';
+import { type CheckedRun, checkRunFile } from '../../inputs';
+import { comparisonText } from '../../runs/reports/comparison-text';
+import { waitForAll } from '../../runs/wait';
+import { json, type Terminal } from '../../terminal';
+import { ask, confirmCost } from '../confirm';
+import type { LaunchOptions } from '../launch';
+import { submit } from '../submit';
+import { compareRuns, type Launched } from './compare-runs';
+import { earlyStop } from './early-stop';
+import { type MatrixCell, matrixCells } from './matrix';
+import { parseStopRule, type StopRule } from './stop-rule';
+
+/** One run of the comparison, checked. */
+interface Candidate extends MatrixCell {
+  checked: CheckedRun & { run: NonNullable<CheckedRun['run']> };
+}
+
+/**
+ * `slipway launch FILE --matrix path=a,b,c`: one run per combination. All are checked before the first is submitted, one question
+ * covers them all, and each joins the queue by itself; with `--wait` the comparison of their results closes it.
+ */
+export async function launchMatrix(
+  file: string,
+  descriptor: Descriptor,
+  options: LaunchOptions,
+  terminal: Terminal,
+): Promise<number> {
+  const other = options.at
+    ? '--at'
+    : options.dryRun
+      ? '--dry-run'
+      : options.runId
+        ? '--run-id'
+        : options.clientRequestId && '--client-request-id';
+  if (other) throw new UsageError(`--matrix: must go without ${other}, got both; use --set for one of its runs`);
+  const rule = options.stopWhen === undefined ? undefined : parseStopRule(options.stopWhen);
+  const group = runIdAt('matrix', new Date());
+  const candidates = checkAll(file, descriptor, options, group);
+  for (const { label, checked } of candidates) {
+    terminal.err(`\n${label}`);
+    await preflightRun(checked.run, descriptor, terminal);
+    await confirmCost(checked.run, descriptor, true, terminal);
+  }
+  if (!options.yes) await ask(`Launch ${candidates.length} runs?`);
+  const launched = await submitAll(file, candidates, descriptor, options, terminal);
+  if (!options.wait) return print({ matrix: group, runs: launched }, launched, options, terminal);
+  return followMatrix(group, launched, rule, descriptor, options, terminal);
+}
+
+/** Waits for all runs, and closes with the comparison of their results; what the rule has stopped is no failure. */
+async function followMatrix(
+  group: string,
+  launched: readonly Launched[],
+  rule: StopRule | undefined,
+  descriptor: Descriptor,
+  options: LaunchOptions,
+  terminal: Terminal,
+): Promise<number> {
+  const early = rule && earlyStop(rule, descriptor, terminal);
+  const runIds = launched.map(({ runId }) => runId);
+  const ended = await waitForAll(descriptor, runIds, terminal, early?.look);
+  const rows = await compareRuns(descriptor, launched, ended);
+  const isStopped = (runId: string) => early?.stopped.has(runId) ?? false;
+  const results = early ? byLoss(rows).map((row) => ({ ...row, stoppedEarly: isStopped(row.runId) })) : rows;
+  if (options.json) terminal.out(json({ matrix: group, runs: results }));
+  else terminal.out(comparisonText(results));
+  const isFine = ({ runId, state }: ComparedRun) => state === 'completed' || (state === 'stopped' && isStopped(runId));
+  return rows.every(isFine) ? EXIT.done : EXIT.runFailed;
+}
+
+/** The lowest loss first, those that were stopped after those that were not. */
+const byLoss = (rows: readonly ComparedRun[]): ComparedRun[] => {
+  const rank = ({ state, loss }: ComparedRun) => (state === 'completed' ? 0 : 1e9) + (loss ?? 1e8);
+  return [...rows].sort((a, b) => rank(a) - rank(b));
+};
+
+/** What is wrong with any of them refuses all: a comparison with a hole is none. */
+function checkAll(file: string, descriptor: Descriptor, options: LaunchOptions, group: string): Candidate[] {
+  const cells = matrixCells(options.matrix ?? []);
+  const checked = cells.map((cell) => {
+    const set = [...(options.set ?? []), ...cell.set, `tags.matrix=${group}`];
+    return { ...cell, set, checked: checkRunFile(file, { ...options, set }, descriptor) };
+  });
+  const issues = checked.flatMap(({ label, checked: { issues: found } }) =>
+    refuseUnsupported(found).map((i) => ({ ...i, message: `${label}: ${i.message}` })),
+  );
+  if (hasErrors(issues)) throw new Refusal(issues.filter(({ level }) => level === 'error'));
+  return checked.flatMap(({ checked: { run, ...rest }, ...cell }) =>
+    run ? { ...cell, checked: { run, ...rest } } : [],
+  );
+}
+
+async function submitAll(
+  file: string,
+  candidates: readonly Candidate[],
+  descriptor: Descriptor,
+  options: LaunchOptions,
+  terminal: Terminal,
+): Promise<Launched[]> {
+  const launched: Launched[] = [];
+  for (const { label, set, checked } of candidates) {
+    const started = await submit(checked, file, descriptor, { ...options, set, acceptsUnknownPrice: false }, terminal);
+    terminal.err(`${started.runId}: ${started.state} (${label})`);
+    const { runId, state, queuePosition } = started;
+    launched.push({ label, set, runId, state, queuePosition });
+  }
+  return launched;
+}
+
+function print(document: unknown, launched: readonly Launched[], options: LaunchOptions, terminal: Terminal): number {
+  if (options.json) terminal.out(json(document));
+  else terminal.err(`${launched.length} runs; slipway list shows them, slipway status RUN --wait follows one`);
+  return EXIT.done;
+}

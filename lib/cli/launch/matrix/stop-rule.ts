@@ -1,0 +1,81 @@
+import type { StatusAnswer } from '../../../contracts/control';
+import { median } from '../../../report/run/median';
+import { orList } from '../../../spec/issue';
+import { UsageError } from '../../exit';
+
+/** What a rule may look at, and which end of it is the better one. */
+const METRICS = { loss: 'low', goodput: 'high', spendUsd: 'low' } as const;
+type Metric = keyof typeof METRICS;
+
+/** `loss > best * 1.1 after 500 steps`. */
+export interface StopRule {
+  text: string;
+  metric: Metric;
+  isAbove: boolean;
+  /** The bound is a number, or the best run's value at the same step, times or plus a number. */
+  bound: { best: false; value: number } | { best: true; operator: '*' | '+' | '-'; value: number };
+  /** A run is not judged before it has made this many. */
+  afterSteps: number;
+}
+
+/** What a run said at one look. */
+export interface Sample {
+  step: number;
+  value: number;
+}
+
+const NUMBER = String.raw`\d+(?:\.\d+)?(?:[eE][+-]?\d+)?`;
+const RULE = new RegExp(
+  String.raw`^\s*(\w+)\s*([<>])\s*(?:(best)(?:\s*([*+-])\s*(${NUMBER}))?|(${NUMBER}))(?:\s+after\s+(\d+)\s+steps?)?\s*$`,
+);
+/** Losses go up and down from one step to the next: a run is judged by the median of its newest looks. */
+const LOOKS = 3;
+
+/** @throws UsageError for a text that is no rule */
+export function parseStopRule(text: string): StopRule {
+  const [, metric = '', sign, best, operator = '*', by = '1', value, steps = '0'] = RULE.exec(text) ?? [];
+  if (!Object.hasOwn(METRICS, metric) || (best === undefined && value === undefined))
+    throw new UsageError(
+      `--stop-when: must compare ${orList(Object.keys(METRICS))} with a number or with best, got ${text}; write --stop-when "loss > best * 1.1 after 500 steps"`,
+    );
+  const bound = best
+    ? { best: true as const, operator: operator as '*' | '+' | '-', value: Number(by) }
+    : { best: false as const, value: Number(value) };
+  return { text, metric: metric as Metric, isAbove: sign === '>', bound, afterSteps: Number(steps) };
+}
+
+/** The sample of a status; undefined while there is nothing to judge. */
+export function sampleOf({ metric }: StopRule, status: StatusAnswer): Sample | undefined {
+  const value = status[metric];
+  return status.step === null || value === null ? undefined : { step: status.step, value };
+}
+
+/**
+ * Whether the rule stops a run. It is compared with the others at its own step, so that one that began later is not behind for that; a run
+ * that is the best of all is never stopped by its own value.
+ * @param others samples of the other runs of the sweep, those that have ended too
+ */
+export function isLoser(rule: StopRule, own: readonly Sample[], others: readonly (readonly Sample[])[]): boolean {
+  const step = own.at(-1)?.step;
+  const value = valueAt(own, step);
+  if (step === undefined || value === undefined || step < rule.afterSteps) return false;
+  const bound = boundAt(rule, value, step, others);
+  return bound !== undefined && (rule.isAbove ? value > bound : value < bound);
+}
+
+function boundAt({ metric, bound }: StopRule, own: number, step: number, others: readonly (readonly Sample[])[]) {
+  if (!bound.best) return bound.value;
+  const rivals = others.flatMap((samples) => valueAt(samples, step) ?? []);
+  if (rivals.length === 0) return undefined;
+  const best = METRICS[metric] === 'low' ? Math.min(...rivals) : Math.max(...rivals);
+  const leads = METRICS[metric] === 'low' ? own <= best : own >= best;
+  if (leads) return undefined;
+  if (bound.operator === '*') return best * bound.value;
+  return bound.operator === '+' ? best + bound.value : best - bound.value;
+}
+
+/** Median of the newest samples up to a step; undefined for a run that was never seen there. */
+function valueAt(samples: readonly Sample[], step = Number.POSITIVE_INFINITY): number | undefined {
+  const seen = samples.filter((sample) => sample.step <= step).slice(-LOOKS);
+  return seen.length === 0 ? undefined : median(seen.map(({ value }) => value));
+}

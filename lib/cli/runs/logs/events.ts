@@ -1,0 +1,89 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type EventAnswer, type EventsAnswer, hasEnded } from '../../../contracts/control';
+import type { Descriptor } from '../../../spec/descriptor';
+import { EXIT, UsageError } from '../../exit';
+import type { CommonOptions } from '../../inputs';
+import { RUN_ID, runTarget } from '../../launch/run-target';
+import type { Terminal } from '../../terminal';
+import { callControl } from '../control-client';
+import { readStatus } from '../read-status';
+import { pollSeconds } from '../wait';
+import { sinceMillis } from './logs';
+
+/** Options of `slipway events`. */
+export interface EventOptions extends CommonOptions {
+  follow?: boolean;
+  since?: string;
+}
+
+/** An id that `launch` made ends in the time of its start; an environment's name has no hyphen. */
+const MADE_ID = /-\d{12}$/;
+const ENVIRONMENT = /^[a-z][a-z0-9]{0,11}(\/[a-z][a-z0-9]{0,11})?$/;
+/** Of all runs of a team, where nothing else is asked. */
+const DAY_MS = 86_400_000;
+/** A commit is told at the time when its marker was written: a look later than lines that follow it. */
+const LATE_MS = 1_800_000;
+const POLL_SECONDS = 5;
+const PAGE = 200;
+
+/** `slipway events RUN|ENVIRONMENT`: decisions, attempts, commits and notices in the order of time. */
+export async function events(target: string | undefined, options: EventOptions, terminal: Terminal): Promise<number> {
+  const runId = runOf(target, options.environment);
+  const now = Date.now();
+  const since = sinceMillis(options.since, now) ?? (runId ? undefined : now - DAY_MS);
+  const environment = options.environment ?? (runId === undefined ? target : undefined);
+  const descriptor = await runTarget({ ...options, environment });
+  const seen = new Set<string>();
+  let from = since;
+  for (;;) {
+    // Asked first: what was written until the end of the run is among the lines that follow.
+    const isOver = options.follow && runId !== undefined && hasEnded(await readStatus(descriptor, runId));
+    const last = await printFresh(descriptor, { runId, since: from }, seen, options, terminal);
+    if (!options.follow || isOver) return EXIT.done;
+    from = Math.max(from ?? 0, (last ?? 0) - LATE_MS) || undefined;
+    await sleep(1000 * pollSeconds(POLL_SECONDS));
+  }
+}
+
+/** The run that the target names; undefined where it names an environment. Beside `--environment` it is a run, whatever it looks like. */
+export function runOf(target: string | undefined, environment: string | undefined): string | undefined {
+  if (target === undefined || target === environment) return undefined;
+  const isEnvironment = environment === undefined && !MADE_ID.test(target) && ENVIRONMENT.test(target);
+  if (isEnvironment) return undefined;
+  if (RUN_ID.test(target)) return target;
+  throw new UsageError(
+    `events: must be given a run id (<name>-<yymmddhhmmss>) or an environment, got ${target}; slipway list shows the ids`,
+  );
+}
+
+/** Prints what was not printed before, page by page; answers when the last line was written. */
+async function printFresh(
+  descriptor: Descriptor,
+  { runId, since }: { runId?: string; since?: number },
+  seen: Set<string>,
+  options: EventOptions,
+  terminal: Terminal,
+): Promise<number | undefined> {
+  let after: string | undefined;
+  let last: number | undefined;
+  do {
+    const from =
+      after === undefined ? { ...(since !== undefined && { since: new Date(since).toISOString() }) } : { after };
+    const request = { action: 'events' as const, limit: PAGE, ...(runId !== undefined && { runId }), ...from };
+    const page = await callControl<{ ok: true } & EventsAnswer>(descriptor, request);
+    for (const line of page.events) {
+      const key = `${line.runId}/${line.cursor}`;
+      last = Math.max(last ?? 0, Date.parse(line.at));
+      if (seen.has(key)) continue;
+      seen.add(key);
+      terminal.out(options.json ? jsonLine(line) : textLine(line, runId === undefined));
+    }
+    after = page.next ?? undefined;
+  } while (after !== undefined);
+  return last;
+}
+
+const jsonLine = ({ cursor: _, ...line }: EventAnswer): string => JSON.stringify(line);
+
+const textLine = ({ at, runId, what, text }: EventAnswer, names: boolean): string =>
+  `${at.slice(0, 19).replace('T', ' ')}  ${names ? `${runId}  ` : ''}${what.padEnd(20)}  ${text}`;

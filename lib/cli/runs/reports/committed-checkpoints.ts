@@ -1,0 +1,76 @@
+import { GetObjectCommand, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3';
+import type { ListedCheckpoint } from '../../../report/read/checkpoint-list';
+import type { Descriptor } from '../../../spec/descriptor';
+import { calling } from '../../aws-errors';
+
+const MARKER = /^step-(\d+)\/COMMITTED\.json$/;
+
+/** The fields of COMMITTED.json that are shown (contract: runtime). */
+interface Marker {
+  step: number;
+  attempt?: number;
+  savedAt?: string;
+  worldSize?: number;
+  objects: { key: string; bytes: number }[];
+}
+
+/** Checkpoints in the run's prefix that have a COMMITTED.json, by one listing and one read each. */
+export async function committedCheckpoints(
+  { region, checkpointBucket, team }: Descriptor,
+  runId: string,
+): Promise<ListedCheckpoint[]> {
+  const client = new S3Client({ region });
+  const prefix = `runs/${team}/${runId}/`;
+  const place = `s3://${checkpointBucket}/${prefix}`;
+  return calling(`listing ${place}`, async () => {
+    const sizes = await sizesBelow(client, checkpointBucket, prefix);
+    const names = [...sizes.keys()].filter((name) => MARKER.test(name));
+    const texts = await Promise.all(names.map((name) => read(client, checkpointBucket, `${prefix}${name}`)));
+    return names.flatMap((name, i) => listedCheckpoint(name, texts[i] ?? '', place, sizes) ?? []);
+  });
+}
+
+async function sizesBelow(client: S3Client, Bucket: string, Prefix: string): Promise<Map<string, number>> {
+  const sizes = new Map<string, number>();
+  for await (const page of paginateListObjectsV2({ client }, { Bucket, Prefix })) {
+    for (const { Key, Size } of page.Contents ?? []) if (Key) sizes.set(Key.slice(Prefix.length), Size ?? 0);
+  }
+  return sizes;
+}
+
+async function read(client: S3Client, Bucket: string, Key: string): Promise<string> {
+  const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }));
+  return (await Body?.transformToString()) ?? '';
+}
+
+/** A marker that cannot be read makes no checkpoint. */
+function listedCheckpoint(
+  name: string,
+  text: string,
+  place: string,
+  sizes: ReadonlyMap<string, number>,
+): ListedCheckpoint | undefined {
+  const marker = parseMarker(text);
+  if (!marker) return undefined;
+  const folder = name.slice(0, name.lastIndexOf('/') + 1);
+  return {
+    step: marker.step,
+    attempt: marker.attempt ?? null,
+    uri: `${place}${folder}`,
+    savedAt: marker.savedAt ?? null,
+    objects: marker.objects.length,
+    sizeBytes: marker.objects.reduce((sum, o) => sum + o.bytes, 0),
+    worldSize: marker.worldSize ?? null,
+    isComplete: marker.objects.every((o) => sizes.get(`${folder}${o.key}`) === o.bytes),
+  };
+}
+
+function parseMarker(text: string): Marker | undefined {
+  try {
+    const parsed = JSON.parse(text) as Marker;
+    const isWhole = Number.isInteger(parsed.step) && parsed.objects.every((o) => typeof o.bytes === 'number');
+    return isWhole ? parsed : undefined;
+  } catch {
+    return undefined;
+  }
+}

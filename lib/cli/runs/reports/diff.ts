@@ -1,0 +1,63 @@
+import { diffRuns, type RunDiff, type Versions } from '../../../report/compare/diff-runs';
+import { assembleReport } from '../../../report/read/assemble';
+import type { Descriptor } from '../../../spec/descriptor';
+import { textTable } from '../../../spec/formats/text-table';
+import { formatValue } from '../../../spec/issue';
+import { EXIT, ServiceError, UsageError } from '../../exit';
+import type { CommonOptions } from '../../inputs';
+import { runTarget } from '../../launch/run-target';
+import { json, type Terminal } from '../../terminal';
+import { comparisonText } from './comparison-text';
+import { readSources } from './report-sources';
+
+/** `slipway diff RUN RUN`: what two runs were launched with, and what came of it. */
+export async function diff(runIds: readonly [string, string], options: CommonOptions, terminal: Terminal) {
+  if (runIds[0] === runIds[1])
+    throw new UsageError(`diff: must be given two runs, got ${runIds[0]} twice; slipway report shows one run`);
+  const descriptor = await runTarget(options);
+  const now = new Date();
+  const [[first, firstWith], [second, secondWith]] = await Promise.all([
+    readRun(descriptor, runIds[0], now),
+    readRun(descriptor, runIds[1], now),
+  ]);
+  const found = diffRuns([first, second], [firstWith, secondWith]);
+  terminal.out(options.json ? json(found) : diffText(found));
+  return EXIT.done;
+}
+
+async function readRun(descriptor: Descriptor, runId: string, now: Date) {
+  const sources = await readSources(descriptor, runId, now, { configuration: true });
+  const { configuration } = sources;
+  if (configuration) return [assembleReport(sources), configuration] as const;
+  throw new ServiceError(`${runId}: must have an intent in the run table, got none; launch it again`);
+}
+
+/** Results first, then what may explain them. */
+export function diffText({ runs, options, code, driver, image, lossAtSteps }: RunDiff): string {
+  const [a, b] = runs.map(({ runId }) => runId) as [string, string];
+  const versions = [
+    ['code', code],
+    ['driver', driver],
+    ['image', image],
+  ] as const;
+  const changed = versions.filter(([, { isSame }]) => !isSame).map(([name, found]) => versionCells(name, found));
+  const differing = [...options.map(({ path, values }) => [path, ...values.map(formatValue)]), ...changed];
+  const losses = lossAtSteps.map(({ step, loss: [x, y] }) => [
+    String(step),
+    x.toFixed(4),
+    y.toFixed(4),
+    (y - x).toFixed(4),
+  ]);
+  return [
+    comparisonText(runs),
+    differing.length === 0
+      ? 'launched with the same options, code, driver and image'
+      : textTable(['launched with', a, b], differing),
+    losses.length === 0 ? 'no step was printed by both' : textTable(['loss after step', a, b, 'difference'], losses),
+  ].join('\n\n');
+}
+
+const versionCells = (name: string, { values }: Versions): string[] => [
+  name,
+  ...values.map((v) => v?.slice(-40) ?? '-'),
+];

@@ -1,0 +1,134 @@
+import { GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import {
+  DescribeTrainingJobCommand,
+  type DescribeTrainingJobCommandOutput,
+  SageMakerClient,
+} from '@aws-sdk/client-sagemaker';
+import type { RunConfiguration, StatusAnswer } from '../../../contracts/control';
+import { stateGiB } from '../../../planner/plan';
+import { calibrationKey } from '../../../planner/run/calibration';
+import { planRun } from '../../../planner/run/plan-run';
+import { runQuotaNeeds } from '../../../quota';
+import type { JobFacts, Read, RunSources } from '../../../report/read/assemble';
+import type { Descriptor } from '../../../spec/descriptor';
+import { loadRun } from '../../../spec/load';
+import type { RunSpec } from '../../../spec/run-spec';
+import { attempt } from '../../attempt';
+import { calling } from '../../aws-errors';
+import { quotaRows } from '../../environment/quota';
+import { ServiceError } from '../../exit';
+import { progressLines } from '../logs/job-logs';
+import { readStatus } from '../read-status';
+import { committedCheckpoints } from './committed-checkpoints';
+
+/** What a reading of a run's sources asks for beside the report's own parts. */
+export interface SourceOptions {
+  /** `--set` options of the launch, for the quotas. */
+  overrides?: readonly string[];
+  /** Whether the status says what the run was launched with. @default false */
+  configuration?: boolean;
+}
+
+/**
+ * Everything that the report is made of. The launcher must answer; any other source may fail, and then the report says why that part
+ * is not known.
+ */
+export async function readSources(
+  descriptor: Descriptor,
+  runId: string,
+  now: Date,
+  { overrides = [], configuration = false }: SourceOptions = {},
+): Promise<RunSources & { configuration?: RunConfiguration }> {
+  const status = await readStatus(descriptor, runId, { timeline: true, ...(configuration && { configuration }) });
+  const facts = await attempt(() => jobFacts(descriptor, status));
+  const stored = attempt(() => storedRun(descriptor, runId, [...overrides, ...instanceOverrides(facts.value ?? [])]));
+  const [lines, checkpoints, quotas, plan] = await Promise.all([
+    attempt(() => progressLines(descriptor, status)),
+    attempt(() => committedCheckpoints(descriptor, runId)),
+    ofStored(stored, async (run) => quotaRows(runQuotaNeeds(run), descriptor.region)),
+    stored.then(({ value }) => (value ? planOf(value, descriptor) : {})),
+  ]);
+  const { name: environment, region } = descriptor;
+  const read = { lines, checkpoints, jobs: facts, quotas, plan };
+  return { status, environment, region, readAt: now.toISOString(), ...read, configuration: status.configuration };
+}
+
+/** Attempts whose job was never created have nothing to describe. */
+async function jobFacts({ region }: Descriptor, { attempts }: StatusAnswer): Promise<JobFacts[]> {
+  const client = new SageMakerClient({ region });
+  const created = attempts.filter((a) => a.status !== '');
+  return Promise.all(
+    created.map(async ({ trainingJobName }) => {
+      const job = await calling(`describing ${trainingJobName}`, () =>
+        client.send(new DescribeTrainingJobCommand({ TrainingJobName: trainingJobName })),
+      );
+      return factsOf(trainingJobName, job);
+    }),
+  );
+}
+
+function factsOf(trainingJobName: string, job: DescribeTrainingJobCommandOutput): JobFacts {
+  return {
+    trainingJobName,
+    instances: instancesOf(job.ResourceConfig),
+    isSpot: job.EnableManagedSpotTraining ?? false,
+    billableSeconds: job.BillableTimeInSeconds ?? null,
+  };
+}
+
+/** With alternatives the service says which one it selected. */
+function instancesOf(config: DescribeTrainingJobCommandOutput['ResourceConfig']): JobFacts['instances'] {
+  if (config?.InstanceGroups?.length)
+    return config.InstanceGroups.map((g) => ({ instanceType: g.InstanceType ?? '', count: g.InstanceCount ?? 0 }));
+  const selected = config as { SelectedInstanceType?: string; SelectedInstanceCount?: number } | undefined;
+  const instanceType = selected?.SelectedInstanceType ?? config?.InstanceType;
+  const count = selected?.SelectedInstanceCount ?? config?.InstanceCount;
+  return instanceType && count ? [{ instanceType, count }] : [];
+}
+
+/** What the last job ran on goes before what the run file says: `--set` at the launch is not in the file. */
+function instanceOverrides(jobs: readonly JobFacts[]): string[] {
+  const [only, ...others] = jobs[jobs.length - 1]?.instances ?? [];
+  if (!only || others.length > 0) return [];
+  // The job's count has its spare hosts in it.
+  return [
+    `compute.instanceType=${only.instanceType}`,
+    `compute.instanceCount=${only.count}`,
+    'compute.spareInstances=',
+  ];
+}
+
+/** A part that is made of the run file; not known where that could not be read. */
+async function ofStored<T>(stored: Promise<Read<RunSpec>>, of: (run: RunSpec) => Promise<T>): Promise<Read<T>> {
+  const { value, why } = await stored;
+  return value ? attempt(() => of(value)) : { why };
+}
+
+/**
+ * The planner's own figures of the run, whatever an environment's calibration says: a calibration is made of them. Nothing for a run
+ * that the planner does not know, as one on CPUs.
+ */
+function planOf(run: RunSpec, { region, prices }: Descriptor): RunSources['plan'] {
+  const plan = planRun(run, { region, prices });
+  if (Array.isArray(plan)) return {};
+  const { tokensPerSecondPerGpu: planned, interval80 } = plan;
+  const key = calibrationKey(plan.layout, run.distribution.library);
+  const state = stateGiB(plan.memoryGiB);
+  // Short of memory the allocator gives back what it would hold, so that a plan and a run agree on the limit alone.
+  const memory = plan.fits === 'fits' ? { memory: { state, rest: plan.memoryGiB.total - state } } : {};
+  return { value: { key, planned, interval80: interval80.tokensPerSecondPerGpu, ...memory } };
+}
+
+/** The run file as it was launched. */
+async function storedRun(descriptor: Descriptor, runId: string, overrides: readonly string[]): Promise<RunSpec> {
+  const { artifactBucket: Bucket, team, region } = descriptor;
+  const Key = `runs/${team}/${runId}/run.yaml`;
+  const text = await calling(`reading s3://${Bucket}/${Key}`, async () => {
+    const { Body } = await new S3Client({ region }).send(new GetObjectCommand({ Bucket, Key }));
+    return (await Body?.transformToString()) ?? '';
+  });
+  const { value, issues } = loadRun(text, overrides);
+  if (!value)
+    throw new ServiceError(`reading s3://${Bucket}/${Key}: must be a run file, got ${issues[0]?.message ?? ''}`);
+  return value;
+}

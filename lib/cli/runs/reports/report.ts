@@ -1,0 +1,88 @@
+import pc from 'picocolors';
+import { type ComparedRun, comparedRun } from '../../../report/compare/compared-run';
+import { orDash, usd } from '../../../report/page/format';
+import { assembleReport } from '../../../report/read/assemble';
+import type { RunReport } from '../../../report/run/run-report';
+import { textTable } from '../../../spec/formats/text-table';
+import { EXIT, UsageError } from '../../exit';
+import type { CommonOptions } from '../../inputs';
+import { runTarget } from '../../launch/run-target';
+import { writePage } from '../../page-file';
+import { json, type Terminal } from '../../terminal';
+import { tagsText } from '../list';
+import { stepsText } from '../status';
+import { comparisonText } from './comparison-text';
+import { readSources } from './report-sources';
+
+/** Options of `slipway report`. */
+export interface ReportOptions extends CommonOptions {
+  html?: string;
+}
+
+/** `slipway report RUN...`: the numbers of a run, with `--html` also as a page; several runs side by side. */
+export function report(runIds: readonly string[], options: ReportOptions, terminal: Terminal): Promise<number> {
+  const [only = ''] = runIds;
+  return runIds.length > 1 ? reportSeveral(runIds, options, terminal) : reportOne(only, options, terminal);
+}
+
+/** Runs of one comparison. */
+const MOST_COMPARED = 32;
+
+async function reportSeveral(runIds: readonly string[], options: ReportOptions, terminal: Terminal): Promise<number> {
+  if (options.html)
+    throw new UsageError(`--html: must go with one run, got ${runIds.length}; leave it out, or name one run`);
+  if (runIds.length > MOST_COMPARED)
+    throw new UsageError(`report: must be given at most ${MOST_COMPARED} runs, got ${runIds.length}; name fewer`);
+  const descriptor = await runTarget(options);
+  const rows: ComparedRun[] = [];
+  for (const runId of runIds) {
+    const sources = await readSources(descriptor, runId, new Date(), { overrides: options.set });
+    rows.push(comparedRun(assembleReport(sources), tagsText(sources.status)));
+  }
+  terminal.out(options.json ? json({ runs: rows }) : comparisonText(rows));
+  return EXIT.done;
+}
+
+async function reportOne(runId: string, options: ReportOptions, terminal: Terminal): Promise<number> {
+  const descriptor = await runTarget(options);
+  const sources = await readSources(descriptor, runId, new Date(), { overrides: options.set });
+  const found = assembleReport(sources);
+  if (options.html) {
+    const { renderRunReport } = await import('../../../report/render-run-report.js');
+    writePage(options.html, renderRunReport(found), terminal);
+  }
+  terminal.out(options.json ? json(found) : reportText(found));
+  return EXIT.done;
+}
+
+/** One screen about a run: its state, its attempts, what it cost, and what could not be read. */
+export function reportText(run: RunReport): string {
+  const losses = (run.steps ?? []).flatMap((s) => s.loss ?? []);
+  const loss = `${orDash(losses[0], (l) => l.toFixed(4))} -> ${orDash(losses[losses.length - 1], (l) => l.toFixed(4))}`;
+  const cost = orDash(run.cost?.totalUsd, usd);
+  return [
+    `${pc.bold(run.runId)}  ${run.state}${run.reason && run.reason !== run.state ? `: ${run.reason}` : ''}`,
+    `step ${orDash(run.step, String)}   committed ${orDash(run.committedStep, String)}   loss ${loss}   goodput ${orDash(run.goodput, (g) => `${(100 * g).toFixed(1)} %`)}   at list prices ${cost}`,
+    '',
+    textTable(
+      ['attempt', 'status', 'steps', 'began', 'ended', 'USD', 'reason'],
+      run.attempts.map((a) => attemptCells(a, run)),
+    ),
+    ...Object.entries(run.missing).map(([part, why]) => pc.yellow(`not known: ${part}: ${why}`)),
+  ].join('\n');
+}
+
+function attemptCells(attempt: RunReport['attempts'][number], { cost }: RunReport): string[] {
+  const found = cost?.attempts.find((c) => c.number === attempt.number);
+  return [
+    String(attempt.number),
+    attempt.status || '-',
+    stepsText(attempt).replace(/^steps /, ''),
+    minute(attempt.startedAt),
+    minute(attempt.endedAt),
+    orDash(found?.usd, usd),
+    attempt.reason,
+  ];
+}
+
+const minute = (iso: string | null): string => (iso === null ? '-' : iso.slice(0, 16).replace('T', ' '));

@@ -1,0 +1,45 @@
+import type { LogAnswer, LogRequest, Refusal } from '../../../contracts/control';
+import { JOB_LOG_GROUPS } from '../../../contracts/job-log-groups';
+import { issue } from '../../../spec/issue';
+import { isNamed } from '../../shared/custom-resource';
+import type { ReadDeps } from '../deps';
+import { findOwnRun, refusal } from '../own-run';
+
+/** One page of the log of an attempt of a run of this team. Teams have no right of their own to the groups. */
+export async function logsOf(deps: ReadDeps, team: string, request: LogRequest): Promise<LogAnswer | Refusal> {
+  const own = await findOwnRun(deps, team, request.runId);
+  if ('ok' in own) return own;
+  const attempts = [...(await deps.store.attempts(own.runId)), ...(own.attempt ? [own.attempt] : [])];
+  const jobName = attempts.find(({ number }) => number === request.attempt)?.jobName;
+  if (!jobName) return refusal(unknownAttempt(request.attempt, own.attempt?.number));
+  const { host, since, progressOnly, nextToken } = request;
+  try {
+    const page = await deps.readLog({
+      logGroupName: JOB_LOG_GROUPS[own.kind],
+      streamPrefix: host === undefined ? `${jobName}/` : `${jobName}/algo-${host}-`,
+      since,
+      progressOnly,
+      nextToken,
+    });
+    return { ok: true, runId: own.runId, trainingJobName: jobName, ...page };
+  } catch (error) {
+    // The group or the stream is made with the first line.
+    if (isNamed(error, 'ResourceNotFoundException'))
+      return { ok: true, runId: own.runId, trainingJobName: jobName, events: [] };
+    if (isNamed(error, 'ThrottlingException')) return refusal(throttled());
+    throw error;
+  }
+}
+
+const unknownAttempt = (got: number, newest: number | undefined) =>
+  issue('logs/attempt', 'error', 'attempt', {
+    must: newest === undefined ? 'must be one that has begun' : `must be 1 to ${newest}`,
+    got: String(got),
+    fix: 'see slipway status',
+  });
+
+const throttled = () =>
+  issue('logs/throttled', 'error', 'logs', {
+    must: 'must be read within the rate of CloudWatch Logs, which all readers of the account share',
+    fix: 'try again in a moment',
+  });

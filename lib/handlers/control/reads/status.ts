@@ -1,0 +1,193 @@
+import type { AttemptAnswer, ListRequest, Refusal, RunState, StatusAnswer } from '../../../contracts/control';
+import { runPrefixes } from '../../../job/plan';
+import { type Outlook, outlook } from '../../../lifecycle/accounting/outlook';
+import { addUsd, attemptCostUsd } from '../../../lifecycle/accounting/spend';
+import type { TimelineEvent } from '../../../lifecycle/action';
+import { nextProgress } from '../../../lifecycle/health/hang';
+import { stepEvents, stepsOf } from '../../../lifecycle/health/step-times';
+import { instancesOn } from '../../../lifecycle/ladder';
+import { ledger } from '../../../lifecycle/ledger';
+import { type Attempt, type EpochMs, isOver, type RunRecord } from '../../../lifecycle/record';
+import { queueOrder } from '../../../queue/order';
+import { advanceUsage, NO_USAGE } from '../../../queue/usage';
+import { readDescriptor } from '../../shared/descriptors';
+import { readHeartbeat } from '../../shared/heartbeat';
+import { holdsCapacity, isQueued, queuedRun, runningRun } from '../../shared/queue-runs';
+import type { ReadDeps } from '../deps';
+import { findOwnRun } from '../own-run';
+import { isWanted } from './find-runs';
+import { boundedTimeline } from './timeline';
+
+/** Everything that is known of one run: what the control plane wrote, and what the driver has said since. */
+export async function statusOf(
+  deps: ReadDeps,
+  team: string,
+  request: { runId: string; timeline: boolean; configuration: boolean },
+): Promise<({ ok: true } & StatusAnswer) | Refusal> {
+  const own = await findOwnRun(deps, team, request.runId);
+  if ('ok' in own) return own;
+  const now = deps.now().getTime();
+  const [written, timeline, active, attempt] = await Promise.all([
+    deps.store.attempts(own.runId),
+    deps.store.timeline(own.runId),
+    isQueued(own) ? deps.store.active() : [],
+    liveAttempt(deps, own, now),
+  ]);
+  const attempts = written.map((a) => (attempt && a.number === attempt.number ? attempt : a));
+  const since = own.attempt && attempt ? stepEvents(own.attempt, attempt, now) : [];
+  const booked = ledger([...timeline, ...since], now);
+  const seen = { ...own, attempt };
+  return {
+    ok: true,
+    ...answer(seen, attempts, await queuePositions(deps, active, now), now),
+    goodput: booked.goodput,
+    ...outlookAnswer(outlook(seen, { ledger: booked, interruptions: interruptionsIn(timeline), now })),
+    ...(request.configuration && (await configurationOf(deps, own.runId))),
+    ...(request.timeline && boundedTimeline(timeline)),
+  };
+}
+
+/** How often training was interrupted: another attempt, new instances of the service, a restart in place. */
+const interruptionsIn = (timeline: readonly TimelineEvent[]): number =>
+  timeline.filter(
+    ({ what, evidence }) =>
+      what === 'attempt-ended' ||
+      what === 'ranks-restarted' ||
+      (what === 'job-status' && evidence.secondaryStatus === 'Interrupted'),
+  ).length;
+
+const outlookAnswer = ({ progressPercent, etaAt, etaInterval80 }: Outlook) => ({
+  progressPercent: progressPercent === null ? null : Math.round(progressPercent * 10) / 10,
+  etaAt: isoOf(etaAt ?? undefined),
+  etaInterval80: etaInterval80 && ([isoOf(etaInterval80[0]) ?? '', isoOf(etaInterval80[1]) ?? ''] as [string, string]),
+});
+
+/** The newest attempt, of a live job with what its newest heartbeat says: the control plane itself looks every few minutes only. */
+async function liveAttempt(deps: ReadDeps, record: RunRecord, now: EpochMs): Promise<Attempt | undefined> {
+  const { attempt } = record;
+  if (attempt?.phase !== 'created' || isOver(record)) return attempt;
+  const progress = nextProgress(attempt, await newestHeartbeat(deps, record, attempt), now);
+  const { first, last } = stepsOf(progress);
+  return {
+    ...attempt,
+    progress,
+    firstStep: attempt.firstStep ?? first,
+    lastStep: progress?.step ?? last ?? attempt.lastStep,
+  };
+}
+
+/** Undefined when it cannot be read: status then says what was written last. */
+async function newestHeartbeat(deps: ReadDeps, { team, runId }: RunRecord, { number }: Attempt) {
+  try {
+    const descriptor = await readDescriptor(deps, team);
+    const { heartbeat } = await readHeartbeat(deps.s3, runPrefixes({ descriptor, runId, attempt: number }).heartbeat);
+    return heartbeat;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What the run was launched with; the secret of its restarts stays here. */
+async function configurationOf(deps: ReadDeps, runId: string): Promise<Pick<StatusAnswer, 'configuration'>> {
+  const intent = await deps.store.findIntent(runId);
+  if (!intent) return {};
+  const { written: _, ...spec } = intent.spec;
+  return {
+    configuration: {
+      spec: { ...spec },
+      codeSha256: intent.code?.sha256 ?? null,
+      driverHash: intent.driver.hash,
+      trainingImageUri: intent.trainingImageUri,
+    },
+  };
+}
+
+/** Newest runs that a search looks through. */
+const MOST_SEARCHED = 1000;
+
+/** The newest runs of the team. Goodput is left to `status`: it needs the whole timeline. */
+export async function listRuns(
+  deps: ReadDeps,
+  team: string,
+  request: ListRequest,
+): Promise<{ ok: true; runs: StatusAnswer[] }> {
+  const isSearch = request.states !== undefined || request.tags !== undefined || request.search !== undefined;
+  const [newest, active] = await Promise.all([
+    deps.store.ofTeam(team, isSearch ? MOST_SEARCHED : request.limit),
+    deps.store.active(),
+  ]);
+  const runs = newest.filter((run) => isWanted(run, request)).slice(0, request.limit);
+  const now = deps.now().getTime();
+  const positions = await queuePositions(deps, active, now);
+  return { ok: true, runs: runs.map((run) => answer(run, run.attempt ? [run.attempt] : [], positions, now)) };
+}
+
+/** Places in the queue, 1 = next, over all teams. */
+async function queuePositions(
+  deps: ReadDeps,
+  active: readonly RunRecord[],
+  now: EpochMs,
+): Promise<Map<string, number>> {
+  const waiting = active.filter(isQueued).map((r) => queuedRun(r, {}));
+  if (waiting.length === 0) return new Map();
+  const running = active.filter(holdsCapacity).map((r) => runningRun(r, {}));
+  const { usage, shares } = (await deps.store.findQueue()) ?? { usage: NO_USAGE, shares: {} };
+  const order = queueOrder(waiting, running, { shares, usage: advanceUsage(usage, usage.held, now) }, now);
+  return new Map(order.map((run, i) => [run.runId, i + 1]));
+}
+
+function answer(
+  record: RunRecord,
+  attempts: readonly Attempt[],
+  positions: ReadonlyMap<string, number>,
+  now: EpochMs,
+): StatusAnswer {
+  const live = record.attempt?.phase === 'created' ? record.attempt : undefined;
+  const { spareInstances: of = 0 } = record.policy;
+  return {
+    runId: record.runId,
+    name: record.name,
+    team: record.team,
+    state: record.state satisfies RunState,
+    desiredState: record.desired,
+    reason: record.reason,
+    attempt: record.attempt?.number ?? null,
+    attempts: attempts.map((attempt) => attemptAnswer(attempt, record)),
+    committedStep: record.committed?.step ?? null,
+    step: record.attempt?.progress?.step ?? record.attempt?.lastStep ?? null,
+    stepAt: isoOf(record.attempt?.progress?.starts?.findLast((start) => start.stepAt !== null)?.stepAt ?? undefined),
+    loss: record.attempt?.progress?.vitals?.loss ?? null,
+    goodput: null,
+    spendUsd: live ? addUsd(record.spentUsd, attemptCostUsd(record, live, now)) : record.spentUsd,
+    ...(of > 0 && { spareInstances: { left: live?.progress?.vitals?.sparesLeft ?? null, of } }),
+    queuePosition: positions.get(record.runId) ?? null,
+    ...(record.tags && { tags: record.tags }),
+    ...(record.note !== undefined && { note: record.note }),
+    ...(record.after.length > 0 && { after: record.after }),
+    ...(record.policy.preemptible && { preemptible: true }),
+    ...handOverAnswer(live),
+  };
+}
+
+function handOverAnswer(live: Attempt | undefined): Pick<StatusAnswer, 'handOver'> {
+  if (!live?.handOver) return {};
+  const { why, at } = live.handOver;
+  return { handOver: { why, at: new Date(at).toISOString(), isRead: live.progress?.vitals?.handOver ?? false } };
+}
+
+function attemptAnswer(attempt: Attempt, record: RunRecord): AttemptAnswer {
+  const instanceCount = attempt.selected?.instanceCount ?? instancesOn(record, attempt.rungId);
+  return {
+    trainingJobName: attempt.jobName,
+    status: attempt.status,
+    secondaryStatus: attempt.secondaryStatus,
+    firstStep: attempt.firstStep,
+    lastStep: attempt.lastStep,
+    reason: attempt.reason,
+    startedAt: isoOf(attempt.trainingStartedAt),
+    endedAt: isoOf(attempt.endedAt),
+    ...(instanceCount > 0 && { instanceCount }),
+  };
+}
+
+const isoOf = (at: EpochMs | undefined): string | null => (at === undefined ? null : new Date(at).toISOString());

@@ -1,0 +1,72 @@
+import { judgeAdmission } from '../../../admission';
+import type { QuotaAnswer, StartRequest } from '../../../contracts/control';
+import { jobName } from '../../../job/plan';
+import { type QuotaRow, runQuotaNeeds } from '../../../quota';
+import { CODE_IN_IMAGE, isArchiveInS3 } from '../../../spec/code-source';
+import type { Descriptor } from '../../../spec/descriptor';
+import { hasErrors, type Issue, issue } from '../../../spec/issue';
+import { loadRun } from '../../../spec/load';
+import type { RunSpec } from '../../../spec/run-spec';
+import type { LimitReader } from '../../shared/limit-reader';
+
+/** A start whose run file passed schema, rules and admission. */
+export interface CheckedStart {
+  /** Absent when an issue is an error. */
+  run?: RunSpec;
+  issues: Issue[];
+  quota: QuotaAnswer[];
+}
+
+/** Everything that is wrong with a start, computed here from the file's text alone. */
+export async function checkStart(
+  request: StartRequest,
+  descriptor: Descriptor,
+  region: string,
+  limits: LimitReader,
+): Promise<CheckedStart> {
+  const loaded = loadRun(request.runFile, request.overrides);
+  if (!loaded.value) return { issues: loaded.issues, quota: [] };
+  const run = loaded.value;
+  const verdict = judgeAdmission(run, {
+    descriptor,
+    region,
+    limits: await limits.read(runQuotaNeeds(run)),
+    acceptsUnknownPrice: request.acceptsUnknownPrice ?? false,
+  });
+  const issues = [...loaded.issues, ...verdict.issues, ...codeIssues(run, request), ...nameIssues(request, descriptor)];
+  return { ...(hasErrors(issues) ? {} : { run }), issues, quota: verdict.quota.map(toAnswer) };
+}
+
+const toAnswer = ({ code, name, needed, limit, inUse, verdict }: QuotaRow): QuotaAnswer => ({
+  code: code ?? '',
+  name,
+  needed,
+  limit,
+  inUse,
+  verdict,
+});
+
+function codeIssues({ code, distribution }: RunSpec, request: StartRequest): Issue[] {
+  const inS3 = isArchiveInS3(code.source);
+  const text = { got: code.source };
+  const error = (must: string, fix: string) => [issue('code/digest', 'error', 'code.source', { ...text, must, fix })];
+  if (code.builtin || code.source === CODE_IN_IMAGE)
+    return request.code ? error('must be own code when a digest is sent', 'send no digest') : [];
+  if (request.code) return [];
+  if (!inS3)
+    return error('must come with the digest of its archive', 'launch with the slipway command, which packs it');
+  if (distribution.contract === 'toolkit' || code.sha256) return [];
+  return error(
+    'must come with the digest of its archive: the driver starts nothing unchecked',
+    'launch with the slipway command, which reads it, or write code.sha256',
+  );
+}
+
+/** Job names have 63 characters at most, and the run id is in them. */
+function nameIssues(request: StartRequest, descriptor: Descriptor): Issue[] {
+  if (!request.runId) return [];
+  const longest = jobName(descriptor.name, request.runId, 999);
+  if (longest.length <= 63) return [];
+  const must = `must leave room in the 63 characters of a job name (${descriptor.name}-<run id>-a001)`;
+  return [issue('run-id/length', 'error', '', { must, got: request.runId, fix: 'use a shorter --run-id' })];
+}

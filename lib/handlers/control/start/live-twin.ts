@@ -1,0 +1,30 @@
+import type { StartRequest } from '../../../contracts/control';
+import { isOver } from '../../../lifecycle/record';
+import type { RunSpec } from '../../../spec/run-spec';
+import type { ControlDeps } from '../deps';
+
+/** Request id of a registered run: the hash of its file and code (handlers/registered-run). People's are random UUIDs. */
+const REGISTERED = /^[0-9a-f]{64}$/;
+/** Newest runs of the team that are looked at. */
+const LOOKED_AT = 200;
+
+/**
+ * The live run that an earlier start of the same registered run made. 0.1.0 let its request items expire after a week, so that
+ * CloudFormation taking an update back would start the training of the old file a second time, beside the first.
+ */
+export async function findLiveTwin(
+  deps: ControlDeps,
+  team: string,
+  request: StartRequest,
+  run: RunSpec,
+): Promise<string | undefined> {
+  if (!REGISTERED.test(request.clientRequestId)) return undefined;
+  const runs = await deps.store.ofTeam(team, LOOKED_AT);
+  const file = JSON.stringify(run.written);
+  for (const { runId } of runs.filter((r) => r.name === run.name && !isOver(r))) {
+    const intent = await deps.store.findIntent(runId);
+    const isSameCode = (intent?.code?.sha256 ?? null) === (request.code?.sha256 ?? run.code.sha256 ?? null);
+    if (isSameCode && JSON.stringify(intent?.spec.written) === file) return runId;
+  }
+  return undefined;
+}

@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto';
+import type { StartRequest } from '../../../contracts/control';
+import { codeUri, configText, fillPlaceholders } from '../../../job/plan';
+import { newRun } from '../../../lifecycle/intent';
+import { policyOf } from '../../../lifecycle/ladder';
+import type { RunRecord } from '../../../lifecycle/record';
+import { elasticSizes } from '../../../rules/compute/elastic';
+import { isArchiveInS3 } from '../../../spec/code-source';
+import type { Descriptor } from '../../../spec/descriptor';
+import type { RunSpec } from '../../../spec/run-spec';
+import type { RunIntent } from '../../shared/items';
+import type { ControlDeps } from '../deps';
+
+/** A new record, with everything `decide` must know of the file. */
+export function recordOf(
+  deps: Pick<ControlDeps, 'environment' | 'region'>,
+  team: string,
+  run: RunSpec,
+  runId: string,
+  { prices, startAt, note }: { prices: Descriptor['prices']; startAt?: string; note?: string },
+  now: number,
+): RunRecord {
+  return newRun(
+    {
+      runId,
+      name: run.name,
+      team,
+      environment: deps.environment,
+      kind: run.kind,
+      configHash: configHash(run),
+      priority: run.priority,
+      after: run.after,
+      policy: policyOf(run, deps.region, prices, elasticSizes(run)),
+      ...(Object.keys(run.tags).length > 0 && { tags: run.tags }),
+      ...(note !== undefined && { note }),
+      ...(startAt !== undefined && { notBefore: Date.parse(startAt) }),
+    },
+    now,
+  );
+}
+
+/** sha256 over the resolved spec: two files that mean the same have the same hash. */
+const configHash = (run: RunSpec): string => createHash('sha256').update(configText(run)).digest('hex');
+
+/** What every attempt of the run is made from. */
+export function intentOf(
+  deps: Pick<ControlDeps, 'randomSecret'>,
+  run: RunSpec,
+  request: StartRequest,
+  descriptor: Descriptor,
+  runId: string,
+): RunIntent {
+  if (!descriptor.driver)
+    throw new Error(`the descriptor of environment ${descriptor.name} names no driver; deploy it again`);
+  return {
+    spec: run,
+    code: codeOf(run, request, descriptor, runId),
+    driver: { uri: descriptor.driver.uri, hash: descriptor.driver.hash },
+    secret: deps.randomSecret(),
+    trainingImageUri: descriptor.trainingImageUri ?? null,
+  };
+}
+
+/** Where the code is. An archive that lay in S3 before stays there, held to the digest that it had at the start. */
+function codeOf(run: RunSpec, { code }: StartRequest, descriptor: Descriptor, runId: string): RunIntent['code'] {
+  const { source } = run.code;
+  if (isArchiveInS3(source))
+    return {
+      uri: fillPlaceholders(source, { descriptor, runId }),
+      sha256: run.code.sha256 ?? code?.sha256 ?? null,
+      bytes: null,
+    };
+  return code ? { ...code, uri: codeUri({ descriptor, runId }, run, code.sha256) } : null;
+}

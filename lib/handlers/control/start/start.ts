@@ -1,0 +1,111 @@
+import { PutObjectCommand } from '@aws-sdk/client-s3';
+import type { IntentAnswer, Refusal, StartRequest, UploadAnswer } from '../../../contracts/control';
+import { runIdAt, runPrefixes } from '../../../job/plan';
+import { teamKeyEncryption } from '../../../job/team-key';
+import { event } from '../../../lifecycle/timeline';
+import type { Descriptor } from '../../../spec/descriptor';
+import { bucketAndKey, parseS3Uri } from '../../../spec/formats/s3-uri';
+import { type Issue, issue } from '../../../spec/issue';
+import type { RunSpec } from '../../../spec/run-spec';
+import { readDescriptor } from '../../shared/descriptors';
+import type { RunIntent } from '../../shared/items';
+import type { ControlDeps } from '../deps';
+import { budgetRefusal, closedRefusal, refusal } from '../own-run';
+import { checkStart } from './check-run';
+import { findLiveTwin } from './live-twin';
+import { intentOf, recordOf } from './new-intent';
+
+/** Ids are taken second by second; this many starts of one name in one second would be a mistake of the caller. */
+const MOST_ID_TRIES = 30;
+
+/** First call of a start: checks everything again, writes the intent, answers where to upload what. */
+export async function startRun(
+  deps: ControlDeps,
+  team: string,
+  request: StartRequest,
+): Promise<IntentAnswer | Refusal> {
+  const known = await deps.store.findRequest(team, request.clientRequestId);
+  if (known) return repeatStart(deps, team, known);
+  const descriptor = await readDescriptor(deps, team);
+  const { run, issues, quota } = await checkStart(request, descriptor, deps.region, deps.limits);
+  const others = run ? await otherRunIssues(deps, team, run) : [];
+  if (!run || others.length > 0) return { ok: false, issues: [...issues, ...others], quota };
+  const twin = await findLiveTwin(deps, team, request, run);
+  if (twin) return repeatStart(deps, team, twin);
+  const refused = (await closedRefusal(deps)) ?? (await budgetRefusal(deps, team));
+  if (refused) return refused;
+  const made = await writeIntent(deps, team, request, run, descriptor);
+  if (!made) return refusal(issue('run-id/taken', 'error', '', takenText(request.runId ?? run.name)));
+  await deps.s3.send(
+    new PutObjectCommand({
+      ...bucketAndKey(`${runPrefixes({ descriptor, runId: made.runId, attempt: 0 }).artifacts}run.yaml`),
+      Body: request.runFile,
+      ...teamKeyEncryption(descriptor),
+    }),
+  );
+  return { ok: true, runId: made.runId, uploads: await uploadsOf(deps, made.intent, descriptor), issues, quota };
+}
+
+const takenText = (got: string) => ({
+  must: 'must be a run id that is free',
+  got,
+  fix: 'leave --run-id out, or use another one',
+});
+
+/** The same request again, because its answer was lost: the same run, fresh URLs. */
+async function repeatStart(deps: ControlDeps, team: string, runId: string): Promise<IntentAnswer> {
+  const intent = await deps.store.findIntent(runId);
+  if (!intent) throw new Error(`run ${runId} has no intent in the run table`);
+  const uploads = await uploadsOf(deps, intent, await readDescriptor(deps, team));
+  return { ok: true, runId, uploads, issues: [], quota: [] };
+}
+
+async function writeIntent(
+  deps: ControlDeps,
+  team: string,
+  request: StartRequest,
+  run: RunSpec,
+  descriptor: Descriptor,
+): Promise<{ runId: string; intent: RunIntent } | undefined> {
+  const now = deps.now();
+  for (let tries = 0; tries < MOST_ID_TRIES; tries++) {
+    const runId = request.runId ?? runIdAt(run.name, new Date(now.getTime() + tries * 1000));
+    const intent = intentOf(deps, run, request, descriptor, runId);
+    const record = recordOf(deps, team, run, runId, { ...request, prices: descriptor.prices }, now.getTime());
+    const line = event(now.getTime(), 'run-intended', `start asked by team ${team}`, { configHash: record.configHash });
+    if (await deps.store.create(record, intent, request.clientRequestId, line)) return { runId, intent };
+    // The write may have taken effect although its answer was lost: then the request is known now.
+    const known = await deps.store.findRequest(team, request.clientRequestId);
+    const own = known === undefined ? undefined : await deps.store.findIntent(known);
+    if (known !== undefined && own) return { runId: known, intent: own };
+    if (request.runId) return undefined;
+  }
+  return undefined;
+}
+
+async function uploadsOf(deps: ControlDeps, intent: RunIntent, { teamKeyArn }: Descriptor): Promise<UploadAnswer[]> {
+  const { code } = intent;
+  if (!code || code.sha256 === null || code.bytes === null) return [];
+  const place = parseS3Uri(code.uri);
+  const signed = await deps.presign(place, { sha256: code.sha256, bytes: code.bytes, teamKeyArn });
+  return [{ key: place.key, sha256: code.sha256, ...signed }];
+}
+
+/** Runs that this one names must be the team's own. */
+async function otherRunIssues(deps: ControlDeps, team: string, run: RunSpec): Promise<Issue[]> {
+  const { startFrom } = run.checkpoints;
+  const named = [
+    ...run.after.map((id, i) => ({ path: `after[${i}]`, id })).filter(({ id }) => !id.startsWith('latest:')),
+    ...(startFrom && !startFrom.startsWith('s3://') ? [{ path: 'checkpoints.startFrom', id: startFrom }] : []),
+  ];
+  const found = await Promise.all(named.map(async ({ path, id }) => ({ path, id, run: await deps.store.find(id) })));
+  return found
+    .filter(({ run: other }) => other?.team !== team)
+    .map(({ path, id }) =>
+      issue('run/unknown', 'error', path, {
+        must: `must be a run of team ${team}`,
+        got: id,
+        fix: 'see slipway list',
+      }),
+    );
+}

@@ -1,0 +1,141 @@
+import { PutEventsCommand } from '@aws-sdk/client-eventbridge';
+import { PutObjectCommand } from '@aws-sdk/client-s3';
+import { StopProcessingJobCommand, StopTrainingJobCommand } from '@aws-sdk/client-sagemaker';
+import { PublishCommand } from '@aws-sdk/client-sns';
+import { EVENT_DETAIL_TYPE, EVENT_SOURCE } from '../../../contracts/launcher';
+import { runPrefixes } from '../../../job/plan';
+import { teamKeyEncryption } from '../../../job/team-key';
+import type { Effect } from '../../../lifecycle/action';
+import type { Notice, RunRecord } from '../../../lifecycle/record';
+import { bucketAndKey } from '../../../spec/formats/s3-uri';
+import { describeError } from '../../shared/errors';
+import type { ReconcileDeps } from '../deps';
+import type { EffectResults, ObservedRun } from '../observe/observe';
+import { chatMessage } from './chat-message';
+import { createJob } from './create-job';
+
+type HandOverEffect = Extract<Effect, { do: 'hand-over' }>;
+
+/** Does what was decided and written down. Returns what was learnt by doing it. */
+export async function applyEffects(
+  deps: ReconcileDeps,
+  subject: ObservedRun,
+  effects: readonly Effect[],
+): Promise<EffectResults> {
+  const carried: EffectResults = { published: [] };
+  for (const effect of effects) {
+    if (effect.do === 'create') carried.create = await createJob(deps, subject, effect);
+    if (effect.do === 'stop') await stopJob(deps, subject.record, effect.jobName);
+    if (effect.do === 'hand-over') await requestHandOver(deps, subject, effect);
+    if (effect.do === 'notify' && (await publish(deps, subject.record, effect.notice))) {
+      carried.published.push(effect.notice.id);
+    }
+  }
+  return carried;
+}
+
+/** A job that is over cannot be stopped: that is what was wanted. Any other error is left to the next round, which sends it again. */
+async function stopJob(deps: ReconcileDeps, record: RunRecord, jobName: string): Promise<void> {
+  try {
+    if (record.kind === 'processing') {
+      await deps.sagemaker.send(new StopProcessingJobCommand({ ProcessingJobName: jobName }));
+    } else {
+      await deps.sagemaker.send(new StopTrainingJobCommand({ TrainingJobName: jobName }));
+    }
+  } catch (error) {
+    deps.log('warn', 'stop was not accepted', { runId: record.runId, jobName, error: describeError(error) });
+  }
+}
+
+/** Puts the request beside the job file of the attempt, where its driver looks. What fails is written again in a later round. */
+async function requestHandOver(deps: ReconcileDeps, subject: ObservedRun, effect: HandOverEffect): Promise<void> {
+  const { record, descriptor } = subject;
+  if (!descriptor) return;
+  const { attempt, text } = effect;
+  const place = bucketAndKey(runPrefixes({ descriptor, runId: record.runId, attempt }).handOver);
+  const Body = `${JSON.stringify({ schema: 1, attempt, action: 'hand-over', reason: text })}\n`;
+  try {
+    await deps.s3.send(
+      new PutObjectCommand({ ...place, Body, ContentType: 'application/json', ...teamKeyEncryption(descriptor) }),
+    );
+  } catch (error) {
+    deps.log('warn', 'the request to hand over was not written', { runId: record.runId, error: describeError(error) });
+  }
+}
+
+async function publish(deps: ReconcileDeps, record: RunRecord, notice: Notice): Promise<boolean> {
+  const Message = [
+    notice.text,
+    '',
+    `team ${record.team}, environment ${record.environment}, state ${record.state}`,
+    record.attempt ? `job ${record.attempt.jobName}` : 'no job yet',
+    record.committed ? `committed step ${record.committed.step}` : 'nothing committed yet',
+    `next step: docs/runbooks/${notice.runbook}.md`,
+  ].join('\n');
+  try {
+    const Subject = `Slipway: ${notice.text}`.replace(/[^\x20-\x7e]/g, '?').slice(0, 100);
+    const MessageAttributes = attributesOf({ notice: notice.id, run: record.runId, team: record.team });
+    await deps.sns.send(new PublishCommand({ TopicArn: deps.topicArn, Subject, Message, MessageAttributes }));
+    await tellChannels(deps, record, notice);
+    return true;
+  } catch (error) {
+    // It stays in the outbox, and the run in the index, until it is published.
+    deps.log('error', 'a notice was not published', {
+      runId: record.runId,
+      notice: notice.id,
+      error: describeError(error),
+    });
+    return false;
+  }
+}
+
+/**
+ * The notice for chat channels: of the environment, and of the run's team. Once: what cannot be published here was mailed, and a topic that
+ * refuses must not make the mail come again.
+ */
+async function tellChannels(deps: ReconcileDeps, record: RunRecord, notice: Notice): Promise<void> {
+  const topics = ['', record.team].flatMap((name) => deps.chatTopics?.[name] ?? []);
+  for (const TopicArn of topics) {
+    try {
+      await deps.sns.send(new PublishCommand({ TopicArn, Message: chatMessage(record, notice) }));
+    } catch (error) {
+      deps.log('error', 'a chat channel was not told', {
+        runId: record.runId,
+        notice: notice.id,
+        error: describeError(error),
+      });
+    }
+  }
+}
+
+/** What a subscription's filter policy may choose by, for example one team's notices. */
+const attributesOf = (values: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(values).map(([name, StringValue]) => [name, { DataType: 'String', StringValue }]));
+
+/** Tells the bus that a run changed its state. A hint like every event: what was lost is seen by status. */
+export async function announce(deps: ReconcileDeps, before: RunRecord, after: RunRecord): Promise<void> {
+  if (before.state === after.state) return;
+  const detail = {
+    runId: after.runId,
+    team: after.team,
+    environment: after.environment,
+    state: after.state,
+    previousState: before.state,
+    reason: after.reason,
+    attempt: after.attempt?.number ?? null,
+    jobName: after.attempt?.jobName ?? null,
+    committedStep: after.committed?.step ?? null,
+  };
+  const entry = {
+    Source: EVENT_SOURCE,
+    DetailType: EVENT_DETAIL_TYPE,
+    EventBusName: deps.eventBusName,
+    Detail: JSON.stringify(detail),
+  };
+  try {
+    const { FailedEntryCount } = await deps.events.send(new PutEventsCommand({ Entries: [entry] }));
+    if (FailedEntryCount) deps.log('warn', 'the bus refused an event', detail);
+  } catch (error) {
+    deps.log('warn', 'an event was not sent', { ...detail, error: describeError(error) });
+  }
+}

@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+import { PutObjectCommand } from '@aws-sdk/client-s3';
+import { CreateProcessingJobCommand, CreateTrainingJobCommand } from '@aws-sdk/client-sagemaker';
+import { withFittingAlternatives } from '../../../admission';
+import { jobFile } from '../../../job/job-file';
+import { type JobPlan, runPrefixes } from '../../../job/plan';
+import { processingJobRequest } from '../../../job/processing-request';
+import { teamKeyEncryption } from '../../../job/team-key';
+import { trainingJobRequest } from '../../../job/training-request';
+import { failureHistory } from '../../../lifecycle/accounting/restarts';
+import type { Effect } from '../../../lifecycle/action';
+import { runOnRung } from '../../../lifecycle/ladder';
+import type { CreateOutcome } from '../../../lifecycle/observed';
+import type { Checkpoint } from '../../../lifecycle/record';
+import type { Descriptor } from '../../../spec/descriptor';
+import { bucketAndKey } from '../../../spec/formats/s3-uri';
+import { startsByDriver } from '../../../spec/resolve-run';
+import type { RunSpec } from '../../../spec/run-spec';
+import { describeError } from '../../shared/errors';
+import type { ReconcileDeps } from '../deps';
+import type { ObservedRun } from '../observe/observe';
+import { createOutcomeOf } from './create-outcome';
+
+type CreateEffect = Extract<Effect, { do: 'create' }>;
+
+/** Writes job.json and makes the one create call of this round. Whatever comes of it is an observation, never an exception. */
+export async function createJob(
+  deps: ReconcileDeps,
+  subject: ObservedRun,
+  effect: CreateEffect,
+): Promise<CreateOutcome> {
+  const { descriptor, descriptorError } = subject;
+  // Nothing was asked of the service: a later round does it.
+  if (!descriptor) return { kind: 'throttled', error: `the descriptor: ${descriptorError}` };
+  const plan = { ...planOf(deps, { ...subject, descriptor }, effect), ...(await historyOf(deps, subject, effect)) };
+  const written = await writeJobFile(deps, plan);
+  if (written) return written;
+  try {
+    if (plan.run.kind === 'processing') {
+      const { ProcessingJobArn } = await deps.sagemakerOnce.send(
+        new CreateProcessingJobCommand(processingJobRequest(plan)),
+      );
+      return { kind: 'accepted', arn: ProcessingJobArn ?? '' };
+    }
+    const { TrainingJobArn } = await deps.sagemakerOnce.send(new CreateTrainingJobCommand(trainingJobRequest(plan)));
+    return { kind: 'accepted', arn: TrainingJobArn ?? '' };
+  } catch (error) {
+    return createOutcomeOf(error);
+  }
+}
+
+/** Only the driver reads job.json. A file that cannot be written is a refusal before anything was created. */
+async function writeJobFile(deps: ReconcileDeps, plan: JobPlan): Promise<CreateOutcome | undefined> {
+  if (!startsByDriver(plan.run)) return undefined;
+  const place = bucketAndKey(`${runPrefixes(plan).job}job.json`);
+  try {
+    const Body = `${JSON.stringify(jobFile(plan), null, 2)}\n`;
+    await deps.s3.send(
+      new PutObjectCommand({ ...place, Body, ContentType: 'application/json', ...teamKeyEncryption(plan.descriptor) }),
+    );
+    return undefined;
+  } catch (error) {
+    const outcome = createOutcomeOf(error);
+    // Nothing was created, so a doubtful write is simply made again in a later round.
+    return outcome.kind === 'refused' ? outcome : { kind: 'throttled', error: `job.json: ${describeError(error)}` };
+  }
+}
+
+async function historyOf(
+  deps: ReconcileDeps,
+  { record }: ObservedRun,
+  effect: CreateEffect,
+): Promise<Pick<JobPlan, 'history'>> {
+  if (effect.attempt === 1) return {};
+  return { history: failureHistory(await deps.store.attempts(record.runId), record) };
+}
+
+/** Code, driver, image and spec are those of the run; role, network and buckets those of the descriptor of the day. */
+export function planOf(
+  deps: Pick<ReconcileDeps, 'region'>,
+  subject: ObservedRun & { descriptor: Descriptor },
+  effect: CreateEffect,
+): JobPlan {
+  const { record, intent, descriptor } = subject;
+  const run = withFittingAlternatives(runOnRung(intent.spec, effect.rungId), deps.region);
+  return {
+    run,
+    descriptor: { ...descriptor, trainingImageUri: intent.trainingImageUri ?? descriptor.trainingImageUri },
+    region: deps.region,
+    runId: record.runId,
+    attempt: effect.attempt,
+    ...(intent.code && { code: { uri: intent.code.uri, sha256: intent.code.sha256 } }),
+    driver: intent.driver,
+    configHash: record.configHash,
+    resumeFrom: resumeAddress(run, effect.resumeFrom),
+    ...(record.skips && { skips: record.skips }),
+    ...(record.rollback && { rollback: record.rollback }),
+    restartSecret: createHash('sha256').update(`${intent.secret}/${record.runId}/${effect.attempt}`).digest('hex'),
+  };
+}
+
+/** Where the container finds the checkpoint: in S3, or below the local path that the service restores the prefix to. */
+function resumeAddress(run: RunSpec, from: Checkpoint | null): string {
+  if (!from) return '';
+  const uri = from.uri.replace(/\/$/, '');
+  if (run.checkpoints.mode !== 'managed') return uri;
+  return `${run.checkpoints.localPath.replace(/\/$/, '')}/${uri.slice(uri.lastIndexOf('/') + 1)}`;
+}

@@ -1,0 +1,160 @@
+import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import type { CheckpointObservation } from '../../../lifecycle/observed';
+import { type Checkpoint, checkpointKey } from '../../../lifecycle/record';
+import { parseS3Uri } from '../../../spec/formats/s3-uri';
+import { describeError } from '../../shared/errors';
+import { type Folder, listFolder } from './folders';
+
+/** Name of the object that makes a checkpoint complete; it is written last. */
+export const MARKER = 'COMMITTED.json';
+/** `checkpoints.keep` is 3 by default. */
+const ENOUGH = 3;
+
+type Listed = Extract<CheckpointObservation, { kind: 'listed' }>;
+
+/** Which checkpoints to look for below a prefix. */
+export interface CheckpointSearch {
+  /** Glob of an own script's marker (`checkpoints.committedMarker`); its objects are not known and not checked. */
+  marker?: string;
+  /** Keys of checkpoints that could not be read: they are listed, but do not count as found. @default none */
+  bad?: readonly string[];
+  /** How many complete ones are looked for. @default 3: the next is tried when the newest proves unreadable */
+  enough?: number;
+  /** A checkpoint that an earlier look found whole: where it is still the newest, it is not read again. @default none */
+  known?: Checkpoint | null;
+}
+
+/**
+ * The newest complete checkpoints below a prefix: COMMITTED.json is there, and every object that it lists with the size that it
+ * says. One list of the folders, then one read and one list for each of the newest, until enough of them are whole: how many calls it
+ * takes does not depend on how many checkpoints a run has kept.
+ */
+export async function listCheckpoints(
+  s3: S3Client,
+  prefixUri: string,
+  search: CheckpointSearch = {},
+): Promise<CheckpointObservation> {
+  try {
+    if (search.marker !== undefined) return await marked(s3, prefixUri, search.marker);
+    return await committed(s3, prefixUri, search);
+  } catch (error) {
+    return { kind: 'unreadable', error: describeError(error) };
+  }
+}
+
+async function committed(
+  s3: S3Client,
+  prefixUri: string,
+  { bad = [], enough = ENOUGH, known }: CheckpointSearch,
+): Promise<Listed> {
+  const top = await listFolder(s3, prefixUri);
+  const [newest] = byStep(top.folders);
+  if (known && newest !== undefined && known.uri === `${prefixUri}${newest}`)
+    return { kind: 'listed', committed: [known], torn: [] };
+  const found = { kind: 'listed' as const, committed: [] as Checkpoint[], torn: [] as Listed['torn'] };
+  const committedAt: Record<string, number> = {};
+  let newestWriteAt = top.newestWriteAt;
+  for (const folder of byStep(top.folders)) {
+    if (found.committed.filter((c) => !bad.includes(checkpointKey(c))).length >= enough) break;
+    const uri = `${prefixUri}${folder}`;
+    const { objects, newestWriteAt: writtenAt } = await listFolder(s3, uri, { deep: true });
+    newestWriteAt = Math.max(newestWriteAt, writtenAt);
+    const own = objects.get(MARKER);
+    if (!own) continue;
+    const verdict = judgeMarker(await readMarker(s3, `${uri}${MARKER}`), objects);
+    if (typeof verdict === 'string') found.torn.push({ uri, why: verdict });
+    else {
+      found.committed.push({ uri, ...verdict });
+      committedAt[uri] = own.writtenAt;
+    }
+  }
+  return { ...found, newestWriteAt, committedAt };
+}
+
+/** Folders `step-<n>/`, newest first. */
+export const byStep = (folders: readonly string[]): string[] =>
+  folders
+    .flatMap((folder) => {
+      const step = /^step-(\d+)\/$/.exec(folder)?.[1];
+      return step === undefined ? [] : [{ step: Number(step), folder }];
+    })
+    .sort((a, b) => b.step - a.step)
+    .map(({ folder }) => folder);
+
+async function readMarker(s3: S3Client, uri: string): Promise<string> {
+  const { bucket, key } = parseS3Uri(uri);
+  const { Body } = await s3.send(new GetObjectCommand({ Bucket: bucket, Key: key }));
+  return (await Body?.transformToString()) ?? '';
+}
+
+interface Marker {
+  step: number;
+  attempt?: number;
+  objects: { key: string; bytes: number }[];
+}
+
+/** Step and writer of a whole checkpoint, or why it is not whole. */
+function judgeMarker(text: string, objects: Folder['objects']): Pick<Checkpoint, 'step' | 'attempt'> | string {
+  const marker = parseMarker(text);
+  if (!marker) return `${MARKER} cannot be read`;
+  const wrong = marker.objects.filter(({ key, bytes }) => objects.get(key)?.bytes !== bytes);
+  if (wrong.length === 0) return { step: marker.step, attempt: marker.attempt ?? null };
+  const names = wrong.slice(0, 3).map((o) => o.key);
+  return `${wrong.length} objects are missing or have another size (${names.join(', ')})`;
+}
+
+function parseMarker(text: string): Marker | undefined {
+  try {
+    const parsed = JSON.parse(text) as Marker;
+    const isWhole = Number.isInteger(parsed.step) && Array.isArray(parsed.objects);
+    return isWhole && parsed.objects.every((o) => typeof o.key === 'string' && typeof o.bytes === 'number')
+      ? parsed
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Checkpoints of an own script: the folder of each object that the glob matches; the step is the first number in its path. Only folders
+ * that the glob can match are listed.
+ */
+async function marked(s3: S3Client, prefixUri: string, marker: string): Promise<Listed> {
+  const segments = marker.split('/');
+  const last = globPattern(segments.pop() ?? '');
+  let folders = [''];
+  for (const segment of segments) folders = await matchingFolders(s3, prefixUri, folders, globPattern(segment));
+  const found: (Checkpoint & { at: number })[] = [];
+  for (const folder of folders) {
+    const { objects } = await listFolder(s3, `${prefixUri}${folder}`);
+    for (const [name, { writtenAt }] of objects) {
+      if (!last.test(name)) continue;
+      const step = Number(/\d+/.exec(`${folder}${name}`)?.[0] ?? 0);
+      found.push({ uri: `${prefixUri}${folder}`, step, attempt: null, at: writtenAt });
+    }
+  }
+  found.sort((a, b) => b.step - a.step);
+  return {
+    kind: 'listed',
+    committed: found.map(({ at: _, ...checkpoint }) => checkpoint),
+    torn: [],
+    newestWriteAt: Math.max(0, ...found.map((f) => f.at)),
+    committedAt: Object.fromEntries(found.map((f) => [f.uri, f.at])),
+  };
+}
+
+/** Folders one level below `parents` whose last name the pattern matches. */
+async function matchingFolders(s3: S3Client, prefixUri: string, parents: readonly string[], pattern: RegExp) {
+  const found: string[] = [];
+  for (const parent of parents) {
+    const { folders } = await listFolder(s3, `${prefixUri}${parent}`);
+    found.push(...folders.filter((f) => pattern.test(f.slice(0, -1))).map((f) => `${parent}${f}`));
+  }
+  return found;
+}
+
+/** `*` stands for anything within one folder. */
+export function globPattern(glob: string): RegExp {
+  const escaped = glob.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '[^/]*');
+  return new RegExp(`^${escaped}$`);
+}

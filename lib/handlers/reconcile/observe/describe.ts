@@ -1,0 +1,161 @@
+import {
+  DescribeProcessingJobCommand,
+  type DescribeProcessingJobCommandOutput,
+  DescribeTrainingJobCommand,
+  type DescribeTrainingJobCommandOutput,
+  ListTagsCommand,
+  type ResourceConfig,
+  type SageMakerClient,
+} from '@aws-sdk/client-sagemaker';
+import { pausesOf } from '../../../lifecycle/accounting/pauses';
+import type { JobObservation, PresentJob } from '../../../lifecycle/observed';
+import type { Attempt, RunRecord } from '../../../lifecycle/record';
+import { describeError } from '../../shared/errors';
+
+/** What the service says about the job of an attempt. Never throws: an error is an observation too. */
+export async function describeJob(
+  sagemaker: SageMakerClient,
+  record: RunRecord,
+  attempt: Attempt,
+): Promise<JobObservation> {
+  try {
+    const job =
+      record.kind === 'processing' ? await processing(sagemaker, attempt) : await training(sagemaker, attempt);
+    const { environment, ...seen } = job;
+    // Only an attempt whose job was never seen must ask whose it is.
+    if (attempt.phase === 'created') return { ...seen, identity: 'ours' };
+    const told = identityByEnvironment(environment, record, attempt);
+    return { ...seen, identity: told ?? (await identityByTags(sagemaker, job.arn, record, attempt)) };
+  } catch (error) {
+    return isNotFound(error) ? { kind: 'absent' } : { kind: 'unreadable', error: describeError(error) };
+  }
+}
+
+/** A job as Describe shows it; `environment` are the variables of its container. */
+type Described = Omit<PresentJob, 'identity'> & { environment: Readonly<Record<string, string>> };
+
+/** A job of ours as Describe shows it, once it was seen to be ours. */
+export function presentJob(answer: DescribeTrainingJobCommandOutput): PresentJob {
+  const { environment: _its, ...seen } = trainingJob(answer);
+  return { ...seen, identity: 'ours' };
+}
+
+async function training(sagemaker: SageMakerClient, { jobName }: Attempt): Promise<Described> {
+  return trainingJob(await sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: jobName })));
+}
+
+async function processing(sagemaker: SageMakerClient, { jobName }: Attempt): Promise<Described> {
+  return processingJob(await sagemaker.send(new DescribeProcessingJobCommand({ ProcessingJobName: jobName })));
+}
+
+function trainingJob(job: DescribeTrainingJobCommandOutput): Described {
+  const step = job.FinalMetricDataList?.find((m) => m.MetricName === 'slipway:step')?.Value;
+  return {
+    kind: 'present',
+    arn: job.TrainingJobArn ?? '',
+    status: job.TrainingJobStatus ?? '',
+    secondaryStatus: job.SecondaryStatus ?? '',
+    failureReason: job.FailureReason ?? '',
+    createdAt: job.CreationTime?.getTime() ?? 0,
+    trainingStartedAt: job.TrainingStartTime?.getTime(),
+    trainingSince: newestTraining(job),
+    pauses: pausesOf(transitionsOf(job)),
+    selected: selectedInstances(job.ResourceConfig),
+    endedAt: endOf(job),
+    billableSeconds: OVER.has(job.TrainingJobStatus ?? '') ? job.BillableTimeInSeconds : undefined,
+    warmPool: warmPoolOf(job),
+    lastStep: step,
+    environment: job.Environment ?? {},
+  };
+}
+
+const OVER: ReadonlySet<string> = new Set(['Completed', 'Failed', 'Stopped']);
+
+/** A job that never got its instances has no TrainingEndTime. */
+function endOf(job: DescribeTrainingJobCommandOutput): number | undefined {
+  const end = job.TrainingEndTime ?? (OVER.has(job.TrainingJobStatus ?? '') ? job.LastModifiedTime : undefined);
+  return end?.getTime();
+}
+
+/** TrainingStartTime is that of the first start; the transitions tell of one after an interruption. */
+function newestTraining(job: DescribeTrainingJobCommandOutput): number | undefined {
+  return transitionsOf(job).findLast(({ status }) => status === 'Training')?.at;
+}
+
+/** Secondary statuses with their starts, oldest first. */
+const transitionsOf = ({ SecondaryStatusTransitions = [] }: DescribeTrainingJobCommandOutput) =>
+  SecondaryStatusTransitions.flatMap(({ Status: status = '', StartTime }) =>
+    StartTime ? [{ status, at: StartTime.getTime() }] : [],
+  ).sort((a, b) => a.at - b.at);
+
+type Selection = Pick<ResourceConfig, 'SelectedInstanceCount' | 'InstanceCount'> & { SelectedInstanceType?: string };
+
+function selectedInstances(config: Selection | undefined): PresentJob['selected'] {
+  const { SelectedInstanceType: instanceType, SelectedInstanceCount, InstanceCount } = config ?? {};
+  const instanceCount = SelectedInstanceCount ?? InstanceCount;
+  return instanceType && instanceCount ? { instanceType, instanceCount } : undefined;
+}
+
+function warmPoolOf({ WarmPoolStatus }: DescribeTrainingJobCommandOutput): PresentJob['warmPool'] {
+  if (!WarmPoolStatus?.Status) return undefined;
+  const isKept = WarmPoolStatus.Status === 'Available' || WarmPoolStatus.Status === 'InUse';
+  return { isKept, retainedSeconds: WarmPoolStatus.ResourceRetainedBillableTimeInSeconds ?? 0 };
+}
+
+/** Processing jobs have no secondary status: it is told from their times. */
+function processingJob(job: DescribeProcessingJobCommandOutput): Described {
+  const started = job.ProcessingStartTime?.getTime();
+  const status = job.ProcessingJobStatus ?? '';
+  return {
+    kind: 'present',
+    arn: job.ProcessingJobArn ?? '',
+    status,
+    secondaryStatus: status === 'InProgress' ? (started === undefined ? 'Starting' : 'Training') : status,
+    selected: selectedInstances(job.ProcessingResources?.ClusterConfig),
+    failureReason: job.FailureReason ?? job.ExitMessage ?? '',
+    createdAt: job.CreationTime?.getTime() ?? 0,
+    trainingStartedAt: started,
+    endedAt: job.ProcessingEndTime?.getTime(),
+    environment: job.Environment ?? {},
+  };
+}
+
+/**
+ * Whose job it is, by the variables that every request of ours carries (lib/job): Describe shows them at once, while tags may come later.
+ * Undefined when they do not say it: a run file may set them itself, and then the tags decide.
+ */
+function identityByEnvironment(
+  variables: Readonly<Record<string, string>>,
+  record: RunRecord,
+  attempt: Attempt,
+): PresentJob['identity'] | undefined {
+  const { SLIPWAY_RUN_ID: runId, SLIPWAY_ATTEMPT: number } = variables;
+  if (runId === undefined || number === undefined) return undefined;
+  return runId === record.runId && number === String(attempt.number) ? 'ours' : undefined;
+}
+
+async function identityByTags(
+  sagemaker: SageMakerClient,
+  arn: string,
+  record: RunRecord,
+  attempt: Attempt,
+): Promise<PresentJob['identity']> {
+  try {
+    const { Tags = [] } = await sagemaker.send(new ListTagsCommand({ ResourceArn: arn }));
+    const tags = new Map(Tags.map((t) => [t.Key, t.Value]));
+    const isOurs =
+      tags.get('slipway:environment') === record.environment &&
+      tags.get('slipway:run') === record.runId &&
+      tags.get('slipway:attempt') === String(attempt.number);
+    return isOurs ? 'ours' : 'foreign';
+  } catch {
+    return 'unread';
+  }
+}
+
+/** SageMaker answers a missing training job with a ValidationException, a missing processing job likewise. */
+function isNotFound(error: unknown): boolean {
+  const { name, message } = error as Error;
+  if (name === 'ResourceNotFound' || name === 'ResourceNotFoundException') return true;
+  return name === 'ValidationException' && /not found|could not find|does not exist/i.test(message);
+}

@@ -1,0 +1,54 @@
+import { PutObjectTaggingCommand, type S3Client } from '@aws-sdk/client-s3';
+import { LEFTOVER_TAG } from '../../../contracts/storage';
+import { bucketAndKey } from '../../../spec/formats/s3-uri';
+import { byStep, globPattern, MARKER } from './checkpoints';
+import { listFolder } from './folders';
+
+/** Calls at once, and at most for one run: a run leaves a few unfinished folders of one object per rank behind. */
+const AT_ONCE = 20;
+const MOST = 4000;
+/** Newest folders that are looked at; older unfinished ones cost storage and nothing else. */
+const MOST_FOLDERS = 200;
+
+/**
+ * Objects of checkpoints that were never committed, by their names relative to the prefix. Only folders `step-<n>/`: what else
+ * lies there is not ours to judge. A torn checkpoint, which has its marker, is kept for inspection.
+ */
+async function leftovers(s3: S3Client, prefixUri: string, marker?: string): Promise<string[]> {
+  const { folders } = await listFolder(s3, prefixUri);
+  const found: string[] = [];
+  for (const folder of byStep(folders).slice(0, MOST_FOLDERS)) {
+    const isMarker =
+      marker === undefined ? (name: string) => name === `${folder}${MARKER}` : matcher(globPattern(marker));
+    const { objects } = await listFolder(s3, `${prefixUri}${folder}`, { deep: true });
+    const names = [...objects.keys()].map((name) => `${folder}${name}`);
+    if (!names.some(isMarker)) found.push(...names);
+    if (found.length >= MOST) break;
+  }
+  return found;
+}
+
+const matcher = (pattern: RegExp) => (name: string) => pattern.test(name);
+
+/**
+ * Tags them, so that the bucket's rule lets them expire after `storage.checkpointExpirationDays`. Only for a run that is over: a
+ * save may still be under way before. An object that a resumed run writes anew has no tag. Tagging twice changes nothing.
+ * @returns how many there are, and how many were tagged
+ */
+export async function tagLeftovers(
+  s3: S3Client,
+  prefixUri: string,
+  marker?: string,
+): Promise<{ found: number; tagged: number }> {
+  const found = await leftovers(s3, prefixUri, marker);
+  const waiting = found.slice(0, MOST);
+  const tagged = waiting.length;
+  const Tagging = { TagSet: [{ Key: LEFTOVER_TAG.key, Value: LEFTOVER_TAG.value }] };
+  const work = async () => {
+    for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
+      await s3.send(new PutObjectTaggingCommand({ ...bucketAndKey(`${prefixUri}${name}`), Tagging }));
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return { found: found.length, tagged };
+}

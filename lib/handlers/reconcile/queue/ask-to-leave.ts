@@ -1,0 +1,32 @@
+import { askHandOver } from '../../../lifecycle/intent';
+import type { HandOver, RunRecord } from '../../../lifecycle/record';
+import { sendMessage } from '../../shared/queue';
+import type { ReconcileDeps } from '../deps';
+
+/** The run's own worker may write between the read and the write of each try. */
+const MOST_TRIES = 3;
+
+/**
+ * Asks a run's job to save and leave, and wakes the run's worker, which tells the job. Does nothing for a run that cannot be asked. The
+ * index may show an older record, and at every tick the run's worker writes at the same time: a write that loses is tried again on the
+ * record as it is now, while that is the same attempt.
+ */
+export async function askToLeave(
+  deps: ReconcileDeps,
+  run: RunRecord,
+  why: Pick<HandOver, 'why'> & { text: string },
+): Promise<void> {
+  let record: RunRecord | undefined = run;
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    if (!record || record.attempt?.number !== run.attempt?.number) return;
+    const change = askHandOver(record, { ...why, at: deps.now().getTime() });
+    if (!change) return;
+    if (await deps.store.save(change.record, record.version, change.events)) return wake(deps, change.record);
+    record = await deps.store.find(run.runId);
+  }
+}
+
+/** The run's own worker reads what was written. */
+export async function wake(deps: ReconcileDeps, { runId, version }: RunRecord): Promise<void> {
+  await sendMessage(deps.sqs, deps.queueUrl, { kind: 'run', runId }, `${runId}/${version}`);
+}

@@ -1,0 +1,17 @@
+import type { RunRecord } from '../../../lifecycle/record';
+import { describeError } from '../../shared/errors';
+import type { ReconcileDeps } from '../deps';
+
+/** What goes wrong with one run stays with it: the next pass of the tick tries it again. */
+export async function isolateFailure<T>(
+  deps: ReconcileDeps,
+  run: RunRecord,
+  work: () => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    deps.log('error', 'a run was passed over by the queue', { runId: run.runId, error: describeError(error) });
+    return undefined;
+  }
+}

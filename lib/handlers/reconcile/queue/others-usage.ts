@@ -1,0 +1,95 @@
+import {
+  DescribeTrainingJobCommand,
+  type DescribeTrainingJobCommandOutput,
+  paginateListTrainingJobs,
+  type SageMakerClient,
+} from '@aws-sdk/client-sagemaker';
+import { type JobInstances, quotaUsage } from '../../../quota';
+import type { ReconcileDeps } from '../deps';
+
+/** ListTrainingJobs answers about two calls a second for the whole account. */
+const PAGE_PAUSE_MS = 500;
+/** Passes of the queue in one minute share one list. */
+const LIST_CACHE_MS = 60_000;
+/** Unknown jobs that one pass asks for, and how many at once: after a cold start the next passes ask for the rest. */
+const MOST_DESCRIBES = 100;
+const AT_ONCE = 5;
+/** Without this much time left a pass goes on with what it knows. */
+const LEAST_MS = 40_000;
+
+/** What a job asks for never changes while it lives. One cache a client, which dies with the process. */
+interface Cache {
+  shapes: Map<string, JobInstances>;
+  names: readonly string[];
+  listedAt: number;
+}
+const caches = new WeakMap<SageMakerClient, Cache>();
+
+type Deps = Pick<ReconcileDeps, 'sagemaker' | 'now' | 'sleep' | 'remainingMs' | 'log'>;
+
+/**
+ * What training jobs that are not ours hold, by quota name. A job that no pass has asked for yet holds nothing that we know of: the service
+ * refuses what is too much, and the run waits again.
+ * @param ours names of jobs that the queue counts itself
+ */
+export async function othersUsage(deps: Deps, ours: ReadonlySet<string>): Promise<Map<string, number>> {
+  const cache = caches.get(deps.sagemaker) ?? { shapes: new Map<string, JobInstances>(), names: [], listedAt: 0 };
+  caches.set(deps.sagemaker, cache);
+  const now = deps.now().getTime();
+  if (Math.abs(now - cache.listedAt) >= LIST_CACHE_MS) {
+    cache.names = await liveJobs(deps);
+    cache.listedAt = now;
+  }
+  const names = cache.names.filter((name) => !ours.has(name));
+  // Jobs that are over are forgotten.
+  const live = new Set(cache.names);
+  const known = [...cache.shapes].filter(([name]) => live.has(name));
+  cache.shapes = new Map(known);
+  const unknown = names.filter((name) => !cache.shapes.has(name));
+  if (unknown.length > MOST_DESCRIBES)
+    deps.log('info', 'jobs of others are not all known yet', { unknown: unknown.length });
+  await describeAll(deps, unknown.slice(0, MOST_DESCRIBES), cache.shapes);
+  return quotaUsage(names.flatMap((name) => cache.shapes.get(name) ?? []));
+}
+
+async function liveJobs(deps: Deps): Promise<string[]> {
+  const names: string[] = [];
+  const pages = paginateListTrainingJobs({ client: deps.sagemaker }, { StatusEquals: 'InProgress', MaxResults: 100 });
+  for await (const { TrainingJobSummaries = [], NextToken } of pages) {
+    for (const { TrainingJobName } of TrainingJobSummaries) if (TrainingJobName) names.push(TrainingJobName);
+    if (NextToken && remaining(deps) < LEAST_MS) break;
+    if (NextToken) await deps.sleep(PAGE_PAUSE_MS);
+  }
+  return names;
+}
+
+async function describeAll(deps: Deps, names: readonly string[], shapes: Map<string, JobInstances>): Promise<void> {
+  const waiting = [...names];
+  const work = async () => {
+    for (let name = waiting.shift(); name !== undefined && remaining(deps) >= LEAST_MS; name = waiting.shift()) {
+      shapes.set(
+        name,
+        jobInstances(await deps.sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: name }))),
+      );
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+}
+
+const remaining = ({ remainingMs }: Deps): number => remainingMs?.() ?? Number.POSITIVE_INFINITY;
+
+function jobInstances(job: DescribeTrainingJobCommandOutput): JobInstances {
+  const { InstanceGroups, InstanceType, InstanceCount, SelectedInstanceType, SelectedInstanceCount } =
+    job.ResourceConfig ?? {};
+  const groups = InstanceGroups?.map((g) => ({ instanceType: g.InstanceType ?? '', count: g.InstanceCount ?? 0 }));
+  const single = {
+    instanceType: SelectedInstanceType ?? InstanceType ?? '',
+    count: SelectedInstanceCount ?? InstanceCount ?? 0,
+  };
+  return {
+    kind: 'training',
+    status: 'InProgress',
+    spot: job.EnableManagedSpotTraining ?? false,
+    instances: groups && groups.length > 0 ? groups : [single],
+  };
+}

@@ -1,0 +1,53 @@
+import type { RunRecord } from '../../../lifecycle/record';
+import { ENVIRONMENT_POOL, type PoolLimit } from '../../../queue/run';
+import type { QuotaNeed } from '../../../quota';
+import { readDescriptor } from '../../shared/descriptors';
+import { describeError } from '../../shared/errors';
+import type { ReconcileDeps } from '../deps';
+import { othersUsage } from './others-usage';
+
+/** Limit and use by others of each pool that runs need, by quota name, and of the guardrail. */
+export async function poolsOf(
+  deps: ReconcileDeps,
+  active: readonly RunRecord[],
+  needs: readonly QuotaNeed[],
+): Promise<Record<string, PoolLimit>> {
+  const limits = await deps.limits.read(needs);
+  const others = await usageOfOthers(deps, active);
+  const pools: Record<string, PoolLimit> = {};
+  for (const { name, code } of needs) {
+    const limit = limits.get(name);
+    const value = limit && 'value' in limit ? limit.value : null;
+    const isUnread = (value === null && code !== undefined) || others === undefined;
+    pools[name] = { limit: value, usedByOthers: others?.get(name) ?? 0, isUnread, name };
+  }
+  const most = await maxConcurrentInstances(deps, active);
+  return { ...pools, [ENVIRONMENT_POOL]: { limit: most, usedByOthers: 0, name: 'guardrails.maxConcurrentInstances' } };
+}
+
+/** Undefined when it cannot be read. Nothing is held against the waiting then: the service refuses what is too much, and the run waits again. */
+async function usageOfOthers(
+  deps: ReconcileDeps,
+  active: readonly RunRecord[],
+): Promise<Map<string, number> | undefined> {
+  try {
+    const ours = active.flatMap((run) => (run.attempt ? [run.attempt.jobName] : []));
+    return await othersUsage(deps, new Set(ours));
+  } catch (error) {
+    deps.log('warn', 'what other jobs use could not be read', { error: describeError(error) });
+    return undefined;
+  }
+}
+
+async function maxConcurrentInstances(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<number | null> {
+  const team = active[0]?.team;
+  if (team === undefined) return null;
+  try {
+    const { guardrails } = await readDescriptor(deps, team);
+    return guardrails?.maxConcurrentInstances ?? null;
+  } catch (error) {
+    // A guardrail that cannot be read holds everybody back: it is there to bound what is spent.
+    deps.log('error', 'guardrails could not be read; nothing starts', { team, error: describeError(error) });
+    return 0;
+  }
+}

@@ -1,0 +1,41 @@
+import type { RunRecord } from '../../../lifecycle/record';
+import { readDescriptor } from '../../shared/descriptors';
+import { describeError } from '../../shared/errors';
+import { isQueued } from '../../shared/queue-runs';
+import { spentBudget } from '../../shared/team-budget';
+import type { ReconcileDeps } from '../deps';
+
+/** Why teams may start nothing new, by team. */
+export type TeamHolds = ReadonlyMap<string, string>;
+
+/** The teams of waiting runs whose budget of the month is spent. A budget that cannot be read holds nothing back, and is logged. */
+export async function teamHolds(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<TeamHolds> {
+  const teams = [...new Set(active.filter((run) => isQueued(run) && isNew(run)).map(({ team }) => team))];
+  const found = await Promise.all(teams.map(async (team) => [team, await holdOfTeam(deps, team, active)] as const));
+  return new Map(found.flatMap(([team, why]) => (why === undefined ? [] : [[team, why]])));
+}
+
+async function holdOfTeam(
+  deps: ReconcileDeps,
+  team: string,
+  active: readonly RunRecord[],
+): Promise<string | undefined> {
+  try {
+    const spent = await spentBudget(deps, await readDescriptor(deps, team), active);
+    if (!spent) return undefined;
+    const until = spent.until.toISOString().slice(0, 10);
+    return `waits for ${until}: team ${team} has spent its budget of ${spent.budgetUsd} USD a month`;
+  } catch (error) {
+    deps.log('error', 'the budget of a team could not be read', { team, error: describeError(error) });
+    return undefined;
+  }
+}
+
+/** A run that has had an attempt goes on: what it has spent would be lost otherwise. */
+const isNew = ({ attempt }: RunRecord): boolean => attempt === undefined;
+
+/** What the queue is told of a run of such a team. */
+export function holdOf(run: RunRecord, holds: TeamHolds): { hold?: string } {
+  const hold = isNew(run) ? holds.get(run.team) : undefined;
+  return hold === undefined ? {} : { hold };
+}

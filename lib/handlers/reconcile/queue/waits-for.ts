@@ -1,0 +1,37 @@
+import { blockedRun } from '../../../lifecycle/phases/wait';
+import type { EpochMs, RunRecord } from '../../../lifecycle/record';
+import { sendMessage } from '../../shared/queue';
+import type { ReconcileDeps } from '../deps';
+
+/** Runs that others wait for, by what `after` says: ids, and `latest:<name>` by the newest run of that name. */
+export type AwaitedRuns = ReadonlyMap<string, RunRecord | undefined>;
+
+/** State of every run that a waiting one names under `after`. */
+export async function awaitedRuns(deps: ReconcileDeps, waiting: readonly RunRecord[]): Promise<AwaitedRuns> {
+  const found = new Map<string, RunRecord | undefined>();
+  for (const run of waiting) {
+    for (const wanted of run.after) if (!found.has(wanted)) found.set(wanted, await findWanted(deps, run, wanted));
+  }
+  return found;
+}
+
+/** Tells a person, once, of a run that waits for one which will not complete by itself. Returns the run as it is written then. */
+export async function tellBlocked(
+  deps: ReconcileDeps,
+  run: RunRecord,
+  awaited: AwaitedRuns,
+  now: EpochMs,
+): Promise<RunRecord> {
+  const change = blockedRun(run, awaited, now);
+  if (!change || !(await deps.store.save(change.record, run.version, change.events))) return run;
+  const { record } = change;
+  await sendMessage(deps.sqs, deps.queueUrl, { kind: 'run', runId: run.runId }, `${run.runId}/${record.version}`);
+  return record;
+}
+
+async function findWanted(deps: ReconcileDeps, run: RunRecord, wanted: string): Promise<RunRecord | undefined> {
+  if (!wanted.startsWith('latest:')) return deps.store.find(wanted);
+  const name = wanted.slice('latest:'.length);
+  const runs = await deps.store.ofTeam(run.team, 200);
+  return runs.find((other) => other.name === name && other.runId !== run.runId);
+}

@@ -1,0 +1,83 @@
+import type { TimelineEvent } from '../action';
+import type { EpochMs } from '../record';
+
+/** Time that the ledger books again, because the steps taken in it were not kept. */
+export interface Rebooking {
+  from: EpochMs;
+  to: EpochMs;
+  cause: 'lost' | 'hang';
+}
+
+/** Steps of one start of the ranks, from its `first-step` and `last-step` lines. */
+interface Stepping {
+  attempt: number;
+  start: number;
+  first: number;
+  firstAt: EpochMs;
+  last?: number;
+  lastAt?: EpochMs;
+  /** When the ranks had left. */
+  overAt?: EpochMs;
+}
+
+const ENDS = ['attempt-ended', 'ranks-restarted', 'run-stopped', 'run-failed', 'run-completed'];
+
+/**
+ * Which time was spent on steps that a later start took again. Where the driver timed the steps, the first step of a start says
+ * exactly which steps before it were kept; steps in between are taken to be equally long. Where it did not, or nothing
+ * follows, everything after the last commit of a failed attempt is lost.
+ */
+export function lostTime(lines: readonly TimelineEvent[]): Rebooking[] {
+  const timed = steppings(lines);
+  return [...retaken(timed), ...afterLastCommit(lines, timed)];
+}
+
+function steppings(lines: readonly TimelineEvent[]): Stepping[] {
+  const found: Stepping[] = [];
+  for (const { what, at, evidence } of lines) {
+    const { attempt, start, step } = evidence as { attempt?: number; start?: number; step?: number };
+    if (ENDS.includes(what)) for (const s of found) s.overAt ??= at;
+    if (attempt === undefined || start === undefined || step === undefined) continue;
+    if (what === 'first-step') found.push({ attempt, start, first: step, firstAt: at });
+    const own = found.find((s) => s.attempt === attempt && s.start === start);
+    if (what === 'last-step' && own) Object.assign(own, { last: step, lastAt: at });
+  }
+  return found;
+}
+
+/** Of each start, the time after the last step that no later start took again. */
+function retaken(timed: readonly Stepping[]): Rebooking[] {
+  return timed.flatMap((s, place): Rebooking[] => {
+    const later = timed.slice(place + 1);
+    if (later.length === 0 || s.last === undefined || s.lastAt === undefined) return [];
+    const kept = Math.min(s.last, ...later.map((l) => l.first - 1));
+    return [{ from: endOfStep(s, kept), to: s.overAt ?? s.lastAt, cause: 'lost' }];
+  });
+}
+
+/** When the start had finished this step, by its mean step time. */
+function endOfStep({ first, firstAt, last = first, lastAt = firstAt }: Stepping, step: number): EpochMs {
+  if (step < first) return firstAt;
+  return last === first ? firstAt : firstAt + ((lastAt - firstAt) * (step - first)) / (last - first);
+}
+
+function afterLastCommit(lines: readonly TimelineEvent[], timed: readonly Stepping[]): Rebooking[] {
+  const found: Rebooking[] = [];
+  let began = Number.NEGATIVE_INFINITY;
+  let intendedAt = Number.NEGATIVE_INFINITY;
+  let movedAt: EpochMs | undefined;
+  for (const line of lines) {
+    if (line.what === 'attempt-intended') intendedAt = line.at;
+    if (line.what === 'attempt-intended' || line.what === 'checkpoint-committed') began = line.at;
+    if (line.what === 'stop-decided' && line.evidence.why === 'hang')
+      movedAt = (line.evidence.progress as { movedAt?: EpochMs } | null)?.movedAt;
+    if (line.what !== 'attempt-ended') continue;
+    const own = timed.findLast((s) => s.firstAt >= intendedAt && s.firstAt <= line.at);
+    const isRetaken = own?.lastAt !== undefined && timed[timed.length - 1] !== own;
+    if (!isRetaken) found.push({ from: began, to: line.at, cause: 'lost' });
+    if (line.evidence.failureClass === 'hang' && movedAt !== undefined)
+      found.push({ from: Math.min(movedAt, own?.lastAt ?? movedAt), to: line.at, cause: 'hang' });
+    movedAt = undefined;
+  }
+  return found;
+}

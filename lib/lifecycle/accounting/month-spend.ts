@@ -1,0 +1,36 @@
+import type { Attempt, EpochMs, RunRecord } from '../record';
+import { attemptCostUsd } from './spend';
+
+/** A calendar month, UTC. */
+export interface Month {
+  start: EpochMs;
+  end: EpochMs;
+}
+
+/** The calendar month in UTC. */
+export function monthOf(now: EpochMs): Month {
+  const date = new Date(now);
+  const first = (months: number) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, 1);
+  return { start: first(0), end: first(1) };
+}
+
+/** Whether a run may have spent something in the month. */
+export const touches = ({ createdAt, endedAt }: RunRecord, { start, end }: Month): boolean =>
+  createdAt < end && (endedAt ?? Number.POSITIVE_INFINITY) >= start;
+
+/**
+ * What a run has spent in a month, USD, at the prices of the ledger: each attempt's cost in proportion to its time in the month. Attempts
+ * without a known price count nothing.
+ * @param attempts all attempts of the run
+ */
+export function monthSpendUsd(record: RunRecord, attempts: readonly Attempt[], month: Month, now: EpochMs): number {
+  return attempts.reduce((sum, attempt) => {
+    const { trainingStartedAt: from, endedAt: until = now } = attempt;
+    const usd = attempt.phase === 'ended' ? attempt.costUsd : attemptCostUsd(record, attempt, now);
+    if (from === undefined || usd === null) return sum;
+    const inMonth = Math.max(0, Math.min(until, month.end) - Math.max(from, month.start));
+    // An attempt that began and ended in one moment lies in the month of that moment.
+    const share = until > from ? inMonth / (until - from) : Number(from >= month.start && from < month.end);
+    return sum + usd * share;
+  }, 0);
+}

@@ -1,0 +1,40 @@
+import type { Attempt, EpochMs, Pauses } from '../record';
+
+/**
+ * Secondary statuses in which a job holds no instances: before they come, and again after an interruption.
+ * https://docs.aws.amazon.com/sagemaker/latest/dg/model-managed-spot-training-status.html
+ */
+export const WITHOUT_INSTANCES: ReadonlySet<string> = new Set(['', 'Starting', 'Pending', 'Interrupted', 'Restarting']);
+
+/** Statuses that end a pause; a job that is stopped while it is interrupted never gets its instances back. */
+const WITH_INSTANCES: ReadonlySet<string> = new Set([
+  'Downloading',
+  'DownloadingTrainingImage',
+  'Training',
+  'Uploading',
+]);
+
+/**
+ * The pauses of a job.
+ * @param transitions its secondary statuses, oldest first, each with its start
+ */
+export function pausesOf(transitions: readonly { status: string; at: EpochMs }[]): Pauses {
+  let ms = 0;
+  let hadInstances = false;
+  let since: EpochMs | undefined;
+  for (const { status, at } of transitions) {
+    if (WITH_INSTANCES.has(status)) {
+      ms += since === undefined ? 0 : at - since;
+      since = undefined;
+      hadInstances = true;
+    } else if (hadInstances && WITHOUT_INSTANCES.has(status)) since ??= at;
+  }
+  return since === undefined ? { ms } : { ms, since };
+}
+
+/** Milliseconds with instances from the start of training until `until`. */
+export function trainedMs({ trainingStartedAt, pauses }: Attempt, until: EpochMs): number {
+  if (trainingStartedAt === undefined) return 0;
+  const last = Math.min(until, pauses?.since ?? until);
+  return Math.max(0, last - trainingStartedAt - (pauses?.ms ?? 0));
+}

@@ -1,0 +1,137 @@
+import { rungWithId } from '../ladder';
+import type { PresentJob } from '../observed';
+import type { Attempt, EpochMs, RunRecord } from '../record';
+import { trainedMs } from './pauses';
+
+/** Above this share of the cap the run is stopped even if no checkpoint comes. */
+const HARD_CAP = 1.05;
+
+/**
+ * Share of the on-demand price that spot is expected to cost where neither the catalog nor an ended attempt says it: the one SageMaker spot
+ * price that was seen is 0.38 of on-demand (lib/catalog/prices/capacity-prices.ts). Only live figures depend on it; what ended is billed time.
+ */
+export const SPOT_SHARE = 0.4;
+
+/** USD per hour of the cluster that the attempt has: the rung's, or that of the alternative which the service chose. */
+function rateOf(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>): number | null {
+  const rung = rungWithId(record, attempt.rungId);
+  const { selected } = attempt;
+  const chosen = selected && rung?.alternatives?.find((a) => a.instanceType === selected.instanceType);
+  return (chosen ? chosen.usdPerHour : rung?.usdPerHour) ?? null;
+}
+
+/** The same as long as nobody has billed it: for spot an expectation, learned from the run's own ended attempts. */
+export function expectedRate(record: RunRecord, attempt: Pick<Attempt, 'rungId' | 'selected'>): number | null {
+  const rate = rateOf(record, attempt);
+  const rung = rungWithId(record, attempt.rungId);
+  if (rate === null || rung?.usage !== 'spot') return rate;
+  if (record.spotShare !== undefined) return rate * record.spotShare;
+  return rung.expectedUsdPerHour ?? rate * SPOT_SHARE;
+}
+
+/**
+ * What an attempt has cost, USD; null = the price is not known. Billing starts with training, is by the second, and rests in an interruption.
+ * @param billableSeconds what the service says it bills for each instance, once the job is over
+ */
+export function attemptCostUsd(
+  record: RunRecord,
+  attempt: Attempt,
+  until: EpochMs,
+  billableSeconds?: number,
+): number | null {
+  const rate = billableSeconds === undefined ? expectedRate(record, attempt) : rateOf(record, attempt);
+  if (rate === null) return null;
+  if (attempt.trainingStartedAt === undefined && billableSeconds === undefined) return 0;
+  return (rate * (billableSeconds ?? Math.ceil(trainedMs(attempt, until) / 1000))) / 3600;
+}
+
+/** Share of the on-demand price that an ended spot attempt was billed; undefined where nothing can be learned. */
+export function billedShare(
+  record: RunRecord,
+  attempt: Attempt,
+  endedAt: EpochMs,
+  billableSeconds: number | undefined,
+): number | undefined {
+  const trained = trainedMs(attempt, endedAt) / 1000;
+  const isSpot = rungWithId(record, attempt.rungId)?.usage === 'spot';
+  if (!isSpot || billableSeconds === undefined || trained < 600) return record.spotShare;
+  return Math.min(1, billableSeconds / trained);
+}
+
+/** What the warm pool of the last attempt costs until `until`, USD; 0 without one. */
+export function warmPoolUsd({ warmPool }: RunRecord, until: EpochMs): number | null {
+  if (!warmPool) return 0;
+  if (warmPool.usdPerHour === null) return null;
+  const seconds = Math.max(0, Math.min(until, warmPool.until) - warmPool.since) / 1000;
+  return (warmPool.usdPerHour * seconds) / 3600;
+}
+
+/** The warm pool that a job leaves behind when it ends; undefined when the service keeps none. */
+export function leftPool(
+  record: RunRecord,
+  attempt: Attempt,
+  job: PresentJob,
+  endedAt: EpochMs,
+): RunRecord['warmPool'] {
+  const keepAlive = record.policy.keepAliveSeconds ?? 0;
+  if (!job.warmPool || keepAlive === 0) return undefined;
+  const seconds = job.warmPool.isKept ? keepAlive : job.warmPool.retainedSeconds;
+  return { usdPerHour: rateOf(record, attempt), since: endedAt, until: endedAt + seconds * 1000 };
+}
+
+/** The sum; null when either is not known. */
+export function addUsd(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? null : a + b;
+}
+
+/** Whether the run is within `limits.maxCostUsd`. */
+export type SpendVerdict = { kind: 'within' } | { kind: 'stop'; text: string };
+
+/**
+ * Whether the spend cap ends the attempt now. It ends at a checkpoint: when the next interval would cross the cap and this
+ * observation brought a newer committed step; beyond the cap by a twentieth it ends at once.
+ * @param newCommit a newer committed step was seen in this observation
+ */
+export function judgeSpend(record: RunRecord, attempt: Attempt, newCommit: boolean, now: EpochMs): SpendVerdict {
+  const cap = record.policy.maxCostUsd;
+  const rate = expectedRate(record, attempt);
+  const soFar = addUsd(record.spentUsd, attemptCostUsd(record, attempt, now));
+  if (cap === null || rate === null || soFar === null) return { kind: 'within' };
+  const nextInterval = (rate * record.policy.checkpointIntervalSeconds) / 3600;
+  const spent = `spent ${dollars(soFar)} of limits.maxCostUsd ${dollars(cap)}`;
+  if (soFar >= cap * HARD_CAP) return { kind: 'stop', text: `${spent}; stopped` };
+  if (newCommit && soFar + nextInterval > cap) {
+    return {
+      kind: 'stop',
+      text: `${spent}, and the time to the next checkpoint would cross it; stopped after a checkpoint`,
+    };
+  }
+  return { kind: 'within' };
+}
+
+/**
+ * What the run will have cost at its last step, USD: spent so far, and the steps that are left at the speed of the last minutes.
+ * Undefined while a price, the length or the speed is not known.
+ */
+export function projectedUsd(record: RunRecord, attempt: Attempt, now: EpochMs): number | undefined {
+  const { totalSteps } = record.policy;
+  const { step, vitals } = attempt.progress ?? {};
+  const rate = expectedRate(record, attempt);
+  const soFar = addUsd(record.spentUsd, attemptCostUsd(record, attempt, now));
+  if (totalSteps === undefined || step === undefined || step === null || rate === null || soFar === null)
+    return undefined;
+  if (!vitals?.stepsPerHour) return undefined;
+  return soFar + (rate * Math.max(0, totalSteps - step)) / vitals.stepsPerHour;
+}
+
+/** Why no further attempt may start; undefined when the cap leaves room for one checkpoint interval. */
+export function spendRefusal(record: RunRecord, rungId: string): string | undefined {
+  const cap = record.policy.maxCostUsd;
+  const rate = expectedRate(record, { rungId });
+  if (cap === null || rate === null || record.spentUsd === null) return undefined;
+  const least = (rate * record.policy.checkpointIntervalSeconds) / 3600;
+  if (record.spentUsd + least <= cap) return undefined;
+  return `spent ${dollars(record.spentUsd)} of limits.maxCostUsd ${dollars(cap)}; another attempt would not reach a checkpoint within it`;
+}
+
+const dollars = (usd: number): string => `$${usd.toFixed(2)}`;

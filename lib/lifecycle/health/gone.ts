@@ -1,0 +1,72 @@
+import { addUsd, attemptCostUsd } from '../accounting/spend';
+import type { Attempt, EpochMs } from '../record';
+import { newestCommitted } from '../resuming/resume';
+import type { EndedRecord, Situation } from '../situation';
+import { nextProgress } from './hang';
+import { stepsOf } from './step-times';
+
+/** The driver beats every minute until training ends. */
+const BEAT_MS = 60_000;
+/** After StopTrainingJob the containers have this long: https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_StopTrainingJob.html */
+const STOP_MS = 120_000;
+
+/** The end of an attempt of whose job the service keeps nothing, booked as far as it was seen to live. */
+export function goneAttempt(
+  { record, attempt, observed, now }: Situation,
+  reason: string,
+  failureClass: 'deleted' | 'collision',
+): EndedRecord {
+  const progress = nextProgress(attempt, observed.heartbeat, now);
+  const steps = stepsOf(progress);
+  const beatAt = observed.heartbeat?.attempt === attempt.number ? observed.heartbeat.writtenAt : undefined;
+  const endedAt = lastSeenAlive(attempt, beatAt, now);
+  // Of a job that was never described the first step is the earliest that is known.
+  const trainingStartedAt = attempt.trainingStartedAt ?? progress?.starts?.[0]?.firstStepAt ?? undefined;
+  const pauses = pausesBySteps({ ...attempt, trainingStartedAt, progress });
+  const costUsd = attemptCostUsd(record, { ...attempt, trainingStartedAt, pauses }, endedAt);
+  return {
+    attempt: {
+      ...attempt,
+      trainingStartedAt,
+      pauses,
+      progress,
+      firstStep: attempt.firstStep ?? steps.first,
+      lastStep: steps.last ?? attempt.lastStep,
+      phase: 'ended',
+      endedAt,
+      failureClass,
+      reason,
+      status: 'Deleted',
+      costUsd,
+    },
+    committed: newestCommitted(record, observed),
+    spentUsd: addUsd(record.spentUsd, costUsd),
+  };
+}
+
+/**
+ * The pauses of a job that nobody could describe any more when it came back from the last one: a step made since then shows that it had its
+ * instances again, and the first start how long before.
+ */
+function pausesBySteps({ pauses, progress, trainingStartedAt }: Attempt): Attempt['pauses'] {
+  const since = pauses?.since;
+  const starts = progress?.starts ?? [];
+  const steppedAt = starts.find(({ firstStepAt }) => (firstStepAt ?? 0) > (since ?? 0))?.firstStepAt;
+  if (!pauses || since === undefined || steppedAt == null) return pauses;
+  const startUpMs = (starts[0]?.firstStepAt ?? 0) - (trainingStartedAt ?? Number.POSITIVE_INFINITY);
+  return { ms: pauses.ms + Math.max(0, steppedAt - Math.max(0, startUpMs) - since) };
+}
+
+/**
+ * When a job ended of which the service keeps nothing: with its last heartbeat, with the stop that was sent, or when the service last said
+ * that it was alive without beats, whichever is the latest. Only a job that is over can be deleted (DeleteTrainingJob), so that it was billed
+ * until then. Without `beatAt`, of a heartbeat read just now, it ended when it was first missed: the beat that the record remembers may be an hour old.
+ */
+function lastSeenAlive(attempt: Attempt, beatAt: EpochMs | undefined, now: EpochMs): EpochMs {
+  const { absentSince: missedAt = now, aliveAt = 0, stop } = attempt;
+  if (beatAt === undefined) return missedAt;
+  const stoppedAt = stop?.sentAt === undefined ? 0 : stop.sentAt + STOP_MS;
+  const seenAt = Math.max(beatAt + BEAT_MS, stoppedAt, aliveAt);
+  // A beat after the job was missed: our clock is behind that of S3.
+  return beatAt > missedAt ? seenAt : Math.min(missedAt, seenAt);
+}

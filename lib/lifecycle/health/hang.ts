@@ -1,0 +1,121 @@
+import type { Heartbeat, PresentJob } from '../observed';
+import type { Attempt, EpochMs, Progress, RunPolicy } from '../record';
+import { mergeStarts } from './step-times';
+
+/** The platform's watchdog is longer than the one in the container, so that the container's dumps land first. */
+const BEYOND_CONTAINER_SECONDS = 600;
+/** The driver beats every 60 s; this long without a beat, and longer than the run's own silence budget, is silence. */
+const LEAST_SILENCE_SECONDS = 1200;
+/** A verdict needs a second look this much later by our own clock: one jump of a clock must not stop a run. */
+const SECOND_LOOK_SECONDS = 240;
+/** What a declared phase may take before it counts as silence, seconds (docs/reference/runtime.md names the phases). */
+const PHASE_BUDGET_SECONDS: Readonly<Record<string, number>> = {
+  start: 3600,
+  compile: 5400,
+  load: 5400,
+  eval: 10_800,
+  save: 5400,
+};
+
+/** What the heartbeat says of a job that may hang. */
+export type HangVerdict =
+  | { kind: 'moving' }
+  /** The heartbeat could not be read and nothing else was written lately: nothing is known, and nothing follows. */
+  | { kind: 'unknown' }
+  /** Met for the first time, or not long enough ago: remember it and look again. */
+  | { kind: 'suspected'; text: string }
+  | { kind: 'hung'; text: string; maySee: boolean };
+
+/** The newest sign of movement: a beat of this attempt replaces the remembered one when step or phase changed. */
+export function nextProgress(attempt: Attempt, beat: Heartbeat | undefined, now: EpochMs): Progress | undefined {
+  const before = attempt.progress;
+  if (!beat || beat.attempt !== attempt.number) return before;
+  const moved = !before || beat.step !== before.step || beat.phase !== before.phase;
+  if (!moved && before.beatAt === beat.writtenAt) return before;
+  return {
+    step: beat.step,
+    phase: beat.phase,
+    beatAt: beat.writtenAt,
+    movedAt: moved ? movedAt(before, beat, now) : before.movedAt,
+    ...(beat.vitals && { vitals: beat.vitals }),
+    ...(beat.starts && mergeStarts(before, beat.starts)),
+  };
+}
+
+/** When step or phase changed, by our clock. Where the driver times its steps, the age of the newest one in the beat says it. */
+function movedAt(before: Progress | undefined, { phase, writtenAt, starts = [] }: Heartbeat, now: EpochMs): EpochMs {
+  const stepAt = starts[starts.length - 1]?.stepAt;
+  if (!before || before.phase !== phase || stepAt == null) return now;
+  return Math.max(before.movedAt, now - Math.max(0, writtenAt - stepAt));
+}
+
+/** What of an observation tells whether a job moves. */
+export interface SignsOfLife {
+  /** The heartbeat was read in this observation; without it, its remembered age says nothing. */
+  isRead: boolean;
+  /** It is there, as far as anybody knows, and could not be read. @default false */
+  isUnreadable?: boolean;
+  /** When any object of the run was last written. */
+  newestWriteAt?: EpochMs;
+}
+
+/** Whether a job that the service calls Training stands still. `attempt.progress` is already the newest. */
+export function judgeHang(
+  attempt: Attempt,
+  job: PresentJob,
+  policy: RunPolicy,
+  signs: SignsOfLife,
+  now: EpochMs,
+): HangVerdict {
+  if (job.status !== 'InProgress' || job.secondaryStatus !== 'Training') return { kind: 'moving' };
+  const silence = findSilence(attempt, job, policy, signs, now);
+  if (!silence) return { kind: 'moving' };
+  if (signs.isUnreadable || (attempt.progress && !signs.isRead)) return { kind: 'unknown' };
+  const since = attempt.suspectedHangAt;
+  if (since === undefined || now - since < SECOND_LOOK_SECONDS * 1000) {
+    return { kind: 'suspected', text: silence.text };
+  }
+  return { kind: 'hung', ...silence };
+}
+
+function findSilence(
+  attempt: Attempt,
+  job: PresentJob,
+  policy: RunPolicy,
+  signs: SignsOfLife,
+  now: EpochMs,
+): { text: string; maySee: boolean } | undefined {
+  const silenceSeconds = policy.silenceMinutes * 60;
+  const { progress } = attempt;
+  const startedAt =
+    Math.max(attempt.trainingSince ?? 0, job.trainingStartedAt ?? attempt.trainingStartedAt ?? 0) || now;
+  const startup = policy.startupMinutes * 60 + BEYOND_CONTAINER_SECONDS;
+  // After an interruption the driver starts anew: beats from before it say nothing.
+  if (!progress || progress.beatAt < startedAt) {
+    if (!(policy.beats ?? policy.seesSteps)) return undefined;
+    const quiet = (now - Math.max(startedAt, signs.newestWriteAt ?? 0)) / 1000;
+    if (quiet <= startup + LEAST_SILENCE_SECONDS) return undefined;
+    return { text: `no heartbeat in the ${minutes(quiet)} since training began`, maySee: progress !== undefined };
+  }
+  const beatAge = (now - Math.max(progress.beatAt, signs.newestWriteAt ?? 0)) / 1000;
+  const deaf = Math.max(silenceSeconds, LEAST_SILENCE_SECONDS);
+  if (beatAge > deaf) return { text: `the heartbeat stopped ${minutes(beatAge)} ago`, maySee: true };
+  const still = (now - Math.max(progress.movedAt, startedAt)) / 1000;
+  const isStartup = progress.movedAt < startedAt;
+  const allowed = Math.max(
+    (phaseBudget(progress, policy) ?? silenceSeconds) + BEYOND_CONTAINER_SECONDS,
+    isStartup ? startup : 0,
+  );
+  if (still <= allowed) return undefined;
+  const text = `no progress for ${minutes(still)} in phase ${progress.phase || 'train'} at step ${progress.step ?? 'unknown'}`;
+  return { text, maySee: policy.seesSteps };
+}
+
+/** Before the first step everything is start-up; afterwards only a declared phase may be quiet for long. */
+function phaseBudget(progress: Progress, policy: RunPolicy): number | undefined {
+  const declared = PHASE_BUDGET_SECONDS[progress.phase];
+  if (progress.step !== null) return declared;
+  return Math.max(declared ?? 0, policy.startupMinutes * 60);
+}
+
+const minutes = (seconds: number): string => `${Math.round(seconds / 60)} min`;

@@ -1,0 +1,48 @@
+import { projectedUsd } from '../accounting/spend';
+import type { Attempt, EpochMs, Notice, RunRecord } from '../record';
+import { notice } from '../timeline';
+
+/** Below this share of its own usual speed a run is reported. */
+export const SLOW_SHARE = 0.7;
+
+/**
+ * Alerts about a job that moves, but not as it should. They never stop anything: whether half the speed is worth a restart is a
+ * person's decision. Each is said once an attempt, about a slow host or one that was set aside once for each host.
+ */
+export function jobAlerts(record: RunRecord, attempt: Attempt, now: EpochMs): Notice[] {
+  const vitals = attempt.progress?.vitals;
+  if (!vitals) return [];
+  const { stepsPerHour: speed, usualStepsPerHour: usual, slowHost, lossAlert } = vitals;
+  const about = attempt.jobName;
+  const notices: Notice[] = [];
+  if (speed !== null && usual !== null && speed < SLOW_SHARE * usual) {
+    const text = `${speed} steps an hour, ${Math.round((100 * speed) / usual)} % of the ${usual} of the hour before`;
+    notices.push(notice(record, now, { alert: 'throughput-drop', about, text, runbook: 'slow' }));
+  }
+  if (slowHost) {
+    const text = `${slowHost.host} needs ${slowHost.ratio} times as long as the other hosts for ${slowHost.what}`;
+    notices.push(
+      notice(record, now, { alert: 'slow-host', about: `${about}/${slowHost.host}`, text, runbook: 'slow' }),
+    );
+  }
+  for (const { host, reason } of vitals.setAside ?? []) {
+    const text = `${host} was set aside (${reason}) and a spare host took its place${leftText(vitals.sparesLeft)}`;
+    notices.push(
+      notice(record, now, { alert: 'host-set-aside', about: `${about}/${host}`, text, runbook: 'spare-hosts' }),
+    );
+  }
+  const cap = record.policy.maxCostUsd;
+  const projected = projectedUsd(record, attempt, now);
+  if (cap !== null && projected !== undefined && projected > cap) {
+    const text = `at this speed the run will cost $${projected.toFixed(0)}, limits.maxCostUsd is $${cap.toFixed(0)}; it will be stopped after a checkpoint`;
+    notices.push(notice(record, now, { alert: 'spend-projected', about, text, runbook: 'spend' }));
+  }
+  if (lossAlert) notices.push(notice(record, now, { alert: 'loss-alert', about, text: lossAlert, runbook: 'loss' }));
+  return notices;
+}
+
+/** Nothing where the driver does not say. */
+function leftText(left: number | null | undefined): string {
+  if (left === null || left === undefined) return '';
+  return left === 1 ? '; 1 spare host is left' : `; ${left || 'no'} spare hosts are left`;
+}

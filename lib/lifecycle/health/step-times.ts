@@ -1,0 +1,92 @@
+import type { TimelineEvent } from '../action';
+import type { Attempt, EpochMs, Progress, StartTimes } from '../record';
+import { event } from '../timeline';
+
+/** A record keeps the newest this many; the heartbeat names fewer. */
+const MOST_STARTS = 40;
+/** Times of one host's clock, of which an offset to S3's is taken at each beat. */
+const CLOCK_TOLERANCE_MS = 10_000;
+/** An attempt that trained this long has sent two heartbeats; without any, its steps were not seen. */
+const UNSEEN_AFTER_MS = 120_000;
+
+/** What is remembered of an attempt's starts. */
+type Remembered = Pick<Progress, 'starts' | 'earlierStarts'>;
+
+/**
+ * The remembered starts with what the newest heartbeat says of them, in order. A driver numbers its starts from 0: after an interruption,
+ * when the service starts the container anew, its numbers follow those of the driver before it.
+ */
+export function mergeStarts(before: Remembered | undefined, said: readonly StartTimes[]): Required<Remembered> {
+  const known = new Map((before?.starts ?? []).map((start) => [start.number, start]));
+  const numbered = (base: number) => said.map((start) => ({ ...start, number: start.number + base }));
+  const same = before?.earlierStarts ?? 0;
+  const isOther = numbered(same).some((start) => isAnother(known.get(start.number), start));
+  const earlierStarts = isOther ? Math.max(...known.keys()) + 1 : same;
+  for (const start of numbered(earlierStarts)) known.set(start.number, start);
+  const starts = [...known.values()].sort((a, b) => a.number - b.number).slice(-MOST_STARTS);
+  return { starts, earlierStarts };
+}
+
+/** The first step of a start does not move, and is not forgotten. */
+function isAnother(known: StartTimes | undefined, said: StartTimes): boolean {
+  if (known?.stepAt == null) return false;
+  return said.firstStepAt === null || said.firstStepAt > known.stepAt + CLOCK_TOLERANCE_MS;
+}
+
+/** First and newest step of the attempt over all its starts; null = none was seen. */
+export function stepsOf(progress: Progress | undefined): { first: number | null; last: number | null } {
+  const starts = progress?.starts ?? [];
+  const stepped = starts.filter((start) => start.firstStep !== null);
+  return {
+    first: stepped[0]?.firstStep ?? progress?.vitals?.firstStep ?? null,
+    last: stepped[stepped.length - 1]?.step ?? null,
+  };
+}
+
+/**
+ * Timeline of what became known about steps between two looks, at the driver's times: `first-step` and `last-step` of each start,
+ * `ranks-restarted` between two. `seen` is the attempt after the look; once it has ended, so have all its starts.
+ */
+export function stepEvents(before: Attempt, seen: Attempt, now: EpochMs): TimelineEvent[] {
+  const known = new Map((before.progress?.starts ?? []).map((start) => [start.number, start]));
+  const starts = seen.progress?.starts ?? [];
+  // Not after this decision either, by whose clock the end of the run is written.
+  const last = Math.min(now, seen.endedAt ?? now);
+  const within = (at: EpochMs) => Math.min(Math.max(at, seen.trainingStartedAt ?? seen.intentAt), last);
+  return starts.flatMap((start, place) => {
+    const old = known.get(start.number);
+    const isLast = place === starts.length - 1;
+    const { firstStep, step, endedAt } = start;
+    const about = { attempt: seen.number, start: start.number };
+    const lines: TimelineEvent[] = [];
+    if (start.firstStepAt !== null && old?.firstStepAt == null)
+      lines.push(event(within(start.firstStepAt), 'first-step', `step ${firstStep}`, { ...about, step: firstStep }));
+    const isOver = endedAt !== null || !isLast || seen.phase === 'ended';
+    const wasOver = old?.endedAt != null || (old !== undefined && isFollowed(before, start.number));
+    if (isOver && !wasOver && start.stepAt !== null)
+      lines.push(event(within(start.stepAt), 'last-step', `step ${step}`, { ...about, step }));
+    if (!isLast && !isFollowed(before, start.number) && endedAt !== null)
+      lines.push(
+        event(
+          within(endedAt),
+          'ranks-restarted',
+          `restart in place ${start.number + 1} after step ${step ?? '-'}`,
+          about,
+        ),
+      );
+    return lines;
+  });
+}
+
+const isFollowed = (attempt: Attempt, number: number): boolean =>
+  (attempt.progress?.starts ?? []).some((start) => start.number > number);
+
+/** Of an attempt that has ended: it trained, and nothing says when it took its steps. */
+export function unseenSteps(before: Attempt, ended: Attempt, now: EpochMs): TimelineEvent[] {
+  const { trainingStartedAt, endedAt = now, lastStep, progress } = ended;
+  const isTimed = before.firstStep !== null || (progress?.starts ?? []).some((start) => start.firstStepAt !== null);
+  const isSilent = !progress && trainingStartedAt !== undefined && endedAt - trainingStartedAt >= UNSEEN_AFTER_MS;
+  if (isTimed || (lastStep === null && !isSilent)) return [];
+  const text = `when attempt ${ended.number} took its steps was not seen`;
+  return [event(Math.min(now, endedAt), 'steps-unseen', text, { attempt: ended.number, lastStep })];
+}

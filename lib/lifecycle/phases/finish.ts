@@ -1,0 +1,266 @@
+import { addUsd, attemptCostUsd, billedShare, leftPool } from '../accounting/spend';
+import { type Evidence, type Move, move } from '../action';
+import { type Judgement, judge } from '../budgets';
+import { classify, type Verdict } from '../classify';
+import { goneAttempt } from '../health/gone';
+import { nextProgress } from '../health/hang';
+import { stepEvents, stepsOf, unseenSteps } from '../health/step-times';
+import { rungAfterCapacityFailure, unusableRungs } from '../ladder';
+import type { Observed, PresentJob } from '../observed';
+import { type Attempt, type Checkpoint, checkpointKey, type EpochMs, type Notice, type RunRecord } from '../record';
+import { blamedCheckpoint, newestCommitted, newestUsable } from '../resuming/resume';
+import { rollBack } from '../resuming/rollback';
+import type { EndedRecord, JobSituation, Situation } from '../situation';
+import { event, notice } from '../timeline';
+import { completeRun, failRun, stopRun } from './end-run';
+import { asHandOver, backToQueue } from './hand-over';
+import { commitEvent, madeProgress } from './watch';
+
+/** How an attempt ended. */
+interface AttemptEnd {
+  verdict: Verdict;
+  /** What the end changes in the record, whatever follows. */
+  ended: EndedRecord;
+  /** Whether it committed anything new. */
+  progress: boolean;
+  evidence: Evidence;
+}
+
+/** A job that is over: book it, judge it, and decide what follows. */
+export const finishAttempt = (situation: JobSituation): Move => withSteps(situation, judgeEnd(situation));
+
+/** The timeline gets the last steps of an attempt that ended before what follows from its end. */
+function withSteps({ attempt, now }: Situation, ending: Move): Move {
+  const ended = ending.changes.attempt;
+  if (ended?.phase !== 'ended') return ending;
+  return {
+    ...ending,
+    events: [...stepEvents(attempt, ended, now), ...unseenSteps(attempt, ended, now), ...ending.events],
+  };
+}
+
+function judgeEnd(situation: JobSituation): Move {
+  const { record, attempt, job } = situation;
+  if (job.status === 'Completed') return complete(situation);
+  const progress = knownProgress(situation);
+  if (progress === undefined) return waitForListing(situation);
+  const { pendingSeconds, capacityBudgetSeconds } = record.policy;
+  const verdict = asHandOver(attempt, classify(job, attempt, pendingSeconds ?? capacityBudgetSeconds));
+  const ended = endAttempt(situation, verdict);
+  const evidence = evidenceOf(job, verdict, progress);
+  const end = { verdict, ended, progress, evidence };
+  return withCommit(situation, ended, stopAfter(situation, end) ?? resumeOrFail(situation, end));
+}
+
+/** A run that ends here does not depend on what was committed; a stop must not wait for a listing. */
+const knownProgress = (situation: Situation): boolean | undefined =>
+  madeProgress(situation) ?? (situation.record.desired === 'stop' ? false : undefined);
+
+/** The run stops with this attempt: somebody wanted it, or its spend cap is reached. Undefined when nobody did. */
+function stopAfter({ record, attempt, now }: Situation, { verdict, ended, evidence }: AttemptEnd): Move | undefined {
+  const { failureClass, reason } = verdict;
+  const { jobName, stop } = attempt;
+  if (failureClass === 'outside-stop') {
+    const said = notice(record, now, { alert: 'outside-stop', about: jobName, text: reason, runbook: 'outside-stop' });
+    return { ...withChanges({ ...ended, desired: 'stop' }, stopRun(reason, now, evidence)), notices: [said] };
+  }
+  if (record.desired === 'stop') {
+    const why = stop?.why === 'user' ? stop.text : `stopped as asked; ${reason}`;
+    return withChanges(ended, stopRun(why, now, evidence));
+  }
+  if (stop?.why !== 'spend') return undefined;
+  const said = notice(record, now, { alert: 'spend-cap', about: jobName, text: stop.text, runbook: 'spend' });
+  return { ...withChanges(ended, stopRun(stop.text, now, evidence)), notices: [said] };
+}
+
+/** A commit that is first seen now, with the end of its attempt, is told before the end: the ledger counts its steps as kept. */
+function withCommit({ record, observed, now }: Situation, ended: EndedRecord, wanted: Move): Move {
+  const committed = wanted.changes.committed ?? ended.committed;
+  if (!committed || committed.step <= (record.committed?.step ?? -1)) return wanted;
+  const endedAt = Math.min(now, ended.attempt.endedAt ?? now);
+  return { ...wanted, events: [commitEvent(committed, observed, endedAt), ...wanted.events] };
+}
+
+function complete(situation: JobSituation): Move {
+  const { record, attempt, job, now } = situation;
+  const ended = endAttempt(situation, { failureClass: 'completed', reason: 'completed' });
+  const completed = completeRun(record, now, { jobName: attempt.jobName, status: job.status });
+  return withCommit(situation, ended, withChanges(ended, completed));
+}
+
+/** Judging without the list of checkpoints would take progress for a crash loop. */
+function waitForListing({ record, attempt, observed, now }: Situation): Move {
+  const { checkpoints } = observed;
+  const why = checkpoints.kind === 'unreadable' ? checkpoints.error : 'they were not listed';
+  const text = `${attempt.jobName} is over, but its checkpoints cannot be read: ${why}`;
+  return move({
+    notices: [
+      notice(record, now, { alert: 'checkpoints-unreadable', about: attempt.jobName, text, runbook: 'checkpoint' }),
+    ],
+  });
+}
+
+function evidenceOf(job: PresentJob, verdict: Verdict, progress: boolean): Evidence {
+  return {
+    status: job.status,
+    secondaryStatus: job.secondaryStatus,
+    failureReason: job.failureReason.slice(0, 1024),
+    failureClass: verdict.failureClass,
+    signature: verdict.signature,
+    ...(verdict.exitCode !== undefined && { exitCode: verdict.exitCode }),
+    committedNew: progress,
+  };
+}
+
+/** The attempt as its job left it, and what that cost. */
+function endAttempt(
+  { record, attempt, job, observed, now }: JobSituation,
+  { failureClass, reason }: Pick<Attempt, 'failureClass' | 'reason'>,
+): EndedRecord {
+  const endedAt = job.endedAt ?? now;
+  const seen = {
+    ...attempt,
+    trainingStartedAt: job.trainingStartedAt ?? attempt.trainingStartedAt,
+    pauses: job.pauses ?? attempt.pauses,
+    selected: job.selected ?? attempt.selected,
+  };
+  const costUsd = attemptCostUsd(record, seen, endedAt, job.billableSeconds);
+  const spotShare = billedShare(record, seen, endedAt, job.billableSeconds);
+  const warmPool = leftPool(record, seen, job, endedAt);
+  return {
+    attempt: {
+      ...seen,
+      phase: 'ended',
+      jobArn: job.arn,
+      jobCreatedAt: attempt.jobCreatedAt ?? job.createdAt,
+      status: job.status,
+      secondaryStatus: job.secondaryStatus,
+      ...lastSteps(attempt, job, observed, now),
+      endedAt,
+      failureClass,
+      reason,
+      costUsd,
+    },
+    committed: newestCommitted(record, observed),
+    spentUsd: addUsd(record.spentUsd, costUsd),
+    ...(spotShare !== undefined && { spotShare }),
+    ...(warmPool && { warmPool }),
+  };
+}
+
+/** Steps of an attempt that has ended. A host that was lost could not send its last heartbeat; the metric is read from its log. */
+function lastSteps(
+  attempt: Attempt,
+  job: PresentJob,
+  { heartbeat }: Observed,
+  now: EpochMs,
+): Pick<Attempt, 'progress' | 'firstStep' | 'lastStep'> {
+  const beat = heartbeat?.attempt === attempt.number ? heartbeat.step : null;
+  const progress = nextProgress(attempt, heartbeat, now);
+  const steps = stepsOf(progress);
+  const last = Math.max(job.lastStep ?? -1, beat ?? steps.last ?? -1);
+  return {
+    progress,
+    firstStep: attempt.firstStep ?? steps.first,
+    lastStep: last >= 0 ? last : attempt.lastStep,
+  };
+}
+
+const withChanges = (ended: Partial<RunRecord>, ending: Move): Move => ({
+  ...ending,
+  changes: { ...ended, ...ending.changes },
+});
+
+/** What the budgets of the run allow after a failure: another attempt, or its end. */
+function resumeOrFail(before: Situation, end: AttemptEnd): Move {
+  const { record, now } = before;
+  const { verdict, ended, progress, evidence } = end;
+  const situation = { ...before, attempt: ended.attempt };
+  const { attempt } = situation;
+  const blamed = verdict.failureClass === 'checkpoint' ? blamedCheckpoint(attempt, verdict, progress) : undefined;
+  const judgement = judgeFailure(situation, end, blamed);
+  const { budgets, next } = judgement;
+  const details = { ...evidence, budgets };
+  const over = event(now, 'attempt-ended', `attempt ${attempt.number} ended: ${verdict.reason}`, details);
+  if (next.kind === 'fail') {
+    const failed = failRun(record, now, { why: next.why, runbook: next.runbook, evidence });
+    return { ...failed, changes: { ...ended, budgets, ...failed.changes }, events: [over, ...failed.events] };
+  }
+  const rollback = verdict.failureClass === 'loss' ? rollBack(situation, verdict) : undefined;
+  const resumed = move({
+    changes: {
+      ...ended,
+      budgets,
+      state: 'resuming',
+      reason: verdict.reason,
+      notBefore: next.delaySeconds > 0 ? now + next.delaySeconds * 1000 : undefined,
+      ...(verdict.failureClass === 'capacity' ? afterNoCapacity(situation) : largerNow(record)),
+      ...(blamed && { badCheckpoints: [...record.badCheckpoints, checkpointKey(blamed)] }),
+      ...rollback?.changes,
+    },
+    events: [over, ...(rollback?.events ?? [])],
+    notices: noProgress(situation, judgement.alert),
+  });
+  return backToQueue(record, attempt, resumed, now);
+}
+
+/** An attempt that a person stopped and resumed, or that was asked to leave, says nothing about the code. */
+function judgeFailure(
+  { record, attempt, observed, now }: Situation,
+  { verdict, progress }: AttemptEnd,
+  blamed: Checkpoint | undefined,
+): Judgement {
+  const hadCapacity = attempt.trainingStartedAt !== undefined;
+  const trained = hadCapacity && attempt.stop?.why !== 'user' && !attempt.handOver;
+  const triesOlderCheckpoint = blamed !== undefined && hasOlder(record, observed, blamed);
+  return judge(record, verdict, { madeProgress: progress, trained, hadCapacity, triesOlderCheckpoint }, now);
+}
+
+function noProgress({ record, attempt, now }: Situation, alert: string | undefined): Notice[] {
+  if (!alert) return [];
+  const text = `${alert}; not stopped, as progress cannot be seen`;
+  return [notice(record, now, { alert: 'no-progress', about: attempt.jobName, text, runbook: 'no-progress' })];
+}
+
+/** The next rung; an elastic run remembers when a size found no instances. */
+const afterNoCapacity = ({ record, observed, now }: Situation): Partial<RunRecord> => ({
+  rungId: rungAfterCapacityFailure(record, unusableRungs(observed)),
+  ...(record.policy.pendingSeconds !== undefined && { sizeFailedAt: now, roomFor: undefined }),
+});
+
+/** The next attempt takes the room that the queue keeps for it. */
+const largerNow = ({ roomFor }: RunRecord): Partial<RunRecord> =>
+  roomFor ? { rungId: roomFor.rungId, roomFor: undefined } : {};
+
+/** Whether a usable checkpoint is left beside the one that could not be read. */
+function hasOlder(record: RunRecord, { checkpoints }: Observed, blamed: Checkpoint): boolean {
+  if (checkpoints.kind !== 'listed') return false;
+  const badCheckpoints = [...record.badCheckpoints, checkpointKey(blamed)];
+  return newestUsable({ badCheckpoints }, checkpoints) !== undefined;
+}
+
+/** The job was there and is not any more: somebody deleted it. Its name is never used again; the next attempt has its own. */
+export function vanished(situation: Situation): Move {
+  const { record, attempt, now } = situation;
+  const progress = knownProgress(situation);
+  if (progress === undefined) return waitForListing(situation);
+  const reason = `${attempt.jobName} does not exist any more; somebody deleted it`;
+  const verdict: Verdict = { failureClass: 'deleted', reason, signature: 'deleted' };
+  const ended = goneAttempt(situation, reason, 'deleted');
+  const evidence = { jobArn: attempt.jobArn ?? null };
+  const next =
+    record.desired === 'stop'
+      ? withChanges(ended, stopRun(`stopped as asked; ${reason}`, now))
+      : resumeOrFail(situation, { verdict, ended, progress, evidence });
+  return withSteps(situation, withCommit(situation, ended, next));
+}
+
+/** A job of our name that is not the one we made: its creation time differs, so the name was freed and taken again. What ours had is booked. */
+export function reused(situation: JobSituation): Move {
+  const { record, attempt, job, now } = situation;
+  const why = `the job named ${attempt.jobName} is not the one this run created; the name was deleted and taken again`;
+  const ended = goneAttempt(situation, why, 'collision');
+  const evidence = { arn: job.arn, createdAt: job.createdAt, ours: attempt.jobCreatedAt };
+  const failed = failRun(record, now, { why, runbook: 'collision', evidence });
+  return withSteps(situation, withCommit(situation, ended, withChanges(ended, failed)));
+}

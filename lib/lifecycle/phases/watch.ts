@@ -1,0 +1,237 @@
+import { judgeSpend } from '../accounting/spend';
+import { type Effect, type Move, move, type TimelineEvent } from '../action';
+import { capacityCame } from '../budgets';
+import { judgeHang, nextProgress } from '../health/hang';
+import { jobAlerts } from '../health/job-alerts';
+import { stepEvents, stepsOf } from '../health/step-times';
+import type { Observed, PresentJob } from '../observed';
+import type { Attempt, AttemptStop, Checkpoint, EpochMs, Notice, RunRecord, RunState } from '../record';
+import { committedSince, newestCommitted } from '../resuming/resume';
+import type { JobSituation, Situation } from '../situation';
+import { event, notice } from '../timeline';
+import { handOverEffect, handOverStop } from './hand-over';
+
+/** StopTrainingJob is sent again when the job still runs this long after it: the first call may have been lost. */
+const STOP_AGAIN_MS = 180_000;
+const CAPACITY_ALARM_MS = 3_600_000;
+/** A stop takes two minutes; one that takes this long is a person's to ask the service about. */
+const STOPPING_ALARM_MS = 3_600_000;
+/** The driver beats every minute: three are missing. */
+const LATE_BEAT_MS = 180_000;
+/** That a job without beats is alive is written again after this long. */
+const ALIVE_AGAIN_MS = 60_000;
+/** A heartbeat that nobody can read for this long is told of: a passing error is not. */
+const UNREAD_ALARM_MS = 1_200_000;
+
+/** A job that is alive: copy what is seen, stop it when somebody or something wants it stopped. */
+export function watchJob(situation: JobSituation): Move {
+  const { record, attempt, job, observed, now } = situation;
+  const seen = asSeen(situation);
+  const committed = newestCommitted(record, observed);
+  const newCommit = committed !== null && committed.step > (record.committed?.step ?? -1);
+  const { stop, suspectedHangAt, alerts } = wantsStop({ ...situation, attempt: seen }, newCommit);
+  const isNewStop = stop !== undefined && attempt.stop === undefined;
+  const sends = stop !== undefined && job.status === 'InProgress' && isDue(stop, now);
+  const asks = stop ? undefined : handOverEffect(seen, job, record.policy, now);
+  // Made in `see` for this look alone.
+  const next: Attempt = Object.assign(
+    seen,
+    { suspectedHangAt },
+    stop && { stop: sends ? { ...stop, sentAt: now } : stop },
+    asks && seen.handOver && { handOver: { ...seen.handOver, sentAt: now } },
+  );
+  const state = stateOf(record, next, job);
+  return move({
+    changes: {
+      attempt: next,
+      committed,
+      state,
+      reason: reasonOf(record, next, job),
+      ...(hasInstances(job) && { budgets: capacityCame(record.budgets) }),
+    },
+    events: [
+      ...statusEvents(attempt, job, now),
+      ...progressEvents(attempt, seen, now),
+      ...(newCommit ? [commitEvent(committed, observed, now)] : []),
+      ...(isNewStop ? [event(now, 'stop-decided', stop.text, { why: stop.why, progress: seen.progress ?? null })] : []),
+    ],
+    effects: [...(sends ? [stopEffect(next, stop)] : []), ...(asks ? [asks] : [])],
+    notices: [...alerts, ...capacityAlarm(record, attempt, job, now), ...alarms({ ...situation, attempt: next })],
+  });
+}
+
+const alarms = (situation: JobSituation): Notice[] => [
+  ...stoppingAlarm(situation),
+  ...unreadAlarm(situation),
+  ...jobAlerts(situation.record, situation.attempt, situation.now),
+];
+
+/** A line of the timeline for a commit, at the time when its marker was written where that is known. */
+export function commitEvent(committed: Checkpoint, { checkpoints }: Observed, now: EpochMs): TimelineEvent {
+  const writtenAt = checkpoints.kind === 'listed' ? checkpoints.committedAt?.[committed.uri] : undefined;
+  const at = Math.min(now, writtenAt ?? now);
+  return event(at, 'checkpoint-committed', `step ${committed.step} is committed`, { ...committed });
+}
+
+const hasInstances = (job: PresentJob): boolean => job.status === 'InProgress' && job.secondaryStatus === 'Training';
+
+/** The attempt with what Describe and the heartbeat say of it now. */
+function asSeen({ attempt, job, observed, now }: JobSituation): Attempt {
+  const progress = nextProgress(attempt, observed.heartbeat, now);
+  const step = progress?.step ?? null;
+  const steps = stepsOf(progress);
+  return {
+    ...attempt,
+    absentSince: undefined,
+    status: job.status,
+    secondaryStatus: job.secondaryStatus,
+    jobCreatedAt: attempt.jobCreatedAt ?? job.createdAt,
+    trainingStartedAt: job.trainingStartedAt ?? attempt.trainingStartedAt,
+    trainingSince: trainingSince(attempt, job, now),
+    pauses: job.pauses ?? attempt.pauses,
+    selected: job.selected ?? attempt.selected,
+    aliveAt: isLate(progress, now) ? aliveAt(attempt, now) : undefined,
+    unreadSince: isUnread(attempt, observed) ? (attempt.unreadSince ?? now) : undefined,
+    progress,
+    firstStep: attempt.firstStep ?? steps.first ?? step,
+    lastStep: step ?? steps.last ?? attempt.lastStep,
+  };
+}
+
+/** Without beats only the service says how long the job lives, and what it is billed for. */
+const isLate = (progress: Attempt['progress'], now: EpochMs): boolean =>
+  progress !== undefined && now - progress.beatAt > LATE_BEAT_MS;
+
+/** Not anew at each round of one look, which are less than a minute apart: every round would then ask for another one. */
+function aliveAt({ aliveAt: before }: Attempt, now: EpochMs): EpochMs {
+  const isFresh = before !== undefined && now >= before && now - before < ALIVE_AGAIN_MS;
+  return isFresh ? before : now;
+}
+
+/** The service says it, or the status that we saw before was another one. */
+function trainingSince(attempt: Attempt, job: PresentJob, now: EpochMs): EpochMs | undefined {
+  if (job.trainingSince !== undefined) return job.trainingSince;
+  const again = attempt.trainingStartedAt !== undefined && WAITING_STATUSES.has(attempt.secondaryStatus);
+  return job.secondaryStatus === 'Training' && again ? now : attempt.trainingSince;
+}
+
+/** Between two times in Training of one job. */
+const WAITING_STATUSES: ReadonlySet<string> = new Set([
+  'Interrupted',
+  'Restarting',
+  'Starting',
+  'Pending',
+  'Downloading',
+]);
+
+/** It is not read now although it can be: an error, or a heartbeat that was there before. */
+const isUnread = (attempt: Attempt, { heartbeat, heartbeatError }: Observed): boolean =>
+  heartbeatError !== undefined || (heartbeat === undefined && attempt.progress !== undefined);
+
+interface StopWish {
+  stop?: AttemptStop;
+  suspectedHangAt?: EpochMs;
+  alerts: Notice[];
+}
+
+/** First wish wins and stays: an attempt is stopped for one reason, which its end is judged by. */
+function wantsStop({ record, attempt, job, observed, now }: JobSituation, newCommit: boolean): StopWish {
+  if (attempt.stop) return { stop: attempt.stop, alerts: [] };
+  if (record.desired === 'stop') return { stop: { why: 'user', at: now, text: 'stopped as asked' }, alerts: [] };
+  const spend = judgeSpend(record, attempt, newCommit, now);
+  if (spend.kind === 'stop') return { stop: { why: 'spend', at: now, text: spend.text }, alerts: [] };
+  const leaves = handOverStop(attempt, job, record.policy, now);
+  if (leaves) return { stop: leaves, alerts: [] };
+  const hang = judgeHang(attempt, job, record.policy, signsOfLife(observed), now);
+  if (hang.kind === 'moving') return { alerts: [] };
+  if (hang.kind === 'unknown') return { suspectedHangAt: attempt.suspectedHangAt, alerts: [] };
+  const suspectedHangAt = attempt.suspectedHangAt ?? now;
+  if (hang.kind === 'suspected') return { suspectedHangAt, alerts: [] };
+  if (hang.maySee) return { suspectedHangAt, stop: { why: 'hang', at: now, text: hang.text }, alerts: [] };
+  const text = `${hang.text}; progress cannot be seen from outside, so it was not stopped`;
+  return {
+    suspectedHangAt,
+    alerts: [notice(record, now, { alert: 'hang-suspected', about: attempt.jobName, text, runbook: 'hang' })],
+  };
+}
+
+const signsOfLife = ({ heartbeat, heartbeatError, checkpoints }: Observed) => ({
+  isRead: heartbeat !== undefined,
+  isUnreadable: heartbeatError !== undefined,
+  newestWriteAt: checkpoints.kind === 'listed' ? checkpoints.newestWriteAt : undefined,
+});
+
+const isDue = (stop: AttemptStop, now: EpochMs): boolean =>
+  stop.sentAt === undefined || now - stop.sentAt >= STOP_AGAIN_MS;
+
+const stopEffect = (attempt: Attempt, stop: AttemptStop): Effect => ({
+  do: 'stop',
+  jobName: attempt.jobName,
+  why: stop.why,
+  evidence: { text: stop.text, decidedAt: stop.at },
+});
+
+function stateOf(record: RunRecord, attempt: Attempt, job: PresentJob): RunState {
+  if (attempt.stop || job.status === 'Stopping') return 'stopping';
+  if (job.secondaryStatus === 'Training' || job.secondaryStatus === 'Uploading') return 'running';
+  // The service may start the instances of an attempt again by itself, after they have trained.
+  const began = attempt.number > 1 || record.state === 'running' || record.state === 'resuming';
+  return began ? 'resuming' : 'pending';
+}
+
+function reasonOf(record: RunRecord, attempt: Attempt, job: PresentJob): string {
+  const leaves = attempt.stop ?? attempt.handOver;
+  if (leaves) return leaves.text;
+  return job.secondaryStatus === 'Training' ? '' : record.reason;
+}
+
+function statusEvents(attempt: Attempt, job: PresentJob, now: EpochMs) {
+  if (attempt.status === job.status && attempt.secondaryStatus === job.secondaryStatus) return [];
+  const text = `${attempt.jobName} is ${job.status} / ${job.secondaryStatus}`;
+  return [event(now, 'job-status', text, { status: job.status, secondaryStatus: job.secondaryStatus })];
+}
+
+/** What the ledger needs: when steps began, and when a declared phase did. */
+function progressEvents(before: Attempt, seen: Attempt, now: EpochMs) {
+  const { progress } = seen;
+  if (!progress || progress === before.progress) return [];
+  const steps = progress.starts ? stepEvents(before, seen, now) : untimedFirstStep(before, seen, progress.movedAt);
+  // Until its first step every start is in phase `start`: that is what the ledger takes the time for anyway.
+  if (progress.phase === before.progress?.phase || progress.phase === 'start') return steps;
+  const text = `phase ${progress.phase || 'train'}`;
+  return [...steps, event(progress.movedAt, 'phase', text, { phase: progress.phase, step: progress.step })];
+}
+
+/** An older driver does not say when its first step was; when it was first seen is the nearest that is known. */
+const untimedFirstStep = (before: Attempt, seen: Attempt, at: EpochMs) =>
+  before.firstStep === null && seen.firstStep !== null
+    ? [event(at, 'first-step', `step ${seen.firstStep}`, { step: seen.firstStep })]
+    : [];
+
+function capacityAlarm(record: RunRecord, attempt: Attempt, job: PresentJob, now: EpochMs): Notice[] {
+  const waits = job.secondaryStatus === 'Starting' || job.secondaryStatus === 'Pending';
+  const since = attempt.acceptedAt ?? attempt.intentAt;
+  if (!waits || now - since < CAPACITY_ALARM_MS) return [];
+  const text = `${attempt.jobName} has waited more than an hour for capacity`;
+  return [notice(record, now, { alert: 'capacity-wait', about: attempt.jobName, text, runbook: 'capacity' })];
+}
+
+function stoppingAlarm({ record, attempt, job, now }: JobSituation): Notice[] {
+  const { stop } = attempt;
+  if (!stop || now - stop.at < STOPPING_ALARM_MS) return [];
+  const text = `${attempt.jobName} was asked to stop ${Math.round((now - stop.at) / 60_000)} min ago and is still ${job.status}`;
+  return [notice(record, now, { alert: 'stop-takes-long', about: attempt.jobName, text, runbook: 'stopping' })];
+}
+
+function unreadAlarm({ record, attempt, observed, now }: Situation): Notice[] {
+  const { unreadSince, jobName } = attempt;
+  if (unreadSince === undefined || now - unreadSince < UNREAD_ALARM_MS) return [];
+  const why = observed.heartbeatError ?? 'it is not there any more';
+  const text = `the heartbeat of ${jobName} cannot be read (${why}); a hang would not be noticed, and nothing is stopped for it`;
+  return [notice(record, now, { alert: 'heartbeat-unreadable', about: jobName, text, runbook: 'heartbeat' })];
+}
+
+/** Whether the attempt committed anything new; undefined when that cannot be seen now and must be waited for. */
+export function madeProgress({ record, attempt, observed }: Situation): boolean | undefined {
+  return record.policy.seesCommits ? committedSince(record, attempt, observed) : false;
+}

@@ -1,0 +1,81 @@
+import type { Verdict } from '../classify';
+import type { CheckpointObservation, Observed } from '../observed';
+import { type Attempt, type Checkpoint, checkpointKey, type RunRecord } from '../record';
+
+/** The checkpoint that the next attempt begins with, or why there is none. */
+export type ResumeChoice =
+  | { kind: 'from'; checkpoint: Checkpoint; passedOver: string[] }
+  | { kind: 'start'; why: string }
+  /** Cannot be decided now: launching would throw work away. */
+  | { kind: 'wait'; why: string }
+  | { kind: 'refuse'; why: string };
+
+/** Where the next attempt begins: the newest complete checkpoint, else `startFrom`, else the beginning if nothing was ever committed. */
+export function chooseResume(record: RunRecord, observed: Observed): ResumeChoice {
+  const { checkpoints } = observed;
+  if (checkpoints.kind !== 'listed') {
+    const why = checkpoints.kind === 'unreadable' ? checkpoints.error : 'checkpoints were not listed';
+    return { kind: 'wait', why: `cannot see which checkpoints are complete: ${why}` };
+  }
+  const newest = newestUsable(record, checkpoints);
+  if (newest) return { kind: 'from', checkpoint: newest, passedOver: passedOver(record, checkpoints, newest) };
+  if (record.committed) {
+    return {
+      kind: 'refuse',
+      why: `step ${record.committed.step} was committed, but no complete checkpoint is left under its prefix`,
+    };
+  }
+  if (observed.startFrom && 'unreadable' in observed.startFrom) {
+    return { kind: 'wait', why: `checkpoints.startFrom: ${observed.startFrom.unreadable}` };
+  }
+  if (observed.startFrom && 'missing' in observed.startFrom) {
+    return { kind: 'refuse', why: `checkpoints.startFrom: ${observed.startFrom.missing}` };
+  }
+  if (observed.startFrom) return { kind: 'from', checkpoint: observed.startFrom, passedOver: [] };
+  return { kind: 'start', why: 'nothing was committed yet' };
+}
+
+function passedOver(record: RunRecord, listed: Listed, newest: Checkpoint): string[] {
+  const torn = listed.torn.map((t) => `${t.uri} (${t.why})`);
+  const bad = listed.committed
+    .filter((c) => c.step > newest.step && record.badCheckpoints.includes(checkpointKey(c)))
+    .map((c) => `${c.uri} (could not be read by an earlier attempt)`);
+  return [...torn, ...bad];
+}
+
+type Listed = Extract<CheckpointObservation, { kind: 'listed' }>;
+
+/** The newest complete checkpoint that no attempt failed to read. */
+export function newestUsable(record: Pick<RunRecord, 'badCheckpoints'>, listed: Listed): Checkpoint | undefined {
+  return listed.committed.find((c) => !record.badCheckpoints.includes(checkpointKey(c)));
+}
+
+/** The newest step that was ever seen committed: it never goes back, even when its objects are lost later. */
+export function newestCommitted(record: RunRecord, observed: Observed): Checkpoint | null {
+  const { checkpoints } = observed;
+  const seen = checkpoints.kind === 'listed' ? newestUsable(record, checkpoints) : undefined;
+  if (!seen) return record.committed;
+  return !record.committed || seen.step > record.committed.step ? seen : record.committed;
+}
+
+/** Whether something newer than what the attempt began with is committed; undefined when it cannot be seen now. */
+export function committedSince(record: RunRecord, attempt: Attempt, observed: Observed): boolean | undefined {
+  if (observed.checkpoints.kind !== 'listed') return undefined;
+  const newest = newestUsable(record, observed.checkpoints);
+  return newest !== undefined && newest.step > (attempt.committedAtStart ?? -1);
+}
+
+/**
+ * The checkpoint that an attempt could not read: the next attempt takes the one before it. Exit code 71 says only that a checkpoint could
+ * not be read or written. An attempt that committed something or made a step had read its own, and one that says what it could not write
+ * has none to blame.
+ */
+export function blamedCheckpoint(attempt: Attempt, verdict: Verdict, madeProgress: boolean): Checkpoint | undefined {
+  const { resumeFrom } = attempt;
+  if (!resumeFrom || madeProgress || COULD_NOT_WRITE.test(verdict.text ?? '')) return undefined;
+  const reached = Math.max(verdict.lastStep ?? -1, attempt.lastStep ?? -1);
+  return reached > resumeFrom.step ? undefined : resumeFrom;
+}
+
+/** Words of the trainer (checkpoint/saver.py) and of most scripts. */
+const COULD_NOT_WRITE = /could not be (written|saved)|cannot be (written|saved)|(failed|unable) to (write|save)/i;

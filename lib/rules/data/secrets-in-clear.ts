@@ -1,0 +1,57 @@
+import type { RunSpec } from '../../spec/run-spec';
+import { type Finding, type Rule, when } from '../rule';
+
+/** Names of variables and arguments that hold secrets by custom: WANDB_API_KEY, db-password, aws_secret_access_key. */
+const SECRET_NAME = /(^|[_-])(api[_-]?key|access[_-]?key|private[_-]?key|secret|password|passwd|credentials?)$/i;
+/** A token of a service, which only environment variables are named for: arguments such as `pad-token` are about text. */
+const TOKEN_VARIABLE = /(^|_)(AUTH|ACCESS|HF|HUB|GITHUB|GH|GITLAB|API|BEARER|SESSION|PYPI)_TOKEN$/i;
+/**
+ * Values that say themselves what they are: access keys of AWS, tokens of Hugging Face, GitHub and GitLab, and private keys.
+ * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids, 2026-11-23;
+ * https://docs.github.com/en/authentication/keeping-your-account-and-data-secure/about-authentication-to-github#githubs-token-formats, 2026-11-23.
+ */
+const SECRET_VALUE =
+  /^(AKIA|ASIA)[A-Z0-9]{16}$|^hf_[A-Za-z0-9]{30,}$|^gh[pousr]_[A-Za-z0-9]{36,}$|^github_pat_|^glpat-|^-----BEGIN [A-Z ]*PRIVATE KEY/;
+/** What is shorter is a switch, a placeholder or a name. */
+const SHORTEST = 8;
+
+function inClear({ environmentVariables, hyperparameters, code, distribution }: RunSpec): Finding[] {
+  const fix =
+    distribution.contract === 'entrypoint'
+      ? 'store it in Secrets Manager and name it under secrets, and replace the one that was written here'
+      : 'store it in Secrets Manager, read it in the script, and replace the one that was written here';
+  const places = [
+    { section: 'environmentVariables', values: environmentVariables, names: [SECRET_NAME, TOKEN_VARIABLE] },
+    { section: 'hyperparameters', values: hyperparameters, names: [SECRET_NAME] },
+    { section: 'code.arguments', values: code.arguments, names: [SECRET_NAME] },
+  ];
+  return places.flatMap(({ section, values, names }) =>
+    Object.entries(values).flatMap(([name, value]) =>
+      when(looksSecret(name, value, names), {
+        path: `${section}.${name}`,
+        must: 'must not hold a secret: everyone who may describe the job or read the job file sees it',
+        got: 'a value in clear text',
+        fix,
+      }),
+    ),
+  );
+}
+
+function looksSecret(name: string, value: unknown, names: readonly RegExp[]): boolean {
+  if (typeof value !== 'string') return false;
+  if (SECRET_VALUE.test(value)) return true;
+  const isPlace = /^([a-z0-9]+:\/\/|\/|\.)|[<>{}]/i.test(value);
+  return value.length >= SHORTEST && !isPlace && names.some((pattern) => pattern.test(name));
+}
+
+/** The rule on secrets that stand in a run file. */
+export const SECRET_IN_CLEAR: Rule = {
+  id: 'secrets/in-clear',
+  level: 'warning',
+  mayAcknowledge: true,
+  isLocal: true,
+  what: 'Environment variables, hyperparameters and arguments hold no secrets.',
+  why: 'They stand in the request and in the job file: DescribeTrainingJob, the console, reports and the repository of the run file show them.',
+  source: 'docs/secrets.md',
+  check: inClear,
+};

@@ -1,0 +1,33 @@
+import { JobFailure } from '../job-failure';
+
+/** A program and its arguments. */
+export type Command = [string, ...string[]];
+
+/** The part of a request that says what a container runs. */
+export interface ContainerRequest {
+  image: string;
+  entrypoint?: readonly string[];
+  arguments?: readonly string[];
+  /** Arguments of an image's own entrypoint when the request names none. */
+  defaultArguments: readonly string[];
+}
+
+/**
+ * What an instance runs. There is no image here: what the request itself says, or what the sandbox was told the image runs.
+ * @throws JobFailure ClientError when neither says anything
+ */
+export function containerCommand(
+  request: ContainerRequest,
+  imageCommand: (image: string) => Command | undefined,
+): Command {
+  const args = request.arguments ?? [];
+  const [entry, ...rest] = request.entrypoint ?? [];
+  if (entry !== undefined) return [entry, ...rest, ...args];
+  const [known, ...more] = imageCommand(request.image) ?? [];
+  if (known !== undefined) return [known, ...more, ...(args.length > 0 ? args : request.defaultArguments)];
+  throw new JobFailure(
+    'ClientError',
+    `the sandbox has no Docker and cannot run the entrypoint of image ${request.image}; give the request a ` +
+      'ContainerEntrypoint, or name a command for the image in the sandbox option imageCommands',
+  );
+}

@@ -1,0 +1,126 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { finished } from 'node:stream/promises';
+import { killGroup, killMarked, type MarkedProcess, processesMarked, sendSignal } from '../../processes';
+
+/** Every process of an instance inherits this variable with the instance's own value. */
+export const INSTANCE_MARKER = 'SLIPWAY_SANDBOX_INSTANCE';
+
+/** What the start of one instance needs. */
+export interface InstanceStart {
+  host: string;
+  command: readonly [string, ...string[]];
+  folder: string;
+  env: Record<string, string>;
+  /** Value of the marker: unique on this machine. */
+  marker: string;
+  onLine: (line: string) => void;
+}
+
+/** How the first process of an instance ended. */
+export interface InstanceExit {
+  host: string;
+  /** As a container's: 128 + signal when a signal ended it. */
+  exitCode: number;
+}
+
+const SIGNAL_NUMBERS: Readonly<Record<string, number>> = {
+  SIGKILL: 9,
+  SIGTERM: 15,
+  SIGSEGV: 11,
+  SIGABRT: 6,
+  SIGINT: 2,
+};
+
+/** How long the output of an instance may stay open after its first process is gone. */
+const OUTPUT_GRACE_MS = 2_000;
+
+/**
+ * One instance of a job: a process with everything it starts. As with a container, a stop signal goes to the first process
+ * only, and when that one is gone so are all others.
+ */
+export class RunningInstance {
+  readonly exited: Promise<InstanceExit>;
+  private readonly child: ChildProcess;
+
+  constructor(private readonly start: InstanceStart) {
+    // One pipe for both outputs keeps their lines in the order in which they were written.
+    this.child = spawn('/bin/sh', ['-c', 'exec "$@" 2>&1', 'sh', ...start.command], {
+      cwd: start.folder,
+      env: { ...start.env, [INSTANCE_MARKER]: start.marker },
+      detached: true,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    this.exited = this.waitForExit();
+  }
+
+  get host(): string {
+    return this.start.host;
+  }
+
+  /** Asks the first process to end. */
+  terminate(): void {
+    // A stopped process would never see the signal, a frozen container does not either: docker stop kills it in the end.
+    if (this.child.pid !== undefined) sendSignal(this.child.pid, 'SIGTERM');
+  }
+
+  /** Kills the processes whose command line matches, or all. Returns how many there were. */
+  kill(pattern?: RegExp): number {
+    const count = this.signal('SIGKILL', pattern);
+    if (!pattern) this.killAll();
+    return count;
+  }
+
+  /** Stops (or lets go on) the processes whose command line matches, or all. */
+  freeze(frozen: boolean, pattern?: RegExp): number {
+    return this.signal(frozen ? 'SIGSTOP' : 'SIGCONT', pattern);
+  }
+
+  /**
+   * Lets no file that the processes write grow beyond so many bytes, as on a disk that is full: the write fails. Needs `prlimit`
+   * of util-linux.
+   */
+  limitFileSize(bytes: number | 'unlimited', pattern?: RegExp): void {
+    for (const { pid } of this.processes(pattern)) {
+      spawnSync('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`], { stdio: 'ignore' });
+    }
+  }
+
+  /** The processes of the instance whose command line matches, or all. */
+  processes(pattern?: RegExp): MarkedProcess[] {
+    return processesMarked(INSTANCE_MARKER, this.start.marker).filter((p) => !pattern || pattern.test(p.command));
+  }
+
+  private signal(signal: NodeJS.Signals, pattern?: RegExp): number {
+    const hit = this.processes(pattern);
+    for (const { pid } of hit) sendSignal(pid, signal);
+    return hit.length;
+  }
+
+  private killAll(): void {
+    if (this.child.pid !== undefined) killGroup(this.child.pid, 'SIGKILL');
+    killMarked(INSTANCE_MARKER, this.start.marker);
+  }
+
+  private async waitForExit(): Promise<InstanceExit> {
+    const output = this.forwardLines(this.child.stdout);
+    const exitCode = await new Promise<number>((resolve) => {
+      this.child.once('error', (error) => {
+        this.start.onLine(`exec ${this.start.command[0]}: ${error.message}`);
+        resolve(127);
+      });
+      this.child.once('exit', (code, signal) => resolve(code ?? 128 + (SIGNAL_NUMBERS[signal ?? ''] ?? 0)));
+    });
+    this.killAll();
+    await Promise.race([output, new Promise((resolve) => setTimeout(resolve, OUTPUT_GRACE_MS).unref())]);
+    return { host: this.host, exitCode };
+  }
+
+  private async forwardLines(stream: NodeJS.ReadableStream | null): Promise<void> {
+    if (!stream) return;
+    const lines = createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY });
+    lines.on('line', this.start.onLine);
+    await new Promise((resolve) => lines.once('close', resolve));
+    await finished(stream as NodeJS.ReadStream, { writable: false }).catch(() => {});
+  }
+}

@@ -1,0 +1,17 @@
+import type { SimJob } from '../job';
+
+/** Where a start begins; undefined when what it loads cannot be read. */
+export function resumeStep(job: SimJob, first: boolean): number | undefined {
+  const { truth } = job;
+  if (!truth || truth.resumeFrom === 'zero') return 0;
+  const newest = truth.newest;
+  if (truth.resumeFrom === 's3' && first) {
+    if (job.resumeUri === '') return truth.baseStep;
+    const step = truth.stepOf(job.resumeUri);
+    if (step === undefined) return newest?.isUnreadable ? undefined : newest?.step;
+    const own = truth.commits.find((commit) => commit.step === step);
+    return own?.isUnreadable ? undefined : step;
+  }
+  if (newest?.isUnreadable) return undefined;
+  return newest?.step ?? truth.baseStep;
+}

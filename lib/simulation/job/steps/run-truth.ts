@@ -1,0 +1,184 @@
+import type { RunSpec } from '../../../spec/run-spec';
+import type { SimMs } from '../../core/clock';
+import type { S3Object } from '../../services/s3-object';
+
+/** A complete checkpoint of a run. */
+export interface Commit {
+  step: number;
+  attempt: number;
+  at: SimMs;
+  /** It can be listed, but an attempt that loads it fails with exit code 71. */
+  isUnreadable: boolean;
+}
+
+/** How the jobs of one run behave. */
+export interface Behaviour {
+  /** Steps of the whole run. */
+  totalSteps: number;
+  secondsPerStep: number;
+  commitEveryMs: number;
+  startMs: number;
+  checkpointObjects: number;
+}
+
+/** Where a started job of the run begins. `s3`: where job.json says; `newest`: at its newest commit; `zero`: at the beginning. */
+export type ResumeFrom = 's3' | 'newest' | 'zero';
+
+const folderOf = (step: number): string => `step-${step}/`;
+
+/** What is true of a run's training, whatever the control plane knows of it. */
+export class RunTruth {
+  /** Oldest first; the trainer keeps the newest `keep`. */
+  readonly commits: Commit[] = [];
+  /** Steps that jobs of the run made, each time counted. */
+  madeSteps = 0;
+  /** Steps of the run when it had its result. */
+  resultStep: number | undefined;
+  /** Step that the first attempt began with: `checkpoints.startFrom`. */
+  baseStep = 0;
+  /** The last heartbeat of an attempt that is over. */
+  lastBeat: S3Object | undefined;
+  /** Saves that were under way when an attempt died, and when it last did, by step: folders without a marker. */
+  private readonly torn = new Map<number, SimMs>();
+  private readonly commitCounts = new Map<number, number>();
+  private listing: { version: number; objects: S3Object[] } | undefined;
+  private version = 0;
+
+  constructor(
+    readonly runId: string,
+    readonly spec: RunSpec,
+    readonly behaviour: Behaviour,
+    /** Bucket and key prefix of its checkpoints; undefined when they are not in S3. */
+    readonly place: { bucket: string; prefix: string } | undefined,
+    readonly heartbeat: { bucket: string; key: string } | undefined,
+  ) {}
+
+  get isBuiltin(): boolean {
+    return this.spec.code.builtin !== undefined;
+  }
+
+  /** Whether commits can be seen in S3, by COMMITTED.json or by the script's own marker. */
+  get seesCommits(): boolean {
+    return this.place !== undefined && (this.isBuiltin || this.spec.checkpoints.committedMarker !== undefined);
+  }
+
+  get resumeFrom(): ResumeFrom {
+    const { mode } = this.spec.checkpoints;
+    if (mode === 'managed' || (mode === 'fsx' && this.isBuiltin)) return 'newest';
+    return mode === 'direct' && this.seesCommits ? 's3' : 'zero';
+  }
+
+  /** Whether the heartbeat and the metrics say the step. */
+  get showsSteps(): boolean {
+    return this.isBuiltin || this.spec.progress.stepRegex !== undefined;
+  }
+
+  get newest(): Commit | undefined {
+    return this.commits[this.commits.length - 1];
+  }
+
+  /** The newest commit that can be loaded. */
+  get newestReadable(): Commit | undefined {
+    return this.commits.findLast((commit) => !commit.isUnreadable);
+  }
+
+  commit(step: number, attempt: number, at: SimMs): void {
+    if (this.resumeFrom === 'zero') return;
+    this.commitCounts.set(attempt, this.committedIn(attempt) + 1);
+    const others = this.commits.filter((commit) => commit.step !== step);
+    others.push({ step, attempt, at, isUnreadable: false });
+    others.sort((a, b) => a.step - b.step);
+    const keep = Math.max(1, this.spec.checkpoints.keep);
+    // Unreadable ones of higher steps may stand before the one that was just written: it is never the one to go.
+    while (others.length > keep && (others[0] as Commit).step !== step) others.shift();
+    this.replace(others);
+  }
+
+  /** The built-in trainer died while it saved: half of the objects are there. */
+  tear(step: number, at: SimMs): void {
+    if (!this.place || !this.isBuiltin || this.commits.some((commit) => commit.step === step)) return;
+    this.torn.set(step, at);
+    this.version += 1;
+  }
+
+  /** How many commits an attempt made. */
+  committedIn(attempt: number): number {
+    return this.commitCounts.get(attempt) ?? 0;
+  }
+
+  /** The trainer takes the markers of these away before it looks for the newest (job.json, `rollback`). */
+  rollBack(toStep: number, beforeAttempt: number): void {
+    this.replace(this.commits.filter(({ step, attempt }) => step <= toStep || attempt >= beforeAttempt));
+  }
+
+  /** Makes the newest commits unreadable. */
+  damage(count: number): void {
+    for (const commit of this.commits.slice(-count)) commit.isUnreadable = true;
+  }
+
+  private replace(commits: Commit[]): void {
+    this.commits.splice(0, this.commits.length, ...commits);
+    this.version += 1;
+  }
+
+  /** Step of the checkpoint at an address; undefined where the address does not say it. */
+  stepOf(uri: string): number | undefined {
+    const own = this.place && `s3://${this.place.bucket}/${this.place.prefix}`;
+    const rest = own !== undefined && uri.startsWith(own) ? uri.slice(own.length) : uri.slice(uri.lastIndexOf('/') + 1);
+    const digits = /\d+/.exec(rest)?.[0];
+    return digits === undefined ? undefined : Number(digits);
+  }
+
+  /** Objects of its checkpoints, with keys relative to its prefix. */
+  objects(): readonly S3Object[] {
+    if (this.listing?.version !== this.version) {
+      const written = new Set(this.commits.map(({ step }) => step));
+      const torn = [...this.torn].filter(([step]) => !written.has(step)).flatMap(([step, at]) => this.half(step, at));
+      const whole = this.commits.flatMap((commit) => (this.isBuiltin ? this.built(commit) : this.own(commit)));
+      const objects = [...whole, ...torn];
+      this.listing = { version: this.version, objects };
+    }
+    return this.listing?.objects ?? [];
+  }
+
+  private half(step: number, at: SimMs): S3Object[] {
+    return this.shards(step, at).slice(0, Math.ceil(this.behaviour.checkpointObjects / 2));
+  }
+
+  /** What the ranks write of a step. */
+  private shards(step: number, at: SimMs): S3Object[] {
+    return Array.from({ length: this.behaviour.checkpointObjects }, (_, i) => ({
+      key: `${folderOf(step)}__${i}_0.distcp`,
+      bytes: 1_000_000 + step,
+      at,
+    }));
+  }
+
+  private built(commit: Commit): S3Object[] {
+    const folder = folderOf(commit.step);
+    const shards = this.shards(commit.step, commit.at);
+    let text: string | undefined;
+    const marker: S3Object = {
+      key: `${folder}COMMITTED.json`,
+      bytes: 500 + 60 * shards.length,
+      at: commit.at,
+      body: () => {
+        text ??= JSON.stringify({
+          schema: 1,
+          runId: this.runId,
+          attempt: commit.attempt,
+          step: commit.step,
+          objects: shards.map(({ key, bytes }) => ({ key: key.slice(folder.length), bytes })),
+        });
+        return text;
+      },
+    };
+    return [...shards, marker];
+  }
+
+  /** An own script's checkpoints: its marker, with the step for each `*`. */
+  private own(commit: Commit): S3Object[] {
+    const marker = this.spec.checkpoints.committedMarker ?? 'step-*/model.pt';
+    return [{ key: marker.replaceAll('*', String(commit.step)), bytes: 1000, at: commit.at }];
+  }
+}

@@ -1,0 +1,78 @@
+import type { SimMs } from '../../core/clock';
+import { EPOCH_MS } from '../../core/epoch';
+
+/** Steps without a break: hung ranks that go on begin another stretch of the same start. */
+interface Stretch {
+  from: SimMs;
+  step: number;
+  until?: SimMs;
+  last?: number;
+}
+
+interface Start {
+  stretches: Stretch[];
+  endedAt?: SimMs;
+}
+
+/** The starts of a driver's ranks, for its heartbeat (containers/driver/slipway_driver/step_times.py). */
+export class StartLog {
+  private all: Start[] = [{ stretches: [] }];
+
+  /** The service started the container anew: its driver knows nothing of the one before. */
+  renew(): void {
+    this.all = [{ stretches: [] }];
+  }
+
+  step(from: SimMs, step: number): void {
+    this.newest.stretches.push({ from, step });
+  }
+
+  pause(until: SimMs, last: number): void {
+    Object.assign(this.newest.stretches.at(-1) ?? {}, { until, last });
+  }
+
+  /** The ranks have left. */
+  end(now: SimMs): void {
+    this.newest.endedAt ??= now;
+  }
+
+  /** Ranks start again in place. */
+  next(now: SimMs): void {
+    this.end(now);
+    this.all.push({ stretches: [] });
+  }
+
+  /** The field `starts` of a heartbeat of this time. */
+  facts(at: SimMs, secondsPerStep: number, totalSteps: number) {
+    const stepMs = secondsPerStep * 1000;
+    return this.all.slice(-MOST_IN_HEARTBEAT).map(({ stretches, endedAt }, place) => {
+      const number = Math.max(0, this.all.length - MOST_IN_HEARTBEAT) + place;
+      const made = stretches
+        .filter(({ from }) => from <= at)
+        .map(({ from, step, until = at, last = totalSteps }) => {
+          const count = Math.floor((Math.min(at, until) - from) / stepMs + 1e-9);
+          const newest = Math.min(totalSteps, last, step + Math.max(0, count));
+          return { first: step + 1, firstAt: from + stepMs, newest, newestAt: from + (newest - step) * stepMs };
+        })
+        .filter(({ first, newest }) => newest >= first);
+      const [first, last] = [made[0], made.at(-1)];
+      return {
+        number,
+        firstStep: first?.first ?? null,
+        firstStepAt: secondsOf(first?.firstAt),
+        step: last?.newest ?? null,
+        stepAt: secondsOf(last?.newestAt),
+        endedAt: endedAt !== undefined && endedAt <= at ? secondsOf(endedAt) : null,
+      };
+    });
+  }
+
+  private get newest(): Start {
+    return this.all[this.all.length - 1] as Start;
+  }
+}
+
+const MOST_IN_HEARTBEAT = 8;
+
+/** Epoch seconds, as the driver writes them. */
+const secondsOf = (at: SimMs | undefined): number | null => (at === undefined ? null : (EPOCH_MS + at) / 1000);

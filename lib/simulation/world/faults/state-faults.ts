@@ -1,0 +1,95 @@
+import type { SimMs, VirtualClock } from '../../core/clock';
+import type { Fault } from '../../scenario/schema';
+import type { SimTable } from '../../services/dynamodb';
+import type { SimRun } from '../sim-run';
+
+/** What the faults change: the table, and the ids that runs have in it. */
+interface StoredRuns {
+  readonly clock: VirtualClock;
+  readonly runs: readonly SimRun[];
+  readonly table: SimTable;
+}
+
+interface Span {
+  from: SimMs;
+  to: SimMs;
+  value: number;
+}
+
+/** Faults that hold for a time: reads that lag, clocks that differ; and what older versions wrote into the table. */
+export class StateFaults {
+  readonly mostIndexLagMs: number;
+  private readonly describeLags: Span[];
+  private readonly indexLags: Span[];
+  private readonly clocks: Span[];
+
+  constructor(
+    private readonly faults: readonly Fault[],
+    private readonly now: () => SimMs,
+  ) {
+    const spans = (key: 'describeLagSeconds' | 'indexLagSeconds' | 'clock') =>
+      faults.flatMap((fault) => {
+        const value = fault[key];
+        const from = (fault.at ?? 0) * 1000;
+        return value === undefined
+          ? []
+          : { from, to: (fault.to ?? Number.POSITIVE_INFINITY) * 1000, value: value * 1000 };
+      });
+    this.describeLags = spans('describeLagSeconds');
+    this.indexLags = spans('indexLagSeconds');
+    this.clocks = spans('clock');
+    this.mostIndexLagMs = Math.max(0, ...this.indexLags.map(({ value }) => value));
+  }
+
+  describeLagMs(): number {
+    return this.most(this.describeLags);
+  }
+
+  indexLagMs(): number {
+    return this.most(this.indexLags);
+  }
+
+  /** How far the functions' clock is ahead of the services'. */
+  skewMs(): number {
+    if (this.clocks.length === 0) return 0;
+    return this.holding(this.clocks).reduce((sum, { value }) => sum + value, 0);
+  }
+
+  /** Fields that the table loses at their time. */
+  planStored(world: StoredRuns): void {
+    for (const { stored, without = [], at = 0 } of this.faults) {
+      if (stored === undefined) continue;
+      world.clock.schedule(at * 1000, () => loseFields(world, stored, without));
+    }
+  }
+
+  private most(spans: readonly Span[]): number {
+    return spans.length === 0 ? 0 : Math.max(0, ...this.holding(spans).map(({ value }) => value));
+  }
+
+  private holding(spans: readonly Span[]): Span[] {
+    const now = this.now();
+    return spans.filter(({ from, to }) => now >= from && now < to);
+  }
+}
+
+/** Takes the fields from every document of the run that has them. */
+function loseFields({ runs, table }: StoredRuns, id: string, paths: readonly string[]): void {
+  const runId = runs.find((run) => run.id === id)?.runId;
+  if (runId === undefined) return;
+  for (const item of table.itemsOf(runId)) {
+    const text = item.document?.S;
+    if (text === undefined) continue;
+    const document = JSON.parse(text) as Record<string, unknown>;
+    const changed = paths.map((path) => remove(document, path.split('.'))).some(Boolean);
+    if (changed) table.overwrite({ ...item, document: { S: JSON.stringify(document) } });
+  }
+}
+
+function remove(document: Record<string, unknown>, path: readonly string[]): boolean {
+  const [first = '', ...rest] = path;
+  if (!Object.hasOwn(document, first)) return false;
+  if (rest.length === 0) return delete document[first];
+  const inner = document[first];
+  return typeof inner === 'object' && inner !== null && remove(inner as Record<string, unknown>, rest);
+}

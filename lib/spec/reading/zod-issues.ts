@@ -1,0 +1,99 @@
+import type { z } from 'zod';
+import { nearest } from '../../catalog/nearest';
+import { formatPath, type Issue, issue, orList } from '../issue';
+
+type ZodIssue = z.core.$ZodIssue;
+
+/**
+ * The findings of zod in our own form, with the value that was given (parse with `reportInput: true`).
+ * @param keysAt the keys allowed at a path, for "did you mean"
+ */
+export function zodIssues(error: z.ZodError, keysAt: (path: readonly PropertyKey[]) => string[]): Issue[] {
+  return error.issues.flatMap((found) => convert(found, keysAt));
+}
+
+function convert(found: ZodIssue, keysAt: (path: readonly PropertyKey[]) => string[]): Issue[] {
+  const path = formatPath(found.path);
+  switch (found.code) {
+    case 'unrecognized_keys':
+      return found.keys.map((key) => unknownKey([...found.path, key], keysAt(found.path)));
+    case 'invalid_type':
+      return [typeIssue(path, found)];
+    case 'invalid_value':
+      return [
+        schemaIssue(
+          'schema/value',
+          path,
+          `must be ${orList(found.values.map(String))}`,
+          found.input,
+          'use one of them',
+        ),
+      ];
+    case 'too_small':
+    case 'too_big':
+      return [rangeIssue(path, found)];
+    case 'invalid_key':
+      return found.issues.map(({ message }) =>
+        schemaIssue('schema/format', path, message, lastOf(found.path), 'rename it'),
+      );
+    case 'invalid_union':
+      return [
+        schemaIssue(
+          'schema/type',
+          path,
+          found.message || 'has a form that is not known here',
+          found.input,
+          'see the example in the docs',
+        ),
+      ];
+    default:
+      return [schemaIssue('schema/format', path, found.message, found.input, 'correct the value')];
+  }
+}
+
+const lastOf = (path: readonly PropertyKey[]) => String(path[path.length - 1]);
+
+function unknownKey(path: readonly PropertyKey[], known: readonly string[]): Issue {
+  const key = lastOf(path);
+  const guess = known.length > 8 ? nearest(key, known) : known;
+  return schemaIssue(
+    'schema/unknown-key',
+    formatPath(path),
+    'must be a known option',
+    key,
+    guess.length > 0 ? `use ${orList(guess)}, or remove it` : 'remove it',
+  );
+}
+
+function typeIssue(path: string, found: Extract<ZodIssue, { code: 'invalid_type' }>): Issue {
+  if (found.input === undefined) {
+    const key = path.split('.').pop() ?? path;
+    return schemaIssue('schema/required', path, `must be given (${typeName(found.expected)})`, undefined, `add ${key}`);
+  }
+  const fix = found.expected === 'string' && typeof found.input === 'number' ? 'put it in quotes' : 'change the value';
+  return schemaIssue('schema/type', path, `must be ${typeName(found.expected)}`, found.input, fix);
+}
+
+function rangeIssue(path: string, found: Extract<ZodIssue, { code: 'too_small' | 'too_big' }>): Issue {
+  const limit = found.code === 'too_small' ? found.minimum : found.maximum;
+  const [within, beyond] = found.code === 'too_small' ? ['at least', 'more than'] : ['at most', 'less than'];
+  const word = found.inclusive === false ? beyond : within;
+  const unit = found.origin === 'string' ? ' characters' : found.origin === 'array' ? ' entries' : '';
+  return schemaIssue('schema/range', path, `must be ${word} ${limit}${unit}`, found.input, `use ${word} ${limit}`);
+}
+
+function typeName(expected: string): string {
+  const names: Record<string, string> = {
+    int: 'a whole number',
+    number: 'a number',
+    string: 'text',
+    boolean: 'true or false',
+    array: 'a list',
+    object: 'a section',
+    record: 'a section',
+  };
+  return names[expected] ?? expected;
+}
+
+const schemaIssue = (rule: string, path: string, must: string, got: unknown, fix: string): Issue =>
+  issue(rule, 'error', path, got === undefined ? { must, fix } : { must, got, fix });

@@ -1,0 +1,245 @@
+import { CloudWatchLogsClient, type FilteredLogEvent, FilterLogEventsCommand } from '@aws-sdk/client-cloudwatch-logs';
+import {
+  DeleteObjectsCommand,
+  ListObjectVersionsCommand,
+  type ListObjectVersionsCommandOutput,
+  PutObjectCommand,
+  paginateListObjectsV2,
+  type S3Client,
+} from '@aws-sdk/client-s3';
+import {
+  CreateTrainingJobCommand,
+  DescribeTrainingJobCommand,
+  type DescribeTrainingJobCommandOutput,
+  StopTrainingJobCommand,
+} from '@aws-sdk/client-sagemaker';
+import type { ReadWorld } from '../read-world';
+import {
+  FORBIDDEN_PREFIX,
+  JOB_KINDS,
+  type JobKind,
+  type JobPlace,
+  jobName,
+  jobRequest,
+  PROBE_OBJECT,
+  prefixOf,
+  probeKey,
+  scriptKey,
+  scriptOf,
+} from './train-jobs';
+
+const READ_PAUSE_MS = 200;
+const LOG_GROUP = '/aws/sagemaker/TrainingJobs';
+const ENDED = ['Completed', 'Failed', 'Stopped'];
+/** Longer than any job of this level may take, image pull included. */
+const PATIENCE_MS = 40 * 60_000;
+
+/** A line that a container printed as `verify {...}`. */
+export interface Fact {
+  host: string;
+  at: number;
+  values: Record<string, unknown>;
+}
+
+/** What is left of a job after it ended. */
+export interface EndedJob {
+  description: DescribeTrainingJobCommandOutput;
+  /** In order of time. */
+  facts: Fact[];
+  /** Names of its log streams. */
+  streams: string[];
+}
+
+/** What probes of the level `train` ask. */
+export interface TrainWorld extends ReadWorld {
+  readonly place: JobPlace;
+  /** Runs a job once and answers how it ended; later callers share it. */
+  job(kind: JobKind): Promise<EndedJob>;
+  /** Epoch milliseconds when the answer of CreateTrainingJob was there; starts the job if nobody has. Rejects when it was refused. */
+  created(kind: JobKind): Promise<number>;
+  /** Keys below the prefix of this call, in one of its buckets. */
+  keys(bucket: 'artifact' | 'checkpoint'): Promise<string[]>;
+}
+
+/** Uploads what the jobs read, and answers the world of the probes. */
+export async function trainWorld(read: ReadWorld, place: JobPlace, pollMs: number): Promise<TrainWorld> {
+  const { descriptor } = place;
+  const put = (Key: string, Body: string) =>
+    read.s3.send(new PutObjectCommand({ Bucket: descriptor.artifactBucket, Key, Body }));
+  await put(probeKey(place), PROBE_OBJECT.content);
+  await put(`${FORBIDDEN_PREFIX}${PROBE_OBJECT.name}`, PROBE_OBJECT.content);
+  for (const kind of JOB_KINDS) await put(scriptKey(place, kind), scriptOf(kind));
+  const jobs = new Map<JobKind, Promise<EndedJob>>();
+  const runner = new JobRunner(read, place, pollMs);
+  const job = (kind: JobKind) => {
+    const running = jobs.get(kind) ?? runner.run(kind);
+    jobs.set(kind, running);
+    return running;
+  };
+  return {
+    ...read,
+    place,
+    job,
+    created: async (kind) => {
+      const ended = job(kind);
+      while (!runner.createdAt.has(kind)) await Promise.race([ended, read.sleep(READ_PAUSE_MS)]);
+      return runner.createdAt.get(kind) ?? 0;
+    },
+    keys: async (bucket) => {
+      const found: string[] = [];
+      const request = { Bucket: descriptor[`${bucket}Bucket`], Prefix: prefixOf(place) };
+      for await (const page of paginateListObjectsV2({ client: read.s3 }, request))
+        found.push(...(page.Contents ?? []).flatMap(({ Key }) => Key ?? []));
+      return found;
+    },
+  };
+}
+
+/** At most this many instances at once: the total that AWS gives a new account. */
+const INSTANCES_AT_ONCE = 4;
+
+class JobRunner {
+  /** Epoch milliseconds of the answers of CreateTrainingJob. */
+  readonly createdAt = new Map<JobKind, number>();
+  private readonly logs: CloudWatchLogsClient;
+  private free = INSTANCES_AT_ONCE;
+  private crashed: Promise<EndedJob> | undefined;
+
+  constructor(
+    private readonly world: ReadWorld,
+    private readonly place: JobPlace,
+    private readonly pollMs: number,
+  ) {
+    this.logs = new CloudWatchLogsClient({ region: world.region, maxAttempts: 6 });
+  }
+
+  run(kind: JobKind): Promise<EndedJob> {
+    if (kind === 'crash') {
+      this.crashed ??= this.runAlone('crash');
+      return this.crashed;
+    }
+    return this.runAlone(kind);
+  }
+
+  private async runAlone(kind: JobKind): Promise<EndedJob> {
+    // What the crashed job saved is what the resumed one must find.
+    if (kind === 'resume') await this.run('crash');
+    const request = jobRequest(kind, this.place);
+    const instances = request.ResourceConfig?.InstanceCount ?? 1;
+    while (this.free < instances) await this.world.sleep(this.pollMs);
+    this.free -= instances;
+    try {
+      await this.world.sagemaker.send(new CreateTrainingJobCommand(request));
+      this.createdAt.set(kind, this.world.now());
+      if (kind === 'facts') await this.stopOnceWaiting(kind);
+      const description = await this.ended(kind);
+      return { description, ...(await this.factsOf(kind)) };
+    } finally {
+      this.free += instances;
+    }
+  }
+
+  private describe(kind: JobKind): Promise<DescribeTrainingJobCommandOutput> {
+    return this.world.sagemaker.send(new DescribeTrainingJobCommand({ TrainingJobName: jobName(this.place, kind) }));
+  }
+
+  private async ended(kind: JobKind): Promise<DescribeTrainingJobCommandOutput> {
+    const until = this.world.now() + PATIENCE_MS;
+    while (this.world.now() < until) {
+      const job = await this.describe(kind).catch(ignoreNotFound);
+      if (job && ENDED.includes(job.TrainingJobStatus ?? '')) return job;
+      await this.world.sleep(this.pollMs);
+    }
+    throw new Error(`the ${kind} job did not end within ${PATIENCE_MS / 60_000} minutes`);
+  }
+
+  /** Asks the job to stop when both hosts wait for it. */
+  private async stopOnceWaiting(kind: JobKind): Promise<void> {
+    const until = this.world.now() + PATIENCE_MS;
+    for (;;) {
+      const job = await this.describe(kind).catch(ignoreNotFound);
+      if (ENDED.includes(job?.TrainingJobStatus ?? '') || this.world.now() > until) return;
+      if (job?.SecondaryStatus === 'Training') {
+        const { facts } = await this.factsOf(kind);
+        if (new Set(facts.filter((f) => f.values.waiting).map((f) => f.host)).size === 2) break;
+      }
+      await this.world.sleep(this.pollMs);
+    }
+    await this.world.sagemaker.send(new StopTrainingJobCommand({ TrainingJobName: jobName(this.place, kind) }));
+  }
+
+  private async factsOf(kind: JobKind): Promise<{ facts: Fact[]; streams: string[] }> {
+    const prefix = `${jobName(this.place, kind)}/`;
+    const events: FilteredLogEvent[] = [];
+    let nextToken: string | undefined;
+    do {
+      const page = await this.logs
+        .send(new FilterLogEventsCommand({ logGroupName: LOG_GROUP, logStreamNamePrefix: prefix, nextToken }))
+        .catch(ignoreNotFound);
+      // The embedded AWS ignores the prefix and answers with the streams of every job.
+      events.push(...(page?.events ?? []).filter((e) => e.logStreamName?.startsWith(prefix)));
+      nextToken = page?.nextToken;
+    } while (nextToken);
+    return {
+      streams: [...new Set(events.map((e) => e.logStreamName ?? ''))],
+      facts: events.flatMap(factOf).sort((a, b) => a.at - b.at),
+    };
+  }
+}
+
+const ignoreNotFound = (error: Error) => {
+  if (/NotFound/.test(error.name) || /not found/i.test(error.message)) return undefined;
+  throw error;
+};
+
+function factOf({ message = '', logStreamName = '', timestamp = 0 }: FilteredLogEvent): Fact[] {
+  const [, text] = /^verify (\{.*\})\s*$/.exec(message.trimEnd()) ?? [];
+  if (!text) return [];
+  const host = /\/(algo-\d+)/.exec(logStreamName)?.[1] ?? '';
+  return [{ host, at: timestamp, values: JSON.parse(text) as Record<string, unknown> }];
+}
+
+/**
+ * Stops what still runs and deletes every version of what this call wrote. Never throws.
+ * @returns what could not be cleaned up, in words
+ */
+export async function cleanUpTraining(world: ReadWorld, place: JobPlace): Promise<string[]> {
+  const left: string[] = [];
+  for (const kind of JOB_KINDS) {
+    const TrainingJobName = jobName(place, kind);
+    await world.sagemaker.send(new StopTrainingJobCommand({ TrainingJobName })).catch((error: Error) => {
+      if (!/not found|is in status|ValidationException/i.test(`${error.name} ${error.message}`))
+        left.push(`training job ${TrainingJobName}: ${error.message}`);
+    });
+  }
+  const { artifactBucket, checkpointBucket } = place.descriptor;
+  const folders = [
+    [artifactBucket, prefixOf(place)],
+    [artifactBucket, FORBIDDEN_PREFIX],
+    [checkpointBucket, prefixOf(place)],
+  ] as const;
+  for (const [bucket, prefix] of folders)
+    await deleteVersions(world.s3, bucket, prefix).catch((error: Error) => {
+      left.push(`s3://${bucket}/${prefix}: ${error.message}`);
+    });
+  return left;
+}
+
+async function deleteVersions(client: S3Client, Bucket: string, Prefix: string): Promise<void> {
+  let page: ListObjectVersionsCommandOutput | undefined;
+  do {
+    page = await client.send(
+      new ListObjectVersionsCommand({
+        Bucket,
+        Prefix,
+        KeyMarker: page?.NextKeyMarker,
+        VersionIdMarker: page?.NextVersionIdMarker,
+      }),
+    );
+    const Objects = [...(page.Versions ?? []), ...(page.DeleteMarkers ?? [])].map(({ Key = '', VersionId }) => ({
+      Key,
+      VersionId,
+    }));
+    if (Objects.length > 0) await client.send(new DeleteObjectsCommand({ Bucket, Delete: { Objects, Quiet: true } }));
+  } while (page.IsTruncated);
+}

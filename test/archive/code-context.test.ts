@@ -1,0 +1,50 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { codeContext } from '../../lib/archive/code-context';
+import { BASE, runOf } from '../support/runs';
+
+/** A run file in `project/runs` whose code lies in `code`, beside `project`. */
+function besideProject(): { folder: string; runFile: string } {
+  const folder = mkdtempSync(path.join(tmpdir(), 'slipway-code-'));
+  for (const name of ['project/runs', 'code']) mkdirSync(path.join(folder, name), { recursive: true });
+  writeFileSync(path.join(folder, 'code/train.py'), '');
+  return { folder, runFile: path.join(folder, 'project/runs/run.yaml') };
+}
+
+const run = (source: string) => runOf({ ...BASE, code: { source, entryPoint: 'train.py' } });
+
+test('fails: code beside the folder of the run file where no Git repository holds both, and says how to make one', () => {
+  const { folder, runFile } = besideProject();
+  expect(codeContext(run('../../code'), runFile)).toEqual({
+    codeProblem: `must lie below the run file's folder (${folder}/project/runs), which is in no Git repository`,
+    codeFix: 'run git init in the folder that holds both, or move the run file above the code',
+  });
+});
+
+test('fails: code outside the repository of the run file', () => {
+  const { folder, runFile } = besideProject();
+  mkdirSync(path.join(folder, 'project/.git'));
+  expect(codeContext(run('../../code'), runFile)).toEqual({
+    codeProblem: `must lie in the run file's Git repository (${folder}/project)`,
+    codeFix: undefined,
+  });
+});
+
+test('in a repository that holds both it is found, and only files below it are', () => {
+  const { folder, runFile } = besideProject();
+  mkdirSync(path.join(folder, '.git'));
+  const { codeExists } = codeContext(run('../../code'), runFile);
+  expect(['train.py', 'other.py', '../project/runs'].map((name) => codeExists?.(name))).toEqual([true, false, false]);
+});
+
+test('fails: a folder that is not there, and a file', () => {
+  const { runFile } = besideProject();
+  expect(codeContext(run('../nothing'), runFile).codeProblem).toMatch(/^must be a folder that exists/);
+  expect(codeContext(run('../../code/train.py'), runFile).codeProblem).toBe('must be a folder, not a file');
+});
+
+test('code in S3 is not looked for here', () => {
+  expect(codeContext(run('s3://bucket/code.tar.gz'), '/nowhere/run.yaml')).toEqual({});
+});

@@ -1,0 +1,47 @@
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import { expect, test, vi } from 'vitest';
+import { waitForEnd } from '../../../lib/cli/runs/wait';
+import { mockClient } from '../../support/mocked-clients';
+import { DESCRIPTOR } from '../../support/runs';
+
+const LAMBDA = mockClient(LambdaClient);
+const descriptor = {
+  ...DESCRIPTOR,
+  controlAliasArn: 'arn:aws:lambda:us-west-2:111122223333:function:f:team-nlp',
+};
+
+const status = (state: string) => ({
+  ok: true,
+  runId: 'gpt-1',
+  state,
+  reason: '',
+  attempt: 1,
+  attempts: [],
+  step: 3,
+  committedStep: null,
+});
+
+test('Ctrl-C ends the waiting alone: it says that the run goes on and how to follow or stop it, and prints no half answer', async () => {
+  const before = process.listenerCount('SIGINT');
+  const exit = vi.spyOn(process, 'exit').mockImplementation(() => undefined as never);
+  const [out, err]: string[][] = [[], []];
+  // The interrupt comes while the run is running; the next look finds it at its end, so that the wait of this test ends too.
+  const states = ['running', 'completed'];
+  LAMBDA.on(InvokeCommand).callsFake(() => {
+    const state = states.shift() ?? 'completed';
+    if (state === 'completed') process.emit('SIGINT');
+    return { Payload: new TextEncoder().encode(JSON.stringify(status(state))) };
+  });
+  const terminal = { out: (text: string) => out?.push(text), err: (text: string) => err?.push(text) };
+  const options = { everySeconds: 0 };
+  await waitForEnd(descriptor, 'gpt-1', options, terminal);
+  expect(exit.mock.calls).toEqual([[130]]);
+  expect(err).toEqual([
+    'gpt-1: running, attempt 1, step 3',
+    `gpt-1: goes on; slipway status gpt-1 --environment ${DESCRIPTOR.name}/${DESCRIPTOR.team} --wait follows it, slipway stop gpt-1 --environment ${DESCRIPTOR.name}/${DESCRIPTOR.team} stops it`,
+    'gpt-1: completed, attempt 1, step 3',
+  ]);
+  expect(out).toEqual([]);
+  expect(process.listenerCount('SIGINT')).toBe(before);
+  exit.mockRestore();
+});

@@ -1,0 +1,240 @@
+// Calls of people and jobs under their own roles, with IAM enforced. A statement that is taken away makes the path fail where that role
+// needs it.
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import {
+  CloudWatchLogsClient,
+  DescribeLogStreamsCommand,
+  FilterLogEventsCommand,
+  GetLogEventsCommand,
+} from '@aws-sdk/client-cloudwatch-logs';
+import { HeadObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { DescribeTrainingJobCommand, SageMakerClient, StopTrainingJobCommand } from '@aws-sdk/client-sagemaker';
+import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
+import { beforeAll, expect, test } from 'vitest';
+import { adminOf, eventually } from '../../../lib/sandbox/testing';
+import type { Deployed } from '../support/deployed';
+import { ROOT } from '../support/sandbox';
+import { assumed, ROLE, roleOf, without } from './credentials';
+
+const DATA = 'slipway-e2e-000000000000-us-west-2-data';
+const CHECKPOINTS = 'slipway-e2e-000000000000-us-west-2-checkpoints';
+const ARTIFACTS = 'slipway-e2e-000000000000-us-west-2-artifacts';
+const CLI = path.join(ROOT, 'dist/cli/slipway.mjs');
+const run = (name: string) => path.join(ROOT, 'runs', name);
+const set = (...options: string[]) => options.flatMap((option) => ['--set', option]);
+const small = set('training.microBatchSize=1', 'training.globalBatchSize=4');
+const short = [...small, ...set('training.steps=8', 'code.arguments.save-every-steps=2')];
+/** One rank: what a role may do does not depend on how many ask. */
+const alone = set('compute.instanceCount=1', 'distribution.processesPerHost=1', 'limits.maxAttempts=1');
+/** Two ranks, and the second dies with its instance. */
+const disturbed = set(
+  ...['training.steps=14', 'training.microBatchSize=1', 'training.globalBatchSize=2'],
+  ...['distribution.processesPerHost=1', 'code.arguments.save-every-steps=6'],
+  // A save must be whole before the instance dies.
+  'code.arguments.minimum-step-seconds=0.3',
+);
+
+/** Raw text for the tokenise step, put there by the account's owner: a part of Python's library. */
+async function upload(deployed: Deployed): Promise<void> {
+  const where = ['-c', 'import os; print(os.path.dirname(os.__file__))'];
+  const folder = execFileSync('python3', where, { encoding: 'utf8' }).trim();
+  const files = readdirSync(folder).filter((name) => name.endsWith('.py'));
+  const s3 = deployed.client(S3Client);
+  for (const name of files.slice(0, 20)) {
+    const Body = readFileSync(path.join(folder, name));
+    await s3.send(new PutObjectCommand({ Bucket: DATA, Key: `demo-raw/${name}`, Body }));
+  }
+}
+
+/** Until the bucket holds a committed checkpoint of the run. */
+async function untilCommitted(deployed: Deployed, runId: string): Promise<void> {
+  const s3 = deployed.client(S3Client);
+  const list = new ListObjectsV2Command({ Bucket: CHECKPOINTS, Prefix: `runs/default/${runId}/` });
+  await eventually(
+    async () => (await s3.send(list)).Contents?.some(({ Key }) => Key?.endsWith('COMMITTED.json')) ?? false,
+    { timeoutSeconds: 120, intervalSeconds: 0.3, what: `a committed checkpoint of ${runId}` },
+  );
+}
+
+/** Losses of every step in the logs of a run, as often as the step was taken. */
+function lossesIn(logs: string): Map<number, number[]> {
+  const found = new Map<number, number[]>();
+  for (const line of logs.trim().split('\n')) {
+    const { message } = JSON.parse(line) as { message: string };
+    if (!message.startsWith('slipway {"event":"step"')) continue;
+    const { step, loss } = JSON.parse(message.slice(8)) as { step: number; loss: number };
+    found.set(step, [...(found.get(step) ?? []), loss]);
+  }
+  return found;
+}
+
+/** Registers the tests of a deployed environment with IAM enforced. */
+export function callsOfRoles(environment: () => Deployed): void {
+  let researcher: Record<string, string>;
+  beforeAll(async () => {
+    researcher = await assumed(environment(), `${ROLE}-default-researcher`);
+    await upload(environment());
+  });
+
+  const launch = (file: string, id: string, ...more: string[]) =>
+    environment().slipwayAs(researcher, 'launch', run(file), '--yes', '--wait', '--json', '--run-id', id, ...more);
+
+  test('data preparation and preflight go through under the roles themselves', async () => {
+    const tokens = await launch('demo-tokenize.yaml', 'tokens');
+    expect(tokens.code, tokens.stderr).toBe(0);
+    const image = set('image.kind=dlc', 'image.version=2.8');
+    const preflight = await environment().slipwayAs(researcher, 'preflight', run('demo.yaml'), '--json', ...image);
+    expect(preflight.code, preflight.stdout + preflight.stderr).toBe(0);
+  });
+
+  // test/long/elastic.test.ts holds a whole run against one that nothing disturbed.
+  test('a run resumes as a second attempt that repeats the losses of the steps after its checkpoint, bit for bit', async () => {
+    const fault = { kind: 'instance-killed', jobName: 'e2e-disturbed-*', host: 2, step: 11, as: 'container' } as const;
+    await adminOf(environment()).fault(fault);
+    const done = await launch('demo.yaml', 'disturbed', ...disturbed);
+    expect(done.code, done.stderr).toBe(0);
+    const status = JSON.parse(done.stdout) as { attempts: unknown[] };
+    expect(status).toMatchObject({ state: 'completed', committedStep: 14 });
+    expect(status.attempts).toMatchObject([{ status: 'Failed' }, { status: 'Completed', firstStep: 7, lastStep: 14 }]);
+    const logs = await environment().slipwayAs(researcher, 'logs', 'disturbed', '--json');
+    expect(logs.code, logs.stderr).toBe(0);
+    const found = lossesIn(logs.stdout);
+    expect([...found.keys()].sort((a, b) => a - b)).toEqual(Array.from({ length: 14 }, (_, step) => step + 1));
+    expect([...found.values()].filter((all) => new Set(all).size > 1)).toEqual([]);
+    // The lines of the last steps before the end may be lost with the instance.
+    expect([7, 8, 9].map((step) => found.get(step)?.length)).toEqual([2, 2, 2]);
+  });
+
+  test('logs and jobs of a team are read by its researchers alone, through the launcher and past it', async () => {
+    const own = await environment().slipwayAs(researcher, 'logs', 'disturbed');
+    expect(own.code, own.stderr).toBe(0);
+    expect(own.stdout).toContain('slipway {');
+    const report = await environment().slipwayAs(researcher, 'report', 'disturbed', '--json');
+    expect(report.code, report.stderr).toBe(0);
+    const other = await assumed(environment(), `${ROLE}-other-researcher`);
+    const through = await environment().tryCall(
+      process.execPath,
+      [CLI, 'logs', 'disturbed', '--environment', 'e2e/other', '--region', 'us-west-2'],
+      other,
+    );
+    expect(through.code, through.stdout).toBe(1);
+    expect(through.stderr).toContain('must be a run of team other');
+    const logs = environment().client(CloudWatchLogsClient, other);
+    const logGroupName = '/aws/sagemaker/TrainingJobs';
+    const logStreamName = 'e2e-disturbed-a002/algo-1';
+    const look = (credentials: Record<string, string>) =>
+      environment()
+        .client(SageMakerClient, credentials)
+        .send(new DescribeTrainingJobCommand({ TrainingJobName: 'e2e-disturbed-a002' }));
+    const refused = { name: expect.stringMatching(/^AccessDenied/) };
+    await expect(logs.send(new FilterLogEventsCommand({ logGroupName }))).rejects.toMatchObject(refused);
+    await expect(logs.send(new DescribeLogStreamsCommand({ logGroupName }))).rejects.toMatchObject(refused);
+    await expect(logs.send(new GetLogEventsCommand({ logGroupName, logStreamName }))).rejects.toMatchObject(refused);
+    await expect(look(other)).rejects.toMatchObject(refused);
+    expect(await look(researcher)).toMatchObject({ TrainingJobStatus: 'Completed' });
+  });
+
+  test('everything that the run, its launcher and its trainer wrote is encrypted with the key of the team', async () => {
+    const ssm = environment().client(SSMClient);
+    const get = new GetParameterCommand({ Name: '/slipway/environments/e2e/default' });
+    const { teamKeyArn, kmsKeyArn } = JSON.parse((await ssm.send(get)).Parameter?.Value ?? '{}');
+    expect(teamKeyArn).toMatch(/:key\//);
+    expect(teamKeyArn).not.toBe(kmsKeyArn);
+    const s3 = environment().client(S3Client);
+    const other: string[] = [];
+    for (const Bucket of [CHECKPOINTS, ARTIFACTS]) {
+      const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket, Prefix: 'runs/default/disturbed/' }));
+      expect(Contents.length, Bucket).toBeGreaterThan(1);
+      for (const { Key = '' } of Contents) {
+        const { SSEKMSKeyId } = await s3.send(new HeadObjectCommand({ Bucket, Key }));
+        if (SSEKMSKeyId !== teamKeyArn) other.push(`${Key}: ${SSEKMSKeyId}`);
+      }
+    }
+    expect(other).toEqual([]);
+  });
+
+  test('an auditor lists runs and reads status, events and logs, and can stop and note nothing', async () => {
+    const auditor = await assumed(environment(), `${ROLE}-auditor`);
+    const ask = async (...words: string[]) => {
+      const { code, stdout, stderr } = await environment().slipwayAs(auditor, ...words, '--json');
+      expect([words, code, stderr]).toEqual([words, 0, expect.not.stringContaining('must be')]);
+      return stdout;
+    };
+    const { runs } = JSON.parse(await ask('list'));
+    expect(runs.map(({ runId }: { runId: string }) => runId)).toContain('disturbed');
+    expect(JSON.parse(await ask('status', 'disturbed'))).toMatchObject({ state: 'completed', committedStep: 14 });
+    expect(await ask('events', 'disturbed')).toContain('"runId":"disturbed"');
+    expect(await ask('logs', 'disturbed')).toContain('algo-1');
+    expect(JSON.parse(await ask('team', 'e2e')).teams).toMatchObject([{ team: 'default' }, { team: 'other' }]);
+    const changes = [
+      ['stop', 'disturbed'],
+      ['note', 'disturbed', 'seen'],
+    ];
+    for (const words of changes) {
+      const refused = await environment().slipwayAs(auditor, ...words);
+      expect([words, refused.code]).toEqual([words, 3]);
+      expect(refused.stderr).toContain('must be permitted');
+    }
+  });
+
+  test('stop is asked by the researcher and done by reconcile, after a checkpoint', async () => {
+    const started = await environment().slipwayAs(
+      researcher,
+      'launch',
+      run('demo.yaml'),
+      '--yes',
+      '--run-id',
+      'stopped',
+      '--set',
+      'training.steps=2000',
+      '--set',
+      'code.arguments.save-every-steps=2',
+      // It waits to be stopped, and need not train meanwhile.
+      '--set',
+      'code.arguments.minimum-step-seconds=0.5',
+      ...alone,
+    );
+    expect(started.code, started.stderr).toBe(0);
+    await untilCommitted(environment(), 'stopped');
+    expect((await environment().slipwayAs(researcher, 'stop', 'stopped')).code).toBe(0);
+    const ended = await environment().slipwayAs(researcher, 'status', 'stopped', '--wait', '--json');
+    expect(JSON.parse(ended.stdout)).toMatchObject({ state: 'stopped', desiredState: 'stop' });
+  });
+
+  test('a researcher may not stop a job past the launcher', async () => {
+    const stop = new StopTrainingJobCommand({ TrainingJobName: 'e2e-disturbed-a002' });
+    const denied = environment().client(SageMakerClient, researcher).send(stop);
+    await expect(denied).rejects.toThrow('sagemaker:StopTrainingJob');
+  });
+
+  test("without the researcher's lambda:InvokeFunction, launch is denied and says so", async () => {
+    await without(environment(), `${ROLE}-default-researcher`, 'lambda:InvokeFunction', async () => {
+      const denied = await launch('demo.yaml', 'denied-invoke', ...short);
+      expect(denied.code).toBe(3);
+      expect(denied.stderr).toContain('lambda:InvokeFunction');
+    });
+  });
+
+  test("without reconcile's sagemaker:CreateTrainingJob, the run waits for a person and says what was denied", async () => {
+    await without(
+      environment(),
+      await roleOf(environment(), 'slipway-e2e-reconcile'),
+      'sagemaker:CreateTrainingJob',
+      async () => {
+        const denied = await launch('demo.yaml', 'denied-create', ...short);
+        expect(denied.code).toBe(4);
+        expect(denied.stderr).toContain('sagemaker:CreateTrainingJob');
+      },
+    );
+  });
+
+  test("without the trainer's s3:DeleteObject, a save cannot take its old marker away and the run says so", async () => {
+    await without(environment(), `${ROLE}-default-execution`, 's3:DeleteObject', async () => {
+      const denied = await launch('demo.yaml', 'denied-delete', ...short, ...alone);
+      expect(denied.code).toBe(4);
+      expect(denied.stderr).toMatch(/a checkpoint could not be written.*403/);
+    });
+  });
+}
