@@ -194,8 +194,26 @@ function environment(plan: JobPlan): Record<string, string> {
     ...(hasDriver && { SLIPWAY_IMAGE_URI: imageUri(run, plan.region, descriptor.trainingImageUri) ?? '' }),
     ...(!hasDriver && plan.resumeFrom !== '' && { SLIPWAY_RESUME_FROM: plan.resumeFrom }),
     ...teamKeyVariable(descriptor),
+    ...wandbVariables(plan),
     ...(contract === 'toolkit' && toolkitEfa(plan)),
     ...run.environmentVariables,
+  };
+}
+
+/**
+ * What the client of Weights & Biases reads. One id for all attempts: a later one goes on in the run of the earlier one.
+ * https://docs.wandb.ai/guides/track/environment-variables/, 2026-11-23.
+ */
+function wandbVariables({ run, runId }: JobPlan): Record<string, string> {
+  const { wandb } = run.observability;
+  if (!wandb) return {};
+  return {
+    WANDB_PROJECT: wandb.project,
+    ...(wandb.entity !== undefined && { WANDB_ENTITY: wandb.entity }),
+    ...(wandb.baseUrl !== undefined && { WANDB_BASE_URL: wandb.baseUrl }),
+    WANDB_RUN_ID: runId,
+    WANDB_NAME: runId,
+    WANDB_RESUME: 'allow',
   };
 }
 

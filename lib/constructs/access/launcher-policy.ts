@@ -224,7 +224,7 @@ function createStatements(context: LauncherContext, jobs: JobArns, guardrails: J
   ];
 }
 
-/** Reading of all jobs of the account, anybody that made them. */
+/** Reading of all jobs of the account, not of the environment's alone. */
 function quotaStatements(context: LauncherContext): ExactStatement[] {
   return [
     {
