@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { importCycles, longFunctions, measureFolder } from '../../scripts/measures/house';
+import { crowdedFolders, importCycles, longFunctions, measureFolder } from '../../scripts/measures/house';
 import type { MeasuredFile } from '../../scripts/measures/source';
 
 const fileOf = (file: string, ...imports: string[]): MeasuredFile => ({
@@ -35,4 +35,18 @@ test('every export of lib has a documentation comment', () => {
     exports.flatMap(({ name, isDocumented }) => (isDocumented ? [] : [`${file} ${name}`])),
   );
   expect(bare).toEqual([]);
+});
+
+test('no folder of lib has more files at one level than one looks through', () => {
+  expect([...crowdedFolders(files)]).toEqual([]);
+  const crowd = Array.from({ length: 16 }, (_, i) => fileOf(`lib/a/${i}.ts`));
+  expect([...crowdedFolders([...crowd, fileOf('lib/b/1.ts')])]).toEqual([['lib/a', 16]]);
+});
+
+/** The wiring of a whole world in one place: each service with what it calls of the others. */
+const WIRING = ['lib/simulation/world/world.ts'];
+
+test('no function of lib is longer than a screen, wiring aside', () => {
+  const long = longFunctions(files).filter(({ file }) => !WIRING.includes(file));
+  expect(long.map(({ file, name, lines }) => `${file} ${name}: ${lines} lines`)).toEqual([]);
 });

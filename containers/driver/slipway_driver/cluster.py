@@ -14,6 +14,8 @@ HOMOGENEOUS = "homogeneousCluster"
 
 @dataclass(frozen=True)
 class InstanceGroup:
+    """A group of the cluster: its name, its instance type and its hosts (`algo-1`, ...) in order."""
+
     name: str
     instance_type: str
     hosts: Tuple[str, ...]
@@ -37,6 +39,7 @@ class Cluster:
 
     @property
     def takes_part(self) -> bool:
+        """Whether this host is one of those that train."""
         return self.current_host in self.training_hosts
 
     @property
@@ -46,6 +49,7 @@ class Cluster:
 
     @property
     def master(self) -> str:
+        """Name of the host that rank 0 runs on."""
         return self.training_hosts[0]
 
     @property
@@ -55,6 +59,7 @@ class Cluster:
 
     @property
     def heterogeneous(self) -> bool:
+        """Whether the cluster has several instance groups."""
         return len(self.groups) > 1
 
     def with_training(self, hosts: Sequence[str]) -> Cluster:

@@ -178,6 +178,7 @@ class Coordinator:
                     self._lost.append(name)
 
     def close(self) -> None:
+        """Closes the socket and the channels of all hosts; nothing is sent first."""
         self._socket.close()
         for channel in self._channels.values():
             channel.close()

@@ -51,6 +51,7 @@ def _driver_of(device: Path) -> "str | None":
 
 
 def interface_exists(name: str, root: Path = Path("/sys/class/net")) -> bool:
+    """Whether this host has a network interface of that name; False for an empty one."""
     return bool(name) and (root / name).exists()
 
 

@@ -63,6 +63,7 @@ class ErrorCollector:
         self._before = ""
 
     def feed(self, line: str, at: float) -> None:
+        """Takes one line of output, read at `at` (epoch seconds)."""
         line = line[:LONGEST_LINE]
         labelled = says.RANK_LABEL.match(line)
         text = says.GROUP_MARGIN.sub("", line[labelled.end() :] if labelled else line)
@@ -131,6 +132,7 @@ class ErrorCollector:
 
     @property
     def at(self) -> Optional[float]:
+        """When the error that is reported was read (epoch seconds); None without one."""
         return self._best.at if self._best else None
 
     @property

@@ -36,6 +36,7 @@ ALARM_SHARE = 0.6
 
 
 def expected_for(instance_type: str) -> Optional[Expected]:
+    """What hosts of this instance type should reach; None for a type that the table does not have."""
     return EXPECTED.get(instance_type)
 
 

@@ -60,9 +60,11 @@ class GpuUse:
         self._end = threading.Event()
 
     def start(self) -> None:
+        """Begins to ask nvidia-smi, in a thread that does not keep the process alive."""
         threading.Thread(target=self._look, name="gpu-use", daemon=True).start()
 
     def end(self) -> None:
+        """Ends the questions; a question under way is not waited for."""
         self._end.set()
 
     def _look(self) -> None:

@@ -39,12 +39,14 @@ class HandOverWatch:
         self.asked = False
 
     def start(self) -> None:
+        """Removes what an earlier start of the container left, and begins to watch in a thread."""
         # The service may start a container again on the same disk.
         if self._target.exists():
             self._target.unlink()
         self._thread.start()
 
     def stop(self) -> None:
+        """Ends the watch without waiting for it."""
         self._stopped.set()
 
     def look(self) -> bool:

@@ -58,6 +58,7 @@ class Place(NamedTuple):
 
 
 def ask(command: Sequence[str], seconds: float) -> Optional[str]:
+    """Standard output of a command, whatever its exit code; None where it is not installed, cannot start or takes longer than `seconds`."""
     if shutil.which(command[0]) is None:
         return None
     try:
@@ -81,6 +82,7 @@ def count_findings(place: Place, gpus: Optional[str]) -> List[Finding]:
 
 
 def quick_answers(asked: Ask) -> Dict[str, Optional[str]]:
+    """The outputs of all quick questions by name; None for one that was not answered within ANSWER_SECONDS."""
     return {name: asked(command, ANSWER_SECONDS) for name, command in QUICK.items()}
 
 

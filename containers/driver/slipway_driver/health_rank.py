@@ -69,6 +69,7 @@ def _answer(text: str) -> Optional[Dict[str, Any]]:
 
 
 def main() -> None:
+    """Runs one rank of the examination, under torchrun; rank 0 prints the results as one line of JSON."""
     import torch
     import torch.distributed as dist
 

@@ -34,6 +34,7 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
     def start(self) -> None:
+        """Begins to beat in a thread."""
         self._thread.start()
 
     def soon(self) -> None:
@@ -41,6 +42,7 @@ class Heartbeat:
         self._awake.set()
 
     def stop(self) -> None:
+        """Ends the thread, waits for it up to 5 s, and writes a last heartbeat unless the one before failed."""
         self._stopped.set()
         self._awake.set()
         self._thread.join(timeout=5.0)

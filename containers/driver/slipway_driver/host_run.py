@@ -80,6 +80,7 @@ class HostRun:
 
     @property
     def step(self) -> Optional[int]:
+        """The last step that a rank of this host printed; None before the first."""
         return self._watchdog.step
 
     def facts(self) -> Dict[str, Any]:

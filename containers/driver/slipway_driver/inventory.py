@@ -34,6 +34,7 @@ def parse_gpus(text: str) -> Dict[str, Any]:
 
 
 def efa_driver(root: Path = Path("/sys/module/efa/version")) -> Optional[str]:
+    """Version of the EFA kernel module; None where it is not loaded."""
     try:
         return root.read_text().strip()
     except OSError:

@@ -74,6 +74,7 @@ class Driver:
 
     @property
     def step(self) -> Optional[int]:
+        """The last step that a rank of this host printed; None before training."""
         return self._run.step if self._run else None
 
     def facts(self) -> Dict[str, Any]:

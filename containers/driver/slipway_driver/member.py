@@ -131,5 +131,6 @@ class Member:
         """Only the first host knows."""
 
     def close(self) -> None:
+        """Closes the channel to the first host, if there is one."""
         if self._channel is not None:
             self._channel.close()

@@ -40,6 +40,7 @@ class Mirror:
         self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
 
     def start(self) -> None:
+        """Begins to copy in a thread."""
         self._thread.start()
 
     def stop(self) -> None:

@@ -21,6 +21,7 @@ def reach(host: str, environ: Mapping[str, str]) -> PeerChannel:
 
 
 def main(arguments: List[str]) -> int:
+    """Runs `arguments[1:]` on the host `arguments[0]` and returns the exit code there; 1 when the host is lost."""
     die_with_parent()
     host, words = arguments[0], arguments[1:]
     try:

@@ -33,6 +33,7 @@ def secret_of(environ: Mapping[str, str]) -> str:
 
 
 def worker_port(environ: Mapping[str, str]) -> int:
+    """The port on which a host waits for mpirun's agents. Raises KeyError without MASTER_PORT."""
     return int(environ["MASTER_PORT"]) + PORT_OFFSET
 
 
@@ -86,6 +87,7 @@ def serve(environ: Mapping[str, str]) -> int:
 
 
 def main(arguments: List[str]) -> int:
+    """Runs mpirun's order and returns its exit code; `arguments`: the state folder, then the program to start instead, if any."""
     environ = dict(os.environ)
     environ[STATE_VARIABLE] = arguments[0]
     environ[LOG_VARIABLE] = "/proc/%d/fd/1" % os.getpid()

@@ -23,43 +23,51 @@ class Paths:
 
     @property
     def config(self) -> Path:
+        """Folder of resourceconfig.json and its like."""
         return self.base / "config" if self.processing else self.base / "input" / "config"
 
     @property
     def data(self) -> Path:
+        """Folder of the channels."""
         return self.base / "processing" / "input" if self.processing else self.base / "input" / "data"
 
     @property
     def output(self) -> Path:
+        """Folder of what the service reads when the job ends."""
         return self.base / "output"
 
     @property
     def output_data(self) -> Path:
+        """Folder that the service uploads as the job's output."""
         return self.base / "processing" / "output" if self.processing else self.base / "output" / "data"
 
     @property
     def failure(self) -> Path:
-        # A processing job's ExitMessage is read from another file than a training job's FailureReason.
+        """File whose text becomes FailureReason of a training job, or ExitMessage of a processing job."""
         return self.output / ("message" if self.processing else "failure")
 
     @property
     def model(self) -> Path:
+        """Folder that the service uploads as the model."""
         return self.base / "model"
 
     @property
     def code(self) -> Path:
+        """Folder into which the user's code is unpacked."""
         return self.base / "code"
 
     @property
     def checkpoints(self) -> Path:
+        """Folder that the service keeps equal to S3 under `checkpoints.mode: managed`."""
         return self.base / "checkpoints"
 
     @property
     def hand_over(self) -> Path:
-        # There once the attempt is asked to save and leave.
+        """File that is there once the attempt is asked to save and leave."""
         return self.base / "slipway-hand-over"
 
     def channel(self, name: str) -> Path:
+        """Folder of one channel."""
         return self.data / name
 
     def localised(self, uri: str) -> str:

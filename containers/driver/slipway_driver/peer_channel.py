@@ -61,6 +61,7 @@ class PeerChannel:
         self._sent = self._received = 0
 
     def send(self, message: Dict[str, Any]) -> None:
+        """Sends a message with its code. Raises PeerLost when the connection is gone."""
         text = json.dumps(message, separators=(",", ":"))
         code = _code(self._key, self._side, str(self._sent), text)
         self._sent += 1
@@ -83,6 +84,7 @@ class PeerChannel:
         return dict(json.loads(text))
 
     def close(self) -> None:
+        """Ends the connection; a reader at the other end sees its end."""
         try:
             self._connection.shutdown(socket.SHUT_RDWR)
         except OSError:

@@ -26,6 +26,7 @@ class Alone:
         """There can be none."""
 
     def end_asked(self) -> Optional[str]:
+        """Nobody asks a single host to end: always None."""
         return None
 
     def heard(self) -> str:
@@ -40,18 +41,21 @@ class Alone:
         return True
 
     def efa_reports(self, wait_seconds: float = 0.0) -> Dict[str, Dict[str, Any]]:
+        """There are no other hosts: always empty."""
         return {}
 
     def share_gpus(self, use: Mapping[str, Any]) -> None:
         """Nobody collects."""
 
     def gpu_reports(self) -> Dict[str, Dict[str, Any]]:
+        """There are no other hosts: always empty."""
         return {}
 
     def finish(self, own: Report) -> None:
         """Nobody waits."""
 
     def settle(self, own: Report) -> "tuple[Decision, str]":
+        """Decides on a restart from this host's report alone; with the checkpoint to resume from, '' for none."""
         decision = decide([own], [], self._budget.left(), self._starts, [own.host])
         if decision.restart:
             self._budget.take()

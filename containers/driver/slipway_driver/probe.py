@@ -58,6 +58,7 @@ class Probe:
         self._stopped.set()
 
     def run(self) -> Optional[Dict[str, Any]]:
+        """Measures all_reduce for the asked time. None where none is asked for, the job is stopped, or the probe failed."""
         attempt = self._attempt
         if self._seconds <= 0 or attempt.probe_command_of is None or self._stopped.is_set():
             return None

@@ -19,6 +19,7 @@ CPU_BYTES = 4 << 20
 
 
 def main(seconds: float, size_bytes: int) -> None:
+    """Runs one rank of the probe for `seconds`, with a tensor of `size_bytes` (CPU_BYTES on CPUs); rank 0 prints a progress line."""
     import torch
     import torch.distributed as dist
 

@@ -37,6 +37,7 @@ class ProgressReader:
         self._loss = re.compile(loss_regex) if loss_regex else None
 
     def read(self, line: str) -> Optional[Dict[str, Any]]:
+        """The progress event in a line of output: one of our own, or what the patterns of the run file find; None without either."""
         event = parse_progress(line)
         if event is not None or (self._step is None and self._loss is None):
             return event

@@ -180,6 +180,7 @@ class RankErrors:
 
     @property
     def best(self) -> ErrorCollector:
+        """The stream whose error is reported: standard error, unless only standard output has one."""
         return self.stdout if self.stdout.summary and not self.stderr.summary else self.stderr
 
 

@@ -26,4 +26,5 @@ class RestartBudget:
         return self._most - len(self._taken)
 
     def take(self) -> None:
+        """Books one restart at the present time."""
         self._taken.append(self._clock())

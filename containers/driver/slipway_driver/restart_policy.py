@@ -26,10 +26,12 @@ class Report(NamedTuple):
     step: Optional[int]
 
     def as_message(self) -> Dict[str, Any]:
+        """The report as hosts send it to the first one."""
         return dict(self._asdict(), type="ended")
 
 
 def report_from(message: Mapping[str, Any]) -> Report:
+    """The report in a message. Raises KeyError or ValueError for one that is not whole."""
     return Report(
         host=str(message["host"]),
         code=int(message["code"]),
@@ -64,6 +66,7 @@ def cause_of(reports: Sequence[Report]) -> Report:
 
 
 def last_step(reports: Sequence[Report]) -> Optional[int]:
+    """The greatest step of the reports; None when none names one."""
     steps = [report.step for report in reports if report.step is not None]
     return max(steps) if steps else None
 

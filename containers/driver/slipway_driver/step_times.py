@@ -22,6 +22,7 @@ class StartTimes:
     ended_at: Optional[float] = None
 
     def facts(self) -> Dict[str, Any]:
+        """The times as the heartbeat holds them: epoch seconds, None for what has not happened."""
         return {
             "number": self.number,
             "firstStep": self.first_step,
@@ -42,6 +43,7 @@ class StepTimes:
         self.on_first_step: Callable[[], None] = lambda: None
 
     def begin(self, number: int) -> None:
+        """A start of the ranks begins; the first has number 0."""
         with self._lock:
             self._all.append(StartTimes(number))
 

@@ -92,14 +92,17 @@ class Supervisor:
 
     @property
     def state(self) -> Path:
+        """Folder of what the ranks tell their supervisor."""
         return self._state
 
     @property
     def stopping(self) -> bool:
+        """Whether the processes were asked to end."""
         return self._stopping.is_set()
 
     @property
     def ended(self) -> bool:
+        """Whether the launcher's own process is over."""
         return self._process.poll() is not None
 
     def _read(self) -> None:

@@ -29,6 +29,7 @@ class Vitals:
         self._quiet_seconds = 0.0
 
     def feed(self, event: Mapping[str, Any], now: float) -> None:
+        """Takes one progress event, read at `now` (seconds of the monotonic clock)."""
         kind = event.get("event")
         if kind == "step":
             self._step(event, now)

@@ -21,6 +21,7 @@ class Watchdog:
 
     @property
     def may_stop(self) -> bool:
+        """Whether a step was seen, so that silence may be a hang."""
         return self._may_stop
 
     @property
@@ -31,6 +32,7 @@ class Watchdog:
         return "start" if self.step is None else "train"
 
     def feed(self, event: Mapping[str, Any], now: float) -> None:
+        """Takes one progress event, read at `now` (seconds of the monotonic clock)."""
         kind = event.get("event")
         if kind == "step":
             self.step = int(event.get("step", 0))

@@ -43,11 +43,15 @@ class S3Error(Exception):
 
 
 class Listed(NamedTuple):
+    """An object of a listing: its key, and its size in bytes."""
+
     key: str
     bytes: int
 
 
 class Answer(NamedTuple):
+    """Status, headers and body of an answer of S3."""
+
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -110,6 +114,7 @@ class S3Client:
         self._sleep = sleep
 
     def put(self, bucket: str, key: str, body: bytes, content_type: str = "application/octet-stream") -> None:
+        """Writes an object in one call. Raises S3Error."""
         self._request("PUT", bucket, key, body=body, headers={"content-type": content_type, **self._encryption()})
 
     def get(self, bucket: str, key: str, first: int = 0, length: Optional[int] = None) -> bytes:
@@ -130,6 +135,7 @@ class S3Client:
             raise
 
     def delete(self, bucket: str, key: str) -> None:
+        """Removes an object; one that is not there is no error. Raises S3Error."""
         self._request("DELETE", bucket, key)
 
     def list(self, bucket: str, prefix: str) -> Iterator[Listed]:
@@ -154,6 +160,7 @@ class S3Client:
         return self._request("PUT", bucket, key, query=query, body=body).headers["etag"]
 
     def complete_upload(self, bucket: str, key: str, upload_id: str, etags: Sequence[str]) -> None:
+        """Makes the object of an upload's parts, whose ETags come in their order. Raises S3Error."""
         parts = "".join(
             "<Part><PartNumber>%d</PartNumber><ETag>%s</ETag></Part>" % (number, etag) for number, etag in enumerate(etags, start=1)
         )
@@ -164,6 +171,7 @@ class S3Client:
             raise S3Error("CompleteMultipartUpload " + key, answer.status, xml_text(answer.body, "Code"), "")
 
     def abort_upload(self, bucket: str, key: str, upload_id: str) -> None:
+        """Forgets an upload and its parts. Raises S3Error."""
         self._request("DELETE", bucket, key, query={"uploadId": upload_id})
 
     def _encryption(self) -> Dict[str, str]:

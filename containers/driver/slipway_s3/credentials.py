@@ -19,6 +19,8 @@ REFRESH_SECONDS = 300.0
 
 
 class Credentials(NamedTuple):
+    """What a request is signed with."""
+
     access_key: str
     secret_key: str
     token: Optional[str]
@@ -79,6 +81,7 @@ class CredentialSource:
         self._lock = threading.Lock()
 
     def get(self) -> Credentials:
+        """Credentials that are good for REFRESH_SECONDS at least. Threads may share it. Raises NoCredentials."""
         with self._lock:
             held = self._held
             if held is None or (held.expires_at is not None and held.expires_at - self._clock() < REFRESH_SECONDS):

@@ -50,9 +50,11 @@ class Architecture:
     family: Family = Family()
 
     def has_window(self, layer: int) -> bool:
+        """Whether attention of this layer (from 0) sees a window only."""
         return self.window is not None and self.window.has(layer)
 
     def has_experts(self, layer: int) -> bool:
+        """Whether this layer (from 0) is a mixture of experts."""
         return self.experts > 0 and layer not in self.dense_layers
 
     def has_qk_norm(self, layer: int) -> bool:
@@ -61,6 +63,7 @@ class Architecture:
 
     @property
     def expert_inner_size(self) -> int:
+        """Inner size of one expert."""
         return self.expert_ffn_hidden_size or self.ffn_hidden_size
 
     @property
@@ -78,6 +81,7 @@ class Architecture:
 
     @property
     def has_output_bias(self) -> bool:
+        """Whether the output projection of attention has a bias."""
         return self.attention_bias if self.family.output_bias is None else self.family.output_bias
 
     def unsplit_parts(self) -> list[str]:

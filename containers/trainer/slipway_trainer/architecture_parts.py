@@ -42,6 +42,7 @@ class Family:
 
 
 def read_family(raw: Mapping[str, Any]) -> Family:
+    """What a model family does otherwise, from `model.family` of job.json, defaults filled."""
     heat = raw.get("attentionTemperature")
     return Family(
         model_type=str(raw.get("modelType", "")),
@@ -69,6 +70,7 @@ class Window:
     chunked: bool = False
 
     def has(self, layer: int) -> bool:
+        """Whether this layer (from 0) has the window."""
         if self.pattern == "all":
             return True
         return layer % 2 == 0 if self.pattern == "alternate" else layer in self.pattern
@@ -102,6 +104,7 @@ class Latent:
 
 
 def read_latent(raw: Mapping[str, Any] | None) -> Latent | None:
+    """Sizes of latent attention from job.json; None for a model without it."""
     if not raw:
         return None
     sizes = [int(raw[name]) for name in ("kvRank", "nopeHeadSize", "ropeHeadSize", "valueHeadSize")]
@@ -141,6 +144,7 @@ class Routing:
 
 
 def read_routing(raw: Mapping[str, Any] | None, family: Mapping[str, Any]) -> Routing:
+    """How tokens choose experts, from job.json, defaults filled."""
     values = raw or {}
     groups = int(values.get("groups") or 1)
     return Routing(

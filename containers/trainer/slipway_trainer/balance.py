@@ -45,6 +45,7 @@ def balance_loss(logits_BLX: Tensor, chosen_BLN: Tensor, routing: Routing) -> Te
 
 
 def router_z_loss(logits_BLX: Tensor) -> Tensor:
+    """Mean square of the log of the sum of exponentials, a scalar. `logits_BLX`: batch, position, expert."""
     return logits_BLX.logsumexp(-1).square().mean()
 
 

@@ -57,6 +57,7 @@ class Batches:
 
     @property
     def samples(self) -> int:
+        """Samples of one epoch of all channels."""
         return sum(source.samples for source in self._sources.values())
 
     @property

@@ -22,5 +22,6 @@ class ScheduledCollection:
             gc.collect(1)
 
     def close(self) -> None:
+        """Gives garbage collection back to Python."""
         gc.enable()
         gc.unfreeze()

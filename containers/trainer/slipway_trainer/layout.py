@@ -24,6 +24,7 @@ class Layout:
 
     @property
     def ranks(self) -> int:
+        """Ranks of the whole layout."""
         return self.data_ranks * self.context * self.tensor
 
     def committed(self) -> dict[str, int]:

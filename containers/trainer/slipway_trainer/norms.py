@@ -47,5 +47,6 @@ class WeightlessNorm(nn.Module):
 
 
 def norm_of(shape: Architecture, size: int) -> nn.Module:
+    """The family's norm over a last dimension of `size`."""
     kind = OffsetNorm if shape.family.norm == "rms-offset" else RmsNorm
     return kind(size, shape.norm_epsilon)

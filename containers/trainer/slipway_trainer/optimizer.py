@@ -57,6 +57,7 @@ def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dic
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Sets the learning rate of all parameters."""
     for group in optimizer.param_groups:
         group["lr"] = rate
 

@@ -53,5 +53,6 @@ class Prefetch:
         self._ahead.clear()
 
     def close(self) -> None:
+        """Forgets what was read ahead and ends the threads, without waiting for them."""
         self._drop()
         self._pool.shutdown(wait=False, cancel_futures=True)

@@ -38,6 +38,7 @@ class PublishedFamily:
 
 
 def parts_of(shape: Architecture) -> set[str]:
+    """Names of the parts that a shape has, experts among them."""
     return {*shape.parts(), *(["experts"] if shape.experts else [])}
 
 
@@ -71,8 +72,10 @@ def common(shape: Architecture) -> dict[str, Any]:
 
 
 def with_silu(shape: Architecture) -> dict[str, Any]:
+    """What every config.json says of a shape, with SiLU as activation."""
     return common(shape) | {"hidden_act": "silu"}
 
 
 def layer_types(shape: Architecture) -> list[str]:
+    """`layer_types` of config.json: the kind of attention of each layer."""
     return ["sliding_attention" if shape.has_window(layer) else "full_attention" for layer in range(shape.layers)]

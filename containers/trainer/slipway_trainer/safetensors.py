@@ -40,9 +40,11 @@ class SafetensorsFile:
 
     @property
     def names(self) -> list[str]:
+        """Names of the tensors, in the order of the header."""
         return list(self._header)
 
     def shape(self, name: str) -> tuple[int, ...]:
+        """Shape of one tensor. Raises KeyError for a name that the file does not have."""
         return tuple(self._header[name]["shape"])
 
     def tensor(self, name: str, row: int | None = None) -> Tensor:

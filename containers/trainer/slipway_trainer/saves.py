@@ -256,5 +256,6 @@ class Saves:
         return History(known.failures, known.node_days + lived * self._world.hosts)
 
     def close(self) -> None:
+        """Ends the saver; a save under way is not waited for."""
         if self._saver is not None:
             self._saver.close()

@@ -25,6 +25,8 @@ OBJECTIVES = ("pretrain", "sft", "dpo")
 
 @dataclass(frozen=True)
 class Lora:
+    """`training.lora` of the run file: rank, scale times rank, and the names of the adapted projections."""
+
     rank: int
     alpha: float
     targets: tuple[str, ...]

@@ -27,6 +27,8 @@ WIDTHS = {"uint16": 2, "uint32": 4}
 
 @dataclass(frozen=True)
 class Shard:
+    """A file of tokens, as the index lists it."""
+
     path: Path
     tokens: int
     #: How many of them; 0 in a shard of text.

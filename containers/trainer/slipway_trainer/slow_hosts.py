@@ -81,6 +81,7 @@ class SlowHosts:
 
     @property
     def due(self) -> bool:
+        """Whether it is time to compare hosts again; never with an interval of 0."""
         return self._every > 0 and time.monotonic() - self._checked_at >= self._every
 
     def check(self, step_seconds: float) -> tuple[bool, Slow | None]:

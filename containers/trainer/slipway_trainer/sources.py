@@ -48,6 +48,7 @@ class Source:
 
     @property
     def samples(self) -> int:
+        """Samples of one epoch of this channel."""
         return self._stream.samples
 
     @property

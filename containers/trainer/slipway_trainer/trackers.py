@@ -9,8 +9,13 @@ from slipway_trainer.exits import Settings
 
 
 class Tracker(Protocol):
-    def log(self, step: int, numbers: Mapping[str, float]) -> None: ...
-    def close(self) -> None: ...
+    """Where the numbers of a run go beside the log."""
+
+    def log(self, step: int, numbers: Mapping[str, float]) -> None:
+        """Numbers of one step by name."""
+
+    def close(self) -> None:
+        """Writes what is held back, and ends."""
 
 
 class _TensorBoard:

@@ -285,6 +285,7 @@ class Trainer:
                 time.sleep(wanted)
 
     def close(self) -> None:
+        """Ends readers, trackers, saves and backend, in this order."""
         self._garbage.close()
         self._data.close()
         self._stalls.close()

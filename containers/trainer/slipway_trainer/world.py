@@ -42,10 +42,12 @@ class World:
 
     @property
     def hosts(self) -> int:
+        """Hosts that train, by the ranks of each."""
         return max(1, self.ranks // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
 
     @property
     def device_name(self) -> str:
+        """The GPU's name as CUDA gives it; `cpu` without one."""
         return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "cpu"
 
     def from_first(self, value: Any) -> Any:
@@ -69,4 +71,5 @@ class World:
             say("phase", name=phase, state="begin" if begin else "end", budgetSeconds=PHASE_SECONDS[phase] if begin else None)
 
     def close(self) -> None:
+        """Leaves the process group."""
         dist.destroy_process_group()

@@ -224,7 +224,7 @@ function createStatements(context: LauncherContext, jobs: JobArns, guardrails: J
   ];
 }
 
-/** Reading of all jobs of the account, not of the environment's alone. */
+/** Reading of all jobs of the account, also those made by others. */
 function quotaStatements(context: LauncherContext): ExactStatement[] {
   return [
     {

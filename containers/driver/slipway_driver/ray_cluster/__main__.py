@@ -18,6 +18,7 @@ from slipway_driver.ray_cluster.worker import Worker
 
 
 def main(arguments: List[str]) -> int:
+    """Runs the head on the first host and a worker elsewhere, with state folder and settings as arguments; returns the exit code."""
     die_with_parent()
     state, settings = Path(arguments[0]), settings_of(os.environ, json.loads(arguments[1]))
     if settings.host == settings.hosts[0]:

@@ -116,6 +116,7 @@ class JoinedHosts:
         return self._process.poll() not in (None, 0)
 
     def stop(self) -> None:
+        """Kills the process that counts hosts, and waits for its end."""
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()

@@ -40,6 +40,7 @@ def _connect() -> Any:
 
 
 def main(hosts: List[str]) -> int:
+    """Prints the hosts that have joined, a line of JSON at each change, until all of `hosts` have; returns the exit code."""
     die_with_parent()
     ray, told = _connect(), {}
     while not set(hosts) <= set(told):

@@ -34,6 +34,7 @@ class RaySettings:
 
     @property
     def control_port(self) -> int:
+        """The port on which the first host talks to the others, beside Ray's own."""
         return self.port + CONTROL_PORT_OFFSET
 
     def words(self, head: bool) -> List[str]:

@@ -25,6 +25,7 @@ class Committed:
 
 
 def folder_of(step: int) -> str:
+    """Name of the folder of a step's checkpoint."""
     return f"step-{step}"
 
 

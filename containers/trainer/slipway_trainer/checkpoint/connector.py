@@ -49,6 +49,7 @@ class Connector:
         self._info = ObjectInfo
 
     def upload(self, bucket: str, key: str) -> ConnectorUpload:
+        """Begins an upload of one object."""
         return ConnectorUpload(self._client.put_object(bucket, key))
 
     def read(self, bucket: str, key: str, first: int, length: int) -> bytes:

@@ -22,6 +22,7 @@ class History:
 
     @property
     def failures_per_node_day(self) -> float:
+        """Expected failures of one host in a day, from what the run has seen and from before it."""
         return (PRIOR_FAILURES + self.failures) / (PRIOR_FAILURES / PRIOR_PER_NODE_DAY + self.node_days)
 
 

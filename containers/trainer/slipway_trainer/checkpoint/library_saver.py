@@ -33,6 +33,7 @@ class LibrarySaver:
         self._saved: Saved | None = None
 
     def start(self, step: int, _state: Mapping[str, Any], facts: Mapping[str, Any]) -> Saved | None:
+        """Writes a checkpoint by the library's own means and waits for it. Returns the save before it. Raises CheckpointFailed."""
         before, self._saved = self._saved, None
         began, folder = time.monotonic(), folder_of(step)
         if dist.get_rank() == 0:
@@ -58,10 +59,12 @@ class LibrarySaver:
             delete_checkpoint(self._store, old)
 
     def finished(self) -> Saved | None:
+        """The last save, once; None when it was asked for before."""
         saved, self._saved = self._saved, None
         return saved
 
     def wait(self) -> Saved | None:
+        """As `finished`: no save is ever under way here."""
         return self.finished()
 
     def close(self) -> None:

@@ -65,6 +65,7 @@ class _Copy:
 
 
 def digest_file(copy: Path) -> Path:
+    """The file beside a copy that holds its SHA-256."""
     return copy.with_name(copy.name + ".sha256")
 
 

@@ -126,6 +126,7 @@ class CheckpointSaver:
             delete_checkpoint(self._store, folder)
 
     def close(self) -> None:
+        """Ends the threads; a save under way is not waited for."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 

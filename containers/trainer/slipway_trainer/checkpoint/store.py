@@ -17,6 +17,8 @@ PARALLEL_PARTS = 4
 
 
 class Listed(NamedTuple):
+    """An object of a listing: its name below the store, and its size in bytes."""
+
     name: str
     bytes: int
 
@@ -32,19 +34,35 @@ class Written(NamedTuple):
 class ObjectWriter(Protocol):
     """Takes an object's bytes in order. The object appears under its name only with `close`."""
 
-    def write(self, data: bytes) -> None: ...
-    def close(self) -> Written: ...
-    def abort(self) -> None: ...
+    def write(self, data: bytes) -> None:
+        """Takes the next bytes of the object."""
+
+    def close(self) -> Written:
+        """Makes the object visible; what was written, with its checksum."""
+
+    def abort(self) -> None:
+        """Leaves nothing of the object behind."""
 
 
 class Store(Protocol):
+    """Objects by name below one place. Each call raises OSError or the error of S3 when the place cannot be reached."""
+
     uri: str
 
-    def open(self, name: str) -> ObjectWriter: ...
-    def read(self, name: str, first: int = 0, length: int | None = None) -> bytes: ...
-    def size(self, name: str) -> int | None: ...
-    def list(self, prefix: str) -> Iterator[Listed]: ...
-    def delete(self, name: str) -> None: ...
+    def open(self, name: str) -> ObjectWriter:
+        """Begins a new object, which is seen when its writer is closed."""
+
+    def read(self, name: str, first: int = 0, length: int | None = None) -> bytes:
+        """`length` bytes from byte `first` on; all that follow without a length."""
+
+    def size(self, name: str) -> int | None:
+        """Bytes of an object; None when it is not there."""
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        """The objects below a prefix."""
+
+    def delete(self, name: str) -> None:
+        """Removes an object; one that is not there is no error."""
 
 
 def write_object(store: Store, name: str, data: bytes) -> Written:
@@ -114,9 +132,14 @@ class FolderStore:
 class Upload(Protocol):
     """A large object on its way to S3, part by part. It appears with `finish`."""
 
-    def send(self, part: bytes) -> None: ...
-    def finish(self) -> None: ...
-    def abort(self) -> None: ...
+    def send(self, part: bytes) -> None:
+        """Takes the next part."""
+
+    def finish(self) -> None:
+        """Makes the object of the parts."""
+
+    def abort(self) -> None:
+        """Forgets the parts."""
 
 
 class _Multipart:

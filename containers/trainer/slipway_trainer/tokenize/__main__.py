@@ -19,6 +19,7 @@ from slipway_trainer.tokenize.tokenizers import Tokenizer, load_tokenizer
 
 
 def arguments(words: list[str]) -> argparse.Namespace:
+    """The options of the command line. Ends the process with code 2 on one that it does not know."""
     parser = argparse.ArgumentParser(prog="slipway_trainer.tokenize", description=__doc__, allow_abbrev=False)
     parser.add_argument("--tokenizer", default="byte", help="`byte`, or the path of a tokenizer.json")
     parser.add_argument(
@@ -49,6 +50,7 @@ def earlier_index(place: Place, path: Path) -> dict[str, Any] | None:
 
 
 def run(words: list[str], base: Path) -> int:
+    """Tokenises this host's share of the input into shards below `base`; returns the exit code."""
     asked = arguments(words)
     place = find_place(base, asked.data_channel, os.environ)
     tokenizer = load_tokenizer(asked.tokenizer, asked.end_of_text)

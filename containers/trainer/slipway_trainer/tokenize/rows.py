@@ -39,6 +39,7 @@ def kind(path: Path) -> str:
 
 
 def has_rows(path: Path) -> bool:
+    """Whether a file holds rows, by its name: JSON lines or a table."""
     return kind(path) in LINES or path.suffix in TABLES
 
 

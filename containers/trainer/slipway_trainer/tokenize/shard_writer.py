@@ -53,6 +53,7 @@ class ShardWriter:
 
     @property
     def index_path(self) -> Path:
+        """Where this host's part of the index is written."""
         return self._output / f"index-{self._host:05d}.json"
 
     def write_all(self, documents: Iterable[Document], tokenizer: Tokenizer) -> None:

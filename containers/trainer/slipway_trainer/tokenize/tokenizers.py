@@ -20,6 +20,8 @@ class Encoded(NamedTuple):
 
 
 class Tokenizer(Protocol):
+    """Text to ids of tokens, and what a chat template must know of it."""
+
     name: str
     vocabulary_size: int
     #: Ends every document.
