@@ -103,10 +103,7 @@ export class EnvironmentStack extends Stack {
     this.imageUri = image?.imageUri ?? this.spec.image.uri ?? '';
     this.roles = this.makeRoles(image);
     this.launcher = this.makeLauncher();
-    if (this.spec.access.auditors.length > 0) {
-      const { storage, launcher } = this;
-      this.audit = new AuditFunction(this, 'Audit', { environment: this.spec.name, storage, launcher });
-    }
+    this.audit = this.makeAudit();
     this.access = this.makeAccess(image);
     this.observability = new Observability(this, 'Observability', {
       environment: this.spec.name,
@@ -217,6 +214,12 @@ export class EnvironmentStack extends Stack {
       adopt: storage.adopt,
       tableDeletionProtection: this.spec.protection.tableDeletionProtection,
     });
+  }
+
+  private makeAudit(): AuditFunction | undefined {
+    const { storage, launcher, spec } = this;
+    const props = { environment: spec.name, storage, launcher };
+    return spec.access.auditors.length > 0 ? new AuditFunction(this, 'Audit', props) : undefined;
   }
 
   private makeAccess(image: TrainingImage | undefined): EnvironmentAccess {

@@ -105,6 +105,14 @@ export function auditorStatements(context: AccessContext): ExactStatement[] {
   ];
 }
 
+const BUCKET_SETTINGS = [
+  's3:GetEncryptionConfiguration',
+  's3:GetLifecycleConfiguration',
+  's3:GetBucketPolicy',
+  's3:GetBucketPublicAccessBlock',
+  's3:GetBucketVersioning',
+] as const;
+
 /** What `drift` reads beside CloudFormation's detection, which itself reads each resource with the rights of the caller. */
 function driftReads(context: AccessContext): ExactStatement[] {
   const { partition, region, account, environment, keyArn } = context;
@@ -130,13 +138,7 @@ function driftReads(context: AccessContext): ExactStatement[] {
     },
     {
       sid: 'SeeSettingsOfBuckets',
-      actions: [
-        's3:GetEncryptionConfiguration',
-        's3:GetLifecycleConfiguration',
-        's3:GetBucketPolicy',
-        's3:GetBucketPublicAccessBlock',
-        's3:GetBucketVersioning',
-      ],
+      actions: [...BUCKET_SETTINGS],
       resources: [context.dataBucketArn, context.checkpointBucketArn],
     },
     { sid: 'SeeSettingsOfKey', actions: ['kms:DescribeKey', 'kms:GetKeyPolicy'], resources: [keyArn] },
