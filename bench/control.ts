@@ -15,6 +15,7 @@ async function main(): Promise<void> {
         `  a tick, from the schedule to its last message: p50 ${ticks.p50Seconds} s, p99 ${ticks.p99Seconds} s`,
         `  a start, from room to the accepted create: p50 ${start.p50} s, p99 ${start.p99} s`,
         `  ${result.deadLetters} dead letters, broken invariants: ${broken.join(', ') || 'none'}`,
+        `  ${sumOf(steady).toFixed(2).padStart(8)} calls a run and tick, of which`,
         ...Object.entries(steady).map(([call, count]) => `  ${count.toFixed(3).padStart(8)} ${call} a run and tick`),
         ...monthlyBill(runs, steady, looksPerRunTick).map(billText),
         '',
@@ -22,6 +23,9 @@ async function main(): Promise<void> {
     );
   }
 }
+
+const sumOf = (calls: Readonly<Record<string, number>>): number =>
+  Object.values(calls).reduce((sum, count) => sum + count, 0);
 
 const billText = ({ what, usd }: BillLine): string => `  ${usd.toFixed(2).padStart(8)} USD a month: ${what}`;
 

@@ -125,6 +125,12 @@ export class EnvironmentStack extends Stack {
     Aspects.of(this).add(new AcknowledgedChecks());
   }
 
+  private makeAudit(): AuditFunction | undefined {
+    if (this.spec.access.auditors.length === 0) return undefined;
+    const { storage, launcher } = this;
+    return new AuditFunction(this, 'Audit', { environment: this.spec.name, storage, launcher });
+  }
+
   private makePreflight(runs: readonly RunSpec[]): QuotaPreflight {
     const { name, quotas, guardrails } = this.spec;
     return new QuotaPreflight(this, 'Preflight', {

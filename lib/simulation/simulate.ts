@@ -11,7 +11,7 @@ export interface Play {
 
 /** How a scenario is played. */
 export interface PlayOptions {
-  /** Whether looks at which nothing is decided are only counted (world/quiet-looks.ts). @default true */
+  /** Whether invocations whose course is known are played without the function (direct/). @default true */
   skipsQuietLooks?: boolean;
 }
 

@@ -21,10 +21,13 @@ pytestmark = pytest.mark.torch
 
 import torch.distributed as dist  # noqa: E402
 from faked_ranks import Sent, Traffic, faked_world  # noqa: E402
+from test_mixture_layouts import MODELS as MIXTURES  # noqa: E402
+from test_split_families import MODELS as DENSE  # noqa: E402
 from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily  # noqa: E402
 from torch.distributed.device_mesh import DeviceMesh  # noqa: E402
 from torch.nn.attention import bias  # noqa: E402
 
+from rank_world import trainer_job  # noqa: E402
 from slipway_trainer import fsdp2  # noqa: E402
 from slipway_trainer.batches import MicroBatch  # noqa: E402
 from slipway_trainer.layout import Layout, resolve_layout  # noqa: E402
@@ -193,3 +196,19 @@ def test_a_reference_gathers_each_layer_once_more_and_its_ends_once() -> None:
     # The ends of the model that trains are gathered for each pass; those of its frozen copy stay gathered.
     assert traffic.count("all_gather") == micro_steps * (of_layers + 1) + 1
     assert traffic.count("reduce_scatter") == micro_steps * (LAYERS + 1), "a reference has no gradients"
+
+
+@pytest.mark.parametrize(("recomputed", "gathers", "scatters"), [("none", 4, 4), ("selective", 6, 4), ("full", 6, 5)])
+@pytest.mark.parametrize("name", ["latent", "qwen3_moe", "gpt_oss", "deepseek_v3"])
+def test_split_attention_and_experts_gather_and_scatter_as_often_as_dense_layers(
+    name: str, recomputed: str, gathers: int, scatters: int
+) -> None:
+    """The counts are those of `tensorTraffic` (lib/planner/time/activation-traffic.ts); gradients of what all ranks have add sums."""
+    shape = (DENSE | MIXTURES)[name]
+    training = {"microBatchSize": 2, "activationCheckpointing": recomputed}
+    job = trainer_job(model=shape, parameters={"tensor_parallel_degree": 2}, training=training)
+    backend, traffic = one_step(job, 2, 1)
+    hidden = 2 * job["training"]["sequenceLength"] * job["model"]["hiddenSize"] * 4
+    found = Counter(one.kind for one in traffic.sent if one.ranks == 2 and one.bytes == hidden)
+    assert found == {"all_gather": LAYERS * gathers + 2, "reduce_scatter": LAYERS * scatters + 2}
+    assert {one.kind for one in traffic.sent if one.ranks == 2} == {"all_gather", "reduce_scatter", "all_reduce"}

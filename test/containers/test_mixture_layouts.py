@@ -61,6 +61,11 @@ LAYOUTS: dict[str, tuple[int, dict[str, Any]]] = {
         {"parameters": {"expert_parallel_degree": 2}, "training": {"activationCheckpointing": "full"}},
     ),
     "expert 2 x shard 4": (4, {"parameters": {"expert_parallel_degree": 2}}),
+    "tensor 2": (2, {"parameters": {"tensor_parallel_degree": 2}}),
+    "tensor 2 x shard 2 with full recomputation": (
+        4,
+        {"parameters": {"tensor_parallel_degree": 2}, "training": {"activationCheckpointing": "full"}},
+    ),
     "expert 2 x replicate 2": (4, {"parameters": {"expert_parallel_degree": 2, "replicate_degree": 2}}),
 }
 
@@ -130,8 +135,8 @@ def test_adapters_train_and_are_exported_merged(tmp_path: Path, shards: Path, mo
     assert again[0] < expected[0] - 0.01
 
 
-def test_fails_for_a_degree_that_would_split_latent_attention(tmp_path: Path, shards: Path) -> None:
-    job = trainer_job(model=MODELS["deepseek_v3"], parameters={"tensor_parallel_degree": 2})
-    code, output = run_ranks(tmp_path, 2, job, {"train": shards})
+def test_fails_for_expert_parallelism_of_split_experts(tmp_path: Path, shards: Path) -> None:
+    job = trainer_job(model=MODELS["deepseek_v3"], parameters={"tensor_parallel_degree": 2, "expert_parallel_degree": 2})
+    code, output = run_ranks(tmp_path, 4, job, {"train": shards})
     assert code == 77
-    assert re.search("tensor_parallel_degree: must be 1 for a", output)
+    assert re.search("tensor_parallel_degree: must be 1 with expert_parallel_degree", output)

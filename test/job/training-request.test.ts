@@ -71,6 +71,9 @@ test('what a run asks of network, capacity and volume is in its request, and not
   for (const name of ['EnableNetworkIsolation', 'EnableInterContainerTrafficEncryption', 'EnableManagedSpotTraining'])
     expect(plain).not.toHaveProperty(name);
   expect(plain).not.toHaveProperty('CheckpointConfig');
+  expect(plain).not.toHaveProperty('HyperParameters');
+  const hyperparameters = { lr: 0.1 };
+  expect(trainingJobRequest(planOf(runOf({ ...BASE, hyperparameters }))).HyperParameters).toEqual({ lr: '0.1' });
   expect(plain.VpcConfig).toEqual({ Subnets: ['subnet-0aaa'], SecurityGroupIds: ['sg-0ccc'] });
   const asked = trainingJobRequest(
     planOf(
@@ -116,6 +119,10 @@ test('channels say what the run file says of them, and nothing more', () => {
     ContentType: 'text/plain',
     ShuffleConfig: { Seed: 0 },
     DataSource: { S3DataSource: { ...s3, ModelAccessConfig: { AcceptEula: false } } },
+  });
+  const hubContentArn = 'arn:aws:sagemaker:us-west-2:111122223333:hub-content/models/ModelReference/llama/1.0.0';
+  expect(channelOf({ s3: 's3://{dataBucket}/a/', hubContentArn })).toMatchObject({
+    DataSource: { S3DataSource: { ...s3, HubAccessConfig: { HubContentArn: hubContentArn } } },
   });
   const manifest = { s3: 's3://{dataBucket}/list', s3DataType: 'AugmentedManifestFile', attributeNames: ['text'] };
   expect(channelOf(manifest)).toMatchObject({

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { checkRun } from '../../lib/rules';
+import { checkAlternatives } from '../../lib/rules/alternatives';
+import { trainingRule } from '../../lib/rules/rule';
 import { BASE, DESCRIPTOR, issuesOf, runOf } from '../support/runs';
 
 const PLAN = 'arn:aws:sagemaker:eu-west-1:111122223333:training-plan/mine';
@@ -65,4 +67,27 @@ describe('capacity alternatives', () => {
       { path: 'compute.alternatives[0].trainingPlanArn' },
     ]);
   });
+});
+
+test('what the first type has is not said again of an alternative; another message and another rule are', () => {
+  const run = runOf(ladder([{ instanceType: 'ml.p5.48xlarge' }]));
+  const rule = trainingRule({
+    id: 'made/up',
+    level: 'error',
+    what: 'A rule of this test.',
+    why: 'It always finds something.',
+    source: 'https://example.com',
+    check: () => [{ path: 'compute', must: 'must be other', fix: 'change it' }],
+  });
+  const same = {
+    rule: 'made/up',
+    level: 'error' as const,
+    path: 'compute',
+    message: 'compute: must be other; change it',
+  };
+  const foundBeside = (...known: (typeof same)[]) => checkAlternatives([rule], run, {}, known).length;
+  expect(foundBeside()).toBe(1);
+  expect(foundBeside(same)).toBe(0);
+  expect(foundBeside({ ...same, rule: 'made/otherwise' })).toBe(1);
+  expect(foundBeside({ ...same, message: 'compute: must be another; change it' })).toBe(1);
 });

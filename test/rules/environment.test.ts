@@ -27,6 +27,8 @@ test.each([
     ['warning quotas.require[0].instanceType'],
   ],
   [{ guardrails: { allowedImages: ['environment', 'dcl'] } }, ['error guardrails.allowedImages[1]']],
+  [{ guardrails: { maxInstancesPerRun: 8, maxConcurrentInstances: 8 } }, []],
+  [{ guardrails: { maxInstancesPerRun: 9, maxConcurrentInstances: 8 } }, ['warning guardrails.maxInstancesPerRun']],
 ])('%j', (file, expected) => {
   expect(pathsOf(file)).toEqual(expected);
 });

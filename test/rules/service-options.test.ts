@@ -186,3 +186,20 @@ test.each<[string, object, string, string[], object?]>([
 ])('%s', (_what, file, rule, expected, descriptor) => {
   expect(said(file, rule, descriptor)).toEqual(expected);
 });
+
+test('a function that the environment does not know is refused with those that it does, if any', () => {
+  const messageOf = (credentialsProviders?: string[]) =>
+    issuesOf({ ...BASE, image: { ...PRIVATE, credentialsProviderArn: PROVIDER } }, 'image/registry-reach', {
+      descriptor: { ...DESCRIPTOR, credentialsProviders },
+    }).map(({ message }) => message);
+  const other = PROVIDER.replace('credentials', 'other');
+  const none = [
+    'image.credentialsProviderArn: must be absent: roles of environment research may call no such function',
+  ];
+  const start = (message = '') => message.split(', got ')[0];
+  expect(messageOf([]).map(start)).toEqual(none);
+  expect(messageOf().map(start)).toEqual(none);
+  expect(messageOf([other]).map(start)).toEqual([
+    `image.credentialsProviderArn: must be a function that roles of environment research may call (${other})`,
+  ]);
+});

@@ -52,7 +52,8 @@ const arbitraryRun = fc.record({
   routing: fc.constantFrom(undefined, { bias: true }),
   latentAttention: fc.constantFrom(undefined, undefined, undefined, LATENT),
   mtpLayers: fc.constantFrom(undefined, undefined, undefined, 1),
-  lora: fc.constantFrom(undefined, undefined, undefined, { rank: 4 }),
+  lora: fc.constantFrom(undefined, undefined, undefined, { rank: 4 }, { rank: 4, targets: ['up_proj'] }),
+  expertFfnHiddenSize: fc.constantFrom(undefined, undefined, undefined, 514),
   attentionHeads: fc.constantFrom(12, 16, 32),
   ffnHiddenSize: fc.constantFrom(1000, 1024, 1026),
   sequenceLength: fc.constantFrom(1001, 1020, 1024),
@@ -87,6 +88,7 @@ function runFrom(a: typeof arbitraryRun extends fc.Arbitrary<infer T> ? T : neve
       architecture: {
         ...{ layers: 2, hiddenSize: 64 * a.attentionHeads, attentionHeads: a.attentionHeads, vocabularySize: 256 },
         ...{ ffnHiddenSize: a.ffnHiddenSize, experts: a.experts, expertsPerToken: a.experts && 2 },
+        expertFfnHiddenSize: a.experts && a.expertFfnHiddenSize,
         latentAttention: a.latentAttention,
         mtpLayers: a.mtpLayers,
         routing: a.experts ? a.routing : undefined,

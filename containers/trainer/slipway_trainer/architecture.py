@@ -84,13 +84,19 @@ class Architecture:
         """Whether the output projection of attention has a bias."""
         return self.attention_bias if self.family.output_bias is None else self.family.output_bias
 
-    def unsplit_parts(self) -> list[str]:
-        """What tensor parallelism does not split. Mixtures of experts have a rule of their own."""
-        found = {
-            "latentAttention": self.latent is not None,
-            "qkNorm over all heads": self.qk_norm and self.family.qk_norm == "whole",
-            "mtpLayers": self.mtp_layers > 0,
+    def split_sizes(self) -> dict[str, int]:
+        """What tensor parallelism divides among its ranks. Zero divides by any number."""
+        return {
+            "attentionHeads": self.attention_heads,
+            "kvHeads": self.kv_heads,
+            "ffnHiddenSize": self.ffn_hidden_size,
+            "expertFfnHiddenSize": self.expert_ffn_hidden_size,
+            "the inner size of shared experts": self.shared_ffn_hidden_size,
         }
+
+    def unsplit_parts(self) -> list[str]:
+        """What tensor parallelism does not split."""
+        found = {"mtpLayers": self.mtp_layers > 0}
         return [name for name, has in found.items() if has]
 
     def parts(self) -> list[str]:

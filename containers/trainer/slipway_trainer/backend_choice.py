@@ -121,9 +121,18 @@ def _objective(settings: RunSettings, name: str) -> list[tuple[str, object, obje
     ]
 
 
+#: Layers of an expert, and what stands beside experts. lib/rules/model/builtin-layout.ts has the same.
+_OF_MIXTURES = ("gate_proj", "up_proj", "down_proj", "router", "shared_gate")
+
+
+def _adapted_experts(settings: RunSettings) -> str:
+    lora = settings.training.lora
+    targets = lora.targets if lora is not None and settings.architecture.experts else ()
+    return ", ".join(name for name in targets if name in _OF_MIXTURES)
+
+
 def _limits(settings: RunSettings, name: str) -> list[tuple[str, object, object, bool]]:
-    parallel, training = settings.parallel, settings.training
-    mixture = settings.architecture.experts > 0
+    parallel, training, adapted = settings.parallel, settings.training, _adapted_experts(settings)
     only_fsdp2 = [
         ("training.precision", "bf16 or fp32", training.precision, training.precision == "fp8"),
         ("compile", False, True, parallel.compile),
@@ -131,7 +140,8 @@ def _limits(settings: RunSettings, name: str) -> list[tuple[str, object, object,
     whole_layers = ("--recompute-layers", 1, settings.arguments.recompute_layers, settings.arguments.recompute_layers > 1)
     by_backend = {
         "fsdp2": [
-            ("tensor_parallel_degree", "1 for a mixture of experts", parallel.tensor, mixture and parallel.tensor > 1),
+            ("tensor_parallel_degree", "1 with expert_parallel_degree", parallel.tensor, parallel.expert > 1 and parallel.tensor > 1),
+            ("training.lora.targets", "layers outside experts with tensor parallelism", adapted, bool(adapted) and parallel.tensor > 1),
             # PyTorch 2.15 compiles them, and the losses are others (0.08 after 20 steps of a small model on a CPU).
             ("compile", "False with tensor parallelism", True, parallel.compile is True and parallel.tensor > 1),
             ("training.precision", "bf16 with tensor parallelism", "fp8", training.precision == "fp8" and parallel.tensor > 1),

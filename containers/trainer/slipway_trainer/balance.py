@@ -84,9 +84,9 @@ class ExpertBalance:
         self._counts = [torch.zeros(layer.total, device=device) for layer in self._layers]
         for layer, counts_X in zip(self._layers, self._counts, strict=True):
             layer.balance = LayerBalance(
-                arguments.balance_loss / micro_steps,
+                arguments.balance_loss / micro_steps / layer.summands,
                 arguments.balance_loss_over == "sequence",
-                arguments.router_z_loss / micro_steps,
+                arguments.router_z_loss / micro_steps / layer.summands,
                 counts_X,
             )
 

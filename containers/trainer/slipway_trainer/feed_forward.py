@@ -77,6 +77,8 @@ class ExpertMixture(nn.Module):
         self.per_token, self.total, self.parallel, self.routing = shape.experts_per_token, shape.experts, parallel, shape.routing
         #: balance.py sets it where loads are counted.
         self.balance: Any = None
+        #: Of how many summands, one on each rank, the result is the sum: more than 1 where tensor parallelism splits it.
+        self.summands = 1
         self.router = Router(shape.hidden_size, shape.experts, bias=shape.family.router_bias)
         # It is set by those who trained the model, and no gradient reaches it.
         self.register_buffer("choice_bias", torch.zeros(shape.experts) if shape.routing.has_bias else None)

@@ -11,6 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from slipway_trainer.sharding import own, own_bias
+
 if TYPE_CHECKING:
     from slipway_trainer.feed_forward import FeedForward
 
@@ -51,10 +53,10 @@ def suits(x_RD: Tensor, experts: Collection[nn.Module]) -> bool:
     if not x_RD.size(0) or torch.cuda.get_device_capability(x_RD.device) != _CAPABILITY:
         return False
     layers = [layer for layer in next(iter(experts)).children() if layer is not None]
-    return all(type(layer) is nn.Linear and _suits(layer.in_features, layer.out_features) for layer in layers)
+    return all(type(layer) is nn.Linear and _suits(*own(layer.weight).shape) for layer in layers)
 
 
-def _suits(inputs: int, outputs: int) -> bool:
+def _suits(outputs: int, inputs: int) -> bool:
     return not (inputs % _MULTIPLE or outputs % _MULTIPLE) and inputs * outputs <= _LARGEST
 
 
@@ -68,8 +70,8 @@ def visit(x_RD: Tensor, experts: Sequence["FeedForward"], visits_H: Tensor) -> T
 
 def _product(x_RD: Tensor, layers: Iterable[nn.Linear], ends_H: Tensor) -> Tensor:
     layers = list(layers)
-    product_RF = _GroupedProduct.apply(x_RD, ends_H, *(layer.weight for layer in layers))
+    product_RF = _GroupedProduct.apply(x_RD, ends_H, *(own(layer.weight) for layer in layers))
     if layers[0].bias is None:
         return product_RF
     rows_R = torch.arange(x_RD.size(0), device=x_RD.device, dtype=ends_H.dtype)
-    return product_RF + torch.stack([layer.bias for layer in layers])[torch.searchsorted(ends_H, rows_R, right=True)]
+    return product_RF + torch.stack([own_bias(layer) for layer in layers])[torch.searchsorted(ends_H, rows_R, right=True)]

@@ -8,10 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from slipway_trainer.architecture import Architecture
-from slipway_trainer.attend import attend
+from slipway_trainer.attend import attend, own_part
 from slipway_trainer.context_parallel import ContextParallel
 from slipway_trainer.norms import RmsNorm
 from slipway_trainer.rope import rotate
+from slipway_trainer.sharding import own
 
 #: Of the norms between two projections; config.json has no key for it.
 _EPSILON = 1e-6
@@ -45,11 +46,11 @@ class LatentAttention(nn.Module):
         compressed_BLC, k_BLR = self.kv_a_proj_with_mqa(x_BLD).split((latent.kv_rank, latent.rope_head_size), dim=-1)
         both_BHLE = _heads(self.kv_b_proj(self.kv_a_layernorm(compressed_BLC)), latent.nope_head_size + latent.value_head_size)
         k_BHLN, v_BHLE = both_BHLE.split((latent.nope_head_size, latent.value_head_size), dim=-1)
-        k_BHLR = rotate(k_BLR.unsqueeze(1), cos_LR, sin_LR, self.interleaved).expand(-1, k_BHLN.size(1), -1, -1)
+        k_BHLR = rotate(own(k_BLR).unsqueeze(1), cos_LR, sin_LR, self.interleaved).expand(-1, k_BHLN.size(1), -1, -1)
         q_BHLE = torch.cat((q_BHLN, rotate(q_BHLR, cos_LR, sin_LR, self.interleaved)), dim=-1)
         k_BHLE = torch.cat((k_BHLN, k_BHLR), dim=-1)
         mix = attend if self.context is None else self.context.attend
-        mixed_BHLE = mix(q_BHLE, k_BHLE, v_BHLE, mask_LL, self.scale, softcap=self.softcap, sinks_H=self.sinks)
+        mixed_BHLE = mix(q_BHLE, k_BHLE, v_BHLE, mask_LL, self.scale, softcap=self.softcap, sinks_H=own_part(self.sinks))
         return self.o_proj(mixed_BHLE.transpose(1, 2).flatten(2))
 
     def _queries(self, x_BLD: Tensor) -> Tensor:

@@ -56,11 +56,9 @@ def resolve_layout(parallel: Parallel, ranks: int, shape: Architecture, training
         )
     if layout.tensor > 1 and shape.unsplit_parts():
         issues.append(f"tensor_parallel_degree: must be 1 for a model with {', '.join(shape.unsplit_parts())}, got {layout.tensor}")
-    if shape.attention_heads % layout.tensor or shape.kv_heads % layout.tensor or shape.ffn_hidden_size % layout.tensor:
-        issues.append(
-            f"tensor_parallel_degree: must divide {shape.attention_heads} heads, {shape.kv_heads} KV heads and ffnHiddenSize "
-            f"{shape.ffn_hidden_size}, got {layout.tensor}"
-        )
+    sizes = [f"{name} {size}" for name, size in shape.split_sizes().items() if size % layout.tensor]
+    if sizes:
+        issues.append(f"tensor_parallel_degree: must divide {' and '.join(sizes)}, got {layout.tensor}")
     if training.sequence_length % (layout.context * layout.tensor):
         issues.append(
             f"tensor_parallel_degree: context {layout.context} x tensor {layout.tensor} must divide sequenceLength "

@@ -2,17 +2,28 @@
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor, Partial, Replicate
 
 from slipway_trainer.architecture import Architecture
+from slipway_trainer.sharding import own
 
 
-def _scaled(x_BLD: Tensor, epsilon: float) -> Tensor:
+def _scaled(x_BLD: Tensor, epsilon: float, across: DeviceMesh | None = None) -> Tensor:
+    """`across`: the ranks that have equal parts of the last dimension."""
     wide = x_BLD.float()
-    return wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + epsilon)
+    mean = wide.pow(2).mean(-1, keepdim=True)
+    if across is not None:
+        share = DTensor.from_local(mean / across.size(), across, [Partial()])
+        mean = share.redistribute(placements=[Replicate()]).to_local(grad_placements=[Partial()])
+    return wide * torch.rsqrt(mean + epsilon)
 
 
 class RmsNorm(nn.Module):
     """Root-mean-square norm, computed in float32."""
+
+    #: The ranks that have equal parts of what is normed; None = it is whole.
+    across: DeviceMesh | None = None
 
     def __init__(self, size: int, epsilon: float) -> None:
         super().__init__()
@@ -20,11 +31,14 @@ class RmsNorm(nn.Module):
         self.epsilon = epsilon
 
     def forward(self, x_BLD: Tensor) -> Tensor:
-        return _scaled(x_BLD, self.epsilon).to(x_BLD.dtype) * self.weight
+        weight = self.weight if self.across is None else own(self.weight)
+        return _scaled(x_BLD, self.epsilon, self.across).to(x_BLD.dtype) * weight
 
 
 class OffsetNorm(nn.Module):
     """The norm of Gemma: its weights are offsets from one."""
+
+    across: DeviceMesh | None = None
 
     def __init__(self, size: int, epsilon: float) -> None:
         super().__init__()
@@ -32,7 +46,8 @@ class OffsetNorm(nn.Module):
         self.epsilon = epsilon
 
     def forward(self, x_BLD: Tensor) -> Tensor:
-        return (_scaled(x_BLD, self.epsilon) * (1.0 + self.offset.float())).to(x_BLD.dtype)
+        offset = self.offset if self.across is None else own(self.offset)
+        return (_scaled(x_BLD, self.epsilon, self.across) * (1.0 + offset.float())).to(x_BLD.dtype)
 
 
 class WeightlessNorm(nn.Module):

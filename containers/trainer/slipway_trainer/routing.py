@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from slipway_trainer.architecture_parts import Routing
+from slipway_trainer.sharding import own
 
 #: Keeps the sum of weights from being zero.
 _TINY = 1e-20
@@ -19,8 +20,8 @@ class Router(nn.Linear):
     """One score per expert, in float32 whatever the precision of the run: near ties would choose other experts otherwise."""
 
     def forward(self, x_TD: Tensor) -> Tensor:
-        bias_X = None if self.bias is None else self.bias.float()
-        return F.linear(x_TD.float(), self.weight.float(), bias_X)
+        bias_X = None if self.bias is None else own(self.bias).float()
+        return F.linear(x_TD.float(), own(self.weight).float(), bias_X)
 
 
 def chosen_experts(logits_TX: Tensor, routing: Routing, per_token: int, bias_X: Tensor | None = None) -> tuple[Tensor, Tensor]:

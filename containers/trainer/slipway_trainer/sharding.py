@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor
+from torch.distributed.tensor import DTensor, Partial
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
 
@@ -36,3 +36,17 @@ def fill(parameter: Tensor, whole: Tensor) -> None:
 def gathered(parameter: Tensor) -> Tensor:
     """The whole tensor; every rank that holds a part must call this at the same time."""
     return parameter.full_tensor() if isinstance(parameter, DTensor) else parameter.detach()
+
+
+def own(parameter: Tensor) -> Tensor:
+    """What this rank computes with where tensor parallelism leaves plain tensors: its part, or the whole of what all ranks have, to whose
+    gradients each adds a summand."""
+    if not isinstance(parameter, DTensor):
+        return parameter
+    is_whole = all(placement.is_replicate() for placement in parameter.placements)
+    return parameter.to_local(grad_placements=[Partial()] * parameter.device_mesh.ndim if is_whole else parameter.placements)
+
+
+def own_bias(layer: nn.Linear) -> Tensor | None:
+    """The same of a layer's bias; its share of it where the layer's result is one summand of several."""
+    return None if layer.bias is None else own(layer.bias) * getattr(layer, "bias_share", 1.0)

@@ -10,15 +10,23 @@ from dataclasses import dataclass
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+from torch.distributed.tensor import Placement, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
+    ParallelStyle,
     PrepareModuleInput,
     RowwiseParallel,
     SequenceParallel,
     parallelize_module,
 )
 
+from slipway_trainer.feed_forward import ExpertMixture
+from slipway_trainer.split_experts import SplitMixture
+
+#: Projections whose results are heads, of which each rank makes its own.
+_BY_HEADS = ("q_proj", "k_proj", "v_proj", "q_b_proj", "kv_b_proj")
+#: What latent attention has before them, which all ranks compute: small matrices, and the norms of their results.
+_COMPRESSED = ("q_a_proj", "q_a_layernorm", "kv_a_proj_with_mqa", "kv_a_layernorm")
 #: Positions are the second dimension of hidden states.
 _POSITIONS = Shard(1)
 #: Heads are the third dimension of queries and keys where their norms stand.
@@ -61,25 +69,58 @@ def split_block(block: nn.Module, mesh: DeviceMesh) -> None:
         "attention": PrepareModuleInput(input_layouts=(_POSITIONS, None, None), desired_input_layouts=(Replicate(), None, None)),
         "attention.o_proj": RowwiseParallel(output_layouts=_POSITIONS),
         "mlp_norm": SequenceParallel(),
-        "mlp": PrepareModuleInput(input_layouts=(_POSITIONS,), desired_input_layouts=(Replicate(),)),
-        "mlp.up_proj": ColwiseParallel(),
-        "mlp.down_proj": RowwiseParallel(output_layouts=_POSITIONS),
     }
-    plan |= {f"attention.{name}": ColwiseParallel() for name in ("q_proj", "k_proj", "v_proj")}
-    if getattr(block.mlp, "gate_proj", None) is not None:
-        plan["mlp.gate_proj"] = ColwiseParallel()
-    plan |= _other_norms(block)
+    parts = dict(block.attention.named_children())
+    plan |= {f"attention.{name}": ColwiseParallel() for name in _BY_HEADS if parts.get(name) is not None}
+    plan |= {f"attention.{name}": _Whole() for name in _COMPRESSED if parts.get(name) is not None}
+    plan |= _feed_forward_plan(block.mlp) | _other_norms(block)
     parallelize_module(block, mesh, plan)
     if block.attention.sinks is not None:
         block.attention.sinks = nn.Parameter(distribute_tensor(block.attention.sinks, mesh, [Shard(0)]))
 
 
-def _other_norms(block: nn.Module) -> dict[str, SequenceParallel]:
+def _feed_forward_plan(mlp: nn.Module) -> dict[str, ParallelStyle]:
+    if isinstance(mlp, ExpertMixture):
+        return {"mlp": SplitMixture(_POSITIONS)}
+    plan = {
+        "mlp": PrepareModuleInput(input_layouts=(_POSITIONS,), desired_input_layouts=(Replicate(),)),
+        "mlp.up_proj": ColwiseParallel(),
+        "mlp.down_proj": RowwiseParallel(output_layouts=_POSITIONS),
+    }
+    return plan | ({"mlp.gate_proj": ColwiseParallel()} if mlp.gate_proj is not None else {})
+
+
+class _Whole(ParallelStyle):
+    """Of a module that all ranks have whole and that computes with DTensors: what follows it may be split."""
+
+    def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
+        _distribute(module, device_mesh, Replicate())
+        return module
+
+
+class _SplitNorm(ParallelStyle):
+    """Of a norm over all heads, of which each rank has some: plain tensors in and out."""
+
+    def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
+        _distribute(module, device_mesh, Shard(0))
+        module.across = device_mesh
+        return module
+
+
+def _distribute(module: nn.Module, mesh: DeviceMesh, placement: Placement) -> None:
+    for name, parameter in list(module.named_parameters(recurse=False)):
+        spread = distribute_tensor(parameter, mesh, [placement])
+        module.register_parameter(name, nn.Parameter(spread, requires_grad=parameter.requires_grad))
+
+
+def _other_norms(block: nn.Module) -> dict[str, ParallelStyle]:
     """How the norms are split that only some models have: behind attention and feed-forward block by positions, those of queries and keys
-    by heads, as if heads were positions. Norms without weights need no plan."""
+    by heads, as if heads were positions; one over all heads by its elements. Norms without weights need no plan."""
     behind = [f"{name}_post_norm" for name in ("attention", "mlp")]
     found = {name: SequenceParallel(use_local_output=True) for name in behind if _has_weights(getattr(block, name))}
-    of_heads = [name for name in ("q_norm", "k_norm") if _has_weights(getattr(block.attention, name))]
+    of_heads = [name for name in ("q_norm", "k_norm") if _has_weights(getattr(block.attention, name, None))]
+    if getattr(block.attention, "norms_whole", False):
+        return found | {f"attention.{name}": _SplitNorm() for name in of_heads}
     return found | {f"attention.{name}": SequenceParallel(sequence_dim=_HEADS, use_local_output=True) for name in of_heads}
 
 

@@ -111,7 +111,7 @@ const BUCKET_SETTINGS = [
   's3:GetBucketPolicy',
   's3:GetBucketPublicAccessBlock',
   's3:GetBucketVersioning',
-] as const;
+];
 
 /** What `drift` reads beside CloudFormation's detection, which itself reads each resource with the rights of the caller. */
 function driftReads(context: AccessContext): ExactStatement[] {
@@ -138,7 +138,7 @@ function driftReads(context: AccessContext): ExactStatement[] {
     },
     {
       sid: 'SeeSettingsOfBuckets',
-      actions: [...BUCKET_SETTINGS],
+      actions: BUCKET_SETTINGS,
       resources: [context.dataBucketArn, context.checkpointBucketArn],
     },
     { sid: 'SeeSettingsOfKey', actions: ['kms:DescribeKey', 'kms:GetKeyPolicy'], resources: [keyArn] },

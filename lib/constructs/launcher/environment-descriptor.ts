@@ -25,19 +25,17 @@ export interface DescribedEnvironment {
   readonly driver: Pick<DriverPublish, 'uri' | 'hash'>;
 }
 
+function identityOf({ spec, storage, slipwayVersion }: DescribedEnvironment, team: string) {
+  const { partition, account, region } = Stack.of(storage);
+  return { schemaVersion: 1 as const, slipwayVersion, name: spec.name, team, partition, account, region };
+}
+
 /** The descriptor of one team. Its values may be tokens; the order of its keys is that of the parameter. */
 export function descriptorOf(made: DescribedEnvironment, team: string, jobRoles: TeamRoles): Descriptor {
-  const { partition, account, region } = Stack.of(made.storage);
-  const { name, storage, network, image, guardrails, prices, tags, teams } = made.spec;
+  const { storage, network, image, guardrails, prices, tags, teams } = made.spec;
   const { mlflow, budgetUsdPerMonth: usdPerMonth } = teams[team] ?? {};
   return {
-    schemaVersion: 1,
-    slipwayVersion: made.slipwayVersion,
-    name,
-    team,
-    partition,
-    account,
-    region,
+    ...identityOf(made, team),
     executionRoleArn: jobRoles.execution.roleArn,
     processingRoleArn: jobRoles.processing.roleArn,
     dataBucket: made.storage.dataBucket.bucketName,

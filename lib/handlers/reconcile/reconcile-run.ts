@@ -60,7 +60,7 @@ export function wanted(record: RunRecord, observed: Observed, now: EpochMs): Act
 }
 
 /** Nothing was done but a write, and after it the same observation asks for nothing more: another look would only repeat this one. */
-function isSettled(actions: readonly Action[], observed: Observed, now: EpochMs): boolean {
+export function isSettled(actions: readonly Action[], observed: Observed, now: EpochMs): boolean {
   const [save, ...effects] = actions;
   const isFresh = observed.create === undefined && observed.published.length === 0;
   return isFresh && save?.do === 'save' && effects.length === 0 && wanted(save.record, observed, now).length === 0;
@@ -139,5 +139,5 @@ async function markLeftovers(deps: ReconcileDeps, subject: ObservedRun): Promise
 }
 
 /** A run that ended, or went back to the queue, may let another one start. */
-const freesCapacity = (before: RunRecord, after: RunRecord): boolean =>
+export const freesCapacity = (before: RunRecord, after: RunRecord): boolean =>
   (isOver(after) && !isOver(before)) || (before.admitted && !after.admitted);

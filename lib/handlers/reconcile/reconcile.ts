@@ -54,7 +54,7 @@ async function onTick(deps: ReconcileDeps): Promise<undefined> {
 }
 
 /** The pause after each batch of runs that a tick wakes: 1,000 are spread over half a minute, for the sake of the services that they ask. */
-const SPREAD_MS = 250;
+export const SPREAD_MS = 250;
 
 async function onJobEvent(deps: ReconcileDeps, event: { detail: Record<string, unknown> }): Promise<undefined> {
   const { TrainingJobName, ProcessingJobName, TrainingJobStatus, ProcessingJobStatus, SecondaryStatus } = event.detail;

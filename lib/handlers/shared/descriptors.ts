@@ -5,7 +5,7 @@ import { loadDescriptor } from '../../spec/load';
 import { remember } from './remember';
 
 /** A deploy changes a descriptor; until then every run of a team has the same one. */
-const CACHE_MS = 60_000;
+export const CACHE_MS = 60_000;
 /** The same text is read by every process at every deploy only once. */
 const parse = remember((text) => loadDescriptor(text), 50);
 

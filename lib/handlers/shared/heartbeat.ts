@@ -65,13 +65,19 @@ export async function readHeartbeat(s3: S3Client, uri: string): Promise<Heartbea
     if (!Body || !LastModified) return { heartbeatError: 'the answer has no body or no time' };
     return parseBeat(await Body.transformToString(), LastModified.getTime());
   } catch (error) {
-    return isNamed(error, 'NoSuchKey', 'NotFound') ? {} : { heartbeatError: describeError(error) };
+    return unreadBeat(error);
   }
 }
 
+/** What a read that failed says: there is no heartbeat, or why it could not be read. */
+export const unreadBeat = (error: unknown): HeartbeatReading =>
+  isNamed(error, 'NoSuchKey', 'NotFound') ? {} : { heartbeatError: describeError(error) };
+
 /** What the text of a heartbeat says that was written then. */
-export function parseBeat(text: string, writtenAt: EpochMs): HeartbeatReading {
-  const facts = safeJson(text);
+const parseBeat = (text: string, writtenAt: EpochMs): HeartbeatReading => beatReading(safeJson(text), writtenAt);
+
+/** What a heartbeat that was written then says, by its facts. */
+export function beatReading(facts: unknown, writtenAt: EpochMs): HeartbeatReading {
   const beat = beatSchema.safeParse(facts);
   if (!beat.success) return { heartbeatError: 'it is not the heartbeat of a driver' };
   const { attempt, step, phase } = beat.data;

@@ -36,7 +36,8 @@ export async function sendMessages(
   if (first) throw new Error(`the queue did not take ${Failed.length} messages: ${first.Code} ${first.Message ?? ''}`);
 }
 
-const entryOf = (message: RunMessage, once: string) => ({
+/** What a request to send a message says of it. */
+export const entryOf = (message: RunMessage, once: string) => ({
   MessageBody: JSON.stringify(message),
   MessageGroupId: messageGroup(message),
   MessageDeduplicationId: hash('sha256', `${messageGroup(message)}/${once}`),

@@ -51,6 +51,8 @@ const MOST_INTENTS = 2000;
 /** The record that a document of the table holds. Shared: nobody may change it. */
 export const recordOf = remember((text) => migrateRecord(JSON.parse(text) as RunRecord));
 const intentOf = remember((text) => migrateIntent(JSON.parse(text) as RunIntent));
+/** Passes of the queue read the same document again and again while nothing starts or ends. Shared: nobody may change it. */
+const queueOf = remember((text) => JSON.parse(text) as QueueDocument, 10);
 
 /**
  * The run table. Every write is conditional: a new run on its id and request being free, a changed run on the version it was
@@ -100,22 +102,7 @@ export class RunStore {
 
   /** @returns false when somebody else has written the run since it was read */
   save(record: RunRecord, previousVersion: number, events: readonly TimelineEvent[]): Promise<boolean> {
-    const Item = runItem(record);
-    recordOf.keep(textOf(Item), record);
-    const run: TransactWriteItem = {
-      Put: {
-        TableName: this.tableName,
-        Item,
-        ConditionExpression: '#version = :previous',
-        ExpressionAttributeNames: { '#version': 'version' },
-        ExpressionAttributeValues: { ':previous': { N: String(previousVersion) } },
-      },
-    };
-    const others = [
-      ...(record.attempt ? [attemptItemOf(record.runId, record.attempt)] : []),
-      ...events.slice(0, MOST_EVENTS).map((line, place) => eventItemOf(record.runId, record.version, place, line)),
-    ];
-    return this.write([run, ...others.map((Item) => ({ Put: { TableName: this.tableName, Item } }))]);
+    return this.write(writesOf(this.tableName, record, previousVersion, events));
   }
 
   /** Whether the stack is being deleted. */
@@ -126,7 +113,7 @@ export class RunStore {
   /** What the queue remembers; undefined before its first pass. */
   async findQueue(): Promise<QueueDocument | undefined> {
     const item = await this.get(queueKey);
-    return item && documentOf<QueueDocument>(item);
+    return item && queueDocumentOf(item);
   }
 
   /** Only a pass of the queue writes it, and passes come one after the other. */
@@ -136,12 +123,7 @@ export class RunStore {
 
   /** Runs that are not over, as the index shows them. */
   async active(): Promise<RunRecord[]> {
-    const items = await this.query({
-      IndexName: ACTIVE_INDEX,
-      KeyConditionExpression: '#key = :value',
-      ExpressionAttributeNames: { '#key': ACTIVE_INDEX_PARTITION_KEY },
-      ExpressionAttributeValues: { ':value': { S: ACTIVE_VALUE } },
-    });
+    const items = await this.query(ACTIVE_QUERY);
     return items.map((item) => recordOf(textOf(item)));
   }
 
@@ -232,6 +214,42 @@ export class RunStore {
     }
   }
 }
+
+/** The writes of a changed run: the run where it has the version that it was read with, its attempt, and lines of the timeline. */
+export function writesOf(
+  TableName: string,
+  record: RunRecord,
+  previousVersion: number,
+  events: readonly TimelineEvent[],
+): TransactWriteItem[] {
+  const Item = runItem(record);
+  recordOf.keep(textOf(Item), record);
+  const run: TransactWriteItem = {
+    Put: {
+      TableName,
+      Item,
+      ConditionExpression: '#version = :previous',
+      ExpressionAttributeNames: { '#version': 'version' },
+      ExpressionAttributeValues: { ':previous': { N: String(previousVersion) } },
+    },
+  };
+  const others = [
+    ...(record.attempt ? [attemptItemOf(record.runId, record.attempt)] : []),
+    ...events.slice(0, MOST_EVENTS).map((line, place) => eventItemOf(record.runId, record.version, place, line)),
+  ];
+  return [run, ...others.map((Item) => ({ Put: { TableName, Item } }))];
+}
+
+/** What the item of the queue says. Shared: nobody may change it. */
+export const queueDocumentOf = (item: Item): QueueDocument => queueOf(textOf(item));
+
+/** What asks for the runs that are not over. */
+export const ACTIVE_QUERY: Partial<QueryCommandInput> = {
+  IndexName: ACTIVE_INDEX,
+  KeyConditionExpression: '#key = :value',
+  ExpressionAttributeNames: { '#key': ACTIVE_INDEX_PARTITION_KEY },
+  ExpressionAttributeValues: { ':value': { S: ACTIVE_VALUE } },
+};
 
 function isLostRace(error: unknown): boolean {
   if (!(error instanceof TransactionCanceledException)) return false;

@@ -1,3 +1,5 @@
+import { sharedFfnOf } from '../../catalog/model/parameters';
+import type { ModelShape } from '../../catalog/model/shape';
 import { findStrategy } from '../../distribution';
 import { usesFsdp1 } from '../../distribution/fsdp';
 import type { ParallelLayout } from '../../distribution/strategy';
@@ -20,23 +22,53 @@ function unsupportedPrecision({ distribution, training }: RunSpec): Finding[] {
   });
 }
 
+/** Inner sizes that tensor parallelism divides; heads have a rule of their own. architecture.py has the same list. */
+const splitSizes = (shape: ModelShape | undefined): [name: string, size: number][] =>
+  shape === undefined
+    ? []
+    : [
+        ['ffnHiddenSize', shape.ffnHiddenSize],
+        ['expertFfnHiddenSize', (shape.experts && shape.expertFfnHiddenSize) || 0],
+        ['the inner size of shared experts', shape.experts ? sharedFfnOf(shape) : 0],
+      ];
+
+/** Layers of an expert, and what stands beside experts, that get adapters; backend_choice.py has the same. */
+const OF_MIXTURES = ['gate_proj', 'up_proj', 'down_proj', 'router', 'shared_gate'];
+const adaptedExperts = ({ model, training }: RunSpec): string[] =>
+  model?.architecture.experts ? (training.lora?.targets ?? []).filter((name) => OF_MIXTURES.includes(name)) : [];
+
+/** What tensor parallelism divides, and what it does not go with. */
+function unsplit(run: RunSpec, { tensor, expert }: ParallelLayout): Finding[] {
+  const path = 'distribution.parameters.tensor_parallel_degree';
+  return [
+    ...splitSizes(run.model?.architecture).flatMap(([name, size]) =>
+      when(size % tensor !== 0, {
+        path,
+        must: `must divide ${name} ${size}`,
+        got: tensor,
+        fix: 'use a divisor',
+      }),
+    ),
+    ...when(tensor > 1 && expert > 1, {
+      path,
+      must: 'must be 1 with expert_parallel_degree in the built-in trainer',
+      got: tensor,
+      fix: 'use one of the two',
+    }),
+    ...when(tensor > 1 && adaptedExperts(run).length > 0, {
+      path: 'training.lora.targets',
+      must: 'must name layers outside experts with tensor_parallel_degree in the built-in trainer',
+      got: adaptedExperts(run).join(', '),
+      fix: 'remove them, or the degree',
+    }),
+  ];
+}
+
 function unsupportedLayout(run: RunSpec, layout: ParallelLayout): Finding[] {
-  const shape = run.model?.architecture;
   const { tensor, expert, shard, context } = layout;
   const path = (name: string) => `distribution.parameters.${name}_parallel_degree`;
   return [
-    ...when(tensor > 1 && shape !== undefined && shape.ffnHiddenSize % tensor !== 0, {
-      path: path('tensor'),
-      must: `must divide ffnHiddenSize ${shape?.ffnHiddenSize}`,
-      got: tensor,
-      fix: 'use a divisor',
-    }),
-    ...when(tensor > 1 && (shape?.experts ?? 0) > 0, {
-      path: path('tensor'),
-      must: 'must be 1 for a mixture of experts in the built-in trainer',
-      got: tensor,
-      fix: 'use expert_parallel_degree',
-    }),
+    ...unsplit(run, layout),
     ...when(tensor > 1 && run.training.precision === 'fp8', {
       path: path('tensor'),
       must: 'must be 1 with precision fp8 in the built-in trainer',
@@ -91,7 +123,7 @@ export const BUILTIN_LAYOUT_RULES: readonly Rule[] = [
   {
     id: 'training/builtin-layout',
     level: 'error',
-    what: 'With the built-in trainer, degrees divide what they split, and tensor parallelism goes with dense bf16 or fp32 models that are not compiled.',
+    what: 'With the built-in trainer, degrees divide what they split, and tensor parallelism goes with bf16 or fp32 models that are not compiled, and without expert parallelism.',
     why: 'Every instance would start, and end with exit code 77.',
     source: SOURCE,
     check: (run: RunSpec) => {

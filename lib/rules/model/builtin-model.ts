@@ -73,13 +73,8 @@ const routingParts = ({ experts, routing, family }: ModelShape): Record<string, 
         routedScaling: (family?.routedScaling ?? 1) !== 1,
       };
 
-/** What tensor parallelism of the built-in trainer does not split; architecture.py has the same list. Experts have a rule of their own. */
-const unsplitByTensor = ({ latentAttention, qkNorm, family, mtpLayers }: ModelShape): string[] =>
-  named({
-    latentAttention: latentAttention !== undefined,
-    'qkNorm over all heads': qkNorm && family?.qkNorm === 'whole',
-    mtpLayers: (mtpLayers ?? 0) > 0,
-  });
+/** What tensor parallelism of the built-in trainer does not split; architecture.py has the same list. */
+const unsplitByTensor = ({ mtpLayers }: ModelShape): string[] => named({ mtpLayers: (mtpLayers ?? 0) > 0 });
 
 function unsplitParts(run: RunSpec, shape: ModelShape): Finding[] {
   const { library } = run.distribution;

@@ -33,7 +33,6 @@ function trainer(run: RunSpec): Finding[] {
       notYet('distribution.collectives', 'smddp with ddp in the built-in trainer', collectives, OWN_CODE),
     ),
     ...trainerPrecision(run),
-    ...trainerTensorParallelism(run),
   ];
 }
 
@@ -41,19 +40,6 @@ function trainerPrecision({ training: { precision }, distribution: { library } }
   return when(
     precision === 'fp16' || (precision === 'fp8' && library !== 'fsdp'),
     notYet('training.precision', `${precision} in the built-in trainer`, precision, 'use bf16'),
-  );
-}
-
-function trainerTensorParallelism({ model, distribution: { library, parameters } }: RunSpec): Finding[] {
-  const tensor = parameters.tensor_parallel_degree;
-  return when(
-    library === 'fsdp' && typeof tensor === 'number' && tensor > 1 && model?.architecture.experts !== undefined,
-    notYet(
-      'distribution.parameters.tensor_parallel_degree',
-      'tensor parallelism with experts in the built-in trainer',
-      tensor,
-      'use 1',
-    ),
   );
 }
 

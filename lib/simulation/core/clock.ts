@@ -7,6 +7,17 @@ interface Timer {
   run: (() => void) | undefined;
 }
 
+/** Events of one delay: set one after the other, they also come one after the other. */
+interface Lane {
+  ms: number;
+  timers: Timer[];
+  /** Place of the next one. */
+  head: number;
+}
+
+/** Events that have run stay in a lane until they are so many. */
+const MOST_RUN_IN_LANE = 1024;
+
 const SETTLED_BETWEEN_MACROTASKS = 1000;
 
 /** What `schedule` gave back: the event can be taken back until it has run. */
@@ -22,6 +33,7 @@ export interface Scheduled {
 export class VirtualClock {
   now: SimMs = 0;
   private readonly heap: Timer[] = [];
+  private readonly lanes: Lane[] = [];
   private order = 0;
   private settled = 0;
   private mayGoOn = false;
@@ -30,16 +42,26 @@ export class VirtualClock {
   schedule(at: SimMs, run: () => void): Scheduled {
     const timer: Timer = { at: Math.max(Math.round(at), this.now), order: this.order++, run };
     this.push(timer);
-    return {
-      at: timer.at,
-      cancel: () => {
-        timer.run = undefined;
-      },
-    };
+    return new Cancellable(timer);
   }
 
   after(ms: number, run: () => void): Scheduled {
     return this.schedule(this.now + ms, run);
+  }
+
+  /** `after` for one delay that is asked for again and again: its events need not be sorted. */
+  lane(ms: number): (run: () => void) => Scheduled {
+    let lane = this.lanes.find((one) => one.ms === ms);
+    if (!lane) {
+      lane = { ms, timers: [], head: 0 };
+      this.lanes.push(lane);
+    }
+    const { timers } = lane;
+    return (run) => {
+      const timer: Timer = { at: Math.round(this.now + ms), order: this.order++, run };
+      timers.push(timer);
+      return new Cancellable(timer);
+    };
   }
 
   /** To be called by an event that resolves a promise: what waits for it runs before the next event. */
@@ -63,8 +85,7 @@ export class VirtualClock {
 
   /** Runs every event up to `end`, which is the time afterwards. */
   async runUntil(end: SimMs): Promise<void> {
-    for (let timer = this.heap[0]; timer && timer.at <= end; timer = this.heap[0]) {
-      this.pop();
+    for (let timer = this.takeUntil(end); timer; timer = this.takeUntil(end)) {
       if (!timer.run) continue;
       this.now = timer.at;
       timer.run();
@@ -75,6 +96,19 @@ export class VirtualClock {
       if (this.failure) throw this.failure.error;
     }
     this.now = end;
+  }
+
+  /** The next event, which is taken out; undefined where it comes later than that. */
+  private takeUntil(end: SimMs): Timer | undefined {
+    let [next, from] = [this.heap[0], undefined as Lane | undefined];
+    for (const lane of this.lanes) {
+      const first = firstOf(lane);
+      if (first && (!next || isBefore(first, next))) [next, from] = [first, lane];
+    }
+    if (!next || next.at > end) return undefined;
+    if (from) from.head += 1;
+    else this.pop();
+    return next;
   }
 
   /**
@@ -118,6 +152,30 @@ export class VirtualClock {
     }
     heap[at] = last;
   }
+}
+
+/** An event that can be taken back. */
+class Cancellable implements Scheduled {
+  constructor(private readonly timer: Timer) {}
+
+  get at(): SimMs {
+    return this.timer.at;
+  }
+
+  cancel(): void {
+    this.timer.run = undefined;
+  }
+}
+
+/** The first event of a lane that was not taken back. */
+function firstOf(lane: Lane): Timer | undefined {
+  const { timers } = lane;
+  while (lane.head < timers.length && timers[lane.head]?.run === undefined) lane.head += 1;
+  if (lane.head >= MOST_RUN_IN_LANE) {
+    timers.splice(0, lane.head);
+    lane.head = 0;
+  }
+  return timers[lane.head];
 }
 
 const isBefore = (a: Timer, b: Timer): boolean => a.at < b.at || (a.at === b.at && a.order < b.order);

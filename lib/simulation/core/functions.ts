@@ -1,4 +1,4 @@
-import type { VirtualClock } from './clock';
+import type { Scheduled, VirtualClock } from './clock';
 import type { FunctionName, Invocation, Slot } from './invocation';
 
 /** How an invocation ended: its answer, an exception, or death between two of its calls. */
@@ -26,6 +26,8 @@ const START_MS = 10;
  */
 export class LambdaFunction<Deps> {
   private readonly idle: Environment<Deps>[] = [];
+  private readonly atLimit: (run: () => void) => Scheduled;
+  private readonly atStart: (run: () => void) => Scheduled;
   /** Invocations that have ended by an exception or by death. */
   failures = 0;
   /** Told why one died. */
@@ -34,10 +36,13 @@ export class LambdaFunction<Deps> {
   constructor(
     readonly name: FunctionName,
     private readonly clock: VirtualClock,
-    private readonly timeoutSeconds: number,
+    timeoutSeconds: number,
     private readonly makeDeps: (slot: Slot) => Deps,
     private readonly nextId: () => number,
-  ) {}
+  ) {
+    this.atLimit = clock.lane(timeoutSeconds * 1000);
+    this.atStart = clock.lane(START_MS);
+  }
 
   /** Starts an invocation; `onEnd` is called once, at the virtual time of its end. */
   invoke(
@@ -69,8 +74,8 @@ export class LambdaFunction<Deps> {
       die: (why) => finish({ kind: 'died', why }),
     };
     environment.invocation = invocation;
-    const limit = clock.after(this.timeoutSeconds * 1000, () => invocation.die('took longer than its limit'));
-    clock.after(START_MS, () => {
+    const limit = this.atLimit(() => invocation.die('took longer than its limit'));
+    this.atStart(() => {
       const handling = handle(environment.deps, environment);
       if (typeof handling === 'function') handling((outcome) => this.settle(outcome, finish));
       else this.settle(handling, finish);

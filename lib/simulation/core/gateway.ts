@@ -61,9 +61,24 @@ interface Send {
   askedAt: number;
   /** The effect of an earlier try, where the answer alone was lost. */
   done?: { answer: unknown };
+  /** No function waits for it: what comes of it goes on at once. */
+  isDirect?: true;
   resolve(answer: unknown): void;
   reject(error: unknown): void;
 }
+
+/** A call of an invocation whose function is not run. */
+export interface DirectCall {
+  /** `service:Operation`. */
+  name: string;
+  input: object;
+  slot: Slot;
+  settings: ClientSettings;
+}
+
+/** An answer without one is none that a function could keep. */
+const isParameter = (answer: unknown): boolean =>
+  (answer as { Parameter?: unknown } | undefined)?.Parameter !== undefined;
 
 /** Why a function died that the scenario kills. */
 export const KILLED = 'killed';
@@ -205,10 +220,11 @@ export class Gateway {
     this.clock.after(ms, () => this.answer(send, answer));
   }
 
-  private answer({ invocation, resolve, name, input, slot, askedAt }: Send, answer: unknown): void {
+  private answer({ invocation, resolve, name, input, slot, askedAt, isDirect }: Send, answer: unknown): void {
     if (invocation.isDead) return;
-    if (name === 'ssm:GetParameter') slot.parametersAskedAt.set((input as { Name: string }).Name, askedAt);
-    this.clock.wake();
+    if (name === 'ssm:GetParameter' && isParameter(answer))
+      slot.parametersAskedAt.set((input as { Name: string }).Name, askedAt);
+    if (!isDirect) this.clock.wake();
     resolve(answer ?? { $metadata: {} });
   }
 
@@ -226,9 +242,20 @@ export class Gateway {
         return;
       }
       if (isOverRate) invocation.throttledCalls += 1;
-      this.clock.wake();
+      if (!send.isDirect) this.clock.wake();
       send.reject(error);
     });
+  }
+
+  /** Makes a call for a function that is not run: it takes its time and meets rates, faults and deaths like every other one. */
+  direct({ name, input, slot, settings }: DirectCall, resolve: Send['resolve'], reject: Send['reject']): void {
+    const operation = this.operations.get(name);
+    const { invocation } = slot;
+    if (!operation || !invocation) throw new Error(`the simulation does not know ${name}`);
+    const service = name.slice(0, name.indexOf(':'));
+    const askedAt = this.functionsNow();
+    const call = { name, service, operation, input: input as never, slot, invocation, settings };
+    this.attempt(Object.assign(call, { tries: 1, askedAt, resolve, reject, isDirect: true as const }));
   }
 
   /**

@@ -104,23 +104,35 @@ function drawRun(
   };
   const checkpoints = isOwn ? { checkpoints: random.chance(0.5) ? { mode: 'managed' } : { mode: 'none' } } : {};
   const acknowledge = spot && isOwn ? { acknowledge: [{ rule: 'checkpoints/spot', reason: 'simulated' }] } : {};
-  // Of a stream of its own, so that the rest of a history stays as it was before there was preemption.
   const own = new Random(trainsHours * 7919 + limits.maxRuntimeSeconds + id.length * 104_729 + compute.instanceCount);
   const keeps = !isOwn || checkpoints.checkpoints?.mode === 'managed';
-  const preemption = { ...(keeps && own.chance(0.4) && { preemptible: true }), priority: own.int(0, 2) };
-  const max = compute.instanceCount;
-  const isElastic = !isOwn && max > 1 && own.chance(0.4);
-  const sized = isElastic ? { ...compute, instanceCount: { min: own.chance(0.5) ? 1 : max / 2, max } } : compute;
+  const { preemption, sized } = drawQueueing(own, compute, isOwn, keeps);
+  const file = { name: id, ...(isOwn ? OWN : TINY), ...preemption, ...drawTags(trainsHours, id) };
   return {
     at: minutesFrom(random, 0, Math.floor((0.5 * until) / 60)),
     id,
-    file: { name: id, ...(isOwn ? OWN : TINY), ...preemption, compute: sized, limits, ...checkpoints, ...acknowledge },
+    file: { ...file, compute: sized, limits, ...checkpoints, ...acknowledge },
     team: random.pick(teams),
     trainsHours,
     commitEveryMinutes: random.pick([10, 30, 60]),
     secondsPerStep: random.pick([5, 10, 30]),
     startMinutes: random.int(4, 20),
   };
+}
+
+/** From a stream of its own, so that the rest of a history stays as it was before there was preemption. */
+function drawQueueing<T extends { instanceCount: number }>(own: Random, compute: T, isOwn: boolean, keeps: boolean) {
+  const preemption = { ...(keeps && own.chance(0.4) && { preemptible: true }), priority: own.int(0, 2) };
+  const max = compute.instanceCount;
+  const isElastic = !isOwn && max > 1 && own.chance(0.4);
+  const sized = isElastic ? { ...compute, instanceCount: { min: own.chance(0.5) ? 1 : max / 2, max } } : compute;
+  return { preemption, sized };
+}
+
+/** From a stream of its own too. */
+function drawTags(trainsHours: number, id: string): { tags?: Record<string, string> } {
+  const random = new Random(trainsHours * 31 + id.length);
+  return random.chance(0.3) ? { tags: { project: `p${random.int(1, 9)}` } } : {};
 }
 
 function drawCalls(random: Random, run: RunEntry, until: number): CallEntry[] {

@@ -9,6 +9,7 @@ import type { Message } from '../services/queue';
 import type { SimRun } from '../world/sim-run';
 import { Watch } from '../world/watch';
 import type { World } from '../world/world';
+import { AsWritten } from './as-written';
 import type { Invariant, Scene } from './invariant';
 import { HealthyLeftAlone, NoOrphan, OneLiveJob, StopWins, WorkKept } from './jobs';
 import { BooksBalance, Budget } from './money';
@@ -27,6 +28,7 @@ function makeAll(): Invariant[] {
     new BooksBalance(),
     new Budget(),
     new WorkKept(),
+    new AsWritten(),
     fair,
     new Backfill(fair),
     new Told(),

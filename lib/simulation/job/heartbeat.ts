@@ -14,7 +14,7 @@ export function beatOf(job: SimJob, now: SimMs): S3Object | undefined {
   const until = Math.min(now, job.silentSince ?? now);
   if (until < driverSince) return undefined;
   const at = driverSince + Math.floor((until - driverSince) / BEAT_MS) * BEAT_MS;
-  return { key: truth.heartbeat.key, bytes: 300, at, body: () => JSON.stringify(factsOf(job, at)) };
+  return { key: truth.heartbeat.key, bytes: 300, at, facts: () => factsOf(job, at) };
 }
 
 function factsOf(job: SimJob, at: SimMs) {
@@ -37,7 +37,7 @@ function factsOf(job: SimJob, at: SimMs) {
     restarts: job.restarts,
     starts: startsOf(job, at),
     handOver: job.isAskedToLeave,
-    setAside: job.setAside,
+    setAside: [...job.setAside],
     sparesLeft: truth && truth.spec.compute.spareInstances > 0 ? job.sparesLeft : null,
   };
 }

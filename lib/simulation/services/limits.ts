@@ -90,8 +90,21 @@ const PER_JOB: Readonly<Record<Pool, string>> = {
 /** Name of the quota that limits the instances of one job. */
 export const perJobQuota = (pool: Pool): string => PER_JOB[pool];
 
+/** Clusters are asked for again and again, and never change. */
+const poolsOfShapes: Readonly<Record<Pool, WeakMap<readonly Shape[], ReadonlyMap<string, number>>>> = {
+  training: new WeakMap(),
+  spot: new WeakMap(),
+  processing: new WeakMap(),
+};
+
 /** What a cluster takes of each pool, by quota name. */
-export function poolsOf(shapes: readonly Shape[], pool: Pool): Map<string, number> {
+export function poolsOf(shapes: readonly Shape[], pool: Pool): ReadonlyMap<string, number> {
+  const known = poolsOfShapes[pool].get(shapes) ?? countPools(shapes, pool);
+  poolsOfShapes[pool].set(shapes, known);
+  return known;
+}
+
+function countPools(shapes: readonly Shape[], pool: Pool): Map<string, number> {
   const pools = new Map<string, number>();
   for (const { instanceType, count } of shapes) {
     const { name } = instanceQuota(instanceType, pool);

@@ -48,6 +48,8 @@ export interface QueueHooks {
 export class SimQueue {
   private readonly groups = new Map<string, Group>();
   private readonly sentIds = new Map<string, SimMs>();
+  private readonly afterPoll: (run: () => void) => unknown;
+  private readonly afterVisibility: (run: () => void) => unknown;
   private readonly byReceipt = new Map<string, Group>();
   /** Messages that were sent, those of equal text once. */
   sent = 0;
@@ -56,7 +58,10 @@ export class SimQueue {
   constructor(
     private readonly clock: VirtualClock,
     private readonly hooks: QueueHooks,
-  ) {}
+  ) {
+    this.afterPoll = clock.lane(POLL_MS);
+    this.afterVisibility = clock.lane(RUN_QUEUE_VISIBILITY_SECONDS * 1000);
+  }
 
   readonly operations: Operations = {
     SendMessage: {
@@ -131,7 +136,7 @@ export class SimQueue {
   }
 
   private poll(group: Group): void {
-    this.clock.after(POLL_MS, () => this.receive(group));
+    this.afterPoll(() => this.receive(group));
   }
 
   private receive(group: Group): void {
@@ -148,22 +153,24 @@ export class SimQueue {
     message.receipt = `${message.id}/${message.receives}`;
     group.inFlight = { message, visibleAt: 0 };
     this.byReceipt.set(message.receipt, group);
-    this.returnAt(group, this.clock.now + RUN_QUEUE_VISIBILITY_SECONDS * 1000);
+    this.returnAt(group, this.clock.now + RUN_QUEUE_VISIBILITY_SECONDS * 1000, this.afterVisibility);
     this.hooks.deliver(message);
   }
 
   /** The message comes again at that time, unless it was deleted or its time was changed before. */
-  private returnAt(group: Group, at: SimMs): void {
+  private returnAt(group: Group, at: SimMs, lane?: (run: () => void) => unknown): void {
     const flight = group.inFlight;
     if (!flight) return;
     flight.visibleAt = at;
     const { receipt } = flight.message;
-    this.clock.schedule(at, () => {
+    const comeAgain = () => {
       if (group.inFlight !== flight || flight.visibleAt !== at || flight.message.receipt !== receipt) return;
       this.byReceipt.delete(receipt);
       group.inFlight = undefined;
       group.waiting.unshift(flight.message);
       this.receive(group);
-    });
+    };
+    if (lane) lane(comeAgain);
+    else this.clock.schedule(at, comeAgain);
   }
 }

@@ -1,10 +1,37 @@
 import type { SimMs } from '../core/clock';
 
-/** An object; its text is made when somebody reads it. */
+/** An object; its content is made when somebody reads it. */
 export interface S3Object {
   /** In a listing of a run's checkpoints: relative to its prefix. */
   key: string;
   bytes: number;
   at: SimMs;
+  /** Its text. @default - the JSON of its facts */
   body?: () => string;
+  facts?: () => unknown;
+}
+
+/** The content of an object as it was when the read reached it. */
+export class SimBody {
+  /** Of an object whose text is the JSON of facts. */
+  readonly facts: unknown;
+  private made: string | undefined;
+
+  constructor({ body, facts }: S3Object) {
+    this.facts = facts?.();
+    if (!facts) this.made = body?.() ?? '';
+  }
+
+  get text(): string {
+    this.made ??= JSON.stringify(this.facts);
+    return this.made;
+  }
+
+  transformToString(): Promise<string> {
+    return Promise.resolve(this.text);
+  }
+
+  transformToByteArray(): Promise<Uint8Array> {
+    return Promise.resolve(new Uint8Array(Buffer.from(this.text)));
+  }
 }

@@ -10,7 +10,7 @@ import { dateAt } from '../core/epoch';
 import type { Operations } from '../core/gateway';
 import { serviceError } from '../core/service-error';
 import type { RunTruth } from '../job/steps/run-truth';
-import type { S3Object } from './s3-object';
+import { type S3Object, SimBody } from './s3-object';
 
 const PAGE = 1000;
 
@@ -36,13 +36,10 @@ export class SimS3 {
       knows: ['Bucket', 'Key'],
       key: keyOf,
       run: ({ Bucket = '', Key = '' }: GetObjectCommandInput) => {
-        const { body, at, bytes } = this.find(Bucket, Key, 'NoSuchKey');
-        const text = body?.() ?? '';
+        const object = this.find(Bucket, Key, 'NoSuchKey');
+        const { at, bytes } = object;
         return {
-          Body: {
-            transformToString: () => Promise.resolve(text),
-            transformToByteArray: () => Promise.resolve(new Uint8Array(Buffer.from(text))),
-          },
+          Body: new SimBody(object),
           LastModified: dateAt(at),
           ContentLength: bytes,
           $metadata: {},

@@ -1,10 +1,9 @@
 import { ASYNC_MAX_AGE_SECONDS, ASYNC_RETRIES, TICK, TICK_SECONDS } from '../../contracts/launcher';
-import type { ReconcileDeps } from '../../handlers/reconcile/deps';
 import { onEvent } from '../../handlers/reconcile/reconcile';
 import type { SimMs, VirtualClock } from '../core/clock';
-import type { Handling } from '../core/functions';
-import type { Invocation, Slot } from '../core/invocation';
+import type { Invocation } from '../core/invocation';
 import type { Random } from '../core/random';
+import type { DirectReconcile } from '../direct/direct-reconcile';
 import type { SimJob } from '../job/job';
 import type { Fault } from '../scenario/schema';
 import type { Message, SimQueue } from '../services/queue';
@@ -39,8 +38,8 @@ export class EventSources {
     faults: readonly Fault[],
     /** There is no stack any more. */
     private readonly isDeleted: () => boolean,
-    /** Handles a message, by the function where nothing else knows what it would do. */
-    private readonly handle: (body: string, deps: ReconcileDeps, slot: Slot, real: () => Promise<unknown>) => Handling,
+    /** Handles messages and ticks, by the function where nothing else knows what it would do. */
+    private readonly direct: () => DirectReconcile,
   ) {
     this.busFaults = faults.filter(({ events }) => events !== undefined);
   }
@@ -65,7 +64,7 @@ export class EventSources {
       eventSource: 'aws:sqs',
     };
     this.functions.reconcile.invoke(
-      (deps, slot) => this.handle(message.body, deps, slot, () => onEvent(deps, { Records: [record] })),
+      (deps, slot) => this.direct().handle(message.body, deps, slot, () => onEvent(deps, { Records: [record] })),
       (ending, invocation) => {
         message.throttledCalls += invocation.throttledCalls;
         const answer =
@@ -126,7 +125,10 @@ export class EventSources {
   /** Lambda's queue of events: repeats a failed invocation twice, then gives the event up. */
   private invokeAsync(event: unknown, tick?: Tick, tries = 0, since = this.clock.now): void {
     const invocation = this.functions.reconcile.invoke(
-      (deps) => onEvent(deps, event),
+      (deps, slot) => {
+        const real = () => onEvent(deps, event);
+        return tick ? this.direct().tick(deps, slot, real) : real();
+      },
       (ending, ended) => {
         this.tickOf.delete(ended);
         if (ending.kind === 'answer') {

@@ -5,6 +5,7 @@ import { VirtualClock } from '../core/clock';
 import { EPOCH_MS } from '../core/epoch';
 import { Gateway } from '../core/gateway';
 import { Random } from '../core/random';
+import { DirectReconcile } from '../direct/direct-reconcile';
 import { Fleet } from '../job/fleet';
 import { beatOf } from '../job/heartbeat';
 import { isLive, type SimJob } from '../job/job';
@@ -28,7 +29,6 @@ import { type Functions, functionsOf } from './functions';
 import { asksToLeave } from './job-file';
 import { People } from './people';
 import { Prices } from './prices';
-import { QuietLooks } from './quiet-looks';
 import { requestedJob } from './requested-job';
 import { addServices } from './services';
 import { plannedId, SimRun } from './sim-run';
@@ -56,7 +56,7 @@ export class World {
   readonly people: People;
   readonly stack: StackChanges;
   readonly prices: Prices;
-  readonly quiet: QuietLooks;
+  readonly direct: DirectReconcile;
   private readonly foreign: ForeignJobs;
   private readonly sagemaker: SimSageMaker;
   private readonly byRunId = new Map<string, SimRun>();
@@ -166,7 +166,7 @@ export class World {
       environment.name,
       faults,
       () => this.stack.isDeleted,
-      (body, deps, slot, real) => this.quiet.handle(body, deps, slot, real),
+      () => this.direct,
     );
     this.jobFaults = new JobFaults(clock, this.fleet, (target) => this.findJob(target), faults);
     this.people = new People(clock, this.functions, this.names, this.s3, {
@@ -192,7 +192,7 @@ export class World {
     });
     this.gateway.onTrouble = (operation, at, isOverRate) => this.watch.onTrouble(operation, at, isOverRate);
     for (const one of Object.values(this.functions)) one.onDeath = (why) => this.watch.onDeath(clock.now, why);
-    this.quiet = new QuietLooks(this, skipsQuietLooks);
+    this.direct = new DirectReconcile(this, skipsQuietLooks);
     this.watch.join(this);
   }
 

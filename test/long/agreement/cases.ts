@@ -92,6 +92,7 @@ export const NOT_COMPARED: readonly AgreementCase[] = [
     },
   },
   { scenario: 'elastic' },
+  { scenario: 'queued' },
 ];
 
 /** The other scenarios, and what the sandbox lacks for them. */

@@ -42,33 +42,64 @@ export async function listCheckpoints(
   }
 }
 
-async function committed(
-  s3: S3Client,
-  prefixUri: string,
-  { bad = [], enough = ENOUGH, known }: CheckpointSearch,
-): Promise<Listed> {
-  const top = await listFolder(s3, prefixUri);
-  const [newest] = byStep(top.folders);
-  if (known && newest !== undefined && known.uri === `${prefixUri}${newest}`)
-    return { kind: 'listed', committed: [known], torn: [] };
-  const found = { kind: 'listed' as const, committed: [] as Checkpoint[], torn: [] as Listed['torn'] };
-  const committedAt: Record<string, number> = {};
-  let newestWriteAt = top.newestWriteAt;
-  for (const folder of byStep(top.folders)) {
-    if (found.committed.filter((c) => !bad.includes(checkpointKey(c))).length >= enough) break;
-    const uri = `${prefixUri}${folder}`;
-    const { objects, newestWriteAt: writtenAt } = await listFolder(s3, uri, { deep: true });
-    newestWriteAt = Math.max(newestWriteAt, writtenAt);
+async function committed(s3: S3Client, prefixUri: string, search: CheckpointSearch): Promise<Listed> {
+  const found = new CommittedSearch(prefixUri, search, await listFolder(s3, prefixUri));
+  for (let uri = found.next(); uri !== undefined; uri = found.next()) {
+    const folder = await listFolder(s3, uri, { deep: true });
+    const isMarked = folder.objects.has(MARKER);
+    found.add(uri, folder, isMarked ? await readMarker(s3, `${uri}${MARKER}`) : undefined);
+  }
+  return found.listed;
+}
+
+/** A search for the newest complete checkpoints, folder by folder. */
+export class CommittedSearch {
+  private readonly folders: string[];
+  private readonly found: Listed = { kind: 'listed', committed: [], torn: [] };
+  private readonly committedAt: Record<string, number> = {};
+  private newestWriteAt: number;
+  private readonly isKnown: boolean;
+
+  /** @param top the prefix, as one level of it was listed */
+  constructor(
+    private readonly prefixUri: string,
+    private readonly search: CheckpointSearch,
+    top: Folder,
+  ) {
+    const { known } = search;
+    this.folders = byStep(top.folders);
+    this.newestWriteAt = top.newestWriteAt;
+    const [newest] = this.folders;
+    this.isKnown = known != null && newest !== undefined && known.uri === `${prefixUri}${newest}`;
+    if (known && this.isKnown) this.found.committed.push(known);
+  }
+
+  /** URI of the folder that is to be listed next, with everything below it; undefined when enough are found. */
+  next(): string | undefined {
+    const { bad = [], enough = ENOUGH } = this.search;
+    if (this.isKnown || this.found.committed.filter((c) => !bad.includes(checkpointKey(c))).length >= enough)
+      return undefined;
+    const folder = this.folders.shift();
+    return folder === undefined ? undefined : `${this.prefixUri}${folder}`;
+  }
+
+  /** @param text of its marker; undefined where it has none */
+  add(uri: string, { objects, newestWriteAt }: Folder, text: string | undefined): void {
+    this.newestWriteAt = Math.max(this.newestWriteAt, newestWriteAt);
     const own = objects.get(MARKER);
-    if (!own) continue;
-    const verdict = judgeMarker(await readMarker(s3, `${uri}${MARKER}`), objects);
-    if (typeof verdict === 'string') found.torn.push({ uri, why: verdict });
+    if (!own || text === undefined) return;
+    const verdict = judgeMarker(text, objects);
+    if (typeof verdict === 'string') this.found.torn.push({ uri, why: verdict });
     else {
-      found.committed.push({ uri, ...verdict });
-      committedAt[uri] = own.writtenAt;
+      this.found.committed.push({ uri, ...verdict });
+      this.committedAt[uri] = own.writtenAt;
     }
   }
-  return { ...found, newestWriteAt, committedAt };
+
+  get listed(): Listed {
+    const { newestWriteAt, committedAt } = this;
+    return this.isKnown ? this.found : { ...this.found, newestWriteAt, committedAt };
+  }
 }
 
 /** Folders `step-<n>/`, newest first. */

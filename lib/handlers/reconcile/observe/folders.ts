@@ -1,4 +1,4 @@
-import { paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3';
+import { type ListObjectsV2CommandOutput, paginateListObjectsV2, type S3Client } from '@aws-sdk/client-s3';
 import { parseS3Uri } from '../../../spec/formats/s3-uri';
 
 /** One level of a prefix, as S3 lists it with a delimiter. */
@@ -17,15 +17,25 @@ export interface Folder {
  */
 export async function listFolder(s3: S3Client, uri: string, options: { deep?: boolean } = {}): Promise<Folder> {
   const { bucket, key } = parseS3Uri(uri);
+  const input = { Bucket: bucket, Prefix: key, ...(!options.deep && { Delimiter: '/' }) };
+  const pages: ListObjectsV2CommandOutput[] = [];
+  for await (const page of paginateListObjectsV2({ client: s3 }, input)) pages.push(page);
+  return folderOf(pages, key);
+}
+
+/** What the pages of a listing say of the folder whose key they were asked for. */
+export function folderOf(pages: readonly Partial<ListObjectsV2CommandOutput>[], key: string): Folder {
   const folders: string[] = [];
   const objects = new Map<string, { bytes: number; writtenAt: number }>();
-  const input = { Bucket: bucket, Prefix: key, ...(!options.deep && { Delimiter: '/' }) };
-  for await (const page of paginateListObjectsV2({ client: s3 }, input)) {
+  let newestWriteAt = 0;
+  for (const page of pages) {
     for (const { Prefix } of page.CommonPrefixes ?? []) if (Prefix) folders.push(Prefix.slice(key.length));
     for (const { Key, Size = 0, LastModified } of page.Contents ?? []) {
-      if (Key) objects.set(Key.slice(key.length), { bytes: Size, writtenAt: LastModified?.getTime() ?? 0 });
+      if (!Key) continue;
+      const writtenAt = LastModified?.getTime() ?? 0;
+      objects.set(Key.slice(key.length), { bytes: Size, writtenAt });
+      newestWriteAt = Math.max(newestWriteAt, writtenAt);
     }
   }
-  const newestWriteAt = [...objects.values()].reduce((newest, { writtenAt }) => Math.max(newest, writtenAt), 0);
   return { folders, objects, newestWriteAt };
 }

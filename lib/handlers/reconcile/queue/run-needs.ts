@@ -65,6 +65,25 @@ export async function needsOf(deps: ReconcileDeps, runs: readonly RunRecord[]): 
   return new RunNeeds(kept);
 }
 
+/**
+ * The same where no intent has to be read for it; undefined where one has.
+ * @param store whose process asks
+ */
+export function needsKnown(store: object, runs: readonly RunRecord[]): RunNeeds | undefined {
+  const before = needsCache.get(store);
+  const kept = new Map<string, QuotaNeed[] | null>();
+  for (const run of runs) {
+    for (const rungId of rungsOf(run)) {
+      const key = `${run.runId}/${rungId}`;
+      const needs = before?.get(key);
+      if (needs === undefined) return undefined;
+      kept.set(key, needs);
+    }
+  }
+  needsCache.set(store, kept);
+  return new RunNeeds(kept);
+}
+
 /** An elastic run may have every size of its kind of capacity. */
 function rungsOf({ policy, rungId }: RunRecord): string[] {
   if (policy.pendingSeconds === undefined) return [rungId];

@@ -22,6 +22,8 @@ export class StateFaults {
   private readonly describeLags: Span[];
   private readonly indexLags: Span[];
   private readonly clocks: Span[];
+  /** When faults begin and end. */
+  private readonly edges: readonly SimMs[];
 
   constructor(
     private readonly faults: readonly Fault[],
@@ -38,6 +40,8 @@ export class StateFaults {
     this.describeLags = spans('describeLagSeconds');
     this.indexLags = spans('indexLagSeconds');
     this.clocks = spans('clock');
+    const edges = faults.flatMap(({ at = 0, to = at }) => [at * 1000, to * 1000]);
+    this.edges = [...new Set(edges)].sort((a, b) => a - b);
     this.mostIndexLagMs = Math.max(0, ...this.indexLags.map(({ value }) => value));
   }
 
@@ -53,6 +57,18 @@ export class StateFaults {
   skewMs(): number {
     if (this.clocks.length === 0) return 0;
     return this.holding(this.clocks).reduce((sum, { value }) => sum + value, 0);
+  }
+
+  /** Whether a fault begins or ends within these times. */
+  hasEdge(from: SimMs, to: SimMs): boolean {
+    const { edges } = this;
+    let [low, high] = [0, edges.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((edges[middle] as SimMs) < from) low = middle + 1;
+      else high = middle;
+    }
+    return low < edges.length && (edges[low] as SimMs) <= to;
   }
 
   /** Fields that the table loses at their time. */

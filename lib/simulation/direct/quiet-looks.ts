@@ -1,37 +1,29 @@
 import type { DescribeTrainingJobCommandOutput } from '@aws-sdk/client-sagemaker';
-import { descriptorParameter, type RunMessage, TICK_SECONDS } from '../../contracts/launcher';
+import { descriptorParameter } from '../../contracts/launcher';
 import type { ReconcileDeps } from '../../handlers/reconcile/deps';
 import { presentJob } from '../../handlers/reconcile/observe/describe';
 import { STEADY_DESCRIPTOR_MS, wanted } from '../../handlers/reconcile/reconcile-run';
 import { readDescriptor } from '../../handlers/shared/descriptors';
-import { parseBeat } from '../../handlers/shared/heartbeat';
+import { beatReading } from '../../handlers/shared/heartbeat';
 import { runKey } from '../../handlers/shared/items';
 import { isDueForListing, isSteady, WRITE_PROGRESS_MS } from '../../lifecycle/health/look';
 import { NOTHING_OBSERVED, type Observed, type PresentJob } from '../../lifecycle/observed';
 import type { RunRecord } from '../../lifecycle/record';
-import type { SimMs, VirtualClock } from '../core/clock';
+import type { SimMs } from '../core/clock';
 import { EPOCH_MS } from '../core/epoch';
-import type { Handling } from '../core/functions';
-import type { Gateway } from '../core/gateway';
 import type { Invocation, Slot } from '../core/invocation';
 import { beatOf } from '../job/heartbeat';
 import { isLive, type SimJob } from '../job/job';
-import type { Scenario } from '../scenario/load';
-import type { SimTable } from '../services/dynamodb';
 import type { Item } from '../services/expression';
-import type { StateFaults } from './faults/state-faults';
-import type { SimRun } from './sim-run';
+import type { SimRun } from '../world/sim-run';
+import type { DirectWork } from './direct-work';
+import { LOOK_MS, NOTHING_FAILED, TICK_MS, type WorldOfLooks } from './world-of-looks';
 
 /** The calls of a look at which nothing is decided, in their order. */
 const READ = 'dynamodb:GetItem';
 const DESCRIBE = 'sagemaker:DescribeTrainingJob';
 const READ_BEAT = 's3:GetObject';
 const CALLS = [READ, DESCRIBE, READ_BEAT];
-/** What the function answers after a look that went well. */
-const NOTHING_FAILED = { batchItemFailures: [] };
-/** Longer than the calls of one look take together. */
-const LOOK_MS = 2000;
-const TICK_MS = TICK_SECONDS * 1000;
 /** A prediction reaches as far as the listings of a steady run are apart, and no further. */
 const MOST_TICKS = 12;
 /** Beats come each minute: a clock that differs by more might make one late that is not. */
@@ -39,31 +31,11 @@ const MOST_SKEW_MS = 60_000;
 /** Steps this long, and a beat, are well within every limit on the age of the newest step. */
 const MOST_STEP_SECONDS = 300;
 
-/** What is asked of the simulated world. */
-interface WorldOfLooks {
-  readonly scenario: Scenario;
-  readonly clock: VirtualClock;
-  readonly state: StateFaults;
-  readonly table: SimTable;
-  readonly gateway: Gateway;
-  findRun(runId: string): SimRun | undefined;
-  /** The clock that functions read. */
-  functionsNow(): number;
-  /** What Describe says of a job now. */
-  describe(jobName: string): object;
-}
-
 /** One look whose outcome is predicted. */
-interface QuietLook {
+interface QuietLook extends DirectWork<ReconcileDeps> {
   run: SimRun;
   /** The run's item, as the prediction knows it. */
   item: Item;
-  deps: ReconcileDeps;
-  slot: Slot;
-  invocation: Invocation;
-  /** Calls the function. */
-  real(): Promise<unknown>;
-  settle(outcome: unknown): void;
 }
 
 /** What a prediction was made from, and until when nothing is decided while all of it stays so. */
@@ -89,45 +61,15 @@ export class QuietLooks {
   /** What the handler takes from an answer of Describe, which stays the same while the job does. */
   private readonly present = new WeakMap<object, PresentJob>();
   private readonly predictions = new Map<SimRun, Prediction>();
-  private readonly messages = new Map<string, RunMessage>();
-  /** When faults begin and end. */
-  private readonly edges: readonly SimMs[];
 
-  constructor(
-    private readonly world: WorldOfLooks,
-    private readonly isOn: boolean,
-  ) {
-    const edges = (world.scenario.faults ?? []).flatMap(({ at = 0, to = at }) => [at * 1000, to * 1000]);
-    this.edges = [...new Set(edges)].sort((a, b) => a - b);
-  }
+  constructor(private readonly world: WorldOfLooks) {}
 
-  /** What handles a message: the function, unless nothing will be decided. */
-  handle(body: string, deps: ReconcileDeps, slot: Slot, real: () => Promise<unknown>): Handling {
-    const message = this.parse(body);
-    if (message.kind !== 'run') return real();
-    const run = this.world.findRun(message.runId);
-    if (!run) return real();
-    const { invocation } = slot;
-    const prediction = this.isOn ? this.predict(run, slot) : undefined;
-    if (!prediction || !invocation) return this.lookLoudly(message.runId, slot, real);
-    return (settle) => this.look({ run, item: prediction.item, deps, slot, invocation, real, settle });
-  }
-
-  /** Runs are woken by the same text again and again. */
-  private parse(body: string): RunMessage {
-    let message = this.messages.get(body);
-    if (!message) {
-      message = JSON.parse(body) as RunMessage;
-      this.messages.set(body, message);
-    }
-    return message;
-  }
-
-  /** A look that failed may have left what the run was made from unread. */
-  private async lookLoudly(runId: string, slot: Slot, real: () => Promise<unknown>): Promise<unknown> {
-    const answer = (await real()) as { batchItemFailures?: readonly unknown[] } | undefined;
-    if (answer?.batchItemFailures?.length === 0) slot.looked.add(runId);
-    return answer;
+  /** Plays the look, if nothing will be decided at it. */
+  play(run: SimRun, work: DirectWork<ReconcileDeps>): boolean {
+    const prediction = this.predict(run, work.slot);
+    if (!prediction) return false;
+    this.look({ ...work, run, item: prediction.item });
+    return true;
   }
 
   /** The calls at their times. Where one comes to something else than was predicted, the function goes on from there. */
@@ -137,7 +79,7 @@ export class QuietLooks {
       const Item = table.find(runKey(look.run.runId ?? ''));
       const read = { answer: { Item, $metadata: {} } };
       if (Item !== look.item) this.goOn(look, [read]);
-      else if (this.hasDescriptor(look.run, look.slot)) this.observe(look);
+      else if (this.hasDescriptor(look)) this.observe(look);
       else {
         clock.wake();
         readDescriptor(look.deps, look.run.team, STEADY_DESCRIPTOR_MS).then(
@@ -192,24 +134,12 @@ export class QuietLooks {
     if (Math.abs(state.skewMs()) > MOST_SKEW_MS || state.describeLagMs() > 0) return false;
     if (!slot.looked.has(run.runId ?? '')) return false;
     for (const { at } of job.timers) if (at >= clock.now && at <= end) return false;
-    return !this.hasEdge(clock.now, end) && !gateway.mayDisturb(CALLS) && !gateway.mayFail('ssm:GetParameter');
-  }
-
-  /** Whether a fault begins or ends within these times. */
-  private hasEdge(from: SimMs, to: SimMs): boolean {
-    const { edges } = this;
-    let [low, high] = [0, edges.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((edges[middle] as SimMs) < from) low = middle + 1;
-      else high = middle;
-    }
-    return low < edges.length && (edges[low] as SimMs) <= to;
+    return !state.hasEdge(clock.now, end) && !gateway.mayDisturb(CALLS) && !gateway.mayFail('ssm:GetParameter');
   }
 
   /** The execution environment has the team's descriptor still, by its own clock. */
-  private hasDescriptor({ team }: SimRun, { parametersAskedAt }: Slot): boolean {
-    const askedAt = parametersAskedAt.get(descriptorParameter(this.world.scenario.environment.name, team));
+  private hasDescriptor({ run: { team }, deps, slot: { parametersAskedAt } }: QuietLook): boolean {
+    const askedAt = parametersAskedAt.get(descriptorParameter(deps.environment, team));
     if (askedAt === undefined) return false;
     const age = this.world.functionsNow() - askedAt;
     return age >= 0 && age + LOOK_MS < STEADY_DESCRIPTOR_MS;
@@ -252,7 +182,7 @@ export class QuietLooks {
 
   private observedAt(job: PresentJob, simulated: SimJob, at: SimMs): Observed {
     const beat = beatOf(simulated, at);
-    return { ...NOTHING_OBSERVED, job, ...(beat?.body && parseBeat(beat.body(), EPOCH_MS + beat.at)) };
+    return { ...NOTHING_OBSERVED, job, ...(beat?.facts && beatReading(beat.facts(), EPOCH_MS + beat.at)) };
   }
 }
 

@@ -1,0 +1,66 @@
+"""Tensor parallelism of a mixture of experts: each rank has every expert, with its share of the inner size, and all tokens of its group.
+
+Within the mixture a rank works with plain tensors: what it makes of the tokens is a summand of the result, and so are the gradients of what
+all ranks have whole (tokens, router, gate of the shared expert). Sums are taken once where states enter and once where they leave.
+"""
+
+from types import MethodType
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard, distribute_tensor
+from torch.distributed.tensor.parallel import ParallelStyle
+
+from slipway_trainer.feed_forward import ExpertMixture, FeedForward
+from slipway_trainer.sharding import own, own_bias
+
+
+class SplitMixture(ParallelStyle):
+    """The style of an ExpertMixture. States come and go as parts of the positions."""
+
+    def __init__(self, positions: Placement) -> None:
+        super().__init__()
+        self._positions = positions
+
+    def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
+        assert isinstance(module, ExpertMixture)
+        for block in module.modules():
+            if isinstance(block, FeedForward):
+                _split_inner(block, device_mesh)
+        whole = {"weight": Replicate(), "bias": Replicate()}
+        _distribute(module.router, device_mesh, whole, keeps_forward=True)
+        if module.shared_gate is not None:
+            _distribute(module.shared_gate, device_mesh, whole)
+        module.summands = device_mesh.size()
+        module.register_forward_pre_hook(lambda _module, inputs: (self._gathered(inputs[0], device_mesh),))
+        module.register_forward_hook(lambda _module, _inputs, out: self._scattered(out, device_mesh))
+        return module
+
+    def _gathered(self, x_BLD: Tensor, mesh: DeviceMesh) -> Tensor:
+        spread = x_BLD if isinstance(x_BLD, DTensor) else DTensor.from_local(x_BLD, mesh, [self._positions])
+        return spread.redistribute(placements=[Replicate()]).to_local(grad_placements=[Partial()])
+
+    def _scattered(self, out_BLD: Tensor, mesh: DeviceMesh) -> Tensor:
+        return DTensor.from_local(out_BLD, mesh, [Partial()]).redistribute(placements=[self._positions]).to_local()
+
+
+def _split_inner(block: FeedForward, mesh: DeviceMesh) -> None:
+    for layer in (block.gate_proj, block.up_proj):
+        if layer is not None:
+            _distribute(layer, mesh, {"weight": Shard(0), "bias": Shard(0)})
+    _distribute(block.down_proj, mesh, {"weight": Shard(1), "bias": Replicate()})
+    # What it makes is a summand, and the bias occurs once in the sum.
+    block.down_proj.bias_share = 1.0 / mesh.size()
+
+
+def _distribute(layer: nn.Linear, mesh: DeviceMesh, placements: dict[str, Placement], keeps_forward: bool = False) -> None:
+    for name, parameter in list(layer.named_parameters(recurse=False)):
+        spread = distribute_tensor(parameter, mesh, [placements[name]])
+        layer.register_parameter(name, nn.Parameter(spread, requires_grad=parameter.requires_grad))
+    if not keeps_forward:
+        layer.forward = MethodType(_own_product, layer)
+
+
+def _own_product(layer: nn.Linear, x: Tensor) -> Tensor:
+    return F.linear(x, own(layer.weight), own_bias(layer))

@@ -1,0 +1,80 @@
+import type { RunMessage } from '../../contracts/launcher';
+import type { ReconcileDeps } from '../../handlers/reconcile/deps';
+import type { Handling } from '../core/functions';
+import type { Slot } from '../core/invocation';
+import { DirectLooks } from './live-looks';
+import { DirectPasses } from './passes';
+import { QuietLooks } from './quiet-looks';
+import { DirectTicks } from './ticks';
+import type { WorldOfLooks } from './world-of-looks';
+
+/**
+ * Invocations of `reconcile` whose course follows from a few decisions: their calls are made one by one with the product's own decisions, without
+ * the function, which would come to the same. Most invocations of a scenario are of this kind.
+ */
+export class DirectReconcile {
+  readonly looks: DirectLooks;
+  readonly passes: DirectPasses;
+  readonly quiet: QuietLooks;
+  private readonly ticks: DirectTicks;
+  private readonly messages = new Map<string, RunMessage>();
+
+  /** @param isOn false = every invocation calls the function */
+  constructor(
+    private readonly world: WorldOfLooks,
+    private readonly isOn: boolean,
+  ) {
+    this.looks = new DirectLooks(world);
+    this.passes = new DirectPasses(world);
+    this.quiet = new QuietLooks(world);
+    this.ticks = new DirectTicks(world);
+  }
+
+  /** What handles a tick of the schedule. */
+  tick(deps: ReconcileDeps, slot: Slot, real: () => Promise<unknown>): Handling {
+    const { invocation } = slot;
+    if (!this.isOn || !invocation || deps.metrics) return real();
+    return (settle) => this.ticks.play({ deps, slot, invocation, real, settle });
+  }
+
+  /** What handles a message. */
+  handle(body: string, deps: ReconcileDeps, slot: Slot, real: () => Promise<unknown>): Handling {
+    const message = this.parse(body);
+    const { invocation } = slot;
+    const run = message.kind === 'run' ? this.world.findRun(message.runId) : undefined;
+    const loudly = () => (run && message.kind === 'run' ? lookLoudly(message.runId, slot, real) : real());
+    if (!this.isOn || !invocation) return loudly();
+    const workOf = (settle: (outcome: unknown) => void) => ({ deps, slot, invocation, real: loudly, settle });
+    if (message.kind === 'admit')
+      return message.runId === undefined && this.passes.isCalm()
+        ? (settle) => this.passes.play(workOf(settle))
+        : loudly();
+    if (!run) return loudly();
+    return (settle) => {
+      const work = workOf(settle);
+      if (this.quiet.play(run, work)) return;
+      if (this.looks.mayPlay(run, slot)) {
+        this.looks.play(run, work);
+        return;
+      }
+      settle(loudly());
+    };
+  }
+
+  /** Runs are woken by the same text again and again. */
+  private parse(body: string): RunMessage {
+    let message = this.messages.get(body);
+    if (!message) {
+      message = JSON.parse(body) as RunMessage;
+      this.messages.set(body, message);
+    }
+    return message;
+  }
+}
+
+/** A look that failed may have left what the run was made from unread. */
+async function lookLoudly(runId: string, slot: Slot, real: () => Promise<unknown>): Promise<unknown> {
+  const answer = (await real()) as { batchItemFailures?: readonly unknown[] } | undefined;
+  if (answer?.batchItemFailures?.length === 0) slot.looked.add(runId);
+  return answer;
+}

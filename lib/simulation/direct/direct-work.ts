@@ -1,0 +1,65 @@
+import { clientSettings } from '../../handlers/shared/clients';
+import type { VirtualClock } from '../core/clock';
+import type { DirectCall, Gateway } from '../core/gateway';
+import type { Invocation, Slot } from '../core/invocation';
+
+/** What an invocation is asked for that may be played without its function. */
+export interface DirectWork<Deps> {
+  deps: Deps;
+  slot: Slot;
+  invocation: Invocation;
+  /** Calls the function. */
+  real(): Promise<unknown>;
+  /** Ends the invocation with its answer, or with the promise of it. */
+  settle(outcome: unknown): void;
+}
+
+type Known = Invocation['known'];
+
+/**
+ * The calls of one invocation whose function is not run: each takes its time at the services and is answered as to the function. The function
+ * can take over at any time: it gets the answers so far at once.
+ */
+export class DirectCalls<Deps> {
+  private known: Known = [];
+
+  constructor(
+    private readonly world: { readonly clock: VirtualClock; readonly gateway: Gateway },
+    readonly work: DirectWork<Deps>,
+  ) {}
+
+  /** @param orElse what an error leads to. @default - the function takes over */
+  call(name: string, input: object, then: (answer: object) => void, orElse?: (error: unknown) => void): void {
+    const call: DirectCall = { name, input, slot: this.work.slot, settings: clientSettings };
+    const place = this.known.push({ answer: undefined }) - 1;
+    const resolve = (answer: unknown) => {
+      this.known[place] = { answer };
+      then(answer as object);
+    };
+    const reject = (error: unknown) => {
+      this.known[place] = { error };
+      if (orElse) orElse(error);
+      else this.goOn();
+    };
+    this.world.gateway.direct(call, resolve, reject);
+  }
+
+  /** The function does what is left. Nothing may be under way. */
+  goOn(): void {
+    const { invocation, settle, real } = this.work;
+    invocation.known.push(...this.known);
+    this.world.clock.wake();
+    settle(real());
+  }
+
+  /** The function takes over, and its next call comes to this error. */
+  goOnAfter(error: unknown): void {
+    this.known.push({ error });
+    this.goOn();
+  }
+
+  /** What the function would do from here on does not depend on the answers so far. */
+  forget(): void {
+    this.known = [];
+  }
+}

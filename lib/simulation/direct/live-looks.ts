@@ -1,0 +1,274 @@
+import type { ListObjectsV2CommandOutput } from '@aws-sdk/client-s3';
+import type { DescribeTrainingJobCommandOutput } from '@aws-sdk/client-sagemaker';
+import { descriptorParameter } from '../../contracts/launcher';
+import type { ReconcileDeps } from '../../handlers/reconcile/deps';
+import { CommittedSearch, MARKER } from '../../handlers/reconcile/observe/checkpoints';
+import { presentJob } from '../../handlers/reconcile/observe/describe';
+import { folderOf } from '../../handlers/reconcile/observe/folders';
+import { freesCapacity, isSettled, STEADY_DESCRIPTOR_MS, wanted } from '../../handlers/reconcile/reconcile-run';
+import { CACHE_MS, readDescriptor } from '../../handlers/shared/descriptors';
+import { beatReading, unreadBeat } from '../../handlers/shared/heartbeat';
+import { type Item, runKey, textOf } from '../../handlers/shared/items';
+import { recordOf, writesOf } from '../../handlers/shared/run-store';
+import type { Action } from '../../lifecycle/action';
+import { isDueForListing, isSteady } from '../../lifecycle/health/look';
+import { NOTHING_OBSERVED, type Observed, type PresentJob } from '../../lifecycle/observed';
+import { isOver, type RunRecord } from '../../lifecycle/record';
+import { parseS3Uri } from '../../spec/formats/s3-uri';
+import type { SimMs } from '../core/clock';
+import type { RunTruth } from '../job/steps/run-truth';
+import type { SimBody } from '../services/s3-object';
+import type { SimRun } from '../world/sim-run';
+import { DirectCalls, type DirectWork } from './direct-work';
+import { LOOK_MS, NOTHING_FAILED, TICK_MS, type WorldOfLooks } from './world-of-looks';
+
+const READ_OBJECT = 's3:GetObject';
+const LIST = 's3:ListObjectsV2';
+const CALLS = [
+  'dynamodb:GetItem',
+  'sagemaker:DescribeTrainingJob',
+  READ_OBJECT,
+  LIST,
+  'dynamodb:TransactWriteItems',
+  'ssm:GetParameter',
+];
+const LIVE = ['InProgress', 'Stopping'];
+
+/** The heartbeat that a look read, or why it has none. */
+type Beat = Pick<Observed, 'heartbeat' | 'heartbeatError'>;
+
+/**
+ * Looks of `reconcile` at a live training job from which at most a write follows: the calls of `reconcileRun` one by one, and the product's own
+ * decision on what they answer, without the function. Where anything else follows, the function takes over with the answers so far; what it
+ * decides is then decided at the same moment on the same observation.
+ */
+export class DirectLooks {
+  /** Looks, or rounds of them, at which the function was not called. */
+  count = 0;
+  private readonly present = new WeakMap<object, PresentJob>();
+
+  constructor(readonly world: WorldOfLooks) {}
+
+  /** The run has a live job with visible heartbeats, and nothing disturbs the calls of a look. */
+  mayPlay({ record, truth, runId = '' }: SimRun, { looked }: DirectWork<ReconcileDeps>['slot']): boolean {
+    const attempt = record?.attempt;
+    if (!record || !truth?.heartbeat || attempt?.phase !== 'created' || !looked.has(runId)) return false;
+    if (record.kind !== 'training' || isOver(record) || !record.admitted) return false;
+    return (!record.policy.seesCommits || (truth.isBuiltin && truth.place !== undefined)) && this.isCalm();
+  }
+
+  play(run: SimRun, work: DirectWork<ReconcileDeps>): void {
+    new LiveLook(this, run, work).round();
+  }
+
+  presentOf(answer: object): PresentJob {
+    const known = this.present.get(answer);
+    if (known) return known;
+    const made = presentJob(answer as DescribeTrainingJobCommandOutput);
+    this.present.set(answer, made);
+    return made;
+  }
+
+  /** No fault begins, ends or holds, and no other tick comes, until the look is over. */
+  private isCalm(): boolean {
+    const { world } = this;
+    const { now } = world.clock;
+    const time = world.functionsNow();
+    const isOneTick = Math.floor(time / TICK_MS) === Math.floor((time + LOOK_MS) / TICK_MS);
+    return (
+      isOneTick &&
+      !world.state.hasEdge(now, now + LOOK_MS) &&
+      !world.gateway.mayDisturb(CALLS.slice(0, -1)) &&
+      !world.gateway.mayFail('ssm:GetParameter')
+    );
+  }
+}
+
+class LiveLook {
+  private readonly calls: DirectCalls<ReconcileDeps>;
+  private readonly truth: RunTruth;
+  private began: SimMs = 0;
+  private record!: RunRecord;
+  private job!: PresentJob;
+  private beat: Beat | undefined;
+  private checkpoints: Observed['checkpoints'] | undefined;
+
+  constructor(
+    private readonly looks: DirectLooks,
+    private readonly run: SimRun,
+    private readonly work: DirectWork<ReconcileDeps>,
+  ) {
+    this.calls = new DirectCalls(looks.world, work);
+    this.truth = run.truth as RunTruth;
+  }
+
+  /** Looks once. */
+  round(): void {
+    const { world } = this.looks;
+    this.began = world.clock.now;
+    const input = { TableName: world.names.tableName, Key: runKey(this.truth.runId), ConsistentRead: true };
+    this.calls.call('dynamodb:GetItem', input, ({ Item: item }: { Item?: Item }) => {
+      // What a look was begun for may have changed since.
+      if (item === undefined || item !== this.run.written || !this.looks.mayPlay(this.run, this.work.slot)) {
+        this.calls.goOn();
+        return;
+      }
+      this.record = recordOf(textOf(item));
+      this.readDescriptor();
+    });
+  }
+
+  private readDescriptor(): void {
+    const { world } = this.looks;
+    const { slot, deps } = this.work;
+    const { team } = this.record;
+    const most = isSteady(this.record) ? STEADY_DESCRIPTOR_MS : CACHE_MS;
+    const askedAt = slot.parametersAskedAt.get(descriptorParameter(deps.environment, team));
+    const age = askedAt === undefined ? Number.POSITIVE_INFINITY : Math.abs(world.functionsNow() - askedAt);
+    if (age + LOOK_MS < most) {
+      this.describe();
+      return;
+    }
+    // What the process keeps of it is its own: it is asked. An error is one that the function meets too.
+    if (age < most) {
+      this.calls.goOn();
+      return;
+    }
+    world.clock.wake();
+    readDescriptor(deps, team, most).then(
+      () => (world.clock.now - this.began > LOOK_MS ? this.calls.goOn() : this.describe()),
+      (error) => this.calls.goOnAfter(error),
+    );
+  }
+
+  private describe(): void {
+    const { jobName = '' } = this.record.attempt ?? {};
+    this.calls.call('sagemaker:DescribeTrainingJob', { TrainingJobName: jobName }, (answer) => {
+      this.job = this.looks.presentOf(answer);
+      if (LIVE.includes(this.job.status)) this.observe();
+      else this.calls.goOn();
+    });
+  }
+
+  /** Heartbeat and checkpoints at once. */
+  private observe(): void {
+    const isListed = isDueForListing(this.record, this.job, this.work.deps.now().getTime());
+    this.beat = undefined;
+    this.checkpoints = NOTHING_OBSERVED.checkpoints;
+    if (isListed)
+      this.checkpoints = this.record.policy.seesCommits ? undefined : { kind: 'listed', committed: [], torn: [] };
+    const { bucket: Bucket = '', key: Key = '' } = this.truth.heartbeat ?? {};
+    const read = (beat: Beat) => {
+      this.beat = beat;
+      // Without a heartbeat, what was written last is the only sign of life.
+      if (!isListed && !beat.heartbeat) this.calls.goOn();
+      else this.join();
+    };
+    this.calls.call(
+      READ_OBJECT,
+      { Bucket, Key },
+      (answer) => {
+        const { Body, LastModified } = answer as { Body: SimBody; LastModified: Date };
+        read(beatReading(Body.facts, LastModified.getTime()));
+      },
+      (error) => read(unreadBeat(error)),
+    );
+    if (isListed && !this.checkpoints) this.list();
+  }
+
+  private list(): void {
+    const { bucket: Bucket = '', prefix: Prefix = '' } = this.truth.place ?? {};
+    this.calls.call(
+      LIST,
+      { Bucket, Prefix, Delimiter: '/' },
+      (answer) => {
+        const page = answer as Partial<ListObjectsV2CommandOutput>;
+        if (page.IsTruncated) {
+          this.goOn();
+          return;
+        }
+        const { badCheckpoints: bad, committed } = this.record;
+        const search = { bad, enough: 1, ...(isSteady(this.record) && { known: committed }) };
+        this.look(new CommittedSearch(`s3://${Bucket}/${Prefix}`, search, folderOf([page], Prefix)));
+      },
+      () => this.goOn(),
+    );
+  }
+
+  /** Folder by folder, until a whole checkpoint is found. */
+  private look(search: CommittedSearch): void {
+    const uri = search.next();
+    if (uri === undefined) {
+      this.checkpoints = search.listed;
+      this.join();
+      return;
+    }
+    const { bucket: Bucket, key: Prefix } = parseS3Uri(uri);
+    this.calls.call(
+      LIST,
+      { Bucket, Prefix },
+      (answer) => {
+        const page = answer as Partial<ListObjectsV2CommandOutput>;
+        if (page.IsTruncated) {
+          this.goOn();
+          return;
+        }
+        const folder = folderOf([page], Prefix);
+        const add = (text?: string) => {
+          search.add(uri, folder, text);
+          this.look(search);
+        };
+        if (!folder.objects.has(MARKER)) return add();
+        this.calls.call(
+          READ_OBJECT,
+          { Bucket, Key: `${Prefix}${MARKER}` },
+          (read) => add((read as { Body: SimBody }).Body.text),
+          () => this.goOn(),
+        );
+      },
+      () => this.goOn(),
+    );
+  }
+
+  /** The function takes over in the middle of a listing: the heartbeat, which takes a third of its time, has been read. */
+  private goOn(): void {
+    if (!this.beat) this.looks.world.clock.fail(new Error('a listing was faster than a heartbeat'));
+    this.calls.goOn();
+  }
+
+  private join(): void {
+    if (!this.beat || !this.checkpoints) return;
+    const { job, beat, checkpoints, record } = this;
+    const observed: Observed = { ...NOTHING_OBSERVED, job, ...beat, checkpoints, startFrom: undefined, published: [] };
+    const actions = wanted(record, observed, this.work.deps.now().getTime());
+    const [save, ...effects] = actions;
+    if (!save) {
+      this.end();
+      return;
+    }
+    const isWrite = save.do === 'save' && effects.length === 0 && save.record.state === record.state;
+    if (!isWrite || isOver(save.record) || freesCapacity(record, save.record)) {
+      this.calls.goOn();
+      return;
+    }
+    const TransactItems = writesOf(this.looks.world.names.tableName, save.record, save.previousVersion, save.events);
+    this.calls.call('dynamodb:TransactWriteItems', { TransactItems }, () => this.written(actions, observed));
+  }
+
+  /** Another round follows where the same observation asks for more. */
+  private written(actions: readonly Action[], observed: Observed): void {
+    if (isSettled(actions, observed, this.work.deps.now().getTime())) {
+      this.end();
+      return;
+    }
+    this.looks.count += 1;
+    this.calls.forget();
+    if (this.looks.mayPlay(this.run, this.work.slot)) this.round();
+    else this.calls.goOn();
+  }
+
+  private end(): void {
+    this.looks.count += 1;
+    this.work.settle(NOTHING_FAILED);
+  }
+}

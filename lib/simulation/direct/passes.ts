@@ -1,0 +1,101 @@
+import type { ReconcileDeps } from '../../handlers/reconcile/deps';
+import { needsKnown } from '../../handlers/reconcile/queue/run-needs';
+import { type Item, queueKey, runKey, textOf } from '../../handlers/shared/items';
+import { holdsCapacity, isQueued, runningRun, usesInstances } from '../../handlers/shared/queue-runs';
+import { queueDocumentOf, recordOf } from '../../handlers/shared/run-store';
+import { isEqual } from '../../lifecycle/is-equal';
+import { mayGrow } from '../../lifecycle/phases/grow';
+import type { RunRecord } from '../../lifecycle/record';
+import { heldBy } from '../../queue/usage';
+import type { VirtualClock } from '../core/clock';
+import type { Gateway } from '../core/gateway';
+import type { SimTable } from '../services/dynamodb';
+import { readActive } from './active-runs';
+import { DirectCalls, type DirectWork } from './direct-work';
+
+const READ = 'dynamodb:GetItem';
+const CALLS = ['dynamodb:Query', READ];
+const NOTHING_FAILED = { batchItemFailures: [] };
+
+/** What is asked of the simulated world. */
+interface WorldOfPasses {
+  readonly clock: VirtualClock;
+  readonly gateway: Gateway;
+  readonly table: SimTable;
+  readonly names: { readonly tableName: string };
+}
+
+/**
+ * Passes of `reconcile` over a queue in which nobody waits and nothing has changed that its usage depends on: they read, and decide nothing.
+ * Played call by call as `admitRuns` makes them; in every other case the function takes over from what has been read.
+ */
+export class DirectPasses {
+  /** Passes at which the function was not called. */
+  count = 0;
+
+  constructor(private readonly world: WorldOfPasses) {}
+
+  /** Nothing disturbs its calls now. */
+  isCalm(): boolean {
+    return !this.world.gateway.mayDisturb(CALLS);
+  }
+
+  play(work: DirectWork<ReconcileDeps>): void {
+    const { tableName } = this.world.names;
+    const calls = new DirectCalls(this.world, work);
+    readActive(calls, tableName, (listed) => this.rereadElastic(calls, listed));
+  }
+
+  /** The index lags behind; what an elastic run holds changes from one attempt to the next. */
+  private rereadElastic(calls: DirectCalls<ReconcileDeps>, listed: readonly RunRecord[]): void {
+    if (listed.some(isQueued)) {
+      calls.goOn();
+      return;
+    }
+    const elastic = listed.filter(({ policy }) => policy.pendingSeconds !== undefined);
+    const seen = new Map<string, RunRecord | undefined>();
+    const end = () => {
+      if (seen.size < elastic.length) return;
+      this.judge(
+        calls,
+        listed.flatMap((run) => (seen.has(run.runId) ? (seen.get(run.runId) ?? []) : run)),
+      );
+    };
+    for (const { runId } of elastic) {
+      const input = { TableName: this.world.names.tableName, Key: runKey(runId), ConsistentRead: true };
+      calls.call(READ, input, ({ Item: item }: { Item?: Item }) => {
+        seen.set(runId, item && recordOf(textOf(item)));
+        end();
+      });
+    }
+    if (elastic.length === 0) end();
+  }
+
+  /** What has to be written has the time of this moment: whether the function is needed is known before the queue's own item is read. */
+  private judge(calls: DirectCalls<ReconcileDeps>, active: readonly RunRecord[]): void {
+    const { deps, settle } = calls.work;
+    const now = deps.now().getTime();
+    const holding = active.filter(holdsCapacity);
+    if (active.some(isQueued) || holding.some((run) => mayGrow(run, now))) {
+      calls.goOn();
+      return;
+    }
+    const needs = needsKnown(deps.store, holding);
+    const queue = this.world.table.find(queueKey);
+    if (!needs || !queue) {
+      calls.goOn();
+      return;
+    }
+    const using = holding.filter(usesInstances).map((run) => runningRun(run, needs.of(run)));
+    if (!isEqual(queueDocumentOf(queue).usage.held, heldBy(using))) {
+      calls.goOn();
+      return;
+    }
+    const input = { TableName: this.world.names.tableName, Key: queueKey, ConsistentRead: true };
+    calls.call(READ, input, ({ Item: item }: { Item?: Item }) => {
+      if (item !== queue) this.world.clock.fail(new Error('two passes over the queue at once'));
+      this.count += 1;
+      settle(NOTHING_FAILED);
+    });
+  }
+}

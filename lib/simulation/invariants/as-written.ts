@@ -1,0 +1,34 @@
+import { isEqual } from '../../lifecycle/is-equal';
+import type { SimJob } from '../job/job';
+import type { SimRun } from '../world/sim-run';
+import { Invariant } from './invariant';
+
+/** The table and each job say of a run what its file says, and a job is told a place to begin at that its container can read. */
+export class AsWritten extends Invariant {
+  readonly name = 'as-written';
+  private readonly seen = new Set<SimRun>();
+
+  /** `list` finds runs by these, and the queue orders them. */
+  override onRunWritten(run: SimRun): void {
+    const { record, truth } = run;
+    if (!record || !truth || this.seen.has(run)) return;
+    this.seen.add(run);
+    const { name, kind, priority, tags } = truth.spec;
+    const written = { name: record.name, kind: record.kind, priority: record.priority, tags: record.tags ?? {} };
+    if (!isEqual(written, { name, kind, priority, tags }))
+      this.break(`the table says of run ${run.id} ${JSON.stringify(written)}, and its run file something else`);
+  }
+
+  override onCreate(run: SimRun | undefined, job: SimJob): void {
+    if (!run || !job.truth) return;
+    const { tags, checkpoints } = job.truth.spec;
+    const given = new Map((job.request.Tags ?? []).map(({ Key, Value }) => [Key, Value]));
+    const missing = Object.entries(tags).find(([key, value]) => given.get(key) !== value);
+    if (missing) this.break(`${job.name} has no tag ${missing[0]}: ${missing[1]}, which its run file sets`);
+    if (job.resumeUri === '') return;
+    // The service restores managed checkpoints to a local path, and the container is not told of the prefix in S3.
+    const isLocal = job.resumeUri.startsWith(`${checkpoints.localPath.replace(/\/$/, '')}/`);
+    if (isLocal !== (checkpoints.mode === 'managed'))
+      this.break(`${job.name} is told to begin at ${job.resumeUri}, with checkpoints of mode ${checkpoints.mode}`);
+  }
+}
