@@ -222,12 +222,6 @@ export class EnvironmentStack extends Stack {
     });
   }
 
-  private makeAudit(): AuditFunction | undefined {
-    const { storage, launcher, spec } = this;
-    const props = { environment: spec.name, storage, launcher };
-    return spec.access.auditors.length > 0 ? new AuditFunction(this, 'Audit', props) : undefined;
-  }
-
   private makeAccess(image: TrainingImage | undefined): EnvironmentAccess {
     const { name, teams, access, iam } = this.spec;
     return new EnvironmentAccess(this, 'Access', {
