@@ -1,7 +1,7 @@
 // `npm test`: build, lint, types, unit tests, then Python tests beside the sandbox end to end. Stops at the first step that fails and
 // closes with the counts of all tests.
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pythonEnvironment } from './python-env.mjs';
@@ -24,8 +24,8 @@ process.env.SLIPWAY_TEST_SEED ??= String(1 + Math.floor(Math.random() * 0x7fffff
 /** What has not changed since the last run is not checked again. */
 const TSC = '--noEmit --incremental -p tsconfig.json'.split(' ');
 const counts = { passed: 0, failed: 0, skipped: 0 };
-/** Seconds of each step, for the last line: what the suites may cost is a budget. */
-const times = [];
+/** Seconds of each step, for the last line and for scripts/ci-budget.mjs. */
+const times = {};
 
 async function step(name, command, args) {
   const started = Date.now();
@@ -57,7 +57,7 @@ async function quietStep(name, command, args) {
 
 function say(name, ok, started) {
   const seconds = ((Date.now() - started) / 1000).toFixed(1);
-  times.push(`${name} ${seconds}`);
+  times[name] = Number(seconds);
   process.stdout.write(`== ${name}: ${ok ? 'ok' : 'failed'} (${seconds} s)\n`);
   return ok;
 }
@@ -142,6 +142,8 @@ const ok =
   (await checks(python)) &&
   (await vitest('unit')) &&
   (await Promise.all([pytest(python), vitest('e2e'), pytestRay()])).every((passed) => passed);
-process.stdout.write(`\nseconds: ${times.join(', ')}\n`);
+const said = Object.entries(times).map(([name, seconds]) => `${name} ${seconds}`);
+process.stdout.write(`\nseconds: ${said.join(', ')}\n`);
+writeFileSync('.slipway/test/seconds.json', JSON.stringify(times));
 process.stdout.write(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`);
 process.exitCode = ok && counts.failed === 0 ? 0 : 1;

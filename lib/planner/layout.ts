@@ -110,6 +110,11 @@ export interface LayoutInput {
    */
   masksDocuments?: boolean;
   /**
+   * Scores of attention are capped, or have sinks beside them.
+   * @default false - they are plain
+   */
+  changesScores?: boolean;
+  /**
    * The trainer compiles its blocks in every layout without tensor parallelism; a search then changes `kernels` with the layout.
    * @default false - `kernels` stays what it is
    */
@@ -145,9 +150,10 @@ export const worldSizeOf = (l: LayoutInput) => l.nodes * l.gpusPerNode;
 export const domainGpusOf = (l: Pick<LayoutInput, 'nodes' | 'gpusPerNode' | 'domainNodes'>): number =>
   l.gpusPerNode * Math.min(l.nodes, l.domainNodes ?? 1);
 
-/** Whether attention of the built-in trainer is FlexAttention: for documents of a row, and for a window within it. */
+/** Whether attention of the built-in trainer is FlexAttention: for documents of a row, a window within it, capped scores and sinks. */
 export const takesMask = (l: LayoutInput): boolean =>
-  l.isOwnTrainer === true && (l.masksDocuments === true || (l.model.window ?? l.sequence) < l.sequence);
+  l.isOwnTrainer === true &&
+  (l.masksDocuments === true || l.changesScores === true || (l.model.window ?? l.sequence) < l.sequence);
 
 /** Micro-batches of one step; whole by layoutProblem. */
 export const microBatchesOf = (l: LayoutInput) =>

@@ -53,6 +53,10 @@ def test_a_session_token_is_sent_and_signed() -> None:
     [
         ("b", "us-west-2", {}, (True, "b.s3.us-west-2.amazonaws.com", "")),
         ("b", "cn-north-1", {}, (True, "b.s3.cn-north-1.amazonaws.com.cn", "")),
+        ("b", "eusc-de-east-1", {}, (True, "b.s3.eusc-de-east-1.amazonaws.eu", "")),
+        ("b", "us-iso-east-1", {}, (True, "b.s3.us-iso-east-1.c2s.ic.gov", "")),
+        ("b", "us-isob-east-1", {}, (True, "b.s3.us-isob-east-1.sc2s.sgov.gov", "")),
+        ("b", "us-gov-west-1", {}, (True, "b.s3.us-gov-west-1.amazonaws.com", "")),
         ("a.b", "us-west-2", {}, (True, "s3.us-west-2.amazonaws.com", "/a.b")),
         ("b", "us-west-2", {"AWS_ENDPOINT_URL": "http://127.0.0.1:4566"}, (False, "127.0.0.1:4566", "/b")),
         ("b", "us-west-2", {"AWS_ENDPOINT_URL": "http://x", "AWS_ENDPOINT_URL_S3": "https://y:1"}, (True, "y:1", "/b")),

@@ -105,7 +105,16 @@ test('every example is one of them', () => {
   expect(files.sort()).toEqual(Object.keys(EXAMPLES).sort());
 });
 
-describe('the examples of docs/library', () => {
+describe('apps on the package', () => {
+  const slipway = (...args: string[]) =>
+    execFileSync(path.join(folder, 'node_modules/.bin/slipway'), args, {
+      cwd: folder,
+      encoding: 'utf8',
+      stdio: 'pipe',
+    });
+  const scriptOf = (name: string) => name.replace('.ts', '.js');
+  const outputOf = (name: string) => path.join(folder, `cdk.out-${path.basename(name, '.ts')}`);
+
   /** One program for the compiler and one process for all syntheses: both spend most of their time on reading the CDK library. */
   beforeAll(() => {
     const names = Object.keys(EXAMPLES);
@@ -113,54 +122,44 @@ describe('the examples of docs/library', () => {
     // One environment file says as much about the package as all of them, each of which is synthesised and checked.
     cpSync(path.join(ROOT, 'environments/starter.yaml'), path.join(folder, 'environments/starter.yaml'));
     cpSync(path.join(ROOT, 'runs'), path.join(folder, 'runs'), { recursive: true });
-    const options = '--module nodenext --target es2022 --strict --types node --outDir . --typeRoots'.split(' ');
+    slipway('init', 'piped', '--pipeline', '--yes', '--json');
+    const options = '--module nodenext --target es2022 --strict --types node --outDir . --rootDir . --typeRoots'.split(
+      ' ',
+    );
     const types = path.join(ROOT, 'node_modules/@types');
     const tsc = path.join(ROOT, 'node_modules/.bin/tsc');
-    expect(execFileSync(tsc, [...options, types, ...names], { cwd: folder, encoding: 'utf8' })).toBe('');
+    const sources = [...names, 'piped/bin/app.ts'];
+    expect(execFileSync(tsc, [...options, types, ...sources], { cwd: folder, encoding: 'utf8' })).toBe('');
     const play = names.map((name) => `process.env.CDK_OUTDIR = '${outputOf(name)}'; require('./${scriptOf(name)}');`);
     writeFileSync(path.join(folder, 'examples.js'), play.join('\n'));
     const env = { ...process.env, CDK_DEFAULT_ACCOUNT: '111122223333' };
     execFileSync(process.execPath, ['examples.js'], { cwd: folder, env, stdio: 'pipe' });
   });
-  const scriptOf = (name: string) => name.replace('.ts', '.js');
-  const outputOf = (name: string) => path.join(folder, `cdk.out-${path.basename(name, '.ts')}`);
 
-  test.each(Object.entries(EXAMPLES))('%s compiles and synthesises', (name, holds) => {
+  test.each(Object.entries(EXAMPLES))('docs/library/%s compiles and synthesises', (name, holds) => {
     const templates = readdirSync(outputOf(name)).filter((file) => file.endsWith('.template.json'));
     expect(templates.length).toBeGreaterThan(0);
     for (const file of templates) expect(readFileSync(path.join(outputOf(name), file), 'utf8')).toContain(holds);
   });
-});
 
-test('the app of `slipway init --pipeline` compiles and synthesises a stage for each account', () => {
-  const command = path.join(folder, 'node_modules/.bin/slipway');
-  const options = { cwd: folder, encoding: 'utf8', stdio: 'pipe' } as const;
-  execFileSync(command, ['init', 'piped', '--pipeline', '--yes', '--json'], options);
-  const project = path.join(folder, 'piped');
-  const types = ['--types', 'node', '--typeRoots', path.join(ROOT, 'node_modules/@types')];
-  const strict = ['--ignoreConfig', '--module', 'nodenext', '--target', 'es2022', '--strict'];
-  execFileSync(path.join(ROOT, 'node_modules/.bin/tsc'), [...strict, ...types, 'bin/app.ts'], { cwd: project });
-  const env = { ...process.env, CDK_OUTDIR: 'cdk.out', CDK_DEFAULT_ACCOUNT: '111122223333' };
-  execFileSync(process.execPath, ['bin/app.js'], { cwd: project, env, stdio: 'pipe' });
-  const stages = readdirSync(path.join(project, 'cdk.out')).filter((name) => name.startsWith('assembly-'));
-  expect(stages.sort()).toEqual(['assembly-SlipwayPipeline-dev', 'assembly-SlipwayPipeline-prod']);
-  const pipeline = readFileSync(path.join(project, 'cdk.out/SlipwayPipeline.template.json'), 'utf8');
-  expect(pipeline).toContain('AWS::CodePipeline::Pipeline');
-  expect(pipeline).toContain('444455556666');
+  test('the app of `slipway init --pipeline` compiles and synthesises a stage for each account', () => {
+    const project = path.join(folder, 'piped');
+    const env = { ...process.env, CDK_OUTDIR: 'cdk.out', CDK_DEFAULT_ACCOUNT: '111122223333' };
+    execFileSync(process.execPath, ['bin/app.js'], { cwd: project, env, stdio: 'pipe' });
+    const stages = readdirSync(path.join(project, 'cdk.out')).filter((name) => name.startsWith('assembly-'));
+    expect(stages.sort()).toEqual(['assembly-SlipwayPipeline-dev', 'assembly-SlipwayPipeline-prod']);
+    const pipeline = readFileSync(path.join(project, 'cdk.out/SlipwayPipeline.template.json'), 'utf8');
+    expect(pipeline).toContain('AWS::CodePipeline::Pipeline');
+    expect(pipeline).toContain('444455556666');
+  });
+
+  test('its command finds the files that came with it', () => {
+    const { files } = JSON.parse(slipway('init', 'starter', '--json')) as { files: string[] };
+    for (const file of files.filter((each) => each.endsWith('.yaml')))
+      expect(JSON.parse(slipway('validate', file, '--json'))).toMatchObject({ ok: true });
+  });
 });
 
 test('only one copy of aws-cdk-lib is installed beside it', () => {
   expect(readdirSync(path.join(folder, 'node_modules', 'slipway'))).not.toContain('node_modules');
-});
-
-test('its command finds the files that came with it', () => {
-  const slipway = (...args: string[]) =>
-    execFileSync(path.join(folder, 'node_modules/.bin/slipway'), args, {
-      cwd: folder,
-      encoding: 'utf8',
-      stdio: 'pipe',
-    });
-  const { files } = JSON.parse(slipway('init', 'starter', '--json')) as { files: string[] };
-  for (const file of files.filter((each) => each.endsWith('.yaml')))
-    expect(JSON.parse(slipway('validate', file, '--json'))).toMatchObject({ ok: true });
 });

@@ -112,9 +112,15 @@ function batchesOf(run: RunSpec, ranks: number) {
 const masksDocuments = ({ training }: RunSpec): boolean =>
   training.objective === 'sft' || training.documentMask === true;
 
-/** What a mask of documents costs, as far as it is planned. */
+/** What a mask of documents, capped scores and sinks cost, as far as it is planned. */
 function masked(run: RunSpec): string[] {
-  if (!masksDocuments(run)) return [];
+  if (!masksDocuments(run)) {
+    return run.code.builtin === 'builtin' && changesScores(run)
+      ? [
+          'capped scores and sinks are planned in FlexAttention (PyTorch 2.11 and later); older versions take several times as long',
+        ]
+      : [];
+  }
   const full = run.training.objective === 'sft' ? 'every row is full of documents; ' : '';
   return [
     `${full}attention is planned as that of one document in FlexAttention (PyTorch 2.11 and later): shorter documents take less, older versions several times as long`,
@@ -265,7 +271,6 @@ function softwareOf(run: RunSpec): Software {
     offloadActivations: training.activationOffload || distribution.parameters.sm_activation_offloading === true,
     stack,
     kernels: kernelsOf(traits, precisionOf(run), compiled),
-    ...(hasCappedScores(run) && { attention: 'unfused' as const }),
     loss: 'plain',
     autocast: false,
     gathersLogits: false,
@@ -276,13 +281,14 @@ function softwareOf(run: RunSpec): Software {
     compilesUnlessTensor: compilesByDefault(run),
     isOwnTrainer: run.code.builtin === 'builtin' && distribution.library === 'fsdp',
     masksDocuments: masksDocuments(run),
+    ...(changesScores(run) && { changesScores: true }),
     noSync: stack === 'fsdp' && distribution.parameters.no_sync === true,
   };
 }
 
-/** The built-in trainer computes capped scores in plain operations: no kernel of PyTorch has them. */
-const hasCappedScores = ({ code, model }: RunSpec): boolean =>
-  code.builtin === 'builtin' && model?.architecture.logitSoftcap?.attention !== undefined;
+/** Capped scores and sinks, which FlexAttention of PyTorch 2.11 and later computes in one kernel. */
+const changesScores = ({ model }: RunSpec): boolean =>
+  model?.architecture.logitSoftcap?.attention !== undefined || model?.architecture.attentionSinks === true;
 
 function recomputeOf(setting: RunSpec['training']['activationCheckpointing'], stack: Stack): Recompute {
   if (setting !== 'selective') return setting;

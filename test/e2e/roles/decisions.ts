@@ -11,6 +11,9 @@ import { allowingSids, decisionsByRole, denied, type RoleTemplate } from './deci
 const NOT_PLAYED: Readonly<Record<string, string>> = {
   WriteOwnLogs: 'Lambda writes the log of a function',
   KeepFailedEvents: 'Lambda sends events that failed to the dead-letter queue',
+  EncryptFailedEvents: 'Lambda encrypts what it sends to the dead-letter queue; MiniStack asks for no key',
+  ReadHeartbeats: 'status of a live run in the hands of an auditor',
+  ReadDescriptors: 'status of a live run in the hands of an auditor',
   PollRunQueue: 'Lambda polls the queue of a function',
   ReadEncrypted: 'S3, DynamoDB and Lambda use keys in the name of the caller; MiniStack asks for no key',
   UseTeamKeys: 'S3 uses the key in the name of the caller; MiniStack asks for no key',
@@ -56,7 +59,6 @@ export function decisionsOfRoles(environment: () => Deployed, file: string): voi
       [
         `${reconcile} sagemaker:CreateTrainingJob`,
         `${ROLE}-auditor lambda:InvokeFunction`,
-        `${ROLE}-default-execution s3:DeleteObject`,
         `${ROLE}-default-researcher lambda:InvokeFunction`,
         `${ROLE}-default-researcher sagemaker:StopTrainingJob`,
         ...[...others, 'sagemaker:DescribeTrainingJob'].map((action) => `${ROLE}-other-researcher ${action}`),

@@ -225,3 +225,20 @@ test('candidates in which the rules find an error are left out', () => {
   expect(result.candidates.length).toBeGreaterThan(0);
   expect(result.candidates.every((c) => c.distribution.parameters.tensor_parallel_degree === 1)).toBe(true);
 });
+
+test('capped scores and sinks are planned as FlexAttention in the built-in trainer, and not in own code', () => {
+  const shape = {
+    ...{ layers: 32, hiddenSize: 4096, attentionHeads: 32, kvHeads: 8, vocabularySize: 128256, ffnHiddenSize: 14336 },
+  };
+  const attention = (more: object, changes: object = {}) =>
+    planOfRun({ model: { architecture: { ...shape, ...more } }, ...changes }).breakdown.attention;
+  const own = { code: { source: 'src' } };
+  const builtin = { code: { source: 'builtin' } };
+  for (const more of [{ attentionSinks: true }, { logitSoftcap: { attention: 50 } }]) {
+    expect(attention(more, builtin) / attention({}, builtin)).toBeCloseTo(1.6, 6);
+    expect(attention(more, own)).toBe(attention({}, own));
+    expect(planOfRun({ model: { architecture: { ...shape, ...more } }, ...builtin }).assumptions.join('\n')).toContain(
+      'capped scores and sinks are planned in FlexAttention',
+    );
+  }
+});

@@ -1,0 +1,32 @@
+// What a run of CI took, suite by suite, beside what it may take: `node scripts/ci-budget.mjs 'npm ci=31' 'npm test=470' ...` in the order
+// of the arguments, with the suites of `npm test` below it. It prints and never fails: machines that others keep busy are slower.
+import { existsSync, readFileSync } from 'node:fs';
+
+/** Seconds on two cores that nothing else uses (CONTRIBUTING.md). */
+const BUDGETS = { 'npm test': 480, 'whole run': 1500 };
+const SUITES = '.slipway/test/seconds.json';
+
+/** @param words name=seconds of each step */
+function lines(words, suites) {
+  const steps = words.map((word) => [
+    word.slice(0, word.lastIndexOf('=')),
+    Number(word.slice(word.lastIndexOf('=') + 1)),
+  ]);
+  const whole = steps.reduce((sum, [, seconds]) => sum + seconds, 0);
+  const rows = [...steps, ['whole run', whole]].flatMap(([name, seconds]) => [
+    [name, seconds],
+    ...(name === 'npm test' ? Object.entries(suites).map(([suite, took]) => [`  ${suite}`, took]) : []),
+  ]);
+  return ['suite                             seconds  budget', ...rows.map(([name, seconds]) => row(name, seconds))];
+}
+
+function row(name, seconds) {
+  const budget = BUDGETS[name];
+  const end = budget === undefined ? '' : `${String(budget).padStart(8)}${seconds > budget ? '  exceeded' : ''}`;
+  return `${name.padEnd(32)}${String(Math.round(seconds)).padStart(9)}${end}`;
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const suites = existsSync(SUITES) ? JSON.parse(readFileSync(SUITES, 'utf8')) : {};
+  process.stdout.write(`\n${lines(process.argv.slice(2), suites).join('\n')}\n`);
+}
