@@ -5,6 +5,7 @@ import { environmentQuotaNeeds } from '../quota';
 import { PREEMPTION_TIMES } from '../spec/environment/preemption-times';
 import type { EnvironmentSpec } from '../spec/environment-file';
 import type { RunSpec } from '../spec/run-spec';
+import { teamKeysOf } from '../spec/team-keys';
 import { EnvironmentAccess } from './access/environment-access';
 import { TrainingRoles } from './access/training-roles';
 import { AcknowledgedChecks } from './acknowledged-checks';
@@ -159,6 +160,7 @@ export class EnvironmentStack extends Stack {
       checkpointExpirationDays,
       buckets,
       kmsKeyArn,
+      teamKeys: teamKeysOf(this.spec.teams),
       hasDataRepository: fsxLustre && isDeployed(this, 'lustre'),
     });
   }

@@ -94,6 +94,8 @@ export const guardSchema = z.looseObject({
   repository: z.enum(['kms', 'aes256', 'none']).optional(),
   /** Existing key that buckets and table are encrypted with; absent: one that the stack makes. */
   keyArn: z.string().min(20).optional(),
+  /** Keys of teams that have one of their own: `own`, or an ARN; absent: no team has. */
+  teamKeys: json(z.record(z.string(), z.string())).optional(),
 });
 /** Properties of a guard, as its handler reads them. */
 export type GuardProperties = z.output<typeof guardSchema>;

@@ -62,10 +62,14 @@ function storageItems({ storage: { fsxLustre } }: EnvironmentSpec): StandingItem
 }
 
 const baseItems = ({ storage, teams }: EnvironmentSpec): StandingItem[] => [
-  priced('KMS key', ALWAYS.keys - (storage.kmsKeyArn ? 1 : 0), PRICES.keyMonth),
+  priced('KMS key', ALWAYS.keys - (storage.kmsKeyArn ? 1 : 0) + ownKeysOf(teams), PRICES.keyMonth),
   priced('CloudWatch alarm', ALWAYS.alarms, PRICES.alarmMonth),
   priced('CloudWatch dashboard', ALWAYS.dashboards + dashboardsOf(teams), PRICES.dashboardMonth),
 ];
+
+/** Keys that the stack makes for teams; an existing one costs nothing here. */
+const ownKeysOf = (teams: EnvironmentSpec['teams']): number =>
+  Object.values(teams).filter(({ kmsKey }) => kmsKey === 'own').length;
 
 /** Dashboards of teams. */
 const dashboardsOf = (teams: EnvironmentSpec['teams']): number =>

@@ -17,9 +17,14 @@ function checkpointUri(plan: JobPlan): string {
 }
 
 /** What the built-in trainer must be told; own code decides by itself where its numbers go. */
-function observingArguments({ code, observability: { tensorBoard, mlflow, profiler } }: RunSpec): string[] {
+function observingArguments({ code, observability: { tensorBoard, mlflow, wandb, profiler } }: RunSpec): string[] {
   if (code.builtin !== 'builtin') return [];
-  const asked = { '--tensorboard': tensorBoard, '--mlflow': mlflow, '--profile': profiler === 'pytorch' };
+  const asked = {
+    '--tensorboard': tensorBoard,
+    '--mlflow': mlflow,
+    '--wandb': wandb,
+    '--profile': profiler === 'pytorch',
+  };
   return Object.entries(asked).flatMap(([flag, wanted]) => (wanted ? [flag] : []));
 }
 

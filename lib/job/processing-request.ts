@@ -2,6 +2,7 @@ import type { CreateProcessingJobCommandInput, ProcessingInput } from '@aws-sdk/
 import type { ChannelSpec, RunSpec } from '../spec/run-spec';
 import { imageUri } from './image';
 import { fillPlaceholders, type JobPlan, jobName, runPrefixes } from './plan';
+import { teamKeyVariable, writingKey } from './team-key';
 import { tags } from './training-request';
 
 const BASE = '/opt/ml/processing';
@@ -23,7 +24,12 @@ export function processingJobRequest(plan: JobPlan): CreateProcessingJobCommandI
       ContainerEntrypoint: ['/bin/bash'],
       ContainerArguments: CONTAINER_ARGUMENTS,
     },
-    Environment: { SLIPWAY_RUN_ID: plan.runId, SLIPWAY_ATTEMPT: String(plan.attempt), ...run.environmentVariables },
+    Environment: {
+      SLIPWAY_RUN_ID: plan.runId,
+      SLIPWAY_ATTEMPT: String(plan.attempt),
+      ...teamKeyVariable(descriptor),
+      ...run.environmentVariables,
+    },
     ProcessingInputs: [
       ...run.data.map((c) => dataInput(c, plan)),
       ownInput('driver', plan.driver.uri),
@@ -35,7 +41,7 @@ export function processingJobRequest(plan: JobPlan): CreateProcessingJobCommandI
       ClusterConfig: {
         ...instances(run.compute),
         VolumeSizeInGB: run.compute.volumeSizeGiB ?? DEFAULT_VOLUME_GIB,
-        VolumeKmsKeyId: descriptor.kmsKeyArn,
+        VolumeKmsKeyId: writingKey(descriptor),
       },
     },
     StoppingCondition: { MaxRuntimeInSeconds: Math.min(run.limits.maxRuntimeSeconds, MAX_RUNTIME_SECONDS) },
@@ -50,7 +56,7 @@ function outputConfig(plan: JobPlan): CreateProcessingJobCommandInput['Processin
     LocalPath: `${BASE}/output`,
     S3UploadMode: 'Continuous' as const,
   };
-  return { Outputs: [{ OutputName: 'output', S3Output: output }], KmsKeyId: plan.descriptor.kmsKeyArn };
+  return { Outputs: [{ OutputName: 'output', S3Output: output }], KmsKeyId: writingKey(plan.descriptor) };
 }
 
 /** Left out where nothing of it is asked for. */

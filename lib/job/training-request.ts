@@ -10,6 +10,7 @@ import { hostCount, instanceGroupsOf, requestedAlternativesOf, requestedGroupsOf
 import { inputChannels } from './channels';
 import { imageUri } from './image';
 import { fillPlaceholders, type JobPlan, jobName, runPrefixes } from './plan';
+import { teamKeyVariable, writingKey } from './team-key';
 import { plainHyperparameters, toolkitHyperparameters } from './toolkit';
 
 /** docs/reference/runtime.md: the same request starts in a container and in the sandbox, where each instance has its own tree. */
@@ -73,7 +74,7 @@ function outputDataConfig(plan: JobPlan): CreateTrainingJobCommandInput['OutputD
   const { output } = plan.run;
   return {
     S3OutputPath: output?.s3 ? fillPlaceholders(output.s3, plan) : runPrefixes(plan).output,
-    KmsKeyId: plan.descriptor.kmsKeyArn,
+    KmsKeyId: writingKey(plan.descriptor),
     CompressionType: output?.compression === 'gzip' ? 'GZIP' : 'NONE',
   };
 }
@@ -121,7 +122,7 @@ function resourceConfig({ run, descriptor }: JobPlan): ResourceConfig {
   return {
     ...cluster(run.compute),
     ...(volume !== undefined && { VolumeSizeInGB: volume }),
-    ...(withNvme.length === 0 && descriptor.kmsKeyArn && { VolumeKmsKeyId: descriptor.kmsKeyArn }),
+    ...(withNvme.length === 0 && writingKey(descriptor) && { VolumeKmsKeyId: writingKey(descriptor) }),
     ...(compute.keepAliveSeconds > 0 && { KeepAlivePeriodInSeconds: compute.keepAliveSeconds }),
     ...(compute.trainingPlanArn && { TrainingPlanArn: compute.trainingPlanArn }),
     ...(compute.placement && { InstancePlacementConfig: placementConfig(compute.placement) }),
@@ -192,8 +193,27 @@ function environment(plan: JobPlan): Record<string, string> {
     // COMMITTED.json says which image wrote a checkpoint.
     ...(hasDriver && { SLIPWAY_IMAGE_URI: imageUri(run, plan.region, descriptor.trainingImageUri) ?? '' }),
     ...(!hasDriver && plan.resumeFrom !== '' && { SLIPWAY_RESUME_FROM: plan.resumeFrom }),
+    ...teamKeyVariable(descriptor),
+    ...wandbVariables(plan),
     ...(contract === 'toolkit' && toolkitEfa(plan)),
     ...run.environmentVariables,
+  };
+}
+
+/**
+ * What the client of Weights & Biases reads. One id for all attempts: a later one goes on in the run of the earlier one.
+ * https://docs.wandb.ai/guides/track/environment-variables/, 2026-11-23.
+ */
+function wandbVariables({ run, runId }: JobPlan): Record<string, string> {
+  const { wandb } = run.observability;
+  if (!wandb) return {};
+  return {
+    WANDB_PROJECT: wandb.project,
+    ...(wandb.entity !== undefined && { WANDB_ENTITY: wandb.entity }),
+    ...(wandb.baseUrl !== undefined && { WANDB_BASE_URL: wandb.baseUrl }),
+    WANDB_RUN_ID: runId,
+    WANDB_NAME: runId,
+    WANDB_RESUME: 'allow',
   };
 }
 

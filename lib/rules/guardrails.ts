@@ -6,7 +6,7 @@ import type { RunSpec } from '../spec/run-spec';
 import { type Finding, type Rule, when } from './rule';
 
 /** What guardrails read of a descriptor. */
-type Rails = Pick<Descriptor, 'name' | 'guardrails'>;
+type Rails = Pick<Descriptor, 'name' | 'guardrails' | 'teamKeyArn'>;
 interface RailsContext {
   descriptor?: Rails;
 }
@@ -112,6 +112,32 @@ function switches(run: RunSpec, { descriptor }: RailsContext): Finding[] {
   ];
 }
 
+/** SageMaker uploads these by itself, and its request names no key for them: they would get the bucket's, which the role may only read with. */
+function teamKey(run: RunSpec, { descriptor }: RailsContext): Finding[] {
+  if (!descriptor?.teamKeyArn) return [];
+  const why = `in environment ${descriptor.name}: the team has a key of its own, which`;
+  return [
+    ...when(run.checkpoints.mode === 'managed', {
+      path: 'checkpoints.mode',
+      must: `must be direct, fsx or none ${why} CheckpointConfig cannot name`,
+      got: 'managed',
+      fix: 'write checkpoints: { mode: direct }',
+    }),
+    ...when(run.observability.tensorBoard, {
+      path: 'observability.tensorBoard',
+      must: `must be false ${why} TensorBoardOutputConfig cannot name`,
+      got: true,
+      fix: 'remove it; slipway metrics and slipway report draw the same lines',
+    }),
+    ...when(run.observability.profiler === 'sagemaker', {
+      path: 'observability.profiler',
+      must: `must not be sagemaker ${why} ProfilerConfig cannot name`,
+      got: 'sagemaker',
+      fix: 'write profiler: pytorch, or remove it',
+    }),
+  ];
+}
+
 const SOURCE = 'docs/reference/environment-file.md';
 const WHY = 'The control function refuses the launch for every caller.';
 
@@ -148,6 +174,14 @@ export const GUARDRAIL_RULES: readonly GuardrailRule[] = [
     why: WHY,
     source: SOURCE,
     check: switches,
+  },
+  {
+    id: 'guardrails/team-key',
+    level: 'error',
+    what: 'A run of a team with a key of its own writes nothing that cannot name the key.',
+    why: 'CheckpointConfig, TensorBoardOutputConfig and ProfilerConfig have no key: what SageMaker uploads by itself would be encrypted with the key of the bucket, and the role of the team may not use that one for writing.',
+    source: 'https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CheckpointConfig.html',
+    check: teamKey,
   },
 ];
 

@@ -18,6 +18,8 @@ export const descriptorSchema = z.looseObject({
   checkpointBucket: z.string().min(3),
   artifactBucket: z.string().min(3),
   kmsKeyArn: z.string().optional(),
+  /** Key of the team alone, with which everything is written that its jobs and its launcher write; absent = the environment's. */
+  teamKeyArn: z.string().optional(),
   subnetIds: z.array(z.string()).default([]),
   securityGroupIds: z.array(z.string()).default([]),
   subnets: z.array(z.looseObject({ id: z.string(), zoneId: z.string() })).optional(),

@@ -195,6 +195,8 @@ export interface EnvironmentSpec {
       mlflow: string[];
       budgetUsdPerMonth?: number;
       dashboards: boolean;
+      /** `own`, or the ARN of an existing key. @default - the environment's key */
+      kmsKey?: string;
       notifications: Notifications;
     }
   >;

@@ -178,6 +178,7 @@ export interface RunSpec {
     profiler: 'off' | 'pytorch' | 'sagemaker';
     tensorBoard: boolean;
     remoteDebug: boolean;
+    wandb?: { project: string; entity?: string; baseUrl?: string };
     mlflow?: { arn: string; experiment?: string };
   };
   hyperparameters: Record<string, unknown>;

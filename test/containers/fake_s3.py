@@ -21,6 +21,8 @@ class FakeS3:
         self.objects: dict[str, bytes] = {}
         self.uploads: dict[str, dict[int, bytes]] = {}
         self.requests: list[str] = []
+        # Key that began an object, by its path; an upload in parts is begun with its first request.
+        self.keys: dict[str, str] = {}
         self.fault: Callable[[str, str, str], int | None] = lambda method, path, query: None
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -98,6 +100,8 @@ class FakeS3:
                 if not self._signature_is_right(raw_path, query):
                     return self._answer(403, b"<Error><Code>SignatureDoesNotMatch</Code></Error>")
                 path = urllib.parse.unquote(raw_path)
+                if self.headers.get("x-amz-server-side-encryption") == "aws:kms":
+                    world.keys[path] = self.headers["x-amz-server-side-encryption-aws-kms-key-id"]
                 wanted = dict(urllib.parse.parse_qsl(query, keep_blank_values=True))
                 return getattr(self, f"_{self.command.lower()}")(path, wanted, body)
 

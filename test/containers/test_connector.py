@@ -127,3 +127,5 @@ def test_a_save_is_complete_or_absent_wherever_it_is_killed(tmp_path: Path, s3: 
 def test_it_can_be_turned_off() -> None:
     assert find_connector({}, PART) is not None
     assert find_connector({"SLIPWAY_S3_CONNECTOR": "off"}, PART) is None
+    # Its uploads can name no key.
+    assert find_connector({"SLIPWAY_KMS_KEY_ARN": "arn:aws:kms:us-west-2:111122223333:key/k"}, PART) is None

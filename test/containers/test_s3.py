@@ -134,6 +134,17 @@ def test_a_multipart_upload_is_put_together_in_order(s3: FakeS3) -> None:
     assert s3.objects["/bucket/big"] == b"onetwo"
 
 
+def test_a_team_with_a_key_of_its_own_names_it_with_every_object_that_is_begun(s3: FakeS3) -> None:
+    key = "arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+    own = S3Client({**s3.environ, "SLIPWAY_KMS_KEY_ARN": key})
+    own.put("bucket", "small", b"data")
+    upload = own.create_upload("bucket", "big")
+    own.complete_upload("bucket", "big", upload, [own.upload_part("bucket", "big", upload, 1, b"one")])
+    client(s3).put("bucket", "shared", b"data")
+    assert s3.keys == {"/bucket/small": key, "/bucket/big": key}
+    assert own.get("bucket", "big") == b"one"
+
+
 def test_503_is_tried_again_and_its_request_id_logged(s3: FakeS3) -> None:
     s3.be_slow(2)
     log: list[str] = []

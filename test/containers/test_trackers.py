@@ -1,6 +1,8 @@
-"""Numbers of the progress lines in TensorBoard and MLflow, with the real packages where they are installed."""
+"""Numbers of the progress lines in TensorBoard, MLflow and Weights & Biases, with the real packages where they are installed."""
 
 import argparse
+import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ STEP = {"step": 3, "loss": 2.5, "mfu": None, "tokensPerSecondPerGpu": 100.0}
 
 
 def arguments(**asked: bool) -> argparse.Namespace:
-    return argparse.Namespace(**{"tensorboard": False, "mlflow": False} | asked)
+    return argparse.Namespace(**{"tensorboard": False, "mlflow": False, "wandb": False} | asked)
 
 
 def test_only_rank_0_writes_and_only_what_was_asked_for(tmp_path: Path) -> None:
@@ -53,3 +55,45 @@ def test_mlflow_has_the_run_and_its_numbers(tmp_path: Path, monkeypatch: pytest.
 def test_fails_when_nobody_says_where_the_mlflow_server_is() -> None:
     with pytest.raises(Settings, match="MLFLOW_TRACKING_URI is not set"):
         open_trackers(arguments(mlflow=True), "run-1", 0, {})
+
+
+def test_wandb_goes_on_in_the_run_that_the_variables_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("wandb", reason="wandb is not installed; test_wandb_is_asked plays its calls")
+    for name, value in {"MODE": "offline", "DIR": str(tmp_path), "PROJECT": "pretrain", "RUN_ID": "run-1", "NAME": "run-1"}.items():
+        monkeypatch.setenv(f"WANDB_{name}", value)
+    trackers = open_trackers(arguments(wandb=True), "run-1", 0, {"WANDB_PROJECT": "pretrain"})
+    log_all(trackers, 3, STEP)
+    trackers[0].close()
+    (written,) = tmp_path.glob("wandb/offline-run-*/run-run-1.wandb")
+    assert written.stat().st_size > 0
+
+
+def test_wandb_is_asked_for_one_run_and_each_step_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple] = []
+
+    class Run:
+        def log(self, numbers: dict, step: int) -> None:
+            calls.append(("log", numbers, step))
+
+        def finish(self) -> None:
+            calls.append(("finish",))
+
+    package = types.ModuleType("wandb")
+    package.Settings = lambda **given: given  # type: ignore[attr-defined]
+    package.init = lambda settings: calls.append(("init", settings)) or Run()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "wandb", package)
+    trackers = open_trackers(arguments(wandb=True), "run-1", 0, {"WANDB_PROJECT": "pretrain"})
+    log_all(trackers, 3, STEP)
+    trackers[0].close()
+    assert calls == [("init", {"console": "off"}), ("log", {"loss": 2.5, "tokensPerSecondPerGpu": 100.0}, 3), ("finish",)]
+
+
+def test_fails_when_nobody_says_which_project_of_wandb() -> None:
+    with pytest.raises(Settings, match="WANDB_PROJECT is not set"):
+        open_trackers(arguments(wandb=True), "run-1", 0, {})
+
+
+def test_fails_when_the_image_has_no_wandb(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(Settings, match="the image must have the package"):
+        open_trackers(arguments(wandb=True), "run-1", 0, {"WANDB_PROJECT": "pretrain"})

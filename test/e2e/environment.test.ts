@@ -28,7 +28,7 @@ storage: { retain: false }
 quotas: { enforce: fail, require: [{ instanceType: ml.m5.xlarge, count: 2 }] }
 runs: [{ file: runs/registered.yaml, submit: on-change }]
 teams:
-  default: { principals: ["arn:aws:iam::000000000000:root"], data: ["demo-tokens/"] }
+  default: { principals: ["arn:aws:iam::000000000000:root"], data: ["demo-tokens/"], kmsKey: own }
   other: { principals: ["arn:aws:iam::000000000000:root"] }
 access: { auditors: ["arn:aws:iam::000000000000:root"] }
 `;

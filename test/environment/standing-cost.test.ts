@@ -9,6 +9,12 @@ test('a locked network costs nothing by itself', () => {
   expect(standingCost(specOf()).usdPerMonth).toBeCloseTo(5.6, 2);
 });
 
+test('a key of a team costs a dollar a month, an existing one nothing', () => {
+  const keys = (kmsKey: string) => itemsOf({ teams: { nlp: { kmsKey } } })['KMS key'] ?? 0;
+  const arn = 'arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab';
+  expect([keys('own') - keys('shared'), keys(arn) - keys('shared')]).toEqual([1, 0]);
+});
+
 describe('costs by existing', () => {
   test.each([
     [{ network: { endpoints: ['ecr', 'sts'], availabilityZoneIds: ['usw2-az1', 'usw2-az2'] } }, 6],

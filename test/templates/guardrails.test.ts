@@ -36,7 +36,7 @@ const CONTEXT: LauncherContext = {
 const RAILS: JobGuardrails = {
   environment: DESCRIPTOR.name,
   teams: [DESCRIPTOR.team, 'speech'],
-  keyArn: DESCRIPTOR.kmsKeyArn ?? '',
+  keyArns: [DESCRIPTOR.kmsKeyArn ?? ''],
   subnetIds: [...DESCRIPTOR.subnetIds, 'subnet-0bbb'],
   securityGroupIds: DESCRIPTOR.securityGroupIds,
   rails: {},

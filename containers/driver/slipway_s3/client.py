@@ -23,6 +23,9 @@ TIMEOUT_SECONDS = 60.0
 # 5xx and 503 SlowDown while a prefix is being scaled; 408 and 429 from proxies and emulators.
 RETRIED = (408, 429, 500, 502, 503, 504)
 
+#: Key that every upload names; not set, an object gets the key of its bucket.
+TEAM_KEY_VARIABLE = "SLIPWAY_KMS_KEY_ARN"
+
 
 class S3Error(Exception):
     """What S3 answered, with the request id that AWS support asks for. `status` 0: nothing answered."""
@@ -112,7 +115,7 @@ class S3Client:
 
     def put(self, bucket: str, key: str, body: bytes, content_type: str = "application/octet-stream") -> None:
         """Writes an object in one call. Raises S3Error."""
-        self._request("PUT", bucket, key, body=body, headers={"content-type": content_type})
+        self._request("PUT", bucket, key, body=body, headers={"content-type": content_type, **self._encryption()})
 
     def get(self, bucket: str, key: str, first: int = 0, length: Optional[int] = None) -> bytes:
         """The object, or `length` bytes of it from byte `first`."""
@@ -149,7 +152,7 @@ class S3Client:
 
     def create_upload(self, bucket: str, key: str) -> str:
         """Starts a multipart upload and returns its id."""
-        return xml_text(self._request("POST", bucket, key, query={"uploads": ""}).body, "UploadId")
+        return xml_text(self._request("POST", bucket, key, query={"uploads": ""}, headers=self._encryption()).body, "UploadId")
 
     def upload_part(self, bucket: str, key: str, upload_id: str, number: int, body: bytes) -> str:
         """Sends part `number` (from 1) and returns its ETag."""
@@ -170,6 +173,13 @@ class S3Client:
     def abort_upload(self, bucket: str, key: str, upload_id: str) -> None:
         """Forgets an upload and its parts. Raises S3Error."""
         self._request("DELETE", bucket, key, query={"uploadId": upload_id})
+
+    def _encryption(self) -> Dict[str, str]:
+        """Headers that name the key of a team that has one of its own. Parts of an upload take the key that it was begun with."""
+        key = self._environ.get(TEAM_KEY_VARIABLE)
+        if not key:
+            return {}
+        return {"x-amz-server-side-encryption": "aws:kms", "x-amz-server-side-encryption-aws-kms-key-id": key}
 
     def _request(
         self,

@@ -115,6 +115,7 @@ def _add_reports_and_exports(add: Callable[..., object]) -> None:
     """What a run reports beside its progress and what it exports, and between them the backend and its layers."""
     add("--tensorboard", action="store_true", help="progress also as TensorBoard events; the image must have tensorboard")
     add("--mlflow", action="store_true", help="progress also to the MLflow server of MLFLOW_TRACKING_URI; the image must have mlflow")
+    add("--wandb", action="store_true", help="progress also to Weights & Biases, as its WANDB_* variables say; the image must have wandb")
     add("--profile", action="store_true", help="a trace of a few steps of rank 0 by PyTorch's profiler, beside the run's heartbeat in S3")
     add("--profile-after-steps", type=int, default=10, help="steps of each start that are left out of the trace: they compile and allocate")
     add("--profile-steps", type=int, default=3, help="steps in the trace")

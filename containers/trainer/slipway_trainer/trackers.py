@@ -1,4 +1,4 @@
-"""Copies of the progress lines for TensorBoard and MLflow, on rank 0, when the run asks for them."""
+"""Copies of the progress lines for TensorBoard, MLflow and Weights & Biases, on rank 0, when the run asks for them."""
 
 import argparse
 from collections.abc import Mapping
@@ -48,6 +48,23 @@ class _MlFlow:
         self._mlflow.end_run()
 
 
+class _Wandb:
+    """Project, server, key and id come from WANDB_* variables; a later attempt goes on in the run of the earlier one."""
+
+    def __init__(self) -> None:
+        import wandb
+
+        # Its copy of the console would be a second log; progress lines stand in the job's own.
+        self._run = wandb.init(settings=wandb.Settings(console="off"))
+
+    def log(self, step: int, numbers: Mapping[str, float]) -> None:
+        # Steps that a resumed run repeats are left out there: a step is written once, in order.
+        self._run.log(dict(numbers), step=step)
+
+    def close(self) -> None:
+        self._run.finish()
+
+
 def open_trackers(arguments: argparse.Namespace, run_id: str, rank: int, environ: Mapping[str, str]) -> list[Tracker]:
     """The trackers of this rank. Raises Settings when the image lacks a package or nobody says where the server is."""
     if rank != 0:
@@ -61,9 +78,13 @@ def open_trackers(arguments: argparse.Namespace, run_id: str, rank: int, environ
             if not environ.get("MLFLOW_TRACKING_URI"):
                 raise Settings(["environment variable MLFLOW_TRACKING_URI is not set; --mlflow needs a tracking server"])
             found.append(_MlFlow(environ, run_id))
+        if arguments.wandb:
+            if not environ.get("WANDB_PROJECT"):
+                raise Settings(["environment variable WANDB_PROJECT is not set; --wandb needs a project (observability.wandb)"])
+            found.append(_Wandb())
     except ImportError as error:
         raise Settings(
-            [f"--tensorboard, --mlflow: the image must have the package, got {error}; choose an image that has it (image.uri)"]
+            [f"--tensorboard, --mlflow, --wandb: the image must have the package, got {error}; choose an image that has it (image.uri)"]
         ) from error
     return found
 

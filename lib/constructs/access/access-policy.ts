@@ -12,6 +12,8 @@ export interface AccessContext {
   readonly checkpointBucketArn: string;
   readonly artifactBucketArn: string;
   readonly keyArn: string;
+  /** Keys of teams that have one of their own, by team. @default - none */
+  readonly teamKeyArns?: Readonly<Record<string, string>>;
   readonly runTableArn: string;
   /** Execution and processing roles of one team's jobs, by team. */
   readonly jobRoleArns: Readonly<Record<string, readonly string[]>>;
@@ -48,7 +50,7 @@ export function researcherStatements(context: AccessContext, team: string): Exac
       resources: writableData.map((prefix) => `${context.dataBucketArn}/${prefix}*`),
       wildcard: "The team's own places in the data bucket.",
     },
-    useKey(context, ['kms:Decrypt', 'kms:GenerateDataKey']),
+    ...useOwnKey(context, team),
   ];
 }
 
@@ -70,6 +72,7 @@ export function platformAdminStatements(context: AccessContext): ExactStatement[
       wildcard: 'Shared data is kept by the platform team.',
     },
     useKey(context, ['kms:Decrypt', 'kms:GenerateDataKey']),
+    ...teamKeys(context, Object.keys(context.teamKeyArns ?? {})),
   ];
 }
 
@@ -270,6 +273,19 @@ function reads(what: string, bucketArn: string, prefixes: readonly string[]): Ex
       wildcard: 'Objects below the prefixes that the persona may read.',
     },
   ];
+}
+
+/** A team with a key of its own reads shared data, and writes with its own key alone. */
+function useOwnKey(context: AccessContext, team: string): ExactStatement[] {
+  if (!context.teamKeyArns?.[team]) return [useKey(context, ['kms:Decrypt', 'kms:GenerateDataKey'])];
+  return [useKey(context, ['kms:Decrypt']), ...teamKeys(context, [team])];
+}
+
+function teamKeys({ teamKeyArns = {} }: AccessContext, teams: readonly string[]): ExactStatement[] {
+  const resources = teams.flatMap((team) => teamKeyArns[team] ?? []);
+  return resources.length > 0
+    ? [{ sid: 'UseTeamKeys', actions: ['kms:Decrypt', 'kms:GenerateDataKey'], resources }]
+    : [];
 }
 
 const useKey = ({ keyArn }: AccessContext, actions: string[]): ExactStatement => ({

@@ -119,6 +119,7 @@ export class EnvironmentAccess extends Construct {
       checkpointBucketArn: storage.checkpointBucket.bucketArn,
       artifactBucketArn: storage.artifactBucket.bucketArn,
       keyArn: storage.key.keyArn,
+      teamKeyArns: Object.fromEntries(Object.entries(storage.teamKeys).map(([team, key]) => [team, key.keyArn])),
       runTableArn: launcher.table.tableArn,
       auditAliasArns: Object.values(audit?.aliases ?? {}).map((alias) => alias.functionArn),
       aliasArns: Object.fromEntries(Object.entries(launcher.aliases).map(([team, alias]) => [team, alias.functionArn])),

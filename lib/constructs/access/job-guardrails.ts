@@ -8,8 +8,8 @@ export interface JobGuardrails {
   readonly environment: string;
   /** Teams whose tag a job may carry. */
   readonly teams: readonly string[];
-  /** Key of outputs and volumes. */
-  readonly keyArn: string;
+  /** Keys of outputs and volumes: the environment's, and those of teams that have one of their own. */
+  readonly keyArns: readonly string[];
   /** Empty: jobs run without a VPC. */
   readonly subnetIds: readonly string[];
   /** Security groups that every job must use, all of them. */
@@ -27,14 +27,14 @@ type Conditions = Record<string, Record<string, string | string[]>>;
  * that `sagemaker:InstanceTypes` holds the types of `InstancePreferences` and of instance groups; `ResourceConfig` names no other.
  */
 export function jobConditions(guardrails: JobGuardrails): Conditions {
-  const { environment, teams, keyArn, rails } = guardrails;
+  const { environment, teams, rails } = guardrails;
   const sets = setConditions(guardrails);
   return {
     StringEquals: {
       'aws:RequestTag/slipway:environment': environment,
       'aws:RequestTag/slipway:team': [...teams],
     },
-    ArnEquals: { 'sagemaker:OutputKmsKey': keyArn },
+    ArnEquals: { 'sagemaker:OutputKmsKey': keysOf(guardrails) },
     ...sets,
     ...(rails.maxRuntimeSeconds !== undefined && {
       NumericLessThanEquals: { 'sagemaker:MaxRuntimeInSeconds': String(rails.maxRuntimeSeconds) },
@@ -42,6 +42,10 @@ export function jobConditions(guardrails: JobGuardrails): Conditions {
     ...(rails.requireNetworkIsolation && { Bool: { 'sagemaker:NetworkIsolation': 'true' } }),
   };
 }
+
+/** One key stands alone in a template, as ever. */
+const keysOf = ({ keyArns: [first = '', ...others] }: JobGuardrails): string | string[] =>
+  others.length === 0 ? first : [first, ...others];
 
 /** Keys with several values. */
 function setConditions({ subnetIds, securityGroupIds, rails }: JobGuardrails): Conditions {
@@ -64,7 +68,7 @@ export function trainingConditions(guardrails: JobGuardrails): Conditions {
   const conditions = jobConditions(guardrails);
   return {
     ...conditions,
-    ArnEqualsIfExists: { 'sagemaker:VolumeKmsKey': guardrails.keyArn },
+    ArnEqualsIfExists: { 'sagemaker:VolumeKmsKey': keysOf(guardrails) },
     ...(!guardrails.rails.allowRemoteDebug && { BoolIfExists: { 'sagemaker:EnableRemoteDebug': 'false' } }),
   };
 }
@@ -72,7 +76,7 @@ export function trainingConditions(guardrails: JobGuardrails): Conditions {
 /** Conditions of CreateProcessingJob alone: its volumes always have a key. */
 export function processingConditions(guardrails: JobGuardrails): Conditions {
   const { ArnEquals, ...conditions } = jobConditions(guardrails);
-  return { ...conditions, ArnEquals: { ...ArnEquals, 'sagemaker:VolumeKmsKey': guardrails.keyArn } };
+  return { ...conditions, ArnEquals: { ...ArnEquals, 'sagemaker:VolumeKmsKey': keysOf(guardrails) } };
 }
 
 /** Denies a training job that would leave EBS volumes without the environment's key; types with local NVMe refuse a key. */

@@ -24,6 +24,8 @@ export interface JobRoleContext {
   readonly artifactBucketArn: string;
   /** Key of the three buckets. */
   readonly keyArn: string;
+  /** Key that the team writes with. @default - that of the buckets */
+  readonly teamKeyArn?: string;
   /** Name of the environment's own image repository. @default - it has none */
   readonly repositoryName?: string;
   /** Kinds and URI prefixes of allowed images. @default - every kind, and every repository of this account */

@@ -135,15 +135,24 @@ function logStatements(context: JobRoleContext, logGroup: string): ExactStatemen
   ];
 }
 
-function keyStatements({ keyArn, region }: JobRoleContext): ExactStatement[] {
+/**
+ * A team with a key of its own reads what the environment's key encrypts and writes with its own alone: an upload that names no key would be
+ * encrypted with the bucket's, and is denied. https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html, 2026-11-23.
+ */
+function keyStatements({ keyArn: shared, teamKeyArn, region }: JobRoleContext): ExactStatement[] {
   const suffix = REGIONS[region]?.domain ?? 'amazonaws.com';
+  const throughS3 = { StringEquals: { 'kms:ViaService': `s3.${region}.${suffix}` } };
+  const keyArn = teamKeyArn ?? shared;
   return [
+    ...(teamKeyArn
+      ? [{ sid: 'ReadWithSharedKey', actions: ['kms:Decrypt'], resources: [shared], conditions: throughS3 }]
+      : []),
     // kms:Encrypt: https://docs.aws.amazon.com/sagemaker/latest/dg/sagemaker-roles.html asks for it with a key for outputs, 2026-11-22.
     {
       sid: 'UseKeyThroughS3',
       actions: ['kms:Decrypt', 'kms:Encrypt', 'kms:GenerateDataKey'],
       resources: [keyArn],
-      conditions: { StringEquals: { 'kms:ViaService': `s3.${region}.${suffix}` } },
+      conditions: throughS3,
     },
     // Volumes: SageMaker hands the key on to the instances' disks.
     {

@@ -14,6 +14,8 @@ export interface LauncherContext {
   readonly artifactBucketArn: string;
   /** Key of the table and the buckets. */
   readonly keyArn: string;
+  /** Keys of teams that have one of their own. @default - none */
+  readonly teamKeyArns?: readonly string[];
   /** Key of the queues, the topic and the functions' own variables. */
   readonly operationsKeyArn: string;
 }
@@ -94,7 +96,11 @@ export function auditStatements(context: AuditContext): ExactStatement[] {
       resources: [checkpointBucketArn],
       conditions: { StringLike: { 's3:prefix': ['runs/*'] } },
     },
-    { sid: 'ReadEncrypted', actions: ['kms:Decrypt'], resources: [keyArn, operationsKeyArn] },
+    {
+      sid: 'ReadEncrypted',
+      actions: ['kms:Decrypt'],
+      resources: [keyArn, operationsKeyArn, ...(context.teamKeyArns ?? [])],
+    },
   ];
 }
 
@@ -289,7 +295,7 @@ function deliveryStatements(
 }
 
 function sharedStatements(context: LauncherContext): ExactStatement[] {
-  const { runTableArn, queueArn, keyArn, operationsKeyArn } = context;
+  const { runTableArn, queueArn, keyArn, teamKeyArns = [], operationsKeyArn } = context;
   return [
     // Writes are transactions of puts, each with a condition.
     { sid: 'ReadAndWriteRuns', actions: ['dynamodb:GetItem', 'dynamodb:PutItem'], resources: [runTableArn] },
@@ -303,6 +309,9 @@ function sharedStatements(context: LauncherContext): ExactStatement[] {
       wildcard: 'Editions of the Service Authorization Reference before 2026 know no resource type for this read.',
     },
     { sid: 'UseDataKey', actions: KEY_USE, resources: [keyArn] },
+    ...(teamKeyArns.length > 0
+      ? [{ sid: 'UseTeamKeys', actions: ['kms:Decrypt', 'kms:GenerateDataKey'], resources: [...teamKeyArns] }]
+      : []),
     { sid: 'UseOperationsKey', actions: ['kms:Decrypt', 'kms:GenerateDataKey'], resources: [operationsKeyArn] },
   ];
 }

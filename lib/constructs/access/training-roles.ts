@@ -30,7 +30,8 @@ export interface TrainingRolesProps
   /** What the names of secrets begin with that a team's jobs may read; {team} stands for the team. @default - none */
   readonly secretsPrefix?: string;
   /** Buckets that jobs read and write. */
-  readonly storage: Pick<TrainingStorage, 'dataBucket' | 'checkpointBucket' | 'artifactBucket' | 'key'>;
+  readonly storage: Pick<TrainingStorage, 'dataBucket' | 'checkpointBucket' | 'artifactBucket' | 'key'> &
+    Partial<Pick<TrainingStorage, 'teamKeys'>>;
   /** Subnets and security groups in which jobs run. @default - jobs run in no network of the account */
   readonly network?: { readonly subnetIds: readonly string[]; readonly securityGroupIds: readonly string[] };
 }
@@ -140,6 +141,7 @@ export class TrainingRoles extends Construct implements JobRoles {
       checkpointBucketArn: storage.checkpointBucket.bucketArn,
       artifactBucketArn: storage.artifactBucket.bucketArn,
       keyArn: storage.key.keyArn,
+      teamKeyArn: storage.teamKeys?.[team]?.keyArn,
       subnetIds: network?.subnetIds ?? [],
       securityGroupIds: network?.securityGroupIds ?? [],
     };

@@ -4,7 +4,7 @@ import { Construct } from 'constructs';
 import { CONTROL_TIMEOUT_SECONDS, controlAliasName, ENV_ENVIRONMENT, ENV_RUN_TABLE } from '../../contracts/launcher';
 import { auditStatements } from '../access/launcher-policy';
 import { HandlerFunction } from '../functions/handler-function';
-import type { TrainingStorage } from '../storage/training-storage';
+import { type TrainingStorage, teamKeyArns } from '../storage/training-storage';
 import type { TrainingLauncher } from './training-launcher';
 
 /** Properties of `AuditFunction`. */
@@ -12,7 +12,7 @@ export interface AuditFunctionProps {
   /** Name of the environment. */
   readonly environment: string;
   /** Bucket of heartbeats, and the key of table and buckets. */
-  readonly storage: Pick<TrainingStorage, 'checkpointBucket' | 'key'>;
+  readonly storage: Pick<TrainingStorage, 'checkpointBucket' | 'key'> & Partial<Pick<TrainingStorage, 'teamKeys'>>;
   /** Launcher whose runs are read; its teams get an alias each. */
   readonly launcher: Pick<TrainingLauncher, 'table' | 'operationsKey' | 'aliases'>;
 }
@@ -51,6 +51,7 @@ export class AuditFunction extends Construct {
       runTableArn: launcher.table.tableArn,
       checkpointBucketArn: storage.checkpointBucket.bucketArn,
       keyArn: storage.key.keyArn,
+      teamKeyArns: teamKeyArns(storage),
       operationsKeyArn: launcher.operationsKey.keyArn,
     });
     for (const statement of statements) this.function.allow(statement);

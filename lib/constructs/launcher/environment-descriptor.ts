@@ -41,7 +41,7 @@ export function descriptorOf(made: DescribedEnvironment, team: string, jobRoles:
     dataBucket: made.storage.dataBucket.bucketName,
     checkpointBucket: made.storage.checkpointBucket.bucketName,
     artifactBucket: made.storage.artifactBucket.bucketName,
-    kmsKeyArn: made.storage.key.keyArn,
+    ...keysOf(made, team),
     subnetIds: made.network.subnetIds,
     securityGroupIds: made.network.securityGroupIds,
     subnets: made.network.subnets,
@@ -60,11 +60,20 @@ export function descriptorOf(made: DescribedEnvironment, team: string, jobRoles:
     secretsPrefix: made.roles.secretsPrefix(team),
     runTableName: made.launcher.table.tableName,
     guardrails,
-    controlAliasArn: made.launcher.aliases[team]?.functionArn,
-    auditAliasArn: made.audit?.aliases[team]?.functionArn,
+    ...aliasesOf(made, team),
     driver: { uri: made.driver.uri, hash: made.driver.hash },
   };
 }
+
+const keysOf = ({ storage }: DescribedEnvironment, team: string) => ({
+  kmsKeyArn: storage.key.keyArn,
+  teamKeyArn: storage.teamKeys[team]?.keyArn,
+});
+
+const aliasesOf = ({ launcher, audit }: DescribedEnvironment, team: string) => ({
+  controlAliasArn: launcher.aliases[team]?.functionArn,
+  auditAliasArn: audit?.aliases[team]?.functionArn,
+});
 
 /** Undefined for an empty record, so that it leaves no trace in a template. */
 const noneOf = <T extends object>(record: T): T | undefined => (Object.keys(record).length === 0 ? undefined : record);

@@ -38,14 +38,15 @@ import { ChatChannel } from '../operations/chat-channel';
 import { notificationTopic } from '../operations/notification-topic';
 import { OperationsKey } from '../operations/operations-key';
 import { runTable } from '../storage/run-table';
-import type { TrainingStorage } from '../storage/training-storage';
+import { type TrainingStorage, teamKeyArns } from '../storage/training-storage';
 
 /** Properties of `TrainingLauncher`. */
 export interface TrainingLauncherProps {
   /** Name of the environment, with which the names of jobs, functions and table begin. */
   readonly environment: string;
   /** Buckets of code, checkpoints and results, and their key. */
-  readonly storage: Pick<TrainingStorage, 'checkpointBucket' | 'artifactBucket' | 'key'>;
+  readonly storage: Pick<TrainingStorage, 'checkpointBucket' | 'artifactBucket' | 'key'> &
+    Partial<Pick<TrainingStorage, 'teamKeys'>>;
   /** Roles of the jobs: those of `TrainingRoles`, or existing ones. */
   readonly roles: JobRoles;
   /** Guardrails that IAM holds every job to. @default - none but tags, key and network */
@@ -263,7 +264,7 @@ export class TrainingLauncher extends Construct {
     return {
       environment,
       teams: Object.keys(roles.teams),
-      keyArn: storage.key.keyArn,
+      keyArns: [storage.key.keyArn, ...teamKeyArns(storage)],
       subnetIds: roles.subnetIds,
       securityGroupIds: roles.securityGroupIds,
       rails: this.props.guardrails ?? {},
@@ -291,6 +292,7 @@ export class TrainingLauncher extends Construct {
       checkpointBucketArn: storage.checkpointBucket.bucketArn,
       artifactBucketArn: storage.artifactBucket.bucketArn,
       keyArn: storage.key.keyArn,
+      teamKeyArns: teamKeyArns(storage),
       operationsKeyArn: this.operationsKey.keyArn,
     };
   }

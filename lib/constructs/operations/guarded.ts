@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Token } from 'aws-cdk-lib';
 import { DEFAULT_VPC_CIDR, subnetPlan } from '../../catalog/subnet-plan';
 import type { EnvironmentSpec } from '../../spec/environment-file';
+import { teamKeysOf } from '../../spec/team-keys';
 
 /**
  * What the guard of replacements compares between the deployed template and the next one.
@@ -11,6 +12,7 @@ export function guardedBy(spec: EnvironmentSpec, zoneNames: () => readonly strin
   const { network, teams, storage, iam } = spec;
   const { mode, existing, availabilityZoneIds: ids } = network;
   const names = Object.keys(teams).sort();
+  const teamKeys = teamKeysOf(teams);
   const isMade = mode.startsWith('vpc-');
   const zones = isMade ? (ids === 'all' ? zoneNames().filter((zone) => !Token.isUnresolved(zone)) : ids) : [];
   const moved = isMade ? movedSubnets(spec, zones) : [];
@@ -35,6 +37,7 @@ export function guardedBy(spec: EnvironmentSpec, zoneNames: () => readonly strin
     movedSubnets: JSON.stringify(moved),
     repository: spec.image.uri || storage.adopt ? 'none' : spec.image.encryption,
     ...(storage.kmsKeyArn && { keyArn: storage.kmsKeyArn }),
+    ...(Object.keys(teamKeys).length > 0 && { teamKeys: JSON.stringify(teamKeys) }),
   };
 }
 

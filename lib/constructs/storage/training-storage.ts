@@ -1,4 +1,4 @@
-import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { Duration, RemovalPolicy, Stack, Tags } from 'aws-cdk-lib';
 import * as iam from 'aws-cdk-lib/aws-iam';
 import * as kms from 'aws-cdk-lib/aws-kms';
 import * as s3 from 'aws-cdk-lib/aws-s3';
@@ -33,6 +33,8 @@ export interface TrainingStorageProps {
   readonly buckets?: ExistingBuckets;
   /** Existing key of the account and Region that is used instead of made. @default - one is made */
   readonly kmsKeyArn?: string;
+  /** Teams with a key of their own: `own`, or the ARN of an existing key. @default - none */
+  readonly teamKeys?: Readonly<Record<string, string>>;
   /** Whether a file system of the stack reads and writes the data bucket: the policy of an existing key must let it. @default false */
   readonly hasDataRepository?: boolean;
 }
@@ -50,6 +52,8 @@ type Purpose = 'data' | 'checkpoints' | 'artifacts';
 export class TrainingStorage extends Construct {
   /** Key of the buckets. */
   public readonly key: kms.IKey;
+  /** Keys of the teams that have one of their own; others write with `key`. */
+  public readonly teamKeys: Readonly<Record<string, kms.IKey>>;
   /** Bucket of data sets. */
   public readonly dataBucket: s3.IBucket;
   /** Bucket of checkpoints. */
@@ -78,6 +82,9 @@ export class TrainingStorage extends Construct {
     this.existing = this.existingStorage();
     if (!props.adopt) this.logBucket = this.makeLogBucket();
     this.key = this.existing?.key ?? (props.adopt ? this.adoptKey() : this.makeKey());
+    this.teamKeys = Object.fromEntries(
+      Object.entries(props.teamKeys ?? {}).map(([team, key]) => [team, this.teamKey(team, key)]),
+    );
     this.dataBucket = this.bucket('Data', 'data', []);
     this.checkpointBucket = this.bucket('Checkpoints', 'checkpoints', [this.leftoverRule()]);
     this.artifactBucket = this.bucket('Artifacts', 'artifacts', []);
@@ -204,11 +211,27 @@ export class TrainingStorage extends Construct {
     return key;
   }
 
+  /** Its policy is that of every key of the CDK: IAM says who may use it, and the roles of other teams may not. */
+  private teamKey(team: string, key: string): kms.IKey {
+    if (key !== 'own') return kms.Key.fromKeyArn(this, `Key-${team}`, key);
+    const made = new kms.Key(this, `Key-${team}`, {
+      description: `${this.props.prefix}: data of team ${team}`,
+      enableKeyRotation: true,
+      removalPolicy: this.removalPolicy,
+    });
+    Tags.of(made).add('slipway:team', team);
+    return made;
+  }
+
   private adoptKey(): kms.IKey {
     const arn = ssm.StringParameter.valueForStringParameter(this, keyParameter(this.props.prefix));
     return kms.Key.fromKeyArn(this, 'Key', arn);
   }
 }
+
+/** ARNs of the keys of teams that have one of their own. */
+export const teamKeyArns = ({ teamKeys = {} }: Partial<Pick<TrainingStorage, 'teamKeys'>>): string[] =>
+  Object.values(teamKeys).map(({ keyArn }) => keyArn);
 
 const keyParameter = (prefix: string): string => `/slipway/storage/${prefix}/key`;
 

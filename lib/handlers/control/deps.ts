@@ -26,8 +26,11 @@ export interface ControlDeps extends ReadDeps {
   sagemaker: SageMakerClient;
   sqs: SQSClient;
   limits: LimitReader;
-  /** A PUT of exactly these bytes, good for an hour. */
-  presign(place: S3Place, upload: { sha256: string; bytes: number }): Promise<Pick<UploadAnswer, 'url' | 'headers'>>;
+  /** A PUT of exactly these bytes, good for an hour, encrypted with the team's key where it has one. */
+  presign(
+    place: S3Place,
+    upload: { sha256: string; bytes: number; teamKeyArn?: string },
+  ): Promise<Pick<UploadAnswer, 'url' | 'headers'>>;
   /** 64 hexadecimal digits that nobody can guess. */
   randomSecret(): string;
 }

@@ -1,22 +1,26 @@
 import { PutObjectCommand, type S3Client } from '@aws-sdk/client-s3';
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
+import { teamKeyEncryption } from '../../job/team-key';
 import type { ControlDeps } from './deps';
 
 const GOOD_FOR_SECONDS = 3600;
 const CHECKSUM_HEADER = 'x-amz-checksum-sha256';
+const KEY_HEADER = 'x-amz-server-side-encryption-aws-kms-key-id';
 
 /**
- * Signs a PUT whose checksum header is part of the signature: S3 refuses any other bytes. The header must travel as a header;
- * left to itself the presigner moves it into the query, where S3 does not check it.
+ * Signs a PUT whose checksum header, and that of a team's key, are part of the signature: S3 refuses any other bytes. They must travel as headers;
+ * left to itself the presigner moves them into the query, where S3 does not check them.
  */
 export function presigner(s3: S3Client): ControlDeps['presign'] {
-  return async ({ bucket, key }, { sha256 }) => {
+  return async ({ bucket, key }, { sha256, teamKeyArn }) => {
     const checksum = Buffer.from(sha256, 'hex').toString('base64');
-    const command = new PutObjectCommand({ Bucket: bucket, Key: key, ChecksumSHA256: checksum });
-    const url = await getSignedUrl(s3, command, {
-      expiresIn: GOOD_FOR_SECONDS,
-      unhoistableHeaders: new Set([CHECKSUM_HEADER]),
-    });
-    return { url, headers: { [CHECKSUM_HEADER]: checksum } };
+    const encryption = teamKeyEncryption({ teamKeyArn });
+    const command = new PutObjectCommand({ Bucket: bucket, Key: key, ChecksumSHA256: checksum, ...encryption });
+    const headers = {
+      [CHECKSUM_HEADER]: checksum,
+      ...(teamKeyArn && { 'x-amz-server-side-encryption': 'aws:kms', [KEY_HEADER]: teamKeyArn }),
+    };
+    const unhoistableHeaders = new Set(Object.keys(headers));
+    return { url: await getSignedUrl(s3, command, { expiresIn: GOOD_FOR_SECONDS, unhoistableHeaders }), headers };
   };
 }

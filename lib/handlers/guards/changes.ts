@@ -17,6 +17,7 @@ export function changeOf(old: GuardProperties, now: GuardProperties): Change | u
   requireSubnets(old, now);
   requireRepository(old, now);
   requireKey(old, now);
+  requireTeamKeys(old, now);
   const isSame = old.storage ? old.fingerprint === now.fingerprint : isAsBefore(old, now);
   if (!isSame) return { what: 'this update, which replaces role, network or key,' };
   const zones = gone(old.zones, now.zones);
@@ -64,6 +65,18 @@ function requireKey(old: GuardProperties, now: GuardProperties): void {
   throw new Error(
     `storage.kmsKeyArn: must stay ${old.keyArn ?? made}, with which what is stored is encrypted, got ${now.keyArn ?? 'none'}; take the change back, or use the other key in a new environment`,
   );
+}
+
+/** A first key of a team takes nothing: its roles still read what the environment's key encrypts. Nor does naming the key that the stack made. */
+function requireTeamKeys(old: GuardProperties, now: GuardProperties): void {
+  for (const [team, had] of Object.entries(old.teamKeys ?? {})) {
+    const key = now.teamKeys?.[team] ?? 'shared';
+    const isKept = key === had || (had === 'own' && key.startsWith('arn:'));
+    if (isKept || !(now.teams ?? []).includes(team)) continue;
+    throw new Error(
+      `teams.${team}.kmsKey: must stay ${had}, with which what the team has stored is encrypted, got ${key}; take the change back, or give the data to a new team`,
+    );
+  }
 }
 
 const gone = (old: readonly string[] = [], now: readonly string[] = []): string[] =>

@@ -1,7 +1,7 @@
 import { findInstanceType } from '../../catalog/instances/instances';
 import { hostCount, instanceGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
-import { type Finding, guide, type Rule, when } from '../rule';
+import { type Finding, guide, type Rule, type RuleContext, when } from '../rule';
 
 const hosts = (run: RunSpec) => hostCount(instanceGroupsOf(run.compute));
 const efaType = (run: RunSpec) =>
@@ -111,6 +111,27 @@ function deviceRdma({ compute, environmentVariables }: RunSpec): Finding[] {
   });
 }
 
+function wandb(run: RunSpec, { descriptor }: RuleContext): Finding[] {
+  const { wandb: asked } = run.observability;
+  if (!asked) return [];
+  const hasKey = [run.secrets, run.environmentVariables].some((named) => named?.WANDB_API_KEY !== undefined);
+  const isLocked = descriptor?.network?.mode === 'vpc-locked';
+  return [
+    ...when(!hasKey, {
+      path: 'observability.wandb',
+      must: 'must come with the secret that holds the API key',
+      got: 'no secrets.WANDB_API_KEY',
+      fix: 'add secrets: { WANDB_API_KEY: <name of the secret> }',
+    }),
+    ...when(isLocked && asked.baseUrl === undefined && run.environmentVariables.WANDB_MODE !== 'offline', {
+      path: 'observability.wandb.baseUrl',
+      must: `must name a server that the network of environment ${descriptor?.name} reaches: it has no way to the internet`,
+      got: 'none',
+      fix: 'name a server of your own, launch into an environment with network.mode vpc-nat, or use observability.mlflow',
+    }),
+  ];
+}
+
 /** Rules over EFA, encryption between containers, and network isolation. */
 export const NETWORK_RULES: readonly Rule[] = [
   {
@@ -164,7 +185,7 @@ export const NETWORK_RULES: readonly Rule[] = [
   {
     id: 'network/isolated-tools',
     level: 'error',
-    what: 'A network-isolated job has no MLflow and no remote debug.',
+    what: 'A network-isolated job has no MLflow, no Weights & Biases and no remote debug.',
     why: 'The container reaches nothing but its peers.',
     source: guide('mkt-algo-model-internet-free'),
     check: (run) => {
@@ -176,6 +197,12 @@ export const NETWORK_RULES: readonly Rule[] = [
           got: run.observability.mlflow?.arn,
           fix: 'remove one of the two',
         }),
+        ...when(run.observability.wandb !== undefined, {
+          path: 'observability.wandb',
+          must: 'must be absent with network.isolation',
+          got: run.observability.wandb?.project,
+          fix: 'remove one of the two',
+        }),
         ...when(run.observability.remoteDebug, {
           path: 'observability.remoteDebug',
           must: 'must be false with network.isolation',
@@ -184,6 +211,14 @@ export const NETWORK_RULES: readonly Rule[] = [
         }),
       ];
     },
+  },
+  {
+    id: 'observability/wandb',
+    level: 'error',
+    what: 'Weights & Biases is reached with an API key, by a way that the network has.',
+    why: 'Without a key its client asks for one and the job waits for nobody; from a locked network its server on the internet does not answer, and the client tries for minutes at each start.',
+    source: 'https://docs.wandb.ai/guides/track/environment-variables/',
+    check: wandb,
   },
   {
     id: 'observability/profiler',

@@ -42,6 +42,7 @@ function withoutEffect(run: RunSpec): Finding[] {
     ['observability.tensorBoard', observability?.tensorBoard || undefined],
     ['observability.remoteDebug', observability?.remoteDebug || undefined],
     ['observability.mlflow', observability?.mlflow?.arn],
+    ['observability.wandb', observability?.wandb?.project],
     ['limits.maxPendingSeconds', limits?.maxPendingSeconds],
     ['limits.retryInternalErrors', limits?.retryInternalErrors],
     ['network.efa', network?.efa],

@@ -2,6 +2,7 @@ import { REGIONS } from '../../catalog/regions';
 import type { EnvironmentSpec } from '../../spec/environment-file';
 import { orList } from '../../spec/issue';
 import { when } from '../../spec/rule';
+import { teamKeysOf } from '../../spec/team-keys';
 import type { EnvironmentFinding, EnvironmentRule } from './environment-rule';
 
 /** Throughput per TiB that FSx for Lustre sells on PERSISTENT_2: https://docs.aws.amazon.com/fsx/latest/LustreGuide/performance.html */
@@ -155,28 +156,58 @@ const buckets: EnvironmentRule = {
 const key: EnvironmentRule = {
   id: 'environment/key',
   level: 'error',
-  what: 'An existing key lies in the region and the account of the environment.',
+  what: 'Existing keys, those of teams too, lie in the region and the account of the environment.',
   why: 'Buckets, tables and repositories take keys of their own region only, and the policy of a key of another account cannot be checked.',
   source: 'https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html',
-  reads: ['account', 'storage', 'regions'],
-  check: ({ region, account, storage: { kmsKeyArn } }) => {
-    const [, , , keyRegion, keyAccount] = kmsKeyArn?.split(':') ?? [];
-    return [
-      ...when(keyRegion !== undefined && keyRegion !== region, {
-        path: 'storage.kmsKeyArn',
-        must: `must be a key of ${region}`,
-        got: kmsKeyArn,
-        fix: `name a key of ${region}`,
+  reads: ['account', 'storage', 'regions', 'teams'],
+  check: ({ region, account, teams, storage: { kmsKeyArn } }) =>
+    [['storage.kmsKeyArn', kmsKeyArn ?? 'own'], ...ofTeams(teams)].flatMap(([path = '', got = '']) => {
+      const [, , , keyRegion, keyAccount] = got.split(':');
+      return [
+        ...when(keyRegion !== undefined && keyRegion !== region, {
+          path,
+          must: `must be a key of ${region}`,
+          got,
+          fix: `name a key of ${region}`,
+        }),
+        ...when(account !== undefined && keyAccount !== undefined && keyAccount !== account, {
+          path,
+          must: `must be a key of account ${account}`,
+          got,
+          fix: 'name a key of that account; keys of other accounts can be named under storage.external',
+        }),
+      ];
+    }),
+};
+
+/** Options that name the key of a team, with what they name. */
+const ofTeams = (teams: Parameters<typeof teamKeysOf>[0]): string[][] =>
+  Object.entries(teamKeysOf(teams)).map(([team, key]) => [`teams.${team}.kmsKey`, key]);
+
+const teamKey: EnvironmentRule = {
+  id: 'environment/team-key',
+  level: 'error',
+  what: 'A team whose data an earlier stack left names the key of that data.',
+  why: 'A key has no name of its own by which it could be found again, and with a new one nobody could read what the team has stored.',
+  source: 'docs/environment.md',
+  reads: ['storage', 'teams'],
+  check: ({ teams, storage: { adopt } }) =>
+    ofTeams(teams).flatMap(([path = '', got]) =>
+      when(adopt && got === 'own', {
+        path,
+        must: 'must be the ARN of an existing key while storage.adopt is true',
+        got,
+        fix: 'name the key that the earlier stack made: it has the tags slipway:environment and slipway:team',
       }),
-      ...when(account !== undefined && keyAccount !== undefined && keyAccount !== account, {
-        path: 'storage.kmsKeyArn',
-        must: `must be a key of account ${account}`,
-        got: kmsKeyArn,
-        fix: 'name a key of that account; keys of other accounts can be named under storage.external',
-      }),
-    ];
-  },
+    ),
 };
 
 /** Rules over buckets, keys and file systems. */
-export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [fileSystem, zone, external, buckets, key];
+export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [
+  fileSystem,
+  zone,
+  external,
+  buckets,
+  key,
+  teamKey,
+];

@@ -122,6 +122,7 @@ export const BUILTIN_ARGUMENTS: Readonly<Record<NonNullable<RunSpec['code']['bui
     'steady-timeout-seconds',
     'tensorboard',
     'mlflow',
+    'wandb',
     'profile',
     'profile-after-steps',
     'profile-steps',

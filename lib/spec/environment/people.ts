@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { email, principal, unique } from './formats';
+import { email, keyArn, principal, unique } from './formats';
 
 /** A prefix of the data bucket; in a policy `*` and `?` would be wildcards. */
 const dataPrefix = z
@@ -90,6 +90,15 @@ export const team = z.strictObject({
       'Whether the team has a dashboard in CloudWatch: its queue, instances, spend of the month and failed runs, and the GPUs of all jobs of the environment. Costs about 4.50 USD a month: the dashboard and five metrics.',
     default: false,
   }),
+  kmsKey: z
+    .union([z.enum(['own', 'shared']), keyArn])
+    .optional()
+    .meta({
+      description:
+        "Key of what the team's people, jobs and runs write: `shared` is that of the environment; `own` is one of the team's alone, which the stack makes and which stays when the team goes; an ARN names an existing key of the account, such as the one that an earlier stack made. Costs 1 USD a month. The team's jobs then may not write without naming the key: no `checkpoints.mode: managed` and no `observability.tensorBoard`.",
+      default: 'shared',
+      examples: ['own'],
+    }),
   notifications: notifications.optional().meta({
     description: "Who is notified of the team's runs, beside those whom the environment names. Default: nobody.",
     examples: [{ emails: ['nlp@example.com'] }],

@@ -121,6 +121,30 @@ export const observability = z.strictObject({
       'Whether AWS Systems Manager may open a shell in the containers (RemoteDebugConfig of the API); the guardrails of the environment must allow it.',
     default: false,
   }),
+  wandb: z
+    .strictObject({
+      project: words(128).meta({ description: 'Project of Weights & Biases.', examples: ['pretrain'] }),
+      entity: words(128)
+        .optional()
+        .meta({
+          description: 'Team or person of Weights & Biases. Default: that of the API key.',
+          examples: ['acme'],
+        }),
+      baseUrl: z
+        .url({ protocol: /^https$/, error: 'must be an https URL such as https://wandb.example.com' })
+        .optional()
+        .meta({
+          description:
+            'Server of your own, which a network without the internet can reach. Default: that of Weights & Biases.',
+          examples: ['https://wandb.example.com'],
+        }),
+    })
+    .optional()
+    .meta({
+      description:
+        'Where runs are logged in Weights & Biases. The built-in trainer writes its progress there; scripts of your own find WANDB_PROJECT, WANDB_ENTITY, WANDB_BASE_URL, WANDB_RUN_ID, WANDB_NAME and WANDB_RESUME set, so that all attempts of a run are one run there. The image must have the package; `secrets.WANDB_API_KEY` names the secret with the API key. Default: nowhere.',
+      examples: [{ project: 'pretrain', entity: 'acme' }],
+    }),
   mlflow: z
     .strictObject({
       arn: z

@@ -103,7 +103,7 @@ export function jobRequest(kind: JobKind, place: JobPlace): CreateTrainingJobCom
     InputDataConfig: channels(kind, place),
     OutputDataConfig: {
       S3OutputPath: `s3://${descriptor.artifactBucket}/${prefixOf(place)}output/`,
-      KmsKeyId: descriptor.kmsKeyArn,
+      KmsKeyId: descriptor.teamKeyArn ?? descriptor.kmsKeyArn,
     },
     ResourceConfig: { InstanceType: instanceType as never, InstanceCount: plan.instances, VolumeSizeInGB: 30 },
     ...(inVpc && { VpcConfig: { Subnets: descriptor.subnetIds, SecurityGroupIds: descriptor.securityGroupIds } }),

@@ -43,7 +43,7 @@ const TARGETS = {
   guardrails: {
     environment: 'research',
     teams: ['nlp', 'speech'],
-    keyArn: 'KEY',
+    keyArns: ['KEY'],
     subnetIds: ['subnet-1', 'subnet-2'],
     securityGroupIds: ['sg-1'],
     rails: { allowedInstanceTypes: ['ml.p5.*'], maxRuntimeSeconds: 86_400, requireNetworkIsolation: true },

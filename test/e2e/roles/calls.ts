@@ -9,8 +9,9 @@ import {
   FilterLogEventsCommand,
   GetLogEventsCommand,
 } from '@aws-sdk/client-cloudwatch-logs';
-import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { HeadObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { DescribeTrainingJobCommand, SageMakerClient, StopTrainingJobCommand } from '@aws-sdk/client-sagemaker';
+import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { beforeAll, expect, test } from 'vitest';
 import { adminOf, eventually } from '../../../lib/sandbox/testing';
 import type { Deployed } from '../support/deployed';
@@ -18,6 +19,8 @@ import { ROOT } from '../support/sandbox';
 import { assumed, ROLE, roleOf, without } from './credentials';
 
 const DATA = 'slipway-e2e-000000000000-us-west-2-data';
+const CHECKPOINTS = 'slipway-e2e-000000000000-us-west-2-checkpoints';
+const ARTIFACTS = 'slipway-e2e-000000000000-us-west-2-artifacts';
 const CLI = path.join(ROOT, 'dist/cli/slipway.mjs');
 const run = (name: string) => path.join(ROOT, 'runs', name);
 /** Options `--set` for assignments. */
@@ -141,6 +144,25 @@ export function callsOfRoles(environment: () => Deployed): void {
     await expect(logs.send(new GetLogEventsCommand({ logGroupName, logStreamName }))).rejects.toMatchObject(refused);
     await expect(look(other)).rejects.toMatchObject(refused);
     expect(await look(researcher)).toMatchObject({ TrainingJobStatus: 'Completed' });
+  });
+
+  test('everything that the run, its launcher and its trainer wrote is encrypted with the key of the team', async () => {
+    const ssm = environment().client(SSMClient);
+    const get = new GetParameterCommand({ Name: '/slipway/environments/e2e/default' });
+    const { teamKeyArn, kmsKeyArn } = JSON.parse((await ssm.send(get)).Parameter?.Value ?? '{}');
+    expect(teamKeyArn).toMatch(/:key\//);
+    expect(teamKeyArn).not.toBe(kmsKeyArn);
+    const s3 = environment().client(S3Client);
+    const other: string[] = [];
+    for (const Bucket of [CHECKPOINTS, ARTIFACTS]) {
+      const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket, Prefix: 'runs/default/disturbed/' }));
+      expect(Contents.length, Bucket).toBeGreaterThan(1);
+      for (const { Key = '' } of Contents) {
+        const { SSEKMSKeyId } = await s3.send(new HeadObjectCommand({ Bucket, Key }));
+        if (SSEKMSKeyId !== teamKeyArn) other.push(`${Key}: ${SSEKMSKeyId}`);
+      }
+    }
+    expect(other).toEqual([]);
   });
 
   test('an auditor lists runs and reads status, events and logs, and can stop and note nothing', async () => {

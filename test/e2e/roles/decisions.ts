@@ -16,6 +16,8 @@ const NOT_PLAYED: Readonly<Record<string, string>> = {
   ReadDescriptors: 'status of a live run in the hands of an auditor',
   PollRunQueue: 'Lambda polls the queue of a function',
   ReadEncrypted: 'S3, DynamoDB and Lambda use keys in the name of the caller; MiniStack asks for no key',
+  UseTeamKeys: 'S3 uses the key in the name of the caller; MiniStack asks for no key',
+  ReadWithSharedKey: 'S3 uses the key in the name of the caller; MiniStack asks for no key',
   UseDataKey: 'S3 and DynamoDB use the key in the name of the caller; MiniStack asks for no key',
   UseOperationsKey: 'SQS uses the key in the name of the caller; MiniStack asks for no key',
   UseKeyThroughS3: 'S3 uses the key in the name of the caller; MiniStack asks for no key',

@@ -253,6 +253,32 @@ describe('the guard of updates', () => {
     await expect(onEvent(deps, guarded.update({ keyArn: KEY }, { keyArn: KEY }))).resolves.toBeDefined();
   });
 
+  const teamKeys = (keys: Record<string, string>) => ({ teams: '["nlp","speech"]', teamKeys: JSON.stringify(keys) });
+
+  test.each([
+    [{ nlp: 'own' }, { nlp: 'shared' }, 'must stay own'],
+    [{ nlp: 'own' }, {}, 'got shared'],
+    [{ nlp: KEY }, { nlp: 'own' }, `must stay ${KEY}`],
+  ])('fails: a team with keys %j gets %j', async (old, now, message) => {
+    await expect(onEvent(deps, guarded.update(teamKeys(now as Record<string, string>), teamKeys(old)))).rejects.toThrow(
+      new RegExp(`^teams\\.nlp\\.kmsKey: .*${message}`),
+    );
+  });
+
+  test.each([
+    [{}, { nlp: 'own' }],
+    [{ nlp: 'own' }, { nlp: 'own', speech: 'own' }],
+    [{ nlp: 'own' }, { nlp: KEY }],
+  ])('a team with keys %j may get %j', async (old, now) => {
+    const [before, after] = [old, now].map((keys) => teamKeys(keys as Record<string, string>));
+    await expect(onEvent(deps, guarded.update(after ?? {}, before ?? {}))).resolves.toBeDefined();
+  });
+
+  test('a team that goes takes its key with it', async () => {
+    const now = { teams: '["speech"]', teamKeys: undefined };
+    await expect(onEvent(deps, guarded.update(now, teamKeys({ nlp: 'own' })))).resolves.toBeDefined();
+  });
+
   describe('updates a stack of version 0.1.0', () => {
     const old = { storage: undefined, teams: undefined, zones: undefined, movedSubnets: undefined, fingerprint: 'v1' };
 

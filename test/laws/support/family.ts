@@ -138,6 +138,7 @@ export const VARIATIONS: readonly Variation[] = [
       { teams: { nlp: { budgetUsdPerMonth: 5000, notifications: { emails: ['a@example.com'] } }, speech: {} } },
       { teams: { nlp: { mlflow: [MLFLOW] } } },
       { teams: { nlp: { dashboards: true } } },
+      { teams: { nlp: { kmsKey: 'own' } } },
       {
         teams: {
           nlp: {

@@ -63,6 +63,7 @@ __all__ = [
     "RunFileObservability",
     "RunFileObservabilityMetricsItem",
     "RunFileObservabilityMlflow",
+    "RunFileObservabilityWandb",
     "RunFileOutput",
     "RunFileProgress",
     "RunFileTokenizer",
@@ -382,6 +383,15 @@ class RunFileObservabilityMetricsItem(TypedDict):
     regex: str
 
 
+class _RunFileObservabilityWandb(TypedDict):
+    project: str
+
+
+class RunFileObservabilityWandb(_RunFileObservabilityWandb, total=False):
+    entity: str
+    baseUrl: str
+
+
 class _RunFileObservabilityMlflow(TypedDict):
     arn: str
 
@@ -395,6 +405,7 @@ class RunFileObservability(TypedDict, total=False):
     profiler: Union[Literal["off"], Literal["pytorch"], Literal["sagemaker"], Literal[False]]
     tensorBoard: bool
     remoteDebug: bool
+    wandb: RunFileObservabilityWandb
     mlflow: RunFileObservabilityMlflow
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
+from slipway_s3.client import TEAM_KEY_VARIABLE
 from slipway_s3.endpoint import own_endpoint, region_of
 
 #: `off` in a run's environmentVariables: this trainer's own client carries everything.
@@ -67,6 +68,7 @@ class Connector:
 
 def find_connector(environ: Mapping[str, str], part_bytes: int) -> Connector | None:
     """The connector; None where it is not installed or not wanted."""
-    if environ.get(VARIABLE) == "off" or find_spec("s3torchconnector") is None:
+    # Its uploads can name no key (s3torchconnector 1.5), and the key of the bucket is not the team's.
+    if environ.get(VARIABLE) == "off" or environ.get(TEAM_KEY_VARIABLE) or find_spec("s3torchconnector") is None:
         return None
     return Connector(environ, part_bytes)

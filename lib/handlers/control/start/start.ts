@@ -1,6 +1,7 @@
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import type { IntentAnswer, Refusal, StartRequest, UploadAnswer } from '../../../contracts/control';
 import { runIdAt, runPrefixes } from '../../../job/plan';
+import { teamKeyEncryption } from '../../../job/team-key';
 import { event } from '../../../lifecycle/timeline';
 import type { Descriptor } from '../../../spec/descriptor';
 import { bucketAndKey, parseS3Uri } from '../../../spec/formats/s3-uri';
@@ -24,13 +25,13 @@ export async function startRun(
   request: StartRequest,
 ): Promise<IntentAnswer | Refusal> {
   const known = await deps.store.findRequest(team, request.clientRequestId);
-  if (known) return repeatStart(deps, known);
+  if (known) return repeatStart(deps, team, known);
   const descriptor = await readDescriptor(deps, team);
   const { run, issues, quota } = await checkStart(request, descriptor, deps.region, deps.limits);
   const others = run ? await otherRunIssues(deps, team, run) : [];
   if (!run || others.length > 0) return { ok: false, issues: [...issues, ...others], quota };
   const twin = await findLiveTwin(deps, team, request, run);
-  if (twin) return repeatStart(deps, twin);
+  if (twin) return repeatStart(deps, team, twin);
   const refused = (await closedRefusal(deps)) ?? (await budgetRefusal(deps, team));
   if (refused) return refused;
   const made = await writeIntent(deps, team, request, run, descriptor);
@@ -39,9 +40,10 @@ export async function startRun(
     new PutObjectCommand({
       ...bucketAndKey(`${runPrefixes({ descriptor, runId: made.runId, attempt: 0 }).artifacts}run.yaml`),
       Body: request.runFile,
+      ...teamKeyEncryption(descriptor),
     }),
   );
-  return { ok: true, runId: made.runId, uploads: await uploadsOf(deps, made.intent), issues, quota };
+  return { ok: true, runId: made.runId, uploads: await uploadsOf(deps, made.intent, descriptor), issues, quota };
 }
 
 const takenText = (got: string) => ({
@@ -51,10 +53,11 @@ const takenText = (got: string) => ({
 });
 
 /** The same request again, because its answer was lost: the same run, fresh URLs. */
-async function repeatStart(deps: ControlDeps, runId: string): Promise<IntentAnswer> {
+async function repeatStart(deps: ControlDeps, team: string, runId: string): Promise<IntentAnswer> {
   const intent = await deps.store.findIntent(runId);
   if (!intent) throw new Error(`run ${runId} has no intent in the run table`);
-  return { ok: true, runId, uploads: await uploadsOf(deps, intent), issues: [], quota: [] };
+  const uploads = await uploadsOf(deps, intent, await readDescriptor(deps, team));
+  return { ok: true, runId, uploads, issues: [], quota: [] };
 }
 
 async function writeIntent(
@@ -80,11 +83,11 @@ async function writeIntent(
   return undefined;
 }
 
-async function uploadsOf(deps: ControlDeps, intent: RunIntent): Promise<UploadAnswer[]> {
+async function uploadsOf(deps: ControlDeps, intent: RunIntent, { teamKeyArn }: Descriptor): Promise<UploadAnswer[]> {
   const { code } = intent;
   if (!code || code.sha256 === null || code.bytes === null) return [];
   const place = parseS3Uri(code.uri);
-  const signed = await deps.presign(place, { sha256: code.sha256, bytes: code.bytes });
+  const signed = await deps.presign(place, { sha256: code.sha256, bytes: code.bytes, teamKeyArn });
   return [{ key: place.key, sha256: code.sha256, ...signed }];
 }
 

@@ -4,6 +4,7 @@ import { StopProcessingJobCommand, StopTrainingJobCommand } from '@aws-sdk/clien
 import { PublishCommand } from '@aws-sdk/client-sns';
 import { EVENT_DETAIL_TYPE, EVENT_SOURCE } from '../../../contracts/launcher';
 import { runPrefixes } from '../../../job/plan';
+import { teamKeyEncryption } from '../../../job/team-key';
 import type { Effect } from '../../../lifecycle/action';
 import type { Notice, RunRecord } from '../../../lifecycle/record';
 import { bucketAndKey } from '../../../spec/formats/s3-uri';
@@ -54,7 +55,9 @@ async function requestHandOver(deps: ReconcileDeps, subject: ObservedRun, effect
   const place = bucketAndKey(runPrefixes({ descriptor, runId: record.runId, attempt }).handOver);
   const Body = `${JSON.stringify({ schema: 1, attempt, action: 'hand-over', reason: text })}\n`;
   try {
-    await deps.s3.send(new PutObjectCommand({ ...place, Body, ContentType: 'application/json' }));
+    await deps.s3.send(
+      new PutObjectCommand({ ...place, Body, ContentType: 'application/json', ...teamKeyEncryption(descriptor) }),
+    );
   } catch (error) {
     deps.log('warn', 'the request to hand over was not written', { runId: record.runId, error: describeError(error) });
   }

@@ -5,6 +5,7 @@ import { withFittingAlternatives } from '../../../admission';
 import { jobFile } from '../../../job/job-file';
 import { type JobPlan, runPrefixes } from '../../../job/plan';
 import { processingJobRequest } from '../../../job/processing-request';
+import { teamKeyEncryption } from '../../../job/team-key';
 import { trainingJobRequest } from '../../../job/training-request';
 import { failureHistory } from '../../../lifecycle/accounting/restarts';
 import type { Effect } from '../../../lifecycle/action';
@@ -54,7 +55,9 @@ async function writeJobFile(deps: ReconcileDeps, plan: JobPlan): Promise<CreateO
   const place = bucketAndKey(`${runPrefixes(plan).job}job.json`);
   try {
     const Body = `${JSON.stringify(jobFile(plan), null, 2)}\n`;
-    await deps.s3.send(new PutObjectCommand({ ...place, Body, ContentType: 'application/json' }));
+    await deps.s3.send(
+      new PutObjectCommand({ ...place, Body, ContentType: 'application/json', ...teamKeyEncryption(plan.descriptor) }),
+    );
     return undefined;
   } catch (error) {
     const outcome = createOutcomeOf(error);
