@@ -286,7 +286,9 @@ describe('the guard of updates', () => {
       'this update, which gives team nlp another key (teams.<team>.kmsKey), must not hit live runs, got gpt-1;',
     );
     const both = { teams: '["nlp"]', teamKeys: '{"nlp":"own"}' };
-    await expect(onEvent(deps, guarded.update(both))).rejects.toThrow('removes team speech and gives team nlp another key');
+    await expect(onEvent(deps, guarded.update(both))).rejects.toThrow(
+      'removes team speech and gives team nlp another key',
+    );
   });
 
   test('a change of keys alone is looked at: the id says which keys are deployed', async () => {
