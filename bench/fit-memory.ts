@@ -100,14 +100,14 @@ function report(title: string, cases: readonly Case[], memory: MemoryConstants):
 
 function writeConstants(fitted: MemoryConstants): void {
   const lines = NAMES.map((n) => `  ${n}: ${Number(fitted[n].toPrecision(4))},`);
-  const text = `import type { MemoryConstants } from './memory-constants';
+  const text = `import type { MemoryConstants } from './constants';
 
-/** Written by bench/fit-memory.ts from the published rows whose licence allows it; what each name means is in memory-constants.ts. */
+/** Written by bench/fit-memory.ts from the published rows whose licence allows it; what each name means is in constants.ts. */
 export const FITTED_MEMORY: MemoryConstants = {
 ${lines.join('\n')}
 };
 `;
-  writeFileSync(path.join(__dirname, '..', 'lib', 'planner', 'fitted-memory.ts'), text);
+  writeFileSync(path.join(__dirname, '..', 'lib', 'planner', 'memory', 'fitted.ts'), text);
 }
 
 function main(): void {

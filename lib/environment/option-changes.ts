@@ -111,6 +111,6 @@ export const OPTION_CHANGES: readonly OptionChange[] = [
     option: 'teams',
     types: ['AWS::SSM::Parameter', 'AWS::EC2::SecurityGroup', 'AWS::SNS::Topic', 'AWS::KMS::Key'],
     effect:
-      'a removed team loses its roles, alias, descriptor and the topic of its chat channel; its own key leaves the stack and stays in the account with its data, and coming back the team names it in kmsKey; kmsKey of a team that has one of its own must stay; the first MLflow tracking server brings an interface endpoint and its group, the last takes them',
+      'a removed team loses its roles, alias, descriptor and the topic of its chat channel; its own key leaves the stack and stays in the account with its data, and coming back the team names it in kmsKey; kmsKey of a team that has one of its own must stay, and a first one waits until no run of the team is live; the first MLflow tracking server brings an interface endpoint and its group, the last takes them',
   },
 ];

@@ -134,11 +134,12 @@ function wantedBy({ compute }: RunSpec): string {
 
 /** Each alternative as its own question: the service starts one of them instead of the first choice. */
 function alternativesAsked({ compute }: RunSpec): (Asked & { instanceType: string })[] {
-  return requestedAlternativesOf(compute).map(({ instanceType, instanceCount }, i) => ({
-    instanceType,
-    needed: instanceCount,
-    wantedBy: `compute.alternatives[${i}]${compute.alternatives[i]?.instanceCount === undefined ? '' : '.instanceCount'}`,
-  }));
+  const spares = compute.spareInstances > 0 ? ', compute.spareInstances' : '';
+  return requestedAlternativesOf(compute).map(({ instanceType, instanceCount }, i) => {
+    const isCounted = compute.alternatives[i]?.instanceCount !== undefined;
+    const written = `compute.alternatives[${i}]${isCounted ? '.instanceCount' : ''}`;
+    return { instanceType, needed: instanceCount, wantedBy: written + spares };
+  });
 }
 
 /** Most instances of each type that any choice among the alternatives takes. */

@@ -138,6 +138,16 @@ def test_fails_with_70_and_shows_where_the_script_stands_when_progress_stops(tmp
     assert "in stuck_here" in world.log("algo-1")
 
 
+def test_steps_of_a_script_without_progress_lines_are_said_once_for_all_hosts(tmp_path: Path) -> None:
+    script = "for step in range(1, 4):\n    print('step=%d loss=%.1f' % (step, 5 - step), flush=True)\n"
+    job = job_json(progress={"stepRegex": r"step=(\d+)", "lossRegex": r"loss=([0-9.]+)", "startupMinutes": 5, "silenceMinutes": 5})
+    world = FakeWorld(tmp_path, 2, job, {"train.py": script})
+    world.start()
+    assert world.wait() == [0, 0], world.log("algo-1")
+    assert [(event["step"], event["loss"]) for event in world.events("algo-1", "step")] == [(1, 4.0), (2, 3.0), (3, 2.0)]
+    assert world.events("algo-2", "step") == []
+
+
 def test_a_frozen_script_is_a_hang_too(tmp_path: Path) -> None:
     script = "import os, signal\nprint('step=1', flush=True)\nos.kill(os.getpid(), signal.SIGSTOP)\n"
     job = job_json(progress={"stepRegex": r"step=(\d+)", "startupMinutes": 5, "silenceMinutes": 0.02})

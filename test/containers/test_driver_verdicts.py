@@ -11,7 +11,7 @@ from slipway_driver.error_collector import ErrorCollector
 from slipway_driver.errors import classify, first_real
 from slipway_driver.failure import failure_text
 from slipway_driver.memory import parse_oom_kills
-from slipway_driver.progress import ProgressReader
+from slipway_driver.progress import FoundSteps, ProgressReader, parse_progress
 from slipway_driver.supervisor import Supervisor
 from slipway_driver.watchdog import Watchdog
 
@@ -158,6 +158,33 @@ def test_the_loss_is_read_beside_the_step_or_alone() -> None:
     assert reader.read("step=18 loss=-.") == {"event": "step", "step": 18}
     assert reader.read("nothing here") is None
     assert ProgressReader(None, r"loss=(\d+)").read("loss=4") == {"event": "metric", "loss": 4.0}
+
+
+@pytest.mark.parametrize(
+    "output, found",
+    [
+        (["step=1 loss=4", "step=2 loss=3"], [(1, 4.0), (2, 3.0)]),
+        (["step=1", "loss=4", "step=2", "loss=3"], [(1, 4.0), (2, 3.0)]),
+        (["loss=4", "step=1", "loss=3", "step=2"], [(1, 4.0), (2, 3.0)]),
+        (["step=1", "step=2", "loss=3", "step=3"], [(1, None), (2, 3.0), (3, None)]),
+        (["[rank 1] step=1 loss=5", "[rank 0] step=1 loss=4", "[rank 1] step=2 loss=3"], [(1, 5.0), (2, 3.0)]),
+        (["step=1 loss=nan"], [(1, None)]),
+        (['slipway {"event":"step","step":1}', "step=1 loss=4"], []),
+    ],
+)
+def test_steps_that_expressions_find_become_progress_lines(output, found):  # type: ignore[no-untyped-def]
+    reader, steps = ProgressReader(r"step=(\d+)", r"loss=([-+.0-9a-z]+)"), FoundSteps(expects_loss=True)
+    lines = []
+    for line in output:
+        event = reader.read(line)
+        lines += steps.feed(line, event) if event else []
+    events = [parse_progress(line) for line in lines + steps.end()]
+    assert [(event["step"], event.get("loss")) for event in events if event] == found
+    assert all(event and event["event"] == "step" for event in events)
+
+
+def test_without_an_expression_for_the_loss_a_step_is_said_at_once():  # type: ignore[no-untyped-def]
+    assert FoundSteps(expects_loss=False).feed("step=7", {"event": "step", "step": 7}) == ['slipway {"event":"step","step":7}']
 
 
 def test_the_oom_counter_is_read_from_both_cgroup_versions() -> None:

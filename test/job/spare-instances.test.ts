@@ -54,7 +54,7 @@ test('job.json says how many of its hosts wait', () => {
 
 test('quotas must hold them, for each alternative too', () => {
   const own = 'compute.instanceCount, compute.spareInstances';
-  const alternative = 'compute.alternatives[0].instanceCount';
+  const alternative = 'compute.alternatives[0].instanceCount, compute.spareInstances';
   const needs = runQuotaNeeds(
     runOf(file({ keepAliveSeconds: 600, alternatives: [{ instanceType: 'ml.p4d.24xlarge', instanceCount: 8 }] })),
   );

@@ -20,7 +20,7 @@ from slipway_driver.launcher_end import LauncherEnd, read_launcher_end
 from slipway_driver.log import log, say
 from slipway_driver.memory import oom_kills
 from slipway_driver.peers import Peers
-from slipway_driver.progress import ProgressReader, progress_line
+from slipway_driver.progress import FoundSteps, ProgressReader, progress_line
 from slipway_driver.redaction import redacted_failure, secrets_of
 from slipway_driver.remains import pids_in
 from slipway_driver.restart_policy import FOLLOWING_KINDS
@@ -52,6 +52,7 @@ class HostRun:
         self._attempt, self._peers, self._step_times = attempt, peers, step_times
         self._first_host = attempt.cluster.rank == 0 and attempt.cluster.takes_part
         self._reader = ProgressReader(attempt.job.step_regex, attempt.job.loss_regex)
+        self._found_steps = FoundSteps(attempt.job.loss_regex is not None)
         self._watchdog = watchdog_of(attempt, time.monotonic())
         self._vitals = Vitals(attempt.cluster.training_hosts, int(attempt.environ.get("SLIPWAY_RESTART", 0)))
         hosts = len(attempt.cluster.training_hosts)
@@ -109,6 +110,7 @@ class HostRun:
             secrets = secrets_of(attempt.environ, attempt.job.restart_secret)
             return redacted_failure(self._refusal() or self._outcome(launcher_code), secrets)
         finally:
+            self._say_all(self._found_steps.end())
             self._gpu_use.end()
             self.pids = pids_in(self._state)
             shutil.rmtree(str(self._state), ignore_errors=True)
@@ -142,8 +144,14 @@ class HostRun:
             self._watchdog.feed(event, time.monotonic())
             self._vitals.feed(event, time.monotonic())
         self._step_times.feed(event, time.time())
+        if self._first_host:
+            self._say_all(self._found_steps.feed(line, event))
         if event["event"] == "step":
             self._tell_efa()
+
+    def _say_all(self, lines: Sequence[str]) -> None:
+        for line in lines:
+            say(line)
 
     def _tell_efa(self, wait_seconds: float = 0.0) -> None:
         """What is known of the network by now: from the first host to the log and efa.json, from every other to the first."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
 PREFIX = "slipway {"
 _RANK_LABEL = re.compile(r"^\[rank \d+\] ")
@@ -47,6 +48,64 @@ class ProgressReader:
         if step is not None and step.isdigit():
             return {"event": "step", "step": int(step), **with_loss}
         return {"event": "metric", **with_loss} if with_loss else None
+
+
+class FoundSteps:
+    """Progress lines for what the expressions of the run file find, so that reports and metrics read the steps of every script alike.
+
+    The lines of one rank count: the first whose output matches. A script that writes step lines of its own gets no others. A loss on a
+    line of its own belongs to the step that waits for one, else to the next step.
+    """
+
+    def __init__(self, expects_loss: bool) -> None:
+        self._expects_loss = expects_loss
+        self._rank: Optional[str] = None
+        self._is_own = False
+        self._step: Optional[int] = None
+        self._loss: Optional[float] = None
+
+    def feed(self, line: str, event: Mapping[str, Any]) -> List[str]:
+        """The progress lines that are complete with this line of output.
+
+        :param event: what ``ProgressReader.read`` made of the line
+        """
+        if line.startswith(PREFIX):
+            self._is_own = self._is_own or event["event"] == "step"
+            return []
+        label = _RANK_LABEL.match(line)
+        rank = label.group() if label else ""
+        self._rank = rank if self._rank is None else self._rank
+        if self._is_own or rank != self._rank:
+            return []
+        if event["event"] == "metric":
+            return self._on_loss(event["loss"])
+        return self._on_step(event["step"], event.get("loss"))
+
+    def end(self) -> List[str]:
+        """The step that still waits for its loss."""
+        step, self._step = self._step, None
+        return [] if step is None else [_step_line(step, None)]
+
+    def _on_step(self, step: int, loss: Optional[float]) -> List[str]:
+        waited = self.end()
+        if loss is None:
+            loss, self._loss = self._loss, None
+        if loss is None and self._expects_loss:
+            self._step = step
+            return waited
+        return [*waited, _step_line(step, loss)]
+
+    def _on_loss(self, loss: float) -> List[str]:
+        step, self._step = self._step, None
+        if step is None:
+            self._loss = loss
+            return []
+        return [_step_line(step, loss)]
+
+
+def _step_line(step: int, loss: Optional[float]) -> str:
+    """JSON knows no NaN: a loss that is none is left out."""
+    return progress_line("step", step=step, **({} if loss is None or not math.isfinite(loss) else {"loss": loss}))
 
 
 def _group(pattern: "Optional[re.Pattern[str]]", text: str) -> Optional[str]:

@@ -54,7 +54,7 @@ export function researcherStatements(context: AccessContext, team: string): Exac
   ];
 }
 
-/** The platform team: every team's alias, and data for all teams. Deploying is the deployer's right, not this role's. */
+/** The platform team: every team's alias, data for all teams, `costs` and `drift`. Deploying is the deployer's right, not this role's. */
 export function platformAdminStatements(context: AccessContext): ExactStatement[] {
   return [
     { sid: 'LaunchForAllTeams', actions: ['lambda:InvokeFunction'], resources: Object.values(context.aliasArns) },
@@ -73,6 +73,8 @@ export function platformAdminStatements(context: AccessContext): ExactStatement[
     },
     useKey(context, ['kms:Decrypt', 'kms:GenerateDataKey']),
     ...teamKeys(context, Object.keys(context.teamKeyArns ?? {})),
+    compareWithTheBill,
+    ...driftReads(context),
   ];
 }
 
@@ -95,15 +97,17 @@ export function auditorStatements(context: AccessContext): ExactStatement[] {
       wildcard: 'The two indexes of the run table.',
     },
     useKey(context, ['kms:Decrypt']),
-    {
-      sid: 'CompareWithTheBill',
-      actions: ['ce:GetCostAndUsage'],
-      resources: ['*'],
-      wildcard: 'Cost Explorer knows no resource of a team for this read; it shows the costs of the whole account.',
-    },
+    compareWithTheBill,
     ...driftReads(context),
   ];
 }
+
+const compareWithTheBill: ExactStatement = {
+  sid: 'CompareWithTheBill',
+  actions: ['ce:GetCostAndUsage'],
+  resources: ['*'],
+  wildcard: 'Cost Explorer knows no resource of a team for this read; it shows the costs of the whole account.',
+};
 
 const BUCKET_SETTINGS = [
   's3:GetEncryptionConfiguration',

@@ -22,8 +22,24 @@ export function changeOf(old: GuardProperties, now: GuardProperties): Change | u
   if (!isSame) return { what: 'this update, which replaces role, network or key,' };
   const zones = gone(old.zones, now.zones);
   if (zones.length > 0) return { what: `this update, which removes ${listed('zone', zones)},` };
-  const teams = gone(old.teams, now.teams);
-  return teams.length > 0 ? { what: `this update, which removes ${listed('team', teams)},`, teams } : undefined;
+  return changeOfTeams(old, now);
+}
+
+/**
+ * Live jobs of a removed team lose their role. Those of a team that gets its first key may no longer write with the environment's key from then
+ * on, and know no other.
+ */
+function changeOfTeams(old: GuardProperties, now: GuardProperties): Change | undefined {
+  const removed = gone(old.teams, now.teams);
+  const keyed = gone(Object.keys(now.teamKeys ?? {}), Object.keys(old.teamKeys ?? {})).filter((team) =>
+    old.teams?.includes(team),
+  );
+  const deeds = [
+    ...(removed.length > 0 ? [`removes ${listed('team', removed)}`] : []),
+    ...(keyed.length > 0 ? [`gives ${listed('team', keyed)} another key (teams.<team>.kmsKey)`] : []),
+  ];
+  if (deeds.length === 0) return undefined;
+  return { what: `this update, which ${deeds.join(' and ')},`, teams: [...removed, ...keyed] };
 }
 
 /** Version 0.1.0 wrote one fingerprint over everything; the same file gives the same one. */
@@ -67,11 +83,11 @@ function requireKey(old: GuardProperties, now: GuardProperties): void {
   );
 }
 
-/** A first key of a team takes nothing: its roles still read what the environment's key encrypts. Nor does naming the key that the stack made. */
+/** The key that the stack made may be named once the stack adopts what it left: there is no other way to name it there. */
 function requireTeamKeys(old: GuardProperties, now: GuardProperties): void {
   for (const [team, had] of Object.entries(old.teamKeys ?? {})) {
     const key = now.teamKeys?.[team] ?? 'shared';
-    const isKept = key === had || (had === 'own' && key.startsWith('arn:'));
+    const isKept = key === had || (had === 'own' && key.startsWith('arn:') && now.storage === 'adopted');
     if (isKept || !(now.teams ?? []).includes(team)) continue;
     throw new Error(
       `teams.${team}.kmsKey: must stay ${had}, with which what the team has stored is encrypted, got ${key}; take the change back, or give the data to a new team`,

@@ -36,7 +36,7 @@ const NAMED = 5;
 
 /**
  * Rejects what would take something from a live run: `delete` the deletion of the stack, `replace` an update that replaces role,
- * network or key, or removes a team or a zone. It also rejects, live runs or not, what CloudFormation could only fail at halfway
+ * network or key, removes a team or a zone, or gives a team its first key. It also rejects, live runs or not, what CloudFormation could only fail at halfway
  * (`changes.ts`).
  *
  * Nothing starts while the stack is being deleted: the guard of the deletion closes the environment before it looks, and opens it again
@@ -92,11 +92,11 @@ function idOf(properties: GuardProperties): string {
   const { guards, environment, fingerprint } = properties;
   const id = `${guards}-guard-${environment}`;
   if (guards === 'delete' || !fingerprint) return id;
-  const { teams, zones, storage, movedSubnets, repository, keyArn } = properties;
+  const { teams, zones, storage, movedSubnets, repository, keyArn, teamKeys } = properties;
   // Version 0.1.0 wrote the fingerprint alone, and its id must come out as it was.
   if (!storage) return `${id}-${fingerprint}`;
-  // So must those of versions that did not say how the repository is encrypted, and with which existing key.
-  const later = [repository, keyArn].filter((value) => value !== undefined);
+  // So must those of versions that did not say how the repository is encrypted, with which existing key, and which teams have their own.
+  const later = [repository, keyArn, teamKeys].filter((value) => value !== undefined);
   const all = JSON.stringify([fingerprint, teams, zones, storage, movedSubnets, ...later]);
   return `${id}-${createHash('sha256').update(all).digest('hex').slice(0, 16)}`;
 }

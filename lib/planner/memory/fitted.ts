@@ -1,6 +1,6 @@
 import type { MemoryConstants } from './constants';
 
-/** Written by bench/fit-memory.ts from the published rows whose licence allows it; what each name means is in memory-constants.ts. */
+/** Written by bench/fit-memory.ts from the published rows whose licence allows it; what each name means is in constants.ts. */
 export const FITTED_MEMORY: MemoryConstants = {
   activationEager: 0.9931,
   activationPlainMlp: 0.9762,

@@ -100,6 +100,16 @@ export const PERMISSIONS: AssumptionArea = {
       probe: 'train',
     },
     {
+      id: 'team-key-uploads',
+      claim:
+        "S3 asks for kms:GenerateDataKey on the bucket's key in the name of a caller whose upload names no key, and denies the upload of a role that may only decrypt with it.",
+      basis: 'documented',
+      source: 'https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html',
+      usedBy: 'teams.<team>.kmsKey: what a job or a person of the team uploads without naming the key is refused',
+      ifWrong: 'such an upload lies under the key of the environment, which other teams may use',
+      embedded: 'not modelled',
+    },
+    {
       id: 'preferences-condition-keys',
       claim: 'IAM fills sagemaker:InstanceTypes from InstancePreferences and from instance groups too.',
       basis: 'inferred',

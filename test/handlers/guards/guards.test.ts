@@ -259,6 +259,7 @@ describe('the guard of updates', () => {
     [{ nlp: 'own' }, { nlp: 'shared' }, 'must stay own'],
     [{ nlp: 'own' }, {}, 'got shared'],
     [{ nlp: KEY }, { nlp: 'own' }, `must stay ${KEY}`],
+    [{ nlp: 'own' }, { nlp: KEY }, `got ${KEY}`],
   ])('fails: a team with keys %j gets %j', async (old, now, message) => {
     await expect(onEvent(deps, guarded.update(teamKeys(now as Record<string, string>), teamKeys(old)))).rejects.toThrow(
       new RegExp(`^teams\\.nlp\\.kmsKey: .*${message}`),
@@ -268,10 +269,34 @@ describe('the guard of updates', () => {
   test.each([
     [{}, { nlp: 'own' }],
     [{ nlp: 'own' }, { nlp: 'own', speech: 'own' }],
-    [{ nlp: 'own' }, { nlp: KEY }],
-  ])('a team with keys %j may get %j', async (old, now) => {
+  ])('teams with keys %j may get %j under live runs of others', async (old, now) => {
+    live('gpt-1', 'vision');
     const [before, after] = [old, now].map((keys) => teamKeys(keys as Record<string, string>));
     await expect(onEvent(deps, guarded.update(after ?? {}, before ?? {}))).resolves.toBeDefined();
+  });
+
+  test('a key that the stack made may be named by a stack that adopts what it left', async () => {
+    const adopting = { ...teamKeys({ nlp: KEY }), storage: 'adopted' };
+    await expect(onEvent(deps, guarded.update(adopting, teamKeys({ nlp: 'own' })))).resolves.toBeDefined();
+  });
+
+  test('fails: a team does not get its first key while one of its runs is live, which could not save any more', async () => {
+    live('gpt-1', 'nlp');
+    await expect(onEvent(deps, guarded.update(teamKeys({ nlp: 'own' })))).rejects.toThrow(
+      'this update, which gives team nlp another key (teams.<team>.kmsKey), must not hit live runs, got gpt-1;',
+    );
+    const both = { teams: '["nlp"]', teamKeys: '{"nlp":"own"}' };
+    await expect(onEvent(deps, guarded.update(both))).rejects.toThrow(
+      'removes team speech and gives team nlp another key',
+    );
+  });
+
+  test('a change of keys alone is looked at: the id says which keys are deployed', async () => {
+    const { PhysicalResourceId } = await onEvent(deps, guarded.create(teamKeys({ nlp: 'own' })));
+    const away = guarded.update(teamKeys({}), teamKeys({ nlp: 'own' }));
+    await expect(onEvent(deps, Object.assign(away, { PhysicalResourceId }))).rejects.toThrow('teams.nlp.kmsKey');
+    const plain = await onEvent(deps, guarded.create());
+    expect(plain.PhysicalResourceId).toBe('replace-guard-research-1b1ab846dd94ba74');
   });
 
   test('a team that goes takes its key with it', async () => {

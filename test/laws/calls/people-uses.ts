@@ -155,9 +155,9 @@ export interface Persona {
   uses(places: Places): Use[];
 }
 
-/** Verbs of auditors and of those who deploy: they read what no researcher may. */
+const EVERYTHING = Object.keys(VERBS);
+/** Verbs of auditors and of the platform team: they read what no researcher may. */
 const OF_PLATFORM = ['costs', 'drift'];
-const EVERYTHING = Object.keys(VERBS).filter((name) => !OF_PLATFORM.includes(name));
 const TEAMS = ['nlp', 'speech'];
 const invoke = (places: Places, teams: readonly string[]) =>
   call('lambda:Invoke', ...teams.map((team) => ask('lambda:InvokeFunction', places.of(`LauncherAlias${team}`))));
@@ -165,7 +165,7 @@ const invoke = (places: Places, teams: readonly string[]) =>
 export const PERSONAS: readonly Persona[] = [
   {
     policy: 'Accessnlpresearcher',
-    verbs: EVERYTHING,
+    verbs: EVERYTHING.filter((name) => !OF_PLATFORM.includes(name)),
     uses: (places) => [
       ...looks(places, ['nlp'], 'nlp'),
       ...reads(places, 'nlp'),
@@ -182,6 +182,7 @@ export const PERSONAS: readonly Persona[] = [
       invoke(places, TEAMS),
       uploads(places, ['shared/'], ['s3:DeleteObject']),
       logSearch(places),
+      ...platformReads(places),
     ],
   },
   {
@@ -194,8 +195,7 @@ export const PERSONAS: readonly Persona[] = [
         lists(places),
         logSearch(places),
         call('lambda:Invoke', ...TEAMS.map((team) => ask('lambda:InvokeFunction', places.of(`AuditAlias${team}`)))),
-        call('ce:GetCostAndUsage', ask('ce:GetCostAndUsage', '*')),
-        ...driftUses(places),
+        ...platformReads(places),
         service('Auditors read the history of runs from the table', 'SECURITY.md', [
           ...[table, `${table}/index/team-runs`].flatMap((name) => asks(['dynamodb:Query', 'dynamodb:Scan'], name)),
           ask('dynamodb:GetItem', table),
@@ -209,6 +209,11 @@ export const PERSONAS: readonly Persona[] = [
     verbs: ['preflight', 'quota', 'plan'],
     uses: (places) => [...looks(places, TEAMS), lists(places)],
   },
+];
+
+const platformReads = (places: Places): Use[] => [
+  call('ce:GetCostAndUsage', ask('ce:GetCostAndUsage', '*')),
+  ...driftUses(places),
 ];
 
 const DRIFT = 'https://docs.aws.amazon.com/service-authorization/latest/reference/list_awscloudformation.html';
