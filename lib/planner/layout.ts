@@ -115,6 +115,11 @@ export interface LayoutInput {
    */
   changesScores?: boolean;
   /**
+   * Blocks have norms behind attention and feed-forward.
+   * @default false - before them only
+   */
+  normsBehind?: boolean;
+  /**
    * The trainer compiles its blocks in every layout without tensor parallelism; a search then changes `kernels` with the layout.
    * @default false - `kernels` stays what it is
    */

@@ -102,3 +102,23 @@ test('the fixture of the fake fleet is what run files and planner say: run with 
   expect(builtinJobs().length).toBeGreaterThanOrEqual(12);
   expect(readFileSync(FIXTURE, 'utf8')).toBe(text);
 });
+
+test.each([
+  [undefined, 5],
+  ['pre', 5],
+  ['post', 6],
+  ['sandwich', 6],
+])(
+  'full recomputation with norms %s scatters %i times a block, as test_fake_fleet.py counts it',
+  (normPlacement, scatters) => {
+    const base = shippedRuns().find(({ file }) => file === 'llama3-8b-fsdp.yaml')?.run as RunSpec;
+    const variant = {
+      hosts: 4,
+      parameters: { tensor_parallel_degree: 4 },
+      training: { activationCheckpointing: 'full' },
+    };
+    const architecture = { ...base.model?.architecture, normPlacement };
+    const planned = layoutOfRun(variantRun(base, { ...variant, model: { ...base.model, architecture } }));
+    expect(Array.isArray(planned) ? planned : tensorTraffic(planned.layout).scatters).toBe(scatters);
+  },
+);

@@ -86,7 +86,26 @@ test('GPUs are summed up by host and over time, and what is no number is left ou
   expect(gpuSummary([])).toBeUndefined();
   const [newest = gpus[0]] = gpus.slice(-1);
   // A look a minute for half a year.
-  expect(newestGpuUse(Array.from({ length: 262_800 }, () => newest as GpuLine))).toEqual(newest?.hosts);
+  const halfAYear = Array.from({ length: 262_800 }, () => newest as GpuLine);
+  expect(newestGpuUse(halfAYear)).toEqual(newest?.hosts);
+  expect(gpuSummary(halfAYear)?.overTime.length).toBeLessThanOrEqual(1000);
+});
+
+test('a long run has the means of looks in a row, and no mean of two attempts', () => {
+  const look = (minute: number): GpuLine => ({
+    attempt: minute < 1001 ? 1 : 2,
+    at: at(minute),
+    hosts: { 'algo-1': { utilizationPercent: minute % 3, memoryGiB: 1, totalGiB: 80 } },
+  });
+  const { hosts, overTime } = gpuSummary(Array.from({ length: 3000 }, (_, minute) => look(minute))) ?? {};
+  expect(hosts?.[0]?.looks).toBe(3000);
+  expect(overTime?.length).toBe(334 + 667);
+  expect(overTime?.slice(332, 336)).toEqual([
+    { attempt: 1, at: at(996), utilizationPercent: 1 },
+    { attempt: 1, at: at(999), utilizationPercent: 0.5 },
+    { attempt: 2, at: at(1001), utilizationPercent: 1 },
+    { attempt: 2, at: at(1004), utilizationPercent: 1 },
+  ]);
 });
 
 test('loads of experts are read as the fullest layer and the mean', () => {

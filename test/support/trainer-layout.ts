@@ -17,5 +17,7 @@ export interface TrainerVerdict {
 export function trainerVerdicts(runs: readonly RunSpec[]): TrainerVerdict[] {
   const cases = runs.map((run) => ({ job: jobFile(planOf(run)), ranks: worldSize(run) }));
   const script = path.join(__dirname, 'trainer_layout.py');
-  return JSON.parse(execFileSync('python3', [script], { input: JSON.stringify(cases), encoding: 'utf8' }));
+  return JSON.parse(
+    execFileSync('python3', [script], { input: JSON.stringify(cases), encoding: 'utf8', maxBuffer: 1e8 }),
+  );
 }

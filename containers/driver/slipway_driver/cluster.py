@@ -88,7 +88,7 @@ def ranked(hosts: Sequence[str], topology: Any) -> Tuple[str, ...]:
     (https://github.com/aws/sagemaker-training-toolkit, environment.py). A host that it leaves out is an UltraServer of its own.
     """
     entries = [entry for entry in topology if isinstance(entry, dict)] if isinstance(topology, list) else []
-    unit_of = {str(entry.get("hostName")): str(entry.get("capacityUnitId")) for entry in entries}
+    unit_of = {str(entry.get("hostName")): str(entry["capacityUnitId"]) for entry in entries if entry.get("capacityUnitId")}
     in_order = string_sorted(hosts)
     first: Dict[str, int] = {}
     for number, host in enumerate(in_order):

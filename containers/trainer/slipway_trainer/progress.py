@@ -7,8 +7,8 @@ from typing import Any
 from slipway_trainer.architecture_parts import Window
 from slipway_trainer.settings import Architecture, Training
 
-#: Peak dense bf16 TFLOP/s by a part of the device's name (NVIDIA data sheets, without sparsity; retrieved 2026-11-20).
-PEAK_TFLOPS = {"B300": 2250.0, "B200": 2250.0, "GB200": 2250.0, "H200": 989.4, "H100": 989.4, "A100": 312.0, "L40S": 362.0}
+#: Peak dense bf16 TFLOP/s by a part of the device's name (docs/facts/instances.json). The first that fits: B200 is a part of GB200.
+PEAK_TFLOPS = {"GB200": 2500.0, "B300": 2250.0, "B200": 2250.0, "H200": 989.4, "H100": 989.4, "A100": 312.0, "L40S": 362.0}
 
 
 def say(event: str, **fields: Any) -> None:

@@ -3,6 +3,7 @@ import { findInstanceType } from '../../catalog/instances/instances';
 import { parameterShape } from '../../catalog/model/parameters';
 import type { ModelShape } from '../../catalog/model/shape';
 import { compilesByDefault, fsdpCompiles } from '../../distribution/fsdp';
+import { compareVersions, pytorchOfImage } from '../../distribution/image-version';
 import { findStrategy } from '../../distribution/index';
 import { degree, type ParallelLayout } from '../../distribution/strategy';
 import { hostsOfDomain } from '../../distribution/ultra-servers';
@@ -114,6 +115,10 @@ const masksDocuments = ({ training }: RunSpec): boolean =>
 
 /** What a mask of documents, capped scores and sinks cost, as far as it is planned. */
 function masked(run: RunSpec): string[] {
+  if (keepsScores(run))
+    return [
+      `capped scores are planned with all of them in memory: PyTorch ${pytorchOfImage(run)} has no kernel for them, ${FLEX_SINCE} and later have`,
+    ];
   if (!masksDocuments(run)) {
     return run.code.builtin === 'builtin' && changesScores(run)
       ? [
@@ -281,7 +286,9 @@ function softwareOf(run: RunSpec): Software {
     compilesUnlessTensor: compilesByDefault(run),
     isOwnTrainer: run.code.builtin === 'builtin' && distribution.library === 'fsdp',
     masksDocuments: masksDocuments(run),
+    ...(keepsScores(run) && { attention: 'unfused' as const }),
     ...(changesScores(run) && { changesScores: true }),
+    ...((run.model?.architecture.normPlacement ?? 'pre') !== 'pre' && { normsBehind: true }),
     noSync: stack === 'fsdp' && distribution.parameters.no_sync === true,
   };
 }
@@ -289,6 +296,16 @@ function softwareOf(run: RunSpec): Software {
 /** Capped scores and sinks, which FlexAttention of PyTorch 2.11 and later computes in one kernel. */
 const changesScores = ({ model }: RunSpec): boolean =>
   model?.architecture.logitSoftcap?.attention !== undefined || model?.architecture.attentionSinks === true;
+
+/** The first PyTorch whose FlexAttention the built-in trainer uses (flex.py). */
+const FLEX_SINCE = '2.11';
+
+/** The built-in trainer computes capped scores in plain operations where the image's PyTorch is known to be older. */
+function keepsScores(run: RunSpec): boolean {
+  const version = pytorchOfImage(run);
+  const isOlder = version !== undefined && compareVersions(version, FLEX_SINCE) < 0;
+  return isOlder && run.code.builtin === 'builtin' && run.model?.architecture.logitSoftcap?.attention !== undefined;
+}
 
 function recomputeOf(setting: RunSpec['training']['activationCheckpointing'], stack: Stack): Recompute {
   if (setting !== 'selective') return setting;

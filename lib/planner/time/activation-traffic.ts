@@ -14,15 +14,16 @@ const BYTES = 2;
 
 /**
  * Two AllReduces forward and two backward, each as a gather and a scatter where positions are shared (sequence parallelism). A recomputed
- * block gathers and scatters again; PyTorch stops recomputing before the block's last scatter, which nothing needs, and its per-operation
- * checkpointing keeps the results of scatters (a test counts both on the trainer).
+ * block gathers and scatters again; PyTorch stops recomputing before the block's last scatter, which nothing but a norm behind it needs, and
+ * its per-operation checkpointing keeps the results of scatters (a test counts both on the trainer).
  */
 export function tensorTraffic(l: LayoutInput): ActivationTraffic {
   const bytes = BYTES * tokensPerRank(l) * l.model.hidden;
   if (l.tensor === 1) return { gathers: 0, scatters: 0, bytes };
   const again = { none: 0, full: 2, block: 1, op: 1, core: 0 }[l.recompute];
   if (!l.isOwnTrainer) return { gathers: 4 + again, scatters: 4 + again, bytes };
-  return { gathers: l.recompute === 'none' ? 4 : 6, scatters: l.recompute === 'full' ? 5 : 4, bytes };
+  const scattersAgain = l.normsBehind ? 2 : 1;
+  return { gathers: l.recompute === 'none' ? 4 : 6, scatters: l.recompute === 'full' ? 4 + scattersAgain : 4, bytes };
 }
 
 /**

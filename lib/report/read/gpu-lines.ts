@@ -8,6 +8,9 @@ export interface GpuLine {
   hosts: Readonly<Record<string, ReportGpuUse>>;
 }
 
+/** Points of the chart: a driver tells one a minute, which are half a million in a year. */
+const MOST_POINTS = 1000;
+
 const finite = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
 
 /** The hosts of such a line that say something usable: the text is a container's. */
@@ -33,7 +36,7 @@ export function newestGpuUse(lines: readonly GpuLine[]): Record<string, ReportGp
 export const leastBusyFirst = (a: Pick<ReportGpuUse, 'utilizationPercent'>, b: typeof a): number =>
   (a.utilizationPercent ?? 101) - (b.utilizationPercent ?? 101);
 
-/** The lines of a run as its report holds them: by host over all attempts, and the mean over the hosts by time. */
+/** The lines of a run as its report holds them: by host over all attempts, and by time the mean over the hosts and the lines of a point. */
 export function gpuSummary(lines: readonly GpuLine[]): ReportGpus | undefined {
   if (lines.length === 0) return undefined;
   const hosts = new Map<string, ReportGpuUse[]>();
@@ -51,12 +54,24 @@ export function gpuSummary(lines: readonly GpuLine[]): ReportGpus | undefined {
       memoryGiB: uses.reduce((most, { memoryGiB }) => Math.max(most, memoryGiB), 0),
       totalGiB: uses.reduce((most, { totalGiB }) => Math.max(most, totalGiB), 0),
     })),
-    overTime: lines.map(({ attempt, at, hosts: all }) => ({
-      attempt,
-      at,
-      utilizationPercent: meanUse(Object.values(all)),
+    overTime: inParts(lines).map((part) => ({
+      attempt: part[0]?.attempt ?? 0,
+      at: part[0]?.at ?? '',
+      utilizationPercent: meanUse(part.flatMap(({ hosts: all }) => Object.values(all))),
     })),
   };
+}
+
+/** Consecutive lines of one attempt, as many together as leave at most MOST_POINTS parts and one more for each attempt. */
+function inParts(lines: readonly GpuLine[]): GpuLine[][] {
+  const together = Math.ceil(lines.length / MOST_POINTS);
+  const parts: GpuLine[][] = [];
+  for (const line of lines) {
+    const last = parts.at(-1);
+    if (last && last.length < together && last[0]?.attempt === line.attempt) last.push(line);
+    else parts.push([line]);
+  }
+  return parts;
 }
 
 function meanUse(uses: readonly ReportGpuUse[]): number | null {

@@ -27,7 +27,7 @@ function useChart({ overTime }: ReportGpus): Html {
   return html`${legend(attemptLegend(groups))}${chart({
     id: 'gpus-chart',
     title: 'GPU utilisation over time, mean over the hosts',
-    description: [...groups].map(([attempt, points]) => `Attempt ${attempt}: ${points.length} looks`).join('. '),
+    description: [...groups].map(([attempt, points]) => `Attempt ${attempt}: ${points.length} points`).join('. '),
     heights: { wide: 240, narrow: 220 },
     option: (isNarrow) => ({
       grid: grid(isNarrow),

@@ -75,7 +75,10 @@ export interface ReportGpuUse {
   totalGiB: number;
 }
 
-/** The GPUs of a run: of each host the mean utilisation and the most memory over all looks, and by time the mean over the hosts. */
+/**
+ * The GPUs of a run: of each host the mean utilisation and the most memory over all looks; by time the mean over the hosts, of each look, or of
+ * several in a row at the time of the first where there are more than 1,000.
+ */
 export interface ReportGpus {
   hosts: (ReportGpuUse & { host: string; looks: number })[];
   overTime: { attempt: number; at: string; utilizationPercent: number | null }[];

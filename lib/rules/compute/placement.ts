@@ -1,7 +1,7 @@
 import { findInstanceType } from '../../catalog/instances/instances';
 import { findStrategy } from '../../distribution';
 import { divisorsUpTo } from '../../distribution/parameters';
-import { hostsOfDomain } from '../../distribution/ultra-servers';
+import { commonDivisor, hostsOfDomain } from '../../distribution/ultra-servers';
 import { orList } from '../../spec/issue';
 import { hostCount, requestedGroupsOf, trainingGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
@@ -73,12 +73,13 @@ function tooManyTogether(servers: readonly { instanceCount: number }[], instance
 function dividedGroups(run: RunSpec): Finding[] {
   const tensor = findStrategy(run)?.layout(run)?.tensor ?? 1;
   const hosts = hostsOfDomain(run);
-  const gpus = hosts * run.distribution.processesPerHost;
+  const { processesPerHost } = run.distribution;
+  const gpus = hosts * processesPerHost;
   return when(hosts > 1 && hosts < hostCount(trainingGroupsOf(run)) && tensor <= gpus && gpus % tensor !== 0, {
     path: 'distribution.parameters',
     must: `must divide the ${gpus} GPUs that a job has of each UltraServer into whole tensor-parallel groups`,
     got: tensor,
-    fix: `use ${orList(divisorsUpTo(gpus, tensor))} as the degree of tensor parallelism, or place an even number of instances on each UltraServer (compute.placement)`,
+    fix: `use ${orList(divisorsUpTo(gpus, tensor))} as the degree of tensor parallelism, or place a multiple of ${tensor / commonDivisor(tensor, processesPerHost)} instances on each UltraServer (compute.placement)`,
   });
 }
 

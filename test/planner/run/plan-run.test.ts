@@ -226,6 +226,28 @@ test('candidates in which the rules find an error are left out', () => {
   expect(result.candidates.every((c) => c.distribution.parameters.tensor_parallel_degree === 1)).toBe(true);
 });
 
+test('capped scores are planned in memory where the image has a PyTorch without a kernel for them', () => {
+  const shape = {
+    ...{ layers: 32, hiddenSize: 4096, attentionHeads: 32, kvHeads: 8, vocabularySize: 128256, ffnHiddenSize: 14336 },
+  };
+  const plan = (version: string, more: object) =>
+    planOfRun({
+      model: { architecture: { ...shape, ...more } },
+      code: { source: 'builtin' },
+      image: { kind: 'dlc', version },
+    });
+  const capped = { logitSoftcap: { attention: 50 } };
+  const [old, now] = [plan('2.8', capped), plan('2.11', capped)];
+  expect(old.assumptions.join('\n')).toMatch(/capped scores are planned with all of them in memory: PyTorch 2\.8/);
+  expect(now.assumptions.join('\n')).toContain('capped scores and sinks are planned in FlexAttention');
+  expect(old.breakdown.attention).toBeGreaterThan(2 * now.breakdown.attention);
+  expect(old.memoryGiB.activations).toBeGreaterThan(now.memoryGiB.activations);
+  // Sinks are one more key (attend.py).
+  expect(plan('2.8', { attentionSinks: true }).breakdown.attention).toBe(
+    plan('2.11', { attentionSinks: true }).breakdown.attention,
+  );
+});
+
 test('capped scores and sinks are planned as FlexAttention in the built-in trainer, and not in own code', () => {
   const shape = {
     ...{ layers: 32, hiddenSize: 4096, attentionHeads: 32, kvHeads: 8, vocabularySize: 128256, ffnHiddenSize: 14336 },

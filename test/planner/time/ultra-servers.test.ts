@@ -107,7 +107,8 @@ describe('rule compute/ultraserver-groups', () => {
 
   test('fails: groups of 8 on 17 instances of each UltraServer', () => {
     expect(run(34, 8)).toEqual([
-      'distribution.parameters: must divide the 68 GPUs that a job has of each UltraServer into whole tensor-parallel groups, got 8; use 1, 2 or 4 as the degree of tensor parallelism, or place an even number of instances on each UltraServer (compute.placement)',
+      'distribution.parameters: must divide the 68 GPUs that a job has of each UltraServer into whole tensor-parallel groups, got 8; use 1, 2 or 4 as the degree of tensor parallelism, or place a multiple of 2 instances on each UltraServer (compute.placement)',
     ]);
+    expect(run(36, 16)).toEqual([expect.stringContaining('place a multiple of 4 instances on each UltraServer')]);
   });
 });
