@@ -33,12 +33,23 @@ const COMMON = {
   ],
 };
 
-/** Drops the comments of the compiled library: its declarations have them too, and they are an eighth of what is packed. */
-function stripComments(folder) {
+/**
+ * Drops comments and indentation of the compiled library: its declarations have the comments too, an eighth of what is packed. Names and short
+ * lines stay, which a stack trace needs.
+ */
+function compactLibrary(folder) {
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     if (!name.endsWith('.js')) continue;
     const file = `${folder}/${name}`;
-    writeFileSync(file, transformSync(readFileSync(file, 'utf8'), { loader: 'js', legalComments: 'none' }).code);
+    writeFileSync(
+      file,
+      transformSync(readFileSync(file, 'utf8'), {
+        loader: 'js',
+        legalComments: 'none',
+        minifyWhitespace: true,
+        lineLimit: 120,
+      }).code,
+    );
   }
 }
 
@@ -46,7 +57,7 @@ if (wants('lib')) {
   rmSync('dist/lib', { recursive: true, force: true });
   execFileSync('node_modules/.bin/tsc', ['-p', 'tsconfig.build.json'], { stdio: 'inherit' });
   pruneLibrary();
-  stripComments('dist/lib');
+  compactLibrary('dist/lib');
 }
 
 if (wants('cli')) {

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { READ_ACTIONS } from '../../lib/contracts/control';
 import { PYTHON } from '../support/python';
 import { DESCRIPTOR } from '../support/runs';
 
@@ -29,4 +30,10 @@ test('a question of somebody who may not launch goes to the alias of auditors, a
     'control:team-nlp list',
     'failed True',
   ]);
+});
+
+test('the actions that it may ask there are those that the function answers', () => {
+  const source = readFileSync(path.join(__dirname, '../../clients/python/src/slipway/_control.py'), 'utf8');
+  const [, actions = ''] = /^_READ_ACTIONS = \((.*)\)$/m.exec(source) ?? [];
+  expect(actions.match(/\w+/g)).toEqual([...READ_ACTIONS]);
 });

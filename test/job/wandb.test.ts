@@ -38,10 +38,15 @@ test('a server of your own, and variables of the user, win', () => {
   });
 });
 
-describe('fails', () => {
-  const found = (file: object, descriptor: object = DESCRIPTOR) =>
-    issuesOf(file, 'observability/wandb', { descriptor } as never).map(({ path }) => path);
+const found = (file: object, descriptor: object = DESCRIPTOR) =>
+  issuesOf(file, 'observability/wandb', { descriptor } as never).map(({ path }) => path);
 
+test('offline, the client needs neither key nor way out', () => {
+  const offline = asked({ secrets: undefined, environmentVariables: { WANDB_MODE: 'offline' } });
+  expect(found(offline, { ...DESCRIPTOR, network: { mode: 'vpc-locked' } })).toEqual([]);
+});
+
+describe('fails', () => {
   test('without an API key', () => {
     expect(found(asked({ secrets: undefined }))).toContain('observability.wandb');
     expect(found(asked())).not.toContain('observability.wandb');

@@ -20,6 +20,8 @@ import { type BeyondTemplate, driftBeyondTemplates } from './drift-beyond';
 /** A detection over two hundred resources takes a minute or two. */
 const POLL_MS = 5000;
 const MOST_POLLS = 120;
+/** Said where CloudFormation could not read some of them. */
+const EVERY_RESOURCE = 'every resource of the stack';
 
 interface ResourceDrift {
   id: string;
@@ -91,7 +93,7 @@ async function resourceDrifts(
       found.push(...(page.StackResourceDrifts ?? []).map(driftOf));
       NextToken = page.NextToken;
     } while (NextToken);
-    return { resources: found, unread: detail ? [{ what: 'every resource of the stack', ok: null, detail }] : [] };
+    return { resources: found, unread: detail ? [{ what: EVERY_RESOURCE, ok: null, detail }] : [] };
   }).catch((error: Error) => {
     throw isMissingStack(error.cause) ? missing : error;
   });
@@ -135,9 +137,12 @@ function printDrift({ stack, resources, beyond }: StackDrift, terminal: Terminal
       ? [[id, type, status.toLowerCase(), '', '']]
       : differences.map(({ path, expected, actual }) => [id, type, path, expected, actual]),
   );
+  const compared = beyond.some(({ what }) => what === EVERY_RESOURCE)
+    ? ', as far as CloudFormation could compare it'
+    : '';
   terminal.out(
     rows.length === 0
-      ? `${stack}: as its template says`
+      ? `${stack}: as its template says${compared}`
       : textTable(['resource', 'type', 'property', 'template', 'account'], rows),
   );
   const word = (ok: boolean | null) => (ok === null ? 'not known' : ok ? 'ok' : 'differs');

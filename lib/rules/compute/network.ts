@@ -116,6 +116,8 @@ function wandb(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   if (!asked) return [];
   const hasKey = [run.secrets, run.environmentVariables].some((named) => named?.WANDB_API_KEY !== undefined);
   const isLocked = descriptor?.network?.mode === 'vpc-locked';
+  // The client writes files and asks no server.
+  if (run.environmentVariables.WANDB_MODE === 'offline') return [];
   return [
     ...when(!hasKey, {
       path: 'observability.wandb',
@@ -123,7 +125,7 @@ function wandb(run: RunSpec, { descriptor }: RuleContext): Finding[] {
       got: 'no secrets.WANDB_API_KEY',
       fix: 'add secrets: { WANDB_API_KEY: <name of the secret> }',
     }),
-    ...when(isLocked && asked.baseUrl === undefined && run.environmentVariables.WANDB_MODE !== 'offline', {
+    ...when(isLocked && asked.baseUrl === undefined, {
       path: 'observability.wandb.baseUrl',
       must: `must name a server that the network of environment ${descriptor?.name} reaches: it has no way to the internet`,
       got: 'none',
@@ -216,7 +218,7 @@ export const NETWORK_RULES: readonly Rule[] = [
     id: 'observability/wandb',
     level: 'error',
     what: 'Weights & Biases is reached with an API key, by a way that the network has.',
-    why: 'Without a key its client asks for one and the job waits for nobody; from a locked network its server on the internet does not answer, and the client tries for minutes at each start.',
+    why: 'Without a key its client ends the trainer at the start; from a locked network its server on the internet does not answer, and the client tries for minutes at each start.',
     source: 'https://docs.wandb.ai/guides/track/environment-variables/',
     check: wandb,
   },

@@ -192,12 +192,15 @@ test('fails: a file is no environment name', async () => {
 });
 
 test('a resource that CloudFormation may not read is neither in order nor changed: its words are shown', async () => {
+  // As in https://github.com/aws-cloudformation/cloudformation-coverage-roadmap/issues/801.
   const reason =
-    'Failed to detect drift on resource [LauncherControl]: is not authorized to perform: lambda:GetFunction';
+    '{"Summary":"Failed to detect drift on resources [LauncherControl]","Failures":[{"Resource":"LauncherControl","FailureReason":"is not authorized to perform: lambda:GetFunction"}]}';
   stacks
     .on(DescribeStackDriftDetectionStatusCommand)
     .resolves({ DetectionStatus: 'DETECTION_FAILED', DetectionStatusReason: reason });
   const { code, stack, beyond } = await drift();
   expect([code, stack.resources, beyond['every resource of the stack']]).toEqual([0, [], null]);
   expect(stack.beyond[0].detail).toBe(reason);
+  const { stdout } = await runCli('drift', 'lab', '--region', 'us-west-2');
+  expect(stdout).toContain('Slipway-lab-us-west-2: as its template says, as far as CloudFormation could compare it\n');
 });
