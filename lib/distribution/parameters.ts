@@ -88,6 +88,17 @@ function numberFindings(
       ];
 }
 
+const PRODUCTS_ONLY: readonly string[] = ['fp8', 'mxfp8', 'nvfp4'] satisfies RunSpec['training']['precision'][];
+
+/**
+ * Whether a library that computes in `theirs` does otherwise than `training.precision` says, where both are known. Products in 8 and 4 bit stand
+ * in a model in bf16 (https://github.com/NVIDIA/Megatron-LM/blob/main/examples/llama/train_llama3_8b_h100_fp8.sh, 2026-11-23).
+ */
+export function contradictsPrecision(written: string | undefined, theirs: 'bf16' | 'fp16' | undefined): boolean {
+  if (written === undefined || theirs === undefined) return false;
+  return written !== theirs && !(theirs === 'bf16' && PRODUCTS_ONLY.includes(written));
+}
+
 /** Types on which the parameter `key` must not switch bf16 on: their GPUs have none. */
 export function bf16Findings(run: RunSpec, key: string): Finding[] {
   return trainingInstanceTypes(run).flatMap((type) => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { BASE, issuesOf } from '../support/runs';
+import { resolvedDeepspeedConfig } from '../../lib/distribution/deepspeed';
+import { BASE, issuesOf, runOf } from '../support/runs';
 
 const deepspeed = (parameters: object, instanceType = 'ml.p4d.24xlarge') => ({
   ...BASE,
@@ -25,4 +26,17 @@ test('fails: bf16 on GPUs that have none', () => {
   const bf16 = { bf16: { enabled: true } };
   expect(issuesOf(deepspeed(bf16, 'ml.p3.16xlarge'), 'deepspeed/')).toMatchObject([{ rule: 'deepspeed/precision' }]);
   expect(issuesOf(deepspeed(bf16), 'deepspeed/')).toEqual([]);
+});
+
+test.each([
+  ['fp32', false, false],
+  ['bf16', true, false],
+  ['fp8', true, false],
+  ['nvfp4', true, false],
+  ['fp16', false, true],
+])('precision %s answers "auto" of bf16 with %s and of fp16 with %s, and agrees with it', (precision, bf16, fp16) => {
+  const written = { ...deepspeed({ bf16: { enabled: 'auto' }, fp16: { enabled: 'auto' } }), training: { precision } };
+  expect(resolvedDeepspeedConfig(runOf(written))).toMatchObject({ bf16: { enabled: bf16 }, fp16: { enabled: fp16 } });
+  const told = { ...deepspeed({ bf16: { enabled: bf16 }, fp16: { enabled: fp16 } }), training: { precision } };
+  expect(issuesOf(told, 'deepspeed/conflict')).toEqual([]);
 });

@@ -28,6 +28,11 @@ test('fails: a flag that says something else than `training`', () => {
   ]);
 });
 
+test.each(['fp8', 'mxfp8', 'nvfp4'])('products in %s stand in a model in bf16, and not in fp16', (precision) => {
+  expect(issuesOf(megatron({ bf16: true }, { precision }), 'megatron/conflict')).toEqual([]);
+  expect(issuesOf(megatron({ fp16: true }, { precision }), 'megatron/conflict')).toHaveLength(1);
+});
+
 test('flags that fit say nothing, however they are spelled', () => {
   const parameters = {
     ...TP8,

@@ -1,5 +1,6 @@
 import { worldSize } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
+import { contradictsPrecision } from '../parameters';
 import { type ParallelLayout, strategy } from '../strategy';
 import { smddpEnvironment, torchrunHyperparameters } from '../torchrun';
 import { DEEPSPEED_RULES, deepspeedConfig } from './rules';
@@ -38,7 +39,7 @@ export function resolvedDeepspeedConfig(run: RunSpec): Record<string, unknown> {
   );
   for (const kind of ['bf16', 'fp16'] as const) {
     const section = config[kind] as { enabled?: unknown } | undefined;
-    if (section?.enabled === 'auto') config[kind] = { ...section, enabled: precision === kind };
+    if (section?.enabled === 'auto') config[kind] = { ...section, enabled: !contradictsPrecision(precision, kind) };
   }
   return run.distribution.collectives === 'smddp' ? { ...config, dist_backend: 'smddp' } : config;
 }

@@ -3,7 +3,7 @@ import { orList } from '../../spec/issue';
 import { worldSize } from '../../spec/resolve-run';
 import { type Finding, type Rule, rulesAbout, when } from '../../spec/rule';
 import type { RunSpec } from '../../spec/run-spec';
-import { bf16Findings, nearestMultiple, parameterPath } from '../parameters';
+import { bf16Findings, contradictsPrecision, nearestMultiple, parameterPath } from '../parameters';
 
 const SOURCE = 'https://www.deepspeed.ai/docs/config-json/';
 
@@ -188,7 +188,7 @@ export const DEEPSPEED_RULES: readonly Rule[] = [
       return [
         ...conflict('train_batch_size', written.globalBatchSize, view, 'globalBatchSize'),
         ...conflict('train_micro_batch_size_per_gpu', written.microBatchSize, view, 'microBatchSize'),
-        ...when(written.precision !== undefined && precision !== undefined && written.precision !== precision, {
+        ...when(contradictsPrecision(written.precision, precision), {
           path: parameterPath(`${precision}.enabled`),
           must: `must agree with training.precision ${written.precision}`,
           got: true,

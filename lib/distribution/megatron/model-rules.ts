@@ -1,7 +1,7 @@
 import { orList } from '../../spec/issue';
 import { type Finding, type Rule, when } from '../../spec/rule';
 import type { RunSpec } from '../../spec/run-spec';
-import { divisorsUpTo, nearestMultiple, tensorAcrossHosts } from '../parameters';
+import { contradictsPrecision, divisorsUpTo, nearestMultiple, tensorAcrossHosts } from '../parameters';
 import { flag, flagNumber, flagPath, MEGATRON_SOURCE, megatronRule, type megatronSizes } from './flags';
 
 type Sizes = ReturnType<typeof megatronSizes>;
@@ -90,7 +90,7 @@ export const MEGATRON_MODEL_RULES: readonly Rule[] = [
             fix: 'write one of the two',
           });
         }),
-        ...when(written.precision !== undefined && precision !== undefined && written.precision !== precision, {
+        ...when(contradictsPrecision(written.precision, precision), {
           path: flagPath(run, precision ?? 'bf16'),
           must: `must agree with training.precision ${written.precision}`,
           got: true,

@@ -19,7 +19,7 @@ interface LowPrecision {
 const BLOCK_CAST = (3.03 + (3.03 * 5.5) / 3.9) / 5;
 
 /**
- * Recipes of torchao and Transformer Engine. A scale for each row is casted along both dimensions, each time reading twice, and its CUTLASS kernel
+ * Recipes of torchao and Transformer Engine. A scale for each row is cast along both dimensions, each time reading twice, and its CUTLASS kernel
  * reaches less than cuBLAS: of Llama 3 8B on 8 B200, rowwise float8 gains 4.0 %, MXFP8 20.0 % and tensorwise 25.4 % over bf16 (the same page).
  * FP4 products run at twice the rate of 8 bit (https://www.nvidia.com/en-us/data-center/hgx/: 9 and 4.5 dense PFLOPS of a B200), and the cast of NVFP4
  * adds a Hadamard transform (arXiv:2509.25149). Blocks of 128 (DeepSeek-V3) are cast as those of 32.
