@@ -37,7 +37,12 @@ DENSE = {
 LAYOUTS = {
     "llama, biases": DENSE | {"compiled": (1, {"parameters": {"compile": True}})},
     "qwen3": {name: DENSE[name] for name in ("one rank", "matrices split", "sequence split")},
-    "qwen3_moe": {"one rank": (1, {}), "experts on other ranks": (2, {"parameters": {"expert_parallel_degree": 2}}), "sharded": (2, {})},
+    "qwen3_moe": {
+        "one rank": (1, {}),
+        "experts on other ranks": (2, {"parameters": {"expert_parallel_degree": 2}}),
+        "sharded": (2, {}),
+        "matrices split": DENSE["matrices split"],
+    },
 }
 
 

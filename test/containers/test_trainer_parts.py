@@ -200,3 +200,19 @@ def test_a_scale_for_each_row_keeps_small_rows_beside_a_large_one() -> None:
         return float(((layer(x) - plain)[1:].norm() / plain[1:].norm()).detach())
 
     assert error_of_small_rows("tensorwise") > 0.5 > 0.06 > error_of_small_rows("rowwise")
+
+
+def test_fails_for_scales_of_rows_that_the_kernels_do_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    from slipway_trainer.backends import require_float8
+
+    def only_tensorwise(*operands: object, scale_a: torch.Tensor, **options: object) -> torch.Tensor:
+        assert scale_a.dim() == 2
+        raise RuntimeError("f8f8bf16_rowwise is sm_90 specific.")
+
+    cpu = torch.device("cpu")
+    require_float8("rowwise", cpu)
+    monkeypatch.setattr(torch, "_scaled_mm", only_tensorwise)
+    require_float8("tensorwise", cpu)
+    require_float8(None, cpu)
+    with pytest.raises(Settings, match="fp8Recipe: must be tensorwise on cpu with PyTorch .*, got rowwise; use tensorwise, or an image"):
+        require_float8("rowwise", cpu)

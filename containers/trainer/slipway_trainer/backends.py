@@ -27,8 +27,22 @@ def build_backend(settings: RunSettings, layout: Layout, device: torch.device, w
         from slipway_trainer.fsdp1 import Fsdp1Backend
 
         return Fsdp1Backend(settings, layout, device, weights)
-    if settings.training.precision == "fp8" and not float8.supported(device):
-        raise Settings([f"training.precision: must be bf16 on {torch.cuda.get_device_name(device)}, got fp8; it has no float8"])
+    if settings.training.precision == "fp8":
+        require_float8(settings.training.fp8_recipe, device)
     from slipway_trainer.fsdp2 import Fsdp2Backend
 
     return Fsdp2Backend(settings, layout, device, weights)
+
+
+def require_float8(recipe: str | None, device: torch.device) -> None:
+    """Raises Settings where the GPU, or this PyTorch on it, cannot compute the recipe."""
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
+    if not float8.supported(device):
+        raise Settings([f"training.precision: must be bf16 on {name}, which has no float8, got fp8; set training.precision: bf16"])
+    if recipe == "rowwise" and not float8.scales_rows(device):
+        raise Settings(
+            [
+                f"training.fp8Recipe: must be tensorwise on {name} with PyTorch {torch.__version__}, which has no scales of rows there, "
+                "got rowwise; use tensorwise, or an image with a newer PyTorch"
+            ]
+        )

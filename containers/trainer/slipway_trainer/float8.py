@@ -45,6 +45,17 @@ def _product_by_row(a: Tensor, b: Tensor, dtype: torch.dtype) -> Tensor:
     return product.to(dtype)
 
 
+def scales_rows(device: torch.device) -> bool:
+    """Whether the kernels of this PyTorch have a scale for each row here: on Ada and Blackwell they came after those of Hopper
+    (pytorch#144348, pytorch#147645)."""
+    ones = torch.ones(128, 128, device=device)
+    try:
+        _product_by_row(ones, ones, torch.bfloat16)
+    except RuntimeError:
+        return False
+    return True
+
+
 class _Float8Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x_TD: Tensor, weight_FD: Tensor) -> Tensor:
