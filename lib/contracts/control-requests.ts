@@ -142,6 +142,8 @@ export const readRequestSchema = z.discriminatedUnion('action', [status, list, e
 /** Actions of those payloads. */
 export const READ_ACTIONS: readonly string[] = readRequestSchema.options.map(({ shape }) => shape.action.value);
 
+/** A payload that changes nothing. */
+export type ReadRequest = z.output<typeof readRequestSchema>;
 /** Asks for schema and rules of a run file. */
 export type ValidateRequest = z.output<typeof validate>;
 /** Asks for memory, speed, time and cost of a run file. */

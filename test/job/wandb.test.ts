@@ -46,6 +46,10 @@ test('offline, the client needs neither key nor way out', () => {
   expect(found(offline, { ...DESCRIPTOR, network: { mode: 'vpc-locked' } })).toEqual([]);
 });
 
+test('under the toolkit the script fetches the key itself: secrets are refused there', () => {
+  expect(found(asked({ secrets: undefined, distribution: { contract: 'toolkit' } }))).toEqual([]);
+});
+
 describe('fails', () => {
   test('without an API key', () => {
     expect(found(asked({ secrets: undefined }))).toContain('observability.wandb');

@@ -3,9 +3,7 @@ import { findTeamOfAlias } from '../../contracts/launcher';
 import type { ReadDeps } from '../control/deps';
 import { refusal } from '../control/own-run';
 import { aliasRefusal, payloadIssue } from '../control/payload';
-import { eventsOf } from '../control/reads/events';
-import { logsOf } from '../control/reads/logs';
-import { listRuns, statusOf } from '../control/reads/status';
+import { answerRead } from '../control/reads/answer';
 
 /**
  * The function that auditors invoke, through one alias per team: status, list, events and logs, answered as `control` answers them.
@@ -16,15 +14,5 @@ export async function onQuestion(deps: ReadDeps, payload: unknown, invokedFuncti
   if (!team) return aliasRefusal(invokedFunctionArn, 'auditAliasArn');
   const parsed = readRequestSchema.safeParse(payload, { reportInput: true });
   if (!parsed.success) return refusal(...parsed.error.issues.map(payloadIssue));
-  const request = parsed.data;
-  switch (request.action) {
-    case 'status':
-      return statusOf(deps, team, request);
-    case 'list':
-      return listRuns(deps, team, request);
-    case 'events':
-      return eventsOf(deps, team, request);
-    case 'logs':
-      return logsOf(deps, team, request);
-  }
+  return answerRead(deps, team, parsed.data);
 }

@@ -5,9 +5,7 @@ import type { ControlDeps } from './deps';
 import { noteRun, resumeRun, stopRun } from './desired';
 import { refusal } from './own-run';
 import { aliasRefusal, payloadIssue } from './payload';
-import { eventsOf } from './reads/events';
-import { logsOf } from './reads/logs';
-import { listRuns, statusOf } from './reads/status';
+import { answerRead } from './reads/answer';
 import { openShell } from './shell';
 import { confirmStart } from './start/confirm';
 import { startRun } from './start/start';
@@ -39,21 +37,15 @@ function dispatch(deps: ControlDeps, team: string, request: ControlRequest): Pro
       return stopRun(deps, team, request);
     case 'resume':
       return resumeRun(deps, team, request);
-    case 'status':
-      return statusOf(deps, team, request);
-    case 'list':
-      return listRuns(deps, team, request);
-    case 'events':
-      return eventsOf(deps, team, request);
     case 'shell':
       return openShell(deps, team, request);
     case 'note':
       return noteRun(deps, team, request);
-    case 'logs':
-      return logsOf(deps, team, request);
     case 'validate':
       return validateRun(deps, team, request);
     case 'plan':
       return planOfRun(deps, team, request);
+    default:
+      return answerRead(deps, team, request);
   }
 }

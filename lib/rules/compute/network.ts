@@ -114,7 +114,10 @@ function deviceRdma({ compute, environmentVariables }: RunSpec): Finding[] {
 function wandb(run: RunSpec, { descriptor }: RuleContext): Finding[] {
   const { wandb: asked } = run.observability;
   if (!asked) return [];
-  const hasKey = [run.secrets, run.environmentVariables].some((named) => named?.WANDB_API_KEY !== undefined);
+  // Without the driver nothing reads `secrets`: the script of another contract fetches its key itself.
+  const hasKey =
+    run.distribution.contract !== 'entrypoint' ||
+    [run.secrets, run.environmentVariables].some((named) => named?.WANDB_API_KEY !== undefined);
   const isLocked = descriptor?.network?.mode === 'vpc-locked';
   // The client writes files and asks no server.
   if (run.environmentVariables.WANDB_MODE === 'offline') return [];

@@ -1,0 +1,19 @@
+import type { ControlAnswer, ReadRequest } from '../../../contracts/control';
+import type { ReadDeps } from '../deps';
+import { eventsOf } from './events';
+import { logsOf } from './logs';
+import { listRuns, statusOf } from './status';
+
+/** The answer to a request that changes nothing. `control` gives it beside its others, `audit` gives no other. */
+export function answerRead(deps: ReadDeps, team: string, request: ReadRequest): Promise<ControlAnswer> {
+  switch (request.action) {
+    case 'status':
+      return statusOf(deps, team, request);
+    case 'list':
+      return listRuns(deps, team, request);
+    case 'events':
+      return eventsOf(deps, team, request);
+    case 'logs':
+      return logsOf(deps, team, request);
+  }
+}
