@@ -1,3 +1,4 @@
+import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { expectEqual, type FaultCase, remember, type Seen } from './fault-case';
 import type { Status, World } from './world';
 
@@ -12,27 +13,40 @@ function blindResume(n: number, name: string, injected: string, error: { code: s
     injected,
     alone: true,
     async run(world, seen) {
-      await world.launch(id, { env: { STEPS: '30', STEP_SECONDS: '0.3', FAIL_IN_ATTEMPTS: '1', FAIL_AT: '14' } });
-      await world.until(id, (s) => (s.committedStep ?? 0) >= 10);
-      const fault = await world.fault({
-        kind: 'aws-error',
-        service: 's3',
+      await world.launch(id, { env: { STEPS: '30', STEP_SECONDS: '0.5', FAIL_IN_ATTEMPTS: '1', FAIL_AT: '14' } });
+      await waitForMarker(world, `runs/default/${id}/step-10/DONE`);
+      const target = {
+        kind: 'aws-error' as const,
+        service: 's3' as const,
         method: 'GET',
         path: 'checkpoints',
         times: null,
-        ...error,
-      });
-      await waitForEnd(world, id);
-      for (let i = 0; i < 2; i++) await world.tick();
-      expectEqual('jobs while it cannot see', await world.jobs(id), [job(id)]);
-      if ((await world.hits(fault.id)) === 0) throw new Error('the fault never struck');
-      await world.removeFault(fault.id);
+      };
+      const fault = await world.fault({ ...target, ...error });
+      try {
+        await waitForEnd(world, id);
+        for (let i = 0; i < 2; i++) await world.tick();
+        expectEqual('jobs while it cannot see', await world.jobs(id), [job(id)]);
+        if ((await world.hits(fault.id)) === 0) throw new Error('the fault never struck');
+      } finally {
+        await world.removeFault(fault.id);
+      }
       const status = await world.over(id);
       remember(seen, status);
       expectEqual('state', status.state, 'completed');
       await expectResumedFrom10(world, id, seen);
     },
   };
+}
+
+/** The commit is in S3; the run may not know it yet. */
+async function waitForMarker(world: World, Key: string): Promise<void> {
+  for (let i = 0; i < 600; i++) {
+    const { Contents = [] } = await world.s3.send(new ListObjectsV2Command({ Bucket: world.bucket, Prefix: Key }));
+    if (Contents.length > 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error(`${Key} was not written`);
 }
 
 /** The job is over for the service; the run does not know it yet. */

@@ -7,8 +7,9 @@ export interface Handler {
   resourceType: string;
   logicalId: string;
   functionArn: string;
-  /** Properties of the template that are plain text; what refers to other resources is left to the caller. */
+  /** Properties of the template, with references to resources of the stack resolved. */
   properties: Record<string, unknown>;
+  stackId: string;
 }
 
 interface Template {
@@ -29,9 +30,20 @@ export async function handlersOf(world: World): Promise<Handler[]> {
       const FunctionName = physical.get(token) ?? '';
       const { Environment } = await world.lambda.send(new GetFunctionConfigurationCommand({ FunctionName }));
       const functionArn = Environment?.Variables?.USER_ON_EVENT_FUNCTION_ARN ?? '';
-      return { resourceType: Type, logicalId, functionArn, properties: Properties };
+      const properties = resolve(Properties, physical) as Record<string, unknown>;
+      return { resourceType: Type, logicalId, functionArn, properties, stackId: StackResources?.[0]?.StackId ?? '' };
     }),
   );
+}
+
+/** A value of a template as CloudFormation sends it: `Ref` and `Fn::Join` resolved, other functions as they are. */
+function resolve(value: unknown, physical: ReadonlyMap<string | undefined, string | undefined>): unknown {
+  if (Array.isArray(value)) return value.map((item) => resolve(item, physical));
+  if (typeof value !== 'object' || value === null) return value;
+  const { Ref, 'Fn::Join': join } = value as { Ref?: string; 'Fn::Join'?: [string, unknown[]] };
+  if (Ref !== undefined) return physical.get(Ref) ?? value;
+  if (join) return join[1].map((part) => resolve(part, physical)).join(join[0]);
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, resolve(item, physical)]));
 }
 
 const parseTemplate = (body: unknown): Template =>
@@ -51,7 +63,7 @@ export async function send(
   event: ResourceEvent,
 ): Promise<{ id?: string; data?: unknown; refused?: string }> {
   const Payload = JSON.stringify({
-    StackId: `arn:aws:cloudformation:${REGION}:000000000000:stack/slipway-faults/recorded`,
+    StackId: handler.stackId,
     RequestId: 'recorded',
     ResourceType: handler.resourceType,
     LogicalResourceId: handler.logicalId,
