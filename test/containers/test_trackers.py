@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 from slipway_trainer.exits import Settings  # noqa: E402
-from slipway_trainer.trackers import log_all, open_trackers  # noqa: E402
+from slipway_trainer.trackers import PAUSE_SECONDS, SparingTracker, log_all, open_trackers  # noqa: E402
 
 STEP = {"step": 3, "loss": 2.5, "mfu": None, "tokensPerSecondPerGpu": 100.0}
 
@@ -97,3 +97,52 @@ def test_fails_when_the_image_has_no_wandb(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(Settings, match="the image must have the package"):
         open_trackers(arguments(wandb=True), "run-1", 0, {"WANDB_PROJECT": "pretrain"})
+
+
+class _Unsteady:
+    """A tracker whose server answers when `up` says so."""
+
+    def __init__(self, up: "list[bool]", written: "list[int]") -> None:
+        if not up[0]:
+            raise ConnectionError("no route to the server\nsecond line")
+        self._up, self._written = up, written
+
+    def log(self, step: int, numbers: object) -> None:
+        if not self._up[0]:
+            raise ConnectionError("no route to the server")
+        self._written.append(step)
+
+    def close(self) -> None:
+        if not self._up[0]:
+            raise ConnectionError("no route to the server")
+
+
+def test_a_server_that_is_away_does_not_end_training(capsys: pytest.CaptureFixture[str]) -> None:
+    now, up, written = [0.0], [False], []  # type: list[float], list[bool], list[int]
+    tracker = SparingTracker("MLflow", lambda: _Unsteady(up, written), clock=lambda: now[0])
+    assert capsys.readouterr().out == (
+        "MLflow could not be written: ConnectionError: no route to the server; "
+        "training goes on, and it is tried again in 10 minutes\n"
+    )
+    up[0] = True
+    tracker.log(1, {})
+    now[0] = PAUSE_SECONDS
+    tracker.log(2, {})
+    up[0] = False
+    tracker.log(3, {})
+    tracker.log(4, {})
+    assert capsys.readouterr().out.count("could not be written") == 1
+    up[0], now[0] = True, 2 * PAUSE_SECONDS
+    tracker.log(5, {})
+    assert written == [2, 5]
+    up[0] = False
+    tracker.close()
+    assert capsys.readouterr().out == "MLflow could not be closed: ConnectionError: no route to the server\n"
+
+
+def test_fails_when_the_image_lacks_the_package() -> None:
+    def absent() -> SparingTracker:
+        raise ImportError("No module named 'mlflow'")
+
+    with pytest.raises(ImportError):
+        SparingTracker("MLflow", absent)

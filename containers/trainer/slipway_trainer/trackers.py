@@ -1,11 +1,15 @@
 """Copies of the progress lines for TensorBoard, MLflow and Weights & Biases, on rank 0, when the run asks for them."""
 
 import argparse
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Optional, Protocol
 
 from slipway_trainer.exits import Settings
+
+#: A tracker that failed is left alone for so long: its own repetitions would hold up every step.
+PAUSE_SECONDS = 600.0
 
 
 class Tracker(Protocol):
@@ -65,6 +69,53 @@ class _Wandb:
         self._run.finish()
 
 
+class SparingTracker:
+    """A tracker whose failures do not end training: they are printed, and it is tried again after a pause.
+
+    :param open_tracker: makes the tracker. ImportError of the first try is passed on: the image lacks the package
+    :param clock: seconds
+    """
+
+    def __init__(self, name: str, open_tracker: Callable[[], Tracker], clock: Callable[[], float] = time.monotonic) -> None:
+        self._name, self._open, self._clock = name, open_tracker, clock
+        self._tracker: Optional[Tracker] = None
+        self._again_at = 0.0
+        try:
+            self._tracker = open_tracker()
+        except ImportError:
+            raise
+        except Exception as error:
+            self._pause(error)
+
+    def log(self, step: int, numbers: Mapping[str, float]) -> None:
+        """Numbers of one step by name; nothing during a pause."""
+        if self._clock() < self._again_at:
+            return
+        try:
+            self._tracker = self._tracker or self._open()
+            self._tracker.log(step, numbers)
+        except Exception as error:
+            self._pause(error)
+
+    def close(self) -> None:
+        """Writes what is held back, and ends."""
+        try:
+            if self._tracker:
+                self._tracker.close()
+        except Exception as error:
+            print(f"{self._name} could not be closed: {_brief(error)}", flush=True)
+
+    def _pause(self, error: Exception) -> None:
+        self._again_at = self._clock() + PAUSE_SECONDS
+        next_try = f"training goes on, and it is tried again in {PAUSE_SECONDS / 60:.0f} minutes"
+        print(f"{self._name} could not be written: {_brief(error)}; {next_try}", flush=True)
+
+
+def _brief(error: Exception) -> str:
+    """The error on one line."""
+    return f"{type(error).__name__}: {error}".splitlines()[0][:300]
+
+
 def open_trackers(arguments: argparse.Namespace, run_id: str, rank: int, environ: Mapping[str, str]) -> list[Tracker]:
     """The trackers of this rank. Raises Settings when the image lacks a package or nobody says where the server is."""
     if rank != 0:
@@ -73,15 +124,16 @@ def open_trackers(arguments: argparse.Namespace, run_id: str, rank: int, environ
     try:
         if arguments.tensorboard:
             # SageMaker uploads this folder: TensorBoardOutputConfig.LocalPath, as it is when the request leaves it out.
-            found.append(_TensorBoard(Path(environ.get("SM_OUTPUT_DIR", "/opt/ml/output")) / "tensorboard"))
+            folder = Path(environ.get("SM_OUTPUT_DIR", "/opt/ml/output")) / "tensorboard"
+            found.append(SparingTracker("TensorBoard", lambda: _TensorBoard(folder)))
         if arguments.mlflow:
             if not environ.get("MLFLOW_TRACKING_URI"):
                 raise Settings(["environment variable MLFLOW_TRACKING_URI is not set; --mlflow needs a tracking server"])
-            found.append(_MlFlow(environ, run_id))
+            found.append(SparingTracker("MLflow", lambda: _MlFlow(environ, run_id)))
         if arguments.wandb:
             if not environ.get("WANDB_PROJECT"):
                 raise Settings(["environment variable WANDB_PROJECT is not set; --wandb needs a project (observability.wandb)"])
-            found.append(_Wandb())
+            found.append(SparingTracker("Weights & Biases", _Wandb))
     except ImportError as error:
         raise Settings(
             [f"--tensorboard, --mlflow, --wandb: the image must have the package, got {error}; choose an image that has it (image.uri)"]

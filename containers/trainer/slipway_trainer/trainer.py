@@ -285,13 +285,13 @@ class Trainer:
                 time.sleep(wanted)
 
     def close(self) -> None:
-        """Ends readers, trackers, saves and backend, in this order."""
+        """Ends readers, saves, backend and trackers, in this order: a server that does not answer must not keep a save waiting."""
         self._garbage.close()
         self._data.close()
         self._stalls.close()
         if self._trace:
             self._trace.close()
-        for tracker in self._trackers:
-            tracker.close()
         self._saves.close()
         self.backend.close()
+        for tracker in self._trackers:
+            tracker.close()
