@@ -165,8 +165,13 @@ test.each([
   expect(off).toBe(1);
 });
 
+let turnsOfInvocation = 0;
 test('service-principals: a function without a permission for the rule is not invoked', async () => {
-  const resources = (name: string, permitted: boolean): Resources => ({
+  // A test that is played again finds the stacks of its first turn.
+  const turn = ++turnsOfInvocation;
+  const [permitted, unpermitted] = [`permitted-${turn}`, `unpermitted-${turn}`];
+  const source = `invokes-${turn}`;
+  const resources = (name: string, isPermitted: boolean): Resources => ({
     Role: roleFor('lambda.amazonaws.com'),
     Function: {
       Type: 'AWS::Lambda::Function',
@@ -182,9 +187,9 @@ test('service-principals: a function without a permission for the rule is not in
     Log: { Type: 'AWS::Logs::LogGroup', Properties: { LogGroupName: `/fn/${name}` } },
     Rule: {
       Type: 'AWS::Events::Rule',
-      Properties: { EventPattern: { source: ['invokes'] }, Targets: [{ Id: 'f', Arn: arnOf('Function') }] },
+      Properties: { EventPattern: { source: [source] }, Targets: [{ Id: 'f', Arn: arnOf('Function') }] },
     },
-    ...(permitted && {
+    ...(isPermitted && {
       Permission: {
         Type: 'AWS::Lambda::Permission',
         Properties: {
@@ -197,9 +202,9 @@ test('service-principals: a function without a permission for the rule is not in
     }),
   });
   const { applied, off } = await worlds.both(async (world) => {
-    await stack(world, 'with-permission', resources('permitted', true));
-    await stack(world, 'without-permission', resources('unpermitted', false));
-    const entry = { Source: 'invokes', DetailType: 'test', Detail: '{}' };
+    await stack(world, `with-permission-${turn}`, resources(permitted, true));
+    await stack(world, `without-permission-${turn}`, resources(unpermitted, false));
+    const entry = { Source: source, DetailType: 'test', Detail: '{}' };
     await new EventBridgeClient(world.options).send(new PutEventsCommand({ Entries: [entry] }));
     const logs = new CloudWatchLogsClient(world.options);
     const invoked = async (name: string) => {
@@ -208,11 +213,11 @@ test('service-principals: a function without a permission for the rule is not in
       );
       return events.length > 0;
     };
-    await eventually(() => invoked('permitted'), { what: 'invocation of the function with a permission' });
+    await eventually(() => invoked(permitted), { what: 'invocation of the function with a permission' });
     // An event after the first one's arrival: whatever the first one started has been started by then.
     await new EventBridgeClient(world.options).send(new PutEventsCommand({ Entries: [entry] }));
-    await eventually(() => invoked('permitted'), { what: 'the second invocation' });
-    return invoked('unpermitted');
+    await eventually(() => invoked(permitted), { what: 'the second invocation' });
+    return invoked(unpermitted);
   });
   expect(applied).toBe(false);
   expect(off).toBe(true);
