@@ -50,8 +50,8 @@ export class RuleWorlds {
 
   /** What happens with the rules, and without them. */
   async both<T>(observe: (world: RuleWorld) => Promise<T>): Promise<{ applied: T; off: T }> {
-    const [applied, off] = this.worlds.map(observe) as [Promise<T>, Promise<T>];
-    return { applied: await applied, off: await off };
+    const [applied, off] = (await Promise.all(this.worlds.map(observe))) as [T, T];
+    return { applied, off };
   }
 
   async close(): Promise<void> {
