@@ -1,9 +1,6 @@
 import type { Descriptor } from '../spec/descriptor';
 
-type Keys = Pick<Descriptor, 'kmsKeyArn' | 'teamKeyArn'>;
-
-/** Key of what a job writes; undefined: that of the service. */
-export const writingKey = ({ teamKeyArn, kmsKeyArn }: Keys): string | undefined => teamKeyArn ?? kmsKeyArn;
+type Keys = Pick<Descriptor, 'teamKeyArn'>;
 
 /** Variable by which driver, trainer and own scripts know the key that every upload must name. */
 export const teamKeyVariable = ({ teamKeyArn }: Keys): Record<string, string> =>

@@ -7,10 +7,11 @@ import type {
 } from '@aws-sdk/client-sagemaker';
 import { findInstanceType, hasLocalNvme } from '../catalog/instances/instances';
 import { hostCount, instanceGroupsOf, requestedAlternativesOf, requestedGroupsOf } from '../spec/resolve-run';
+import { writingKey } from '../spec/team-keys';
 import { inputChannels } from './channels';
 import { imageUri } from './image';
 import { fillPlaceholders, type JobPlan, jobName, runPrefixes } from './plan';
-import { teamKeyVariable, writingKey } from './team-key';
+import { teamKeyVariable } from './team-key';
 import { plainHyperparameters, toolkitHyperparameters } from './toolkit';
 
 /** docs/reference/runtime.md: the same request starts in a container and in the sandbox, where each instance has its own tree. */
@@ -114,6 +115,7 @@ function metricDefinitions({ run }: JobPlan): MetricDefinition[] {
 
 function resourceConfig({ run, descriptor }: JobPlan): ResourceConfig {
   const { compute } = run;
+  const key = writingKey(descriptor);
   const groups = instanceGroupsOf(compute);
   const types = [...groups.map((g) => g.instanceType), ...compute.alternatives.map((a) => a.instanceType)];
   const withNvme = types.filter(hasLocalNvme);
@@ -122,7 +124,7 @@ function resourceConfig({ run, descriptor }: JobPlan): ResourceConfig {
   return {
     ...cluster(run.compute),
     ...(volume !== undefined && { VolumeSizeInGB: volume }),
-    ...(withNvme.length === 0 && writingKey(descriptor) && { VolumeKmsKeyId: writingKey(descriptor) }),
+    ...(withNvme.length === 0 && key && { VolumeKmsKeyId: key }),
     ...(compute.keepAliveSeconds > 0 && { KeepAlivePeriodInSeconds: compute.keepAliveSeconds }),
     ...(compute.trainingPlanArn && { TrainingPlanArn: compute.trainingPlanArn }),
     ...(compute.placement && { InstancePlacementConfig: placementConfig(compute.placement) }),

@@ -1,7 +1,6 @@
 import { acceleratorCount, defaultProcessesPerHost, findInstanceType, lacksBf16 } from '../catalog/instances/instances';
-import { findModel } from '../catalog/models';
 import { CODE_IN_IMAGE } from './code-source';
-import { readModelConfig } from './model-config';
+import { resolveModel } from './run/resolve-model';
 import type { RunFile } from './run-file';
 import type {
   Collectives,
@@ -10,7 +9,6 @@ import type {
   DistributionSpec,
   HealthCheck,
   Launcher,
-  ModelSpec,
   RunSpec,
   TrainingSpec,
 } from './run-spec';
@@ -264,37 +262,6 @@ function defaultPrecision(compute: ComputeSpec): TrainingSpec['precision'] {
   const accelerator = findInstanceType(instanceGroupsOf(compute)[0]?.instanceType ?? '')?.accelerator;
   if (!accelerator) return 'fp32';
   return lacksBf16(accelerator) ? 'fp16' : 'bf16';
-}
-
-function resolveModel(file: RunFile): ModelSpec | undefined {
-  const given = file.model;
-  const shape = given && shapeOf(given);
-  if (!given || !shape) return undefined;
-  return {
-    preset: given.preset,
-    weights: given.weights,
-    architecture: {
-      kvHeads: shape.attentionHeads,
-      headSize: Math.floor(shape.hiddenSize / shape.attentionHeads),
-      gatedMlp: true,
-      tiedEmbeddings: false,
-      ropeTheta: 10_000,
-      normEpsilon: 1e-5,
-      ...definedOnly(shape),
-    },
-  };
-}
-
-/** The one of the three that is there; what is wrong with a config.json is the finding of a rule. */
-function shapeOf({ architecture, config, preset }: NonNullable<RunFile['model']>) {
-  if (architecture) return architecture;
-  if (config) return readModelConfig(config).shape;
-  return preset ? findModel(preset) : undefined;
-}
-
-/** `undefined` must not overwrite a default. */
-function definedOnly<T extends object>(value: T): T {
-  return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as T;
 }
 
 function resolveCheckpoints(file: RunFile, builtin: boolean): RunSpec['checkpoints'] {

@@ -1,3 +1,4 @@
+import type { Descriptor } from './descriptor';
 import type { EnvironmentSpec } from './environment-file';
 
 /** Teams with a key of their own: `own`, or the ARN of an existing key. */
@@ -5,3 +6,9 @@ export const teamKeysOf = (teams: EnvironmentSpec['teams']): Record<string, stri
   Object.fromEntries(
     Object.entries(teams).flatMap(([team, { kmsKey = 'shared' }]) => (kmsKey === 'shared' ? [] : [[team, kmsKey]])),
   );
+
+/** Key of what a job writes; undefined: that of the service. */
+export const writingKey = ({
+  teamKeyArn,
+  kmsKeyArn,
+}: Pick<Descriptor, 'kmsKeyArn' | 'teamKeyArn'>): string | undefined => teamKeyArn ?? kmsKeyArn;

@@ -1,4 +1,5 @@
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
+import { eventually } from '../../lib/sandbox/eventually';
 import { expectEqual, type FaultCase, remember, type Seen } from './fault-case';
 import type { Status, World } from './world';
 
@@ -40,24 +41,21 @@ function blindResume(n: number, name: string, injected: string, error: { code: s
 }
 
 /** The commit is in S3; the run may not know it yet. */
-async function waitForMarker(world: World, Key: string): Promise<void> {
-  for (let i = 0; i < 600; i++) {
-    const { Contents = [] } = await world.s3.send(new ListObjectsV2Command({ Bucket: world.bucket, Prefix: Key }));
-    if (Contents.length > 0) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  throw new Error(`${Key} was not written`);
-}
+const waitForMarker = (world: World, Key: string) =>
+  eventually(
+    async () => {
+      const { Contents = [] } = await world.s3.send(new ListObjectsV2Command({ Bucket: world.bucket, Prefix: Key }));
+      return Contents.length > 0;
+    },
+    { what: `${Key} in the bucket`, timeoutSeconds: 60 },
+  );
 
 /** The job is over for the service; the run does not know it yet. */
-async function waitForEnd(world: World, id: string): Promise<void> {
-  for (let i = 0; i < 60; i++) {
-    const statuses = await world.jobStatuses(id);
-    if (statuses.every((s) => s !== 'InProgress')) return;
-    await new Promise((resolve) => setTimeout(resolve, 500));
-  }
-  throw new Error('the first job did not end');
-}
+const waitForEnd = (world: World, id: string) =>
+  eventually(async () => (await world.jobStatuses(id)).every((status) => status !== 'InProgress'), {
+    what: 'the end of the first job',
+    intervalSeconds: 0.5,
+  });
 
 async function expectResumedFrom10(world: World, id: string, seen: Seen): Promise<void> {
   const logs = await world.slipway('logs', id, '--json');

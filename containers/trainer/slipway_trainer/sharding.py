@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor, Partial
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor, Partial, Placement, distribute_tensor
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
 
@@ -50,3 +51,10 @@ def own(parameter: Tensor) -> Tensor:
 def own_bias(layer: nn.Linear) -> Tensor | None:
     """The same of a layer's bias; its share of it where the layer's result is one summand of several."""
     return None if layer.bias is None else own(layer.bias) * getattr(layer, "bias_share", 1.0)
+
+
+def distribute(module: nn.Module, mesh: DeviceMesh, placement: Placement, bias: Placement | None = None) -> None:
+    """Places the module's own parameters on the mesh; `bias`: the placement of its bias, where it is another one."""
+    for name, parameter in list(module.named_parameters(recurse=False)):
+        spread = distribute_tensor(parameter, mesh, [bias if bias is not None and name == "bias" else placement])
+        module.register_parameter(name, nn.Parameter(spread, requires_grad=parameter.requires_grad))

@@ -9,11 +9,11 @@ from types import MethodType
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard, distribute_tensor
+from torch.distributed.tensor import DTensor, Partial, Placement, Replicate, Shard
 from torch.distributed.tensor.parallel import ParallelStyle
 
 from slipway_trainer.feed_forward import ExpertMixture, FeedForward
-from slipway_trainer.sharding import own, own_bias
+from slipway_trainer.sharding import distribute, own, own_bias
 
 
 class SplitMixture(ParallelStyle):
@@ -28,10 +28,9 @@ class SplitMixture(ParallelStyle):
         for block in module.modules():
             if isinstance(block, FeedForward):
                 _split_inner(block, device_mesh)
-        whole = {"weight": Replicate(), "bias": Replicate()}
-        _distribute(module.router, device_mesh, whole, keeps_forward=True)
+        distribute(module.router, device_mesh, Replicate())
         if module.shared_gate is not None:
-            _distribute(module.shared_gate, device_mesh, whole)
+            _split(module.shared_gate, device_mesh, Replicate())
         module.summands = device_mesh.size()
         module.register_forward_pre_hook(lambda _module, inputs: (self._gathered(inputs[0], device_mesh),))
         module.register_forward_hook(lambda _module, _inputs, out: self._scattered(out, device_mesh))
@@ -48,18 +47,16 @@ class SplitMixture(ParallelStyle):
 def _split_inner(block: FeedForward, mesh: DeviceMesh) -> None:
     for layer in (block.gate_proj, block.up_proj):
         if layer is not None:
-            _distribute(layer, mesh, {"weight": Shard(0), "bias": Shard(0)})
-    _distribute(block.down_proj, mesh, {"weight": Shard(1), "bias": Replicate()})
+            _split(layer, mesh, Shard(0))
+    _split(block.down_proj, mesh, Shard(1), bias=Replicate())
     # What it makes is a summand, and the bias occurs once in the sum.
     block.down_proj.bias_share = 1.0 / mesh.size()
 
 
-def _distribute(layer: nn.Linear, mesh: DeviceMesh, placements: dict[str, Placement], keeps_forward: bool = False) -> None:
-    for name, parameter in list(layer.named_parameters(recurse=False)):
-        spread = distribute_tensor(parameter, mesh, [placements[name]])
-        layer.register_parameter(name, nn.Parameter(spread, requires_grad=parameter.requires_grad))
-    if not keeps_forward:
-        layer.forward = MethodType(_own_product, layer)
+def _split(layer: nn.Linear, mesh: DeviceMesh, placement: Placement, bias: Placement | None = None) -> None:
+    """Places the layer's parameters and has it compute with this rank's own parts of them."""
+    distribute(layer, mesh, placement, bias)
+    layer.forward = MethodType(_own_product, layer)
 
 
 def _own_product(layer: nn.Linear, x: Tensor) -> Tensor:

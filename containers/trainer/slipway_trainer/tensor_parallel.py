@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.tensor import Placement, Replicate, Shard, distribute_tensor
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
     ParallelStyle,
@@ -21,6 +21,7 @@ from torch.distributed.tensor.parallel import (
 )
 
 from slipway_trainer.feed_forward import ExpertMixture
+from slipway_trainer.sharding import distribute
 from slipway_trainer.split_experts import SplitMixture
 
 #: Projections whose results are heads, of which each rank makes its own.
@@ -94,7 +95,7 @@ class _Whole(ParallelStyle):
     """Of a module that all ranks have whole and that computes with DTensors: what follows it may be split."""
 
     def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
-        _distribute(module, device_mesh, Replicate())
+        distribute(module, device_mesh, Replicate())
         return module
 
 
@@ -102,15 +103,9 @@ class _SplitNorm(ParallelStyle):
     """Of a norm over all heads, of which each rank has some: plain tensors in and out."""
 
     def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
-        _distribute(module, device_mesh, Shard(0))
+        distribute(module, device_mesh, Shard(0))
         module.across = device_mesh
         return module
-
-
-def _distribute(module: nn.Module, mesh: DeviceMesh, placement: Placement) -> None:
-    for name, parameter in list(module.named_parameters(recurse=False)):
-        spread = distribute_tensor(parameter, mesh, [placement])
-        module.register_parameter(name, nn.Parameter(spread, requires_grad=parameter.requires_grad))
 
 
 def _other_norms(block: nn.Module) -> dict[str, ParallelStyle]:

@@ -1,27 +1,12 @@
+import { type AuditContext, answerStatements, listRuns, readDescriptors, tellWhatIsMissing } from './audit-policy';
 import { type JobGuardrails, processingConditions, trainingConditions, unencryptedVolumes } from './job-guardrails';
-import { logGroupArns, SHARED_LOG_GROUPS } from './log-group-arns';
 import type { ExactStatement } from './statement';
 
-/** What control and reconcile work with. All values may be tokens. */
-export interface LauncherContext {
-  readonly partition: string;
-  readonly account: string;
-  readonly region: string;
-  readonly environment: string;
-  readonly runTableArn: string;
+/** What control and reconcile work with: what they read, as audit does, and what they write. All values may be tokens. */
+export interface LauncherContext extends AuditContext {
   readonly queueArn: string;
-  readonly checkpointBucketArn: string;
   readonly artifactBucketArn: string;
-  /** Key of the table and the buckets. */
-  readonly keyArn: string;
-  /** Keys of teams that have one of their own. @default - none */
-  readonly teamKeyArns?: readonly string[];
-  /** Key of the queues, the topic and the functions' own variables. */
-  readonly operationsKeyArn: string;
 }
-
-/** What audit reads. */
-export type AuditContext = Omit<LauncherContext, 'queueArn' | 'artifactBucketArn'>;
 
 /** The table's and the buckets' key is used in the name of the caller. */
 const KEY_USE = [
@@ -53,54 +38,8 @@ export function controlStatements(context: LauncherContext, allowsRemoteDebug = 
       wildcard: 'Whether the code of a run was uploaded whole: HeadObject asks for the right to read it.',
     },
     ...answerStatements(context),
-    // Without it S3 answers 403 instead of 404 for an upload or a heartbeat that is not there.
-    {
-      sid: 'TellWhatIsMissing',
-      actions: ['s3:ListBucket'],
-      resources: [artifactBucketArn, checkpointBucketArn],
-      conditions: { StringLike: { 's3:prefix': ['runs/*'] } },
-    },
+    tellWhatIsMissing(artifactBucketArn, checkpointBucketArn),
     ...(allowsRemoteDebug ? shellStatements(context) : []),
-  ];
-}
-
-/** What answers about runs are made from, beside the run table. */
-const answerStatements = (context: AuditContext): ExactStatement[] => [
-  {
-    sid: 'ReadHeartbeats',
-    actions: ['s3:GetObject'],
-    resources: [`${context.checkpointBucketArn}/runs/*/heartbeat.json`],
-    wildcard: 'Status says the newest step and loss of a live run.',
-  },
-  {
-    sid: 'ReadLogsForTeams',
-    actions: ['logs:FilterLogEvents'],
-    resources: logGroupArns(context, SHARED_LOG_GROUPS),
-    wildcard:
-      'Two log groups, which are judged with the ending :*. The function asks for streams of the jobs of one run only.',
-  },
-];
-
-/** Audit reads runs, heartbeats and logs, and can change nothing. */
-export function auditStatements(context: AuditContext): ExactStatement[] {
-  const { checkpointBucketArn, keyArn, operationsKeyArn } = context;
-  return [
-    { sid: 'ReadRuns', actions: ['dynamodb:GetItem'], resources: [context.runTableArn] },
-    listRuns(context),
-    readDescriptors(context),
-    ...answerStatements(context),
-    // Without it S3 answers 403 instead of 404 for a heartbeat that is not there.
-    {
-      sid: 'TellWhatIsMissing',
-      actions: ['s3:ListBucket'],
-      resources: [checkpointBucketArn],
-      conditions: { StringLike: { 's3:prefix': ['runs/*'] } },
-    },
-    {
-      sid: 'ReadEncrypted',
-      actions: ['kms:Decrypt'],
-      resources: [keyArn, operationsKeyArn, ...(context.teamKeyArns ?? [])],
-    },
   ];
 }
 
@@ -315,18 +254,3 @@ function sharedStatements(context: LauncherContext): ExactStatement[] {
     { sid: 'UseOperationsKey', actions: ['kms:Decrypt', 'kms:GenerateDataKey'], resources: [operationsKeyArn] },
   ];
 }
-
-/** Runs by team, and those that are active. */
-const listRuns = ({ runTableArn }: AuditContext): ExactStatement => ({
-  sid: 'ListRuns',
-  actions: ['dynamodb:Query'],
-  resources: [runTableArn, `${runTableArn}/index/*`],
-  wildcard: 'The two indexes of the table.',
-});
-
-const readDescriptors = ({ partition, region, account, environment }: AuditContext): ExactStatement => ({
-  sid: 'ReadDescriptors',
-  actions: ['ssm:GetParameter'],
-  resources: [`arn:${partition}:ssm:${region}:${account}:parameter/slipway/environments/${environment}/*`],
-  wildcard: "The descriptors of the environment's teams.",
-});

@@ -2,7 +2,7 @@ import { Duration, Stack } from 'aws-cdk-lib';
 import * as lambda from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import { CONTROL_TIMEOUT_SECONDS, controlAliasName, ENV_ENVIRONMENT, ENV_RUN_TABLE } from '../../contracts/launcher';
-import { auditStatements } from '../access/launcher-policy';
+import { auditStatements } from '../access/audit-policy';
 import { HandlerFunction } from '../functions/handler-function';
 import { type TrainingStorage, teamKeyArns } from '../storage/training-storage';
 import type { TrainingLauncher } from './training-launcher';

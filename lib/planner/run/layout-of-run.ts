@@ -1,9 +1,7 @@
 import type { Accelerator } from '../../catalog/instances/instances';
 import { findInstanceType } from '../../catalog/instances/instances';
 import { parameterShape } from '../../catalog/model/parameters';
-import type { ModelShape } from '../../catalog/model/shape';
 import { compilesByDefault, fsdpCompiles } from '../../distribution/fsdp';
-import { compareVersions, pytorchOfImage } from '../../distribution/image-version';
 import { findStrategy } from '../../distribution/index';
 import { degree, type ParallelLayout } from '../../distribution/strategy';
 import { hostsOfDomain } from '../../distribution/ultra-servers';
@@ -12,8 +10,9 @@ import { hostCount, trainingGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import type { Kernels, LayoutInput, PlanPrecision, Recompute, Stack } from '../layout';
 import { lowPrecisionOf } from '../time/low-precision';
-import { assumptionsOfFineTuning, fineTuningOf } from './fine-tuning';
-import { assumptionsOfRay } from './ray-workers';
+import { assumptionsOf } from './assumptions';
+import { changesScores, keepsScores, masksDocuments } from './attention-of-run';
+import { fineTuningOf } from './fine-tuning';
 import { SMP_V2, STACKS, type StackTraits } from './software';
 
 /** What the planner filled in because the run does not say; shown beside the plan. */
@@ -67,34 +66,6 @@ export function layoutOfRun(run: RunSpec): RunLayout | Issue[] {
   return { assumptions: [...given, ...assumptionsOf(run, layout)], layout };
 }
 
-/** What a plan takes for granted of the model, its cluster and what trains it. */
-function assumptionsOf(run: RunSpec, layout: LayoutInput): string[] {
-  return [
-    ...(run.model ? unmeasured(run.model.architecture) : []),
-    ...masked(run),
-    ...assumptionsOfPrecision(layout),
-    ...assumptionsOfFineTuning(layout),
-    ...assumptionsOfDomain(layout),
-    ...assumptionsOfRay(run, layout),
-  ];
-}
-
-/** Recipes that were planned by what they cast and how fast their products are, not by measured runs. */
-const assumptionsOfPrecision = (layout: LayoutInput): string[] =>
-  (lowPrecisionOf(layout)?.unsure ?? 0) > 0
-    ? [
-        `no scored run measures ${layout.precision}: its products and casts are planned by their kernels, all layers alike`,
-      ]
-    : [];
-
-/** What a plan takes for granted of UltraServers. */
-const assumptionsOfDomain = ({ domainNodes, nodes }: LayoutInput): string[] =>
-  domainNodes !== undefined && nodes > 1
-    ? [
-        `NVLink joins the GPUs of ${domainNodes} instances of an UltraServer at the speed that it has within one, EFA joins the rest; no published run measures it`,
-      ]
-    : [];
-
 /** Batch sizes of a run on so many data-parallel ranks; `given`: what was filled in. */
 function batchesOf(run: RunSpec, ranks: number) {
   const { microBatchSize, globalBatchSize } = run.training;
@@ -108,42 +79,6 @@ function batchesOf(run: RunSpec, ranks: number) {
       ...(globalBatchSize ? [] : [`training.globalBatchSize is not given: ${globalBatch}`]),
     ],
   };
-}
-
-const masksDocuments = ({ training }: RunSpec): boolean =>
-  training.objective === 'sft' || training.documentMask === true;
-
-/** What a mask of documents, capped scores and sinks cost, as far as it is planned. */
-function masked(run: RunSpec): string[] {
-  if (keepsScores(run))
-    return [
-      `capped scores are planned with all of them in memory: PyTorch ${pytorchOfImage(run)} has no kernel for them, ${FLEX_SINCE} and later have`,
-    ];
-  if (!masksDocuments(run)) {
-    return run.code.builtin === 'builtin' && changesScores(run)
-      ? [
-          'capped scores and sinks are planned in FlexAttention (PyTorch 2.11 and later); older versions take several times as long',
-        ]
-      : [];
-  }
-  const full = run.training.objective === 'sft' ? 'every row is full of documents; ' : '';
-  return [
-    `${full}attention is planned as that of one document in FlexAttention (PyTorch 2.11 and later): shorter documents take less, older versions several times as long`,
-  ];
-}
-
-/** Parts of which no published run was measured: the interval does not cover them. */
-function unmeasured(a: ModelShape): string[] {
-  const parts = [
-    ...(a.latentAttention ? ['latent attention'] : []),
-    ...(a.slidingWindow ? ['attention windows'] : []),
-    ...(a.attentionSinks ? ['attention sinks'] : []),
-    ...(a.logitSoftcap ? ['capped logits'] : []),
-    ...(a.sharedExperts || a.denseLayers ? ['shared experts and dense layers'] : []),
-  ];
-  return parts.length > 0
-    ? [`no published run measures ${parts.join(', ')}: time and memory follow from the shape alone`]
-    : [];
 }
 
 /** Parts into which SMP v1 splits the batch of one call for its pipeline (`microbatches`); 1 elsewhere. */
@@ -291,20 +226,6 @@ function softwareOf(run: RunSpec): Software {
     ...((run.model?.architecture.normPlacement ?? 'pre') !== 'pre' && { normsBehind: true }),
     noSync: stack === 'fsdp' && distribution.parameters.no_sync === true,
   };
-}
-
-/** Capped scores and sinks, which FlexAttention of PyTorch 2.11 and later computes in one kernel. */
-const changesScores = ({ model }: RunSpec): boolean =>
-  model?.architecture.logitSoftcap?.attention !== undefined || model?.architecture.attentionSinks === true;
-
-/** The first PyTorch whose FlexAttention the built-in trainer uses (flex.py). */
-const FLEX_SINCE = '2.11';
-
-/** The built-in trainer computes capped scores in plain operations where the image's PyTorch is known to be older. */
-function keepsScores(run: RunSpec): boolean {
-  const version = pytorchOfImage(run);
-  const isOlder = version !== undefined && compareVersions(version, FLEX_SINCE) < 0;
-  return isOlder && run.code.builtin === 'builtin' && run.model?.architecture.logitSoftcap?.attention !== undefined;
 }
 
 function recomputeOf(setting: RunSpec['training']['activationCheckpointing'], stack: Stack): Recompute {

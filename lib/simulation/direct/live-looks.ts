@@ -1,9 +1,7 @@
 import type { ListObjectsV2CommandOutput } from '@aws-sdk/client-s3';
-import type { DescribeTrainingJobCommandOutput } from '@aws-sdk/client-sagemaker';
 import { descriptorParameter } from '../../contracts/launcher';
 import type { ReconcileDeps } from '../../handlers/reconcile/deps';
 import { CommittedSearch, MARKER } from '../../handlers/reconcile/observe/checkpoints';
-import { presentJob } from '../../handlers/reconcile/observe/describe';
 import { folderOf } from '../../handlers/reconcile/observe/folders';
 import { freesCapacity, isSettled, STEADY_DESCRIPTOR_MS, wanted } from '../../handlers/reconcile/reconcile-run';
 import { CACHE_MS, readDescriptor } from '../../handlers/shared/descriptors';
@@ -20,7 +18,7 @@ import type { RunTruth } from '../job/steps/run-truth';
 import type { SimBody } from '../services/s3-object';
 import type { SimRun } from '../world/sim-run';
 import { DirectCalls, type DirectWork } from './direct-work';
-import { LOOK_MS, NOTHING_FAILED, TICK_MS, type WorldOfLooks } from './world-of-looks';
+import { LOOK_MS, NOTHING_FAILED, presentOf, TICK_MS, type WorldOfLooks } from './world-of-looks';
 
 const READ_OBJECT = 's3:GetObject';
 const LIST = 's3:ListObjectsV2';
@@ -45,7 +43,6 @@ type Beat = Pick<Observed, 'heartbeat' | 'heartbeatError'>;
 export class DirectLooks {
   /** Looks, or rounds of them, at which the function was not called. */
   count = 0;
-  private readonly present = new WeakMap<object, PresentJob>();
 
   constructor(readonly world: WorldOfLooks) {}
 
@@ -59,14 +56,6 @@ export class DirectLooks {
 
   play(run: SimRun, work: DirectWork<ReconcileDeps>): void {
     new LiveLook(this, run, work).round();
-  }
-
-  presentOf(answer: object): PresentJob {
-    const known = this.present.get(answer);
-    if (known) return known;
-    const made = presentJob(answer as DescribeTrainingJobCommandOutput);
-    this.present.set(answer, made);
-    return made;
   }
 
   /** No fault begins, ends or holds, and no other tick comes, until the look is over. */
@@ -144,7 +133,7 @@ class LiveLook {
   private describe(): void {
     const { jobName = '' } = this.record.attempt ?? {};
     this.calls.call('sagemaker:DescribeTrainingJob', { TrainingJobName: jobName }, (answer) => {
-      this.job = this.looks.presentOf(answer);
+      this.job = presentOf(answer);
       if (LIVE.includes(this.job.status)) this.observe();
       else this.calls.goOn();
     });

@@ -7,23 +7,14 @@ import { isEqual } from '../../lifecycle/is-equal';
 import { mayGrow } from '../../lifecycle/phases/grow';
 import type { RunRecord } from '../../lifecycle/record';
 import { heldBy } from '../../queue/usage';
-import type { VirtualClock } from '../core/clock';
-import type { Gateway } from '../core/gateway';
-import type { SimTable } from '../services/dynamodb';
 import { readActive } from './active-runs';
 import { DirectCalls, type DirectWork } from './direct-work';
+import { NOTHING_FAILED, type WorldOfLooks } from './world-of-looks';
 
 const READ = 'dynamodb:GetItem';
 const CALLS = ['dynamodb:Query', READ];
-const NOTHING_FAILED = { batchItemFailures: [] };
 
-/** What is asked of the simulated world. */
-interface WorldOfPasses {
-  readonly clock: VirtualClock;
-  readonly gateway: Gateway;
-  readonly table: SimTable;
-  readonly names: { readonly tableName: string };
-}
+type WorldOfPasses = Pick<WorldOfLooks, 'clock' | 'gateway' | 'table' | 'names'>;
 
 /**
  * Passes of `reconcile` over a queue in which nobody waits and nothing has changed that its usage depends on: they read, and decide nothing.

@@ -1,7 +1,5 @@
-import type { DescribeTrainingJobCommandOutput } from '@aws-sdk/client-sagemaker';
 import { descriptorParameter } from '../../contracts/launcher';
 import type { ReconcileDeps } from '../../handlers/reconcile/deps';
-import { presentJob } from '../../handlers/reconcile/observe/describe';
 import { STEADY_DESCRIPTOR_MS, wanted } from '../../handlers/reconcile/reconcile-run';
 import { readDescriptor } from '../../handlers/shared/descriptors';
 import { beatReading } from '../../handlers/shared/heartbeat';
@@ -17,7 +15,7 @@ import { isLive, type SimJob } from '../job/job';
 import type { Item } from '../services/expression';
 import type { SimRun } from '../world/sim-run';
 import type { DirectWork } from './direct-work';
-import { LOOK_MS, NOTHING_FAILED, TICK_MS, type WorldOfLooks } from './world-of-looks';
+import { LOOK_MS, NOTHING_FAILED, presentOf, TICK_MS, type WorldOfLooks } from './world-of-looks';
 
 /** The calls of a look at which nothing is decided, in their order. */
 const READ = 'dynamodb:GetItem';
@@ -58,8 +56,6 @@ interface Prediction {
 export class QuietLooks {
   /** Looks at which the function was not called. */
   count = 0;
-  /** What the handler takes from an answer of Describe, which stays the same while the job does. */
-  private readonly present = new WeakMap<object, PresentJob>();
   private readonly predictions = new Map<SimRun, Prediction>();
 
   constructor(private readonly world: WorldOfLooks) {}
@@ -153,7 +149,7 @@ export class QuietLooks {
 
   /** Until when nothing is decided on this record while steps go on. */
   private quietUntil(record: RunRecord, job: SimJob): SimMs {
-    const present = this.presentOf(this.world.describe(job.name));
+    const present = presentOf(this.world.describe(job.name));
     const shift = this.world.functionsNow() - this.world.clock.now;
     const first = (Math.floor(this.world.functionsNow() / TICK_MS) + 1) * TICK_MS - 1;
     // No further than the next write of progress.
@@ -172,12 +168,6 @@ export class QuietLooks {
       else busy = tick;
     }
     return quiet === -1 ? 0 : first + quiet * TICK_MS - shift;
-  }
-
-  private presentOf(answer: object): PresentJob {
-    const known = this.present.get(answer) ?? presentJob(answer as DescribeTrainingJobCommandOutput);
-    this.present.set(answer, known);
-    return known;
   }
 
   private observedAt(job: PresentJob, simulated: SimJob, at: SimMs): Observed {

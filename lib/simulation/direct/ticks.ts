@@ -4,17 +4,11 @@ import { SPREAD_MS } from '../../handlers/reconcile/reconcile';
 import { entryOf, MOST_IN_BATCH } from '../../handlers/shared/queue';
 import { isDueForLook } from '../../lifecycle/health/look';
 import type { RunRecord } from '../../lifecycle/record';
-import type { VirtualClock } from '../core/clock';
-import type { Gateway } from '../core/gateway';
 import { readActive } from './active-runs';
 import { DirectCalls, type DirectWork } from './direct-work';
+import type { WorldOfLooks } from './world-of-looks';
 
-/** What is asked of the simulated world. */
-interface WorldOfTicks {
-  readonly clock: VirtualClock;
-  readonly gateway: Gateway;
-  readonly names: { readonly tableName: string };
-}
+type WorldOfTicks = Pick<WorldOfLooks, 'clock' | 'gateway' | 'names'>;
 
 /** Ticks of the schedule, call by call as `onTick` of lib/handlers/reconcile/reconcile.ts makes them, without the function. */
 export class DirectTicks {

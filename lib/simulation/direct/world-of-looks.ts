@@ -1,4 +1,7 @@
+import type { DescribeTrainingJobCommandOutput } from '@aws-sdk/client-sagemaker';
 import { TICK_SECONDS } from '../../contracts/launcher';
+import { presentJob } from '../../handlers/reconcile/observe/describe';
+import type { PresentJob } from '../../lifecycle/observed';
 import type { VirtualClock } from '../core/clock';
 import type { Gateway } from '../core/gateway';
 import type { SimTable } from '../services/dynamodb';
@@ -11,6 +14,15 @@ export const NOTHING_FAILED = { batchItemFailures: [] };
 export const LOOK_MS = 2000;
 /** Between two ticks of the schedule. */
 export const TICK_MS = TICK_SECONDS * 1000;
+
+const presentJobs = new WeakMap<object, PresentJob>();
+
+/** What the handler takes from an answer of Describe, which stays the same while the job does. */
+export function presentOf(answer: object): PresentJob {
+  const known = presentJobs.get(answer) ?? presentJob(answer as DescribeTrainingJobCommandOutput);
+  presentJobs.set(answer, known);
+  return known;
+}
 
 /** What is asked of the simulated world. */
 export interface WorldOfLooks {

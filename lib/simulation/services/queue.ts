@@ -158,19 +158,21 @@ export class SimQueue {
   }
 
   /** The message comes again at that time, unless it was deleted or its time was changed before. */
-  private returnAt(group: Group, at: SimMs, lane?: (run: () => void) => unknown): void {
+  private returnAt(
+    group: Group,
+    at: SimMs,
+    schedule = (run: () => void): unknown => this.clock.schedule(at, run),
+  ): void {
     const flight = group.inFlight;
     if (!flight) return;
     flight.visibleAt = at;
     const { receipt } = flight.message;
-    const comeAgain = () => {
+    schedule(() => {
       if (group.inFlight !== flight || flight.visibleAt !== at || flight.message.receipt !== receipt) return;
       this.byReceipt.delete(receipt);
       group.inFlight = undefined;
       group.waiting.unshift(flight.message);
       this.receive(group);
-    };
-    if (lane) lane(comeAgain);
-    else this.clock.schedule(at, comeAgain);
+    });
   }
 }

@@ -1,5 +1,6 @@
 import type { CreateTrainingJobCommandInput } from '@aws-sdk/client-sagemaker';
 import type { Descriptor } from '../../spec/descriptor';
+import { writingKey } from '../../spec/team-keys';
 import { CRASH_SCRIPT, ENDLESS_SCRIPT, FACTS_SCRIPT, RESUME_SCRIPT, SHORT_SCRIPT } from './train-scripts';
 
 /** The jobs of level `train`. */
@@ -103,7 +104,7 @@ export function jobRequest(kind: JobKind, place: JobPlace): CreateTrainingJobCom
     InputDataConfig: channels(kind, place),
     OutputDataConfig: {
       S3OutputPath: `s3://${descriptor.artifactBucket}/${prefixOf(place)}output/`,
-      KmsKeyId: descriptor.teamKeyArn ?? descriptor.kmsKeyArn,
+      KmsKeyId: writingKey(descriptor),
     },
     ResourceConfig: { InstanceType: instanceType as never, InstanceCount: plan.instances, VolumeSizeInGB: 30 },
     ...(inVpc && { VpcConfig: { Subnets: descriptor.subnetIds, SecurityGroupIds: descriptor.securityGroupIds } }),

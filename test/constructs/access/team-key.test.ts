@@ -1,31 +1,20 @@
 // A key of a team's own: who may use it, and that its jobs can write nothing without naming it.
-import { Template } from 'aws-cdk-lib/assertions';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { EnvironmentStack } from '../../../lib/constructs';
 import { policiesOf } from '../../templates/laws/authorization';
 import { evaluate, type Statement } from '../../templates/support/policy';
 import type { Resources } from '../../templates/support/values';
 import { arnOf } from '../../templates/support/values';
-import { ENV, resourcesOf, SYNTH_MS, specOf, testApp } from '../support/app';
+import { SYNTH_MS } from '../support/app';
+import { person, smallEnvironment } from '../support/small-environment';
 
 vi.setConfig({ testTimeout: SYNTH_MS });
 
-const person = (name: string) => [`arn:aws:iam::111122223333:role/${name}`];
 const made = (more: object): Resources =>
-  resourcesOf(
-    Template.fromStack(
-      new EnvironmentStack(testApp(), 'Slipway', {
-        env: ENV,
-        spec: specOf({
-          network: { mode: 'none' },
-          image: { uri: '111122223333.dkr.ecr.us-west-2.amazonaws.com/own@sha256:0' },
-          teams: { nlp: { principals: person('nlp'), kmsKey: 'own' }, speech: { principals: person('speech') } },
-          access: { platformAdmins: person('admin'), auditors: person('auditor') },
-          ...more,
-        }),
-      }),
-    ),
-  );
+  smallEnvironment({
+    teams: { nlp: { principals: person('nlp'), kmsKey: 'own' }, speech: { principals: person('speech') } },
+    access: { platformAdmins: person('admin'), auditors: person('auditor') },
+    ...more,
+  });
 
 let resources: Resources;
 beforeAll(() => {

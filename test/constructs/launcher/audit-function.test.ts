@@ -1,26 +1,11 @@
-import { Template } from 'aws-cdk-lib/assertions';
 import { expect, test, vi } from 'vitest';
-import { EnvironmentStack } from '../../../lib/constructs';
-import { auditStatements } from '../../../lib/constructs/access/launcher-policy';
-import { ENV, resourcesOf, SYNTH_MS, specOf, testApp } from '../support/app';
+import { auditStatements } from '../../../lib/constructs/access/audit-policy';
+import { SYNTH_MS } from '../support/app';
+import { person, smallEnvironment } from '../support/small-environment';
 
 vi.setConfig({ testTimeout: SYNTH_MS });
 
-const person = (name: string) => [`arn:aws:iam::111122223333:role/${name}`];
-const made = (more: object) =>
-  resourcesOf(
-    Template.fromStack(
-      new EnvironmentStack(testApp(), 'Slipway', {
-        env: ENV,
-        spec: specOf({
-          network: { mode: 'none' },
-          image: { uri: '111122223333.dkr.ecr.us-west-2.amazonaws.com/own@sha256:0' },
-          teams: { nlp: {}, speech: {} },
-          ...more,
-        }),
-      }),
-    ),
-  );
+const made = (more: object) => smallEnvironment({ teams: { nlp: {}, speech: {} }, ...more });
 
 test('audit may do exactly this: it reads runs, heartbeats and logs, and changes nothing', () => {
   const statements = auditStatements({

@@ -23,7 +23,7 @@ export class RunNeeds {
 
   /** Of a run whose intent cannot be read nothing is known but its instances, and the service decides. */
   of(run: RunRecord, rungId = run.rungId): PoolNeeds {
-    const needs = this.found.get(`${run.runId}/${rungId}`) ?? [];
+    const needs = this.found.get(keyOf(run, rungId)) ?? [];
     const instances = instancesOn(run, rungId);
     const known = poolsOf.get(needs);
     if (known?.[ENVIRONMENT_POOL] === instances) return known;
@@ -38,7 +38,7 @@ export class RunNeeds {
   /** Those of the rungs that fit the memory of their GPUs, as the queue takes them. */
   sizes(run: RunRecord, rungIds: readonly string[]): QueueSize[] {
     return rungIds.flatMap((rungId) => {
-      if (!this.found.get(`${run.runId}/${rungId}`)) return [];
+      if (!this.found.get(keyOf(run, rungId))) return [];
       const needs = this.of(run, rungId);
       return [{ rungId, needs, instances: needs[ENVIRONMENT_POOL] ?? 0 }];
     });
@@ -47,22 +47,8 @@ export class RunNeeds {
 
 /** Instances that each run needs of each pool, by what its run file decided. */
 export async function needsOf(deps: ReconcileDeps, runs: readonly RunRecord[]): Promise<RunNeeds> {
-  const before = needsCache.get(deps.store) ?? new Map<string, QuotaNeed[] | null>();
-  const kept = new Map<string, QuotaNeed[] | null>();
-  const addNeeds = async (run: RunRecord) => {
-    const rungs = rungsOf(run);
-    const known = rungs.every((rungId) => before.has(`${run.runId}/${rungId}`));
-    const read = known ? undefined : await readNeeds(deps, run, rungs);
-    for (const rungId of rungs) {
-      const key = `${run.runId}/${rungId}`;
-      const needs = known ? before.get(key) : read?.get(rungId);
-      if (needs !== undefined) kept.set(key, needs);
-    }
-  };
-  await Promise.all(runs.map(addNeeds));
-  // Only what is active now: the cache does not grow.
-  needsCache.set(deps.store, kept);
-  return new RunNeeds(kept);
+  const read = (run: RunRecord) => knownNeeds(deps.store, run) ?? readNeeds(deps, run);
+  return keepNeeds(deps.store, await Promise.all(runs.map(read)));
 }
 
 /**
@@ -70,19 +56,38 @@ export async function needsOf(deps: ReconcileDeps, runs: readonly RunRecord[]): 
  * @param store whose process asks
  */
 export function needsKnown(store: object, runs: readonly RunRecord[]): RunNeeds | undefined {
-  const before = needsCache.get(store);
-  const kept = new Map<string, QuotaNeed[] | null>();
+  const found: FoundNeeds[] = [];
   for (const run of runs) {
-    for (const rungId of rungsOf(run)) {
-      const key = `${run.runId}/${rungId}`;
-      const needs = before?.get(key);
-      if (needs === undefined) return undefined;
-      kept.set(key, needs);
-    }
+    const known = knownNeeds(store, run);
+    if (!known) return undefined;
+    found.push(known);
   }
+  return keepNeeds(store, found);
+}
+
+/** Needs of one run on each of its rungs, by the keys of the cache. */
+type FoundNeeds = readonly (readonly [key: string, needs: QuotaNeed[] | null])[];
+
+/** What an earlier pass has read of the run; undefined where a rung is missing. */
+function knownNeeds(store: object, run: RunRecord): FoundNeeds | undefined {
+  const before = needsCache.get(store);
+  const rungs = rungsOf(run);
+  const found = rungs.flatMap((rungId) => {
+    const key = keyOf(run, rungId);
+    const needs = before?.get(key);
+    return needs === undefined ? [] : [[key, needs] as const];
+  });
+  return found.length === rungs.length ? found : undefined;
+}
+
+/** Only what is active now: the cache does not grow. */
+function keepNeeds(store: object, found: readonly FoundNeeds[]): RunNeeds {
+  const kept = new Map(found.flat());
   needsCache.set(store, kept);
   return new RunNeeds(kept);
 }
+
+const keyOf = ({ runId }: RunRecord, rungId: string): string => `${runId}/${rungId}`;
 
 /** An elastic run may have every size of its kind of capacity. */
 function rungsOf({ policy, rungId }: RunRecord): string[] {
@@ -91,11 +96,13 @@ function rungsOf({ policy, rungId }: RunRecord): string[] {
   return policy.ladder.flatMap(({ id }) => (partsOfRung(id).kind === kind ? [id] : []));
 }
 
-async function readNeeds(deps: ReconcileDeps, run: RunRecord, rungs: readonly string[]) {
+/** Nothing of a run whose intent cannot be read. */
+async function readNeeds(deps: ReconcileDeps, run: RunRecord): Promise<FoundNeeds> {
   const intent = await isolateFailure(deps, run, () => deps.store.findIntent(run.runId));
-  if (!intent) return undefined;
-  const { region } = deps;
-  return new Map(rungs.map((rungId) => [rungId, needsOnRung(intent, rungId, rungId === run.rungId, region)]));
+  if (!intent) return [];
+  return rungsOf(run).map((rungId) => {
+    return [keyOf(run, rungId), needsOnRung(intent, rungId, rungId === run.rungId, deps.region)] as const;
+  });
 }
 
 /** Needs by what a run was made from: they follow from it alone, whichever process asks. */

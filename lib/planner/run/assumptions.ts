@@ -1,0 +1,69 @@
+import type { ModelShape } from '../../catalog/model/shape';
+import { pytorchOfImage } from '../../distribution/image-version';
+import type { RunSpec } from '../../spec/run-spec';
+import type { LayoutInput } from '../layout';
+import { lowPrecisionOf } from '../time/low-precision';
+import { changesScores, FLEX_SINCE, keepsScores, masksDocuments } from './attention-of-run';
+import { assumptionsOfFineTuning } from './fine-tuning';
+import { assumptionsOfRay } from './ray-workers';
+
+/** What a plan takes for granted of the model, its cluster and what trains it. */
+export function assumptionsOf(run: RunSpec, layout: LayoutInput): string[] {
+  return [
+    ...(run.model ? unmeasured(run.model.architecture) : []),
+    ...masked(run),
+    ...assumptionsOfPrecision(layout),
+    ...assumptionsOfFineTuning(layout),
+    ...assumptionsOfDomain(layout),
+    ...assumptionsOfRay(run, layout),
+  ];
+}
+
+/** Recipes that were planned by what they cast and how fast their products are, not by measured runs. */
+const assumptionsOfPrecision = (layout: LayoutInput): string[] =>
+  (lowPrecisionOf(layout)?.unsure ?? 0) > 0
+    ? [
+        `no scored run measures ${layout.precision}: its products and casts are planned by their kernels, all layers alike`,
+      ]
+    : [];
+
+/** What a plan takes for granted of UltraServers. */
+const assumptionsOfDomain = ({ domainNodes, nodes }: LayoutInput): string[] =>
+  domainNodes !== undefined && nodes > 1
+    ? [
+        `NVLink joins the GPUs of ${domainNodes} instances of an UltraServer at the speed that it has within one, EFA joins the rest; no published run measures it`,
+      ]
+    : [];
+
+/** What a mask of documents, capped scores and sinks cost, as far as it is planned. */
+function masked(run: RunSpec): string[] {
+  if (keepsScores(run))
+    return [
+      `capped scores are planned with all of them in memory: PyTorch ${pytorchOfImage(run)} has no kernel for them, ${FLEX_SINCE} and later have`,
+    ];
+  if (!masksDocuments(run)) {
+    return run.code.builtin === 'builtin' && changesScores(run)
+      ? [
+          'capped scores and sinks are planned in FlexAttention (PyTorch 2.11 and later); older versions take several times as long',
+        ]
+      : [];
+  }
+  const full = run.training.objective === 'sft' ? 'every row is full of documents; ' : '';
+  return [
+    `${full}attention is planned as that of one document in FlexAttention (PyTorch 2.11 and later): shorter documents take less, older versions several times as long`,
+  ];
+}
+
+/** Parts of which no published run was measured: the interval does not cover them. */
+function unmeasured(a: ModelShape): string[] {
+  const parts = [
+    ...(a.latentAttention ? ['latent attention'] : []),
+    ...(a.slidingWindow ? ['attention windows'] : []),
+    ...(a.attentionSinks ? ['attention sinks'] : []),
+    ...(a.logitSoftcap ? ['capped logits'] : []),
+    ...(a.sharedExperts || a.denseLayers ? ['shared experts and dense layers'] : []),
+  ];
+  return parts.length > 0
+    ? [`no published run measures ${parts.join(', ')}: time and memory follow from the shape alone`]
+    : [];
+}
