@@ -15,7 +15,12 @@ export const layoutOf = (run: RunSpec) => {
   return { shard, replicate, tensor, context, expert };
 };
 
-const degree = fc.option(fc.constantFrom(1, 2, 3, 4, 8, 16), { nil: undefined });
+/** Mostly the first: many things that are each refused at times would leave hardly a run that is taken. */
+const mostly = <T>(first: T, ...others: T[]) =>
+  fc.oneof({ weight: 3, arbitrary: fc.constant(first) }, { weight: 1, arbitrary: fc.constantFrom(...others) });
+/** Mostly left out. */
+const atTimes = <T>(...values: T[]) => mostly<T | undefined>(undefined, ...values);
+const degree = atTimes(1, 2, 3, 4, 8, 16);
 const LATENT = { kvRank: 512, nopeHeadSize: 128, ropeHeadSize: 64, valueHeadSize: 128 };
 const BALANCE = { 'balance-loss': 0.01, 'router-z-loss': 0.001 };
 const arbitraryRun = fc.record({
@@ -23,36 +28,32 @@ const arbitraryRun = fc.record({
   parameters: fc.record({
     shard_degree: degree,
     replicate_degree: degree,
-    tensor_parallel_degree: fc.constantFrom(undefined, undefined, 2, 4, 8),
-    context_parallel_degree: fc.constantFrom(undefined, undefined, 2, 4),
-    expert_parallel_degree: fc.constantFrom(undefined, undefined, undefined, 2, 8),
-    compile: fc.constantFrom(undefined, undefined, true, false),
+    tensor_parallel_degree: atTimes(2, 4, 8),
+    context_parallel_degree: atTimes(2, 4),
+    expert_parallel_degree: atTimes(2, 8),
+    compile: atTimes(true, false),
   }),
-  experts: fc.constantFrom(undefined, undefined, 4, 8),
+  experts: atTimes(4, 8),
   routing: fc.constantFrom(undefined, { bias: true }),
-  latentAttention: fc.constantFrom(undefined, undefined, undefined, LATENT),
-  mtpLayers: fc.constantFrom(undefined, undefined, undefined, 1),
-  lora: fc.constantFrom(undefined, undefined, undefined, { rank: 4 }, { rank: 4, targets: ['up_proj'] }),
-  expertFfnHiddenSize: fc.constantFrom(undefined, undefined, undefined, 514),
+  latentAttention: atTimes(LATENT),
+  mtpLayers: atTimes(1),
+  lora: atTimes<object>({ rank: 4 }, { rank: 4, targets: ['up_proj'] }),
+  expertFfnHiddenSize: atTimes(514),
   attentionHeads: fc.constantFrom(12, 16, 32),
-  ffnHiddenSize: fc.constantFrom(1000, 1024, 1026),
-  sequenceLength: fc.constantFrom(1001, 1020, 1024),
-  globalBatchSize: fc.constantFrom(24, 32, 64),
-  precision: fc.constantFrom('bf16', 'bf16', 'bf16', 'bf16', 'fp32', 'fp32', 'fp8', 'fp8', 'fp16', 'mxfp8'),
-  fp8Recipe: fc.constantFrom(...Array<undefined>(14).fill(undefined), 'rowwise', 'blockwise'),
-  objective: fc.constantFrom(undefined, undefined, 'sft', 'dpo'),
-  documentMask: fc.constantFrom(undefined, undefined, true, false),
+  ffnHiddenSize: mostly(1024, 1000, 1026),
+  sequenceLength: mostly(1024, 1001, 1020),
+  globalBatchSize: mostly(64, 24, 32),
+  precision: mostly('bf16', 'fp32', 'fp8', 'fp16', 'mxfp8'),
+  fp8Recipe: atTimes('rowwise', 'blockwise'),
+  objective: atTimes('sft', 'dpo'),
+  documentMask: atTimes(true, false),
   weights: fc.constantFrom(undefined, 's3://{dataBucket}/weights/'),
-  arguments: fc.constantFrom(
-    {},
+  arguments: mostly<object>(
     {},
     { backend: 'fsdp1' },
     { 'z-loss': 0.001 },
     BALANCE,
-    {
-      ...BALANCE,
-      backend: 'fsdp1',
-    },
+    { ...BALANCE, backend: 'fsdp1' },
     { 'routing-bias-rate': 0.001 },
     { samples: 2 },
     { samples: 2, 'sample-tokens': 1000, 'sample-prompt-tokens': 10 },

@@ -28,5 +28,5 @@ test('the trainer takes every shipped run file for the built-in trainer, in the 
 test('rules refuse exactly what the trainer would refuse on the instances, and both infer the same degrees', {
   timeout: 120_000,
 }, () => {
-  expect(compareWithTrainer(500)).toBeGreaterThan(0);
+  expect(compareWithTrainer(500)).toBeGreaterThan(50);
 });

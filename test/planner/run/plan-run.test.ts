@@ -226,13 +226,15 @@ test('candidates in which the rules find an error are left out', () => {
   expect(result.candidates.every((c) => c.distribution.parameters.tensor_parallel_degree === 1)).toBe(true);
 });
 
+/** The sizes of Llama 3 8B, to which parts of other families are added. */
+const SIZES = {
+  ...{ layers: 32, hiddenSize: 4096, attentionHeads: 32, kvHeads: 8, vocabularySize: 128256, ffnHiddenSize: 14336 },
+};
+
 test('capped scores are planned in memory where the image has a PyTorch without a kernel for them', () => {
-  const shape = {
-    ...{ layers: 32, hiddenSize: 4096, attentionHeads: 32, kvHeads: 8, vocabularySize: 128256, ffnHiddenSize: 14336 },
-  };
   const plan = (version: string, more: object) =>
     planOfRun({
-      model: { architecture: { ...shape, ...more } },
+      model: { architecture: { ...SIZES, ...more } },
       code: { source: 'builtin' },
       image: { kind: 'dlc', version },
     });
@@ -249,17 +251,14 @@ test('capped scores are planned in memory where the image has a PyTorch without 
 });
 
 test('capped scores and sinks are planned as FlexAttention in the built-in trainer, and not in own code', () => {
-  const shape = {
-    ...{ layers: 32, hiddenSize: 4096, attentionHeads: 32, kvHeads: 8, vocabularySize: 128256, ffnHiddenSize: 14336 },
-  };
   const attention = (more: object, changes: object = {}) =>
-    planOfRun({ model: { architecture: { ...shape, ...more } }, ...changes }).breakdown.attention;
+    planOfRun({ model: { architecture: { ...SIZES, ...more } }, ...changes }).breakdown.attention;
   const own = { code: { source: 'src' } };
   const builtin = { code: { source: 'builtin' } };
   for (const more of [{ attentionSinks: true }, { logitSoftcap: { attention: 50 } }]) {
     expect(attention(more, builtin) / attention({}, builtin)).toBeCloseTo(1.6, 6);
     expect(attention(more, own)).toBe(attention({}, own));
-    expect(planOfRun({ model: { architecture: { ...shape, ...more } }, ...builtin }).assumptions.join('\n')).toContain(
+    expect(planOfRun({ model: { architecture: { ...SIZES, ...more } }, ...builtin }).assumptions.join('\n')).toContain(
       'capped scores and sinks are planned in FlexAttention',
     );
   }
