@@ -1,3 +1,4 @@
+import { lineageSections } from './lineage/section';
 import { time } from './page/format';
 import { html } from './page/html';
 import { page } from './page/page';
@@ -31,6 +32,7 @@ export function renderRunReport(report: RunReport): string {
       goodputSection,
       checkpointsSection,
       costSection,
+      lineageSections,
       quotasSection,
       efaSection,
       decisionsSection,
