@@ -80,7 +80,7 @@ const CONCEPTS = [
   'control-plane',
   'image',
 ];
-const OPERATION = ['environment', 'platform-team', 'secrets', 'verify', 'assumptions'];
+const OPERATION = ['environment', 'platform-team', 'security', 'secrets', 'verify', 'assumptions'];
 const TESTING = ['sandbox', 'emulator', 'simulate', 'faults', 'mutation'];
 const EXTENDING = ['adding-a-strategy', 'library/README'];
 const REFERENCE = ['run-file', 'environment-file', 'command-line', 'scenario-file', 'runtime', 'editors'];

@@ -197,7 +197,7 @@ export const PERSONAS: readonly Persona[] = [
         logSearch(places),
         call('lambda:Invoke', ...TEAMS.map((team) => ask('lambda:InvokeFunction', places.of(`AuditAlias${team}`)))),
         ...platformReads(places),
-        service('Auditors read the history of runs from the table', 'SECURITY.md', [
+        service('Auditors read the history of runs from the table', 'docs/security.md', [
           ...[table, `${table}/index/team-runs`].flatMap((name) => asks(['dynamodb:Query', 'dynamodb:Scan'], name)),
           ask('dynamodb:GetItem', table),
           ask('kms:Decrypt', places.dataKey),
