@@ -565,6 +565,8 @@ class _StatusAttemptsItem(TypedDict):
 
 class StatusAttemptsItem(_StatusAttemptsItem, total=False):
     instanceCount: int
+    gpuHours: float
+    gpuUtilizationPercent: float
 
 
 class StatusSpareInstances(TypedDict):
@@ -749,6 +751,8 @@ class TeamReportTeamsItemRunsItem(TypedDict):
     etaAt: Union[str, None]
     goodput: Any
     spentUsd: float
+    gpuHours: Any
+    gpuUtilizationPercent: Any
 
 
 class TeamReportTeamsItem(TypedDict):
@@ -756,6 +760,8 @@ class TeamReportTeamsItem(TypedDict):
     spentUsd: float
     budgetUsd: Any
     goodput: Any
+    gpuHours: Any
+    gpuUtilizationPercent: Any
     runs: list[TeamReportTeamsItemRunsItem]
 
 
