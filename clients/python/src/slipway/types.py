@@ -22,6 +22,13 @@ __all__ = [
     "ImportedNotCarriedItem",
     "Issue",
     "Launched",
+    "Lineage",
+    "LineageCheckpoint",
+    "LineageRunsItem",
+    "LineageRunsItemCode",
+    "LineageRunsItemData",
+    "LineageRunsItemDataChannelsItem",
+    "LineageRunsItemParentsItem",
     "LogLine",
     "Matrix",
     "MatrixRunsItem",
@@ -710,6 +717,64 @@ class Diff(TypedDict):
     driver: DiffCode
     image: DiffCode
     lossAtSteps: list[DiffLossAtStepsItem]
+
+
+class LineageCheckpoint(TypedDict):
+    uri: str
+    runId: Any
+    attempt: Union[int, None]
+    step: int
+    tokens: Any
+    savedAt: Union[str, None]
+    configHash: Any
+    codeDigest: Any
+    imageUri: Any
+    dataDigest: Any
+    seed: Union[int, None]
+    nextSample: Union[int, None]
+
+
+class LineageRunsItemCode(TypedDict):
+    source: Any
+    sha256: Any
+
+
+class LineageRunsItemDataChannelsItem(TypedDict):
+    channel: str
+    source: str
+
+
+class LineageRunsItemData(TypedDict):
+    channels: list[LineageRunsItemDataChannelsItem]
+    digest: Any
+
+
+class LineageRunsItemParentsItem(TypedDict):
+    kind: Literal["checkpoint", "weights"]
+    source: str
+    runId: Any
+    step: Union[int, None]
+    by: str
+
+
+class LineageRunsItem(TypedDict):
+    runId: str
+    name: str
+    team: str
+    state: str
+    configHash: Any
+    code: LineageRunsItemCode
+    driverHash: Any
+    image: Any
+    data: LineageRunsItemData
+    parents: list[LineageRunsItemParentsItem]
+
+
+class Lineage(TypedDict):
+    of: str
+    checkpoint: Union[LineageCheckpoint, None]
+    runs: list[LineageRunsItem]
+    notes: list[str]
 
 
 class Event(TypedDict):
