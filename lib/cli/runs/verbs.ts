@@ -13,6 +13,7 @@ export function runVerbs(cli: CommandLine): void {
   overviewVerbs(cli);
   streamVerbs(cli);
   reportVerbs(cli);
+  originVerbs(cli);
   personVerbs(cli);
   desiredVerbs(cli);
 }
@@ -107,6 +108,19 @@ function reportVerbs(cli: CommandLine): void {
     )
     .action(async (run: string, other: string, options: CommonOptions) =>
       cli.done(await (await import('./reports/diff.js')).diff([run, other], options, cli.terminal)),
+    );
+}
+
+/** Where a run came from. */
+function originVerbs(cli: CommandLine): void {
+  cli
+    .verb(
+      'lineage <run>',
+      'from a run, a checkpoint or published weights to data, code, image and the runs before it',
+      'slipway lineage llama2-13b-261101090000\n  slipway lineage s3://my-checkpoints/runs/nlp/llama2-13b-261101090000/step-1000/ --json',
+    )
+    .action(async (run: string, options: CommonOptions) =>
+      cli.done(await (await import('./origin/lineage.js')).lineage(run, options, cli.terminal)),
     );
 }
 

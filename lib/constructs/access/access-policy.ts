@@ -1,4 +1,4 @@
-import { foreignDataStatements } from './data-statements';
+import { foreignDataStatements, teamKeyDenials } from './data-statements';
 import { logGroupArn, logGroupArns, SHARED_LOG_GROUPS } from './log-group-arns';
 import type { ExactStatement } from './statement';
 
@@ -51,6 +51,7 @@ export function researcherStatements(context: AccessContext, team: string): Exac
       wildcard: "The team's own places in the data bucket.",
     },
     ...useOwnKey(context, team),
+    ...teamKeyDenials({ teamKeyArn: context.teamKeyArns?.[team], bucketArns: [context.dataBucketArn] }),
   ];
 }
 
@@ -145,7 +146,11 @@ function driftReads(context: AccessContext): ExactStatement[] {
       actions: BUCKET_SETTINGS,
       resources: [context.dataBucketArn, context.checkpointBucketArn],
     },
-    { sid: 'SeeSettingsOfKey', actions: ['kms:DescribeKey', 'kms:GetKeyPolicy'], resources: [keyArn] },
+    {
+      sid: 'SeeSettingsOfKeys',
+      actions: ['kms:DescribeKey', 'kms:GetKeyPolicy'],
+      resources: [keyArn, ...Object.values(context.teamKeyArns ?? {})],
+    },
     {
       sid: 'SeeVersionOfControl',
       actions: ['lambda:GetFunctionConfiguration'],

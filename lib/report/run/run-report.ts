@@ -1,5 +1,6 @@
 import type { Ledger } from '../../lifecycle/ledger';
 import type { QuotaRow } from '../../quota';
+import type { LineageRun } from '../lineage/lineage';
 
 /**
  * Everything that is known of one run, as numbers: what `slipway report --json` prints and what the page shows. A part that is
@@ -35,6 +36,8 @@ export interface RunReport {
   quotas?: QuotaRow[];
   cost?: ReportCost;
   efa?: ReportEfa[];
+  /** What the run was made from; addresses as its run file writes them. Absent where the launcher does not say what it was launched with. */
+  lineage?: LineageRun;
   /** What the planner says of the run, without calibration, beside what the run did. */
   speed?: ReportSpeed;
   /** Why a part could not be read, by the part's name. */

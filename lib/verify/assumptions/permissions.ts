@@ -27,6 +27,17 @@ export const PERMISSIONS: AssumptionArea = {
       probe: 'read',
     },
     {
+      id: 'team-key-alone',
+      claim:
+        'S3 asks KMS for the data key of an upload with the rights of the caller, for the key aws/s3 too, so that a denial of kms:GenerateDataKey for every other key holds whatever the upload names. Uploads without an encryption header, parts of large objects among them, do not match a denial of `AES256`.',
+      basis: 'documented',
+      source:
+        'https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html and the policy of the AWS managed key aws/s3',
+      usedBy: '`teams.<team>.kmsKey`',
+      ifWrong: "a script of the team can upload with Amazon's key, or its large uploads are denied",
+      embedded: 'repeats it',
+    },
+    {
       id: 'quota-action-resource',
       claim:
         'servicequotas:GetServiceQuota is allowed by a statement on resource `*`, whether or not the action has resource types.',

@@ -51,6 +51,7 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   logs: { file: 'runs/logs/logs', entry: 'logs' },
   report: { file: 'runs/reports/report', entry: 'report' },
   diff: { file: 'runs/reports/diff', entry: 'diff' },
+  lineage: { file: 'runs/origin/lineage', entry: 'lineage' },
   note: { file: 'runs/note', entry: 'note' },
   shell: { file: 'runs/shell', entry: 'shell' },
   events: { file: 'runs/logs/events', entry: 'events' },
