@@ -37,6 +37,8 @@ const attempt = z.object({
   startedAt: orNull(time),
   endedAt: orNull(time),
   instanceCount: whole.optional(),
+  gpuHours: number.optional().meta({ description: 'hours that its GPUs were held for; 0 without GPUs' }),
+  gpuUtilizationPercent: number.optional().meta({ description: 'mean over its hosts; absent where none tells it' }),
 });
 
 const runState = z.enum(RUN_STATES);
@@ -125,6 +127,10 @@ const teamRun = z.object({
   etaAt: orNull(time),
   goodput: orNull(number),
   spentUsd: number.meta({ description: 'what its attempts of the month cost, by the ledger' }),
+  gpuHours: orNull(number).meta({
+    description: 'that its attempts of the month held; null = an older launcher does not say',
+  }),
+  gpuUtilizationPercent: orNull(number).meta({ description: 'of these hours, as far as runs report it' }),
 });
 
 const gpuUse = z.object({
@@ -279,6 +285,8 @@ export const ANSWERS = {
         spentUsd: number,
         budgetUsd: orNull(number).meta({ description: 'null = the team has no budget' }),
         goodput: orNull(number).meta({ description: 'of the runs of the month, each weighed by what it spent' }),
+        gpuHours: orNull(number).meta({ description: 'that its runs held in the month; null = not known' }),
+        gpuUtilizationPercent: orNull(number).meta({ description: 'of these hours, as far as runs report it' }),
         runs: z.array(teamRun).meta({ description: 'of the month, and all that are not over; newest first' }),
       }),
     ),

@@ -574,6 +574,8 @@ class _StatusAttemptsItem(TypedDict):
 
 class StatusAttemptsItem(_StatusAttemptsItem, total=False):
     instanceCount: int
+    gpuHours: float
+    gpuUtilizationPercent: float
 
 
 class StatusSpareInstances(TypedDict):
@@ -829,6 +831,8 @@ class TeamReportTeamsItemRunsItem(TypedDict):
     etaAt: Union[str, None]
     goodput: Any
     spentUsd: float
+    gpuHours: Any
+    gpuUtilizationPercent: Any
 
 
 class TeamReportTeamsItem(TypedDict):
@@ -836,6 +840,8 @@ class TeamReportTeamsItem(TypedDict):
     spentUsd: float
     budgetUsd: Any
     goodput: Any
+    gpuHours: Any
+    gpuUtilizationPercent: Any
     runs: list[TeamReportTeamsItemRunsItem]
 
 
