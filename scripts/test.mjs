@@ -68,7 +68,8 @@ async function checks(python) {
     quietStep('types', 'node_modules/.bin/tsc', [...TSC, '--tsBuildInfoFile', '.slipway/test/types.tsbuildinfo']),
     quietStep('build', process.execPath, ['scripts/build.mjs']),
     quietStep('lint', 'node_modules/.bin/biome', ['check', '.']),
-    quietStep('ruff', python, ['-m', 'ruff', 'check', 'containers', 'lib', 'test', 'scripts']),
+    quietStep('ruff', python, ['-m', 'ruff', 'check', 'clients', 'containers', 'lib', 'test', 'scripts']),
+    quietStep('mypy', process.execPath, ['scripts/mypy.mjs']),
   ]);
   return found.every((ok) => ok);
 }

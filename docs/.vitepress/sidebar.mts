@@ -62,6 +62,7 @@ const GUIDES = [
   'security-review',
   'day-2',
   'follow-runs',
+  'publish',
   'train-from-ci',
   'upgrade',
   'migrate-from-sagemaker-sdk',
@@ -80,7 +81,7 @@ const CONCEPTS = [
   'control-plane',
   'image',
 ];
-const OPERATION = ['environment', 'platform-team', 'secrets', 'verify', 'assumptions'];
+const OPERATION = ['environment', 'platform-team', 'security', 'secrets', 'verify', 'assumptions'];
 const TESTING = ['sandbox', 'emulator', 'simulate', 'faults', 'mutation'];
 const EXTENDING = ['adding-a-strategy', 'library/README'];
 const REFERENCE = ['run-file', 'environment-file', 'command-line', 'scenario-file', 'runtime', 'editors'];

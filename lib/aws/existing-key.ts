@@ -20,6 +20,8 @@ export interface ExistingKey {
   account: string;
   /** Bucket that a file system of the stack reads and writes with the key. @default - there is no such file system */
   dataRepository?: string;
+  /** Option of the environment file that names it. @default storage.kmsKeyArn */
+  option?: string;
 }
 
 /**
@@ -38,7 +40,7 @@ const USES = [
   'kms:RetireGrant',
 ];
 
-const PATH = 'storage.kmsKeyArn';
+const OPTION = 'storage.kmsKeyArn';
 
 /**
  * What is wrong with an existing key: not enabled, not symmetric, or a policy that does not let IAM policies of the account allow its
@@ -48,29 +50,33 @@ export async function existingKeyIssues(kms: KMSClient, key: ExistingKey): Promi
   const described = await answerOrUndefined(kms.send(new DescribeKeyCommand({ KeyId: key.arn })), 'NotFoundException');
   const metadata = described?.KeyMetadata;
   if (!metadata)
-    return [error('must be a key that exists', key.arn, 'create it, correct the ARN, or leave the option out')];
-  const issues = stateIssues(metadata);
+    return [error(key, 'must be a key that exists', key.arn, 'create it, correct the ARN, or leave the option out')];
+  const issues = stateIssues(key, metadata);
   if (issues.length > 0) return issues;
   const { Policy } = await kms.send(new GetKeyPolicyCommand({ KeyId: key.arn }));
   const statements = statementsIn(Policy);
   return [...useIssues(statements, key), ...dataRepositoryIssues(statements, key)];
 }
 
-const error = (must: string, got: string, fix: string) => issue('preflight/key', 'error', PATH, { must, got, fix });
+const error = ({ option = OPTION }: ExistingKey, must: string, got: string, fix: string) =>
+  issue('preflight/key', 'error', option, { must, got, fix });
 
-function stateIssues({ KeyState, KeySpec, KeyUsage }: KeyMetadata): Issue[] {
+function stateIssues(key: ExistingKey, { KeyState, KeySpec, KeyUsage }: KeyMetadata): Issue[] {
   if (KeyState !== undefined && KeyState !== 'Enabled')
-    return [error('must be an enabled key', `one in state ${KeyState}`, 'enable it, or name another one')];
+    return [error(key, 'must be an enabled key', `one in state ${KeyState}`, 'enable it, or name another one')];
   if ((KeySpec ?? 'SYMMETRIC_DEFAULT') === 'SYMMETRIC_DEFAULT' && (KeyUsage ?? 'ENCRYPT_DECRYPT') === 'ENCRYPT_DECRYPT')
     return [];
-  return [error('must be a symmetric key for encryption', `${KeySpec} for ${KeyUsage}`, 'name another one')];
+  return [error(key, 'must be a symmetric key for encryption', `${KeySpec} for ${KeyUsage}`, 'name another one')];
 }
 
 /**
  * Policies of roles allow nothing unless the policy of the key leaves it to the account:
  * https://docs.aws.amazon.com/kms/latest/developerguide/key-policy-default.html, 2026-11-22.
  */
-function useIssues(statements: readonly PolicyStatement[], { arn, account, partition }: ExistingKey): Issue[] {
+function useIssues(
+  statements: readonly PolicyStatement[],
+  { arn, account, partition, option = OPTION }: ExistingKey,
+): Issue[] {
   const root = `arn:${partition}:iam::${account}:root`;
   const allowing = statements.filter(
     (statement) =>
@@ -91,7 +97,7 @@ function useIssues(statements: readonly PolicyStatement[], { arn, account, parti
     Resource: '*',
   };
   return [
-    issue('preflight/key', isNarrowed ? 'warning' : 'error', PATH, {
+    issue('preflight/key', isNarrowed ? 'warning' : 'error', option, {
       must: `must have a policy that lets IAM policies of account ${account} allow ${missing.join(', ')}`,
       got: isNarrowed ? 'narrower statements, which only a job can show to suffice' : arn,
       fix: `add the statement ${JSON.stringify(statement)} to its policy`,
@@ -107,6 +113,7 @@ function dataRepositoryIssues(statements: readonly PolicyStatement[], key: Exist
   if (missing.length === 0) return [];
   return [
     error(
+      key,
       'must have a policy that lets FSx for Lustre use the key for its data repository',
       key.arn,
       `add the statements ${JSON.stringify(missing)} to its policy`,

@@ -14,6 +14,8 @@ export interface ExistingStorage {
   buckets: { data?: string; checkpoints?: string };
   /** Key that the roles may use; undefined: one that the stack makes. */
   keyArn?: string;
+  /** Keys of teams that have one of their own, by team. @default - none */
+  teamKeys?: Readonly<Record<string, string>>;
   /** Bucket that a file system of the stack reads and writes with an existing key. */
   dataRepository?: string;
 }
@@ -21,6 +23,8 @@ export interface ExistingStorage {
 /** One of the buckets, or the key, and how to find what is wrong with it. */
 export interface StorageLook {
   what: 'data' | 'checkpoints' | 'key';
+  /** Team whose key it is; undefined: a key of the environment, or a bucket. */
+  team?: string;
   /** Bucket name, or ARN of the key. */
   name: string;
   /** Throws when a setting may not be read. */
@@ -29,14 +33,19 @@ export interface StorageLook {
 
 /** A look at each bucket and key that is named. */
 export function storageLooks(clients: { s3: S3Client; kms: KMSClient }, storage: ExistingStorage): StorageLook[] {
-  const { buckets, keyArn, ...place } = storage;
+  const { buckets, keyArn, teamKeys = {}, ...place } = storage;
   const looks = (['data', 'checkpoints'] as const).flatMap((purpose): StorageLook[] => {
     const name = buckets[purpose];
     if (name === undefined) return [];
     const findIssues = () => existingBucketIssues(clients.s3, { ...place, name, purpose, keyArn });
     return [{ what: purpose, name, findIssues }];
   });
-  if (!keyArn) return looks;
+  const { dataRepository: _, ...ofTeams } = place;
+  const keys = Object.entries(teamKeys).map(([team, arn]): StorageLook => {
+    const findIssues = () => existingKeyIssues(clients.kms, { ...ofTeams, arn, option: `teams.${team}.kmsKey` });
+    return { what: 'key', team, name: arn, findIssues };
+  });
+  if (!keyArn) return [...looks, ...keys];
   const findIssues = () => existingKeyIssues(clients.kms, { ...place, arn: keyArn });
-  return [...looks, { what: 'key', name: keyArn, findIssues }];
+  return [...looks, { what: 'key', name: keyArn, findIssues }, ...keys];
 }

@@ -33,6 +33,15 @@ export async function findOpenRequest(client: ServiceQuotasClient, code: string)
   return open && heldRequest(open);
 }
 
+/** The newest request of this quota, whatever became of it. */
+export async function findNewestRequest(client: ServiceQuotasClient, code: string): Promise<HeldRequest | undefined> {
+  const { RequestedQuotas = [] } = await client.send(
+    new ListRequestedServiceQuotaChangeHistoryByQuotaCommand({ ...SERVICE, QuotaCode: code }),
+  );
+  const [newest] = [...RequestedQuotas].sort((a, b) => (b.Created?.getTime() ?? 0) - (a.Created?.getTime() ?? 0));
+  return newest && heldRequest(newest);
+}
+
 /** Files an increase. @throws what the service says, a QuotaExceededException when the account may file no more */
 export async function fileIncrease(client: ServiceQuotasClient, code: string, desired: number): Promise<HeldRequest> {
   const { RequestedQuota = {} } = await client.send(

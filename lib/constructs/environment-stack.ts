@@ -105,11 +105,7 @@ export class EnvironmentStack extends Stack {
     this.launcher = this.makeLauncher();
     this.audit = this.makeAudit();
     this.access = this.makeAccess(image);
-    this.observability = new Observability(this, 'Observability', {
-      environment: this.spec.name,
-      launcher: this.launcher,
-      failedInvocations: this.failedInvocations.queue,
-    });
+    this.observability = this.makeObservability();
     teamDashboards(this, this.spec);
     if (isDeployed(this, 'budget')) spendGuards(this, this.spec);
     const driver = new DriverPublish(this, 'Driver', { artifactBucket: this.storage.artifactBucket });
@@ -123,6 +119,15 @@ export class EnvironmentStack extends Stack {
     Aspects.of(this).add(new EncryptedVariables(this.operationsKey.key));
     Aspects.of(this).add(this.failedInvocations);
     Aspects.of(this).add(new AcknowledgedChecks());
+  }
+
+  private makeObservability(): Observability {
+    return new Observability(this, 'Observability', {
+      environment: this.spec.name,
+      launcher: this.launcher,
+      failedInvocations: this.failedInvocations.queue,
+      quotaAlarmPercent: this.spec.quotas.alarmPercent,
+    });
   }
 
   private makeAudit(): AuditFunction | undefined {
@@ -215,6 +220,7 @@ export class EnvironmentStack extends Stack {
       notificationEmails: notifications.emails,
       slackChannel: notifications.slackChannel,
       dashboardTeams: dashboardTeams(this.spec),
+      watchesQuotas: this.spec.quotas.alarmPercent !== undefined,
       teamNotifications: Object.fromEntries(Object.entries(teams).map(([team, t]) => [team, t.notifications])),
       retain: storage.retain,
       adopt: storage.adopt,

@@ -37,6 +37,8 @@ const attempt = z.object({
   startedAt: orNull(time),
   endedAt: orNull(time),
   instanceCount: whole.optional(),
+  gpuHours: number.optional().meta({ description: 'hours that its GPUs were held for; 0 without GPUs' }),
+  gpuUtilizationPercent: number.optional().meta({ description: 'mean over its hosts; absent where none tells it' }),
 });
 
 const runState = z.enum(RUN_STATES);
@@ -125,6 +127,10 @@ const teamRun = z.object({
   etaAt: orNull(time),
   goodput: orNull(number),
   spentUsd: number.meta({ description: 'what its attempts of the month cost, by the ledger' }),
+  gpuHours: orNull(number).meta({
+    description: 'that its attempts of the month held; null = an older launcher does not say',
+  }),
+  gpuUtilizationPercent: orNull(number).meta({ description: 'of these hours, as far as runs report it' }),
 });
 
 const gpuUse = z.object({
@@ -133,6 +139,54 @@ const gpuUse = z.object({
   }),
   memoryGiB: number.meta({ description: 'in use on the fullest GPU' }),
   totalGiB: number,
+});
+
+const checkpointOrigin = z.object({
+  uri: text,
+  runId: orNull(text).meta({ description: 'the run that wrote it' }),
+  attempt: orNull(whole),
+  step: whole,
+  tokens: orNull(number),
+  savedAt: orNull(time),
+  configHash: orNull(text).meta({ description: 'sha256 of the run file with overrides and defaults' }),
+  codeDigest: orNull(text),
+  imageUri: orNull(text),
+  dataDigest: orNull(text).meta({ description: 'over names, sizes and digests of the token shards' }),
+  seed: orNull(whole),
+  nextSample: orNull(whole),
+});
+
+const lineage = z.object({
+  of: text.meta({ description: 'what was asked for' }),
+  checkpoint: orNull(checkpointOrigin).meta({ description: 'the one asked for, or the newest committed one' }),
+  runs: z
+    .array(
+      z.object({
+        runId: text,
+        name: text,
+        team: text,
+        state: text,
+        configHash: orNull(text),
+        code: z.object({ source: orNull(text), sha256: orNull(text) }),
+        driverHash: orNull(text),
+        image: orNull(text),
+        data: z.object({
+          channels: z.array(z.object({ channel: text, source: text })),
+          digest: orNull(text),
+        }),
+        parents: z.array(
+          z.object({
+            kind: z.enum(['checkpoint', 'weights']),
+            source: text.meta({ description: 'S3 address, or run id' }),
+            runId: orNull(text),
+            step: orNull(whole),
+            by: text.meta({ description: 'attempt or option that began from it' }),
+          }),
+        ),
+      }),
+    )
+    .meta({ description: 'the run first, then the runs that it began from' }),
+  notes: z.array(text).meta({ description: 'what could not be followed, and why' }),
 });
 
 /** By name, the document of each verb; `event`, `logLine` and `gpuLine` are one line each. */
@@ -209,6 +263,14 @@ export const ANSWERS = {
     image: versions,
     lossAtSteps: z.array(z.object({ step: whole, loss: z.tuple([number, number]) })),
   }),
+  lineage,
+  published: z.object({
+    runId: text,
+    uri: text.meta({ description: 'folder of the weights' }),
+    files: z.array(z.object({ name: text, bytes: whole })),
+    card: text.meta({ description: 'address of the model card' }),
+    modelPackageArn: orNull(text).meta({ description: 'version in the registry; null without --registry' }),
+  }),
   event: timelineLine.extend({ runId: text }),
   logLine: z.object({ at: time, attempt: whole, host: text, message: text }),
   gpuLine: z.object({ attempt: whole, at: time, gpus: z.record(text, gpuUse).meta({ description: 'by host' }) }),
@@ -223,6 +285,8 @@ export const ANSWERS = {
         spentUsd: number,
         budgetUsd: orNull(number).meta({ description: 'null = the team has no budget' }),
         goodput: orNull(number).meta({ description: 'of the runs of the month, each weighed by what it spent' }),
+        gpuHours: orNull(number).meta({ description: 'that its runs held in the month; null = not known' }),
+        gpuUtilizationPercent: orNull(number).meta({ description: 'of these hours, as far as runs report it' }),
         runs: z.array(teamRun).meta({ description: 'of the month, and all that are not over; newest first' }),
       }),
     ),

@@ -42,6 +42,10 @@ export interface AttemptAnswer {
   endedAt: string | null;
   /** Instances that it asked for, or that the service chose; absent from launchers of older versions. */
   instanceCount?: number;
+  /** Hours that its GPUs were held for; 0 without GPUs, absent from launchers of older versions and where the type is not known. */
+  gpuHours?: number;
+  /** Mean utilisation of its GPUs, 0 to 100; absent where no host tells it. */
+  gpuUtilizationPercent?: number;
 }
 
 /** What happened to a run at one time (ISO 8601), in words and with the values it rests on. */

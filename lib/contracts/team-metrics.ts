@@ -27,3 +27,10 @@ export type TeamMetric = keyof typeof TEAM_METRICS;
 export const ENV_METRIC_TEAMS = 'SLIPWAY_METRIC_TEAMS';
 /** Content of `ENV_METRIC_TEAMS`. */
 export const metricTeamsSchema = z.array(z.string());
+
+/** Metric of the environment: percent of the fullest instance quota that its live jobs hold a part of, one value at each tick. */
+export const QUOTA_METRIC = 'QuotaUsePercent';
+/** Its dimensions. */
+export const QUOTA_DIMENSIONS = ['Environment'] as const;
+/** Environment variable of reconcile: `true` = the use of quotas is written. Absent = it is not. */
+export const ENV_QUOTA_METRIC = 'SLIPWAY_QUOTA_METRIC';

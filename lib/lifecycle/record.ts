@@ -159,6 +159,8 @@ export interface Vitals {
   setAside?: { host: string; reason: string }[];
   /** Spare hosts that still wait. @default null */
   sparesLeft?: number | null;
+  /** Mean utilisation of the GPUs over all hosts and looks of the attempt; absent where none tells it. */
+  gpuUtilizationPercent?: number;
 }
 
 /** The last sign of movement, by the clock of S3 (`at`) and by ours (`seenAt`). */

@@ -1,3 +1,4 @@
+import { lineageSections } from './lineage/section';
 import { time } from './page/format';
 import { html } from './page/html';
 import { page } from './page/page';
@@ -33,6 +34,7 @@ export function renderRunReport(report: RunReport): string {
       costSection,
       quotasSection,
       efaSection,
+      lineageSections,
       decisionsSection,
     ].flatMap((section) => section(report)),
     footer: html`Written by <code>slipway report</code> from the run’s record, its log and its buckets as of ${time(report.readAt)} UTC.`,

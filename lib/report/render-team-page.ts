@@ -9,7 +9,9 @@ import {
   activeRuns,
   endedRuns,
   meanGoodput,
+  meanGpuUse,
   queuedRuns,
+  sumGpuHours,
   type TeamMonth,
   type TeamReport,
   type TeamRun,
@@ -52,8 +54,15 @@ ${tiles([
   { name: 'Waiting', value: number(gather(report, queuedRuns).length) },
   { name: 'Spent', value: roughUsd(spent), note: 'by the ledger of runs' },
   { name: 'Goodput', value: percent(meanGoodput(gather(report, ({ runs }) => runs))), note: 'of the time paid for' },
+  { name: 'GPU hours', value: number(sumGpuHours(report.teams), 1), note: busyNote(report) },
   { name: 'Failed', value: number(failed.length) },
 ])}`;
+}
+
+/** How busy the GPUs of all teams were, as far as runs tell it. */
+function busyNote({ teams }: TeamReport): string {
+  const busy = meanGpuUse(teams);
+  return busy === null ? 'no run tells how busy' : `${number(busy, 0)} % busy`;
 }
 
 function spendSection(report: TeamReport): Section {
@@ -80,6 +89,8 @@ ${table({
     { head: 'Budget', kind: 'num' },
     { head: 'Of budget', kind: 'num' },
     { head: 'Goodput', kind: 'num' },
+    { head: 'GPU hours', kind: 'num' },
+    { head: 'GPUs busy', kind: 'num' },
     { head: 'Running', kind: 'num' },
     { head: 'Waiting', kind: 'num' },
     { head: 'Ended', kind: 'num' },
@@ -95,10 +106,15 @@ const teamRow = (team: TeamMonth) => [
   team.budgetUsd === null ? 'none' : roughUsd(team.budgetUsd),
   team.budgetUsd === null ? UNKNOWN : budgetShare(team.spentUsd / team.budgetUsd),
   percent(team.goodput),
+  number(team.gpuHours, 1),
+  busy(team),
   number(activeRuns(team).length),
   number(queuedRuns(team).length),
   number(endedRuns(team).length),
 ];
+
+const busy = ({ gpuUtilizationPercent: use }: Pick<TeamRun, 'gpuUtilizationPercent'>): string =>
+  percent(use === null ? null : use / 100);
 
 /** From 80 % on in the colours of a warning: a spent budget holds new runs back. */
 const budgetShare = (share: number): Html | string =>
@@ -111,6 +127,8 @@ type RunColumn = Column & { cell(run: OfTeam): Part };
 
 const STATE: RunColumn = { head: 'State', kind: 'fixed', cell: state };
 const GOODPUT: RunColumn = { head: 'Goodput', kind: 'num', cell: (run) => percent(run.goodput) };
+const GPU_HOURS: RunColumn = { head: 'GPU hours', kind: 'num', cell: (run) => number(run.gpuHours, 1) };
+const BUSY: RunColumn = { head: 'GPUs busy', kind: 'num', cell: busy };
 const SPENT: RunColumn = { head: 'Spent', kind: 'num', cell: (run) => roughUsd(run.spentUsd) };
 
 const RUN: readonly RunColumn[] = [
@@ -131,9 +149,18 @@ const ACTIVE: readonly RunColumn[] = [
   },
   { head: 'Expected end', cell: (run) => time(run.etaAt) },
   GOODPUT,
+  GPU_HOURS,
+  BUSY,
   SPENT,
 ];
-const ENDED: readonly RunColumn[] = [STATE, GOODPUT, SPENT, { head: 'Why', kind: 'long', cell: (run) => run.reason }];
+const ENDED: readonly RunColumn[] = [
+  STATE,
+  GOODPUT,
+  GPU_HOURS,
+  BUSY,
+  SPENT,
+  { head: 'Why', kind: 'long', cell: (run) => run.reason },
+];
 
 function runsSection(id: string, title: string, runs: readonly OfTeam[], own: readonly RunColumn[]): Section {
   if (runs.length === 0) return { id, title, body: unknown('None') };

@@ -184,7 +184,12 @@ export interface EnvironmentSpec {
     build: boolean;
     encryption: 'kms' | 'aes256';
   };
-  quotas: { enforce: 'fail' | 'warn' | 'off'; requestIncrease: boolean; require: QuotaRequirement[] };
+  quotas: {
+    enforce: 'fail' | 'warn' | 'off';
+    requestIncrease: boolean;
+    alarmPercent?: number;
+    require: QuotaRequirement[];
+  };
   guardrails: Guardrails;
   teams: Record<
     string,
@@ -297,6 +302,7 @@ function resolveQuotas(given: NonNullable<Sections['quotas']>): EnvironmentSpec[
   return {
     enforce: given.enforce ?? 'fail',
     requestIncrease: given.requestIncrease ?? false,
+    ...(given.alarmPercent !== undefined && { alarmPercent: given.alarmPercent }),
     require: (given.require ?? []).map((r) => ({ usage: 'training' as const, ...r })),
   };
 }

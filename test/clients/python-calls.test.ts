@@ -8,6 +8,9 @@ import fc from 'fast-check';
 import { beforeEach, expect, test } from 'vitest';
 import { controlRequestSchema } from '../../lib/contracts/control-requests';
 import { type DifferentOption, differentOptions, lossAtEqualSteps } from '../../lib/report/compare/diff-runs';
+import { checkpointOrigin } from '../../lib/report/lineage/checkpoint-origin';
+import { lineageRows } from '../../lib/report/lineage/lineage-rows';
+import { lineageRun } from '../../lib/report/lineage/lineage-run';
 import { mockClient } from '../support/mocked-clients';
 import { PYTHON } from '../support/python';
 import { runCli } from '../support/run-cli';
@@ -181,4 +184,78 @@ test('losses at equal steps are those of `slipway diff`', () => {
   const none = '{"spec": {}, "codeSha256": None, "driverHash": "", "trainingImageUri": None}';
   const found = compared(`found["diff_of"](${none}, ${none}, (a, b))["lossAtSteps"]`, pairs);
   expect(found).toEqual(pairs.map(([a, b]) => lossAtEqualSteps(a, b)));
+});
+
+const TEXT = fc.constantFrom('', 'a', 's3://b/runs/nlp/base/step-20/', 's3://{dataBucket}/x', 'base-261121120000');
+const NUMBER = fc.constantFrom<unknown>(null, 0, 20, 1.5, true, 'x');
+
+test('what a checkpoint says of itself is read as `slipway lineage` does, whatever its marker holds', () => {
+  const names = ['runId', 'attempt', 'step', 'tokens', 'savedAt', 'configHash', 'codeDigest', 'imageUri'] as const;
+  const fields = Object.fromEntries(names.map((name) => [name, fc.oneof(TEXT, NUMBER)]));
+  const data = fc.oneof(
+    fc.constant([]),
+    fc.record({ digest: fc.oneof(TEXT, NUMBER), seed: NUMBER, nextSample: NUMBER }, { requiredKeys: [] }),
+  );
+  const markers = fc.sample(fc.record({ ...fields, step: fc.constantFrom<unknown>(20, 20, 20, 'x'), data }), 200);
+  const texts = [...markers.map((marker) => JSON.stringify(marker)), 'no json', '[]', 'null', '7'];
+  const found = compared(
+    'found["checkpoint_origin"](a, b)',
+    texts.map((text) => ['s3://b/step-20', text]),
+  );
+  const expected = texts.map((text) => checkpointOrigin('s3://b/step-20', text) ?? null);
+  expect(found).toEqual(expected);
+  expect(expected.filter((each) => each !== null).length).toBeGreaterThan(100);
+});
+
+test('what a run was made from is what `slipway lineage` says', () => {
+  const channel = fc.oneof(
+    fc.constant(null),
+    fc.record({ channel: TEXT, s3: TEXT }, { requiredKeys: ['s3'] }),
+    fc.record({ channel: TEXT, fsxLustre: fc.constant({ fileSystemId: 'fs-1', directoryPath: '/fsx' }) }),
+  );
+  const some: { requiredKeys: never[] } = { requiredKeys: [] };
+  const spec = fc.record(
+    {
+      code: fc.record({ source: TEXT }),
+      image: fc.record({ uri: TEXT }, some),
+      model: fc.record({ weights: TEXT }, some),
+      checkpoints: fc.record({ startFrom: TEXT }, some),
+      data: fc.array(channel, { maxLength: 3 }),
+    },
+    some,
+  );
+  const configuration = fc.record({
+    spec,
+    codeSha256: fc.constantFrom(null, 'c'),
+    driverHash: fc.constant('d'),
+    trainingImageUri: fc.constantFrom(null, 'i'),
+  });
+  const resumeFrom = fc.oneof(fc.constant(null), fc.record({ uri: TEXT, step: NUMBER }));
+  const line = fc.record({
+    at: fc.constant('2026-11-21T12:00:00.000Z'),
+    what: fc.constantFrom('attempt-intended', 'job-created'),
+    text: fc.constant(''),
+    evidence: fc.record({ resumeFrom }, some),
+  });
+  const status = fc.record(
+    { configuration, timeline: fc.array(line, { maxLength: 4 }) },
+    { requiredKeys: ['timeline'] },
+  );
+  const marker = fc.constantFrom('{"step":20}', '{"step":20,"attempt":2,"imageUri":"j","data":{"digest":"e"}}', '');
+  const drawn = fc.sample(fc.tuple(status, marker), 200).map(([one, text]) => {
+    const checkpoint = checkpointOrigin('s3://b/step-20/', text);
+    return [{ ...one, ...{ runId: 'r', name: 'n', team: 'nlp', state: 'failed' } }, checkpoint] as const;
+  });
+  const rows =
+    'json.loads(json.dumps([(run := found["lineage_run"](a, b, {"dataBucket": "d"})), found["lineage_rows"](run)]))';
+  const found = compared(
+    rows,
+    drawn.map(([one, checkpoint]) => [one, checkpoint ?? null]),
+  );
+  const expected = drawn.map(([one, checkpoint]) => {
+    const fill = (text: string) => text.replace('{dataBucket}', 'd');
+    const run = lineageRun({ status: one, configuration: one.configuration, checkpoint, fill });
+    return [run, lineageRows(run)];
+  });
+  expect(found).toEqual(JSON.parse(JSON.stringify(expected)));
 });

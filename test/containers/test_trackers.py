@@ -2,16 +2,19 @@
 
 import argparse
 import sys
+import threading
 import types
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-from slipway_trainer.exits import Settings  # noqa: E402
-from slipway_trainer.trackers import PAUSE_SECONDS, SparingTracker, log_all, open_trackers  # noqa: E402
+import slipway_trainer.__main__ as trainer_main  # noqa: E402
+from slipway_trainer.exits import HAND_OVER, CheckpointFailed, Settings  # noqa: E402
+from slipway_trainer.trackers import PAUSE_SECONDS, SparingTracker, close_failed, log_all, open_trackers  # noqa: E402
 
 STEP = {"step": 3, "loss": 2.5, "mfu": None, "tokensPerSecondPerGpu": 100.0}
 
@@ -31,7 +34,7 @@ def test_tensorboard_reads_what_was_written(tmp_path: Path) -> None:
 
     trackers = open_trackers(arguments(tensorboard=True), "run-1", 0, {"SM_OUTPUT_DIR": str(tmp_path)})
     log_all(trackers, 3, STEP)
-    trackers[0].close()
+    trackers[0].close(0)
     events = EventAccumulator(str(tmp_path / "tensorboard"))
     events.Reload()
     assert sorted(events.Tags()["scalars"]) == ["loss", "tokensPerSecondPerGpu"]
@@ -46,7 +49,7 @@ def test_mlflow_has_the_run_and_its_numbers(tmp_path: Path, monkeypatch: pytest.
     trackers = open_trackers(arguments(mlflow=True), "run-1", 0, {"MLFLOW_TRACKING_URI": uri})
     run_id = mlflow.active_run().info.run_id
     log_all(trackers, 3, STEP)
-    trackers[0].close()
+    trackers[0].close(0)
     run = mlflow.get_run(run_id)
     assert run.info.run_name == "run-1"
     assert run.data.metrics == {"loss": 2.5, "tokensPerSecondPerGpu": 100.0}
@@ -63,20 +66,27 @@ def test_wandb_goes_on_in_the_run_that_the_variables_name(tmp_path: Path, monkey
         monkeypatch.setenv(f"WANDB_{name}", value)
     trackers = open_trackers(arguments(wandb=True), "run-1", 0, {"WANDB_PROJECT": "pretrain"})
     log_all(trackers, 3, STEP)
-    trackers[0].close()
+    trackers[0].close(0)
     (written,) = tmp_path.glob("wandb/offline-run-*/run-run-1.wandb")
     assert written.stat().st_size > 0
 
 
-def test_wandb_is_asked_for_one_run_and_each_step_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("code", "end"),
+    [(0, [("finish", 0)]), (HAND_OVER, [("mark_preempting",), ("finish", 76)]), (71, [("finish", 71)])],
+)
+def test_wandb_is_asked_for_one_run_and_each_step_once(code: int, end: list, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple] = []
 
     class Run:
         def log(self, numbers: dict, step: int) -> None:
             calls.append(("log", numbers, step))
 
-        def finish(self) -> None:
-            calls.append(("finish",))
+        def mark_preempting(self) -> None:
+            calls.append(("mark_preempting",))
+
+        def finish(self, exit_code: int) -> None:
+            calls.append(("finish", exit_code))
 
     package = types.ModuleType("wandb")
     package.Settings = lambda **given: given  # type: ignore[attr-defined]
@@ -84,8 +94,75 @@ def test_wandb_is_asked_for_one_run_and_each_step_once(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "wandb", package)
     trackers = open_trackers(arguments(wandb=True), "run-1", 0, {"WANDB_PROJECT": "pretrain"})
     log_all(trackers, 3, STEP)
-    trackers[0].close()
-    assert calls == [("init", {"console": "off"}), ("log", {"loss": 2.5, "tokensPerSecondPerGpu": 100.0}, 3), ("finish",)]
+    trackers[0].close(code)
+    assert calls == [("init", {"console": "off"}), ("log", {"loss": 2.5, "tokensPerSecondPerGpu": 100.0}, 3), *end]
+
+
+@pytest.mark.parametrize(("code", "status"), [(0, "FINISHED"), (HAND_OVER, "KILLED"), (70, "FAILED")])
+def test_mlflow_ends_as_the_trainer_does(code: int, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[str] = []
+    package = types.ModuleType("mlflow")
+    package.start_run = lambda run_id, run_name: None  # type: ignore[attr-defined]
+    package.end_run = ended.append  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "mlflow", package)
+    (tracker,) = open_trackers(arguments(mlflow=True), "run-1", 0, {"MLFLOW_TRACKING_URI": "http://nowhere"})
+    tracker.close(code)
+    assert ended == [status]
+
+
+def test_an_error_does_not_wait_for_a_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slipway_trainer.trackers.CLOSE_SECONDS", 0.05)
+    answered, asked, waited = threading.Event(), [], []
+
+    class Silent:
+        def close(self, code: int) -> None:
+            asked.append(code)
+            waited.append(answered.wait(60))
+
+    close_failed([Silent()], 72)  # type: ignore[list-item]
+    # It came back while the server was still silent.
+    assert (asked, waited) == ([72], [])
+    answered.set()
+
+
+@pytest.mark.parametrize(
+    ("ending", "told"),
+    [
+        (0, [("close", 0)]),
+        (HAND_OVER, [("close", HAND_OVER)]),
+        (CheckpointFailed("no room"), [("fail", 71)]),
+        (RuntimeError("CUDA error"), [("fail", 1)]),
+    ],
+)
+def test_the_trainer_tells_its_trackers_how_it_ends(ending: "int | Exception", told: list, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple] = []
+
+    class Trainer:
+        def __init__(self, *_given: object) -> None:
+            self.close = lambda code: calls.append(("close", code))
+            self.fail = lambda code: calls.append(("fail", code))
+
+        def resume(self) -> None:
+            pass
+
+        def train(self) -> int:
+            if isinstance(ending, Exception):
+                raise ending
+            return ending
+
+    arguments = types.SimpleNamespace(
+        collective_timeout_seconds=1, steady_timeout_seconds=1, export_weights=False, export_adapter=False
+    )
+    settings = mock.MagicMock(arguments=arguments, weights=None)
+    for name in ("World", "resolve_layout", "build_backend", "bind_to_gpu"):
+        monkeypatch.setattr(trainer_main, name, mock.MagicMock())
+    monkeypatch.setattr(trainer_main, "read_settings", lambda words: settings)
+    monkeypatch.setattr(trainer_main, "Trainer", Trainer)
+    try:
+        assert trainer_main.run([]) == ending
+    except Exception as error:
+        assert error is ending
+    assert calls == told
 
 
 def test_fails_when_nobody_says_which_project_of_wandb() -> None:
@@ -112,7 +189,7 @@ class _Unsteady:
             raise ConnectionError("no route to the server")
         self._written.append(step)
 
-    def close(self) -> None:
+    def close(self, code: int) -> None:
         if not self._up[0]:
             raise ConnectionError("no route to the server")
 
@@ -136,7 +213,7 @@ def test_a_server_that_is_away_does_not_end_training(capsys: pytest.CaptureFixtu
     tracker.log(5, {})
     assert written == [2, 5]
     up[0] = False
-    tracker.close()
+    tracker.close(0)
     assert capsys.readouterr().out == "MLflow could not be closed: ConnectionError: no route to the server\n"
 
 

@@ -1,4 +1,4 @@
-// What SECURITY.md says that nobody may do, evaluated against the policies of a synthesised environment with every option.
+// What docs/security.md says that nobody may do, evaluated against the policies of a synthesised environment with every option.
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { SYNTH_MS } from '../constructs/support/app';
 import { placesIn } from '../laws/calls/places';

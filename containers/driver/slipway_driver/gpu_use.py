@@ -78,3 +78,21 @@ class GpuUse:
         """What was seen last, once; None when nothing is new."""
         newest, self._newest = self._newest, None
         return newest
+
+
+class MeanUse:
+    """Mean utilisation of the GPUs over all hosts and looks of an attempt. Outlives its rounds, as the times of its steps do."""
+
+    def __init__(self) -> None:
+        self._sum, self._looks = 0.0, 0
+
+    def add(self, hosts: Mapping[str, Mapping[str, Any]]) -> None:
+        """What the hosts have told at one moment; those whose GPUs do not tell it count nothing."""
+        for use in hosts.values():
+            busy = use.get("utilizationPercent")
+            if isinstance(busy, (int, float)):
+                self._sum, self._looks = self._sum + busy, self._looks + 1
+
+    def facts(self) -> Dict[str, Any]:
+        """What the heartbeat says of it; nothing while no GPU has told any."""
+        return {"gpuUtilizationPercent": round(self._sum / self._looks, 1)} if self._looks else {}

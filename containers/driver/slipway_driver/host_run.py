@@ -14,7 +14,7 @@ from slipway_driver.efa_hosts import merged
 from slipway_driver.efa_verdict import EfaVerdict, refusal
 from slipway_driver.errors import Failure, classify, first_real
 from slipway_driver.exit_codes import DONE, EFA, HANG, OUT_OF_MEMORY, TRY_AGAIN, class_of, shell_code
-from slipway_driver.gpu_use import GpuUse, every
+from slipway_driver.gpu_use import GpuUse, MeanUse, every
 from slipway_driver.hang import dump_ranks
 from slipway_driver.launcher_end import LauncherEnd, read_launcher_end
 from slipway_driver.log import log, say
@@ -48,8 +48,8 @@ def watchdog_of(attempt: Attempt, now: float) -> Watchdog:
 class HostRun:
     """One round: from the start of the ranks to their end."""
 
-    def __init__(self, attempt: Attempt, peers: Peers, step_times: StepTimes) -> None:
-        self._attempt, self._peers, self._step_times = attempt, peers, step_times
+    def __init__(self, attempt: Attempt, peers: Peers, step_times: StepTimes, mean_use: MeanUse) -> None:
+        self._attempt, self._peers, self._step_times, self._mean_use = attempt, peers, step_times, mean_use
         self._first_host = attempt.cluster.rank == 0 and attempt.cluster.takes_part
         self._reader = ProgressReader(attempt.job.step_regex, attempt.job.loss_regex)
         self._found_steps = FoundSteps(attempt.job.loss_regex is not None)
@@ -169,7 +169,9 @@ class HostRun:
         if use is None:
             return
         if self._first_host:
-            say(progress_line("gpus", hosts={self._attempt.cluster.current_host: use, **self._peers.gpu_reports()}))
+            hosts = {self._attempt.cluster.current_host: use, **self._peers.gpu_reports()}
+            self._mean_use.add(hosts)
+            say(progress_line("gpus", hosts=hosts))
         else:
             self._peers.share_gpus(use)
 

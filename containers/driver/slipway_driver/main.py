@@ -19,6 +19,7 @@ from slipway_driver.cuda_driver import driver_line, has_compat
 from slipway_driver.errors import Failure
 from slipway_driver.exit_codes import DONE, ENVIRONMENT, TRY_AGAIN, DriverError, class_of
 from slipway_driver.failure import write_failure
+from slipway_driver.gpu_use import MeanUse
 from slipway_driver.hand_over import INTERVAL_SECONDS, HandOverWatch
 from slipway_driver.health import Health
 from slipway_driver.health_gate import HealthGate, Place, measure_with
@@ -70,6 +71,7 @@ class Driver:
         self.hand_over = False
         #: Of the whole attempt, over all rounds that this host took part in.
         self.step_times = StepTimes()
+        self._mean_use = MeanUse()
         self._begin()
 
     @property
@@ -86,6 +88,7 @@ class Driver:
             "handOver": self.hand_over,
             "setAside": list(self._set_aside),
             "sparesLeft": self._peers.spares_left,
+            **self._mean_use.facts(),
         }
 
     def stop(self) -> None:
@@ -117,7 +120,7 @@ class Driver:
         if not self._attempt.cluster.idle:
             if self._idle:
                 self._idle.leave()
-            self._idle, self._run = None, HostRun(self._attempt, self._peers, self.step_times)
+            self._idle, self._run = None, HostRun(self._attempt, self._peers, self.step_times, self._mean_use)
             self.step_times.begin(self._round)
         elif self._idle is None:
             self._idle = idle_host(self._attempt, self._peers, set_aside=self._run is not None)

@@ -25,11 +25,16 @@ def run(words: list[str]) -> int:
     layout = resolve_layout(settings.parallel, world.ranks, settings.architecture, settings.training)
     weights = channel_folder(settings.weights, dict(os.environ)) if settings.weights else None
     trainer = Trainer(settings, world, build_backend(settings, layout, world.device, weights), os.environ)
-    trainer.resume()
-    code = trainer.train()
-    if code == 0 and (arguments.export_weights or arguments.export_adapter):
-        trainer.export(Path(os.environ["SM_MODEL_DIR"]), weights)
-    trainer.close()
+    try:
+        trainer.resume()
+        code = trainer.train()
+        if code == 0 and (arguments.export_weights or arguments.export_adapter):
+            trainer.export(Path(os.environ["SM_MODEL_DIR"]), weights)
+    except BaseException as error:
+        # An error of the script is 1, as Python itself ends with it.
+        trainer.fail(error.code if isinstance(error, TrainerError) else 1)
+        raise
+    trainer.close(code)
     world.close()
     return code
 

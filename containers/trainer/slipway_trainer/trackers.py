@@ -1,15 +1,18 @@
 """Copies of the progress lines for TensorBoard, MLflow and Weights & Biases, on rank 0, when the run asks for them."""
 
 import argparse
+import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Optional, Protocol
 
-from slipway_trainer.exits import Settings
+from slipway_trainer.exits import HAND_OVER, Settings
 
 #: A tracker that failed is left alone for so long: its own repetitions would hold up every step.
 PAUSE_SECONDS = 600.0
+#: How long a trainer that failed waits for its trackers.
+CLOSE_SECONDS = 10.0
 
 
 class Tracker(Protocol):
@@ -18,8 +21,8 @@ class Tracker(Protocol):
     def log(self, step: int, numbers: Mapping[str, float]) -> None:
         """Numbers of one step by name."""
 
-    def close(self) -> None:
-        """Writes what is held back, and ends."""
+    def close(self, code: int) -> None:
+        """Writes what is held back, and ends with the exit code of the trainer."""
 
 
 class _TensorBoard:
@@ -32,7 +35,7 @@ class _TensorBoard:
         for name, value in numbers.items():
             self._writer.add_scalar(name, value, step)
 
-    def close(self) -> None:
+    def close(self, code: int) -> None:
         self._writer.close()
 
 
@@ -48,8 +51,9 @@ class _MlFlow:
     def log(self, step: int, numbers: Mapping[str, float]) -> None:
         self._mlflow.log_metrics(dict(numbers), step=step)
 
-    def close(self) -> None:
-        self._mlflow.end_run()
+    def close(self, code: int) -> None:
+        # After a hand-over the next attempt goes on in the same run.
+        self._mlflow.end_run("FINISHED" if code == 0 else "KILLED" if code == HAND_OVER else "FAILED")
 
 
 class _Wandb:
@@ -65,8 +69,10 @@ class _Wandb:
         # Steps that a resumed run repeats are left out there: a step is written once, in order.
         self._run.log(dict(numbers), step=step)
 
-    def close(self) -> None:
-        self._run.finish()
+    def close(self, code: int) -> None:
+        if code == HAND_OVER:
+            self._run.mark_preempting()
+        self._run.finish(exit_code=code)
 
 
 class SparingTracker:
@@ -97,11 +103,11 @@ class SparingTracker:
         except Exception as error:
             self._pause(error)
 
-    def close(self) -> None:
-        """Writes what is held back, and ends."""
+    def close(self, code: int) -> None:
+        """Writes what is held back, and ends with the exit code of the trainer."""
         try:
             if self._tracker:
-                self._tracker.close()
+                self._tracker.close(code)
         except Exception as error:
             print(f"{self._name} could not be closed: {_brief(error)}", flush=True)
 
@@ -139,6 +145,13 @@ def open_trackers(arguments: argparse.Namespace, run_id: str, rank: int, environ
             [f"--tensorboard, --mlflow, --wandb: the image must have the package, got {error}; choose an image that has it (image.uri)"]
         ) from error
     return found
+
+
+def close_failed(trackers: list[Tracker], code: int) -> None:
+    """Says that the trainer ends with an error. Does not wait long: the other ranks and the next attempt do."""
+    closing = threading.Thread(target=lambda: [tracker.close(code) for tracker in trackers], daemon=True)
+    closing.start()
+    closing.join(CLOSE_SECONDS)
 
 
 def log_all(trackers: list[Tracker], step: int, fields: Mapping[str, Any]) -> None:

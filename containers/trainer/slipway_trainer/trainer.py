@@ -36,7 +36,7 @@ from slipway_trainer.slow_hosts import SlowHosts
 from slipway_trainer.stalls import PATIENCE, Ballot, StallWatch
 from slipway_trainer.step_clock import StepClock
 from slipway_trainer.tally import Tallies
-from slipway_trainer.trackers import log_all, open_trackers
+from slipway_trainer.trackers import close_failed, log_all, open_trackers
 from slipway_trainer.weights import export_weights
 from slipway_trainer.world import World
 
@@ -284,8 +284,15 @@ class Trainer:
             with self._clock.stopped():
                 time.sleep(wanted)
 
-    def close(self) -> None:
-        """Ends readers, saves, backend and trackers, in this order: a server that does not answer must not keep a save waiting."""
+    def fail(self, code: int) -> None:
+        """Says in the trackers that this rank leaves with an error and this exit code; all else is left as it is."""
+        close_failed(self._trackers, code)
+
+    def close(self, code: int = 0) -> None:
+        """Ends readers, saves, backend and trackers, in this order: a server that does not answer must not keep a save waiting.
+
+        :param code: exit code that the trainer leaves with
+        """
         self._garbage.close()
         self._data.close()
         self._stalls.close()
@@ -294,4 +301,4 @@ class Trainer:
         self._saves.close()
         self.backend.close()
         for tracker in self._trackers:
-            tracker.close()
+            tracker.close(code)

@@ -22,10 +22,12 @@ import { json, type Terminal } from '../terminal';
 import { fileMeant, needsOfStack } from './deployed-needs';
 import { callRegion } from './environment';
 import { environmentIn, needsOfEnvironment, requireEnvironment } from './environment-file';
+import { followIncreases } from './quota-wait';
 
 /** Options of `slipway quota`. */
 export interface QuotaOptions extends CommonOptions {
   request?: boolean;
+  wait?: boolean;
 }
 
 /** `slipway quota FILE|ENVIRONMENT`: every quota that a run or an environment touches. */
@@ -37,6 +39,22 @@ export async function quota(file: string, options: QuotaOptions, terminal: Termi
   const requests = options.request ? await fileAll(client, short) : await openRequests(client, short);
   if (options.json) terminal.out(json({ region, quotas: rows.map(quotaJson), requests }));
   else printQuotas(rows, requests, region, options.request ?? false, terminal);
+  return options.wait ? await untilApplied(client, short, terminal) : EXIT.done;
+}
+
+/** Ctrl-C ends the waiting and no request. */
+async function untilApplied(
+  client: ServiceQuotasClient,
+  short: readonly QuotaRow[],
+  terminal: Terminal,
+): Promise<number> {
+  const wanted = short.map(({ name, code = '', needed, inUse }) => ({ name, code, desired: needed + (inUse ?? 0) }));
+  const unmet = await followIncreases(client, wanted, terminal);
+  if (unmet.length > 0) return EXIT.refused;
+  if (wanted.length > 0)
+    terminal.err(
+      'jobs see a new limit up to 30 minutes later; a run that SageMaker refuses until then waits in the queue',
+    );
   return EXIT.done;
 }
 

@@ -5,6 +5,7 @@ import { type ExistingStorage, type StorageLook, storageLooks } from '../../aws/
 import { REGIONS } from '../../catalog/regions';
 import type { EnvironmentSpec } from '../../spec/environment-file';
 import { hasErrors, type Issue } from '../../spec/issue';
+import { teamKeysOf } from '../../spec/team-keys';
 import { type Check, check, checkIssues } from './account-checks';
 
 /** Buckets and key, made by a stack or not, by their names. */
@@ -19,15 +20,17 @@ export interface StorageCheck {
 const BUCKET_PERMISSION = 's3:ListBucket, s3:GetBucketPolicy and other reads of settings';
 const TITLES = { data: 'data bucket', checkpoints: 'checkpoint bucket', key: 'key' } as const;
 
-/** Existing buckets and the existing key that an environment file names, with the caller's own rights. */
+/** Existing buckets and the existing keys that an environment file names, with the caller's own rights. */
 export async function storageChecks(environment: EnvironmentSpec): Promise<StorageCheck[]> {
   const { region, storage } = environment;
   const { buckets = {}, kmsKeyArn: keyArn, fsxLustre } = storage;
-  if (!keyArn && Object.values(buckets).every((name) => name === undefined)) return [];
+  const teamKeys = Object.fromEntries(Object.entries(teamKeysOf(environment.teams)).filter(([, key]) => key !== 'own'));
+  const named = [keyArn, ...Object.values(buckets), ...Object.values(teamKeys)];
+  if (named.every((name) => name === undefined)) return [];
   const account = environment.account ?? (await callerAccount(region));
   const made = `slipway-${environment.name}-${account}-${region}-data`;
   const dataRepository = keyArn && fsxLustre ? (buckets.data ?? made) : undefined;
-  return checkStorage({ region, account, buckets, keyArn, dataRepository });
+  return checkStorage({ region, account, buckets, keyArn, teamKeys, dataRepository });
 }
 
 async function callerAccount(region: string): Promise<string> {
@@ -35,7 +38,7 @@ async function callerAccount(region: string): Promise<string> {
   return Account;
 }
 
-/** Settings of buckets and key, made by the stack or not. */
+/** Settings of buckets and keys, made by the stack or not. */
 export async function checkStorage(places: StoragePlaces): Promise<StorageCheck[]> {
   const { region } = places;
   const { partition = 'aws', domain: urlSuffix = 'amazonaws.com' } = REGIONS[region] ?? {};
@@ -45,10 +48,11 @@ export async function checkStorage(places: StoragePlaces): Promise<StorageCheck[
 }
 
 /** What is found is an issue of its own; what could not be looked at is one of the check. */
-async function look({ what, name, findIssues }: StorageLook): Promise<StorageCheck> {
+async function look({ what, team, name, findIssues }: StorageLook): Promise<StorageCheck> {
   const permission = what === 'key' ? 'kms:DescribeKey and kms:GetKeyPolicy' : BUCKET_PERMISSION;
   let issues: Issue[] = [];
-  const found = await check(TITLES[what], `${permission} on ${name}`, async () => {
+  const title = team === undefined ? TITLES[what] : `key of team ${team}`;
+  const found = await check(title, `${permission} on ${name}`, async () => {
     issues = await findIssues();
     return name;
   });

@@ -21,6 +21,7 @@ export function environmentVerbs(cli: CommandLine): void {
       'slipway quota research --region us-west-2 --request\n  slipway quota runs/llama2-13b.yaml --environment research',
     )
     .option('--request', 'file the increases that are needed, once')
+    .option('--wait', 'follow increases until the limits are applied; exit 1 when one is refused or was not requested')
     .action(async (file: string, options: QuotaOptions) =>
       cli.done(await (await import('./quota.js')).quota(file, options, cli.terminal)),
     );

@@ -4,6 +4,7 @@ import {
   type GetCostAndUsageCommandOutput,
 } from '@aws-sdk/client-cost-explorer';
 import type { AttemptAnswer, StatusAnswer } from '../../contracts/control';
+import { meanGpuUse, sumGpuHours } from '../../report/team/team-report';
 import type { Descriptor } from '../../spec/descriptor';
 import { cents } from '../../spec/formats/cents';
 import { textTable } from '../../spec/formats/text-table';
@@ -29,6 +30,8 @@ interface TeamCosts {
   /** What it has for other services under the team's tag. */
   otherUsd: number;
   differenceUsd: number;
+  /** Hours that GPUs were held for by attempts of the month; null where the launcher does not say. */
+  gpuHours: number | null;
 }
 
 /** Cost Explorer has one endpoint: https://docs.aws.amazon.com/general/latest/gr/billing.html, 2026-11-22. */
@@ -50,7 +53,7 @@ export async function costs(environment: string, options: CostOptions, terminal:
     Promise.all(descriptors.map(async (descriptor) => [descriptor.team, await ledgerOf(descriptor, month)] as const)),
     billedBy(environment, region, month),
   ]);
-  const teams = ledger.map(([team, { usd }]) => rowOf(team, usd, billed));
+  const teams = ledger.map(([team, booked]) => rowOf(team, booked, billed));
   const notes = notesOf(
     month,
     ledger.some(([, { isCut }]) => isCut),
@@ -83,11 +86,22 @@ export function monthOf(given: string | undefined, now: Date): Month {
   return { name, start, end, isOver: end <= now };
 }
 
-async function ledgerOf(descriptor: Descriptor, month: Month): Promise<{ usd: number; isCut: boolean }> {
+/** What the launcher has booked for a team in a month. */
+interface TeamLedger {
+  usd: number;
+  gpuHours: number | null;
+  isCut: boolean;
+}
+
+async function ledgerOf(descriptor: Descriptor, month: Month): Promise<TeamLedger> {
   const list = await readRuns(descriptor, { limit: MOST_RUNS });
   // The list has the newest attempt alone; how a run over two months divides needs all of them.
   const runs = await Promise.all(list.map((run) => withAttempts(descriptor, run)));
-  return { usd: runs.reduce((sum, run) => sum + spentIn(month, run), 0), isCut: list.length === MOST_RUNS };
+  return {
+    usd: runs.reduce((sum, run) => sum + spentIn(month, run), 0),
+    gpuHours: sumGpuHours(runs.map((run) => gpusIn(month, run))),
+    isCut: list.length === MOST_RUNS,
+  };
 }
 
 async function withAttempts(descriptor: Descriptor, run: StatusAnswer): Promise<StatusAnswer> {
@@ -100,15 +114,32 @@ export function spentIn(
   { start, end }: Pick<Month, 'start' | 'end'>,
   run: Pick<StatusAnswer, 'attempts' | 'spendUsd'>,
 ): number {
-  const hours = (attempt: AttemptAnswer, from: number, to: number) => {
-    if (attempt.startedAt === null) return 0;
-    const began = Date.parse(attempt.startedAt);
-    const ended = attempt.endedAt === null ? Date.now() : Date.parse(attempt.endedAt);
-    return Math.max(0, Math.min(ended, to) - Math.max(began, from)) * (attempt.instanceCount ?? 1);
-  };
+  const hours = (attempt: AttemptAnswer, from: number, to: number) =>
+    timeIn(attempt, from, to) * (attempt.instanceCount ?? 1);
   const all = run.attempts.reduce((sum, attempt) => sum + hours(attempt, 0, Number.MAX_SAFE_INTEGER), 0);
   const here = run.attempts.reduce((sum, attempt) => sum + hours(attempt, start.getTime(), end.getTime()), 0);
   return all === 0 ? 0 : ((run.spendUsd ?? 0) * here) / all;
+}
+
+/** Milliseconds of an attempt between two moments. */
+function timeIn({ startedAt, endedAt }: AttemptAnswer, from: number, to: number): number {
+  if (startedAt === null) return 0;
+  const ended = endedAt === null ? Date.now() : Date.parse(endedAt);
+  return Math.max(0, Math.min(ended, to) - Math.max(Date.parse(startedAt), from));
+}
+
+/** GPU hours of a run's attempts that lie in a month, and how busy these GPUs were, 0 to 100. */
+export function gpusIn(
+  { start, end }: Pick<Month, 'start' | 'end'>,
+  { attempts }: Pick<StatusAnswer, 'attempts'>,
+): { gpuHours: number | null; gpuUtilizationPercent: number | null } {
+  const parts = attempts.map((attempt) => {
+    const all = timeIn(attempt, 0, Number.MAX_SAFE_INTEGER);
+    const share = all === 0 ? 0 : timeIn(attempt, start.getTime(), end.getTime()) / all;
+    const { gpuHours: hours, gpuUtilizationPercent = null } = attempt;
+    return { gpuHours: hours === undefined ? null : hours * share, gpuUtilizationPercent };
+  });
+  return { gpuHours: sumGpuHours(parts), gpuUtilizationPercent: meanGpuUse(parts) };
 }
 
 /** USD by `team/service`; a cost without a team's tag has team ''. */
@@ -149,9 +180,12 @@ async function billedBy(environment: string, region: string, month: Month): Prom
   return billed;
 }
 
+/** Rounded to a tenth, as tables show hours. */
+export const tenths = (value: number): number => Math.round(value * 10) / 10;
+
 const day = (date: Date): string => date.toISOString().slice(0, 10);
 
-function rowOf(team: string, ledgerUsd: number, billed: Billed): TeamCosts {
+function rowOf(team: string, { usd: ledgerUsd, gpuHours }: TeamLedger, billed: Billed): TeamCosts {
   const own = [...billed].filter(([key]) => key.startsWith(`${team}/`));
   const sum = (rows: readonly (readonly [string, number])[]) => rows.reduce((total, [, usd]) => total + usd, 0);
   const sageMakerUsd = sum(own.filter(([key]) => key === `${team}/${SAGEMAKER}`));
@@ -161,6 +195,7 @@ function rowOf(team: string, ledgerUsd: number, billed: Billed): TeamCosts {
     sageMakerUsd: cents(sageMakerUsd),
     otherUsd: cents(sum(own) - sageMakerUsd),
     differenceUsd: cents(ledgerUsd - sageMakerUsd),
+    gpuHours: gpuHours === null ? null : tenths(gpuHours),
   };
 }
 
@@ -186,7 +221,8 @@ function printCosts(teams: readonly TeamCosts[], notes: readonly string[], termi
   const rows = teams.map((t) => [
     t.team,
     ...[t.ledgerUsd, t.sageMakerUsd, t.differenceUsd, t.otherUsd].map((usd) => usd.toFixed(2)),
+    t.gpuHours === null ? '' : t.gpuHours.toFixed(1),
   ]);
-  terminal.out(textTable(['team', 'ledger', 'SageMaker billed', 'difference', 'other services'], rows));
+  terminal.out(textTable(['team', 'ledger', 'SageMaker billed', 'difference', 'other services', 'GPU hours'], rows));
   for (const note of notes) terminal.err(note);
 }

@@ -7,7 +7,7 @@ import type { Descriptor } from '../../spec/descriptor';
 import { needsOfStack } from '../environment/deployed-needs';
 import { readDescriptors } from '../environment/environment';
 import { readLimits } from '../environment/quota';
-import { checkStorage } from '../environment/storage-checks';
+import { checkStorage, type StorageCheck } from '../environment/storage-checks';
 import { localDriver } from '../launch/driver';
 
 /** One thing that no template holds. */
@@ -26,6 +26,7 @@ export async function driftBeyondTemplates(environment: string, region: string):
   return Promise.all([
     seen('quotas of the last deploy', () => quotas(environment, region)),
     ...(first ? [seen('buckets and key', () => storage(first))] : []),
+    ...(descriptors.some(({ teamKeyArn }) => teamKeyArn) ? [seen('keys of teams', () => teamKeys(descriptors))] : []),
     ...(first?.trainingImageUri
       ? [seen('digest of the image', () => image(first.trainingImageUri ?? '', region))]
       : []),
@@ -61,13 +62,26 @@ async function quotas(environment: string, region: string): Promise<Verdict> {
 async function storage(descriptor: Descriptor): Promise<Verdict> {
   const { region, account, dataBucket: data, checkpointBucket: checkpoints, kmsKeyArn: keyArn } = descriptor;
   const looks = await checkStorage({ region, account, buckets: { data, checkpoints }, keyArn });
+  return storageVerdict(looks, [data, checkpoints]);
+}
+
+/** Keys of teams that have one of their own: without theirs a team can read nothing that it wrote. */
+async function teamKeys(descriptors: readonly Descriptor[]): Promise<Verdict> {
+  const { region = '', account = '' } = descriptors[0] ?? {};
+  const keys = Object.fromEntries(
+    descriptors.flatMap(({ team, teamKeyArn }) => (teamKeyArn === undefined ? [] : [[team, teamKeyArn]])),
+  );
+  return storageVerdict(await checkStorage({ region, account, buckets: {}, teamKeys: keys }), Object.keys(keys));
+}
+
+function storageVerdict(looks: readonly StorageCheck[], names: readonly string[]): Verdict {
   const issues = looks.flatMap((look) => look.issues);
   const errors = issues.filter(({ level }) => level === 'error');
   if (errors.length > 0) return { ok: false, detail: errors.map(({ message }) => message).join('; ') };
   const unknown = looks.filter(({ check }) => check.verdict === 'unknown');
   if (unknown.length > 0) return { ok: null, detail: unknown.map(({ check }) => check.detail).join('; ') };
   const warnings = issues.map(({ message }) => message);
-  return { ok: true, detail: warnings.join('; ') || [data, checkpoints].join(', ') };
+  return { ok: true, detail: warnings.join('; ') || names.join(', ') };
 }
 
 /** Somebody may have deleted the image that every job names. */

@@ -4,7 +4,9 @@ import {
   activeRuns,
   endedRuns,
   meanGoodput,
+  meanGpuUse,
   queuedRuns,
+  sumGpuHours,
   type TeamMonth,
   type TeamReport,
   type TeamRun,
@@ -18,7 +20,7 @@ import type { CommonOptions } from '../inputs';
 import { writePage } from '../page-file';
 import { MOST_RUNS, readRuns, readStatus } from '../runs/read-status';
 import { json, type Terminal } from '../terminal';
-import { type Month, monthOf, spentIn } from './costs';
+import { gpusIn, type Month, monthOf, spentIn, tenths } from './costs';
 
 /** Options of `slipway team`. */
 export interface TeamOptions extends CommonOptions {
@@ -70,6 +72,8 @@ async function readTeam(descriptor: Descriptor, month: Month): Promise<{ team: T
       spentUsd: cents(runs.reduce((sum, { spentUsd }) => sum + spentUsd, 0)),
       budgetUsd: descriptor.budget?.usdPerMonth ?? null,
       goodput: meanGoodput(runs),
+      gpuHours: rounded(sumGpuHours(runs)),
+      gpuUtilizationPercent: rounded(meanGpuUse(runs)),
       runs,
     },
     isCut: listed.length === MOST_RUNS,
@@ -89,6 +93,7 @@ function mayTouch({ attempt, attempts }: StatusAnswer, { start, end }: Month): b
 
 function teamRun(run: StatusAnswer, month: Month): TeamRun {
   const { runId, name, state, reason, queuePosition, step, goodput } = run;
+  const gpus = gpusIn(month, run);
   return {
     runId,
     name,
@@ -101,8 +106,12 @@ function teamRun(run: StatusAnswer, month: Month): TeamRun {
     etaAt: run.etaAt ?? null,
     goodput,
     spentUsd: cents(spentIn(month, run)),
+    gpuHours: rounded(gpus.gpuHours),
+    gpuUtilizationPercent: rounded(gpus.gpuUtilizationPercent),
   };
 }
+
+const rounded = (value: number | null): number | null => (value === null ? null : tenths(value));
 
 const notesOf = (isCut: boolean): string[] => [
   "Spend is the ledger's: list prices, or the environment's own; slipway costs compares it with the bill.",
@@ -118,6 +127,9 @@ function teamText(report: TeamReport): string {
     month.spentUsd.toFixed(2),
     month.budgetUsd === null ? '' : month.budgetUsd.toFixed(0),
     month.goodput === null ? '' : `${(100 * month.goodput).toFixed(1)} %`,
+    month.gpuHours === null ? '' : month.gpuHours.toFixed(1),
+    month.gpuUtilizationPercent === null ? '' : `${month.gpuUtilizationPercent.toFixed(0)} %`,
   ]);
-  return textTable(['team', 'running', 'waiting', 'ended', 'spent', 'budget', 'goodput'], rows);
+  const heads = ['team', 'running', 'waiting', 'ended', 'spent', 'budget', 'goodput', 'GPU hours', 'GPUs busy'];
+  return textTable(heads, rows);
 }

@@ -61,3 +61,43 @@ export function externalStatements(
       : []),
   ];
 }
+
+/** What is denied to those who write for a team with a key of its own. */
+export interface TeamKeyBoundary {
+  /** Key of the team. @default - the team has none, and nothing is denied */
+  readonly teamKeyArn?: string;
+  /** Keys of other places that may be written. @default - none */
+  readonly otherKeyArns?: readonly string[];
+  /** Buckets of the environment. */
+  readonly bucketArns: readonly string[];
+}
+
+/**
+ * Denials that leave one key to write with, whatever an upload names.
+ *
+ * Keys of KMS are denied as KMS is asked, with the rights of the caller, and not by the headers of an upload: an upload that names no key, or
+ * `aws:kms` alone, has no key in its headers, and the policy of the key `aws/s3` allows its use to the whole account. SSE-S3 asks no key, so that
+ * the header decides; an upload without the header does not match (StringEquals with an absent key).
+ * https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html,
+ * https://docs.aws.amazon.com/kms/latest/developerguide/concepts.html#aws-managed-cmk, 2026-11-23; assumption `team-key-alone`.
+ */
+export function teamKeyDenials({ teamKeyArn, otherKeyArns = [], bucketArns }: TeamKeyBoundary): ExactStatement[] {
+  if (!teamKeyArn) return [];
+  return [
+    {
+      sid: 'WriteWithNoOtherKey',
+      deny: true,
+      actions: ['kms:Encrypt', 'kms:GenerateDataKey'],
+      resources: [],
+      notResources: [teamKeyArn, ...otherKeyArns],
+    },
+    {
+      sid: 'WriteWithNoKeyOfAmazonS3',
+      deny: true,
+      actions: ['s3:PutObject'],
+      resources: bucketArns.map((arn) => `${arn}/*`),
+      conditions: { StringEquals: { 's3:x-amz-server-side-encryption': 'AES256' } },
+      wildcard: 'A denial for every object of the buckets.',
+    },
+  ];
+}

@@ -1,6 +1,6 @@
 import { REGIONS } from '../../catalog/regions';
 import { JOB_LOG_GROUPS } from '../../contracts/job-log-groups';
-import { externalStatements, foreignDataStatements, listBucket, MULTIPART } from './data-statements';
+import { externalStatements, foreignDataStatements, listBucket, MULTIPART, teamKeyDenials } from './data-statements';
 import { imageStatements } from './image-statements';
 import type { JobRoleContext } from './job-role-context';
 import { logGroupArn } from './log-group-arns';
@@ -70,6 +70,11 @@ function sharedStatements(context: JobRoleContext, logGroup: string): ExactState
     },
     ...foreignDataStatements(context),
     ...keyStatements(context),
+    ...teamKeyDenials({
+      teamKeyArn: context.teamKeyArn,
+      otherKeyArns: writtenKeys(context),
+      bucketArns: [context.dataBucketArn, context.checkpointBucketArn, context.artifactBucketArn],
+    }),
     ...mlflowStatements(context),
     ...networkStatements(context),
     ...(context.external ?? []).flatMap((place, index) => externalStatements(place, index + 1, context)),
@@ -164,6 +169,11 @@ function keyStatements({ keyArn: shared, teamKeyArn, region }: JobRoleContext): 
     { sid: 'SeeKey', actions: ['kms:DescribeKey'], resources: [keyArn] },
   ];
 }
+
+/** Keys of places outside the environment that jobs may write. */
+const writtenKeys = ({ external = [] }: JobRoleContext): string[] => [
+  ...new Set(external.flatMap(({ access, kmsKeyArn }) => (access === 'read-write' && kmsKeyArn ? [kmsKeyArn] : []))),
+];
 
 function packageStatements({ codeArtifact, partition, region, account }: JobRoleContext): ExactStatement[] {
   if (!codeArtifact) return [];

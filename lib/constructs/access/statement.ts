@@ -11,6 +11,8 @@ export interface ExactStatement extends Pick<iam.PolicyStatementProps, 'conditio
   readonly actions: string[];
   /** ARNs; a `*` in one needs `wildcard`. */
   readonly resources: string[];
+  /** ARNs that a denial leaves out: it holds for everything else, and `resources` is empty. @default - it holds for `resources` */
+  readonly notResources?: string[];
   /** Whether the statement denies. @default false */
   readonly deny?: boolean;
   /** Why the resources hold a `*`. Required where they do: the check of the template fails without it. @default - no resource holds a `*` */

@@ -27,7 +27,7 @@ import {
   TICK,
   TICK_SECONDS,
 } from '../../contracts/launcher';
-import { ENV_METRIC_TEAMS } from '../../contracts/team-metrics';
+import { ENV_METRIC_TEAMS, ENV_QUOTA_METRIC } from '../../contracts/team-metrics';
 import type { EnvironmentSpec, Notifications } from '../../spec/environment-file';
 import type { JobGuardrails } from '../access/job-guardrails';
 import { controlStatements, type LauncherContext, reconcileStatements } from '../access/launcher-policy';
@@ -65,6 +65,8 @@ export interface TrainingLauncherProps {
   readonly teamNotifications?: Readonly<Record<string, Notifications>>;
   /** Teams whose metrics reconcile writes, for `TeamDashboard`. @default - none */
   readonly dashboardTeams?: readonly string[];
+  /** Whether reconcile writes how much of the instance quotas is in use, which `quotaAlarmPercent` of `Observability` reads. @default false */
+  readonly watchesQuotas?: boolean;
   /** Whether the run table survives the stack. @default true */
   readonly retain?: boolean;
   /** Whether the run table of an earlier stack is taken over. @default false */
@@ -210,6 +212,7 @@ export class TrainingLauncher extends Construct {
         ...(this.props.dashboardTeams?.length && {
           [ENV_METRIC_TEAMS]: JSON.stringify(this.props.dashboardTeams),
         }),
+        ...(this.props.watchesQuotas && { [ENV_QUOTA_METRIC]: 'true' }),
         ...(this.props.preemption && { [ENV_PREEMPTION]: JSON.stringify(this.props.preemption) }),
       },
     });

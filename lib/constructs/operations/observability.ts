@@ -4,6 +4,7 @@ import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
 import type * as sqs from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { LOG_RETENTION_TYPE } from '../../contracts/custom-resources';
+import { METRIC_NAMESPACE, QUOTA_METRIC } from '../../contracts/team-metrics';
 import { logGroupArns, SHARED_LOG_GROUPS } from '../access/log-group-arns';
 import { deployLogGroupName, HandlerFunction } from '../functions/handler-function';
 import { HandlerResource } from '../functions/handler-resource';
@@ -21,6 +22,8 @@ export interface ObservabilityProps {
   readonly launcher: TrainingLauncher;
   /** Dead-letter queue of the other functions. @default - they have none */
   readonly failedInvocations?: sqs.IQueue;
+  /** Percent of an instance quota from which on an alarm tells; the launcher must write the metric (`watchesQuotas`). @default - no alarm */
+  readonly quotaAlarmPercent?: number;
 }
 
 /**
@@ -60,6 +63,7 @@ export class Observability extends Construct {
       ...(failedInvocations
         ? [this.alarm('FailedInvocations', 'failed-invocations', depth(failedInvocations), 1)]
         : []),
+      ...this.quotaAlarm(),
       // The watchdog's own watchdog: no invocation at all means that the schedule is off.
       new cloudwatch.Alarm(this, 'NoTicks', {
         alarmDescription: this.describe('no-ticks'),
@@ -81,6 +85,27 @@ export class Observability extends Construct {
       comparisonOperator: cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
       treatMissingData: cloudwatch.TreatMissingData.NOT_BREACHING,
     });
+  }
+
+  private quotaAlarm(): cloudwatch.Alarm[] {
+    const { environment, quotaAlarmPercent: threshold } = this.props;
+    if (threshold === undefined) return [];
+    return [
+      new cloudwatch.Alarm(this, 'QuotaUse', {
+        alarmDescription: this.describe('quota-use'),
+        metric: new cloudwatch.Metric({
+          namespace: METRIC_NAMESPACE,
+          metricName: QUOTA_METRIC,
+          dimensionsMap: { Environment: environment },
+          statistic: 'Maximum',
+          period: Duration.minutes(5),
+        }),
+        threshold,
+        evaluationPeriods: 1,
+        comparisonOperator: cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+        treatMissingData: cloudwatch.TreatMissingData.NOT_BREACHING,
+      }),
+    ];
   }
 
   private describe(anchor: string): string {

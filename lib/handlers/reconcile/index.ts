@@ -22,7 +22,7 @@ import {
   preemptionSchema,
   teamSharesSchema,
 } from '../../contracts/launcher';
-import { ENV_METRIC_TEAMS, metricTeamsSchema } from '../../contracts/team-metrics';
+import { ENV_METRIC_TEAMS, ENV_QUOTA_METRIC, metricTeamsSchema } from '../../contracts/team-metrics';
 import { clientSettings, onceSettings, s3Settings } from '../shared/clients';
 import { Deadline, type InvocationContext, LAST_RESERVE_MS } from '../shared/deadline';
 import { ServiceQuotaReader } from '../shared/limit-reader';
@@ -64,8 +64,9 @@ export function reconcileDeps(env: NodeJS.ProcessEnv, deadline = new Deadline())
 /** Lines of metrics go to stdout as they are: `console.log` of the Lambda runtime would put a time and an id before them. */
 function metricsOf(env: NodeJS.ProcessEnv): Pick<ReconcileDeps, 'metrics'> {
   const teams = metricTeamsSchema.parse(JSON.parse(env[ENV_METRIC_TEAMS] || '[]'));
-  if (teams.length === 0) return {};
-  return { metrics: { teams, write: (line) => void process.stdout.write(`${line}\n`) } };
+  const quotas = env[ENV_QUOTA_METRIC] === 'true';
+  if (teams.length === 0 && !quotas) return {};
+  return { metrics: { teams, quotas, write: (line) => void process.stdout.write(`${line}\n`) } };
 }
 
 const deadline = new Deadline();

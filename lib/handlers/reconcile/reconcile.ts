@@ -11,6 +11,7 @@ import { describeError } from '../shared/errors';
 import { comeAgainSoon, MOST_IN_BATCH, sendMessage, sendMessages } from '../shared/queue';
 import { admitRuns } from './admit-runs';
 import type { ReconcileDeps } from './deps';
+import { writeQuotaUse } from './quota-metric';
 import { reconcileRun } from './reconcile-run';
 import { writeTeamMetrics } from './team-metrics';
 
@@ -51,6 +52,7 @@ async function onTick(deps: ReconcileDeps): Promise<undefined> {
     await sendMessages(deps.sqs, deps.queueUrl, some, once);
   }
   await writeTeamMetrics(deps, all);
+  await writeQuotaUse(deps, all);
 }
 
 /** The pause after each batch of runs that a tick wakes: 1,000 are spread over half a minute, for the sake of the services that they ask. */

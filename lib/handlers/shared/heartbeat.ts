@@ -19,6 +19,7 @@ const vitals = z.object({
   handOver: z.boolean().catch(false),
   setAside: z.array(z.object({ host: z.string(), reason: z.string() })).catch([]),
   sparesLeft: z.int().nonnegative().nullable().catch(null),
+  gpuUtilizationPercent: z.number().min(0).max(100).optional().catch(undefined),
 });
 
 /** The driver writes epoch seconds. */

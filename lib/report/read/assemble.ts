@@ -1,5 +1,7 @@
 import { ledger } from '../../lifecycle/ledger';
 import type { QuotaRow } from '../../quota';
+import type { LaunchedWith } from '../compare/diff-runs';
+import { lineageRun } from '../lineage/lineage-run';
 import { median } from '../run/median';
 import type {
   ReportAttempt,
@@ -66,6 +68,8 @@ export interface RunSources {
   jobs: Read<readonly JobFacts[]>;
   quotas: Read<QuotaRow[]>;
   plan: Read<PlannedSpeed>;
+  /** What the run was launched with. @default - the launcher did not say it */
+  configuration?: LaunchedWith;
 }
 
 /** The planner's part of a report's speed. */
@@ -107,6 +111,7 @@ export function assembleReport(sources: RunSources): RunReport {
     attempts,
     steps: progress?.steps,
     samples: progress?.samples,
+    evaluations: progress?.evaluations,
     gpus: progress && gpuSummary(progress.gpus),
     checkpoints: checkpointsOf(sources, progress),
     ledger: booked,
@@ -114,9 +119,17 @@ export function assembleReport(sources: RunSources): RunReport {
     quotas: sources.quotas.value,
     cost: sources.jobs.value && listPriceCost(attempts, region, readAt),
     efa: progress?.efa,
+    lineage: lineageOf(sources),
     speed: sources.plan.value && measuredSpeed(sources.plan.value, progress?.steps ?? []),
     missing: missingOf(sources),
   };
+}
+
+function lineageOf({ status, checkpoints, configuration }: RunSources): RunReport['lineage'] {
+  if (!configuration) return undefined;
+  const complete = (checkpoints.value ?? []).filter(({ isComplete }) => isComplete);
+  const newest = [...complete].sort((a, b) => b.step - a.step)[0]?.origin;
+  return lineageRun({ status, configuration, checkpoint: newest, fill: (text) => text });
 }
 
 const checkpointsOf = ({ status, checkpoints }: RunSources, progress: Progress | undefined) =>

@@ -1,3 +1,4 @@
+import type { CheckpointOrigin } from '../lineage/checkpoint-origin';
 import type { ReportCheckpoint, ReportEvent } from '../run/run-report';
 import type { SaveLine } from './log-lines';
 
@@ -11,6 +12,8 @@ export interface ListedCheckpoint {
   sizeBytes: number;
   worldSize: number | null;
   isComplete: boolean;
+  /** What its COMMITTED.json says of where it came from. @default - not read */
+  origin?: CheckpointOrigin;
 }
 
 /** Where the checkpoints of a run are listed. */

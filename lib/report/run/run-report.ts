@@ -1,5 +1,6 @@
 import type { Ledger } from '../../lifecycle/ledger';
 import type { QuotaRow } from '../../quota';
+import type { LineageRun } from '../lineage/lineage';
 
 /**
  * Everything that is known of one run, as numbers: what `slipway report --json` prints and what the page shows. A part that is
@@ -27,6 +28,8 @@ export interface RunReport {
   steps?: ReportStep[];
   /** What the model generated in the run, in the order of time; empty where the run did not ask for it. */
   samples?: ReportSample[];
+  /** Losses on the evaluation channel, in the order of time; empty where the run did not evaluate. */
+  evaluations?: ReportEvaluation[];
   /** How busy the GPUs were; absent where no host has told it. */
   gpus?: ReportGpus;
   checkpoints?: ReportCheckpoint[];
@@ -35,6 +38,8 @@ export interface RunReport {
   quotas?: QuotaRow[];
   cost?: ReportCost;
   efa?: ReportEfa[];
+  /** What the run was made from; addresses as its run file writes them. Absent where the launcher does not say what it was launched with. */
+  lineage?: LineageRun;
   /** What the planner says of the run, without calibration, beside what the run did. */
   speed?: ReportSpeed;
   /** Why a part could not be read, by the part's name. */
@@ -129,6 +134,14 @@ export interface ReportStep {
    * that is (from 0), and in the mean over these layers.
    */
   expertLoad?: { most: number; layer: number; mean: number };
+}
+
+/** One `eval` line: the loss on the evaluation channel. */
+export interface ReportEvaluation {
+  attempt: number;
+  at: string;
+  step: number;
+  loss: number;
 }
 
 /** One `sample` line: how the model continued the beginning of a document by greedy decoding. */

@@ -19,6 +19,10 @@ export interface TeamRun {
   goodput: number | null;
   /** What its attempts of this month cost. */
   spentUsd: number;
+  /** Hours that GPUs were held for by them; null where the launcher does not say. */
+  gpuHours: number | null;
+  /** Mean utilisation of these GPUs, 0 to 100; null where no attempt tells it. */
+  gpuUtilizationPercent: number | null;
 }
 
 /** What one team did in a month. */
@@ -29,6 +33,10 @@ export interface TeamMonth {
   budgetUsd: number | null;
   /** Goodput of the runs of the month, each weighed by what it spent. */
   goodput: number | null;
+  /** GPU hours of its runs in the month; null where no run's are known. */
+  gpuHours: number | null;
+  /** Mean utilisation, 0 to 100, each run weighed by its GPU hours; null where none tells it. */
+  gpuUtilizationPercent: number | null;
   /** Runs of the month, and all that are not over; newest first. */
   runs: TeamRun[];
 }
@@ -65,4 +73,21 @@ export function meanGoodput(runs: readonly Pick<TeamRun, 'goodput' | 'spentUsd'>
   const spent = known.reduce((sum, { spentUsd }) => sum + spentUsd, 0);
   if (spent === 0) return null;
   return known.reduce((sum, { goodput, spentUsd }) => sum + (goodput ?? 0) * spentUsd, 0) / spent;
+}
+
+/** GPU hours held by several runs or attempts; null where none is known. */
+export function sumGpuHours(parts: readonly { gpuHours: number | null }[]): number | null {
+  const known = parts.flatMap(({ gpuHours }) => gpuHours ?? []);
+  return known.length === 0 ? null : known.reduce((sum, hours) => sum + hours, 0);
+}
+
+/** Utilisation of several runs or attempts, 0 to 100, each weighed by its GPU hours; null where none tells it. */
+export function meanGpuUse(
+  parts: readonly { gpuHours: number | null; gpuUtilizationPercent: number | null }[],
+): number | null {
+  const told = parts.flatMap(({ gpuHours, gpuUtilizationPercent: use }) =>
+    use === null || !gpuHours ? [] : [{ hours: gpuHours, use }],
+  );
+  const hours = told.reduce((sum, part) => sum + part.hours, 0);
+  return hours === 0 ? null : told.reduce((sum, part) => sum + part.use * part.hours, 0) / hours;
 }

@@ -26,6 +26,16 @@ export const quotas = z.strictObject({
     description: 'Whether a deploy requests the increases that are needed, once.',
     default: false,
   }),
+  alarmPercent: z
+    .int()
+    .min(1)
+    .max(100)
+    .optional()
+    .meta({
+      description:
+        'Percent of an instance quota, held by all jobs of the account, from which on an alarm tells, while a job of the environment holds a part of it. Costs 0.40 USD a month. Default: no alarm.',
+      examples: [80],
+    }),
   require: z
     .array(requirement)
     .optional()

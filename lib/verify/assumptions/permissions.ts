@@ -27,6 +27,39 @@ export const PERMISSIONS: AssumptionArea = {
       probe: 'read',
     },
     {
+      id: 'team-key-alone',
+      claim:
+        'S3 asks KMS for the data key of an upload with the rights of the caller, for the key aws/s3 too, so that a denial of kms:GenerateDataKey for every other key holds whatever the upload names. Uploads without an encryption header, parts of large objects among them, do not match a denial of `AES256`.',
+      basis: 'documented',
+      source:
+        'https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingKMSEncryption.html and the policy of the AWS managed key aws/s3',
+      usedBy: '`teams.<team>.kmsKey`',
+      ifWrong: "a script of the team can upload with Amazon's key, or its large uploads are denied",
+      embedded: 'repeats it',
+    },
+    {
+      id: 'model-approval-condition',
+      claim:
+        'sagemaker:CreateModelPackage is judged on the group, and on the version where it is judged at all, with sagemaker:ModelApprovalStatus of the request.',
+      basis: 'documented',
+      source: 'https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsagemaker.html',
+      usedBy: '`slipway publish --registry` in the hands of a researcher',
+      ifWrong: 'researchers are denied, or may register versions as approved',
+      embedded: 'repeats it',
+    },
+    {
+      id: 'model-package-content',
+      claim:
+        'CreateModelPackage takes a card by the published schema of model packages and a prefix with further files beside the weights, and asks the caller for no right to the image or to the weights.',
+      basis: 'guessed',
+      source:
+        'https://docs.aws.amazon.com/sagemaker/latest/dg/model-registry-details.html has the schema; nothing is said of the rights',
+      usedBy: '`slipway publish --registry`',
+      ifWrong:
+        'weights and card lie in S3, and the version is not registered; the command says the reason of the service',
+      embedded: 'not modelled',
+    },
+    {
       id: 'quota-action-resource',
       claim:
         'servicequotas:GetServiceQuota is allowed by a statement on resource `*`, whether or not the action has resource types.',

@@ -2,7 +2,7 @@ import { CostExplorerClient, GetCostAndUsageCommand } from '@aws-sdk/client-cost
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { monthOf, spentIn } from '../../../lib/cli/platform/costs';
+import { gpusIn, monthOf, spentIn } from '../../../lib/cli/platform/costs';
 import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';
 import { DESCRIPTOR } from '../../support/runs';
@@ -22,6 +22,8 @@ const attempt = (startedAt: string, endedAt: string, instanceCount = 1) => ({
   endedAt,
   instanceCount,
 });
+/** Half of it lies in November. */
+const ATTEMPT = { ...attempt('2026-10-31T18:00:00Z', '2026-11-01T06:00:00Z'), gpuHours: 96 };
 const group = (team: string, service: string, usd: number) => ({
   Keys: [`slipway:team$${team}`, service],
   Metrics: { UnblendedCost: { Amount: String(usd), Unit: 'USD' } },
@@ -45,9 +47,7 @@ beforeEach(() => {
       .resolves({ Parameter: { Value: JSON.stringify(descriptor) } });
   }
   functions.on(InvokeCommand).callsFake(({ FunctionName }) => {
-    const runs = FunctionName.endsWith(':nlp')
-      ? [{ runId: 'a', attempt: 1, spendUsd: 100, attempts: [attempt('2026-10-31T18:00:00Z', '2026-11-01T06:00:00Z')] }]
-      : [];
+    const runs = FunctionName.endsWith(':nlp') ? [{ runId: 'a', attempt: 1, spendUsd: 100, attempts: [ATTEMPT] }] : [];
     return { Payload: new TextEncoder().encode(JSON.stringify({ ok: true, runs })) };
   });
   explorer.on(GetCostAndUsageCommand).resolves({
@@ -71,8 +71,8 @@ test('the ledger of the month beside Cost Explorer, by team', async () => {
   expect(JSON.parse(stdout)).toMatchObject({
     month: '2026-11',
     teams: [
-      { team: 'nlp', ledgerUsd: 50, sageMakerUsd: 40, otherUsd: 5, differenceUsd: 10 },
-      { team: 'speech', ledgerUsd: 0, sageMakerUsd: 0, otherUsd: 0, differenceUsd: 0 },
+      { team: 'nlp', ledgerUsd: 50, sageMakerUsd: 40, otherUsd: 5, differenceUsd: 10, gpuHours: 48 },
+      { team: 'speech', ledgerUsd: 0, sageMakerUsd: 0, otherUsd: 0, differenceUsd: 0, gpuHours: null },
     ],
     notes: expect.arrayContaining([expect.stringContaining("2.50 USD carry the environment's tag and no team's")]),
   });
@@ -105,6 +105,23 @@ describe('a run over two months', () => {
   test('divides by instance-hours, and the parts are the whole', () => {
     const months = ['2026-10', '2026-11'].map((name) => spentIn(monthOf(name, new Date('2026-12-01')), run));
     expect(months).toEqual([15, 75]);
+  });
+});
+
+test('GPU hours of the attempts of the month, each by its share of time, beside how busy the GPUs were', () => {
+  const run = {
+    attempts: [
+      { ...attempt('2026-10-31T23:00:00Z', '2026-11-01T03:00:00Z'), gpuHours: 32, gpuUtilizationPercent: 50 },
+      { ...attempt('2026-11-02T00:00:00Z', '2026-11-02T01:00:00Z'), gpuHours: 8, gpuUtilizationPercent: 90 },
+      { ...attempt('2026-11-03T00:00:00Z', '2026-11-03T01:00:00Z'), gpuHours: 8 },
+    ],
+  };
+  const november = gpusIn(monthOf('2026-11', new Date('2026-12-01')), run);
+  expect(november).toEqual({ gpuHours: 24 + 8 + 8, gpuUtilizationPercent: (24 * 50 + 8 * 90) / 32 });
+  const older = { attempts: [attempt('2026-11-02T00:00:00Z', '2026-11-02T01:00:00Z')] };
+  expect(gpusIn(monthOf('2026-11', new Date('2026-12-01')), older)).toEqual({
+    gpuHours: null,
+    gpuUtilizationPercent: null,
   });
 });
 

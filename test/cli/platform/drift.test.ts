@@ -20,7 +20,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { GetServiceQuotaCommand, ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { localDriver } from '../../../lib/cli/launch/driver';
 import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';
@@ -171,6 +171,27 @@ test.each<[string, () => void]>([
   change();
   const { code, beyond } = await drift();
   expect([code, beyond[what], Object.values(beyond).filter((ok) => ok === false)]).toEqual([1, false, [false]]);
+});
+
+describe('the key of a team', () => {
+  const KEY = 'arn:aws:kms:us-west-2:111122223333:key/9999abcd-12ab-34cd-56ef-1234567890ab';
+  beforeEach(() => {
+    const descriptor = { ...DESCRIPTOR, name: 'lab', team: 'nlp', region: 'us-west-2', teamKeyArn: KEY };
+    const answer = { Parameter: { Value: JSON.stringify(descriptor) } };
+    parameters.on(GetParameterCommand, { Name: '/slipway/environments/lab/nlp' }).resolves(answer);
+  });
+
+  test('is looked at beside that of the environment', async () => {
+    expect((await drift()).beyond['keys of teams']).toBe(true);
+  });
+
+  test('that is to be deleted differs, by its option', async () => {
+    kms.on(DescribeKeyCommand, { KeyId: KEY }).resolves({ KeyMetadata: { KeyId: 'k', KeyState: 'PendingDeletion' } });
+    const { stack, beyond } = await drift();
+    expect([beyond['keys of teams'], beyond['buckets and key']]).toEqual([false, true]);
+    const { detail } = stack.beyond.find(({ what }: { what: string }) => what === 'keys of teams');
+    expect(detail).toMatch(/^teams\.nlp\.kmsKey: must be an enabled key, got one in state PendingDeletion;/);
+  });
 });
 
 test('what may not be read is unknown and no drift', async () => {

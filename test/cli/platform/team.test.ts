@@ -15,7 +15,12 @@ afterAll(() => rmSync(FOLDER, { recursive: true, force: true }));
 const parameters = mockClient(SSMClient);
 const functions = mockClient(LambdaClient);
 
-const attempt = (startedAt: string, endedAt: string | null) => ({ startedAt, endedAt, instanceCount: 2 });
+const attempt = (startedAt: string, endedAt: string | null, more: object = {}) => ({
+  startedAt,
+  endedAt,
+  instanceCount: 2,
+  ...more,
+});
 const run = (runId: string, more: object) => ({
   runId,
   name: runId,
@@ -39,10 +44,14 @@ const RUNS = [
     state: 'failed',
     reason: '<script>alert(1)</script>',
     goodput: 0.5,
-    attempts: [attempt('2026-10-31T12:00:00Z', '2026-11-01T12:00:00Z')],
+    attempts: [attempt('2026-10-31T12:00:00Z', '2026-11-01T12:00:00Z', { gpuHours: 384, gpuUtilizationPercent: 40 })],
     spendUsd: 100,
   }),
-  run('november', { goodput: 0.9, attempts: [attempt('2026-11-02T00:00:00Z', '2026-11-03T00:00:00Z')], spendUsd: 150 }),
+  run('november', {
+    goodput: 0.9,
+    attempts: [attempt('2026-11-02T00:00:00Z', '2026-11-03T00:00:00Z', { gpuHours: 64, gpuUtilizationPercent: 80 })],
+    spendUsd: 150,
+  }),
 ];
 
 beforeEach(() => {
@@ -77,6 +86,7 @@ test('the runs of the month with their part of its spend, and goodput weighed by
   expect(ANSWERS.teamReport.parse(JSON.parse(stdout))).toEqual(JSON.parse(stdout));
   expect(month).toBe('2026-11');
   expect(teams).toMatchObject([{ team: 'nlp', spentUsd: 200, budgetUsd: 220 }]);
+  expect(teams[0]).toMatchObject({ gpuHours: 192 + 64, gpuUtilizationPercent: 50 });
   expect(teams[0].goodput).toBeCloseTo((0.5 * 50 + 0.9 * 150) / 200);
   expect(teams[0].runs.map((r: { runId: string; spentUsd: number }) => [r.runId, r.spentUsd])).toEqual([
     ['waits', 0],
@@ -90,10 +100,11 @@ test('the page names every run once, the queue in its order, and no markup of a 
   const file = path.join(FOLDER, 'teams.html');
   const { code, stdout } = await team('--html', file);
   expect(code).toBe(0);
-  expect(stdout).toMatch(/nlp +0 +2 +2 +200\.00 +220 +80\.0 %/);
+  expect(stdout).toMatch(/nlp +0 +2 +2 +200\.00 +220 +80\.0 % +256\.0 +50 %/);
   const page = readFileSync(file, 'utf8');
   expect(page.indexOf('<code>first</code>')).toBeLessThan(page.indexOf('<code>waits</code>'));
   expect(page).toContain('Ended in 2026-11');
+  expect(page).toContain('50 % busy');
   expect(page).not.toContain('<script>');
   expect(page).toContain('&lt;script&gt;');
   expect(page.match(/<code>november<\/code>/g)).toHaveLength(1);

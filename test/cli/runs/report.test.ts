@@ -159,10 +159,15 @@ const reported = async (...more: string[]): Promise<RunReport> => {
 };
 
 describe('slipway report --json', () => {
-  test('asks the launcher for the timeline', async () => {
+  test('asks the launcher for the timeline and for what the run was launched with', async () => {
     await reported();
     const payload = lambda.commandCalls(InvokeCommand)[0]?.args[0].input.Payload as Uint8Array;
-    expect(JSON.parse(Buffer.from(payload).toString())).toEqual({ action: 'status', runId: RUN, timeline: true });
+    expect(JSON.parse(Buffer.from(payload).toString())).toEqual({
+      action: 'status',
+      runId: RUN,
+      timeline: true,
+      configuration: true,
+    });
   });
 
   test('gives each line to the attempt whose job printed it, over all pages', async () => {
@@ -203,6 +208,28 @@ describe('slipway report --json', () => {
   test('judges quotas for the instances that the last job had, not those of the run file', async () => {
     const { quotas: rows } = await reported();
     expect(rows?.find((q) => q.name === 'ml.m5.xlarge for training job usage')).toMatchObject({ needed: 3, limit: 5 });
+  });
+
+  test('says what the run was made from, by its newest complete checkpoint', async () => {
+    const configuration = {
+      ...{ spec: { code: { source: 'builtin' } }, codeSha256: null },
+      ...{ driverHash: 'd1', trainingImageUri: 'registry/image@sha256:1' },
+    };
+    lambda.on(InvokeCommand).callsFake(({ Payload }) => {
+      const { action } = JSON.parse(Buffer.from(Payload).toString());
+      const answer = action === 'status' ? { ...status, configuration } : { ok: true, runId: RUN, events: [] };
+      return { Payload: Buffer.from(JSON.stringify(answer)) as never };
+    });
+    const found = await reported();
+    expect(found.lineage).toMatchObject({
+      code: { source: 'builtin', sha256: null },
+      driverHash: 'd1',
+      image: 'registry/image@sha256:1',
+      parents: [],
+    });
+    const { stdout } = await runCli('report', RUN, '--environment', environment, '--html', page);
+    expect(stdout).toMatch(/^driver +d1$/m);
+    expect(readFileSync(page, 'utf8')).toContain('id="lineage"');
   });
 
   test('carries the ledger of the timeline', async () => {

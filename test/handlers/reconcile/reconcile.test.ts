@@ -274,6 +274,29 @@ test('status has the loss of the newest heartbeat, also after the end', async ()
   expect(await lossNow()).toBe(2.5);
 });
 
+test('status has the GPU hours of each attempt, and how busy the GPUs were where the driver tells it', async () => {
+  world.limits.set('ml.g5.2xlarge for training job usage', { value: 4 });
+  const runId = await world.launch(RUN_FILE.replace('ml.m5.xlarge', 'ml.g5.2xlarge'));
+  world.train(nameOf(runId));
+  await world.tick();
+  const beat = (more: object) =>
+    world.s3.put(
+      `checkpoint-bucket/runs/nlp/${runId}/heartbeat.json`,
+      JSON.stringify({ at: 1, attempt: 1, step: 10, phase: 'train', hosts: 2, ...more }),
+    );
+  const gpus = async () => {
+    const answer = await world.ask({ action: 'status', runId });
+    const { gpuHours, gpuUtilizationPercent } = ('attempts' in answer && answer.attempts[0]) || {};
+    return [gpuHours, gpuUtilizationPercent];
+  };
+  beat({ gpuUtilizationPercent: 'high' });
+  const [before = 0, unknown] = await gpus();
+  expect(unknown).toBeUndefined();
+  beat({ step: 11, gpuUtilizationPercent: 62.5 });
+  await world.tick(30);
+  expect(await gpus()).toEqual([before + 1, 62.5]);
+});
+
 describe('spare hosts', () => {
   const FILE = RUN_FILE.replace('instanceCount: 2', 'instanceCount: 2, spareInstances: 1');
   const sparesNow = async (runId: string) => {

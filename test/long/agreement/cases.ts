@@ -92,7 +92,9 @@ export const NOT_COMPARED: readonly AgreementCase[] = [
     },
   },
   { scenario: 'elastic' },
+  { scenario: 'loss-again' },
   { scenario: 'queued' },
+  { scenario: 'restarts' },
 ];
 
 /** The other scenarios, and what the sandbox lacks for them. */
@@ -105,10 +107,12 @@ export const OTHERS: Readonly<Record<string, string>> = {
   'grow-unread-quota': 'functions that die between two calls',
   guards: 'changes of the stack, which test/long/adoption.test.ts and test/long/always/life-cycle.test.ts make',
   'interrupted-unread': OTHERS_READ_TOO,
+  'older-driver': 'the driver of the sandbox is that of the package',
   'older-version': 'functions that die between two calls',
   refused: 'guardrails of an environment of its own, which test/e2e/environment.test.ts has',
   registered: 'CloudFormation, which test/e2e/environment.test.ts deploys',
   'spot-lost': LIMITS_OF_TIME,
+  'spot-price': 'the sandbox bills spot in full',
   'warm-pools': LIMITS_OF_TIME,
 };
 

@@ -8,6 +8,7 @@ export interface Statement {
   Principal?: unknown;
   Action?: string | string[];
   Resource?: string | string[];
+  NotResource?: string | string[];
   Condition?: Record<string, Record<string, unknown>>;
 }
 
@@ -42,11 +43,16 @@ export function applies(statement: Statement, request: Request): boolean {
   return (
     isPrincipal(statement, request) &&
     list(statement.Action).some((action) => matches(action.toLowerCase(), request.action.toLowerCase())) &&
-    list(statement.Resource ?? '*').some((resource) => matches(resource, request.resource)) &&
+    isResource(statement, request) &&
     Object.entries(statement.Condition ?? {}).every(([operator, keys]) =>
       Object.entries(keys).every(([key, values]) => holds(operator, list(values), contextValue(request, key))),
     )
   );
+}
+
+function isResource({ Resource, NotResource }: Statement, { resource }: Request): boolean {
+  if (NotResource !== undefined) return !list(NotResource).some((pattern) => matches(pattern, resource));
+  return list(Resource ?? '*').some((pattern) => matches(pattern, resource));
 }
 
 function isPrincipal({ Principal }: Statement, { principal }: Request): boolean {

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import get_args, get_type_hints
 
 from ._display import list_text, status_text, text_table
+from ._lineage import lineage_rows
 from .environment import Environment
 from .errors import Refused, SlipwayError, UsageError
 from .types import Status
@@ -132,6 +133,19 @@ def _diff(env: Environment, a: argparse.Namespace) -> int:
     return 0
 
 
+def _lineage(env: Environment, a: argparse.Namespace) -> int:
+    found = env.lineage(a.run)
+    if a.json:
+        _print_json(found)
+        return 0
+    for run in found["runs"]:
+        print(f"{run['runId']}  {run['state']}")
+        print("\n".join(f"  {name:16}{value}" for name, value in lineage_rows(run)))
+    for note in found["notes"]:
+        print(f"not known: {note}")
+    return 0
+
+
 def _logs(env: Environment, a: argparse.Namespace) -> int:
     for line in env.run(a.run).logs(follow=a.follow):
         print(json.dumps(line) if a.json else f"{line['at']} {line['host']} {line['message']}", flush=True)
@@ -213,6 +227,7 @@ def _parser() -> argparse.ArgumentParser:
     runs.add_argument("--search", help="only runs with this text in id, name, note, reason or a tag")
     add("note", "remember what to find a run by", _note, "run").add_argument("text", nargs="+")
     add("diff", "what two runs were launched with", _diff, "run").add_argument("other")
+    add("lineage", "from a run, a checkpoint or published weights to what it was made from", _lineage, "run")
     add("logs", "lines of all attempts and hosts", _logs, "run").add_argument("--follow", action="store_true")
     add("events", "decisions, attempts, commits and notices", _events, "run")
     add("stop", "save a checkpoint and stop", _stop, "run")

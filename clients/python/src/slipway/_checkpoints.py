@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, TypedDict, Union
+from typing import Any, TypedDict, Union, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from .errors import ServiceError
+from .types import LineageCheckpoint
 
 _MARKER = re.compile(r"^step-(\d+)/COMMITTED\.json$")
 
@@ -24,6 +25,8 @@ class Checkpoint(TypedDict):
     sizeBytes: int
     worldSize: Union[int, None]
     isComplete: bool
+    #: What its COMMITTED.json says of where it came from.
+    origin: Union[LineageCheckpoint, None]
 
 
 def committed_checkpoints(client: Any, descriptor: dict[str, Any], run_id: str) -> list[Checkpoint]:
@@ -66,4 +69,34 @@ def _checkpoint(name: str, text: str, place: str, sizes: dict[str, int]) -> Chec
         sizeBytes=sum(size for _, size in objects),
         worldSize=marker.get("worldSize"),
         isComplete=all(sizes.get(folder + key) == size for key, size in objects),
+        origin=checkpoint_origin(place + folder, text),
     )
+
+
+def checkpoint_origin(uri: str, marker: str) -> LineageCheckpoint | None:
+    """What a COMMITTED.json says of its checkpoint; None where it is none."""
+    try:
+        fields = json.loads(marker)
+    except ValueError:
+        return None
+    step = _number(fields.get("step")) if isinstance(fields, dict) else None
+    if step is None:
+        return None
+    data = fields.get("data") if isinstance(fields.get("data"), dict) else {}
+    found = {
+        "uri": uri if uri.endswith("/") else f"{uri}/",
+        **{key: _text(fields.get(key)) for key in ("runId", "savedAt", "configHash", "codeDigest", "imageUri")},
+        **{key: _number(fields.get(key)) for key in ("attempt", "tokens")},
+        "step": step,
+        "dataDigest": _text(data.get("digest")),
+        **{key: _number(data.get(key)) for key in ("seed", "nextSample")},
+    }
+    return cast(LineageCheckpoint, found)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value != "" else None
+
+
+def _number(value: object) -> Any:
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -38,6 +38,7 @@ def write_report(
         "jobs": _jobs(sagemaker, status),
         "quotas": {"why": "the Python client does not read quotas"},
         "plan": {},
+        **({"configuration": status["configuration"]} if "configuration" in status else {}),
     }
     # Nothing in the data may close the element that holds it.
     text = json.dumps(sources).replace("<", "\\u003c")

@@ -19,9 +19,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from ._archive import Archive, archive_folder
 from ._control import Control
 from ._display import IssueList, PlanView
+from ._lineage import Reader, lineage_of
 from .errors import Refused, ServiceError, UsageError
 from .run import Run
-from .types import Issue, RunFile, Status
+from .types import Issue, Lineage, RunFile, Status
 
 #: A path, the text of a run file, or its options as a dict.
 RunSource = Union[str, "os.PathLike[str]", RunFile, Mapping[str, Any]]
@@ -125,6 +126,10 @@ class Environment:
         `search` in id, name, note, reason or a tag, whatever its case."""
         asked = {"states": _listed(states), "tags": _listed(tags), "search": search}
         return cast("list[Status]", self._control.call("list", limit=limit, **asked)["runs"])
+
+    def lineage(self, of: str) -> Lineage:
+        """From a run id, a checkpoint's folder in S3 or published weights to data, code, image and the runs before it."""
+        return lineage_of(Reader(self._control, self._client("s3"), self.descriptor), of)
 
     def _client(self, service: str) -> Any:
         return self._session.client(service, region_name=self.region)

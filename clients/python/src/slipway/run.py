@@ -12,9 +12,10 @@ from ._checkpoints import Checkpoint, committed_checkpoints
 from ._control import Control
 from ._diff import diff_of
 from ._display import progress_line, status_html
+from ._lineage import Reader, lineage_of
 from ._metrics import Step, steps_of
 from .errors import ServiceError, UsageError
-from .types import Event, LogLine, Status, StatusConfiguration
+from .types import Event, Lineage, LogLine, Status, StatusConfiguration
 
 if TYPE_CHECKING:
     import pandas
@@ -48,8 +49,8 @@ class Run:
         """State, attempts, step, loss, goodput and spend."""
         return self._status()
 
-    def _status(self, timeline: bool = False) -> Status:
-        answer = self._control.call("status", runId=self.id, timeline=timeline)
+    def _status(self, timeline: bool = False, configuration: bool = False) -> Status:
+        answer = self._control.call("status", runId=self.id, timeline=timeline, configuration=configuration)
         return cast(Status, {key: value for key, value in answer.items() if key != "ok"})
 
     def stop(self) -> None:
@@ -169,7 +170,13 @@ class Run:
         from ._report import write_report
 
         client = self._session.client("sagemaker", region_name=self._region)
-        write_report(path, self._status(timeline=True), self._report_sources(), client, self._descriptor)
+        status = self._status(timeline=True, configuration=True)
+        write_report(path, status, self._report_sources(), client, self._descriptor)
+
+    def lineage(self) -> Lineage:
+        """From the run's newest checkpoint to data, code, image and the runs before it: the document of `slipway lineage --json`."""
+        s3 = self._session.client("s3", region_name=self._region)
+        return lineage_of(Reader(self._control, s3, self._descriptor), self.id)
 
     def _report_sources(self) -> dict[str, Any]:
         return {"lines": list(self.logs(progress_only=True)), "checkpoints": self.checkpoints()}

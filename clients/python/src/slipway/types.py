@@ -22,6 +22,13 @@ __all__ = [
     "ImportedNotCarriedItem",
     "Issue",
     "Launched",
+    "Lineage",
+    "LineageCheckpoint",
+    "LineageRunsItem",
+    "LineageRunsItemCode",
+    "LineageRunsItemData",
+    "LineageRunsItemDataChannelsItem",
+    "LineageRunsItemParentsItem",
     "LogLine",
     "Matrix",
     "MatrixRunsItem",
@@ -32,6 +39,8 @@ __all__ = [
     "Plan",
     "PlanMemoryGiB",
     "PlanUsd",
+    "Published",
+    "PublishedFilesItem",
     "Refusal",
     "RefusalQuotaItem",
     "RunFile",
@@ -565,6 +574,8 @@ class _StatusAttemptsItem(TypedDict):
 
 class StatusAttemptsItem(_StatusAttemptsItem, total=False):
     instanceCount: int
+    gpuHours: float
+    gpuUtilizationPercent: float
 
 
 class StatusSpareInstances(TypedDict):
@@ -710,6 +721,77 @@ class Diff(TypedDict):
     lossAtSteps: list[DiffLossAtStepsItem]
 
 
+class LineageCheckpoint(TypedDict):
+    uri: str
+    runId: Any
+    attempt: Union[int, None]
+    step: int
+    tokens: Any
+    savedAt: Union[str, None]
+    configHash: Any
+    codeDigest: Any
+    imageUri: Any
+    dataDigest: Any
+    seed: Union[int, None]
+    nextSample: Union[int, None]
+
+
+class LineageRunsItemCode(TypedDict):
+    source: Any
+    sha256: Any
+
+
+class LineageRunsItemDataChannelsItem(TypedDict):
+    channel: str
+    source: str
+
+
+class LineageRunsItemData(TypedDict):
+    channels: list[LineageRunsItemDataChannelsItem]
+    digest: Any
+
+
+class LineageRunsItemParentsItem(TypedDict):
+    kind: Literal["checkpoint", "weights"]
+    source: str
+    runId: Any
+    step: Union[int, None]
+    by: str
+
+
+class LineageRunsItem(TypedDict):
+    runId: str
+    name: str
+    team: str
+    state: str
+    configHash: Any
+    code: LineageRunsItemCode
+    driverHash: Any
+    image: Any
+    data: LineageRunsItemData
+    parents: list[LineageRunsItemParentsItem]
+
+
+class Lineage(TypedDict):
+    of: str
+    checkpoint: Union[LineageCheckpoint, None]
+    runs: list[LineageRunsItem]
+    notes: list[str]
+
+
+class PublishedFilesItem(TypedDict):
+    name: str
+    bytes: int
+
+
+class Published(TypedDict):
+    runId: str
+    uri: str
+    files: list[PublishedFilesItem]
+    card: str
+    modelPackageArn: Any
+
+
 class Event(TypedDict):
     at: str
     what: str
@@ -749,6 +831,8 @@ class TeamReportTeamsItemRunsItem(TypedDict):
     etaAt: Union[str, None]
     goodput: Any
     spentUsd: float
+    gpuHours: Any
+    gpuUtilizationPercent: Any
 
 
 class TeamReportTeamsItem(TypedDict):
@@ -756,6 +840,8 @@ class TeamReportTeamsItem(TypedDict):
     spentUsd: float
     budgetUsd: Any
     goodput: Any
+    gpuHours: Any
+    gpuUtilizationPercent: Any
     runs: list[TeamReportTeamsItemRunsItem]
 
 

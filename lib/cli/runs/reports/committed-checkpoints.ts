@@ -1,4 +1,5 @@
 import { GetObjectCommand, paginateListObjectsV2, S3Client } from '@aws-sdk/client-s3';
+import { checkpointOrigin } from '../../../report/lineage/checkpoint-origin';
 import type { ListedCheckpoint } from '../../../report/read/checkpoint-list';
 import type { Descriptor } from '../../../spec/descriptor';
 import { calling } from '../../aws-errors';
@@ -53,6 +54,7 @@ function listedCheckpoint(
   const marker = parseMarker(text);
   if (!marker) return undefined;
   const folder = name.slice(0, name.lastIndexOf('/') + 1);
+  const origin = checkpointOrigin(`${place}${folder}`, text);
   return {
     step: marker.step,
     attempt: marker.attempt ?? null,
@@ -62,6 +64,7 @@ function listedCheckpoint(
     sizeBytes: marker.objects.reduce((sum, o) => sum + o.bytes, 0),
     worldSize: marker.worldSize ?? null,
     isComplete: marker.objects.every((o) => sizes.get(`${folder}${o.key}`) === o.bytes),
+    ...(origin && { origin }),
   };
 }
 

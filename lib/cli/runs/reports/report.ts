@@ -1,5 +1,6 @@
 import pc from 'picocolors';
 import { type ComparedRun, comparedRun } from '../../../report/compare/compared-run';
+import { lineageRows } from '../../../report/lineage/lineage-rows';
 import { orDash, usd } from '../../../report/page/format';
 import { assembleReport } from '../../../report/read/assemble';
 import type { RunReport } from '../../../report/run/run-report';
@@ -45,7 +46,8 @@ async function reportSeveral(runIds: readonly string[], options: ReportOptions, 
 
 async function reportOne(runId: string, options: ReportOptions, terminal: Terminal): Promise<number> {
   const descriptor = await runTarget(options);
-  const sources = await readSources(descriptor, runId, new Date(), { overrides: options.set });
+  const asked = { overrides: options.set, configuration: true };
+  const sources = await readSources(descriptor, runId, new Date(), asked);
   const found = assembleReport(sources);
   if (options.html) {
     const { renderRunReport } = await import('../../../report/render-run-report.js');
@@ -68,6 +70,7 @@ export function reportText(run: RunReport): string {
       ['attempt', 'status', 'steps', 'began', 'ended', 'USD', 'reason'],
       run.attempts.map((a) => attemptCells(a, run)),
     ),
+    ...(run.lineage ? ['', textTable(['made from', ''], lineageRows(run.lineage))] : []),
     ...Object.entries(run.missing).map(([part, why]) => pc.yellow(`not known: ${part}: ${why}`)),
   ].join('\n');
 }

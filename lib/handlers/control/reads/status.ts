@@ -1,5 +1,6 @@
 import type { AttemptAnswer, ListRequest, Refusal, RunState, StatusAnswer } from '../../../contracts/control';
 import { runPrefixes } from '../../../job/plan';
+import { gpuHours } from '../../../lifecycle/accounting/gpu-hours';
 import { type Outlook, outlook } from '../../../lifecycle/accounting/outlook';
 import { addUsd, attemptCostUsd } from '../../../lifecycle/accounting/spend';
 import type { TimelineEvent } from '../../../lifecycle/action';
@@ -152,7 +153,7 @@ function answer(
     desiredState: record.desired,
     reason: record.reason,
     attempt: record.attempt?.number ?? null,
-    attempts: attempts.map((attempt) => attemptAnswer(attempt, record)),
+    attempts: attempts.map((attempt) => attemptAnswer(attempt, record, now)),
     committedStep: record.committed?.step ?? null,
     step: record.attempt?.progress?.step ?? record.attempt?.lastStep ?? null,
     stepAt: isoOf(record.attempt?.progress?.starts?.findLast((start) => start.stepAt !== null)?.stepAt ?? undefined),
@@ -175,7 +176,7 @@ function handOverAnswer(live: Attempt | undefined): Pick<StatusAnswer, 'handOver
   return { handOver: { why, at: new Date(at).toISOString(), isRead: live.progress?.vitals?.handOver ?? false } };
 }
 
-function attemptAnswer(attempt: Attempt, record: RunRecord): AttemptAnswer {
+function attemptAnswer(attempt: Attempt, record: RunRecord, now: EpochMs): AttemptAnswer {
   const instanceCount = attempt.selected?.instanceCount ?? instancesOn(record, attempt.rungId);
   return {
     trainingJobName: attempt.jobName,
@@ -187,6 +188,21 @@ function attemptAnswer(attempt: Attempt, record: RunRecord): AttemptAnswer {
     startedAt: isoOf(attempt.trainingStartedAt),
     endedAt: isoOf(attempt.endedAt),
     ...(instanceCount > 0 && { instanceCount }),
+    ...gpusOf(record, attempt, now),
+  };
+}
+
+/** What the attempt held of GPUs, and how busy they were. */
+function gpusOf(
+  record: RunRecord,
+  attempt: Attempt,
+  now: EpochMs,
+): Pick<AttemptAnswer, 'gpuHours' | 'gpuUtilizationPercent'> {
+  const hours = gpuHours(record, attempt, attempt.endedAt ?? now);
+  const { gpuUtilizationPercent } = attempt.progress?.vitals ?? {};
+  return {
+    ...(hours !== undefined && { gpuHours: Math.round(hours * 1000) / 1000 }),
+    ...(gpuUtilizationPercent !== undefined && { gpuUtilizationPercent }),
   };
 }
 

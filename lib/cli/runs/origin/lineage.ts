@@ -1,0 +1,31 @@
+import pc from 'picocolors';
+import type { Lineage, LineageRun } from '../../../report/lineage/lineage';
+import { lineageRows } from '../../../report/lineage/lineage-rows';
+import { textTable } from '../../../spec/formats/text-table';
+import { EXIT } from '../../exit';
+import type { CommonOptions } from '../../inputs';
+import { runTarget } from '../../launch/run-target';
+import { json, type Terminal } from '../../terminal';
+import { readLineage } from './read-lineage';
+
+/** `slipway lineage RUN|s3://...`: from a checkpoint, published weights or a run to data, code, image and the runs before it. */
+export async function lineage(of: string, options: CommonOptions, terminal: Terminal): Promise<number> {
+  const found = await readLineage(await runTarget(options), of);
+  terminal.out(options.json ? json(found) : lineageText(found));
+  return EXIT.done;
+}
+
+/** One block for each run, the youngest first. */
+export function lineageText({ checkpoint, runs, notes }: Lineage): string {
+  const head = checkpoint
+    ? [`checkpoint ${checkpoint.uri}`, `step ${checkpoint.step}, saved ${checkpoint.savedAt ?? '-'}`, '']
+    : [];
+  return [...head, ...runs.flatMap(runText), ...notes.map((note) => pc.yellow(`not known: ${note}`))]
+    .join('\n')
+    .trimEnd();
+}
+
+function runText(run: LineageRun): string[] {
+  const [first = [], ...rest] = lineageRows(run);
+  return [`${pc.bold(run.runId)}  ${run.state}`, textTable(first, rest), ''];
+}

@@ -1,0 +1,126 @@
+import { S3Client } from '@aws-sdk/client-s3';
+import { fillPlaceholders } from '../../../job/plan';
+import { type CheckpointOrigin, checkpointOrigin } from '../../../report/lineage/checkpoint-origin';
+import type { Lineage, LineageRun } from '../../../report/lineage/lineage';
+import { lineageRun } from '../../../report/lineage/lineage-run';
+import type { Descriptor } from '../../../spec/descriptor';
+import { Refusal, UsageError } from '../../exit';
+import { readStatus } from '../read-status';
+import { committedCheckpoints } from '../reports/committed-checkpoints';
+import { s3Folder, textIn } from './s3-address';
+
+/** Name of the lineage that lies beside published weights. */
+export const PUBLISHED = 'slipway.json';
+/** Runs of one chain: a longer one is cut, and a note says so. */
+const MOST_RUNS = 16;
+
+/** A run to follow, and the checkpoint of it in question; absent = its newest committed one. */
+interface Wanted {
+  runId: string;
+  checkpoint?: CheckpointOrigin;
+}
+
+/** From a run id, a checkpoint's folder or published weights to everything that it was made from. */
+export async function readLineage(descriptor: Descriptor, of: string): Promise<Lineage> {
+  const first = of.startsWith('s3://') ? await wantedAt(descriptor, of) : { runId: of };
+  const runs: LineageRun[] = [];
+  const notes: string[] = [];
+  const { run, checkpoint } = await readOne(descriptor, first, notes);
+  runs.push(run);
+  const waiting = parentRuns(run);
+  for (let next = waiting.shift(); next; next = waiting.shift()) {
+    const { runId } = next;
+    if (runs.some((known) => known.runId === runId)) continue;
+    if (runs.length === MOST_RUNS) {
+      notes.push(
+        `${runId}: not followed, ${MOST_RUNS} runs are shown at most; slipway lineage ${runId} goes on from there`,
+      );
+      break;
+    }
+    const found = await readParent(descriptor, next, notes);
+    if (!found) continue;
+    runs.push(found);
+    waiting.push(...parentRuns(found));
+  }
+  return { of, checkpoint: checkpoint ?? null, runs, notes };
+}
+
+/** Other runs that a run began from, with the checkpoint where its folder is known. */
+const parentRuns = ({ runId, parents }: LineageRun): { runId: string; uri?: string }[] =>
+  parents.flatMap((parent) =>
+    parent.runId === null || parent.runId === runId
+      ? []
+      : [{ runId: parent.runId, ...(parent.kind === 'checkpoint' && parent.step !== null && { uri: parent.source }) }],
+  );
+
+async function readParent(
+  descriptor: Descriptor,
+  { runId, uri }: { runId: string; uri?: string },
+  notes: string[],
+): Promise<LineageRun | undefined> {
+  try {
+    const checkpoint = uri === undefined ? undefined : await checkpointAt(descriptor, uri);
+    return (await readOne(descriptor, { runId, checkpoint }, notes)).run;
+  } catch (error) {
+    const why = error instanceof Refusal ? (error.issues[0]?.message ?? 'refused') : (error as Error).message;
+    notes.push(`${runId}: not followed: ${why}`);
+    return undefined;
+  }
+}
+
+async function readOne(descriptor: Descriptor, { runId, checkpoint }: Wanted, notes: string[]) {
+  const { configuration, ...status } = await readStatus(descriptor, runId, { timeline: true, configuration: true });
+  if (!configuration) notes.push(`${runId}: the launcher says nothing of what it was launched with`);
+  const newest = checkpoint ?? (await newestCheckpoint(descriptor, runId, notes));
+  const fill = (text: string) => fillPlaceholders(text, { descriptor, runId });
+  return { run: lineageRun({ status, configuration, checkpoint: newest, fill }), checkpoint: newest };
+}
+
+/** A run without checkpoints, or whose bucket may not be read, has a lineage too. */
+async function newestCheckpoint(descriptor: Descriptor, runId: string, notes: string[]) {
+  try {
+    const listed = await committedCheckpoints(descriptor, runId);
+    const newest = listed.filter(({ isComplete }) => isComplete).sort((a, b) => b.step - a.step)[0];
+    if (newest) return newest.origin;
+    notes.push(`${runId}: has no complete checkpoint, so that digests of data and configuration are not known`);
+  } catch (error) {
+    notes.push(`${runId}: its checkpoints were not read: ${(error as Error).message}`);
+  }
+  return undefined;
+}
+
+async function checkpointAt({ region }: Descriptor, uri: string): Promise<CheckpointOrigin | undefined> {
+  const folder = s3Folder(uri);
+  if (!folder) return undefined;
+  const marker = await textIn(new S3Client({ region }), folder.bucket, `${folder.prefix}COMMITTED.json`);
+  return marker === undefined ? undefined : checkpointOrigin(uri, marker);
+}
+
+/** The run that an S3 address leads to: a checkpoint's folder, or weights that `slipway publish` wrote. */
+async function wantedAt(descriptor: Descriptor, address: string): Promise<Wanted> {
+  const folder = s3Folder(address);
+  if (!folder)
+    throw new UsageError(`lineage: must be a run id or s3://bucket/prefix/, got ${address}; check the address`);
+  const checkpoint = await checkpointAt(descriptor, address);
+  if (checkpoint?.runId) return { runId: checkpoint.runId, checkpoint };
+  const published = await publishedAt(descriptor, folder);
+  if (published) return published;
+  throw new UsageError(
+    `lineage: must be a folder with COMMITTED.json of a run or with ${PUBLISHED}, got ${address}; slipway report RUN --json lists the checkpoints of a run`,
+  );
+}
+
+async function publishedAt(
+  { region }: Descriptor,
+  { bucket, prefix }: { bucket: string; prefix: string },
+): Promise<Wanted | undefined> {
+  const text = await textIn(new S3Client({ region }), bucket, `${prefix}${PUBLISHED}`);
+  if (text === undefined) return undefined;
+  try {
+    const { lineage } = JSON.parse(text) as { lineage: Lineage };
+    const runId = lineage.runs[0]?.runId;
+    return runId ? { runId, checkpoint: lineage.checkpoint ?? undefined } : undefined;
+  } catch {
+    return undefined;
+  }
+}

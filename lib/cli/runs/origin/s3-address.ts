@@ -1,0 +1,22 @@
+import { GetObjectCommand, type S3Client } from '@aws-sdk/client-s3';
+import { calling } from '../../aws-errors';
+
+/** Bucket and key of an S3 address, with a slash at the end of the key; undefined where it is none. */
+export function s3Folder(address: string): { bucket: string; prefix: string } | undefined {
+  const [, bucket, key = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/.exec(address) ?? [];
+  if (bucket === undefined) return undefined;
+  return { bucket, prefix: key === '' || key.endsWith('/') ? key : `${key}/` };
+}
+
+/** Text of an object; undefined where there is none. Throws a ServiceError where it may not be read. */
+export async function textIn(client: S3Client, Bucket: string, Key: string): Promise<string | undefined> {
+  return calling(`reading s3://${Bucket}/${Key}`, async () => {
+    try {
+      const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }));
+      return await Body?.transformToString();
+    } catch (error) {
+      if ((error as Error).name === 'NoSuchKey') return undefined;
+      throw error;
+    }
+  });
+}

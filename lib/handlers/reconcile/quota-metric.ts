@@ -1,0 +1,86 @@
+import { instanceQuota, type QuotaRef } from '../../catalog/quotas';
+import { METRIC_NAMESPACE, QUOTA_DIMENSIONS, QUOTA_METRIC } from '../../contracts/team-metrics';
+import { rungWithId } from '../../lifecycle/ladder';
+import type { RunRecord } from '../../lifecycle/record';
+import { type JobInstances, quotaUsage } from '../../quota';
+import { describeError } from '../shared/errors';
+import type { ReconcileDeps } from './deps';
+import { othersUsage } from './queue/others-usage';
+
+/** An instance quota with what all jobs of the account hold of it. */
+interface QuotaUse {
+  quota: string;
+  inUse: number;
+  limit: number;
+  percent: number;
+}
+
+/**
+ * Writes how much of the fullest instance quota is in use that live jobs of this environment hold, as a line in CloudWatch's embedded metric
+ * format; 0 while no job is live. The limit is the account's, so that jobs of others count too. A limit that cannot be read is left out, and
+ * nothing is written where that leaves none.
+ * @param active all runs that are not over
+ */
+export async function writeQuotaUse(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<void> {
+  if (!deps.metrics?.quotas) return;
+  try {
+    const use = await fullest(deps, active);
+    if (use) deps.metrics.write(metricLine(deps, use));
+  } catch (error) {
+    deps.log('warn', 'the use of quotas was not written', { error: describeError(error) });
+  }
+}
+
+/** Undefined where no limit is known. */
+async function fullest(deps: ReconcileDeps, active: readonly RunRecord[]): Promise<QuotaUse | undefined> {
+  const live = active.flatMap((run) => liveJob(run) ?? []);
+  const refs = quotasOf(live.map(({ instances }) => instances));
+  if (refs.length === 0) return { quota: '', inUse: 0, limit: 0, percent: 0 };
+  const own = quotaUsage(live.map(({ instances }) => instances));
+  const others = await othersUsage(deps, new Set(live.map(({ jobName }) => jobName)));
+  const limits = await deps.limits.read(refs);
+  const uses = refs.flatMap(({ name }): QuotaUse[] => {
+    const limit = limits.get(name);
+    if (!limit || !('value' in limit)) return [];
+    const inUse = (own.get(name) ?? 0) + (others.get(name) ?? 0);
+    return [{ quota: name, inUse, limit: limit.value, percent: Math.round((100 * inUse) / Math.max(limit.value, 1)) }];
+  });
+  return uses.sort((a, b) => b.percent - a.percent)[0];
+}
+
+/** The job of a run, from its request on; undefined without one, and for capacity of a training plan, which no instance quota counts. */
+function liveJob(run: RunRecord): { jobName: string; instances: JobInstances } | undefined {
+  const { attempt } = run;
+  if (attempt?.phase !== 'created') return undefined;
+  const rung = rungWithId(run, attempt.rungId);
+  if (!rung || rung.usage === 'training-plan') return undefined;
+  const held = attempt.selected ? [attempt.selected] : rung.instances;
+  const instances = held.map(({ instanceType, instanceCount }) => ({ instanceType, count: instanceCount }));
+  const kind = rung.usage === 'processing' ? 'processing' : 'training';
+  return {
+    jobName: attempt.jobName,
+    instances: { kind, status: 'InProgress', spot: rung.usage === 'spot', instances },
+  };
+}
+
+function quotasOf(jobs: readonly JobInstances[]): QuotaRef[] {
+  const all = jobs.flatMap(({ kind, spot, instances }) => {
+    const usage = kind === 'processing' ? 'processing' : spot ? 'spot' : 'training';
+    return instances.map(({ instanceType }) => instanceQuota(instanceType, usage));
+  });
+  return [...new Map(all.map((ref) => [ref.name, ref])).values()];
+}
+
+/** The quota itself is no dimension: one metric stays one, and the line of the log says which one it was. */
+function metricLine({ environment, now }: ReconcileDeps, { percent, quota, inUse, limit }: QuotaUse): string {
+  const Metrics = [{ Name: QUOTA_METRIC, Unit: 'Percent' }];
+  return JSON.stringify({
+    _aws: {
+      Timestamp: now().getTime(),
+      CloudWatchMetrics: [{ Namespace: METRIC_NAMESPACE, Dimensions: [QUOTA_DIMENSIONS], Metrics }],
+    },
+    Environment: environment,
+    [QUOTA_METRIC]: percent,
+    ...(quota && { quota, inUse, limit }),
+  });
+}

@@ -1,0 +1,22 @@
+import { findInstanceType } from '../../catalog/instances/instances';
+import { rungWithId } from '../ladder';
+import type { Attempt, EpochMs, RunRecord } from '../record';
+import { trainedMs } from './pauses';
+
+/**
+ * Hours that the GPUs of an attempt were held for until `until`, from the start of training and without its interruptions, as the service bills
+ * them. 0 without GPUs; undefined for a type that the catalog does not know, or a rung that the run no longer has.
+ */
+export function gpuHours(record: Pick<RunRecord, 'policy'>, attempt: Attempt, until: EpochMs): number | undefined {
+  const instances = attempt.selected ? [attempt.selected] : rungWithId(record, attempt.rungId)?.instances;
+  const types = instances?.map(({ instanceType, instanceCount }) => ({
+    type: findInstanceType(instanceType),
+    instanceCount,
+  }));
+  if (!types || types.some(({ type }) => type === undefined)) return undefined;
+  const gpus = types.reduce((sum, { type, instanceCount }) => sum + gpusOf(type?.accelerator) * instanceCount, 0);
+  return (gpus * trainedMs(attempt, until)) / 3_600_000;
+}
+
+const gpusOf = (accelerator: { kind: string; count: number } | undefined): number =>
+  accelerator?.kind === 'gpu' ? accelerator.count : 0;
