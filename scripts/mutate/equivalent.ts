@@ -17,11 +17,6 @@ const EQUIVALENT: readonly { file: string; line: RegExp; why: string }[] = [
     line: /^ {4}if \(!item\) return undefined;$/,
     why: 'an intent is written in the transaction of its record and never deleted: where the record is, it is too',
   },
-  {
-    file: 'lib/handlers/reconcile/effects/create-job.ts',
-    line: /record\.skips && \{ skips: record\.skips \}/,
-    why: 'a model of training has no loss, so that nothing is ever skipped; test/lifecycle/resuming plays it',
-  },
   { file: 'lib/handlers/shared/run-store.ts', line: /MOST_INTENTS/, why: 'the size of a cache: intents never change' },
   {
     file: 'lib/handlers/shared/remember.ts',

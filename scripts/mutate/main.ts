@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
-import { build } from 'esbuild';
+import { build, transformSync } from 'esbuild';
 import { requireEquivalents } from './equivalent';
 import { drawMutants, type Mutant } from './mutants';
 import { reachedLines } from './reached';
@@ -28,12 +28,23 @@ function sources(): Map<string, string> {
   return new Map(wanted.map((file) => [file, readFileSync(path.join(ROOT, file), 'utf8')]));
 }
 
+const mutate = (text: string, { line, after }: Mutant): string =>
+  text
+    .split('\n')
+    .map((old, i) => (i === line - 1 ? after : old))
+    .join('\n');
+
+/** One that is no program says nothing of what looks for it. */
+function isProgram(mutant: Mutant, text: string): boolean {
+  try {
+    transformSync(mutate(text, mutant), { loader: 'ts' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 async function bundle(mutant: Mutant | undefined, outfile: string): Promise<void> {
-  const mutate = (text: string, { line, after }: Mutant) =>
-    text
-      .split('\n')
-      .map((old, i) => (i === line - 1 ? after : old))
-      .join('\n');
   await build({
     entryPoints: [path.join(ROOT, 'scripts/mutate/play.ts')],
     outfile,
@@ -96,7 +107,10 @@ async function main(): Promise<void> {
   const reached = reachedLines(ROOT, plain, coverage);
   const files = sources();
   const isEquivalent = requireEquivalents(files);
-  const isWanted = (mutant: Mutant) => reached.has(`${mutant.file}:${mutant.line}`) && !isEquivalent(mutant);
+  const isWanted = (mutant: Mutant) =>
+    reached.has(`${mutant.file}:${mutant.line}`) &&
+    !isEquivalent(mutant) &&
+    isProgram(mutant, files.get(mutant.file) ?? '');
   const { drawn: mutants, wanted, all } = drawMutants(files, count, seed, isWanted);
   process.stdout.write(
     `${wanted} of ${all} mutants change a line that the simulation runs and that decides something\n`,

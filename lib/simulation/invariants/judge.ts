@@ -10,6 +10,7 @@ import type { SimRun } from '../world/sim-run';
 import { Watch } from '../world/watch';
 import type { World } from '../world/world';
 import { AsWritten } from './as-written';
+import { DataOrder } from './data-order';
 import type { Invariant, Scene } from './invariant';
 import { HealthyLeftAlone, NoOrphan, OneLiveJob, StopWins, WorkKept } from './jobs';
 import { BooksBalance, Budget } from './money';
@@ -28,6 +29,7 @@ function makeAll(): Invariant[] {
     new BooksBalance(),
     new Budget(),
     new WorkKept(),
+    new DataOrder(),
     new AsWritten(),
     fair,
     new Backfill(fair),

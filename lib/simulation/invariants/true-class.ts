@@ -46,15 +46,15 @@ function ofStopped(job: SimJob): FailureClass | undefined {
 }
 
 function ofContainer(reason: string): FailureClass {
-  const file = /\{"slipway".*\}/s.exec(reason)?.[0];
-  const { code, class: kind } = parse(file);
+  const { code, class: kind } = failureFile(reason);
   const byKind = kind === undefined ? undefined : BY_KIND[kind];
   return byKind ?? (code === undefined ? undefined : BY_CODE[code]) ?? 'user-code';
 }
 
-function parse(text: string | undefined): { code?: number; class?: string } {
+/** What the driver's file in a FailureReason says; nothing where there is none. */
+export function failureFile(reason: string): { code?: number; class?: string; reason?: string } {
   try {
-    return JSON.parse(text ?? '{}') as { code?: number; class?: string };
+    return JSON.parse(/\{"slipway".*\}/s.exec(reason)?.[0] ?? '{}');
   } catch {
     return {};
   }

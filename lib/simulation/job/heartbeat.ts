@@ -14,10 +14,15 @@ export function beatOf(job: SimJob, now: SimMs): S3Object | undefined {
   const until = Math.min(now, job.silentSince ?? now);
   if (until < driverSince) return undefined;
   const at = driverSince + Math.floor((until - driverSince) / BEAT_MS) * BEAT_MS;
-  return { key: truth.heartbeat.key, bytes: 300, at, facts: () => factsOf(job, at) };
+  const facts = () => {
+    const all = factsOf(job, at);
+    if (job.beatsWithout.length === 0) return all;
+    return Object.fromEntries(Object.entries(all).filter(([field]) => !job.beatsWithout.includes(field)));
+  };
+  return { key: truth.heartbeat.key, bytes: 300, at, facts };
 }
 
-function factsOf(job: SimJob, at: SimMs) {
+function factsOf(job: SimJob, at: SimMs): Record<string, unknown> {
   const { truth, stepping } = job;
   const step = truth?.showsSteps ? (stepping?.seenAt(at) ?? null) : null;
   const perHour = truth ? Math.round(360_000 / job.secondsPerStep) / 100 : null;

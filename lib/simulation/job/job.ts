@@ -1,4 +1,5 @@
 import type { CreateProcessingJobCommandInput, CreateTrainingJobCommandInput } from '@aws-sdk/client-sagemaker';
+import type { Skip } from '../../spec/job-file';
 import type { Scheduled, SimMs } from '../core/clock';
 import type { RunTruth } from './steps/run-truth';
 import type { Stepping } from './steps/stepping';
@@ -47,6 +48,10 @@ export interface SimJob {
   attempt: number;
   /** Where job.json says that it begins; '' = at the beginning. */
   resumeUri: string;
+  /** Step that job.json tells it to roll back to, as the first attempt that is told so. */
+  rollsBackTo: number | undefined;
+  /** What job.json says that training leaves out of the data. */
+  skips: readonly Skip[];
   /** More than what the scenario says where it has fewer instances than the run file asks for at most. */
   secondsPerStep: number;
   status: string;
@@ -72,6 +77,8 @@ export interface SimJob {
   driverSince: SimMs | undefined;
   isHung: boolean;
   silentSince: SimMs | undefined;
+  /** Fields that its heartbeats lack. */
+  beatsWithout: readonly string[];
   /** The driver has read a request to save and leave. */
   isAskedToLeave: boolean;
   sparesLeft: number;

@@ -10,7 +10,7 @@ const KINDS: readonly {
   { by: ['call'], one: ['error', 'answerLost', 'takesSeconds', 'empty'], may: ['key', 'nth'] },
   {
     by: ['job'],
-    one: ['ends', 'status', 'hangs', 'loses', 'stopTakesMinutes'],
+    one: ['ends', 'status', 'hangs', 'loses', 'stopTakesMinutes', 'beatsWithout'],
     may: ['reason', 'secondaryStatus', 'minutes', 'silent', 'count'],
   },
   { by: ['describeLagSeconds', 'indexLagSeconds'], may: [] },

@@ -133,6 +133,11 @@ const fault = z.strictObject({
   stopTakesMinutes: minutes
     .optional()
     .meta({ description: 'With `job`: minutes from StopTrainingJob to Stopped. Default: as usual.' }),
+  beatsWithout: z
+    .array(text)
+    .min(1)
+    .optional()
+    .meta({ description: 'With `job`: fields that its heartbeats lack, as those of an older driver. Default: none.' }),
   describeLagSeconds: z
     .number()
     .nonnegative()
@@ -199,6 +204,10 @@ export const scenarioSchema = z.strictObject({
     .array(capacity)
     .optional()
     .meta({ description: 'Instances that the service can give. Default: unlimited.' }),
+  spotShare: z.number().positive().max(1).optional().meta({
+    description:
+      "What spot instances are billed at, as a share of the on-demand price. Default: that of the catalog's prices.",
+  }),
   outside: z.array(outside).optional().meta({ description: 'Jobs of others in the account. Default: none.' }),
   runs: z.array(run).optional().meta({ description: 'Runs that are launched. Default: none.' }),
   calls: z.array(call).optional().meta({ description: 'What people do. Default: nothing.' }),

@@ -12,8 +12,12 @@ export function readJobFile(job: SimJob, { truth, descriptor }: SimRun, s3: SimS
   const text = s3.read(descriptor.artifactBucket, key);
   const file = text === undefined ? undefined : (JSON.parse(text) as JobFile);
   job.resumeUri = file?.checkpoints.resumeFrom ?? job.request.Environment?.SLIPWAY_RESUME_FROM ?? '';
-  if (file?.checkpoints.rollback)
-    truth.rollBack(file.checkpoints.rollback.toStep, file.checkpoints.rollback.beforeAttempt);
+  job.skips = file?.training.skips ?? [];
+  const { rollback } = file?.checkpoints ?? {};
+  if (rollback) {
+    truth.rollBack(rollback.toStep, rollback.beforeAttempt);
+    if (rollback.beforeAttempt === job.attempt) job.rollsBackTo = rollback.toStep;
+  }
   const { startFrom } = truth.spec.checkpoints;
   if (startFrom !== undefined && truth.commits.length === 0) truth.baseStep = truth.stepOf(job.resumeUri) ?? 0;
 }

@@ -9,7 +9,11 @@ const SPOT_SHARE = 0.4;
 
 /** What AWS bills for jobs: the price of the instances that they really had. */
 export class Prices {
-  constructor(private readonly environment: EnvironmentSpec) {}
+  /** @param spotShare share of the on-demand price that spot is billed at. @default that of the catalog */
+  constructor(
+    private readonly environment: EnvironmentSpec,
+    private readonly spotShare?: number,
+  ) {}
 
   /** Dollars that AWS bills for a job so far, and for the warm pool that it left. */
   billedUsd(job: SimJob, now: number): number {
@@ -27,6 +31,7 @@ export class Prices {
   billedShare(job: SimJob): number {
     const type = job.chosen?.[0]?.instanceType;
     if (!job.spot || type === undefined) return 1;
+    if (this.spotShare !== undefined) return this.spotShare;
     const { region, prices } = this.environment;
     const spot = findCapacityPrice('spot', type, region)?.usdPerHour;
     const full = findPrice(type, region, prices)?.usdPerHour;

@@ -72,7 +72,7 @@ export class World {
     const faults = scenario.faults ?? [];
     this.random = new Random(seed);
     this.names = deployed(environment);
-    this.prices = new Prices(environment);
+    this.prices = new Prices(environment, scenario.spotShare);
     const descriptors = descriptorsOf(environment);
     this.runs = scenario.runs.map(
       (entry) => new SimRun(entry, descriptors.get(entry.team) as Descriptor, plannedId(entry)),

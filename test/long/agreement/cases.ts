@@ -92,7 +92,9 @@ export const NOT_COMPARED: readonly AgreementCase[] = [
     },
   },
   { scenario: 'elastic' },
+  { scenario: 'loss-again' },
   { scenario: 'queued' },
+  { scenario: 'restarts' },
 ];
 
 /** The other scenarios, and what the sandbox lacks for them. */
@@ -103,12 +105,14 @@ export const OTHERS: Readonly<Record<string, string>> = {
   'deleted-unread': 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
   'deleted-while-silent': 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
   'grow-unread-quota': 'functions that die between two calls',
-  guards: 'changes of the stack, which test/long/adoption.test.ts and test/e2e/life-cycle.test.ts make',
+  guards: 'changes of the stack, which test/long/adoption.test.ts and test/long/always/life-cycle.test.ts make',
   'interrupted-unread': OTHERS_READ_TOO,
+  'older-driver': 'the driver of the sandbox is that of the package',
   'older-version': 'functions that die between two calls',
   refused: 'guardrails of an environment of its own, which test/e2e/environment.test.ts has',
   registered: 'CloudFormation, which test/e2e/environment.test.ts deploys',
   'spot-lost': LIMITS_OF_TIME,
+  'spot-price': 'the sandbox bills spot in full',
   'warm-pools': LIMITS_OF_TIME,
 };
 

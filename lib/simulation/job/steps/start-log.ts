@@ -10,9 +10,14 @@ interface Stretch {
 }
 
 interface Start {
+  /** When the driver began it. @default with the driver */
+  beganAt?: SimMs;
   stretches: Stretch[];
   endedAt?: SimMs;
 }
+
+/** Hosts agree on a new start in place this long after the ranks have left. */
+const AGREE_MS = 60_000;
 
 /** The starts of a driver's ranks, for its heartbeat (containers/driver/slipway_driver/step_times.py). */
 export class StartLog {
@@ -36,17 +41,18 @@ export class StartLog {
     this.newest.endedAt ??= now;
   }
 
-  /** Ranks start again in place. */
+  /** Ranks leave, and start again in place. */
   next(now: SimMs): void {
     this.end(now);
-    this.all.push({ stretches: [] });
+    this.all.push({ beganAt: now + AGREE_MS, stretches: [] });
   }
 
   /** The field `starts` of a heartbeat of this time. */
   facts(at: SimMs, secondsPerStep: number, totalSteps: number) {
     const stepMs = secondsPerStep * 1000;
-    return this.all.slice(-MOST_IN_HEARTBEAT).map(({ stretches, endedAt }, place) => {
-      const number = Math.max(0, this.all.length - MOST_IN_HEARTBEAT) + place;
+    const begun = this.all.filter(({ beganAt = at }) => beganAt <= at);
+    return begun.slice(-MOST_IN_HEARTBEAT).map(({ stretches, endedAt }, place) => {
+      const number = Math.max(0, begun.length - MOST_IN_HEARTBEAT) + place;
       const made = stretches
         .filter(({ from }) => from <= at)
         .map(({ from, step, until = at, last = totalSteps }) => {

@@ -72,6 +72,10 @@ export class JobFaults {
       fleet.interrupt(job, (fault.minutes ?? 10) * 60_000);
       return;
     }
+    if (fault.beatsWithout) {
+      job.beatsWithout = fault.beatsWithout;
+      return;
+    }
     if (fault.hangs) {
       fleet.hang(job, fault.silent ?? false);
       return;

@@ -1,0 +1,42 @@
+import type { Skip } from '../../spec/job-file';
+import type { SimJob } from '../job/job';
+import type { SimRun } from '../world/sim-run';
+import { Invariant } from './invariant';
+import { failureFile } from './true-class';
+
+/** The global batch that is trained on when so many steps are done, from 0 (containers/trainer/slipway_trainer/skips.py). */
+const batchAt = (skips: readonly Skip[], steps: number): number =>
+  skips.reduce((batch, skip) => batch + (skip.step <= steps ? skip.batches : 0), steps);
+
+/**
+ * After a loss that left its bounds at a step, an attempt that is told to roll back goes on with the batch after that of the bad step, and
+ * steps that are kept had the batches that they had.
+ */
+export class DataOrder extends Invariant {
+  readonly name = 'data-order';
+
+  override onCreate(run: SimRun | undefined, job: SimJob): void {
+    const before = run?.jobs.at(-2);
+    if (!run || !job.truth || !before) return;
+    const from = job.truth.stepOf(job.resumeUri) ?? 0;
+    const changed = Array.from({ length: from }, (_, step) => step).find(
+      (step) => batchAt(before.skips, step) !== batchAt(job.skips, step),
+    );
+    if (changed !== undefined)
+      this.break(`${job.name} keeps ${from} steps, and its data says another batch of step ${changed + 1}`);
+    const bad = badStep(before);
+    if (bad === undefined || from >= bad || job.rollsBackTo === undefined) return;
+    const [next, after] = [batchAt(job.skips, from), batchAt(before.skips, bad - 1) + 1];
+    if (next === after) return;
+    this.break(
+      `${job.name} goes on from step ${from} with batch ${next}; the one after that of step ${bad} is ${after}`,
+    );
+  }
+}
+
+/** The step whose loss left its bounds, from 1, where the trainer names it. */
+function badStep({ status, failureReason }: SimJob): number | undefined {
+  const { code, reason = '' } = status === 'Failed' ? failureFile(failureReason ?? '') : {};
+  const named = code === 73 ? /^step (\d+):/.exec(reason)?.[1] : undefined;
+  return named === undefined ? undefined : Number(named);
+}
