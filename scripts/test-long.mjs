@@ -1,5 +1,6 @@
 // `npm run test:long`: sequences on the embedded AWS that take minutes each, and the cases of pytest that `npm test` draws a few of. With
-// `--part SEED` (hexadecimal) one of them, chosen by the seed, as CI does with the commit.
+// `--part SEED` (hexadecimal) what CI plays of them: those that every commit must pass (test/long/always), and one of the others, chosen by
+// the seed, which is the commit there.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
@@ -17,14 +18,18 @@ const PYTEST = {
   'pytest slow': ['test/containers', '-m', 'slow'],
 };
 
-/** The parts to play: all, or the one that the seed chooses. */
+const ALWAYS = path.join('test', 'long', 'always') + path.sep;
+
+/** The parts to play: all, or those of every commit and the one of the others that the seed chooses. */
 function chosen(parts, seed) {
   if (seed === undefined) return parts;
   if (!/^[0-9a-f]{1,12}$/.test(seed)) {
     process.stderr.write(`--part: must be a hexadecimal seed, got ${seed}; use the first digits of a commit\n`);
     process.exit(2);
   }
-  return [parts[Number.parseInt(seed, 16) % parts.length]];
+  const always = parts.filter((part) => part.startsWith(ALWAYS));
+  const others = parts.filter((part) => !part.startsWith(ALWAYS));
+  return [...always, others[Number.parseInt(seed, 16) % others.length]];
 }
 
 /** Exit code of a program that prints as it goes. */

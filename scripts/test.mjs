@@ -1,5 +1,5 @@
-// `npm test`: build, lint, types, unit tests, then Python tests beside the sandbox end to end. Stops at the first step that fails and
-// closes with the counts of all tests.
+// `npm test`: build, lint, types, then unit tests and the sandbox end to end, with the tests of Python beside both. Closes with the counts
+// of all tests.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ process.env.TMPDIR = temporary;
 process.env.SLIPWAY_TEST_TMPDIR = temporary;
 process.on('exit', () => rmSync(temporary, { recursive: true, force: true }));
 /**
- * Two at a time, beside the end-to-end tests: most tests wait for their processes. The tests of a file share ranks, so they stay
+ * Two at a time, beside the other tests: most of these wait for their processes. The tests of a file share ranks, so they stay
  * together; the files come by name, because xdist would put those of many tests first, which are not those that take long.
  */
 const PYTEST = '-m pytest -q test/containers -n 2 --dist loadfile --no-loadscope-reorder'.split(' ');
@@ -91,7 +91,7 @@ async function vitest(project) {
   return ok;
 }
 
-/** Beside the end-to-end tests: those wait for deploys and jobs half of their time. Its output is shown when it is over. */
+/** Its output is shown when it is over. */
 async function pytest(python) {
   const first = await pytestOnce(python, 'pytest', []);
   // Ranks are real processes on a machine that others may keep busy; a test that fails twice has failed.
@@ -100,15 +100,6 @@ async function pytest(python) {
   add(first.passed + (first === last ? 0 : last.passed), last.failed, first.skipped);
   return last.ok;
 }
-
-/**
- * In an environment of its own, beside the other two: it computes for 13 to 26 of the 35 to 65 seconds that it takes. A job that ends well,
- * or one that loses a host, drawn by the seed: `npm run test:ray` plays both and the others.
- */
-const pytestRay = () => {
-  const drawn = Number(process.env.SLIPWAY_TEST_SEED) % 2 === 0 ? 'tasks_run' : 'lost_host';
-  return quietStep(`pytest under Ray (${drawn})`, process.execPath, ['scripts/ray.mjs', '-k', drawn]);
-};
 
 async function pytestOnce(python, name, more) {
   const report = '.slipway/test/pytest.xml';
@@ -139,10 +130,14 @@ function toolkitEnvironment() {
 
 toolkitEnvironment();
 const python = pythonEnvironment();
-const ok =
-  (await checks(python)) &&
-  (await vitest('unit')) &&
-  (await Promise.all([pytest(python), vitest('e2e'), pytestRay()])).every((passed) => passed);
+/** Tests of Python begin beside the unit tests and last beside those end to end: half of their time they wait for processes. */
+async function tests(python) {
+  const ofPython = pytest(python);
+  const others = (await vitest('unit')) && (await vitest('e2e'));
+  return (await ofPython) && others;
+}
+
+const ok = (await checks(python)) && (await tests(python));
 const said = Object.entries(times).map(([name, seconds]) => `${name} ${seconds}`);
 process.stdout.write(`\nseconds: ${said.join(', ')}\n`);
 writeFileSync('.slipway/test/seconds.json', JSON.stringify(times));

@@ -62,6 +62,7 @@ const GUIDES = [
   'security-review',
   'day-2',
   'follow-runs',
+  'publish',
   'train-from-ci',
   'upgrade',
   'migrate-from-sagemaker-sdk',

@@ -53,6 +53,11 @@ export const LEFT_OUT = {
     why: 'MiniStack has no Amazon Q Developer in chat applications',
     lacks: ['AWS::Chatbot::SlackChannelConfiguration', 'AWS::IAM::Role'],
   },
+  replication: {
+    why: 'MiniStack copies nothing between regions',
+    lacks: ['AWS::IAM::Role', 'AWS::IAM::Policy'],
+    changes: ['AWS::S3::Bucket'],
+  },
   budget: { why: 'MiniStack has no AWS Budgets', lacks: ['AWS::Budgets::Budget'] },
   lustre: {
     why: 'MiniStack has no FSx',

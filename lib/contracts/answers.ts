@@ -264,6 +264,13 @@ export const ANSWERS = {
     lossAtSteps: z.array(z.object({ step: whole, loss: z.tuple([number, number]) })),
   }),
   lineage,
+  published: z.object({
+    runId: text,
+    uri: text.meta({ description: 'folder of the weights' }),
+    files: z.array(z.object({ name: text, bytes: whole })),
+    card: text.meta({ description: 'address of the model card' }),
+    modelPackageArn: orNull(text).meta({ description: 'version in the registry; null without --registry' }),
+  }),
   event: timelineLine.extend({ runId: text }),
   logLine: z.object({ at: time, attempt: whole, host: text, message: text }),
   gpuLine: z.object({ attempt: whole, at: time, gpus: z.record(text, gpuUse).meta({ description: 'by host' }) }),

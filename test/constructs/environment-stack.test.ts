@@ -1,7 +1,4 @@
-import { CfnResource, Validations } from 'aws-cdk-lib';
 import { Match, Template } from 'aws-cdk-lib/assertions';
-import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
-import { AwsSolutionsChecks } from 'cdk-nag';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { EnvironmentStack } from '../../lib/constructs';
 import { ENV, resourcesOf, SYNTH_MS, specOf, type TemplateResource, testApp } from './support/app';
@@ -235,31 +232,3 @@ describe('choices of the environment file', () => {
     });
   });
 });
-
-describe('checks at synth', () => {
-  test('AwsSolutions and the built-in validation find nothing', () => {
-    const app = testApp();
-    new EnvironmentStack(app, 'Slipway', { spec: specOf(RESEARCH), env: ENV });
-    Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
-    expect(() => app.synth()).not.toThrow();
-  });
-
-  test('fails: a property that CloudFormation does not have', () => {
-    const app = testApp();
-    const stack = new EnvironmentStack(app, 'Slipway', { spec: specOf(), env: ENV });
-    new CfnResource(stack, 'Wrong', { type: 'AWS::S3::Bucket', properties: { Nonsense: 1 } });
-    expect(() => app.synth()).toThrow(/Nonsense/);
-  });
-
-  test('fails: a statement with a wildcard that nobody gave a reason for', () => {
-    const app = testApp();
-    const stack = new EnvironmentStack(app, 'Slipway', { spec: specOf(RESEARCH), env: ENV });
-    stack.roles.teams.nlp?.execution.addToPrincipalPolicy(anyObject());
-    Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
-    expect(() => app.synth()).toThrow(/IAM5\[Resource::arn:aws:s3:::other/);
-  });
-});
-
-function anyObject(): PolicyStatement {
-  return new PolicyStatement({ actions: ['s3:GetObject'], resources: ['arn:aws:s3:::other/*'] });
-}

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 from slipway_trainer.batches import Batches  # noqa: E402
-from slipway_trainer.examples import TARGETS, TOKENS, Documents, PackedRows  # noqa: E402
+from slipway_trainer.examples import TARGETS, TOKENS, Documents, PackedRows, row_length  # noqa: E402
 from slipway_trainer.exits import DataFailed, Settings  # noqa: E402
 from slipway_trainer.loss import IGNORED  # noqa: E402
 from slipway_trainer.packing import packed  # noqa: E402
@@ -181,6 +181,13 @@ def test_a_row_is_its_documents_one_after_the_other(chats: Path) -> None:
         documents.fill(sample, 0, number, length)
         expected.append((sample[TOKENS].tolist(), sample[TARGETS].tolist()))
     assert sorted(found) == sorted(expected)
+
+
+def test_rows_of_pairs_have_few_lengths_and_little_padding() -> None:
+    """A kernel is compiled for each length."""
+    found = {needed: row_length(needed) for needed in range(1, 32_769)}
+    assert all(length % 128 == 0 and 0 <= length - needed < max(128, length / 8) for needed, length in found.items())
+    assert len(set(found.values())) == 48 and set(found.values()) >= {2**power for power in range(7, 16)}
 
 
 def test_what_is_longer_than_a_row_is_cut_and_counted(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def fsdp1_job(**changes: Any) -> dict[str, Any]:
     return trainer_job(**changes | {"arguments": ["--backend", "fsdp1", *changes.get("arguments", [])]})
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("ranks", "changes"),
     [

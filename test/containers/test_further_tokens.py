@@ -115,7 +115,7 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("weights")
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("name", "layout"), CASES)
 def test_steps_equal_those_of_the_plain_implementation(tmp_path: Path, shards: Path, weights: Path, name: str, layout: str) -> None:
     expected = wanted(name, shards, weights / name)

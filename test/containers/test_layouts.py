@@ -38,7 +38,7 @@ LAYOUTS: list[tuple[str, int, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("ranks", "changes"), [(ranks, changes) for _, ranks, changes in LAYOUTS], ids=[name for name, _, _ in LAYOUTS])
 def test_losses_equal_those_of_a_plain_loop(tmp_path: Path, shards: Path, reference: list[float], ranks: int, changes: dict) -> None:
     found = losses_of(tmp_path, ranks, trainer_job(**changes), {"train": shards})

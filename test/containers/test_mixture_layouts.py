@@ -85,7 +85,7 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return shape, folder, plain_steps(whole, whole, shards, job)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_layout_trains_the_same_and_exports_what_one_rank_exports(tmp_path: Path, shards: Path, model: tuple, layout: str) -> None:
     from slipway_trainer.safetensors import SafetensorsFile

@@ -197,7 +197,7 @@ MIXTURES = ("qwen2_moe", "qwen3_moe", "gpt_oss", "deepseek_v2", "deepseek_v3", "
 TRAINED = ("qwen2", "olmo2", "gemma2", "gemma3", "mistral, window", *MIXTURES)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", TRAINED)
 def test_twenty_steps_give_the_losses_of_transformers(tmp_path: Path, name: str) -> None:
     ours, theirs = pair(name, tmp_path)

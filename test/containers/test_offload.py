@@ -8,6 +8,9 @@ pytestmark = pytest.mark.torch
 from torch import nn  # noqa: E402
 
 from slipway_trainer import offload  # noqa: E402
+from slipway_trainer.architecture import read_architecture  # noqa: E402
+from slipway_trainer.further_tokens import Further  # noqa: E402
+from slipway_trainer.model import Transformer  # noqa: E402
 from slipway_trainer.offload import Offload  # noqa: E402
 
 
@@ -68,3 +71,24 @@ def test_an_expanded_tensor_stays(copied: list[torch.Tensor]) -> None:
     with Offload(torch.device("cpu")).of(nn.Identity()):
         wide.sin().sum().backward()
     assert copied == []
+
+
+def test_modules_that_predict_further_tokens_offload_theirs(copied: list[torch.Tensor]) -> None:
+    wanted = {"layers": 1, "hiddenSize": 16, "attentionHeads": 2, "ffnHiddenSize": 32, "vocabularySize": 11, "mtpLayers": 1}
+    shape = read_architecture(wanted, lambda key, default=None: wanted.get(key, default), [])
+    torch.manual_seed(3)
+    model, tokens = Transformer(shape), torch.arange(8)[None]
+    model.around = Offload(torch.device("cpu")).of
+
+    def loss(head: nn.Module, x_BLD: torch.Tensor) -> torch.Tensor:
+        return head(x_BLD).square().mean()
+
+    model(tokens, loss)
+    without = len(copied)
+    model(tokens, loss, further=[Further(tokens, loss)]).backward()
+    assert len(copied) - without > 2 * without, "the module's block, and what joins it to the model"
+    offloaded = [parameter.grad.clone() for parameter in model.parameters()]
+    model.zero_grad()
+    model.around = None
+    model(tokens, loss, further=[Further(tokens, loss)]).backward()
+    assert all(torch.equal(one, other.grad) for one, other in zip(offloaded, model.parameters(), strict=True))

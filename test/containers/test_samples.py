@@ -82,7 +82,7 @@ def case(name: str, layout: str) -> Any:
     return pytest.param(name, layout, marks=[pytest.mark.slow] if layout == "compiled" else [])
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("name", "layout"), [case(name, layout) for name, found in LAYOUTS.items() for layout in found])
 def test_greedy_tokens_equal_those_of_transformers(tmp_path: Path, shards: Path, weights: Path, name: str, layout: str) -> None:
     expected = wanted(name, shards, weights / name)

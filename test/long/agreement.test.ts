@@ -1,4 +1,4 @@
-// Scenarios that both worlds play; one of them is among the tests of every change (test/e2e/agreement.test.ts).
+// Scenarios that both worlds play; one of them is among the tests of every change (test/long/always/agreement.test.ts).
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,7 +1,12 @@
 import { EventBridgeClient, PutEventsCommand, PutRuleCommand, PutTargetsCommand } from '@aws-sdk/client-eventbridge';
 import {
   AddTagsCommand,
+  CreateModelPackageCommand,
+  CreateModelPackageGroupCommand,
   DeleteTrainingJobCommand,
+  DescribeModelPackageCommand,
+  DescribeModelPackageGroupCommand,
+  ListModelPackagesCommand,
   ListTagsCommand,
   ListTrainingJobsCommand,
   SageMakerClient,
@@ -279,3 +284,68 @@ function gpuJob(name: string, count: number, script = 'true') {
   request.ResourceConfig = { InstanceType: 'ml.p5.48xlarge', InstanceCount: count };
   return request;
 }
+
+test('the model registry numbers versions, keeps the tags of a group, and takes a repeated token for the same version', async () => {
+  const ModelPackageGroupName = 'research-nlp-tiny';
+  const made = await lab.sagemaker.send(
+    new CreateModelPackageGroupCommand({ ModelPackageGroupName, Tags: [{ Key: 'slipway:team', Value: 'nlp' }] }),
+  );
+  const Containers = [{ Image: 'registry/serve:1', ModelDataUrl: 's3://lab/model.tar.gz' }];
+  const version = (more: object = {}) =>
+    lab.sagemaker.send(
+      new CreateModelPackageCommand({ ModelPackageGroupName, InferenceSpecification: { Containers }, ...more }),
+    );
+  const [first, again, second] = [
+    await version({ ClientToken: 'one' }),
+    await version({ ClientToken: 'one' }),
+    await version({ ModelApprovalStatus: 'Approved' }),
+  ].map(({ ModelPackageArn }) => ModelPackageArn);
+  const prefix = 'arn:aws:sagemaker:us-east-1:000000000000:model-package';
+  expect([first, again, second]).toEqual([1, 1, 2].map((number) => `${prefix}/research-nlp-tiny/${number}`));
+  const described = await lab.sagemaker.send(new DescribeModelPackageCommand({ ModelPackageName: second }));
+  expect(described).toMatchObject({
+    ModelPackageVersion: 2,
+    ModelApprovalStatus: 'Approved',
+    ModelPackageStatus: 'Completed',
+    InferenceSpecification: { Containers },
+  });
+  const { ModelPackageSummaryList } = await lab.sagemaker.send(
+    new ListModelPackagesCommand({ ModelPackageGroupName, MaxResults: 1 }),
+  );
+  expect(ModelPackageSummaryList).toMatchObject([{ ModelPackageVersion: 2 }]);
+  const tags = await lab.sagemaker.send(new ListTagsCommand({ ResourceArn: made.ModelPackageGroupArn }));
+  expect(tags.Tags).toEqual([{ Key: 'slipway:team', Value: 'nlp' }]);
+  const group = await lab.sagemaker.send(new DescribeModelPackageGroupCommand({ ModelPackageGroupName }));
+  expect(group.ModelPackageGroupArn).toBe(made.ModelPackageGroupArn);
+});
+
+test.each<[string, () => Promise<unknown>, object]>([
+  [
+    'a group that is there',
+    () => lab.sagemaker.send(new CreateModelPackageGroupCommand({ ModelPackageGroupName: 'research-nlp-tiny' })),
+    { name: 'ValidationException', message: expect.stringContaining('Model Package Group already exists') },
+  ],
+  [
+    'a version of a group that is not there',
+    () => lab.sagemaker.send(new CreateModelPackageCommand({ ModelPackageGroupName: 'nothing' })),
+    { name: 'ValidationException', message: expect.stringContaining('does not exist') },
+  ],
+  [
+    'tags of a version',
+    () =>
+      lab.sagemaker.send(
+        new CreateModelPackageCommand({ ModelPackageGroupName: 'research-nlp-tiny', Tags: [{ Key: 'a', Value: 'b' }] }),
+      ),
+    { name: 'ValidationException' },
+  ],
+  [
+    'a token with another request',
+    () =>
+      lab.sagemaker.send(
+        new CreateModelPackageCommand({ ModelPackageGroupName: 'research-nlp-tiny', ClientToken: 'one' }),
+      ),
+    { name: 'ConflictException' },
+  ],
+])('fails: %s', async (_, call, error) => {
+  await expect(call()).rejects.toMatchObject(error);
+});

@@ -132,8 +132,15 @@ class Pairs:
         return both
 
 
-def trimmed(pairs: Sequence[Tensor], multiple: int = 128) -> Tensor:
-    """Pairs (2, 3, L) as rows (B, 3, C) without the positions that none of them needs: padding would cost as much as tokens do."""
+def trimmed(pairs: Sequence[Tensor]) -> Tensor:
+    """Pairs (2, 3, L) as rows (B, 3, C) without most of the positions that none of them needs: padding costs as much as tokens do."""
     rows = torch.cat(list(pairs))
     needed = int((rows[:, TARGETS] != IGNORED).any(dim=0).nonzero().max()) + 1
-    return rows[:, :, : min(rows.size(2), -(-needed // multiple) * multiple)]
+    return rows[:, :, : min(rows.size(2), row_length(needed))]
+
+
+def row_length(needed: int) -> int:
+    """The next of few lengths, eight for each doubling from 1,024 tokens on: a kernel is compiled for each length that occurs, and at most
+    an eighth of a row is padding. All are multiples of 128."""
+    step = max(128, 1 << (needed - 1).bit_length() >> 4)
+    return -(-needed // step) * step

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 #: Sizes of heads that the kernels take are multiples of it.
 _MULTIPLE = 16
-#: Kernels that one run may have compiled: for layers with and without a window, for training and evaluation, for each micro-batch size.
-#: PyTorch's own limit is 8, behind which it would compute with all scores in memory (52 GiB at 8,192 tokens, seen on an H200).
-_MOST_KERNELS = 64
+#: Kernels that one run may have compiled: for layers with and without a window, with and without gradients, for each micro-batch size and
+#: each length of preference pairs (examples.row_length: 48 of them up to 32,768 tokens). PyTorch's own limits are 8 and 256 for all
+#: functions together, behind which it would compute with all scores in memory (52 GiB at 8,192 tokens, seen on an H200).
+_MOST_KERNELS = 256
 #: The first PyTorch whose FlexAttention has been compared with the other kernels (npm run test:gpu).
 _SINCE = (2, 11)
 
@@ -44,6 +45,7 @@ def _compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
     config.recompile_limit = max(config.recompile_limit, _MOST_KERNELS)
+    config.accumulated_recompile_limit = max(config.accumulated_recompile_limit, 4 * _MOST_KERNELS)
     return torch.compile(flex_attention, dynamic=False), torch.compile(create_block_mask, dynamic=False)
 
 

@@ -5,7 +5,7 @@ E size of one head, F inner size of the feed-forward block, V vocabulary.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor, nn
@@ -103,13 +103,16 @@ class Transformer(nn.Module):
         if self.recompute_layers > 1:
             for first in range(0, len(blocks), self.recompute_layers):
                 group = blocks[first : first + self.recompute_layers]
-                with self.around(self.blocks) if self.around else nullcontext():
+                with self._around(self.blocks):
                     x_BLD = layers_recomputed(group, x_BLD, *tables)
             return x_BLD
         for block in blocks:
-            with self.around(block) if self.around else nullcontext():
+            with self._around(block):
                 x_BLD = block(x_BLD, *tables)
         return x_BLD
+
+    def _around(self, layers: nn.Module) -> AbstractContextManager[object]:
+        return self.around(layers) if self.around else nullcontext()
 
     def _embedded(self, tokens_BL: Tensor) -> Tensor:
         x_BLD = self.embed(tokens_BL)
@@ -122,7 +125,9 @@ class Transformer(nn.Module):
         """The sum of the losses of the modules that predict further tokens."""
         total = x_BLD.new_zeros((), dtype=torch.float32)
         for module, (tokens_BL, loss) in zip(self.mtp.values(), further, strict=True):
-            x_BLD = module(x_BLD, self._embedded(tokens_BL), *tables)
+            embedded_BLD = self._embedded(tokens_BL)
+            with self._around(module):
+                x_BLD = module(x_BLD, embedded_BLD, *tables)
             total = total + loss(self.head, x_BLD)
         return total
 

@@ -289,16 +289,10 @@ class Trainer:
         close_failed(self._trackers, code)
 
     def close(self, code: int = 0) -> None:
-        """Ends readers, saves, backend and trackers, in this order: a server that does not answer must not keep a save waiting.
-
-        :param code: exit code that the trainer leaves with
-        """
-        self._garbage.close()
-        self._data.close()
-        self._stalls.close()
-        if self._trace:
-            self._trace.close()
-        self._saves.close()
-        self.backend.close()
+        """Ends readers, saves, backend and trackers, in this order: a server that does not answer must not keep a save waiting. `code`:
+        what the trainer leaves with."""
+        for part in (self._garbage, self._data, self._stalls, self._trace, self._saves, self.backend):
+            if part is not None:
+                part.close()
         for tracker in self._trackers:
             tracker.close(code)

@@ -4,6 +4,7 @@ import type { ListOptions } from './list';
 import type { EventOptions } from './logs/events';
 import type { LogOptions } from './logs/logs';
 import type { MetricOptions } from './metrics';
+import type { PublishOptions } from './publish/publish';
 import type { ReportOptions } from './reports/report';
 import type { ShellOptions } from './shell';
 import type { StatusOptions } from './status';
@@ -121,6 +122,22 @@ function originVerbs(cli: CommandLine): void {
     )
     .action(async (run: string, options: CommonOptions) =>
       cli.done(await (await import('./origin/lineage.js')).lineage(run, options, cli.terminal)),
+    );
+  cli
+    .verb(
+      'publish <run>',
+      'copy the final weights of a run to a place of their own, with a model card; also into the SageMaker model registry',
+      'slipway publish llama2-13b-261101090000\n  slipway publish llama2-13b-261101090000 --registry research-nlp-llama --inference-image 763104351884.dkr.ecr.us-west-2.amazonaws.com/djl-inference:0.33.0-lmi15.0.0-cu128',
+    )
+    .option(
+      '--to <s3://bucket/prefix/>',
+      "where to; default: teams/<team>/models/<run>/ of the environment's data bucket",
+    )
+    .option('--registry <group>', 'also register a version in this model package group; it waits for its approval')
+    .option('--inference-image <uri>', 'image that serves the model, for --registry')
+    .option('--overwrite', 'replace weights of another run at the same place')
+    .action(async (run: string, options: PublishOptions) =>
+      cli.done(await (await import('./publish/publish.js')).publish(run, options, cli.terminal)),
     );
 }
 

@@ -50,6 +50,7 @@ export function researcherStatements(context: AccessContext, team: string): Exac
       resources: writableData.map((prefix) => `${context.dataBucketArn}/${prefix}*`),
       wildcard: "The team's own places in the data bucket.",
     },
+    ...registerModels(context, team),
     ...useOwnKey(context, team),
     ...teamKeyDenials({ teamKeyArn: context.teamKeyArns?.[team], bucketArns: [context.dataBucketArn] }),
   ];
@@ -240,6 +241,30 @@ function describeJobs({ partition, region, account, environment }: AccessContext
     conditions: team === undefined ? undefined : { StringEquals: { 'aws:ResourceTag/slipway:team': team } },
     wildcard: 'Jobs are named after the environment that they belong to, and tagged with their team.',
   };
+}
+
+/**
+ * `slipway publish --registry`: groups of the team's own names, and versions that somebody else approves. Names of environments and teams have
+ * no hyphens, so that no other team's names begin so.
+ */
+function registerModels({ partition, region, account, environment }: AccessContext, team: string): ExactStatement[] {
+  const arn = (kind: string) => `arn:${partition}:sagemaker:${region}:${account}:${kind}/${environment}-${team}-*`;
+  return [
+    {
+      sid: 'MakeOwnModelGroups',
+      actions: ['sagemaker:CreateModelPackageGroup', 'sagemaker:AddTags'],
+      resources: [arn('model-package-group')],
+      conditions: { StringEquals: { 'aws:RequestTag/slipway:team': team } },
+      wildcard: "Groups are named after the environment and the team, and carry the team's tag.",
+    },
+    {
+      sid: 'RegisterOwnModels',
+      actions: ['sagemaker:CreateModelPackage'],
+      resources: [arn('model-package-group'), arn('model-package')],
+      conditions: { StringEquals: { 'sagemaker:ModelApprovalStatus': 'PendingManualApproval' } },
+      wildcard: 'Versions of these groups, which nobody may register as approved.',
+    },
+  ];
 }
 
 /** For those who may read the logs of all teams: the groups hold the streams of all jobs of the account. */

@@ -7,6 +7,7 @@ import { S3_SERVER_ACCESS_LOGS_USE_BUCKET_POLICY } from 'aws-cdk-lib/cx-api';
 import { Construct, type IDependable } from 'constructs';
 import { LEFTOVER_RULE, LEFTOVER_TAG } from '../../contracts/storage';
 import { AdoptStorage, type AdoptStorageProps } from './adopt-storage';
+import { CheckpointReplication, type ReplicaPlace } from './checkpoint-replication';
 import { EmptyStorage } from './empty-storage';
 import { type ExistingBuckets, ExistingStorage } from './existing-storage';
 
@@ -37,6 +38,8 @@ export interface TrainingStorageProps {
   readonly teamKeys?: Readonly<Record<string, string>>;
   /** Whether a file system of the stack reads and writes the data bucket: the policy of an existing key must let it. @default false */
   readonly hasDataRepository?: boolean;
+  /** Region that checkpoints are copied to; not with an existing checkpoint bucket or `adopt`. @default - they are not copied */
+  readonly replicateCheckpoints?: ReplicaPlace;
 }
 
 type Purpose = 'data' | 'checkpoints' | 'artifacts';
@@ -86,7 +89,7 @@ export class TrainingStorage extends Construct {
       Object.entries(props.teamKeys ?? {}).map(([team, key]) => [team, this.teamKey(team, key)]),
     );
     this.dataBucket = this.bucket('Data', 'data', []);
-    this.checkpointBucket = this.bucket('Checkpoints', 'checkpoints', [this.leftoverRule()]);
+    this.checkpointBucket = this.bucket('Checkpoints', 'checkpoints', [this.leftoverRule()], this.replication());
     this.artifactBucket = this.bucket('Artifacts', 'artifacts', []);
     this.ready = props.adopt ? this.adoptBuckets() : this.emptyBuckets();
     const made = this.node.children.filter((child) => child !== this.existing);
@@ -138,7 +141,23 @@ export class TrainingStorage extends Construct {
     return this.existingName(purpose) ?? `${this.props.prefix}-${account}-${region}-${purpose}`;
   }
 
-  private bucket(id: string, purpose: Purpose, rules: s3.LifecycleRule[]): s3.IBucket {
+  private replication(): CheckpointReplication | undefined {
+    const { replicateCheckpoints: to, prefix } = this.props;
+    if (!to) return undefined;
+    return new CheckpointReplication(this, 'Replication', {
+      sourceBucket: this.bucketName('checkpoints'),
+      sourceKey: this.key,
+      targetBucket: to.bucket ?? `${prefix}-${Stack.of(this).account}-${to.region}-checkpoints`,
+      to,
+    });
+  }
+
+  private bucket(
+    id: string,
+    purpose: Purpose,
+    rules: s3.LifecycleRule[],
+    replication?: CheckpointReplication,
+  ): s3.IBucket {
     const bucketName = this.bucketName(purpose);
     if (this.props.adopt || this.existingName(purpose))
       return s3.Bucket.fromBucketAttributes(this, id, { bucketName, encryptionKey: this.key });
@@ -155,6 +174,8 @@ export class TrainingStorage extends Construct {
       removalPolicy: this.removalPolicy,
       serverAccessLogsBucket: this.logBucket,
       serverAccessLogsPrefix: `${purpose}/`,
+      replicationRole: replication?.role,
+      replicationRules: replication?.rules,
       lifecycleRules: [
         {
           id: 'old-versions',

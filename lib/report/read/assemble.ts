@@ -111,6 +111,7 @@ export function assembleReport(sources: RunSources): RunReport {
     attempts,
     steps: progress?.steps,
     samples: progress?.samples,
+    evaluations: progress?.evaluations,
     gpus: progress && gpuSummary(progress.gpus),
     checkpoints: checkpointsOf(sources, progress),
     ledger: booked,

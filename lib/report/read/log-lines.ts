@@ -1,4 +1,4 @@
-import type { ReportEfa, ReportSample, ReportStep } from '../run/run-report';
+import type { ReportEfa, ReportEvaluation, ReportSample, ReportStep } from '../run/run-report';
 import { type GpuLine, gpuHosts } from './gpu-lines';
 
 /** One line of a job's log. */
@@ -25,6 +25,7 @@ export interface Progress {
   saves: SaveLine[];
   efa: ReportEfa[];
   samples: ReportSample[];
+  evaluations: ReportEvaluation[];
   gpus: GpuLine[];
 }
 
@@ -48,6 +49,7 @@ export function progressOf(lines: readonly LogLine[]): Progress {
   const steps: ReportStep[] = [];
   const saves: SaveLine[] = [];
   const samples: ReportSample[] = [];
+  const evaluations: ReportEvaluation[] = [];
   const gpus: GpuLine[] = [];
   const efa = new Map<number, ReportEfa>();
   for (const line of [...lines].sort((a, b) => a.at.localeCompare(b.at))) {
@@ -55,11 +57,12 @@ export function progressOf(lines: readonly LogLine[]): Progress {
     if (fields?.event === 'step') steps.push(...stepOf(line, fields));
     if (fields?.event === 'checkpoint') saves.push(...saveOf(line, fields));
     if (fields?.event === 'sample') samples.push(...sampleOf(line, fields));
+    if (fields?.event === 'eval') evaluations.push(...evaluationOf(line, fields));
     if (fields?.event === 'gpus') gpus.push(...gpusOf(line, fields));
     // The last verdict of an attempt counts: one that restarted in place gives another.
     if (fields?.event === 'efa') efa.set(line.attempt, efaOf(line, fields));
   }
-  return { steps, saves, efa: [...efa.values()].sort((a, b) => a.attempt - b.attempt), samples, gpus };
+  return { steps, saves, efa: [...efa.values()].sort((a, b) => a.attempt - b.attempt), samples, evaluations, gpus };
 }
 
 const numberOf = (value: unknown): number | undefined =>
@@ -110,6 +113,11 @@ function sampleOf({ attempt, at }: LogLine, f: Fields): ReportSample[] {
   const known = Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== undefined));
   const tokens = Array.isArray(f.tokens) ? f.tokens.filter((token) => Number.isInteger(token)) : [];
   return [{ attempt, at, step, number, tokens, ...known }];
+}
+
+function evaluationOf({ attempt, at }: LogLine, f: Fields): ReportEvaluation[] {
+  const [step, loss] = [numberOf(f.step), numberOf(f.loss)];
+  return step === undefined || loss === undefined ? [] : [{ attempt, at, step, loss }];
 }
 
 const efaOf = ({ attempt }: LogLine, f: Fields): ReportEfa => ({

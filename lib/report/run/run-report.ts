@@ -28,6 +28,8 @@ export interface RunReport {
   steps?: ReportStep[];
   /** What the model generated in the run, in the order of time; empty where the run did not ask for it. */
   samples?: ReportSample[];
+  /** Losses on the evaluation channel, in the order of time; empty where the run did not evaluate. */
+  evaluations?: ReportEvaluation[];
   /** How busy the GPUs were; absent where no host has told it. */
   gpus?: ReportGpus;
   checkpoints?: ReportCheckpoint[];
@@ -132,6 +134,14 @@ export interface ReportStep {
    * that is (from 0), and in the mean over these layers.
    */
   expertLoad?: { most: number; layer: number; mean: number };
+}
+
+/** One `eval` line: the loss on the evaluation channel. */
+export interface ReportEvaluation {
+  attempt: number;
+  at: string;
+  step: number;
+  loss: number;
 }
 
 /** One `sample` line: how the model continued the beginning of a document by greedy decoding. */

@@ -202,6 +202,71 @@ const teamKey: EnvironmentRule = {
     ),
 };
 
+const replication: EnvironmentRule = {
+  id: 'environment/replication',
+  level: 'error',
+  what: 'Checkpoints are copied to another region of the account, with a key of that region, from a bucket that the stack makes.',
+  why: 'S3 accepts a rule with a key that it cannot use and then copies nothing; buckets that the stack did not make keep their rules; and the copies of a team with a key of its own would lie under a key that others may use.',
+  source: 'https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-config-for-kms-objects.html',
+  reads: ['account', 'storage', 'regions', 'teams'],
+  check: (spec) => [...replicaPlace(spec), ...replicaSource(spec)],
+};
+
+const REPLICATION = 'storage.replicateCheckpoints';
+
+/** Where the copies go: another region, with a key of that region and of this account. */
+function replicaPlace({
+  region,
+  account,
+  storage: { replicateCheckpoints: to },
+}: EnvironmentSpec): EnvironmentFinding[] {
+  if (!to) return [];
+  const [, , , keyRegion, keyAccount] = to.kmsKeyArn.split(':');
+  return [
+    ...when(to.region === region || REGIONS[to.region]?.partition !== REGIONS[region]?.partition, {
+      path: `${REPLICATION}.region`,
+      must: `must be another region of the partition of ${region}`,
+      got: to.region,
+      fix: 'name the region that runs should be able to continue in',
+    }),
+    ...when(keyRegion !== to.region, {
+      path: `${REPLICATION}.kmsKeyArn`,
+      must: `must be a key of ${to.region}`,
+      got: to.kmsKeyArn,
+      fix: `name the key of the environment in ${to.region}, which its descriptor has`,
+    }),
+    ...when(account !== undefined && keyAccount !== account, {
+      path: `${REPLICATION}.kmsKeyArn`,
+      must: `must be a key of account ${account}`,
+      got: to.kmsKeyArn,
+      fix: 'name a key of that account',
+    }),
+  ];
+}
+
+/** What is copied: a bucket that the stack makes, all of it under the environment's key. */
+function replicaSource({
+  teams,
+  storage: { replicateCheckpoints, adopt, buckets },
+}: EnvironmentSpec): EnvironmentFinding[] {
+  if (!replicateCheckpoints) return [];
+  const [withOwnKey] = ofTeams(teams);
+  return [
+    ...when(adopt || buckets?.checkpoints !== undefined, {
+      path: REPLICATION,
+      must: 'must be left out where the stack does not make the checkpoint bucket',
+      got: adopt ? 'storage.adopt: true' : 'storage.buckets.checkpoints',
+      fix: 'set the replication rule on that bucket yourself',
+    }),
+    ...when(withOwnKey !== undefined, {
+      path: REPLICATION,
+      must: 'must be left out where a team has a key of its own',
+      got: withOwnKey?.[0],
+      fix: 'take kmsKey from the team, or leave replicateCheckpoints out',
+    }),
+  ];
+}
+
 /** Rules over buckets, keys and file systems. */
 export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [
   fileSystem,
@@ -210,4 +275,5 @@ export const ENVIRONMENT_STORAGE_RULES: readonly EnvironmentRule[] = [
   buckets,
   key,
   teamKey,
+  replication,
 ];

@@ -1,5 +1,6 @@
 import type { CreateProcessingJobCommandInput, CreateTrainingJobCommandInput } from '@aws-sdk/client-sagemaker';
 import type { PermissionQuestion } from '../ministack/hook';
+import { modelGroupArn } from '../sagemaker/model-registry';
 import { instanceTypesOf } from '../sagemaker/request-rules';
 import type { ApiCall } from '../wire/api-call';
 
@@ -31,6 +32,7 @@ export function permissionQuestions(
     const tagging = { ...own.context, 'sagemaker:TaggingAction': call.operation };
     if (tagsOf(call).length > 0) questions.push({ action: 'sagemaker:AddTags', resource, context: tagging });
     for (const plan of trainingPlansOf(call)) questions.push(...planQuestions(own, plan));
+    if (call.input.RoleArn === undefined) return questions;
     const passed = { 'iam:PassedToService': 'sagemaker.amazonaws.com', 'iam:AssociatedResourceArn': resource };
     questions.push({ action: 'iam:PassRole', resource: String(call.input.RoleArn), context: passed });
   }
@@ -45,6 +47,9 @@ function resourceOf(call: ApiCall, partition: string): string {
   }
   if (WITHOUT_RESOURCE.test(call.operation)) return '*';
   if (input.ResourceArn !== undefined) return String(input.ResourceArn);
+  const group = input.ModelPackageGroupName ?? input.ModelPackageName;
+  // A version is asked for on its group: its own number is not known before it is there.
+  if (group !== undefined) return modelGroupArn({ ...call, partition }, String(group));
   const [type, name] =
     input.TrainingJobName === undefined
       ? ['processing-job', input.ProcessingJobName]
@@ -77,6 +82,11 @@ function contextOf(call: ApiCall): Context {
   for (const { Key, Value } of tags) context[`aws:RequestTag/${Key}`] = Value;
   if (tags.length > 0) context['aws:TagKeys'] = tags.map((tag) => tag.Key);
   if (call.operation === 'CreateTrainingJob') Object.assign(context, trainingContext(call.input));
+  if (call.operation === 'CreateModelPackage')
+    Object.assign(
+      context,
+      present({ 'sagemaker:ModelApprovalStatus': call.input.ModelApprovalStatus as string | undefined }),
+    );
   if (call.operation === 'CreateProcessingJob') Object.assign(context, processingContext(call.input));
   if (call.service !== 'SageMaker' && call.input.ServiceCode !== undefined) {
     context['servicequotas:service'] = String(call.input.ServiceCode);

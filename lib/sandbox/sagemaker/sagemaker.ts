@@ -1,4 +1,4 @@
-import type { Authority } from '../access/authority';
+import { type Authority, partitionOf } from '../access/authority';
 import type { FaultPlan } from '../faults/fault-plan';
 import type { JobHost } from '../jobs/attempt';
 import { internalError } from '../jobs/job-failure';
@@ -8,6 +8,7 @@ import type { TimeScale } from '../time-scale';
 import type { ApiCall } from '../wire/api-call';
 import { trainingEventDetail } from './describe-training';
 import { JobStore } from './job-store';
+import { type ModelGroup, ModelRegistry } from './model-registry';
 import { type ProcessingJob, processingEventDetail } from './processing-job';
 import { ProcessingOperations } from './processing-operations';
 import { TagOperations } from './tags';
@@ -36,6 +37,7 @@ export class SageMaker {
   private readonly training: TrainingOperations;
   private readonly processing: ProcessingOperations;
   private readonly warmPools: WarmPools;
+  private readonly models = new ModelRegistry(partitionOf);
 
   constructor(deps: SageMakerDeps) {
     const { quotas, authority, faults, host, time } = deps;
@@ -54,19 +56,25 @@ export class SageMaker {
     };
     this.processing = new ProcessingOperations({ jobs: processingJobs, quotas, authority, run: processing });
     const tags = new TagOperations((arn) => this.taggedBy(arn));
-    this.operations = { ...this.training.operations, ...this.processing.operations, ...tags.operations };
+    this.operations = {
+      ...this.training.operations,
+      ...this.processing.operations,
+      ...tags.operations,
+      ...this.models.operations,
+    };
   }
 
-  private taggedBy(arn: string): TrainingJob | ProcessingJob | undefined {
-    return this.trainingJobs.findByArn(arn) ?? this.processingJobs.findByArn(arn);
+  private taggedBy(arn: string): TrainingJob | ProcessingJob | ModelGroup | undefined {
+    return this.trainingJobs.findByArn(arn) ?? this.processingJobs.findByArn(arn) ?? this.models.findByArn(arn);
   }
 
-  snapshot(): { training: TrainingJob[]; processing: ProcessingJob[] } {
-    return { training: this.trainingJobs.all(), processing: this.processingJobs.all() };
+  snapshot(): { training: TrainingJob[]; processing: ProcessingJob[]; models?: ModelGroup[] } {
+    return { training: this.trainingJobs.all(), processing: this.processingJobs.all(), models: this.models.all() };
   }
 
   /** Takes jobs of an earlier sandbox back; those that ran when it stopped have lost their instances. */
   restore(snapshot: ReturnType<SageMaker['snapshot']>): void {
+    this.models.restore(snapshot.models ?? []);
     for (const job of snapshot.training) this.trainingJobs.add(lostWithSandbox(job));
     for (const job of snapshot.processing) {
       const failureReason = isTerminal(job) ? job.failureReason : internalError().message;

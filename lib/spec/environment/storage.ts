@@ -86,6 +86,31 @@ export const storage = z.strictObject({
       'Existing KMS key of the account in the region, instead of one that the stack makes, for buckets, volumes, run table and image repository. Its policy is checked before anything is made. Default: none.',
     examples: ['arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab'],
   }),
+  replicateCheckpoints: z
+    .strictObject({
+      region: z.string().meta({ description: 'Region of the copies.', examples: ['us-east-1'] }),
+      kmsKeyArn: keyArn.meta({
+        description:
+          'Key of that region which encrypts the copies: that of the environment there, `kmsKeyArn` of its descriptor.',
+        examples: ['arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab'],
+      }),
+      bucket: bucketName.optional().meta({
+        description:
+          'Bucket of the account in that region, which must be there and keep versions. Default: the checkpoint bucket that the environment of this name makes in that region.',
+        examples: ['company-checkpoints-east'],
+      }),
+    })
+    .optional()
+    .meta({
+      description:
+        'Region that new checkpoints are copied to, by S3 replication, so that a run can continue there (`checkpoints.startFrom`). Costs traffic between regions and the storage of the copies. Default: none.',
+      examples: [
+        {
+          region: 'us-east-1',
+          kmsKeyArn: 'arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab',
+        },
+      ],
+    }),
   external: z
     .array(external)
     .optional()

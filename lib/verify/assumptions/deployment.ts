@@ -5,6 +5,16 @@ export const DEPLOYMENT: AssumptionArea = {
   title: 'Deployment',
   assumptions: [
     {
+      id: 'replication-key',
+      claim:
+        'S3 replication of objects under SSE-KMS needs kms:Decrypt on the key of the source and kms:Encrypt on the key of the copies, both through S3, and nothing else of KMS, with S3 Bucket Keys too.',
+      basis: 'documented',
+      source: 'https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-config-for-kms-objects.html',
+      usedBy: '`storage.replicateCheckpoints`',
+      ifWrong: 'checkpoints have ReplicationStatus FAILED, and a run cannot continue in the other region',
+      embedded: 'not modelled',
+    },
+    {
       id: 'budget-filter-of-team',
       claim:
         'AWS::Budgets::Budget takes a FilterExpression of two user tags and a Region, each with MatchOptions EQUALS.',

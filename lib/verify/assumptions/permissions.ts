@@ -38,6 +38,28 @@ export const PERMISSIONS: AssumptionArea = {
       embedded: 'repeats it',
     },
     {
+      id: 'model-approval-condition',
+      claim:
+        'sagemaker:CreateModelPackage is judged on the group, and on the version where it is judged at all, with sagemaker:ModelApprovalStatus of the request.',
+      basis: 'documented',
+      source: 'https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsagemaker.html',
+      usedBy: '`slipway publish --registry` in the hands of a researcher',
+      ifWrong: 'researchers are denied, or may register versions as approved',
+      embedded: 'repeats it',
+    },
+    {
+      id: 'model-package-content',
+      claim:
+        'CreateModelPackage takes a card by the published schema of model packages and a prefix with further files beside the weights, and asks the caller for no right to the image or to the weights.',
+      basis: 'guessed',
+      source:
+        'https://docs.aws.amazon.com/sagemaker/latest/dg/model-registry-details.html has the schema; nothing is said of the rights',
+      usedBy: '`slipway publish --registry`',
+      ifWrong:
+        'weights and card lie in S3, and the version is not registered; the command says the reason of the service',
+      embedded: 'not modelled',
+    },
+    {
       id: 'quota-action-resource',
       claim:
         'servicequotas:GetServiceQuota is allowed by a statement on resource `*`, whether or not the action has resource types.',

@@ -34,11 +34,36 @@ export const SYNTH_MS = 180_000;
 
 export const ENV = { account: '111122223333', region: 'us-west-2' };
 
-/** An app with the feature flags of cdk.json, as the CLI passes them. */
+const { context: FLAGS } = JSON.parse(readFileSync(path.join(ROOT, 'cdk.json'), 'utf8')) as {
+  context: Record<string, unknown>;
+};
+/**
+ * Assets are hashed where they lie, and nothing says where a construct was made: the copies and the traces of an assembly that nobody
+ * deploys cost half of its synthesis.
+ */
+const FOR_TESTS = {
+  'aws:cdk:disable-asset-staging': true,
+  'aws:cdk:disable-stack-trace': true,
+  'aws:cdk:disable-creation-stack-traces': true,
+};
+
+/**
+ * An app with the feature flags of cdk.json, as the CLI passes them. CloudFormation's own validation of each template takes longer than
+ * all else: test/templates/validation.test.ts has it.
+ */
 export function testApp(context: Record<string, unknown> = {}): App {
   ensureHandlers();
-  const file = JSON.parse(readFileSync(path.join(ROOT, 'cdk.json'), 'utf8')) as { context: Record<string, unknown> };
-  return new App({ context: { ...file.context, ...context }, analyticsReporting: false });
+  return new App({
+    context: { ...FLAGS, ...FOR_TESTS, ...context },
+    analyticsReporting: false,
+    builtinCloudFormationValidation: false,
+  });
+}
+
+/** The same app with that validation, as `cdk synth` runs it. */
+export function validatedApp(context: Record<string, unknown> = {}): App {
+  ensureHandlers();
+  return new App({ context: { ...FLAGS, ...FOR_TESTS, ...context }, analyticsReporting: false });
 }
 
 export function testStack(context: Record<string, unknown> = {}): Stack {

@@ -10,9 +10,16 @@ import {
   GetLogEventsCommand,
 } from '@aws-sdk/client-cloudwatch-logs';
 import { HeadObjectCommand, ListObjectsV2Command, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { DescribeTrainingJobCommand, SageMakerClient, StopTrainingJobCommand } from '@aws-sdk/client-sagemaker';
+import {
+  CreateModelPackageCommand,
+  DescribeModelPackageCommand,
+  DescribeTrainingJobCommand,
+  SageMakerClient,
+  StopTrainingJobCommand,
+} from '@aws-sdk/client-sagemaker';
 import { GetParameterCommand, SSMClient } from '@aws-sdk/client-ssm';
 import { beforeAll, expect, test } from 'vitest';
+import { ANSWERS } from '../../../lib/contracts/answers';
 import { adminOf, eventually } from '../../../lib/sandbox/testing';
 import type { Deployed } from '../support/deployed';
 import { ROOT } from '../support/sandbox';
@@ -21,6 +28,7 @@ import { assumed, ROLE, roleOf, without } from './credentials';
 const DATA = 'slipway-e2e-000000000000-us-west-2-data';
 const CHECKPOINTS = 'slipway-e2e-000000000000-us-west-2-checkpoints';
 const ARTIFACTS = 'slipway-e2e-000000000000-us-west-2-artifacts';
+const DESCRIPTOR = new GetParameterCommand({ Name: '/slipway/environments/e2e/default' });
 const CLI = path.join(ROOT, 'dist/cli/slipway.mjs');
 const run = (name: string) => path.join(ROOT, 'runs', name);
 /** Options `--set` for assignments. */
@@ -45,7 +53,7 @@ const disturbed = set(
   ...['training.steps=14', 'training.microBatchSize=1', 'training.globalBatchSize=2'],
   ...['distribution.processesPerHost=1', 'code.arguments.save-every-steps=6'],
   // A save must be whole before the instance dies.
-  'code.arguments.minimum-step-seconds=0.3',
+  ...['code.arguments.minimum-step-seconds=0.3', 'code.arguments.export-weights=true'],
 );
 
 /** Raw text for the tokenise step, put there by the account's owner: a part of Python's library. */
@@ -146,10 +154,44 @@ export function callsOfRoles(environment: () => Deployed): void {
     expect(await look(researcher)).toMatchObject({ TrainingJobStatus: 'Completed' });
   });
 
+  test('a researcher publishes the weights of a run with their card, and registers a version that others approve', async () => {
+    const uri = `s3://${DATA}/teams/default/models/disturbed/`;
+    const registry = ['--registry', 'e2e-default-tiny', '--inference-image', 'registry/serve:1'];
+    const published = await environment().slipwayAs(researcher, 'publish', 'disturbed', ...registry, '--json');
+    expect(published.code, published.stderr).toBe(0);
+    const document = JSON.parse(published.stdout) as { modelPackageArn: string };
+    expect(ANSWERS.published.parse(document)).toMatchObject({ uri, card: `${uri}README.md` });
+    const lineage = await environment().slipwayAs(researcher, 'lineage', uri, '--json');
+    expect(lineage.code, lineage.stderr).toBe(0);
+    const found = ANSWERS.lineage.parse(JSON.parse(lineage.stdout));
+    expect(found).toMatchObject({ checkpoint: { step: 14 }, notes: [] });
+    // Attempt 2 went on from the checkpoint that attempt 1 had left.
+    expect(found.runs).toMatchObject([{ runId: 'disturbed', parents: [{ by: 'attempt 2', step: 6 }] }]);
+    expect(found.runs[0]?.data.digest).toMatch(/^[0-9a-f]{64}$/);
+    const sagemaker = environment().client(SageMakerClient, researcher);
+    const approved = new CreateModelPackageCommand({
+      ModelPackageGroupName: 'e2e-default-tiny',
+      ModelApprovalStatus: 'Approved',
+    });
+    await expect(sagemaker.send(approved)).rejects.toMatchObject({ name: 'AccessDeniedException' });
+    const elsewhere = await environment().slipwayAs(
+      ...([researcher, 'publish', 'disturbed', '--registry', 'e2e-other-tiny'] as const),
+      ...['--inference-image', 'registry/serve:1'],
+    );
+    expect(elsewhere).toMatchObject({ code: 3, stderr: expect.stringContaining('must be permitted') });
+    const describe = new DescribeModelPackageCommand({ ModelPackageName: document.modelPackageArn });
+    const version = await environment().client(SageMakerClient).send(describe);
+    expect(version).toMatchObject({ ModelPackageVersion: 1, ModelApprovalStatus: 'PendingManualApproval' });
+    expect(version.ModelCard?.ModelCardContent).toContain(found.runs[0]?.data.digest);
+    const weights = new HeadObjectCommand({ Bucket: DATA, Key: 'teams/default/models/disturbed/model.safetensors' });
+    const descriptor = await environment().client(SSMClient).send(DESCRIPTOR);
+    const { teamKeyArn } = JSON.parse(descriptor.Parameter?.Value ?? '{}');
+    expect((await environment().client(S3Client).send(weights)).SSEKMSKeyId).toBe(teamKeyArn);
+  });
+
   test('everything that the run, its launcher and its trainer wrote is encrypted with the key of the team', async () => {
     const ssm = environment().client(SSMClient);
-    const get = new GetParameterCommand({ Name: '/slipway/environments/e2e/default' });
-    const { teamKeyArn, kmsKeyArn } = JSON.parse((await ssm.send(get)).Parameter?.Value ?? '{}');
+    const { teamKeyArn, kmsKeyArn } = JSON.parse((await ssm.send(DESCRIPTOR)).Parameter?.Value ?? '{}');
     expect(teamKeyArn).toMatch(/:key\//);
     expect(teamKeyArn).not.toBe(kmsKeyArn);
     const s3 = environment().client(S3Client);

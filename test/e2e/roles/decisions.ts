@@ -35,8 +35,6 @@ const NOT_PLAYED: Readonly<Record<string, string>> = {
   UseTrainingPlans: 'a run in a training plan (test/sandbox/rules-of-permissions.test.ts)',
   TagUncommittedCheckpoints: 'a save that an ended attempt left unfinished',
   SeeImages: 'an image of the repository of the environment',
-  ReadData: 'the AWS CLI in the hands of a researcher',
-  WriteOwnData: 'the AWS CLI in the hands of a researcher',
 };
 
 /** Registers the tests of a deployed environment whose decisions are in `file`: after all others. */
@@ -60,6 +58,9 @@ export function decisionsOfRoles(environment: () => Deployed, file: string): voi
         `${reconcile} sagemaker:CreateTrainingJob`,
         `${ROLE}-auditor lambda:InvokeFunction`,
         `${ROLE}-default-researcher lambda:InvokeFunction`,
+        `${ROLE}-default-researcher sagemaker:AddTags`,
+        `${ROLE}-default-researcher sagemaker:CreateModelPackage`,
+        `${ROLE}-default-researcher sagemaker:CreateModelPackageGroup`,
         `${ROLE}-default-researcher sagemaker:StopTrainingJob`,
         ...[...others, 'sagemaker:DescribeTrainingJob'].map((action) => `${ROLE}-other-researcher ${action}`),
       ].sort(),

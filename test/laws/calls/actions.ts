@@ -14,6 +14,12 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   's3:PutBucketLifecycleConfiguration': ['s3:PutLifecycleConfiguration'],
   // A key that is not there is 404 for those who may list, and 403 for others.
   's3:GetObject': ['s3:GetObject', 's3:ListBucket'],
+  's3:CopyObject': ['s3:GetObject', 's3:PutObject'],
+  's3:UploadPartCopy': ['s3:GetObject', 's3:PutObject'],
+  's3:CreateMultipartUpload': ['s3:PutObject'],
+  's3:CompleteMultipartUpload': ['s3:PutObject'],
+  // Groups are tagged as they are made.
+  'sagemaker:CreateModelPackageGroup': ['sagemaker:CreateModelPackageGroup', 'sagemaker:AddTags'],
   'lambda:Invoke': ['lambda:InvokeFunction'],
   // Our transactions hold puts only (lib/handlers/shared/run-store.ts).
   'dynamodb:TransactWriteItems': ['dynamodb:PutItem'],

@@ -51,6 +51,7 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   logs: { file: 'runs/logs/logs', entry: 'logs' },
   report: { file: 'runs/reports/report', entry: 'report' },
   diff: { file: 'runs/reports/diff', entry: 'diff' },
+  publish: { file: 'runs/publish/publish', entry: 'publish' },
   lineage: { file: 'runs/origin/lineage', entry: 'lineage' },
   note: { file: 'runs/note', entry: 'note' },
   shell: { file: 'runs/shell', entry: 'shell' },
@@ -139,6 +140,34 @@ const uploads = ({ bucket, dataKey }: Places, prefixes: readonly string[], actio
     ask('kms:GenerateDataKey', dataKey),
   ]);
 
+/** `slipway publish`: copies of weights below the team's data, and a version in the model registry. */
+function publishes({ arn, bucket, dataKey }: Places, team: string): Use[] {
+  const target = `${bucket('data')}/teams/${team}/models/pretrain-1/model.safetensors`;
+  const writes = [ask('s3:PutObject', target), ask('kms:GenerateDataKey', dataKey)];
+  const source = ask(
+    's3:GetObject',
+    `${bucket('artifacts')}/runs/${team}/pretrain-1/output/job/output/model/model.safetensors`,
+  );
+  const group = arn('sagemaker', `model-package-group/research-${team}-llama`);
+  const tagged = { 'aws:RequestTag/slipway:team': team };
+  const pending = { 'sagemaker:ModelApprovalStatus': 'PendingManualApproval' };
+  return [
+    call(['s3:CopyObject', 's3:UploadPartCopy'], source, ...writes),
+    call(['s3:PutObject', 's3:CreateMultipartUpload', 's3:CompleteMultipartUpload'], ...writes),
+    call('s3:AbortMultipartUpload', ask('s3:AbortMultipartUpload', target)),
+    call(
+      'sagemaker:CreateModelPackageGroup',
+      ...asks(['sagemaker:CreateModelPackageGroup', 'sagemaker:AddTags'], group, tagged),
+    ),
+    call(
+      'sagemaker:CreateModelPackage',
+      ...[group, arn('sagemaker', `model-package/research-${team}-llama/1`)].map((name) =>
+        ask('sagemaker:CreateModelPackage', name, pending),
+      ),
+    ),
+  ];
+}
+
 /** The groups hold the streams of all teams: platform team and auditors may search them in the console and with `aws logs`. */
 function logSearch({ arn }: Places): Use {
   const groups = ['TrainingJobs', 'ProcessingJobs'].map((family) => arn('logs', `log-group:/aws/sagemaker/${family}`));
@@ -159,6 +188,8 @@ export interface Persona {
 const EVERYTHING = Object.keys(VERBS);
 /** Verbs of auditors and of the platform team: they read what no researcher may. */
 const OF_PLATFORM = ['costs', 'drift'];
+/** Models of a team are published by its own people. */
+const OF_A_TEAM = ['publish'];
 const TEAMS = ['nlp', 'speech'];
 const invoke = (places: Places, teams: readonly string[]) =>
   call('lambda:Invoke', ...teams.map((team) => ask('lambda:InvokeFunction', places.of(`LauncherAlias${team}`))));
@@ -172,11 +203,12 @@ export const PERSONAS: readonly Persona[] = [
       ...reads(places, 'nlp'),
       invoke(places, ['nlp']),
       uploads(places, ['teams/nlp/', 'tokens/'], []),
+      ...publishes(places, 'nlp'),
     ],
   },
   {
     policy: 'Accessplatformadmin',
-    verbs: EVERYTHING,
+    verbs: EVERYTHING.filter((name) => !OF_A_TEAM.includes(name)),
     uses: (places) => [
       ...looks(places, TEAMS),
       ...reads(places, 'nlp'),

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { EnvironmentStack } from '../../../lib/constructs';
 import { OPTION_CHANGES } from '../../../lib/environment/option-changes';
 import { checkEnvironment } from '../../../lib/rules/environment';
-import { resolveEnvironments } from '../../../lib/spec/environment-file';
+import { type EnvironmentSpec, resolveEnvironments } from '../../../lib/spec/environment-file';
 import { loadEnvironment } from '../../../lib/spec/load';
 import { ENV, testApp } from '../../constructs/support/app';
 import type { Resources } from './changes';
@@ -17,7 +17,7 @@ export interface SynthesisedTemplate {
   Outputs?: Record<string, unknown>;
 }
 
-const ZONES = {
+const LAB_ZONES = {
   'availability-zones:account=111122223333:region=us-west-2': ['a', 'b', 'c'].map((z) => `us-west-2${z}`),
 };
 const made = new Map<string, SynthesisedTemplate | undefined>();
@@ -30,13 +30,18 @@ export function templateOf(values: EnvironmentValues): SynthesisedTemplate | und
 }
 
 function synthesise(values: EnvironmentValues): SynthesisedTemplate | undefined {
+  const spec = specOfFile(values);
+  if (!spec) return undefined;
+  const stack = new EnvironmentStack(testApp(LAB_ZONES), 'Slipway-lab-us-west-2', { spec, env: ENV });
+  return Template.fromStack(stack).toJSON() as SynthesisedTemplate;
+}
+
+/** The environment of a file in us-west-2; undefined where a rule refuses the file. */
+export function specOfFile(values: EnvironmentValues): EnvironmentSpec | undefined {
   const { value, issues } = loadEnvironment(JSON.stringify({ name: 'lab', regions: { 'us-west-2': {} }, ...values }));
   if (!value) throw new Error(`${JSON.stringify(values)}: ${JSON.stringify(issues)}`);
   if (checkEnvironment(value).some(({ level }) => level === 'error')) return undefined;
-  const [spec] = resolveEnvironments(value);
-  if (!spec) return undefined;
-  const stack = new EnvironmentStack(testApp(ZONES), 'Slipway-lab-us-west-2', { spec, env: ENV });
-  return Template.fromStack(stack).toJSON() as SynthesisedTemplate;
+  return resolveEnvironments(value)[0];
 }
 
 /** One option of the environment file and values that it may take, as changes to a whole file. */
@@ -93,6 +98,19 @@ export const VARIATIONS: readonly Variation[] = [
     ],
   },
   { option: 'storage.kmsKeyArn', values: [{ storage: { kmsKeyArn: OWN_KEY } }] },
+  {
+    option: 'storage.replicateCheckpoints',
+    values: [
+      {
+        storage: {
+          replicateCheckpoints: {
+            region: 'us-east-1',
+            kmsKeyArn: 'arn:aws:kms:us-east-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab',
+          },
+        },
+      },
+    ],
+  },
   { option: 'storage.external', values: [{ storage: { external: [{ s3: 's3://lake/tokens/' }] } }] },
   {
     option: 'storage.fsxLustre',
@@ -248,4 +266,11 @@ export function merged(file: EnvironmentValues, change: EnvironmentValues): Envi
     return [name, isWhole ? section : { ...(file[name] as object), ...(section as object) }];
   });
   return { ...file, ...Object.fromEntries(sections) };
+}
+
+/** Files that each change one option of one context, drawn from all of them. */
+export function drawnFiles(seed: number, count: number): EnvironmentValues[] {
+  const changes = VARIATIONS.flatMap(({ values }) => [...values]);
+  const file = fc.tuple(fc.constantFrom(...CONTEXTS), fc.constantFrom(...changes));
+  return fc.sample(file, { seed, numRuns: count }).map(([context, change]) => merged(context, change));
 }

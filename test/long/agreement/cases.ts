@@ -105,7 +105,7 @@ export const OTHERS: Readonly<Record<string, string>> = {
   'deleted-unread': 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
   'deleted-while-silent': 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
   'grow-unread-quota': 'functions that die between two calls',
-  guards: 'changes of the stack, which test/long/adoption.test.ts and test/e2e/life-cycle.test.ts make',
+  guards: 'changes of the stack, which test/long/adoption.test.ts and test/long/always/life-cycle.test.ts make',
   'interrupted-unread': OTHERS_READ_TOO,
   'older-driver': 'the driver of the sandbox is that of the package',
   'older-version': 'functions that die between two calls',

@@ -35,3 +35,45 @@ test('fails: a bucket for several regions', () => {
     'storage.buckets.data: must be named for one region only, got company-data; write it below regions.<region>, for each of us-west-2, us-east-1',
   ]);
 });
+
+const COPIES = { region: 'us-east-1', kmsKeyArn: keyOf('us-east-1') };
+
+test('checkpoints may be copied to another region with a key of that region', () =>
+  expect(said({ replicateCheckpoints: COPIES })).toEqual([]));
+
+test.each<[object, object, string]>([
+  [
+    { region: 'us-west-2', kmsKeyArn: keyOf('us-west-2') },
+    {},
+    '.region: must be another region of the partition of us-west-2, got us-west-2',
+  ],
+  [{ region: 'cn-north-1', kmsKeyArn: keyOf('cn-north-1') }, {}, '.region: must be another region of the partition'],
+  [{ region: 'us-esat-1', kmsKeyArn: keyOf('us-esat-1') }, {}, '.region: must be another region of the partition'],
+  [{ ...COPIES, kmsKeyArn: keyOf('us-west-2') }, {}, '.kmsKeyArn: must be a key of us-east-1'],
+  [
+    { ...COPIES, kmsKeyArn: keyOf('us-east-1', '444455556666') },
+    {},
+    '.kmsKeyArn: must be a key of account 111122223333',
+  ],
+  [
+    COPIES,
+    { adopt: true },
+    ': must be left out where the stack does not make the checkpoint bucket, got storage.adopt: true',
+  ],
+  [
+    COPIES,
+    { buckets: { checkpoints: 'company' } },
+    ': must be left out where the stack does not make the checkpoint bucket',
+  ],
+])('fails: copies to %j beside %j', (replicateCheckpoints, storage, message) => {
+  const found = said({ ...storage, replicateCheckpoints });
+  const path = 'storage.replicateCheckpoints';
+  expect([found.length, found[0]?.slice(0, path.length + message.length)]).toEqual([1, `${path}${message}`]);
+});
+
+test('fails: copies of a team with a key of its own would lie under a key that others may use', () => {
+  const found = said({ replicateCheckpoints: COPIES }, { teams: { nlp: { kmsKey: 'own' } } });
+  expect(found).toEqual([
+    expect.stringContaining('must be left out where a team has a key of its own, got teams.nlp.kmsKey'),
+  ]);
+});

@@ -48,6 +48,10 @@ const VARIANTS: Readonly<Record<string, object>> = {
     storage: {
       hubs: ['arn:aws:sagemaker:us-west-2:111122223333:hub/models'],
       fsxLustre: { sizeGiB: 1200, zoneId: 'usw2-az2' },
+      replicateCheckpoints: {
+        region: 'us-east-1',
+        kmsKeyArn: 'arn:aws:kms:us-east-1:111122223333:key/11111111-1111-1111-1111-111111111111',
+      },
       external: [
         {
           s3: 's3://lake/tokens/',
@@ -97,12 +101,22 @@ export function specs(): Record<string, EnvironmentSpec> {
   return Object.fromEntries([...examples, ...variants]);
 }
 
-/** Resources of the stack of one specification. */
+/** Zones of the account, as a deploy looks them up. */
+export const ZONES = {
+  [`availability-zones:account=${ENV.account}:region=${ENV.region}`]: 'abcd'
+    .split('')
+    .map((zone) => `us-west-2${zone}`),
+};
+const made = new Map<string, Template>();
+
+/** Resources of the stack of one specification; they are shared by all who ask for it. */
 export const synthesise = (spec: EnvironmentSpec): Resources => resourcesOf(templateOf(spec));
 
-/** Template of the stack of one specification. */
+/** Template of the stack of one specification, made once. */
 export function templateOf(spec: EnvironmentSpec): Template {
-  const zones = `availability-zones:account=${ENV.account}:region=${ENV.region}`;
-  const app = testApp({ [zones]: ['us-west-2a', 'us-west-2b', 'us-west-2c', 'us-west-2d'] });
-  return Template.fromStack(new EnvironmentStack(app, 'Slipway', { spec, env: ENV }));
+  const key = JSON.stringify(spec);
+  const known =
+    made.get(key) ?? Template.fromStack(new EnvironmentStack(testApp(ZONES), 'Slipway', { spec, env: ENV }));
+  made.set(key, known);
+  return known;
 }

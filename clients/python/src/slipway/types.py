@@ -39,6 +39,8 @@ __all__ = [
     "Plan",
     "PlanMemoryGiB",
     "PlanUsd",
+    "Published",
+    "PublishedFilesItem",
     "Refusal",
     "RefusalQuotaItem",
     "RunFile",
@@ -775,6 +777,19 @@ class Lineage(TypedDict):
     checkpoint: Union[LineageCheckpoint, None]
     runs: list[LineageRunsItem]
     notes: list[str]
+
+
+class PublishedFilesItem(TypedDict):
+    name: str
+    bytes: int
+
+
+class Published(TypedDict):
+    runId: str
+    uri: str
+    files: list[PublishedFilesItem]
+    card: str
+    modelPackageArn: Any
 
 
 class Event(TypedDict):

@@ -9,8 +9,8 @@ import {
 } from '@aws-sdk/client-cloudformation';
 import { DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { adminOf } from '../../lib/sandbox/testing';
-import { Cycle } from './support/cycle';
+import { adminOf } from '../../../lib/sandbox/testing';
+import { Cycle } from '../../e2e/support/cycle';
 
 const P4D = 'L-09B4A649';
 const QUOTAS = `quotas:

@@ -4,9 +4,9 @@ import { type SpawnOptions, spawn } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { adminOf } from '../../lib/sandbox/testing';
-import { freshClone, installPackages } from './support/clone';
-import { ROOT, type TestSandbox, testSandbox } from './support/sandbox';
+import { adminOf } from '../../../lib/sandbox/testing';
+import { freshClone, installPackages } from '../../e2e/support/clone';
+import { ROOT, type TestSandbox, testSandbox } from '../../e2e/support/sandbox';
 
 const M5 = 'L-CCE2AFA6';
 const ENVIRONMENT = 'my-training/environments/research.yaml';

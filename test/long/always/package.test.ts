@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, wri
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ROOT } from './support/sandbox';
+import { ROOT } from '../../e2e/support/sandbox';
 
 const APP = `
 const { App } = require('aws-cdk-lib');

@@ -1,0 +1,136 @@
+import type { StatusAnswer } from '../lib/contracts/control';
+import { onRequest } from '../lib/handlers/control/control';
+import { EPOCH_MS } from '../lib/simulation/core/epoch';
+import type { Random } from '../lib/simulation/core/random';
+import { Judge } from '../lib/simulation/invariants/judge';
+import { loadScenario } from '../lib/simulation/scenario/load';
+import { World } from '../lib/simulation/world/world';
+
+/** Hours that a run trains without failures. */
+const TRAINS_HOURS = 24;
+
+/** Hours between two failures of a run: the mean is drawn log-uniformly between these. */
+export interface Population {
+  name: string;
+  fewestHours: number;
+  mostHours: number;
+}
+
+/**
+ * Runs as they come, up to the 460 hours that eight hosts of RSC-1 have between two failures (https://arxiv.org/abs/2410.21680), and those
+ * alone that fail several times in their day.
+ */
+export const POPULATIONS: readonly Population[] = [
+  { name: 'failures every 4 to 460 hours', fewestHours: 4, mostHours: 460 },
+  { name: 'failures every 4 to 24 hours', fewestHours: 4, mostHours: 24 },
+];
+
+/** One run on eight hosts that some of them fail under, at times drawn with the mean of the population. */
+function scenarioOf(random: Random, { fewestHours, mostHours }: Population): string {
+  const faults: string[] = [];
+  const hoursBetween = fewestHours * (mostHours / fewestHours) ** random.next();
+  for (let at = 0.5, attempt = 1; ; attempt++) {
+    at += -Math.log(1 - random.next()) * hoursBetween;
+    if (at > TRAINS_HOURS * 1.2) break;
+    faults.push(
+      `  - { at: ${Math.round(at * 60)}m, job: "a#${attempt}", ends: Failed, reason: "InternalServerError: a host was lost" }`,
+    );
+  }
+  return `schema: 1
+environment: { name: research, regions: { us-west-2: {} }, teams: { nlp: {} } }
+limits: { ml.p4d.24xlarge for training job usage: 8, Number of instances across all training jobs: 8 }
+runs:
+  - id: a
+    file:
+      name: a
+      code: { source: builtin }
+      model: { architecture: { layers: 2, hiddenSize: 64, attentionHeads: 4, ffnHiddenSize: 128, vocabularySize: 256 } }
+      training: { sequenceLength: 128, microBatchSize: 1, globalBatchSize: 256, steps: 20000 }
+      data: [{ channel: train, s3: "s3://{dataBucket}/tokens/" }]
+      compute: { instanceType: ml.p4d.24xlarge, instanceCount: 8 }
+    trainsHours: ${TRAINS_HOURS}
+${faults.length > 0 ? `faults:\n${faults.join('\n')}\n` : ''}until: ${TRAINS_HOURS * 2}h
+`;
+}
+
+/** One look at a run, judged by its end. */
+export interface Foretold {
+  /** Share of the remaining time by which the foretold end misses the real one. */
+  error: number;
+  isInside: boolean;
+  /** Percent of the steps that were made. */
+  progress: number;
+}
+
+/** What status says every hour, judged by the end. */
+async function playOne(text: string, number: number): Promise<Foretold[]> {
+  const { value, issues } = loadScenario(text, () => '');
+  if (!value) throw new Error(issues.map(({ message }) => message).join('\n'));
+  const world = new World(value, number, new Judge());
+  const seen: { at: number; status: StatusAnswer }[] = [];
+  const look = () => {
+    const run = world.runs[0];
+    if (run?.runId === undefined || run.isOver) return;
+    world.functions.control.invoke(
+      (deps) => onRequest(deps, { action: 'status', runId: run.runId }, world.names.aliasArn(run.team)),
+      (ending) => {
+        if (ending.kind === 'answer') seen.push({ at: world.clock.now, status: ending.value as StatusAnswer });
+      },
+    );
+  };
+  for (let hour = 1; hour < TRAINS_HOURS * 2; hour += 1) world.clock.schedule(hour * 3_600_000, look);
+  await world.play();
+  const run = world.runs[0];
+  // A run whose failures spent its budget has no end to compare with.
+  if (run?.record?.state !== 'completed' || run.record.endedAt === undefined) return [];
+  const end = run.record.endedAt;
+  return seen.flatMap(({ at, status: { etaAt, etaInterval80, progressPercent } }) => {
+    if (!etaAt || !etaInterval80 || (progressPercent ?? 0) < 10) return [];
+    const left = end - (EPOCH_MS + at);
+    const [low, high] = etaInterval80.map((time) => Date.parse(time)) as [number, number];
+    const isInside = low <= end && end <= high;
+    return { error: Math.abs(Date.parse(etaAt) - end) / left, isInside, progress: progressPercent ?? 0 };
+  });
+}
+
+/** What status foretells of each run every hour, from a tenth of its steps on. */
+export async function foretellRuns(random: Random, runs: number, population: Population): Promise<Foretold[][]> {
+  const found: Foretold[][] = [];
+  for (let i = 0; i < runs; i++) found.push(await playOne(scenarioOf(random, population), i + 1));
+  return found;
+}
+
+/** Error and coverage over some looks: the share of the remaining time by which half of them, and nine of ten, miss less; how many intervals hold the end. */
+export interface EtaFigures {
+  looks: number;
+  median: number;
+  ninth: number;
+  inside: number;
+}
+
+/** Figures of looks; there must be some. */
+export function etaFigures(looks: readonly Foretold[]): EtaFigures {
+  const errors = looks.map(({ error }) => error).sort((a, b) => a - b);
+  const at = (share: number) => errors[Math.min(errors.length - 1, Math.floor(share * errors.length))] ?? Number.NaN;
+  const inside = looks.filter(({ isInside }) => isInside).length / looks.length;
+  return { looks: looks.length, median: at(0.5), ninth: at(0.9), inside };
+}
+
+/** When the looks were made, as rows of the table. */
+const WHEN: readonly [name: string, of: (run: readonly Foretold[]) => readonly Foretold[]][] = [
+  ['the first after a tenth of the steps', (run) => run.slice(0, 1)],
+  ['between a tenth and a half', (run) => run.filter(({ progress }) => progress < 50)],
+  ['after a half', (run) => run.filter(({ progress }) => progress >= 50)],
+  ['all', (run) => run],
+];
+
+/** The figures of one population as rows of a table of Markdown, and how many of its runs ended completed. */
+export function etaRows(found: readonly Foretold[][], population: Population): string[] {
+  const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
+  const completed = found.filter((run) => run.length > 0);
+  return WHEN.map(([name, of]) => {
+    const { looks, median, ninth, inside } = etaFigures(completed.flatMap(of));
+    const runs = `${population.name} (${completed.length} runs)`;
+    return `| ${runs} | ${name} | ${looks} | ${percent(median)} | ${percent(ninth)} | ${percent(inside)} |`;
+  });
+}

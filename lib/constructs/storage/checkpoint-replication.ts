@@ -1,0 +1,94 @@
+import { Stack } from 'aws-cdk-lib';
+import * as iam from 'aws-cdk-lib/aws-iam';
+import * as kms from 'aws-cdk-lib/aws-kms';
+import * as s3 from 'aws-cdk-lib/aws-s3';
+import { Construct } from 'constructs';
+import { REGIONS } from '../../catalog/regions';
+import { allow, type ExactStatement } from '../access/statement';
+
+/** Where checkpoints are copied to. */
+export interface ReplicaPlace {
+  /** Region of the copies. */
+  readonly region: string;
+  /** Key of that region which encrypts the copies. */
+  readonly kmsKeyArn: string;
+  /** Bucket of that region and this account, which must be there. @default - the checkpoint bucket of the environment of this name in that region */
+  readonly bucket?: string;
+}
+
+/** Properties of `CheckpointReplication`. */
+export interface CheckpointReplicationProps {
+  /** Name of the bucket that is copied: its policy cannot refer to it, since the bucket refers to the role. */
+  readonly sourceBucket: string;
+  /** Key that encrypts it. */
+  readonly sourceKey: kms.IKey;
+  /** Name of the bucket of the copies. */
+  readonly targetBucket: string;
+  /** Where it is, and with which key. */
+  readonly to: ReplicaPlace;
+}
+
+/** What lies below it is copied: checkpoints, their records and heartbeats. */
+const PREFIX = 'runs/';
+
+/**
+ * The role that S3 takes on to copy checkpoints to another Region, and the rule for the bucket: every new version below `runs/`, deletions too,
+ * so that the copies stay as many as the originals. Objects that were there before are not copied. Costs the traffic between Regions and the
+ * storage of the copies. https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-config-for-kms-objects.html, 2026-11-23.
+ */
+export class CheckpointReplication extends Construct {
+  /** Role that S3 takes on. */
+  public readonly role: iam.Role;
+  /** The rule, for the bucket that is copied. */
+  public readonly rules: s3.ReplicationRule[];
+
+  constructor(scope: Construct, id: string, props: CheckpointReplicationProps) {
+    super(scope, id);
+    const { to, targetBucket } = props;
+    this.role = new iam.Role(this, 'Role', {
+      assumedBy: new iam.ServicePrincipal('s3.amazonaws.com'),
+      description: `Copies checkpoints to ${to.region}`,
+    });
+    for (const statement of this.statements(props)) allow(this.role, statement);
+    this.rules = [
+      {
+        id: 'checkpoints',
+        destination: s3.Bucket.fromBucketName(this, 'Target', targetBucket),
+        kmsKey: kms.Key.fromKeyArn(this, 'TargetKey', to.kmsKeyArn),
+        sseKmsEncryptedObjects: true,
+        deleteMarkerReplication: true,
+        filter: { prefix: PREFIX },
+        priority: 1,
+      },
+    ];
+  }
+
+  private statements({ sourceBucket, sourceKey, targetBucket, to }: CheckpointReplicationProps): ExactStatement[] {
+    const { partition, region } = Stack.of(this);
+    const throughS3 = (of: string) => ({
+      StringEquals: { 'kms:ViaService': `s3.${of}.${REGIONS[of]?.domain ?? 'amazonaws.com'}` },
+    });
+    const [source, target] = [sourceBucket, targetBucket].map((name) => `arn:${partition}:s3:::${name}`);
+    return [
+      {
+        sid: 'ReadRuleAndNames',
+        actions: ['s3:GetReplicationConfiguration', 's3:ListBucket'],
+        resources: [source ?? ''],
+      },
+      {
+        sid: 'ReadCheckpoints',
+        actions: ['s3:GetObjectVersionAcl', 's3:GetObjectVersionForReplication', 's3:GetObjectVersionTagging'],
+        resources: [`${source}/${PREFIX}*`],
+        wildcard: 'The checkpoints of all runs.',
+      },
+      {
+        sid: 'WriteCopies',
+        actions: ['s3:ReplicateDelete', 's3:ReplicateObject', 's3:ReplicateTags'],
+        resources: [`${target}/${PREFIX}*`],
+        wildcard: 'The copies of the checkpoints of all runs.',
+      },
+      { sid: 'ReadWithKey', actions: ['kms:Decrypt'], resources: [sourceKey.keyArn], conditions: throughS3(region) },
+      { sid: 'WriteWithKey', actions: ['kms:Encrypt'], resources: [to.kmsKeyArn], conditions: throughS3(to.region) },
+    ];
+  }
+}

@@ -1,0 +1,98 @@
+import { acceleratorCount } from '../../catalog/instances/instances';
+import type { Lineage } from '../lineage/lineage';
+import type { ReportCost, RunReport } from '../run/run-report';
+
+/** Weights as they were published. */
+export interface PublishedWeights {
+  /** Folder, with a slash at its end. */
+  uri: string;
+  files: { name: string; bytes: number }[];
+}
+
+/** What a model card says of a run; null = not known. Money in USD, sizes in bytes. */
+export interface ModelFacts {
+  runId: string;
+  name: string;
+  environment: string;
+  team: string;
+  region: string;
+  weights: PublishedWeights;
+  /** Options of the section `model`, defaults included, as path and value. */
+  model: [path: string, value: string][];
+  /** Options of the section `training`. */
+  training: [path: string, value: string][];
+  step: number | null;
+  tokens: number | null;
+  /** First and last training loss that rank 0 printed. */
+  loss: { first: number; last: number } | null;
+  /** Newest loss on the evaluation channel. */
+  evaluation: { step: number; loss: number } | null;
+  attempts: number;
+  /** ARN-less names of the jobs, in the order of time. */
+  jobs: string[];
+  instances: string;
+  /** Billed hours of all attempts times the GPUs of their instances. */
+  gpuHours: number | null;
+  spendUsd: number | null;
+  listPriceUsd: number | null;
+  goodput: number | null;
+  /** Verdict of the newest attempt on its network. */
+  efa: string | null;
+  lineage: Lineage;
+}
+
+/** Joins a run's report and its lineage to what its card says. Nothing is filled in that neither of them knows. */
+export function modelFacts(
+  report: RunReport,
+  lineage: Lineage,
+  spec: Record<string, unknown>,
+  weights: PublishedWeights,
+): ModelFacts {
+  const losses = (report.steps ?? []).flatMap(({ loss }) => loss ?? []);
+  const [first, last] = [losses[0], losses.at(-1)];
+  const evaluated = report.evaluations?.at(-1);
+  const newest = report.attempts.at(-1);
+  return {
+    runId: report.runId,
+    name: report.name,
+    environment: report.environment,
+    team: report.team,
+    region: report.region,
+    weights,
+    model: optionsOf(spec.model),
+    training: optionsOf(spec.training),
+    step: report.step ?? lineage.checkpoint?.step ?? null,
+    tokens: report.steps?.findLast(({ tokens }) => tokens !== undefined)?.tokens ?? lineage.checkpoint?.tokens ?? null,
+    loss: first === undefined || last === undefined ? null : { first, last },
+    evaluation: evaluated ? { step: evaluated.step, loss: evaluated.loss } : null,
+    attempts: report.attempts.length,
+    jobs: report.attempts.filter(({ status }) => status !== '').map(({ trainingJobName }) => trainingJobName),
+    instances: (newest?.instances ?? []).map((i) => `${i.count} x ${i.instanceType}`).join(' + '),
+    gpuHours: gpuHours(report.cost),
+    spendUsd: report.spendUsd,
+    listPriceUsd: report.cost?.totalUsd ?? null,
+    goodput: report.goodput,
+    efa: report.efa?.at(-1)?.verdict ?? null,
+    lineage,
+  };
+}
+
+/** `parallel.tensor` and its value, for every option that has one; texts of files are left out. */
+function optionsOf(section: unknown, path = ''): [string, string][] {
+  if (section === null || section === undefined) return [];
+  if (typeof section !== 'object') return [[path, String(section)]];
+  if (Array.isArray(section)) return [[path, JSON.stringify(section)]];
+  return Object.entries(section)
+    .filter(([, value]) => typeof value !== 'string' || !value.includes('\n'))
+    .flatMap(([key, value]) => optionsOf(value, path === '' ? key : `${path}.${key}`));
+}
+
+/** null as soon as an attempt does not say how long it was billed or what it ran on. */
+function gpuHours(cost: ReportCost | undefined): number | null {
+  if (!cost) return null;
+  return cost.attempts.reduce<number | null>((sum, { seconds, instances }) => {
+    if (sum === null || seconds === null || (seconds > 0 && instances.length === 0)) return null;
+    const gpus = instances.reduce((all, { instanceType, count }) => all + count * acceleratorCount(instanceType), 0);
+    return sum + (gpus * seconds) / 3600;
+  }, 0);
+}

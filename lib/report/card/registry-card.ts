@@ -1,0 +1,72 @@
+import type { ModelFacts } from './model-facts';
+
+/**
+ * The card inside a model package, as the JSON text that `ModelCard.ModelCardContent` takes: the "model package model card schema" of
+ * https://docs.aws.amazon.com/sagemaker/latest/dg/model-registry-details.html, read 2026-11-23. The schema allows no further properties and
+ * bounds every text; test/fixtures/registry restates it.
+ */
+export function registryCard(facts: ModelFacts): string {
+  const [run] = facts.lineage.runs;
+  const { checkpoint } = facts.lineage;
+  return JSON.stringify({
+    model_overview: { model_artifact: [clip(facts.weights.uri, 1024)] },
+    intended_uses: { risk_rating: 'Unknown' },
+    training_details: {
+      training_observations: clip(
+        `Run ${facts.runId} in ${facts.attempts} attempts on ${facts.instances || 'unknown instances'}`,
+        1024,
+      ),
+      training_job_details: {
+        training_datasets: (run?.data.channels ?? []).slice(0, 15).map(({ source }) => clip(source, 1024)),
+        training_environment: { container_image: run?.image ? [clip(run.image, 1024)] : [] },
+        training_metrics: metrics(facts),
+        hyper_parameters: facts.training
+          .slice(0, 50)
+          .map(([name, value]) => ({ name: clip(name, 255), value: clip(value, 255) }))
+          .filter(({ name, value }) => name !== '' && value !== ''),
+      },
+    },
+    evaluation_details: evaluation(facts),
+    additional_information: {
+      caveats_and_recommendations: `To be filled in by people: licence, intended uses, limitations, risk rating. The whole card: ${clip(facts.weights.uri, 1024)}README.md`,
+      custom_details: details({
+        run: facts.runId,
+        checkpoint: checkpoint?.uri,
+        data_digest: run?.data.digest,
+        code_digest: run?.code.sha256,
+        configuration_digest: run?.configHash,
+        driver_digest: run?.driverHash,
+        efa: facts.efa,
+        jobs: facts.jobs.join(' '),
+        parents: run?.parents.map(({ source }) => source).join(' '),
+      }),
+    },
+  });
+}
+
+function metrics({ step, tokens, loss, gpuHours, spendUsd, listPriceUsd, goodput }: ModelFacts) {
+  const known: Record<string, number | null | undefined> = {
+    steps: step,
+    tokens,
+    loss: loss?.last,
+    gpu_hours: gpuHours,
+    usd_booked: spendUsd,
+    usd_list_price: listPriceUsd,
+    goodput,
+  };
+  return Object.entries(known).flatMap(([name, value]) =>
+    typeof value === 'number' && Number.isFinite(value) ? [{ name, value }] : [],
+  );
+}
+
+function evaluation({ evaluation: found }: ModelFacts) {
+  if (!found) return [];
+  const metric = { name: 'loss', type: 'number', value: found.loss, notes: `after step ${found.step}` };
+  return [{ name: 'evaluation channel', metric_groups: [{ name: 'loss', metric_data: [metric] }] }];
+}
+
+const details = (given: Record<string, string | null | undefined>): Record<string, string> =>
+  Object.fromEntries(Object.entries(given).flatMap(([name, value]) => (value ? [[name, clip(value, 1024)]] : [])));
+
+/** Limits of the schema are in characters. */
+const clip = (text: string, most: number): string => (text.length <= most ? text : text.slice(0, most));

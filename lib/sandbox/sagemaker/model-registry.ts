@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto';
+import type { ApiCall } from '../wire/api-call';
+import { page } from '../wire/page';
+import { ServiceError, validationError } from '../wire/service-error';
+import { JobStore } from './job-store';
+import { tagMap } from './tags';
+
+/** A model package group, as it is kept. */
+export interface ModelGroup {
+  name: string;
+  arn: string;
+  account: string;
+  region: string;
+  tags: Record<string, string>;
+  createdAt: number;
+  description?: string;
+  versions: ModelVersion[];
+}
+
+/** A version of a group: the request and what the service adds. */
+export interface ModelVersion {
+  arn: string;
+  version: number;
+  createdAt: number;
+  /** Of the request: the same token is the same version. */
+  token?: string;
+  digest: string;
+  request: Record<string, unknown>;
+}
+
+/** ARN of a group by its name, or the name itself where it is an ARN. */
+export const modelGroupArn = (
+  { partition, region, account }: { partition: string; region: string; account: string },
+  name: string,
+): string =>
+  name.startsWith('arn:') ? name : `arn:${partition}:sagemaker:${region}:${account}:model-package-group/${name}`;
+
+const DEFAULT_PAGE = 10;
+const seconds = (ms: number) => ms / 1000;
+
+/**
+ * The model registry as far as `slipway publish` uses it: groups, and versions that are never validated
+ * (https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateModelPackage.html, read 2026-11-23). Nothing is deployed from it.
+ */
+export class ModelRegistry {
+  readonly operations: Readonly<Record<string, (call: ApiCall) => unknown>> = {
+    CreateModelPackageGroup: (call) => this.createGroup(call),
+    DescribeModelPackageGroup: (call) =>
+      describeGroup(this.requireGroup(call, String(call.input.ModelPackageGroupName))),
+    CreateModelPackage: (call) => this.createVersion(call),
+    DescribeModelPackage: (call) => this.describeVersion(call),
+    ListModelPackages: (call) => this.listVersions(call),
+  };
+  private readonly groups = new JobStore<ModelGroup>();
+
+  constructor(private readonly partitionOf: (region: string) => string) {}
+
+  /** The group with this ARN, whose tags others read and change. */
+  findByArn(arn: string): ModelGroup | undefined {
+    return this.groups.findByArn(arn);
+  }
+
+  all(): ModelGroup[] {
+    return this.groups.all();
+  }
+
+  restore(groups: readonly ModelGroup[]): void {
+    for (const group of groups) this.groups.add(group);
+  }
+
+  private createGroup({ input, account, region }: ApiCall): unknown {
+    const name = String(input.ModelPackageGroupName);
+    const arn = modelGroupArn({ partition: this.partitionOf(region), region, account }, name);
+    if (this.groups.find(account, region, name)) throw validationError(`Model Package Group already exists: ${arn}`);
+    const description = input.ModelPackageGroupDescription as string | undefined;
+    const tags = tagMap(input.Tags as { Key: string; Value: string }[] | undefined);
+    this.groups.add({ name, arn, account, region, tags, description, createdAt: Date.now(), versions: [] });
+    return { ModelPackageGroupArn: arn };
+  }
+
+  private createVersion(call: ApiCall): unknown {
+    const { ClientToken, ...request } = call.input;
+    if (request.ModelPackageGroupName === undefined)
+      throw validationError('The sandbox registers versions of model package groups only.');
+    // A version uses the tags of its group, and may not bring any.
+    if (request.Tags !== undefined) throw validationError('Tags are not supported for versioned model packages.');
+    const group = this.requireGroup(call, String(request.ModelPackageGroupName));
+    const token = ClientToken as string | undefined;
+    const digest = createHash('sha256').update(JSON.stringify(request)).digest('hex');
+    const same = token === undefined ? undefined : group.versions.find((one) => one.token === token);
+    if (same && same.digest !== digest)
+      throw new ServiceError('ConflictException', `The client token ${token} was used with another request.`);
+    if (same) return { ModelPackageArn: same.arn };
+    const version = (group.versions.at(-1)?.version ?? 0) + 1;
+    const arn = `${group.arn.replace(':model-package-group/', ':model-package/')}/${version}`;
+    group.versions.push({ arn, version, createdAt: Date.now(), token, digest, request });
+    return { ModelPackageArn: arn };
+  }
+
+  private describeVersion(call: ApiCall): unknown {
+    const arn = String(call.input.ModelPackageName);
+    const group = this.groups.in(call.account, call.region).find(({ versions }) => versions.some((v) => v.arn === arn));
+    const found = group?.versions.find((one) => one.arn === arn);
+    if (!group || !found) throw validationError(`ModelPackage ${arn} does not exist.`);
+    return { ...found.request, ...summary(group, found), ModelPackageStatusDetails: { ValidationStatuses: [] } };
+  }
+
+  private listVersions(call: ApiCall): unknown {
+    const group = this.requireGroup(call, String(call.input.ModelPackageGroupName));
+    const summaries = [...group.versions].reverse().map((found) => summary(group, found));
+    const { items, nextToken } = page(summaries, call.input, DEFAULT_PAGE);
+    return { ModelPackageSummaryList: items, NextToken: nextToken };
+  }
+
+  private requireGroup({ account, region }: ApiCall, nameOrArn: string): ModelGroup {
+    const name = nameOrArn.split('/').at(-1) ?? '';
+    const group = this.groups.find(account, region, name);
+    if (!group) {
+      const arn = modelGroupArn({ partition: this.partitionOf(region), region, account }, name);
+      throw validationError(`ModelPackageGroup ${arn} does not exist.`);
+    }
+    return group;
+  }
+}
+
+const describeGroup = (group: ModelGroup) => ({
+  ModelPackageGroupName: group.name,
+  ModelPackageGroupArn: group.arn,
+  ModelPackageGroupDescription: group.description,
+  CreationTime: seconds(group.createdAt),
+  CreatedBy: {},
+  ModelPackageGroupStatus: 'Completed',
+});
+
+const summary = (group: ModelGroup, { arn, version, createdAt, request }: ModelVersion) => ({
+  ModelPackageName: `${group.name}/${version}`,
+  ModelPackageGroupName: group.name,
+  ModelPackageVersion: version,
+  ModelPackageArn: arn,
+  ModelPackageDescription: request.ModelPackageDescription,
+  CreationTime: seconds(createdAt),
+  ModelPackageStatus: 'Completed',
+  ModelApprovalStatus: request.ModelApprovalStatus ?? 'PendingManualApproval',
+});

@@ -1,0 +1,322 @@
+// Final weights of a run copied to a place of their own, with a card, over what the launcher, the buckets and SageMaker answer.
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CopyObjectCommand,
+  CreateMultipartUploadCommand,
+  GetObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+  UploadPartCopyCommand,
+} from '@aws-sdk/client-s3';
+import {
+  CreateModelPackageCommand,
+  CreateModelPackageGroupCommand,
+  DescribeTrainingJobCommand,
+  SageMakerClient,
+} from '@aws-sdk/client-sagemaker';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { ANSWERS } from '../../../lib/contracts/answers';
+import { labEnvironment } from '../../support/lab-environment';
+import { mockClient } from '../../support/mocked-clients';
+import { runCli } from '../../support/run-cli';
+
+const lambda = mockClient(LambdaClient);
+const s3 = mockClient(S3Client);
+const sagemaker = mockClient(SageMakerClient);
+const { environment } = labEnvironment();
+
+const RUN = 'tiny-261121120000';
+const JOB = `lab-${RUN}-a001`;
+const MODEL = `runs/nlp/${RUN}/output/${JOB}/output/model/`;
+const GIB = 1024 ** 3;
+const PLACE = `s3://lab-data/teams/nlp/models/${RUN}/`;
+
+/** Sizes and texts of objects, by address. */
+const objects = new Map<string, { bytes: number; text?: string }>();
+let state = 'completed';
+let artifacts = `s3://lab-artifacts/${MODEL}`;
+const line = (fields: object) => ({
+  id: JSON.stringify(fields),
+  at: '2026-11-21T12:05:00.000Z',
+  host: 'algo-1',
+  message: `slipway ${JSON.stringify(fields)}`,
+});
+
+beforeEach(() => {
+  for (const mock of [lambda, s3, sagemaker]) mock.reset();
+  state = 'completed';
+  artifacts = `s3://lab-artifacts/${MODEL}`;
+  objects.clear();
+  objects.set(`s3://lab-artifacts/${MODEL}config.json`, { bytes: 300 });
+  objects.set(`s3://lab-artifacts/${MODEL}model.safetensors`, { bytes: 6 * GIB });
+  const marker = { runId: RUN, attempt: 1, step: 40, tokens: 4000, data: { digest: 'da7a' }, objects: [] };
+  objects.set(`s3://lab-checkpoints/runs/nlp/${RUN}/step-40/COMMITTED.json`, {
+    bytes: 9,
+    text: JSON.stringify(marker),
+  });
+  lambda.on(InvokeCommand).callsFake(({ Payload }) => {
+    const { action } = JSON.parse(Buffer.from(Payload).toString());
+    const attempt = {
+      ...{ trainingJobName: JOB, status: 'Completed', secondaryStatus: 'Completed', reason: '' },
+      ...{ firstStep: 1, lastStep: 40, startedAt: '2026-11-21T12:00:00.000Z', endedAt: '2026-11-21T13:00:00.000Z' },
+    };
+    const status = {
+      ...{ ok: true, runId: RUN, name: 'tiny', team: 'nlp', state, desiredState: 'run', reason: state },
+      ...{
+        attempts: [attempt],
+        committedStep: 40,
+        step: 40,
+        loss: null,
+        goodput: 0.9,
+        spendUsd: 12.5,
+        queuePosition: null,
+      },
+      timeline: [],
+      configuration: {
+        spec: {
+          code: { source: 'builtin' },
+          model: { preset: 'gpt-tiny' },
+          training: { steps: 40, learningRate: 0.0003 },
+          data: [{ channel: 'train', s3: 's3://{dataBucket}/tokens/' }],
+        },
+        ...{ codeSha256: null, driverHash: 'd1', trainingImageUri: 'registry/image@sha256:1' },
+      },
+    };
+    const events = [
+      line({ event: 'step', step: 1, loss: 5.5 }),
+      line({ event: 'step', step: 40, loss: 2.25, tokens: 4000 }),
+      line({ event: 'eval', step: 40, loss: 2.5 }),
+      line({ event: 'efa', verdict: 'efa+gdr' }),
+    ];
+    const answer = action === 'status' ? status : { ok: true, runId: RUN, trainingJobName: JOB, events };
+    return { Payload: Buffer.from(JSON.stringify(answer)) as never };
+  });
+  s3.on(ListObjectsV2Command).callsFake(({ Bucket, Prefix }) => ({
+    Contents: [...objects]
+      .filter(([key]) => key.startsWith(`s3://${Bucket}/${Prefix}`))
+      .map(([key, { bytes }]) => ({ Key: key.slice(`s3://${Bucket}/`.length), Size: bytes })),
+  }));
+  s3.on(GetObjectCommand).callsFake(({ Bucket, Key }) => {
+    const text = objects.get(`s3://${Bucket}/${Key}`)?.text;
+    if (text === undefined) throw Object.assign(new Error('gone'), { name: 'NoSuchKey' });
+    return { Body: { transformToString: async () => text } };
+  });
+  s3.on(CreateMultipartUploadCommand).resolves({ UploadId: 'u1' });
+  s3.on(AbortMultipartUploadCommand).resolves({});
+  s3.on(UploadPartCopyCommand).callsFake(({ PartNumber }) => ({ CopyPartResult: { ETag: `e${PartNumber}` } }));
+  sagemaker.on(DescribeTrainingJobCommand).callsFake(() => ({
+    TrainingJobName: JOB,
+    ResourceConfig: { InstanceType: 'ml.p4d.24xlarge', InstanceCount: 2 },
+    BillableTimeInSeconds: 3600,
+    ModelArtifacts: { S3ModelArtifacts: artifacts },
+  }));
+  sagemaker
+    .on(CreateModelPackageCommand)
+    .resolves({ ModelPackageArn: 'arn:aws:sagemaker:us-west-2:1:model-package/g/1' });
+});
+
+const cli = (...args: string[]) => runCli('publish', RUN, ...args, '--environment', environment);
+const written = (name: string) => {
+  const put = s3.commandCalls(PutObjectCommand).find(({ args }) => args[0].input.Key?.endsWith(name));
+  return put?.args[0].input;
+};
+const REGISTRY = ['--registry', 'lab-nlp-tiny', '--inference-image', 'registry/serve:1'];
+
+test('weights are copied inside S3, large ones in parts, and the record is written last', async () => {
+  const { code, stdout } = await cli('--json');
+  expect(code).toBe(0);
+  const document = JSON.parse(stdout);
+  expect(ANSWERS.published.parse(document)).toEqual(document);
+  expect(document).toMatchObject({ runId: RUN, uri: PLACE, card: `${PLACE}README.md`, modelPackageArn: null });
+  const [copy] = s3.commandCalls(CopyObjectCommand);
+  expect(copy?.args[0].input).toEqual({
+    Bucket: 'lab-data',
+    Key: `teams/nlp/models/${RUN}/config.json`,
+    CopySource: `lab-artifacts/${MODEL}config.json`,
+    TaggingDirective: 'REPLACE',
+  });
+  const ranges = s3.commandCalls(UploadPartCopyCommand).map(({ args }) => args[0].input.CopySourceRange);
+  expect(ranges).toHaveLength(12);
+  expect([ranges[0], ranges[11]]).toEqual(['bytes=0-536870911', `bytes=${5.5 * GIB}-${6 * GIB - 1}`]);
+  const parts = s3.commandCalls(CompleteMultipartUploadCommand)[0]?.args[0].input.MultipartUpload?.Parts;
+  expect(parts?.map(({ PartNumber, ETag }) => `${PartNumber} ${ETag}`)[11]).toBe('12 e12');
+  expect(s3.commandCalls(PutObjectCommand).map(({ args }) => args[0].input.Key)).toEqual([
+    `teams/nlp/models/${RUN}/README.md`,
+    `teams/nlp/models/${RUN}/slipway.json`,
+  ]);
+});
+
+test('the card says what the run says, and what is left for people', async () => {
+  await cli();
+  const card = String(written('README.md')?.Body);
+  for (const row of [
+    '| License | to be filled in: licence of these weights; licences of the base model and of the data may restrict it |',
+    '| steps | 40 |',
+    '| tokens | 4,000 |',
+    '| training loss | 5.5 at the beginning, 2.25 at the end |',
+    '| loss on the evaluation channel | 2.5 after step 40 |',
+    '| GPU hours | 16 |',
+    '| cost, as booked | $12.50 |',
+    '| instances | 2 x ml.p4d.24xlarge |',
+    '| EFA | efa+gdr |',
+    '| data train | s3://lab-data/tokens/ |',
+    '| data digest | da7a |',
+    '| image | registry/image@sha256:1 |',
+    '| preset | gpt-tiny |',
+    '| learningRate | 0.0003 |',
+  ])
+    expect(card).toContain(row);
+  expect(card).toMatch(/^library_name: transformers$/m);
+});
+
+test('a text of a user can end neither a cell nor a row of the card', async () => {
+  artifacts = `s3://lab-artifacts/${MODEL}`;
+  objects.set(`s3://lab-artifacts/${MODEL}a|b\n| x |`, { bytes: 1 });
+  await cli();
+  expect(String(written('README.md')?.Body)).toContain('| a\\|b \\| x \\| | 1 B |');
+});
+
+test('weights with a README of their own keep it', async () => {
+  objects.set(`s3://lab-artifacts/${MODEL}README.md`, { bytes: 10 });
+  const { stdout } = await cli();
+  expect(stdout).toContain(`card: ${PLACE}MODEL_CARD.md`);
+  expect(written('README.md')).toBeUndefined();
+});
+
+describe('the model registry', () => {
+  test('gets a group with the tags of the team, and a version that waits for its approval', async () => {
+    const { stdout } = await cli(...REGISTRY);
+    expect(stdout).toContain(
+      'registered as arn:aws:sagemaker:us-west-2:1:model-package/g/1; it waits for its approval',
+    );
+    expect(sagemaker.commandCalls(CreateModelPackageGroupCommand)[0]?.args[0].input).toEqual({
+      ModelPackageGroupName: 'lab-nlp-tiny',
+      Tags: [
+        { Key: 'slipway:environment', Value: 'lab' },
+        { Key: 'slipway:team', Value: 'nlp' },
+      ],
+    });
+    const { ModelCard, ClientToken, ...request } =
+      sagemaker.commandCalls(CreateModelPackageCommand)[0]?.args[0].input ?? {};
+    expect(request).toEqual({
+      ModelPackageGroupName: 'lab-nlp-tiny',
+      ModelPackageDescription: `Weights of the run ${RUN}, published by slipway`,
+      ModelApprovalStatus: 'PendingManualApproval',
+      InferenceSpecification: {
+        Containers: [
+          {
+            Image: 'registry/serve:1',
+            ModelDataSource: { S3DataSource: { S3Uri: PLACE, S3DataType: 'S3Prefix', CompressionType: 'None' } },
+          },
+        ],
+      },
+    });
+    expect(ClientToken).toMatch(/^[a-f0-9]{36}$/);
+    expect(ModelCard?.ModelCardStatus).toBe('Draft');
+  });
+
+  test('the card inside follows the schema that AWS publishes', async () => {
+    await cli(...REGISTRY);
+    const content = sagemaker.commandCalls(CreateModelPackageCommand)[0]?.args[0].input.ModelCard?.ModelCardContent;
+    const file = path.join(__dirname, '../../fixtures/registry/model-package-card.schema.json');
+    const schema = z.fromJSONSchema(JSON.parse(readFileSync(file, 'utf8')));
+    const card = JSON.parse(content ?? '');
+    expect(schema.safeParse(card).error).toBeUndefined();
+    expect(schema.safeParse({ ...card, licence: 'x' }).success).toBe(false);
+    expect(card.training_details.training_job_details).toMatchObject({
+      training_datasets: ['s3://lab-data/tokens/'],
+      training_environment: { container_image: ['registry/image@sha256:1'] },
+      training_metrics: expect.arrayContaining([
+        { name: 'gpu_hours', value: 16 },
+        { name: 'loss', value: 2.25 },
+      ]),
+      hyper_parameters: expect.arrayContaining([{ name: 'learningRate', value: '0.0003' }]),
+    });
+    expect(card.evaluation_details[0].metric_groups[0].metric_data[0]).toMatchObject({ name: 'loss', value: 2.5 });
+    expect(card.additional_information.custom_details).toMatchObject({ data_digest: 'da7a', efa: 'efa+gdr' });
+  });
+
+  test('a group that is there is used, and an archive is named as one', async () => {
+    const exists = Object.assign(new Error('Model Package Group already exists: arn'), { name: 'ValidationException' });
+    sagemaker.on(CreateModelPackageGroupCommand).rejects(exists);
+    artifacts = 's3://lab-artifacts/x/output/model.tar.gz';
+    objects.set(artifacts, { bytes: 5 });
+    expect((await cli(...REGISTRY)).code).toBe(0);
+    const { InferenceSpecification } = sagemaker.commandCalls(CreateModelPackageCommand)[0]?.args[0].input ?? {};
+    expect(InferenceSpecification?.Containers?.[0]?.ModelDataSource?.S3DataSource).toEqual({
+      S3Uri: `${PLACE}model.tar.gz`,
+      S3DataType: 'S3Object',
+      CompressionType: 'Gzip',
+    });
+  });
+
+  test('fails: another error of the group is told', async () => {
+    sagemaker
+      .on(CreateModelPackageGroupCommand)
+      .rejects(Object.assign(new Error('no'), { name: 'AccessDeniedException' }));
+    const { code, stderr } = await cli(...REGISTRY);
+    expect([code, stderr]).toEqual([
+      3,
+      expect.stringContaining('creating the model package group lab-nlp-tiny: must be permitted'),
+    ]);
+  });
+});
+
+test.each([
+  [
+    ['--registry', 'a_b', '--inference-image', 'x'],
+    '--registry: must be the name of a model package group, 1 to 63 letters, digits and hyphens, got a_b',
+  ],
+  [['--registry', 'good'], '--inference-image: must be the image that serves the model, got nothing'],
+  [
+    ['--inference-image', 'x'],
+    '--registry: must be the name of a model package group, 1 to 63 letters, digits and hyphens, got nothing',
+  ],
+  [['--to', 'here'], '--to: must be s3://bucket/prefix/, got here'],
+  [['--to', 's3://bucket'], '--to: must be s3://bucket/prefix/, got s3://bucket'],
+])('fails: %j is wrong usage and copies nothing', async (args, message) => {
+  const { code, stderr } = await cli(...args);
+  expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+  expect(s3.commandCalls(CopyObjectCommand)).toEqual([]);
+});
+
+test('fails: a run that goes on, and one without weights, are refused', async () => {
+  state = 'running';
+  expect(await cli()).toMatchObject({ code: 1, stderr: expect.stringContaining('run: must be over, got running') });
+  state = 'completed';
+  artifacts = 's3://lab-artifacts/nothing/';
+  const refusal = JSON.parse((await cli('--json')).stdout);
+  expect(refusal).toMatchObject({ ok: false, issues: [{ rule: 'publish', path: 'run' }] });
+  expect(refusal.issues[0].message).toContain('must have left weights, got none at s3://lab-artifacts/nothing/');
+});
+
+test('fails: weights of another run stay where they are, unless they may be replaced', async () => {
+  objects.set(`${PLACE}slipway.json`, { bytes: 1, text: '{"schema": 1, "runId": "other"}' });
+  const { code, stderr } = await cli();
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringContaining(`--to: must be free, got the weights of other at ${PLACE}`),
+  ]);
+  expect((await cli('--overwrite')).code).toBe(0);
+  objects.set(`${PLACE}slipway.json`, { bytes: 1, text: `{"schema": 1, "runId": "${RUN}"}` });
+  expect((await cli()).code).toBe(0);
+});
+
+test('fails: a copy that breaks off gives its upload up', async () => {
+  s3.on(UploadPartCopyCommand).rejects(Object.assign(new Error('slow down'), { name: 'SlowDown' }));
+  const { code, stderr } = await cli();
+  expect([code, stderr]).toEqual([
+    3,
+    expect.stringContaining(
+      `copying s3://lab-artifacts/${MODEL}model.safetensors to ${PLACE}model.safetensors: failed, got SlowDown: slow down`,
+    ),
+  ]);
+  expect(s3.commandCalls(AbortMultipartUploadCommand)[0]?.args[0].input.UploadId).toBe('u1');
+  expect(s3.commandCalls(PutObjectCommand)).toEqual([]);
+});
