@@ -119,8 +119,26 @@ const shell = z.strictObject({
 const runText = { runFile: intent.shape.runFile, overrides: intent.shape.overrides };
 /** Schema and rules; nothing is written. */
 const validate = z.strictObject({ action: z.literal('validate'), ...runText });
+const time = z.iso.datetime({ precision: 3 });
+/** A training plan that the caller has read with rights of its own: control may not. */
+const trainingPlan = z.strictObject({
+  kind: z.enum(['training-plan-on-offer', 'own-training-plan']),
+  id: z.string().max(256),
+  /** Spans of time in which its instances are there. */
+  blocks: z.array(z.strictObject({ from: time, to: time })).max(50),
+  instances: z.int().min(0),
+  /** What it would cost now, whole; 0 for one that is paid, null = not in dollars. */
+  usd: z.number().min(0).nullable(),
+  note: z.string().max(512).optional(),
+});
 /** Memory, speed, time and cost; nothing is written. */
-const plan = z.strictObject({ action: z.literal('plan'), ...runText });
+const plan = z.strictObject({
+  action: z.literal('plan'),
+  ...runText,
+  /** Asks for every way to be done by this time instead. */
+  by: time.optional(),
+  trainingPlans: z.array(trainingPlan).max(200).default([]),
+});
 
 /** Every payload that the control function takes; unknown fields are refused. */
 export const controlRequestSchema = z.union([

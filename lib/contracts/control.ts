@@ -208,6 +208,14 @@ export interface PlanAnswer {
   plan: { fits: string };
 }
 
+/** The offers of `slipway plan --by --json`, and which training plans the caller may look for and send with the next call. */
+export interface DatePlanAnswer {
+  ok: true;
+  byDate: { by: string; offers: object[] };
+  /** null for clusters of several instance types. */
+  needs: { instanceType: string; instances: number; hours: number } | null;
+}
+
 /** A page may be empty and have a next one. */
 export interface LogAnswer {
   ok: true;
@@ -226,6 +234,7 @@ export type ControlAnswer =
   | Refusal
   | ValidateAnswer
   | PlanAnswer
+  | DatePlanAnswer
   | IntentAnswer
   | StartAnswer
   | DesiredAnswer

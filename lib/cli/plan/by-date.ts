@@ -1,10 +1,9 @@
 import pc from 'picocolors';
-import { type Offer, offersBy, type Question } from '../../planner/deadline/offers';
+import { isOneType, MOST_DAYS_AHEAD, planNeeds, runOffers } from '../../planner/deadline/by-date';
+import type { Offer, Question } from '../../planner/deadline/offers';
 import type { RunPlan } from '../../planner/run/plan-run';
 import type { Descriptor } from '../../spec/descriptor';
 import { textTable } from '../../spec/formats/text-table';
-import { issue } from '../../spec/issue';
-import { requestedGroupsOf } from '../../spec/resolve-run';
 import type { RunSpec } from '../../spec/run-spec';
 import { attempt } from '../attempt';
 import { Refusal, UsageError } from '../exit';
@@ -21,8 +20,6 @@ export interface DatePlan {
   notes: string[];
 }
 
-/** Furthest date: training plans are sold eight weeks ahead for half a year at most. */
-const MOST_DAYS_AHEAD = 366;
 const DAY_MS = 86_400_000;
 
 /** `2026-12-01` is the end of that day, UTC. */
@@ -42,41 +39,23 @@ export async function planByDate(
   { now, by, region }: { now: number; by: number; region: string },
   descriptor?: Descriptor,
 ): Promise<DatePlan> {
-  const { hours, checkpoint, usd } = plan;
-  const { hours: hours80 } = plan.interval80;
-  if (hours === null || !hours80)
-    throw new Refusal([
-      issue('plan/length', 'error', 'training', {
-        must: 'must say how long to train, to be planned by a date',
-        fix: 'add training.steps or training.totalTokens',
-      }),
-    ]);
-  const groups = requestedGroupsOf(run.compute);
-  const [{ instanceType } = { instanceType: '' }] = groups;
-  const instances = groups.reduce((sum, group) => sum + group.instanceCount, 0);
-  const question = { region, instanceType, instances, now, by, hours: hours80[1] * 1.1 };
-  const { notes, ...facts } = await readFacts(descriptor, question, groups.length === 1);
-  const offers = offersBy({
-    work: { checkpoint, hours, hours80, instances },
-    now,
-    by,
-    usdPerHour: { onDemand: usd.perHour, spot: usd.spot.perHour },
-    ...facts,
-  });
-  return { by: new Date(by).toISOString(), offers, notes };
+  const needs = planNeeds(run, plan);
+  if (Array.isArray(needs)) throw new Refusal(needs);
+  const { notes, ...facts } = await readFacts(descriptor, { region, now, by, ...needs }, isOneType(run));
+  return { by: new Date(by).toISOString(), offers: runOffers(plan, needs, { now, by, ...facts }), notes };
 }
 
 /** What the account says of capacity. What may not be read is a note: on-demand and spot are planned without it. */
 async function readFacts(
   descriptor: Descriptor | undefined,
   question: PlanQuestion,
-  isOneType: boolean,
+  hasOneType: boolean,
 ): Promise<Pick<Question, 'history' | 'plans'> & Pick<DatePlan, 'notes'>> {
   if (!descriptor)
     return { history: {}, plans: [], notes: ['own runs and training plans: not read without --environment'] };
   const [history, plans] = await Promise.all([
     attempt(() => readHistory(descriptor, question.instanceType)),
-    attempt(async () => (isOneType ? readTrainingPlans(question) : [])),
+    attempt(async () => (hasOneType ? readTrainingPlans(question) : [])),
   ]);
   const notes = Object.entries({ 'own runs': history, 'training plans': plans }).flatMap(([what, { why }]) =>
     why === undefined ? [] : [`${what}: not read: ${why}`],

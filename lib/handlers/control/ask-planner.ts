@@ -1,11 +1,19 @@
 import { planDocument } from '../../admission';
-import type { PlanAnswer, PlanRequest, Refusal, ValidateAnswer, ValidateRequest } from '../../contracts/control';
+import type {
+  DatePlanAnswer,
+  PlanAnswer,
+  PlanRequest,
+  Refusal,
+  ValidateAnswer,
+  ValidateRequest,
+} from '../../contracts/control';
 import { checkRun } from '../../rules';
 import type { Descriptor } from '../../spec/descriptor';
 import { bareIssue, hasErrors } from '../../spec/issue';
 import { loadRun } from '../../spec/load';
 import { readDescriptor } from '../shared/descriptors';
-import type { ControlDeps } from './deps';
+import type { ControlDeps, ReadDeps } from './deps';
+import { planByDate } from './plan-by-date';
 
 /** What `slipway validate` says of the run in the team's environment: the folder of its code is not here, and not judged. */
 export async function validateRun(
@@ -19,15 +27,16 @@ export async function validateRun(
 
 /** What `slipway plan --json` prints, at the environment's own prices. */
 export async function planOfRun(
-  deps: Pick<ControlDeps, 'ssm' | 'environment' | 'region' | 'now'>,
+  deps: ReadDeps,
   team: string,
-  { runFile, overrides }: PlanRequest,
-): Promise<PlanAnswer | Refusal> {
+  { runFile, overrides, by, trainingPlans }: PlanRequest,
+): Promise<PlanAnswer | DatePlanAnswer | Refusal> {
   const descriptor = await readDescriptor(deps, team);
   const { run, issues } = check(runFile, overrides, descriptor, deps.region);
   if (!run || hasErrors(issues)) return { ok: false, issues: issues.map(bareIssue) };
   const plan = planDocument(run, { region: deps.region, prices: descriptor.prices });
   if (Array.isArray(plan)) return { ok: false, issues: plan.map(bareIssue) };
+  if (by !== undefined) return planByDate(deps, team, { run, plan, by: Date.parse(by), trainingPlans });
   return { ok: true, plan };
 }
 

@@ -7,9 +7,9 @@ import {
 } from '@aws-sdk/client-sagemaker';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { deadlineOf } from '../../../lib/cli/plan/by-date';
-import { historyOf } from '../../../lib/cli/plan/capacity-history';
 import { ANSWERS } from '../../../lib/contracts/answers';
 import type { StatusAnswer } from '../../../lib/contracts/control';
+import { historyOf } from '../../../lib/report/read/capacity-history';
 import { labEnvironment } from '../../support/lab-environment';
 import { mockClient } from '../../support/mocked-clients';
 import { runCli } from '../../support/run-cli';

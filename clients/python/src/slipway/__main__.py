@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import get_args, get_type_hints
 
-from ._display import list_text, status_text, text_table
+from ._display import list_text, offers_text, status_text, text_table
 from ._lineage import lineage_rows
 from .environment import Environment
 from .errors import Refused, SlipwayError, UsageError
@@ -57,6 +57,10 @@ def _validate(env: Environment, a: argparse.Namespace) -> int:
 
 
 def _plan(env: Environment, a: argparse.Namespace) -> int:
+    if a.by:
+        offers = env.plan_by(a.file, a.by, set=_pairs(a.set))
+        _print_json(offers) if a.json else print(offers_text(offers))
+        return 0
     plan = env.plan(a.file, set=_pairs(a.set))
     _print_json(plan) if a.json else print(plan)
     return 1 if plan["fits"] == "oom" else 0
@@ -210,7 +214,8 @@ def _parser() -> argparse.ArgumentParser:
         return added
 
     add("validate", "check a run file against every rule", _validate, "file")
-    add("plan", "memory fit, step time, hours and dollars", _plan, "file")
+    plan = add("plan", "memory fit, step time, hours and dollars", _plan, "file")
+    plan.add_argument("--by", metavar="DATE", help="every way to have the run done by this day or time; buys nothing")
     launch = add("launch", "upload the code and submit a run", _launch, "file")
     launch.add_argument("--code", help="folder of own code; default: code.source of the file")
     launch.add_argument("--run-id", help="run id; default: <name>-<yymmddhhmmss>")

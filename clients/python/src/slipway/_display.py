@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
-from .types import Issue, Status
+from .types import Issue, Offers, Status
 
 _CHART_WIDTH, _CHART_HEIGHT = 320, 60
 
@@ -87,6 +87,27 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     lines = [[str(cell) for cell in row] for row in (head, *rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+
+def offers_text(found: Offers) -> str:
+    """Ways to have a run done by a time, as a table; what was not read, and what was not done."""
+    head = ("capacity", "starts (UTC)", "done", "USD", f"by {_minute(found['by'])}", "start by")
+    rows = [
+        (
+            offer["kind"],
+            _minute(offer["startAt"]),
+            _minute(offer["endAt"]) if offer["endAt"] else "too short",
+            "-" if offer["usd"] is None else f"${offer['usd']:,.0f}",
+            f"{100 * offer['chance']:.0f} %",
+            _minute(offer["latestStartAt"]) if offer["latestStartAt"] else "too late",
+        )
+        for offer in found["offers"]
+    ]
+    return "\n".join([text_table(head, rows), *found["notes"], "nothing was bought"])
+
+
+def _minute(iso: str) -> str:
+    return iso[5:16].replace("T", " ")
 
 
 def list_text(runs: Sequence[Status]) -> str:

@@ -20,9 +20,10 @@ from ._archive import Archive, archive_folder
 from ._control import Control
 from ._display import IssueList, PlanView
 from ._lineage import Reader, lineage_of
+from ._training_plans import iso, training_plans
 from .errors import Refused, ServiceError, UsageError
 from .run import Run
-from .types import Issue, Lineage, RunFile, Status
+from .types import Issue, Lineage, Offers, RunFile, Status
 
 #: A path, the text of a run file, or its options as a dict.
 RunSource = Union[str, "os.PathLike[str]", RunFile, Mapping[str, Any]]
@@ -66,6 +67,30 @@ class Environment:
         """The numbers of `slipway plan --json`. Raises Refused where the run is not valid or not plannable."""
         answer = self._control.call("plan", runFile=_text_of(run), overrides=_overrides(set))
         return PlanView(answer["plan"])
+
+    def plan_by(
+        self,
+        run: RunSource,
+        by: datetime.datetime | datetime.date | str,
+        set: Mapping[str, object] | None = None,
+    ) -> Offers:
+        """Every way to have the run done by a time: the document of `slipway plan --by --json`. Buys nothing.
+
+        `by` is a time with a time zone, or a day, whose end in UTC counts; both also as ISO text. Waits and interruptions are those of the
+        team's own runs; training plans are looked for with the caller's rights, and `notes` says so where they may not be.
+        """
+        until = _deadline(by)
+        asked = {"runFile": _text_of(run), "overrides": _overrides(set), "by": iso(until)}
+        answer = self._control.call("plan", **asked)
+        notes: list[str] = []
+        if answer["needs"] is not None:
+            now = datetime.datetime.now(datetime.timezone.utc)
+            try:
+                plans = training_plans(self._client("sagemaker"), answer["needs"], now, until)
+                answer = self._control.call("plan", **asked, trainingPlans=plans) if plans else answer
+            except ServiceError as error:
+                notes.append(f"training plans: not read: {error}")
+        return cast(Offers, {**answer["byDate"], "notes": notes})
 
     def launch(
         self,
@@ -237,7 +262,23 @@ def _iso(at: datetime.datetime | None) -> str | None:
         return None
     if at.tzinfo is None:
         raise UsageError(f"at: must have a time zone, got {at}; give tzinfo, for example datetime.timezone.utc")
-    return at.astimezone(datetime.timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return iso(at)
+
+
+def _deadline(by: datetime.datetime | datetime.date | str) -> datetime.datetime:
+    """A day is its end, UTC."""
+    if isinstance(by, str):
+        try:
+            by = datetime.date.fromisoformat(by) if len(by) == 10 else datetime.datetime.fromisoformat(by.replace("Z", "+00:00"))
+        except ValueError:
+            raise UsageError(
+                f"by: must be a day such as 2026-12-01 (its end, UTC) or a time such as 2026-12-01T18:00Z, got {by}; write one of them"
+            ) from None
+    if not isinstance(by, datetime.datetime):
+        return datetime.datetime.combine(by, datetime.time(23, 59, 59), datetime.timezone.utc)
+    if by.tzinfo is None:
+        raise UsageError(f"by: must have a time zone, got {by}; give tzinfo, for example datetime.timezone.utc")
+    return by
 
 
 def _listed(items: Sequence[str] | None) -> list[str] | None:

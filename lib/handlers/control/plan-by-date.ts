@@ -1,0 +1,64 @@
+import { memoryIssues } from '../../admission';
+import { eachInTurn } from '../../aws/pace';
+import type { DatePlanAnswer, PlanRequest, Refusal } from '../../contracts/control';
+import { isOneType, MOST_DAYS_AHEAD, planNeeds, runOffers } from '../../planner/deadline/by-date';
+import type { RunPlan } from '../../planner/run/plan-run';
+import { historyOf } from '../../report/read/capacity-history';
+import { bareIssue, issue } from '../../spec/issue';
+import type { RunSpec } from '../../spec/run-spec';
+import type { ReadDeps } from './deps';
+import { listRuns, statusOf } from './reads/status';
+
+/** Runs that are looked into, newest first, and how many at once: as the command line does. */
+const MOST_RUNS = 40;
+const AT_ONCE = 8;
+const DAY_MS = 86_400_000;
+
+interface Asked extends Pick<PlanRequest, 'trainingPlans'> {
+  run: RunSpec;
+  plan: RunPlan;
+  /** Epoch milliseconds. */
+  by: number;
+}
+
+/** What `slipway plan --by` says, from the team's own runs and the training plans that the caller has found. Buys nothing. */
+export async function planByDate(
+  deps: ReadDeps,
+  team: string,
+  { run, plan, by, trainingPlans }: Asked,
+): Promise<DatePlanAnswer | Refusal> {
+  const now = deps.now().getTime();
+  const refused = (issues: Parameters<typeof bareIssue>[0][]): Refusal => ({
+    ok: false,
+    issues: issues.map(bareIssue),
+  });
+  if (by <= now || by > now + MOST_DAYS_AHEAD * DAY_MS)
+    return refused([
+      issue('plan/by', 'error', 'by', {
+        must: `must be a time of the next ${MOST_DAYS_AHEAD} days`,
+        got: new Date(by).toISOString(),
+        fix: 'give a later or an earlier one',
+      }),
+    ]);
+  if (plan.fits === 'oom') return refused(memoryIssues(run, deps.region));
+  const needs = planNeeds(run, plan);
+  if (Array.isArray(needs)) return refused(needs);
+  const history = await readHistory(deps, team, needs.instanceType);
+  const plans = trainingPlans.map((one) => ({
+    ...one,
+    blocks: one.blocks.map(({ from, to }) => ({ from: Date.parse(from), to: Date.parse(to) })),
+  }));
+  const offers = runOffers(plan, needs, { now, by, history, plans });
+  return { ok: true, byDate: { by: new Date(by).toISOString(), offers }, needs: isOneType(run) ? needs : null };
+}
+
+async function readHistory(deps: ReadDeps, team: string, instanceType: string) {
+  const { runs } = await listRuns(deps, team, { action: 'list', limit: MOST_RUNS });
+  const begun = runs.filter(({ attempts }) => attempts.some(({ startedAt }) => startedAt !== null));
+  const wanted = { timeline: true, configuration: true };
+  const statuses = await eachInTurn(begun, AT_ONCE, ({ runId }) => statusOf(deps, team, { runId, ...wanted }));
+  return historyOf(
+    statuses.filter((status) => status.ok),
+    instanceType,
+  );
+}

@@ -1,0 +1,52 @@
+import type { Issue } from '../../spec/issue';
+import { issue } from '../../spec/issue';
+import { requestedGroupsOf } from '../../spec/resolve-run';
+import type { RunSpec } from '../../spec/run-spec';
+import type { RunPlan } from '../run/plan-run';
+import { type Offer, offersBy, type Question } from './offers';
+
+/** Furthest date: training plans are sold eight weeks ahead for half a year at most. */
+export const MOST_DAYS_AHEAD = 366;
+
+/** What training plans are looked for. */
+export interface PlanNeeds {
+  instanceType: string;
+  instances: number;
+  /** Hours that the run takes nine times of ten. */
+  hours: number;
+}
+
+/** What a run needs of a training plan; issues where the file does not say how long to train. */
+export function planNeeds(run: RunSpec, plan: RunPlan): PlanNeeds | Issue[] {
+  const { hours } = plan.interval80;
+  if (plan.hours === null || !hours)
+    return [
+      issue('plan/length', 'error', 'training', {
+        must: 'must say how long to train, to be planned by a date',
+        fix: 'add training.steps or training.totalTokens',
+      }),
+    ];
+  const groups = requestedGroupsOf(run.compute);
+  const instances = groups.reduce((sum, group) => sum + group.instanceCount, 0);
+  return { instanceType: groups[0]?.instanceType ?? '', instances, hours: hours[1] * 1.1 };
+}
+
+/** Whether one training plan can hold all instances of the run. */
+export const isOneType = (run: RunSpec): boolean => requestedGroupsOf(run.compute).length === 1;
+
+/** Every way to have a run done by a date. `planNeeds` says what must be there. */
+export function runOffers(
+  plan: RunPlan,
+  needs: PlanNeeds,
+  { now, by, history, plans }: Pick<Question, 'now' | 'by' | 'history' | 'plans'>,
+): Offer[] {
+  const { hours, checkpoint, usd, interval80 } = plan;
+  return offersBy({
+    work: { checkpoint, hours: hours ?? 0, hours80: interval80.hours ?? [0, 0], instances: needs.instances },
+    now,
+    by,
+    usdPerHour: { onDemand: usd.perHour, spot: usd.spot.perHour },
+    history,
+    plans,
+  });
+}

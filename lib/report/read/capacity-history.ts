@@ -1,0 +1,47 @@
+import { ledger } from '../../lifecycle/ledger';
+import { type CapacityHistory, NO_HISTORY } from '../../planner/deadline/course';
+import type { RunStatus } from './assemble';
+
+/** What is read of a run: its status with timeline and configuration. */
+export interface SeenRun {
+  attempts: readonly { trainingJobName: string; startedAt: string | null; instanceCount?: number }[];
+  timeline?: RunStatus['timeline'];
+  configuration?: { spec: Record<string, unknown> };
+}
+
+/** Waits and interruptions that runs on one instance type have seen, by kind of capacity. Capacity that is reserved says nothing about the others. */
+export function historyOf(
+  statuses: readonly SeenRun[],
+  instanceType: string,
+): Partial<Record<'on-demand' | 'spot', CapacityHistory>> {
+  const found: Partial<Record<'on-demand' | 'spot', CapacityHistory>> = {};
+  for (const status of statuses) {
+    const compute = status.configuration?.spec.compute as { instanceType?: string; capacity?: string } | undefined;
+    const kind = compute?.capacity;
+    if (compute?.instanceType !== instanceType || (kind !== 'on-demand' && kind !== 'spot')) continue;
+    found[kind] = added(found[kind] ?? NO_HISTORY, status);
+  }
+  return found;
+}
+
+function added(history: CapacityHistory, status: SeenRun): CapacityHistory {
+  const lines = (status.timeline ?? []).map((line) => ({ ...line, at: Date.parse(line.at) }));
+  const { seconds } = ledger(lines, Math.max(...lines.map(({ at }) => at), 0));
+  const trainedHours = (seconds.step + seconds.save + seconds.eval + seconds.lost) / 3600;
+  const interrupted = lines.filter((l) => l.what === 'job-status' && l.evidence.secondaryStatus === 'Interrupted');
+  return {
+    runs: history.runs + 1,
+    waitsHours: [...history.waitsHours, ...waitsOf(status)],
+    interruptions: history.interruptions + interrupted.length + status.attempts.length - 1,
+    instanceHours: history.instanceHours + trainedHours * (status.attempts.at(-1)?.instanceCount ?? 1),
+  };
+}
+
+/** From each job that was created to the start of its training. */
+function waitsOf({ attempts, timeline = [] }: SeenRun): number[] {
+  return attempts.flatMap(({ trainingJobName, startedAt }) => {
+    const created = timeline.find(({ what, text }) => what === 'job-created' && text.includes(trainingJobName));
+    if (!created || startedAt === null) return [];
+    return [Math.max(0, Date.parse(startedAt) - Date.parse(created.at)) / 3_600_000];
+  });
+}

@@ -1,0 +1,102 @@
+// Every verb of the command line has its place in the Python client, or a reason why not; and nothing stands here that is not there.
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { program } from '../../lib/cli/main';
+import { PYTHON } from '../support/python';
+
+/** Method of the client by verb: of Environment or of Run. */
+const METHODS: Readonly<Record<string, string>> = {
+  validate: 'Environment.validate',
+  plan: 'Environment.plan',
+  launch: 'Environment.launch',
+  list: 'Environment.runs',
+  lineage: 'Environment.lineage',
+  status: 'Run.status',
+  metrics: 'Run.metrics',
+  logs: 'Run.logs',
+  events: 'Run.timeline',
+  report: 'Run.report',
+  diff: 'Run.diff',
+  note: 'Run.note',
+  stop: 'Run.stop',
+  resume: 'Run.resume',
+};
+/** What only an option of a verb does, with its method. */
+const OPTIONS: readonly [verb: string, option: string, method: string][] = [
+  ['plan', '--by', 'Environment.plan_by'],
+  ['status', '--wait', 'Run.wait'],
+  ['launch', '--wait', 'Run.wait'],
+];
+/** Methods without a verb of their own. */
+const MORE: Readonly<Record<string, string>> = {
+  'Environment.run': 'a handle on a run',
+  'Run.lineage': 'Environment.lineage of the run',
+  'Run.checkpoints': 'checkpoints of `slipway report --json`',
+  'Run.configuration': 'what `slipway diff` compares',
+};
+/** Verbs that the client leaves out. */
+const LEFT_OUT: Readonly<Record<string, string>> = {
+  init: 'makes files of a project',
+  schema: 'prints files of the package',
+  top: 'redraws a terminal; Environment.runs and Run.status have its numbers',
+  shell: 'hands the terminal to the Session Manager plugin',
+  publish: 'writes the model card, which the account does not compute',
+  preflight: 'looks at the account; Environment.launch is judged by the launcher in any case',
+  quota: 'looks at the account',
+  lock: 'for who deploys',
+  matrix: 'for who deploys',
+  drift: 'for who deploys',
+  costs: 'for who deploys',
+  team: 'for who deploys',
+  'deployer-policy': 'for who deploys',
+  verify: 'for who deploys',
+  simulate: "plays the control plane's functions, which are TypeScript",
+  sandbox: 'starts processes of Node',
+  import: 'reads YAML and captured requests; a module of TypeScript',
+  completion: 'of the command itself',
+  mcp: 'of the command itself',
+};
+
+const COMMANDS = program({ out: () => undefined, err: () => undefined }, () => undefined).commands;
+const verbs = COMMANDS.map((command) => command.name());
+
+test('each verb has a method or a reason', () => {
+  const known = [...Object.keys(METHODS), ...Object.keys(LEFT_OUT)];
+  expect([...known].sort()).toEqual([...verbs].sort());
+});
+
+test('each method stands for a verb, and is there', () => {
+  const script = `
+import json, inspect, runpy
+runpy.run_path(${JSON.stringify(path.join(__dirname, 'record_calls.py'))})
+import slipway
+print(json.dumps([f"{kind.__name__}.{name}" for kind in (slipway.Environment, slipway.Run)
+                  for name, found in vars(kind).items() if not name.startswith("_") and inspect.isfunction(found)]))`;
+  const found = JSON.parse(execFileSync(PYTHON, ['-c', script], { encoding: 'utf8' })) as string[];
+  const named = [...Object.values(METHODS), ...OPTIONS.map(([, , method]) => method), ...Object.keys(MORE)];
+  expect([...found].sort()).toEqual([...new Set(named)].sort());
+});
+
+test('each option that is named is one of its verb', () => {
+  const missing = OPTIONS.filter(
+    ([verb, option]) =>
+      !COMMANDS.find((command) => command.name() === verb)?.options.some(({ long }) => long === option),
+  );
+  expect(missing).toEqual([]);
+});
+
+test('python -m slipway has the verbs that have a method, but for what only notebooks show', () => {
+  const script = `
+import json, runpy
+runpy.run_path(${JSON.stringify(path.join(__dirname, 'record_calls.py'))})
+import slipway.__main__
+actions = slipway.__main__._parser()._subparsers._group_actions
+print(json.dumps(sorted(name for action in actions for name in action.choices)))`;
+  const found = JSON.parse(execFileSync(PYTHON, ['-c', script], { encoding: 'utf8' })) as string[];
+  expect(found).toEqual(
+    Object.keys(METHODS)
+      .filter((verb) => verb !== 'metrics')
+      .sort(),
+  );
+});
