@@ -47,7 +47,8 @@ function compactLibrary(folder) {
         loader: 'js',
         legalComments: 'none',
         minifyWhitespace: true,
-        lineLimit: 120,
+        minifySyntax: true,
+        lineLimit: 400,
       }).code,
     );
   }

@@ -27,6 +27,8 @@ export class QueueLines {
   private readonly lines = new Map<string, QueuedRun[]>();
   private readonly above: ReadonlySet<string>;
   private held: Record<string, Record<string, number>>;
+  /** Until a run starts. */
+  private load: ReadonlyMap<string, number> | undefined;
 
   constructor(
     waiting: readonly QueuedRun[],
@@ -47,7 +49,8 @@ export class QueueLines {
 
   /** The next run; undefined when none is left. */
   next(): QueuedRun | undefined {
-    const load = dominantHours(this.hours(), this.facts.pools ?? {});
+    this.load ??= dominantHours(this.hours(), this.facts.pools ?? {});
+    const { load } = this;
     const key = (team: string) => (load.get(team) ?? 0) / shareOf(team, this.facts.shares);
     const side = (team: string) => (this.above.has(team) ? 1 : 0);
     const [team] = [...this.lines.keys()].sort((a, b) => side(a) - side(b) || key(a) - key(b) || compare(a, b));
@@ -68,6 +71,7 @@ export class QueueLines {
     const pools = this.held[run.team] ?? {};
     for (const [pool, count] of Object.entries(poolsOf(run))) pools[pool] = (pools[pool] ?? 0) + count;
     this.held[run.team] = pools;
+    this.load = undefined;
   }
 
   private hours(): ByTeam {

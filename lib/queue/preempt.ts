@@ -49,6 +49,7 @@ export function choosePreemptions(
     .slice(0, MOST_ASKING);
   for (const run of asking) {
     const weaker = open.filter((one) => goesBefore(run, one.run, above) && sharesPool(run, one.run));
+    if (weaker.length === 0) continue;
     const leaving = fewest(soon, run, weaker.sort(byLoss));
     if (leaving.length > 0) return leaving.map((one) => ({ runId: one.run.runId, for: run.runId }));
   }

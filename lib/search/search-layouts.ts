@@ -21,6 +21,8 @@ export interface SearchSpace {
   pipeline?: readonly number[];
   virtualStages?: readonly number[];
   context?: readonly number[];
+  /** Over how many ranks the experts of a layer are spread. */
+  expert?: readonly number[];
   /** Shard degrees; the rest of the ranks are replicas. */
   shard?: readonly number[];
   microBatch?: readonly number[];
@@ -178,14 +180,17 @@ function* layoutsOf(start: LayoutInput, space: SearchSpace): Generator<LayoutInp
       for (const context of space.context ?? [start.context]) {
         const ranks = world / (tensor * pipeline * context);
         if (!Number.isInteger(ranks)) continue;
-        yield* batchesOf({ ...start, tensor, pipeline, context, kernels: kernelsOf(start, tensor) }, ranks, space);
+        for (const expert of space.expert ?? [start.expert]) {
+          const kernels = kernelsOf(start, tensor);
+          yield* batchesOf({ ...start, tensor, pipeline, context, expert, kernels }, ranks, space);
+        }
       }
     }
   }
 }
 
 function* batchesOf(start: LayoutInput, ranks: number, space: SearchSpace): Generator<LayoutInput> {
-  const shards = start.zeroStage === 0 ? [1] : (space.shard ?? [ranks]).filter((s) => ranks % s === 0);
+  const shards = start.zeroStage === 0 ? [1] : (space.shard ?? [ranks]).filter((s) => canShard(start, ranks, s));
   const stages =
     start.pipeline === 1
       ? [1]
@@ -214,6 +219,11 @@ function* batchesOf(start: LayoutInput, ranks: number, space: SearchSpace): Gene
       }
     }
   }
+}
+
+/** Whether so many ranks may share a layer: they are a part of all, and spread its experts over equal parts of them. */
+function canShard({ stack, expert, context }: LayoutInput, ranks: number, shard: number): boolean {
+  return ranks % shard === 0 && (stack !== 'fsdp' || (shard * context) % expert === 0);
 }
 
 /** What the trainer compiles by itself depends on the layout. */

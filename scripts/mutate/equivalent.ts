@@ -17,6 +17,21 @@ const EQUIVALENT: readonly { file: string; line: RegExp; why: string }[] = [
     line: /^ {4}if \(!item\) return undefined;$/,
     why: 'an intent is written in the transaction of its record and never deleted: where the record is, it is too',
   },
+  {
+    file: 'lib/handlers/reconcile/observe/observe.ts',
+    line: /^ {2}if \(known\) return known;$/,
+    why: 'a cache: neither an intent nor the rungs that fit it change',
+  },
+  {
+    file: 'lib/lifecycle/phases/launch.ts',
+    line: /^const THROTTLED_PAUSE_MS/,
+    why: 'after a throttled create the invocation itself waits 8 s and longer, and the next tick comes after minutes',
+  },
+  {
+    file: 'lib/lifecycle/phases/watch.ts',
+    line: /^const ALIVE_AGAIN_MS/,
+    why: 'tells rounds of one look, which are seconds apart, from ticks, which are minutes apart',
+  },
   { file: 'lib/handlers/shared/run-store.ts', line: /MOST_INTENTS/, why: 'the size of a cache: intents never change' },
   {
     file: 'lib/handlers/shared/remember.ts',

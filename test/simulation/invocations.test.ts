@@ -47,3 +47,19 @@ test('what is left of an invocation that has ended calls nobody any more', async
   await clock.runUntil(1000);
   expect(seen).toEqual({ reached: 0, endings: ['error'] });
 });
+
+test('a clock that is started by a timer of the process waits for what an event lets go on', async () => {
+  const clock = new VirtualClock();
+  const seen: string[] = [];
+  clock.schedule(1, () => {
+    clock.wake();
+    const steps = async () => {
+      for (let step = 0; step < 5; step++) await undefined;
+      seen.push('went on');
+    };
+    void steps();
+  });
+  clock.schedule(2, () => seen.push('next event'));
+  await new Promise<void>((done) => setImmediate(() => clock.runUntil(10).then(done)));
+  expect(seen).toEqual(['went on', 'next event']);
+});

@@ -59,3 +59,15 @@ test('most looks at runs that train are quiet, and a fault of one of their calls
   expect(touched.quiet).toBeLessThan(calm.quiet / 2);
   expect(touched.looks).toBeLessThan(calm.looks / 2);
 });
+
+test('looks at a run that waits in the queue come to the same, also where their read fails', async () => {
+  const runs = [run('a', { trainsHours: 10 }), run('b', { at: '5m', trainsHours: 1 })];
+  const limits = { ...LIMITS, 'Number of instances across all training jobs': 4 };
+  const calm = await compareQuietLooks(scenarioOf({ runs, limits, until: '16h' }), 1);
+  // Ten hours are 120 ticks.
+  expect(calm.queued).toBeGreaterThan(100);
+  const faults = [{ at: '2h', to: '4h', call: 'dynamodb:GetItem', error: 'InternalServerError' }];
+  const touched = await compareQuietLooks(scenarioOf({ runs, limits, faults, until: '16h' }), 1);
+  expect(touched.queued).toBeGreaterThan(60);
+  expect(touched.queued).toBeLessThan(calm.queued);
+});

@@ -70,17 +70,20 @@ const documentAttributes = (document: unknown): Item => ({
  */
 export function runItem(record: RunRecord): Item {
   const isActive = !isOver(record) || record.outbox.length > 0;
-  return {
-    ...runKey(record.runId),
+  const item: Item = {
+    [RUN_TABLE_PARTITION_KEY]: text(record.runId),
+    [RUN_TABLE_SORT_KEY]: text(RUN_ITEM),
     version: number(record.version),
     state: text(record.state),
     desired: text(record.desired),
     runName: text(record.name),
     [TEAM_INDEX_PARTITION_KEY]: text(record.team),
     [TEAM_INDEX_SORT_KEY]: text(new Date(record.createdAt).toISOString()),
-    ...(isActive && { [ACTIVE_INDEX_PARTITION_KEY]: text(ACTIVE_VALUE) }),
-    ...documentAttributes(record),
+    schema: number(ITEM_SCHEMA),
+    document: text(JSON.stringify(record)),
   };
+  if (isActive) item[ACTIVE_INDEX_PARTITION_KEY] = text(ACTIVE_VALUE);
+  return item;
 }
 
 /** The item of what the run file decided. */

@@ -85,6 +85,8 @@ export class VirtualClock {
 
   /** Runs every event up to `end`, which is the time afterwards. */
   async runUntil(end: SimMs): Promise<void> {
+    // Ticks of the process come after all microtasks only where they were asked for by one of these.
+    await undefined;
     for (let timer = this.takeUntil(end); timer; timer = this.takeUntil(end)) {
       if (!timer.run) continue;
       this.now = timer.at;

@@ -4,6 +4,7 @@ import type { Handling } from '../core/functions';
 import type { Slot } from '../core/invocation';
 import { DirectLooks } from './live-looks';
 import { DirectPasses } from './passes';
+import { DirectQueuedLooks } from './queued-looks';
 import { QuietLooks } from './quiet-looks';
 import { DirectTicks } from './ticks';
 import type { WorldOfLooks } from './world-of-looks';
@@ -16,6 +17,7 @@ export class DirectReconcile {
   readonly looks: DirectLooks;
   readonly passes: DirectPasses;
   readonly quiet: QuietLooks;
+  readonly queued: DirectQueuedLooks;
   private readonly ticks: DirectTicks;
   private readonly messages = new Map<string, RunMessage>();
 
@@ -27,6 +29,7 @@ export class DirectReconcile {
     this.looks = new DirectLooks(world);
     this.passes = new DirectPasses(world);
     this.quiet = new QuietLooks(world);
+    this.queued = new DirectQueuedLooks(world);
     this.ticks = new DirectTicks(world);
   }
 
@@ -57,7 +60,8 @@ export class DirectReconcile {
         this.looks.play(run, work);
         return;
       }
-      settle(loudly());
+      if (this.queued.mayPlay(run, slot)) this.queued.play(run, work);
+      else settle(loudly());
     };
   }
 

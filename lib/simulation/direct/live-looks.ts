@@ -1,10 +1,8 @@
 import type { ListObjectsV2CommandOutput } from '@aws-sdk/client-s3';
-import { descriptorParameter } from '../../contracts/launcher';
 import type { ReconcileDeps } from '../../handlers/reconcile/deps';
 import { CommittedSearch, MARKER } from '../../handlers/reconcile/observe/checkpoints';
 import { folderOf } from '../../handlers/reconcile/observe/folders';
-import { freesCapacity, isSettled, STEADY_DESCRIPTOR_MS, wanted } from '../../handlers/reconcile/reconcile-run';
-import { CACHE_MS, readDescriptor } from '../../handlers/shared/descriptors';
+import { freesCapacity, isSettled, wanted } from '../../handlers/reconcile/reconcile-run';
 import { beatReading, unreadBeat } from '../../handlers/shared/heartbeat';
 import { type Item, runKey, textOf } from '../../handlers/shared/items';
 import { recordOf, writesOf } from '../../handlers/shared/run-store';
@@ -17,19 +15,14 @@ import type { SimMs } from '../core/clock';
 import type { RunTruth } from '../job/steps/run-truth';
 import type { SimBody } from '../services/s3-object';
 import type { SimRun } from '../world/sim-run';
+import { withDescriptor } from './descriptor-age';
 import { DirectCalls, type DirectWork } from './direct-work';
 import { LOOK_MS, NOTHING_FAILED, presentOf, TICK_MS, type WorldOfLooks } from './world-of-looks';
 
 const READ_OBJECT = 's3:GetObject';
 const LIST = 's3:ListObjectsV2';
-const CALLS = [
-  'dynamodb:GetItem',
-  'sagemaker:DescribeTrainingJob',
-  READ_OBJECT,
-  LIST,
-  'dynamodb:TransactWriteItems',
-  'ssm:GetParameter',
-];
+/** After an error of the first read, or of the descriptor's, the function takes over as it would have begun: they may be disturbed. */
+const CALLS = ['sagemaker:DescribeTrainingJob', READ_OBJECT, LIST, 'dynamodb:TransactWriteItems'];
 const LIVE = ['InProgress', 'Stopping'];
 
 /** The heartbeat that a look read, or why it has none. */
@@ -64,12 +57,7 @@ export class DirectLooks {
     const { now } = world.clock;
     const time = world.functionsNow();
     const isOneTick = Math.floor(time / TICK_MS) === Math.floor((time + LOOK_MS) / TICK_MS);
-    return (
-      isOneTick &&
-      !world.state.hasEdge(now, now + LOOK_MS) &&
-      !world.gateway.mayDisturb(CALLS.slice(0, -1)) &&
-      !world.gateway.mayFail('ssm:GetParameter')
-    );
+    return isOneTick && !world.state.hasEdge(now, now + LOOK_MS) && !world.gateway.mayDisturb(CALLS);
   }
 }
 
@@ -103,31 +91,9 @@ class LiveLook {
         return;
       }
       this.record = recordOf(textOf(item));
-      this.readDescriptor();
+      const { calls, record, began } = this;
+      withDescriptor(world, { calls, record, began }, () => this.describe());
     });
-  }
-
-  private readDescriptor(): void {
-    const { world } = this.looks;
-    const { slot, deps } = this.work;
-    const { team } = this.record;
-    const most = isSteady(this.record) ? STEADY_DESCRIPTOR_MS : CACHE_MS;
-    const askedAt = slot.parametersAskedAt.get(descriptorParameter(deps.environment, team));
-    const age = askedAt === undefined ? Number.POSITIVE_INFINITY : Math.abs(world.functionsNow() - askedAt);
-    if (age + LOOK_MS < most) {
-      this.describe();
-      return;
-    }
-    // What the process keeps of it is its own: it is asked. An error is one that the function meets too.
-    if (age < most) {
-      this.calls.goOn();
-      return;
-    }
-    world.clock.wake();
-    readDescriptor(deps, team, most).then(
-      () => (world.clock.now - this.began > LOOK_MS ? this.calls.goOn() : this.describe()),
-      (error) => this.calls.goOnAfter(error),
-    );
   }
 
   private describe(): void {

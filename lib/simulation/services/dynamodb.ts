@@ -196,29 +196,25 @@ export class SimTable {
   private inTable(input: QueryCommandInput): Item[] {
     const expression = input.KeyConditionExpression ?? '';
     const partition = Object.values(input.ExpressionAttributeValues ?? {})[0]?.S ?? '';
-    const items = [...(this.partitions.get(partition)?.values() ?? [])]
-      .map(({ item }) => this.alive(item))
-      .filter(isThere);
-    return sorted(
-      items.filter((item) => holds(expression, item, input)),
-      RUN_TABLE_SORT_KEY,
-      input,
-    );
+    const matching: Item[] = [];
+    for (const { item } of this.partitions.get(partition)?.values() ?? []) {
+      if (item && holds(expression, item, input) && this.alive(item)) matching.push(item);
+    }
+    return sorted(matching, RUN_TABLE_SORT_KEY, input);
   }
 
   private inIndex(name: string, input: QueryCommandInput): Item[] {
     const keys = INDEXES[name];
     if (!keys) throw serviceError('ValidationException', `The table does not have the specified index: ${name}`, 400);
     const before = this.now() - this.hooks.indexLagMs();
-    const items = [...(this.indexed.get(name) ?? [])].map((stored) => seenAt(stored, before)).filter(isThere);
-    const matching = items.filter(
-      (item) => item[keys[0]] !== undefined && holds(input.KeyConditionExpression ?? '', item, input),
-    );
+    const matching: Item[] = [];
+    for (const stored of this.indexed.get(name) ?? []) {
+      const item = seenAt(stored, before);
+      if (item?.[keys[0]] !== undefined && holds(input.KeyConditionExpression ?? '', item, input)) matching.push(item);
+    }
     return sorted(matching, keys[1], input);
   }
 }
-
-const isThere = (item: Item | undefined): item is Item => item !== undefined;
 
 function seenAt({ versions }: Stored, time: SimMs): Item | undefined {
   for (let i = versions.length - 1; i >= 0; i--) {

@@ -48,12 +48,16 @@ class Parser {
   private either(): Judge<boolean> {
     const parts = [this.both()];
     while (this.take('OR')) parts.push(this.both());
+    const [only, ...others] = parts;
+    if (only && others.length === 0) return only;
     return (item, names) => parts.some((part) => part(item, names));
   }
 
   private both(): Judge<boolean> {
     const parts = [this.one()];
     while (this.take('AND')) parts.push(this.one());
+    const [only, ...others] = parts;
+    if (only && others.length === 0) return only;
     return (item, names) => parts.every((part) => part(item, names));
   }
 

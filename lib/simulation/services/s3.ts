@@ -155,13 +155,16 @@ export class SimS3 {
 
   /** Every object below a prefix, in the order of keys. */
   private below(bucket: string, prefix: string): Entry[] {
-    const stored = [...(this.buckets.get(bucket)?.values() ?? [])].filter(({ key }) => key.startsWith(prefix));
-    const found = stored.map((object) => entryOf(object.key, object));
+    const found: Entry[] = [];
+    for (const object of this.buckets.get(bucket)?.values() ?? []) {
+      if (object.key.startsWith(prefix)) found.push(entryOf(object.key, object));
+    }
     for (const truth of this.truthsBelow(bucket, prefix)) {
       const beat = this.look(truth);
       const { place, heartbeat } = truth;
-      if (place?.bucket === bucket)
-        found.push(...this.entriesOf(truth, place.prefix).filter(({ Key }) => Key.startsWith(prefix)));
+      if (place?.bucket === bucket) {
+        for (const entry of this.entriesOf(truth, place.prefix)) if (entry.Key.startsWith(prefix)) found.push(entry);
+      }
       if (beat && heartbeat?.bucket === bucket && heartbeat.key.startsWith(prefix))
         found.push(entryOf(heartbeat.key, beat));
     }

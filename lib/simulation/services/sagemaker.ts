@@ -95,14 +95,14 @@ export class SimSageMaker {
       writes: true,
       key: (input: StopTrainingJobCommandInput) => input.TrainingJobName,
       run: ({ TrainingJobName = '' }: StopTrainingJobCommandInput, invocation) =>
-        this.stop(TrainingJobName, invocation),
+        this.stop(TrainingJobName, 'training', invocation),
     },
     StopProcessingJob: {
       latencyMs: 80,
       writes: true,
       key: (input: StopProcessingJobCommandInput) => input.ProcessingJobName,
       run: ({ ProcessingJobName = '' }: StopProcessingJobCommandInput, invocation) =>
-        this.stop(ProcessingJobName, invocation),
+        this.stop(ProcessingJobName, 'processing', invocation),
     },
     ListTags: {
       latencyMs: 40,
@@ -174,9 +174,9 @@ export class SimSageMaker {
     return refusals.some((refusal) => refusal === undefined) ? undefined : refusals[0];
   }
 
-  private stop(name: string, invocation: Invocation): unknown {
+  private stop(name: string, kind: SimJob['kind'], invocation: Invocation): unknown {
     const job = this.fleet.jobs.get(name);
-    if (!job) throw notFound();
+    if (job?.kind !== kind) throw notFound();
     if (job.status !== 'InProgress')
       throw serviceError(
         'ValidationException',
@@ -200,7 +200,7 @@ export class SimSageMaker {
 
   describe(name: string): object {
     const seen = this.seen(name);
-    if (!seen) throw notFound();
+    if (seen?.job.kind !== 'training') throw notFound();
     const known = this.described.get(seen.view);
     if (known) return known;
     const answer = describedTrainingJob(seen, this.hooks.arnOf(name, 'training'), this.now());
@@ -211,7 +211,7 @@ export class SimSageMaker {
 
   private describeProcessing(name: string): object {
     const seen = this.seen(name);
-    if (!seen) throw notFound();
+    if (seen?.job.kind !== 'processing') throw notFound();
     return describedProcessingJob(seen, this.hooks.arnOf(name, 'processing'));
   }
 

@@ -41,6 +41,8 @@ export const CASES: readonly AgreementCase[] = [
   { scenario: 'hangs' },
   { scenario: 'stops' },
   { scenario: 'spares' },
+  { scenario: 'restarts' },
+  { scenario: 'loss-again' },
   { scenario: 'kinds', withoutRuns: { toolkit: 'a job without ContainerEntrypoint has no script that could be told' } },
   { scenario: 'untold' },
   { scenario: 'preempted' },
@@ -91,10 +93,12 @@ export const NOT_COMPARED: readonly AgreementCase[] = [
       takesSeconds: 'waits of calls run on the real clock of the sandbox',
     },
   },
-  { scenario: 'elastic' },
-  { scenario: 'loss-again' },
+  { scenario: 'elastic', withoutRuns: { shrinks: LIMITS_OF_TIME } },
   { scenario: 'queued' },
-  { scenario: 'restarts' },
+  { scenario: 'capacity-unlisted', withoutFaults: { 's3:ListObjectsV2': OTHERS_READ_TOO } },
+  { scenario: 'elastic-resumed' },
+  { scenario: 'processing' },
+  { scenario: 'same-name' },
 ];
 
 /** The other scenarios, and what the sandbox lacks for them. */
@@ -104,6 +108,7 @@ export const OTHERS: Readonly<Record<string, string>> = {
   deleted: 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
   'deleted-unread': 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
   'deleted-while-silent': 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
+  'elastic-spot': LIMITS_OF_TIME,
   'grow-unread-quota': 'functions that die between two calls',
   guards: 'changes of the stack, which test/long/adoption.test.ts and test/long/always/life-cycle.test.ts make',
   'interrupted-unread': OTHERS_READ_TOO,

@@ -11,7 +11,7 @@ import { Stage } from './stage';
 
 const ENVIRONMENT = `name: research
 regions: { us-west-2: {} }
-teams: { nlp: { share: 2 }, speech: {} }
+teams: { nlp: { share: 2 }, speech: {}, vision: {} }
 storage: { retain: false }
 quotas: { enforce: "off" }
 `;
@@ -26,7 +26,7 @@ export function testsOfAgreement(cases: readonly AgreementCase[]): void {
   let folder: string;
   beforeAll(async () => {
     folder = mkdtempSync(path.join(tmpdir(), 'slipway-agreement-'));
-    stage = await Stage.open('research', ENVIRONMENT, ['nlp', 'speech'], folder);
+    stage = await Stage.open('research', ENVIRONMENT, ['nlp', 'speech', 'vision'], folder);
     // Only clocks: the sandbox waits for processes and sockets with real timers.
     vi.useFakeTimers({ toFake: ['Date'] });
   });
