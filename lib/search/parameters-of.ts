@@ -3,18 +3,23 @@ import { stageBlocks } from '../planner/model-size';
 
 type Parameters = Record<string, unknown>;
 
+/** The degree of a model with experts; a dense one has none. */
+const expertsOf = (l: LayoutInput): Parameters => (l.model.experts > 1 ? { expert_parallel_degree: l.expert } : {});
+
 const WRITERS: Readonly<Record<string, (l: LayoutInput) => Parameters>> = {
   fsdp: (l) => ({
     shard_degree: l.shard,
     replicate_degree: l.replicate,
     tensor_parallel_degree: l.tensor,
     context_parallel_degree: l.context,
+    ...expertsOf(l),
   }),
-  // SMP v2 counts the context ranks among the shards.
+  // SMP v2 counts the context ranks among the shards, and those of the experts beside them.
   'smp-v2': (l) => ({
-    hybrid_shard_degree: l.shard * l.context,
+    hybrid_shard_degree: (l.shard * l.context) / l.expert,
     tensor_parallel_degree: l.tensor,
     context_parallel_degree: l.context,
+    ...expertsOf(l),
   }),
   'smp-v1': (l) => ({
     pipeline_parallel_degree: l.pipeline,

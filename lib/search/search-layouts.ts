@@ -21,6 +21,8 @@ export interface SearchSpace {
   pipeline?: readonly number[];
   virtualStages?: readonly number[];
   context?: readonly number[];
+  /** Over how many ranks the experts of a layer are spread. */
+  expert?: readonly number[];
   /** Shard degrees; the rest of the ranks are replicas. */
   shard?: readonly number[];
   microBatch?: readonly number[];
@@ -178,7 +180,10 @@ function* layoutsOf(start: LayoutInput, space: SearchSpace): Generator<LayoutInp
       for (const context of space.context ?? [start.context]) {
         const ranks = world / (tensor * pipeline * context);
         if (!Number.isInteger(ranks)) continue;
-        yield* batchesOf({ ...start, tensor, pipeline, context, kernels: kernelsOf(start, tensor) }, ranks, space);
+        for (const expert of space.expert ?? [start.expert]) {
+          const kernels = kernelsOf(start, tensor);
+          yield* batchesOf({ ...start, tensor, pipeline, context, expert, kernels }, ranks, space);
+        }
       }
     }
   }

@@ -35,10 +35,18 @@ export function spaceAround(base: LayoutInput): SearchSpace {
       (base.stack === 'fsdp' || base.stack === 'megatron') && !base.preferences
         ? divides.filter((c) => c <= LARGEST_CONTEXT && base.sequence % c === 0)
         : [1],
+    expert: expertDegrees(base),
     // Megatron and ZeRO shard over all data-parallel ranks; only FSDP and its like choose.
     ...(base.stack === 'fsdp' && base.zeroStage === 3 ? { shard: divides } : {}),
     microBatch: handyNumbers(LARGEST_MICRO_BATCH),
     recompute: base.stack === 'fsdp' ? RECOMPUTE.filter((r) => r !== 'core') : RECOMPUTE.filter((r) => r !== 'op'),
     offloadActivations: [false, true],
   };
+}
+
+/** Over how many ranks experts may be spread: FSDP and SMP v2 have a degree for it, preferences and other libraries keep the run's own. */
+function expertDegrees(base: LayoutInput): number[] {
+  if (base.stack !== 'fsdp' || base.preferences || base.model.experts <= 1) return [base.expert];
+  const within = divisors(worldSizeOf(base)).filter((degree) => base.model.experts % degree === 0);
+  return within.filter((degree) => Math.log2(degree) % 1 === 0 || degree === base.expert);
 }

@@ -18,6 +18,11 @@ const EQUIVALENT: readonly { file: string; line: RegExp; why: string }[] = [
     why: 'an intent is written in the transaction of its record and never deleted: where the record is, it is too',
   },
   {
+    file: 'lib/handlers/reconcile/observe/observe.ts',
+    line: /^ {2}if \(known\) return known;$/,
+    why: 'a cache: neither an intent nor the rungs that fit it change',
+  },
+  {
     file: 'lib/lifecycle/phases/launch.ts',
     line: /^const THROTTLED_PAUSE_MS/,
     why: 'after a throttled create the invocation itself waits 8 s and longer, and the next tick comes after minutes',

@@ -68,3 +68,13 @@ test('the only group of a cluster is named, as the SDK does', () => {
   const run = runOf(v1({}, undefined, { compute }));
   expect(findStrategy(run)?.hyperparameters(run)).toMatchObject({ sagemaker_distribution_instance_groups: ['g1'] });
 });
+
+test.each([
+  [{ bf16: true, sharded_data_parallel_degree: 1 }, ['bf16: must go with sharded_data_parallel_degree above 1']],
+  [{ bf16: true, sharded_data_parallel_degree: 2 }, []],
+  [{ bf16: true, fp16: true, sharded_data_parallel_degree: 2 }, ['fp16: must not be on together with bf16']],
+  [{ fp16: true }, []],
+])('precision of SMP v1: %j', (parameters, said) => {
+  const found = issuesOf(v1({ ddp: true, ...parameters }), 'smp-v1/precision').map(({ message }) => message);
+  expect(found.map((text) => text.replace('distribution.parameters.', '').replace(/, got.*/, ''))).toEqual(said);
+});

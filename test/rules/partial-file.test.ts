@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkPartialRun } from '../../lib/rules/partial-file';
+import { checkPartialRun, undoubted } from '../../lib/rules/partial-file';
 import { loadRun } from '../../lib/spec/load';
 import { BASE } from '../support/runs';
 
@@ -65,4 +65,14 @@ test.each([
 test('fails: a section with a key toString where text belongs, without an exception', () => {
   const file = { ...BASE, image: { kind: 'dlc', version: { toString: 1, valueOf: 2 } } };
   expect(loadRun(JSON.stringify(file)).issues).toMatchObject([{ path: 'image.version' }]);
+});
+
+const issue = { rule: 'a/rule', path: 'training', level: 'error' as const, message: 'm' };
+test.each([
+  ['the same in other words', { message: 'n' }, [issue]],
+  ['another rule', { rule: 'b/rule' }, []],
+  ['another place', { path: 'compute' }, []],
+  ['another level', { level: 'warning' as const }, []],
+])('what one version of a file is told counts if the other is told %s', (_what, change, kept) => {
+  expect(undoubted([[issue], [{ ...issue, ...change }]], [])).toEqual(kept);
 });

@@ -38,13 +38,25 @@ export interface StepSeconds {
  * cluster could always leave half of itself idle.
  */
 export function stepSeconds(l: LayoutInput, gpu: Gpu, k: Constants): StepSeconds {
-  const here = plainStepSeconds(l, gpu, k);
+  const known = new Map<string, StepSeconds>();
+  // Ways down to one cluster meet: a layout on 512 nodes has a quarter of a million of them, and a few hundred smaller layouts.
+  const best = (layout: LayoutInput): StepSeconds => {
+    const key = `${layout.shard} ${layout.replicate} ${layout.microBatch}`;
+    const found = known.get(key) ?? bestOf(plainStepSeconds(layout, gpu, k), layout, best);
+    known.set(key, found);
+    return found;
+  };
+  return best(l);
+}
+
+/** The step as it is, or on fewer nodes where these are as fast. */
+function bestOf(here: StepSeconds, l: LayoutInput, best: (half: LayoutInput) => StepSeconds): StepSeconds {
   // Half the nodes compute twice as long, which alone rules them out for nearly every layout.
   const compute = here.matmul + here.attention + here.elementwise + here.recompute;
   if (l.nodes < 4 || l.nodes % 2 !== 0 || 2 * compute >= here.total) return here;
   return halves(l)
-    .map((half) => stepSeconds(half, gpu, k))
-    .reduce((best, half) => (half.total < best.total ? half : best), here);
+    .map(best)
+    .reduce((least, half) => (half.total < least.total ? half : least), here);
 }
 
 /** The same step on half the nodes: more micro-batches, or larger ones. */

@@ -96,6 +96,7 @@ export const NOT_COMPARED: readonly AgreementCase[] = [
   { scenario: 'elastic', withoutRuns: { shrinks: LIMITS_OF_TIME } },
   { scenario: 'queued' },
   { scenario: 'capacity-unlisted', withoutFaults: { 's3:ListObjectsV2': OTHERS_READ_TOO } },
+  { scenario: 'elastic-resumed' },
   { scenario: 'processing' },
   { scenario: 'same-name' },
 ];

@@ -22,6 +22,12 @@ describe('what the API takes, less what the launcher sends', () => {
     );
   });
 
+  test('nothing is said of an environment without tags of its own', () => {
+    expect(issuesOf({ ...BASE, tags: many(47, 'v') }, 'limits/').map(({ message }) => message)).toEqual([
+      "tags: must be at most 46 (50 less the launcher's own), got 47; remove some",
+    ]);
+  });
+
   test('40 metrics of the user: ours give way', () => {
     const metrics = Array.from({ length: 40 }, (_, i) => ({ name: `m${i}`, regex: '(a)' }));
     expect(issuesOf({ ...BASE, observability: { metrics } }, 'limits/')).toEqual([]);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { DESCRIPTOR, issuesOf } from '../../support/runs';
+import { BASE, DESCRIPTOR, issuesOf } from '../../support/runs';
 
 const TOKENIZE = (s3: string) => ({
   name: 'tok',
@@ -47,4 +47,14 @@ test('MLflow servers are those that the environment names for the team', () => {
   const found = (mlflow: string[]) => issuesOf(run, 'data/foreign-mlflow', { descriptor: { ...descriptor, mlflow } });
   expect(found([arn])).toEqual([]);
   expect(found([])).toMatchObject([{ path: 'observability.mlflow.arn', level: 'error' }]);
+});
+
+test.each([
+  ['both files', ['train.py', 'requirements.txt'], []],
+  ['no requirements', ['train.py'], ['code.requirements: must exist inside ./src, got requirements.txt']],
+  ['no entry point', ['requirements.txt'], ['code.entryPoint: must exist inside ./src, got train.py']],
+])('a folder of code with %s', (_what, files, said) => {
+  const code = { source: './src', entryPoint: 'train.py', requirements: 'requirements.txt' };
+  const found = issuesOf({ ...BASE, code }, 'code/', { codeExists: (file) => files.includes(file) });
+  expect(found.map(({ message }) => message.replace(/;.*/, ''))).toEqual(said);
 });

@@ -1,0 +1,71 @@
+// What a search writes is a run file's own words: the run that a candidate stands for has the layout that was planned.
+import { describe, expect, test } from 'vitest';
+import { layoutOfRun } from '../../lib/planner/run/layout-of-run';
+import { planRun } from '../../lib/planner/run/plan-run';
+import { checkRun } from '../../lib/rules';
+import { candidateRun, searchRun } from '../../lib/search/search-run';
+import type { RunSpec } from '../../lib/spec/run-spec';
+import { PLANNABLE, runOf } from '../support/runs';
+
+const FACTS = { region: 'us-west-2' };
+const data = [{ channel: 'train', s3: 's3://{dataBucket}/tokens/' }];
+const mixture = (preset: string, parameters: object, rest: object = {}) =>
+  runOf({
+    ...PLANNABLE,
+    model: { preset },
+    data,
+    training: { ...PLANNABLE.training, globalBatchSize: 256 },
+    compute: { instanceType: 'ml.p5en.48xlarge', instanceCount: 8 },
+    distribution: { library: 'fsdp', parameters },
+    ...rest,
+  });
+const smpV2 = (parameters: object) =>
+  mixture('mixtral-8x7b', parameters, {
+    code: { source: './src' },
+    image: { kind: 'smp', version: '2.5.1' },
+    compute: { instanceType: 'ml.p5.48xlarge', instanceCount: 4 },
+    distribution: { library: 'smp-v2', parameters },
+  });
+
+function searched(run: RunSpec) {
+  const found = searchRun(run, FACTS, { check: (candidate) => checkRun(candidate, FACTS) });
+  if (Array.isArray(found)) throw new Error(JSON.stringify(found));
+  return found;
+}
+
+describe.each([
+  ['gpt-oss-120b', mixture('gpt-oss-120b', { shard_degree: 64 })],
+  ['a dense model', runOf({ ...PLANNABLE, data, distribution: { library: 'fsdp', parameters: { shard_degree: 16 } } })],
+  ['Mixtral under SMP v2', smpV2({ hybrid_shard_degree: 8, expert_parallel_degree: 4 })],
+])('%s', (_name, run) => {
+  const { candidates, byCost, pareto } = searched(run);
+
+  test('every candidate is planned as it was found', () => {
+    expect(candidates.length).toBeGreaterThan(0);
+    for (const candidate of [...candidates, ...byCost, ...pareto]) {
+      const there = candidateRun(run, candidate);
+      expect(layoutOfRun(there)).not.toBeInstanceOf(Array);
+      const plan = planRun(there, FACTS);
+      if (Array.isArray(plan)) throw new Error(JSON.stringify(plan));
+      expect(plan.tokensPerSecondPerGpu, JSON.stringify(candidate)).toBeCloseTo(candidate.tokensPerSecondPerGpu, 6);
+    }
+  });
+
+  test('its parameters alone say the layout: none of the run they were found around is needed', () => {
+    for (const candidate of candidates) {
+      const { parameters } = candidate.distribution;
+      const there = candidateRun(run, candidate);
+      const alone = { ...there, distribution: { ...there.distribution, parameters } };
+      expect(layoutOfRun(alone)).toEqual(layoutOfRun(there));
+    }
+  });
+});
+
+test('the ranks that share the experts of a mixture are searched', () => {
+  const run = mixture('llama4-scout', { shard_degree: 64, expert_parallel_degree: 16 });
+  const [fastest] = searched(run).candidates;
+  const own = planRun(run, FACTS);
+  if (!fastest || Array.isArray(own)) throw new Error('no plan');
+  expect(fastest.distribution.parameters.expert_parallel_degree).not.toBe(16);
+  expect(fastest.tokensPerSecondPerGpu).toBeGreaterThan(own.tokensPerSecondPerGpu);
+});
