@@ -66,6 +66,7 @@ const GUIDES = [
   'train-from-ci',
   'upgrade',
   'migrate-from-sagemaker-sdk',
+  'stranger',
   'migrate-from-hyperpod-recipes',
   'migrate-from-slurm',
   'troubleshooting',

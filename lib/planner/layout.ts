@@ -171,6 +171,9 @@ export function layoutProblem(l: LayoutInput): string | undefined {
   if (product !== world) {
     return `shard ${l.shard} x replicate ${l.replicate} x tensor ${l.tensor} x pipeline ${l.pipeline} x context ${l.context} is ${product}, the cluster has ${world} GPUs`;
   }
+  if (l.stack === 'fsdp' && (l.shard * l.context) % l.expert !== 0) {
+    return `expert ${l.expert} does not divide shard ${l.shard} x context ${l.context}`;
+  }
   const blocks = stageBlocks(l.model);
   if (l.pipeline > blocks) return `pipeline ${l.pipeline} exceeds the ${blocks} layers`;
   if (l.model.heads % l.tensor !== 0 && l.tensor > 1)

@@ -190,7 +190,7 @@ function* layoutsOf(start: LayoutInput, space: SearchSpace): Generator<LayoutInp
 }
 
 function* batchesOf(start: LayoutInput, ranks: number, space: SearchSpace): Generator<LayoutInput> {
-  const shards = start.zeroStage === 0 ? [1] : (space.shard ?? [ranks]).filter((s) => canShard(start, ranks, s));
+  const shards = start.zeroStage === 0 ? [1] : (space.shard ?? [ranks]).filter((s) => ranks % s === 0);
   const stages =
     start.pipeline === 1
       ? [1]
@@ -219,11 +219,6 @@ function* batchesOf(start: LayoutInput, ranks: number, space: SearchSpace): Gene
       }
     }
   }
-}
-
-/** Whether so many ranks may share a layer: they are a part of all, and spread its experts over equal parts of them. */
-function canShard({ stack, expert, context }: LayoutInput, ranks: number, shard: number): boolean {
-  return ranks % shard === 0 && (stack !== 'fsdp' || (shard * context) % expert === 0);
 }
 
 /** What the trainer compiles by itself depends on the layout. */

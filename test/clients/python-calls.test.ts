@@ -223,7 +223,7 @@ test('what a run was made from is what `slipway lineage` says', () => {
   const spec = fc.record(
     {
       code: fc.record({ source: TEXT }),
-      image: fc.record({ uri: TEXT }, some),
+      image: fc.record({ uri: TEXT, kind: fc.constantFrom('environment', 'dlc'), version: TEXT }, some),
       model: fc.record({ weights: TEXT }, some),
       checkpoints: fc.record({ startFrom: TEXT }, some),
       data: fc.array(channel, { maxLength: 3 }),

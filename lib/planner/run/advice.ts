@@ -89,12 +89,31 @@ const SMALLER: readonly Change[] = [
       : undefined,
 ];
 
-/** Whether twice the tensor parallel degree divides the heads and stays where NVLink joins the GPUs. */
+/** The degree of experts that keeps their exchanges where NVLink joins the GPUs; undefined where it is not another one. */
+function expertsWithinDomain(l: LayoutInput): number | undefined {
+  const within = Math.min(domainGpusOf(l), l.model.experts);
+  const hasDegree = l.model.experts % within === 0 && !l.preferences && l.tensor === 1;
+  return hasDegree && within !== l.expert ? within : undefined;
+}
+
+/** Whether twice the tensor parallel degree divides the heads and stays where NVLink joins the GPUs; FSDP spreads experts without it. */
 const canDivideOnce = (l: LayoutInput): boolean =>
-  l.tensor < domainGpusOf(l) && l.shard % 2 === 0 && l.model.heads % (2 * l.tensor) === 0;
+  !(l.stack === 'fsdp' && l.expert > 1) &&
+  l.tensor < domainGpusOf(l) &&
+  l.shard % 2 === 0 &&
+  l.model.heads % (2 * l.tensor) === 0;
+
+/** FSDP's own degree; SMP v2 counts its ranks among the shards, which would change with it. */
+const spreadWithin: Change = (l, library) => {
+  const expert = library === 'fsdp' ? expertsWithinDomain(l) : undefined;
+  if (expert === undefined) return undefined;
+  const why = l.domainNodes ? 'experts stay inside an UltraServer' : 'experts stay inside a node';
+  return { change: `distribution.parameters.expert_parallel_degree: ${expert}`, why, layout: { expert } };
+};
 
 /** Changes that make a layout faster while it still fits. */
 const FASTER: readonly Change[] = [
+  spreadWithin,
   (l) => (l.recompute === 'full' ? recompute('selective', 'recomputes less', l) : undefined),
   (l) => (l.recompute !== 'none' ? recompute('none', 'recomputes nothing', l) : undefined),
   (l) =>

@@ -40,7 +40,7 @@ export function lineageRun({ status, configuration, checkpoint, fill }: LineageS
       sha256: configuration?.codeSha256 ?? checkpoint?.codeDigest ?? null,
     },
     driverHash: configuration?.driverHash ?? null,
-    image: checkpoint?.imageUri ?? textAt(spec, 'image', 'uri') ?? configuration?.trainingImageUri ?? null,
+    image: checkpoint?.imageUri ?? imageOf(spec, configuration),
     data: { channels: channelsOf(spec.data, fill), digest: checkpoint?.dataDigest ?? null },
     parents: parentsOf(spec, fill, resumes(timeline, checkpoint)),
   };
@@ -90,6 +90,15 @@ function resumes(timeline: readonly Intended[], checkpoint: CheckpointOrigin | u
       const found = parent('checkpoint', from.uri, `attempt ${i + 1}`);
       return [{ ...found, step: typeof from.step === 'number' ? from.step : found.step }];
     });
+}
+
+/** Of an image that AWS publishes, its kind and version: the launcher keeps no digest of it. */
+function imageOf(spec: Record<string, unknown>, configuration: LineageSources['configuration']): string | null {
+  const uri = textAt(spec, 'image', 'uri');
+  const kind = textAt(spec, 'image', 'kind') ?? 'environment';
+  if (uri !== null) return uri;
+  if (kind === 'environment') return configuration?.trainingImageUri ?? null;
+  return [kind, textAt(spec, 'image', 'version')].filter((part) => part !== null).join(' ');
 }
 
 function channelsOf(data: unknown, fill: LineageSources['fill']): LineageChannel[] {

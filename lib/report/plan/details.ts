@@ -1,8 +1,26 @@
-import { duration, number, percent, words } from '../page/format';
+import type { LayoutInput } from '../../planner/layout';
+import { duration, number, percent } from '../page/format';
 import { type Html, html } from '../page/html';
 import type { Section } from '../page/page';
 import { table } from '../page/table';
 import type { PlanReport } from './plan-report';
+
+/** What a layout may have switched on, in words; what follows from the model is left out. */
+const SWITCHES: Partial<Record<keyof LayoutInput, string>> = {
+  isOwnTrainer: 'built-in trainer',
+  sequenceParallel: 'sequence parallelism',
+  prefetchesShards: 'gathers ahead of the blocks',
+  noSync: 'gradients whole between micro-batches',
+  offloadOptimizer: 'optimizer on the host',
+  offloadParameters: 'parameters on the host',
+  offloadActivations: 'activations on the host',
+  overlapsTensor: 'tensor-parallel traffic beside products',
+  gathersInputsAgain: 'inputs gathered again in the backward pass',
+  gathersLogits: 'logits gathered over tensor ranks',
+  autocast: 'autocast',
+  optimizerInBackward: 'optimizer in the backward pass',
+  masksDocuments: 'documents apart',
+};
 
 /** Degrees and switches of the layout that the plan is of, checkpoints and failures, and what was assumed. */
 export function detailsSection(report: PlanReport): Section {
@@ -11,7 +29,8 @@ export function detailsSection(report: PlanReport): Section {
 
 function settings({ plan }: PlanReport): Html {
   const { layout, checkpoint } = plan;
-  const flags = Object.entries(layout).flatMap(([name, value]) => (value === true ? [words(name).toLowerCase()] : []));
+  const switches = Object.entries(SWITCHES) as [keyof LayoutInput, string][];
+  const flags = switches.flatMap(([name, words]) => (layout[name] === true ? [words] : []));
   const rows: [string, string][] = [
     ['Shards × replicas', `${layout.shard} × ${layout.replicate}`],
     [

@@ -106,10 +106,20 @@ def lineage_run(status: Mapping[str, Any], checkpoint: LineageCheckpoint | None,
         "configHash": known.get("configHash"),
         "code": {"source": _text_at(spec, "code", "source"), "sha256": _first(configuration.get("codeSha256"), known.get("codeDigest"))},
         "driverHash": configuration.get("driverHash"),
-        "image": _first(known.get("imageUri"), _text_at(spec, "image", "uri"), configuration.get("trainingImageUri")),
+        "image": _first(known.get("imageUri"), _image(spec, configuration)),
         "data": {"channels": _channels(spec.get("data"), places), "digest": known.get("dataDigest")},
         "parents": _parents(spec, places, _resumes(status.get("timeline") or [], last)),
     }
+
+
+def _image(spec: Mapping[str, Any], configuration: Mapping[str, Any]) -> str | None:
+    """Of an image that AWS publishes, its kind and version: the launcher keeps no digest of it."""
+    uri, kind, version = (_text_at(spec, "image", key) for key in ("uri", "kind", "version"))
+    if uri is not None:
+        return uri
+    if kind in (None, "environment"):
+        return cast("str | None", configuration.get("trainingImageUri"))
+    return " ".join(part for part in (kind, version) if part is not None)
 
 
 def _first(*values: Any) -> Any:

@@ -1,0 +1,25 @@
+// `npm run docs:session`: plays docs/guides/stranger.md on the embedded AWS and writes what a terminal shows into the page.
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { playSession } from './play';
+
+const PAGE = path.join(__dirname, '../../docs/guides/stranger.md');
+const MARKS = ['<!-- generated: session -->', '<!-- end: session -->'] as const;
+
+async function main(): Promise<void> {
+  const played = await playSession();
+  const text = played.map(({ command, output }) => `$ ${command}\n${output.trimEnd()}`.trimEnd()).join('\n\n');
+  const page = readFileSync(PAGE, 'utf8');
+  const [from, to] = [page.indexOf(MARKS[0]) + MARKS[0].length, page.indexOf(MARKS[1])];
+  if (from < MARKS[0].length || to < from) throw new Error(`${PAGE}: must have ${MARKS.join(' and ')}, got none`);
+  writeFileSync(PAGE, `${page.slice(0, from)}\n\`\`\`text\n${text}\n\`\`\`\n${page.slice(to)}`);
+  const failed = played.filter(({ code }) => code !== 0);
+  for (const { command, code } of failed)
+    process.stderr.write(`docs:session: ${command}: must exit with 0, got ${code}\n`);
+  process.exitCode = failed.length > 0 ? 1 : 0;
+}
+
+main().catch((error: Error) => {
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 1;
+});

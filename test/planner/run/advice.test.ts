@@ -1,0 +1,82 @@
+// What a plan says to try first can be written into the run file as it is printed: no rule refuses it, and its plan is what was said.
+import { expect, test } from 'vitest';
+import { planRun } from '../../../lib/planner/run/plan-run';
+import { checkRun } from '../../../lib/rules';
+import { loadRun } from '../../../lib/spec/load';
+import { PLANNABLE } from '../../support/runs';
+
+const FACTS = { region: 'us-west-2' };
+const run = (
+  preset: string,
+  instanceType: string,
+  instanceCount: number,
+  parameters: object,
+  training: object = {},
+) => ({
+  ...PLANNABLE,
+  data: [{ channel: 'train', s3: 's3://{dataBucket}/tokens/' }],
+  model: { preset },
+  training: { ...PLANNABLE.training, globalBatchSize: 256, ...training },
+  compute: { instanceType, instanceCount },
+  distribution: { library: 'fsdp', parameters },
+});
+const RUNS = [
+  run('llama3-8b', 'ml.p5.48xlarge', 2, { shard_degree: 16 }),
+  run('llama3-70b', 'ml.p5.48xlarge', 8, { shard_degree: 64 }, { microBatchSize: 2 }),
+  run(
+    'qwen3-8b',
+    'ml.p4d.24xlarge',
+    4,
+    { shard_degree: 32, tensor_parallel_degree: 1 },
+    { activationCheckpointing: 'full' },
+  ),
+  run('deepseek-v3', 'ml.p6-b200.48xlarge', 32, { shard_degree: 256, expert_parallel_degree: 32 }),
+  run(
+    'deepseek-v3',
+    'ml.p6-b200.48xlarge',
+    32,
+    { shard_degree: 256, expert_parallel_degree: 64 },
+    { activationCheckpointing: 'selective' },
+  ),
+  run('gpt-oss-120b', 'ml.p5en.48xlarge', 8, { shard_degree: 64, expert_parallel_degree: 64 }),
+  run('gpt-oss-120b', 'ml.p5en.48xlarge', 8, { shard_degree: 64 }),
+  run(
+    'llama4-scout',
+    'ml.p5en.48xlarge',
+    16,
+    { shard_degree: 128, expert_parallel_degree: 16 },
+    { activationCheckpointing: 'selective' },
+  ),
+  run('mixtral-8x7b', 'ml.p5.48xlarge', 2, { shard_degree: 16, expert_parallel_degree: 8 }),
+];
+const errorsOf = (file: object, sets: string[]) => {
+  const { value, issues } = loadRun(JSON.stringify(file), sets);
+  if (!value) throw new Error(JSON.stringify(issues));
+  return { value, errors: checkRun(value, FACTS).filter(({ level }) => level === 'error') };
+};
+
+test.each(RUNS.map((file) => [`${file.model.preset} ${JSON.stringify(file.distribution.parameters)}`, file] as const))(
+  '%s',
+  (_name, file) => {
+    const { value, errors } = errorsOf(file, []);
+    expect(errors).toEqual([]);
+    const plan = planRun(value, FACTS);
+    if (Array.isArray(plan)) throw new Error(JSON.stringify(plan));
+    for (const { change, tokensPerSecondPerGpu, fits } of plan.advice) {
+      const sets = change.split(', ').map((one) => one.replace(': ', '='));
+      const changed = errorsOf(file, sets);
+      expect(changed.errors, change).toEqual([]);
+      const there = planRun(changed.value, FACTS);
+      if (Array.isArray(there)) throw new Error(JSON.stringify(there));
+      expect([change, there.fits]).toEqual([change, fits]);
+      expect(there.tokensPerSecondPerGpu / tokensPerSecondPerGpu, change).toBeCloseTo(1, 2);
+    }
+  },
+);
+
+test('experts that are spread over nodes are advised to stay inside one', () => {
+  const plan = planRun(errorsOf(RUNS[5] ?? {}, []).value, FACTS);
+  expect(Array.isArray(plan) ? [] : plan.advice.map(({ change }) => change)).toContain(
+    'distribution.parameters.expert_parallel_degree: 8',
+  );
+});
