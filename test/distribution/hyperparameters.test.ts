@@ -1,4 +1,4 @@
-// What each strategy hands SageMaker, whole: the hyperparameters that the SDK sends, and the layout that plans and rules reckon with.
+// What each strategy hands SageMaker, whole: the hyperparameters that the SDK sends, and the layout that plans and rules count with.
 import { expect, test } from 'vitest';
 import { findStrategy } from '../../lib/distribution';
 import { BASE, issuesOf, runOf } from '../support/runs';
