@@ -48,7 +48,7 @@ function compactLibrary(folder) {
         legalComments: 'none',
         minifyWhitespace: true,
         minifySyntax: true,
-        lineLimit: 400,
+        lineLimit: 1000,
       }).code,
     );
   }

@@ -43,6 +43,8 @@ export const CASES: readonly AgreementCase[] = [
   { scenario: 'spares' },
   { scenario: 'restarts' },
   { scenario: 'loss-again' },
+  { scenario: 'same-name' },
+  { scenario: 'elastic-resumed' },
   { scenario: 'kinds', withoutRuns: { toolkit: 'a job without ContainerEntrypoint has no script that could be told' } },
   { scenario: 'untold' },
   { scenario: 'preempted' },
@@ -76,7 +78,10 @@ export const CASES: readonly AgreementCase[] = [
   },
 ];
 
-/** Cases that the sandbox can play, and whose outcomes nobody has compared yet. */
+/**
+ * Cases that the sandbox could play and that do not agree yet: it gives `elastic` and `queued` instances that jobs of others hold in the
+ * simulation, refuses the start of `processing`, and does not get through `doubtful-creates`.
+ */
 export const NOT_COMPARED: readonly AgreementCase[] = [
   {
     scenario: 'doubtful-creates',
@@ -95,14 +100,12 @@ export const NOT_COMPARED: readonly AgreementCase[] = [
   },
   { scenario: 'elastic', withoutRuns: { shrinks: LIMITS_OF_TIME } },
   { scenario: 'queued' },
-  { scenario: 'capacity-unlisted', withoutFaults: { 's3:ListObjectsV2': OTHERS_READ_TOO } },
-  { scenario: 'elastic-resumed' },
   { scenario: 'processing' },
-  { scenario: 'same-name' },
 ];
 
 /** The other scenarios, and what the sandbox lacks for them. */
 export const OTHERS: Readonly<Record<string, string>> = {
+  'capacity-unlisted': 'the sandbox has no CapacityError for a job that trains',
   clocks: 'clocks that differ: the functions have the clock of the test',
   deaths: 'functions that die between two calls',
   deleted: 'DeleteTrainingJob refuses a live job in the sandbox, as on AWS',
