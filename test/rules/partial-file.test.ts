@@ -27,6 +27,7 @@ test.each([
     { compute: { ...compute, instanceCount: '2' }, training: { globalBatchSize: 9, microBatchSize: 2 } },
     'training.globalBatchSize training/global-batch',
   ],
+  ['another mistake of the same image', { image: { kind: 'uri', uri: 'ubuntu', cuda: 12 } }, 'image.uri image/uri'],
   ['a bad name', { name: 'BAD', distribution: { library: 'nothing' } }, 'distribution.library distribution/library'],
   [
     'another entry of a list',

@@ -4,13 +4,12 @@ import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 
+const ROOT = path.join(__dirname, '../..');
 const PATCHES = readdirSync(__dirname).filter((file) => file.endsWith('.patch'));
 
 test.each(PATCHES)('%s', (file) => {
   const patch = path.join(__dirname, file);
-  expect(() =>
-    execFileSync('git', ['apply', '--check', patch], { cwd: __dirname + '/../..', stdio: 'pipe' }),
-  ).not.toThrow();
+  expect(() => execFileSync('git', ['apply', '--check', patch], { cwd: ROOT, stdio: 'pipe' })).not.toThrow();
 });
 
 test('there are ten', () => {

@@ -14,6 +14,12 @@ test.each([
   expect(issuesOf(on(type, rest), rule)).toMatchObject([{ level }]);
 });
 
+test('device RDMA is refused with the type that lacks it', () => {
+  expect(issuesOf(on('ml.g5.48xlarge', rdma), 'network/device-rdma').map(({ message }) => message)).toEqual([
+    'environmentVariables.FI_EFA_USE_DEVICE_RDMA: must not be 1 on ml.g5.48xlarge, whose EFA has no RDMA: the program would abort, got 1; remove it: libfabric decides by itself',
+  ]);
+});
+
 test.each([
   ['ml.p4d.24xlarge', guide, 'network/guide-2023'],
   ['ml.p4d.24xlarge', rdma, 'network/device-rdma'],

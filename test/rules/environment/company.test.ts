@@ -116,6 +116,7 @@ test('functions with credentials and hubs lie where the jobs are', () => {
     storage: { hubs: [hub('us-west-2', '444455556666')] },
   };
   expect(said(here)).toEqual([]);
+  expect(said({ ...here, account: undefined })).toEqual([]);
   const there = {
     image: { credentialsProviders: [provider('us-west-2', '444455556666')] },
     storage: { hubs: [hub('eu-west-1', '111122223333')] },
