@@ -20,7 +20,7 @@ test('mpirun gets its options, and the processes of a host only where the file s
     hyperparameters: { ...sent, sagemaker_mpi_num_of_processes_per_host: 8 },
   });
   const unsaid = runOf({ ...BASE, distribution: mpi });
-  expect(findStrategy(unsaid)?.hyperparameters(unsaid)).toEqual(sent);
+  expect(findStrategy(unsaid)?.hyperparameters(unsaid)).toStrictEqual(sent);
 });
 
 test('groups that train are named beside', () => {

@@ -1,4 +1,4 @@
-// The workflow that launches a run for a pull request. actionlint 1.7.12 found nothing in it (2026-11-22); what it cannot know is held here:
+// The workflow that launches a run for a pull request. actionlint 1.7.12 found nothing in it (2026-11-22); what it cannot know is held here, and test/long/workflow.test.ts runs it:
 // the words of the command line, and that no text of a pull request reaches a shell.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

@@ -19,6 +19,18 @@ describe('the page', () => {
     expect(page.match(/\bsrc=|url\((?!#)|@import/g)).toBeNull();
   });
 
+  test('says in words what is switched on, and of tensor parallelism only where there is some', () => {
+    const row = (from?: string) => /Switched on (.*?) Checkpoint/.exec(shown('details', from))?.[1];
+    const switched = (tensor: number) =>
+      changed(({ plan }) =>
+        Object.assign(plan.layout, { tensor, sequenceParallel: true, isOwnTrainer: true, noSync: true }),
+      );
+    expect(row(switched(1))).not.toContain('sequence parallelism');
+    expect(row(switched(2))).toMatch(
+      /^built-in trainer, sequence parallelism, .*gradients whole between micro-batches/,
+    );
+  });
+
   test('starts with the verdict and the figures that decide', () => {
     const header = textOf(page.slice(page.indexOf('<header>'), page.indexOf('</header>')));
     const { plan } = report;

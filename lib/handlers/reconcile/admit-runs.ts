@@ -62,10 +62,12 @@ async function startOrWait(
   waiting: readonly RunRecord[],
   { admitted, sizes, waits, awaited, now }: Admission & { awaited: AwaitedRuns; now: number },
 ): Promise<void> {
+  const reasons = new Map(waits.map(({ runId, why }) => [runId, why]));
+  const starting = new Set(admitted);
   for (const run of waiting) {
-    const why = waits.find((w) => w.runId === run.runId)?.why;
+    const why = reasons.get(run.runId);
     await isolateFailure(deps, run, async () => {
-      if (admitted.includes(run.runId)) await letStart(deps, run, now, sizes[run.runId]);
+      if (starting.has(run.runId)) await letStart(deps, run, now, sizes[run.runId]);
       if (why) await sayWhy(deps, await tellBlocked(deps, run, awaited, now), why);
     });
   }

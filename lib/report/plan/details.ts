@@ -22,6 +22,14 @@ const SWITCHES: Partial<Record<keyof LayoutInput, string>> = {
   masksDocuments: 'documents apart',
 };
 
+/** Nothing without tensor parallelism. */
+const OF_TENSOR: readonly (keyof LayoutInput)[] = [
+  'sequenceParallel',
+  'overlapsTensor',
+  'gathersInputsAgain',
+  'gathersLogits',
+];
+
 /** Degrees and switches of the layout that the plan is of, checkpoints and failures, and what was assumed. */
 export function detailsSection(report: PlanReport): Section {
   return { id: 'details', title: 'What was planned', body: html`${settings(report)}${assumptions(report)}` };
@@ -30,7 +38,9 @@ export function detailsSection(report: PlanReport): Section {
 function settings({ plan }: PlanReport): Html {
   const { layout, checkpoint } = plan;
   const switches = Object.entries(SWITCHES) as [keyof LayoutInput, string][];
-  const flags = switches.flatMap(([name, words]) => (layout[name] === true ? [words] : []));
+  const flags = switches.flatMap(([name, words]) =>
+    layout[name] === true && (layout.tensor > 1 || !OF_TENSOR.includes(name)) ? [words] : [],
+  );
   const rows: [string, string][] = [
     ['Shards × replicas', `${layout.shard} × ${layout.replicate}`],
     [
