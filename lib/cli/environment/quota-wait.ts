@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServiceQuotasClient } from '@aws-sdk/client-service-quotas';
 import { readAppliedLimit } from '../../aws/applied-limits';
 import { findNewestRequest } from '../../aws/quota-increase';
+import { serviceError } from '../aws-errors';
 import { pollSeconds } from '../runs/wait';
 import type { Terminal } from '../terminal';
 
@@ -15,6 +16,8 @@ export interface WantedLimit {
 
 /** Seconds between two looks: an increase takes minutes at best, and days where a person decides. */
 const LOOK_SECONDS = 60;
+/** Rounds of looks in a row that may fail: a wait of days outlives a network that was away for minutes. */
+const PATIENCE = 10;
 /** https://docs.aws.amazon.com/servicequotas/2019-06-24/apireference/API_RequestedServiceQuotaChange.html, 2026-11-23. */
 const NEGATIVE = ['DENIED', 'CASE_CLOSED', 'NOT_APPROVED', 'INVALID_REQUEST'];
 
@@ -24,6 +27,7 @@ export type Unmet = { wanted: WantedLimit; why: string }[];
 /**
  * Follows increases until the limits are applied or refused: a line for each change. A limit counts, and not the word of a request: an approved one
  * is applied a little later. Ends at once for a limit that nobody has asked for.
+ * @throws ServiceError when the service has not answered for ten rounds
  */
 export async function followIncreases(
   client: ServiceQuotasClient,
@@ -32,9 +36,14 @@ export async function followIncreases(
 ): Promise<Unmet> {
   const said = new Map<string, string>();
   const unmet: Unmet = [];
+  let failures = 0;
   for (let open = [...wanted]; open.length > 0; await sleep(1000 * pollSeconds(LOOK_SECONDS))) {
-    const looks = [];
-    for (const one of open) looks.push({ one, ...(await look(client, one)) });
+    const looks = await lookAtAll(client, open).catch((error: unknown) => {
+      failures += 1;
+      if (failures >= PATIENCE) throw serviceError('waiting for limits, which ends no request', error);
+    });
+    if (!looks) continue;
+    failures = 0;
     for (const { one, text } of looks.filter((seen) => said.get(seen.one.code) !== seen.text)) {
       terminal.err(`${one.code}: ${text}`);
       said.set(one.code, text);
@@ -44,6 +53,12 @@ export async function followIncreases(
     if (open.length === 0) break;
   }
   return unmet;
+}
+
+async function lookAtAll(client: ServiceQuotasClient, open: readonly WantedLimit[]) {
+  const looks = [];
+  for (const one of open) looks.push({ one, ...(await look(client, one)) });
+  return looks;
 }
 
 async function look(

@@ -101,7 +101,9 @@ export class Observability extends Construct {
           period: Duration.minutes(5),
         }),
         threshold,
-        evaluationPeriods: 1,
+        // One value comes every five minutes, not to the second: a period may have none, and must not end an alarm that the next one starts again.
+        evaluationPeriods: 2,
+        datapointsToAlarm: 1,
         comparisonOperator: cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
         treatMissingData: cloudwatch.TreatMissingData.NOT_BREACHING,
       }),

@@ -32,9 +32,11 @@ export interface CheckpointReplicationProps {
 const PREFIX = 'runs/';
 
 /**
- * The role that S3 takes on to copy checkpoints to another Region, and the rule for the bucket: every new version below `runs/`, deletions too,
- * so that the copies stay as many as the originals. Objects that were there before are not copied. Costs the traffic between Regions and the
- * storage of the copies. https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-config-for-kms-objects.html, 2026-11-23.
+ * The role that S3 takes on to copy checkpoints to another Region, and the rule for the bucket: every new version below `runs/`, its tags, and
+ * delete markers. Objects that were there before are not copied, and what lifecycle rules or the removal of a version delete stays there until
+ * the rules of that bucket delete it. Costs the traffic between Regions and the storage of the copies.
+ * https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-what-is-isnot-replicated.html,
+ * https://docs.aws.amazon.com/AmazonS3/latest/userguide/replication-config-for-kms-objects.html, 2026-11-23.
  */
 export class CheckpointReplication extends Construct {
   /** Role that S3 takes on. */
@@ -88,7 +90,13 @@ export class CheckpointReplication extends Construct {
         wildcard: 'The copies of the checkpoints of all runs.',
       },
       { sid: 'ReadWithKey', actions: ['kms:Decrypt'], resources: [sourceKey.keyArn], conditions: throughS3(region) },
-      { sid: 'WriteWithKey', actions: ['kms:Encrypt'], resources: [to.kmsKeyArn], conditions: throughS3(to.region) },
+      // The documentation of S3 names kms:Encrypt; with an S3 Bucket Key, which the target has, the CDK grants kms:GenerateDataKey too.
+      {
+        sid: 'WriteWithKey',
+        actions: ['kms:Encrypt', 'kms:GenerateDataKey'],
+        resources: [to.kmsKeyArn],
+        conditions: throughS3(to.region),
+      },
     ];
   }
 }

@@ -60,3 +60,15 @@ test('fails: nobody has asked for the limit, or for too little', async () => {
     .resolves({ RequestedQuotas: [{ DesiredValue: 3, Status: 'PENDING' }] });
   expect((await followed())[0]?.why).toBe('limit 2, needed 4; increase to 3 is PENDING, which is too little');
 });
+
+test('a service that does not answer for a while does not end the wait; ten rounds without an answer do', async () => {
+  const history = quotas.on(ListRequestedServiceQuotaChangeHistoryByQuotaCommand).rejects(new Error('no network'));
+  let rounds = 0;
+  quotas.on(GetServiceQuotaCommand).callsFake(() => ({ Quota: { Value: ++rounds < 10 ? 0 : 4 } }));
+  expect(await followed()).toEqual([]);
+  expect(said).toEqual(['L-C4752B3A: limit 4 is applied']);
+  history.rejects(new Error('no network'));
+  quotas.on(GetServiceQuotaCommand).resolves({ Quota: { Value: 0 } });
+  await expect(followed()).rejects.toThrow(/^waiting for limits, which ends no request: .*no network/);
+  expect(quotas.commandCalls(GetServiceQuotaCommand)).toHaveLength(20);
+});

@@ -62,7 +62,7 @@ test('the role may do exactly this', () => {
       expect.stringContaining(':key/'),
       { StringEquals: { 'kms:ViaService': 's3.us-west-2.amazonaws.com' } },
     ],
-    [['kms:Encrypt'], KEY, { StringEquals: { 'kms:ViaService': 's3.us-east-1.amazonaws.com' } }],
+    [['kms:Encrypt', 'kms:GenerateDataKey'], KEY, { StringEquals: { 'kms:ViaService': 's3.us-east-1.amazonaws.com' } }],
   ]);
 });
 

@@ -200,7 +200,7 @@ export function replicationUses({ bucket, dataKey }: Places): Use[] {
     ]),
     service('S3 decrypts the original and encrypts the copy', ENCRYPTED_COPIES, [
       ask('kms:Decrypt', dataKey, S3_ENCRYPTION),
-      ask('kms:Encrypt', key, { 'kms:ViaService': 's3.us-east-1.amazonaws.com' }),
+      ...asks(['kms:Encrypt', 'kms:GenerateDataKey'], key, { 'kms:ViaService': 's3.us-east-1.amazonaws.com' }),
     ]),
   ];
 }
