@@ -7,7 +7,8 @@ import type { SimRun } from './world/sim-run';
 import type { World } from './world/world';
 
 /** Lines of the timeline that say how far training is, and decide nothing. */
-const NO_DECISIONS = new Set(['job-status', 'first-step', 'phase', 'checkpoint-committed']);
+// Notices are listed by themselves.
+const NO_DECISIONS = new Set(['job-status', 'first-step', 'phase', 'checkpoint-committed', 'notice']);
 const WAITS = new Set(['Starting', 'Pending']);
 
 /** What the page about a play shows. */
