@@ -1,4 +1,4 @@
-/** Results of `work` over all items, in their order, with at most `atOnce` of them under way. The first failure ends it. */
+/** Results of `work` over all items, in their order, with at most `atOnce` of them under way. After the first failure none is begun. */
 export async function eachInTurn<T, R>(
   items: readonly T[],
   atOnce: number,
@@ -7,7 +7,14 @@ export async function eachInTurn<T, R>(
   const results: R[] = [];
   let next = 0;
   const worker = async () => {
-    for (let place = next++; place < items.length; place = next++) results[place] = await work(items[place] as T);
+    for (let place = next++; place < items.length; place = next++) {
+      try {
+        results[place] = await work(items[place] as T);
+      } catch (error) {
+        next = items.length;
+        throw error;
+      }
+    }
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
   return results;

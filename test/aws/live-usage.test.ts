@@ -64,3 +64,15 @@ test('at most so many are under way at once, and results keep their order', asyn
   });
   expect([most, results]).toEqual([2, [50, 40, 30, 20, 10, 0]]);
 });
+
+test('fails: after a failure none is begun', async () => {
+  const begun: number[] = [];
+  const work = async (item: number) => {
+    begun.push(item);
+    await Promise.resolve();
+    if (item === 1) throw new Error('one');
+  };
+  await expect(eachInTurn([0, 1, 2, 3, 4, 5, 6, 7], 2, work)).rejects.toThrow('one');
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(begun).toEqual([0, 1, 2]);
+});

@@ -1,6 +1,8 @@
 """Numbers of the progress lines in TensorBoard, MLflow and Weights & Biases, with the real packages where they are installed."""
 
 import argparse
+import os
+import subprocess
 import sys
 import threading
 import types
@@ -101,13 +103,37 @@ def test_wandb_is_asked_for_one_run_and_each_step_once(code: int, end: list, mon
 @pytest.mark.parametrize(("code", "status"), [(0, "FINISHED"), (HAND_OVER, "KILLED"), (70, "FAILED")])
 def test_mlflow_ends_as_the_trainer_does(code: int, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[str] = []
+    terminated: list[tuple] = []
     package = types.ModuleType("mlflow")
-    package.start_run = lambda run_id, run_name: None  # type: ignore[attr-defined]
+    run = types.SimpleNamespace(info=types.SimpleNamespace(run_id="r1"))
+    package.start_run = lambda run_id, run_name: run  # type: ignore[attr-defined]
+    package.tracking = types.SimpleNamespace(fluent=types.SimpleNamespace())  # type: ignore[attr-defined]
     package.end_run = ended.append  # type: ignore[attr-defined]
+    client = types.SimpleNamespace(set_terminated=lambda *given: terminated.append(given))
+    package.MlflowClient = lambda: client  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "mlflow", package)
     (tracker,) = open_trackers(arguments(mlflow=True), "run-1", 0, {"MLFLOW_TRACKING_URI": "http://nowhere"})
     tracker.close(code)
-    assert ended == [status]
+    assert (ended, terminated) == ([status], [])
+    close_failed([tracker], code)
+    assert (ended, terminated) == ([status], [("r1", status)])
+
+
+def test_mlflow_says_that_a_run_failed_when_its_process_is_gone(tmp_path: Path) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed; npm run test:torch-2.5 has it")
+    environ = {"MLFLOW_ALLOW_FILE_STORE": "true", "MLFLOW_TRACKING_URI": f"file://{tmp_path}/mlruns"}
+    script = (
+        "from slipway_trainer.trackers import _MlFlow, close_failed\n"
+        "tracker = _MlFlow({}, 'run-1')\n"
+        "close_failed([tracker], 71)\n"
+        "print('run', tracker._run_id)\n"
+    )
+    paths = os.pathsep.join(path for path in sys.path if path)
+    told = subprocess.check_output([sys.executable, "-c", script], env={**os.environ, **environ, "PYTHONPATH": paths}, text=True)
+    run_id = told.split("run ")[-1].strip()
+    with mock.patch.dict(os.environ, environ):
+        client = mlflow.MlflowClient(tracking_uri=environ["MLFLOW_TRACKING_URI"])
+        assert client.get_run(run_id).info.status == "FAILED"
 
 
 def test_an_error_does_not_wait_for_a_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,3 +87,47 @@ test.each([
 test('sizes of Megatron-LM that do not divide the cluster have no layout', () => {
   expect(strategyOf({ library: 'megatron', parameters: sizes(3, 2) }).layout).toBeUndefined();
 });
+
+test('SMP v2 gets its parameters, and where there are none no empty ones', () => {
+  const image = { kind: 'smp', version: '2.5.1' };
+  const common = {
+    sagemaker_torch_distributed_enabled: true,
+    sagemaker_distributed_dataparallel_enabled: false,
+    sagemaker_instance_type: 'ml.p4d.24xlarge',
+  };
+  const parameters = { hybrid_shard_degree: 8 };
+  expect(strategyOf({ library: 'smp-v2' }, { image }).hyperparameters).toStrictEqual(common);
+  expect(strategyOf({ library: 'smp-v2', parameters }, { image }).hyperparameters).toStrictEqual({
+    ...common,
+    mp_parameters: parameters,
+  });
+  const run = runOf({ ...BASE, image, distribution: { library: 'smp-v2', parameters } });
+  expect(findStrategy(run)?.environment?.(run)).toEqual({ SM_HP_MP_PARAMETERS: '{"hybrid_shard_degree": 8}' });
+  const bare = runOf({ ...BASE, image, distribution: { library: 'smp-v2' } });
+  expect(findStrategy(bare)?.environment?.(bare)).toEqual({});
+});
+
+test('flags are written as they are meant', () => {
+  const parameters = {
+    bf16: true,
+    fp16: false,
+    '--num-layers': 4,
+    'data-path': ['a', 'b'],
+    extra: { a: 1 },
+    none: null,
+  };
+  const run = runOf({ ...BASE, distribution: { library: 'megatron', parameters } });
+  expect(findStrategy(run)?.arguments?.(run)).toEqual([
+    '--bf16',
+    '--num-layers',
+    '4',
+    '--data-path',
+    'a',
+    '--data-path',
+    'b',
+    '--extra',
+    '{"a":1}',
+    '--none',
+    '',
+  ]);
+});

@@ -1,6 +1,7 @@
 """Copies of the progress lines for TensorBoard, MLflow and Weights & Biases, on rank 0, when the run asks for them."""
 
 import argparse
+import atexit
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -45,15 +46,22 @@ class _MlFlow:
     def __init__(self, environ: Mapping[str, str], run_name: str) -> None:
         import mlflow
 
-        self._mlflow = mlflow
-        mlflow.start_run(run_id=environ.get("MLFLOW_RUN_ID"), run_name=run_name)
+        self._mlflow, self._thread = mlflow, threading.get_ident()
+        self._run_id = mlflow.start_run(run_id=environ.get("MLFLOW_RUN_ID"), run_name=run_name).info.run_id
+        # At exit MLflow says of a run that is still active that it finished: of one that failed too, as other threads cannot end it.
+        atexit.unregister(getattr(mlflow.tracking.fluent, "_safe_end_run", None))
 
     def log(self, step: int, numbers: Mapping[str, float]) -> None:
         self._mlflow.log_metrics(dict(numbers), step=step)
 
     def close(self, code: int) -> None:
         # After a hand-over the next attempt goes on in the same run.
-        self._mlflow.end_run("FINISHED" if code == 0 else "KILLED" if code == HAND_OVER else "FAILED")
+        status = "FINISHED" if code == 0 else "KILLED" if code == HAND_OVER else "FAILED"
+        if threading.get_ident() == self._thread:
+            self._mlflow.end_run(status)
+        else:
+            # Other threads have no active run (measured with MLflow 3.17.2).
+            self._mlflow.MlflowClient().set_terminated(self._run_id, status)
 
 
 class _Wandb:

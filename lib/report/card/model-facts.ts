@@ -9,6 +9,13 @@ export interface PublishedWeights {
   files: { name: string; bytes: number }[];
 }
 
+/** Names that a card has beside its weights: the second where an own script brings a README of its own. */
+export const CARDS = ['README.md', 'MODEL_CARD.md'] as const;
+
+/** Name of the card beside these weights. */
+export const cardFile = ({ files }: PublishedWeights): string =>
+  files.some(({ name }) => name === CARDS[0]) ? CARDS[1] : CARDS[0];
+
 /** What a model card says of a run; null = not known. Money in USD, sizes in bytes. */
 export interface ModelFacts {
   runId: string;

@@ -1,4 +1,4 @@
-import type { ModelFacts } from './model-facts';
+import { cardFile, type ModelFacts } from './model-facts';
 
 /**
  * The card inside a model package, as the JSON text that `ModelCard.ModelCardContent` takes: the "model package model card schema" of
@@ -28,7 +28,7 @@ export function registryCard(facts: ModelFacts): string {
     },
     evaluation_details: evaluation(facts),
     additional_information: {
-      caveats_and_recommendations: `To be filled in by people: licence, intended uses, limitations, risk rating. The whole card: ${clip(facts.weights.uri, 1024)}README.md`,
+      caveats_and_recommendations: clip(caveats(facts), 2048),
       custom_details: details({
         run: facts.runId,
         checkpoint: checkpoint?.uri,
@@ -43,6 +43,9 @@ export function registryCard(facts: ModelFacts): string {
     },
   });
 }
+
+const caveats = ({ weights }: ModelFacts): string =>
+  `To be filled in by people: licence, intended uses, limitations, risk rating. The whole card: ${weights.uri}${cardFile(weights)}`;
 
 function metrics({ step, tokens, loss, gpuHours, spendUsd, listPriceUsd, goodput }: ModelFacts) {
   const known: Record<string, number | null | undefined> = {

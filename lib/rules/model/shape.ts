@@ -75,7 +75,9 @@ function mixtureFindings(a: Written): Finding[] {
 }
 
 function routingFindings({ experts = 1, expertsPerToken = 1, routing }: ModelShape): Finding[] {
-  const { groups = 1, topGroups = groups } = routing ?? {};
+  // Experts that are too many for a token without groups are told of by themselves.
+  if (routing?.groups === undefined && routing?.topGroups === undefined) return [];
+  const { groups = 1, topGroups = groups } = routing;
   const reached = (topGroups * experts) / groups;
   return [
     ...when(experts % groups !== 0, {

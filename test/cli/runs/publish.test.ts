@@ -184,9 +184,11 @@ test('a text of a user can end neither a cell nor a row of the card', async () =
 
 test('weights with a README of their own keep it', async () => {
   objects.set(`s3://lab-artifacts/${MODEL}README.md`, { bytes: 10 });
-  const { stdout } = await cli();
+  const { stdout } = await cli('--registry', 'lab-nlp-tiny', '--inference-image', 'registry/serve:1');
   expect(stdout).toContain(`card: ${PLACE}MODEL_CARD.md`);
   expect(written('README.md')).toBeUndefined();
+  const request = sagemaker.commandCalls(CreateModelPackageCommand)[0]?.args[0].input;
+  expect(request?.ModelCard?.ModelCardContent).toContain(`The whole card: ${PLACE}MODEL_CARD.md"`);
 });
 
 describe('the model registry', () => {
@@ -256,7 +258,7 @@ describe('the model registry', () => {
     });
   });
 
-  test('fails: another error of the group is told', async () => {
+  test('fails: another error of the group is told, and where the weights are', async () => {
     sagemaker
       .on(CreateModelPackageGroupCommand)
       .rejects(Object.assign(new Error('no'), { name: 'AccessDeniedException' }));
@@ -265,6 +267,7 @@ describe('the model registry', () => {
       3,
       expect.stringContaining('creating the model package group lab-nlp-tiny: must be permitted'),
     ]);
+    expect(stderr).toContain(`${RUN}: published at ${PLACE}, not registered; the same command registers it`);
   });
 });
 
@@ -272,6 +275,10 @@ test.each([
   [
     ['--registry', 'a_b', '--inference-image', 'x'],
     '--registry: must be the name of a model package group, 1 to 63 letters, digits and hyphens, got a_b',
+  ],
+  [
+    ['--registry', 'a-'.repeat(32).concat('a'), '--inference-image', 'x'],
+    '--registry: must be the name of a model package group, 1 to 63 letters, digits and hyphens, got a-a-',
   ],
   [['--registry', 'good'], '--inference-image: must be the image that serves the model, got nothing'],
   [
@@ -296,6 +303,60 @@ test('fails: a run that goes on, and one without weights, are refused', async ()
   expect(refusal.issues[0].message).toContain('must have left weights, got none at s3://lab-artifacts/nothing/');
 });
 
+describe('a place that is not empty', () => {
+  const record = (runId: string, more = {}) => JSON.stringify({ schema: 1, runId, ...more });
+
+  test('fails: files that would be served with these weights are refused, also with --overwrite', async () => {
+    for (const name of ['1.safetensors', '2.safetensors', '3.safetensors', '4.safetensors', 'config.json', 'README.md'])
+      objects.set(`${PLACE}${name}`, { bytes: 1 });
+    const message = `--to: must hold no files that these weights do not replace, got 1.safetensors, 2.safetensors, 3.safetensors and 1 more at ${PLACE}; delete them, or name another prefix`;
+    expect(await cli()).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+    objects.set(`${PLACE}slipway.json`, { bytes: 1, text: record('other') });
+    expect(await cli('--overwrite')).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+    expect(s3.commandCalls(CopyObjectCommand)).toEqual([]);
+    objects.set(`${PLACE}slipway.json`, { bytes: 1, text: record(RUN) });
+    expect((await cli()).code).toBe(0);
+  });
+
+  test('the record of the weights that are replaced is gone before the first copy', async () => {
+    objects.set(`${PLACE}slipway.json`, {
+      bytes: 1,
+      text: record('other', { lineage: { runs: [{ runId: 'other' }] } }),
+    });
+    s3.on(CopyObjectCommand).rejects(Object.assign(new Error('no'), { name: 'AccessDenied' }));
+    expect((await cli('--overwrite')).code).toBe(3);
+    expect(JSON.parse(String(written('slipway.json')?.Body))).toEqual({
+      ...{ schema: 1, runId: RUN, weights: null, lineage: null },
+    });
+  });
+
+  test('a card that people have edited stays, unless --overwrite is given', async () => {
+    await cli();
+    const card = String(written('README.md')?.Body);
+    objects.set(`${PLACE}slipway.json`, { bytes: 1, text: String(written('slipway.json')?.Body) });
+    objects.set(`${PLACE}README.md`, { bytes: 1, text: card });
+    s3.resetHistory();
+    await cli();
+    expect(String(written('README.md')?.Body)).toBe(card);
+    objects.set(`${PLACE}README.md`, { bytes: 1, text: card.replace('to be filled in', 'apache-2.0') });
+    s3.resetHistory();
+    expect((await cli()).stderr).toContain(`${PLACE}README.md: was edited and stays; --overwrite writes it anew`);
+    expect(written('README.md')).toBeUndefined();
+    await cli('--overwrite');
+    expect(String(written('README.md')?.Body)).toBe(card);
+  });
+});
+
+test.each([`s3://lab-artifacts/${MODEL}`, `s3://lab-artifacts/${MODEL.slice(0, -1)}`])(
+  'weights at %s are those of the folder alone',
+  async (uri) => {
+    artifacts = uri;
+    objects.set(`s3://lab-artifacts/${MODEL.slice(0, -1)}.tar.gz`, { bytes: 1 });
+    const { files } = JSON.parse((await cli('--json')).stdout);
+    expect(files.map(({ name }: { name: string }) => name)).toEqual(['config.json', 'model.safetensors']);
+  },
+);
+
 test('fails: weights of another run stay where they are, unless they may be replaced', async () => {
   objects.set(`${PLACE}slipway.json`, { bytes: 1, text: '{"schema": 1, "runId": "other"}' });
   const { code, stderr } = await cli();
@@ -319,4 +380,41 @@ test('fails: a copy that breaks off gives its upload up', async () => {
   ]);
   expect(s3.commandCalls(AbortMultipartUploadCommand)[0]?.args[0].input.UploadId).toBe('u1');
   expect(s3.commandCalls(PutObjectCommand)).toEqual([]);
+});
+
+test('fails: after a part that failed none is begun, those under way are waited for, and an upload that stays is named', async () => {
+  let arrived = 0;
+  let abortedAfter = -1;
+  s3.on(UploadPartCopyCommand).callsFake(async ({ PartNumber }) => {
+    if (PartNumber === 2) throw Object.assign(new Error('slow down'), { name: 'SlowDown' });
+    await new Promise((resolve) => setImmediate(resolve));
+    arrived += 1;
+    return { CopyPartResult: { ETag: 'e' } };
+  });
+  s3.on(AbortMultipartUploadCommand).callsFake(() => {
+    abortedAfter = arrived;
+    throw new Error('denied');
+  });
+  const { stderr } = await cli();
+  expect([s3.commandCalls(UploadPartCopyCommand).length, abortedAfter]).toEqual([8, 7]);
+  expect(stderr).toContain(
+    'slow down; its incomplete upload u1 was not aborted (denied) and costs storage until it is',
+  );
+});
+
+test('Ctrl-C begins no further part, aborts the upload and writes no record', async () => {
+  s3.on(UploadPartCopyCommand).callsFake(({ PartNumber }) => {
+    if (PartNumber === 1) process.emit('SIGINT');
+    return { CopyPartResult: { ETag: 'e' } };
+  });
+  const { code, stdout, stderr } = await cli('--json');
+  expect([code, stdout]).toEqual([130, '']);
+  expect(stderr).toContain(
+    `interrupted: 1 of 2 files are at ${PLACE}, without their card; the same command finishes it`,
+  );
+  expect(s3.commandCalls(UploadPartCopyCommand).length).toBeLessThan(12);
+  expect(s3.commandCalls(AbortMultipartUploadCommand)).toHaveLength(1);
+  expect(s3.commandCalls(CompleteMultipartUploadCommand)).toEqual([]);
+  expect(s3.commandCalls(PutObjectCommand)).toEqual([]);
+  expect(process.listenerCount('SIGINT')).toBe(0);
 });

@@ -1,14 +1,34 @@
 // A platform team's last weeks of the first month on the embedded AWS, with the packed package: an audit, the bill, drift, a team that goes, the
 // end of the environment, and its return.
+
+import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { adminOf } from '../../../lib/sandbox/testing';
 import type { Outcome } from '../../e2e/support/sandbox';
 import { AWS, type CompanyAccount, REGION } from '../support/company-account';
 import { type AuditedPlaces, forbiddenCalls } from '../support/forbidden-calls';
 import { Month, P4D, STACK, TEAMS } from '../support/month';
+import { CHROMIUM, screenshot } from '../support/screenshot';
 
+const MODEL = `name: model
+model: { preset: llama3-8b }
+training: { sequenceLength: 4096, microBatchSize: 1, globalBatchSize: 64, steps: 1000 }
+code: { source: builtin }
+compute: { instanceType: ml.p4d.24xlarge, instanceCount: 2 }
+distribution: { library: fsdp, parameters: { shard_degree: 16 } }
+data: [{ channel: train, s3: "s3://{dataBucket}/tokens/" }]
+`;
+const SCENARIO = `schema: 1
+environment: { name: research, regions: { ${REGION}: {} }, teams: { nlp: {}, speech: {} } }
+limits: { ml.m5.large for training job usage: 1, Number of instances across all training jobs: 4 }
+runs:
+  - { id: first, file: runs/short.yaml, trainsHours: 0.5 }
+  - { id: second, file: runs/short.yaml, trainsHours: 0.8 }
+until: 10h
+`;
 let month: Month;
 let dev: CompanyAccount;
 let bill: Server;
@@ -61,6 +81,48 @@ test('the auditor sees runs, jobs, logs, descriptors and limits, and thirty othe
   const isDenied = ({ code, stderr }: Outcome) => code !== 0 && /AccessDenied|not authorized/.test(stderr);
   const passed = Object.entries(got).filter(([, outcome]) => !isDenied(outcome));
   expect(passed.map(([words, { stderr }]) => [words, stderr])).toEqual([]);
+});
+
+test('the auditor reads every team through the command line, and can stop and note nothing', async () => {
+  const auditor = await dev.as('-auditor');
+  for (const team of TEAMS) {
+    const of = ['--environment', `research/${team}`];
+    const { runs } = await month.answer(auditor, 'list', ...of);
+    expect(runs).toMatchObject([{ runId: `first-${team}`, state: 'completed' }]);
+    expect(await month.answer(auditor, 'status', `first-${team}`, ...of)).toMatchObject({ state: 'completed' });
+    const events = await month.slipway(auditor, 'events', `first-${team}`, ...of);
+    expect([events.code, events.stdout]).toEqual([0, expect.stringContaining('run-completed')]);
+    const logs = await month.project.tryCall(auditor, month.program('slipway'), 'logs', `first-${team}`, ...of);
+    expect([logs.code, logs.stdout]).toEqual([0, expect.stringContaining('short')]);
+    for (const words of [['stop'], ['note', 'mine']]) {
+      const [verb = '', ...more] = words;
+      const { code, stdout, stderr } = await month.slipway(auditor, verb, `first-${team}`, ...more, ...of);
+      expect([verb, code === 0, `${stdout}${stderr}`]).toEqual([
+        verb,
+        false,
+        expect.stringMatching(/denied|not authorized/i),
+      ]);
+    }
+  }
+});
+
+test.skipIf(!CHROMIUM)('every page of the month opens without an error, on a screen and on a phone', async () => {
+  const page = (name: string) => path.join(month.folder, `${name}.html`);
+  const nlp = await dev.as('-nlp-researcher');
+  const of = ['--environment', 'research/nlp'];
+  await month.answer(nlp, 'report', 'first-nlp', ...of, '--html', page('report'));
+  await month.answer(dev.admin, 'team', 'research', '--html', page('team'));
+  writeFileSync(path.join(month.project.folder, 'runs/model.yaml'), MODEL);
+  await month.answer(nlp, 'plan', 'runs/model.yaml', ...of, '--search', '--html', page('plan'));
+  writeFileSync(path.join(month.project.folder, 'scenario.yaml'), SCENARIO);
+  const simulate = ['simulate', 'scenario.yaml', '--html', page('simulate')];
+  const simulated = await month.project.tryCall(dev.admin, month.program('slipway'), ...simulate);
+  expect([simulated.code, simulated.stderr]).toEqual([0, expect.any(String)]);
+  for (const name of ['report', 'team', 'plan', 'simulate'])
+    for (const width of [1200, 390]) {
+      const { bytes, console } = screenshot(page(name), width);
+      expect([name, width, console, bytes > 20_000]).toEqual([name, width, [], true]);
+    }
 });
 
 /** A Cost Explorer that has a dollar of SageMaker for each team: the embedded AWS has none. */

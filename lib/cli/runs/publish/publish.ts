@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto';
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { DescribeTrainingJobCommand, SageMakerClient } from '@aws-sdk/client-sagemaker';
 import { hasEnded } from '../../../contracts/control';
 import { modelCard } from '../../../report/card/model-card';
-import { type ModelFacts, modelFacts, type PublishedWeights } from '../../../report/card/model-facts';
+import { CARDS, cardFile, type ModelFacts, modelFacts, type PublishedWeights } from '../../../report/card/model-facts';
 import { bytes } from '../../../report/page/format';
 import { assembleReport } from '../../../report/read/assemble';
 import type { Descriptor } from '../../../spec/descriptor';
@@ -15,8 +16,9 @@ import { json, type Terminal } from '../../terminal';
 import { PUBLISHED, readLineage } from '../origin/read-lineage';
 import { s3Folder, textIn } from '../origin/s3-address';
 import { readSources } from '../reports/report-sources';
-import { registerModel, registrationOf } from './register';
-import { copyWeights, type Destination, encryption, type WeightFile, weightFiles } from './weights';
+import { copyAll } from './copy-all';
+import { type Registration, registerModel, registrationOf } from './register';
+import { type Destination, encryption, objectsBelow, type WeightFile, weightFiles } from './weights';
 
 /** Options of `slipway publish`. */
 export interface PublishOptions extends CommonOptions {
@@ -44,29 +46,35 @@ export async function publish(runId: string, options: PublishOptions, terminal: 
   const registration = registrationOf(options, descriptor);
   const to = destinationOf(options.to, descriptor, runId);
   const client = new S3Client({ region: descriptor.region });
+  const { report, spec } = await endedRun(descriptor, runId);
+  const newest = report.attempts.findLast(({ status }) => status !== '');
+  const files = await trainedWeights(client, descriptor, newest);
+  const before = await requireFree(client, to, { runId, files, overwrites: options.overwrite ?? false });
+  const uri = `s3://${to.bucket}/${to.prefix}`;
+  const weights = { uri, files: files.map(({ name, bytes: size }) => ({ name, bytes: size })) };
+  const lineage = await readLineage(descriptor, runId);
+  const facts = modelFacts(report, lineage, spec, weights);
+  const { copied, isInterrupted } = await copyAll(client, files, to, terminal);
+  if (isInterrupted) {
+    terminal.err(
+      `interrupted: ${copied} of ${files.length} files are at ${uri}, without their card; the same command finishes it`,
+    );
+    return EXIT.interrupted;
+  }
+  const card = await writeCard(client, to, { facts, before: options.overwrite ? undefined : before }, terminal);
+  const modelPackageArn = registration ? await register(descriptor, registration, facts, terminal) : null;
+  const published: Published = { runId, ...weights, card, modelPackageArn };
+  terminal.out(options.json ? json(published) : publishedText(published));
+  return EXIT.done;
+}
+
+/** Report and run file of a run that is over. */
+async function endedRun(descriptor: Descriptor, runId: string) {
   const sources = await readSources(descriptor, runId, new Date(), { configuration: true });
   const report = assembleReport(sources);
   if (!hasEnded(sources.status as Parameters<typeof hasEnded>[0]))
     throw refused(`must be over, got ${report.state}`, `slipway status ${runId} --wait says when it is`);
-  const files = await trainedWeights(
-    client,
-    descriptor,
-    report.attempts.findLast(({ status }) => status !== ''),
-  );
-  await requireFree(client, to, runId, options.overwrite ?? false);
-  const uri = `s3://${to.bucket}/${to.prefix}`;
-  const weights = { uri, files: files.map(({ name, bytes: size }) => ({ name, bytes: size })) };
-  const lineage = await readLineage(descriptor, runId);
-  const facts = modelFacts(report, lineage, sources.configuration?.spec ?? {}, weights);
-  for (const [i, file] of files.entries()) {
-    terminal.err(`copying ${i + 1} of ${files.length}: ${file.name}, ${bytes(file.bytes)}`);
-    await copyWeights(client, file, to);
-  }
-  const card = await writeCard(client, to, facts);
-  const modelPackageArn = registration ? await registerModel(descriptor, registration, facts) : null;
-  const published: Published = { runId, ...weights, card, modelPackageArn };
-  terminal.out(options.json ? json(published) : publishedText(published));
-  return EXIT.done;
+  return { report, spec: sources.configuration?.spec ?? {} };
 }
 
 const refused = (must: string, fix: string): Refusal => new Refusal([issue('publish', 'error', 'run', { must, fix })]);
@@ -100,38 +108,85 @@ async function trainedWeights(
   return files;
 }
 
-/** Weights of another run stay: a model that is served must not change under its name. */
-async function requireFree(client: S3Client, to: Destination, runId: string, overwrites: boolean): Promise<void> {
+/**
+ * Weights of another run stay: a model that is served must not change under its name. Files that the copy would not replace are refused too, for
+ * they would be served with it. Returns the record of an earlier publish of the same run.
+ */
+async function requireFree(
+  client: S3Client,
+  to: Destination,
+  { runId, files, overwrites }: { runId: string; files: readonly WeightFile[]; overwrites: boolean },
+): Promise<string | undefined> {
+  const place = `s3://${to.bucket}/${to.prefix}`;
   const text = await textIn(client, to.bucket, `${to.prefix}${PUBLISHED}`);
-  if (text === undefined || overwrites) return;
-  const other = /"runId": *"([^"]+)"/.exec(text)?.[1];
-  if (other === runId) return;
-  throw new UsageError(
-    `--to: must be free, got the weights of ${other ?? 'another run'} at s3://${to.bucket}/${to.prefix}; name another prefix, or add --overwrite`,
-  );
+  const other = /"runId": *"([^"]+)"/.exec(text ?? '')?.[1];
+  if (text !== undefined && other === runId) return text;
+  if (text !== undefined && !overwrites)
+    throw new UsageError(
+      `--to: must be free, got the weights of ${other ?? 'another run'} at ${place}; name another prefix, or add --overwrite`,
+    );
+  const written = new Set([...files.map(({ name }) => name), ...CARDS, PUBLISHED]);
+  const strange = (await objectsBelow(client, to.bucket, to.prefix))
+    .map(({ key }) => key.slice(to.prefix.length))
+    .filter((name) => !written.has(name));
+  if (strange.length > 0)
+    throw new UsageError(
+      `--to: must hold no files that these weights do not replace, got ${strange.slice(0, 3).join(', ')}${strange.length > 3 ? ` and ${strange.length - 3} more` : ''} at ${place}; delete them, or name another prefix`,
+    );
+  // Until the copy is complete the place holds files of both runs.
+  if (text !== undefined) await write(client, to, PUBLISHED, json({ schema: 1, runId, weights: null, lineage: null }));
+  return undefined;
 }
 
-/** The card, and last the lineage: without it nothing was published. */
-async function writeCard(client: S3Client, to: Destination, facts: ModelFacts): Promise<string> {
-  // An own script may bring a README of its own.
-  const name = facts.weights.files.some((file) => file.name === 'README.md') ? 'MODEL_CARD.md' : 'README.md';
+/** The version in the registry; where it fails, what was published stays and is named. */
+async function register(
+  descriptor: Descriptor,
+  registration: Registration,
+  facts: ModelFacts,
+  terminal: Terminal,
+): Promise<string> {
+  try {
+    return await registerModel(descriptor, registration, facts);
+  } catch (error) {
+    terminal.err(`${facts.runId}: published at ${facts.weights.uri}, not registered; the same command registers it`);
+    throw error;
+  }
+}
+
+/** The card, and last the lineage: without it nothing was published. A card that people have edited since the publish `before` stays. */
+async function writeCard(
+  client: S3Client,
+  to: Destination,
+  { facts, before }: { facts: ModelFacts; before?: string },
+  terminal: Terminal,
+): Promise<string> {
+  const name = cardFile(facts.weights);
+  const at = `${facts.weights.uri}${name}`;
+  const there = before === undefined ? undefined : await textIn(client, to.bucket, `${to.prefix}${name}`);
+  const isEdited = there !== undefined && !before?.includes(digest(there));
+  if (isEdited) terminal.err(`${at}: was edited and stays; --overwrite writes it anew`);
+  const text = isEdited ? there : modelCard(facts);
+  if (!isEdited) await write(client, to, name, text);
   const record = {
     schema: 1,
     runId: facts.runId,
     weights: facts.weights satisfies PublishedWeights,
     lineage: facts.lineage,
+    // Of the card as it was written, so that an edited one is known.
+    cardSha256: isEdited ? null : digest(text),
   };
-  const texts = [
-    [name, modelCard(facts), 'text/markdown; charset=utf-8'],
-    [PUBLISHED, json(record), 'application/json'],
-  ] as const;
-  for (const [file, Body, ContentType] of texts) {
-    const target = { Bucket: to.bucket, Key: `${to.prefix}${file}`, ...encryption(to) };
-    await calling(`writing s3://${target.Bucket}/${target.Key}`, () =>
-      client.send(new PutObjectCommand({ ...target, Body, ContentType })),
-    );
-  }
-  return `${facts.weights.uri}${name}`;
+  await write(client, to, PUBLISHED, json(record));
+  return at;
+}
+
+const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+async function write(client: S3Client, to: Destination, name: string, Body: string): Promise<void> {
+  const target = { Bucket: to.bucket, Key: `${to.prefix}${name}`, ...encryption(to) };
+  const ContentType = name.endsWith('.md') ? 'text/markdown; charset=utf-8' : 'application/json';
+  await calling(`writing s3://${target.Bucket}/${target.Key}`, () =>
+    client.send(new PutObjectCommand({ ...target, Body, ContentType })),
+  );
 }
 
 function publishedText({ runId, uri, files, card, modelPackageArn }: Published): string {

@@ -20,7 +20,7 @@ export interface Registration {
 }
 
 /** https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_CreateModelPackageGroup.html, read 2026-11-23. */
-const GROUP = /^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$/;
+const GROUP = /^(?=.{1,63}$)[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$/;
 /** https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_ModelPackageContainerDefinition.html, read 2026-11-23. */
 const IMAGE = /^\S{1,255}$/;
 

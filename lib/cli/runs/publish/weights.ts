@@ -1,5 +1,6 @@
 import {
   AbortMultipartUploadCommand,
+  type CompletedPart,
   CompleteMultipartUploadCommand,
   CopyObjectCommand,
   CreateMultipartUploadCommand,
@@ -34,26 +35,51 @@ const MOST_AT_ONCE = 5 * 1024 ** 3;
 const PART = 512 * 1024 ** 2;
 const PARTS_AT_ONCE = 8;
 
-/** Files at `uri`: one archive, or everything below a folder. */
+/**
+ * Files at `uri`: one archive, or everything below a folder. SageMaker names the folder of uncompressed weights with or without a slash at its
+ * end: https://github.com/aws/sagemaker-python-sdk/pull/4005, read 2026-11-23.
+ */
 export async function weightFiles(client: S3Client, uri: string): Promise<WeightFile[]> {
   const [, bucket = '', key = ''] = /^s3:\/\/([^/]+)\/(.*)$/.exec(uri) ?? [];
-  const folder = key.slice(0, key.lastIndexOf('/') + 1);
-  const found: WeightFile[] = [];
-  await calling(`listing ${uri}`, async () => {
-    for await (const page of paginateListObjectsV2({ client }, { Bucket: bucket, Prefix: key })) {
-      for (const { Key = '', Size = 0 } of page.Contents ?? [])
-        if (!Key.endsWith('/')) found.push({ name: Key.slice(folder.length), bucket, key: Key, bytes: Size });
-    }
-  });
-  return found;
+  const isFolder = !key.endsWith('.tar.gz');
+  const Prefix = isFolder && !key.endsWith('/') ? `${key}/` : key;
+  const start = Prefix.lastIndexOf('/') + 1;
+  const found = await objectsBelow(client, bucket, Prefix);
+  return found
+    .filter((object) => isFolder || object.key === key)
+    .map((object) => ({ ...object, bucket, name: object.key.slice(start) }));
 }
 
-/** Copies one file inside S3, with the rights of the caller. What the source is tagged with is left behind: tags need rights of their own. */
-export async function copyWeights(client: S3Client, file: WeightFile, to: Destination): Promise<void> {
+/** Objects whose keys begin so, without the empty ones that stand for folders. */
+export async function objectsBelow(
+  client: S3Client,
+  Bucket: string,
+  Prefix: string,
+): Promise<Pick<WeightFile, 'key' | 'bytes'>[]> {
+  return calling(`listing s3://${Bucket}/${Prefix}`, async () => {
+    const found: Pick<WeightFile, 'key' | 'bytes'>[] = [];
+    for await (const page of paginateListObjectsV2({ client }, { Bucket, Prefix })) {
+      for (const { Key = '', Size = 0 } of page.Contents ?? [])
+        if (!Key.endsWith('/')) found.push({ key: Key, bytes: Size });
+    }
+    return found;
+  });
+}
+
+/**
+ * Copies one file inside S3, with the rights of the caller. What the source is tagged with is left behind: tags need rights of their own.
+ * `signal` ends a copy in parts, which gives its upload up and throws.
+ */
+export async function copyWeights(
+  client: S3Client,
+  file: WeightFile,
+  to: Destination,
+  signal: AbortSignal,
+): Promise<void> {
   const target = { Bucket: to.bucket, Key: `${to.prefix}${file.name}`, ...encryption(to) };
   const CopySource = `${file.bucket}/${file.key.split('/').map(encodeURIComponent).join('/')}`;
   await calling(`copying s3://${file.bucket}/${file.key} to s3://${target.Bucket}/${target.Key}`, async () => {
-    if (file.bytes > MOST_AT_ONCE) await copyInParts(client, file.bytes, CopySource, target);
+    if (file.bytes > MOST_AT_ONCE) await copyInParts(client, { bytes: file.bytes, CopySource }, target, signal);
     else await client.send(new CopyObjectCommand({ ...target, CopySource, TaggingDirective: 'REPLACE' }));
   });
 }
@@ -62,27 +88,69 @@ export async function copyWeights(client: S3Client, file: WeightFile, to: Destin
 export const encryption = ({ kmsKeyArn }: Destination) =>
   kmsKeyArn ? ({ ServerSideEncryption: 'aws:kms', SSEKMSKeyId: kmsKeyArn } as const) : {};
 
+interface Source {
+  bytes: number;
+  CopySource: string;
+}
+
 async function copyInParts(
   client: S3Client,
-  bytes: number,
-  CopySource: string,
+  source: Source,
   target: { Bucket: string; Key: string },
+  signal: AbortSignal,
 ): Promise<void> {
   const { Bucket, Key } = target;
   const { UploadId } = await client.send(new CreateMultipartUploadCommand(target));
-  const starts = Array.from({ length: Math.ceil(bytes / PART) }, (_, i) => i * PART);
+  const upload = { Bucket, Key, UploadId };
   try {
-    const Parts = await eachInTurn(starts, PARTS_AT_ONCE, async (start) => {
-      const PartNumber = start / PART + 1;
-      const CopySourceRange = `bytes=${start}-${Math.min(start + PART, bytes) - 1}`;
-      const input = { Bucket, Key, UploadId, PartNumber, CopySource, CopySourceRange };
-      const { CopyPartResult } = await client.send(new UploadPartCopyCommand(input));
-      return { PartNumber, ETag: CopyPartResult?.ETag };
-    });
-    await client.send(new CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload: { Parts } }));
+    const Parts = await copyParts(client, source, upload, signal);
+    await client.send(new CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts } }));
   } catch (error) {
-    // Parts of an upload that was given up cost storage; what stopped the copy is the error to show.
-    await client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch(() => undefined);
+    await giveUp(client, upload, error as Error);
     throw error;
+  }
+}
+
+/**
+ * Copies the parts. After a failure none is begun, and those under way are waited for: a part that arrives after its upload was aborted stays
+ * and costs storage (https://docs.aws.amazon.com/AmazonS3/latest/API/API_AbortMultipartUpload.html, 2026-11-23).
+ */
+async function copyParts(
+  client: S3Client,
+  { bytes, CopySource }: Source,
+  upload: { Bucket: string; Key: string; UploadId: string | undefined },
+  signal: AbortSignal,
+): Promise<CompletedPart[]> {
+  const failures: unknown[] = [];
+  const starts = Array.from({ length: Math.ceil(bytes / PART) }, (_, i) => i * PART);
+  const parts = await eachInTurn(starts, PARTS_AT_ONCE, async (start) => {
+    if (failures.length > 0 || signal.aborted) return [];
+    const PartNumber = start / PART + 1;
+    const CopySourceRange = `bytes=${start}-${Math.min(start + PART, bytes) - 1}`;
+    try {
+      const { CopyPartResult } = await client.send(
+        new UploadPartCopyCommand({ ...upload, PartNumber, CopySource, CopySourceRange }),
+      );
+      return [{ PartNumber, ETag: CopyPartResult?.ETag }];
+    } catch (error) {
+      failures.push(error);
+      return [];
+    }
+  });
+  if (failures.length > 0) throw failures[0];
+  signal.throwIfAborted();
+  return parts.flat();
+}
+
+/** Aborts an upload; what stopped the copy is the error to show, and an upload that is left is named in it. */
+async function giveUp(
+  client: S3Client,
+  upload: { Bucket: string; Key: string; UploadId: string | undefined },
+  why: Error,
+): Promise<void> {
+  try {
+    await client.send(new AbortMultipartUploadCommand(upload));
+  } catch (error) {
+    why.message += `; its incomplete upload ${upload.UploadId} was not aborted (${(error as Error).message}) and costs storage until it is`;
   }
 }
