@@ -2,6 +2,7 @@ import type { App } from 'aws-cdk-lib';
 import { isDeployed } from './embedded-aws';
 import { EnvironmentStack } from './environment-stack';
 import { type EnvironmentToMake, type Problem, readEnvironments } from './read-environments';
+import { orderReplicas } from './storage/replica-order';
 
 /** Where `slipwayApp` reads environment files, and what it may be told beside them. */
 export interface SlipwayAppProps {
@@ -26,7 +27,9 @@ export async function slipwayApp(app: App, props: SlipwayAppProps = {}): Promise
     file: props.file ?? app.node.tryGetContext('environment'),
   });
   requireNoErrors(problems);
-  return environments.map((environment) => stackOf(app, environment));
+  const placed = environments.map((environment) => ({ stack: stackOf(app, environment), spec: environment.spec }));
+  if (isDeployed(app, 'replication')) orderReplicas(placed);
+  return placed.map(({ stack }) => stack);
 }
 
 /** Prints what is wrong with environment files. Throws when something of it is an error. */

@@ -30,7 +30,7 @@ interface TeamCosts {
   /** What it has for other services under the team's tag. */
   otherUsd: number;
   differenceUsd: number;
-  /** Hours that GPUs were held for by attempts of the month; null where the launcher does not say. */
+  /** Hours that GPUs were held for by attempts of the month; null where there were none, or the launcher does not say. */
   gpuHours: number | null;
 }
 

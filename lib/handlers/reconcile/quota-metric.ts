@@ -17,7 +17,7 @@ interface QuotaUse {
 
 /**
  * Writes how much of the fullest instance quota is in use that live jobs of this environment hold, as a line in CloudWatch's embedded metric
- * format; 0 while no job is live. The limit is the account's, so that jobs of others count too. A limit that cannot be read is left out, and
+ * format; 0 while no job is live. The limit is the account's, so that training jobs of others count too. A limit that cannot be read is left out, and
  * nothing is written where that leaves none.
  * @param active all runs that are not over
  */

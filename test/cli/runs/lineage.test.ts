@@ -136,12 +136,38 @@ test('a checkpoint leads to the run that wrote it, also when its folder was copi
 });
 
 test('published weights lead to their run', async () => {
-  const lineage = { checkpoint: null, runs: [{ runId: 'base' }] };
+  const lineage = { checkpoint: null, runs: [{ runId: 'base' }], notes: [] };
   objects.set('s3://elsewhere/model/slipway.json', JSON.stringify({ lineage }));
   const { stdout } = await cli('s3://elsewhere/model/');
   expect(stdout).toMatch(/^base {2}completed$/m);
   expect(stdout).toMatch(/^data digest +data-of-base$/m);
   expect(stdout).toMatch(/^from +s3:\/\/elsewhere\/llama\/ \(model\.weights\)$/m);
+});
+
+test('published weights of a run that is gone have the lineage that lies beside them', async () => {
+  objects.set(
+    's3://elsewhere/model/slipway.json',
+    JSON.stringify({ lineage: JSON.parse((await cli('tuned', '--json')).stdout) }),
+  );
+  const { tuned } = RUNS;
+  delete RUNS.tuned;
+  const { code, stdout } = await cli('s3://elsewhere/model/', '--json');
+  if (tuned) RUNS.tuned = tuned;
+  const document = JSON.parse(stdout);
+  expect(ANSWERS.lineage.parse(document)).toEqual(document);
+  expect([code, document.of, document.runs.map(({ runId }: { runId: string }) => runId)]).toEqual([
+    ...[0, 's3://elsewhere/model/', ['tuned', 'base']],
+  ]);
+  expect(document.notes).toEqual(['tuned: shown as slipway.json has it: runId: no run tuned']);
+});
+
+test('runs that began from each other are each shown once', async () => {
+  RUNS.a = { spec: { checkpoints: { startFrom: 'b' } } };
+  RUNS.b = { spec: { checkpoints: { startFrom: 'a' } } };
+  const { runs } = JSON.parse((await cli('a', '--json')).stdout);
+  delete RUNS.a;
+  delete RUNS.b;
+  expect(runs.map(({ runId }: { runId: string }) => runId)).toEqual(['a', 'b']);
 });
 
 test('a run of which the launcher does not know the parent says so', async () => {

@@ -32,8 +32,23 @@ class Reader:
 
 def lineage_of(reader: Reader, of: str) -> Lineage:
     """The document of `slipway lineage --json`."""
+    run_id, checkpoint, published = _wanted_at(reader, of) if of.startswith("s3://") else (of, None, None)
+    try:
+        return _follow_from(reader, of, run_id, checkpoint)
+    except Refused as refusal:
+        if published is None:
+            raise
+        # The record of a run may be gone before the weights are, and other environments have weights too.
+        note = f"{run_id}: shown as slipway.json has it: {_reason(refusal)}"
+        return {"of": of, "checkpoint": checkpoint, "runs": published["runs"], "notes": [*published["notes"], note]}
+
+
+def _reason(refusal: Refused) -> str:
+    return refusal.issues[0]["message"] if refusal.issues else "refused"
+
+
+def _follow_from(reader: Reader, of: str, run_id: str, checkpoint: LineageCheckpoint | None) -> Lineage:
     notes: list[str] = []
-    run_id, checkpoint = _wanted_at(reader, of) if of.startswith("s3://") else (of, None)
     run, checkpoint = _read_one(reader, run_id, checkpoint, notes)
     runs, waiting = [run], _parent_runs(run)
     while waiting:
@@ -46,7 +61,7 @@ def lineage_of(reader: Reader, of: str) -> Lineage:
         try:
             found, _ = _read_one(reader, next_id, None if uri is None else _checkpoint_at(reader.s3, uri), notes)
         except Refused as refusal:
-            notes.append(f"{next_id}: not followed: {refusal.issues[0]['message'] if refusal.issues else 'refused'}")
+            notes.append(f"{next_id}: not followed: {_reason(refusal)}")
         except ServiceError as error:
             notes.append(f"{next_id}: not followed: {error}")
         else:
@@ -206,18 +221,19 @@ def _checkpoint_at(client: Any, uri: str) -> LineageCheckpoint | None:
     return None if text is None else checkpoint_origin(uri, text)
 
 
-def _wanted_at(reader: Reader, address: str) -> tuple[str, LineageCheckpoint | None]:
+def _wanted_at(reader: Reader, address: str) -> tuple[str, LineageCheckpoint | None, Lineage | None]:
     folder = _folder(address)
     if folder is None:
         raise UsageError(f"lineage: must be a run id or s3://bucket/prefix/, got {address}; check the address")
     checkpoint = _checkpoint_at(reader.s3, address)
     if checkpoint is not None and checkpoint["runId"] is not None:
-        return checkpoint["runId"], checkpoint
+        return checkpoint["runId"], checkpoint, None
     published = _text_in(reader.s3, folder[0], f"{folder[1]}slipway.json")
     try:
         lineage = json.loads(published)["lineage"] if published is not None else None
         if lineage:
-            return str(lineage["runs"][0]["runId"]), lineage.get("checkpoint")
+            found: Lineage = {"of": address, "checkpoint": lineage["checkpoint"], "runs": lineage["runs"], "notes": lineage["notes"]}
+            return str(found["runs"][0]["runId"]), found["checkpoint"], found
     except (ValueError, KeyError, IndexError, TypeError):
         pass
     raise UsageError(

@@ -18,15 +18,31 @@ const MOST_RUNS = 16;
 interface Wanted {
   runId: string;
   checkpoint?: CheckpointOrigin;
+  /** What lies beside published weights. @default - the run was not found by them */
+  published?: Lineage;
 }
 
 /** From a run id, a checkpoint's folder or published weights to everything that it was made from. */
 export async function readLineage(descriptor: Descriptor, of: string): Promise<Lineage> {
-  const first = of.startsWith('s3://') ? await wantedAt(descriptor, of) : { runId: of };
-  const runs: LineageRun[] = [];
+  const first: Wanted = of.startsWith('s3://') ? await wantedAt(descriptor, of) : { runId: of };
+  try {
+    return await followFrom(descriptor, of, first);
+  } catch (error) {
+    const { runId, published } = first;
+    if (!published || !(error instanceof Refusal)) throw error;
+    // The record of a run may be gone before the weights are, and other environments have weights too.
+    return {
+      ...published,
+      of,
+      notes: [...published.notes, `${runId}: shown as ${PUBLISHED} has it: ${reason(error)}`],
+    };
+  }
+}
+
+async function followFrom(descriptor: Descriptor, of: string, first: Wanted): Promise<Lineage> {
   const notes: string[] = [];
   const { run, checkpoint } = await readOne(descriptor, first, notes);
-  runs.push(run);
+  const runs = [run];
   const waiting = parentRuns(run);
   for (let next = waiting.shift(); next; next = waiting.shift()) {
     const { runId } = next;
@@ -62,11 +78,13 @@ async function readParent(
     const checkpoint = uri === undefined ? undefined : await checkpointAt(descriptor, uri);
     return (await readOne(descriptor, { runId, checkpoint }, notes)).run;
   } catch (error) {
-    const why = error instanceof Refusal ? (error.issues[0]?.message ?? 'refused') : (error as Error).message;
-    notes.push(`${runId}: not followed: ${why}`);
+    notes.push(`${runId}: not followed: ${reason(error)}`);
     return undefined;
   }
 }
+
+const reason = (error: unknown): string =>
+  error instanceof Refusal ? (error.issues[0]?.message ?? 'refused') : (error as Error).message;
 
 async function readOne(descriptor: Descriptor, { runId, checkpoint }: Wanted, notes: string[]) {
   const { configuration, ...status } = await readStatus(descriptor, runId, { timeline: true, configuration: true });
@@ -118,8 +136,11 @@ async function publishedAt(
   if (text === undefined) return undefined;
   try {
     const { lineage } = JSON.parse(text) as { lineage: Lineage };
-    const runId = lineage.runs[0]?.runId;
-    return runId ? { runId, checkpoint: lineage.checkpoint ?? undefined } : undefined;
+    const { checkpoint, runs, notes } = lineage;
+    const runId = runs[0]?.runId;
+    return runId
+      ? { runId, checkpoint: checkpoint ?? undefined, published: { of: lineage.of, checkpoint, runs, notes } }
+      : undefined;
   } catch {
     return undefined;
   }
