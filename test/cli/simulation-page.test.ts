@@ -13,7 +13,7 @@ test('simulate --html shows runs, decisions and each notice once', async () => {
     const text = readFileSync(file, 'utf8');
     const cells = (row: string) =>
       [...row.matchAll(/<t[dh][^>]*>(.*?)<\/t[dh]>/gs)].map(([, cell = '']) => cell.replace(/<[^>]+>/g, ''));
-    const rows = [...text.matchAll(/<tr>(.*?)<\/tr>/gs)].map(([, row = '']) => cells(row));
+    const rows = [...text.matchAll(/<tr[^>]*>(.*?)<\/tr>/gs)].map(([, row = '']) => cells(row));
     const decisions = rows.filter((row) => row.length === 4 && /^[a-z]+(-[a-z]+)*$/.test(row[2] ?? ''));
     const notices = decisions.filter(([, , what]) => what === 'notice').map((row) => row.join(' | '));
     expect(notices.length).toBeGreaterThan(2);
