@@ -43,6 +43,30 @@ test.each(training.filter(([, text]) => !needsAccelerator(load(text))))(
   },
 );
 
+test('experts stay as many as are spread, latent attention is small too, and two micro-batches are kept where there are two', () => {
+  const smoke = (preset: string, expert: number, globalBatchSize: number) => {
+    const text = JSON.stringify({
+      ...{
+        name: 'mixture',
+        model: { preset },
+        code: { source: 'builtin' },
+        data: [{ channel: 'train', s3: 's3://bucket/t/' }],
+      },
+      training: { sequenceLength: 4096, microBatchSize: 2, globalBatchSize, steps: 10 },
+      compute: { instanceType: 'ml.p5.48xlarge', instanceCount: 2 },
+      distribution: { library: 'fsdp', parameters: { shard_degree: 16, expert_parallel_degree: expert } },
+    });
+    return load(text, smokeOverrides(load(text), 'sandbox'));
+  };
+  expect(smoke('mixtral-8x7b', 1, 64).model?.architecture).toMatchObject({ experts: 4 });
+  expect(smoke('mixtral-8x7b', 8, 64).model?.architecture).toMatchObject({ experts: 8 });
+  expect(smoke('deepseek-v3', 1, 64).model?.architecture.latentAttention).toMatchObject({ kvRank: 32 });
+  expect(smoke('llama3-8b', 1, 64).model?.architecture).not.toHaveProperty('experts');
+  const steps = ({ training, distribution, compute }: RunSpec) =>
+    (training.globalBatchSize ?? 0) / (2 * distribution.processesPerHost * compute.instanceCount);
+  expect([64, 63, 32].map((batch) => steps(smoke('mixtral-8x7b', 1, batch)))).toEqual([2, 1, 1]);
+});
+
 test('degrees that split the model stay, those that share state out shrink, batches divide', () => {
   const text = `name: big
 model: { preset: llama3-70b }

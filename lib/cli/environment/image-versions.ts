@@ -46,6 +46,10 @@ const buildArguments = (history: readonly { created_by?: string }[]): string[] =
 /** How a presigned URL is read; tests bring their own. */
 export type Download = (url: string) => Promise<{ ok: boolean; status: number; json(): Promise<unknown> }>;
 
+/** A network that drops packets must not keep a lock file from being written. */
+const PATIENCE_MS = 20_000;
+const fetchSoon: Download = (url) => fetch(url, { signal: AbortSignal.timeout(PATIENCE_MS) });
+
 /**
  * What an image says of its versions, from the variables and the build arguments in its configuration: a few kilobytes, no layer is pulled. Throws with the reason when
  * manifest or configuration cannot be read.
@@ -53,7 +57,7 @@ export type Download = (url: string) => Promise<{ ok: boolean; status: number; j
 export async function readImageVersions(
   { account, region, repository }: EcrUri,
   digest: string,
-  download: Download = fetch,
+  download: Download = fetchSoon,
 ): Promise<ImageVersions> {
   const ecr = new ECRClient({ region });
   const place = { registryId: account, repositoryName: repository };
