@@ -1,4 +1,5 @@
 // From a checkpoint to the runs that it came from, over what the launcher and the buckets answer.
+import { stripVTControlCharacters } from 'node:util';
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda';
 import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { beforeEach, expect, test } from 'vitest';
@@ -138,7 +139,7 @@ test('a checkpoint leads to the run that wrote it, also when its folder was copi
 test('published weights lead to their run', async () => {
   const lineage = { checkpoint: null, runs: [{ runId: 'base' }], notes: [] };
   objects.set('s3://elsewhere/model/slipway.json', JSON.stringify({ lineage }));
-  const { stdout } = await cli('s3://elsewhere/model/');
+  const stdout = stripVTControlCharacters((await cli('s3://elsewhere/model/')).stdout);
   expect(stdout).toMatch(/^base {2}completed$/m);
   expect(stdout).toMatch(/^data digest +data-of-base$/m);
   expect(stdout).toMatch(/^from +s3:\/\/elsewhere\/llama\/ \(model\.weights\)$/m);
