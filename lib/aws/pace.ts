@@ -1,4 +1,7 @@
-/** Results of `work` over all items, in their order, with at most `atOnce` of them under way. After the first failure none is begun. */
+/**
+ * Results of `work` over all items, in their order, with at most `atOnce` of them under way. After a failure none is begun, and it is thrown
+ * when those under way have ended.
+ */
 export async function eachInTurn<T, R>(
   items: readonly T[],
   atOnce: number,
@@ -16,6 +19,8 @@ export async function eachInTurn<T, R>(
       }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
+  const workers = await Promise.allSettled(Array.from({ length: Math.min(atOnce, items.length) }, worker));
+  const failed = workers.find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') throw failed.reason;
   return results;
 }

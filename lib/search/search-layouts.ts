@@ -180,8 +180,8 @@ function* layoutsOf(start: LayoutInput, space: SearchSpace): Generator<LayoutInp
       for (const context of space.context ?? [start.context]) {
         const ranks = world / (tensor * pipeline * context);
         if (!Number.isInteger(ranks)) continue;
+        const kernels = kernelsOf(start, tensor);
         for (const expert of space.expert ?? [start.expert]) {
-          const kernels = kernelsOf(start, tensor);
           yield* batchesOf({ ...start, tensor, pipeline, context, expert, kernels }, ranks, space);
         }
       }

@@ -3,15 +3,12 @@ import { eachInTurn } from '../../aws/pace';
 import type { DatePlanAnswer, PlanRequest, Refusal } from '../../contracts/control';
 import { isOneType, MOST_DAYS_AHEAD, planNeeds, runOffers } from '../../planner/deadline/by-date';
 import type { RunPlan } from '../../planner/run/plan-run';
-import { historyOf } from '../../report/read/capacity-history';
+import { begunOf, historyOf, LOOKED_INTO } from '../../report/read/capacity-history';
 import { bareIssue, issue } from '../../spec/issue';
 import type { RunSpec } from '../../spec/run-spec';
 import type { ReadDeps } from './deps';
 import { listRuns, statusOf } from './reads/status';
 
-/** Runs that are looked into, newest first, and how many at once: as the command line does. */
-const MOST_RUNS = 40;
-const AT_ONCE = 8;
 const DAY_MS = 86_400_000;
 
 interface Asked extends Pick<PlanRequest, 'trainingPlans'> {
@@ -53,10 +50,11 @@ export async function planByDate(
 }
 
 async function readHistory(deps: ReadDeps, team: string, instanceType: string) {
-  const { runs } = await listRuns(deps, team, { action: 'list', limit: MOST_RUNS });
-  const begun = runs.filter(({ attempts }) => attempts.some(({ startedAt }) => startedAt !== null));
+  const { runs } = await listRuns(deps, team, { action: 'list', limit: LOOKED_INTO.runs });
   const wanted = { timeline: true, configuration: true };
-  const statuses = await eachInTurn(begun, AT_ONCE, ({ runId }) => statusOf(deps, team, { runId, ...wanted }));
+  const statuses = await eachInTurn(begunOf(runs), LOOKED_INTO.atOnce, ({ runId }) =>
+    statusOf(deps, team, { runId, ...wanted }),
+  );
   return historyOf(
     statuses.filter((status) => status.ok),
     instanceType,

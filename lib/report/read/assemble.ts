@@ -13,7 +13,7 @@ import type {
   ReportStep,
   RunReport,
 } from '../run/run-report';
-import { checkpointList, type ListedCheckpoint } from './checkpoint-list';
+import { checkpointList, type ListedCheckpoint, newestComplete } from './checkpoint-list';
 import { gpuSummary } from './gpu-lines';
 import { listPriceCost } from './list-price-cost';
 import { type LogLine, type Progress, progressOf } from './log-lines';
@@ -127,9 +127,8 @@ export function assembleReport(sources: RunSources): RunReport {
 
 function lineageOf({ status, checkpoints, configuration }: RunSources): RunReport['lineage'] {
   if (!configuration) return undefined;
-  const complete = (checkpoints.value ?? []).filter(({ isComplete }) => isComplete);
-  const newest = [...complete].sort((a, b) => b.step - a.step)[0]?.origin;
-  return lineageRun({ status, configuration, checkpoint: newest, fill: (text) => text });
+  const checkpoint = newestComplete(checkpoints.value ?? [])?.origin;
+  return lineageRun({ status, configuration, checkpoint, fill: (text) => text });
 }
 
 const checkpointsOf = ({ status, checkpoints }: RunSources, progress: Progress | undefined) =>

@@ -9,6 +9,13 @@ export interface SeenRun {
   configuration?: { spec: Record<string, unknown> };
 }
 
+/** How many of a team's newest runs are looked into, and how many at once. */
+export const LOOKED_INTO = { runs: 40, atOnce: 8 } as const;
+
+/** Those of a list that have begun to train: the others have seen nothing. */
+export const begunOf = <R extends Pick<SeenRun, 'attempts'>>(runs: readonly R[]): R[] =>
+  runs.filter(({ attempts }) => attempts.some(({ startedAt }) => startedAt !== null));
+
 /** Waits and interruptions that runs on one instance type have seen, by kind of capacity. Capacity that is reserved says nothing about the others. */
 export function historyOf(
   statuses: readonly SeenRun[],

@@ -16,6 +16,10 @@ export interface ListedCheckpoint {
   origin?: CheckpointOrigin;
 }
 
+/** The complete checkpoint of the largest step; undefined where none is complete. */
+export const newestComplete = (listed: readonly ListedCheckpoint[]): ListedCheckpoint | undefined =>
+  listed.filter(({ isComplete }) => isComplete).sort((a, b) => b.step - a.step)[0];
+
 /** Where the checkpoints of a run are listed. */
 export interface CheckpointSources {
   saves: readonly SaveLine[];

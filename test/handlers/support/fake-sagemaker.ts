@@ -25,6 +25,25 @@ export function serviceError(name: string, message: string, httpStatusCode?: num
   return Object.assign(new Error(message), { name, $metadata: { httpStatusCode } });
 }
 
+/** What Describe answers about a job. */
+export function describedJob(TrainingJobName: string, job: FakeJob) {
+  const dateOf = (at?: number) => (at === undefined ? undefined : new Date(at));
+  return {
+    TrainingJobName,
+    TrainingJobArn: arnOf(TrainingJobName),
+    TrainingJobStatus: job.status,
+    SecondaryStatus: job.secondaryStatus,
+    FailureReason: job.failureReason,
+    CreationTime: dateOf(job.createdAt),
+    TrainingStartTime: dateOf(job.trainingStartedAt),
+    TrainingEndTime: dateOf(job.endedAt),
+    ResourceConfig: job.request.ResourceConfig,
+    Environment: job.request.Environment,
+    EnableNetworkIsolation: job.request.EnableNetworkIsolation,
+    RemoteDebugConfig: job.request.RemoteDebugConfig,
+  };
+}
+
 type CreateFault = 'refuse-before' | 'lose-after' | { error: Error };
 
 /** Training jobs as the service keeps them: names unique until deleted, stop only in flight, Describe by name. */
@@ -50,21 +69,7 @@ export function fakeSageMaker(now: () => number) {
     calls.describe += 1;
     const job = jobs.get(TrainingJobName);
     if (!job) throw notFound();
-    const dateOf = (at?: number) => (at === undefined ? undefined : new Date(at));
-    return {
-      TrainingJobName,
-      TrainingJobArn: arnOf(TrainingJobName),
-      TrainingJobStatus: job.status,
-      SecondaryStatus: job.secondaryStatus,
-      FailureReason: job.failureReason,
-      CreationTime: dateOf(job.createdAt),
-      TrainingStartTime: dateOf(job.trainingStartedAt),
-      TrainingEndTime: dateOf(job.endedAt),
-      ResourceConfig: job.request.ResourceConfig,
-      Environment: job.request.Environment,
-      EnableNetworkIsolation: job.request.EnableNetworkIsolation,
-      RemoteDebugConfig: job.request.RemoteDebugConfig,
-    };
+    return describedJob(TrainingJobName, job);
   });
   // As https://docs.aws.amazon.com/sagemaker/latest/APIReference/API_UpdateTrainingJob.html says of RemoteDebugConfig.
   mock.on(UpdateTrainingJobCommand).callsFake(({ TrainingJobName, RemoteDebugConfig }) => {

@@ -4,7 +4,7 @@ import type { ControlDeps } from '../../../lib/handlers/control/deps';
 import { admitRuns } from '../../../lib/handlers/reconcile/admit-runs';
 import type { ReconcileDeps } from '../../../lib/handlers/reconcile/deps';
 import { reconcileRun } from '../../../lib/handlers/reconcile/reconcile-run';
-import { serviceError } from '../../handlers/support/fake-sagemaker';
+import { describedJob, serviceError } from '../../handlers/support/fake-sagemaker';
 import { ALIAS, type FakeWorld } from '../../handlers/support/fake-world';
 
 export type Kind = 'reconcile' | 'admit' | 'stop' | 'resume';
@@ -113,23 +113,11 @@ export class Activities {
 export function describeLate(world: FakeWorld, lagMs: number, failsNow: () => boolean): void {
   const { mock } = world.sagemaker;
   const behaviour = mock.on(DescribeTrainingJobCommand);
-  const dateOf = (at?: number) => (at === undefined ? undefined : new Date(at));
   behaviour.callsFake(({ TrainingJobName }) => {
     const job = world.sagemaker.jobs.get(TrainingJobName);
     if (!job || job.createdAt + lagMs > world.now())
       throw serviceError('ValidationException', 'Requested resource not found.', 400);
     if (failsNow()) throw serviceError('InternalFailure', 'x', 500);
-    return {
-      TrainingJobName,
-      TrainingJobArn: `arn:aws:sagemaker:us-west-2:111122223333:training-job/${TrainingJobName}`,
-      TrainingJobStatus: job.status,
-      SecondaryStatus: job.secondaryStatus,
-      FailureReason: job.failureReason,
-      CreationTime: dateOf(job.createdAt),
-      TrainingStartTime: dateOf(job.trainingStartedAt),
-      TrainingEndTime: dateOf(job.endedAt),
-      ResourceConfig: job.request.ResourceConfig,
-      Environment: job.request.Environment,
-    };
+    return describedJob(TrainingJobName, job);
   });
 }

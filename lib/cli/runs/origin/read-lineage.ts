@@ -3,6 +3,7 @@ import { fillPlaceholders } from '../../../job/plan';
 import { type CheckpointOrigin, checkpointOrigin } from '../../../report/lineage/checkpoint-origin';
 import type { Lineage, LineageRun } from '../../../report/lineage/lineage';
 import { lineageRun } from '../../../report/lineage/lineage-run';
+import { newestComplete } from '../../../report/read/checkpoint-list';
 import type { Descriptor } from '../../../spec/descriptor';
 import { Refusal, UsageError } from '../../exit';
 import { readStatus } from '../read-status';
@@ -97,8 +98,7 @@ async function readOne(descriptor: Descriptor, { runId, checkpoint }: Wanted, no
 /** A run without checkpoints, or whose bucket may not be read, has a lineage too. */
 async function newestCheckpoint(descriptor: Descriptor, runId: string, notes: string[]) {
   try {
-    const listed = await committedCheckpoints(descriptor, runId);
-    const newest = listed.filter(({ isComplete }) => isComplete).sort((a, b) => b.step - a.step)[0];
+    const newest = newestComplete(await committedCheckpoints(descriptor, runId));
     if (newest) return newest.origin;
     notes.push(`${runId}: has no complete checkpoint, so that digests of data and configuration are not known`);
   } catch (error) {

@@ -9,6 +9,7 @@ import {
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3';
 import { eachInTurn } from '../../../aws/pace';
+import { parseS3Uri } from '../../../spec/formats/s3-uri';
 import { calling } from '../../aws-errors';
 
 /** A file of weights where the job left it. */
@@ -40,7 +41,7 @@ const PARTS_AT_ONCE = 8;
  * end: https://github.com/aws/sagemaker-python-sdk/pull/4005, read 2026-11-23.
  */
 export async function weightFiles(client: S3Client, uri: string): Promise<WeightFile[]> {
-  const [, bucket = '', key = ''] = /^s3:\/\/([^/]+)\/(.*)$/.exec(uri) ?? [];
+  const { bucket, key } = parseS3Uri(uri);
   const isFolder = !key.endsWith('.tar.gz');
   const Prefix = isFolder && !key.endsWith('/') ? `${key}/` : key;
   const start = Prefix.lastIndexOf('/') + 1;
@@ -121,25 +122,18 @@ async function copyParts(
   upload: { Bucket: string; Key: string; UploadId: string | undefined },
   signal: AbortSignal,
 ): Promise<CompletedPart[]> {
-  const failures: unknown[] = [];
   const starts = Array.from({ length: Math.ceil(bytes / PART) }, (_, i) => i * PART);
   const parts = await eachInTurn(starts, PARTS_AT_ONCE, async (start) => {
-    if (failures.length > 0 || signal.aborted) return [];
+    signal.throwIfAborted();
     const PartNumber = start / PART + 1;
     const CopySourceRange = `bytes=${start}-${Math.min(start + PART, bytes) - 1}`;
-    try {
-      const { CopyPartResult } = await client.send(
-        new UploadPartCopyCommand({ ...upload, PartNumber, CopySource, CopySourceRange }),
-      );
-      return [{ PartNumber, ETag: CopyPartResult?.ETag }];
-    } catch (error) {
-      failures.push(error);
-      return [];
-    }
+    const { CopyPartResult } = await client.send(
+      new UploadPartCopyCommand({ ...upload, PartNumber, CopySource, CopySourceRange }),
+    );
+    return { PartNumber, ETag: CopyPartResult?.ETag };
   });
-  if (failures.length > 0) throw failures[0];
   signal.throwIfAborted();
-  return parts.flat();
+  return parts;
 }
 
 /** Aborts an upload; what stopped the copy is the error to show, and an upload that is left is named in it. */
