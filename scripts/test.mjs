@@ -1,4 +1,4 @@
-// `npm test`: build, lint and types, then unit tests and the sandbox end to end, with the tests of Python beside both. Closes with the counts
+// `npm test`: build, lint and types, then the sandbox end to end and unit tests, with the tests of Python beside both. Closes with the counts
 // of all tests.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -128,12 +128,12 @@ async function toolkit() {
 }
 
 /**
- * Tests of Python begin beside the unit tests and last beside those end to end, for half of their time they wait for processes. With all three at
- * once hosts of faked jobs came so late that tests of EFA failed, and passed alone.
+ * Tests of Python and those end to end wait for processes half of their time, so they run beside each other, and the unit tests, which never wait,
+ * fill what is left. With all three at once hosts of faked jobs came so late that tests of EFA failed, and passed alone.
  */
 async function tests() {
   const ofPython = pytest();
-  const others = (await vitest('unit')) && (await vitest('e2e'));
+  const others = (await vitest('e2e')) && (await vitest('unit'));
   return (await ofPython) && others;
 }
 
